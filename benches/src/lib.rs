@@ -1,0 +1,1 @@
+//! Criterion benches for the crates: see the `benches` folder of this package.

@@ -1,0 +1,2 @@
+//! WICD, the daemon on each Windows node.
+fn main() {}

@@ -1,0 +1,2 @@
+//! Names, types and pure reconcile functions for Windows nodes.
+#![forbid(unsafe_code)]
