@@ -1,0 +1,73 @@
+//! Times and sizes, each in one place.
+//!
+//! Source unless said otherwise: `spec/node-config.md`, section 10, and `spec/ssh.md`, section 17.
+
+use jiff::SignedDuration;
+
+/// TCP connect and SSH handshake together.
+pub const CONNECT: SignedDuration = SignedDuration::from_secs(15);
+
+/// Public-key authentication.
+pub const AUTHENTICATE: SignedDuration = SignedDuration::from_secs(20);
+
+/// Pause between SSH keep-alives; three unanswered ones end the connection.
+pub const KEEP_ALIVE: SignedDuration = SignedDuration::from_secs(15);
+
+/// `wicd probe`: it hashes all files that we own.
+pub const PROBE: SignedDuration = SignedDuration::from_mins(2);
+
+/// `wicd apply`: it may install a Windows feature.
+pub const APPLY: SignedDuration = SignedDuration::from_mins(15);
+
+/// An upload without any progress is given up after this.
+pub const UPLOAD_STALL: SignedDuration = SignedDuration::from_secs(60);
+
+/// An idle connection to a host is kept this long for the next pass.
+pub const CONNECTION_IDLE: SignedDuration = SignedDuration::from_mins(1);
+
+/// How long a kubelet may take from its start to its Node.
+pub const NODE_APPEARS: SignedDuration = SignedDuration::from_mins(10);
+
+/// How long WICD may take from the desired version to the version annotation.
+pub const VERSION_MARK: SignedDuration = SignedDuration::from_mins(10);
+
+/// How long a host may take from the order to restart to its answer with a new boot identity.
+pub const HOST_BACK: SignedDuration = SignedDuration::from_mins(10);
+
+/// Pause before pods that did not leave are asked again.
+pub const DRAIN_RETRY: SignedDuration = SignedDuration::from_secs(5);
+
+/// Pause before an unreachable host is tried again, at first; doubles up to [`RETRY_MOST`].
+pub const RETRY_FIRST: SignedDuration = SignedDuration::from_secs(1);
+
+/// Longest pause between two attempts at one host.
+pub const RETRY_MOST: SignedDuration = SignedDuration::from_secs(60);
+
+/// Pause between two looks at a host that has nothing to do.
+pub const RESYNC: SignedDuration = SignedDuration::from_mins(30);
+
+/// Restart delays of the WICD service after a failure; the last one repeats.
+pub const WICD_RESTART_DELAYS: [SignedDuration; 4] = [
+    SignedDuration::from_secs(10),
+    SignedDuration::from_secs(30),
+    SignedDuration::from_secs(60),
+    SignedDuration::from_secs(120),
+];
+
+/// Failures of the WICD service are forgotten after this.
+pub const WICD_FAILURE_RESET: SignedDuration = SignedDuration::from_secs(300);
+
+/// How long a Windows service may take to stop before its process is ended.
+pub const SERVICE_STOP: SignedDuration = SignedDuration::from_mins(2);
+
+/// How long a Windows service may take to start.
+pub const SERVICE_START: SignedDuration = SignedDuration::from_mins(2);
+
+/// Most nodes that we disrupt at the same time. Source: `spec/operator.md`, section 7.
+pub const DISRUPTION_BUDGET: usize = 1;
+
+/// Most bytes of output that one remote command may give.
+pub const OUTPUT_BYTES: usize = 8 * 1024 * 1024;
+
+/// Pods on one node. Source: `spec/node-config.md`, section 5.1.
+pub const PODS_PER_NODE: u32 = 250;

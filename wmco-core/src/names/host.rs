@@ -1,0 +1,126 @@
+//! Paths, services and environment variables on a Windows host.
+//!
+//! Source: `spec/node-config.md`, section 3, and `spec/services.md`, section 5.
+
+/// Root of everything that we own on a host; its ACL lets in administrators and the system only.
+pub const ROOT: &str = r"C:\k";
+
+/// Where uploads wait until the agent moves them into place.
+pub const STAGING: &str = r"C:\k\staging";
+
+/// The agent and daemon, WICD, in its final place.
+pub const AGENT: &str = r"C:\k\windows-instance-config-daemon.exe";
+
+/// What the agent has placed on the host, so that removal takes back exactly that.
+pub const STATE_FILE: &str = r"C:\k\wmco-state.json";
+
+/// Scripts that the services ConfigMap refers to.
+pub const SCRIPTS: &str = r"C:\Temp";
+
+/// Root of all logs.
+pub const LOGS: &str = r"C:\var\log";
+
+/// CNI plugins.
+pub const CNI: &str = r"C:\k\cni";
+
+/// CNI configuration.
+pub const CNI_CONFIG: &str = r"C:\k\cni\config";
+
+/// State of CNI plugins; removed before a node starts and when it leaves.
+pub const CNI_STATE: &str = r"C:\var\lib\cni";
+
+/// State of the kubelet; removed when a node leaves, since its keys lie below.
+pub const KUBELET_STATE: &str = r"C:\var\lib\kubelet";
+
+/// containerd, its shim and its configuration.
+pub const CONTAINERD: &str = r"C:\k\containerd";
+
+/// containerd's mirror configuration.
+pub const REGISTRIES: &str = r"C:\k\containerd\registries";
+
+/// Exporter configuration.
+pub const TLS: &str = r"C:\k\tls";
+
+/// Exporter certificates.
+pub const TLS_CERTIFICATES: &str = r"C:\k\tls\certs";
+
+/// WICD's client certificates.
+pub const WICD_CERTIFICATES: &str = r"C:\k\wicd-certs";
+
+/// WICD's current client certificate and key, one file.
+pub const WICD_CURRENT_CERTIFICATE: &str = r"C:\k\wicd-certs\wicd-client-current.pem";
+
+/// WICD's kubeconfig.
+pub const WICD_KUBECONFIG: &str = r"C:\k\wicd-kubeconfig";
+
+/// WICD's log folder.
+pub const WICD_LOGS: &str = r"C:\var\log\wicd";
+
+/// The kubelet's bootstrap kubeconfig.
+pub const BOOTSTRAP_KUBECONFIG: &str = r"C:\k\bootstrap-kubeconfig";
+
+/// CA of the kubelet's bootstrap kubeconfig.
+pub const BOOTSTRAP_CA: &str = r"C:\k\bootstrap-ca.crt";
+
+/// The kubelet's own kubeconfig, written by the kubelet.
+pub const KUBELET_KUBECONFIG: &str = r"C:\k\kubeconfig";
+
+/// The kubelet's configuration.
+pub const KUBELET_CONFIG: &str = r"C:\k\kubelet.conf";
+
+/// CA of the clients that the kubelet lets in.
+pub const KUBELET_CA: &str = r"C:\k\kubelet-ca.crt";
+
+/// Cloud provider configuration.
+pub const CLOUD_CONFIG: &str = r"C:\k\cloud.conf";
+
+/// Image credential provider configuration.
+pub const CREDENTIAL_PROVIDER_CONFIG: &str = r"C:\k\credential-provider-config.yaml";
+
+/// CA bundle that WICD imports into the host's root store.
+pub const CA_BUNDLE: &str = r"C:\k\ca-bundle.crt";
+
+/// Copy of the bundle that WICD imported last.
+pub const IMPORTED_CERTIFICATES: &str = r"C:\k\imported-certs.pem";
+
+/// Directories that a configured host has, parents before children.
+///
+/// Source: `spec/node-config.md`, section 3.3 (a set there; the order here is ours).
+pub const DIRECTORIES: [&str; 17] = [
+    ROOT,
+    CNI,
+    CNI_CONFIG,
+    CONTAINERD,
+    REGISTRIES,
+    r"C:\k\etc\kubernetes\manifests",
+    TLS,
+    WICD_CERTIFICATES,
+    SCRIPTS,
+    LOGS,
+    r"C:\var\log\containerd",
+    r"C:\var\log\csi-proxy",
+    r"C:\var\log\hybrid-overlay",
+    r"C:\var\log\kube-proxy",
+    r"C:\var\log\kubelet",
+    WICD_LOGS,
+    r"C:\var\log\windows_exporter",
+];
+
+/// HNS networks of the hybrid overlay, in the order of their removal.
+pub const HNS_NETWORKS: [&str; 2] =
+    ["BaseOVNKubernetesHybridOverlayNetwork", "OVNKubernetesHybridOverlayNetwork"];
+
+/// Start of the description of every Windows service of ours; the service's name follows.
+pub const SERVICE_TAG: &str = "OpenShift managed";
+
+/// Windows service of containerd.
+pub const CONTAINERD_SERVICE: &str = "containerd";
+
+/// Windows service of the kubelet.
+pub const KUBELET_SERVICE: &str = "kubelet";
+
+/// Environment variables of a proxy. Source: `spec/operator.md`, section 1.2.
+pub const PROXY_VARIABLES: [&str; 3] = ["HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY"];
+
+/// Windows feature that containers need.
+pub const CONTAINERS_FEATURE: &str = "Containers";

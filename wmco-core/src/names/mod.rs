@@ -1,0 +1,114 @@
+//! Every name that another program can see: annotations, labels, objects, paths, services.
+//!
+//! Code, tests, examples and manifest generators import these, so a name is spelled once.
+
+pub mod host;
+pub mod objects;
+
+/// Node annotation: the operator version whose services the node runs, for example
+/// `11.0.0-1a2b3c4`.
+///
+/// Written last, by WICD; operator and people read it as "this node is configured".
+/// Source: `spec/node-config.md`, section 9.
+pub const VERSION_ANNOTATION: &str = "windowsmachineconfig.openshift.io/version";
+
+/// Node annotation: the operator version that WICD is to bring the node to. Written by the operator.
+///
+/// Source: `spec/node-config.md`, section 9.
+pub const DESIRED_VERSION_ANNOTATION: &str = "windowsmachineconfig.openshift.io/desired-version";
+
+/// Node annotation: its presence asks the operator to restart the host; the value is empty.
+///
+/// Source: `spec/node-config.md`, section 9.
+pub const REBOOT_ANNOTATION: &str = "windowsmachineconfig.openshift.io/reboot-required";
+
+/// Node annotation: the encrypted SSH user name. Source: `spec/ssh.md`, section 2.4.
+pub const USERNAME_ANNOTATION: &str = "windowsmachineconfig.openshift.io/username";
+
+/// Node annotation: lower-case hex SHA-256 of the public key that the host was configured with.
+///
+/// Source: `spec/ssh.md`, section 2.3.
+pub const PUBLIC_KEY_HASH_ANNOTATION: &str = "windowsmachineconfig.openshift.io/pub-key-hash";
+
+/// Node annotation: base64 of the pinned SSH host key in wire form. Source: `spec/ssh.md`, section 5.
+pub const HOST_KEY_ANNOTATION: &str = "windowsmachineconfig.openshift.io/ssh-host-key";
+
+/// Node annotation: algorithm of the pinned host key, for people. Source: `spec/ssh.md`, section 5.
+pub const HOST_KEY_TYPE_ANNOTATION: &str = "windowsmachineconfig.openshift.io/ssh-host-key-type";
+
+/// Node annotation of our own: this operator made the node unschedulable, so it may undo that.
+///
+/// A node that is unschedulable without it was cordoned by a person and stays so.
+/// Source: `spec/node-config.md`, section 13, row 3.
+pub const CORDONED_ANNOTATION: &str = "windowsmachineconfig.openshift.io/cordoned";
+
+/// Value of [`CORDONED_ANNOTATION`] when a person had cordoned the node before we came.
+pub const CORDONED_BY_OTHERS: &str = "by-others";
+
+/// Value of [`CORDONED_ANNOTATION`] when the cordon is ours.
+pub const CORDONED_BY_US: &str = "by-operator";
+
+/// Node label of nodes that come from [`objects::INSTANCES_CONFIG_MAP`]; its value is `"true"`.
+pub const BYOH_LABEL: &str = "windowsmachineconfig.openshift.io/byoh";
+
+/// Node label: the node holds a disruption slot; its value is `"true"`.
+pub const UPGRADING_LABEL: &str = "windowsmachineconfig.openshift.io/upgrading";
+
+/// Node label of workers; its value is empty.
+pub const WORKER_LABEL: &str = "node-role.kubernetes.io/worker";
+
+/// Machine label: `"true"` takes the Machine out of our hands.
+pub const IGNORE_LABEL: &str = "windowsmachineconfig.openshift.io/ignore";
+
+/// Node label with the operating system in lower case, written by the kubelet.
+pub const OS_LABEL: &str = "kubernetes.io/os";
+
+/// Value of [`OS_LABEL`] on Windows nodes.
+pub const OS_WINDOWS: &str = "windows";
+
+/// Node label written by the kubelets that we start; its value is [`OS_ID_WINDOWS`].
+pub const OS_ID_LABEL: &str = "node.openshift.io/os_id";
+
+/// Value of [`OS_ID_LABEL`] and of [`MACHINE_OS_LABEL`].
+pub const OS_ID_WINDOWS: &str = "Windows";
+
+/// Machine label: the operating system of a Machine.
+pub const MACHINE_OS_LABEL: &str = "machine.openshift.io/os-id";
+
+/// Value of every label that is a plain mark.
+pub const TRUE: &str = "true";
+
+/// Group of kubelets' certificates.
+pub const NODES_GROUP: &str = "system:nodes";
+
+/// Prefix of kubelets' user names; the node's name follows.
+pub const NODE_USER_PREFIX: &str = "system:node:";
+
+/// Group of WICD's client certificates.
+pub const WICD_NODES_GROUP: &str = "system:wicd-nodes";
+
+/// Prefix of WICD's user names; the node's name follows.
+pub const WICD_USER_PREFIX: &str = "system:wicd-node:";
+
+/// Field manager and event source of the operator.
+pub const FIELD_MANAGER: &str = "windows-machine-config-operator";
+
+/// Reason of the approval condition on kubelets' certificate requests.
+pub const KUBELET_APPROVAL_REASON: &str = "WMCOApprove";
+
+/// Reason of the approval condition on WICD's certificate requests.
+pub const WICD_APPROVAL_REASON: &str = "WICDAutoApproved";
+
+/// Event reasons that people and tests watch for. Source: `spec/operator.md`, section 8.
+pub mod events {
+    /// An instance became a configured node.
+    pub const INSTANCE_SETUP: &str = "InstanceSetup";
+    /// An entry is wrong, or its host could not be configured.
+    pub const INSTANCE_SETUP_FAILURE: &str = "InstanceSetupFailure";
+    /// A node was removed and its host cleaned.
+    pub const INSTANCE_TEARDOWN: &str = "InstanceTeardown";
+    /// A host shows another key than the pinned one. Ours; the original shows nothing.
+    pub const HOST_KEY_MISMATCH: &str = "HostKeyMismatch";
+    /// A certificate request of ours broke a rule. Ours; the original shows nothing.
+    pub const CERTIFICATE_REFUSED: &str = "CertificateRefused";
+}

@@ -1,0 +1,77 @@
+//! Names of API objects and of the keys in them. Source: `spec/operator.md`, sections 1 to 4.
+
+/// Namespace of a default installation.
+pub const DEFAULT_NAMESPACE: &str = "openshift-windows-machine-config-operator";
+
+/// Name of the operator's ClusterRole, Deployment and event source.
+pub const OPERATOR: &str = "windows-machine-config-operator";
+
+/// ConfigMap in which people list their own hosts: address to `username=NAME`.
+pub const INSTANCES_CONFIG_MAP: &str = "windows-instances";
+
+/// Prefix of the services ConfigMaps; the operator version follows.
+pub const SERVICES_CONFIG_MAP_PREFIX: &str = "windows-services-";
+
+/// ConfigMap with the host keys of hosts that have no Node yet: address to base64 wire form.
+pub const HOST_KEYS_CONFIG_MAP: &str = "windows-ssh-host-keys";
+
+/// ConfigMap that the cluster fills with the trusted CA bundle.
+pub const TRUSTED_CA_CONFIG_MAP: &str = "trusted-ca";
+
+/// Key of the bundle in [`TRUSTED_CA_CONFIG_MAP`].
+pub const CA_BUNDLE_KEY: &str = "ca-bundle.crt";
+
+/// Secret with the SSH private key.
+pub const PRIVATE_KEY_SECRET: &str = "cloud-private-key";
+
+/// Key of the PEM text in [`PRIVATE_KEY_SECRET`].
+pub const PRIVATE_KEY_KEY: &str = "private-key.pem";
+
+/// Secret with the serving certificate of the metrics exporter on nodes (`tls.crt`, `tls.key`).
+pub const TLS_SECRET: &str = "windows-machine-config-operator-tls";
+
+/// Secret with the kubelet's bootstrap credentials (`ca.crt`, `token`).
+pub const BOOTSTRAPPER_SECRET: &str = "node-bootstrapper-token";
+
+/// Namespace of [`BOOTSTRAPPER_SECRET`].
+pub const BOOTSTRAPPER_NAMESPACE: &str = "openshift-machine-config-operator";
+
+/// User name of the kubelet's bootstrap credentials.
+pub const BOOTSTRAPPER_USER: &str =
+    "system:serviceaccount:openshift-machine-config-operator:node-bootstrapper";
+
+/// ServiceAccount, token Secret, Role, ClusterRole, bindings and Windows service of WICD.
+pub const WICD: &str = "windows-instance-config-daemon";
+
+/// Annotation of token Secrets: the ServiceAccount that they belong to.
+pub const SERVICE_ACCOUNT_ANNOTATION: &str = "kubernetes.io/service-account.name";
+
+/// Type of token Secrets.
+pub const SERVICE_ACCOUNT_TOKEN_TYPE: &str = "kubernetes.io/service-account-token";
+
+/// Key of the CA certificate in token Secrets.
+pub const CA_KEY: &str = "ca.crt";
+
+/// Key of the token in token Secrets.
+pub const TOKEN_KEY: &str = "token";
+
+/// Key of the certificate in TLS Secrets.
+pub const TLS_CERTIFICATE_KEY: &str = "tls.crt";
+
+/// Key of the private key in TLS Secrets.
+pub const TLS_PRIVATE_KEY_KEY: &str = "tls.key";
+
+/// Lease of the operator's leader election.
+pub const LEADER_LEASE: &str = "windows-machine-config-operator-lock";
+
+/// ControllerConfig with the kubelet CA and the registry CAs.
+pub const CONTROLLER_CONFIG: &str = "machine-config-controller";
+
+/// Name of the one cluster-wide object of each configuration kind.
+pub const CLUSTER: &str = "cluster";
+
+/// Namespace of Machines.
+pub const MACHINE_API_NAMESPACE: &str = "openshift-machine-api";
+
+/// Label of objects that this operator manages, for people.
+pub const MANAGED_BY_LABEL: &str = "app.kubernetes.io/managed-by";

@@ -1,0 +1,24 @@
+//! What the operator and the agent on a host say to each other.
+//!
+//! The operator runs [`AgentCommand`]s over SSH. `probe` answers with one [`ReportLine::Probed`];
+//! `apply` reads a [`HostPlan`] from a file and streams a [`ReportLine`] per event, the last of them
+//! [`ReportLine::Probed`] again, so that acting also observes. Every line is one JSON object.
+//!
+//! Contents travel beside the plan as zstd files named by the SHA-256 of what is in them, in
+//! [`host::STAGING`](crate::names::host::STAGING). No secret and no text of a person is ever on a
+//! command line.
+
+mod command;
+mod plan;
+mod probe;
+mod report;
+
+pub use command::{AgentCommand, AgentLocation, Verb, staged_agent, staged_content, staged_plan};
+pub use plan::{Access, HostPlan, HostStep, ServicesData};
+pub use probe::{
+    Agent, FeatureState, FileState, HostState, Probe, RebootReason, ServiceFacts, ServiceRunState,
+};
+pub use report::{ReportError, ReportLine, read_report};
+
+/// Version of everything in this module; an agent with another one is replaced.
+pub const PROTOCOL: u32 = 1;

@@ -1,0 +1,168 @@
+//! The plan that `wicd apply` carries out on a host.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::digest::Sha256;
+use crate::winpath::WindowsPath;
+
+/// What one run of `wicd apply` does, in order. It stops at the first step that fails; every step
+/// may be repeated.
+#[derive(Clone, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct HostPlan {
+    /// [`PROTOCOL`](super::PROTOCOL) of the operator; the agent refuses any other.
+    pub protocol: u32,
+    /// The steps.
+    pub steps: Vec<HostStep>,
+}
+
+/// Who may read what a step makes.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Access {
+    /// Whoever may read the folder above.
+    Inherited,
+    /// Administrators and the system only; inheritance is off.
+    Administrators,
+}
+
+/// Data of a services ConfigMap, key to JSON text, exactly as in the cluster.
+///
+/// Proxy addresses in it can hold passwords, so `Debug` shows the keys only.
+#[derive(Clone, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
+#[serde(transparent)]
+pub struct ServicesData(pub BTreeMap<String, String>);
+
+impl fmt::Debug for ServicesData {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.0.keys()).finish()
+    }
+}
+
+/// One idempotent step on the host.
+///
+/// Steps that end or change what runs there are built by the node planner only while it holds a
+/// `DisruptionPermit` or the host has no node.
+#[derive(Clone, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase", tag = "step")]
+pub enum HostStep {
+    /// Stop the daemon's service if it runs, then copy the running agent to its final place.
+    InstallAgent,
+    /// Make the folder if it is missing, and correct who may read it.
+    #[serde(rename_all = "camelCase")]
+    EnsureDirectory {
+        /// The folder; its parents exist.
+        path: WindowsPath,
+        /// Who may read it.
+        access: Access,
+    },
+    /// Unpack staged content beside `path`, verify it, and move it over `path`.
+    #[serde(rename_all = "camelCase")]
+    PlaceFile {
+        /// The file's final place.
+        path: WindowsPath,
+        /// Digest of the unpacked content, which also names the staged file.
+        sha256: Sha256,
+        /// Who may read it.
+        access: Access,
+    },
+    /// Remove one file, if it is there.
+    #[serde(rename_all = "camelCase")]
+    RemoveFile {
+        /// The file.
+        path: WindowsPath,
+    },
+    /// Remove a folder with all that is in it, if it is there.
+    #[serde(rename_all = "camelCase")]
+    RemoveDirectory {
+        /// The folder.
+        path: WindowsPath,
+    },
+    /// Switch the containers feature on; a restart may then be pending.
+    EnableContainers,
+    /// Give the computer another name; a restart is then pending.
+    #[serde(rename_all = "camelCase")]
+    RenameComputer {
+        /// The new first label of the host name.
+        name: String,
+    },
+    /// Stop and delete the daemon's service and end its process.
+    RemoveDaemon,
+    /// Stop and remove every service with our tag, dependents first, the variables that the
+    /// manifests watch, and the certificates that we imported; end left-over containers.
+    #[serde(rename_all = "camelCase")]
+    RemoveServices {
+        /// Services ConfigMaps that may be in force on the node; unreadable ones are passed over.
+        manifests: Vec<ServicesData>,
+    },
+    /// Create or correct the bootstrap services and start them, in dependency order.
+    #[serde(rename_all = "camelCase")]
+    Bootstrap {
+        /// The services ConfigMap of the wanted version.
+        manifest: ServicesData,
+    },
+    /// Create or correct the daemon's service and start it; a changed command line restarts it.
+    #[serde(rename_all = "camelCase")]
+    EnsureDaemon {
+        /// Arguments after the agent's path, none of which needs quoting.
+        arguments: Vec<String>,
+    },
+    /// Remove one HNS network, if it is there.
+    #[serde(rename_all = "camelCase")]
+    RemoveNetwork {
+        /// The network's name.
+        name: String,
+    },
+    /// Remove what the state file records: files, then folders that are empty or wholly ours, then
+    /// the state file. The running agent and its folder stay for the operator to remove.
+    RemoveInstallation,
+    /// Order a restart and return; the connection may drop at any moment after.
+    Restart,
+}
+
+impl HostStep {
+    /// Short stable name for logs, metrics and tests.
+    pub const fn verb(&self) -> &'static str {
+        match self {
+            Self::InstallAgent => "install-agent",
+            Self::EnsureDirectory { .. } => "ensure-directory",
+            Self::PlaceFile { .. } => "place-file",
+            Self::RemoveFile { .. } => "remove-file",
+            Self::RemoveDirectory { .. } => "remove-directory",
+            Self::EnableContainers => "enable-containers",
+            Self::RenameComputer { .. } => "rename-computer",
+            Self::RemoveDaemon => "remove-daemon",
+            Self::RemoveServices { .. } => "remove-services",
+            Self::Bootstrap { .. } => "bootstrap",
+            Self::EnsureDaemon { .. } => "ensure-daemon",
+            Self::RemoveNetwork { .. } => "remove-network",
+            Self::RemoveInstallation => "remove-installation",
+            Self::Restart => "restart",
+        }
+    }
+}
+
+impl fmt::Display for HostStep {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.verb())?;
+        match self {
+            Self::EnsureDirectory { path, .. }
+            | Self::PlaceFile { path, .. }
+            | Self::RemoveFile { path }
+            | Self::RemoveDirectory { path } => write!(f, " {path}"),
+            Self::RenameComputer { name } | Self::RemoveNetwork { name } => write!(f, " {name}"),
+            Self::InstallAgent
+            | Self::EnableContainers
+            | Self::RemoveDaemon
+            | Self::RemoveServices { .. }
+            | Self::Bootstrap { .. }
+            | Self::EnsureDaemon { .. }
+            | Self::RemoveInstallation
+            | Self::Restart => Ok(()),
+        }
+    }
+}

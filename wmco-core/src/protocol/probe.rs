@@ -1,0 +1,137 @@
+//! What the agent tells about its host.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::Ipv4Addr;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::digest::Sha256;
+use crate::winpath::WindowsPath;
+
+/// One look at a Windows host. It holds no secret: contents and variables appear as digests.
+#[derive(Clone, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Probe {
+    /// [`PROTOCOL`](super::PROTOCOL) of the agent.
+    pub protocol: u32,
+    /// The agent that answered.
+    pub agent: Agent,
+    /// Host name with its domain, if it has one, as Windows spells it.
+    pub host_name: String,
+    /// Windows build, for example `10.0.20348`.
+    pub os_build: String,
+    /// IPv4 addresses of all interfaces but loopback, in the system's order.
+    pub addresses: Vec<Ipv4Addr>,
+    /// The containers feature.
+    pub containers: FeatureState,
+    /// Why the host wants a restart; empty when it does not.
+    pub reboot: BTreeSet<RebootReason>,
+    /// Changes with every start of the host.
+    pub boot_id: String,
+    /// Every file below our folders, and every recorded file, with what is in it now.
+    pub files: BTreeMap<WindowsPath, FileState>,
+    /// Every Windows service with our tag, by name.
+    pub services: BTreeMap<String, ServiceFacts>,
+    /// Digests of the values of the variables that we manage and that are set.
+    pub environment: BTreeMap<String, Sha256>,
+    /// HNS networks of the overlay that are there.
+    pub networks: BTreeSet<String>,
+    /// Folders of [`host::DIRECTORIES`](crate::names::host::DIRECTORIES) that are there and have the
+    /// right access.
+    pub directories: BTreeSet<WindowsPath>,
+    /// Whether only administrators and the system can read the staging folder.
+    pub staging_protected: bool,
+    /// Whether the daemon's client certificate is there and valid now.
+    pub daemon_certificate_valid: bool,
+    /// What the agent recorded when it placed things; `None` on a host that we never configured.
+    pub state: Option<HostState>,
+}
+
+/// Which agent answered.
+#[derive(Clone, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Agent {
+    /// Version that it was built as.
+    pub version: String,
+    /// Digest of its own file.
+    pub sha256: Sha256,
+    /// Digest of the file at [`host::AGENT`](crate::names::host::AGENT), if there is one.
+    pub installed: Option<Sha256>,
+}
+
+/// State of a Windows feature.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum FeatureState {
+    /// It is off.
+    Disabled,
+    /// It is on.
+    Enabled,
+    /// It is on after the next restart.
+    Pending,
+}
+
+/// Why a host wants a restart.
+#[derive(
+    Clone, Copy, Debug, Deserialize, Eq, JsonSchema, Ord, PartialEq, PartialOrd, Serialize,
+)]
+#[serde(rename_all = "camelCase")]
+pub enum RebootReason {
+    /// A feature was switched on.
+    Feature,
+    /// The computer was renamed.
+    Rename,
+    /// System-wide variables of ours changed after the last start.
+    Environment,
+}
+
+/// One file.
+#[derive(Clone, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct FileState {
+    /// Digest of its content.
+    pub sha256: Sha256,
+}
+
+/// State of a Windows service; pending states count as what they leave.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum ServiceRunState {
+    /// It runs.
+    Running,
+    /// It does not.
+    Stopped,
+    /// It is on its way to running.
+    Starting,
+    /// It is on its way to stopped.
+    Stopping,
+    /// It is paused.
+    Paused,
+}
+
+/// One Windows service as the Service Control Manager knows it.
+#[derive(Clone, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ServiceFacts {
+    /// What it does now.
+    pub state: ServiceRunState,
+    /// Its whole command line.
+    pub command: String,
+    /// Its description, which starts with our tag.
+    pub description: String,
+    /// Services that run before it.
+    pub dependencies: Vec<String>,
+}
+
+/// The record of what the agent placed, kept in [`host::STATE_FILE`](crate::names::host::STATE_FILE).
+///
+/// A path is recorded before it is made, so nothing is ever left that the record does not know.
+#[derive(Clone, Debug, Default, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct HostState {
+    /// Files that we placed.
+    pub files: BTreeSet<WindowsPath>,
+    /// Folders that did not exist before us.
+    pub directories: BTreeSet<WindowsPath>,
+}
