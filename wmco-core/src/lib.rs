@@ -4,6 +4,7 @@
 //!
 //! # What belongs here
 //! - [`names`] and [`limits`]: every wire name, path, time and size, each in one place.
+//! - [`fleet`] and [`node`]: which instance is next, and what it needs.
 //! - [`protocol`]: what the operator and the agent on a host say to each other.
 //! - [`secret`], [`digest`], [`winpath`]: small types that remember a check.
 //!
@@ -13,8 +14,10 @@
 #![forbid(unsafe_code)]
 
 pub mod digest;
+pub mod fleet;
 pub mod limits;
 pub mod names;
+pub mod node;
 pub mod protocol;
 pub mod secret;
 pub mod winpath;

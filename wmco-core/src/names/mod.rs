@@ -48,6 +48,20 @@ pub const CORDONED_BY_OTHERS: &str = "by-others";
 /// Value of [`CORDONED_ANNOTATION`] when the cordon is ours.
 pub const CORDONED_BY_US: &str = "by-operator";
 
+/// Node annotation of our own: boot identity of the host when a restart was ordered, so that the
+/// restart is proven by another one. Source: `spec/ssh.md`, section 17, row K-23.
+pub const RESTART_FROM_ANNOTATION: &str = "windowsmachineconfig.openshift.io/restart-from";
+
+/// Node annotation of our own: the entry of the instances ConfigMap that the node comes from, so
+/// that a name that does not resolve for a while does not look like a removed entry.
+pub const INSTANCE_ANNOTATION: &str = "windowsmachineconfig.openshift.io/instance";
+
+/// Node annotation written by Machine API: the Machine behind the node.
+pub const MACHINE_ANNOTATION: &str = "machine.openshift.io/machine";
+
+/// Pod annotation of mirror pods, which only the kubelet can end.
+pub const MIRROR_POD_ANNOTATION: &str = "kubernetes.io/config.mirror";
+
 /// Node label of nodes that come from [`objects::INSTANCES_CONFIG_MAP`]; its value is `"true"`.
 pub const BYOH_LABEL: &str = "windowsmachineconfig.openshift.io/byoh";
 

@@ -46,7 +46,7 @@ impl fmt::Debug for ServicesData {
 /// One idempotent step on the host.
 ///
 /// Steps that end or change what runs there are built by the node planner only while it holds a
-/// `DisruptionPermit` or the host has no node.
+/// [`DisruptionPermit`](crate::fleet::DisruptionPermit) or the host has no node.
 #[derive(Clone, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase", tag = "step")]
 pub enum HostStep {

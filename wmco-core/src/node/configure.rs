@@ -1,0 +1,272 @@
+//! Bringing a host to a version and keeping it there.
+
+use jiff::Timestamp;
+
+use super::drift::Drift;
+use super::work::{Grounds, HostWork, Vacancy};
+use super::{
+    Action, Awaited, Because, Desired, NodeFacts, NodePatch, Observed, Plan, answering, disrupt,
+};
+use crate::fleet::DisruptionPermit;
+use crate::protocol::{HostStep, Probe, RebootReason};
+use crate::{limits, names};
+
+pub(super) fn plan(
+    desired: &Desired,
+    observed: &Observed,
+    permit: Option<&DisruptionPermit>,
+    now: Timestamp,
+) -> Plan {
+    let probe = match answering(desired, observed) {
+        Ok(probe) => probe,
+        Err(plan) => return plan,
+    };
+    let Some(node) = &observed.node else {
+        return on_vacant_host(desired, observed, probe, now);
+    };
+    match (disturbance(desired, node, probe), permit) {
+        (None, _) => keep(desired, observed, node, probe, now),
+        (Some(_), None) => Plan::wait(Awaited::DisruptionSlot, now + limits::RETRY_MOST),
+        (Some(due), Some(permit)) => {
+            // Content goes up while the node still works.
+            if node.holds_slot() {
+                disrupt::empty(node, observed, probe, permit, now)
+                    .unwrap_or_else(|| disturb(desired, node, probe, permit, due, now))
+            } else {
+                let contents = Drift::between(desired, probe, Some(node)).contents;
+                let mark = disrupt::empty(node, observed, probe, permit, now);
+                let mut plan = mark.unwrap_or_else(Plan::settled);
+                if !contents.is_empty() {
+                    let files = contents.len();
+                    let upload = Action::Upload(contents.into_iter().collect());
+                    let because = Because::ContentDiffers { files };
+                    plan.steps.insert(0, super::Step { action: upload, because });
+                }
+                plan
+            }
+        }
+    }
+}
+
+/// What can only be done to an empty node.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Disturbance {
+    /// Services stop, content changes, services start.
+    Reinstall,
+    /// The host restarts.
+    Restart,
+}
+
+/// What has to be done to an existing node that workloads would notice.
+pub(super) fn disturbance(
+    desired: &Desired,
+    node: &NodeFacts,
+    probe: &Probe,
+) -> Option<Disturbance> {
+    let current = node.version() == Some(&desired.version);
+    let other_version = node.version().is_some() && !current;
+    // The daemon of another version is the last thing that goes before the Node is told ours.
+    let not_torn_down = node.desired_version().is_some_and(|seen| seen != desired.version)
+        && probe.services.contains_key(names::objects::WICD);
+    if other_version || not_torn_down || Drift::between(desired, probe, Some(node)).disturbs() {
+        Some(Disturbance::Reinstall)
+    } else if node.wants_restart() || !probe.reboot.is_empty() {
+        Some(Disturbance::Restart)
+    } else {
+        None
+    }
+}
+
+/// No Node stands for the host, so nothing on it can be disturbed.
+fn on_vacant_host(desired: &Desired, observed: &Observed, probe: &Probe, now: Timestamp) -> Plan {
+    let drift = Drift::between(desired, probe, None);
+    let grounds = || Vacancy::of(observed).map_or(Grounds::Harmless, Grounds::Vacant);
+    let tear_down = || vec![HostStep::RemoveDaemon, remove_services(desired)];
+    let needs_restart = drift
+        .disruptive
+        .iter()
+        .any(|step| matches!(step, HostStep::EnableContainers | HostStep::RenameComputer { .. }));
+    if drift.live.is_empty() && drift.disruptive.is_empty() && !probe.reboot.is_empty() {
+        return restart(probe, grounds(), now);
+    }
+    if !drift.is_empty() {
+        let mut steps = Vec::new();
+        if !drift.disruptive.is_empty() && !probe.services.is_empty() {
+            steps = tear_down();
+        }
+        let torn_down = !steps.is_empty();
+        steps.extend(drift.live);
+        steps.extend(drift.disruptive);
+        if !needs_restart && probe.reboot.is_empty() {
+            steps.extend(if torn_down { start_all(desired) } else { drift.start });
+        }
+        return apply(drift.contents, steps, grounds(), Because::HostDiffers, now);
+    }
+    let since =
+        observed.waiting.filter(|w| w.what == Awaited::NodeAppears).map_or(now, |w| w.since);
+    let deadline = since + limits::NODE_APPEARS;
+    if now < deadline {
+        return Plan::wait(Awaited::NodeAppears, deadline);
+    }
+    // A kubelet registers its Node when it starts, so one whose Node was deleted starts again.
+    let steps = tear_down().into_iter().chain(start_all(desired)).collect();
+    apply([].into(), steps, grounds(), Because::NodeOverdue, now)
+}
+
+/// The node is cordoned and empty, and the permit is ours.
+fn disturb(
+    desired: &Desired,
+    node: &NodeFacts,
+    probe: &Probe,
+    permit: &DisruptionPermit,
+    due: Disturbance,
+    now: Timestamp,
+) -> Plan {
+    let grounds = Grounds::Permitted(permit.clone());
+    match due {
+        Disturbance::Restart => restart_node(node, probe, grounds, now),
+        Disturbance::Reinstall if node.version().is_some() => {
+            // Whoever reads the mark must not take a half-installed node for a configured one.
+            let mut patch = NodePatch::default();
+            patch.annotations.insert(names::VERSION_ANNOTATION.into(), None);
+            let seen = node.version().map(str::to_owned);
+            Plan::step(Action::PatchNode(patch), Because::VersionDiffers { seen })
+        }
+        Disturbance::Reinstall => {
+            let drift = Drift::between(desired, probe, Some(node));
+            let waits_for_restart = drift.disruptive.iter().any(|step| {
+                matches!(step, HostStep::EnableContainers | HostStep::RenameComputer { .. })
+            });
+            let mut steps = vec![HostStep::RemoveDaemon, remove_services(desired)];
+            steps.extend(drift.live);
+            steps.extend(drift.disruptive);
+            if !waits_for_restart && probe.reboot.is_empty() {
+                steps.push(HostStep::Bootstrap { manifest: desired.manifest.clone() });
+            } else {
+                steps.push(HostStep::Restart);
+            }
+            apply(drift.contents, steps, grounds, Because::HostDiffers, now)
+        }
+    }
+}
+
+/// Restarts the host of a Node, proven by another boot identity than the one noted before.
+fn restart_node(node: &NodeFacts, probe: &Probe, grounds: Grounds, now: Timestamp) -> Plan {
+    let mut patch = NodePatch::default();
+    match node.annotation(names::RESTART_FROM_ANNOTATION) {
+        Some(noted) if noted == probe.boot_id => restart(probe, grounds, now),
+        None => {
+            let boot = Some(probe.boot_id.clone());
+            patch.annotations.insert(names::RESTART_FROM_ANNOTATION.into(), boot);
+            Plan::step(Action::PatchNode(patch), Because::RestartAsked)
+        }
+        Some(_) => {
+            patch.annotations.insert(names::RESTART_FROM_ANNOTATION.into(), None);
+            if node.wants_restart() {
+                patch.annotations.insert(names::REBOOT_ANNOTATION.into(), None);
+            }
+            Plan::step(Action::PatchNode(patch), Because::Restarted)
+        }
+    }
+}
+
+/// The node exists and nothing has to be disturbed.
+fn keep(
+    desired: &Desired,
+    observed: &Observed,
+    node: &NodeFacts,
+    probe: &Probe,
+    now: Timestamp,
+) -> Plan {
+    let current = node.version() == Some(&desired.version);
+    let patch = metadata(desired, node, current);
+    if !patch.is_empty() {
+        return Plan::step(Action::PatchNode(patch), Because::MetadataDiffers);
+    }
+    if observed.key_in_config_map && node.annotation(names::HOST_KEY_ANNOTATION).is_some() {
+        return Plan::step(Action::ForgetHostKey, Because::KeyMoved);
+    }
+    let drift = Drift::between(desired, probe, Some(node));
+    if !drift.is_empty() {
+        let steps = drift.live.into_iter().chain(drift.start).collect();
+        return apply(drift.contents, steps, Grounds::Harmless, Because::HostDiffers, now);
+    }
+    if current {
+        let patch = disrupt::release(node);
+        if patch.is_empty() {
+            return Plan::settled();
+        }
+        return Plan::step(Action::PatchNode(patch), Because::Configured);
+    }
+    let since =
+        observed.waiting.filter(|w| w.what == Awaited::VersionMark).map_or(now, |w| w.since);
+    let deadline = since + limits::VERSION_MARK;
+    if now < deadline {
+        Plan::wait(Awaited::VersionMark, deadline)
+    } else {
+        Plan::step(Action::Probe, Because::VersionOverdue)
+    }
+}
+
+/// Labels and annotations that differ; a node that is not configured yet is cordoned with them.
+fn metadata(desired: &Desired, node: &NodeFacts, current: bool) -> NodePatch {
+    let mut patch = if current { NodePatch::default() } else { disrupt::cordon(node) };
+    for (key, value) in &desired.labels {
+        if node.labels.get(key) != Some(value) {
+            patch.labels.insert(key.clone(), Some(value.clone()));
+        }
+    }
+    let version = (names::DESIRED_VERSION_ANNOTATION.to_owned(), desired.version.clone());
+    for (key, value) in desired.annotations.iter().chain([(&version.0, &version.1)]) {
+        if node.annotations.get(key) != Some(value) {
+            patch.annotations.insert(key.clone(), Some(value.clone()));
+        }
+    }
+    patch
+}
+
+/// Restarts the host now.
+pub(super) fn restart(probe: &Probe, grounds: Grounds, now: Timestamp) -> Plan {
+    let reasons: Vec<RebootReason> = probe.reboot.iter().copied().collect();
+    let because = if reasons.is_empty() {
+        Because::RestartAsked
+    } else {
+        Because::RestartPending { reasons }
+    };
+    apply([].into(), vec![HostStep::Restart], grounds, because, now)
+}
+
+/// Uploads what the steps need and has the agent carry them out.
+pub(super) fn apply(
+    contents: std::collections::BTreeSet<crate::digest::Sha256>,
+    steps: Vec<HostStep>,
+    grounds: Grounds,
+    because: Because,
+    now: Timestamp,
+) -> Plan {
+    let mut plan = Plan { steps: Vec::new(), next: super::Next::Now };
+    if !contents.is_empty() {
+        let files = contents.len();
+        let upload = Action::Upload(contents.into_iter().collect());
+        plan = plan.and(upload, Because::ContentDiffers { files });
+    }
+    // Steps that disturb come only with grounds that allow them; otherwise the slot is awaited.
+    match HostWork::new(steps, grounds) {
+        Some(work) if work.restarts() => {
+            plan.and(Action::Apply(work), because).until(Awaited::HostBack, now + limits::HOST_BACK)
+        }
+        Some(work) => plan.and(Action::Apply(work), because),
+        None => Plan::wait(Awaited::DisruptionSlot, now + limits::RETRY_MOST),
+    }
+}
+
+fn remove_services(desired: &Desired) -> HostStep {
+    HostStep::RemoveServices { manifests: desired.known_manifests.clone() }
+}
+
+fn start_all(desired: &Desired) -> Vec<HostStep> {
+    vec![
+        HostStep::Bootstrap { manifest: desired.manifest.clone() },
+        HostStep::EnsureDaemon { arguments: desired.daemon_arguments.clone() },
+    ]
+}

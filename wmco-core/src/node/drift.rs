@@ -1,0 +1,147 @@
+//! How a host differs from what its version wants.
+
+use std::collections::BTreeSet;
+
+use super::{Desired, NodeFacts};
+use crate::digest::Sha256;
+use crate::names::host;
+use crate::protocol::{Access, FeatureState, HostStep, Probe, ServiceRunState};
+use crate::winpath::WindowsPath;
+
+/// The differences, sorted by what correcting them does to running workloads.
+#[derive(Debug, Default)]
+pub(super) struct Drift {
+    /// Steps that nothing running notices as a break.
+    pub(super) live: Vec<HostStep>,
+    /// Steps that need the services stopped, or a restart afterwards.
+    pub(super) disruptive: Vec<HostStep>,
+    /// Steps that start what a host needs to become a node.
+    pub(super) start: Vec<HostStep>,
+    /// Contents that the steps refer to.
+    pub(super) contents: BTreeSet<Sha256>,
+}
+
+impl Drift {
+    pub(super) fn between(desired: &Desired, probe: &Probe, node: Option<&NodeFacts>) -> Self {
+        let mut drift = Self::default();
+        if probe.agent.installed != Some(desired.agent) {
+            drift.live.push(HostStep::InstallAgent);
+        }
+        drift.directories(desired, probe);
+        drift.files(desired, probe);
+        drift.stale_files(desired, probe);
+        drift.features(desired, probe);
+        drift.services(desired, probe, node);
+        drift
+    }
+
+    /// Whether correcting it would disturb a running node.
+    pub(super) fn disturbs(&self) -> bool {
+        !self.disruptive.is_empty()
+            || self.start.iter().any(|step| matches!(step, HostStep::Bootstrap { .. }))
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.live.is_empty() && self.disruptive.is_empty() && self.start.is_empty()
+    }
+
+    fn directories(&mut self, desired: &Desired, probe: &Probe) {
+        let known = host::DIRECTORIES.iter().filter_map(|text| text.parse().ok());
+        // Above placed files there can be folders beyond the known ones, such as a registry's.
+        let above = desired.files.keys().filter(|path| !is_placed(desired, probe, path));
+        let above =
+            above.flat_map(|path| std::iter::successors(path.parent(), WindowsPath::parent));
+        let wanted: BTreeSet<WindowsPath> =
+            known.chain(above.filter(|path| path.parent().is_some())).collect();
+        // Sorted, so that parents come first.
+        let missing = wanted.into_iter().filter(|path| !probe.directories.contains(path));
+        self.live.extend(
+            missing.map(|path| HostStep::EnsureDirectory { access: directory_access(&path), path }),
+        );
+    }
+
+    fn files(&mut self, desired: &Desired, probe: &Probe) {
+        for (path, file) in &desired.files {
+            if is_placed(desired, probe, path) {
+                continue;
+            }
+            self.contents.insert(file.sha256);
+            let steps = if file.live { &mut self.live } else { &mut self.disruptive };
+            steps.push(HostStep::PlaceFile {
+                path: path.clone(),
+                sha256: file.sha256,
+                access: file.access,
+            });
+        }
+    }
+
+    /// Files that we placed, or that lie in a folder that is wholly ours, and that nobody wants now.
+    fn stale_files(&mut self, desired: &Desired, probe: &Probe) {
+        let ours: Vec<WindowsPath> = [host::REGISTRIES, host::TLS_CERTIFICATES]
+            .iter()
+            .filter_map(|text| text.parse().ok())
+            .collect();
+        let recorded = |path| probe.state.as_ref().is_some_and(|state| state.files.contains(path));
+        let kept = |path: &WindowsPath| {
+            [host::AGENT, host::STATE_FILE].iter().any(|k| path.as_str().eq_ignore_ascii_case(k))
+        };
+        let stale = probe.files.keys().filter(|path| {
+            (ours.iter().any(|folder| path.is_within(folder)) || recorded(path))
+                && !kept(path)
+                && !desired.files.contains_key(path)
+        });
+        self.live.extend(stale.map(|path| HostStep::RemoveFile { path: path.clone() }));
+    }
+
+    fn features(&mut self, desired: &Desired, probe: &Probe) {
+        if probe.containers == FeatureState::Disabled {
+            self.disruptive.push(HostStep::EnableContainers);
+        }
+        if let Some(name) = &desired.host_name {
+            let label = probe.host_name.split('.').next().unwrap_or_default();
+            if !label.eq_ignore_ascii_case(name) {
+                self.disruptive.push(HostStep::RenameComputer { name: name.clone() });
+            }
+        }
+    }
+
+    fn services(&mut self, desired: &Desired, probe: &Probe, node: Option<&NodeFacts>) {
+        let configured = node.is_some_and(|n| n.version() == Some(&desired.version));
+        // Once the node is configured, its services are the daemon's business.
+        if !configured && !desired.bootstrap_services.iter().all(|name| runs(probe, name)) {
+            self.start.push(HostStep::Bootstrap { manifest: desired.manifest.clone() });
+        }
+        // The daemon follows the Node's desired version; it must not run while that is another one.
+        let follows_us = node
+            .and_then(NodeFacts::desired_version)
+            .is_none_or(|version| version == desired.version);
+        let daemon = probe.services.get(crate::names::objects::WICD);
+        let command = desired.daemon_command();
+        let right =
+            daemon.is_some_and(|d| d.command == command && d.state == ServiceRunState::Running);
+        if follows_us && !right {
+            self.start.push(HostStep::EnsureDaemon { arguments: desired.daemon_arguments.clone() });
+        }
+    }
+}
+
+/// Whether a service runs, or is about to.
+pub(super) fn runs(probe: &Probe, name: &str) -> bool {
+    probe.services.get(name).is_some_and(|service| {
+        matches!(service.state, ServiceRunState::Running | ServiceRunState::Starting)
+    })
+}
+
+fn is_placed(desired: &Desired, probe: &Probe, path: &WindowsPath) -> bool {
+    let wanted = desired.files.get(path).map(|file| file.sha256);
+    probe.files.get(path).map(|file| file.sha256) == wanted
+}
+
+fn directory_access(path: &WindowsPath) -> Access {
+    let secret = [host::ROOT, host::TLS, host::TLS_CERTIFICATES, host::WICD_CERTIFICATES];
+    if secret.iter().any(|text| path.as_str().eq_ignore_ascii_case(text)) {
+        Access::Administrators
+    } else {
+        Access::Inherited
+    }
+}

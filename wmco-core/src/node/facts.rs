@@ -1,0 +1,136 @@
+//! What is known of a Node and its pods, cut down to what decisions need.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::api::core::v1 as api;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::names;
+
+/// A Node object as far as we look at it.
+///
+/// ```
+/// use k8s_openapi::api::core::v1::Node;
+/// use wmco_core::node::NodeFacts;
+///
+/// let node: Node = serde_json::from_str(
+///     r#"{"metadata": {"name": "win-1", "labels": {"kubernetes.io/os": "windows"}},
+///         "status": {"conditions": [{"type": "Ready", "status": "True"}]}}"#,
+/// )?;
+/// let facts = NodeFacts::from(&node);
+/// assert!(facts.is_windows() && facts.ready && !facts.unschedulable);
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+#[derive(Clone, Debug, Default, Eq, JsonSchema, PartialEq, Serialize)]
+pub struct NodeFacts {
+    /// Name of the Node.
+    pub name: String,
+    /// UID of the Node, so that a plan never hits its successor.
+    pub uid: String,
+    /// All labels.
+    pub labels: BTreeMap<String, String>,
+    /// All annotations.
+    pub annotations: BTreeMap<String, String>,
+    /// Texts of all addresses, in the Node's order.
+    pub addresses: Vec<String>,
+    /// Whether the scheduler passes it over.
+    pub unschedulable: bool,
+    /// Whether its condition `Ready` is `True`.
+    pub ready: bool,
+}
+
+impl NodeFacts {
+    /// Whether it is a Windows node at all.
+    pub fn is_windows(&self) -> bool {
+        self.labels.get(names::OS_LABEL).is_some_and(|os| os == names::OS_WINDOWS)
+    }
+
+    /// Whether it comes from an entry of the instances ConfigMap.
+    pub fn is_byoh(&self) -> bool {
+        self.has_mark(names::BYOH_LABEL)
+    }
+
+    /// Whether a Machine is behind it.
+    pub fn belongs_to_machine(&self) -> bool {
+        !self.is_byoh() && self.annotations.contains_key(names::MACHINE_ANNOTATION)
+    }
+
+    /// Whether it holds a disruption slot.
+    pub fn holds_slot(&self) -> bool {
+        self.has_mark(names::UPGRADING_LABEL)
+    }
+
+    /// Version that fully configured it.
+    pub fn version(&self) -> Option<&str> {
+        self.annotation(names::VERSION_ANNOTATION)
+    }
+
+    /// Version that WICD is to bring it to.
+    pub fn desired_version(&self) -> Option<&str> {
+        self.annotation(names::DESIRED_VERSION_ANNOTATION)
+    }
+
+    /// Whether somebody asked for a restart of its host.
+    pub fn wants_restart(&self) -> bool {
+        self.annotations.contains_key(names::REBOOT_ANNOTATION)
+    }
+
+    /// The value of one annotation.
+    pub fn annotation(&self, name: &str) -> Option<&str> {
+        self.annotations.get(name).map(String::as_str)
+    }
+
+    fn has_mark(&self, label: &str) -> bool {
+        self.labels.get(label).is_some_and(|value| value == names::TRUE)
+    }
+}
+
+impl From<&api::Node> for NodeFacts {
+    fn from(node: &api::Node) -> Self {
+        let meta = &node.metadata;
+        let status = node.status.as_ref();
+        let conditions = status.and_then(|s| s.conditions.as_deref()).unwrap_or_default();
+        let addresses = status.and_then(|s| s.addresses.as_deref()).unwrap_or_default();
+        Self {
+            name: meta.name.clone().unwrap_or_default(),
+            uid: meta.uid.clone().unwrap_or_default(),
+            labels: meta.labels.clone().unwrap_or_default(),
+            annotations: meta.annotations.clone().unwrap_or_default(),
+            addresses: addresses.iter().map(|a| a.address.clone()).collect(),
+            unschedulable: node.spec.as_ref().and_then(|s| s.unschedulable).unwrap_or_default(),
+            ready: conditions.iter().any(|c| c.type_ == "Ready" && c.status == "True"),
+        }
+    }
+}
+
+/// One pod that has to leave before a node may be disrupted.
+#[derive(Clone, Debug, Eq, JsonSchema, Ord, PartialEq, PartialOrd, Serialize)]
+pub struct PodFacts {
+    /// Namespace of the pod.
+    pub namespace: String,
+    /// Name of the pod.
+    pub name: String,
+    /// Whether it is on its way out already.
+    pub leaving: bool,
+}
+
+impl PodFacts {
+    /// The pod, if it has to leave: not a mirror pod, not of a DaemonSet, not finished.
+    ///
+    /// Source: `spec/node-config.md`, section 4.1.
+    pub fn that_must_leave(pod: &api::Pod) -> Option<Self> {
+        let meta = &pod.metadata;
+        let mirror =
+            meta.annotations.iter().flatten().any(|(k, _)| k == names::MIRROR_POD_ANNOTATION);
+        let owners = meta.owner_references.as_deref().unwrap_or_default();
+        let daemon = owners.iter().any(|o| o.controller == Some(true) && o.kind == "DaemonSet");
+        let phase = pod.status.as_ref().and_then(|s| s.phase.as_deref());
+        let finished = matches!(phase, Some("Succeeded" | "Failed"));
+        (!mirror && !daemon && !finished).then(|| Self {
+            namespace: meta.namespace.clone().unwrap_or_default(),
+            name: meta.name.clone().unwrap_or_default(),
+            leaving: meta.deletion_timestamp.is_some(),
+        })
+    }
+}

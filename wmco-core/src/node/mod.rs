@@ -1,0 +1,202 @@
+//! Decides what one Windows node and its host need next.
+//!
+//! [`reconcile`] compares what the cluster asks for ([`Desired`]) with what was last seen
+//! ([`Observed`]) and returns the steps that can be taken now, each with its reason.
+//!
+//! # Guarantees
+//! - Pure: no clock, no randomness, no I/O. Equal inputs give equal plans.
+//! - Level-triggered: only what *is* counts, so the process may die between any two steps.
+//! - Safe at every step: under a Node that may run workloads nothing is changed that they would
+//!   notice before it is cordoned and empty, and not without a [`DisruptionPermit`].
+//!
+//! # Not here
+//! Which node may go next ([`fleet`](crate::fleet)), what a step does on the wire (`wmco-ssh`).
+
+mod configure;
+mod disrupt;
+mod drift;
+mod facts;
+mod plan;
+mod remove;
+mod work;
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+pub use facts::{NodeFacts, PodFacts};
+pub use plan::{Action, Awaited, Because, Next, NodePatch, Plan, Step};
+pub use work::{Grounds, HostWork, Vacancy};
+
+use crate::digest::Sha256;
+use crate::fleet::DisruptionPermit;
+use crate::names;
+use crate::protocol::{Access, AgentLocation, Probe, ServicesData};
+use crate::winpath::WindowsPath;
+
+/// What is wanted of an instance, decided by [`fleet::reconcile`](crate::fleet::reconcile).
+#[derive(Clone, Debug, Eq, JsonSchema, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Intent {
+    /// Bring it to the desired version and keep it there; disrupt it only with a permit.
+    Configure(Option<DisruptionPermit>),
+    /// Clean the host and delete the Node; disrupt it only with a permit.
+    Remove(Option<DisruptionPermit>),
+    /// Not ours, or not to be touched now.
+    Leave,
+}
+
+/// What the cluster asks for.
+#[derive(Clone, Debug, Eq, JsonSchema, PartialEq, Serialize)]
+pub struct Desired {
+    /// What is wanted of the instance.
+    pub intent: Intent,
+    /// Operator version, for example `11.0.0-1a2b3c4`.
+    pub version: String,
+    /// Digest of our agent.
+    pub agent: Sha256,
+    /// All files that the operator puts on the host, but the agent.
+    pub files: BTreeMap<WindowsPath, DesiredFile>,
+    /// Data of the services ConfigMap of `version`.
+    #[serde(skip)]
+    pub manifest: ServicesData,
+    /// Data of every services ConfigMap that may be in force on the host, ours included.
+    #[serde(skip)]
+    pub known_manifests: Vec<ServicesData>,
+    /// Names of the bootstrap services in `manifest`.
+    pub bootstrap_services: Vec<String>,
+    /// Arguments of the daemon's service.
+    pub daemon_arguments: Vec<String>,
+    /// First label of the host's wanted name, where the platform asks for one.
+    pub host_name: Option<String>,
+    /// Labels of the Node that the operator owns.
+    pub labels: BTreeMap<String, String>,
+    /// Annotations of the Node that the operator owns, but the desired version.
+    pub annotations: BTreeMap<String, String>,
+}
+
+/// One file on a host.
+#[derive(Clone, Copy, Debug, Eq, JsonSchema, PartialEq, Serialize)]
+pub struct DesiredFile {
+    /// Digest of its content.
+    pub sha256: Sha256,
+    /// Who may read it.
+    pub access: Access,
+    /// Whether its readers notice a change by themselves, so that it may be replaced while they run.
+    pub live: bool,
+}
+
+/// What was last seen of one instance.
+#[derive(Clone, Debug, Eq, JsonSchema, PartialEq, Serialize)]
+pub struct Observed {
+    /// The Node that stands for it.
+    pub node: Option<NodeFacts>,
+    /// Pods that would have to leave; `None` when nobody looked.
+    pub pods: Option<Vec<PodFacts>>,
+    /// The host.
+    pub host: HostSeen,
+    /// Whether the ConfigMap of host keys has an entry for it.
+    pub key_in_config_map: bool,
+    /// What the last pass waited for, and since when. A hint: losing it only delays.
+    pub waiting: Option<Waiting>,
+}
+
+/// What a host answered last.
+#[derive(Clone, Debug, Eq, JsonSchema, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum HostSeen {
+    /// Nobody looked since the process started or a look became due.
+    Unknown,
+    /// It does not answer; the executor tries again at that time.
+    Unreachable {
+        /// Time of the next attempt.
+        retry_at: Timestamp,
+    },
+    /// It answers, but no agent of ours does.
+    NoAgent,
+    /// The agent answered.
+    Probed(Box<Probe>),
+}
+
+/// A wait in progress.
+#[derive(Clone, Copy, Debug, Eq, JsonSchema, PartialEq, Serialize)]
+pub struct Waiting {
+    /// What for.
+    pub what: Awaited,
+    /// Since when.
+    pub since: Timestamp,
+}
+
+/// Returns the steps to take now, and when to look again.
+///
+/// ```
+/// use wmco_core::node::{self, Action, HostSeen};
+/// # use wmco_core::{digest::Sha256, node::*, protocol::ServicesData};
+/// # let desired = Desired { intent: Intent::Configure(None), version: "2.0.0".into(),
+/// #   agent: Sha256::of(b"agent"), files: Default::default(),
+/// #   manifest: ServicesData(Default::default()), known_manifests: vec![],
+/// #   bootstrap_services: vec![], daemon_arguments: vec![], host_name: None,
+/// #   labels: Default::default(), annotations: Default::default() };
+/// # let observed = Observed { node: None, pods: None, host: HostSeen::Unknown,
+/// #   key_in_config_map: false, waiting: None };
+/// let plan = node::reconcile(&desired, &observed, jiff::Timestamp::UNIX_EPOCH);
+/// assert_eq!(plan.steps[0].action, Action::Probe);
+/// ```
+pub fn reconcile(desired: &Desired, observed: &Observed, now: Timestamp) -> Plan {
+    match &desired.intent {
+        Intent::Leave => Plan::settled(),
+        Intent::Configure(permit) => configure::plan(desired, observed, permit.as_ref(), now),
+        Intent::Remove(permit) => remove::plan(desired, observed, permit.as_ref(), now),
+    }
+}
+
+/// Whether the instance cannot get on without a disruption permit.
+///
+/// The fleet grants permits only to those that ask, so that a host which does not answer never
+/// holds up the others.
+pub fn claims_slot(desired: &Desired, observed: &Observed) -> bool {
+    let Ok(probe) = answering(desired, observed) else { return false };
+    let Some(node) = &observed.node else { return false };
+    match &desired.intent {
+        Intent::Leave => false,
+        Intent::Configure(_) => configure::disturbance(desired, node, probe).is_some(),
+        Intent::Remove(_) => true,
+    }
+}
+
+/// The copy of the agent that carries out work on the host.
+pub fn agent_for_work(desired: &Desired, probe: &Probe) -> AgentLocation {
+    if probe.agent.installed == Some(desired.agent) {
+        AgentLocation::Installed
+    } else {
+        AgentLocation::Staged(desired.agent)
+    }
+}
+
+/// The probe of our own agent, or the plan that gets us one.
+fn answering<'a>(desired: &Desired, observed: &'a Observed) -> Result<&'a Probe, Plan> {
+    match &observed.host {
+        HostSeen::Unknown => Err(Plan::step(Action::Probe, Because::NeverProbed)),
+        HostSeen::Unreachable { retry_at } => Err(Plan::wait(Awaited::HostReachable, *retry_at)),
+        HostSeen::NoAgent => {
+            Err(Plan::step(Action::ProbeWithOurs(desired.agent), Because::NoAgent))
+        }
+        HostSeen::Probed(probe) if probe.agent.sha256 != desired.agent => {
+            let version = probe.agent.version.clone();
+            Err(Plan::step(Action::ProbeWithOurs(desired.agent), Because::OtherAgent { version }))
+        }
+        HostSeen::Probed(probe) => Ok(probe),
+    }
+}
+
+impl Desired {
+    /// The whole command line of the daemon's service.
+    pub fn daemon_command(&self) -> String {
+        std::iter::once(names::host::AGENT)
+            .chain(self.daemon_arguments.iter().map(String::as_str))
+            .collect::<Vec<_>>()
+            .join(" ")
+    }
+}

@@ -1,0 +1,302 @@
+//! Plans for one node, as data.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use jiff::Timestamp;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::facts::PodFacts;
+use super::work::HostWork;
+use crate::digest::Sha256;
+use crate::fleet::DisruptionPermit;
+use crate::protocol::RebootReason;
+
+/// What to do now, in order, and when to look again.
+#[derive(Clone, Debug, Eq, JsonSchema, PartialEq, Serialize)]
+#[must_use = "a plan does nothing until an executor runs it"]
+pub struct Plan {
+    /// What can be done now.
+    pub steps: Vec<Step>,
+    /// When to look again.
+    pub next: Next,
+}
+
+/// One action with its reason.
+#[derive(Clone, Debug, Eq, JsonSchema, PartialEq, Serialize)]
+pub struct Step {
+    /// The side effect.
+    pub action: Action,
+    /// Why it is due.
+    pub because: Because,
+}
+
+/// One side effect, complete enough that the executor has nothing left to decide. Idempotent.
+#[derive(Clone, Debug, Eq, JsonSchema, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Action {
+    /// Run the installed agent's `probe`.
+    Probe,
+    /// Upload our agent under its own name, with this digest, and run *its* `probe`.
+    ProbeWithOurs(Sha256),
+    /// Put these contents into the host's staging folder.
+    Upload(Vec<Sha256>),
+    /// Change labels, annotations or schedulability of the Node.
+    PatchNode(NodePatch),
+    /// List the node's pods that would have to leave.
+    ListPods,
+    /// Ask these pods to leave; does not wait.
+    Evict {
+        /// The pods.
+        pods: Vec<PodFacts>,
+        /// The right to do so.
+        permit: DisruptionPermit,
+    },
+    /// Run the agent's `apply`.
+    Apply(HostWork),
+    /// Remove over SFTP what the agent could not remove itself: its own file and our root folder.
+    RemoveLeftovers(HostWork),
+    /// Remove the host's key from the ConfigMap of keys.
+    ForgetHostKey,
+    /// Delete the Node object.
+    DeleteNode(DisruptionPermit),
+}
+
+/// A change of a Node's metadata and schedulability, sent as one merge patch.
+#[derive(Clone, Debug, Default, Eq, JsonSchema, PartialEq, Serialize)]
+pub struct NodePatch {
+    /// Labels to set, or to remove where there is no value.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub labels: BTreeMap<String, Option<String>>,
+    /// Annotations to set, or to remove where there is no value.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub annotations: BTreeMap<String, Option<String>>,
+    /// Whether the scheduler is to pass the node over; `None` leaves that as it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unschedulable: Option<bool>,
+}
+
+/// Why a step is due.
+#[derive(Clone, Debug, Eq, JsonSchema, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Because {
+    /// The host has not been looked at.
+    NeverProbed,
+    /// No agent of ours answers on the host.
+    NoAgent,
+    /// Another agent than ours answers on the host.
+    OtherAgent {
+        /// The version that it claims.
+        version: String,
+    },
+    /// The host lacks content or has other content.
+    ContentDiffers {
+        /// Number of files.
+        files: usize,
+    },
+    /// The host is not as this version wants it.
+    HostDiffers,
+    /// The Node's version mark differs.
+    VersionDiffers {
+        /// The version that it shows.
+        seen: Option<String>,
+    },
+    /// The Node's labels or annotations differ.
+    MetadataDiffers,
+    /// The host wants a restart.
+    RestartPending {
+        /// What for.
+        reasons: Vec<RebootReason>,
+    },
+    /// The Node asks for a restart.
+    RestartAsked,
+    /// The host came back with another boot identity.
+    Restarted,
+    /// The kubelet did not register its Node in time.
+    NodeOverdue,
+    /// The version mark did not come in time.
+    VersionOverdue,
+    /// The node is about to be disrupted.
+    DisruptionDue,
+    /// The node is configured.
+    Configured,
+    /// The instance is no longer listed.
+    Unlisted,
+    /// The host's key is kept on the Node now.
+    KeyMoved,
+}
+
+/// When to look again.
+#[derive(Clone, Debug, Eq, JsonSchema, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Next {
+    /// Nothing is left to do.
+    Settled,
+    /// As soon as the steps are done.
+    Now,
+    /// When `what` happens, at the latest at `deadline`.
+    Await {
+        /// The event.
+        what: Awaited,
+        /// The time to look again without it.
+        deadline: Timestamp,
+    },
+}
+
+/// What a node can wait for.
+#[derive(Clone, Copy, Debug, Eq, Hash, JsonSchema, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Awaited {
+    /// The host answers.
+    HostReachable,
+    /// The host is back from a restart.
+    HostBack,
+    /// The kubelet registers its Node.
+    NodeAppears,
+    /// Pods leave.
+    PodsGone,
+    /// WICD writes the version mark.
+    VersionMark,
+    /// The budget has a free slot.
+    DisruptionSlot,
+}
+
+impl Plan {
+    /// Nothing to do.
+    pub fn settled() -> Self {
+        Self { steps: Vec::new(), next: Next::Settled }
+    }
+
+    /// Nothing to do before `what` happens or `deadline` passes.
+    pub fn wait(what: Awaited, deadline: Timestamp) -> Self {
+        Self { steps: Vec::new(), next: Next::Await { what, deadline } }
+    }
+
+    /// One step, then look again.
+    pub fn step(action: Action, because: Because) -> Self {
+        Self { steps: vec![Step { action, because }], next: Next::Now }
+    }
+
+    /// The same steps, but look again only when `what` happens or `deadline` passes.
+    pub fn until(self, what: Awaited, deadline: Timestamp) -> Self {
+        Self { next: Next::Await { what, deadline }, ..self }
+    }
+
+    /// One more step after the others.
+    pub fn and(mut self, action: Action, because: Because) -> Self {
+        self.steps.push(Step { action, because });
+        self
+    }
+}
+
+impl Action {
+    /// Short stable name for logs, metric labels, events and tests.
+    pub const fn verb(&self) -> &'static str {
+        match self {
+            Self::Probe => "probe",
+            Self::ProbeWithOurs(_) => "probe-with-ours",
+            Self::Upload(_) => "upload",
+            Self::PatchNode(_) => "patch-node",
+            Self::ListPods => "list-pods",
+            Self::Evict { .. } => "evict",
+            Self::Apply(_) => "apply",
+            Self::RemoveLeftovers(_) => "remove-leftovers",
+            Self::ForgetHostKey => "forget-host-key",
+            Self::DeleteNode(_) => "delete-node",
+        }
+    }
+}
+
+impl NodePatch {
+    /// Whether it changes nothing.
+    pub fn is_empty(&self) -> bool {
+        self.labels.is_empty() && self.annotations.is_empty() && self.unschedulable.is_none()
+    }
+}
+
+impl fmt::Display for Plan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for step in &self.steps {
+            writeln!(f, "{}, because {}", step.action, step.because)?;
+        }
+        match &self.next {
+            Next::Settled if self.steps.is_empty() => f.write_str("settled"),
+            Next::Settled => f.write_str("then settled"),
+            Next::Now => f.write_str("then look again"),
+            Next::Await { what, deadline } => write!(f, "then await {what}, until {deadline}"),
+        }
+    }
+}
+
+impl fmt::Display for Action {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.verb())?;
+        match self {
+            Self::Probe | Self::ListPods | Self::ForgetHostKey => Ok(()),
+            Self::ProbeWithOurs(_) => f.write_str(" (upload it if it is missing)"),
+            Self::Upload(contents) => write!(f, " {} contents", contents.len()),
+            Self::PatchNode(patch) => write!(f, " {patch}"),
+            Self::Evict { pods, .. } => write!(f, " {} pods", pods.len()),
+            Self::Apply(work) | Self::RemoveLeftovers(work) => write!(f, " {work}"),
+            Self::DeleteNode(permit) => write!(f, " {}", permit.node()),
+        }
+    }
+}
+
+impl fmt::Display for NodePatch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut separator = "";
+        match self.unschedulable {
+            Some(true) => f.write_str("cordon")?,
+            Some(false) => f.write_str("uncordon")?,
+            None => {}
+        }
+        if self.unschedulable.is_some() {
+            separator = " ";
+        }
+        for (key, value) in self.labels.iter().chain(&self.annotations) {
+            let sign = if value.is_some() { '+' } else { '-' };
+            write!(f, "{separator}{sign}{}", key.rsplit('/').next().unwrap_or(key))?;
+            separator = " ";
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Because {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NeverProbed => f.write_str("the host has not been looked at"),
+            Self::NoAgent => f.write_str("no agent of ours answers"),
+            Self::OtherAgent { version } => write!(f, "agent {version} answers"),
+            Self::ContentDiffers { files } => write!(f, "{files} files differ"),
+            Self::HostDiffers => f.write_str("the host differs"),
+            Self::VersionDiffers { seen: Some(seen) } => write!(f, "it runs {seen}"),
+            Self::VersionDiffers { seen: None } => f.write_str("it is not configured yet"),
+            Self::MetadataDiffers => f.write_str("its metadata differs"),
+            Self::RestartPending { reasons } => write!(f, "a restart is pending ({reasons:?})"),
+            Self::RestartAsked => f.write_str("the node asks for a restart"),
+            Self::Restarted => f.write_str("the host has restarted"),
+            Self::NodeOverdue => f.write_str("the kubelet did not register in time"),
+            Self::VersionOverdue => f.write_str("the version mark did not come in time"),
+            Self::DisruptionDue => f.write_str("it is about to be disrupted"),
+            Self::Configured => f.write_str("it is configured"),
+            Self::Unlisted => f.write_str("it is no longer listed"),
+            Self::KeyMoved => f.write_str("its key is kept on the node now"),
+        }
+    }
+}
+
+impl fmt::Display for Awaited {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::HostReachable => "the host's answer",
+            Self::HostBack => "the host's return",
+            Self::NodeAppears => "the node",
+            Self::PodsGone => "its pods' departure",
+            Self::VersionMark => "the version mark",
+            Self::DisruptionSlot => "a disruption slot",
+        })
+    }
+}

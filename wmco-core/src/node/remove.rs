@@ -1,0 +1,66 @@
+//! Giving a host back and deleting its Node.
+
+use jiff::Timestamp;
+
+use super::configure::{apply, restart};
+use super::work::{Grounds, HostWork};
+use super::{Action, Awaited, Because, Desired, Observed, Plan, answering, disrupt};
+use crate::fleet::DisruptionPermit;
+use crate::limits;
+use crate::names::host;
+use crate::protocol::{HostStep, Probe, RebootReason};
+
+pub(super) fn plan(
+    desired: &Desired,
+    observed: &Observed,
+    permit: Option<&DisruptionPermit>,
+    now: Timestamp,
+) -> Plan {
+    // Without a Node nothing of it is left to us; the fleet lists no such instance.
+    let Some(node) = &observed.node else { return Plan::settled() };
+    let probe = match answering(desired, observed) {
+        Ok(probe) => probe,
+        Err(plan) => return plan,
+    };
+    let Some(permit) = permit else {
+        return Plan::wait(Awaited::DisruptionSlot, now + limits::RETRY_MOST);
+    };
+    if let Some(plan) = disrupt::empty(node, observed, probe, permit, now) {
+        return plan;
+    }
+    let grounds = || Grounds::Permitted(permit.clone());
+    if !is_clean(probe) {
+        let mut steps = vec![
+            HostStep::RemoveDaemon,
+            HostStep::RemoveServices { manifests: desired.known_manifests.clone() },
+        ];
+        let networks = host::HNS_NETWORKS.iter().filter(|name| probe.networks.contains(**name));
+        steps.extend(networks.map(|name| HostStep::RemoveNetwork { name: (*name).to_owned() }));
+        steps.push(HostStep::RemoveInstallation);
+        return apply([].into(), steps, grounds(), Because::Unlisted, now);
+    }
+    if probe.reboot.contains(&RebootReason::Environment) {
+        return restart(probe, grounds(), now);
+    }
+    let mut plan = Plan { steps: Vec::new(), next: super::Next::Now };
+    if let Some(work) = HostWork::new(vec![HostStep::RemoveInstallation], grounds()) {
+        plan = plan.and(Action::RemoveLeftovers(work), Because::Unlisted);
+    }
+    if observed.key_in_config_map {
+        plan = plan.and(Action::ForgetHostKey, Because::Unlisted);
+    }
+    plan.and(Action::DeleteNode(permit.clone()), Because::Unlisted)
+}
+
+/// Whether nothing of ours is left but the agent's own file and the folders around it.
+fn is_clean(probe: &Probe) -> bool {
+    let agents = |path: &crate::winpath::WindowsPath| {
+        path.as_str().eq_ignore_ascii_case(host::AGENT)
+            || host::STAGING.parse().is_ok_and(|staging| path.is_within(&staging))
+    };
+    probe.services.is_empty()
+        && probe.networks.is_empty()
+        && probe.environment.is_empty()
+        && probe.state.is_none()
+        && probe.files.keys().all(agents)
+}

@@ -1,0 +1,113 @@
+//! Work on a host, together with the grounds on which it may be done.
+
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::Observed;
+use crate::fleet::DisruptionPermit;
+use crate::protocol::{HostPlan, HostStep, PROTOCOL};
+
+/// Why work on a host disturbs nobody, or may.
+#[derive(Clone, Debug, Eq, JsonSchema, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Grounds {
+    /// Nothing in it ends or changes what runs.
+    Harmless,
+    /// There is no Node, so nothing runs there for the cluster.
+    Vacant(Vacancy),
+    /// The fleet's budget lets us.
+    Permitted(DisruptionPermit),
+}
+
+/// Proof that no Node stands for the host. Made from an observation only.
+#[derive(Clone, Debug, Eq, JsonSchema, PartialEq, Serialize)]
+pub struct Vacancy(());
+
+impl Vacancy {
+    /// The proof, if `observed` has no Node.
+    pub fn of(observed: &Observed) -> Option<Self> {
+        observed.node.is_none().then_some(Self(()))
+    }
+}
+
+/// Steps for a host that may be done. The executor takes nothing else.
+///
+/// ```
+/// use wmco_core::node::{Grounds, HostWork};
+/// use wmco_core::protocol::HostStep;
+///
+/// // A restart disturbs, so harmlessness is no ground for it.
+/// assert_eq!(HostWork::new(vec![HostStep::Restart], Grounds::Harmless), None);
+/// ```
+#[derive(Clone, Debug, Eq, JsonSchema, PartialEq, Serialize)]
+pub struct HostWork {
+    plan: HostPlan,
+    grounds: Grounds,
+}
+
+impl HostWork {
+    /// The work, or `None` if a step disturbs and the grounds are [`Grounds::Harmless`].
+    pub fn new(steps: Vec<HostStep>, grounds: Grounds) -> Option<Self> {
+        let allowed = grounds != Grounds::Harmless || !steps.iter().any(disturbs);
+        allowed.then_some(Self { plan: HostPlan { protocol: PROTOCOL, steps }, grounds })
+    }
+
+    /// What the agent is to do.
+    pub fn plan(&self) -> &HostPlan {
+        &self.plan
+    }
+
+    /// Why it may be done.
+    pub fn grounds(&self) -> &Grounds {
+        &self.grounds
+    }
+
+    /// Whether the host restarts at its end.
+    pub fn restarts(&self) -> bool {
+        self.plan.steps.contains(&HostStep::Restart)
+    }
+}
+
+/// Whether a step ends or changes what runs on the host. Placing a file is judged by the planner,
+/// which knows whether its readers notice the change.
+fn disturbs(step: &HostStep) -> bool {
+    match step {
+        HostStep::RemoveServices { .. }
+        | HostStep::RemoveInstallation
+        | HostStep::RemoveDirectory { .. }
+        | HostStep::RemoveNetwork { .. }
+        | HostStep::RemoveDaemon
+        | HostStep::EnableContainers
+        | HostStep::RenameComputer { .. }
+        | HostStep::Bootstrap { .. }
+        | HostStep::Restart => true,
+        HostStep::InstallAgent
+        | HostStep::EnsureDirectory { .. }
+        | HostStep::PlaceFile { .. }
+        | HostStep::RemoveFile { .. }
+        | HostStep::EnsureDaemon { .. } => false,
+    }
+}
+
+impl fmt::Display for HostWork {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut counted: Vec<(&str, usize)> = Vec::new();
+        for step in &self.plan.steps {
+            match counted.iter_mut().find(|(verb, _)| *verb == step.verb()) {
+                Some((_, count)) => *count += 1,
+                None => counted.push((step.verb(), 1)),
+            }
+        }
+        let mut separator = "";
+        for (verb, count) in counted {
+            write!(f, "{separator}{verb}")?;
+            if count > 1 {
+                write!(f, " x{count}")?;
+            }
+            separator = ", ";
+        }
+        Ok(())
+    }
+}
