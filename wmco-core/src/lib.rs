@@ -13,6 +13,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod cluster;
 pub mod digest;
 pub mod fleet;
 pub mod limits;

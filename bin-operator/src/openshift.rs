@@ -1,0 +1,81 @@
+//! The few OpenShift objects that we read, cut down to the fields that matter.
+//!
+//! Source: `spec/operator.md`, section 3, and `spec/node-config.md`, sections 6 and 7.
+
+use k8s_openapi::ByteString;
+use kube::CustomResource;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Where the cluster runs and how it is reached from within; one object named `cluster`.
+#[derive(Clone, CustomResource, Debug, Default, Deserialize, JsonSchema, Serialize)]
+#[kube(
+    group = "config.openshift.io",
+    version = "v1",
+    kind = "Infrastructure",
+    plural = "infrastructures",
+    status = "InfrastructureStatus"
+)]
+pub struct InfrastructureSpec {}
+
+/// Observed facts about the cluster.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema, Serialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct InfrastructureStatus {
+    /// URL of the API server for nodes.
+    #[serde(rename = "apiServerInternalURI")]
+    pub api_server_internal_uri: String,
+    /// The platform.
+    pub platform_status: Option<PlatformStatus>,
+}
+
+/// The platform.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema, Serialize)]
+#[serde(default)]
+pub struct PlatformStatus {
+    /// Its name, for example `AWS` or `None`.
+    #[serde(rename = "type")]
+    pub type_: String,
+}
+
+/// The cluster's networks; one object named `cluster`.
+#[derive(Clone, CustomResource, Debug, Default, Deserialize, JsonSchema, Serialize)]
+#[kube(group = "config.openshift.io", version = "v1", kind = "Network", plural = "networks")]
+#[serde(default, rename_all = "camelCase")]
+pub struct NetworkSpec {
+    /// Name of the network plug-in.
+    pub network_type: String,
+    /// CIDRs of services.
+    pub service_network: Vec<String>,
+}
+
+/// What the machine config operator knows; ours is the one named `machine-config-controller`.
+#[derive(Clone, CustomResource, Debug, Default, Deserialize, JsonSchema, Serialize)]
+#[kube(
+    group = "machineconfiguration.openshift.io",
+    version = "v1",
+    kind = "ControllerConfig",
+    plural = "controllerconfigs"
+)]
+#[serde(default, rename_all = "camelCase")]
+pub struct ControllerConfigSpec {
+    /// CA of the clients that kubelets let in.
+    #[serde(rename = "kubeAPIServerServingCAData")]
+    #[schemars(with = "String")]
+    pub kube_api_server_serving_ca_data: ByteString,
+    /// Registry CAs of users.
+    pub image_registry_bundle_user_data: Vec<RegistryBundle>,
+    /// Registry CAs of the cluster.
+    pub image_registry_bundle_data: Vec<RegistryBundle>,
+}
+
+/// CA of one registry.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema, Serialize)]
+#[serde(default)]
+pub struct RegistryBundle {
+    /// The registry, as a file name.
+    pub file: String,
+    /// PEM text.
+    #[schemars(with = "String")]
+    pub data: ByteString,
+}

@@ -1,0 +1,108 @@
+//! Caches of everything that decisions depend on, kept current by watches.
+//!
+//! Each cache is as narrow as its use: one namespace, one name, or one label.
+
+use std::fmt::Debug;
+use std::hash::Hash;
+use std::sync::Arc;
+
+use futures::StreamExt;
+use k8s_openapi::api::core::v1::{ConfigMap, Node, Secret};
+use kube::runtime::reflector::{self, Store};
+use kube::runtime::{WatchStreamExt, watcher};
+use kube::{Api, Client, Resource};
+use serde::de::DeserializeOwned;
+use tokio::sync::watch;
+use tokio_util::task::TaskTracker;
+use wmco_core::names::{self, objects};
+
+use crate::openshift::{ControllerConfig, Infrastructure, Network};
+
+/// All caches.
+#[derive(Clone)]
+pub struct Sources {
+    /// ConfigMaps of our namespace.
+    pub config_maps: Store<ConfigMap>,
+    /// Secrets of our namespace.
+    pub secrets: Store<Secret>,
+    /// The kubelet's bootstrap credentials.
+    pub bootstrapper: Store<Secret>,
+    /// Windows nodes.
+    pub nodes: Store<Node>,
+    /// The one Infrastructure.
+    pub infrastructure: Store<Infrastructure>,
+    /// The one Network.
+    pub network: Store<Network>,
+    /// The one ControllerConfig.
+    pub controller_config: Store<ControllerConfig>,
+    /// Counts changes of any cache.
+    pub changes: watch::Receiver<u64>,
+}
+
+impl Sources {
+    /// Starts all watches; they end with `tasks`' token or the process.
+    pub fn watch(client: &Client, namespace: &str, tasks: &TaskTracker) -> Self {
+        let (changed, changes) = watch::channel(0);
+        let watches = Watches { changed: Arc::new(changed), tasks };
+        let named = |name: &str| watcher::Config::default().fields(&format!("metadata.name={name}"));
+        let windows =
+            watcher::Config::default().labels(&format!("{}={}", names::OS_LABEL, names::OS_WINDOWS));
+        let all = watcher::Config::default;
+        let ours = || Api::namespaced(client.clone(), namespace);
+        let bootstrapper = Api::namespaced(client.clone(), objects::BOOTSTRAPPER_NAMESPACE);
+        Self {
+            config_maps: watches.start(ours(), all()),
+            secrets: watches.start(Api::namespaced(client.clone(), namespace), all()),
+            bootstrapper: watches.start(bootstrapper, named(objects::BOOTSTRAPPER_SECRET)),
+            nodes: watches.start(Api::all(client.clone()), windows),
+            infrastructure: watches.start(Api::all(client.clone()), named(objects::CLUSTER)),
+            network: watches.start(Api::all(client.clone()), named(objects::CLUSTER)),
+            controller_config: watches
+                .start(Api::all(client.clone()), named(objects::CONTROLLER_CONFIG)),
+            changes,
+        }
+    }
+
+    /// Waits until every cache has been filled once.
+    ///
+    /// # Errors
+    /// When a watch has ended for good.
+    pub async fn ready(&self) -> Result<(), reflector::store::WriterDropped> {
+        self.config_maps.wait_until_ready().await?;
+        self.secrets.wait_until_ready().await?;
+        self.bootstrapper.wait_until_ready().await?;
+        self.nodes.wait_until_ready().await?;
+        self.infrastructure.wait_until_ready().await?;
+        self.network.wait_until_ready().await?;
+        self.controller_config.wait_until_ready().await
+    }
+}
+
+struct Watches<'a> {
+    changed: Arc<watch::Sender<u64>>,
+    tasks: &'a TaskTracker,
+}
+
+impl Watches<'_> {
+    fn start<K>(&self, api: Api<K>, config: watcher::Config) -> Store<K>
+    where
+        K: Resource + Clone + Debug + DeserializeOwned + Send + Sync + 'static,
+        K::DynamicType: Clone + Default + Debug + Eq + Hash + Send + Sync,
+    {
+        let (store, writer) = reflector::store();
+        let changed = Arc::clone(&self.changed);
+        let kind = std::any::type_name::<K>().rsplit("::").next().unwrap_or("object");
+        let stream = watcher(api, config).default_backoff().reflect(writer);
+        self.tasks.spawn(async move {
+            let mut stream = std::pin::pin!(stream);
+            while let Some(event) = stream.next().await {
+                match event {
+                    Ok(watcher::Event::Init | watcher::Event::InitApply(_)) => {}
+                    Ok(_) => changed.send_modify(|count| *count += 1),
+                    Err(error) => tracing::warn!(kind, %error, "watch failed, trying again"),
+                }
+            }
+        });
+        store
+    }
+}

@@ -1,0 +1,335 @@
+//! Decides what the operator's own objects in the cluster need.
+//!
+//! [`reconcile`] compares the objects that it owns as they should be ([`Desired`]) with what is
+//! there ([`Observed`]) and returns creates and deletes. Immutable objects are replaced by a delete
+//! now and a create in the pass that the delete event starts.
+//!
+//! # Guarantees
+//! - The services ConfigMap of a version that a node carries or is told to carry is kept, since the
+//!   daemon there still needs it. Source: `spec/operator.md`, section 6.2.
+//!
+//! # Not here
+//! What is in the services ConfigMap (`wmco-services`), Nodes ([`node`](crate::node)).
+
+pub mod rbac;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::names::objects;
+use crate::protocol::ServicesData;
+
+/// What the operator wants to own.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Desired<'a> {
+    /// Operator version.
+    pub version: &'a str,
+    /// Data of this version's services ConfigMap.
+    pub services: &'a ServicesData,
+}
+
+/// What there is.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Observed {
+    /// ConfigMaps of our namespace whose name starts like a services ConfigMap's.
+    pub services: BTreeMap<String, ServicesConfigMap>,
+    /// Every version that a node carries or is told to carry.
+    pub node_versions: BTreeSet<String>,
+    /// The Secret named like WICD.
+    pub token: Option<TokenSecret>,
+    /// Role name and subject of WICD's RoleBinding and ClusterRoleBinding, where they exist.
+    pub bindings: BTreeMap<rbac::BindingKind, rbac::Binding>,
+    /// Whether the bindings have been looked at.
+    pub bindings_known: bool,
+}
+
+/// A services ConfigMap as it is.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct ServicesConfigMap {
+    /// Its data.
+    pub data: ServicesData,
+    /// Whether it is immutable, as it should be.
+    pub immutable: bool,
+}
+
+/// WICD's token Secret as far as it matters.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct TokenSecret {
+    /// Type of the Secret.
+    pub type_: String,
+    /// The ServiceAccount that its annotation names.
+    pub account: Option<String>,
+}
+
+/// What to do now.
+#[derive(Clone, Debug, Default, Eq, JsonSchema, PartialEq, Serialize)]
+#[must_use = "a plan does nothing until an executor runs it"]
+pub struct Plan {
+    /// The steps, in order; they do not depend on each other.
+    pub steps: Vec<Step>,
+}
+
+/// One action with its reason.
+#[derive(Clone, Debug, Eq, JsonSchema, PartialEq, Serialize)]
+pub struct Step {
+    /// The side effect.
+    pub action: Action,
+    /// Why it is due.
+    pub because: Because,
+}
+
+/// One side effect. Idempotent: "is there already" and "is gone already" are success.
+#[derive(Clone, Debug, Eq, JsonSchema, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Action {
+    /// Create this version's services ConfigMap.
+    CreateServices {
+        /// Its name.
+        name: String,
+        /// Its data.
+        #[serde(skip)]
+        data: ServicesData,
+    },
+    /// Delete a services ConfigMap.
+    DeleteServices {
+        /// Its name.
+        name: String,
+    },
+    /// Create WICD's token Secret; the cluster fills it.
+    CreateToken,
+    /// Delete WICD's token Secret.
+    DeleteToken,
+    /// Create one of WICD's bindings.
+    CreateBinding(rbac::BindingKind),
+    /// Delete one of WICD's bindings.
+    DeleteBinding(rbac::BindingKind),
+}
+
+/// Why a step is due.
+#[derive(Clone, Copy, Debug, Eq, JsonSchema, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Because {
+    /// It is not there.
+    Missing,
+    /// It is not as it should be.
+    Differs,
+    /// No node needs it any more.
+    Outdated,
+}
+
+/// Returns what to do now.
+pub fn reconcile(desired: &Desired<'_>, observed: &Observed, namespace: &str) -> Plan {
+    let mut plan = Plan::default();
+    services(desired, observed, &mut plan);
+    match &observed.token {
+        None => plan.push(Action::CreateToken, Because::Missing),
+        Some(token) if !token.is_ours() => plan.push(Action::DeleteToken, Because::Differs),
+        Some(_) => {}
+    }
+    if observed.bindings_known {
+        let wanted = rbac::Binding::wanted(namespace);
+        for kind in rbac::BindingKind::ALL {
+            match observed.bindings.get(&kind) {
+                None => plan.push(Action::CreateBinding(kind), Because::Missing),
+                Some(found) if *found != wanted => {
+                    plan.push(Action::DeleteBinding(kind), Because::Differs);
+                }
+                Some(_) => {}
+            }
+        }
+    }
+    plan
+}
+
+fn services(desired: &Desired<'_>, observed: &Observed, plan: &mut Plan) {
+    let name = services_name(desired.version);
+    match observed.services.get(&name) {
+        None => {
+            let data = desired.services.clone();
+            plan.push(Action::CreateServices { name: name.clone(), data }, Because::Missing);
+        }
+        Some(found) if !found.immutable || !same_content(&found.data, desired.services) => {
+            plan.push(Action::DeleteServices { name: name.clone() }, Because::Differs);
+        }
+        Some(_) => {}
+    }
+    for other in observed.services.keys().filter(|other| **other != name) {
+        let version = other.strip_prefix(objects::SERVICES_CONFIG_MAP_PREFIX).unwrap_or_default();
+        if !observed.node_versions.contains(version) {
+            plan.push(Action::DeleteServices { name: other.clone() }, Because::Outdated);
+        }
+    }
+}
+
+/// Name of the services ConfigMap of `version`.
+pub fn services_name(version: &str) -> String {
+    format!("{}{version}", objects::SERVICES_CONFIG_MAP_PREFIX)
+}
+
+/// Whether two data say the same: equal keys, and equal JSON under each.
+fn same_content(a: &ServicesData, b: &ServicesData) -> bool {
+    let json = |text: &String| serde_json::from_str::<serde_json::Value>(text).ok();
+    a.0.len() == b.0.len()
+        && a.0.iter().all(|(key, text)| {
+            b.0.get(key).is_some_and(|other| {
+                text == other || (json(text).is_some() && json(text) == json(other))
+            })
+        })
+}
+
+impl TokenSecret {
+    fn is_ours(&self) -> bool {
+        self.type_ == objects::SERVICE_ACCOUNT_TOKEN_TYPE
+            && self.account.as_deref() == Some(objects::WICD)
+    }
+}
+
+impl Plan {
+    fn push(&mut self, action: Action, because: Because) {
+        self.steps.push(Step { action, because });
+    }
+}
+
+impl Action {
+    /// Short stable name for logs, metric labels and tests.
+    pub const fn verb(&self) -> &'static str {
+        match self {
+            Self::CreateServices { .. } => "create-services",
+            Self::DeleteServices { .. } => "delete-services",
+            Self::CreateToken => "create-token",
+            Self::DeleteToken => "delete-token",
+            Self::CreateBinding(_) => "create-binding",
+            Self::DeleteBinding(_) => "delete-binding",
+        }
+    }
+}
+
+impl fmt::Display for Step {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.action.verb())?;
+        match &self.action {
+            Action::CreateServices { name, .. } | Action::DeleteServices { name } => {
+                write!(f, " {name}")?;
+            }
+            Action::CreateBinding(kind) | Action::DeleteBinding(kind) => write!(f, " {kind}")?,
+            Action::CreateToken | Action::DeleteToken => {}
+        }
+        f.write_str(match self.because {
+            Because::Missing => ", because it is missing",
+            Because::Differs => ", because it differs",
+            Because::Outdated => ", because no node needs it",
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn data(services: &str) -> ServicesData {
+        ServicesData([("services".to_owned(), services.to_owned())].into())
+    }
+
+    fn settled() -> Observed {
+        let ours = ServicesConfigMap { data: data("[]"), immutable: true };
+        Observed {
+            services: [(services_name("2.0.0"), ours)].into(),
+            node_versions: BTreeSet::new(),
+            token: Some(TokenSecret {
+                type_: objects::SERVICE_ACCOUNT_TOKEN_TYPE.into(),
+                account: Some(objects::WICD.into()),
+            }),
+            bindings: rbac::BindingKind::ALL.map(|k| (k, rbac::Binding::wanted("ns"))).into(),
+            bindings_known: true,
+        }
+    }
+
+    #[track_caller]
+    fn check(given: fn(&mut Observed), expected: &[&str]) {
+        let mut observed = settled();
+        given(&mut observed);
+        let desired = Desired { version: "2.0.0", services: &data("[]") };
+        let plan = reconcile(&desired, &observed, "ns");
+        assert_eq!(plan.steps.iter().map(ToString::to_string).collect::<Vec<_>>(), expected);
+    }
+
+    #[test]
+    fn settled_cluster_needs_nothing() {
+        check(|_| {}, &[]);
+    }
+
+    #[test]
+    fn everything_is_made_once() {
+        check(
+            |o| *o = Observed { bindings_known: true, ..Observed::default() },
+            &[
+                "create-services windows-services-2.0.0, because it is missing",
+                "create-token, because it is missing",
+                "create-binding RoleBinding, because it is missing",
+                "create-binding ClusterRoleBinding, because it is missing",
+            ],
+        );
+    }
+
+    #[test]
+    fn other_white_space_is_no_difference() {
+        check(|o| o.services.values_mut().for_each(|s| s.data = data(" [ ] ")), &[]);
+    }
+
+    #[test]
+    fn other_content_is_deleted_first() {
+        check(
+            |o| o.services.values_mut().for_each(|s| s.data = data("[1]")),
+            &["delete-services windows-services-2.0.0, because it differs"],
+        );
+    }
+
+    #[test]
+    fn unreadable_content_differs_even_from_itself() {
+        check(
+            |o| o.services.values_mut().for_each(|s| s.data = data("[")),
+            &["delete-services windows-services-2.0.0, because it differs"],
+        );
+    }
+
+    #[test]
+    fn mutable_config_map_is_replaced() {
+        check(
+            |o| o.services.values_mut().for_each(|s| s.immutable = false),
+            &["delete-services windows-services-2.0.0, because it differs"],
+        );
+    }
+
+    #[test]
+    fn old_version_is_kept_while_a_node_carries_it() {
+        check(
+            |o| {
+                for version in ["1.0.0", "0.9.0"] {
+                    let old = ServicesConfigMap { data: data("[]"), immutable: true };
+                    o.services.insert(services_name(version), old);
+                }
+                o.node_versions.insert("1.0.0".into());
+            },
+            &["delete-services windows-services-0.9.0, because no node needs it"],
+        );
+    }
+
+    #[test]
+    fn token_of_another_account_is_deleted() {
+        check(|o| o.token.as_mut().unwrap().account = None, &["delete-token, because it differs"]);
+    }
+
+    #[test]
+    fn binding_to_another_subject_is_deleted() {
+        check(
+            |o| {
+                let binding = rbac::Binding::wanted("elsewhere");
+                o.bindings.insert(rbac::BindingKind::ClusterRoleBinding, binding);
+            },
+            &["delete-binding ClusterRoleBinding, because it differs"],
+        );
+    }
+}
