@@ -13,6 +13,7 @@
 #![forbid(unsafe_code)]
 
 pub mod digest;
+pub mod instances;
 pub mod limits;
 pub mod names;
 pub mod protocol;
