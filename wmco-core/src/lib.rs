@@ -16,6 +16,7 @@
 pub mod cluster;
 pub mod digest;
 pub mod fleet;
+pub mod instances;
 pub mod limits;
 pub mod names;
 pub mod node;

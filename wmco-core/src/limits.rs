@@ -7,6 +7,9 @@ use jiff::SignedDuration;
 /// TCP connect and SSH handshake together.
 pub const CONNECT: SignedDuration = SignedDuration::from_secs(15);
 
+/// TCP port of SSH servers, unless an instance names another.
+pub const SSH_PORT: u16 = 22;
+
 /// Public-key authentication.
 pub const AUTHENTICATE: SignedDuration = SignedDuration::from_secs(20);
 

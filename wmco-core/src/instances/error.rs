@@ -1,0 +1,89 @@
+//! What is wrong with one entry.
+
+use std::fmt;
+
+use super::{BadHost, BadHostKey, Unresolved};
+use crate::names::objects::INSTANCES_CONFIG_MAP;
+
+/// Why one entry gives no instance. The message names ConfigMap, entry, field and the next step,
+/// and repeats nothing from the value, since people put secrets into wrong places.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+#[error("entry `{address}` of ConfigMap {INSTANCES_CONFIG_MAP}, {field}: {problem}")]
+pub struct EntryError {
+    /// The entry's key.
+    pub address: String,
+    /// Where the mistake is.
+    pub field: Field,
+    /// What is wrong.
+    #[source]
+    pub problem: Problem,
+}
+
+/// The part of an entry that is wrong.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Field {
+    /// The key.
+    Address,
+    /// The value of `username`.
+    Username,
+    /// The value of `port`.
+    Port,
+    /// The value of `hostKey`.
+    HostKey,
+    /// The value of `via`.
+    Via,
+    /// A whole line of the value, counted from 1.
+    Line(usize),
+}
+
+impl fmt::Display for Field {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Address => f.write_str("address"),
+            Self::Username => f.write_str(super::value::USERNAME),
+            Self::Port => f.write_str(super::value::PORT),
+            Self::HostKey => f.write_str(super::value::HOST_KEY),
+            Self::Via => f.write_str(super::value::VIA),
+            Self::Line(number) => write!(f, "line {number}"),
+        }
+    }
+}
+
+/// What is wrong with a [`Field`], and what to do about it.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Problem {
+    /// A user name with a character that cannot be typed.
+    #[error("it holds a control character, leave that out")]
+    Control,
+    /// The machine is listed already.
+    #[error("it is the same machine and port as entry `{first}`, keep one of the two")]
+    Duplicate {
+        /// Key of the entry that counts.
+        first: String,
+    },
+    /// Nothing stands after the equals sign.
+    #[error("it has no value, write one after the `=`")]
+    Empty,
+    /// No usable address.
+    #[error(transparent)]
+    Host(#[from] BadHost),
+    /// No usable host key.
+    #[error(transparent)]
+    HostKey(#[from] BadHostKey),
+    /// The value does not begin as it has to.
+    #[error("it does not start with `username=`, make `username=NAME` the first line")]
+    NotUsername,
+    /// Not a port.
+    #[error("it is no port, write a number from 1 to 65535")]
+    Port,
+    /// The same key on two lines.
+    #[error("it stands there twice, keep one line")]
+    Repeated,
+    /// A line that means nothing to us.
+    #[error("it is none of `port=`, `hostKey=` and `via=`, correct the line or remove it")]
+    Unknown,
+    /// The name has no IPv4 address.
+    #[error(transparent)]
+    Unresolved(#[from] Unresolved),
+}

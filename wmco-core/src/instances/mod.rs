@@ -1,0 +1,285 @@
+//! Hosts that people list in [`INSTANCES_CONFIG_MAP`](crate::names::objects::INSTANCES_CONFIG_MAP).
+//!
+//! A key is an IPv4 address or a DNS name. Its value starts with `username=NAME`; lines `port=N`,
+//! `hostKey=KEY` and `via=HOST` may follow, for example:
+//!
+//! ```text
+//! win-1.example.test: |
+//!   username=Administrator
+//!   port=2222
+//!   hostKey=ssh-ed25519 AAAAC3Nza...
+//!   via=jump.example.test
+//! ```
+//!
+//! A value of one line means what it means to the original operator. Source: `spec/ssh.md`,
+//! section 1; the further lines are ours.
+//!
+//! # Guarantees
+//! - Every key gives exactly one result; a wrong entry changes nothing for the others.
+//! - The order of the entries does not matter. Of two entries for one machine, the one whose key
+//!   sorts first counts.
+//! - No I/O: names are resolved before, see [`Resolve`] and [`names`].
+
+mod error;
+mod host;
+mod host_key;
+mod nodes;
+mod resolve;
+mod value;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::Ipv4Addr;
+
+use serde::Serialize;
+
+pub use error::{EntryError, Field, Problem};
+pub use host::{BadHost, Host};
+pub use host_key::{BadHostKey, HostKey};
+pub use nodes::{UsernameError, node_of, username_of};
+pub use resolve::{Resolutions, Resolve, Unresolved, canonical};
+
+/// Reads all entries of the ConfigMap's `data`, address to value.
+///
+/// ```
+/// use wmco_core::instances::{Resolutions, parse};
+///
+/// let data = [("10.0.0.5", "username=Administrator"), ("10.0.0.6", "username=")];
+/// let entries = parse(data, &Resolutions::default());
+/// assert_eq!(entries.instances().count(), 1);
+/// assert_eq!(
+///     entries.errors().next().unwrap().to_string(),
+///     "entry `10.0.0.6` of ConfigMap windows-instances, username: \
+///      it has no value, write one after the `=`"
+/// );
+/// ```
+pub fn parse<K, V>(data: impl IntoIterator<Item = (K, V)>, names: &impl Resolve) -> Entries
+where
+    K: AsRef<str>,
+    V: AsRef<str>,
+{
+    let read = |(address, value): (K, V)| {
+        let (address, value) = (address.as_ref(), value.as_ref());
+        (address.to_owned(), parse_entry(address, value, names))
+    };
+    let mut entries: BTreeMap<_, _> = data.into_iter().map(read).collect();
+    refuse_duplicates(&mut entries);
+    Entries(entries)
+}
+
+/// Names that have to be resolved before `data` can be read, each once, in the form of
+/// [`canonical`].
+pub fn names<K: AsRef<str>, V>(data: impl IntoIterator<Item = (K, V)>) -> BTreeSet<String> {
+    let name = |(address, _): (K, V)| match address.as_ref().parse() {
+        Ok(Host::Name(name)) => Some(canonical(&name)),
+        Ok(Host::Ipv4(_)) | Err(_) => None,
+    };
+    data.into_iter().filter_map(name).collect()
+}
+
+/// A host that the cluster may use as a node.
+#[derive(Clone, Debug, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Instance {
+    /// The key as written: what people know the host by.
+    pub address: String,
+    /// What the address resolves to, and what its Node is found by.
+    pub ipv4: Ipv4Addr,
+    /// TCP port of its SSH server.
+    pub port: u16,
+    /// SSH user, not empty, without control characters.
+    pub username: String,
+    /// The host key that it has to show; without one the first key seen is trusted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub host_key: Option<HostKey>,
+    /// SSH jump host between the operator and it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub via: Option<Host>,
+}
+
+/// Result per key, in the order of the keys.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Entries(BTreeMap<String, Result<Instance, EntryError>>);
+
+impl Entries {
+    /// Every key with its result.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &Result<Instance, EntryError>)> {
+        self.0.iter().map(|(address, entry)| (address.as_str(), entry))
+    }
+
+    /// The result for one key.
+    pub fn get(&self, address: &str) -> Option<&Result<Instance, EntryError>> {
+        self.0.get(address)
+    }
+
+    /// The entries that are right.
+    pub fn instances(&self) -> impl Iterator<Item = &Instance> {
+        self.0.values().filter_map(|entry| entry.as_ref().ok())
+    }
+
+    /// What is wrong with the others.
+    pub fn errors(&self) -> impl Iterator<Item = &EntryError> {
+        self.0.values().filter_map(|entry| entry.as_ref().err())
+    }
+}
+
+fn parse_entry(address: &str, text: &str, names: &impl Resolve) -> Result<Instance, EntryError> {
+    let error = |(field, problem)| EntryError { address: address.to_owned(), field, problem };
+    let in_address = |problem| error((Field::Address, problem));
+    let ipv4 = match address.parse().map_err(|bad: BadHost| in_address(bad.into()))? {
+        Host::Ipv4(ip) => ip,
+        Host::Name(name) => {
+            names.resolve(&name).map_err(|unresolved| in_address(unresolved.into()))?
+        }
+    };
+    let value::Value { username, port, host_key, via } = value::parse(text).map_err(error)?;
+    Ok(Instance { address: address.to_owned(), ipv4, port, username, host_key, via })
+}
+
+/// Leaves of all entries for one machine the first and turns the others into errors.
+fn refuse_duplicates(entries: &mut BTreeMap<String, Result<Instance, EntryError>>) {
+    let mut seen = BTreeMap::new();
+    for (address, entry) in entries {
+        let Ok(instance) = entry else { continue };
+        let first = seen.entry((instance.ipv4, instance.port)).or_insert(address);
+        if *first != address {
+            *entry = Err(EntryError {
+                address: address.clone(),
+                field: Field::Address,
+                problem: Problem::Duplicate { first: (*first).clone() },
+            });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::collection::btree_map;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn resolutions() -> Resolutions {
+        let mut names = Resolutions::default();
+        names.insert("localhost", Ok(Ipv4Addr::LOCALHOST));
+        names.insert("a.test", Ok(Ipv4Addr::new(10, 0, 0, 1)));
+        names.insert("v6.test", Err(Unresolved::NoIpv4));
+        names
+    }
+
+    #[track_caller]
+    fn problem(data: &[(&str, &str)], address: &str) -> Problem {
+        let entries = parse(data.iter().copied(), &resolutions());
+        entries.get(address).unwrap().as_ref().unwrap_err().problem.clone()
+    }
+
+    #[test]
+    fn a_name_is_resolved_and_kept_as_written() {
+        let entries = parse([("A.test", "username=core")], &resolutions());
+        let instance = entries.instances().next().unwrap();
+        assert_eq!(instance.address, "A.test");
+        assert_eq!(instance.ipv4, Ipv4Addr::new(10, 0, 0, 1));
+    }
+
+    #[test]
+    fn names_that_do_not_resolve_are_told() {
+        let data = [("v6.test", "username=core")];
+        assert_eq!(problem(&data, "v6.test"), Unresolved::NoIpv4.into());
+    }
+
+    #[test]
+    fn a_wrong_entry_does_not_block_the_others() {
+        let data = [("10.0.0.1", "username"), ("10.0.0.2", "username=a"), ("::1", "username=a")];
+        let entries = parse(data, &resolutions());
+        let good: Vec<_> = entries.instances().map(|i| i.address.as_str()).collect();
+        assert_eq!(good, ["10.0.0.2"]);
+        assert_eq!(entries.errors().count(), 2);
+    }
+
+    #[test]
+    fn a_machine_that_is_listed_twice_is_told_with_the_first_entry() {
+        let data = [("localhost", "username=a"), ("127.0.0.1", "username=b")];
+        let first = "127.0.0.1".to_owned();
+        assert_eq!(problem(&data, "localhost"), Problem::Duplicate { first });
+    }
+
+    #[test]
+    fn a_wrong_entry_is_nobodys_first() {
+        let data = [("127.0.0.1", "username="), ("localhost", "username=a")];
+        assert_eq!(parse(data, &resolutions()).instances().count(), 1);
+    }
+
+    #[test]
+    fn other_ports_are_other_machines() {
+        let data = [("localhost", "username=a\nport=23"), ("127.0.0.1", "username=b")];
+        assert_eq!(parse(data, &resolutions()).errors().count(), 0);
+    }
+
+    #[test]
+    fn only_names_are_looked_up() {
+        let data = [("10.0.0.1", ""), ("B.test.", ""), ("b.test", ""), ("::1", ""), ("-x", "")];
+        assert_eq!(names(data), BTreeSet::from(["b.test".to_owned()]));
+    }
+
+    /// Entries that are often right, sometimes of the same machine, and sometimes anything.
+    fn any_data() -> impl Strategy<Value = BTreeMap<String, String>> {
+        let address = prop_oneof![
+            4 => "10\\.0\\.0\\.[0-4]",
+            2 => "(localhost|A\\.test|a\\.test\\.|v6\\.test|gone\\.test)",
+            1 => any::<String>(),
+        ];
+        let value = prop_oneof![
+            4 => "username=[a-c]?(\nport=2[23])?",
+            1 => "(username|port|hostKey|via)=\\PC{0,6}(\n(username|port|hostKey|via|x)=?.{0,6}){0,3}",
+            1 => any::<String>(),
+        ];
+        btree_map(address, value, 0..8)
+    }
+
+    fn machine(instance: &Instance) -> (Ipv4Addr, u16) {
+        (instance.ipv4, instance.port)
+    }
+
+    proptest! {
+        /// Every key gives one result, and it is the one that the entry has on its own, unless an
+        /// entry with a smaller key is the same machine.
+        #[test]
+        fn entries_stand_for_themselves(data in any_data()) {
+            let entries = parse(&data, &resolutions());
+            prop_assert!(entries.iter().map(|(key, _)| key).eq(data.keys()));
+            for (key, entry) in entries.iter() {
+                let alone = parse([(key, &data[key])], &resolutions());
+                let alone = alone.get(key).unwrap();
+                let first = alone.as_ref().ok().and_then(|instance| {
+                    entries.instances().find(|other| machine(other) == machine(instance))
+                });
+                match first {
+                    Some(first) if first.address != key => {
+                        prop_assert!(first.address.as_str() < key);
+                        let problem = &entry.as_ref().unwrap_err().problem;
+                        let first = first.address.clone();
+                        prop_assert_eq!(problem, &Problem::Duplicate { first });
+                    }
+                    Some(_) | None => prop_assert_eq!(entry, alone),
+                }
+            }
+        }
+
+        /// No two instances are the same machine.
+        #[test]
+        fn machines_are_listed_once(data in any_data()) {
+            let entries = parse(&data, &resolutions());
+            let machines: BTreeSet<_> = entries.instances().map(machine).collect();
+            prop_assert_eq!(machines.len(), entries.instances().count());
+        }
+
+        /// The order in which entries arrive does not matter.
+        #[test]
+        fn order_does_not_matter(
+            (data, shuffled) in any_data()
+                .prop_map(|data| data.into_iter().collect::<Vec<_>>())
+                .prop_flat_map(|data| (Just(data.clone()), Just(data).prop_shuffle())),
+        ) {
+            prop_assert_eq!(parse(data, &resolutions()), parse(shuffled, &resolutions()));
+        }
+    }
+}

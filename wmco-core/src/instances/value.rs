@@ -1,0 +1,196 @@
+//! The value of one entry, line by line.
+
+use super::{Field, Host, HostKey, Problem};
+use crate::limits;
+
+/// Keys of the lines of a value.
+pub(super) const USERNAME: &str = "username";
+pub(super) const PORT: &str = "port";
+pub(super) const HOST_KEY: &str = "hostKey";
+pub(super) const VIA: &str = "via";
+
+/// What may surround a line without being part of it.
+const BLANKS: [char; 4] = [' ', '\t', '\r', '\n'];
+
+/// What one value says.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(super) struct Value {
+    pub(super) username: String,
+    pub(super) port: u16,
+    pub(super) host_key: Option<HostKey>,
+    pub(super) via: Option<Host>,
+}
+
+/// Reads `username=NAME`, then any of the optional lines in any order.
+///
+/// The first line is read as the original does, apart from the trimming: its key must match to the
+/// letter, and everything after the first `=` is the name. Empty lines may follow it.
+pub(super) fn parse(text: &str) -> Result<Value, (Field, Problem)> {
+    let mut lines = text.split('\n');
+    let first = lines.next().unwrap_or_default();
+    let username = match first.split_once('=') {
+        Some((USERNAME, username)) => username.trim_matches(BLANKS),
+        _ => return Err((Field::Line(1), Problem::NotUsername)),
+    };
+    if username.is_empty() {
+        return Err((Field::Username, Problem::Empty));
+    }
+    if username.chars().any(char::is_control) {
+        return Err((Field::Username, Problem::Control));
+    }
+
+    let (mut port, mut host_key, mut via) = (None, None, None);
+    for (line, number) in lines.map(|line| line.trim_matches(BLANKS)).zip(2..) {
+        if line.is_empty() {
+            continue;
+        }
+        let unknown = Err((Field::Line(number), Problem::Unknown));
+        let Some((key, value)) = line.split_once('=') else { return unknown };
+        let value = value.trim_matches(BLANKS);
+        match key {
+            USERNAME => return Err((Field::Username, Problem::Repeated)),
+            PORT => set(&mut port, Field::Port, value, parse_port)?,
+            HOST_KEY => set(&mut host_key, Field::HostKey, value, |v| Ok(v.parse()?))?,
+            VIA => set(&mut via, Field::Via, value, |v| Ok(v.parse()?))?,
+            _ => return unknown,
+        }
+    }
+    Ok(Value {
+        username: username.to_owned(),
+        port: port.unwrap_or(limits::SSH_PORT),
+        host_key,
+        via,
+    })
+}
+
+fn set<T>(
+    slot: &mut Option<T>,
+    field: Field,
+    value: &str,
+    read: impl FnOnce(&str) -> Result<T, Problem>,
+) -> Result<(), (Field, Problem)> {
+    if slot.is_some() {
+        return Err((field, Problem::Repeated));
+    }
+    if value.is_empty() {
+        return Err((field, Problem::Empty));
+    }
+    *slot = Some(read(value).map_err(|problem| (field, problem))?);
+    Ok(())
+}
+
+fn parse_port(text: &str) -> Result<u16, Problem> {
+    let digits = text.bytes().all(|byte| byte.is_ascii_digit());
+    text.parse().ok().filter(|port| digits && *port > 0).ok_or(Problem::Port)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::super::host_key::tests::ed25519;
+    use super::super::{BadHost, BadHostKey};
+    use super::*;
+
+    #[track_caller]
+    fn refused(text: &str, field: Field, problem: Problem) {
+        assert_eq!(parse(text), Err((field, problem)), "{text:?}");
+    }
+
+    #[track_caller]
+    fn username(text: &str) -> String {
+        parse(text).unwrap().username
+    }
+
+    #[test]
+    fn everything_after_the_first_equals_sign_is_the_name() {
+        assert_eq!(username("username=a=b"), "a=b");
+        assert_eq!(username("username=ACME\\svc win"), "ACME\\svc win");
+        assert_eq!(username("username==x"), "=x");
+    }
+
+    #[test]
+    fn blanks_and_line_ends_around_the_name_are_dropped() {
+        assert_eq!(username("username= core \t"), "core");
+        assert_eq!(username("username=core\r\n\r\n"), "core");
+    }
+
+    #[test]
+    fn other_first_lines_are_refused() {
+        for text in [
+            "",
+            "core",
+            "username",
+            "user=core",
+            "username =core",
+            " username=core",
+            "Username=core",
+            "\nusername=core",
+            "port=22\nusername=core",
+        ] {
+            refused(text, Field::Line(1), Problem::NotUsername);
+        }
+    }
+
+    #[test]
+    fn empty_names_are_refused() {
+        refused("username=", Field::Username, Problem::Empty);
+        refused("username= \r\nport=22", Field::Username, Problem::Empty);
+    }
+
+    #[test]
+    fn control_characters_in_the_name_are_refused() {
+        for text in ["username=a\tb", "username=a\0", "username=a\rb", "username=a\u{85}b"] {
+            refused(text, Field::Username, Problem::Control);
+        }
+    }
+
+    #[test]
+    fn further_lines_are_read_in_any_order() {
+        let key = ed25519();
+        let text = format!("username=core\r\n\r\nvia=jump.test\r\nhostKey={key}\r\nport=2222\r\n");
+        let value = parse(&text).unwrap();
+        assert_eq!(value.port, 2222);
+        assert_eq!(value.host_key.unwrap().base64(), key);
+        assert_eq!(value.via.unwrap().to_string(), "jump.test");
+    }
+
+    #[test]
+    fn the_port_is_that_of_ssh_unless_told() {
+        assert_eq!(parse("username=core").unwrap().port, 22);
+    }
+
+    #[test]
+    fn ports_are_numbers_from_1_to_65535() {
+        for port in ["0", "65536", "+22", "-1", "22a", "2 2", "٢٢"] {
+            refused(&format!("username=core\nport={port}"), Field::Port, Problem::Port);
+        }
+    }
+
+    #[test]
+    fn wrong_further_lines_are_refused() {
+        refused("username=a\nport=", Field::Port, Problem::Empty);
+        refused("username=a\nport=1\nport=1", Field::Port, Problem::Repeated);
+        refused("username=a\nusername=b", Field::Username, Problem::Repeated);
+        refused("username=a\n\npassword=x", Field::Line(3), Problem::Unknown);
+        refused("username=a\nport =22", Field::Line(2), Problem::Unknown);
+        refused("username=a\nhostkey", Field::Line(2), Problem::Unknown);
+        refused("username=a\nhostKey=AAAA", Field::HostKey, BadHostKey::Shape.into());
+        refused("username=a\nvia=fd00::1", Field::Via, BadHost::Ipv6.into());
+    }
+
+    proptest! {
+        /// A value that is put together from its parts gives back these parts.
+        #[test]
+        fn parts_are_found_again(
+            name in "[^\\p{C}\\p{Z}]([^\\p{C}]{0,20}[^\\p{C}\\p{Z}])?",
+            port in 1..=u16::MAX,
+            crlf: bool,
+        ) {
+            let end = if crlf { "\r\n" } else { "\n" };
+            let value = parse(&format!("username={name}{end}port={port}{end}")).unwrap();
+            prop_assert_eq!(value.username, name);
+            prop_assert_eq!(value.port, port);
+        }
+    }
+}
