@@ -14,6 +14,7 @@
 #![forbid(unsafe_code)]
 
 pub mod cluster;
+pub mod content;
 pub mod digest;
 pub mod fleet;
 pub mod instances;

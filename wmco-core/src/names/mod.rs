@@ -56,6 +56,9 @@ pub const RESTART_FROM_ANNOTATION: &str = "windowsmachineconfig.openshift.io/res
 /// that a name that does not resolve for a while does not look like a removed entry.
 pub const INSTANCE_ANNOTATION: &str = "windowsmachineconfig.openshift.io/instance";
 
+/// Node annotation of our own: port of the host's SSH server, where it is not the usual one.
+pub const SSH_PORT_ANNOTATION: &str = "windowsmachineconfig.openshift.io/ssh-port";
+
 /// Node annotation written by Machine API: the Machine behind the node.
 pub const MACHINE_ANNOTATION: &str = "machine.openshift.io/machine";
 

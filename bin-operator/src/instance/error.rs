@@ -1,0 +1,89 @@
+//! Why a step failed, and whom to tell.
+
+use wmco_core::names::events;
+use wmco_core::protocol::HostStep;
+use wmco_ssh::{ConnectError, HostError};
+
+use crate::leader::NotLeading;
+
+/// Why a step failed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StepError {
+    /// Our own agent does not run on the host.
+    #[error(
+        "our agent does not run on the host ({what}), \
+         check that nothing there blocks {}", wmco_core::names::host::STAGING
+    )]
+    AgentFails {
+        /// What it did instead.
+        what: String,
+    },
+    /// The API server did not take a write.
+    #[error("the api server did not {doing}")]
+    Api {
+        /// What was asked of it.
+        doing: &'static str,
+        /// What it said.
+        source: kube::Error,
+    },
+    /// There is no connection to the host.
+    #[error(transparent)]
+    Connect(#[from] ConnectError),
+    /// A content is not in this release.
+    #[error("content {digest} is not in this release, this is a mistake in the operator")]
+    Content {
+        /// Its digest.
+        digest: wmco_core::digest::Sha256,
+    },
+    /// Something on the host did not work.
+    #[error(transparent)]
+    Host(#[from] HostError),
+    /// Another process leads.
+    #[error(transparent)]
+    NotLeading(#[from] NotLeading),
+    /// The agent refused the whole plan.
+    #[error("the agent refused its plan: {error}")]
+    Refused {
+        /// What it said.
+        error: String,
+    },
+    /// It is not known how to reach the host.
+    #[error("{0}")]
+    Route(String),
+    /// The agent could not do a step.
+    #[error("{step} failed on the host: {error}")]
+    Step {
+        /// The step.
+        step: String,
+        /// What the agent said.
+        error: String,
+    },
+}
+
+impl StepError {
+    /// Whether the next pass has to connect and look again.
+    pub const fn leaves_host_unknown(&self) -> bool {
+        match self {
+            Self::Connect(_) | Self::Host(_) | Self::Route(_) | Self::AgentFails { .. } => true,
+            Self::Api { .. }
+            | Self::Content { .. }
+            | Self::NotLeading(_)
+            | Self::Refused { .. }
+            | Self::Step { .. } => false,
+        }
+    }
+
+    /// Reason of the Event that tells people.
+    pub const fn event_reason(&self) -> &'static str {
+        match self {
+            Self::Connect(ConnectError::HostKeyMismatch { .. }) => events::HOST_KEY_MISMATCH,
+            _ => events::INSTANCE_SETUP_FAILURE,
+        }
+    }
+
+    pub(super) fn step(steps: &[HostStep], at: usize, error: &str) -> Self {
+        let step = steps.get(at).map_or_else(|| format!("step {at}"), ToString::to_string);
+        Self::Step { step, error: error.to_owned() }
+    }
+}

@@ -1,0 +1,391 @@
+//! Carries out single actions. Holds clients and limits, no policy.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::{ConfigMap, Node, Pod};
+use kube::api::{DeleteParams, EvictParams, ListParams, Patch, PatchParams, Preconditions};
+use kube::{Api, Client};
+use serde_json::{Value, json};
+use wmco_core::digest::Sha256;
+use wmco_core::names::{self, host, objects};
+use wmco_core::node::{Action, HostSeen, HostWork, NodePatch, PodFacts, agent_for_work};
+use wmco_core::protocol::{AgentLocation, Probe, ReportLine};
+use wmco_core::winpath::WindowsPath;
+use wmco_ssh::{ApplyOutcome, Blob, HostAgent, HostKeyVerdict, NoReport, ProbeOutcome};
+
+use super::error::StepError;
+use super::inputs::InstanceInputs;
+use super::link::{Connector, Link};
+use crate::announce::Announcer;
+use crate::leader::Leadership;
+use crate::metrics::{ActionLabels, Metrics};
+use crate::progress::{Progress, What};
+
+/// What an action brought to light.
+#[derive(Debug)]
+pub enum Seen {
+    /// Nothing that the next plan needs.
+    Nothing,
+    /// The host as it is now.
+    Host(HostSeen),
+    /// Pods that would have to leave.
+    Pods(Vec<PodFacts>),
+    /// Our write to the Node has this version.
+    Node {
+        /// Resource version of the Node after it.
+        resource_version: u64,
+    },
+    /// The Node is deleted.
+    Gone,
+    /// The agent came to its end, but not through the plan.
+    Failed {
+        /// The host as it is now.
+        host: HostSeen,
+        /// What went wrong.
+        error: StepError,
+    },
+}
+
+/// Clients for everything that an action may touch; cheap to clone.
+#[derive(Clone)]
+pub struct Executor {
+    /// Kubernetes.
+    pub client: Client,
+    /// The operator's namespace.
+    pub namespace: String,
+    /// Whether we may write.
+    pub leadership: Leadership,
+    /// How hosts are reached.
+    pub connector: Connector,
+    /// Events for people.
+    pub announcer: Announcer,
+    /// Happenings for whoever watches.
+    pub progress: Progress,
+    /// What is counted.
+    pub metrics: Metrics,
+}
+
+impl Executor {
+    /// Performs `action`. Idempotent: after a crash it is asked for again.
+    ///
+    /// # Errors
+    /// [`StepError`]; nothing is undone, the next pass plans from what it then sees.
+    pub async fn execute(
+        &self,
+        action: &Action,
+        inputs: &InstanceInputs,
+        link: &mut Link,
+    ) -> Result<Seen, StepError> {
+        self.leadership.check()?;
+        let result = self.perform(action, inputs, link).await;
+        let outcome = match &result {
+            Ok(Seen::Failed { .. }) | Err(_) => "error",
+            Ok(_) => "ok",
+        };
+        self.metrics
+            .actions
+            .get_or_create(&ActionLabels { action: action.verb(), result: outcome })
+            .inc();
+        result
+    }
+
+    async fn perform(
+        &self,
+        action: &Action,
+        inputs: &InstanceInputs,
+        link: &mut Link,
+    ) -> Result<Seen, StepError> {
+        match action {
+            Action::Probe => self.probe(inputs, link).await,
+            Action::ProbeWithOurs(agent) => self.probe_with_ours(*agent, inputs, link).await,
+            Action::Upload(contents) => self.upload(contents, inputs, link).await,
+            Action::Apply(work) => self.apply(work, inputs, link).await,
+            Action::RemoveLeftovers(_) => self.remove_leftovers(inputs, link).await,
+            Action::PatchNode(patch) => self.patch_node(patch, inputs).await,
+            Action::ListPods => self.list_pods(inputs).await,
+            Action::Evict { pods, .. } => self.evict(pods).await,
+            Action::ForgetHostKey => self.forget_host_key(&inputs.kept_keys).await,
+            Action::DeleteNode(permit) => self.delete_node(permit.node(), inputs).await,
+        }
+    }
+
+    /// The connection to the host; a key seen for the first time is kept before anything is sent.
+    async fn host(
+        &self,
+        inputs: &InstanceInputs,
+        link: &mut Link,
+    ) -> Result<Arc<dyn HostAgent>, StepError> {
+        if let Some(host) = link.current() {
+            return Ok(host);
+        }
+        let route = inputs.route.as_ref().map_err(|why| StepError::Route(why.clone()))?;
+        let host = self.connector.connect(route).await?;
+        let seen = host.host_key();
+        if seen.verdict == HostKeyVerdict::FirstUse {
+            tracing::info!(
+                instance = %inputs.assignment.address,
+                fingerprint = %seen.key.fingerprint(),
+                "trusting the host key on first use"
+            );
+            self.keep_host_key(&inputs.key_name, &seen.key.to_string()).await?;
+        }
+        link.keep(Arc::clone(&host));
+        Ok(host)
+    }
+
+    async fn probe(&self, inputs: &InstanceInputs, link: &mut Link) -> Result<Seen, StepError> {
+        let host = self.host(inputs, link).await?;
+        Ok(Seen::Host(match host.probe(AgentLocation::Installed).await? {
+            ProbeOutcome::Reported(probe) => HostSeen::Probed(probe),
+            // Whatever answers there is not ours to understand; ours goes up beside it.
+            ProbeOutcome::NoReport(why) => {
+                tracing::debug!(instance = %inputs.assignment.address, ?why, "no agent of ours");
+                HostSeen::NoAgent
+            }
+        }))
+    }
+
+    async fn probe_with_ours(
+        &self,
+        agent: Sha256,
+        inputs: &InstanceInputs,
+        link: &mut Link,
+    ) -> Result<Seen, StepError> {
+        let host = self.host(inputs, link).await?;
+        let tell = |progress| self.progress.tell(&inputs.assignment, What::Upload(progress));
+        host.upload_agent(&inputs.release.agent, &tell).await?;
+        match host.probe(AgentLocation::Staged(agent)).await? {
+            ProbeOutcome::Reported(probe) => Ok(Seen::Host(HostSeen::Probed(probe))),
+            ProbeOutcome::NoReport(why) => Err(StepError::AgentFails { what: in_words(&why) }),
+        }
+    }
+
+    async fn upload(
+        &self,
+        contents: &[Sha256],
+        inputs: &InstanceInputs,
+        link: &mut Link,
+    ) -> Result<Seen, StepError> {
+        let blob = |digest: &Sha256| {
+            let blob = inputs.release.contents.get(digest);
+            blob.cloned().ok_or(StepError::Content { digest: *digest })
+        };
+        let blobs: Vec<Blob> = contents.iter().map(blob).collect::<Result<_, _>>()?;
+        let host = self.host(inputs, link).await?;
+        let tell = |progress| self.progress.tell(&inputs.assignment, What::Upload(progress));
+        host.upload(&blobs, &tell).await?;
+        Ok(Seen::Nothing)
+    }
+
+    async fn apply(
+        &self,
+        work: &HostWork,
+        inputs: &InstanceInputs,
+        link: &mut Link,
+    ) -> Result<Seen, StepError> {
+        let host = self.host(inputs, link).await?;
+        let agent = work.agent();
+        let steps = &work.plan().steps;
+        let mut tell = |line: &ReportLine| {
+            if let ReportLine::Started { step } = line {
+                if let Some(step) = steps.get(*step) {
+                    self.progress.tell(&inputs.assignment, What::HostStep(step.to_string()));
+                }
+            }
+        };
+        match host.apply(agent, work.plan(), &mut tell).await? {
+            ApplyOutcome::Finished { lines, probe } => Ok(finished(work, &lines, probe)),
+            ApplyOutcome::Restarting { .. } => {
+                link.close().await;
+                Ok(Seen::Host(HostSeen::Unknown))
+            }
+            ApplyOutcome::NoReport(why) => Err(StepError::AgentFails { what: in_words(&why) }),
+        }
+    }
+
+    async fn remove_leftovers(
+        &self,
+        inputs: &InstanceInputs,
+        link: &mut Link,
+    ) -> Result<Seen, StepError> {
+        let paths = |texts: &[&str]| -> Vec<WindowsPath> {
+            texts.iter().filter_map(|text| text.parse().ok()).collect()
+        };
+        let host = self.host(inputs, link).await?;
+        host.remove_leftovers(&paths(&[host::AGENT]), &paths(&[host::STAGING, host::ROOT])).await?;
+        Ok(Seen::Host(HostSeen::NoAgent))
+    }
+
+    async fn patch_node(
+        &self,
+        patch: &NodePatch,
+        inputs: &InstanceInputs,
+    ) -> Result<Seen, StepError> {
+        let Some(node) = &inputs.node else { return Ok(Seen::Nothing) };
+        let body = merge_patch(patch, &node.facts.uid);
+        let nodes: Api<Node> = Api::all(self.client.clone());
+        let patched = nodes
+            .patch(&node.facts.name, &PatchParams::default(), &Patch::Merge(&body))
+            .await
+            .map_err(api("change the node"))?;
+        let version = patched.metadata.resource_version.as_deref().unwrap_or_default();
+        Ok(Seen::Node { resource_version: version.parse().unwrap_or_default() })
+    }
+
+    async fn list_pods(&self, inputs: &InstanceInputs) -> Result<Seen, StepError> {
+        let on_node = format!("spec.nodeName={}", inputs.node_name());
+        let pods: Api<Pod> = Api::all(self.client.clone());
+        let list = pods
+            .list(&ListParams::default().fields(&on_node))
+            .await
+            .map_err(api("list the node's pods"))?;
+        Ok(Seen::Pods(list.iter().filter_map(PodFacts::that_must_leave).collect()))
+    }
+
+    /// A pod that a disruption budget protects now is asked again in a later pass.
+    async fn evict(&self, pods: &[PodFacts]) -> Result<Seen, StepError> {
+        for pod in pods {
+            self.leadership.check()?;
+            let api_: Api<Pod> = Api::namespaced(self.client.clone(), &pod.namespace);
+            match api_.evict(&pod.name, &EvictParams::default()).await {
+                Ok(_) => {}
+                Err(kube::Error::Api(status)) if matches!(status.code, 404 | 429) => {
+                    tracing::debug!(pod = %pod.name, code = status.code, "not evicted now");
+                }
+                Err(error) => return Err(api("evict a pod")(error)),
+            }
+        }
+        Ok(Seen::Nothing)
+    }
+
+    async fn delete_node(&self, name: &str, inputs: &InstanceInputs) -> Result<Seen, StepError> {
+        let uid = inputs.node.as_ref().map(|node| node.facts.uid.clone());
+        let params = DeleteParams {
+            preconditions: Some(Preconditions { uid, ..Preconditions::default() }),
+            ..DeleteParams::default()
+        };
+        let nodes: Api<Node> = Api::all(self.client.clone());
+        match nodes.delete(name, &params).await {
+            Ok(_) => {}
+            Err(kube::Error::Api(status)) if status.code == 404 => {}
+            Err(error) => return Err(api("delete the node")(error)),
+        }
+        self.announcer.removed(&inputs.assignment).await;
+        Ok(Seen::Gone)
+    }
+
+    fn host_keys(&self) -> Api<ConfigMap> {
+        Api::namespaced(self.client.clone(), &self.namespace)
+    }
+
+    async fn keep_host_key(&self, name: &str, key: &str) -> Result<(), StepError> {
+        let labels = json!({ objects::MANAGED_BY_LABEL: objects::OPERATOR });
+        let apply = json!({
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "metadata": { "name": objects::HOST_KEYS_CONFIG_MAP, "labels": labels },
+            "data": { name: key },
+        });
+        // One field manager per address: applying one key leaves the others alone.
+        let manager = PatchParams::apply(&format!("{}-{name}", names::FIELD_MANAGER)).force();
+        self.leadership.check()?;
+        self.host_keys()
+            .patch(objects::HOST_KEYS_CONFIG_MAP, &manager, &Patch::Apply(&apply))
+            .await
+            .map_err(api("keep the host key"))?;
+        Ok(())
+    }
+
+    /// Removes host keys that belong to nobody, or whose Node has them.
+    ///
+    /// # Errors
+    /// [`StepError::Api`].
+    pub async fn forget_host_key(&self, names: &[String]) -> Result<Seen, StepError> {
+        self.leadership.check()?;
+        let data: serde_json::Map<String, Value> =
+            names.iter().map(|name| (name.clone(), Value::Null)).collect();
+        let patch = Patch::Merge(json!({ "data": data }));
+        let name = objects::HOST_KEYS_CONFIG_MAP;
+        match self.host_keys().patch(name, &PatchParams::default(), &patch).await {
+            Ok(_) => Ok(Seen::Nothing),
+            Err(kube::Error::Api(status)) if status.code == 404 => Ok(Seen::Nothing),
+            Err(error) => Err(api("forget the host key")(error)),
+        }
+    }
+
+    /// Tells people that an instance is configured.
+    pub(super) async fn announce_settled(&self, inputs: &InstanceInputs) {
+        if inputs.assignment.intent.verb() == "configure" {
+            self.announcer.configured(&inputs.assignment).await;
+        }
+    }
+
+    /// Tells people that a step failed.
+    pub(super) async fn announce_failure(
+        &self,
+        inputs: &InstanceInputs,
+        error: &StepError,
+        retry_at: Timestamp,
+    ) {
+        let node = inputs.node.as_ref().map(|node| &node.facts);
+        self.announcer.failed(&inputs.assignment, node, error, retry_at).await;
+    }
+}
+
+/// What the agent's last words say about a plan.
+fn finished(work: &HostWork, lines: &[ReportLine], probe: Box<Probe>) -> Seen {
+    let error = lines.iter().find_map(|line| match line {
+        ReportLine::Failed { step, error } => {
+            Some(StepError::step(&work.plan().steps, *step, error))
+        }
+        ReportLine::Refused { error } => Some(StepError::Refused { error: error.clone() }),
+        ReportLine::Started { .. }
+        | ReportLine::Progress { .. }
+        | ReportLine::Done { .. }
+        | ReportLine::Probed(_) => None,
+    });
+    let host = HostSeen::Probed(probe);
+    match error {
+        Some(error) => Seen::Failed { host, error },
+        None => Seen::Host(host),
+    }
+}
+
+/// A merge patch that hits this very Node and no successor of the same name.
+fn merge_patch(patch: &NodePatch, uid: &str) -> Value {
+    let mut body = json!({ "metadata": {
+        "uid": uid,
+        "labels": patch.labels,
+        "annotations": patch.annotations,
+    }});
+    if let Some(unschedulable) = patch.unschedulable {
+        body["spec"] = json!({ "unschedulable": unschedulable.then_some(true) });
+    }
+    body
+}
+
+fn in_words(why: &NoReport) -> String {
+    match why {
+        NoReport::NoAgent { status, .. } => format!("exit status {status}, no report"),
+        NoReport::Unusable { error, .. } => error.to_string(),
+    }
+}
+
+fn api(doing: &'static str) -> impl FnOnce(kube::Error) -> StepError {
+    move |source| StepError::Api { doing, source }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_patch_names_the_node_it_was_planned_for() {
+        let patch = NodePatch { unschedulable: Some(false), ..NodePatch::default() };
+        let body = merge_patch(&patch, "u-1");
+        assert_eq!(body["metadata"]["uid"], "u-1");
+        // Schedulable again means that the field is gone, as kubectl leaves it.
+        assert_eq!(body["spec"], json!({ "unschedulable": null }));
+    }
+}

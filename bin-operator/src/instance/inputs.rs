@@ -1,0 +1,82 @@
+//! What a worker gets from the fleet.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use wmco_core::digest::Sha256;
+use wmco_core::fleet::Assignment;
+use wmco_core::node::{Desired, NodeFacts};
+use wmco_ssh::{Blob, Credentials, HostKeyPolicy, Target};
+
+/// Everything that one instance's worker needs to know of the cluster.
+#[derive(Clone, Debug)]
+pub struct InstanceInputs {
+    /// What is wanted, and why.
+    pub assignment: Assignment,
+    /// What it is to become.
+    pub desired: Arc<Desired>,
+    /// The Node that stands for it.
+    pub node: Option<NodeSeen>,
+    /// How its host is reached; `Err` says in one line what is missing for that.
+    pub route: Result<Route, String>,
+    /// Key under which a host key seen for the first time is kept.
+    pub key_name: String,
+    /// Keys in the ConfigMap of host keys that are its own.
+    pub kept_keys: Vec<String>,
+    /// Contents for its host.
+    pub release: Arc<Release>,
+}
+
+/// A Node and the version of the object that was looked at.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct NodeSeen {
+    /// Its resource version; Kubernetes lets us compare those of one object by size.
+    pub resource_version: u64,
+    /// What matters of it.
+    pub facts: NodeFacts,
+}
+
+/// How a host is reached.
+#[derive(Clone, Debug)]
+pub struct Route {
+    /// Where.
+    pub target: Target,
+    /// As whom.
+    pub credentials: Credentials,
+    /// Which host key it has to show.
+    pub host_key: HostKeyPolicy,
+}
+
+/// Contents of this version, by digest.
+#[derive(Debug)]
+pub struct Release {
+    /// Our agent.
+    pub agent: Blob,
+    /// Everything else.
+    pub contents: BTreeMap<Sha256, Blob>,
+}
+
+impl InstanceInputs {
+    /// Name of the Node, or the address while there is none.
+    pub fn node_name(&self) -> &str {
+        self.node.as_ref().map_or(&self.assignment.address, |node| &node.facts.name)
+    }
+
+    /// Whether people or the cluster ask for something else than in `old`, so that waiting for a
+    /// retry is pointless. What others write on the Node does not count.
+    pub fn asks_otherwise_than(&self, old: &Self) -> bool {
+        let asked = |inputs: &Self| {
+            let desired = &inputs.desired;
+            (inputs.assignment.intent.verb(), desired.version.clone(), desired.agent)
+        };
+        let route = |inputs: &Self| {
+            inputs.route.as_ref().ok().map(|route| {
+                let key = route.credentials.key.public().hash();
+                (route.target.clone(), route.credentials.user.clone(), key, route.host_key.clone())
+            })
+        };
+        asked(self) != asked(old)
+            || self.desired.files != old.desired.files
+            || route(self) != route(old)
+    }
+}

@@ -1,0 +1,100 @@
+//! What goes on with each instance, for whoever watches: the demo's screen, or nobody.
+
+use jiff::Timestamp;
+use tokio::sync::broadcast;
+use wmco_core::fleet::Assignment;
+use wmco_core::node::{Awaited, Step};
+use wmco_ssh::UploadProgress;
+
+use crate::instance::StepError;
+
+/// How many happenings a slow watcher may lag behind before it loses some.
+const BACKLOG: usize = 1024;
+
+/// Something that happened with one instance.
+#[derive(Clone, Debug)]
+pub struct Happening {
+    /// The instance.
+    pub address: String,
+    /// Its Node, if there is one.
+    pub node: Option<String>,
+    /// What happened.
+    pub what: What,
+}
+
+/// What happened.
+#[derive(Clone, Debug)]
+pub enum What {
+    /// A step begins.
+    Step {
+        /// The step, in words.
+        action: String,
+        /// Why.
+        because: String,
+    },
+    /// The agent came so far with a step of its own.
+    HostStep(String),
+    /// An upload came so far.
+    Upload(UploadProgress),
+    /// It came to rest.
+    Stage(Stage),
+    /// A step failed.
+    Failed {
+        /// Why.
+        error: String,
+        /// When it is tried again.
+        retry_at: Timestamp,
+    },
+}
+
+/// Where an instance rests.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Stage {
+    /// It waits for something.
+    Awaits(Awaited),
+    /// Nothing is left to do.
+    Settled,
+    /// It was removed.
+    Gone,
+}
+
+/// Tells of happenings; cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Progress(broadcast::Sender<Happening>);
+
+impl Progress {
+    /// Tells nobody until somebody watches.
+    pub fn new() -> Self {
+        Self(broadcast::channel(BACKLOG).0)
+    }
+
+    /// Everything that happens from now on.
+    pub fn watch(&self) -> broadcast::Receiver<Happening> {
+        self.0.subscribe()
+    }
+
+    pub(crate) fn step(&self, assignment: &Assignment, step: &Step) {
+        let (action, because) = (step.action.to_string(), step.because.to_string());
+        self.tell(assignment, What::Step { action, because });
+    }
+
+    pub(crate) fn stage(&self, assignment: &Assignment, stage: Stage) {
+        self.tell(assignment, What::Stage(stage));
+    }
+
+    pub(crate) fn failed(&self, assignment: &Assignment, error: &StepError, retry_at: Timestamp) {
+        self.tell(assignment, What::Failed { error: crate::chain(error), retry_at });
+    }
+
+    pub(crate) fn tell(&self, assignment: &Assignment, what: What) {
+        let (address, node) = (assignment.address.clone(), assignment.node.clone());
+        // Nobody watching is fine.
+        let _ = self.0.send(Happening { address, node, what });
+    }
+}
+
+impl Default for Progress {
+    fn default() -> Self {
+        Self::new()
+    }
+}

@@ -1,0 +1,284 @@
+//! Everything that a configured host has, from the cluster's objects and the payload.
+//!
+//! [`HostContent::render`] is the place where a Secret, a ConfigMap or a payload file becomes a path
+//! on a host, with who may read it and whether its readers notice a change.
+
+use std::collections::BTreeMap;
+
+use crate::digest::Sha256;
+use crate::names::{self, host, objects};
+use crate::node::{self, DesiredFile, Intent, NodeFacts};
+use crate::payload;
+use crate::protocol::{Access, ServicesData};
+use crate::render::{
+    KubeconfigError, ServiceNetwork, ServiceNetworkError, TokenSecret, WicdArgumentsError,
+    kubelet_config, token_kubeconfig, wicd_arguments,
+};
+use crate::secret::Secret;
+use crate::winpath::{BadPath, WindowsPath};
+
+/// User of the kubelet's bootstrap kubeconfig. Source: `spec/node-config.md`, section 5.2.
+const KUBELET_USER: &str = "kubelet";
+
+/// User of WICD's kubeconfig.
+const WICD_USER: &str = "wicd";
+
+/// What hosts are made from: one snapshot of the cluster.
+#[derive(Clone, Debug)]
+pub struct Inputs<'a> {
+    /// The operator's namespace.
+    pub namespace: &'a str,
+    /// The platform, as Infrastructure `cluster` names it.
+    pub platform: &'a str,
+    /// URL of the API server for nodes.
+    pub api_server: &'a str,
+    /// Network of the cluster's services.
+    pub service_network: ServiceNetwork,
+    /// The kubelet's bootstrap credentials.
+    pub bootstrapper: &'a TokenSecret,
+    /// WICD's credentials before it has a certificate.
+    pub wicd: &'a TokenSecret,
+    /// CA of the clients that the kubelet lets in.
+    pub kubelet_ca: &'a [u8],
+    /// Serving certificate of the metrics exporter, PEM.
+    pub tls_certificate: &'a [u8],
+    /// Its private key, PEM.
+    pub tls_key: &'a Secret,
+    /// Trusted CAs, PEM; may be empty.
+    pub ca_bundle: &'a str,
+    /// Digests of the payload.
+    pub payload: &'a payload::Digests,
+    /// Size of the daemon's log files as a quantity of bytes.
+    pub log_file_size: Option<&'a str>,
+}
+
+/// Files of a configured host, and the contents that are not payload.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct HostContent {
+    /// Path to what is wanted there.
+    pub files: BTreeMap<WindowsPath, DesiredFile>,
+    /// Rendered contents by digest. What is not here is payload.
+    pub rendered: BTreeMap<Sha256, Secret>,
+    /// Arguments of the daemon's service.
+    pub daemon_arguments: Vec<String>,
+}
+
+/// Why hosts cannot be configured now.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ContentError {
+    /// An object that hosts need is not there or lacks a field.
+    #[error("{object} is missing or has no {field}, {remedy}")]
+    Missing {
+        /// Kind and name.
+        object: String,
+        /// The field or key.
+        field: &'static str,
+        /// What to do.
+        remedy: &'static str,
+    },
+    /// A kubeconfig cannot be made.
+    #[error(transparent)]
+    Kubeconfig(#[from] KubeconfigError),
+    /// The service network has no address for the cluster's DNS.
+    #[error(transparent)]
+    ServiceNetwork(#[from] ServiceNetworkError),
+    /// A payload file has no digest.
+    #[error("payload file {name} has no digest in {}, build the image again", payload::DIGESTS)]
+    Payload {
+        /// The file.
+        name: &'static str,
+    },
+    /// The daemon's arguments cannot be made.
+    #[error(transparent)]
+    Arguments(#[from] WicdArgumentsError),
+    /// A constant of ours is wrong.
+    #[error(transparent)]
+    Path(#[from] BadPath),
+}
+
+impl HostContent {
+    /// Renders everything.
+    ///
+    /// # Errors
+    /// [`ContentError`] names the object and what to do. Nothing is rendered in part, so a host
+    /// never gets an empty key or a kubeconfig without a server.
+    pub fn render(inputs: &Inputs<'_>) -> Result<Self, ContentError> {
+        require(inputs)?;
+        let dns = inputs.service_network.cluster_dns()?;
+        let mut content = Self {
+            daemon_arguments: wicd_arguments(inputs.namespace, inputs.log_file_size)?,
+            ..Self::default()
+        };
+        let secret = Access::Administrators;
+        let open = Access::Inherited;
+        let bootstrap = token_kubeconfig(inputs.api_server, KUBELET_USER, inputs.bootstrapper)?;
+        // WICD always starts from its token: a certificate that expired while the host was off
+        // would lock it out. Source: `spec/node-config.md`, section 13, row 21.
+        let wicd = token_kubeconfig(inputs.api_server, WICD_USER, inputs.wicd)?;
+        content.live(host::KUBELET_CA, Secret::new(inputs.kubelet_ca), open)?;
+        content.live(host::BOOTSTRAP_CA, Secret::new(inputs.bootstrapper.ca.clone()), open)?;
+        content.live(host::BOOTSTRAP_KUBECONFIG, bootstrap, secret)?;
+        content.live(host::WICD_KUBECONFIG, wicd, secret)?;
+        content.live(host::CA_BUNDLE, Secret::new(inputs.ca_bundle), open)?;
+        let tls = |name: &str| format!(r"{}\{name}", host::TLS_CERTIFICATES);
+        let certificate = Secret::new(inputs.tls_certificate);
+        content.live(&tls(objects::TLS_CERTIFICATE_KEY), certificate, secret)?;
+        content.live(&tls(objects::TLS_PRIVATE_KEY_KEY), inputs.tls_key.clone(), secret)?;
+        // The kubelet reads its configuration when it starts.
+        content.place(host::KUBELET_CONFIG, Secret::new(kubelet_config(dns)), open, false)?;
+        for file in payload::files(inputs.platform) {
+            let sha256 = inputs
+                .payload
+                .get(file.name)
+                .ok_or(ContentError::Payload { name: file.name })?;
+            // Windows locks programs while they run; scripts are read when they start.
+            let live = file.folder == host::SCRIPTS;
+            let desired = DesiredFile { sha256, access: file.access, live };
+            content.files.insert(file.destination(), desired);
+        }
+        Ok(content)
+    }
+
+    fn live(&mut self, path: &str, bytes: Secret, access: Access) -> Result<(), BadPath> {
+        self.place(path, bytes, access, true)
+    }
+
+    fn place(
+        &mut self,
+        path: &str,
+        bytes: Secret,
+        access: Access,
+        live: bool,
+    ) -> Result<(), BadPath> {
+        let sha256 = Sha256::of(bytes.expose());
+        self.files.insert(path.parse()?, DesiredFile { sha256, access, live });
+        self.rendered.insert(sha256, bytes);
+        Ok(())
+    }
+}
+
+/// Refuses inputs that are there but empty.
+fn require(inputs: &Inputs<'_>) -> Result<(), ContentError> {
+    let secret = |name: &str| format!("secret {name}");
+    let checks = [
+        (
+            inputs.kubelet_ca.is_empty(),
+            format!("controllerconfig {}", objects::CONTROLLER_CONFIG),
+            "spec.kubeAPIServerServingCAData",
+            "wait for the machine config operator",
+        ),
+        (
+            inputs.tls_certificate.is_empty(),
+            secret(objects::TLS_SECRET),
+            objects::TLS_CERTIFICATE_KEY,
+            "delete it so that it is made again",
+        ),
+        (
+            inputs.tls_key.expose().is_empty(),
+            secret(objects::TLS_SECRET),
+            objects::TLS_PRIVATE_KEY_KEY,
+            "delete it so that it is made again",
+        ),
+        (
+            inputs.bootstrapper.token.expose().is_empty(),
+            secret(objects::BOOTSTRAPPER_SECRET),
+            objects::TOKEN_KEY,
+            "wait until the cluster has filled it",
+        ),
+        (
+            inputs.wicd.token.expose().is_empty(),
+            secret(objects::WICD),
+            objects::TOKEN_KEY,
+            "wait until the cluster has filled it",
+        ),
+    ];
+    match checks.into_iter().find(|(empty, ..)| *empty) {
+        Some((_, object, field, remedy)) => Err(ContentError::Missing { object, field, remedy }),
+        None => Ok(()),
+    }
+}
+
+/// What is the same for all hosts in one pass.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Release {
+    /// Operator version.
+    pub version: String,
+    /// Digest of our agent.
+    pub agent: Sha256,
+    /// Files of a configured host.
+    pub content: HostContent,
+    /// Data of this version's services ConfigMap.
+    pub manifest: ServicesData,
+    /// Data of every services ConfigMap in the cluster.
+    pub known_manifests: Vec<ServicesData>,
+    /// Names of the bootstrap services in `manifest`.
+    pub bootstrap_services: Vec<String>,
+}
+
+/// How a Node of a listed host is marked.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Marks<'a> {
+    /// The entry's address as written.
+    pub address: &'a str,
+    /// Port of its SSH server, where it is not the usual one.
+    pub port: Option<u16>,
+    /// The encrypted user name.
+    pub username: &'a str,
+    /// Hash of the public key that lets us in.
+    pub key_hash: Sha256,
+    /// The pinned host key, base64 of its wire form, and its type.
+    pub host_key: Option<(&'a str, &'a str)>,
+}
+
+impl Release {
+    /// What one instance is to become.
+    pub fn desired(&self, intent: Intent, marks: Option<&Marks<'_>>) -> node::Desired {
+        let (labels, annotations) = marks.map(byoh_metadata).unwrap_or_default();
+        node::Desired {
+            intent,
+            version: self.version.clone(),
+            agent: self.agent,
+            files: self.content.files.clone(),
+            manifest: self.manifest.clone(),
+            known_manifests: self.known_manifests.clone(),
+            bootstrap_services: self.bootstrap_services.clone(),
+            daemon_arguments: self.content.daemon_arguments.clone(),
+            host_name: None,
+            labels,
+            annotations,
+        }
+    }
+}
+
+/// Labels and annotations of a Node that comes from an entry.
+///
+/// Source: `spec/node-config.md`, section 2.1.
+fn byoh_metadata(marks: &Marks<'_>) -> (BTreeMap<String, String>, BTreeMap<String, String>) {
+    let labels = [(names::BYOH_LABEL, names::TRUE), (names::WORKER_LABEL, "")];
+    let mut annotations = BTreeMap::from([
+        (names::INSTANCE_ANNOTATION, marks.address.to_owned()),
+        (names::USERNAME_ANNOTATION, marks.username.to_owned()),
+        (names::PUBLIC_KEY_HASH_ANNOTATION, marks.key_hash.to_string()),
+    ]);
+    if let Some((key, type_)) = marks.host_key {
+        annotations.insert(names::HOST_KEY_ANNOTATION, key.to_owned());
+        annotations.insert(names::HOST_KEY_TYPE_ANNOTATION, type_.to_owned());
+    }
+    if let Some(port) = marks.port {
+        annotations.insert(names::SSH_PORT_ANNOTATION, port.to_string());
+    }
+    (
+        labels.map(|(key, value)| (key.to_owned(), value.to_owned())).into(),
+        annotations.into_iter().map(|(key, value)| (key.to_owned(), value)).collect(),
+    )
+}
+
+/// The address at which a Node's host is reached: the first that is an IPv4 literal, else the first
+/// that is no IPv6 literal. Source: `spec/operator.md`, section 5.1.
+pub fn usable_address(node: &NodeFacts) -> Option<&str> {
+    let ipv4 = |text: &&String| text.parse::<std::net::Ipv4Addr>().is_ok();
+    let not_ipv6 = |text: &&String| text.parse::<std::net::Ipv6Addr>().is_err();
+    let addresses = &node.addresses;
+    addresses.iter().find(ipv4).or_else(|| addresses.iter().find(not_ipv6)).map(String::as_str)
+}
