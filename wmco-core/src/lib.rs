@@ -4,6 +4,8 @@
 //!
 //! # What belongs here
 //! - [`names`] and [`limits`]: every wire name, path, time and size, each in one place.
+//! - [`instances`]: hosts that people list, [`facts`] instead of the network.
+//! - [`render`], [`ca_bundle`], [`payload`]: what a host gets.
 //! - [`protocol`]: what the operator and the agent on a host say to each other.
 //! - [`secret`], [`digest`], [`winpath`]: small types that remember a check.
 //!
@@ -12,10 +14,14 @@
 
 #![forbid(unsafe_code)]
 
+pub mod ca_bundle;
 pub mod digest;
+pub mod facts;
 pub mod instances;
 pub mod limits;
 pub mod names;
+pub mod payload;
 pub mod protocol;
+pub mod render;
 pub mod secret;
 pub mod winpath;
