@@ -5,6 +5,9 @@
 //! # What belongs here
 //! - [`names`] and [`limits`]: every wire name, path, time and size, each in one place.
 //! - [`fleet`] and [`node`]: which instance is next, and what it needs.
+//! - [`instances`]: hosts that people list, [`facts`] instead of the network.
+//! - [`content`], made from [`render`], [`ca_bundle`], [`payload`]: what a host gets.
+//! - [`cluster`]: what the operator's own objects in the cluster need.
 //! - [`protocol`]: what the operator and the agent on a host say to each other.
 //! - [`secret`], [`digest`], [`winpath`]: small types that remember a check.
 //!
@@ -13,14 +16,18 @@
 
 #![forbid(unsafe_code)]
 
+pub mod ca_bundle;
 pub mod cluster;
 pub mod content;
 pub mod digest;
+pub mod facts;
 pub mod fleet;
 pub mod instances;
 pub mod limits;
 pub mod names;
 pub mod node;
+pub mod payload;
 pub mod protocol;
+pub mod render;
 pub mod secret;
 pub mod winpath;

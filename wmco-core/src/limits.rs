@@ -49,6 +49,12 @@ pub const RETRY_MOST: SignedDuration = SignedDuration::from_secs(60);
 /// Pause between two looks at a host that has nothing to do.
 pub const RESYNC: SignedDuration = SignedDuration::from_mins(30);
 
+/// How long to wait until our own write comes back through a watch. Ours.
+pub const CATCH_UP: SignedDuration = SignedDuration::from_secs(5);
+
+/// How long an answer of the DNS is used, so that a moved host is noticed. Ours.
+pub const NAME_LIFETIME: SignedDuration = SignedDuration::from_secs(60);
+
 /// Restart delays of the WICD service after a failure; the last one repeats.
 pub const WICD_RESTART_DELAYS: [SignedDuration; 4] = [
     SignedDuration::from_secs(10),

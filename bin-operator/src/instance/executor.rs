@@ -4,11 +4,13 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{ConfigMap, Node, Pod};
-use kube::api::{DeleteParams, EvictParams, ListParams, Patch, PatchParams, Preconditions};
+use kube::api::{
+    DeleteParams, EvictParams, ListParams, ObjectMeta, Patch, PatchParams, PostParams, Preconditions,
+};
 use kube::{Api, Client};
 use serde_json::{Value, json};
 use wmco_core::digest::Sha256;
-use wmco_core::names::{self, host, objects};
+use wmco_core::names::{host, objects};
 use wmco_core::node::{Action, HostSeen, HostWork, NodePatch, PodFacts, agent_for_work};
 use wmco_core::protocol::{AgentLocation, Probe, ReportLine};
 use wmco_core::winpath::WindowsPath;
@@ -75,10 +77,11 @@ impl Executor {
         &self,
         action: &Action,
         inputs: &InstanceInputs,
+        host: &HostSeen,
         link: &mut Link,
     ) -> Result<Seen, StepError> {
         self.leadership.check()?;
-        let result = self.perform(action, inputs, link).await;
+        let result = self.perform(action, inputs, host, link).await;
         let outcome = match &result {
             Ok(Seen::Failed { .. }) | Err(_) => "error",
             Ok(_) => "ok",
@@ -94,13 +97,14 @@ impl Executor {
         &self,
         action: &Action,
         inputs: &InstanceInputs,
+        host: &HostSeen,
         link: &mut Link,
     ) -> Result<Seen, StepError> {
         match action {
             Action::Probe => self.probe(inputs, link).await,
             Action::ProbeWithOurs(agent) => self.probe_with_ours(*agent, inputs, link).await,
             Action::Upload(contents) => self.upload(contents, inputs, link).await,
-            Action::Apply(work) => self.apply(work, inputs, link).await,
+            Action::Apply(work) => self.apply(work, inputs, host, link).await,
             Action::RemoveLeftovers(_) => self.remove_leftovers(inputs, link).await,
             Action::PatchNode(patch) => self.patch_node(patch, inputs).await,
             Action::ListPods => self.list_pods(inputs).await,
@@ -182,10 +186,16 @@ impl Executor {
         &self,
         work: &HostWork,
         inputs: &InstanceInputs,
+        seen: &HostSeen,
         link: &mut Link,
     ) -> Result<Seen, StepError> {
+        let agent = match seen {
+            HostSeen::Probed(probe) => agent_for_work(&inputs.desired, probe),
+            HostSeen::Unknown | HostSeen::Unreachable { .. } | HostSeen::NoAgent => {
+                AgentLocation::Installed
+            }
+        };
         let host = self.host(inputs, link).await?;
-        let agent = work.agent();
         let steps = &work.plan().steps;
         let mut tell = |line: &ReportLine| {
             if let ReportLine::Started { step } = line {
@@ -280,21 +290,34 @@ impl Executor {
     }
 
     async fn keep_host_key(&self, name: &str, key: &str) -> Result<(), StepError> {
-        let labels = json!({ objects::MANAGED_BY_LABEL: objects::OPERATOR });
-        let apply = json!({
-            "apiVersion": "v1",
-            "kind": "ConfigMap",
-            "metadata": { "name": objects::HOST_KEYS_CONFIG_MAP, "labels": labels },
-            "data": { name: key },
-        });
-        // One field manager per address: applying one key leaves the others alone.
-        let manager = PatchParams::apply(&format!("{}-{name}", names::FIELD_MANAGER)).force();
         self.leadership.check()?;
-        self.host_keys()
-            .patch(objects::HOST_KEYS_CONFIG_MAP, &manager, &Patch::Apply(&apply))
-            .await
-            .map_err(api("keep the host key"))?;
-        Ok(())
+        let data = json!({ "data": { name: key } });
+        let keys = self.host_keys();
+        let object = objects::HOST_KEYS_CONFIG_MAP;
+        let patch = || keys.patch(object, &PatchParams::default(), &Patch::Merge(&data));
+        match patch().await {
+            Ok(_) => return Ok(()),
+            Err(kube::Error::Api(status)) if status.code == 404 => {}
+            Err(error) => return Err(api("keep the host key")(error)),
+        }
+        let labels = [(objects::MANAGED_BY_LABEL.to_owned(), objects::OPERATOR.to_owned())];
+        let created = ConfigMap {
+            metadata: ObjectMeta {
+                name: Some(object.to_owned()),
+                labels: Some(labels.into()),
+                ..ObjectMeta::default()
+            },
+            data: Some([(name.to_owned(), key.to_owned())].into()),
+            ..ConfigMap::default()
+        };
+        match keys.create(&PostParams::default(), &created).await {
+            Ok(_) => Ok(()),
+            // Another worker was faster.
+            Err(kube::Error::Api(status)) if status.code == 409 => {
+                patch().await.map(drop).map_err(api("keep the host key"))
+            }
+            Err(error) => Err(api("keep the host key")(error)),
+        }
     }
 
     /// Removes host keys that belong to nobody, or whose Node has them.

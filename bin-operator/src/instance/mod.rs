@@ -130,7 +130,7 @@ impl Worker {
                 "step"
             );
             self.progress.step(&inputs.assignment, step);
-            match self.executor.execute(&step.action, inputs, &mut self.link).await? {
+            match self.executor.execute(&step.action, inputs, &self.host, &mut self.link).await? {
                 Seen::Nothing => {}
                 Seen::Host(host) => self.host = host,
                 Seen::Pods(pods) => self.pods = Some(pods),

@@ -4,6 +4,7 @@
 
 pub mod host;
 pub mod objects;
+pub mod platforms;
 
 /// Node annotation: the operator version whose services the node runs, for example
 /// `11.0.0-1a2b3c4`.

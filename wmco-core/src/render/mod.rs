@@ -1,0 +1,21 @@
+//! Contents of the files that the operator writes on a host, and arguments of its daemon.
+//!
+//! Everything is a pure function from cluster data to text: equal inputs give equal bytes, so a
+//! file's digest tells whether it has to be written again.
+//!
+//! Mirror files are rendered in `wmco-services`, the CA bundle in [`ca_bundle`](crate::ca_bundle).
+
+mod credential_provider;
+mod duration;
+mod kubeconfig;
+mod kubelet;
+mod service_network;
+mod wicd;
+
+pub use credential_provider::{CredentialProviderError, credential_provider};
+pub use kubeconfig::{
+    KubeconfigError, TokenSecret, certificate_kubeconfig, token_kubeconfig, wicd_user,
+};
+pub use kubelet::kubelet_config;
+pub use service_network::{ServiceNetwork, ServiceNetworkError};
+pub use wicd::{WicdArgumentsError, wicd_arguments};
