@@ -128,10 +128,8 @@ impl HostContent {
         // The kubelet reads its configuration when it starts.
         content.place(host::KUBELET_CONFIG, Secret::new(kubelet_config(dns)), open, false)?;
         for file in payload::files(inputs.platform) {
-            let sha256 = inputs
-                .payload
-                .get(file.name)
-                .ok_or(ContentError::Payload { name: file.name })?;
+            let sha256 =
+                inputs.payload.get(file.name).ok_or(ContentError::Payload { name: file.name })?;
             // Windows locks programs while they run; scripts are read when they start.
             let live = file.folder == host::SCRIPTS;
             let desired = DesiredFile { sha256, access: file.access, live };

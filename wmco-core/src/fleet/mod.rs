@@ -14,6 +14,7 @@
 //! What a configured node needs ([`node`](crate::node)).
 
 mod permit;
+mod reach;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -23,6 +24,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 pub use permit::DisruptionPermit;
+pub use reach::{Reach, Unreachable, reach, remembered_port};
 
 use crate::names;
 use crate::node::{Intent, NodeFacts};
