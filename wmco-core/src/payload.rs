@@ -80,6 +80,11 @@ pub fn files(platform: &str) -> impl Iterator<Item = &'static PayloadFile> {
     FILES.iter().filter(move |file| file.platform.is_none_or(|only| only == platform))
 }
 
+/// Every file of every platform, the [`AGENT`] included.
+pub fn all() -> impl Iterator<Item = &'static PayloadFile> {
+    std::iter::once(&AGENT).chain(&FILES)
+}
+
 impl PayloadFile {
     /// Where it goes on the host.
     pub fn destination(&self) -> WindowsPath {
@@ -186,8 +191,7 @@ impl Digests {
     /// # Errors
     /// [`PayloadError::Missing`] with all names.
     pub fn check(&self) -> Result<(), PayloadError> {
-        let names: Vec<_> = std::iter::once(&AGENT)
-            .chain(&FILES)
+        let names: Vec<_> = all()
             .map(|file| file.name)
             .filter(|name| !self.0.contains_key(*name))
             .collect();

@@ -1,0 +1,333 @@
+//! Turns the list of instances and the Nodes into workers' inputs, one pass per change.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+use wmco_core::cluster::services_name;
+use wmco_core::content::{self, HostContent, Marks};
+use wmco_core::fleet::{self, Assignment, Listed, Reach, reach, remembered_port};
+use wmco_core::instances::{self, Entries};
+use wmco_core::names;
+use wmco_core::node::{Desired, NodeFacts};
+use wmco_core::secret::Secret;
+use wmco_ssh::{Blob, Credentials, HostKey, HostKeyPolicy, PrivateKey, Target, username};
+
+use crate::claims::Claims;
+use crate::config::Config;
+use crate::instance::{Executor, InstanceInputs, NodeSeen, Release, Route, Worker};
+use crate::payload::Payload;
+use crate::resolver::Resolver;
+use crate::snapshot;
+use crate::sources::Sources;
+
+/// Changes that come within this time are looked at together.
+const DEBOUNCE: Duration = Duration::from_millis(20);
+
+/// The keeper of all workers.
+pub struct Fleet {
+    config: Arc<Config>,
+    payload: Payload,
+    sources: Sources,
+    resolver: Resolver,
+    claims: Claims,
+    executor: Executor,
+    workers: BTreeMap<String, Keeper>,
+    /// Nodes with a permit whose mark has not come back through the watch yet.
+    granted: BTreeSet<String>,
+    /// Problems that people were told of, so that each is told once.
+    told: BTreeSet<String>,
+    release: Option<Arc<Current>>,
+}
+
+struct Keeper {
+    inputs: watch::Sender<Arc<InstanceInputs>>,
+    task: JoinHandle<()>,
+}
+
+/// What is the same for all instances until the cluster changes.
+struct Current {
+    release: content::Release,
+    blobs: Arc<Release>,
+}
+
+/// The private key and what follows from it.
+struct Key {
+    pem: Secret,
+    parsed: Arc<PrivateKey>,
+}
+
+impl Fleet {
+    /// No workers yet.
+    pub fn new(
+        config: Arc<Config>,
+        payload: Payload,
+        sources: Sources,
+        executor: Executor,
+    ) -> Self {
+        Self {
+            config,
+            payload,
+            sources,
+            resolver: Resolver::new(),
+            claims: Claims::new(),
+            executor,
+            workers: BTreeMap::new(),
+            granted: BTreeSet::new(),
+            told: BTreeSet::new(),
+            release: None,
+        }
+    }
+
+    /// Runs until `stop`, then waits for all workers.
+    pub async fn run(mut self, stop: CancellationToken) {
+        let mut sources = self.sources.changes.clone();
+        let mut claims = self.claims.changes();
+        let mut names = self.resolver.changes();
+        loop {
+            sources.mark_unchanged();
+            claims.mark_unchanged();
+            names.mark_unchanged();
+            self.pass(Timestamp::now()).await;
+            let look_up_again = tokio::time::sleep(wmco_core::limits::NAME_LIFETIME.unsigned_abs());
+            tokio::select! {
+                () = stop.cancelled() => break,
+                _ = sources.changed() => {}
+                _ = claims.changed() => {}
+                _ = names.changed() => {}
+                () = look_up_again => {}
+            }
+            tokio::time::sleep(DEBOUNCE).await;
+        }
+        for (_, keeper) in std::mem::take(&mut self.workers) {
+            // A worker between two steps is as good as a killed one: the next process goes on.
+            keeper.task.abort();
+        }
+    }
+
+    async fn pass(&mut self, now: Timestamp) {
+        let namespace = self.config.namespace.clone();
+        let mut problems = BTreeSet::new();
+        let data = snapshot::listed(&self.sources, &namespace);
+        let answers = self.resolver.answers(instances::names(&data), now);
+        let entries = instances::parse(&data, &answers);
+        problems.extend(entries.errors().map(ToString::to_string));
+        let nodes = snapshot::nodes(&self.sources);
+        let kept = snapshot::kept_keys(&self.sources, &namespace);
+        let assignments = self.assign(&entries, &nodes, &kept);
+        let key = self.key(&mut problems);
+        self.refresh_release(&mut problems);
+        if let (Some(current), Some(key)) = (self.release.clone(), key) {
+            for assignment in &assignments.instances {
+                let inputs = inputs(&current, &key, &entries, &nodes, &kept, assignment);
+                self.hand_over(assignment, inputs);
+            }
+            let wanted: BTreeSet<&String> =
+                assignments.instances.iter().map(|a| &a.address).collect();
+            self.workers.retain(|address, _| wanted.contains(address));
+        }
+        if !assignments.forgotten_keys.is_empty() {
+            let names: Vec<String> = assignments.forgotten_keys.into_iter().collect();
+            if let Err(error) = self.executor.forget_host_key(&names).await {
+                tracing::warn!(error = %crate::chain(&error), "host keys stay for now");
+            }
+        }
+        self.tell(problems).await;
+    }
+
+    fn assign(
+        &mut self,
+        entries: &Entries,
+        nodes: &[NodeSeen],
+        kept: &BTreeMap<String, String>,
+    ) -> fleet::Assignments {
+        let facts: Vec<NodeFacts> = nodes.iter().map(|node| node.facts.clone()).collect();
+        let listed: Vec<Listed> = entries
+            .iter()
+            .map(|(address, entry)| Listed {
+                address: address.to_owned(),
+                ipv4: entry.as_ref().ok().map(|instance| instance.ipv4),
+            })
+            .collect();
+        let marked: BTreeSet<&str> =
+            facts.iter().filter(|n| n.holds_slot()).map(|n| n.name.as_str()).collect();
+        let claims = self.claims.all();
+        self.granted.retain(|name| claims.contains(name) && !marked.contains(name.as_str()));
+        let kept_keys = kept.keys().cloned().collect();
+        let assignments = fleet::reconcile(
+            &fleet::Desired { listed: &listed, budget: self.config.disruption_budget },
+            &fleet::Observed {
+                nodes: &facts,
+                claims: &claims,
+                granted: &self.granted,
+                kept_keys: &kept_keys,
+            },
+        );
+        let permits = assignments.instances.iter().filter_map(|a| a.intent.permit());
+        self.granted.extend(permits.map(|permit| permit.node().to_owned()));
+        self.count(&assignments.instances, marked.len());
+        assignments
+    }
+
+    fn count(&self, assignments: &[Assignment], marked: usize) {
+        let metrics = &self.executor.metrics;
+        for intent in ["configure", "remove", "leave"] {
+            let count = assignments.iter().filter(|a| a.intent.verb() == intent).count();
+            let labels = crate::metrics::IntentLabels { intent };
+            metrics.instances.get_or_create(&labels).set(count.try_into().unwrap_or(i64::MAX));
+        }
+        metrics.disrupted.set(marked.try_into().unwrap_or(i64::MAX));
+    }
+
+    fn key(&self, problems: &mut BTreeSet<String>) -> Option<Key> {
+        let Some(pem) = snapshot::private_key(&self.sources, &self.config.namespace) else {
+            problems.insert(format!(
+                "secret {} has no key {}, create it with the private key of the instances",
+                names::objects::PRIVATE_KEY_SECRET,
+                names::objects::PRIVATE_KEY_KEY
+            ));
+            return None;
+        };
+        match PrivateKey::parse(&pem) {
+            Ok(parsed) => Some(Key { pem, parsed: Arc::new(parsed) }),
+            Err(error) => {
+                let secret = names::objects::PRIVATE_KEY_SECRET;
+                problems.insert(format!("secret {secret}: {}", crate::chain(&error)));
+                None
+            }
+        }
+    }
+
+    /// Renders what hosts get; while that is not possible, the last rendering stays in force.
+    fn refresh_release(&mut self, problems: &mut BTreeSet<String>) {
+        match self.render() {
+            Ok(release) if self.release.as_ref().is_none_or(|old| old.release != release) => {
+                let blobs = Arc::new(self.blobs(&release.content));
+                self.release = Some(Arc::new(Current { release, blobs }));
+            }
+            Ok(_) => {}
+            Err(error) => {
+                problems.insert(crate::chain(&error));
+            }
+        }
+    }
+
+    fn render(&self) -> Result<content::Release, snapshot::NotReady> {
+        let content = snapshot::content(&self.sources, &self.config, &self.payload)?;
+        let ours = crate::manifest::generate(&self.sources, &self.config)?;
+        let mut known = snapshot::services(&self.sources);
+        known.remove(&services_name(&self.config.version));
+        let known = known.into_values().map(|(data, _)| data);
+        Ok(content::Release {
+            version: self.config.version.clone(),
+            agent: self.payload.agent.digest(),
+            content,
+            known_manifests: std::iter::once(ours.data.clone()).chain(known).collect(),
+            manifest: ours.data,
+            bootstrap_services: ours.bootstrap_services,
+        })
+    }
+
+    fn blobs(&self, content: &HostContent) -> Release {
+        let mut contents = self.payload.contents.clone();
+        for (digest, bytes) in &content.rendered {
+            contents.insert(*digest, Blob::from_bytes(bytes.expose()));
+        }
+        Release { agent: self.payload.agent.clone(), contents }
+    }
+
+    fn hand_over(&mut self, assignment: &Assignment, inputs: InstanceInputs) {
+        let inputs = Arc::new(inputs);
+        if let Some(keeper) = self.workers.get(&assignment.address) {
+            if !keeper.task.is_finished() {
+                keeper.inputs.send_if_modified(|old| {
+                    let changed = !old.equals(&inputs);
+                    if changed {
+                        *old = inputs;
+                    }
+                    changed
+                });
+                return;
+            }
+        }
+        let (sender, receiver) = watch::channel(inputs);
+        let progress = self.executor.progress.clone();
+        let worker = Worker::new(receiver, self.executor.clone(), self.claims.clone(), progress);
+        let task = tokio::spawn(worker.run());
+        self.workers.insert(assignment.address.clone(), Keeper { inputs: sender, task });
+    }
+
+    /// Tells people of new problems, once each.
+    async fn tell(&mut self, problems: BTreeSet<String>) {
+        for problem in problems.difference(&self.told) {
+            tracing::warn!(%problem, "instances cannot be configured");
+            self.executor.announcer.instances_wrong(problem.clone()).await;
+        }
+        self.told = problems;
+    }
+}
+
+fn inputs(
+    current: &Current,
+    key: &Key,
+    entries: &Entries,
+    nodes: &[NodeSeen],
+    kept: &BTreeMap<String, String>,
+    assignment: &Assignment,
+) -> InstanceInputs {
+    let node = assignment
+        .node
+        .as_ref()
+        .and_then(|name| nodes.iter().find(|node| &node.facts.name == name));
+    let facts = node.map(|node| &node.facts);
+    let instance = entries.get(&assignment.address).and_then(|entry| entry.as_ref().ok());
+    let decrypt = |text: &str| username::decrypt(text, &key.pem).ok();
+    let way = reach(assignment, instance, facts, kept, decrypt);
+    let way_known = way.as_ref().ok();
+    let marks = instance.map(|instance| {
+        let sealed = sealed_username(&instance.username, facts, key);
+        let host_key = way_known.and_then(|way| way.host_key.as_deref()?.parse::<HostKey>().ok());
+        (instance, sealed, host_key.map(|key| (key.to_string(), key.algorithm())))
+    });
+    let marks = marks.as_ref().map(|(instance, sealed, host_key)| Marks {
+        address: &instance.address,
+        port: remembered_port(instance),
+        username: sealed,
+        key_hash: key.parsed.public().hash(),
+        host_key: host_key.as_ref().map(|(key, type_)| (key.as_str(), type_.as_str())),
+    });
+    let desired: Desired = current.release.desired(assignment.intent.clone(), marks.as_ref());
+    InstanceInputs {
+        assignment: assignment.clone(),
+        desired: Arc::new(desired),
+        node: node.cloned(),
+        key_name: way_known.map_or_else(|| assignment.address.clone(), |w| w.key_name.clone()),
+        kept_keys: way_known.map(|way| way.kept_keys.clone()).unwrap_or_default(),
+        route: way.map_err(|error| error.to_string()).and_then(|way| route(&way, key)),
+        release: Arc::clone(&current.blobs),
+    }
+}
+
+fn route(way: &Reach, key: &Key) -> Result<Route, String> {
+    let host_key = match &way.host_key {
+        Some(text) => HostKeyPolicy::Pinned(text.parse::<HostKey>().map_err(|e| e.to_string())?),
+        None => HostKeyPolicy::TrustOnFirstUse,
+    };
+    let target = Target { address: way.address.clone(), port: way.port };
+    let credentials = Credentials { user: way.username.clone(), key: Arc::clone(&key.parsed) };
+    Ok(Route { target, credentials, host_key })
+}
+
+/// The Node's own annotation while it says the same, since every encryption looks different.
+fn sealed_username(user: &str, node: Option<&NodeFacts>, key: &Key) -> String {
+    let current = node.and_then(|node| node.annotation(names::USERNAME_ANNOTATION));
+    let same = |text: &&str| username::decrypt(text, &key.pem).is_ok_and(|found| found == user);
+    match current.filter(same) {
+        Some(text) => text.to_owned(),
+        None => username::encrypt(user, &key.pem),
+    }
+}

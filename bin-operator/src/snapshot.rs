@@ -1,0 +1,165 @@
+//! One pass's view of the cluster, taken from the caches.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+use kube::ResourceExt;
+use kube::runtime::reflector::{ObjectRef, Store};
+use wmco_core::ca_bundle::{self, CaBundleError, Proxy, RegistryBundle};
+use wmco_core::content::{ContentError, HostContent, Inputs};
+use wmco_core::names::objects;
+use wmco_core::protocol::ServicesData;
+use wmco_core::render::{KubeconfigError, ServiceNetwork, ServiceNetworkError, TokenSecret};
+use wmco_core::secret::Secret as Hidden;
+
+use crate::config::Config;
+use crate::instance::NodeSeen;
+use crate::payload::Payload;
+use crate::sources::Sources;
+
+/// Why hosts cannot be configured now. It names the object and the next step.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum NotReady {
+    /// The CA bundle cannot be made.
+    #[error(transparent)]
+    CaBundle(#[from] CaBundleError),
+    /// Something is missing or malformed.
+    #[error(transparent)]
+    Content(#[from] ContentError),
+    /// A token Secret lacks a key.
+    #[error(transparent)]
+    Token(#[from] KubeconfigError),
+    /// The service network is unusable.
+    #[error(transparent)]
+    Network(#[from] ServiceNetworkError),
+    /// The services ConfigMap cannot be made.
+    #[error(transparent)]
+    Services(#[from] crate::manifest::ManifestError),
+}
+
+/// Data of the list of instances; an absent ConfigMap is an empty list.
+pub fn listed(sources: &Sources, namespace: &str) -> BTreeMap<String, String> {
+    data(&sources.config_maps, namespace, objects::INSTANCES_CONFIG_MAP).unwrap_or_default()
+}
+
+/// Host keys of hosts without a Node.
+pub fn kept_keys(sources: &Sources, namespace: &str) -> BTreeMap<String, String> {
+    data(&sources.config_maps, namespace, objects::HOST_KEYS_CONFIG_MAP).unwrap_or_default()
+}
+
+/// The SSH private key in PEM, if there is one.
+pub fn private_key(sources: &Sources, namespace: &str) -> Option<Hidden> {
+    let secret = secret(&sources.secrets, namespace, objects::PRIVATE_KEY_SECRET)?;
+    let bytes = secret.data.as_ref()?.get(objects::PRIVATE_KEY_KEY)?;
+    Some(Hidden::new(bytes.0.clone()))
+}
+
+/// All Windows nodes.
+pub fn nodes(sources: &Sources) -> Vec<NodeSeen> {
+    let seen = |node: std::sync::Arc<k8s_openapi::api::core::v1::Node>| NodeSeen {
+        resource_version: node.resource_version().and_then(|v| v.parse().ok()).unwrap_or_default(),
+        facts: node.as_ref().into(),
+    };
+    sources.nodes.state().into_iter().map(seen).collect()
+}
+
+/// Data of every services ConfigMap, by name.
+pub fn services(sources: &Sources) -> BTreeMap<String, (ServicesData, bool)> {
+    let ours = |map: &ConfigMap| map.name_any().starts_with(objects::SERVICES_CONFIG_MAP_PREFIX);
+    let found = sources.config_maps.state_filter(ours);
+    let entry = |map: std::sync::Arc<ConfigMap>| {
+        let data = ServicesData(map.data.clone().unwrap_or_default());
+        (map.name_any(), (data, map.immutable.unwrap_or_default()))
+    };
+    found.into_iter().map(entry).collect()
+}
+
+/// What every configured host has.
+///
+/// # Errors
+/// [`NotReady`] while the cluster lacks something that hosts need.
+pub fn content(
+    sources: &Sources,
+    config: &Config,
+    payload: &Payload,
+) -> Result<HostContent, NotReady> {
+    let missing = |object: String, field, remedy| ContentError::Missing { object, field, remedy };
+    let infrastructure = only(&sources.infrastructure).ok_or_else(|| {
+        let object = format!("infrastructure {}", objects::CLUSTER);
+        missing(object, "status", "wait until the cluster is installed")
+    })?;
+    let status = infrastructure.status.clone().unwrap_or_default();
+    let network = only(&sources.network).ok_or_else(|| {
+        let object = format!("network {}", objects::CLUSTER);
+        missing(object, "spec.serviceNetwork", "wait until the cluster is installed")
+    })?;
+    let controller = only(&sources.controller_config).ok_or_else(|| {
+        let object = format!("controllerconfig {}", objects::CONTROLLER_CONFIG);
+        missing(object, "spec", "wait for the machine config operator")
+    })?;
+    let secret_data = |store: &Store<Secret>, namespace: &str, name: &'static str| {
+        let found = secret(store, namespace, name).and_then(|secret| secret.data.clone());
+        found.ok_or_else(|| missing(format!("secret {name}"), "data", "wait until it was made"))
+    };
+    let namespace = config.namespace.as_str();
+    let bootstrapper = secret_data(
+        &sources.bootstrapper,
+        objects::BOOTSTRAPPER_NAMESPACE,
+        objects::BOOTSTRAPPER_SECRET,
+    )?;
+    let bootstrapper = TokenSecret::read(objects::BOOTSTRAPPER_SECRET, &bootstrapper)?;
+    let wicd = secret_data(&sources.secrets, namespace, objects::WICD)?;
+    let wicd = TokenSecret::read(objects::WICD, &wicd)?;
+    let tls = secret_data(&sources.secrets, namespace, objects::TLS_SECRET)?;
+    let part = |key: &str| tls.get(key).map(|bytes| bytes.0.clone()).unwrap_or_default();
+    let bundles = |list: &'_ [crate::openshift::RegistryBundle]| -> Vec<(String, Vec<u8>)> {
+        list.iter().map(|bundle| (bundle.file.clone(), bundle.data.0.clone())).collect()
+    };
+    let user = bundles(&controller.spec.image_registry_bundle_user_data);
+    let cluster = bundles(&controller.spec.image_registry_bundle_data);
+    let trusted = data(&sources.config_maps, namespace, objects::TRUSTED_CA_CONFIG_MAP);
+    let proxy = if config.proxy.is_empty() { Proxy::Off } else { Proxy::On(trusted.as_ref()) };
+    let borrowed = |list: &'_ [(String, Vec<u8>)]| -> Vec<RegistryBundle<'_>> {
+        list.iter().map(|(file, data)| RegistryBundle { file, data }).collect()
+    };
+    let ca_bundle = ca_bundle::render(&borrowed(&user), &borrowed(&cluster), proxy)?;
+    Ok(HostContent::render(&Inputs {
+        namespace,
+        platform: &status.platform_status.unwrap_or_default().type_,
+        api_server: &status.api_server_internal_uri,
+        service_network: ServiceNetwork::choose(&network.spec.service_network)?,
+        bootstrapper: &bootstrapper,
+        wicd: &wicd,
+        kubelet_ca: &controller.spec.kube_api_server_serving_ca_data.0,
+        tls_certificate: &part(objects::TLS_CERTIFICATE_KEY),
+        tls_key: &Hidden::new(part(objects::TLS_PRIVATE_KEY_KEY)),
+        ca_bundle: &ca_bundle,
+        payload: &payload.digests,
+        log_file_size: config.log_file_size.as_deref(),
+    })?)
+}
+
+fn data(
+    store: &Store<ConfigMap>,
+    namespace: &str,
+    name: &str,
+) -> Option<BTreeMap<String, String>> {
+    store.get(&ObjectRef::new(name).within(namespace)).and_then(|map| map.data.clone())
+}
+
+fn secret(
+    store: &Store<Secret>,
+    namespace: &str,
+    name: &str,
+) -> Option<std::sync::Arc<Secret>> {
+    store.get(&ObjectRef::new(name).within(namespace))
+}
+
+/// The one object of a cache that watches one name.
+fn only<K>(store: &Store<K>) -> Option<std::sync::Arc<K>>
+where
+    K: kube::Resource<DynamicType = ()> + Clone + 'static,
+{
+    store.state().into_iter().next()
+}
