@@ -1,0 +1,96 @@
+//! Counters for metrics and tests.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use tokio_util::sync::CancellationToken;
+
+/// What all sessions that share it did so far. Cheap to update from any task.
+#[derive(Debug, Default)]
+pub struct Counters {
+    connects: AtomicU64,
+    executions: AtomicU64,
+    sftp_sessions: AtomicU64,
+    uploaded_bytes: AtomicU64,
+    wire_bytes: AtomicU64,
+    open: AtomicU64,
+}
+
+/// The values of [`Counters`] at one moment.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Snapshot {
+    /// TCP connections made.
+    pub connects: u64,
+    /// Remote commands run.
+    pub executions: u64,
+    /// SFTP sessions opened.
+    pub sftp_sessions: u64,
+    /// Bytes of file content handed to SFTP, repeated ones counted again.
+    pub uploaded_bytes: u64,
+    /// Bytes written to sockets, with everything that SSH adds.
+    pub wire_bytes: u64,
+    /// Sockets open now. It falls when the last task of a connection has ended.
+    pub open: u64,
+}
+
+impl Counters {
+    /// The values now.
+    pub fn snapshot(&self) -> Snapshot {
+        let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        Snapshot {
+            connects: read(&self.connects),
+            executions: read(&self.executions),
+            sftp_sessions: read(&self.sftp_sessions),
+            uploaded_bytes: read(&self.uploaded_bytes),
+            wire_bytes: read(&self.wire_bytes),
+            open: read(&self.open),
+        }
+    }
+
+    pub(crate) fn executed(&self) {
+        self.executions.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn sftp_opened(&self) {
+        self.sftp_sessions.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn uploaded(&self, bytes: u64) {
+        self.uploaded_bytes.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    pub(crate) fn written(&self, bytes: u64) {
+        self.wire_bytes.fetch_add(bytes, Ordering::Relaxed);
+    }
+}
+
+/// One open socket. Its drop counts it out and tells whoever waits for its end.
+#[derive(Debug)]
+pub(crate) struct Open {
+    counters: Arc<Counters>,
+    ended: CancellationToken,
+}
+
+impl Open {
+    pub(crate) fn new(counters: &Arc<Counters>) -> Self {
+        counters.connects.fetch_add(1, Ordering::Relaxed);
+        counters.open.fetch_add(1, Ordering::Relaxed);
+        Self { counters: Arc::clone(counters), ended: CancellationToken::new() }
+    }
+
+    pub(crate) fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    /// Cancelled when the socket is gone.
+    pub(crate) fn ended(&self) -> CancellationToken {
+        self.ended.clone()
+    }
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        self.counters.open.fetch_sub(1, Ordering::Relaxed);
+        self.ended.cancel();
+    }
+}

@@ -1,0 +1,174 @@
+//! What a connection needs to know: where, as whom, how long, and how paths look.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::Semaphore;
+use wmco_core::limits;
+use wmco_core::winpath::WindowsPath;
+
+use crate::key::PrivateKey;
+use crate::metrics::Counters;
+
+/// Port of OpenSSH. Source: `spec/ssh.md`, section 4.
+const SSH_PORT: u16 = 22;
+
+/// Hosts that may receive files at the same time unless the caller says otherwise.
+const UPLOADS_AT_ONCE: usize = 8;
+
+/// Where a host is reached.
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
+pub struct Target {
+    /// IP address or name, as the [`Dialer`](crate::Dialer) understands it.
+    pub address: String,
+    /// TCP port.
+    pub port: u16,
+}
+
+impl Target {
+    /// `address` at the usual port, 22.
+    pub fn new(address: impl Into<String>) -> Self {
+        Self { address: address.into(), port: SSH_PORT }
+    }
+}
+
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.address.contains(':') {
+            write!(f, "[{}]:{}", self.address, self.port)
+        } else {
+            write!(f, "{}:{}", self.address, self.port)
+        }
+    }
+}
+
+/// As whom to log in.
+#[derive(Clone, Debug)]
+pub struct Credentials {
+    /// SSH user name.
+    pub user: String,
+    /// Its private key.
+    pub key: Arc<PrivateKey>,
+}
+
+impl Credentials {
+    /// `user` with `key`.
+    pub fn new(user: impl Into<String>, key: PrivateKey) -> Self {
+        Self { user: user.into(), key: Arc::new(key) }
+    }
+}
+
+/// How long each kind of wait may take. The defaults are those of [`wmco_core::limits`].
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Timeouts {
+    /// TCP connect and SSH handshake together.
+    pub connect: Duration,
+    /// Public-key authentication.
+    pub authenticate: Duration,
+    /// Pause between keep-alives; three unanswered ones end the connection.
+    pub keep_alive: Duration,
+    /// `probe`, from the request to the exit status.
+    pub probe: Duration,
+    /// `apply`, from the request to the exit status.
+    pub apply: Duration,
+    /// Longest pause without any progress of an upload.
+    pub upload_stall: Duration,
+    /// Any other single SFTP request, and the opening of a channel.
+    pub request: Duration,
+}
+
+impl Default for Timeouts {
+    fn default() -> Self {
+        Self {
+            connect: limits::CONNECT.unsigned_abs(),
+            authenticate: limits::AUTHENTICATE.unsigned_abs(),
+            keep_alive: limits::KEEP_ALIVE.unsigned_abs(),
+            probe: limits::PROBE.unsigned_abs(),
+            apply: limits::APPLY.unsigned_abs(),
+            upload_stall: limits::UPLOAD_STALL.unsigned_abs(),
+            request: limits::UPLOAD_STALL.unsigned_abs(),
+        }
+    }
+}
+
+/// How a Windows path is written for the SFTP server.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub enum PathStyle {
+    /// As OpenSSH on Windows wants it: `/C:/k/file`.
+    #[default]
+    Windows,
+    /// Below a folder of a server that has no drives: `<folder>/C:/k/file`. For tests.
+    Under(String),
+}
+
+impl PathStyle {
+    /// `path` in the server's form.
+    pub(crate) fn render(&self, path: &WindowsPath) -> String {
+        match self {
+            Self::Windows => path.sftp(),
+            Self::Under(folder) => format!("{}{}", folder.trim_end_matches('/'), path.sftp()),
+        }
+    }
+
+    /// Folders of `path`, outermost first, that have to be there; on Windows a drive always is.
+    pub(crate) fn chain(&self, path: &WindowsPath) -> Vec<String> {
+        let mut folders: Vec<_> = std::iter::successors(Some(path.clone()), WindowsPath::parent)
+            .filter(|folder| *self != Self::Windows || folder.parent().is_some())
+            .map(|folder| self.render(&folder))
+            .collect();
+        folders.reverse();
+        folders
+    }
+}
+
+/// Everything else about a connection.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// How long to wait for what.
+    pub timeouts: Timeouts,
+    /// How the SFTP server writes paths.
+    pub paths: PathStyle,
+    /// Permits for hosts that receive files at the same time; share one among all sessions.
+    pub uploads: Arc<Semaphore>,
+    /// Where the work is counted; share one among all sessions.
+    pub counters: Arc<Counters>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            timeouts: Timeouts::default(),
+            paths: PathStyle::default(),
+            uploads: Arc::new(Semaphore::new(UPLOADS_AT_ONCE)),
+            counters: Arc::default(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use wmco_core::names::host;
+
+    fn staging() -> WindowsPath {
+        host::STAGING.parse().unwrap()
+    }
+
+    #[test]
+    fn windows_folders_start_below_the_drive() {
+        assert_eq!(PathStyle::Windows.chain(&staging()), ["/C:/k", "/C:/k/staging"]);
+    }
+
+    #[test]
+    fn elsewhere_the_drive_is_a_folder_too() {
+        let style = PathStyle::Under("/srv/".to_owned());
+        assert_eq!(style.chain(&staging()), ["/srv/C:", "/srv/C:/k", "/srv/C:/k/staging"]);
+    }
+
+    #[test]
+    fn targets_print_as_socket_addresses() {
+        assert_eq!(Target::new("10.0.0.7").to_string(), "10.0.0.7:22");
+        assert_eq!(Target::new("fd00::7").to_string(), "[fd00::7]:22");
+    }
+}

@@ -1,0 +1,222 @@
+//! Remote commands.
+
+use std::time::Duration;
+
+use russh::ChannelMsg;
+use russh::client::Msg;
+use tokio::time::timeout;
+use wmco_core::limits;
+use wmco_core::protocol::AgentCommand;
+
+use super::Session;
+use crate::error::{HostError, is_cut};
+
+/// Most bytes of standard error that are kept; the rest is read and dropped.
+const ERROR_BYTES: usize = 16 * 1024;
+
+/// Number of the standard error stream. Source: RFC 4254, section 5.2.
+const STDERR: u32 = 1;
+
+const DOING: &str = "running the agent";
+
+/// How a remote command ended.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Exited {
+    /// With this status.
+    Status(u32),
+    /// By this signal.
+    Signal(String),
+    /// Nobody knows: the channel or connection ended first.
+    Dropped,
+}
+
+/// What a remote command wrote, and how it ended.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct ExecOutcome {
+    /// How it ended.
+    pub exited: Exited,
+    /// Its standard output; bytes that are no UTF-8 are replaced.
+    pub output: String,
+    /// The first part of its standard error.
+    pub errors: String,
+}
+
+/// The channel of a command. Dropping it asks the server to close it, which ends the command.
+struct Running(Option<russh::Channel<Msg>>);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let Some(channel) = self.0.take() else { return };
+        // Ends at the latest with the session, whose queue it waits for.
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            runtime.spawn(async move {
+                let _ = channel.close().await;
+            });
+        }
+    }
+}
+
+impl Session {
+    /// Runs `command` for at most `limit` and hands each line of its standard output to `on_line`
+    /// as it arrives, without the line end.
+    ///
+    /// Dropping the future closes the channel.
+    ///
+    /// # Errors
+    /// [`HostError::ChannelRefused`], [`HostError::Dropped`] before the command began,
+    /// [`HostError::TimedOut`], [`HostError::TooMuchOutput`]. A command that failed is no error.
+    pub async fn exec(
+        &self,
+        command: AgentCommand,
+        limit: Duration,
+        on_line: &mut (dyn FnMut(&str) + Send),
+    ) -> Result<ExecOutcome, HostError> {
+        self.options().counters.executed();
+        tracing::debug!(target = %self.target(), %command, "exec");
+        Box::pin(timeout(limit, self.run(command, on_line)))
+            .await
+            .unwrap_or(Err(HostError::TimedOut { doing: DOING, after: limit }))
+    }
+
+    async fn run(
+        &self,
+        command: AgentCommand,
+        on_line: &mut (dyn FnMut(&str) + Send),
+    ) -> Result<ExecOutcome, HostError> {
+        let channel = self.handle.channel_open_session().await.map_err(refused)?;
+        let mut running = Running(Some(channel));
+        let Some(channel) = &mut running.0 else {
+            return Err(HostError::Dropped { doing: DOING, source: None });
+        };
+        channel.exec(true, command.to_string()).await.map_err(refused)?;
+        let mut collected = Collected::default();
+        let mut exited = Exited::Dropped;
+        let mut at_end = false;
+        while let Some(message) = channel.wait().await {
+            match message {
+                ChannelMsg::Data { data } => collected.output(&data, on_line)?,
+                ChannelMsg::ExtendedData { data, ext: STDERR } => collected.error(&data)?,
+                ChannelMsg::Failure => {
+                    return Err(HostError::ChannelRefused { doing: DOING, source: None });
+                }
+                ChannelMsg::ExitStatus { exit_status } => exited = Exited::Status(exit_status),
+                ChannelMsg::ExitSignal { signal_name, .. } => {
+                    exited = Exited::Signal(format!("{signal_name:?}"));
+                }
+                ChannelMsg::Eof => at_end = true,
+                ChannelMsg::Close => break,
+                _ => {}
+            }
+            // Not before both: output may follow the status.
+            if at_end && exited != Exited::Dropped {
+                break;
+            }
+        }
+        Ok(collected.finish(exited, on_line))
+    }
+}
+
+fn refused(error: russh::Error) -> HostError {
+    if is_cut(&error) {
+        HostError::Dropped { doing: DOING, source: Some(error.into()) }
+    } else {
+        HostError::ChannelRefused { doing: DOING, source: Some(error.into()) }
+    }
+}
+
+/// Output so far, within bounds.
+#[derive(Default)]
+struct Collected {
+    bytes: usize,
+    output: String,
+    errors: Vec<u8>,
+    line: Vec<u8>,
+}
+
+impl Collected {
+    fn count(&mut self, more: usize) -> Result<(), HostError> {
+        self.bytes = self.bytes.saturating_add(more);
+        if self.bytes > limits::OUTPUT_BYTES {
+            return Err(HostError::TooMuchOutput { limit: limits::OUTPUT_BYTES });
+        }
+        Ok(())
+    }
+
+    fn output(
+        &mut self,
+        data: &[u8],
+        on_line: &mut (dyn FnMut(&str) + Send),
+    ) -> Result<(), HostError> {
+        self.count(data.len())?;
+        for piece in data.split_inclusive(|byte| *byte == b'\n') {
+            self.line.extend_from_slice(piece);
+            if piece.ends_with(b"\n") {
+                self.end_line(on_line);
+            }
+        }
+        Ok(())
+    }
+
+    fn error(&mut self, data: &[u8]) -> Result<(), HostError> {
+        self.count(data.len())?;
+        let room = ERROR_BYTES.saturating_sub(self.errors.len());
+        self.errors.extend(data.iter().take(room));
+        Ok(())
+    }
+
+    /// Whole lines only are decoded, so that no character is cut in two.
+    fn end_line(&mut self, on_line: &mut (dyn FnMut(&str) + Send)) {
+        let line = std::mem::take(&mut self.line);
+        let text = String::from_utf8_lossy(&line);
+        on_line(text.trim_end_matches(['\r', '\n']));
+        self.output.push_str(&text);
+    }
+
+    fn finish(mut self, exited: Exited, on_line: &mut (dyn FnMut(&str) + Send)) -> ExecOutcome {
+        if !self.line.is_empty() {
+            self.end_line(on_line);
+        }
+        let errors = String::from_utf8_lossy(&self.errors).trim().to_owned();
+        ExecOutcome { exited, output: self.output, errors }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lines_of(pieces: &[&[u8]]) -> (Vec<String>, ExecOutcome) {
+        let mut lines = Vec::new();
+        let mut on_line = |line: &str| lines.push(line.to_owned());
+        let mut collected = Collected::default();
+        for piece in pieces {
+            collected.output(piece, &mut on_line).unwrap();
+        }
+        let outcome = collected.finish(Exited::Status(0), &mut on_line);
+        (lines, outcome)
+    }
+
+    #[test]
+    fn lines_are_put_together_from_pieces() {
+        let (lines, outcome) = lines_of(&[b"a\r\nb", b"c\n\xc3", b"\xa4\nd"]);
+        assert_eq!(lines, ["a", "bc", "ä", "d"]);
+        assert_eq!(outcome.output, "a\r\nbc\nä\nd");
+    }
+
+    #[test]
+    fn output_has_a_limit() {
+        let mut collected = Collected::default();
+        let piece = vec![b'x'; limits::OUTPUT_BYTES];
+        collected.output(&piece, &mut |_| {}).unwrap();
+        assert!(matches!(collected.error(b"y"), Err(HostError::TooMuchOutput { .. })));
+    }
+
+    #[test]
+    fn of_errors_the_start_is_kept() {
+        let mut collected = Collected::default();
+        collected.error(&[b'e'; ERROR_BYTES]).unwrap();
+        collected.error(b"late").unwrap();
+        let outcome = collected.finish(Exited::Dropped, &mut |_| {});
+        assert_eq!(outcome.errors, "e".repeat(ERROR_BYTES));
+    }
+}

@@ -1,0 +1,77 @@
+//! What the SSH library asks us during a connection: whether to accept the host key.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use russh::client::{self, DisconnectReason};
+use russh::keys::PublicKeyOrCertificate;
+
+use crate::host_key::{BadHostKey, HostKey, HostKeyPolicy, HostKeyVerdict, SeenHostKey};
+
+/// Why a handshake ended.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Failure {
+    #[error("host key {found} instead of {expected}")]
+    Mismatch { expected: String, found: String },
+    #[error(transparent)]
+    HostKey(#[from] BadHostKey),
+    #[error(transparent)]
+    Ssh(#[from] russh::Error),
+}
+
+/// Where the handler leaves the key that it accepted.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Shown(Arc<Mutex<Option<SeenHostKey>>>);
+
+impl Shown {
+    pub(super) fn take(&self) -> Option<SeenHostKey> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    fn put(&self, seen: SeenHostKey) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(seen);
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct Handler {
+    policy: HostKeyPolicy,
+    shown: Shown,
+}
+
+impl Handler {
+    pub(super) fn new(policy: HostKeyPolicy) -> (Self, Shown) {
+        let shown = Shown::default();
+        (Self { policy, shown: shown.clone() }, shown)
+    }
+}
+
+impl client::Handler for Handler {
+    type Error = Failure;
+
+    async fn check_server_key(
+        &mut self,
+        shown: &PublicKeyOrCertificate,
+    ) -> Result<bool, Self::Error> {
+        let wire = shown.public_key().to_bytes().map_err(russh::Error::from)?;
+        let key = HostKey::from_wire(&wire)?;
+        let verdict = self.policy.judge(&key);
+        if let (HostKeyVerdict::Mismatch, HostKeyPolicy::Pinned(pinned)) = (verdict, &self.policy) {
+            return Err(Failure::Mismatch {
+                expected: pinned.fingerprint(),
+                found: key.fingerprint(),
+            });
+        }
+        // The key stays the same for the whole connection, new key exchanges included.
+        self.policy = HostKeyPolicy::Pinned(key.clone());
+        self.shown.put(SeenHostKey { key, verdict });
+        Ok(true)
+    }
+
+    async fn disconnected(
+        &mut self,
+        reason: DisconnectReason<Self::Error>,
+    ) -> Result<(), Self::Error> {
+        tracing::debug!(?reason, "the connection ended");
+        Ok(())
+    }
+}

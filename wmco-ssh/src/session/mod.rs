@@ -1,0 +1,224 @@
+//! One authenticated connection to a host.
+
+mod exec;
+mod handler;
+mod sftp;
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use russh::client::{AuthResult, Config, Handle, connect_stream};
+use russh::keys::{Algorithm, HashAlg, PrivateKeyWithHashAlg};
+use russh::{Disconnect, Preferred};
+use tokio::sync::Mutex;
+use tokio::time::timeout;
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+use crate::dial::Dialer;
+use crate::error::{ConnectError, HostError, Stage};
+use crate::host_key::{HostKeyPolicy, SeenHostKey};
+use crate::metrics::Open;
+use crate::options::{Credentials, Options, Target};
+use crate::stream::Guarded;
+
+pub use exec::{ExecOutcome, Exited};
+use handler::{Failure, Handler};
+pub(crate) use sftp::Sftp;
+
+/// Unanswered keep-alives that end a connection. Source: `spec/ssh.md`, section 17.2, K-1.
+const KEEP_ALIVES: usize = 3;
+
+/// Messages of one channel that wait for us before the connection stops reading.
+const CHANNEL_MESSAGES: usize = 32;
+
+/// How long a polite goodbye may take.
+const GOODBYE: Duration = Duration::from_secs(1);
+
+/// An authenticated connection whose host key passed the policy.
+///
+/// Dropping it ends the socket and all tasks below it; [`Session::close`] also says goodbye.
+pub struct Session {
+    handle: Handle<Handler>,
+    target: Target,
+    host_key: SeenHostKey,
+    options: Options,
+    sftp: Mutex<Option<Arc<Sftp>>>,
+    end: CancellationToken,
+    ended: CancellationToken,
+    _end_on_drop: DropGuard,
+}
+
+impl Session {
+    /// Connects to `target`, checks its host key by `policy` and logs in.
+    ///
+    /// Dropping the future ends everything that it began.
+    ///
+    /// # Errors
+    /// [`ConnectError`]; its [`retry`](ConnectError::retry) says whether to try again.
+    pub async fn connect(
+        target: &Target,
+        credentials: &Credentials,
+        policy: &HostKeyPolicy,
+        dialer: &dyn Dialer,
+        options: &Options,
+    ) -> Result<Self, ConnectError> {
+        let end = CancellationToken::new();
+        let end_on_drop = end.clone().drop_guard();
+        let (handler, shown) = Handler::new(policy.clone());
+        let connecting = async {
+            let name = || target.to_string();
+            let socket = dialer
+                .dial(&target.address, target.port)
+                .await
+                .map_err(|error| ConnectError::from_io(name(), error))?;
+            let open = Open::new(&options.counters);
+            let ended = open.ended();
+            let stream = Guarded::new(socket, open, &end);
+            let handle = connect_stream(Arc::new(config(policy, options)), stream, handler)
+                .await
+                .map_err(|failure| from_failure(name(), failure))?;
+            Ok((handle, ended))
+        };
+        let (mut handle, ended) = timeout(options.timeouts.connect, connecting)
+            .await
+            .unwrap_or_else(|_| Err(timed_out(target, Stage::Connect)))?;
+        timeout(options.timeouts.authenticate, authenticate(&mut handle, target, credentials))
+            .await
+            .unwrap_or_else(|_| Err(timed_out(target, Stage::Authenticate)))?;
+        // Only now: a key seen before the login may be anybody's.
+        let host_key = shown.take().ok_or_else(|| ConnectError::Protocol {
+            target: target.to_string(),
+            source: "the handshake ended without a host key".into(),
+        })?;
+        tracing::debug!(%target, host_key = ?host_key.key, verdict = ?host_key.verdict, "connected");
+        Ok(Self {
+            handle,
+            target: target.clone(),
+            host_key,
+            options: options.clone(),
+            sftp: Mutex::new(None),
+            end,
+            ended,
+            _end_on_drop: end_on_drop,
+        })
+    }
+
+    /// The key that the host proved to hold.
+    pub const fn host_key(&self) -> &SeenHostKey {
+        &self.host_key
+    }
+
+    /// Where it is connected to.
+    pub const fn target(&self) -> &Target {
+        &self.target
+    }
+
+    /// Whether the connection has ended, from either side.
+    pub fn is_closed(&self) -> bool {
+        self.end.is_cancelled() || self.handle.is_closed()
+    }
+
+    /// Says goodbye and returns when the socket is closed.
+    pub async fn close(&self) {
+        if !self.is_closed() {
+            let goodbye = async {
+                let _ = self.handle.disconnect(Disconnect::ByApplication, "", "").await;
+                self.ended.cancelled().await;
+            };
+            let _ = timeout(GOODBYE, goodbye).await;
+        }
+        self.end_now();
+        let _ = timeout(GOODBYE, self.ended.cancelled()).await;
+    }
+
+    /// Ends the connection without a word; for when its state is unknown.
+    pub(crate) fn end_now(&self) {
+        self.end.cancel();
+    }
+
+    pub(crate) const fn options(&self) -> &Options {
+        &self.options
+    }
+
+    /// The one SFTP session of this connection, opened when first asked for.
+    pub(crate) async fn sftp(&self) -> Result<Arc<Sftp>, HostError> {
+        let mut slot = self.sftp.lock().await;
+        if let Some(sftp) = &*slot {
+            return Ok(Arc::clone(sftp));
+        }
+        let sftp = Arc::new(Sftp::open(&self.handle, &self.options).await?);
+        *slot = Some(Arc::clone(&sftp));
+        Ok(sftp)
+    }
+}
+
+impl fmt::Debug for Session {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Session")
+            .field("target", &self.target)
+            .field("host_key", &self.host_key)
+            .field("closed", &self.is_closed())
+            .finish_non_exhaustive()
+    }
+}
+
+fn config(policy: &HostKeyPolicy, options: &Options) -> Config {
+    Config {
+        preferred: Preferred { key: policy.preference(), ..Preferred::default() },
+        keepalive_interval: Some(options.timeouts.keep_alive),
+        keepalive_max: KEEP_ALIVES,
+        channel_buffer_size: CHANNEL_MESSAGES,
+        ..Config::default()
+    }
+}
+
+async fn authenticate(
+    handle: &mut Handle<Handler>,
+    target: &Target,
+    credentials: &Credentials,
+) -> Result<(), ConnectError> {
+    let failed = |error| ConnectError::from_ssh(target.to_string(), Stage::Authenticate, error);
+    let key = credentials.key.inner();
+    // Never SHA-1. What a server announces is what it knows, not what it is configured to accept.
+    let hashes: &[Option<HashAlg>] = match key.algorithm() {
+        Algorithm::Rsa { .. } => {
+            match handle.best_supported_rsa_hash().await.map_err(failed)?.flatten() {
+                Some(HashAlg::Sha512) => &[Some(HashAlg::Sha512), Some(HashAlg::Sha256)],
+                _ => &[Some(HashAlg::Sha256), Some(HashAlg::Sha512)],
+            }
+        }
+        _ => &[None],
+    };
+    for hash in hashes {
+        let key = PrivateKeyWithHashAlg::new(Arc::clone(&key), *hash);
+        match handle.authenticate_publickey(&credentials.user, key).await.map_err(failed)? {
+            AuthResult::Success => return Ok(()),
+            // The library reports a cut in this way, too.
+            AuthResult::Failure { remaining_methods, .. }
+                if remaining_methods.is_empty() && handle.is_closed() =>
+            {
+                return Err(failed(russh::Error::Disconnect));
+            }
+            AuthResult::Failure { .. } => {}
+        }
+    }
+    Err(ConnectError::AuthenticationRefused {
+        target: target.to_string(),
+        user: credentials.user.clone(),
+    })
+}
+
+fn timed_out(target: &Target, stage: Stage) -> ConnectError {
+    ConnectError::TimedOut { target: target.to_string(), stage }
+}
+
+fn from_failure(target: String, failure: Failure) -> ConnectError {
+    match failure {
+        Failure::Mismatch { expected, found } => {
+            ConnectError::HostKeyMismatch { target, expected, found }
+        }
+        Failure::HostKey(source) => ConnectError::Protocol { target, source: source.into() },
+        Failure::Ssh(error) => ConnectError::from_ssh(target, Stage::Connect, error),
+    }
+}

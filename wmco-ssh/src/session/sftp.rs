@@ -1,0 +1,263 @@
+//! The SFTP requests that we need, each with its time-out and its place named in errors.
+
+use std::future::Future;
+use std::time::Duration;
+
+use russh::ChannelMsg;
+use russh::client::Handle;
+use russh_sftp::client::RawSftpSession;
+use russh_sftp::client::error::Error as Wrong;
+use russh_sftp::protocol::{FileAttributes, OpenFlags, StatusCode};
+use tokio::sync::OnceCell;
+use tokio::time::timeout;
+use wmco_core::names::host;
+use wmco_core::winpath::WindowsPath;
+
+use super::handler::Handler;
+use crate::error::{HostError, is_cut};
+use crate::options::{Options, PathStyle};
+
+const OPENING: &str = "opening sftp";
+
+/// The library's own limit per request counts from when the request is queued, which on a slow line
+/// is long before it is sent. Ours are stricter and count progress; this one only must not come
+/// first.
+const LIBRARY_LIMIT_SECONDS: u64 = 3600;
+
+/// Most entries of the staging folder that are looked at in one pass.
+const LISTED_AT_MOST: usize = 10_000;
+
+/// One SFTP session.
+pub(crate) struct Sftp {
+    raw: RawSftpSession,
+    paths: PathStyle,
+    limit: Duration,
+    staging: OnceCell<()>,
+}
+
+impl Sftp {
+    pub(super) async fn open(
+        handle: &Handle<Handler>,
+        options: &Options,
+    ) -> Result<Self, HostError> {
+        let limit = options.timeouts.request;
+        let opening = async {
+            let mut channel = handle.channel_open_session().await.map_err(refused)?;
+            channel.request_subsystem(true, "sftp").await.map_err(refused)?;
+            loop {
+                match channel.wait().await {
+                    Some(ChannelMsg::Success) => break,
+                    Some(ChannelMsg::WindowAdjusted { .. }) => {}
+                    Some(_) => {
+                        return Err(HostError::ChannelRefused { doing: OPENING, source: None });
+                    }
+                    None => return Err(HostError::Dropped { doing: OPENING, source: None }),
+                }
+            }
+            let config = russh_sftp::client::Config {
+                request_timeout_secs: LIBRARY_LIMIT_SECONDS,
+                ..Default::default()
+            };
+            let raw = RawSftpSession::new_with_config(channel.into_stream(), config);
+            raw.init().await.map_err(|wrong| HostError::ChannelRefused {
+                doing: OPENING,
+                source: Some(wrong.into()),
+            })?;
+            Ok(raw)
+        };
+        let raw = timeout(limit, opening)
+            .await
+            .unwrap_or(Err(HostError::TimedOut { doing: OPENING, after: limit }))?;
+        options.counters.sftp_opened();
+        Ok(Self { raw, paths: options.paths.clone(), limit, staging: OnceCell::new() })
+    }
+
+    /// `path` as this server writes it.
+    pub(crate) fn render(&self, path: &WindowsPath) -> String {
+        self.paths.render(path)
+    }
+
+    /// Makes the folders for uploads if they are missing; asks once per connection.
+    pub(crate) async fn ensure_staging(&self) -> Result<(), HostError> {
+        self.staging.get_or_try_init(|| self.make_staging()).await.copied()
+    }
+
+    #[expect(clippy::expect_used, reason = "a constant, tested in wmco-core")]
+    async fn make_staging(&self) -> Result<(), HostError> {
+        let staging = host::STAGING.parse::<WindowsPath>().expect("staging is a windows path");
+        if self.size_of(&staging).await?.is_some() {
+            return Ok(());
+        }
+        let doing = "making folder";
+        for folder in self.paths.chain(&staging) {
+            let made =
+                self.limited(doing, self.raw.mkdir(&folder, FileAttributes::empty())).await?;
+            // Most servers call a folder that is there a failure, so look before complaining.
+            if let Err(wrong) = made
+                && self.size(&folder).await?.is_none()
+            {
+                return Err(failed(doing, &folder, wrong));
+            }
+        }
+        Ok(())
+    }
+
+    /// Size of what is at `path`; `None` if nothing is.
+    pub(crate) async fn size(&self, path: &str) -> Result<Option<u64>, HostError> {
+        let doing = "looking at";
+        match self.limited(doing, self.raw.stat(path)).await? {
+            Ok(found) => Ok(Some(found.attrs.size.unwrap_or(0))),
+            Err(wrong) if is_absent(&wrong) => Ok(None),
+            Err(wrong) => Err(failed(doing, path, wrong)),
+        }
+    }
+
+    /// As [`Self::size`].
+    pub(crate) async fn size_of(&self, path: &WindowsPath) -> Result<Option<u64>, HostError> {
+        self.size(&self.render(path)).await
+    }
+
+    /// Opens a file for writing and returns its handle.
+    pub(crate) async fn open_file(&self, path: &str, fresh: bool) -> Result<String, HostError> {
+        let doing = "opening";
+        let mut flags = OpenFlags::WRITE | OpenFlags::CREATE;
+        if fresh {
+            flags |= OpenFlags::TRUNCATE;
+        }
+        self.limited(doing, self.raw.open(path, flags, FileAttributes::empty()))
+            .await?
+            .map(|opened| opened.handle)
+            .map_err(|wrong| failed(doing, path, wrong))
+    }
+
+    /// Writes one block. Without a limit of time: the caller watches the progress of all of them.
+    pub(crate) async fn write(
+        &self,
+        handle: &str,
+        path: &str,
+        offset: u64,
+        block: Vec<u8>,
+    ) -> Result<u64, HostError> {
+        let length = block.len() as u64;
+        match self.raw.write(handle, offset, block).await {
+            Ok(_) => Ok(length),
+            Err(wrong) => Err(failed("writing", path, wrong)),
+        }
+    }
+
+    pub(crate) async fn close_file(&self, handle: &str, path: &str) -> Result<(), HostError> {
+        let doing = "closing";
+        let closed = self.limited(doing, self.raw.close(handle)).await?;
+        closed.map(drop).map_err(|wrong| failed(doing, path, wrong))
+    }
+
+    /// Moves a file to its final name; what is in the way is replaced.
+    pub(crate) async fn rename(&self, from: &str, to: &str) -> Result<(), HostError> {
+        let doing = "renaming";
+        let Err(first) = self.limited(doing, self.raw.rename(from, to)).await? else {
+            return Ok(());
+        };
+        if !matches!(first, Wrong::Status(_)) || self.size(to).await?.is_none() {
+            return Err(failed(doing, from, first));
+        }
+        self.remove_file(to).await?;
+        let renamed = self.limited(doing, self.raw.rename(from, to)).await?;
+        renamed.map(drop).map_err(|wrong| failed(doing, from, wrong))
+    }
+
+    /// Removes a file; one that is not there is fine.
+    pub(crate) async fn remove_file(&self, path: &str) -> Result<(), HostError> {
+        let doing = "removing";
+        match self.limited(doing, self.raw.remove(path)).await? {
+            Ok(_) => Ok(()),
+            Err(wrong) if is_absent(&wrong) => Ok(()),
+            Err(wrong) => Err(failed(doing, path, wrong)),
+        }
+    }
+
+    /// Removes an empty folder; returns whether it is gone. One that is not there is fine.
+    pub(crate) async fn remove_folder(&self, path: &str) -> Result<bool, HostError> {
+        let doing = "removing";
+        match self.limited(doing, self.raw.rmdir(path)).await? {
+            Ok(_) => Ok(true),
+            Err(wrong) if is_absent(&wrong) => Ok(true),
+            // There is no status for "not empty"; a failure of a folder that is there means it.
+            Err(Wrong::Status(status)) if status.status_code == StatusCode::Failure => {
+                Ok(self.size(path).await?.is_none())
+            }
+            Err(wrong) => Err(failed(doing, path, wrong)),
+        }
+    }
+
+    /// Plain files in `folder` whose names we could have given; anything else is passed over.
+    pub(crate) async fn files_in(
+        &self,
+        folder: &WindowsPath,
+    ) -> Result<Vec<WindowsPath>, HostError> {
+        let doing = "listing";
+        let path = self.render(folder);
+        let handle = match self.limited(doing, self.raw.opendir(&path)).await? {
+            Ok(opened) => opened.handle,
+            Err(wrong) if is_absent(&wrong) => return Ok(Vec::new()),
+            Err(wrong) => return Err(failed(doing, &path, wrong)),
+        };
+        let mut files = Vec::new();
+        let mut listed = 0;
+        while listed < LISTED_AT_MOST {
+            match self.limited(doing, self.raw.readdir(handle.as_str())).await? {
+                Ok(names) if names.files.is_empty() => break,
+                Ok(names) => {
+                    listed += names.files.len();
+                    files.extend(
+                        names
+                            .files
+                            .iter()
+                            .filter(|file| is_plain(file.attrs.permissions))
+                            .filter_map(|file| folder.join(&file.filename).ok())
+                            .filter(|file| file.parent().as_ref() == Some(folder)),
+                    );
+                }
+                Err(Wrong::Status(status)) if status.status_code == StatusCode::Eof => break,
+                Err(wrong) => return Err(failed(doing, &path, wrong)),
+            }
+        }
+        self.close_file(&handle, &path).await?;
+        Ok(files)
+    }
+
+    async fn limited<T>(
+        &self,
+        doing: &'static str,
+        request: impl Future<Output = Result<T, Wrong>> + Send,
+    ) -> Result<Result<T, Wrong>, HostError> {
+        timeout(self.limit, request)
+            .await
+            .map_err(|_| HostError::TimedOut { doing, after: self.limit })
+    }
+}
+
+fn refused(error: russh::Error) -> HostError {
+    if is_cut(&error) {
+        HostError::Dropped { doing: OPENING, source: Some(error.into()) }
+    } else {
+        HostError::ChannelRefused { doing: OPENING, source: Some(error.into()) }
+    }
+}
+
+/// Whether the type bits say plain file. A server that sends none leaves it to the removal.
+fn is_plain(permissions: Option<u32>) -> bool {
+    const TYPE: u32 = 0o170_000;
+    const PLAIN: u32 = 0o100_000;
+    permissions.is_none_or(|bits| bits & TYPE == PLAIN || bits & TYPE == 0)
+}
+
+fn is_absent(wrong: &Wrong) -> bool {
+    matches!(wrong, Wrong::Status(status) if status.status_code == StatusCode::NoSuchFile)
+}
+
+fn failed(doing: &'static str, path: &str, wrong: Wrong) -> HostError {
+    match wrong {
+        Wrong::Status(_) => HostError::Sftp { doing, path: path.to_owned(), source: wrong.into() },
+        _ => HostError::Dropped { doing, source: Some(wrong.into()) },
+    }
+}

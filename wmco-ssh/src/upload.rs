@@ -1,0 +1,235 @@
+//! Uploads: content-addressed, pipelined, resumed after a cut.
+//!
+//! A file is written under a name that also holds the digest of the bytes sent, and gets its final
+//! name when all of it is there. So a final name always means a whole file, and whatever part is
+//! found under the other name can be continued, also by another process.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use futures::stream::{self, FuturesOrdered, StreamExt};
+use tokio::sync::Mutex;
+use tokio::time::timeout;
+use wmco_core::winpath::WindowsPath;
+
+use crate::blob::Payload;
+use crate::error::HostError;
+use crate::session::{Session, Sftp};
+
+/// Bytes per write request: with all headers it fits into one SSH packet of 32 KiB.
+const BLOCK: usize = 32 * 1024 - 512;
+
+/// Write requests that wait for their answers at the same time.
+const BLOCKS_IN_FLIGHT: usize = 32;
+
+/// Bytes that wait for their answers at the same time.
+const BYTES_IN_FLIGHT: u64 = (BLOCK * BLOCKS_IN_FLIGHT) as u64;
+
+/// The most bytes that one cut of the connection costs: those in flight, and as many before them,
+/// which are written again because a server may carry out the writes to a file in any order.
+///
+/// Source: draft-ietf-secsh-filexfer-02, section 6.1.
+pub const UPLOAD_WINDOW_BYTES: u64 = 2 * BYTES_IN_FLIGHT;
+
+/// Files of one host that are prepared or finished at the same time; one of them at a time sends.
+const FILES_AT_ONCE: usize = 4;
+
+/// Files that are looked for at the same time.
+const LOOKS_AT_ONCE: usize = 32;
+
+/// Digits of the digest of the sent bytes in the name of a part.
+const PART_DIGITS: usize = 16;
+
+/// How far an upload has come.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct UploadProgress {
+    /// Bytes there, those of earlier attempts included.
+    pub done: u64,
+    /// Bytes of all files that were missing.
+    pub total: u64,
+}
+
+/// What an upload did.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct UploadSummary {
+    /// Files that were missing and are there now.
+    pub sent: usize,
+    /// Files that were there already.
+    pub present: usize,
+}
+
+/// A payload and where it goes.
+#[derive(Clone, Debug)]
+pub(crate) struct Item {
+    pub(crate) path: WindowsPath,
+    pub(crate) payload: Payload,
+}
+
+/// Told of each step forward.
+pub(crate) type OnProgress<'a> = &'a (dyn Fn(UploadProgress) + Send + Sync);
+
+impl Session {
+    /// Brings all `items` to the host that are not there yet. Dropping the future ends the
+    /// connection, since nobody would know what is still on its way.
+    pub(crate) async fn upload(
+        &self,
+        items: &[Item],
+        on_progress: OnProgress<'_>,
+    ) -> Result<UploadSummary, HostError> {
+        let mut guard = EndUnlessDone { session: self, done: false };
+        let result = Box::pin(self.upload_missing(items, on_progress)).await;
+        // A refused request leaves the connection usable, anything else does not.
+        guard.done = matches!(result, Ok(_) | Err(HostError::Sftp { .. } | HostError::Blob(_)));
+        result
+    }
+
+    async fn upload_missing(
+        &self,
+        items: &[Item],
+        on_progress: OnProgress<'_>,
+    ) -> Result<UploadSummary, HostError> {
+        if items.is_empty() {
+            return Ok(UploadSummary::default());
+        }
+        let sftp = self.sftp().await?;
+        sftp.ensure_staging().await?;
+        let looks: Vec<_> = items.iter().map(|item| sftp.size_of(&item.path)).collect();
+        let sizes: Vec<_> = stream::iter(looks).buffered(LOOKS_AT_ONCE).collect().await;
+        let mut missing = Vec::new();
+        for (item, size) in items.iter().zip(sizes) {
+            if size? != Some(item.payload.length()) {
+                missing.push(item);
+            }
+        }
+        let summary = UploadSummary { sent: missing.len(), present: items.len() - missing.len() };
+        if missing.is_empty() {
+            return Ok(summary);
+        }
+        // A closed semaphore means no limit.
+        let _permit = self.options().uploads.acquire().await.ok();
+        let upload = Upload {
+            session: self,
+            sftp: &sftp,
+            lane: Mutex::new(()),
+            done: AtomicU64::new(0),
+            total: missing.iter().map(|item| item.payload.length()).sum(),
+            on_progress,
+        };
+        let files: Vec<_> = missing.into_iter().map(|item| upload.file(item)).collect();
+        // To the end in any case, so that no file is left open on the host.
+        let results: Vec<_> = stream::iter(files).buffer_unordered(FILES_AT_ONCE).collect().await;
+        results.into_iter().collect::<Result<(), _>>()?;
+        Ok(summary)
+    }
+}
+
+/// Ends the connection of an upload that was given up half-way.
+struct EndUnlessDone<'a> {
+    session: &'a Session,
+    done: bool,
+}
+
+impl Drop for EndUnlessDone<'_> {
+    fn drop(&mut self) {
+        if !self.done {
+            self.session.end_now();
+        }
+    }
+}
+
+/// One pass over the missing files.
+struct Upload<'a> {
+    session: &'a Session,
+    sftp: &'a Sftp,
+    /// Held by the file that sends, which bounds memory and what a cut can cost.
+    lane: Mutex<()>,
+    done: AtomicU64,
+    total: u64,
+    on_progress: OnProgress<'a>,
+}
+
+impl Upload<'_> {
+    async fn file(&self, item: &Item) -> Result<(), HostError> {
+        let to = self.sftp.render(&item.path);
+        let digest = item.payload.digest().to_string();
+        let part = format!("{to}.{}.part", digest.get(..PART_DIGITS).unwrap_or(&digest));
+        let length = item.payload.length();
+        let one_block = length <= BLOCK as u64;
+        let offset = if one_block { 0 } else { self.resume_at(&part, length).await? };
+        let handle = self.sftp.open_file(&part, offset == 0).await?;
+        let sent = {
+            let _lane = self.lane.lock().await;
+            self.advance(offset);
+            self.send(item, &handle, &part, offset).await
+        };
+        let closed = match &sent {
+            Ok(()) | Err(HostError::Sftp { .. } | HostError::Blob(_)) => {
+                self.sftp.close_file(&handle, &part).await
+            }
+            Err(_) => Ok(()),
+        };
+        if matches!(sent, Err(HostError::Sftp { .. })) {
+            // A hole may be in it, so it must not be continued. The first error counts.
+            let _ = self.sftp.remove_file(&part).await;
+        }
+        sent?;
+        closed?;
+        if !one_block {
+            self.check_length(&part, length).await?;
+        }
+        self.sftp.rename(&part, &to).await
+    }
+
+    /// Where to go on with what is there of the part.
+    async fn resume_at(&self, part: &str, length: u64) -> Result<u64, HostError> {
+        match self.sftp.size(part).await? {
+            Some(there) if there <= length => Ok(there.saturating_sub(BYTES_IN_FLIGHT)),
+            Some(_) | None => Ok(0),
+        }
+    }
+
+    async fn check_length(&self, part: &str, length: u64) -> Result<(), HostError> {
+        if self.sftp.size(part).await? == Some(length) {
+            return Ok(());
+        }
+        self.sftp.remove_file(part).await?;
+        Err(HostError::Sftp {
+            doing: "writing all of",
+            path: part.to_owned(),
+            source: "the file does not have the length that was written".into(),
+        })
+    }
+
+    async fn send(
+        &self,
+        item: &Item,
+        handle: &str,
+        part: &str,
+        offset: u64,
+    ) -> Result<(), HostError> {
+        let stall = self.session.options().timeouts.upload_stall;
+        let mut blocks = item.payload.blocks(offset, BLOCK).await?;
+        let mut in_flight = FuturesOrdered::new();
+        let mut more = true;
+        loop {
+            while more && in_flight.len() < BLOCKS_IN_FLIGHT {
+                match blocks.next().await? {
+                    Some((offset, block)) => {
+                        self.session.options().counters.uploaded(block.len() as u64);
+                        in_flight.push_back(self.sftp.write(handle, part, offset, block));
+                    }
+                    None => more = false,
+                }
+            }
+            match timeout(stall, in_flight.next()).await {
+                Ok(Some(written)) => self.advance(written?),
+                Ok(None) => return Ok(()),
+                Err(_) => return Err(HostError::TimedOut { doing: "uploading", after: stall }),
+            }
+        }
+    }
+
+    fn advance(&self, bytes: u64) {
+        let done = self.done.fetch_add(bytes, Ordering::Relaxed) + bytes;
+        (self.on_progress)(UploadProgress { done, total: self.total });
+    }
+}

@@ -1,0 +1,126 @@
+//! Connections with faults.
+
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::{Context, Poll};
+
+use async_trait::async_trait;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use wmco_ssh::{ByteStream, Dialer, TcpDialer};
+
+/// Ends each connection after so many bytes were written to it.
+pub(crate) struct Cutting(pub(crate) u64);
+
+#[async_trait]
+impl Dialer for Cutting {
+    async fn dial(&self, address: &str, port: u16) -> io::Result<ByteStream> {
+        let inner = TcpDialer.dial(address, port).await?;
+        Ok(Box::new(Cut { inner: Some(inner), left: self.0 }))
+    }
+}
+
+struct Cut {
+    inner: Option<ByteStream>,
+    left: u64,
+}
+
+fn gone() -> io::Error {
+    io::ErrorKind::ConnectionReset.into()
+}
+
+impl AsyncRead for Cut {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        match &mut self.inner {
+            Some(inner) => Pin::new(inner).poll_read(cx, buf),
+            None => Poll::Ready(Err(gone())),
+        }
+    }
+}
+
+impl AsyncWrite for Cut {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let room = usize::try_from(self.left).unwrap().min(buf.len());
+        let Some(inner) = self.inner.as_mut().filter(|_| room > 0) else {
+            self.inner = None;
+            return Poll::Ready(Err(gone()));
+        };
+        let written = std::task::ready!(Pin::new(inner).poll_write(cx, &buf[..room]))?;
+        self.left -= written as u64;
+        Poll::Ready(Ok(written))
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match &mut self.inner {
+            Some(inner) => Pin::new(inner).poll_flush(cx),
+            None => Poll::Ready(Err(gone())),
+        }
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match &mut self.inner {
+            Some(inner) => Pin::new(inner).poll_shutdown(cx),
+            None => Poll::Ready(Ok(())),
+        }
+    }
+}
+
+/// Swallows everything that is written after so many bytes, as a network that went away does.
+pub(crate) struct Silent(pub(crate) Arc<AtomicU64>);
+
+#[async_trait]
+impl Dialer for Silent {
+    async fn dial(&self, address: &str, port: u16) -> io::Result<ByteStream> {
+        let inner = TcpDialer.dial(address, port).await?;
+        Ok(Box::new(Swallow { inner, left: Arc::clone(&self.0) }))
+    }
+}
+
+struct Swallow {
+    inner: ByteStream,
+    left: Arc<AtomicU64>,
+}
+
+impl AsyncRead for Swallow {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.inner).poll_read(cx, buf)
+    }
+}
+
+impl AsyncWrite for Swallow {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let left = self.left.load(Ordering::Relaxed);
+        if left < buf.len() as u64 {
+            self.left.store(0, Ordering::Relaxed);
+            return Poll::Ready(Ok(buf.len()));
+        }
+        let written = std::task::ready!(Pin::new(&mut self.inner).poll_write(cx, buf))?;
+        self.left.fetch_sub(written as u64, Ordering::Relaxed);
+        Poll::Ready(Ok(written))
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.inner).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.inner).poll_shutdown(cx)
+    }
+}

@@ -1,0 +1,178 @@
+//! Servers that want to hold us up.
+
+use std::future::Future;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpStream};
+use wmco_core::secret::Secret;
+use wmco_ssh::{
+    ConnectError, Credentials, HostKeyPolicy, Options, PrivateKey, Retry, Session, Target,
+    TcpDialer, Timeouts,
+};
+
+/// Waits until no socket is open; a task that never ends makes the test end by its own time-out.
+pub(crate) async fn all_closed(options: &Options) {
+    while options.counters.snapshot().open > 0 {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+fn credentials() -> Credentials {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("key");
+    crate::sshd::keygen(&file, &["-t", "ed25519"]);
+    let key = PrivateKey::parse(&Secret::new(std::fs::read(file).unwrap())).unwrap();
+    Credentials::new("Administrator", key)
+}
+
+fn options() -> Options {
+    let short = Duration::from_millis(400);
+    Options {
+        timeouts: Timeouts { connect: short, authenticate: short, ..Timeouts::default() },
+        ..Options::default()
+    }
+}
+
+async fn against<F: Future<Output = ()> + Send + 'static>(
+    server: impl FnOnce(TcpStream) -> F + Send + 'static,
+) -> ConnectError {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let server = tokio::spawn(async move {
+        let (socket, _) = listener.accept().await.unwrap();
+        server(socket).await;
+    });
+    let options = options();
+    let error = connect(address, &options).await.unwrap_err();
+    all_closed(&options).await;
+    server.abort();
+    error
+}
+
+async fn connect(address: SocketAddr, options: &Options) -> Result<Session, ConnectError> {
+    let target = Target { address: address.ip().to_string(), port: address.port() };
+    let policy = HostKeyPolicy::TrustOnFirstUse;
+    let credentials = credentials();
+    let connecting = Session::connect(&target, &credentials, &policy, &TcpDialer, options);
+    let limit = Duration::from_secs(30);
+    tokio::time::timeout(limit, connecting).await.expect("every wait has an end")
+}
+
+#[tokio::test]
+async fn nobody_listens() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    drop(listener);
+    let error = connect(address, &options()).await.unwrap_err();
+    assert!(matches!(error, ConnectError::Refused { .. }), "{error}");
+    assert_eq!(error.retry(), Retry::Helps);
+}
+
+#[tokio::test]
+async fn an_unknown_name_is_unreachable() {
+    let options = options();
+    let target = Target::new("host.invalid");
+    let policy = HostKeyPolicy::TrustOnFirstUse;
+    let long = Options {
+        timeouts: Timeouts { connect: Duration::from_secs(30), ..options.timeouts },
+        ..options
+    };
+    let refused = Session::connect(&target, &credentials(), &policy, &TcpDialer, &long).await;
+    assert_eq!(refused.unwrap_err().verb(), "unreachable");
+}
+
+#[tokio::test]
+async fn silence_times_out() {
+    let error = against(|mut socket| async move {
+        let mut sink = [0; 1024];
+        while socket.read(&mut sink).await.is_ok_and(|read| read > 0) {}
+    })
+    .await;
+    assert_eq!(error.verb(), "timed-out");
+    assert_eq!(error.retry(), Retry::Helps);
+}
+
+#[tokio::test]
+async fn an_endless_banner_is_cut_off() {
+    let error = against(|mut socket| async move {
+        while socket.write_all(b"welcome to the machine\r\n").await.is_ok() {}
+    })
+    .await;
+    assert_eq!(error.verb(), "protocol");
+}
+
+#[tokio::test]
+async fn an_endless_line_is_cut_off() {
+    let error =
+        against(|mut socket| async move { while socket.write_all(&[b'x'; 512]).await.is_ok() {} })
+            .await;
+    assert_eq!(error.verb(), "protocol");
+}
+
+#[tokio::test]
+async fn a_slow_banner_times_out() {
+    let error = against(|mut socket| async move {
+        while socket.write_all(b"S").await.is_ok() {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    })
+    .await;
+    assert_eq!(error.verb(), "timed-out");
+}
+
+#[tokio::test]
+async fn garbage_after_the_banner_is_an_error() {
+    let error = against(|mut socket| async move {
+        socket.write_all(b"SSH-2.0-OpenSSH_9.2\r\n").await.unwrap();
+        let _ = socket.write_all(&[0xa5; 4096]).await;
+        let mut sink = [0; 1024];
+        while socket.read(&mut sink).await.is_ok_and(|read| read > 0) {}
+    })
+    .await;
+    assert_eq!(error.verb(), "protocol");
+}
+
+#[tokio::test]
+async fn a_handshake_one_byte_at_a_time_times_out() {
+    let error = against(|mut socket| async move {
+        socket.write_all(b"SSH-2.0-OpenSSH_9.2\r\n").await.unwrap();
+        // The start of a long packet, then hardly anything.
+        socket.write_all(&[0, 0, 0x7f, 0]).await.unwrap();
+        while socket.write_all(&[0]).await.is_ok() {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    })
+    .await;
+    assert_eq!(error.verb(), "timed-out");
+}
+
+#[tokio::test]
+async fn a_cut_during_the_handshake_is_worth_a_retry() {
+    let error = against(|mut socket| async move {
+        socket.write_all(b"SSH-2.0-OpenSSH_9.2\r\n").await.unwrap();
+    })
+    .await;
+    assert_eq!(error.verb(), "dropped");
+    assert_eq!(error.retry(), Retry::Helps);
+}
+
+#[tokio::test]
+async fn a_dropped_attempt_leaves_nothing_open() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let options = Options { timeouts: Timeouts::default(), ..options() };
+    tokio::select! {
+        _ = connect(address, &options) => panic!("nobody answers"),
+        accepted = async {
+            let (mut socket, _) = listener.accept().await.unwrap();
+            // The greeting is there, so the handshake has begun.
+            socket.read_exact(&mut [0; 8]).await.unwrap();
+            socket.write_all(b"SSH-2.0-OpenSSH_9.2\r\n").await.unwrap();
+            socket.read_exact(&mut [0; 64]).await.unwrap();
+            socket
+        } => drop(accepted),
+    }
+    all_closed(&options).await;
+}

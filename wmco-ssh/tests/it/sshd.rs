@@ -1,0 +1,202 @@
+//! Debian's OpenSSH server on a free loopback port, with keys and a configuration of its own.
+//!
+//! We listen ourselves and start one `sshd -i` per connection, so no port has to be guessed.
+
+use std::fmt::Write as _;
+use std::net::SocketAddr;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use tempfile::TempDir;
+use tokio::net::TcpListener;
+use tokio_util::sync::{CancellationToken, DropGuard};
+use wmco_core::secret::Secret;
+use wmco_ssh::{
+    ConnectError, Credentials, Dialer, HostKey, HostKeyPolicy, Options, PathStyle, PrivateKey,
+    Session, SshHost, Target, TcpDialer, Timeouts,
+};
+
+/// The server and everything that it needs; gone on drop, with its processes.
+pub(crate) struct Sshd {
+    folder: TempDir,
+    address: SocketAddr,
+    _stop: DropGuard,
+}
+
+/// Runs a tool; its absence or failure is a failure of the test, never a reason to skip it.
+pub(crate) fn tool(program: &str, arguments: &[&str]) {
+    let output = Command::new(program).args(arguments).stdin(Stdio::null()).output();
+    let output = output.unwrap_or_else(|error| {
+        panic!("these tests need `{program}`, install openssh-server, openssl and gnupg: {error}")
+    });
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{program} {arguments:?}: {errors}");
+}
+
+fn sshd() -> PathBuf {
+    // Not in the search path of ordinary users, and sshd insists on being started by its full path.
+    ["/usr/sbin/sshd", "/usr/local/sbin/sshd", "/usr/bin/sshd"]
+        .iter()
+        .map(PathBuf::from)
+        .find(|path| path.exists())
+        .expect("these tests need OpenSSH's server: apt-get install openssh-server")
+}
+
+fn user() -> String {
+    let output = Command::new("id").arg("-un").output().unwrap();
+    String::from_utf8(output.stdout).unwrap().trim().to_owned()
+}
+
+impl Sshd {
+    /// A server with host keys of these kinds (`ssh-keygen -t`).
+    pub(crate) async fn start(kinds: &[&str]) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        for name in ["root", "bin"] {
+            std::fs::create_dir(at(name)).unwrap();
+        }
+        let mut config = format!(
+            "AuthorizedKeysFile {authorized}\nPidFile none\nUsePAM no\nStrictModes no\n\
+             PermitRootLogin prohibit-password\nPasswordAuthentication no\n\
+             Subsystem sftp internal-sftp\nSetEnv PATH={bin}:/usr/bin:/bin\n",
+            authorized = at("authorized").display(),
+            bin = at("bin").display(),
+        );
+        for kind in kinds {
+            let file = at(&format!("host_{kind}"));
+            keygen(&file, &["-t", kind]);
+            writeln!(config, "HostKey {}", file.display()).unwrap();
+        }
+        std::fs::write(at("sshd_config"), config).unwrap();
+        keygen(&at("client"), &["-t", "ed25519"]);
+        std::fs::copy(at("client.pub"), at("authorized")).unwrap();
+        // The server refuses to start as root without this folder.
+        let _ = std::fs::create_dir("/run/sshd");
+
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let stop = CancellationToken::new();
+        tokio::spawn(stop.clone().run_until_cancelled_owned(serve(listener, at("sshd_config"))));
+        Self { folder, address, _stop: stop.drop_guard() }
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// Where `C:\` is in the server's file system.
+    pub(crate) fn root(&self) -> PathBuf {
+        self.path("root")
+    }
+
+    /// What is at a Windows path.
+    pub(crate) fn file(&self, path: &wmco_core::winpath::WindowsPath) -> PathBuf {
+        PathBuf::from(format!("{}{}", self.root().display(), path.sftp()))
+    }
+
+    pub(crate) fn target(&self) -> Target {
+        Target { address: self.address.ip().to_string(), port: self.address.port() }
+    }
+
+    pub(crate) fn options(&self) -> Options {
+        Options {
+            timeouts: Timeouts {
+                connect: Duration::from_secs(30),
+                authenticate: Duration::from_secs(30),
+                ..Timeouts::default()
+            },
+            paths: PathStyle::Under(self.root().display().to_string()),
+            ..Options::default()
+        }
+    }
+
+    pub(crate) fn host_key(&self, kind: &str) -> HostKey {
+        public_line(&self.path(&format!("host_{kind}.pub"))).parse().unwrap()
+    }
+
+    /// The user and key that the server accepts.
+    pub(crate) fn credentials(&self) -> Credentials {
+        Credentials::new(user(), private_key(&self.path("client")))
+    }
+
+    /// Lets in another key, and returns who may now log in.
+    pub(crate) fn admit(&self, key: PrivateKey) -> Credentials {
+        std::fs::write(self.path("authorized"), key.public().authorized_key()).unwrap();
+        Credentials::new(user(), key)
+    }
+
+    /// Puts a shell script where a POSIX shell ends up with the agent's Windows path.
+    pub(crate) fn install_agent(&self, path: &str, script: &str) {
+        use std::os::unix::fs::PermissionsExt as _;
+        let file = self.path("bin").join(path.replace('\\', ""));
+        std::fs::write(&file, format!("#!/bin/sh\n{script}\n")).unwrap();
+        std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o755)).unwrap();
+    }
+
+    pub(crate) async fn connect(
+        &self,
+        credentials: &Credentials,
+        policy: &HostKeyPolicy,
+    ) -> Result<Session, ConnectError> {
+        Session::connect(&self.target(), credentials, policy, &TcpDialer, &self.options()).await
+    }
+
+    /// A host with the accepted credentials.
+    pub(crate) async fn host(&self, dialer: &dyn Dialer, options: &Options) -> SshHost {
+        let policy = HostKeyPolicy::TrustOnFirstUse;
+        let session =
+            Session::connect(&self.target(), &self.credentials(), &policy, dialer, options).await;
+        SshHost::new(session.expect("the server accepts this key"))
+    }
+}
+
+/// Runs `ssh-keygen` for a new key without passphrase.
+pub(crate) fn keygen(file: &Path, arguments: &[&str]) {
+    let mut all = vec!["-q", "-N", "", "-C", "", "-f", file.to_str().unwrap()];
+    all.extend(arguments);
+    tool("ssh-keygen", &all);
+}
+
+pub(crate) fn private_key(file: &Path) -> PrivateKey {
+    PrivateKey::parse(&Secret::new(std::fs::read(file).unwrap())).unwrap()
+}
+
+/// The base64 part of a public key file.
+pub(crate) fn public_line(file: &Path) -> String {
+    let line = std::fs::read_to_string(file).unwrap();
+    line.split(' ').nth(1).unwrap().trim().to_owned()
+}
+
+/// A server process that ends with its socket, or with this.
+struct Process(Child);
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// One server process per connection.
+async fn serve(listener: TcpListener, config: PathBuf) {
+    let program = sshd();
+    let mut processes = Vec::new();
+    loop {
+        let (socket, _) = listener.accept().await.unwrap();
+        let socket = socket.into_std().unwrap();
+        socket.set_nonblocking(false).unwrap();
+        let input: OwnedFd = socket.into();
+        let output = input.try_clone().unwrap();
+        let process = Command::new(&program)
+            .args(["-i", "-e", "-f"])
+            .arg(&config)
+            .stdin(Stdio::from(input))
+            .stdout(Stdio::from(output))
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        processes.push(Process(process));
+    }
+}
