@@ -257,11 +257,12 @@ impl Exam<'_> {
             }
             Newer::Others(count) => {
                 self.trace.pass(Rule::Duplicate, "none is newer");
-                let detail = format_args!("{count} newer requests are pending, at most {most} may");
                 if count >= most {
+                    let detail = format_args!("{most} or more newer requests are pending");
                     return Err(self.refuse(Rule::PendingLimit, detail));
                 }
-                self.trace.add(Rule::PendingLimit, Outcome::Pass, detail);
+                let detail = if count == 0 { "none is newer" } else { "few are newer" };
+                self.trace.pass(Rule::PendingLimit, detail);
             }
         }
         Ok(())

@@ -100,6 +100,8 @@ impl<'a> Reader<'a> {
     }
 
     /// Reads the next element, whatever its tag.
+    #[expect(clippy::inline_always, reason = "a fifth of the time of parsing, measured")]
+    #[inline(always)]
     pub(crate) fn element(&mut self) -> Result<Element<'a>, ParseError> {
         let Some((&tag, after_tag)) = self.rest.split_first() else {
             return Err(self.error(Fault::Truncated));
@@ -138,6 +140,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Reads the next element, which must be `what` and have `tag`.
+    #[inline]
     pub(crate) fn expect(
         &mut self,
         tag: u8,
@@ -154,10 +157,12 @@ impl<'a> Reader<'a> {
         let content = self.expect(tag::OID, "an object identifier")?.content;
         let bytes = content.rest;
         // Each arc ends with the first byte below 0x80, and does not start with a zero digit.
-        let ends = bytes.last().is_some_and(|&last| last < 0x80);
-        let padded = bytes.first() == Some(&0x80)
-            || bytes.windows(2).any(|pair| matches!(pair, [0..=0x7f, 0x80]));
-        if !ends || padded {
+        let (mut between, mut padded) = (true, bytes.is_empty());
+        for &byte in bytes {
+            padded |= between && byte == 0x80;
+            between = byte < 0x80;
+        }
+        if padded || !between {
             return Err(content.error(Fault::Expected("a canonical object identifier")));
         }
         Ok(bytes)

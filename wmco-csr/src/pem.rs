@@ -35,7 +35,7 @@ pub enum PemError {
     /// A line of the body is not 64 characters long (or 1 to 64, for the last one).
     #[error("the PEM body needs lines of 64 characters that end with a line feed")]
     Lines,
-    /// Something behind the END line.
+    /// Something behind the END line, for example a second block.
     #[error("`spec.request` has data behind its PEM block, remove it")]
     Trailing,
 }
@@ -49,45 +49,54 @@ pub enum PemError {
 /// # Errors
 /// [`PemError`] when `text` is anything but one certificate request in the form of RFC 7468.
 pub fn decode(text: &[u8]) -> Result<Vec<u8>, PemError> {
-    let body = body(text)?;
+    let block = block(text)?;
+    let block = block.strip_suffix(b"\n").unwrap_or(block);
+    let Some(body) = block.strip_suffix(END) else {
+        return Err(if find(block, END).is_some() { PemError::Trailing } else { PemError::End });
+    };
+    let joined = joined(body);
+    joined.and_then(|characters| BASE64.decode(characters).ok()).ok_or_else(|| fault_of(body))
+}
+
+/// What follows the first BEGIN line.
+fn block(text: &[u8]) -> Result<&[u8], PemError> {
+    if let Some(block) = text.strip_prefix(BEGIN) {
+        return Ok(block);
+    }
+    // Whatever looks like a block to some reader starts with hyphens at the start of a line.
+    let start = find(text, HYPHENS).ok_or(PemError::Begin)?;
+    let (front, rest) = text.split_at_checked(start).ok_or(PemError::Begin)?;
+    if !front.ends_with(b"\n") {
+        return Err(PemError::Begin);
+    }
+    rest.strip_prefix(BEGIN).ok_or(PemError::Begin)
+}
+
+/// The lines of `body` without their line feeds, if all but the last are full. A short line within
+/// leaves its line feed in a chunk, and is found by the base64 decoder.
+fn joined(body: &[u8]) -> Option<Vec<u8>> {
     let mut joined = Vec::with_capacity(body.len());
     let mut lines = body.chunks(LINE + 1).peekable();
     while let Some(line) = lines.next() {
-        let (b'\n', characters) = line.split_last().ok_or(PemError::Lines)? else {
-            return Err(PemError::Lines);
-        };
+        let characters = line.strip_suffix(b"\n")?;
         if characters.is_empty() || (characters.len() < LINE && lines.peek().is_some()) {
-            return Err(PemError::Lines);
+            return None;
         }
         joined.extend_from_slice(characters);
     }
-    // A short line in the middle leaves its line feed within a chunk, which is not base64 either.
-    BASE64
-        .decode(&joined)
-        .map_err(|_| if joined.contains(&b'\n') { PemError::Lines } else { PemError::Base64 })
+    Some(joined)
 }
 
-/// The lines between BEGIN and END, each with its line feed.
-fn body(text: &[u8]) -> Result<&[u8], PemError> {
-    let start = if text.starts_with(BEGIN) {
-        0
+/// Why `body` was not decoded.
+fn fault_of(body: &[u8]) -> PemError {
+    let mut lines = body.split_inclusive(|byte| *byte == b'\n').rev();
+    let last_fits = lines.next().is_some_and(|line| (2..=LINE + 1).contains(&line.len()));
+    if find(body, HYPHENS).is_some() {
+        PemError::Trailing
+    } else if body.ends_with(b"\n") && last_fits && lines.all(|line| line.len() == LINE + 1) {
+        PemError::Base64
     } else {
-        let start = find(text, HYPHENS).ok_or(PemError::Begin)?;
-        if start.checked_sub(1).and_then(|before| text.get(before)) != Some(&b'\n') {
-            return Err(PemError::Begin);
-        }
-        start
-    };
-    let block = text.get(start..).unwrap_or_default();
-    let block = block.strip_prefix(BEGIN).ok_or(PemError::Begin)?;
-    let block = block.strip_suffix(b"\n").unwrap_or(block);
-    if let Some(body) = block.strip_suffix(END) {
-        // The base64 alphabet has no hyphen, so a second block cannot hide in the body.
-        return Ok(body);
-    }
-    match find(block, END) {
-        Some(_) => Err(PemError::Trailing),
-        None => Err(PemError::End),
+        PemError::Lines
     }
 }
 
@@ -151,7 +160,7 @@ mod tests {
 
     #[test]
     fn second_block_is_refused() {
-        refused(&format!("{ONE_LINE}{ONE_LINE}"), PemError::Lines);
+        refused(&format!("{ONE_LINE}{ONE_LINE}"), PemError::Trailing);
     }
 
     #[test]

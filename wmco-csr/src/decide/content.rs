@@ -68,11 +68,7 @@ impl Exam<'_> {
 
     fn subject(&mut self, asked: &Asked<'_>) {
         let (subject, needed) = (asked.parsed.subject(), asked.kind.organization());
-        let other = subject.attributes().find_map(|attribute| match attribute {
-            Attribute::Other(oid) => Some(Oid(oid)),
-            Attribute::CommonName(_) | Attribute::Organization(_) => None,
-        });
-        match other {
+        match subject.other().map(Oid) {
             Some(other) => self.fail(Rule::Subject, format_args!("holds {other}")),
             None => self.trace.pass(Rule::Subject, "common name and organizations only"),
         }
@@ -165,9 +161,12 @@ impl Exam<'_> {
             let detail = format_args!("{key}, not RSA-2048 to RSA-8192, P-256, P-384 or Ed25519");
             return self.fail(Rule::Key, detail);
         }
-        self.trace.add(Rule::Key, Outcome::Pass, format_args!("{key}"));
-        if algorithm.fits(&key) {
-            self.trace.add(Rule::Algorithm, Outcome::Pass, format_args!("{algorithm}"));
+        match key.usual_name() {
+            Some(name) => self.trace.pass(Rule::Key, name),
+            None => self.trace.add(Rule::Key, Outcome::Pass, format_args!("{key}")),
+        }
+        if let Some(name) = algorithm.name().filter(|_| algorithm.fits(&key)) {
+            self.trace.pass(Rule::Algorithm, name);
         } else {
             let detail = format_args!("{algorithm} is not accepted for {key}");
             self.fail(Rule::Algorithm, detail);

@@ -23,16 +23,17 @@ impl<'e> Exam<'e> {
                 Attribute::Organization(_) | Attribute::Other(_) => None,
             })
         };
-        if !common_names().any(|name| name.len() > prefix.len() && name.starts_with(prefix)) {
+        let node_of = |name: &'p str| name.strip_prefix(prefix).filter(|node| !node.is_empty());
+        let only = parsed.subject().common_name();
+        let Some((common_name, node)) = only.and_then(|name| Some((name, node_of(name)?))) else {
+            let ours = common_names().any(|name| node_of(name).is_some());
             let names = ForeignList(common_names().collect::<Vec<_>>());
-            let detail = format_args!("{names} is not {prefix}<node>");
-            return Err(self.ignore(Rule::CommonName, detail));
-        }
-        let Some(common_name) = parsed.subject().common_name() else {
-            let names = ForeignList(common_names().collect::<Vec<_>>());
-            return Err(self.refuse(Rule::Subject, format_args!("common names {names}, not one")));
+            return Err(if ours {
+                self.refuse(Rule::Subject, format_args!("common names {names}, not one"))
+            } else {
+                self.ignore(Rule::CommonName, format_args!("{names} is not {prefix}<node>"))
+            });
         };
-        let node = common_name.get(prefix.len()..).unwrap_or_default();
         if !is_subdomain(node) {
             let detail = format_args!(
                 "node name {} does not comply with naming rules defined in RFC1123: \
@@ -85,7 +86,7 @@ impl<'e> Exam<'e> {
             Source::Address => "by its address",
             Source::ReverseDns => "by reverse DNS",
         };
-        self.trace.add(Rule::Instance, Outcome::Pass, format_args!("{} {how}", instance.address));
+        self.trace.pass_all(Rule::Instance, [instance.address.as_str(), how]);
         if asked.kind == Kind::KubeletClient {
             if node.is_some() {
                 let detail = format_args!("node {} exists, delete it if it is stale", asked.node);
@@ -132,11 +133,17 @@ impl<'e> Exam<'e> {
 
 /// Whether `name` is a lower-case subdomain as Kubernetes wants for names of Nodes (RFC 1123).
 fn is_subdomain(name: &str) -> bool {
-    let alphanumeric = |byte: &u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
-    let label = |label: &[u8]| {
-        label.first().is_some_and(alphanumeric)
-            && label.last().is_some_and(alphanumeric)
-            && label.iter().all(|byte| alphanumeric(byte) || *byte == b'-')
-    };
-    name.len() <= 253 && name.as_bytes().split(|byte| *byte == b'.').all(label)
+    let mut before = b'.';
+    let fits = name.bytes().all(|byte| {
+        // A label neither starts nor ends with a hyphen, and is not empty.
+        let fits = match byte {
+            b'a'..=b'z' | b'0'..=b'9' => true,
+            b'-' => before != b'.',
+            b'.' => before != b'.' && before != b'-',
+            _ => false,
+        };
+        before = byte;
+        fits
+    });
+    fits && name.len() <= 253 && before != b'.' && before != b'-'
 }

@@ -131,6 +131,19 @@ impl<'a> PublicKey<'a> {
         Ok(Self::Ecdsa(curve, key.rest()))
     }
 
+    /// Its name, for the kinds and sizes that are in use.
+    pub(crate) fn usual_name(&self) -> Option<&'static str> {
+        match self {
+            Self::Ecdsa(Curve::P256, _) => Some("P-256"),
+            Self::Ecdsa(Curve::P384, _) => Some("P-384"),
+            Self::Ed25519(_) => Some("Ed25519"),
+            Self::Rsa(_, 2048) => Some("RSA-2048"),
+            Self::Rsa(_, 3072) => Some("RSA-3072"),
+            Self::Rsa(_, 4096) => Some("RSA-4096"),
+            Self::Rsa(..) | Self::Unsupported(..) => None,
+        }
+    }
+
     /// Whether the key is of a kind and a size that we accept.
     pub fn is_strong(&self) -> bool {
         match self {
@@ -164,6 +177,19 @@ impl<'a> SignatureAlgorithm<'a> {
         }
         content.finish()?;
         Ok(algorithm)
+    }
+
+    /// Its name, if it is one that we accept.
+    pub fn name(&self) -> Option<&'static str> {
+        Some(match self {
+            Self::EcdsaSha256 => "ECDSA with SHA-256",
+            Self::EcdsaSha384 => "ECDSA with SHA-384",
+            Self::Ed25519 => "Ed25519",
+            Self::RsaSha256 => "RSA with SHA-256",
+            Self::RsaSha384 => "RSA with SHA-384",
+            Self::RsaSha512 => "RSA with SHA-512",
+            Self::Unsupported(_) => return None,
+        })
     }
 
     /// Whether `key` can have made a signature of this kind.
@@ -252,12 +278,12 @@ impl fmt::Display for Oid<'_> {
 impl fmt::Display for PublicKey<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Ecdsa(Curve::P256, _) => f.write_str("P-256"),
-            Self::Ecdsa(Curve::P384, _) => f.write_str("P-384"),
-            Self::Ed25519(_) => f.write_str("Ed25519"),
             Self::Rsa(_, bits) => write!(f, "RSA-{bits}"),
             Self::Unsupported(_, Some(curve)) => write!(f, "{curve}"),
             Self::Unsupported(algorithm, None) => write!(f, "{algorithm}"),
+            Self::Ecdsa(..) | Self::Ed25519(_) => {
+                f.write_str(self.usual_name().unwrap_or_default())
+            }
         }
     }
 }
@@ -265,13 +291,8 @@ impl fmt::Display for PublicKey<'_> {
 impl fmt::Display for SignatureAlgorithm<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::EcdsaSha256 => f.write_str("ECDSA with SHA-256"),
-            Self::EcdsaSha384 => f.write_str("ECDSA with SHA-384"),
-            Self::Ed25519 => f.write_str("Ed25519"),
-            Self::RsaSha256 => f.write_str("RSA with SHA-256"),
-            Self::RsaSha384 => f.write_str("RSA with SHA-384"),
-            Self::RsaSha512 => f.write_str("RSA with SHA-512"),
             Self::Unsupported(algorithm) => write!(f, "{algorithm}"),
+            accepted => f.write_str(accepted.name().unwrap_or_default()),
         }
     }
 }

@@ -4,8 +4,6 @@ use crate::der::{Fault, ParseError, Reader, tag};
 
 const COMMON_NAME: &[u8] = &[0x55, 0x04, 0x03];
 const ORGANIZATION: &[u8] = &[0x55, 0x04, 0x0a];
-/// No real subject has more; bounds what a refusal prints.
-const MOST_ATTRIBUTES: usize = 32;
 
 /// Who a certificate shall be for.
 #[derive(Clone, Copy, Debug)]
@@ -16,7 +14,7 @@ pub struct Subject<'a> {
     organization: Option<&'a str>,
     common_names: usize,
     organizations: usize,
-    others: usize,
+    other: Option<&'a [u8]>,
 }
 
 /// One attribute of a subject.
@@ -39,7 +37,7 @@ impl<'a> Subject<'a> {
             organization: None,
             common_names: 0,
             organizations: 0,
-            others: 0,
+            other: None,
         };
         let mut rest = names;
         while !rest.is_empty() {
@@ -52,11 +50,10 @@ impl<'a> Subject<'a> {
                     subject.organization = Some(name);
                     subject.organizations += 1;
                 }
-                Attribute::Other(_) => subject.others += 1,
+                Attribute::Other(kind) => {
+                    subject.other.get_or_insert(kind);
+                }
             }
-        }
-        if subject.common_names + subject.organizations + subject.others > MOST_ATTRIBUTES {
-            return Err(names.error(Fault::TooMany("names in its subject")));
         }
         Ok(subject)
     }
@@ -71,9 +68,9 @@ impl<'a> Subject<'a> {
         self.organization.filter(|_| self.organizations == 1)
     }
 
-    /// Whether it holds anything but common names and organizations.
-    pub fn has_others(&self) -> bool {
-        self.others > 0
+    /// The content of the identifier of the first attribute that is neither of the two.
+    pub fn other(&self) -> Option<&'a [u8]> {
+        self.other
     }
 
     /// All attributes in their order.
@@ -111,7 +108,7 @@ fn text<'a>(pair: &mut Reader<'a>) -> Result<&'a str, ParseError> {
     let bytes = element.content.rest();
     let fits = match element.tag {
         tag::UTF8_STRING => !bytes.is_empty(),
-        tag::PRINTABLE_STRING => !bytes.is_empty() && bytes.iter().all(|&byte| printable(byte)),
+        tag::PRINTABLE_STRING => !bytes.is_empty() && printable(bytes),
         _ => false,
     };
     let expected = place.error(Fault::Expected("a non-empty UTF8String or PrintableString"));
@@ -121,7 +118,14 @@ fn text<'a>(pair: &mut Reader<'a>) -> Result<&'a str, ParseError> {
     std::str::from_utf8(bytes).map_err(|_| expected)
 }
 
-/// The alphabet of PrintableString (X.680, section 41.4).
-fn printable(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || b" '()+,-./:=?".contains(&byte)
+/// Whether all bytes are of the alphabet of PrintableString (X.680, section 41.4).
+fn printable(bytes: &[u8]) -> bool {
+    // Counted to the end, so that the compiler takes many bytes at a time.
+    let allowed = bytes.iter().map(|&byte| {
+        let letter = (byte | 0x20).wrapping_sub(b'a') < 26;
+        let digit_or_sign = byte.wrapping_sub(b'+') <= b':' - b'+';
+        let sign = matches!(byte, b' ' | b'\'' | b'(' | b')' | b'=' | b'?');
+        usize::from(letter || digit_or_sign || sign)
+    });
+    allowed.sum::<usize>() == bytes.len()
 }

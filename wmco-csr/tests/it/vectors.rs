@@ -73,8 +73,7 @@ fn decision(input: &Input) -> Decision {
     for node in &cluster.nodes {
         view.set_node(node);
     }
-    let facts =
-        Facts { dns: cluster.dns.clone(), hostnames: cluster.reported_hostnames.clone() };
+    let facts = Facts { dns: cluster.dns.clone(), hostnames: cluster.reported_hostnames.clone() };
     let instances = cluster.windows_instances.iter().flatten();
     view.set_instances(instances.map(|(address, _)| (address.as_str(), None)), &facts);
     view.set_request(&input.csr);
