@@ -1,1 +1,3 @@
-//! Criterion benches for the crates: see the `benches` folder of this package.
+//! Criterion benches for the crates, one file in `benches/` for each; run them with
+//! `cargo bench -p wmco-benches`. Their inputs are in `inputs/`.
+#![forbid(unsafe_code)]

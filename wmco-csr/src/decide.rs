@@ -1,0 +1,309 @@
+//! Decides about one request.
+//!
+//! [`decide`] holds a request against every [`Rule`] and returns the verdict with all checks.
+//!
+//! # Guarantees
+//! - Pure: no clock, no I/O, no randomness. Equal arguments give equal decisions.
+//! - Safe: approved only if every rule was kept, and nobody else can make an [`Approval`].
+//! - Cheap first: a request that is not ours or wrong never costs a signature verification, and the
+//!   cost does not depend on the size of the cluster.
+//!
+//! # Not here
+//! Reading and writing objects, Events and metrics: the caller's, with [`Decision::warning`].
+
+mod content;
+mod ownership;
+mod placement;
+
+use jiff::Timestamp;
+use k8s_openapi::api::certificates::v1::CertificateSigningRequestCondition;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+
+use crate::decision::{Decision, Verdict};
+use crate::names;
+use crate::pem;
+use crate::pkcs10::CertificationRequest;
+use crate::policy::Policy;
+use crate::request::Request;
+use crate::rule::{Kind, Outcome, Rule};
+use crate::trace::{Foreign, Trace};
+use crate::view::{Newer, View};
+
+/// Proof that a request kept every rule. Only [`decide`] makes one, and an executor that takes
+/// nothing else cannot approve an unchecked request.
+#[derive(Debug)]
+pub struct Approval {
+    name: String,
+    uid: Option<String>,
+    resource_version: Option<String>,
+    kind: Kind,
+}
+
+/// Permission to deny a request: it is ours, it is wrong, and the policy says that such requests
+/// are denied. Only [`decide`] makes one.
+#[derive(Debug)]
+pub struct Denial {
+    name: String,
+    resource_version: Option<String>,
+    rule: Rule,
+}
+
+impl Approval {
+    /// The name of the approved request.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The kind of the approved request.
+    pub fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    /// The UID of the approved request, to be sent along so that no namesake is approved.
+    pub fn uid(&self) -> Option<&str> {
+        self.uid.as_deref()
+    }
+
+    /// The version that was looked at, to be sent along so that nothing newer is approved.
+    pub fn resource_version(&self) -> Option<&str> {
+        self.resource_version.as_deref()
+    }
+
+    /// The condition to append. Source: `spec/csr.md`, section 7.
+    pub fn condition(&self, now: Timestamp) -> CertificateSigningRequestCondition {
+        let (reason, message) = match self.kind {
+            Kind::KubeletClient | Kind::KubeletServing => {
+                (names::APPROVE_KUBELET_REASON, names::APPROVE_KUBELET_MESSAGE)
+            }
+            Kind::Wicd => (names::APPROVE_WICD_REASON, names::APPROVE_WICD_MESSAGE),
+        };
+        condition("Approved", reason, message.to_owned(), now)
+    }
+}
+
+impl Denial {
+    /// The name of the denied request.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The version that was looked at, to be sent along.
+    pub fn resource_version(&self) -> Option<&str> {
+        self.resource_version.as_deref()
+    }
+
+    /// The condition to append.
+    pub fn condition(&self, now: Timestamp) -> CertificateSigningRequestCondition {
+        let message = format!("This CSR breaks the rule {}.", self.rule);
+        condition("Denied", names::DENY_REASON, message, now)
+    }
+}
+
+fn condition(
+    kind: &str,
+    reason: &str,
+    message: String,
+    now: Timestamp,
+) -> CertificateSigningRequestCondition {
+    CertificateSigningRequestCondition {
+        type_: kind.to_owned(),
+        status: "True".to_owned(),
+        reason: Some(reason.to_owned()),
+        message: Some(message),
+        last_update_time: Some(Time(now)),
+        last_transition_time: None,
+    }
+}
+
+/// Decides about `request`. Rules are looked at in their order; the first that is broken decides,
+/// and the cheap ones behind it are looked at as well, so that a refusal names all faults.
+///
+/// Source: `spec/csr.md`, section 11.
+pub fn decide(request: &Request<'_>, policy: &Policy, view: &View, now: Timestamp) -> Decision {
+    let mut exam =
+        Exam { request, policy, view, now, trace: Trace::new(), kind: None, worst: None };
+    let end = exam.run();
+    let name = request.name.to_owned();
+    let resource_version = request.resource_version.map(str::to_owned);
+    let (verdict, rule) = match end {
+        Ok(kind) => {
+            let uid = request.uid.map(str::to_owned);
+            let approval = Approval { name: name.clone(), uid, resource_version, kind };
+            (Verdict::Approve(approval), None)
+        }
+        Err(End::Ignore(rule)) => (Verdict::Ignore, Some(rule)),
+        Err(End::Refuse(rule)) => {
+            let denial = Denial { name: name.clone(), resource_version, rule };
+            (Verdict::Refuse(policy.deny.then_some(denial)), Some(rule))
+        }
+        Err(End::Wait(rule, deadline)) => (Verdict::Wait { deadline }, Some(rule)),
+    };
+    Decision { name, kind: exam.kind, verdict, rule, trace: exam.trace }
+}
+
+/// Why a request is not approved.
+#[derive(Clone, Copy, Debug)]
+enum End {
+    Ignore(Rule),
+    Refuse(Rule),
+    Wait(Rule, Timestamp),
+}
+
+/// One request being looked at.
+struct Exam<'e> {
+    request: &'e Request<'e>,
+    policy: &'e Policy,
+    view: &'e View,
+    now: Timestamp,
+    trace: Trace,
+    kind: Option<Kind>,
+    /// What stands in the way so far: the first broken rule, else the first one to wait for.
+    worst: Option<End>,
+}
+
+/// What a request is about, once its form is known to be right.
+#[derive(Clone, Copy)]
+struct Asked<'p> {
+    kind: Kind,
+    parsed: &'p CertificationRequest<'p>,
+    common_name: &'p str,
+    node: &'p str,
+}
+
+impl Exam<'_> {
+    fn run(&mut self) -> Result<Kind, End> {
+        let kind = self.kind()?;
+        let der = self.der(kind)?;
+        let parsed = self.parsed(kind, &der)?;
+        let asked = self.asked(kind, &parsed)?;
+        let instance = self.owned(&asked)?;
+        self.content(&asked);
+        self.placement(&asked, instance);
+        let unspoiled = self.worst.map_or_else(|| self.limits(&asked), Err);
+        if let Err(end) = unspoiled {
+            self.trace.add(Rule::Signature, Outcome::Skipped, format_args!("decided before"));
+            return Err(end);
+        }
+        match parsed.verify() {
+            Ok(()) => self.trace.pass(Rule::Signature, "made by the requested key"),
+            Err(error) => return Err(self.refuse(Rule::Signature, format_args!("{error}"))),
+        }
+        Ok(kind)
+    }
+
+    /// What the object itself says, without looking into `spec.request`.
+    fn kind(&mut self) -> Result<Kind, End> {
+        if let Some(decided) = self.request.decided {
+            return Err(self.ignore(Rule::Undecided, format_args!("{decided} already")));
+        }
+        self.trace.pass(Rule::Undecided, "pending");
+        let signer = self.request.signer;
+        let Some(kind) = Kind::from_signer(signer) else {
+            let detail = format_args!("{} is none of ours", Foreign(signer));
+            return Err(self.ignore(Rule::Signer, detail));
+        };
+        self.kind = Some(kind);
+        self.trace.pass(Rule::Signer, signer);
+        Ok(kind)
+    }
+
+    fn der(&mut self, kind: Kind) -> Result<Vec<u8>, End> {
+        let (bytes, most) = (self.request.pem.len(), self.policy.limits.request_bytes);
+        if bytes > most {
+            let detail = format_args!("{bytes} bytes are more than {most}");
+            return Err(self.malformed(kind, Rule::Size, detail));
+        }
+        self.trace.add(Rule::Size, Outcome::Pass, format_args!("{bytes} bytes"));
+        match pem::decode(self.request.pem) {
+            Ok(der) => {
+                self.trace.pass(Rule::Pem, "one block");
+                Ok(der)
+            }
+            Err(error) => Err(self.malformed(kind, Rule::Pem, format_args!("{error}"))),
+        }
+    }
+
+    fn parsed<'d>(&mut self, kind: Kind, der: &'d [u8]) -> Result<CertificationRequest<'d>, End> {
+        match CertificationRequest::parse(der) {
+            Ok(parsed) => {
+                self.trace.pass(Rule::Pkcs10, "canonical");
+                Ok(parsed)
+            }
+            Err(error) => Err(self.malformed(kind, Rule::Pkcs10, format_args!("{error}"))),
+        }
+    }
+
+    /// What cannot be read is refused, unless it came through the signer that WICD shares with
+    /// everybody from somebody who is not WICD: then it cannot be told whose it is.
+    fn malformed(&mut self, kind: Kind, rule: Rule, detail: std::fmt::Arguments<'_>) -> End {
+        let username = self.request.username;
+        let ours = match kind {
+            Kind::KubeletClient | Kind::KubeletServing => true,
+            Kind::Wicd => {
+                username == self.policy.wicd || username.starts_with(names::WICD_USER_PREFIX)
+            }
+        };
+        if ours { self.refuse(rule, detail) } else { self.ignore(rule, detail) }
+    }
+
+    /// Load: newer requests of the same node come first.
+    fn limits(&mut self, asked: &Asked<'_>) -> Result<(), End> {
+        let most = self.policy.limits.pending_per_node;
+        let (request, key_info) = (self.request, asked.parsed.key_info());
+        match self.view.pending.newer(request, asked.kind, asked.node, key_info, most) {
+            Newer::Same(other) => {
+                let detail = format_args!("{} is newer and asks for the same", Foreign(other));
+                return Err(self.ignore(Rule::Duplicate, detail));
+            }
+            Newer::Others(count) => {
+                self.trace.pass(Rule::Duplicate, "none is newer");
+                if count >= most {
+                    let detail = format_args!("{most} or more newer requests are pending");
+                    return Err(self.refuse(Rule::PendingLimit, detail));
+                }
+                let detail = if count == 0 { "none is newer" } else { "few are newer" };
+                self.trace.pass(Rule::PendingLimit, detail);
+            }
+        }
+        Ok(())
+    }
+
+    /// Records a broken rule that ends the exam: not ours.
+    fn ignore(&mut self, rule: Rule, detail: std::fmt::Arguments<'_>) -> End {
+        self.trace.add(rule, Outcome::Fail, detail);
+        End::Ignore(rule)
+    }
+
+    /// Records a broken rule that ends the exam: ours and wrong.
+    fn refuse(&mut self, rule: Rule, detail: std::fmt::Arguments<'_>) -> End {
+        self.trace.add(rule, Outcome::Fail, detail);
+        End::Refuse(rule)
+    }
+
+    /// Records a broken rule and goes on.
+    fn fail(&mut self, rule: Rule, detail: std::fmt::Arguments<'_>) {
+        let end = self.refuse(rule, detail);
+        if !matches!(self.worst, Some(End::Refuse(_))) {
+            self.worst = Some(end);
+        }
+    }
+
+    /// Records a rule that cannot be kept yet and goes on; from the deadline on it is broken.
+    fn fail_after(
+        &mut self,
+        deadline: Option<Timestamp>,
+        rule: Rule,
+        detail: std::fmt::Arguments<'_>,
+    ) {
+        let Some(deadline) = deadline.filter(|deadline| self.now < *deadline) else {
+            return self.fail(rule, detail);
+        };
+        self.trace.add(rule, Outcome::Pending, detail);
+        self.worst.get_or_insert(End::Wait(rule, deadline));
+    }
+}
+
+/// When something that began at `start` has waited for `period`.
+fn after(start: Option<Timestamp>, period: jiff::SignedDuration) -> Option<Timestamp> {
+    start?.checked_add(period).ok()
+}

@@ -1,0 +1,179 @@
+//! Is the request what such a request has to be? Looks at the request and the policy only.
+
+use jiff::SignedDuration;
+
+use super::{Asked, Exam};
+use crate::names;
+use crate::pkcs10::{Attribute, GeneralName, Oid};
+use crate::rule::{Kind, Outcome, Rule};
+use crate::trace::{Foreign, ForeignList};
+
+/// The shortest lifetime that the API server lets anybody ask for, in seconds.
+const LEAST_LIFETIME_SECONDS: i32 = 600;
+
+impl Exam<'_> {
+    /// Looks at everything, so that a refusal names all faults.
+    pub(super) fn content(&mut self, asked: &Asked<'_>) {
+        self.requester(asked);
+        self.subject(asked);
+        self.usages(asked.kind);
+        self.name_kinds(asked);
+        self.lifetime(asked.kind);
+        self.key(asked);
+    }
+
+    fn requester(&mut self, asked: &Asked<'_>) {
+        let (username, policy) = (self.request.username, self.policy);
+        let proven = match asked.kind {
+            Kind::KubeletClient => username == policy.bootstrapper.username,
+            Kind::KubeletServing => username == asked.common_name,
+            Kind::Wicd => username == policy.wicd || username == asked.common_name,
+        };
+        if proven {
+            self.trace.pass(Rule::Requester, username);
+        } else {
+            let username = Foreign(username);
+            let detail = format_args!("{username} may not ask for {}", asked.common_name);
+            self.fail(Rule::Requester, detail);
+        }
+        match asked.kind {
+            Kind::KubeletClient => self.groups(policy.bootstrapper.groups.iter()),
+            Kind::KubeletServing => {
+                self.groups([names::NODES_GROUP, names::AUTHENTICATED_GROUP].iter());
+            }
+            Kind::Wicd => self.token_node(asked.node),
+        }
+    }
+
+    fn groups<'g, S: AsRef<str> + 'g>(&mut self, needed: impl Iterator<Item = &'g S> + Clone) {
+        let groups = self.request.groups;
+        let lacking = needed.clone().map(AsRef::as_ref).find(|group| !has(groups, group));
+        match lacking {
+            Some(group) => self.fail(Rule::Groups, format_args!("{group} is missing")),
+            None => self.trace.pass_all(Rule::Groups, needed.map(AsRef::as_ref)),
+        }
+    }
+
+    /// Source: `spec/csr.md`, W-3.
+    fn token_node(&mut self, node: &str) {
+        match self.request.token_node {
+            None => self.trace.pass(Rule::TokenNode, "bound to no node"),
+            Some([bound]) if bound == node => self.trace.pass(Rule::TokenNode, bound),
+            Some(bound) => {
+                let bound = ForeignList(bound.iter().map(String::as_str));
+                self.fail(Rule::TokenNode, format_args!("bound to {bound}, not to {node}"));
+            }
+        }
+    }
+
+    fn subject(&mut self, asked: &Asked<'_>) {
+        let (subject, needed) = (asked.parsed.subject(), asked.kind.organization());
+        match subject.other().map(Oid) {
+            Some(other) => self.fail(Rule::Subject, format_args!("holds {other}")),
+            None => self.trace.pass(Rule::Subject, "common name and organizations only"),
+        }
+        if subject.organization() == Some(needed) {
+            return self.trace.pass(Rule::Organization, needed);
+        }
+        let organizations = subject.attributes().filter_map(|attribute| match attribute {
+            Attribute::Organization(name) => Some(name),
+            Attribute::CommonName(_) | Attribute::Other(_) => None,
+        });
+        let found = ForeignList(organizations.collect::<Vec<_>>());
+        self.fail(Rule::Organization, format_args!("{found}, not {needed} alone"));
+    }
+
+    /// Exactly the essential usage and signatures, with or without key encipherment.
+    fn usages(&mut self, kind: Kind) {
+        let (usages, essential) = (self.request.usages, kind.essential_usage());
+        let signs = has(usages, names::USAGE_DIGITAL_SIGNATURE);
+        let enciphers = has(usages, names::USAGE_KEY_ENCIPHERMENT);
+        // All members are known and there are no more than members: nothing else, nothing twice.
+        if signs && has(usages, essential) && usages.len() == 2 + usize::from(enciphers) {
+            return self.trace.pass_all(Rule::Usages, usages.iter().map(String::as_str));
+        }
+        let found = ForeignList(usages.iter().map(String::as_str));
+        let detail = format_args!(
+            "{found}, not {} and {essential} with or without {}",
+            names::USAGE_DIGITAL_SIGNATURE,
+            names::USAGE_KEY_ENCIPHERMENT,
+        );
+        self.fail(Rule::Usages, detail);
+    }
+
+    fn name_kinds(&mut self, asked: &Asked<'_>) {
+        let extensions = asked.parsed.extensions();
+        let names = extensions.alternative_names();
+        match (asked.kind, names) {
+            (Kind::KubeletClient | Kind::Wicd, None) => self.trace.pass(Rule::NameKinds, "none"),
+            (Kind::KubeletClient | Kind::Wicd, Some(_)) => {
+                let detail = format_args!("client certificates have no alternative names");
+                self.fail(Rule::NameKinds, detail);
+            }
+            (Kind::KubeletServing, None) => {
+                self.fail(Rule::NameKinds, format_args!("none, at least one is needed"));
+            }
+            (Kind::KubeletServing, Some(names)) => {
+                let foreign = names
+                    .iter()
+                    .find(|name| !matches!(name, GeneralName::Dns(_) | GeneralName::Ip(_)));
+                match foreign {
+                    None => self.trace.pass(Rule::NameKinds, "host names and addresses only"),
+                    Some(GeneralName::Email(name) | GeneralName::Uri(name)) => {
+                        let name = Foreign(name);
+                        self.fail(Rule::NameKinds, format_args!("{name} is no host or address"));
+                    }
+                    Some(GeneralName::Other(_) | GeneralName::Dns(_) | GeneralName::Ip(_)) => {
+                        let detail = format_args!("a name that is no host and no address");
+                        self.fail(Rule::NameKinds, detail);
+                    }
+                }
+            }
+        }
+        match extensions.unknown().map(Oid) {
+            None => self.trace.pass(Rule::Extensions, "alternative names and key usages at most"),
+            Some(oid) => self.fail(Rule::Extensions, format_args!("asks for {oid}")),
+        }
+    }
+
+    /// Source: `spec/csr.md`, W-8.
+    fn lifetime(&mut self, kind: Kind) {
+        let limits = &self.policy.limits;
+        let most = match kind {
+            Kind::KubeletClient | Kind::KubeletServing => limits.kubelet_lifetime,
+            Kind::Wicd => limits.wicd_lifetime,
+        };
+        let Some(seconds) = self.request.expiration_seconds else {
+            return self.trace.pass(Rule::Lifetime, "the signer's default");
+        };
+        let lifetime = SignedDuration::from_secs(i64::from(seconds));
+        if seconds >= LEAST_LIFETIME_SECONDS && lifetime <= most {
+            return self.trace.add(Rule::Lifetime, Outcome::Pass, format_args!("{seconds} s"));
+        }
+        let most = most.as_secs();
+        let detail = format_args!("{seconds} s, not {LEAST_LIFETIME_SECONDS} s to {most} s");
+        self.fail(Rule::Lifetime, detail);
+    }
+
+    fn key(&mut self, asked: &Asked<'_>) {
+        let (key, algorithm) = (asked.parsed.key(), asked.parsed.algorithm());
+        if !key.is_strong() {
+            let detail = format_args!("{key}, not RSA-2048 to RSA-8192, P-256, P-384 or Ed25519");
+            return self.fail(Rule::Key, detail);
+        }
+        match key.usual_name() {
+            Some(name) => self.trace.pass(Rule::Key, name),
+            None => self.trace.add(Rule::Key, Outcome::Pass, format_args!("{key}")),
+        }
+        if let Some(name) = algorithm.name().filter(|_| algorithm.fits(&key)) {
+            self.trace.pass(Rule::Algorithm, name);
+        } else {
+            let detail = format_args!("{algorithm} is not accepted for {key}");
+            self.fail(Rule::Algorithm, detail);
+        }
+    }
+}
+
+fn has(list: &[String], value: &str) -> bool {
+    list.iter().any(|member| member == value)
+}

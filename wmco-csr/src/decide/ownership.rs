@@ -1,0 +1,149 @@
+//! Whose request is it? Everything here ends the exam, because nothing behind it would make sense.
+
+use std::net::IpAddr;
+
+use super::{Asked, End, Exam, after};
+use crate::names;
+use crate::pkcs10::{Attribute, CertificationRequest};
+use crate::rule::{Kind, Outcome, Rule};
+use crate::trace::{Foreign, ForeignList};
+use crate::view::{Found, Instance, Source};
+
+impl<'e> Exam<'e> {
+    /// Which node the request is about.
+    pub(super) fn asked<'p>(
+        &mut self,
+        kind: Kind,
+        parsed: &'p CertificationRequest<'p>,
+    ) -> Result<Asked<'p>, End> {
+        let prefix = kind.prefix();
+        let common_names = || {
+            parsed.subject().attributes().filter_map(|attribute| match attribute {
+                Attribute::CommonName(name) => Some(name),
+                Attribute::Organization(_) | Attribute::Other(_) => None,
+            })
+        };
+        let node_of = |name: &'p str| name.strip_prefix(prefix).filter(|node| !node.is_empty());
+        let only = parsed.subject().common_name();
+        let Some((common_name, node)) = only.and_then(|name| Some((name, node_of(name)?))) else {
+            let ours = common_names().any(|name| node_of(name).is_some());
+            let names = ForeignList(common_names().collect::<Vec<_>>());
+            return Err(if ours {
+                self.refuse(Rule::Subject, format_args!("common names {names}, not one"))
+            } else {
+                self.ignore(Rule::CommonName, format_args!("{names} is not {prefix}<node>"))
+            });
+        };
+        if !is_subdomain(node) {
+            let detail = format_args!(
+                "node name {} does not comply with naming rules defined in RFC1123: \
+                 Requirements for internet hosts",
+                Foreign(node)
+            );
+            return Err(self.refuse(Rule::NodeName, detail));
+        }
+        self.trace.pass(Rule::CommonName, common_name);
+        self.trace.pass(Rule::NodeName, node);
+        Ok(Asked { kind, parsed, common_name, node })
+    }
+
+    /// Whether this operator is in charge of the node. Returns the instance for kubelets.
+    pub(super) fn owned(&mut self, asked: &Asked<'_>) -> Result<Option<&'e Instance>, End> {
+        match asked.kind {
+            Kind::Wicd => Ok(None),
+            Kind::KubeletClient | Kind::KubeletServing => self.instance(asked).map(Some),
+        }
+    }
+
+    fn instance(&mut self, asked: &Asked<'_>) -> Result<&'e Instance, End> {
+        let found = self.view.instances.find(asked.node);
+        self.not_of_a_machine(asked, &found)?;
+        if asked.kind == Kind::KubeletClient {
+            if self.request.username == asked.common_name {
+                let detail = format_args!("left to the cluster's own approver of renewals");
+                return Err(self.ignore(Rule::Renewal, detail));
+            }
+            self.trace.pass(Rule::Renewal, "no");
+        }
+        let node = self.view.node(asked.node);
+        if let Some(facts) = node {
+            match facts.os.as_deref() {
+                Some(names::OS_WINDOWS) => self.trace.pass(Rule::NodeOs, names::OS_WINDOWS),
+                Some(os) => return Err(self.ignore(Rule::NodeOs, format_args!("{}", Foreign(os)))),
+                None => return Err(self.ignore(Rule::NodeOs, format_args!("not known"))),
+            }
+        }
+        let (instance, source) = match found {
+            Found::One(instance, source) => (instance, source),
+            Found::Several => {
+                let detail = format_args!("several instances may be {}, rename one", asked.node);
+                return Err(self.refuse(Rule::Instance, detail));
+            }
+            Found::None { unnamed } => return Err(self.no_instance(asked, unnamed)),
+        };
+        let how = match source {
+            Source::HostName => "by its host name",
+            Source::Address => "by its address",
+            Source::ReverseDns => "by reverse DNS",
+        };
+        self.trace.pass_all(Rule::Instance, [instance.address.as_str(), how]);
+        if asked.kind == Kind::KubeletClient {
+            if node.is_some() {
+                let detail = format_args!("node {} exists, delete it if it is stale", asked.node);
+                return Err(self.ignore(Rule::NodeAbsent, detail));
+            }
+            self.trace.pass(Rule::NodeAbsent, "no such node");
+        }
+        Ok(instance)
+    }
+
+    /// Kubelets of Machines are cluster-machine-approver's. Source: `spec/csr.md`, W-30.
+    fn not_of_a_machine(&mut self, asked: &Asked<'_>, found: &Found<'_>) -> Result<(), End> {
+        if !self.policy.machine_approver {
+            return Ok(());
+        }
+        if self.view.is_machine(asked.node) {
+            let detail = format_args!("a Machine has the name {}", asked.node);
+            return Err(self.ignore(Rule::Machine, detail));
+        }
+        if let Found::One(Instance { ipv4: Some(ipv4), .. }, _) = found
+            && self.view.is_machine_address(IpAddr::V4(*ipv4))
+        {
+            let detail = format_args!("a Machine has the address {ipv4}");
+            return Err(self.ignore(Rule::Machine, detail));
+        }
+        self.trace.pass(Rule::Machine, "none");
+        Ok(())
+    }
+
+    /// A name of none of the instances that are known by name; others may still turn out to have it.
+    fn no_instance(&mut self, asked: &Asked<'_>, unnamed: usize) -> End {
+        let node = asked.node;
+        let deadline = after(self.request.created, self.policy.limits.name_wait);
+        match deadline.filter(|deadline| unnamed > 0 && self.now < *deadline) {
+            Some(deadline) => {
+                let detail = format_args!("{unnamed} instances have no known host name yet");
+                self.trace.add(Rule::Instance, Outcome::Pending, detail);
+                End::Wait(Rule::Instance, deadline)
+            }
+            None => self.ignore(Rule::Instance, format_args!("no instance has the name {node}")),
+        }
+    }
+}
+
+/// Whether `name` is a lower-case subdomain as Kubernetes wants for names of Nodes (RFC 1123).
+fn is_subdomain(name: &str) -> bool {
+    let mut before = b'.';
+    let fits = name.bytes().all(|byte| {
+        // A label neither starts nor ends with a hyphen, and is not empty.
+        let fits = match byte {
+            b'a'..=b'z' | b'0'..=b'9' => true,
+            b'-' => before != b'.',
+            b'.' => before != b'.' && before != b'-',
+            _ => false,
+        };
+        before = byte;
+        fits
+    });
+    fits && name.len() <= 253 && before != b'.' && before != b'-'
+}

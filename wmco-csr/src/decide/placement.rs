@@ -1,0 +1,100 @@
+//! Does the cluster look as the request says? Looks at the Node and the instance.
+
+use std::net::IpAddr;
+
+use super::{Asked, Exam, after};
+use crate::names;
+use crate::pkcs10::GeneralName;
+use crate::rule::{Kind, Rule};
+use crate::trace::Foreign;
+use crate::view::{Instance, NodeFacts};
+
+impl Exam<'_> {
+    /// Looks at everything, so that a refusal names all faults.
+    pub(super) fn placement(&mut self, asked: &Asked<'_>, instance: Option<&Instance>) {
+        if asked.kind == Kind::KubeletClient {
+            return;
+        }
+        let view = self.view;
+        let Some(node) = view.node(asked.node) else {
+            let deadline = after(self.request.created, self.policy.limits.node_wait);
+            let detail = format_args!("node {} does not exist", asked.node);
+            return self.fail_after(deadline, Rule::Node, detail);
+        };
+        self.trace.pass(Rule::Node, asked.node);
+        match (asked.kind, instance) {
+            (Kind::KubeletServing, Some(instance)) => {
+                self.node_address(node, instance);
+                self.addresses(asked, node, instance);
+            }
+            (Kind::Wicd, _) => self.runs_windows(node),
+            (Kind::KubeletClient | Kind::KubeletServing, _) => {}
+        }
+    }
+
+    /// WICD runs on Windows nodes only, so a request for another one is an attempt.
+    fn runs_windows(&mut self, node: &NodeFacts) {
+        match node.os.as_deref() {
+            Some(names::OS_WINDOWS) => self.trace.pass(Rule::NodeOs, names::OS_WINDOWS),
+            other => {
+                let os = Foreign(other.unwrap_or_default());
+                self.fail(Rule::NodeOs, format_args!("{os}, not {}", names::OS_WINDOWS));
+            }
+        }
+    }
+
+    /// Ties the Node to the instance. Source: `spec/csr.md`, W-7.
+    fn node_address(&mut self, node: &NodeFacts, instance: &Instance) {
+        let address = &instance.address;
+        let listed = node.names.iter().any(|name| name.eq_ignore_ascii_case(address));
+        match instance.ipv4 {
+            _ if listed => self.trace.pass(Rule::NodeAddress, address),
+            // That its name does not resolve at the moment proves nothing against the Node.
+            None => self.trace.pass(Rule::NodeAddress, "the instance's address is not known"),
+            Some(ipv4) if node.addresses.contains(&IpAddr::V4(ipv4)) => {
+                self.trace.add(Rule::NodeAddress, crate::Outcome::Pass, format_args!("{ipv4}"));
+            }
+            Some(ipv4) => {
+                let deadline = after(node.created, self.policy.limits.address_wait);
+                let detail = format_args!("the node does not have the instance's address {ipv4}");
+                self.fail_after(deadline, Rule::NodeAddress, detail);
+            }
+        }
+    }
+
+    /// Source: `spec/csr.md`, W-7.
+    fn addresses(&mut self, asked: &Asked<'_>, node: &NodeFacts, instance: &Instance) {
+        let names = || asked.parsed.extensions().alternative_names();
+        let mut all = names().into_iter().flat_map(|names| names.iter());
+        let deadline = after(node.created, self.policy.limits.address_wait);
+        let outside = "is no address of the node or its instance";
+        match all.find(|name| !is_known(name, node, instance)) {
+            Some(GeneralName::Dns(name)) => {
+                let name = Foreign(name);
+                self.fail_after(deadline, Rule::Addresses, format_args!("{name} {outside}"));
+            }
+            Some(GeneralName::Ip(ip)) => {
+                self.fail_after(deadline, Rule::Addresses, format_args!("{ip} {outside}"));
+            }
+            // Other kinds are the business of another rule.
+            Some(GeneralName::Email(_) | GeneralName::Other(_) | GeneralName::Uri(_)) | None => {
+                self.trace.pass(Rule::Addresses, "all are the node's or its instance's");
+            }
+        }
+    }
+}
+
+/// Whether an alternative name belongs to the node; those of other kinds are not looked at.
+fn is_known(name: &GeneralName<'_>, node: &NodeFacts, instance: &Instance) -> bool {
+    match name {
+        GeneralName::Ip(ip) => {
+            node.addresses.contains(ip) || instance.ipv4.map(IpAddr::V4).as_ref() == Some(ip)
+        }
+        GeneralName::Dns(name) => {
+            let known = node.names.iter().chain(&instance.host_name);
+            known.chain([&instance.address]).any(|known| known.eq_ignore_ascii_case(name))
+                && name.parse::<IpAddr>().is_err()
+        }
+        GeneralName::Email(_) | GeneralName::Other(_) | GeneralName::Uri(_) => true,
+    }
+}

@@ -1,0 +1,198 @@
+//! The answer to one request: the verdict, and every check that led to it.
+
+use std::fmt::{self, Write as _};
+
+use jiff::Timestamp;
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::{Serialize, Serializer};
+
+use crate::decide::{Approval, Denial};
+use crate::names;
+use crate::rule::{Kind, Outcome, Rule};
+use crate::trace::Trace;
+
+/// What is to be done about one request, and why.
+///
+/// Serializes as [`Report`]; its `Display` is what `wmco-operator explain csr` prints.
+#[derive(Debug)]
+#[must_use = "a decision does nothing until an executor carries it out"]
+pub struct Decision {
+    pub(crate) name: String,
+    pub(crate) kind: Option<Kind>,
+    pub(crate) verdict: Verdict,
+    /// The rule that decided, unless all were kept.
+    pub(crate) rule: Option<Rule>,
+    pub(crate) trace: Trace,
+}
+
+/// What is to be done about a request.
+#[derive(Debug)]
+pub enum Verdict {
+    /// It kept every rule: write the condition that the proof holds.
+    Approve(Approval),
+    /// It is not ours, or nothing is left to decide: leave it alone.
+    Ignore,
+    /// It is ours and wrong. Write the Denied condition if the policy asked for one, otherwise
+    /// leave it pending; either way say so with [`Decision::warning`]. A retry does not help.
+    Refuse(Option<Denial>),
+    /// What it depends on is not there yet. Look again on an event, at the latest at `deadline`.
+    Wait {
+        /// From then on the answer is another one.
+        deadline: Timestamp,
+    },
+}
+
+impl Verdict {
+    /// The short stable name, as in JSON and metric labels.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Approve(_) => "approve",
+            Self::Ignore => "ignore",
+            Self::Refuse(_) => "refuse",
+            Self::Wait { .. } => "wait",
+        }
+    }
+}
+
+/// One rule that a request was held against.
+#[derive(Clone, Copy, Debug, Eq, JsonSchema, PartialEq, Serialize)]
+pub struct Check<'a> {
+    /// Which rule.
+    pub rule: Rule,
+    /// What came of it.
+    pub outcome: Outcome,
+    /// The value that was looked at, or what is wrong with it. One line, without secrets.
+    pub detail: &'a str,
+}
+
+/// What a decision looks like in JSON.
+#[derive(Clone, Debug, Eq, JsonSchema, PartialEq, Serialize)]
+#[schemars(rename = "Decision")]
+pub struct Report<'a> {
+    /// The name of the request.
+    pub name: &'a str,
+    /// The kind of the request; null when its signer is none of ours.
+    pub kind: Option<Kind>,
+    /// `approve`, `ignore`, `refuse` or `wait`.
+    pub verdict: &'static str,
+    /// The rule that decided and what it found, in one line.
+    pub reason: String,
+    /// With `wait`: when to look again at the latest (RFC 3339).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub deadline: Option<String>,
+    /// Every check, in the order in which they were made.
+    pub checks: Vec<Check<'a>>,
+}
+
+/// What a Warning Event about a request should say.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Warning {
+    /// The Event's reason.
+    pub reason: &'static str,
+    /// The Event's message.
+    pub message: String,
+}
+
+impl Decision {
+    /// The name of the request.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The kind of the request, if its signer is one of ours.
+    pub fn kind(&self) -> Option<Kind> {
+        self.kind
+    }
+
+    /// What is to be done.
+    pub fn verdict(&self) -> &Verdict {
+        &self.verdict
+    }
+
+    /// What is to be done, to be carried out.
+    pub fn into_verdict(self) -> Verdict {
+        self.verdict
+    }
+
+    /// The rule that decided; `None` when all were kept.
+    pub fn rule(&self) -> Option<Rule> {
+        self.rule
+    }
+
+    /// Every check, in the order in which they were made.
+    pub fn checks(&self) -> impl Iterator<Item = Check<'_>> {
+        self.trace.checks()
+    }
+
+    /// The rule that decided and what it found, in one line.
+    pub fn reason(&self) -> String {
+        let Some(rule) = self.rule else { return "every check passed".to_owned() };
+        let decisive = self.checks().find(|check| check.rule == rule);
+        format!("{rule}: {}", decisive.map_or("", |check| check.detail))
+    }
+
+    /// The Warning Event that people should see, for refused requests and for a Node that stands in
+    /// the way of a new instance of its name (`spec/csr.md`, W-27).
+    pub fn warning(&self) -> Option<Warning> {
+        let reason = match (&self.verdict, self.rule) {
+            (Verdict::Refuse(_), Some(Rule::NodeName)) => names::EVENT_NODE_NAME,
+            (Verdict::Refuse(_), _) => names::EVENT_REFUSED,
+            (Verdict::Ignore, Some(Rule::NodeAbsent)) => names::EVENT_NODE_EXISTS,
+            (Verdict::Approve(_) | Verdict::Ignore | Verdict::Wait { .. }, _) => return None,
+        };
+        Some(Warning { reason, message: self.reason() })
+    }
+
+    /// The decision as data.
+    pub fn report(&self) -> Report<'_> {
+        Report {
+            name: &self.name,
+            kind: self.kind,
+            verdict: self.verdict.name(),
+            reason: self.reason(),
+            deadline: match &self.verdict {
+                Verdict::Wait { deadline } => Some(deadline.to_string()),
+                Verdict::Approve(_) | Verdict::Ignore | Verdict::Refuse(_) => None,
+            },
+            checks: self.checks().collect(),
+        }
+    }
+}
+
+impl Serialize for Decision {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.report().serialize(serializer)
+    }
+}
+
+impl JsonSchema for Decision {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        Report::schema_name()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        Report::json_schema(generator)
+    }
+}
+
+impl fmt::Display for Decision {
+    /// One line for the verdict, one for each check.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.name)?;
+        if let Some(kind) = self.kind {
+            write!(f, " ({kind})")?;
+        }
+        write!(f, ": {}, {}", self.verdict.name(), self.reason())?;
+        if let Verdict::Wait { deadline } = &self.verdict {
+            write!(f, ", until {deadline}")?;
+        }
+        for Check { rule, outcome, detail } in self.checks() {
+            write!(f, "\n  {outcome:<7} {rule:<13}")?;
+            if !detail.is_empty() {
+                f.write_char(' ')?;
+                f.write_str(detail)?;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,131 @@
+//! The subject of a request: a sequence of attributes, one in each relative name.
+
+use crate::der::{Fault, ParseError, Reader, tag};
+
+const COMMON_NAME: &[u8] = &[0x55, 0x04, 0x03];
+const ORGANIZATION: &[u8] = &[0x55, 0x04, 0x0a];
+
+/// Who a certificate shall be for.
+#[derive(Clone, Copy, Debug)]
+pub struct Subject<'a> {
+    /// The content of the sequence; [`Subject::parse`] has seen all of it.
+    names: Reader<'a>,
+    common_name: Option<&'a str>,
+    organization: Option<&'a str>,
+    common_names: usize,
+    organizations: usize,
+    other: Option<&'a [u8]>,
+}
+
+/// One attribute of a subject.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Attribute<'a> {
+    /// The name proper; for nodes their user name.
+    CommonName(&'a str),
+    /// For Kubernetes a group.
+    Organization(&'a str),
+    /// Any other attribute, with the content of its object identifier.
+    Other(&'a [u8]),
+}
+
+impl<'a> Subject<'a> {
+    /// Reads the content of a `Name`.
+    pub(super) fn parse(names: Reader<'a>) -> Result<Self, ParseError> {
+        let mut subject = Self {
+            names,
+            common_name: None,
+            organization: None,
+            common_names: 0,
+            organizations: 0,
+            other: None,
+        };
+        let mut rest = names;
+        while !rest.is_empty() {
+            match next(&mut rest)? {
+                Attribute::CommonName(name) => {
+                    subject.common_name = Some(name);
+                    subject.common_names += 1;
+                }
+                Attribute::Organization(name) => {
+                    subject.organization = Some(name);
+                    subject.organizations += 1;
+                }
+                Attribute::Other(kind) => {
+                    subject.other.get_or_insert(kind);
+                }
+            }
+        }
+        Ok(subject)
+    }
+
+    /// The common name, if there is exactly one.
+    pub fn common_name(&self) -> Option<&'a str> {
+        self.common_name.filter(|_| self.common_names == 1)
+    }
+
+    /// The organization, if there is exactly one.
+    pub fn organization(&self) -> Option<&'a str> {
+        self.organization.filter(|_| self.organizations == 1)
+    }
+
+    /// The content of the identifier of the first attribute that is neither of the two.
+    pub fn other(&self) -> Option<&'a [u8]> {
+        self.other
+    }
+
+    /// All attributes in their order.
+    pub fn attributes(&self) -> impl Iterator<Item = Attribute<'a>> + use<'a> {
+        let mut rest = self.names;
+        std::iter::from_fn(move || if rest.is_empty() { None } else { next(&mut rest).ok() })
+    }
+}
+
+/// Reads one relative name. Several attributes in one of them are refused: DER sorts them, many
+/// encoders do not, and no node has such a name.
+fn next<'a>(names: &mut Reader<'a>) -> Result<Attribute<'a>, ParseError> {
+    let mut set = names.expect(tag::SET, "a relative name")?.content;
+    let mut pair = set.expect(tag::SEQUENCE, "a name attribute")?.content;
+    if !set.is_empty() {
+        return Err(set.error(Fault::Expected("one attribute in each relative name")));
+    }
+    let kind = pair.oid()?;
+    let attribute = match kind {
+        COMMON_NAME => Attribute::CommonName(text(&mut pair)?),
+        ORGANIZATION => Attribute::Organization(text(&mut pair)?),
+        other => {
+            pair.element()?;
+            Attribute::Other(other)
+        }
+    };
+    pair.finish()?;
+    Ok(attribute)
+}
+
+/// Reads a string of one of the two types that RFC 5280 allows encoders to write.
+fn text<'a>(pair: &mut Reader<'a>) -> Result<&'a str, ParseError> {
+    let place = *pair;
+    let element = pair.element()?;
+    let bytes = element.content.rest();
+    let fits = match element.tag {
+        tag::UTF8_STRING => !bytes.is_empty(),
+        tag::PRINTABLE_STRING => !bytes.is_empty() && printable(bytes),
+        _ => false,
+    };
+    let expected = place.error(Fault::Expected("a non-empty UTF8String or PrintableString"));
+    if !fits {
+        return Err(expected);
+    }
+    std::str::from_utf8(bytes).map_err(|_| expected)
+}
+
+/// Whether all bytes are of the alphabet of PrintableString (X.680, section 41.4).
+fn printable(bytes: &[u8]) -> bool {
+    // Counted to the end, so that the compiler takes many bytes at a time.
+    let allowed = bytes.iter().map(|&byte| {
+        let letter = (byte | 0x20).wrapping_sub(b'a') < 26;
+        let digit_or_sign = byte.wrapping_sub(b'+') <= b':' - b'+';
+        let sign = matches!(byte, b' ' | b'\'' | b'(' | b')' | b'=' | b'?');
+        usize::from(letter || digit_or_sign || sign)
+    });
+    allowed.sum::<usize>() == bytes.len()
+}

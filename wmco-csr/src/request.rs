@@ -1,0 +1,67 @@
+//! One CertificateSigningRequest object, as far as the decision looks at it.
+
+use jiff::Timestamp;
+use k8s_openapi::api::certificates::v1::CertificateSigningRequest;
+
+use crate::names;
+
+/// A CertificateSigningRequest object, borrowed. Usually made with `Request::from(&object)`.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Request<'a> {
+    /// `metadata.name`.
+    pub name: &'a str,
+    /// `metadata.uid`, if it was stored.
+    pub uid: Option<&'a str>,
+    /// `metadata.resourceVersion`, if it was stored; binds an approval to what was looked at.
+    pub resource_version: Option<&'a str>,
+    /// `metadata.creationTimestamp`. Without it, nothing is waited for.
+    pub created: Option<Timestamp>,
+    /// Why nothing is left to decide: the condition that says so, or that a certificate exists.
+    pub decided: Option<&'a str>,
+    /// `spec.signerName`.
+    pub signer: &'a str,
+    /// `spec.username`, set by the API server.
+    pub username: &'a str,
+    /// `spec.groups`, set by the API server.
+    pub groups: &'a [String],
+    /// The node that the requester's token is bound to: from `spec.extra`, set by the API server.
+    pub token_node: Option<&'a [String]>,
+    /// `spec.usages`.
+    pub usages: &'a [String],
+    /// `spec.expirationSeconds`.
+    pub expiration_seconds: Option<i32>,
+    /// `spec.request`: a PEM text.
+    pub pem: &'a [u8],
+}
+
+impl<'a> From<&'a CertificateSigningRequest> for Request<'a> {
+    fn from(object: &'a CertificateSigningRequest) -> Self {
+        let (metadata, spec) = (&object.metadata, &object.spec);
+        let extra = spec.extra.as_ref();
+        Self {
+            name: metadata.name.as_deref().unwrap_or_default(),
+            uid: metadata.uid.as_deref(),
+            resource_version: metadata.resource_version.as_deref(),
+            created: metadata.creation_timestamp.as_ref().map(|time| time.0),
+            decided: decided(object),
+            signer: &spec.signer_name,
+            username: spec.username.as_deref().unwrap_or_default(),
+            groups: spec.groups.as_deref().unwrap_or_default(),
+            token_node: extra.and_then(|e| e.get(names::TOKEN_NODE_CLAIM)).map(Vec::as_slice),
+            usages: spec.usages.as_deref().unwrap_or_default(),
+            expiration_seconds: spec.expiration_seconds,
+            pem: &spec.request.0,
+        }
+    }
+}
+
+/// Source: `spec/csr.md`, W-28.
+fn decided(object: &CertificateSigningRequest) -> Option<&str> {
+    let status = object.status.as_ref()?;
+    let conditions = status.conditions.iter().flatten();
+    let mut types = conditions.map(|condition| condition.type_.as_str());
+    if let Some(decided) = types.find(|kind| matches!(*kind, "Approved" | "Denied" | "Failed")) {
+        return Some(decided);
+    }
+    status.certificate.as_ref().filter(|pem| !pem.0.is_empty()).map(|_| "Issued")
+}
