@@ -5,6 +5,7 @@
 //! # What belongs here
 //! - [`names`] and [`limits`]: every wire name, path, time and size, each in one place.
 //! - [`instances`]: hosts that people list, [`facts`] instead of the network.
+//! - [`ignition`]: what Windows nodes take over from Linux workers.
 //! - [`render`], [`ca_bundle`], [`payload`]: what a host gets.
 //! - [`protocol`]: what the operator and the agent on a host say to each other.
 //! - [`secret`], [`digest`], [`winpath`]: small types that remember a check.
@@ -17,6 +18,8 @@
 pub mod ca_bundle;
 pub mod digest;
 pub mod facts;
+pub mod ignition;
+pub mod ignition_unit;
 pub mod instances;
 pub mod limits;
 pub mod names;
