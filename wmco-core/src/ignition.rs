@@ -3,6 +3,7 @@
 //! Only what we need of the Ignition format is read: systemd units and files whose content is in
 //! the document. Source: `spec/node-config.md`, section 8, and the Ignition specification 3.5.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::io::Read as _;
 
@@ -122,8 +123,11 @@ pub fn choose<'a>(
     let rendered = |config: &&MachineConfig| {
         config.name.strip_prefix(RENDERED_WORKER_PREFIX).is_some_and(|hash| !hash.contains('-'))
     };
-    let newest =
-        || usable().filter(rendered).max_by(|a, b| (a.created, &b.name).cmp(&(b.created, &a.name)));
+    // Of two that were made in the same second, the name that sorts first.
+    let newest = || {
+        let age = |config: &&MachineConfig| (config.created, Reverse(config.name.clone()));
+        usable().filter(rendered).max_by_key(age)
+    };
     usable()
         .find(|config| current == Some(config.name.as_str()))
         .or_else(newest)
