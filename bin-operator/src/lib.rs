@@ -1,17 +1,45 @@
-//! Wiring of the operator: it observes a cluster, asks the pure functions of the wmco crates what to
-//! do, and does it. No decision about a node, a service or a certificate is taken here.
+//! Everything of the `wmco-operator` program but its `main` function: it observes a cluster, asks
+//! the pure functions of the wmco crates what to do, and does it. No decision about a node, a
+//! service or a certificate is taken here.
+//!
+//! - [`run`](mod@run): the controllers. [`sources`] caches the cluster, [`fleet`] turns each change
+//!   into inputs of one [`instance::Worker`] per host, [`csr`] answers certificate requests,
+//!   [`owned`] keeps the operator's own objects.
+//! - [`cli`]: the command line and the commands that touch no cluster; [`input`] reads files for
+//!   them.
 
 #![forbid(unsafe_code)]
 
 pub mod announce;
 pub mod claims;
+pub mod cli;
+pub mod config;
+pub mod csr;
+pub mod fleet;
 pub mod http;
+pub mod input;
 pub mod instance;
 pub mod leader;
+pub mod learned;
+pub mod manifest;
 pub mod metrics;
 pub mod openshift;
+pub mod owned;
+pub mod payload;
 pub mod progress;
+pub mod resolver;
+pub mod run;
+pub mod snapshot;
 pub mod sources;
+
+/// Version of this build: what the version annotation of a configured node holds.
+///
+/// A build for an image sets `WMCO_VERSION` to `<semver>-<first 7 characters of the commit>`. The
+/// text is part of a ConfigMap's name. Source: `spec/operator.md`, section 11.
+pub const VERSION: &str = match option_env!("WMCO_VERSION") {
+    Some(version) => version,
+    None => env!("CARGO_PKG_VERSION"),
+};
 
 /// An error with all its causes in one line.
 pub fn chain(error: &(dyn std::error::Error + 'static)) -> String {

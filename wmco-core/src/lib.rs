@@ -6,6 +6,7 @@
 //! - [`names`] and [`limits`]: every wire name, path, time and size, each in one place.
 //! - [`fleet`] and [`node`]: which instance is next, and what it needs.
 //! - [`instances`]: hosts that people list, [`facts`] instead of the network.
+//! - [`ignition`]: what Windows nodes take over from Linux workers.
 //! - [`content`], made from [`render`], [`ca_bundle`], [`payload`]: what a host gets.
 //! - [`cluster`]: what the operator's own objects in the cluster need.
 //! - [`protocol`]: what the operator and the agent on a host say to each other.
@@ -22,6 +23,8 @@ pub mod content;
 pub mod digest;
 pub mod facts;
 pub mod fleet;
+pub mod ignition;
+pub mod ignition_unit;
 pub mod instances;
 pub mod limits;
 pub mod names;

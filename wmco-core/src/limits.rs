@@ -80,3 +80,7 @@ pub const OUTPUT_BYTES: usize = 8 * 1024 * 1024;
 
 /// Pods on one node. Source: `spec/node-config.md`, section 5.1.
 pub const PODS_PER_NODE: u32 = 250;
+
+/// Most bytes of one file that is taken over from the Linux workers. etcd holds no bigger objects,
+/// but compressed content may grow.
+pub const IGNITION_FILE_BYTES: usize = 8 * 1024 * 1024;

@@ -1,0 +1,154 @@
+//! `check`: what is wrong with what a person wrote.
+
+use std::fmt::Write as _;
+use std::net::Ipv4Addr;
+use std::path::PathBuf;
+
+use anyhow::bail;
+use clap::{Args, Subcommand};
+use k8s_openapi::api::core::v1::{ConfigMap, Node};
+use serde::Serialize;
+use wmco_core::facts::Facts;
+use wmco_core::instances::{Entries, EntryError, Instance, Problem, node_of, parse};
+use wmco_core::limits;
+use wmco_core::names::objects::INSTANCES_CONFIG_MAP;
+
+use super::{Answer, Output, tell};
+use crate::input::{Located, Reader};
+
+/// What to check.
+#[derive(Debug, Subcommand)]
+pub enum Check {
+    /// Check the ConfigMap in which people list their own hosts.
+    ///
+    /// Nodes in the input are matched with the entries. Names are not looked up: tell their
+    /// addresses with --facts.
+    Instances(Instances),
+}
+
+/// Arguments of `check instances`.
+#[derive(Args, Debug)]
+pub struct Instances {
+    /// Files with cluster objects in YAML or JSON; `-` is standard input.
+    #[arg(short = 'f', long = "filename", value_name = "FILE", required = true, num_args = 1..)]
+    files: Vec<PathBuf>,
+    /// File with answers of the DNS: {"dns": {"forward": {NAME: IPV4}}}.
+    #[arg(long, value_name = "FILE")]
+    facts: Option<PathBuf>,
+    #[command(flatten)]
+    output: Output,
+}
+
+impl Check {
+    /// Checks and prints what was found.
+    ///
+    /// # Errors
+    /// The input cannot be read, or holds nothing to check.
+    pub fn run(self) -> anyhow::Result<Answer> {
+        match self {
+            Self::Instances(instances) => instances.run(),
+        }
+    }
+}
+
+/// One entry, as `-o json` prints it.
+#[derive(Serialize)]
+struct Row<'a> {
+    address: &'a str,
+    ipv4: Option<Ipv4Addr>,
+    username: Option<&'a str>,
+    error: Option<String>,
+}
+
+impl Instances {
+    fn run(self) -> anyhow::Result<Answer> {
+        let mut reader = Reader::new(std::io::stdin());
+        let objects = reader.objects(&self.files)?;
+        let facts = match &self.facts {
+            Some(file) => reader.facts(file)?,
+            None => Facts::default(),
+        };
+        let named = |map: &&Located<ConfigMap>| {
+            map.object.metadata.name.as_deref() == Some(INSTANCES_CONFIG_MAP)
+        };
+        let checked: Vec<_> = objects
+            .config_maps
+            .iter()
+            .filter(named)
+            .map(|map| (&map.at, parse(map.object.data.iter().flatten(), &facts)))
+            .collect();
+        if checked.is_empty() {
+            bail!("the input has no ConfigMap named {INSTANCES_CONFIG_MAP}, add it with -f FILE");
+        }
+
+        let nodes: Vec<_> = objects.nodes.iter().map(|node| &node.object).collect();
+        let entries = || checked.iter().flat_map(|(_, entries)| entries.iter());
+        let rows: Vec<_> = entries().map(|(address, entry)| row(address, entry)).collect();
+        self.output.print(&rows, || {
+            let report = |(at, entries): &(_, Entries)| {
+                format!("ConfigMap {INSTANCES_CONFIG_MAP} in {at}:\n\n{}", report(entries, &nodes))
+            };
+            checked.iter().map(report).collect::<Vec<_>>().join("\n")
+        })?;
+        let unresolved = |error: &EntryError| matches!(error.problem, Problem::Unresolved(_));
+        if self.facts.is_none() && entries().any(|(_, entry)| entry.as_ref().is_err_and(unresolved))
+        {
+            tell("note", "names are not looked up, tell their addresses with --facts FILE");
+        }
+        let wrong = entries().any(|(_, entry)| entry.is_err());
+        Ok(if wrong { Answer::No } else { Answer::Yes })
+    }
+}
+
+fn row<'a>(address: &'a str, entry: &'a Result<Instance, EntryError>) -> Row<'a> {
+    let instance = entry.as_ref().ok();
+    Row {
+        address,
+        ipv4: instance.map(|instance| instance.ipv4),
+        username: instance.map(|instance| instance.username.as_str()),
+        error: entry.as_ref().err().map(ToString::to_string),
+    }
+}
+
+/// A line per entry and a summary, for people.
+fn report(entries: &Entries, nodes: &[&Node]) -> String {
+    let width = entries.iter().map(|(address, _)| address.chars().count()).max().unwrap_or(0);
+    let mut text = String::new();
+    for (address, entry) in entries.iter() {
+        let (label, found) = match entry {
+            Ok(instance) => ("ok", describe(instance, nodes)),
+            Err(error) => ("wrong", format!("{}: {}", error.field, error.problem)),
+        };
+        // Writing to a string does not fail.
+        let _ = writeln!(text, "  {label:<5}  {address:<width$}  {found}");
+    }
+    if !text.is_empty() {
+        text.push('\n');
+    }
+    let (all, wrong) = (entries.iter().count(), entries.errors().count());
+    let noun = if all == 1 { "entry" } else { "entries" };
+    let _ = match wrong {
+        0 => writeln!(text, "{all} {noun}, all fine"),
+        wrong => writeln!(text, "{all} {noun}, {wrong} wrong"),
+    };
+    text
+}
+
+fn describe(instance: &Instance, nodes: &[&Node]) -> String {
+    let mut text = format!("{} at {}", instance.username, instance.ipv4);
+    if instance.port != limits::SSH_PORT {
+        let _ = write!(text, " port {}", instance.port);
+    }
+    if let Some(via) = &instance.via {
+        let _ = write!(text, " via {via}");
+    }
+    if let Some(key) = &instance.host_key {
+        let _ = write!(text, ", host key {}", key.algorithm());
+    }
+    if let Some(name) =
+        node_of(instance.ipv4, nodes.iter().copied()).and_then(|node| node.metadata.name.as_ref())
+    {
+        let _ = write!(text, ", node {name}");
+    }
+    text
+}

@@ -1,0 +1,90 @@
+//! The command line.
+//!
+//! Commands here touch no cluster: they read files and print. Each gives an [`Answer`]; what keeps it
+//! from answering is an error. That makes the exit status: 0 for yes, 1 for no, 2 for wrong usage
+//! or unreadable input. Results go to standard output, everything else to standard error.
+
+mod check;
+mod output;
+mod render;
+mod schema;
+
+use std::io::{self, Write as _};
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use crate::VERSION;
+pub use output::{Format, Output};
+
+/// Makes Windows machines nodes of a Kubernetes cluster.
+#[derive(Debug, Parser)]
+#[command(name = "wmco-operator", version = VERSION, arg_required_else_help = true)]
+pub struct Args {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Check what a person wrote.
+    #[command(subcommand)]
+    Check(check::Check),
+    /// Print a file as it would be written on a host.
+    #[command(subcommand)]
+    Render(render::Render),
+    /// Print the JSON Schema of a format.
+    Schema(schema::Schema),
+    /// Print the version.
+    Version,
+}
+
+/// What a command found out.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[must_use = "the answer is the exit status"]
+pub enum Answer {
+    /// All is fine.
+    Yes,
+    /// The input was understood, and it is wrong.
+    No,
+}
+
+/// Exit status for wrong usage and unreadable input; clap's as well.
+const USAGE: u8 = 2;
+
+/// Runs one command and gives the exit status of the program.
+pub fn run(args: Args) -> ExitCode {
+    let answer = match args.command {
+        Command::Check(check) => check.run(),
+        Command::Render(render) => render.run(),
+        Command::Schema(schema) => schema.run(),
+        Command::Version => version(),
+    };
+    match answer {
+        Ok(Answer::Yes) => ExitCode::SUCCESS,
+        Ok(Answer::No) => ExitCode::FAILURE,
+        Err(error) => {
+            tell("error", &format!("{error:#}"));
+            ExitCode::from(USAGE)
+        }
+    }
+}
+
+fn version() -> anyhow::Result<Answer> {
+    output::print(&format!("wmco-operator version: \"{VERSION}\"\n"))?;
+    Ok(Answer::Yes)
+}
+
+/// The answer "no", with its reason on standard error.
+fn no(reason: impl Into<anyhow::Error>) -> Answer {
+    tell("error", &format!("{:#}", reason.into()));
+    Answer::No
+}
+
+/// Writes one line for people to standard error.
+fn tell(label: &str, text: &str) {
+    // Nobody is left to be told if standard error is gone.
+    let _ = writeln!(io::stderr(), "{label}: {text}");
+}

@@ -1,0 +1,59 @@
+//! Results on standard output.
+
+use std::io::{self, ErrorKind, Write as _};
+
+use anyhow::Context as _;
+use clap::{Args, ValueEnum};
+use serde::Serialize;
+
+/// How to print a result.
+#[derive(Args, Clone, Copy, Debug)]
+pub struct Output {
+    /// How to print the result: `text` is for people, and may change.
+    #[arg(short = 'o', long = "output", value_name = "FORMAT", value_enum, default_value_t)]
+    pub format: Format,
+}
+
+/// Forms of a result.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq, ValueEnum)]
+pub enum Format {
+    /// For people.
+    #[default]
+    Text,
+    /// One JSON document.
+    Json,
+    /// One YAML document.
+    Yaml,
+}
+
+impl Output {
+    /// Prints `result` in the chosen form, with `text` for people.
+    ///
+    /// # Errors
+    /// Standard output takes no more.
+    pub fn print(
+        self,
+        result: &impl Serialize,
+        text: impl FnOnce() -> String,
+    ) -> anyhow::Result<()> {
+        match self.format {
+            Format::Text => print(&text()),
+            Format::Json => print(&format!("{}\n", serde_json::to_string_pretty(result)?)),
+            Format::Yaml => print(&serde_saphyr::to_string(result)?),
+        }
+    }
+}
+
+/// Prints `text` as it is. A reader that has seen enough, such as `head`, is no error.
+///
+/// # Errors
+/// Standard output takes no more.
+pub(super) fn print(text: &str) -> anyhow::Result<()> {
+    let mut out = io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+            Err(error).context("cannot write to standard output, check where it goes")
+        }
+        Ok(()) | Err(_) => Ok(()),
+    }
+}

@@ -1,0 +1,361 @@
+//! Cluster objects from files instead of from a cluster.
+//!
+//! A file holds YAML or JSON, any number of documents, each an object or a list of objects (`kind:
+//! List`, or a typed list such as `NodeList`) as `kubectl get -o yaml` prints them. `-` is standard
+//! input.
+//!
+//! [`Reader::objects`] sorts them by kind into [`Objects`]: kinds that commands look into are typed,
+//! all others stay JSON, so that new commands can use them without a change here. Every object
+//! keeps its [`Location`], for messages.
+//!
+//! ```
+//! use bin_operator::input::Reader;
+//!
+//! let text = "apiVersion: v1\nkind: Node\nmetadata: {name: win-1}\n---\nkind: Machine\n";
+//! let objects = Reader::new(text.as_bytes()).objects(&["-".into()])?;
+//! assert_eq!(objects.nodes[0].object.metadata.name.as_deref(), Some("win-1"));
+//! assert_eq!(objects.others[0].at.to_string(), "standard input, document 2");
+//! # Ok::<(), bin_operator::input::InputError>(())
+//! ```
+//!
+//! # Guarantees
+//! - Objects of one kind keep the order of files and documents.
+//! - Empty documents are passed over and not counted.
+//! - In YAML a key that stands twice is an error; in JSON the last one counts, as in the API server.
+
+use std::fmt;
+use std::fs;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use k8s_openapi::api::certificates::v1::CertificateSigningRequest;
+use k8s_openapi::api::core::v1::{ConfigMap, Node, Secret};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use wmco_core::facts::Facts;
+
+/// What stands for standard input where a file is asked for.
+const STANDARD_INPUT: &str = "-";
+
+/// Objects by kind, each in the order in which they were read.
+#[derive(Clone, Debug, Default)]
+pub struct Objects {
+    /// `v1` ConfigMaps.
+    pub config_maps: Vec<Located<ConfigMap>>,
+    /// `v1` Nodes.
+    pub nodes: Vec<Located<Node>>,
+    /// `v1` Secrets. Do not print them.
+    pub secrets: Vec<Located<Secret>>,
+    /// `certificates.k8s.io/v1` CertificateSigningRequests.
+    pub requests: Vec<Located<CertificateSigningRequest>>,
+    /// Objects of all other kinds, as JSON with a `kind`.
+    pub others: Vec<Located<Value>>,
+}
+
+/// An object and where it stands.
+#[derive(Clone, Debug)]
+pub struct Located<T> {
+    /// Where it was read.
+    pub at: Location,
+    /// The object itself.
+    pub object: T,
+}
+
+/// A place in the input, for example `nodes.yaml, document 2, item 5`.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Location {
+    /// The file as it was named on the command line.
+    pub file: PathBuf,
+    /// Number of the document in the file, from 1, without empty ones.
+    pub document: usize,
+    /// Number of the item if the document is a list, from 1.
+    pub item: Option<usize>,
+}
+
+/// Why the input cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum InputError {
+    /// A document is no object.
+    #[error("{at} is no cluster object, write `apiVersion`, `kind` and `metadata`")]
+    NoObject {
+        /// Which document.
+        at: Location,
+    },
+    /// The file cannot be read.
+    #[error("cannot read {}, check its name and permissions", name(.file))]
+    Read {
+        /// The file.
+        file: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// A member has the wrong type.
+    #[error("{at}, field `{field}` is wrong, correct it")]
+    Shape {
+        /// Which object.
+        at: Location,
+        /// Path of the member, for example `status.addresses[0].type`.
+        field: String,
+        /// What was found there.
+        source: serde_json::Error,
+    },
+    /// Standard input was asked for twice, but can be read once.
+    #[error("standard input can be read once, name a file instead of the second `-`")]
+    StandardInput,
+    /// A document is neither YAML nor JSON.
+    #[error("{at} is no YAML, correct it")]
+    Syntax {
+        /// Which document.
+        at: Location,
+        /// What is wrong with it, and where.
+        source: Box<serde_saphyr::Error>,
+    },
+}
+
+/// Reads the files of one command; it hands standard input out once.
+#[derive(Debug)]
+pub struct Reader<R> {
+    standard_input: Option<R>,
+}
+
+impl<R: Read> Reader<R> {
+    /// A reader that takes `standard_input` for `-`.
+    pub const fn new(standard_input: R) -> Self {
+        Self { standard_input: Some(standard_input) }
+    }
+
+    /// The objects in `files`.
+    ///
+    /// # Errors
+    /// A file cannot be read, or a document is no object of its kind.
+    pub fn objects(&mut self, files: &[PathBuf]) -> Result<Objects, InputError> {
+        let mut objects = Objects::default();
+        for file in files {
+            for Located { at, object } in documents(file, &self.text(file)?)? {
+                objects.add_document(at, object)?;
+            }
+        }
+        Ok(objects)
+    }
+
+    /// The facts in `file`, one document in the shape of [`Facts`].
+    ///
+    /// # Errors
+    /// The file cannot be read, or is not shaped so.
+    pub fn facts(&mut self, file: &Path) -> Result<Facts, InputError> {
+        match documents(file, &self.text(file)?)?.into_iter().next() {
+            Some(document) => typed(document.at, document.object).map(|facts| facts.object),
+            None => Ok(Facts::default()),
+        }
+    }
+
+    /// The content of `file` as it is.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn bytes(&mut self, file: &Path) -> Result<Vec<u8>, InputError> {
+        let read = |source| InputError::Read { file: file.to_owned(), source };
+        if file != Path::new(STANDARD_INPUT) {
+            return fs::read(file).map_err(read);
+        }
+        let mut input = self.standard_input.take().ok_or(InputError::StandardInput)?;
+        let mut bytes = Vec::new();
+        input.read_to_end(&mut bytes).map_err(read)?;
+        Ok(bytes)
+    }
+
+    fn text(&mut self, file: &Path) -> Result<String, InputError> {
+        String::from_utf8(self.bytes(file)?).map_err(|error| InputError::Read {
+            file: file.to_owned(),
+            source: io::Error::new(io::ErrorKind::InvalidData, error),
+        })
+    }
+}
+
+impl Objects {
+    /// Sorts one document in: an object, or each item of a list.
+    fn add_document(&mut self, at: Location, document: Value) -> Result<(), InputError> {
+        let text = |member| document.get(member).and_then(Value::as_str);
+        let Some(kind) = text("kind") else { return Err(InputError::NoObject { at }) };
+        let (Some(kind), Some(items)) =
+            (kind.strip_suffix("List"), document.get("items").and_then(Value::as_array))
+        else {
+            return self.add(at, document);
+        };
+        for (item, number) in items.iter().zip(1..) {
+            let at = Location { item: Some(number), ..at.clone() };
+            let mut item = item.clone();
+            // Items of typed lists leave out what the list says for all of them.
+            if let (Some(members), false) = (item.as_object_mut(), kind.is_empty()) {
+                members.entry("kind").or_insert_with(|| kind.into());
+                if let Some(version) = text("apiVersion") {
+                    members.entry("apiVersion").or_insert_with(|| version.into());
+                }
+            }
+            self.add(at, item)?;
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, at: Location, object: Value) -> Result<(), InputError> {
+        let text = |member| object.get(member).and_then(Value::as_str);
+        let Some(kind) = text("kind") else { return Err(InputError::NoObject { at }) };
+        // A missing version is that of the built-in kind.
+        match (text("apiVersion"), kind) {
+            (None | Some("v1"), "ConfigMap") => self.config_maps.push(typed(at, object)?),
+            (None | Some("v1"), "Node") => self.nodes.push(typed(at, object)?),
+            (None | Some("v1"), "Secret") => self.secrets.push(typed(at, object)?),
+            (None | Some("certificates.k8s.io/v1"), "CertificateSigningRequest") => {
+                self.requests.push(typed(at, object)?);
+            }
+            _ => self.others.push(Located { at, object }),
+        }
+        Ok(())
+    }
+
+    /// Objects of `kind` among [`Self::others`].
+    pub fn others_of<'a>(&'a self, kind: &'a str) -> impl Iterator<Item = &'a Located<Value>> {
+        self.others
+            .iter()
+            .filter(move |other| other.object.get("kind").and_then(Value::as_str) == Some(kind))
+    }
+}
+
+impl fmt::Display for Location {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}, document {}", name(&self.file), self.document)?;
+        self.item.map_or(Ok(()), |item| write!(f, ", item {item}"))
+    }
+}
+
+fn name(file: &Path) -> String {
+    if file == Path::new(STANDARD_INPUT) {
+        "standard input".to_owned()
+    } else {
+        file.display().to_string()
+    }
+}
+
+fn typed<T: DeserializeOwned>(at: Location, value: Value) -> Result<Located<T>, InputError> {
+    match serde_path_to_error::deserialize(value) {
+        Ok(object) => Ok(Located { at, object }),
+        Err(error) => Err(InputError::Shape {
+            at,
+            field: error.path().to_string(),
+            source: error.into_inner(),
+        }),
+    }
+}
+
+/// The documents in `text`, without empty ones.
+fn documents(file: &Path, text: &str) -> Result<Vec<Located<Value>>, InputError> {
+    let at = |index: usize| Location { file: file.to_owned(), document: index + 1, item: None };
+    let located = |(index, object)| Located { at: at(index), object };
+    // JSON is YAML too, but this is many times faster, and big dumps are JSON.
+    if text.trim_start().starts_with(['{', '[']) {
+        let json: Result<Vec<Value>, _> =
+            serde_json::Deserializer::from_str(text).into_iter().collect();
+        if let Ok(json) = json {
+            return Ok(json.into_iter().enumerate().map(located).collect());
+        }
+    }
+    // The user's own files need no limit on their size; aliases stay limited.
+    let options = serde_saphyr::options! { budget: None, with_snippet: false };
+    serde_saphyr::read_with_options(&mut text.as_bytes(), options)
+        .enumerate()
+        .map(|(index, value)| match value {
+            Ok(object) => Ok(located((index, object))),
+            Err(error) => Err(InputError::Syntax { at: at(index), source: Box::new(error) }),
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<Objects, InputError> {
+        Reader::new(text.as_bytes()).objects(&[PathBuf::from("-")])
+    }
+
+    #[track_caller]
+    fn refused(text: &str) -> String {
+        format!("{:#}", anyhow::Error::from(read(text).unwrap_err()))
+    }
+
+    #[test]
+    fn documents_are_sorted_by_kind() {
+        let objects = read(
+            "# a comment\n---\nkind: Node\napiVersion: v1\n---\n---\nkind: Machine\n---\n\
+             kind: Secret\napiVersion: v1\n---\nkind: Secret\napiVersion: example.test/v1\n",
+        )
+        .unwrap();
+        assert_eq!((objects.nodes.len(), objects.secrets.len()), (1, 1));
+        let places: Vec<_> = objects.others.iter().map(|other| other.at.document).collect();
+        assert_eq!(places, [2, 4], "empty documents are not counted");
+        assert_eq!(objects.others_of("Machine").count(), 1);
+    }
+
+    #[test]
+    fn lists_are_taken_apart() {
+        let objects = read(
+            r#"{"kind": "List", "apiVersion": "v1", "items": [{"kind": "Node"}, {"kind": "X"}]}
+               {"kind": "NodeList", "apiVersion": "v1", "items": [{"metadata": {"name": "n"}}]}"#,
+        )
+        .unwrap();
+        assert_eq!(objects.nodes.len(), 2);
+        let last = objects.nodes.last().unwrap();
+        assert_eq!(last.object.metadata.name.as_deref(), Some("n"));
+        assert_eq!(last.at.to_string(), "standard input, document 2, item 1");
+    }
+
+    #[test]
+    fn json_escapes_are_read() {
+        let text = r#"{"kind": "ConfigMap", "data": {"a": "\ud83d\ude00\u0001\r\n"}}"#;
+        for text in [text.to_owned(), format!("---\n{text}")] {
+            let objects = read(&text).unwrap();
+            let data = objects.config_maps[0].object.data.as_ref().unwrap();
+            assert_eq!(data["a"], "\u{1f600}\u{1}\r\n");
+        }
+    }
+
+    #[test]
+    fn a_wrong_member_is_told_with_its_path() {
+        let message = refused("kind: X\n---\nkind: ConfigMap\ndata: {a: 1}\n");
+        assert!(message.contains("document 2, field `data.a` is wrong"), "{message}");
+        let message = refused("kind: NodeList\nitems: [{status: {addresses: [{type: 1}]}}]\n");
+        assert!(message.contains("item 1, field `status.addresses[0].type`"), "{message}");
+    }
+
+    #[test]
+    fn what_is_no_object_is_refused() {
+        for text in ["a", "[]", "kind: 1", "kind: List\nitems: [{}]", "{}"] {
+            assert!(refused(text).contains("is no cluster object"), "{text}");
+        }
+    }
+
+    #[test]
+    fn broken_yaml_is_told_with_its_document() {
+        let message = refused("kind: X\n---\nkind: [\n");
+        assert!(message.contains("document 2 is no YAML"), "{message}");
+        let message = refused("kind: ConfigMap\ndata:\n  a: x\n  a: y\n");
+        assert!(message.contains("document 1 is no YAML"), "{message}");
+    }
+
+    #[test]
+    fn standard_input_is_read_once() {
+        let mut reader = Reader::new(&b"kind: X"[..]);
+        let files = ["-", "-"].map(PathBuf::from);
+        assert!(matches!(reader.objects(&files), Err(InputError::StandardInput)));
+    }
+
+    #[test]
+    fn facts_are_read_from_yaml_too() {
+        let text = "dns:\n  forward:\n    a.test: 10.0.0.1\n";
+        let facts = Reader::new(text.as_bytes()).facts(Path::new("-")).unwrap();
+        assert_eq!(facts.dns.forward.len(), 1);
+        let error = Reader::new(&b"dns: {forward: {a: b}}"[..]).facts(Path::new("-")).unwrap_err();
+        assert!(error.to_string().contains("field `dns.forward.a`"), "{error}");
+    }
+}

@@ -1,0 +1,180 @@
+//! `check instances`.
+
+use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
+
+use k8s_openapi::api::core::v1::Node;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use wmco_core::facts::Facts;
+use wmco_core::instances::{node_of, parse, username_of};
+
+use crate::program::{Run, run};
+use crate::vectors::{Case, cases};
+
+const INSTANCES: &str = include_str!("../vectors/instances.json");
+const NODE_USERNAME: &str = include_str!("../vectors/node_username.json");
+
+type Data = BTreeMap<String, String>;
+
+#[derive(Deserialize)]
+struct InstancesInput {
+    data: Data,
+    nodes: Vec<Node>,
+}
+
+#[derive(Deserialize)]
+struct InstancesExpect {
+    ok: bool,
+    instances: Option<Vec<ExpectedInstance>>,
+    correct_ok: Option<bool>,
+    debatable: bool,
+}
+
+#[derive(Deserialize)]
+struct ExpectedInstance {
+    address: String,
+    ipv4: String,
+    username: String,
+    node: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct UsernameInput {
+    data: Data,
+    node: Node,
+}
+
+#[derive(Deserialize)]
+struct UsernameExpect {
+    username: Option<String>,
+}
+
+fn config_map(data: &Data) -> Value {
+    let metadata = json!({"name": "windows-instances", "namespace": "winc"});
+    json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data})
+}
+
+fn check(documents: &str, format: &str) -> Run {
+    run(&["check", "instances", "-f", "-", "-o", format], documents)
+}
+
+fn check_data(data: &Data, nodes: &[Node]) -> Run {
+    let documents: Vec<_> = std::iter::once(config_map(data).to_string())
+        .chain(nodes.iter().map(|node| serde_json::to_string(node).unwrap()))
+        .collect();
+    check(&documents.join("\n"), "json")
+}
+
+#[test]
+fn the_instances_vectors_hold() {
+    let cases: Vec<Case<InstancesInput, InstancesExpect>> = cases("instances", INSTANCES);
+    for Case { name, input, expect } in cases.into_iter().filter(|case| !case.expect.debatable) {
+        let run = check_data(&input.data, &input.nodes);
+        let ok = expect.correct_ok.unwrap_or(expect.ok);
+        assert_eq!(run.status, i32::from(!ok), "{name}: {run:?}");
+        if !ok {
+            assert!(run.json().as_array().unwrap().iter().any(|row| row["error"].is_string()));
+            continue;
+        }
+        let expected = expect.instances.unwrap();
+        let row = |i: &ExpectedInstance| json!({"address": i.address, "ipv4": i.ipv4, "username": i.username, "error": null});
+        assert_eq!(run.json(), expected.iter().map(row).collect::<Value>(), "{name}");
+
+        let entries = parse(&input.data, &Facts::default());
+        for (instance, expected) in entries.instances().zip(&expected) {
+            let node = node_of(instance.ipv4, &input.nodes);
+            let node = node.and_then(|node| node.metadata.name.as_ref());
+            assert_eq!(node, expected.node.as_ref(), "{name}");
+        }
+    }
+}
+
+#[test]
+fn the_user_name_vectors_hold() {
+    let cases: Vec<Case<UsernameInput, UsernameExpect>> = cases("node_username", NODE_USERNAME);
+    for Case { name, input, expect } in cases {
+        let found = username_of(&input.node, &input.data);
+        assert_eq!(found.ok(), expect.username, "{name}");
+
+        let rows = check_data(&input.data, std::slice::from_ref(&input.node)).json();
+        let status = input.node.status.unwrap();
+        let addresses = status.addresses.unwrap_or_default();
+        let row = addresses.iter().find_map(|address| {
+            rows.as_array().unwrap().iter().find(|row| row["address"] == address.address.as_str())
+        });
+        let printed = row.and_then(|row| row["username"].as_str());
+        assert_eq!(printed, expect.username.as_deref(), "{name}");
+    }
+}
+
+const MIXED: &str = "\
+apiVersion: v1
+kind: List
+items:
+- apiVersion: v1
+  kind: Node
+  metadata: {name: win-1}
+  status: {addresses: [{type: InternalIP, address: 10.0.0.5}]}
+- apiVersion: v1
+  kind: ConfigMap
+  metadata: {name: windows-instances}
+  data:
+    10.0.0.5: |
+      username=Administrator
+      port=2222
+      via=jump.example.test
+    10.0.0.6: username=
+    win-7.example.test: username=core
+";
+
+#[test]
+fn people_get_a_line_per_entry() {
+    let run = check(MIXED, "text");
+    assert_eq!(run.status, 1);
+    insta::assert_snapshot!(run.out, @r"
+    ConfigMap windows-instances in standard input, document 1, item 2:
+
+      ok     10.0.0.5            Administrator at 10.0.0.5 port 2222 via jump.example.test, node win-1
+      wrong  10.0.0.6            username: it has no value, write one after the `=`
+      wrong  win-7.example.test  address: the name does not exist, add it to the DNS or list the IPv4 address instead
+
+    3 entries, 2 wrong
+    ");
+    insta::assert_snapshot!(run.err, @"note: names are not looked up, tell their addresses with --facts FILE");
+}
+
+#[test]
+fn yaml_says_the_same_as_json() {
+    let yaml: Value = serde_saphyr::from_str(&check(MIXED, "yaml").out).unwrap();
+    assert_eq!(yaml, check(MIXED, "json").json());
+}
+
+#[test]
+fn an_error_names_entry_field_and_next_step() {
+    let error = &check(MIXED, "json").json()[1];
+    assert_eq!(
+        *error,
+        json!({
+            "address": "10.0.0.6",
+            "ipv4": null,
+            "username": null,
+            "error": "entry `10.0.0.6` of ConfigMap windows-instances, username: \
+                      it has no value, write one after the `=`",
+        })
+    );
+}
+
+#[test]
+fn facts_tell_what_names_resolve_to() {
+    let folder = tempfile::tempdir().unwrap();
+    let facts = folder.path().join("facts.json");
+    let text = r#"{"dns": {"forward": {"win-7.example.test": "10.0.0.7"}}}"#;
+    std::fs::write(&facts, text).unwrap();
+    let data = Data::from([("Win-7.example.test".to_owned(), "username=core".to_owned())]);
+    let facts = facts.to_str().unwrap();
+    let arguments = ["check", "instances", "-f", "-", "--facts", facts, "-o", "json"];
+    let run = run(&arguments, &config_map(&data).to_string());
+    assert_eq!((run.status, run.err.as_str()), (0, ""));
+    assert_eq!(run.json()[0]["ipv4"], Ipv4Addr::new(10, 0, 0, 7).to_string());
+}

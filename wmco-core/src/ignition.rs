@@ -1,0 +1,383 @@
+//! What Windows nodes take over from the Linux workers' rendered MachineConfig.
+//!
+//! Only what we need of the Ignition format is read: systemd units and files whose content is in
+//! the document. Source: `spec/node-config.md`, section 8, and the Ignition specification 3.5.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+use std::io::Read as _;
+
+use data_url::DataUrl;
+use jiff::Timestamp;
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::ignition_unit::{NoExecStart, kubelet_options};
+use crate::limits;
+
+/// Prefix of the names of the worker pool's rendered MachineConfigs; a hash follows.
+pub const RENDERED_WORKER_PREFIX: &str = "rendered-worker-";
+
+/// Cloud provider configuration of Linux workers.
+pub const CLOUD_CONFIG: &str = "/etc/kubernetes/cloud.conf";
+
+/// Image credential provider configuration of Linux workers.
+pub const CREDENTIAL_PROVIDER: &str =
+    "/etc/kubernetes/credential-providers/ecr-credential-provider.yaml";
+
+/// The unit whose command line is read.
+const KUBELET_UNIT: &str = "kubelet.service";
+
+/// A MachineConfig, as far as it matters here.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MachineConfig {
+    /// The object's name.
+    pub name: String,
+    /// The object's creation time.
+    pub created: Option<Timestamp>,
+    /// `spec.config`, an Ignition document; null if there is none.
+    pub config: Value,
+}
+
+/// Why nothing can be taken over.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum IgnitionError {
+    /// A file's content is no data URL, or a damaged one.
+    #[error(
+        "file {path} of the rendered MachineConfig has no readable data URL, correct it in its MachineConfig"
+    )]
+    Content {
+        /// The file's path on Linux.
+        path: String,
+    },
+    /// Content that is compressed in an unknown way.
+    #[error(
+        "file {path} of the rendered MachineConfig is compressed with `{compression}`, use gzip or none"
+    )]
+    Compression {
+        /// The file's path on Linux.
+        path: String,
+        /// What the document says.
+        compression: String,
+    },
+    /// The unit has no command.
+    #[error(transparent)]
+    ExecStart(#[from] NoExecStart),
+    /// Damaged gzip data.
+    #[error(
+        "file {path} of the rendered MachineConfig does not unpack, correct it in its MachineConfig"
+    )]
+    Gzip {
+        /// The file's path on Linux.
+        path: String,
+        /// What went wrong.
+        source: std::io::Error,
+    },
+    /// More content than we take from one file.
+    #[error(
+        "file {path} of the rendered MachineConfig is bigger than {} bytes, shorten it",
+        limits::IGNITION_FILE_BYTES
+    )]
+    Large {
+        /// The file's path on Linux.
+        path: String,
+    },
+    /// The document has no such unit, or one without contents.
+    #[error("the rendered MachineConfig has no contents for {KUBELET_UNIT}, check the worker pool")]
+    NoKubelet,
+    /// There is no rendered MachineConfig to read.
+    #[error("no rendered MachineConfig of the worker pool was found, wait until it was rendered")]
+    NotRendered,
+    /// The document is not shaped as Ignition says.
+    #[error("the config of MachineConfig {name} is no Ignition document, check its MachineConfigs")]
+    Shape {
+        /// The MachineConfig's name.
+        name: String,
+        /// What was found.
+        source: serde_json::Error,
+    },
+    /// Another major version.
+    #[error("MachineConfig {name} has Ignition version `{version}`, only 3 is understood")]
+    Version {
+        /// The MachineConfig's name.
+        name: String,
+        /// What the document says.
+        version: String,
+    },
+}
+
+/// Chooses the MachineConfig that the Linux workers run: the one that the worker pool calls
+/// `current`, else the newest that was rendered for it. Those of pools whose names only start with
+/// `worker-` do not count, nor do those without a config.
+///
+/// Source: `spec/node-config.md`, sections 8 and 13 (row 13).
+///
+/// # Errors
+/// [`IgnitionError::NotRendered`].
+pub fn choose<'a>(
+    configs: &'a [MachineConfig],
+    current: Option<&str>,
+) -> Result<&'a MachineConfig, IgnitionError> {
+    let usable = || configs.iter().filter(|config| !config.config.is_null());
+    let rendered = |config: &&MachineConfig| {
+        config.name.strip_prefix(RENDERED_WORKER_PREFIX).is_some_and(|hash| !hash.contains('-'))
+    };
+    // Of two that were made in the same second, the name that sorts first.
+    let newest = || {
+        let age = |config: &&MachineConfig| (config.created, Reverse(config.name.clone()));
+        usable().filter(rendered).max_by_key(age)
+    };
+    usable()
+        .find(|config| current == Some(config.name.as_str()))
+        .or_else(newest)
+        .ok_or(IgnitionError::NotRendered)
+}
+
+/// A readable Ignition document.
+#[derive(Clone, Debug)]
+pub struct Ignition(Document);
+
+impl Ignition {
+    /// Reads the config of a MachineConfig.
+    ///
+    /// # Errors
+    /// It is no Ignition document of version 3.
+    pub fn read(config: &MachineConfig) -> Result<Self, IgnitionError> {
+        let document = Document::deserialize(&config.config)
+            .map_err(|source| IgnitionError::Shape { name: config.name.clone(), source })?;
+        if document.ignition.version.split('.').next() != Some("3") {
+            let version = document.ignition.version;
+            return Err(IgnitionError::Version { name: config.name.clone(), version });
+        }
+        Ok(Self(document))
+    }
+
+    /// The kubelet's options that Windows takes over, see [`kubelet_options`].
+    ///
+    /// # Errors
+    /// There is no kubelet unit, or no command in it.
+    pub fn kubelet_options(&self) -> Result<BTreeMap<String, String>, IgnitionError> {
+        let contents = self
+            .0
+            .systemd
+            .units
+            .iter()
+            .find(|unit| unit.name == KUBELET_UNIT)
+            .and_then(|unit| unit.contents.as_deref())
+            .filter(|contents| !contents.is_empty())
+            .ok_or(IgnitionError::NoKubelet)?;
+        Ok(kubelet_options(contents)?)
+    }
+
+    /// Content of the file at `path`, appended parts included; `None` if it is not listed.
+    ///
+    /// # Errors
+    /// Its content is not in the document, damaged, or longer than
+    /// [`limits::IGNITION_FILE_BYTES`].
+    pub fn file(&self, path: &str) -> Result<Option<Vec<u8>>, IgnitionError> {
+        let Some(file) = self.0.storage.files.iter().find(|file| file.path == path) else {
+            return Ok(None);
+        };
+        let mut content = Vec::new();
+        for part in std::iter::once(&file.contents).chain(&file.append) {
+            content.extend(part.decode(path)?);
+            if content.len() > limits::IGNITION_FILE_BYTES {
+                return Err(IgnitionError::Large { path: path.to_owned() });
+            }
+        }
+        Ok(Some(content))
+    }
+}
+
+#[derive(Clone, Debug, Deserialize)]
+struct Document {
+    ignition: Header,
+    #[serde(default)]
+    storage: Storage,
+    #[serde(default)]
+    systemd: Systemd,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+struct Header {
+    version: String,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+struct Storage {
+    files: Vec<File>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+struct File {
+    path: String,
+    #[serde(default)]
+    contents: Content,
+    #[serde(default)]
+    append: Vec<Content>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+struct Content {
+    source: Option<String>,
+    compression: Option<String>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+struct Systemd {
+    units: Vec<Unit>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+struct Unit {
+    name: String,
+    contents: Option<String>,
+}
+
+impl Content {
+    fn decode(&self, path: &str) -> Result<Vec<u8>, IgnitionError> {
+        let unreadable = || IgnitionError::Content { path: path.to_owned() };
+        let source = self.source.as_deref().ok_or_else(unreadable)?;
+        let url = DataUrl::process(source).map_err(|_| unreadable())?;
+        let (bytes, _) = url.decode_to_vec().map_err(|_| unreadable())?;
+        match self.compression.as_deref() {
+            None | Some("") => Ok(bytes),
+            Some("gzip") => unpack(&bytes, path),
+            Some(other) => Err(IgnitionError::Compression {
+                path: path.to_owned(),
+                compression: other.to_owned(),
+            }),
+        }
+    }
+}
+
+/// Unpacks at most one byte more than a file may have, so that a small input cannot fill memory.
+fn unpack(bytes: &[u8], path: &str) -> Result<Vec<u8>, IgnitionError> {
+    let most = u64::try_from(limits::IGNITION_FILE_BYTES).unwrap_or(u64::MAX);
+    let mut content = Vec::new();
+    flate2::read::MultiGzDecoder::new(bytes)
+        .take(most.saturating_add(1))
+        .read_to_end(&mut content)
+        .map_err(|source| IgnitionError::Gzip { path: path.to_owned(), source })?;
+    Ok(content)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+
+    use base64::Engine as _;
+    use base64::prelude::BASE64_STANDARD;
+    use serde_json::json;
+
+    use super::*;
+
+    fn config(name: &str, second: i64) -> MachineConfig {
+        let created = Some(Timestamp::from_second(second).unwrap());
+        let config = json!({"ignition": {"version": "3.5.0"}});
+        MachineConfig { name: name.to_owned(), created, config }
+    }
+
+    fn with_file(file: &Value) -> Ignition {
+        let mut config = config("rendered-worker-a", 0);
+        config.config["storage"] = json!({"files": [file]});
+        Ignition::read(&config).unwrap()
+    }
+
+    fn gzip(content: &[u8]) -> String {
+        let mut encoder = flate2::write::GzEncoder::new(vec![], flate2::Compression::fast());
+        encoder.write_all(content).unwrap();
+        format!("data:;base64,{}", BASE64_STANDARD.encode(encoder.finish().unwrap()))
+    }
+
+    #[test]
+    fn the_pools_current_config_is_chosen() {
+        let configs = [config("rendered-worker-a", 1), config("rendered-worker-b", 2)];
+        assert_eq!(choose(&configs, Some("rendered-worker-a")).unwrap().name, "rendered-worker-a");
+    }
+
+    #[test]
+    fn without_it_the_newest_of_the_worker_pool_is_chosen() {
+        let mut empty = config("rendered-worker-c", 4);
+        empty.config = Value::Null;
+        let configs = [
+            config("rendered-worker-a", 1),
+            config("rendered-worker-b", 2),
+            config("rendered-worker-gpu-a", 3),
+            config("99-worker-ssh", 3),
+            empty,
+        ];
+        assert_eq!(choose(&configs, None).unwrap().name, "rendered-worker-b");
+        assert_eq!(choose(&configs, Some("gone")).unwrap().name, "rendered-worker-b");
+        assert!(matches!(choose(&[], None), Err(IgnitionError::NotRendered)));
+    }
+
+    #[test]
+    fn the_kubelet_unit_is_read() {
+        let mut config = config("rendered-worker-a", 0);
+        let unit = "[Service]\nExecStart=/usr/bin/kubelet --cloud-provider=external\n";
+        config.config["systemd"] = json!({"units": [
+            {"name": "crio.service"},
+            {"name": "kubelet.service", "contents": unit},
+        ]});
+        let options = Ignition::read(&config).unwrap().kubelet_options().unwrap();
+        assert_eq!(options, BTreeMap::from([("cloud-provider".into(), "external".into())]));
+
+        config.config["systemd"] = json!({"units": [{"name": "kubelet.service"}]});
+        let error = Ignition::read(&config).unwrap().kubelet_options().unwrap_err();
+        assert!(matches!(error, IgnitionError::NoKubelet));
+    }
+
+    #[test]
+    fn data_urls_are_decoded() {
+        for source in ["data:,%5BGlobal%5D%0A", "data:text/plain;charset=utf-8;base64,W0dsb2JhbF0K"]
+        {
+            let file = json!({"path": "/a", "contents": {"source": source}});
+            assert_eq!(with_file(&file).file("/a").unwrap().as_deref(), Some(&b"[Global]\n"[..]));
+        }
+    }
+
+    #[test]
+    fn compressed_and_appended_parts_are_joined() {
+        let file = json!({
+            "path": "/a",
+            "contents": {"source": gzip(b"one "), "compression": "gzip"},
+            "append": [{"source": "data:,two", "compression": ""}],
+        });
+        assert_eq!(with_file(&file).file("/a").unwrap().as_deref(), Some(&b"one two"[..]));
+    }
+
+    #[test]
+    fn a_file_that_is_not_listed_is_none() {
+        assert!(with_file(&json!({"path": "/a"})).file("/b").unwrap().is_none());
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_told_by_path() {
+        let huge = gzip(&vec![0; limits::IGNITION_FILE_BYTES + 1]);
+        for contents in [
+            json!({}),
+            json!({"source": "https://example.test/a"}),
+            json!({"source": "data:;base64,%%%"}),
+            json!({"source": "data:,x", "compression": "gzip"}),
+            json!({"source": "data:,x", "compression": "xz"}),
+            json!({"source": huge, "compression": "gzip"}),
+        ] {
+            let error = with_file(&json!({"path": "/a", "contents": contents})).file("/a");
+            assert!(error.unwrap_err().to_string().starts_with("file /a of"));
+        }
+    }
+
+    #[test]
+    fn other_versions_are_refused() {
+        let mut config = config("rendered-worker-a", 0);
+        config.config = json!({"ignition": {"version": "2.2.0"}});
+        assert!(matches!(Ignition::read(&config), Err(IgnitionError::Version { .. })));
+        config.config = json!({"ignition": {}});
+        assert!(matches!(Ignition::read(&config), Err(IgnitionError::Shape { .. })));
+    }
+}
