@@ -1,0 +1,3 @@
+//! Replays the vectors, each against the public function that answers it.
+
+mod vectors;
