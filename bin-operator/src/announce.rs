@@ -35,7 +35,8 @@ impl Announcer {
 
     /// An instance became a configured node.
     pub async fn configured(&self, assignment: &Assignment) {
-        let note = format!("Configured instance with address {} as a worker node", assignment.address);
+        let note =
+            format!("Configured instance with address {} as a worker node", assignment.address);
         self.on_instances(EventType::Normal, events::INSTANCE_SETUP, note).await;
     }
 

@@ -16,9 +16,8 @@ use kube::runtime::watcher;
 use kube::{Client, Resource, ResourceExt};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
-use wmco_core::facts::Facts;
 use wmco_core::instances;
-use wmco_csr::{Approval, Policy, Request, Verdict, View, decide};
+use wmco_csr::{Approval, Facts, Policy, Request, Verdict, View, decide};
 
 use crate::announce::Announcer;
 use crate::config::Config;
@@ -90,8 +89,7 @@ impl Approver {
         );
         let controller = Controller::new(requests, watcher::Config::default());
         let store = controller.store();
-        let context =
-            Context { approver: self, policy, state: Mutex::default(), requests: store };
+        let context = Context { approver: self, policy, state: Mutex::default(), requests: store };
         controller
             .reconcile_all_on(triggers)
             .graceful_shutdown_on(stop.cancelled_owned())
@@ -209,7 +207,7 @@ impl Context {
         status.conditions.get_or_insert_default().push(condition);
         let requests: Api<CertificateSigningRequest> = Api::all(self.approver.client.clone());
         let name = request.name_any();
-        requests.replace_approval(&name, &PostParams::default(), &request).await?;
+        requests.replace_subresource("approval", &name, &PostParams::default(), &request).await?;
         Ok(())
     }
 

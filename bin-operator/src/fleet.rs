@@ -10,6 +10,7 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use wmco_core::cluster::services_name;
 use wmco_core::content::{self, HostContent, Marks};
+use wmco_core::digest::Sha256;
 use wmco_core::fleet::{self, Assignment, Listed, Reach, reach, remembered_port};
 use wmco_core::instances::{self, Entries};
 use wmco_core::names;
@@ -39,6 +40,8 @@ pub struct Fleet {
     workers: BTreeMap<String, Keeper>,
     /// Nodes with a permit whose mark has not come back through the watch yet.
     granted: BTreeSet<String>,
+    /// User names as encrypted last, since every encryption looks different.
+    sealed: BTreeMap<(Sha256, String), String>,
     /// Problems that people were told of, so that each is told once.
     told: BTreeSet<String>,
     release: Option<Arc<Current>>,
@@ -53,6 +56,13 @@ struct Keeper {
 struct Current {
     release: content::Release,
     blobs: Arc<Release>,
+}
+
+/// The cluster in one pass.
+struct View<'a> {
+    entries: &'a Entries,
+    nodes: &'a [NodeSeen],
+    kept: &'a BTreeMap<String, String>,
 }
 
 /// The private key and what follows from it.
@@ -78,12 +88,18 @@ impl Fleet {
             executor,
             workers: BTreeMap::new(),
             granted: BTreeSet::new(),
+            sealed: BTreeMap::new(),
             told: BTreeSet::new(),
             release: None,
         }
     }
 
-    /// Runs until `stop`, then waits for all workers.
+    /// The answers of the DNS that the fleet uses.
+    pub fn resolver(&self) -> Resolver {
+        self.resolver.clone()
+    }
+
+    /// Runs until `stop`, then ends all workers.
     pub async fn run(mut self, stop: CancellationToken) {
         let mut sources = self.sources.changes.clone();
         let mut claims = self.claims.changes();
@@ -123,7 +139,8 @@ impl Fleet {
         self.refresh_release(&mut problems);
         if let (Some(current), Some(key)) = (self.release.clone(), key) {
             for assignment in &assignments.instances {
-                let inputs = inputs(&current, &key, &entries, &nodes, &kept, assignment);
+                let view = View { entries: &entries, nodes: &nodes, kept: &kept };
+                let inputs = self.inputs(&current, &key, &view, assignment);
                 self.hand_over(assignment, inputs);
             }
             let wanted: BTreeSet<&String> =
@@ -261,6 +278,57 @@ impl Fleet {
         self.workers.insert(assignment.address.clone(), Keeper { inputs: sender, task });
     }
 
+    fn inputs(
+        &mut self,
+        current: &Current,
+        key: &Key,
+        view: &View<'_>,
+        assignment: &Assignment,
+    ) -> InstanceInputs {
+        let node = assignment
+            .node
+            .as_ref()
+            .and_then(|name| view.nodes.iter().find(|node| &node.facts.name == name));
+        let facts = node.map(|node| &node.facts);
+        let instance = view.entries.get(&assignment.address).and_then(|entry| entry.as_ref().ok());
+        let decrypt = |text: &str| username::decrypt(text, &key.pem).ok();
+        let way = reach(assignment, instance, facts, view.kept, decrypt);
+        let way_known = way.as_ref().ok();
+        let marks = instance.map(|instance| {
+            let host_key = way_known.and_then(|w| w.host_key.as_deref()?.parse::<HostKey>().ok());
+            let host_key = host_key.map(|key| (key.to_string(), key.algorithm()));
+            (instance, self.seal(&instance.username, facts, key), host_key)
+        });
+        let marks = marks.as_ref().map(|(instance, sealed, host_key)| Marks {
+            address: &instance.address,
+            port: remembered_port(instance),
+            username: sealed,
+            key_hash: key.parsed.public().hash(),
+            host_key: host_key.as_ref().map(|(key, type_)| (key.as_str(), type_.as_str())),
+        });
+        let desired: Desired = current.release.desired(assignment.intent.clone(), marks.as_ref());
+        InstanceInputs {
+            assignment: assignment.clone(),
+            desired: Arc::new(desired),
+            node: node.cloned(),
+            key_name: way_known.map_or_else(|| assignment.address.clone(), |w| w.key_name.clone()),
+            kept_keys: way_known.map(|way| way.kept_keys.clone()).unwrap_or_default(),
+            route: way.map_err(|error| error.to_string()).and_then(|way| route(&way, key)),
+            release: Arc::clone(&current.blobs),
+        }
+    }
+
+    /// The encrypted user name: the Node's own while it says the same, else the last one made.
+    fn seal(&mut self, user: &str, node: Option<&NodeFacts>, key: &Key) -> String {
+        let current = node.and_then(|node| node.annotation(names::USERNAME_ANNOTATION));
+        let same = |text: &&str| username::decrypt(text, &key.pem).is_ok_and(|found| found == user);
+        if let Some(text) = current.filter(same) {
+            return text.to_owned();
+        }
+        let slot = (key.parsed.public().hash(), user.to_owned());
+        self.sealed.entry(slot).or_insert_with(|| username::encrypt(user, &key.pem)).clone()
+    }
+
     /// Tells people of new problems, once each.
     async fn tell(&mut self, problems: BTreeSet<String>) {
         for problem in problems.difference(&self.told) {
@@ -268,47 +336,6 @@ impl Fleet {
             self.executor.announcer.instances_wrong(problem.clone()).await;
         }
         self.told = problems;
-    }
-}
-
-fn inputs(
-    current: &Current,
-    key: &Key,
-    entries: &Entries,
-    nodes: &[NodeSeen],
-    kept: &BTreeMap<String, String>,
-    assignment: &Assignment,
-) -> InstanceInputs {
-    let node = assignment
-        .node
-        .as_ref()
-        .and_then(|name| nodes.iter().find(|node| &node.facts.name == name));
-    let facts = node.map(|node| &node.facts);
-    let instance = entries.get(&assignment.address).and_then(|entry| entry.as_ref().ok());
-    let decrypt = |text: &str| username::decrypt(text, &key.pem).ok();
-    let way = reach(assignment, instance, facts, kept, decrypt);
-    let way_known = way.as_ref().ok();
-    let marks = instance.map(|instance| {
-        let sealed = sealed_username(&instance.username, facts, key);
-        let host_key = way_known.and_then(|way| way.host_key.as_deref()?.parse::<HostKey>().ok());
-        (instance, sealed, host_key.map(|key| (key.to_string(), key.algorithm())))
-    });
-    let marks = marks.as_ref().map(|(instance, sealed, host_key)| Marks {
-        address: &instance.address,
-        port: remembered_port(instance),
-        username: sealed,
-        key_hash: key.parsed.public().hash(),
-        host_key: host_key.as_ref().map(|(key, type_)| (key.as_str(), type_.as_str())),
-    });
-    let desired: Desired = current.release.desired(assignment.intent.clone(), marks.as_ref());
-    InstanceInputs {
-        assignment: assignment.clone(),
-        desired: Arc::new(desired),
-        node: node.cloned(),
-        key_name: way_known.map_or_else(|| assignment.address.clone(), |w| w.key_name.clone()),
-        kept_keys: way_known.map(|way| way.kept_keys.clone()).unwrap_or_default(),
-        route: way.map_err(|error| error.to_string()).and_then(|way| route(&way, key)),
-        release: Arc::clone(&current.blobs),
     }
 }
 
@@ -320,14 +347,4 @@ fn route(way: &Reach, key: &Key) -> Result<Route, String> {
     let target = Target { address: way.address.clone(), port: way.port };
     let credentials = Credentials { user: way.username.clone(), key: Arc::clone(&key.parsed) };
     Ok(Route { target, credentials, host_key })
-}
-
-/// The Node's own annotation while it says the same, since every encryption looks different.
-fn sealed_username(user: &str, node: Option<&NodeFacts>, key: &Key) -> String {
-    let current = node.and_then(|node| node.annotation(names::USERNAME_ANNOTATION));
-    let same = |text: &&str| username::decrypt(text, &key.pem).is_ok_and(|found| found == user);
-    match current.filter(same) {
-        Some(text) => text.to_owned(),
-        None => username::encrypt(user, &key.pem),
-    }
 }

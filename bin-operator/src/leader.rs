@@ -183,7 +183,8 @@ fn choose(found: Option<&Lease>, identity: &str, since: Timestamp, now: Timestam
     let Some(spec) = found.map(|lease| lease.spec.clone().unwrap_or_default()) else {
         return Move::Create;
     };
-    let duration = spec.lease_duration_seconds.map_or(DURATION, |s| SignedDuration::from_secs(s.into()));
+    let duration =
+        spec.lease_duration_seconds.map_or(DURATION, |s| SignedDuration::from_secs(s.into()));
     match spec.holder_identity.as_deref().unwrap_or_default() {
         holder if holder == identity => Move::Renew,
         "" => Move::TakeOver,

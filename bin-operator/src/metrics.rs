@@ -59,7 +59,11 @@ impl Metrics {
         registry.register("actions", "Actions carried out on nodes and hosts", actions.clone());
         registry.register("csr_decisions", "Decisions about certificate requests", csrs.clone());
         registry.register("instances", "Instances by what is wanted of them", instances.clone());
-        registry.register("disrupted_nodes", "Nodes that hold a disruption slot", disrupted.clone());
+        registry.register(
+            "disrupted_nodes",
+            "Nodes that hold a disruption slot",
+            disrupted.clone(),
+        );
         Self { registry: Arc::new(registry), actions, csrs, instances, disrupted }
     }
 

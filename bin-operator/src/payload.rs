@@ -41,11 +41,7 @@ impl Payload {
     ///
     /// # Errors
     /// [`LoadError`].
-    pub fn load(
-        folder: &Path,
-        cache: &Path,
-        network_script: &[u8],
-    ) -> Result<Self, LoadError> {
+    pub fn load(folder: &Path, cache: &Path, network_script: &[u8]) -> Result<Self, LoadError> {
         let list = folder.join(payload::DIGESTS);
         let text = std::fs::read_to_string(&list)
             .map_err(|source| LoadError::Read { path: list, source })?;

@@ -14,6 +14,7 @@ use wmco_core::secret::Secret as Hidden;
 
 use crate::config::Config;
 use crate::instance::NodeSeen;
+use crate::openshift;
 use crate::payload::Payload;
 use crate::sources::Sources;
 
@@ -53,6 +54,11 @@ pub fn private_key(sources: &Sources, namespace: &str) -> Option<Hidden> {
     let secret = secret(&sources.secrets, namespace, objects::PRIVATE_KEY_SECRET)?;
     let bytes = secret.data.as_ref()?.get(objects::PRIVATE_KEY_KEY)?;
     Some(Hidden::new(bytes.0.clone()))
+}
+
+/// The Secret with WICD's token, whatever is in it.
+pub fn token_secret(sources: &Sources, namespace: &str) -> Option<std::sync::Arc<Secret>> {
+    secret(&sources.secrets, namespace, objects::WICD)
 }
 
 /// All Windows nodes.
@@ -113,17 +119,11 @@ pub fn content(
     let wicd = TokenSecret::read(objects::WICD, &wicd)?;
     let tls = secret_data(&sources.secrets, namespace, objects::TLS_SECRET)?;
     let part = |key: &str| tls.get(key).map(|bytes| bytes.0.clone()).unwrap_or_default();
-    let bundles = |list: &'_ [crate::openshift::RegistryBundle]| -> Vec<(String, Vec<u8>)> {
-        list.iter().map(|bundle| (bundle.file.clone(), bundle.data.0.clone())).collect()
-    };
-    let user = bundles(&controller.spec.image_registry_bundle_user_data);
-    let cluster = bundles(&controller.spec.image_registry_bundle_data);
     let trusted = data(&sources.config_maps, namespace, objects::TRUSTED_CA_CONFIG_MAP);
     let proxy = if config.proxy.is_empty() { Proxy::Off } else { Proxy::On(trusted.as_ref()) };
-    let borrowed = |list: &'_ [(String, Vec<u8>)]| -> Vec<RegistryBundle<'_>> {
-        list.iter().map(|(file, data)| RegistryBundle { file, data }).collect()
-    };
-    let ca_bundle = ca_bundle::render(&borrowed(&user), &borrowed(&cluster), proxy)?;
+    let spec = &controller.spec;
+    let user = bundles(&spec.image_registry_bundle_user_data);
+    let ca_bundle = ca_bundle::render(&user, &bundles(&spec.image_registry_bundle_data), proxy)?;
     Ok(HostContent::render(&Inputs {
         namespace,
         platform: &status.platform_status.unwrap_or_default().type_,
@@ -140,19 +140,11 @@ pub fn content(
     })?)
 }
 
-fn data(
-    store: &Store<ConfigMap>,
-    namespace: &str,
-    name: &str,
-) -> Option<BTreeMap<String, String>> {
+fn data(store: &Store<ConfigMap>, namespace: &str, name: &str) -> Option<BTreeMap<String, String>> {
     store.get(&ObjectRef::new(name).within(namespace)).and_then(|map| map.data.clone())
 }
 
-fn secret(
-    store: &Store<Secret>,
-    namespace: &str,
-    name: &str,
-) -> Option<std::sync::Arc<Secret>> {
+fn secret(store: &Store<Secret>, namespace: &str, name: &str) -> Option<std::sync::Arc<Secret>> {
     store.get(&ObjectRef::new(name).within(namespace))
 }
 
@@ -162,4 +154,8 @@ where
     K: kube::Resource<DynamicType = ()> + Clone + 'static,
 {
     store.state().into_iter().next()
+}
+
+fn bundles(list: &[openshift::RegistryBundle]) -> Vec<RegistryBundle<'_>> {
+    list.iter().map(|b| RegistryBundle { file: &b.file, data: &b.data.0 }).collect()
 }

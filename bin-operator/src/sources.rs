@@ -13,6 +13,7 @@ use kube::runtime::{WatchStreamExt, watcher};
 use kube::{Api, Client, Resource};
 use serde::de::DeserializeOwned;
 use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use wmco_core::names::{self, objects};
 
@@ -40,25 +41,34 @@ pub struct Sources {
 }
 
 impl Sources {
-    /// Starts all watches; they end with `tasks`' token or the process.
-    pub fn watch(client: &Client, namespace: &str, tasks: &TaskTracker) -> Self {
+    /// Starts all watches; they end with `stop`.
+    pub fn watch(
+        client: &Client,
+        namespace: &str,
+        stop: &CancellationToken,
+        tasks: &TaskTracker,
+    ) -> Self {
         let (changed, changes) = watch::channel(0);
-        let watches = Watches { changed: Arc::new(changed), tasks };
-        let named = |name: &str| watcher::Config::default().fields(&format!("metadata.name={name}"));
-        let windows =
-            watcher::Config::default().labels(&format!("{}={}", names::OS_LABEL, names::OS_WINDOWS));
+        let watches = Watches { changed: Arc::new(changed), stop, tasks };
+        let by_name =
+            |name: &str| watcher::Config::default().fields(&format!("metadata.name={name}"));
+        let windows = watcher::Config::default().labels(&format!(
+            "{}={}",
+            names::OS_LABEL,
+            names::OS_WINDOWS
+        ));
         let all = watcher::Config::default;
         let ours = || Api::namespaced(client.clone(), namespace);
         let bootstrapper = Api::namespaced(client.clone(), objects::BOOTSTRAPPER_NAMESPACE);
         Self {
             config_maps: watches.start(ours(), all()),
             secrets: watches.start(Api::namespaced(client.clone(), namespace), all()),
-            bootstrapper: watches.start(bootstrapper, named(objects::BOOTSTRAPPER_SECRET)),
+            bootstrapper: watches.start(bootstrapper, by_name(objects::BOOTSTRAPPER_SECRET)),
             nodes: watches.start(Api::all(client.clone()), windows),
-            infrastructure: watches.start(Api::all(client.clone()), named(objects::CLUSTER)),
-            network: watches.start(Api::all(client.clone()), named(objects::CLUSTER)),
+            infrastructure: watches.start(Api::all(client.clone()), by_name(objects::CLUSTER)),
+            network: watches.start(Api::all(client.clone()), by_name(objects::CLUSTER)),
             controller_config: watches
-                .start(Api::all(client.clone()), named(objects::CONTROLLER_CONFIG)),
+                .start(Api::all(client.clone()), by_name(objects::CONTROLLER_CONFIG)),
             changes,
         }
     }
@@ -80,6 +90,7 @@ impl Sources {
 
 struct Watches<'a> {
     changed: Arc<watch::Sender<u64>>,
+    stop: &'a CancellationToken,
     tasks: &'a TaskTracker,
 }
 
@@ -93,6 +104,7 @@ impl Watches<'_> {
         let changed = Arc::clone(&self.changed);
         let kind = std::any::type_name::<K>().rsplit("::").next().unwrap_or("object");
         let stream = watcher(api, config).default_backoff().reflect(writer);
+        let stream = stream.take_until(self.stop.clone().cancelled_owned());
         self.tasks.spawn(async move {
             let mut stream = std::pin::pin!(stream);
             while let Some(event) = stream.next().await {

@@ -45,7 +45,7 @@ pub struct Inputs<'a> {
     /// Its private key, PEM.
     pub tls_key: &'a Secret,
     /// Trusted CAs, PEM; may be empty.
-    pub ca_bundle: &'a str,
+    pub ca_bundle: &'a [u8],
     /// Digests of the payload.
     pub payload: &'a payload::Digests,
     /// Size of the daemon's log files as a quantity of bytes.

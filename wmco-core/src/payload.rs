@@ -191,10 +191,8 @@ impl Digests {
     /// # Errors
     /// [`PayloadError::Missing`] with all names.
     pub fn check(&self) -> Result<(), PayloadError> {
-        let names: Vec<_> = all()
-            .map(|file| file.name)
-            .filter(|name| !self.0.contains_key(*name))
-            .collect();
+        let names: Vec<_> =
+            all().map(|file| file.name).filter(|name| !self.0.contains_key(*name)).collect();
         if names.is_empty() { Ok(()) } else { Err(PayloadError::Missing { names }) }
     }
 }

@@ -55,6 +55,7 @@ mod options;
 mod session;
 mod stream;
 mod upload;
+pub mod username;
 
 pub use blob::{Blob, BlobError, Payload};
 pub use dial::{ByteStream, Dialer, Duplex, TcpDialer};

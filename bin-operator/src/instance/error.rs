@@ -13,7 +13,8 @@ pub enum StepError {
     /// Our own agent does not run on the host.
     #[error(
         "our agent does not run on the host ({what}), \
-         check that nothing there blocks {}", wmco_core::names::host::STAGING
+         check that nothing there blocks {}",
+        wmco_core::names::host::STAGING
     )]
     AgentFails {
         /// What it did instead.

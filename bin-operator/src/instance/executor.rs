@@ -5,7 +5,8 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{ConfigMap, Node, Pod};
 use kube::api::{
-    DeleteParams, EvictParams, ListParams, ObjectMeta, Patch, PatchParams, PostParams, Preconditions,
+    DeleteParams, EvictParams, ListParams, ObjectMeta, Patch, PatchParams, PostParams,
+    Preconditions,
 };
 use kube::{Api, Client};
 use serde_json::{Value, json};
@@ -21,6 +22,7 @@ use super::inputs::InstanceInputs;
 use super::link::{Connector, Link};
 use crate::announce::Announcer;
 use crate::leader::Leadership;
+use crate::learned::Learned;
 use crate::metrics::{ActionLabels, Metrics};
 use crate::progress::{Progress, What};
 
@@ -66,6 +68,8 @@ pub struct Executor {
     pub progress: Progress,
     /// What is counted.
     pub metrics: Metrics,
+    /// Host names that hosts reported.
+    pub learned: Learned,
 }
 
 impl Executor {
@@ -82,6 +86,9 @@ impl Executor {
     ) -> Result<Seen, StepError> {
         self.leadership.check()?;
         let result = self.perform(action, inputs, host, link).await;
+        if let Ok(Seen::Host(HostSeen::Probed(probe))) = &result {
+            self.learned.set(&inputs.assignment.address, &probe.host_name);
+        }
         let outcome = match &result {
             Ok(Seen::Failed { .. }) | Err(_) => "error",
             Ok(_) => "ok",
@@ -294,7 +301,8 @@ impl Executor {
         let data = json!({ "data": { name: key } });
         let keys = self.host_keys();
         let object = objects::HOST_KEYS_CONFIG_MAP;
-        let patch = || keys.patch(object, &PatchParams::default(), &Patch::Merge(&data));
+        let (params, body) = (PatchParams::default(), Patch::Merge(&data));
+        let patch = || keys.patch(object, &params, &body);
         match patch().await {
             Ok(_) => return Ok(()),
             Err(kube::Error::Api(status)) if status.code == 404 => {}

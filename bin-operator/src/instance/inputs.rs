@@ -62,6 +62,22 @@ impl InstanceInputs {
         self.node.as_ref().map_or(&self.assignment.address, |node| &node.facts.name)
     }
 
+    /// Whether nothing differs that a worker looks at.
+    pub fn equals(&self, other: &Self) -> bool {
+        let route = |inputs: &Self| match &inputs.route {
+            Ok(_) => None,
+            Err(why) => Some(why.clone()),
+        };
+        self.assignment == other.assignment
+            && self.desired == other.desired
+            && self.node == other.node
+            && self.key_name == other.key_name
+            && self.kept_keys == other.kept_keys
+            && route(self) == route(other)
+            && Arc::ptr_eq(&self.release, &other.release)
+            && !self.asks_otherwise_than(other)
+    }
+
     /// Whether people or the cluster ask for something else than in `old`, so that waiting for a
     /// retry is pointless. What others write on the Node does not count.
     pub fn asks_otherwise_than(&self, old: &Self) -> bool {

@@ -156,12 +156,7 @@ impl Worker {
         let _ = tokio::time::timeout(limits::CATCH_UP.unsigned_abs(), caught_up).await;
     }
 
-    async fn pause_after(
-        &mut self,
-        plan: &Plan,
-        inputs: &InstanceInputs,
-        now: Timestamp,
-    ) -> Pause {
+    async fn pause_after(&mut self, plan: &Plan, inputs: &InstanceInputs, now: Timestamp) -> Pause {
         match &plan.next {
             Next::Now => Pause::None,
             Next::Await { what, deadline } => {

@@ -1,0 +1,153 @@
+//! The controllers, wired.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use k8s_openapi::api::coordination::v1::Lease;
+use kube::{Api, Client};
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use wmco_ssh::{Dialer, Options};
+
+use crate::announce::Announcer;
+use crate::config::Config;
+use crate::csr::Approver;
+use crate::fleet::Fleet;
+use crate::instance::{Connector, Executor};
+use crate::leader::{self, Leadership};
+use crate::learned::Learned;
+use crate::metrics::Metrics;
+use crate::owned::Owned;
+use crate::payload::Payload;
+use crate::progress::Progress;
+use crate::sources::Sources;
+
+/// Everything that the controllers need from outside.
+pub struct Operator {
+    /// Configuration.
+    pub config: Config,
+    /// Kubernetes.
+    pub client: Client,
+    /// What goes to hosts.
+    pub payload: Payload,
+    /// How hosts are dialled.
+    pub dialer: Arc<dyn Dialer>,
+    /// Limits and counters of connections to hosts.
+    pub ssh: Options,
+    /// Where metrics and health are served.
+    pub http: Option<SocketAddr>,
+    /// Happenings for whoever watches.
+    pub progress: Progress,
+}
+
+impl Operator {
+    /// Runs until `stop`, or until another process leads.
+    ///
+    /// # Errors
+    /// When the caches or the metrics listener end, or leadership is lost: the process is to end and
+    /// be started again.
+    pub async fn run(self, stop: CancellationToken) -> anyhow::Result<()> {
+        let config = Arc::new(self.config);
+        let tasks = TaskTracker::new();
+        let metrics = Metrics::new();
+        let (ready, is_ready) = watch::channel(false);
+        if let Some(address) = self.http {
+            let serving = crate::http::serve(address, metrics.clone(), is_ready, stop.clone());
+            let stop = stop.clone();
+            tasks.spawn(async move {
+                if let Err(error) = serving.await {
+                    tracing::error!(%error, %address, "cannot serve metrics and health");
+                    stop.cancel();
+                }
+            });
+        }
+        let leases: Api<Lease> = Api::namespaced(self.client.clone(), &config.namespace);
+        let (mut leadership, election) =
+            leader::elect(leases, config.identity.clone(), stop.clone());
+        let sources = Sources::watch(&self.client, &config.namespace, &stop, &tasks);
+        tokio::select! {
+            filled = sources.ready() => filled?,
+            () = stop.cancelled() => {}
+        }
+        ready.send_replace(true);
+        tokio::select! {
+            () = leadership.gained() => tracing::info!(identity = config.identity, "leading"),
+            () = stop.cancelled() => {}
+        }
+        let controllers = Controllers {
+            config,
+            client: self.client,
+            sources,
+            leadership: leadership.clone(),
+            metrics,
+        };
+        if !stop.is_cancelled() {
+            let connector = Connector::new(self.dialer, self.ssh);
+            controllers.start(self.payload, connector, self.progress, &stop, &tasks);
+        }
+        let lost = tokio::select! {
+            () = stop.cancelled() => false,
+            () = leadership.lost() => !stop.is_cancelled(),
+        };
+        stop.cancel();
+        tasks.close();
+        tasks.wait().await;
+        election.await?;
+        anyhow::ensure!(!lost, "lost the leadership, start again");
+        Ok(())
+    }
+}
+
+struct Controllers {
+    config: Arc<Config>,
+    client: Client,
+    sources: Sources,
+    leadership: Leadership,
+    metrics: Metrics,
+}
+
+impl Controllers {
+    fn start(
+        self,
+        payload: Payload,
+        connector: Connector,
+        progress: Progress,
+        stop: &CancellationToken,
+        tasks: &TaskTracker,
+    ) {
+        let announcer =
+            Announcer::new(self.client.clone(), &self.config.namespace, &self.config.identity);
+        let learned = Learned::new();
+        let executor = Executor {
+            client: self.client.clone(),
+            namespace: self.config.namespace.clone(),
+            leadership: self.leadership.clone(),
+            connector,
+            announcer: announcer.clone(),
+            progress,
+            metrics: self.metrics.clone(),
+            learned: learned.clone(),
+        };
+        let fleet = Fleet::new(Arc::clone(&self.config), payload, self.sources.clone(), executor);
+        let approver = Approver {
+            client: self.client.clone(),
+            config: Arc::clone(&self.config),
+            sources: self.sources.clone(),
+            resolver: fleet.resolver(),
+            learned,
+            leadership: self.leadership.clone(),
+            announcer,
+            metrics: self.metrics,
+        };
+        let owned = Owned {
+            client: self.client,
+            config: self.config,
+            sources: self.sources,
+            leadership: self.leadership,
+        };
+        tasks.spawn(owned.run(stop.clone()));
+        tasks.spawn(approver.run(stop.clone()));
+        tasks.spawn(fleet.run(stop.clone()));
+    }
+}
