@@ -1,0 +1,193 @@
+//! Everything of a fake host that is neither file nor service.
+
+use std::collections::BTreeSet;
+use std::net::Ipv4Addr;
+use std::sync::Arc;
+
+use jiff::SignedDuration;
+use wmco_core::digest::Sha256;
+use wmco_core::protocol::{FeatureState, RebootReason, ServiceRunState};
+use wmco_core::winpath::WindowsPath;
+
+use super::faults::Call;
+use super::{FakeEvent, FakeWindows, State, lock};
+use crate::windows::{Environment, Machine, PowerShell, RootStore, ScriptOutput, WindowsError};
+
+impl State {
+    pub(super) fn power_off(&mut self) {
+        self.end_all_services();
+        self.processes.clear();
+        self.up = false;
+    }
+
+    pub(super) fn boot(&mut self) {
+        self.up = true;
+        self.boots += 1;
+        self.environment_at_boot = self.environment.clone();
+        if let Some(name) = self.next_host_name.take() {
+            self.host_name = name;
+        }
+        if self.containers == FeatureState::Pending {
+            self.containers = FeatureState::Enabled;
+        }
+        self.events.push(FakeEvent::Booted);
+        self.start_automatic_services();
+    }
+}
+
+impl Environment for FakeWindows {
+    fn get(&self, name: &str) -> Result<Option<String>, WindowsError> {
+        self.act(Call::EnvironmentGet, name, |host| {
+            Ok(host.environment.get(&name.to_uppercase()).map(|(_, value)| value.clone()))
+        })
+    }
+
+    fn set(&self, name: &str, value: &str) -> Result<(), WindowsError> {
+        self.act(Call::EnvironmentSet, name, |host| {
+            host.environment.insert(name.to_uppercase(), (name.to_owned(), value.to_owned()));
+            Ok(())
+        })
+    }
+
+    fn remove(&self, name: &str) -> Result<bool, WindowsError> {
+        self.act(Call::EnvironmentRemove, name, |host| {
+            Ok(host.environment.remove(&name.to_uppercase()).is_some())
+        })
+    }
+
+    fn changed_since_boot(&self) -> Result<BTreeSet<String>, WindowsError> {
+        self.act(Call::EnvironmentGet, "", |host| {
+            let (now, boot) = (&host.environment, &host.environment_at_boot);
+            let keys: BTreeSet<&String> = now.keys().chain(boot.keys()).collect();
+            let value = |at: Option<&(String, String)>| at.map(|(_, value)| value.clone());
+            Ok(keys
+                .into_iter()
+                .filter(|key| value(now.get(*key)) != value(boot.get(*key)))
+                .filter_map(|key| now.get(key).or_else(|| boot.get(key)))
+                .map(|(name, _)| name.clone())
+                .collect())
+        })
+    }
+}
+
+impl RootStore for FakeWindows {
+    fn list(&self) -> Result<BTreeSet<Sha256>, WindowsError> {
+        self.act(Call::RootsList, "", |host| Ok(host.roots.clone()))
+    }
+
+    fn add(&self, der: &[u8]) -> Result<(), WindowsError> {
+        let sha256 = Sha256::of(der);
+        self.act(Call::RootsAdd, &sha256.to_string(), |host| {
+            host.roots.insert(sha256);
+            Ok(())
+        })
+    }
+
+    fn remove(&self, sha256: Sha256) -> Result<bool, WindowsError> {
+        self.act(Call::RootsRemove, &sha256.to_string(), |host| Ok(host.roots.remove(&sha256)))
+    }
+}
+
+impl PowerShell for FakeWindows {
+    fn run(&self, script: &str, _limit: SignedDuration) -> Result<ScriptOutput, WindowsError> {
+        self.act(Call::PowerShellRun, script, |_| Ok(()))?;
+        // Without the lock, since a script may work on the host.
+        let answer = Arc::clone(&lock(&self.shared.powershell));
+        Ok(answer(script))
+    }
+}
+
+impl Machine for FakeWindows {
+    fn host_name(&self) -> Result<String, WindowsError> {
+        self.act(Call::MachineFacts, "host name", |host| Ok(host.host_name.clone()))
+    }
+
+    fn os_build(&self) -> Result<String, WindowsError> {
+        self.act(Call::MachineFacts, "build", |host| Ok(host.os_build.clone()))
+    }
+
+    fn addresses(&self) -> Result<Vec<Ipv4Addr>, WindowsError> {
+        self.act(Call::MachineFacts, "addresses", |host| Ok(host.addresses.clone()))
+    }
+
+    fn containers(&self) -> Result<FeatureState, WindowsError> {
+        self.act(Call::MachineFacts, "containers feature", |host| Ok(host.containers))
+    }
+
+    fn enable_containers(&self) -> Result<(), WindowsError> {
+        self.act(Call::MachineEnableContainers, "containers feature", |host| {
+            if host.containers == FeatureState::Disabled {
+                host.containers = FeatureState::Pending;
+            }
+            Ok(())
+        })
+    }
+
+    fn rename(&self, name: &str) -> Result<(), WindowsError> {
+        self.act(Call::MachineRename, name, |host| {
+            let domain = host.host_name.split_once('.').map(|(_, domain)| domain);
+            let full = domain.map_or_else(|| name.to_owned(), |domain| format!("{name}.{domain}"));
+            host.next_host_name = (full != host.host_name).then_some(full);
+            Ok(())
+        })
+    }
+
+    fn restart(&self) -> Result<(), WindowsError> {
+        self.act(Call::MachineRestart, "host", |host| {
+            host.events.push(FakeEvent::RestartOrdered);
+            if !host.restart_by_hand {
+                host.power_off();
+                host.boot();
+            }
+            Ok(())
+        })
+    }
+
+    fn boot_id(&self) -> Result<String, WindowsError> {
+        self.act(Call::MachineFacts, "boot identity", |host| Ok(format!("boot-{}", host.boots)))
+    }
+
+    fn pending_reboot(&self) -> Result<BTreeSet<RebootReason>, WindowsError> {
+        self.act(Call::MachineFacts, "pending restart", |host| {
+            let feature =
+                (host.containers == FeatureState::Pending).then_some(RebootReason::Feature);
+            let rename = host.next_host_name.as_ref().map(|_| RebootReason::Rename);
+            Ok(feature.into_iter().chain(rename).collect())
+        })
+    }
+
+    fn networks(&self) -> Result<BTreeSet<String>, WindowsError> {
+        self.act(Call::MachineFacts, "networks", |host| Ok(host.networks.clone()))
+    }
+
+    fn remove_network(&self, name: &str) -> Result<bool, WindowsError> {
+        self.act(Call::MachineRemoveNetwork, name, |host| Ok(host.networks.remove(name)))
+    }
+
+    fn end_processes(&self, folder: &WindowsPath, image: &str) -> Result<usize, WindowsError> {
+        let Ok(target) = folder.join(image) else { return Ok(0) };
+        self.act(Call::MachineEndProcesses, target.as_str(), |host| {
+            let before = host.processes.len();
+            host.processes.retain(|process| *process != target);
+            let ended = before - host.processes.len();
+            let services: Vec<_> = host
+                .scm
+                .services
+                .values()
+                .filter(|service| service.state != ServiceRunState::Stopped)
+                .filter(|service| {
+                    super::scm::first_image(&service.config.command).as_ref() == Some(&target)
+                })
+                .map(|service| service.name.clone())
+                .collect();
+            for name in &services {
+                host.set_service(name, ServiceRunState::Stopped, 1);
+            }
+            Ok(ended + services.len())
+        })
+    }
+
+    fn executable(&self) -> Result<WindowsPath, WindowsError> {
+        Ok(self.executable.clone())
+    }
+}

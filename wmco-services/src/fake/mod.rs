@@ -1,0 +1,413 @@
+//! A whole Windows host in memory, for tests and simulations.
+//!
+//! ```
+//! use wmco_services::fake::FakeWindows;
+//! use wmco_services::windows::{ServiceConfig, StartType, Windows};
+//!
+//! let host = FakeWindows::new("winhost");
+//! let first = host.snapshot();
+//! let config = ServiceConfig {
+//!     command: "demo".to_owned(),
+//!     description: String::new(),
+//!     dependencies: Vec::new(),
+//!     start: StartType::Manual,
+//!     recovery: None,
+//! };
+//! host.services().create(&"demo".parse()?, &config)?;
+//! assert_ne!(host.snapshot(), first);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod faults;
+mod files;
+mod machine;
+mod scm;
+mod snapshot;
+mod tree;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::Ipv4Addr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use jiff::Timestamp;
+use wmco_core::digest::Sha256;
+use wmco_core::names::host;
+use wmco_core::protocol::{Access, FeatureState, ServiceRunState};
+use wmco_core::winpath::WindowsPath;
+
+pub use faults::{Call, Fault};
+pub use snapshot::{Snapshot, SnapshotEntry};
+pub use tree::{Content, Node, Tree};
+
+use crate::windows::{
+    Environment, Files, Machine, PowerShell, RootStore, ScriptOutput, ServiceManager, ServiceName,
+    Windows, WindowsError,
+};
+use faults::{Fate, Faults};
+use scm::Scm;
+
+/// A Windows host in memory. Clones share the host.
+///
+/// Every clone stands for a program with a file of its own ([`FakeWindows::running_as`]); as on the
+/// real thing, that file and the programs of running services can be read but not replaced.
+#[derive(Clone)]
+pub struct FakeWindows {
+    shared: Arc<Shared>,
+    executable: WindowsPath,
+}
+
+struct Shared {
+    state: Mutex<State>,
+    observers: Mutex<Vec<Observer>>,
+    powershell: Mutex<ScriptAnswer>,
+}
+
+type Observer = Arc<dyn Fn(&FakeEvent) + Send + Sync>;
+type ScriptAnswer = Arc<dyn Fn(&str) -> ScriptOutput + Send + Sync>;
+
+/// Something that the host did, told to observers after the call that caused it.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum FakeEvent {
+    /// A service has another state.
+    ServiceChanged {
+        /// Its name.
+        name: ServiceName,
+        /// Its new state.
+        state: ServiceRunState,
+        /// Its command line.
+        command: String,
+    },
+    /// Somebody ordered a restart; see [`FakeWindows::set_restart_by_hand`].
+    RestartOrdered,
+    /// The host is up again.
+    Booted,
+}
+
+/// Everything that a host is.
+struct State {
+    tree: Tree,
+    scm: Scm,
+    environment: BTreeMap<String, (String, String)>,
+    environment_at_boot: BTreeMap<String, (String, String)>,
+    roots: BTreeSet<Sha256>,
+    host_name: String,
+    next_host_name: Option<String>,
+    os_build: String,
+    addresses: Vec<Ipv4Addr>,
+    containers: FeatureState,
+    boots: u64,
+    up: bool,
+    restart_by_hand: bool,
+    networks: BTreeSet<String>,
+    processes: Vec<WindowsPath>,
+    faults: Faults,
+    events: Vec<FakeEvent>,
+}
+
+impl FakeWindows {
+    /// A freshly installed host: some services of Windows, no containers feature, nothing of ours.
+    pub fn new(host_name: &str) -> Self {
+        let state = State {
+            tree: Tree::new(),
+            scm: Scm::with_windows_services(),
+            environment: BTreeMap::new(),
+            environment_at_boot: BTreeMap::new(),
+            roots: BTreeSet::from([Sha256::of(b"a root that came with windows")]),
+            host_name: host_name.to_owned(),
+            next_host_name: None,
+            os_build: "10.0.20348".to_owned(),
+            addresses: vec![Ipv4Addr::new(10, 0, 0, 10)],
+            containers: FeatureState::Disabled,
+            boots: 1,
+            up: true,
+            restart_by_hand: false,
+            networks: BTreeSet::from(["nat".to_owned()]),
+            processes: Vec::new(),
+            faults: Faults::default(),
+            events: Vec::new(),
+        };
+        let shared = Shared {
+            state: Mutex::new(state),
+            observers: Mutex::new(Vec::new()),
+            powershell: Mutex::new(Arc::new(|_| ScriptOutput {
+                code: 1,
+                stdout: String::new(),
+                stderr: "the term is not recognized as the name of a cmdlet".to_owned(),
+            })),
+        };
+        Self { shared: Arc::new(shared), executable: path(host::AGENT) }
+    }
+
+    /// The same host, seen by the program at `executable`.
+    #[must_use]
+    pub fn running_as(&self, executable: WindowsPath) -> Self {
+        Self { shared: Arc::clone(&self.shared), executable }
+    }
+
+    /// Calls `observer` for every event from now on, on the thread that caused it and without any
+    /// lock held.
+    pub fn observe(&self, observer: impl Fn(&FakeEvent) + Send + Sync + 'static) {
+        lock(&self.shared.observers).push(Arc::new(observer));
+    }
+
+    /// Lets `answer` answer every script. Until then every script fails as unknown.
+    pub fn set_powershell(&self, answer: impl Fn(&str) -> ScriptOutput + Send + Sync + 'static) {
+        *lock(&self.shared.powershell) = Arc::new(answer);
+    }
+
+    /// Lets each script that contains a given text succeed with the output beside it; others fail.
+    pub fn answer_scripts(&self, answers: &[(&str, &str)]) {
+        let answers: Vec<(String, String)> =
+            answers.iter().map(|(part, out)| ((*part).to_owned(), (*out).to_owned())).collect();
+        self.set_powershell(move |script| {
+            match answers.iter().find(|(part, _)| script.contains(part)) {
+                Some((_, stdout)) => ScriptOutput { stdout: stdout.clone(), ..Default::default() },
+                None => ScriptOutput {
+                    code: 1,
+                    stderr: "no answer is prepared for this script".to_owned(),
+                    ..Default::default()
+                },
+            }
+        });
+    }
+
+    /// Makes the next `times` calls of that kind fail whose object's name contains `object`.
+    pub fn fail(&self, call: Call, object: &str, times: usize, fault: Fault) {
+        self.state().faults.plan(call, object, times, fault);
+    }
+
+    /// Lets `changes` more changing calls work; in the next one the process dies half way, and every
+    /// call after that fails until [`Self::heal`].
+    pub fn cut_after(&self, changes: usize) {
+        self.state().faults.cut_after(changes);
+    }
+
+    /// Forgets all faults that are still to come.
+    pub fn heal(&self) {
+        self.state().faults.clear();
+    }
+
+    /// Changing calls that worked so far, each with its object, in order.
+    pub fn changes(&self) -> Vec<(Call, String)> {
+        self.state().faults.log.clone()
+    }
+
+    /// Empties the list of [`Self::changes`].
+    pub fn clear_changes(&self) {
+        self.state().faults.log.clear();
+    }
+
+    /// Works on the file tree directly, as an SFTP server or a person at the host would.
+    pub fn with_tree<T>(&self, work: impl FnOnce(&mut Tree) -> T) -> T {
+        work(&mut self.state().tree)
+    }
+
+    /// Puts a file there, with the folders above it, without faults and limits.
+    pub fn put_file(&self, path: &WindowsPath, bytes: impl Into<Vec<u8>>) {
+        self.with_tree(|tree| {
+            if let Some(parent) = path.parent() {
+                tree.make_folders(&parent);
+            }
+            tree.insert(path.clone(), Content::File(Arc::new(bytes.into())), Access::Inherited);
+        });
+    }
+
+    /// The bytes of a file.
+    pub fn file(&self, path: &WindowsPath) -> Option<Arc<Vec<u8>>> {
+        self.with_tree(|tree| tree.file(path).cloned())
+    }
+
+    /// Lets all files together have at most `bytes`; `None`: no limit.
+    pub fn set_disk_bytes(&self, bytes: Option<u64>) {
+        self.state().tree.disk_bytes = bytes;
+    }
+
+    /// Bytes that all files have together.
+    pub fn used_bytes(&self) -> u64 {
+        self.with_tree(|tree| {
+            let size = |(_, node): (&WindowsPath, &Node)| match &node.content {
+                Content::File(bytes) => bytes.len() as u64,
+                Content::Directory | Content::Link(_) => 0,
+            };
+            tree.nodes().map(size).sum()
+        })
+    }
+
+    /// Makes some other program hold a file, or let it go.
+    pub fn set_locked(&self, path: &WindowsPath, locked: bool) {
+        let mut state = self.state();
+        if locked {
+            state.tree.locked.insert(path.clone());
+        } else {
+            state.tree.locked.remove(path);
+        }
+    }
+
+    /// Sets the time that written files get.
+    pub fn set_now(&self, now: Timestamp) {
+        self.state().tree.now = now;
+    }
+
+    /// Sets the addresses of the host's interfaces.
+    pub fn set_addresses(&self, addresses: Vec<Ipv4Addr>) {
+        self.state().addresses = addresses;
+    }
+
+    /// Sets the state of the containers feature.
+    pub fn set_containers(&self, state: FeatureState) {
+        self.state().containers = state;
+    }
+
+    /// Adds an HNS network.
+    pub fn add_network(&self, name: &str) {
+        self.state().networks.insert(name.to_owned());
+    }
+
+    /// Adds a process that belongs to no service.
+    pub fn add_process(&self, image: WindowsPath) {
+        self.state().processes.push(image);
+    }
+
+    /// Images of the processes that belong to no service.
+    pub fn processes(&self) -> Vec<WindowsPath> {
+        self.state().processes.clone()
+    }
+
+    /// Whether an ordered restart is only told to observers, who call [`Self::power_off`] and
+    /// [`Self::boot`] themselves. Otherwise it happens at once.
+    pub fn set_restart_by_hand(&self, by_hand: bool) {
+        self.state().restart_by_hand = by_hand;
+    }
+
+    /// Switches the host off: every process and service ends.
+    pub fn power_off(&self) {
+        self.act_freely(State::power_off);
+    }
+
+    /// Starts the host: what waited for a restart comes into force, automatic services start.
+    pub fn boot(&self) {
+        self.act_freely(State::boot);
+    }
+
+    /// Whether the host is switched on.
+    pub fn is_up(&self) -> bool {
+        self.state().up
+    }
+
+    /// Everything on the host that somebody could have left behind.
+    pub fn snapshot(&self) -> Snapshot {
+        snapshot::take(&self.state())
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        lock(&self.shared.state)
+    }
+
+    /// Runs `work` unless a fault stands before it, then tells the observers.
+    fn act<T>(
+        &self,
+        call: Call,
+        object: &str,
+        work: impl FnOnce(&mut State) -> Result<T, WindowsError>,
+    ) -> Result<T, WindowsError> {
+        self.act_or_die(call, object, work, |_| {})
+    }
+
+    /// As [`Self::act`], with what is left behind when the process dies in the middle.
+    fn act_or_die<T>(
+        &self,
+        call: Call,
+        object: &str,
+        work: impl FnOnce(&mut State) -> Result<T, WindowsError>,
+        die: impl FnOnce(&mut State),
+    ) -> Result<T, WindowsError> {
+        let (answer, events) = {
+            let mut state = self.state();
+            let answer = match state.faults.fate(call, object) {
+                Fate::Works => work(&mut state),
+                Fate::Lost => match work(&mut state) {
+                    Ok(_) => Err(Fault::Lost.error(object)),
+                    Err(error) => Err(error),
+                },
+                Fate::Fails(error) => Err(error),
+                Fate::Dies(error) => {
+                    die(&mut state);
+                    Err(error)
+                }
+            };
+            (answer, std::mem::take(&mut state.events))
+        };
+        self.tell(&events);
+        answer
+    }
+
+    /// Something that happens to the host rather than a call of a program.
+    fn act_freely<T>(&self, work: impl FnOnce(&mut State) -> T) -> T {
+        let (answer, events) = {
+            let mut state = self.state();
+            let answer = work(&mut state);
+            (answer, std::mem::take(&mut state.events))
+        };
+        self.tell(&events);
+        answer
+    }
+
+    fn tell(&self, events: &[FakeEvent]) {
+        if events.is_empty() {
+            return;
+        }
+        let observers = lock(&self.shared.observers).clone();
+        for event in events {
+            for observer in &observers {
+                observer(event);
+            }
+        }
+    }
+}
+
+impl Windows for FakeWindows {
+    fn files(&self) -> &dyn Files {
+        self
+    }
+
+    fn services(&self) -> &dyn ServiceManager {
+        self
+    }
+
+    fn environment(&self) -> &dyn Environment {
+        self
+    }
+
+    fn roots(&self) -> &dyn RootStore {
+        self
+    }
+
+    fn powershell(&self) -> &dyn PowerShell {
+        self
+    }
+
+    fn machine(&self) -> &dyn Machine {
+        self
+    }
+}
+
+impl std::fmt::Debug for FakeWindows {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("FakeWindows")
+            .field("host_name", &self.state().host_name)
+            .field("executable", &self.executable)
+            .finish_non_exhaustive()
+    }
+}
+
+fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[expect(clippy::expect_used, reason = "called with constants that a test of names checks")]
+fn path(text: &str) -> WindowsPath {
+    text.parse().expect("a constant path is valid")
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,298 @@
+//! The Service Control Manager of a fake host. Source: `spec/wicd.md`, section 18.
+
+use std::collections::BTreeMap;
+
+use jiff::SignedDuration;
+use wmco_core::protocol::ServiceRunState;
+use wmco_core::winpath::WindowsPath;
+
+use super::faults::Call;
+use super::{FakeEvent, FakeWindows, State};
+use crate::windows::{
+    Service, ServiceConfig, ServiceManager, ServiceName, StartType, WindowsError,
+};
+
+/// Services and what is special about some of them.
+#[derive(Debug, Default)]
+pub(super) struct Scm {
+    pub(super) services: BTreeMap<ServiceName, Service>,
+    /// Services that end with this code right after they start.
+    ends_with: BTreeMap<ServiceName, u32>,
+    /// How often each service has failed since the host started.
+    failures: BTreeMap<ServiceName, usize>,
+    next_process: u32,
+}
+
+impl Scm {
+    pub(super) fn with_windows_services() -> Self {
+        let mut scm = Self { next_process: 100, ..Self::default() };
+        for (name, needs) in [("RpcSs", None), ("LanmanServer", Some("RpcSs")), ("sshd", None)] {
+            let config = ServiceConfig {
+                command: format!("svchost -k {name}"),
+                description: format!("{name} of windows"),
+                dependencies: needs.and_then(|name| name.parse().ok()).into_iter().collect(),
+                start: StartType::Automatic,
+                recovery: None,
+            };
+            if let Ok(name) = name.parse::<ServiceName>() {
+                let mut service = stopped(&name, &config);
+                scm.next_process += 1;
+                service.state = ServiceRunState::Running;
+                service.process = Some(scm.next_process);
+                scm.services.insert(name, service);
+            }
+        }
+        scm
+    }
+
+    /// Whether a running service executes the file at `path`, as its own program or as a child.
+    pub(super) fn runs_image(&self, path: &WindowsPath) -> bool {
+        self.services.values().any(|service| {
+            service.state != ServiceRunState::Stopped
+                && images(&service.config.command).any(|image| image == *path)
+        })
+    }
+
+    fn find(&mut self, name: &ServiceName) -> Result<&mut Service, WindowsError> {
+        self.services
+            .get_mut(name)
+            .ok_or_else(|| WindowsError::Missing { object: format!("service {name}") })
+    }
+}
+
+/// Programs on a command line: the first word and every other that is the path of an executable.
+fn images(command: &str) -> impl Iterator<Item = WindowsPath> + '_ {
+    command
+        .split_whitespace()
+        .map(|word| word.trim_matches('"'))
+        .filter(|word| word.to_ascii_lowercase().ends_with(".exe"))
+        .filter_map(|word| word.parse().ok())
+}
+
+/// The program that the Service Control Manager starts for a command line.
+pub(super) fn first_image(command: &str) -> Option<WindowsPath> {
+    images(command).next()
+}
+
+fn stopped(name: &ServiceName, config: &ServiceConfig) -> Service {
+    Service {
+        name: name.clone(),
+        config: config.clone(),
+        account: "LocalSystem".to_owned(),
+        state: ServiceRunState::Stopped,
+        exit_code: 0,
+        process: None,
+    }
+}
+
+impl State {
+    /// Gives a service another state and notes the event.
+    pub(super) fn set_service(
+        &mut self,
+        name: &ServiceName,
+        state: ServiceRunState,
+        exit_code: u32,
+    ) {
+        self.scm.next_process += 1;
+        let process = self.scm.next_process;
+        if let Some(service) = self.scm.services.get_mut(name)
+            && service.state != state
+        {
+            service.state = state;
+            service.exit_code = exit_code;
+            service.process = (state != ServiceRunState::Stopped).then_some(process);
+            self.events.push(FakeEvent::ServiceChanged {
+                name: service.name.clone(),
+                state,
+                command: service.config.command.clone(),
+            });
+        }
+    }
+
+    /// Starts a service and before it those that it needs; `above` are those that wait for it.
+    pub(super) fn start_service(
+        &mut self,
+        name: &ServiceName,
+        above: &mut Vec<ServiceName>,
+    ) -> Result<(), WindowsError> {
+        let service = self.scm.find(name)?;
+        if service.state == ServiceRunState::Running {
+            return Ok(());
+        }
+        if service.config.start == StartType::Disabled || above.contains(name) {
+            return Err(WindowsError::other(
+                format!("start service {name}"),
+                "it is disabled or needs itself",
+            ));
+        }
+        let (dependencies, command) =
+            (service.config.dependencies.clone(), service.config.command.clone());
+        above.push(name.clone());
+        for dependency in &dependencies {
+            if !self.scm.services.contains_key(dependency) {
+                return Err(WindowsError::MissingDependency {
+                    service: name.to_string(),
+                    dependency: dependency.to_string(),
+                });
+            }
+            self.start_service(dependency, above)?;
+        }
+        above.pop();
+        if let Some(image) = first_image(&command)
+            && self.tree.file(&image).is_none()
+        {
+            return Err(WindowsError::Missing { object: image.to_string() });
+        }
+        self.set_service(name, ServiceRunState::Running, 0);
+        if let Some(code) = self.scm.ends_with.get(name).copied() {
+            self.set_service(name, ServiceRunState::Stopped, code);
+            return Err(WindowsError::ServiceEnded { service: name.to_string(), code });
+        }
+        Ok(())
+    }
+
+    /// Ends every service and process without asking.
+    pub(super) fn end_all_services(&mut self) {
+        let names: Vec<_> = self.scm.services.keys().cloned().collect();
+        for name in names {
+            self.set_service(&name, ServiceRunState::Stopped, 0);
+        }
+        self.scm.failures.clear();
+    }
+
+    /// Starts what starts with the host; what cannot start is left stopped.
+    pub(super) fn start_automatic_services(&mut self) {
+        let automatic: Vec<_> = self
+            .scm
+            .services
+            .values()
+            .filter(|service| service.config.start == StartType::Automatic)
+            .map(|service| service.name.clone())
+            .collect();
+        for name in automatic {
+            let _ = self.start_service(&name, &mut Vec::new());
+        }
+    }
+}
+
+impl FakeWindows {
+    /// Adds a service that exists before anything of ours, in the given state.
+    pub fn add_service(&self, name: &ServiceName, config: &ServiceConfig, state: ServiceRunState) {
+        self.act_freely(|host| {
+            host.scm.services.insert(name.clone(), stopped(name, config));
+            host.set_service(name, state, 0);
+        });
+    }
+
+    /// Puts a service into any state, as if it had changed by itself.
+    pub fn set_service_state(&self, name: &ServiceName, state: ServiceRunState) {
+        self.act_freely(|host| host.set_service(name, state, 0));
+    }
+
+    /// Makes a service end with `code` right after every start, or, with `None`, run again.
+    pub fn set_ends_on_start(&self, name: &ServiceName, code: Option<u32>) {
+        let mut state = self.state();
+        match code {
+            Some(code) => state.scm.ends_with.insert(name.clone(), code),
+            None => state.scm.ends_with.remove(name),
+        };
+    }
+
+    /// Makes a running service fail; tells after which time its recovery actions would restart it.
+    /// Call [`Self::recover`] when that has passed.
+    pub fn crash(&self, name: &ServiceName, code: u32) -> Option<SignedDuration> {
+        self.act_freely(|host| {
+            host.set_service(name, ServiceRunState::Stopped, code);
+            let failures = host.scm.failures.entry(name.clone()).or_default();
+            let nth = *failures;
+            *failures += 1;
+            let delays = &host.scm.services.get(name)?.config.recovery.as_ref()?.restart_delays_ms;
+            let delay = delays.get(nth).or_else(|| delays.last())?;
+            Some(SignedDuration::from_millis(i64::from(*delay)))
+        })
+    }
+
+    /// Restarts a failed service as its recovery actions say; tells whether it has any.
+    pub fn recover(&self, name: &ServiceName) -> bool {
+        self.act_freely(|host| {
+            let service = host.scm.services.get(name);
+            let recovers = service.is_some_and(|service| service.config.recovery.is_some());
+            recovers && host.start_service(name, &mut Vec::new()).is_ok()
+        })
+    }
+}
+
+impl ServiceManager for FakeWindows {
+    fn list(&self) -> Result<Vec<Service>, WindowsError> {
+        self.act(Call::ServicesList, "", |host| Ok(host.scm.services.values().cloned().collect()))
+    }
+
+    fn query(&self, name: &ServiceName) -> Result<Option<Service>, WindowsError> {
+        self.act(Call::ServicesList, name.as_str(), |host| Ok(host.scm.services.get(name).cloned()))
+    }
+
+    fn create(&self, name: &ServiceName, config: &ServiceConfig) -> Result<(), WindowsError> {
+        self.act(Call::ServicesCreate, name.as_str(), |host| {
+            if host.scm.services.contains_key(name) {
+                return Err(WindowsError::Exists { object: format!("service {name}") });
+            }
+            host.scm.services.insert(name.clone(), stopped(name, config));
+            Ok(())
+        })
+    }
+
+    fn configure(&self, name: &ServiceName, config: &ServiceConfig) -> Result<(), WindowsError> {
+        self.act(Call::ServicesConfigure, name.as_str(), |host| {
+            let service = host.scm.find(name)?;
+            service.config = config.clone();
+            "LocalSystem".clone_into(&mut service.account);
+            Ok(())
+        })
+    }
+
+    fn start(&self, name: &ServiceName, _limit: SignedDuration) -> Result<(), WindowsError> {
+        self.act(Call::ServicesStart, name.as_str(), |host| {
+            host.start_service(name, &mut Vec::new())
+        })
+    }
+
+    fn stop(&self, name: &ServiceName, _limit: SignedDuration) -> Result<(), WindowsError> {
+        self.act(Call::ServicesStop, name.as_str(), |host| {
+            let dependents: Vec<String> = host
+                .scm
+                .services
+                .values()
+                .filter(|other| other.name != *name && other.state != ServiceRunState::Stopped)
+                .filter(|other| other.config.dependencies.contains(name))
+                .map(|other| other.name.to_string())
+                .collect();
+            match host.scm.services.get(name).map(|service| service.state) {
+                None | Some(ServiceRunState::Stopped) => Ok(()),
+                Some(_) if !dependents.is_empty() => {
+                    Err(WindowsError::DependentsRun { service: name.to_string(), dependents })
+                }
+                Some(_) => {
+                    host.set_service(name, ServiceRunState::Stopped, 0);
+                    Ok(())
+                }
+            }
+        })
+    }
+
+    fn delete(&self, name: &ServiceName, limit: SignedDuration) -> Result<bool, WindowsError> {
+        self.act(Call::ServicesDelete, name.as_str(), |host| {
+            match host.scm.services.get(name).map(|service| service.state) {
+                None => Ok(false),
+                Some(ServiceRunState::Stopped) => {
+                    host.scm.services.remove(name);
+                    Ok(true)
+                }
+                // A running service is only marked, so it is still there when the limit has passed.
+                Some(_) => Err(WindowsError::TimedOut {
+                    object: format!("deleting service {name}"),
+                    limit,
+                }),
+            }
+        })
+    }
+}

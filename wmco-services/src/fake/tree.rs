@@ -1,0 +1,272 @@
+//! The file tree of a fake host, with a limited disk.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use wmco_core::protocol::Access;
+use wmco_core::winpath::WindowsPath;
+
+use crate::windows::{EntryKind, WindowsError};
+
+/// One file, folder or link.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Node {
+    /// What it is, and what is in it.
+    pub content: Content,
+    /// Who may read it.
+    pub access: Access,
+    /// When it was last written.
+    pub modified: Timestamp,
+}
+
+/// What stands at a path.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Content {
+    /// A folder; what is in it has paths of its own.
+    Directory,
+    /// A file with its bytes.
+    File(Arc<Vec<u8>>),
+    /// A symbolic link.
+    Link(WindowsPath),
+}
+
+/// All files, folders and links, by path; paths ignore case.
+#[derive(Clone, Debug)]
+pub struct Tree {
+    nodes: BTreeMap<WindowsPath, Node>,
+    /// Files that a program holds although no service runs them.
+    pub(super) locked: BTreeSet<WindowsPath>,
+    /// Bytes that all files together may have.
+    pub(super) disk_bytes: Option<u64>,
+    /// Time of writes.
+    pub(super) now: Timestamp,
+}
+
+impl Tree {
+    /// A drive with the folders that every host has.
+    pub(super) fn new() -> Self {
+        let mut tree = Self {
+            nodes: BTreeMap::new(),
+            locked: BTreeSet::new(),
+            disk_bytes: None,
+            now: Timestamp::UNIX_EPOCH,
+        };
+        for folder in ["C:", r"C:\Windows", r"C:\Windows\System32", r"C:\Users", r"C:\ProgramData"]
+        {
+            if let Ok(folder) = folder.parse() {
+                tree.insert(folder, Content::Directory, Access::Inherited);
+            }
+        }
+        tree
+    }
+
+    /// What stands at `path`.
+    pub fn node(&self, path: &WindowsPath) -> Option<&Node> {
+        self.nodes.get(path)
+    }
+
+    /// Everything, sorted by path.
+    pub fn nodes(&self) -> impl Iterator<Item = (&WindowsPath, &Node)> {
+        self.nodes.iter()
+    }
+
+    /// What kind of thing stands at `path`.
+    pub fn kind(&self, path: &WindowsPath) -> Option<EntryKind> {
+        self.node(path).map(|node| node.content.kind())
+    }
+
+    /// The bytes of the file at `path`, links followed once.
+    pub fn file(&self, path: &WindowsPath) -> Option<&Arc<Vec<u8>>> {
+        match &self.node(path)?.content {
+            Content::File(bytes) => Some(bytes),
+            Content::Link(target) => match &self.node(target)?.content {
+                Content::File(bytes) => Some(bytes),
+                Content::Directory | Content::Link(_) => None,
+            },
+            Content::Directory => None,
+        }
+    }
+
+    /// What lies directly in `folder`.
+    pub fn children<'a>(
+        &'a self,
+        folder: &'a WindowsPath,
+    ) -> impl Iterator<Item = (&'a WindowsPath, &'a Node)> {
+        self.nodes.iter().filter(move |(path, _)| path.parent().as_ref() == Some(folder))
+    }
+
+    /// Everything below `folder`, without itself.
+    pub fn below<'a>(
+        &'a self,
+        folder: &'a WindowsPath,
+    ) -> impl Iterator<Item = (&'a WindowsPath, &'a Node)> {
+        self.nodes.iter().filter(move |(path, _)| *path != folder && path.is_within(folder))
+    }
+
+    /// Puts something at `path`, without looking at anything else.
+    pub fn insert(&mut self, path: WindowsPath, content: Content, access: Access) {
+        let node = Node { content, access, modified: self.now };
+        self.nodes.remove(&path); // so that the new spelling of the name counts
+        self.nodes.insert(path, node);
+    }
+
+    /// Makes a folder and those above it.
+    pub fn make_folders(&mut self, path: &WindowsPath) {
+        if let Some(parent) = path.parent() {
+            self.make_folders(&parent);
+        }
+        if self.node(path).is_none() {
+            self.insert(path.clone(), Content::Directory, Access::Inherited);
+        }
+    }
+
+    /// Writes a file as a program would: its folder must exist and the disk must have room.
+    ///
+    /// # Errors
+    /// [`WindowsError::Missing`], [`WindowsError::DiskFull`]; nothing is changed then.
+    pub fn write(
+        &mut self,
+        path: &WindowsPath,
+        access: Access,
+        bytes: Vec<u8>,
+    ) -> Result<(), WindowsError> {
+        self.check_folder(path)?;
+        self.check_room(path, bytes.len() as u64)?;
+        self.insert(path.clone(), Content::File(Arc::new(bytes)), access);
+        Ok(())
+    }
+
+    /// Writes `bytes` into a file from `offset` on, as SFTP does; makes the file if it is missing and
+    /// fills a gap with zeros.
+    ///
+    /// # Errors
+    /// As [`Self::write`]; what fitted before stays.
+    pub fn write_at(
+        &mut self,
+        path: &WindowsPath,
+        offset: u64,
+        bytes: &[u8],
+    ) -> Result<(), WindowsError> {
+        if self.node(path).is_none() {
+            self.write(path, Access::Inherited, Vec::new())?;
+        }
+        let missing = || WindowsError::Missing { object: path.to_string() };
+        let old = self.file(path).ok_or_else(missing)?.len() as u64;
+        let end = offset.saturating_add(bytes.len() as u64);
+        self.check_room(path, end.saturating_sub(old))?;
+        let now = self.now;
+        let node = self.nodes.get_mut(path).ok_or_else(missing)?;
+        node.modified = now;
+        let Content::File(file) = &mut node.content else { return Err(missing()) };
+        let file = Arc::make_mut(file);
+        let full = || WindowsError::DiskFull { object: path.to_string() };
+        let (start, end) = (
+            usize::try_from(offset).map_err(|_| full())?,
+            usize::try_from(end).map_err(|_| full())?,
+        );
+        if file.len() < end {
+            file.resize(end, 0);
+        }
+        if let Some(place) = file.get_mut(start..end) {
+            place.copy_from_slice(bytes);
+        }
+        Ok(())
+    }
+
+    /// Cuts a file to `length` bytes, or fills it up with zeros.
+    ///
+    /// # Errors
+    /// As [`Self::write`].
+    pub fn set_length(&mut self, path: &WindowsPath, length: u64) -> Result<(), WindowsError> {
+        let missing = || WindowsError::Missing { object: path.to_string() };
+        let old = self.file(path).ok_or_else(missing)?.len() as u64;
+        self.check_room(path, length.saturating_sub(old))?;
+        let length = usize::try_from(length)
+            .map_err(|_| WindowsError::DiskFull { object: path.to_string() })?;
+        if let Some(Node { content: Content::File(file), .. }) = self.nodes.get_mut(path) {
+            Arc::make_mut(file).resize(length, 0);
+        }
+        Ok(())
+    }
+
+    /// Takes away what stands at `path`, with all that is below.
+    pub fn remove(&mut self, path: &WindowsPath) -> bool {
+        let before = self.nodes.len();
+        self.nodes.retain(|other, _| !other.is_within(path));
+        self.nodes.len() != before
+    }
+
+    /// Moves what stands at `from`, with all that is below, over `to`.
+    ///
+    /// # Errors
+    /// [`WindowsError::Missing`] when `from` or the folder of `to` is not there,
+    /// [`WindowsError::Exists`] when `to` is a folder.
+    pub fn rename(&mut self, from: &WindowsPath, to: &WindowsPath) -> Result<(), WindowsError> {
+        if self.node(from).is_none() {
+            return Err(WindowsError::Missing { object: from.to_string() });
+        }
+        self.check_folder(to)?;
+        if from != to && self.kind(to) == Some(EntryKind::Directory) {
+            return Err(WindowsError::Exists { object: to.to_string() });
+        }
+        let moved: Vec<WindowsPath> =
+            self.nodes.keys().filter(|path| path.is_within(from)).cloned().collect();
+        let nodes: Vec<_> = moved.iter().filter_map(|path| self.nodes.remove_entry(path)).collect();
+        for (path, node) in nodes {
+            let rest = path.as_str().get(from.as_str().len()..).unwrap_or_default();
+            if let Ok(path) = format!("{to}{rest}").parse() {
+                self.nodes.remove(&path);
+                self.nodes.insert(path, node);
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn set_access(
+        &mut self,
+        path: &WindowsPath,
+        access: Access,
+    ) -> Result<(), WindowsError> {
+        let node = self
+            .nodes
+            .get_mut(path)
+            .ok_or_else(|| WindowsError::Missing { object: path.to_string() })?;
+        node.access = access;
+        Ok(())
+    }
+
+    fn check_folder(&self, path: &WindowsPath) -> Result<(), WindowsError> {
+        match path.parent() {
+            Some(parent) if self.kind(&parent) != Some(EntryKind::Directory) => {
+                Err(WindowsError::Missing { object: parent.to_string() })
+            }
+            Some(_) | None => Ok(()),
+        }
+    }
+
+    fn check_room(&self, path: &WindowsPath, more: u64) -> Result<(), WindowsError> {
+        let size = |node: &Node| match &node.content {
+            Content::File(bytes) => bytes.len() as u64,
+            Content::Directory | Content::Link(_) => 0,
+        };
+        let used: u64 = self.nodes.values().map(size).sum();
+        match self.disk_bytes {
+            Some(limit) if used.saturating_add(more) > limit => {
+                Err(WindowsError::DiskFull { object: path.to_string() })
+            }
+            Some(_) | None => Ok(()),
+        }
+    }
+}
+
+impl Content {
+    /// What it is.
+    pub const fn kind(&self) -> EntryKind {
+        match self {
+            Self::Directory => EntryKind::Directory,
+            Self::File(_) => EntryKind::File,
+            Self::Link(_) => EntryKind::Link,
+        }
+    }
+}

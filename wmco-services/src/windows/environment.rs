@@ -1,0 +1,28 @@
+//! System-wide environment variables.
+
+use std::collections::BTreeSet;
+
+use super::WindowsError;
+
+/// The variables that every process on the host gets, as kept in the registry key
+/// `HKEY_LOCAL_MACHINE\SYSTEM\CurrentControlSet\Control\Session Manager\Environment`.
+///
+/// Services see a change only after the host has restarted. Values can hold passwords: neither errors
+/// nor logs show them. Source: `spec/wicd.md`, section 10.
+pub trait Environment: Send + Sync {
+    /// The unexpanded value; `None` when it is not set, or is not text.
+    fn get(&self, name: &str) -> Result<Option<String>, WindowsError>;
+
+    /// Sets the value, whatever was there and of whatever type.
+    fn set(&self, name: &str, value: &str) -> Result<(), WindowsError>;
+
+    /// Removes the variable; tells whether it was there.
+    fn remove(&self, name: &str) -> Result<bool, WindowsError>;
+
+    /// Variables whose value differs from the one that they had when the host started, as far as they
+    /// were changed through this trait.
+    ///
+    /// An implementation keeps the value from before the first change in a volatile registry key,
+    /// which the next start empties, so that no memory of a process is needed.
+    fn changed_since_boot(&self) -> Result<BTreeSet<String>, WindowsError>;
+}
