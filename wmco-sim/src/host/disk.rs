@@ -35,7 +35,7 @@ impl Disk {
     pub(super) fn stat(&self, path: &WindowsPath) -> Option<Stat> {
         self.0.with_tree(|tree| match tree.kind(path)? {
             EntryKind::Directory => Some(Stat::Directory),
-            EntryKind::File | EntryKind::Link => tree.file(path).map(|bytes| size(bytes)),
+            EntryKind::File | EntryKind::Link => tree.file(path).map(size),
         })
     }
 

@@ -60,7 +60,7 @@ pub struct BadFault {
 }
 
 fn kinds() -> String {
-    Fault::SAMPLES.map(|fault| fault.kind()).join(", ")
+    Fault::SAMPLES.map(Fault::kind).join(", ")
 }
 
 impl Fault {
@@ -198,7 +198,11 @@ impl Conditions {
     /// Bytes after which a connection ends.
     pub(super) fn connection_limit(&self) -> Option<u64> {
         self.faults.iter().find_map(|fault| {
-            if let Fault::DropConnection { after_bytes } = fault { Some(*after_bytes) } else { None }
+            if let Fault::DropConnection { after_bytes } = fault {
+                Some(*after_bytes)
+            } else {
+                None
+            }
         })
     }
 
@@ -212,7 +216,11 @@ impl Conditions {
     /// How long `bytes` occupy the line.
     pub(super) fn line_time(&self, bytes: usize) -> Duration {
         let rate = self.faults.iter().find_map(|fault| {
-            if let Fault::Slow { bytes_per_second } = fault { Some(*bytes_per_second) } else { None }
+            if let Fault::Slow { bytes_per_second } = fault {
+                Some(*bytes_per_second)
+            } else {
+                None
+            }
         });
         let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
         rate.map_or(Duration::ZERO, |rate| {

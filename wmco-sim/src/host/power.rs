@@ -7,6 +7,7 @@ use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
 use tokio_util::sync::CancellationToken;
 
+use super::fault::Conditions;
 use super::port::Port;
 use super::shared::Shared;
 use super::ssh::{self, Connection};
@@ -15,13 +16,15 @@ use super::wire;
 /// Pause before a port that could not be opened is tried again.
 const RETRY: Duration = Duration::from_millis(50);
 
-/// Takes connections while the port is to be open, until the host is stopped.
-pub(super) async fn serve(host: Arc<Shared>, port: Arc<Port>) {
+/// Takes connections while the port is to be open, until the host is stopped. `open` is the port if
+/// it is open already.
+pub(super) async fn serve(host: Arc<Shared>, port: Arc<Port>, mut open: Option<TcpListener>) {
     let mut conditions = host.conditions.subscribe();
-    loop {
-        let closed = match conditions.wait_for(super::fault::Conditions::listens).await {
-            Ok(_) => listen(&host, &port).await,
-            Err(_) => return,
+    while conditions.wait_for(Conditions::listens).await.is_ok() {
+        let listener = open.take().map_or_else(|| port.listen(), Ok);
+        let closed = match listener {
+            Ok(listener) => accept(&host, &listener).await,
+            Err(error) => Err(error),
         };
         if let Err(error) = closed {
             tracing::warn!(%error, port = port.address().port(), "cannot take connections");
@@ -31,8 +34,7 @@ pub(super) async fn serve(host: Arc<Shared>, port: Arc<Port>) {
 }
 
 /// Takes connections until the port is to be closed.
-async fn listen(host: &Arc<Shared>, port: &Port) -> io::Result<()> {
-    let listener: TcpListener = port.listen()?;
+async fn accept(host: &Arc<Shared>, listener: &TcpListener) -> io::Result<()> {
     let mut conditions = host.conditions.subscribe();
     loop {
         let client = tokio::select! {
@@ -52,8 +54,7 @@ async fn connect(host: Arc<Shared>, client: TcpStream, cut: CancellationToken) {
         tracing::debug!(%error, "a client left at once");
         return;
     }
-    let (near, carry) =
-        wire::line(client, host.conditions.subscribe(), Arc::clone(&host.tally));
+    let (near, carry) = wire::line(client, host.conditions.subscribe(), Arc::clone(&host.tally));
     let config = Arc::new(ssh::config(host.host_keys()));
     let session = Connection::new(host, cut.clone());
     // The session runs in a task of its own, which ends when the line does.
@@ -67,7 +68,7 @@ async fn connect(host: Arc<Shared>, client: TcpStream, cut: CancellationToken) {
 }
 
 /// Restarts the machine: after a while everything ends, and after another while it is back.
-pub(super) async fn restart(host: &Shared) {
+pub(super) async fn restart(host: Arc<Shared>) {
     tokio::time::sleep(host.timing.restart_delay()).await;
     host.power_off();
     tokio::time::sleep(host.timing.restart_duration).await;

@@ -37,7 +37,10 @@ pub(super) struct Sftp {
 }
 
 enum Open {
-    File { path: WindowsPath, flags: OpenFlags },
+    File {
+        path: WindowsPath,
+        flags: OpenFlags,
+    },
     /// What is still to be listed.
     Directory(Vec<File>),
 }
@@ -241,11 +244,8 @@ impl russh_sftp::server::Handler for Sftp {
     }
 
     async fn realpath(&mut self, id: u32, path: String) -> Result<Name, StatusCode> {
-        let absolute = if matches!(path.as_str(), "" | ".") {
-            self.host.home()
-        } else {
-            parse(&path)?.sftp()
-        };
+        let absolute =
+            if matches!(path.as_str(), "" | ".") { self.host.home() } else { parse(&path)?.sftp() };
         Ok(Name { id, files: vec![File::dummy(absolute)] })
     }
 
