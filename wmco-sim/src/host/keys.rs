@@ -13,7 +13,7 @@ pub enum HostKeyKind {
     EcdsaP256,
     /// Ed25519.
     Ed25519,
-    /// RSA with 2048 bits. Making one takes seconds in an unoptimised build.
+    /// RSA with 2048 bits; making one takes about a second.
     Rsa,
 }
 

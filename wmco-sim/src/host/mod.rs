@@ -36,14 +36,18 @@
 
 mod agent;
 mod agent_file;
+mod backoff;
 mod builder;
 mod counts;
 mod disk;
 mod exec;
 mod fault;
+mod identity;
 mod keys;
+mod kubelet;
 mod port;
 mod power;
+mod programs;
 mod sftp;
 mod shared;
 mod shell;

@@ -65,6 +65,8 @@ pub(super) struct Shared {
     pub(super) timing: Timing,
     pub(super) tally: std::sync::Arc<Tally>,
     pub(super) conditions: watch::Sender<Conditions>,
+    /// Counts changes of services, so that programs can wait for one.
+    pub(super) changes: watch::Sender<u64>,
     /// Everything that runs for this host.
     pub(super) tasks: TaskTracker,
     /// Ends everything for good.
@@ -93,6 +95,7 @@ impl Shared {
             timing,
             tally: std::sync::Arc::default(),
             conditions: watch::Sender::new(conditions),
+            changes: watch::Sender::new(0),
             tasks: TaskTracker::new(),
             power: Mutex::new(stop.child_token()),
             stop,

@@ -7,11 +7,14 @@ use tokio::task::JoinHandle;
 use wmco_services::fake::FakeEvent;
 
 use super::power;
+use super::programs::Programs;
 use super::shared::Shared;
 
 /// Runs until the host is stopped.
 pub(super) async fn supervise(host: Arc<Shared>, mut events: UnboundedReceiver<FakeEvent>) {
     let mut restart: Option<JoinHandle<_>> = None;
+    let mut programs = Programs::new(Arc::clone(&host));
+    programs.follow();
     loop {
         let event = tokio::select! {
             event = events.recv() => event,
@@ -26,7 +29,10 @@ pub(super) async fn supervise(host: Arc<Shared>, mut events: UnboundedReceiver<F
                     restart = Some(host.tasks.spawn(run));
                 }
             }
-            Some(FakeEvent::ServiceChanged { .. } | FakeEvent::Booted) => {}
+            Some(FakeEvent::ServiceChanged { .. } | FakeEvent::Booted) => {
+                programs.follow();
+                host.changes.send_modify(|count| *count += 1);
+            }
             None => break,
         }
     }

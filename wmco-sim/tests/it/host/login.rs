@@ -54,6 +54,7 @@ async fn a_host_shows_a_key_of_the_kind_that_was_asked_for() {
     for (kind, algorithm) in [
         (HostKeyKind::EcdsaP256, Algorithm::Ecdsa { curve: EcdsaCurve::NistP256 }),
         (HostKeyKind::Ed25519, Algorithm::Ed25519),
+        (HostKeyKind::Rsa, Algorithm::Rsa { hash: None }),
     ] {
         let (host, key) = host_with(|builder| builder.host_keys(&[kind])).await;
         let client = within(Client::connect(&host, &key)).await;
