@@ -38,6 +38,7 @@ mod agent;
 mod agent_file;
 mod backoff;
 mod builder;
+mod command_line;
 mod counts;
 mod disk;
 mod exec;

@@ -9,24 +9,27 @@ use wmco_core::winpath::WindowsPath;
 use wmco_services::fake::FakeWindows;
 use wmco_services::windows::Machine as _;
 
+use super::super::command_line::{self, CommandLineError};
+use super::super::identity::{self, IdentityError};
+
 /// Pods that a kubelet takes when its configuration does not say. Source: Kubernetes, KubeletConfiguration.
 const DEFAULT_MAX_PODS: u32 = 110;
 
 /// Why a kubelet ends right after its start.
 #[derive(Debug, thiserror::Error)]
 pub(in crate::host) enum SettingsError {
-    /// A program on the command line is not there.
-    #[error("{path} does not exist, place it first")]
-    MissingProgram { path: WindowsPath },
-    /// The command line starts no kubelet, or an argument means nothing.
-    #[error("the service's command line does not start a kubelet: {problem}")]
-    CommandLine { problem: String },
+    /// An argument means nothing, or the machine does not know what is left out.
+    #[error("correct the arguments of the kubelet: {problem}")]
+    Argument { problem: String },
+    /// The command line starts no kubelet.
+    #[error("the kubelet cannot start")]
+    CommandLine(#[from] CommandLineError),
     /// The configuration file cannot be used.
     #[error("correct {path}")]
     Configuration { path: String, source: serde_json::Error },
     /// A file is not there.
     #[error("the kubelet cannot start")]
-    File(#[from] super::super::identity::IdentityError),
+    File(#[from] IdentityError),
 }
 
 /// A kubelet's settings.
@@ -59,8 +62,8 @@ impl Settings {
         machine: &FakeWindows,
         command: &str,
     ) -> Result<Self, SettingsError> {
-        let problem = |problem: String| SettingsError::CommandLine { problem };
-        let flags = flags(machine, command)?;
+        let problem = |problem: String| SettingsError::Argument { problem };
+        let flags = command_line::flags(machine, command, "kubelet.exe")?;
         let path = |flag: &str, default: &str| {
             let text = flags.get(flag).map_or(default, String::as_str);
             let text = text.replace('/', "\\");
@@ -77,7 +80,7 @@ impl Settings {
             addresses.first().copied().ok_or_else(|| problem("no address".to_owned()))?
         };
         let configuration = match flags.get("config") {
-            Some(path) => serde_json::from_str(&super::super::identity::read(machine, path)?)
+            Some(path) => serde_json::from_str(&identity::read(machine, path)?)
                 .map_err(|source| SettingsError::Configuration { path: path.clone(), source })?,
             None => Configuration::default(),
         };
@@ -92,31 +95,6 @@ impl Settings {
             certificates: path("cert-dir", r"C:\var\lib\kubelet\pki")?,
         })
     }
-}
-
-/// `--name=value` and `--name value` after the kubelet's own path. Programs before it (a log runner)
-/// and itself must be there.
-fn flags(machine: &FakeWindows, command: &str) -> Result<BTreeMap<String, String>, SettingsError> {
-    let mut words = command.split_whitespace().map(|word| word.trim_matches('"')).peekable();
-    for word in words.by_ref() {
-        let Ok(program) = word.parse::<WindowsPath>() else { continue };
-        if machine.file(&program).is_none() {
-            return Err(SettingsError::MissingProgram { path: program });
-        }
-        if program.file_name().eq_ignore_ascii_case("kubelet.exe") {
-            let mut flags = BTreeMap::new();
-            while let Some(word) = words.next() {
-                let Some(flag) = word.strip_prefix("--") else { continue };
-                let (name, value) = match flag.split_once('=') {
-                    Some((name, value)) => (name, value.to_owned()),
-                    None => (flag, words.next_if(|w| !w.starts_with('-')).unwrap_or("").to_owned()),
-                };
-                flags.insert(name.to_owned(), value);
-            }
-            return Ok(flags);
-        }
-    }
-    Err(SettingsError::CommandLine { problem: "no kubelet.exe in it".to_owned() })
 }
 
 fn labels(text: &str) -> BTreeMap<String, String> {
@@ -160,13 +138,6 @@ mod tests {
     fn an_override_is_the_nodes_name() {
         let command = format!("{COMMAND} --hostname-override=IP-10-0-0-1.Example");
         assert_eq!(Settings::read(&machine(), &command).unwrap().node, "ip-10-0-0-1.example");
-    }
-
-    #[test]
-    fn a_missing_program_ends_it() {
-        let machine = FakeWindows::new("winhost");
-        let missing = Settings::read(&machine, COMMAND).unwrap_err();
-        assert!(matches!(missing, SettingsError::MissingProgram { .. }), "{missing}");
     }
 
     #[test]
