@@ -4,3 +4,5 @@
 //! Anything that the product needs in a real cluster.
 
 #![forbid(unsafe_code)]
+
+pub mod cluster;

@@ -1,0 +1,3 @@
+//! A Kubernetes API server in this process.
+
+pub mod error;
