@@ -1,3 +1,4 @@
 //! A Kubernetes API server in this process.
 
 pub mod error;
+pub mod schema;
