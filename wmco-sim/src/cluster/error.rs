@@ -157,6 +157,12 @@ impl ApiError {
         self
     }
 
+    /// Adds field errors as causes.
+    #[must_use]
+    pub fn with_field_causes(self, errors: &[FieldError]) -> Self {
+        self.with_causes(errors.iter().map(FieldError::cause).collect())
+    }
+
     /// 404 for an object of a resource (plural in `Subject::kind`).
     pub fn not_found(of: Subject<'_>) -> Self {
         Self::new(404, "NotFound", format!("{} {:?} not found", of.qualified(), of.name))
@@ -197,8 +203,13 @@ impl ApiError {
 
     /// 422 with every field that is wrong (kind in `Subject::kind`).
     pub fn invalid(of: Subject<'_>, errors: &[FieldError]) -> Self {
-        let texts: Vec<_> =
-            errors.iter().map(|error| format!("{}: {}", error.field, error.message)).collect();
+        let mut texts: Vec<String> = Vec::new();
+        for error in errors {
+            let text = format!("{}: {}", error.field, error.message);
+            if !texts.contains(&text) {
+                texts.push(text);
+            }
+        }
         let texts = match texts.as_slice() {
             [one] => one.clone(),
             many => format!("[{}]", many.join(", ")),
@@ -206,7 +217,7 @@ impl ApiError {
         let message = format!("{} {:?} is invalid: {texts}", of.qualified(), of.name);
         Self::new(422, "Invalid", message)
             .with_details(of.details())
-            .with_causes(errors.iter().map(FieldError::cause).collect())
+            .with_field_causes(errors)
     }
 
     /// 400 without details.
