@@ -186,6 +186,12 @@ impl Call {
         Err(ApiError::invalid(self.kind_subject(super::meta::name(object)), errors))
     }
 
+    /// The kind that a body has to have.
+    pub fn body_kind(&self) -> &str {
+        let sub = self.resource.subresource(&self.subresource);
+        sub.map_or(&self.resource.kind, |sub| &sub.kind)
+    }
+
     /// The same request about another object.
     pub fn about(&self, name: &str) -> Self {
         Self { name: name.to_owned(), ..self.clone() }

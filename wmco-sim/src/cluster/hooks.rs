@@ -8,6 +8,7 @@ use serde_json::Value;
 use super::call::{Call, Operation};
 use super::error::{ApiError, FieldError, Result};
 use super::identity::User;
+use super::{auth, protobuf, schema};
 use super::state::{Answer, Shared, State};
 
 /// A body after decoding into its kind.
@@ -31,7 +32,7 @@ pub struct Credentials<'a> {
 }
 
 /// What is to be allowed.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Attributes<'a> {
     /// For example `list`; lower-case HTTP method for paths.
     pub verb: &'a str,
@@ -49,6 +50,8 @@ pub struct Attributes<'a> {
     pub name: &'a str,
     /// The URL path.
     pub path: &'a str,
+    /// What the field selector demands to be equal.
+    pub fields: &'a [(String, String)],
 }
 
 /// Who sent the request.
@@ -63,16 +66,30 @@ pub fn authenticate(_cluster: &Shared, _credentials: Credentials<'_>, _of: &Attr
 ///
 /// # Errors
 /// 403 with the reason.
-pub fn authorize(_state: &State, _user: &User, _of: &Attributes<'_>) -> Result<()> {
-    Ok(())
+pub fn authorize(state: &State, user: &User, of: &Attributes<'_>) -> Result<()> {
+    auth::require(&state.store, user, of)
 }
 
 /// Reduces a body to what its built-in kind knows; wrong types are 400.
 ///
 /// # Errors
 /// 400 naming the field.
-pub fn decode(_call: &Call, object: Value) -> Result<Decoded> {
-    Ok(Decoded { object, unknown: Vec::new() })
+pub fn decode(call: &Call, object: Value) -> Result<Decoded> {
+    let text = |member: &str| object.get(member).and_then(Value::as_str).unwrap_or("");
+    let (api_version, kind) = (text("apiVersion"), text("kind"));
+    let Some(message) = schema::kind(api_version, kind) else {
+        return Ok(Decoded { object, unknown: Vec::new() });
+    };
+    match schema::shape::object(message, &object) {
+        Ok(shaped) => Ok(Decoded { object: shaped.value, unknown: shaped.unknown }),
+        Err(error) => {
+            let version = super::resources::split_api_version(api_version).1;
+            let wanted = call.body_kind();
+            Err(ApiError::bad_request(format!(
+                "{kind} in version {version:?} cannot be handled as a {wanted}: {error}"
+            )))
+        }
+    }
 }
 
 /// Fills in the defaults of a built-in kind, as decoding does on every write.
@@ -161,15 +178,20 @@ pub fn post(_cluster: &Shared, _state: &mut State, call: &Call, _body: Value) ->
 /// Controllers: called after every request that wrote something, under the same lock.
 pub fn react(_cluster: &Shared, _state: &mut State) {}
 
-/// A protobuf body as JSON.
+/// A protobuf body as JSON. `expected` is the kind that the resource or sub-resource takes.
 ///
 /// # Errors
-/// 400 when it is not readable, 501 when the kind is not supported.
-pub fn from_protobuf(_body: &[u8]) -> Result<Value> {
-    Err(ApiError::not_implemented("protobuf bodies"))
+/// 400 when it is not readable or its kind is not known.
+pub fn from_protobuf(body: &[u8], expected: &str) -> Result<Value> {
+    protobuf::from_protobuf(body, expected)
 }
 
 /// An answer in protobuf, or `None` when its kind has no such form here.
-pub fn to_protobuf(_answer: &Value) -> Option<Vec<u8>> {
-    None
+pub fn to_protobuf(answer: &Value) -> Option<Vec<u8>> {
+    protobuf::to_protobuf(answer)
+}
+
+/// An event of a watch in protobuf with its length in front, or `None` as above.
+pub fn to_protobuf_event(kind: &str, object: &Value) -> Option<Vec<u8>> {
+    protobuf::watch_frame(kind, object)
 }

@@ -5,11 +5,11 @@
 
 use serde_json::{Value, json};
 
-use super::super::hooks::Attributes;
-use super::super::identity::User;
-use super::super::meta;
-use super::super::resources::StorageKey;
-use super::super::store::Store;
+use crate::cluster::hooks::Attributes;
+use crate::cluster::identity::User;
+use crate::cluster::meta;
+use crate::cluster::resources::StorageKey;
+use crate::cluster::store::Store;
 use super::{Decision, rbac};
 
 /// The group of all kubelets.

@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::super::hooks::Attributes;
-use super::super::identity::User;
-use super::super::meta;
-use super::super::resources::StorageKey;
-use super::super::store::Store;
+use crate::cluster::hooks::Attributes;
+use crate::cluster::identity::User;
+use crate::cluster::meta;
+use crate::cluster::resources::StorageKey;
+use crate::cluster::store::Store;
 use super::Decision;
 
 /// The API group of roles and bindings.

@@ -6,11 +6,11 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::super::call::{Call, Operation};
-use super::super::error::{ApiError, Result};
-use super::super::meta;
-use super::super::resources::StorageKey;
-use super::super::store::Store;
+use crate::cluster::call::{Call, Operation};
+use crate::cluster::error::{ApiError, Result};
+use crate::cluster::meta;
+use crate::cluster::resources::StorageKey;
+use crate::cluster::store::Store;
 use super::{csr_subject, node};
 
 /// Labels under `kubernetes.io` and `k8s.io` that a kubelet may set on its Node.
