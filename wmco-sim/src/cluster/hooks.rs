@@ -165,11 +165,16 @@ pub fn react(_cluster: &Shared, _state: &mut State) {}
 ///
 /// # Errors
 /// 400 when it is not readable, 501 when the kind is not supported.
-pub fn from_protobuf(_body: &[u8]) -> Result<Value> {
+pub fn from_protobuf(_body: &[u8], _expected: &str) -> Result<Value> {
     Err(ApiError::not_implemented("protobuf bodies"))
 }
 
 /// An answer in protobuf, or `None` when its kind has no such form here.
 pub fn to_protobuf(_answer: &Value) -> Option<Vec<u8>> {
+    None
+}
+
+/// One event of a watch in protobuf, or `None` when its kind has no such form here.
+pub fn protobuf_frame(_kind: &str, _object: &Value) -> Option<Vec<u8>> {
     None
 }
