@@ -17,6 +17,8 @@ pub struct ApiError {
     pub message: String,
     /// The `details` member; absent when `None`, `{}` when empty.
     pub details: Option<Value>,
+    /// `metadata.continue`: where a list that expired goes on.
+    pub next_page: Option<String>,
 }
 
 /// What of an object an answer names: its group and its resource (or kind) and name.
@@ -137,7 +139,7 @@ fn join(word: &str, why: &str) -> String {
 
 impl ApiError {
     fn new(code: u16, reason: &'static str, message: impl Into<String>) -> Self {
-        Self { code, reason: Some(reason), message: message.into(), details: None }
+        Self { code, reason: Some(reason), message: message.into(), details: None, next_page: None }
     }
 
     /// Puts `details` into the answer.
@@ -267,6 +269,12 @@ impl ApiError {
         Self::new(415, "UnsupportedMediaType", message)
     }
 
+    /// 422 for a JSON patch that cannot be applied.
+    pub fn rejected() -> Self {
+        let why = "the server rejected our request due to an error in our request";
+        Self::new(422, "Invalid", why).with_details(json!({}))
+    }
+
     /// 429.
     pub fn too_many_requests(message: impl Into<String>) -> Self {
         Self::new(429, "TooManyRequests", message).with_details(json!({}))
@@ -274,7 +282,7 @@ impl ApiError {
 
     /// 500 without a reason, as plain Go errors become.
     pub fn plain(message: impl Into<String>) -> Self {
-        Self { code: 500, reason: None, message: message.into(), details: None }
+        Self { code: 500, reason: None, message: message.into(), details: None, next_page: None }
     }
 
     /// 500 `InternalError`.
@@ -311,6 +319,9 @@ impl ApiError {
             }
             if let Some(details) = &self.details {
                 members.insert("details".to_owned(), details.clone());
+            }
+            if let Some(next_page) = &self.next_page {
+                members.insert("metadata".to_owned(), json!({"continue": next_page}));
             }
         }
         status

@@ -191,7 +191,8 @@ pub fn to_protobuf(answer: &Value) -> Option<Vec<u8>> {
     protobuf::to_protobuf(answer)
 }
 
-/// An event of a watch in protobuf with its length in front, or `None` as above.
-pub fn to_protobuf_event(kind: &str, object: &Value) -> Option<Vec<u8>> {
+/// One event of a watch in protobuf with its length in front, or `None` when its kind has no such
+/// form here.
+pub fn protobuf_frame(kind: &str, object: &Value) -> Option<Vec<u8>> {
     protobuf::watch_frame(kind, object)
 }
