@@ -66,9 +66,7 @@ fn priority(version: &str) -> (u8, u64, u64) {
 }
 
 fn group_object(group: &str, versions: &[String]) -> Map<String, Value> {
-    let of = |version: &String| {
-        json!({"groupVersion": join_api_version(group, version), "version": version})
-    };
+    let of = |version: &String| json!({"groupVersion": join_api_version(group, version), "version": version});
     let mut object = Map::new();
     object.insert("name".to_owned(), group.into());
     object.insert("versions".to_owned(), versions.iter().map(of).collect());
@@ -141,19 +139,14 @@ fn words(members: &mut Map<String, Value>, name: &str, words: &[String]) {
 
 /// The one document for all groups (`core`: just the core group).
 pub fn aggregated(registry: &Registry, core: bool) -> Value {
-    let all = if core {
-        vec![(String::new(), vec!["v1".to_owned()])]
-    } else {
-        groups(registry)
-    };
+    let all = if core { vec![(String::new(), vec!["v1".to_owned()])] } else { groups(registry) };
     let items: Vec<Value> = all
         .iter()
         .map(|(group, versions)| {
             let versions: Vec<Value> = versions
                 .iter()
                 .map(|version| {
-                    let own =
-                        registry.all().filter(|r| r.group == *group && r.version == *version);
+                    let own = registry.all().filter(|r| r.group == *group && r.version == *version);
                     json!({
                         "version": version,
                         "resources": own.map(|r| aggregated_entry(r)).collect::<Vec<_>>(),
@@ -214,9 +207,17 @@ fn aggregated_entry(resource: &Resource) -> Value {
 /// `{"paths": [...]}`, the answer to `/`.
 pub fn root(registry: &Registry) -> Value {
     let mut paths: BTreeMap<String, ()> = BTreeMap::new();
-    for path in
-        ["/api", "/api/v1", "/apis", "/healthz", "/livez", "/openapi/v2", "/openapi/v3", "/readyz", "/version"]
-    {
+    for path in [
+        "/api",
+        "/api/v1",
+        "/apis",
+        "/healthz",
+        "/livez",
+        "/openapi/v2",
+        "/openapi/v3",
+        "/readyz",
+        "/version",
+    ] {
         paths.insert(path.to_owned(), ());
     }
     for (group, versions) in groups(registry) {

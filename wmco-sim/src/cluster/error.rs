@@ -19,6 +19,8 @@ pub struct ApiError {
     pub details: Option<Value>,
     /// `metadata.continue`: where a list that expired goes on.
     pub next_page: Option<String>,
+    /// Texts for `Warning` headers.
+    pub warnings: Vec<String>,
 }
 
 /// What of an object an answer names: its group and its resource (or kind) and name.
@@ -139,7 +141,14 @@ fn join(word: &str, why: &str) -> String {
 
 impl ApiError {
     fn new(code: u16, reason: &'static str, message: impl Into<String>) -> Self {
-        Self { code, reason: Some(reason), message: message.into(), details: None, next_page: None }
+        Self {
+            code,
+            reason: Some(reason),
+            message: message.into(),
+            details: None,
+            next_page: None,
+            warnings: Vec::new(),
+        }
     }
 
     /// Puts `details` into the answer.
@@ -217,9 +226,7 @@ impl ApiError {
             many => format!("[{}]", many.join(", ")),
         };
         let message = format!("{} {:?} is invalid: {texts}", of.qualified(), of.name);
-        Self::new(422, "Invalid", message)
-            .with_details(of.details())
-            .with_field_causes(errors)
+        Self::new(422, "Invalid", message).with_details(of.details()).with_field_causes(errors)
     }
 
     /// 400 without details.
@@ -254,6 +261,20 @@ impl ApiError {
         .with_details(json!({}))
     }
 
+    /// 405 of a custom resource.
+    pub fn verb_not_supported(verb: &str, group: &str, plural: &str) -> Self {
+        let of = Subject { group, kind: plural, name: "" };
+        let what = of.qualified();
+        let message = format!("{verb} is not supported on resources of kind {what:?}");
+        Self::new(405, "MethodNotAllowed", message).with_details(of.details())
+    }
+
+    /// 413.
+    pub fn too_large(why: &str) -> Self {
+        let message = format!("Request entity too large: {why}");
+        Self::new(413, "RequestEntityTooLarge", message)
+    }
+
     /// 406 with the server's own wording.
     pub fn not_acceptable(message: impl Into<String>) -> Self {
         Self::new(406, "NotAcceptable", message)
@@ -282,7 +303,14 @@ impl ApiError {
 
     /// 500 without a reason, as plain Go errors become.
     pub fn plain(message: impl Into<String>) -> Self {
-        Self { code: 500, reason: None, message: message.into(), details: None, next_page: None }
+        Self {
+            code: 500,
+            reason: None,
+            message: message.into(),
+            details: None,
+            next_page: None,
+            warnings: Vec::new(),
+        }
     }
 
     /// 500 `InternalError`.

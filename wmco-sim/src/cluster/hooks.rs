@@ -8,8 +8,8 @@ use serde_json::Value;
 use super::call::{Call, Operation};
 use super::error::{ApiError, FieldError, Result};
 use super::identity::User;
-use super::{auth, protobuf, schema};
 use super::state::{Answer, Shared, State};
+use super::{auth, protobuf, schema};
 
 /// A body after decoding into its kind.
 #[derive(Debug, Default)]
@@ -58,7 +58,11 @@ pub struct Attributes<'a> {
 ///
 /// # Errors
 /// 401 when what was sent proves nothing, 403 when impersonation is refused.
-pub fn authenticate(_cluster: &Shared, _credentials: Credentials<'_>, _of: &Attributes<'_>) -> Result<User> {
+pub fn authenticate(
+    _cluster: &Shared,
+    _credentials: Credentials<'_>,
+    _of: &Attributes<'_>,
+) -> Result<User> {
     Ok(User::authenticated("admin", &["system:masters".to_owned()]))
 }
 
@@ -195,4 +199,9 @@ pub fn to_protobuf(answer: &Value) -> Option<Vec<u8>> {
 /// form here.
 pub fn protobuf_frame(kind: &str, object: &Value) -> Option<Vec<u8>> {
     protobuf::watch_frame(kind, object)
+}
+
+/// What a new cluster has besides namespaces, for example the system's ClusterRoles.
+pub fn initial_objects() -> Vec<Value> {
+    Vec::new()
 }

@@ -16,8 +16,7 @@ use super::store::object_key;
 /// The token says where the next page starts.
 const PAGE_VERSION: &str = "meta.k8s.io/v1";
 /// The answer to a page of a list that is no longer known.
-const EXPIRED_PAGE: &str =
-    "The provided continue parameter is too old to display a consistent list result. You can \
+const EXPIRED_PAGE: &str = "The provided continue parameter is too old to display a consistent list result. You can \
      start a new list without the continue parameter, or use the continue token in this response \
      to retrieve the remainder of the results. Continuing with the provided token results in an \
      inconsistent list - objects that were created, modified, or deleted between the time the \
@@ -69,8 +68,7 @@ impl ListOptions {
             bookmarks: query.flag("allowWatchBookmarks"),
             initial_events: initial,
         };
-        let errors =
-            if is_watch { options.check_watch(&rule) } else { options.check_list(&rule) };
+        let errors = if is_watch { options.check_watch(&rule) } else { options.check_list(&rule) };
         if errors.is_empty() {
             Ok(options)
         } else {
@@ -81,8 +79,7 @@ impl ListOptions {
     fn check_list(&self, rule: &str) -> Vec<FieldError> {
         const FIELD: &str = "resourceVersionMatch";
         let mut errors = Vec::new();
-        let mut forbid =
-            |field: &str, why: &str| errors.push(FieldError::forbidden(field, why));
+        let mut forbid = |field: &str, why: &str| errors.push(FieldError::forbidden(field, why));
         if !rule.is_empty() {
             if self.version.is_empty() {
                 let why = "resourceVersionMatch is forbidden unless resourceVersion is provided";
@@ -115,8 +112,7 @@ impl ListOptions {
         }
         if !rule.is_empty() {
             if self.initial_events.is_none() {
-                let why =
-                    "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided";
+                let why = "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided";
                 errors.push(FieldError::forbidden(FIELD, why));
             }
             if rule != "NotOlderThan" {

@@ -143,7 +143,10 @@ mod tests {
         let protobuf = "application/vnd.kubernetes.protobuf,application/json";
         assert_eq!(negotiate(protobuf, false).unwrap().encoding, Encoding::Protobuf);
         assert_eq!(negotiate(protobuf, true).unwrap().encoding, Encoding::Json);
-        assert_eq!(negotiate("application/json;q=0.1, application/yaml", true).unwrap().encoding, Encoding::Yaml);
+        assert_eq!(
+            negotiate("application/json;q=0.1, application/yaml", true).unwrap().encoding,
+            Encoding::Yaml
+        );
     }
 
     #[test]

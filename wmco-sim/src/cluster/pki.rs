@@ -153,7 +153,6 @@ pub fn random_uid() -> String {
 pub fn random_suffix() -> String {
     const ALPHABET: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
     let bytes: [u8; 5] = random_bytes();
-    let letters =
-        bytes.iter().filter_map(|byte| ALPHABET.get(usize::from(*byte) % ALPHABET.len()));
+    let letters = bytes.iter().filter_map(|byte| ALPHABET.get(usize::from(*byte) % ALPHABET.len()));
     letters.map(|letter| char::from(*letter)).collect()
 }

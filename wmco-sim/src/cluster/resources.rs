@@ -257,9 +257,7 @@ static ROWS: &[Row] = &[
     row(AUTHORIZATION, "SelfSubjectAccessReview", "selfsubjectaccessreviews")
         .cluster()
         .rules(REVIEW),
-    row(AUTHORIZATION, "SelfSubjectRulesReview", "selfsubjectrulesreviews")
-        .cluster()
-        .rules(REVIEW),
+    row(AUTHORIZATION, "SelfSubjectRulesReview", "selfsubjectrulesreviews").cluster().rules(REVIEW),
     row(AUTHORIZATION, "SubjectAccessReview", "subjectaccessreviews").cluster().rules(REVIEW),
     row(AUTHENTICATION, "SelfSubjectReview", "selfsubjectreviews").cluster().rules(REVIEW),
     row(AUTHENTICATION, "TokenReview", "tokenreviews").cluster().rules(REVIEW),

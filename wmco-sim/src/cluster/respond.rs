@@ -93,9 +93,9 @@ fn encode(value: &Arc<Value>, encoding: Encoding) -> (&'static str, Body) {
         Encoding::Protobuf => {
             hooks::to_protobuf(value).map(|bytes| (protobuf::MEDIA_TYPE, bytes.into()))
         }
-        Encoding::Yaml => {
-            serde_saphyr::to_string(value.as_ref()).ok().map(|text| ("application/yaml", text.into()))
-        }
+        Encoding::Yaml => serde_saphyr::to_string(value.as_ref())
+            .ok()
+            .map(|text| ("application/yaml", text.into())),
         Encoding::Json => None,
     };
     other.unwrap_or_else(|| {

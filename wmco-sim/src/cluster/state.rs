@@ -1,8 +1,9 @@
 //! What the server keeps: the store and the resources it serves, under one lock.
 
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use serde_json::Value;
 
@@ -28,8 +29,9 @@ pub struct Shared {
     pub pki: Pki,
     /// What has been asked, and the faults to answer with.
     pub audit: Audit,
-    /// Numbers the requests.
+    /// How many requests were answered.
     pub requests: AtomicU64,
+    address: OnceLock<SocketAddr>,
 }
 
 impl Shared {
@@ -45,7 +47,19 @@ impl Shared {
             pki,
             audit: Audit::default(),
             requests: AtomicU64::new(0),
+            address: OnceLock::new(),
         }
+    }
+
+    /// Where the server listens; known once it does.
+    pub(super) fn set_address(&self, address: SocketAddr) {
+        // Only the start of the server sets it, and does so once.
+        let _ = self.address.set(address);
+    }
+
+    /// `127.0.0.1:port`, empty before the server listens.
+    pub fn address(&self) -> String {
+        self.address.get().map(SocketAddr::to_string).unwrap_or_default()
     }
 
     /// The lock. A panic of another request does not end the cluster: writes are single calls.

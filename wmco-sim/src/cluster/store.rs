@@ -227,6 +227,11 @@ impl Store {
         self.tables.keys()
     }
 
+    /// Lets history begin now, as a server's does when it starts.
+    pub fn start_history(&mut self) {
+        self.compact();
+    }
+
     /// Discards the history up to now: older versions and continue tokens expire.
     pub fn compact(&mut self) {
         self.compacted = self.version;

@@ -48,9 +48,12 @@ fn columns(resource: &Resource) -> Vec<Value> {
     let mut columns = Vec::new();
     if let Some(custom) = &resource.custom {
         columns.push(column("Name", "string", "name", 0));
-        columns.extend(custom.columns.iter().map(|own| {
-            column(&own.name, &own.kind, &own.format, own.priority)
-        }));
+        columns.extend(
+            custom
+                .columns
+                .iter()
+                .map(|own| column(&own.name, &own.kind, &own.format, own.priority)),
+        );
         return columns;
     }
     for (name, kind, priority) in builtin::columns(resource) {
@@ -69,10 +72,9 @@ fn custom_cells(custom: &CustomResource, object: &Value, now: Timestamp) -> Vec<
         row.push(match (value, column.kind.as_str()) {
             (None, _) => Value::Null,
             (Some(Value::String(time)), "date") => cells::age_of(time, now).into(),
-            (Some(value), "string") => value.as_str().map_or_else(
-                || value.to_string().into(),
-                Value::from,
-            ),
+            (Some(value), "string") => {
+                value.as_str().map_or_else(|| value.to_string().into(), Value::from)
+            }
             (Some(value), _) => value.clone(),
         });
     }

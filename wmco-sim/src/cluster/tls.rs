@@ -87,7 +87,10 @@ pub(super) fn server_config(pki: &Pki) -> Result<ServerConfig, StartError> {
 }
 
 impl TlsListener {
-    pub(super) async fn bind(address: SocketAddr, config: ServerConfig) -> Result<Self, StartError> {
+    pub(super) async fn bind(
+        address: SocketAddr,
+        config: ServerConfig,
+    ) -> Result<Self, StartError> {
         let listen = |source| StartError::Listen { address, source };
         let listener = TcpListener::bind(address).await.map_err(listen)?;
         let bound = listener.local_addr().map_err(listen)?;

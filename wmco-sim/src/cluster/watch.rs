@@ -234,9 +234,7 @@ impl Watch {
             Transform::Metadata { .. } => {
                 ("PartialObjectMetadata".to_owned(), "meta.k8s.io/v1".to_owned())
             }
-            Transform::None | Transform::Table => {
-                (resource.kind.clone(), resource.api_version())
-            }
+            Transform::None | Transform::Table => (resource.kind.clone(), resource.api_version()),
         };
         let object = json!({"kind": kind, "apiVersion": api_version, "metadata": meta});
         let object = if self.wanted.transform == Transform::Table {

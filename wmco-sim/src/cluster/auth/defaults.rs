@@ -52,12 +52,12 @@ pub fn objects() -> Vec<(&'static str, Value)> {
 
 #[cfg(test)]
 mod tests {
+    use super::*;
+    use crate::cluster::decide;
     use crate::cluster::hooks::Attributes;
     use crate::cluster::identity::User;
     use crate::cluster::resources::StorageKey;
     use crate::cluster::store::Store;
-    use crate::cluster::decide;
-    use super::*;
 
     fn store() -> Store {
         let mut store = Store::default();

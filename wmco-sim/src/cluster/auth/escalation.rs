@@ -6,12 +6,12 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
+use super::{decide, rbac};
 use crate::cluster::call::{Call, Operation};
 use crate::cluster::error::{ApiError, Result};
 use crate::cluster::hooks::Attributes;
 use crate::cluster::identity::MASTERS;
 use crate::cluster::store::Store;
-use super::{decide, rbac};
 
 /// Checks a role or binding that is about to be written.
 ///
@@ -126,9 +126,8 @@ fn held(own: &[Value], right: &Right) -> bool {
     let first = |list: &[String]| list.first().map_or("", String::as_str).to_owned();
     let (group, resource, name, url) = (first(groups), first(resources), first(names), first(urls));
     own.iter().any(|rule| {
-        let has = |member, word: &str| {
-            words(rule, member).iter().any(|own| *own == "*" || *own == word)
-        };
+        let has =
+            |member, word: &str| words(rule, member).iter().any(|own| *own == "*" || *own == word);
         if !has("verbs", verb) {
             return false;
         }
@@ -182,9 +181,7 @@ fn missing(store: &Store, call: &Call, granted: &[Value]) -> Vec<String> {
 pub fn review_rules(rules: Vec<Value>) -> (Vec<Value>, Vec<Value>) {
     let (paths, resources): (Vec<_>, Vec<_>) =
         rules.into_iter().partition(|rule| rule.get("nonResourceURLs").is_some());
-    let path = |rule: &Value| {
-        json!({"verbs": rule.get("verbs"), "nonResourceURLs": rule.get("nonResourceURLs")})
-    };
+    let path = |rule: &Value| json!({"verbs": rule.get("verbs"), "nonResourceURLs": rule.get("nonResourceURLs")});
     (resources, paths.iter().map(path).collect())
 }
 

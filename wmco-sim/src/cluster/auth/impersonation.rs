@@ -8,11 +8,11 @@ use std::collections::BTreeMap;
 
 use axum::http::HeaderMap;
 
+use super::{decide, forbidden};
 use crate::cluster::error::{ApiError, Result};
 use crate::cluster::hooks::Attributes;
 use crate::cluster::identity::{ANONYMOUS, AUTHENTICATED, UNAUTHENTICATED, User};
 use crate::cluster::store::Store;
-use super::{decide, forbidden};
 
 const ACCOUNT: &str = "system:serviceaccount:";
 const NODE: &str = "system:node:";
@@ -22,12 +22,7 @@ const EXTRA: &str = "impersonate-extra-";
 ///
 /// # Errors
 /// 400 for groups or extras without a user, 403 without the right.
-pub fn apply(
-    store: &Store,
-    user: User,
-    headers: &HeaderMap,
-    of: &Attributes<'_>,
-) -> Result<User> {
+pub fn apply(store: &Store, user: User, headers: &HeaderMap, of: &Attributes<'_>) -> Result<User> {
     let texts = |name: &str| -> Vec<String> {
         let values = headers.get_all(name).iter().filter_map(|value| value.to_str().ok());
         values.filter(|value| !value.is_empty()).map(ToOwned::to_owned).collect()
@@ -133,8 +128,10 @@ fn complete(mut user: User) -> User {
         && let Some((namespace, _)) =
             user.name.strip_prefix(ACCOUNT).and_then(|rest| rest.split_once(':'))
     {
-        user.groups =
-            vec!["system:serviceaccounts".to_owned(), format!("system:serviceaccounts:{namespace}")];
+        user.groups = vec![
+            "system:serviceaccounts".to_owned(),
+            format!("system:serviceaccounts:{namespace}"),
+        ];
     }
     let everybody = if user.name == ANONYMOUS { UNAUTHENTICATED } else { AUTHENTICATED };
     if !user.in_group(AUTHENTICATED) && !user.in_group(UNAUTHENTICATED) {
@@ -166,9 +163,9 @@ fn percent_decoded(text: &str) -> String {
 mod tests {
     use serde_json::json;
 
+    use super::*;
     use crate::cluster::identity::MASTERS;
     use crate::cluster::resources::StorageKey;
-    use super::*;
 
     fn headers(pairs: &[(&'static str, &'static str)]) -> HeaderMap {
         let mut headers = HeaderMap::new();

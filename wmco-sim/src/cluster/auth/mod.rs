@@ -106,8 +106,8 @@ fn csr_subject(spec: &Value) -> std::result::Result<String, String> {
     let pem = STANDARD.decode(pem).map_err(|error| error.to_string())?;
     let (_, block) = x509_parser::pem::parse_x509_pem(&pem)
         .map_err(|_| "PEM block type must be CERTIFICATE REQUEST".to_owned())?;
-    let (_, request) = X509CertificationRequest::from_der(&block.contents)
-        .map_err(|error| error.to_string())?;
+    let (_, request) =
+        X509CertificationRequest::from_der(&block.contents).map_err(|error| error.to_string())?;
     let subject = &request.certification_request_info.subject;
     let name = subject.iter_common_name().next().and_then(|name| name.as_str().ok());
     Ok(name.unwrap_or("").to_owned())

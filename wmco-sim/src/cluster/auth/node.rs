@@ -5,12 +5,12 @@
 
 use serde_json::{Value, json};
 
+use super::{Decision, rbac};
 use crate::cluster::hooks::Attributes;
 use crate::cluster::identity::User;
 use crate::cluster::meta;
 use crate::cluster::resources::StorageKey;
 use crate::cluster::store::Store;
-use super::{Decision, rbac};
 
 /// The group of all kubelets.
 pub const NODES: &str = "system:nodes";
@@ -39,9 +39,7 @@ pub fn authorize(store: &Store, user: &User, of: &Attributes<'_>) -> Decision {
 
 /// What every node may do, whichever it is.
 fn rules() -> [Value; 6] {
-    let rule = |group: &str, resources: &[&str], verbs: &[&str]| {
-        json!({"apiGroups": [group], "resources": resources, "verbs": verbs})
-    };
+    let rule = |group: &str, resources: &[&str], verbs: &[&str]| json!({"apiGroups": [group], "resources": resources, "verbs": verbs});
     let read = &["get", "list", "watch"];
     [
         rule("authentication.k8s.io", &["tokenreviews"], &["create"]),

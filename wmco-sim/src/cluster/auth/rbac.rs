@@ -6,12 +6,12 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use super::Decision;
 use crate::cluster::hooks::Attributes;
 use crate::cluster::identity::User;
 use crate::cluster::meta;
 use crate::cluster::resources::StorageKey;
 use crate::cluster::store::Store;
-use super::Decision;
 
 /// The API group of roles and bindings.
 pub const GROUP: &str = "rbac.authorization.k8s.io";
@@ -107,7 +107,8 @@ fn is(subject: &Value, user: &User, binding: &Value) -> bool {
         "Group" => user.in_group(name),
         "ServiceAccount" => {
             let namespace = subject_namespace(subject, binding);
-            !namespace.is_empty() && user.name == format!("system:serviceaccount:{namespace}:{name}")
+            !namespace.is_empty()
+                && user.name == format!("system:serviceaccount:{namespace}:{name}")
         }
         _ => false,
     }
@@ -198,9 +199,8 @@ mod tests {
 
     #[test]
     fn subresources_are_apart() {
-        let rule = |resource: &str| {
-            json!({"verbs": ["*"], "apiGroups": ["*"], "resources": [resource]})
-        };
+        let rule =
+            |resource: &str| json!({"verbs": ["*"], "apiGroups": ["*"], "resources": [resource]});
         check(rule("pods"), &of("get", "pods", "status", ""), false);
         check(rule("pods/status"), &of("get", "pods", "status", ""), true);
         check(rule("*/status"), &of("get", "pods", "status", ""), true);

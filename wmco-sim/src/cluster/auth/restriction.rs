@@ -6,12 +6,12 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
+use super::{csr_subject, node};
 use crate::cluster::call::{Call, Operation};
 use crate::cluster::error::{ApiError, Result};
 use crate::cluster::meta;
 use crate::cluster::resources::StorageKey;
 use crate::cluster::store::Store;
-use super::{csr_subject, node};
 
 /// Labels under `kubernetes.io` and `k8s.io` that a kubelet may set on its Node.
 const KUBELET_LABELS: [&str; 11] = [
@@ -211,16 +211,14 @@ fn on_lease(node: &str, call: &Call, object: Option<&Value>) -> Option<String> {
         return Some("can only access leases in the \"kube-node-lease\" system namespace".into());
     }
     let name = if call.name.is_empty() { object.map_or("", meta::name) } else { &call.name };
-    (name != node).then(|| {
-        "can only access node lease with the same name as the requesting node".to_owned()
-    })
+    (name != node)
+        .then(|| "can only access node lease with the same name as the requesting node".to_owned())
 }
 
 fn on_request(node: &str, operation: Operation, object: Option<&Value>) -> Option<String> {
     let spec = object.filter(|_| operation == Operation::Create)?.get("spec")?;
     let signer = spec.get("signerName").and_then(Value::as_str).unwrap_or("");
-    let kubelet =
-        ["kubernetes.io/kubelet-serving", "kubernetes.io/kube-apiserver-client-kubelet"];
+    let kubelet = ["kubernetes.io/kubelet-serving", "kubernetes.io/kube-apiserver-client-kubelet"];
     if !kubelet.contains(&signer) {
         return None;
     }
@@ -241,9 +239,8 @@ fn on_token(store: &Store, node: &str, call: &Call, object: Option<&Value>) -> O
         return Some("node requested token with a pod binding without a uid".to_owned());
     }
     let pod = store.get(&StorageKey::new("", "pods"), &call.namespace, text("name"))?;
-    (!node::runs_on(pod, node)).then(|| {
-        "node requested token bound to a pod scheduled on a different node".to_owned()
-    })
+    (!node::runs_on(pod, node))
+        .then(|| "node requested token bound to a pod scheduled on a different node".to_owned())
 }
 
 #[cfg(test)]

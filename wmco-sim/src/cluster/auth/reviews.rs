@@ -5,12 +5,12 @@
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
+use super::{Decision, decide, escalation, rbac};
 use crate::cluster::error::{ApiError, FieldError, Result, Subject};
 use crate::cluster::hooks::Attributes;
 use crate::cluster::identity::{AUTHENTICATED, User};
 use crate::cluster::store::{Store, rfc3339};
 use crate::cluster::tokens::{self, TokenIssuer};
-use super::{Decision, decide, escalation, rbac};
 
 /// What a review may look at.
 #[derive(Clone, Copy, Debug)]
@@ -73,11 +73,7 @@ fn subject(review: &Value) -> User {
     }
 }
 
-fn with_namespace<'a>(
-    context: Context<'_>,
-    plural: &str,
-    review: &'a Value,
-) -> Result<&'a Value> {
+fn with_namespace<'a>(context: Context<'_>, plural: &str, review: &'a Value) -> Result<&'a Value> {
     let stated = review.pointer("/spec/resourceAttributes/namespace").and_then(Value::as_str);
     if plural.starts_with("local") && stated.unwrap_or("") != context.namespace {
         return Err(ApiError::bad_request(format!(
@@ -149,9 +145,7 @@ fn selected(asked: &Value) -> Vec<(String, String)> {
         let operator = requirement.get("operator")?.as_str()?;
         let values = texts(requirement.get("values"));
         match (operator, values.as_slice()) {
-            ("In", [value]) => {
-                Some((requirement.get("key")?.as_str()?.to_owned(), value.clone()))
-            }
+            ("In", [value]) => Some((requirement.get("key")?.as_str()?.to_owned(), value.clone())),
             _ => None,
         }
     };

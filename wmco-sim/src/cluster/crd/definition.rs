@@ -15,15 +15,16 @@ fn versions(definition: &Value) -> &[Value] {
 }
 
 fn storage_versions(definition: &Value) -> Vec<&str> {
-    let stored = versions(definition).iter().filter(|version| version.get("storage") == Some(&Value::Bool(true)));
+    let stored = versions(definition)
+        .iter()
+        .filter(|version| version.get("storage") == Some(&Value::Bool(true)));
     stored.map(|version| text(version, "/name")).collect()
 }
 
 /// Fills in what the API fills in: names, the conversion strategy, the first status.
 pub fn complete(definition: &mut Value, is_new: bool) {
     let kind = text(definition, "/spec/names/kind").to_owned();
-    let stored: Vec<String> =
-        storage_versions(definition).into_iter().map(str::to_owned).collect();
+    let stored: Vec<String> = storage_versions(definition).into_iter().map(str::to_owned).collect();
     let Some(spec) = meta::map_mut(definition, "spec") else { return };
     let conversion = spec.entry("conversion").or_insert_with(|| json!({}));
     if let Some(conversion) = conversion.as_object_mut() {
@@ -66,9 +67,9 @@ pub fn unsupported(definition: &Value) -> Result<()> {
 
 fn uses(value: Option<&Value>, keyword: &str) -> bool {
     match value {
-        Some(Value::Object(members)) => members.iter().any(|(name, member)| {
-            name == keyword || uses(Some(member), keyword)
-        }),
+        Some(Value::Object(members)) => {
+            members.iter().any(|(name, member)| name == keyword || uses(Some(member), keyword))
+        }
         Some(Value::Array(items)) => items.iter().any(|item| uses(Some(item), keyword)),
         _ => false,
     }

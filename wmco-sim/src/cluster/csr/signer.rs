@@ -87,8 +87,7 @@ impl PublicKeyData for RequestKey {
 /// It is no request in PEM.
 pub fn parse(spec: &Value) -> Result<Parsed, RequestError> {
     let pem = STANDARD.decode(text(spec, "request")).map_err(|_| RequestError::Pem)?;
-    let (_, block) =
-        x509_parser::pem::parse_x509_pem(&pem).map_err(|_| RequestError::Pem)?;
+    let (_, block) = x509_parser::pem::parse_x509_pem(&pem).map_err(|_| RequestError::Pem)?;
     if block.label != "CERTIFICATE REQUEST" {
         return Err(RequestError::Pem);
     }
@@ -155,11 +154,7 @@ pub enum Step {
 }
 
 /// Decides about one request.
-pub fn reconcile(
-    issuer: &Issuer<'_, impl SigningKey>,
-    request: &Value,
-    now: Timestamp,
-) -> Step {
+pub fn reconcile(issuer: &Issuer<'_, impl SigningKey>, request: &Value, now: Timestamp) -> Step {
     let ours = [CLIENT_SIGNER, KUBELET_CLIENT_SIGNER, KUBELET_SERVING_SIGNER];
     let spec = request.get("spec").unwrap_or(&Value::Null);
     let signer = text(spec, "signerName");
@@ -249,7 +244,8 @@ fn issue(
     params.distinguished_name.push(DnType::CommonName, parsed.common_name.as_str());
     let asked = spec.get("expirationSeconds").and_then(Value::as_i64);
     let lifetime = asked.map_or(LIFETIME, |s| LIFETIME.min(SignedDuration::from_secs(s)));
-    let time = |time: Timestamp| ASN1Time::from_timestamp(time.as_second()).map(|t| t.to_datetime());
+    let time =
+        |time: Timestamp| ASN1Time::from_timestamp(time.as_second()).map(|t| t.to_datetime());
     params.not_before = time(now - BACKDATE).map_err(RequestError::Der)?;
     params.not_after = time(now + lifetime).map_err(RequestError::Der)?;
     params.is_ca = IsCa::ExplicitNoCa;
@@ -323,7 +319,8 @@ mod tests {
 
     #[test]
     fn a_kubelet_gets_what_it_asked_for() {
-        let mut request = request(KUBELET_SERVING_SIGNER, "system:nodes", &["n", "10.0.0.9"], &SERVING);
+        let mut request =
+            request(KUBELET_SERVING_SIGNER, "system:nodes", &["n", "10.0.0.9"], &SERVING);
         request["spec"]["expirationSeconds"] = 600.into();
         let now = Timestamp::from_second(1_800_000_000).unwrap();
         let Step::Update(update) = reconcile(&authority(), &request, now) else { panic!() };

@@ -253,9 +253,8 @@ pub fn admit(
 }
 
 fn signs(before: Option<&Value>, request: &Value) -> bool {
-    let part = |of: &Value| {
-        (of.pointer("/status/certificate").cloned(), condition(of, FAILED).cloned())
-    };
+    let part =
+        |of: &Value| (of.pointer("/status/certificate").cloned(), condition(of, FAILED).cloned());
     before.is_none_or(|before| part(before) != part(request))
 }
 

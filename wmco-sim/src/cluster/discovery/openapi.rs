@@ -47,7 +47,8 @@ pub fn openapi_v3(registry: &Registry, group: &str, version: &str) -> Option<Val
         let namespace = if resource.namespaced { "/namespaces/{namespace}" } else { "" };
         let base = format!("/{}{namespace}/{}", group_path(group, version), resource.plural);
         if !resource.rules.virtual_only {
-            paths.insert(format!("{base}/{{name}}"), operations(resource, &["get", "patch", "put"]));
+            paths
+                .insert(format!("{base}/{{name}}"), operations(resource, &["get", "patch", "put"]));
         }
         paths.insert(base, operations(resource, &["post"]));
         if let Some(custom) = &resource.custom {
@@ -69,9 +70,7 @@ fn kind_of(resource: &Resource) -> Value {
 }
 
 fn operations(resource: &Resource, methods: &[&str]) -> Value {
-    let query = |name: &str| {
-        json!({"name": name, "in": "query", "schema": {"type": "string", "uniqueItems": true}})
-    };
+    let query = |name: &str| json!({"name": name, "in": "query", "schema": {"type": "string", "uniqueItems": true}});
     let parameters = [query("dryRun"), query("fieldManager"), query("fieldValidation")];
     let operations = methods.iter().map(|method| {
         let operation = json!({

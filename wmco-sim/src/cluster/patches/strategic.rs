@@ -98,7 +98,11 @@ fn merge_value(old: Value, new: Value, field: Option<&'static Field>) -> Result<
     }
 }
 
-fn merge_list(old: Vec<Value>, new: Vec<Value>, field: Option<&'static Field>) -> Result<Vec<Value>> {
+fn merge_list(
+    old: Vec<Value>,
+    new: Vec<Value>,
+    field: Option<&'static Field>,
+) -> Result<Vec<Value>> {
     match field.map(|field| (&field.merge, &field.ty)) {
         Some((Merge::Key(key), ty)) => merge_by_key(old, new, key, message_of(ty)),
         Some((Merge::Set, _)) => {

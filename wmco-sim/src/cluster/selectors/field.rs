@@ -58,8 +58,7 @@ fn event_fields(group: &str) -> Vec<(String, Vec<String>)> {
         ("regarding", "reportingController")
     };
     let mut fields = Vec::new();
-    for member in
-        ["kind", "namespace", "name", "uid", "apiVersion", "resourceVersion", "fieldPath"]
+    for member in ["kind", "namespace", "name", "uid", "apiVersion", "resourceVersion", "fieldPath"]
     {
         fields.push((format!("{object}.{member}"), vec![format!("/involvedObject/{member}")]));
     }

@@ -218,7 +218,8 @@ impl Parser {
                     return Ok(values);
                 }
                 other => {
-                    let expected = if expects_value { "',', ')' or identifier" } else { "',' or ')'" };
+                    let expected =
+                        if expects_value { "',', ')' or identifier" } else { "',' or ')'" };
                     return Err(format!("found '{}', expected: {expected}", other.text()));
                 }
             }

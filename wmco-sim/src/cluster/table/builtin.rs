@@ -225,7 +225,8 @@ fn event(object: &Value, now: Timestamp) -> Vec<Value> {
     let first = or(&first, text(object, "/eventTime")).to_owned();
     let count = number(object, "/series/count").max(number(object, "/count")).max(1);
     let last = or(text(object, "/series/lastObservedTime"), or(&last, &first)).to_owned();
-    let reference = if object.get("regarding").is_some() { "/regarding" } else { "/involvedObject" };
+    let reference =
+        if object.get("regarding").is_some() { "/regarding" } else { "/involvedObject" };
     let part = |member: &str| text(object, &format!("{reference}/{member}")).to_owned();
     let component = either("/reportingComponent", "/reportingController");
     let host = text(object, "/reportingInstance");
@@ -314,11 +315,8 @@ fn pod(object: &Value, now: Timestamp) -> Vec<Value> {
         } else if container.pointer("/state/terminated").is_some() {
             let code = number(container, "/state/terminated/exitCode");
             let signal = number(container, "/state/terminated/signal");
-            reason = if signal == 0 {
-                format!("ExitCode:{code}")
-            } else {
-                format!("Signal:{signal}")
-            };
+            reason =
+                if signal == 0 { format!("ExitCode:{code}") } else { format!("Signal:{signal}") };
         } else if container.get("ready") == Some(&Value::Bool(true))
             && container.pointer("/state/running").is_some()
         {

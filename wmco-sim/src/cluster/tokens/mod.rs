@@ -63,8 +63,7 @@ impl TokenIssuer {
     pub fn generate() -> Result<Self, KeyError> {
         let random = SystemRandom::new();
         let algorithm = &ECDSA_P256_SHA256_FIXED_SIGNING;
-        let document =
-            EcdsaKeyPair::generate_pkcs8(algorithm, &random).map_err(|_| KeyError)?;
+        let document = EcdsaKeyPair::generate_pkcs8(algorithm, &random).map_err(|_| KeyError)?;
         let key = EcdsaKeyPair::from_pkcs8(algorithm, document.as_ref(), &random)
             .map_err(|_| KeyError)?;
         Ok(Self { key, random })
@@ -76,8 +75,7 @@ impl TokenIssuer {
     /// The system has no randomness.
     pub fn sign(&self, claims: &Value) -> Result<String, KeyError> {
         let encode = |value: &Value| URL_SAFE_NO_PAD.encode(value.to_string());
-        let text =
-            format!("{}.{}", encode(&json!({"alg": "ES256", "typ": "JWT"})), encode(claims));
+        let text = format!("{}.{}", encode(&json!({"alg": "ES256", "typ": "JWT"})), encode(claims));
         let signature = self.key.sign(&self.random, text.as_bytes()).map_err(|_| KeyError)?;
         Ok(format!("{text}.{}", URL_SAFE_NO_PAD.encode(signature)))
     }
@@ -161,8 +159,7 @@ fn bound(
     {
         return None;
     }
-    let own: Vec<_> =
-        claims.get("aud")?.as_array()?.iter().filter_map(Value::as_str).collect();
+    let own: Vec<_> = claims.get("aud")?.as_array()?.iter().filter_map(Value::as_str).collect();
     let audiences: Vec<_> =
         wanted.iter().filter(|one| own.contains(&one.as_str())).cloned().collect();
     if audiences.is_empty() {

@@ -112,9 +112,8 @@ pub(super) fn secret(secret: &Value) -> Vec<FieldError> {
         errors.push(FieldError::too_long("data", LARGEST));
     }
     let has = |key: &str| entries(secret, "data").any(|(own, _)| own == key);
-    let required = |key: &str| {
-        (!has(key)).then(|| FieldError::required(&format!("data[{key}]"), ""))
-    };
+    let required =
+        |key: &str| (!has(key)).then(|| FieldError::required(&format!("data[{key}]"), ""));
     match text(secret, "/type") {
         secrets::TYPE => {
             if meta::annotation(secret, secrets::ACCOUNT_NAME).is_none_or(str::is_empty) {

@@ -195,9 +195,8 @@ fn invalid_for(field: &str, value: &str, wrong: &[String]) -> Vec<FieldError> {
 /// Complains if a member that may not change did.
 fn immutable(before: &Value, object: &Value, pointer: &str, field: &str) -> Option<FieldError> {
     let (old, new) = (before.pointer(pointer), object.pointer(pointer));
-    (old != new).then(|| {
-        FieldError::invalid(field, new.unwrap_or(&Value::Null), "field is immutable")
-    })
+    (old != new)
+        .then(|| FieldError::invalid(field, new.unwrap_or(&Value::Null), "field is immutable"))
 }
 
 #[cfg(test)]

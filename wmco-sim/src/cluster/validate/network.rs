@@ -227,7 +227,10 @@ mod tests {
         default_service(&mut first);
         allocate(&store, &mut first);
         assert_eq!(first["spec"]["clusterIP"], "10.96.1.1");
-        assert_eq!(first["spec"]["ports"][0], json!({"port": 80, "protocol": "TCP", "targetPort": 80}));
+        assert_eq!(
+            first["spec"]["ports"][0],
+            json!({"port": 80, "protocol": "TCP", "targetPort": 80})
+        );
         store.put(&StorageKey::new("", "services"), first);
         let mut second = json!({"spec": {}});
         allocate(&store, &mut second);
@@ -269,9 +272,7 @@ mod tests {
 
     #[test]
     fn slices_keep_their_family() {
-        let with = |family: &str| {
-            json!({"addressType": family, "endpoints": [{"addresses": ["10.1.2.3"]}]})
-        };
+        let with = |family: &str| json!({"addressType": family, "endpoints": [{"addresses": ["10.1.2.3"]}]});
         assert!(slice(&with("IPv4")).is_empty());
         assert_eq!(slice(&with("IPv6")).len(), 1);
         let expected = ["addressType: Invalid value: \"IPv6\": field is immutable"];

@@ -41,7 +41,8 @@ pub(super) fn prepare_update(subresource: &str, before: &Value, pod: &mut Value)
 /// `Guaranteed` if every container limits cpu and memory to what it requests, `BestEffort` if
 /// none says anything, else `Burstable`.
 fn quality(pod: &Value) -> &'static str {
-    let containers = || list(pod, "/spec/containers").iter().chain(list(pod, "/spec/initContainers"));
+    let containers =
+        || list(pod, "/spec/containers").iter().chain(list(pod, "/spec/initContainers"));
     let at = |container: &Value, kind: &str, name: &str| {
         container.pointer(&format!("/resources/{kind}/{name}")).cloned()
     };

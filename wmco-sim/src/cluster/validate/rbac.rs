@@ -99,8 +99,7 @@ fn binding(binding: &Value, namespaced: bool) -> Vec<FieldError> {
             }
         };
         if group != expected {
-            let error =
-                FieldError::not_supported(&field("apiGroup"), &group.into(), &[expected]);
+            let error = FieldError::not_supported(&field("apiGroup"), &group.into(), &[expected]);
             errors.push(error);
         }
     }

@@ -13,9 +13,7 @@ pub(super) fn default(plural: &str, object: &mut Value) {
     if plural != "daemonsets" {
         or_default(spec, "replicas", 1);
     }
-    let surge = |unavailable: Value, surge: Value| {
-        json!({"maxUnavailable": unavailable, "maxSurge": surge})
-    };
+    let surge = |unavailable: Value, surge: Value| json!({"maxUnavailable": unavailable, "maxSurge": surge});
     let (member, rolling) = match plural {
         "deployments" => {
             or_default(spec, "revisionHistoryLimit", 10);
@@ -56,9 +54,8 @@ pub(super) fn workload(object: &Value) -> Vec<FieldError> {
         errors.push(FieldError::required("spec.selector", ""));
     }
     let labels = object.pointer("/spec/template/metadata/labels").unwrap_or(&Value::Null);
-    let fits = wanted.is_none_or(|wanted| {
-        wanted.iter().all(|(key, value)| labels.get(key) == Some(value))
-    });
+    let fits = wanted
+        .is_none_or(|wanted| wanted.iter().all(|(key, value)| labels.get(key) == Some(value)));
     if !fits {
         let field = "spec.template.metadata.labels";
         let why = "`selector` does not match template `labels`";
@@ -72,10 +69,12 @@ pub(super) fn workload(object: &Value) -> Vec<FieldError> {
     }
     if object.pointer("/spec/template/spec").is_some() {
         let template = json!({"spec": object.pointer("/spec/template/spec")});
-        errors.extend(super::pod::pod(&template).into_iter().map(|error| FieldError {
-            field: format!("spec.template.{}", error.field),
-            ..error
-        }));
+        errors.extend(
+            super::pod::pod(&template).into_iter().map(|error| FieldError {
+                field: format!("spec.template.{}", error.field),
+                ..error
+            }),
+        );
     }
     let policy = text(object, "/spec/template/spec/restartPolicy");
     if !policy.is_empty() && policy != "Always" {

@@ -30,7 +30,8 @@ pub fn create(
     source: Source,
 ) -> Result<Arc<Value>> {
     place(call, &mut object)?;
-    let generated = meta::name(&object).is_empty() && !meta::text(&object, "generateName").is_empty();
+    let generated =
+        meta::name(&object).is_empty() && !meta::text(&object, "generateName").is_empty();
     for attempt in 1.. {
         let mut candidate = object.clone();
         if generated {
@@ -38,7 +39,9 @@ pub fn create(
         }
         match create_named(state, call, candidate, source) {
             Err(error)
-                if generated && error.reason == Some("AlreadyExists") && attempt < NAME_ATTEMPTS => {}
+                if generated
+                    && error.reason == Some("AlreadyExists")
+                    && attempt < NAME_ATTEMPTS => {}
             done => return done,
         }
     }

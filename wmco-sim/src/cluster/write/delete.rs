@@ -179,8 +179,7 @@ fn mark_graceful(call: &Call, object: &mut Value, options: &DeleteOptions) -> Gr
         let Some(pending) = pending else { return Grace::NotSupported };
         return match asked {
             Some(asked) if asked < pending => {
-                let ends: Option<Timestamp> =
-                    meta::text(object, "deletionTimestamp").parse().ok();
+                let ends: Option<Timestamp> = meta::text(object, "deletionTimestamp").parse().ok();
                 let ends = ends.unwrap_or(call.now) - SignedDuration::from_secs(pending - asked);
                 set_grace(object, ends, asked);
                 Grace::Marked(asked)
@@ -191,8 +190,7 @@ fn mark_graceful(call: &Call, object: &mut Value, options: &DeleteOptions) -> Gr
     let spec = object.pointer("/spec/terminationGracePeriodSeconds").and_then(Value::as_i64);
     let mut grace = asked.or(spec).unwrap_or(POD_GRACE_S);
     let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or("");
-    if text("/spec/nodeName").is_empty()
-        || matches!(text("/status/phase"), "Failed" | "Succeeded")
+    if text("/spec/nodeName").is_empty() || matches!(text("/status/phase"), "Failed" | "Succeeded")
     {
         grace = 0;
     }

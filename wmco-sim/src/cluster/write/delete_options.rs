@@ -62,7 +62,9 @@ impl DeleteOptions {
 
     fn read(options: &Value, query: &Query) -> Result<Self> {
         let wrong = |what: &str| {
-            ApiError::bad_request(format!("DeleteOptions cannot be decoded: {what} has a wrong type"))
+            ApiError::bad_request(format!(
+                "DeleteOptions cannot be decoded: {what} has a wrong type"
+            ))
         };
         let text = |pointer: &str| match options.pointer(pointer) {
             None | Some(Value::Null) => Ok(None),
@@ -79,7 +81,8 @@ impl DeleteOptions {
         };
         let policy = text("/propagationPolicy")?;
         let propagation = propagation(policy.as_deref(), orphan, query, options)?;
-        let dry_run = options.get("dryRun").and_then(Value::as_array).is_some_and(|l| !l.is_empty());
+        let dry_run =
+            options.get("dryRun").and_then(Value::as_array).is_some_and(|l| !l.is_empty());
         Ok(Self {
             grace_s,
             dry_run: dry_run || query.get("dryRun").is_some_and(|value| !value.is_empty()),
@@ -123,9 +126,8 @@ fn propagation(
         errors.push(FieldError::not_supported("dryRun", &values, &["All"]));
     }
     if errors.is_empty() {
-        let orphan = orphan.map(|yes| {
-            if yes { Propagation::Orphan } else { Propagation::Background }
-        });
+        let orphan =
+            orphan.map(|yes| if yes { Propagation::Orphan } else { Propagation::Background });
         return Ok(known.or(orphan));
     }
     Err(ApiError::invalid(options_subject("DeleteOptions"), &errors))

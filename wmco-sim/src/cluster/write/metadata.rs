@@ -155,8 +155,8 @@ fn owners(object: &Value) -> Vec<FieldError> {
 /// An owner reference as JSON with the members in the order of Go's struct.
 fn in_go_order(owner: &Value) -> String {
     let order = ["apiVersion", "kind", "name", "uid", "controller", "blockOwnerDeletion"];
-    let members = order.iter().filter_map(|key| {
-        owner.get(key).map(|value| format!("{}:{value}", Value::from(*key)))
-    });
+    let members = order
+        .iter()
+        .filter_map(|key| owner.get(key).map(|value| format!("{}:{value}", Value::from(*key))));
     format!("{{{}}}", members.collect::<Vec<_>>().join(","))
 }

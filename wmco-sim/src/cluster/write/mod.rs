@@ -16,8 +16,8 @@ mod update;
 pub use body::{Body, Form};
 pub use create::create;
 pub use delete::{delete, delete_collection};
-pub use delete_options::{DeleteOptions, Preconditions, Propagation};
-pub use names::{dns1123_label, dns1123_subdomain, qualified_name};
+pub use delete_options::DeleteOptions;
+pub use names::{dns1123_label, label_value, qualified_name};
 pub use patch::{PatchKind, patch};
 pub use update::update;
 

@@ -29,9 +29,7 @@ fn lower(c: char) -> bool {
 }
 
 fn is_label(text: &str) -> bool {
-    text.starts_with(lower)
-        && text.ends_with(lower)
-        && text.chars().all(|c| lower(c) || c == '-')
+    text.starts_with(lower) && text.ends_with(lower) && text.chars().all(|c| lower(c) || c == '-')
 }
 
 /// What is wrong with a DNS-1123 subdomain, as most object names are.
@@ -101,7 +99,8 @@ pub fn qualified_name(text: &str) -> Vec<String> {
             *name
         }
         _ => {
-            let example = "with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')";
+            let example =
+                "with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')";
             return vec![format!("a qualified name {QUALIFIED} {example}")];
         }
     };

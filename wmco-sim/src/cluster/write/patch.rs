@@ -73,11 +73,16 @@ pub fn patch(state: &mut State, call: &Call, kind: PatchKind, bytes: &[u8]) -> R
     check_type(call, &document)?;
     let (object, unknown) = typed(call, document)?;
     let warnings = judge(call, &body, unknown)?;
-    update::check_identity(call, &object)?;
-    update::check_version(call, &before, &object)?;
-    let object = call.resource.to_storage(object);
-    let object = update::change(state, call, &before, object, Source::Patch)?;
-    Ok(Patched { object, created: false, warnings })
+    let changed = update::check_identity(call, &object)
+        .and_then(|()| update::check_version(call, &before, &object))
+        .and_then(|()| {
+            let object = call.resource.to_storage(object);
+            update::change(state, call, &before, object, Source::Patch)
+        });
+    match changed {
+        Ok(object) => Ok(Patched { object, created: false, warnings }),
+        Err(error) => Err(ApiError { warnings, ..error }),
+    }
 }
 
 /// A patch may not turn an object into one of another kind.

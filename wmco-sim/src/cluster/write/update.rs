@@ -117,7 +117,12 @@ pub(super) fn change(
 }
 
 /// Stores the new state, if it is one.
-fn settle(state: &mut State, call: &Call, before: &Arc<Value>, object: Value) -> Result<Arc<Value>> {
+fn settle(
+    state: &mut State,
+    call: &Call,
+    before: &Arc<Value>,
+    object: Value,
+) -> Result<Arc<Value>> {
     let gone = is_finished(call, before, &object);
     if !gone && same(before, &object) {
         return Ok(Arc::clone(before));
