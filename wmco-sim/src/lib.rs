@@ -5,4 +5,5 @@
 
 #![forbid(unsafe_code)]
 
+pub mod cluster;
 pub mod host;
