@@ -4,3 +4,6 @@
 //! Anything that the product needs in a real cluster.
 
 #![forbid(unsafe_code)]
+
+pub mod cluster;
+pub mod host;

@@ -1,0 +1,147 @@
+//! Who may do what: authorizers, admission of nodes, escalation checks, impersonation, reviews.
+
+pub mod defaults;
+pub mod escalation;
+pub mod impersonation;
+pub mod node;
+pub mod rbac;
+pub mod restriction;
+pub mod reviews;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::Value;
+use x509_parser::certification_request::X509CertificationRequest;
+use x509_parser::prelude::FromDer as _;
+
+use super::error::{ApiError, Result, Subject};
+use super::hooks::Attributes;
+use super::identity::{MASTERS, User};
+use super::store::Store;
+
+/// What an authorizer says.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Decision {
+    /// Yes, and why (may be empty).
+    Allow(String),
+    /// Ask the next one; why not (may be empty).
+    NoOpinion(String),
+}
+
+impl Decision {
+    /// Yes, without saying why.
+    pub fn allow() -> Self {
+        Self::Allow(String::new())
+    }
+
+    /// No opinion, without saying why.
+    pub fn none() -> Self {
+        Self::NoOpinion(String::new())
+    }
+
+    /// Whether it is yes.
+    pub fn is_allowed(&self) -> bool {
+        matches!(self, Self::Allow(_))
+    }
+}
+
+/// Asks every authorizer in turn.
+pub fn decide(store: &Store, user: &User, of: &Attributes<'_>) -> Decision {
+    if user.in_group(MASTERS) {
+        return Decision::allow();
+    }
+    let mut reasons = vec![];
+    for authorizer in [node::authorize, rbac::authorize] {
+        match authorizer(store, user, of) {
+            Decision::NoOpinion(reason) if reason.is_empty() => {}
+            Decision::NoOpinion(reason) => reasons.push(reason),
+            allow @ Decision::Allow(_) => return allow,
+        }
+    }
+    Decision::NoOpinion(reasons.join("\n"))
+}
+
+/// Nothing if the user may do it.
+///
+/// # Errors
+/// 403 in the words of the API server.
+pub fn require(store: &Store, user: &User, of: &Attributes<'_>) -> Result<()> {
+    match decide(store, user, of) {
+        Decision::Allow(_) => Ok(()),
+        Decision::NoOpinion(reason) => Err(forbidden(user, of, &reason)),
+    }
+}
+
+/// 403: the user may not do it.
+pub fn forbidden(user: &User, of: &Attributes<'_>, reason: &str) -> ApiError {
+    let Attributes { verb, group, resource, namespace, path, .. } = of;
+    let name = &user.name;
+    let mut why = if resource.is_empty() {
+        format!("User {name:?} cannot {verb} path {path:?}")
+    } else {
+        let sub = match of.subresource {
+            "" => String::new(),
+            sub => format!("/{sub}"),
+        };
+        let scope = match *namespace {
+            "" => "at the cluster scope".to_owned(),
+            namespace => format!("in the namespace {namespace:?}"),
+        };
+        format!(
+            "User {name:?} cannot {verb} resource \"{resource}{sub}\" in API group {group:?} {scope}"
+        )
+    };
+    if !reason.is_empty() {
+        why = format!("{why}: {reason}");
+    }
+    if resource.is_empty() {
+        return ApiError::forbidden_path(&why);
+    }
+    ApiError::forbidden(Subject { group, kind: resource, name: of.name }, &why)
+}
+
+/// The common name in the request of a CertificateSigningRequest's spec; else what is wrong.
+fn csr_subject(spec: &Value) -> std::result::Result<String, String> {
+    let pem = spec.get("request").and_then(Value::as_str).unwrap_or("");
+    let pem = STANDARD.decode(pem).map_err(|error| error.to_string())?;
+    let (_, block) = x509_parser::pem::parse_x509_pem(&pem)
+        .map_err(|_| "PEM block type must be CERTIFICATE REQUEST".to_owned())?;
+    let (_, request) =
+        X509CertificationRequest::from_der(&block.contents).map_err(|error| error.to_string())?;
+    let subject = &request.certification_request_info.subject;
+    let name = subject.iter_common_name().next().and_then(|name| name.as_str().ok());
+    Ok(name.unwrap_or("").to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn masters_may_do_all() {
+        let user = User::authenticated("admin", &[MASTERS.to_owned()]);
+        assert!(decide(&Store::default(), &user, &Attributes::default()).is_allowed());
+    }
+
+    #[test]
+    fn refusals_name_user_verb_and_scope() {
+        let of = Attributes {
+            verb: "patch",
+            group: "certificates.k8s.io",
+            resource: "certificatesigningrequests",
+            subresource: "approval",
+            name: "a",
+            ..Attributes::default()
+        };
+        let error = require(&Store::default(), &User::anonymous(), &of).unwrap_err();
+        assert_eq!(
+            error.message,
+            "certificatesigningrequests.certificates.k8s.io \"a\" is forbidden: User \
+             \"system:anonymous\" cannot patch resource \"certificatesigningrequests/approval\" in \
+             API group \"certificates.k8s.io\" at the cluster scope"
+        );
+        let of = Attributes { verb: "get", path: "/api", ..Attributes::default() };
+        let error = require(&Store::default(), &User::anonymous(), &of).unwrap_err();
+        assert_eq!(error.message, "forbidden: User \"system:anonymous\" cannot get path \"/api\"");
+    }
+}

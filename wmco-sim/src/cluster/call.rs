@@ -1,0 +1,209 @@
+//! One request after routing and authentication, and the options in its query.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use serde_json::Value;
+
+use super::error::{ApiError, FieldError, Result, Subject};
+use super::identity::User;
+use super::resources::{Resource, StorageKey};
+
+/// How unknown and repeated fields of a body are treated.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum FieldValidation {
+    /// Dropped silently.
+    Ignore,
+    /// Dropped, each with a `Warning` header.
+    #[default]
+    Warn,
+    /// 400.
+    Strict,
+}
+
+/// The parameters of the query, decoded.
+#[derive(Clone, Debug, Default)]
+pub struct Query(pub Vec<(String, String)>);
+
+impl Query {
+    /// The first value of a parameter.
+    pub fn get(&self, name: &str) -> Option<&str> {
+        self.0.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
+    }
+
+    /// A switch: present and neither `false` nor `0` is true, as Kubernetes reads it.
+    pub fn flag(&self, name: &str) -> bool {
+        self.get(name).is_some_and(|value| !value.eq_ignore_ascii_case("false") && value != "0")
+    }
+
+    /// A whole number.
+    ///
+    /// # Errors
+    /// 400 when it is none.
+    pub fn number(&self, name: &str) -> Result<Option<i64>> {
+        let Some(text) = self.get(name).filter(|text| !text.is_empty()) else { return Ok(None) };
+        text.parse().map(Some).map_err(|_| {
+            ApiError::bad_request(format!(
+                "strconv.ParseInt: parsing {text:?}: invalid syntax for {name}"
+            ))
+        })
+    }
+}
+
+/// What the client wants besides the object itself.
+#[derive(Clone, Debug, Default)]
+pub struct WriteOptions {
+    /// Answer as if done, store nothing.
+    pub dry_run: bool,
+    /// Who is recorded in `managedFields`.
+    pub manager: String,
+    /// Treatment of unknown fields.
+    pub validation: FieldValidation,
+    /// Server-side apply takes fields from other managers.
+    pub force: bool,
+}
+
+impl WriteOptions {
+    /// Reads the options of a write.
+    ///
+    /// # Errors
+    /// 422 naming `CreateOptions`, `UpdateOptions` or `PatchOptions` (`kind`).
+    pub fn parse(query: &Query, kind: &str, user_agent: &str, is_apply: bool) -> Result<Self> {
+        let mut errors = Vec::new();
+        let given = query.get("fieldManager").unwrap_or("");
+        let force = query.get("force").map(|_| query.flag("force"));
+        if kind == "PatchOptions" {
+            if is_apply && given.is_empty() {
+                errors.push(FieldError::required("fieldManager", "is required for apply patch"));
+            } else if !is_apply && force.is_some() {
+                errors.push(FieldError::forbidden(
+                    "force",
+                    "may not be specified for non-apply patch",
+                ));
+            }
+        }
+        if given.len() > 128 {
+            errors.push(FieldError::too_long("fieldManager", 128));
+        } else if let Some(bad) = given.chars().position(|c| c.is_control()) {
+            let why = format!("should only contain printable characters (position {bad})");
+            errors.push(FieldError::invalid("fieldManager", &given.into(), &why));
+        }
+        errors.extend(dry_run_error(query));
+        let validation = match query.get("fieldValidation").unwrap_or("") {
+            "" | "Warn" => FieldValidation::Warn,
+            "Ignore" => FieldValidation::Ignore,
+            "Strict" => FieldValidation::Strict,
+            other => {
+                let words = ["", "Ignore", "Strict", "Warn"];
+                let field = "fieldValidation";
+                errors.push(FieldError::not_supported(field, &other.into(), &words));
+                FieldValidation::Warn
+            }
+        };
+        if !errors.is_empty() {
+            return Err(ApiError::invalid(options_subject(kind), &errors));
+        }
+        let manager = if given.is_empty() { default_manager(user_agent) } else { given.to_owned() };
+        Ok(Self {
+            dry_run: query.get("dryRun").is_some_and(|value| !value.is_empty()),
+            manager,
+            validation,
+            force: force.unwrap_or(false),
+        })
+    }
+}
+
+/// The complaint about a `dryRun` that is not `All`.
+pub fn dry_run_error(query: &Query) -> Option<FieldError> {
+    let values: Vec<&str> =
+        query.0.iter().filter(|(key, _)| key == "dryRun").map(|(_, v)| v.as_str()).collect();
+    let bad = values.iter().any(|value| !value.is_empty() && *value != "All");
+    bad.then(|| FieldError::not_supported("dryRun", &values.into(), &["All"]))
+}
+
+/// What an invalid option is an error of.
+pub fn options_subject(kind: &str) -> Subject<'_> {
+    Subject { group: "meta.k8s.io", kind, name: "" }
+}
+
+/// The User-Agent up to the first slash, in at most 128 bytes.
+fn default_manager(user_agent: &str) -> String {
+    let name = user_agent.split('/').next().unwrap_or("");
+    let printable: String = name.chars().filter(|c| !c.is_control()).collect();
+    let end = (0..=printable.len().min(128)).rev().find(|end| printable.is_char_boundary(*end));
+    printable.get(..end.unwrap_or(0)).unwrap_or("").to_owned()
+}
+
+/// What a write wants to do, as admission sees it.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Operation {
+    /// A new object.
+    Create,
+    /// A change.
+    Update,
+    /// A removal.
+    Delete,
+}
+
+/// One request that concerns objects of a resource.
+#[derive(Clone, Debug)]
+pub struct Call {
+    /// Who asks.
+    pub user: User,
+    /// What is asked about.
+    pub resource: Arc<Resource>,
+    /// For example `status`; empty for the object itself.
+    pub subresource: String,
+    /// Empty for cluster-scoped resources and requests over all namespaces.
+    pub namespace: String,
+    /// Empty for collections.
+    pub name: String,
+    /// Options of a write.
+    pub options: WriteOptions,
+    /// When the request came.
+    pub now: Timestamp,
+}
+
+impl Call {
+    /// The object with its plural resource, as most errors name it.
+    pub fn subject(&self) -> Subject<'_> {
+        Subject { group: &self.resource.group, kind: &self.resource.plural, name: &self.name }
+    }
+
+    /// `object` with its kind, as `Invalid` names it.
+    pub fn kind_subject<'a>(&'a self, name: &'a str) -> Subject<'a> {
+        Subject { group: &self.resource.group, kind: &self.resource.kind, name }
+    }
+
+    /// 422 for `object` unless there are no errors.
+    ///
+    /// # Errors
+    /// When `errors` is not empty.
+    pub fn valid(&self, object: &Value, errors: &[FieldError]) -> Result<()> {
+        if errors.is_empty() {
+            return Ok(());
+        }
+        Err(ApiError::invalid(self.kind_subject(super::meta::name(object)), errors))
+    }
+
+    /// The kind that a body has to have.
+    pub fn body_kind(&self) -> &str {
+        let sub = self.resource.subresource(&self.subresource);
+        sub.map_or(&self.resource.kind, |sub| &sub.kind)
+    }
+
+    /// The same request about another object.
+    pub fn about(&self, name: &str) -> Self {
+        Self { name: name.to_owned(), ..self.clone() }
+    }
+
+    /// Where the objects are.
+    pub fn place(&self) -> StorageKey {
+        self.resource.storage()
+    }
+
+    /// 404 for the object.
+    pub fn not_found(&self) -> ApiError {
+        ApiError::not_found(self.subject())
+    }
+}

@@ -1,0 +1,49 @@
+//! CertificateSigningRequests: what the server fills in and checks, and the signer.
+//!
+//! Source: Kubernetes documentation, "Certificates and Certificate Signing Requests".
+
+pub mod signer;
+mod strategy;
+
+pub use strategy::{admit, prepare_create, prepare_update, validate};
+
+use serde_json::Value;
+
+/// Approved by somebody.
+pub const APPROVED: &str = "Approved";
+/// Denied by somebody.
+pub const DENIED: &str = "Denied";
+/// Approved, but the signer cannot sign it.
+pub const FAILED: &str = "Failed";
+
+/// Signs client certificates of anybody.
+pub const CLIENT_SIGNER: &str = "kubernetes.io/kube-apiserver-client";
+/// Signs client certificates of kubelets.
+pub const KUBELET_CLIENT_SIGNER: &str = "kubernetes.io/kube-apiserver-client-kubelet";
+/// Signs serving certificates of kubelets.
+pub const KUBELET_SERVING_SIGNER: &str = "kubernetes.io/kubelet-serving";
+
+/// `status.conditions`.
+fn conditions(request: &Value) -> &[Value] {
+    let list = request.pointer("/status/conditions").and_then(Value::as_array);
+    list.map(Vec::as_slice).unwrap_or_default()
+}
+
+/// The condition of that type.
+fn condition<'a>(request: &'a Value, of: &str) -> Option<&'a Value> {
+    conditions(request).iter().find(|condition| kind(condition) == of)
+}
+
+fn text<'a>(value: &'a Value, member: &str) -> &'a str {
+    value.get(member).and_then(Value::as_str).unwrap_or("")
+}
+
+fn kind(condition: &Value) -> &str {
+    text(condition, "type")
+}
+
+/// `spec.usages`.
+fn usages(request: &Value) -> Vec<&str> {
+    let list = request.pointer("/spec/usages").and_then(Value::as_array);
+    list.into_iter().flatten().filter_map(Value::as_str).collect()
+}

@@ -1,0 +1,157 @@
+//! Which form of an answer the client accepts.
+
+use serde_json::Value;
+
+use super::error::{ApiError, Result};
+
+/// How the body is written.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Encoding {
+    /// JSON.
+    Json,
+    /// YAML.
+    Yaml,
+    /// Kubernetes' protobuf.
+    Protobuf,
+}
+
+/// What the objects are turned into.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Transform {
+    /// Nothing.
+    None,
+    /// `PartialObjectMetadata` or a list of it.
+    Metadata {
+        /// The client asked for the list form.
+        list: bool,
+    },
+    /// The Table that kubectl prints.
+    Table,
+}
+
+/// The outcome.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Wanted {
+    /// How the body is written.
+    pub encoding: Encoding,
+    /// What the objects are turned into.
+    pub transform: Transform,
+}
+
+/// Plain JSON.
+pub const JSON: Wanted = Wanted { encoding: Encoding::Json, transform: Transform::None };
+
+struct Clause<'a> {
+    media: &'a str,
+    params: Vec<(&'a str, &'a str)>,
+    quality: f64,
+}
+
+fn clauses(accept: &str) -> Vec<Clause<'_>> {
+    let mut clauses: Vec<Clause<'_>> = accept
+        .split(',')
+        .map(|clause| {
+            let mut parts = clause.split(';').map(str::trim);
+            let media = parts.next().unwrap_or("");
+            let params: Vec<_> =
+                parts.map(|part| part.split_once('=').unwrap_or((part, ""))).collect();
+            let quality = params.iter().find(|(key, _)| *key == "q");
+            let quality = quality.and_then(|(_, value)| value.parse().ok()).unwrap_or(1.0);
+            Clause { media, params, quality }
+        })
+        .filter(|clause| !clause.media.is_empty())
+        .collect();
+    // Stable: equal qualities keep their order.
+    clauses.sort_by(|a, b| b.quality.total_cmp(&a.quality));
+    clauses
+}
+
+fn encodings(media: &str, has_protobuf: bool) -> Option<Encoding> {
+    match media {
+        "*/*" | "application/*" | "application/json" => Some(Encoding::Json),
+        "application/yaml" => Some(Encoding::Yaml),
+        "application/vnd.kubernetes.protobuf" if has_protobuf => Some(Encoding::Protobuf),
+        _ => None,
+    }
+}
+
+impl Clause<'_> {
+    fn param(&self, name: &str) -> Option<&str> {
+        self.params.iter().find(|(key, _)| *key == name).map(|(_, value)| *value)
+    }
+
+    fn transform(&self) -> Option<Transform> {
+        let Some(kind) = self.param("as") else { return Some(Transform::None) };
+        let version = self.param("v").unwrap_or("");
+        if self.param("g") != Some("meta.k8s.io") || !matches!(version, "v1" | "v1beta1") {
+            return None;
+        }
+        match kind {
+            "Table" => Some(Transform::Table),
+            "PartialObjectMetadata" => Some(Transform::Metadata { list: false }),
+            "PartialObjectMetadataList" => Some(Transform::Metadata { list: true }),
+            _ => None,
+        }
+    }
+}
+
+/// Chooses by the `Accept` header. Custom resources have no protobuf form.
+///
+/// # Errors
+/// 406 when nothing fits.
+pub fn negotiate(accept: &str, is_custom: bool) -> Result<Wanted> {
+    let clauses = clauses(accept);
+    if clauses.is_empty() {
+        return Ok(JSON);
+    }
+    let found = clauses.iter().find_map(|clause| {
+        let encoding = encodings(clause.media, !is_custom)?;
+        Some(Wanted { encoding, transform: clause.transform()? })
+    });
+    if let Some(wanted) = found {
+        return Ok(wanted);
+    }
+    let protobuf = if is_custom { "" } else { ", application/vnd.kubernetes.protobuf" };
+    let list = format!("application/json, application/yaml{protobuf}");
+    if is_custom || clauses.iter().any(|clause| encodings(clause.media, true).is_some()) {
+        return Err(ApiError::not_acceptable(format!(
+            "only the following media types are accepted: {list}"
+        )));
+    }
+    Err(ApiError::not_acceptable(format!(
+        "406: Not Acceptable\n\nAvailable representations: {list}"
+    ))
+    .with_details(Value::Object(serde_json::Map::new())))
+}
+
+/// How an error is written: as the client likes it best, if we know that form.
+pub fn encoding_of_error(accept: &str) -> Encoding {
+    let known = clauses(accept).iter().find_map(|clause| encodings(clause.media, true));
+    known.unwrap_or(Encoding::Json)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_clause_that_is_known_wins() {
+        let table = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json";
+        assert_eq!(negotiate(table, true).unwrap().transform, Transform::Table);
+        let unknown = "application/json;as=Nothing;g=meta.k8s.io;v=v1,application/json";
+        assert_eq!(negotiate(unknown, true).unwrap(), JSON);
+        let protobuf = "application/vnd.kubernetes.protobuf,application/json";
+        assert_eq!(negotiate(protobuf, false).unwrap().encoding, Encoding::Protobuf);
+        assert_eq!(negotiate(protobuf, true).unwrap().encoding, Encoding::Json);
+        assert_eq!(
+            negotiate("application/json;q=0.1, application/yaml", true).unwrap().encoding,
+            Encoding::Yaml
+        );
+    }
+
+    #[test]
+    fn nothing_that_is_known_is_406() {
+        assert_eq!(negotiate("text/html", false).unwrap_err().code, 406);
+        assert_eq!(negotiate("text/html, */*", false).unwrap(), JSON);
+    }
+}

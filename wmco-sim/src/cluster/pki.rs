@@ -1,0 +1,158 @@
+//! Keys and certificates of the cluster, and its randomness.
+
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr};
+
+use rcgen::{
+    BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
+    KeyUsagePurpose, SanType,
+};
+use ring::rand::{SecureRandom as _, SystemRandom};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
+
+/// Names of the server besides its addresses.
+const NAMES: &[&str] = &[
+    "localhost",
+    "kubernetes",
+    "kubernetes.default",
+    "kubernetes.default.svc",
+    "kubernetes.default.svc.cluster.local",
+];
+
+/// One CA signs the server's certificate and those of all clients.
+pub struct Pki {
+    ca: Issuer<'static, KeyPair>,
+    ca_pem: String,
+    ca_der: CertificateDer<'static>,
+    /// The server's certificate.
+    pub(super) server: CertificateDer<'static>,
+    server_key: Vec<u8>,
+}
+
+/// A client's certificate and key in PEM.
+#[derive(Clone)]
+pub struct ClientCertificate {
+    /// One CERTIFICATE block.
+    pub certificate: String,
+    /// One PRIVATE KEY block (PKCS#8).
+    pub key: String,
+}
+
+impl fmt::Debug for ClientCertificate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ClientCertificate")
+            .field("certificate", &self.certificate)
+            .field("key", &"[redacted]")
+            .finish()
+    }
+}
+
+impl fmt::Debug for Pki {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Pki").finish_non_exhaustive()
+    }
+}
+
+impl Pki {
+    /// Makes a CA and the server's certificate for loopback and `more` addresses.
+    ///
+    /// # Errors
+    /// The key generator failed.
+    pub fn new(more: &[IpAddr]) -> Result<Self, rcgen::Error> {
+        let mut params = CertificateParams::default();
+        params.distinguished_name.push(DnType::CommonName, "simulated-cluster-ca");
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        params.key_usages = vec![
+            KeyUsagePurpose::DigitalSignature,
+            KeyUsagePurpose::KeyCertSign,
+            KeyUsagePurpose::CrlSign,
+        ];
+        let key = KeyPair::generate()?;
+        let certificate = params.self_signed(&key)?;
+        let ca = Issuer::new(params, key);
+
+        let names = NAMES.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+        let mut params = CertificateParams::new(names)?;
+        let loopback = IpAddr::from(Ipv4Addr::LOCALHOST);
+        for address in std::iter::once(&loopback).chain(more) {
+            params.subject_alt_names.push(SanType::IpAddress(*address));
+        }
+        params.distinguished_name.push(DnType::CommonName, "kube-apiserver");
+        params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
+        let key = KeyPair::generate()?;
+        let server = params.signed_by(&key, &ca)?;
+        Ok(Self {
+            ca,
+            ca_pem: certificate.pem(),
+            ca_der: certificate.der().clone(),
+            server: server.der().clone(),
+            server_key: key.serialize_der(),
+        })
+    }
+
+    /// The CA's certificate in PEM.
+    pub fn ca_pem(&self) -> &str {
+        &self.ca_pem
+    }
+
+    /// The CA's certificate in DER.
+    pub fn ca_der(&self) -> &CertificateDer<'static> {
+        &self.ca_der
+    }
+
+    /// What signs certificates of this cluster.
+    pub fn issuer(&self) -> &Issuer<'static, KeyPair> {
+        &self.ca
+    }
+
+    /// The server's private key.
+    pub(super) fn server_key(&self) -> PrivateKeyDer<'static> {
+        PrivatePkcs8KeyDer::from(self.server_key.clone()).into()
+    }
+
+    /// A certificate that authenticates as `user` (its CN) in `groups` (its Os).
+    ///
+    /// # Errors
+    /// The key generator failed, or a name cannot stand in a certificate.
+    pub fn client(&self, user: &str, groups: &[&str]) -> Result<ClientCertificate, rcgen::Error> {
+        let mut params = CertificateParams::default();
+        params.distinguished_name = rcgen::DistinguishedName::new();
+        let key = KeyPair::generate()?;
+        params.distinguished_name.push(DnType::CommonName, user);
+        for group in groups {
+            params.distinguished_name.push(DnType::OrganizationName, *group);
+        }
+        params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
+        let certificate = params.signed_by(&key, &self.ca)?;
+        Ok(ClientCertificate { certificate: certificate.pem(), key: key.serialize_pem() })
+    }
+}
+
+/// Random bytes from the system.
+pub fn random_bytes<const N: usize>() -> [u8; N] {
+    let mut bytes = [0; N];
+    // The system's generator does not fail once it is seeded; zeros would still be valid ids.
+    let _ = SystemRandom::new().fill(&mut bytes);
+    bytes
+}
+
+/// A random UUID (version 4).
+pub fn random_uid() -> String {
+    let mut bytes: [u8; 16] = random_bytes();
+    if let [_, _, _, _, _, _, version, _, variant, ..] = &mut bytes {
+        *version = (*version & 0x0f) | 0x40;
+        *variant = (*variant & 0x3f) | 0x80;
+    }
+    let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    let parts = [(0, 8), (8, 12), (12, 16), (16, 20), (20, 32)];
+    let parts = parts.iter().filter_map(|(from, to)| hex.get(*from..*to));
+    parts.collect::<Vec<_>>().join("-")
+}
+
+/// Five characters for generated names. Vowels are left out, as Kubernetes does.
+pub fn random_suffix() -> String {
+    const ALPHABET: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
+    let bytes: [u8; 5] = random_bytes();
+    let letters = bytes.iter().filter_map(|byte| ALPHABET.get(usize::from(*byte) % ALPHABET.len()));
+    letters.map(|letter| char::from(*letter)).collect()
+}

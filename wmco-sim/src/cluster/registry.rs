@@ -1,0 +1,67 @@
+//! Which resources are served now: the built-in ones and those of CustomResourceDefinitions.
+
+use std::sync::Arc;
+
+use super::resources::{self, Resource};
+
+/// The resources in discovery order.
+#[derive(Clone, Debug)]
+pub struct Registry {
+    builtin: Vec<Arc<Resource>>,
+    custom: Vec<Arc<Resource>>,
+}
+
+/// How much of a group and version is known.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Known {
+    /// Neither the group nor the version.
+    Nothing,
+    /// The group has other versions.
+    Group,
+    /// Group and version.
+    Version,
+}
+
+impl Registry {
+    /// Just the built-in resources.
+    pub fn builtin() -> Self {
+        Self { builtin: resources::builtin(), custom: Vec::new() }
+    }
+
+    /// All resources.
+    pub fn all(&self) -> impl Iterator<Item = &Arc<Resource>> {
+        self.builtin.iter().chain(&self.custom)
+    }
+
+    /// The resource in paths like `/apis/{group}/{version}/{plural}`.
+    pub fn find(&self, group: &str, version: &str, plural: &str) -> Option<&Arc<Resource>> {
+        self.all().find(|resource| {
+            resource.group == group && resource.version == version && resource.plural == plural
+        })
+    }
+
+    /// The resource that serves a kind.
+    pub fn find_kind(&self, group: &str, version: &str, kind: &str) -> Option<&Arc<Resource>> {
+        self.all().find(|resource| {
+            resource.group == group && resource.version == version && resource.kind == kind
+        })
+    }
+
+    /// What is known of a group and version.
+    pub fn knows(&self, group: &str, version: &str) -> Known {
+        let mut known = Known::Nothing;
+        for resource in self.all().filter(|resource| resource.group == group) {
+            known = Known::Group;
+            if resource.version == version {
+                return Known::Version;
+            }
+        }
+        known
+    }
+
+    /// Replaces the resources of one CustomResourceDefinition, named by group and plural.
+    pub fn replace(&mut self, group: &str, plural: &str, by: Vec<Arc<Resource>>) {
+        self.custom.retain(|resource| !resource.is(group, plural));
+        self.custom.extend(by);
+    }
+}

@@ -1,0 +1,33 @@
+//! Label and field selectors.
+//!
+//! Source: `k8s.io/apimachinery/pkg/labels` and `.../fields`; which fields a kind offers is from
+//! the `AddFieldLabelConversionFunc` registrations.
+
+mod field;
+mod label;
+
+pub use field::FieldSelector;
+pub use label::LabelSelector;
+
+use serde_json::Value;
+
+/// Both selectors of a list or watch.
+#[derive(Clone, Debug, Default)]
+pub struct Selection {
+    /// From `labelSelector`.
+    pub labels: LabelSelector,
+    /// From `fieldSelector`.
+    pub fields: FieldSelector,
+}
+
+impl Selection {
+    /// Whether the object is selected.
+    pub fn matches(&self, object: &Value) -> bool {
+        self.labels.matches(object.pointer("/metadata/labels")) && self.fields.matches(object)
+    }
+
+    /// Whether everything is selected.
+    pub fn is_empty(&self) -> bool {
+        self.labels.is_empty() && self.fields.is_empty()
+    }
+}

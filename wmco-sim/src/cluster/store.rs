@@ -1,0 +1,261 @@
+//! Objects, their versions and their recent history.
+//!
+//! # Guarantees
+//! - One counter gives every write of every resource its resourceVersion.
+//! - A list and the start of a watch from it happen under one lock: nothing is lost or doubled.
+//! - History is bounded; whoever asks for what is gone is told so.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use serde_json::Value;
+use tokio::sync::watch;
+
+use super::meta;
+use super::resources::StorageKey;
+
+/// How many changes of one resource are kept for watches and older lists.
+pub const HISTORY: usize = 4096;
+
+/// What happened to an object.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum ChangeKind {
+    /// It is new.
+    Added,
+    /// It was replaced.
+    Modified,
+    /// It is gone.
+    Deleted,
+}
+
+/// One entry of the history.
+#[derive(Clone, Debug)]
+pub struct Change {
+    /// The resourceVersion of the write.
+    pub version: u64,
+    /// What happened.
+    pub kind: ChangeKind,
+    /// `namespace/name`, or the name.
+    pub key: String,
+    /// The new state; for deletions the last state with the deletion's resourceVersion.
+    pub object: Arc<Value>,
+    /// The state before; `None` when the object is new.
+    pub before: Option<Arc<Value>>,
+}
+
+/// The objects of one resource.
+#[derive(Debug)]
+struct Table {
+    objects: BTreeMap<String, Arc<Value>>,
+    history: VecDeque<Change>,
+    /// Changes up to this version are not known any more (or never were).
+    floor: u64,
+    latest: watch::Sender<u64>,
+}
+
+impl Table {
+    fn new(floor: u64) -> Self {
+        Self {
+            objects: BTreeMap::new(),
+            history: VecDeque::new(),
+            floor,
+            latest: watch::Sender::new(floor),
+        }
+    }
+}
+
+/// All objects of the cluster. Wrapped into a mutex by its owner.
+#[derive(Debug, Default)]
+pub struct Store {
+    version: u64,
+    compacted: u64,
+    tables: BTreeMap<StorageKey, Table>,
+}
+
+/// The state asked for is not known any more.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct TooOld {
+    /// The oldest version that can still be asked for.
+    pub oldest: u64,
+}
+
+/// The key of an object in its resource: byte order of these is list order.
+pub fn object_key(namespace: &str, name: &str) -> String {
+    if namespace.is_empty() { name.to_owned() } else { format!("{namespace}/{name}") }
+}
+
+impl Store {
+    /// The resourceVersion of the last write.
+    pub fn version(&self) -> u64 {
+        self.version
+    }
+
+    /// Makes sure that the place exists. Its history starts now.
+    pub fn open(&mut self, place: &StorageKey) {
+        let floor = self.version;
+        self.tables.entry(place.clone()).or_insert_with(|| Table::new(floor));
+    }
+
+    /// Forgets a place and its history, as when a CustomResourceDefinition goes.
+    pub fn close(&mut self, place: &StorageKey) {
+        self.tables.remove(place);
+    }
+
+    /// One object.
+    pub fn get(&self, place: &StorageKey, namespace: &str, name: &str) -> Option<&Arc<Value>> {
+        self.tables.get(place)?.objects.get(&object_key(namespace, name))
+    }
+
+    /// All objects of one namespace, or of all when it is empty, in list order.
+    pub fn list<'a>(
+        &'a self,
+        place: &StorageKey,
+        namespace: &str,
+    ) -> impl Iterator<Item = &'a Arc<Value>> + use<'a> {
+        let prefix = prefix(namespace);
+        let objects = self.tables.get(place).map(|table| &table.objects);
+        objects
+            .into_iter()
+            .flatten()
+            .filter(move |(key, _)| key.starts_with(&prefix))
+            .map(|(_, object)| object)
+    }
+
+    /// The objects with their keys as they were right after the write `version`.
+    ///
+    /// # Errors
+    /// The history does not reach back that far.
+    pub fn list_at(
+        &self,
+        place: &StorageKey,
+        namespace: &str,
+        version: u64,
+    ) -> Result<BTreeMap<String, Arc<Value>>, TooOld> {
+        let prefix = prefix(namespace);
+        let Some(table) = self.tables.get(place) else { return Ok(BTreeMap::new()) };
+        let oldest = table.floor.max(self.compacted);
+        if version < oldest {
+            return Err(TooOld { oldest });
+        }
+        let mut objects = table.objects.clone();
+        let later = table.history.iter().rev().take_while(|change| change.version > version);
+        for change in later {
+            match &change.before {
+                Some(before) => objects.insert(change.key.clone(), Arc::clone(before)),
+                None => objects.remove(&change.key),
+            };
+        }
+        objects.retain(|key, _| key.starts_with(&prefix));
+        Ok(objects)
+    }
+
+    /// Stores a new or changed object under a new resourceVersion, which is put into it.
+    pub fn put(&mut self, place: &StorageKey, mut object: Value) -> Arc<Value> {
+        self.version += 1;
+        let version = self.version;
+        meta::set(&mut object, "resourceVersion", version.to_string().into());
+        let key = object_key(meta::namespace(&object), meta::name(&object));
+        let object = Arc::new(object);
+        self.open(place);
+        if let Some(table) = self.tables.get_mut(place) {
+            let before = table.objects.insert(key.clone(), Arc::clone(&object));
+            let kind = if before.is_some() { ChangeKind::Modified } else { ChangeKind::Added };
+            record(table, Change { version, kind, key, object: Arc::clone(&object), before });
+        }
+        object
+    }
+
+    /// Removes an object. Its last state comes back under the deletion's resourceVersion.
+    pub fn remove(
+        &mut self,
+        place: &StorageKey,
+        namespace: &str,
+        name: &str,
+    ) -> Option<Arc<Value>> {
+        let key = object_key(namespace, name);
+        let table = self.tables.get_mut(place)?;
+        let before = table.objects.remove(&key)?;
+        self.version += 1;
+        let version = self.version;
+        let mut object = Value::clone(&before);
+        meta::set(&mut object, "resourceVersion", version.to_string().into());
+        let object = Arc::new(object);
+        let change = Change {
+            version,
+            kind: ChangeKind::Deleted,
+            key,
+            object: Arc::clone(&object),
+            before: Some(before),
+        };
+        record(table, change);
+        Some(object)
+    }
+
+    /// The changes of a resource after `version`.
+    ///
+    /// # Errors
+    /// Some of them are not known any more.
+    pub fn changes_after(
+        &self,
+        place: &StorageKey,
+        version: u64,
+    ) -> Result<impl Iterator<Item = &Change>, TooOld> {
+        let table = self.tables.get(place);
+        let floor = table.map_or(self.version, |table| table.floor).max(self.compacted);
+        if version < floor {
+            return Err(TooOld { oldest: floor });
+        }
+        let history = table.map(|table| &table.history);
+        Ok(history.into_iter().flat_map(move |history| {
+            let start = history.partition_point(|change| change.version <= version);
+            history.range(start..)
+        }))
+    }
+
+    /// Tells when a resource has changed. The value is the version of its last change.
+    pub fn subscribe(&mut self, place: &StorageKey) -> watch::Receiver<u64> {
+        self.open(place);
+        match self.tables.get(place) {
+            Some(table) => table.latest.subscribe(),
+            None => watch::Sender::new(0).subscribe(),
+        }
+    }
+
+    /// Every place that exists.
+    pub fn places(&self) -> impl Iterator<Item = &StorageKey> {
+        self.tables.keys()
+    }
+
+    /// Lets history begin now, as a server's does when it starts.
+    pub fn start_history(&mut self) {
+        self.compact();
+    }
+
+    /// Discards the history up to now: older versions and continue tokens expire.
+    pub fn compact(&mut self) {
+        self.compacted = self.version;
+        for table in self.tables.values_mut() {
+            table.floor = self.version;
+            table.history.clear();
+        }
+    }
+}
+
+fn prefix(namespace: &str) -> String {
+    if namespace.is_empty() { String::new() } else { format!("{namespace}/") }
+}
+
+fn record(table: &mut Table, change: Change) {
+    let version = change.version;
+    table.history.push_back(change);
+    if table.history.len() > HISTORY {
+        table.floor = table.history.pop_front().map_or(table.floor, |oldest| oldest.version);
+    }
+    table.latest.send_replace(version);
+}
+
+/// `2026-01-01T00:00:00Z`: Kubernetes keeps whole seconds in object metadata.
+pub fn rfc3339(time: Timestamp) -> String {
+    time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+}

@@ -1,0 +1,82 @@
+//! The Table form of objects, which `kubectl get` prints, and their bare metadata.
+
+mod builtin;
+mod cells;
+
+use jiff::Timestamp;
+use jsonpath_rust::JsonPath as _;
+use serde_json::{Value, json};
+
+use super::crd::CustomResource;
+use super::resources::Resource;
+
+/// The object's metadata as `PartialObjectMetadata`.
+pub fn partial_metadata(object: &Value) -> Value {
+    json!({
+        "kind": "PartialObjectMetadata",
+        "apiVersion": "meta.k8s.io/v1",
+        "metadata": object.get("metadata").cloned().unwrap_or_default(),
+    })
+}
+
+/// A Table without list metadata of these objects, which are as the resource presents them.
+pub fn table_of(resource: &Resource, objects: &[Value], now: Timestamp) -> Value {
+    let rows: Vec<Value> = objects
+        .iter()
+        .map(|object| {
+            let cells = match &resource.custom {
+                Some(custom) => custom_cells(custom, object, now),
+                None => builtin::cells(resource, object, now),
+            };
+            json!({"cells": cells, "object": partial_metadata(object)})
+        })
+        .collect();
+    json!({
+        "kind": "Table",
+        "apiVersion": "meta.k8s.io/v1",
+        "metadata": {},
+        "columnDefinitions": columns(resource),
+        "rows": rows,
+    })
+}
+
+fn column(name: &str, kind: &str, format: &str, priority: i64) -> Value {
+    json!({"name": name, "type": kind, "format": format, "description": "", "priority": priority})
+}
+
+fn columns(resource: &Resource) -> Vec<Value> {
+    let mut columns = Vec::new();
+    if let Some(custom) = &resource.custom {
+        columns.push(column("Name", "string", "name", 0));
+        columns.extend(
+            custom
+                .columns
+                .iter()
+                .map(|own| column(&own.name, &own.kind, &own.format, own.priority)),
+        );
+        return columns;
+    }
+    for (name, kind, priority) in builtin::columns(resource) {
+        let format = if *name == "Name" { "name" } else { "" };
+        columns.push(column(name, kind, format, *priority));
+    }
+    columns
+}
+
+fn custom_cells(custom: &CustomResource, object: &Value, now: Timestamp) -> Vec<Value> {
+    let mut row = vec![super::meta::name(object).into()];
+    for column in &custom.columns {
+        let path = format!("${}", column.path);
+        let found = object.query(&path).unwrap_or_default();
+        let value = found.first().copied().filter(|value| !value.is_null());
+        row.push(match (value, column.kind.as_str()) {
+            (None, _) => Value::Null,
+            (Some(Value::String(time)), "date") => cells::age_of(time, now).into(),
+            (Some(value), "string") => {
+                value.as_str().map_or_else(|| value.to_string().into(), Value::from)
+            }
+            (Some(value), _) => value.clone(),
+        });
+    }
+    row
+}

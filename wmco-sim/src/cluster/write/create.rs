@@ -1,0 +1,161 @@
+//! POST of a new object.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::cluster::call::{Call, Operation};
+use crate::cluster::error::{ApiError, FieldError, Result, Subject};
+use crate::cluster::resources::StorageKey;
+use crate::cluster::state::State;
+use crate::cluster::store::rfc3339;
+use crate::cluster::{crd, hooks, meta, pki};
+
+use super::{Source, metadata};
+
+/// How often a generated name that is taken is replaced.
+const NAME_ATTEMPTS: usize = 8;
+/// Longest prefix of a generated name: 63 less the five random characters.
+const LONGEST_PREFIX: usize = 58;
+
+/// Creates `object`, which has been decoded into its kind, and answers with what was stored.
+///
+/// # Errors
+/// What the API answers: 404 without the namespace, 409 when the name is taken, 422 when the
+/// object is not valid, 403 when admission refuses it.
+pub fn create(
+    state: &mut State,
+    call: &Call,
+    mut object: Value,
+    source: Source,
+) -> Result<Arc<Value>> {
+    place(call, &mut object)?;
+    let generated =
+        meta::name(&object).is_empty() && !meta::text(&object, "generateName").is_empty();
+    for attempt in 1.. {
+        let mut candidate = object.clone();
+        if generated {
+            generate_name(&mut candidate);
+        }
+        match create_named(state, call, candidate, source) {
+            Err(error)
+                if generated
+                    && error.reason == Some("AlreadyExists")
+                    && attempt < NAME_ATTEMPTS => {}
+            done => return done,
+        }
+    }
+    Err(ApiError::plain("no free name was found"))
+}
+
+/// Puts the namespace of the URL into the object.
+fn place(call: &Call, object: &mut Value) -> Result<()> {
+    let given = meta::namespace(object);
+    if !call.resource.namespaced {
+        if !given.is_empty() {
+            meta::remove(object, "namespace");
+        }
+        return Ok(());
+    }
+    if !given.is_empty() && given != call.namespace {
+        return Err(ApiError::bad_request(
+            "the namespace of the provided object does not match the namespace sent on the request",
+        ));
+    }
+    meta::set(object, "namespace", call.namespace.clone().into());
+    Ok(())
+}
+
+fn generate_name(object: &mut Value) {
+    let prefix: String = meta::text(object, "generateName").chars().take(LONGEST_PREFIX).collect();
+    let name = format!("{prefix}{}", pki::random_suffix());
+    meta::set(object, "name", name.into());
+}
+
+fn create_named(
+    state: &mut State,
+    call: &Call,
+    mut object: Value,
+    source: Source,
+) -> Result<Arc<Value>> {
+    let call = &call.about(meta::name(&object));
+    namespace_must_live(state, call)?;
+    if !meta::text(&object, "resourceVersion").is_empty() {
+        return Err(ApiError::plain("resourceVersion should not be set on objects to be created"));
+    }
+    hooks::admit_changing(state, call, Operation::Create, None, &mut object)?;
+    meta::remove(&mut object, "deletionTimestamp");
+    meta::remove(&mut object, "deletionGracePeriodSeconds");
+    if source != Source::Apply {
+        meta::remove(&mut object, "managedFields");
+    }
+    meta::remove(&mut object, "selfLink");
+    meta::set(&mut object, "uid", pki::random_uid().into());
+    meta::set(&mut object, "creationTimestamp", rfc3339(call.now).into());
+    prepare(state, call, &mut object);
+    let mut errors = metadata::validate_create(call, &object);
+    if let Some(custom) = &call.resource.custom {
+        errors.extend(custom.validate(&object));
+    } else {
+        errors.extend(hooks::validate_create(state, call, &object)?);
+    }
+    call.valid(&object, &errors)?;
+    hooks::admit(state, call, Operation::Create, None, Some(&object))?;
+    if state.store.get(&call.place(), &call.namespace, &call.name).is_some() {
+        return Err(ApiError::already_exists(call.subject()));
+    }
+    if source != Source::Apply {
+        hooks::track(state, call, None, &mut object);
+    }
+    if call.options.dry_run {
+        return Ok(Arc::new(object));
+    }
+    Ok(store(state, call, object))
+}
+
+/// Stores and lets the definition of a custom resource take effect.
+pub(super) fn store(state: &mut State, call: &Call, object: Value) -> Arc<Value> {
+    let object = state.store.put(&call.place(), object);
+    if call.resource.is("apiextensions.k8s.io", "customresourcedefinitions") {
+        crd::reconcile(state, &call.name, call.now);
+    }
+    object
+}
+
+fn prepare(state: &State, call: &Call, object: &mut Value) {
+    let resource = &call.resource;
+    if resource.rules.generation {
+        meta::set(object, "generation", 1.into());
+    }
+    if resource.has_status()
+        && !resource.rules.keeps_status_on_create
+        && let Some(members) = object.as_object_mut()
+    {
+        members.remove("status");
+    }
+    hooks::prepare_create(state, call, object);
+}
+
+/// New objects need a namespace that is not on its way out.
+fn namespace_must_live(state: &State, call: &Call) -> Result<()> {
+    if !call.resource.namespaced {
+        return Ok(());
+    }
+    let place = StorageKey::new("", "namespaces");
+    let Some(namespace) = state.store.get(&place, "", &call.namespace) else {
+        let of = Subject { group: "", kind: "namespaces", name: &call.namespace };
+        return Err(ApiError::not_found(of));
+    };
+    if !meta::is_deleting(namespace) {
+        return Ok(());
+    }
+    let name = &call.namespace;
+    let cause = FieldError {
+        reason: "NamespaceTerminating",
+        message: format!("namespace {name} is being terminated"),
+        field: "metadata.namespace".to_owned(),
+    };
+    let why =
+        format!("unable to create new content in namespace {name} because it is being terminated");
+    Err(ApiError::forbidden(call.subject(), &why).with_field_causes(&[cause]))
+}

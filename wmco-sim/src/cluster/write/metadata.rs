@@ -1,0 +1,162 @@
+//! Validation of `metadata`, the same for every kind.
+//!
+//! Source: `k8s.io/apimachinery/pkg/api/validation/objectmeta.go`.
+
+use serde_json::Value;
+
+use crate::cluster::call::Call;
+use crate::cluster::error::FieldError;
+use crate::cluster::meta;
+use crate::cluster::resources::split_api_version;
+
+use super::names;
+
+/// Largest sum of all annotation keys and values.
+const ANNOTATION_BYTES: usize = 256 * 1024;
+
+/// Complaints about the metadata of a new object.
+pub(super) fn validate_create(call: &Call, object: &Value) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    let name = meta::name(object);
+    if name.is_empty() {
+        errors.push(FieldError::required("metadata.name", "name or generateName is required"));
+    } else {
+        let wrong = name_rule(call)(name);
+        errors.extend(invalid("metadata.name", name, &wrong));
+    }
+    if meta::generation(object) < 0 {
+        let value = meta::generation(object).into();
+        let why = "must be greater than or equal to 0";
+        errors.push(FieldError::invalid("metadata.generation", &value, why));
+    }
+    errors.extend(common(object));
+    errors
+}
+
+/// Complaints about a change of metadata. Every one stands twice, as the API reports them: the
+/// generic registry and the kind's strategy both check.
+pub(super) fn validate_update(_call: &Call, before: &Value, object: &Value) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    for field in ["name", "namespace", "uid", "deletionTimestamp", "deletionGracePeriodSeconds"] {
+        let (old, new) = (meta::get(before, field), meta::get(object, field));
+        if old != new {
+            let new = new.cloned().unwrap_or_default();
+            let why = "field is immutable";
+            errors.push(FieldError::invalid(&format!("metadata.{field}"), &new, why));
+        }
+    }
+    errors.extend(new_finalizers(before, object));
+    errors.extend(common(object));
+    let again = errors.clone();
+    errors.extend(again);
+    errors
+}
+
+fn new_finalizers(before: &Value, object: &Value) -> Option<FieldError> {
+    if !meta::is_deleting(before) {
+        return None;
+    }
+    let old = meta::finalizers(before);
+    let mut new: Vec<_> = meta::finalizers(object);
+    new.retain(|finalizer| !old.contains(finalizer));
+    if new.is_empty() {
+        return None;
+    }
+    let quoted: Vec<_> = new.iter().map(|finalizer| format!("{finalizer:?}")).collect();
+    let why = format!(
+        "no new finalizers can be added if the object is being deleted, found new finalizers \
+         []string{{{}}}",
+        quoted.join(", ")
+    );
+    Some(FieldError::forbidden("metadata.finalizers", &why))
+}
+
+fn name_rule(call: &Call) -> fn(&str) -> Vec<String> {
+    let resource = &call.resource;
+    if resource.group == "rbac.authorization.k8s.io" {
+        return names::path_segment;
+    }
+    match resource.plural.as_str() {
+        "namespaces" => names::dns1123_label,
+        "services" => names::dns1035_label,
+        _ => names::dns1123_subdomain,
+    }
+}
+
+fn common(object: &Value) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    for (key, value) in entries(object, "labels") {
+        errors.extend(invalid("metadata.labels", key, &names::qualified_name(key)));
+        errors.extend(invalid("metadata.labels", value, &names::label_value(value)));
+    }
+    let mut bytes = 0;
+    for (key, value) in entries(object, "annotations") {
+        let wrong = names::qualified_name(&key.to_lowercase());
+        errors.extend(invalid("metadata.annotations", key, &wrong));
+        bytes += key.len() + value.len();
+    }
+    if bytes > ANNOTATION_BYTES {
+        errors.push(FieldError::too_long("metadata.annotations", ANNOTATION_BYTES));
+    }
+    errors.extend(owners(object));
+    for finalizer in meta::finalizers(object) {
+        let wrong = names::qualified_name(finalizer);
+        errors.extend(invalid("metadata.finalizers", finalizer, &wrong));
+    }
+    errors
+}
+
+fn invalid(field: &str, value: &str, wrong: &[String]) -> Vec<FieldError> {
+    wrong.iter().map(|why| FieldError::invalid(field, &value.into(), why)).collect()
+}
+
+fn entries<'a>(object: &'a Value, field: &str) -> impl Iterator<Item = (&'a str, &'a str)> {
+    let map = meta::get(object, field).and_then(Value::as_object);
+    map.into_iter().flatten().map(|(key, value)| (key.as_str(), value.as_str().unwrap_or("")))
+}
+
+fn owners(object: &Value) -> Vec<FieldError> {
+    const FIELD: &str = "metadata.ownerReferences";
+    let mut errors = Vec::new();
+    let list = meta::get(object, "ownerReferences").and_then(Value::as_array);
+    let owners = list.map(Vec::as_slice).unwrap_or_default();
+    let text = |owner: &Value, field: &str| {
+        owner.get(field).and_then(Value::as_str).unwrap_or("").to_owned()
+    };
+    let mut controllers = Vec::new();
+    for owner in owners {
+        let api_version = text(owner, "apiVersion");
+        if split_api_version(&api_version).1.is_empty() {
+            let field = format!("{FIELD}.apiVersion");
+            let value = api_version.into();
+            errors.push(FieldError::invalid(&field, &value, "version must not be empty"));
+        }
+        for field in ["kind", "name", "uid"] {
+            if text(owner, field).is_empty() {
+                let field = format!("{FIELD}.{field}");
+                errors.push(FieldError::invalid(&field, &"".into(), "must not be empty"));
+            }
+        }
+        if owner.get("controller") == Some(&Value::Bool(true)) {
+            controllers.push(format!("{}/{}", text(owner, "kind"), text(owner, "name")));
+        }
+    }
+    if let [first, second, ..] = controllers.as_slice() {
+        let shown: Vec<_> = owners.iter().map(in_go_order).collect();
+        let why = format!(
+            "Only one reference can have Controller set to true. Found \"true\" in references \
+             for {first} and {second}"
+        );
+        errors.push(FieldError::invalid_text(FIELD, &format!("[{}]", shown.join(",")), &why));
+    }
+    errors
+}
+
+/// An owner reference as JSON with the members in the order of Go's struct.
+fn in_go_order(owner: &Value) -> String {
+    let order = ["apiVersion", "kind", "name", "uid", "controller", "blockOwnerDeletion"];
+    let members = order
+        .iter()
+        .filter_map(|key| owner.get(key).map(|value| format!("{}:{value}", Value::from(*key))));
+    format!("{{{}}}", members.collect::<Vec<_>>().join(","))
+}

@@ -1,0 +1,246 @@
+//! PUT, and the second half of PATCH: a new state for an object that is there.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+
+use crate::cluster::call::{Call, Operation};
+use crate::cluster::error::{ApiError, FieldError, Result};
+use crate::cluster::state::State;
+use crate::cluster::{crd, hooks, meta};
+
+use super::{Source, create, metadata};
+
+/// Replaces an object by `object`, which has been decoded into its kind. The flag tells whether
+/// it was created.
+///
+/// # Errors
+/// What the API answers: 404, 409 on a stale resourceVersion, 422 when the change is not valid.
+pub fn update(state: &mut State, call: &Call, mut object: Value) -> Result<(Arc<Value>, bool)> {
+    check_identity(call, &object)?;
+    let place = call.place();
+    let Some(before) = state.store.get(&place, &call.namespace, &call.name).cloned() else {
+        if !call.resource.rules.create_on_update || !call.subresource.is_empty() {
+            return Err(call.not_found());
+        }
+        let stated = meta::text(&object, "resourceVersion");
+        if !stated.is_empty() && stated != "0" {
+            return Err(call.not_found());
+        }
+        meta::remove(&mut object, "resourceVersion");
+        return Ok((create::create(state, call, object, Source::Put)?, true));
+    };
+    check_version(call, &before, &object)?;
+    Ok((change(state, call, &before, object, Source::Put)?, false))
+}
+
+/// Whether body and URL mean the same object.
+pub(super) fn check_identity(call: &Call, object: &Value) -> Result<()> {
+    let (name, namespace) = (meta::name(object), meta::namespace(object));
+    if name.is_empty() {
+        return Err(ApiError::bad_request(format!(
+            "the name of the object ({} based on URL) was undeterminable: name must be provided",
+            call.name
+        )));
+    }
+    if name != call.name {
+        return Err(ApiError::bad_request(format!(
+            "the name of the object ({name}) does not match the name on the URL ({})",
+            call.name
+        )));
+    }
+    if call.resource.namespaced && !namespace.is_empty() && namespace != call.namespace {
+        return Err(ApiError::bad_request(
+            "the namespace of the provided object does not match the namespace sent on the request",
+        ));
+    }
+    Ok(())
+}
+
+pub(super) fn check_version(call: &Call, before: &Value, object: &Value) -> Result<()> {
+    let stated = meta::text(object, "resourceVersion");
+    if stated.is_empty() || stated == "0" {
+        if call.resource.rules.unconditional_update {
+            return Ok(());
+        }
+        let field = "metadata.resourceVersion";
+        let error = FieldError::invalid_text(field, "0", "must be specified for an update");
+        return Err(ApiError::invalid(call.subject(), &[error]));
+    }
+    if stated.parse::<u64>().is_err() {
+        return Err(ApiError::plain(format!(
+            "strconv.ParseUint: parsing {stated:?}: invalid syntax"
+        )));
+    }
+    if stated != meta::text(before, "resourceVersion") {
+        return Err(ApiError::modified(call.subject()));
+    }
+    Ok(())
+}
+
+/// Takes an object from `before` to `object`: keeps what clients may not change, validates,
+/// stores unless nothing changed, and removes it when its last finalizer went.
+pub(super) fn change(
+    state: &mut State,
+    call: &Call,
+    before: &Arc<Value>,
+    mut object: Value,
+    source: Source,
+) -> Result<Arc<Value>> {
+    let stated_uid = meta::uid(&object);
+    if !stated_uid.is_empty() && stated_uid != meta::uid(before) && source == Source::Put {
+        return Err(ApiError::conflict(
+            call.subject(),
+            &format!(
+                "Precondition failed: UID in precondition: {stated_uid}, UID in object meta: {}",
+                meta::uid(before)
+            ),
+        ));
+    }
+    hooks::admit_changing(state, call, Operation::Update, Some(before), &mut object)?;
+    keep_server_fields(call, before, &mut object);
+    keep_other_half(call, before, &mut object);
+    hooks::prepare_update(state, call, before, &mut object);
+    bump_generation(call, before, &mut object);
+    let mut errors = metadata::validate_update(call, before, &object);
+    if let Some(custom) = &call.resource.custom {
+        errors.extend(custom.validate(&object));
+    } else {
+        errors.extend(hooks::validate_update(state, call, before, &object)?);
+    }
+    call.valid(&object, &errors)?;
+    hooks::admit(state, call, Operation::Update, Some(before), Some(&object))?;
+    if source != Source::Apply {
+        hooks::track(state, call, Some(before), &mut object);
+    }
+    settle(state, call, before, object)
+}
+
+/// Stores the new state, if it is one.
+fn settle(
+    state: &mut State,
+    call: &Call,
+    before: &Arc<Value>,
+    object: Value,
+) -> Result<Arc<Value>> {
+    let gone = is_finished(call, before, &object);
+    if !gone && same(before, &object) {
+        return Ok(Arc::clone(before));
+    }
+    if call.options.dry_run {
+        return Ok(Arc::new(object));
+    }
+    if gone {
+        state.store.remove(&call.place(), &call.namespace, &call.name);
+        crd_changed(state, call);
+        return Ok(Arc::new(object));
+    }
+    Ok(create::store(state, call, object))
+}
+
+pub(super) fn crd_changed(state: &mut State, call: &Call) {
+    if call.resource.is("apiextensions.k8s.io", "customresourcedefinitions") {
+        crd::reconcile(state, &call.name, call.now);
+    }
+}
+
+/// Whether the change took away the last thing that held back a deletion.
+fn is_finished(call: &Call, before: &Value, object: &Value) -> bool {
+    let released = meta::finalizers(object).is_empty()
+        && meta::get(before, "deletionGracePeriodSeconds").and_then(Value::as_i64) == Some(0);
+    if call.resource.is("", "namespaces") {
+        let spec = object.pointer("/spec/finalizers").and_then(Value::as_array);
+        let emptied = spec.is_none_or(Vec::is_empty);
+        return emptied && meta::is_deleting(before) && meta::finalizers(object).is_empty();
+    }
+    released
+}
+
+/// Fields of metadata that only the server writes, and identity.
+fn keep_server_fields(call: &Call, before: &Value, object: &mut Value) {
+    for field in ["creationTimestamp", "generation", "resourceVersion"] {
+        meta::put(object, field, meta::get(before, field).cloned());
+    }
+    for field in ["uid", "deletionTimestamp", "deletionGracePeriodSeconds"] {
+        if meta::get(object, field).is_none() {
+            meta::put(object, field, meta::get(before, field).cloned());
+        }
+    }
+    meta::remove(object, "selfLink");
+    if call.resource.namespaced {
+        meta::set(object, "namespace", call.namespace.clone().into());
+    } else {
+        meta::remove(object, "namespace");
+    }
+}
+
+/// The object's own path never writes `status`, and `/status` writes little else.
+fn keep_other_half(call: &Call, before: &Value, object: &mut Value) {
+    if call.subresource == "status" {
+        if call.resource.custom.is_some() {
+            let status = object.get("status").cloned();
+            let managed = meta::get(object, "managedFields").cloned();
+            *object = before.clone();
+            set(object, "status", status);
+            meta::put(object, "managedFields", managed);
+        } else {
+            for field in others(before, object) {
+                set(object, &field, before.get(&field).cloned());
+            }
+        }
+    } else if call.subresource.is_empty() && call.resource.has_status() {
+        set(object, "status", before.get("status").cloned());
+    }
+}
+
+/// All top-level members except for the type, `metadata` and `status`.
+fn others(before: &Value, object: &Value) -> Vec<String> {
+    let of = |value: &Value| value.as_object().map(Map::clone).unwrap_or_default();
+    let mut names: Vec<String> = of(before).into_iter().chain(of(object)).map(|(k, _)| k).collect();
+    names.retain(|name| !["apiVersion", "kind", "metadata", "status"].contains(&name.as_str()));
+    names.dedup();
+    names
+}
+
+fn set(object: &mut Value, field: &str, value: Option<Value>) {
+    let Some(members) = object.as_object_mut() else { return };
+    match value {
+        Some(value) => drop(members.insert(field.to_owned(), value)),
+        None => drop(members.remove(field)),
+    }
+}
+
+/// `generation` counts changes of what is asked for: all but metadata and status.
+fn bump_generation(call: &Call, before: &Value, object: &mut Value) {
+    if !call.resource.rules.generation || call.subresource == "status" {
+        return;
+    }
+    let with_status = call.resource.custom.is_some() && !call.resource.has_status();
+    let wanted = |value: &Value| {
+        let mut members = value.as_object().cloned().unwrap_or_default();
+        members.remove("metadata");
+        members.remove("apiVersion");
+        if !with_status {
+            members.remove("status");
+        }
+        members
+    };
+    if wanted(before) != wanted(object) {
+        meta::set(object, "generation", (meta::generation(before) + 1).into());
+    }
+}
+
+/// Equal except for the times in `managedFields`.
+fn same(before: &Value, object: &Value) -> bool {
+    let without_times = |value: &Value| {
+        let mut value = value.clone();
+        let managed = value.pointer_mut("/metadata/managedFields").and_then(Value::as_array_mut);
+        for entry in managed.into_iter().flatten() {
+            if let Some(entry) = entry.as_object_mut() {
+                entry.remove("time");
+            }
+        }
+        value
+    };
+    before == object || without_times(before) == without_times(object)
+}

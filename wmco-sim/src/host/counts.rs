@@ -1,0 +1,76 @@
+//! What a simulated host was asked to do.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// What a host has seen since it was started, or since the counts were reset.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+#[non_exhaustive]
+pub struct HostCounts {
+    /// TCP connections that were taken.
+    pub connections: u64,
+    /// Authentications that succeeded.
+    pub authentications: u64,
+    /// Authentications that failed with a key that is not authorized.
+    pub refusals: u64,
+    /// Remote commands, in order, as they were sent.
+    pub executions: Vec<String>,
+    /// SFTP sessions.
+    pub sftp_sessions: u64,
+    /// Bytes in SFTP writes.
+    pub bytes_uploaded: u64,
+    /// Bytes received on the wire.
+    pub bytes_received: u64,
+    /// Restarts.
+    pub restarts: u64,
+}
+
+/// Counts that many tasks write to.
+#[derive(Debug, Default)]
+pub(super) struct Tally(Mutex<HostCounts>);
+
+impl Tally {
+    pub(super) fn counts(&self) -> HostCounts {
+        self.lock().clone()
+    }
+
+    pub(super) fn reset(&self) {
+        *self.lock() = HostCounts::default();
+    }
+
+    pub(super) fn connected(&self) {
+        self.lock().connections += 1;
+    }
+
+    pub(super) fn authenticated(&self) {
+        self.lock().authentications += 1;
+    }
+
+    pub(super) fn refused(&self) {
+        self.lock().refusals += 1;
+    }
+
+    pub(super) fn executed(&self, command: &str) {
+        self.lock().executions.push(command.to_owned());
+    }
+
+    pub(super) fn opened_sftp(&self) {
+        self.lock().sftp_sessions += 1;
+    }
+
+    pub(super) fn uploaded(&self, bytes: u64) {
+        self.lock().bytes_uploaded += bytes;
+    }
+
+    pub(super) fn received(&self, bytes: u64) {
+        self.lock().bytes_received += bytes;
+    }
+
+    pub(super) fn restarted(&self) {
+        self.lock().restarts += 1;
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HostCounts> {
+        // Counting cannot leave a half-written value, so a panic elsewhere does not spoil it.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,122 @@
+//! Remote commands.
+
+use std::sync::Arc;
+
+use russh::server::Msg;
+use russh::{Channel, ChannelReadHalf, ChannelWriteHalf};
+use tokio::sync::mpsc;
+use wmco_core::winpath::WindowsPath;
+use wmco_services::windows::EntryKind;
+
+use super::agent;
+use super::agent_file::{AgentNature, Head};
+use super::fault::Fault;
+use super::shared::Shared;
+use super::shell::{Command, Ended};
+
+/// Number of the SSH stream for standard error (RFC 4254, section 5.2).
+const STDERR: u32 = 1;
+
+/// Lines that wait for the network before the agent does.
+const WAITING_LINES: usize = 64;
+
+/// Runs one command and tells the client how it ended.
+pub(super) async fn run(host: Arc<Shared>, channel: Channel<Msg>, command: String) {
+    let (mut from_client, to_client) = channel.split();
+    let ended = tokio::select! {
+        ended = execute(&host, &to_client, &command) => ended,
+        () = closed(&mut from_client) => return,
+    };
+    if let Err(error) = finish(&to_client, ended).await {
+        tracing::debug!(%error, "the client did not wait for the end of its command");
+    }
+}
+
+/// Whatever else the client sends (data, end of input) does not matter to our programs.
+async fn closed(from_client: &mut ChannelReadHalf) {
+    while from_client.wait().await.is_some() {}
+}
+
+async fn execute(host: &Shared, to_client: &ChannelWriteHalf<Msg>, command: &str) -> Ended {
+    let (program, arguments) = match Command::parse(command) {
+        Command::Program { path, arguments } => (path, arguments),
+        Command::Unknown(word) => return host.shell.not_found(&word),
+    };
+    let folder = program.parent();
+    let kind = |path: &WindowsPath| host.model.with_tree(|tree| tree.kind(path));
+    let Some(file) = host.model.file(&program) else {
+        return match folder.as_ref().and_then(kind) {
+            Some(EntryKind::Directory) => host.shell.not_found(program.as_str()),
+            Some(EntryKind::File | EntryKind::Link) | None => host.shell.no_such_folder(&program),
+        };
+    };
+    let Some(head) = Head::of(&file) else {
+        return host.shell.no_program(&program);
+    };
+    match nature(host, &head) {
+        AgentNature::Garbage => Ended {
+            stdout: "0123 not what you asked for\r\n\u{0}\u{1}\u{2}\r\n".to_owned(),
+            ..Ended::default()
+        },
+        AgentNature::Hanging => std::future::pending().await,
+        AgentNature::Silent => Ended::default(),
+        AgentNature::Real => report(host, to_client, program, head, arguments, None).await,
+        AgentNature::Protocol(protocol) => {
+            report(host, to_client, program, head, arguments, Some(protocol)).await
+        }
+    }
+}
+
+/// What the agent does, faults included.
+fn nature(host: &Shared, head: &Head) -> AgentNature {
+    let conditions = host.conditions.borrow();
+    if conditions.has(Fault::AgentHangs) {
+        AgentNature::Hanging
+    } else if conditions.has(Fault::AgentGarbage) {
+        AgentNature::Garbage
+    } else {
+        head.nature
+    }
+}
+
+/// Runs the real agent's code and sends its lines as they come.
+async fn report(
+    host: &Shared,
+    to_client: &ChannelWriteHalf<Msg>,
+    program: WindowsPath,
+    head: Head,
+    arguments: Vec<String>,
+    protocol: Option<u32>,
+) -> Ended {
+    let (lines, mut written) = mpsc::channel::<String>(WAITING_LINES);
+    let model = host.model.running_as(program);
+    let agent = tokio::task::spawn_blocking(move || {
+        agent::run(&model, &head.version, &arguments, protocol, |line| {
+            // Nobody may be left to read; the agent then goes on alone, as a process would.
+            let _ = lines.blocking_send(line);
+        })
+    });
+    while let Some(line) = written.recv().await {
+        if to_client.data_bytes(line).await.is_err() {
+            break;
+        }
+    }
+    drop(written);
+    agent.await.unwrap_or_else(|error| Ended {
+        stderr: format!("the agent broke: {error}\r\n"),
+        code: 0xC000_0005,
+        ..Ended::default()
+    })
+}
+
+async fn finish(to_client: &ChannelWriteHalf<Msg>, ended: Ended) -> Result<(), russh::Error> {
+    if !ended.stdout.is_empty() {
+        to_client.data_bytes(ended.stdout).await?;
+    }
+    if !ended.stderr.is_empty() {
+        to_client.extended_data_bytes(STDERR, ended.stderr).await?;
+    }
+    to_client.exit_status(ended.code).await?;
+    to_client.eof().await?;
+    to_client.close().await
+}

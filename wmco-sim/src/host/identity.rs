@@ -1,0 +1,274 @@
+//! How programs on a simulated host reach the API: kubeconfigs and certificates.
+
+use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
+use std::time::Duration;
+
+use k8s_openapi::ByteString;
+use k8s_openapi::api::certificates::v1::{
+    CertificateSigningRequest, CertificateSigningRequestSpec, CertificateSigningRequestStatus,
+};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kube::api::PostParams;
+use kube::config::{AuthInfo, KubeConfigOptions, Kubeconfig, NamedAuthInfo};
+use kube::runtime::wait::await_condition;
+use kube::{Api, Client, Config};
+use rcgen::{CertificateParams, DistinguishedName, DnType, KeyPair, SanType};
+use wmco_core::winpath::WindowsPath;
+use wmco_services::fake::FakeWindows;
+use x509_parser::pem::Pem;
+
+/// How long a request may wait for its certificate. Source: `spec/wicd.md`, section 7.2.
+const ISSUE: Duration = Duration::from_secs(15 * 60);
+
+/// Name of the user in kubeconfigs that the kubelet writes.
+const CERTIFICATE_USER: &str = "default-auth";
+
+/// Why a program cannot reach the API, or gets no certificate from it.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum IdentityError {
+    /// The API did not do what was asked.
+    #[error("the api refused, look at its answer")]
+    Api { source: kube::Error },
+    /// The kubeconfig names nothing that can be used.
+    #[error("{path} does not say how to reach the api, correct it")]
+    Kubeconfig { path: WindowsPath, source: kube::config::KubeconfigError },
+    /// A file is not there.
+    #[error("{path} does not exist, place it first")]
+    MissingFile { path: String },
+    /// Nobody approved and issued in time, somebody said no, or the request was taken away.
+    #[error("request {name} got no certificate, ask again")]
+    NotIssued { name: String },
+    /// No key or request could be made.
+    #[error("no certificate request could be made")]
+    Request { source: rcgen::Error },
+    /// The wait for the certificate broke off.
+    #[error("request {name} could not be watched, ask again")]
+    Watch { name: String, source: Box<kube::runtime::wait::Error> },
+}
+
+impl From<kube::Error> for IdentityError {
+    fn from(source: kube::Error) -> Self {
+        Self::Api { source }
+    }
+}
+
+/// A client that does as the kubeconfig at `path` on the host says; files that it names are the
+/// host's, too.
+pub(super) async fn client(
+    host: &FakeWindows,
+    path: &WindowsPath,
+) -> Result<Client, IdentityError> {
+    Ok(Client::try_from(config(host, path).await?)?)
+}
+
+async fn config(host: &FakeWindows, path: &WindowsPath) -> Result<Config, IdentityError> {
+    let broken = |source| IdentityError::Kubeconfig { path: path.clone(), source };
+    let text = read(host, path.as_str())?;
+    let mut kubeconfig = Kubeconfig::from_yaml(&text).map_err(broken)?;
+    for cluster in kubeconfig.clusters.iter_mut().filter_map(|named| named.cluster.as_mut()) {
+        if let Some(file) = cluster.certificate_authority.take() {
+            cluster.certificate_authority_data = Some(encoded(&read(host, &file)?));
+        }
+    }
+    for user in kubeconfig.auth_infos.iter_mut().filter_map(|named| named.auth_info.as_mut()) {
+        if let Some(file) = user.client_certificate.take() {
+            user.client_certificate_data = Some(encoded(&read(host, &file)?));
+        }
+        if let Some(file) = user.client_key.take() {
+            user.client_key_data = Some(encoded(&read(host, &file)?).into());
+        }
+    }
+    let mut config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default())
+        .await
+        .map_err(broken)?;
+    // A proxy of the machine that runs the simulation has nothing to do with the simulated host.
+    config.proxy_url = None;
+    Ok(config)
+}
+
+/// A client for the cluster of the kubeconfig at `path`, as the owner of this certificate.
+pub(super) async fn client_with(
+    host: &FakeWindows,
+    path: &WindowsPath,
+    certificate: &str,
+) -> Result<Client, IdentityError> {
+    let mut config = config(host, path).await?;
+    config.auth_info = AuthInfo {
+        client_certificate_data: Some(encoded(certificate)),
+        client_key_data: Some(encoded(certificate).into()),
+        ..AuthInfo::default()
+    };
+    Ok(Client::try_from(config)?)
+}
+
+/// The kubeconfig `text` with a certificate, which lies at `file` with its key, as the only user.
+pub(super) fn with_certificate(text: &str, file: &WindowsPath) -> Result<String, IdentityError> {
+    let broken = |source| IdentityError::Kubeconfig { path: file.clone(), source };
+    let mut kubeconfig = Kubeconfig::from_yaml(text).map_err(broken)?;
+    let user = AuthInfo {
+        client_certificate: Some(file.to_string()),
+        client_key: Some(file.to_string()),
+        ..AuthInfo::default()
+    };
+    kubeconfig.auth_infos = vec![NamedAuthInfo {
+        name: CERTIFICATE_USER.to_owned(),
+        auth_info: Some(user),
+        other: BTreeMap::new(),
+    }];
+    for context in kubeconfig.contexts.iter_mut().filter_map(|named| named.context.as_mut()) {
+        context.user = Some(CERTIFICATE_USER.to_owned());
+    }
+    Ok(serde_json::json!(kubeconfig).to_string())
+}
+
+fn encoded(text: &str) -> String {
+    use base64::Engine as _;
+    base64::engine::general_purpose::STANDARD.encode(text)
+}
+
+/// A text file of the host; `path` as a person may have written it.
+pub(super) fn read(host: &FakeWindows, path: &str) -> Result<String, IdentityError> {
+    let missing = || IdentityError::MissingFile { path: path.to_owned() };
+    let place: WindowsPath = path.replace('/', "\\").parse().map_err(|_| missing())?;
+    let bytes = host.file(&place).ok_or_else(missing)?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// Whether this PEM text starts with a certificate that is valid now.
+pub(super) fn is_valid_now(pem: &str) -> bool {
+    Pem::iter_from_buffer(pem.as_bytes()).next().and_then(Result::ok).is_some_and(|pem| {
+        pem.parse_x509().is_ok_and(|certificate| certificate.validity().is_valid())
+    })
+}
+
+/// What a certificate is asked for.
+#[derive(Clone, Debug)]
+pub(super) struct Wanted {
+    pub(super) signer: &'static str,
+    pub(super) user: String,
+    pub(super) group: &'static str,
+    pub(super) dns_names: Vec<String>,
+    pub(super) addresses: Vec<Ipv4Addr>,
+    pub(super) usages: &'static [&'static str],
+    pub(super) lifetime_seconds: Option<i32>,
+}
+
+/// Asks for a certificate with a new P-256 key and waits until it is issued. Returns certificate
+/// chain and key, both PEM, in one text.
+pub(super) async fn obtain(client: Client, wanted: &Wanted) -> Result<String, IdentityError> {
+    let (key, request) = request(wanted).map_err(|source| IdentityError::Request { source })?;
+    let api: Api<CertificateSigningRequest> = Api::all(client);
+    let created = api.create(&PostParams::default(), &request).await?;
+    let name = created.metadata.name.unwrap_or_default();
+    let settled = await_condition(api, &name, |request: Option<&CertificateSigningRequest>| {
+        request.is_none_or(|request| request.status.as_ref().is_some_and(is_settled))
+    });
+    let settled = tokio::time::timeout(ISSUE, settled)
+        .await
+        .map_err(|_| IdentityError::NotIssued { name: name.clone() })?
+        .map_err(|source| IdentityError::Watch { name: name.clone(), source: Box::new(source) })?;
+    let certificate = settled.and_then(|request| request.status?.certificate);
+    let Some(ByteString(certificate)) = certificate else {
+        return Err(IdentityError::NotIssued { name });
+    };
+    Ok(String::from_utf8_lossy(&certificate).trim_end().to_owned() + "\n" + &key)
+}
+
+fn is_settled(status: &CertificateSigningRequestStatus) -> bool {
+    let refused = |kind: &str| matches!(kind, "Denied" | "Failed");
+    status.certificate.is_some()
+        || status.conditions.iter().flatten().any(|condition| refused(&condition.type_))
+}
+
+fn request(wanted: &Wanted) -> Result<(String, CertificateSigningRequest), rcgen::Error> {
+    let key = KeyPair::generate()?;
+    let mut params = CertificateParams::new(wanted.dns_names.clone())?;
+    let addresses = wanted.addresses.iter().map(|address| SanType::IpAddress((*address).into()));
+    params.subject_alt_names.extend(addresses);
+    params.distinguished_name = DistinguishedName::new();
+    params.distinguished_name.push(DnType::OrganizationName, wanted.group);
+    params.distinguished_name.push(DnType::CommonName, wanted.user.as_str());
+    let pem = params.serialize_request(&key)?.pem()?;
+    let request = CertificateSigningRequest {
+        metadata: ObjectMeta { generate_name: Some("csr-".to_owned()), ..ObjectMeta::default() },
+        spec: CertificateSigningRequestSpec {
+            expiration_seconds: wanted.lifetime_seconds,
+            request: ByteString(pem.into_bytes()),
+            signer_name: wanted.signer.to_owned(),
+            usages: Some(wanted.usages.iter().map(|usage| (*usage).to_owned()).collect()),
+            ..CertificateSigningRequestSpec::default()
+        },
+        status: None,
+    };
+    Ok((key.serialize_pem(), request))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use x509_parser::prelude::{FromDer as _, ParsedExtension, X509CertificationRequest};
+
+    fn wanted() -> Wanted {
+        Wanted {
+            signer: "kubernetes.io/kubelet-serving",
+            user: "system:node:winhost".to_owned(),
+            group: "system:nodes",
+            dns_names: vec!["winhost".to_owned()],
+            addresses: vec![Ipv4Addr::new(10, 0, 0, 10)],
+            usages: &["digital signature", "server auth"],
+            lifetime_seconds: None,
+        }
+    }
+
+    #[test]
+    fn a_request_says_what_is_wanted_and_is_signed() {
+        let (_, object) = request(&wanted()).unwrap();
+        let (_, pem) = x509_parser::pem::parse_x509_pem(&object.spec.request.0).unwrap();
+        let (_, request) = X509CertificationRequest::from_der(&pem.contents).unwrap();
+        request.verify_signature().unwrap();
+        let subject = request.certification_request_info.subject.to_string();
+        assert_eq!(subject, "O=system:nodes, CN=system:node:winhost");
+        let names: Vec<String> = request
+            .requested_extensions()
+            .unwrap()
+            .filter_map(|extension| match extension {
+                ParsedExtension::SubjectAlternativeName(san) => Some(&san.general_names),
+                _ => None,
+            })
+            .flatten()
+            .map(ToString::to_string)
+            .collect();
+        assert_eq!(names, ["DNSName(winhost)", "IPAddress(0a:00:00:0a)"]);
+    }
+
+    #[test]
+    fn a_certificate_is_valid_between_its_dates_only() {
+        let key = KeyPair::generate().unwrap();
+        let mut params = CertificateParams::new(vec![]).unwrap();
+        assert!(is_valid_now(&params.self_signed(&key).unwrap().pem()));
+        params.not_after = rcgen::date_time_ymd(2001, 1, 1);
+        assert!(!is_valid_now(&params.self_signed(&key).unwrap().pem()));
+        assert!(!is_valid_now(""));
+    }
+
+    #[tokio::test]
+    async fn a_kubeconfig_takes_its_files_from_the_host() {
+        let host = FakeWindows::new("winhost");
+        let path: WindowsPath = r"C:\k\kubeconfig".parse().unwrap();
+        host.put_file(
+            &path,
+            r#"{"clusters": [{"name": "local", "cluster": {"server": "https://127.0.0.1:1"}}],
+                "users": [{"name": "u", "user": {
+                    "client-certificate": "C:\\k\\x.pem", "client-key": "C:\\k\\x.pem"}}],
+                "contexts": [{"name": "u", "context": {"cluster": "local", "user": "u"}}],
+                "current-context": "u"}"#,
+        );
+        let missing = config(&host, &path).await.unwrap_err();
+        assert!(matches!(missing, IdentityError::MissingFile { path } if path == r"C:\k\x.pem"));
+        host.put_file(&r"C:\k\x.pem".parse().unwrap(), "both");
+        let config = config(&host, &path).await.unwrap();
+        assert_eq!(config.auth_info.client_certificate_data.as_deref(), Some("Ym90aA=="));
+        assert_eq!(config.auth_info.client_certificate, None);
+    }
+}

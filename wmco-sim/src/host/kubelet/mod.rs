@@ -1,0 +1,224 @@
+//! The kubelet of a simulated host, as far as the API sees it.
+
+mod node;
+mod settings;
+
+use std::convert::Infallible;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use k8s_openapi::api::coordination::v1::Lease;
+use k8s_openapi::api::core::v1::Node;
+use kube::api::{Patch, PatchParams, PostParams};
+use kube::{Api, Client};
+use serde_json::json;
+use wmco_core::names::{self, host as paths};
+use wmco_core::protocol::{Access, ServiceRunState};
+use wmco_core::winpath::WindowsPath;
+use wmco_services::fake::FakeWindows;
+use wmco_services::windows::{Files as _, Machine as _, ServiceManager as _, WindowsError};
+
+use super::backoff::Backoff;
+use super::identity::{self, IdentityError, Wanted};
+use super::shared::Shared;
+use node::{Facts, Readiness};
+pub(super) use settings::{Settings, SettingsError};
+
+/// Namespace of the leases of nodes.
+const LEASES: &str = "kube-node-lease";
+
+/// The certificate in use, in the folder of `--cert-dir`.
+const CLIENT_CERTIFICATE: &str = "kubelet-client-current.pem";
+const SERVING_CERTIFICATE: &str = "kubelet-server-current.pem";
+
+/// A kubelet that is leaving tries this long to say so.
+const FAREWELL: Duration = Duration::from_secs(2);
+
+/// Why a pass of the kubelet failed; it tries again.
+#[derive(Debug, thiserror::Error)]
+enum KubeletError {
+    #[error("the kubelet got no certificate")]
+    Identity(#[from] IdentityError),
+    #[error("the api did not take what the kubelet sent")]
+    Api(#[from] kube::Error),
+    #[error("the kubelet could not work on its host")]
+    Windows(#[from] WindowsError),
+}
+
+/// Runs until it is dropped.
+///
+/// # Errors
+/// [`SettingsError`] when it cannot start at all; the process then ends.
+pub(super) async fn run(host: &Shared, command: &str) -> Result<Infallible, SettingsError> {
+    let settings = Settings::read(&host.model, command)?;
+    let mut backoff = Backoff::default();
+    let client = loop {
+        match log_in(&host.model, &settings).await {
+            Ok(client) => break client,
+            // Without its bootstrap kubeconfig a kubelet gives up at once.
+            Err(KubeletError::Identity(error @ IdentityError::MissingFile { .. })) => {
+                return Err(error.into());
+            }
+            Err(error) => backoff.failed("log in", &error).await,
+        }
+    };
+    let mut backoff = Backoff::default();
+    while let Err(error) = register(host, &settings, &client).await {
+        backoff.failed("register its node", &error).await;
+    }
+    let (endless, ()) =
+        tokio::join!(stay_alive(host, &settings, &client), serve(&host.model, &settings, &client),);
+    Ok(endless)
+}
+
+/// Says for a kubelet that has ended that its node is silent. On a real cluster, others notice.
+pub(super) async fn leave(host: &Shared, command: &str) {
+    let Ok(settings) = Settings::read(&host.model, command) else { return };
+    let Ok(client) = identity::client(&host.model, &settings.kubeconfig).await else { return };
+    let nodes: Api<Node> = Api::all(client);
+    let farewell = async {
+        let node = nodes.get_status(&settings.node).await?;
+        let conditions =
+            node::conditions(Readiness::Silent, node.status.as_ref(), Timestamp::now());
+        let patch = Patch::Merge(json!({ "status": { "conditions": conditions } }));
+        nodes.patch_status(&settings.node, &PatchParams::default(), &patch).await
+    };
+    if let Ok(Err(error)) = tokio::time::timeout(FAREWELL, farewell).await {
+        tracing::debug!(%error, node = settings.node, "a silent node was not marked");
+    }
+}
+
+/// Uses the certificate of an earlier run, or asks for the first one.
+async fn log_in(host: &FakeWindows, settings: &Settings) -> Result<Client, KubeletError> {
+    let certificate = settings.certificates.join(CLIENT_CERTIFICATE);
+    let certificate = certificate.map_err(|bad| WindowsError::other("name a certificate", bad))?;
+    let known = identity::read(host, certificate.as_str());
+    if known.is_ok_and(|pem| identity::is_valid_now(&pem))
+        && host.file(&settings.kubeconfig).is_some()
+    {
+        return Ok(identity::client(host, &settings.kubeconfig).await?);
+    }
+    let bootstrap = identity::client(host, &settings.bootstrap_kubeconfig).await?;
+    let wanted = Wanted {
+        signer: "kubernetes.io/kube-apiserver-client-kubelet",
+        user: format!("{}{}", names::NODE_USER_PREFIX, settings.node),
+        group: names::NODES_GROUP,
+        dns_names: Vec::new(),
+        addresses: Vec::new(),
+        usages: &["digital signature", "client auth"],
+        lifetime_seconds: None,
+    };
+    let pem = identity::obtain(bootstrap, &wanted).await?;
+    place(host, &certificate, &pem)?;
+    let text = identity::read(host, settings.bootstrap_kubeconfig.as_str())?;
+    place(host, &settings.kubeconfig, &identity::with_certificate(&text, &certificate)?)?;
+    Ok(identity::client(host, &settings.kubeconfig).await?)
+}
+
+/// Writes a file of the kubelet, with the folders above it.
+fn place(host: &FakeWindows, path: &WindowsPath, text: &str) -> Result<(), WindowsError> {
+    if let Some(folder) = path.parent() {
+        host.with_tree(|tree| tree.make_folders(&folder));
+    }
+    host.write(path, Access::Inherited, &mut text.as_bytes())
+}
+
+/// Makes the Node, or corrects the labels and the status of the one that is there.
+async fn register(host: &Shared, settings: &Settings, client: &Client) -> Result<(), KubeletError> {
+    let nodes: Api<Node> = Api::all(client.clone());
+    let wanted =
+        node::node(settings, &facts(&host.model)?, readiness(&host.model), Timestamp::now());
+    match nodes.create(&PostParams::default(), &wanted).await {
+        Ok(_) => return Ok(()),
+        Err(kube::Error::Api(status)) if status.is_already_exists() => {}
+        Err(error) => return Err(error.into()),
+    }
+    let labels = Patch::Merge(json!({ "metadata": { "labels": wanted.metadata.labels } }));
+    nodes.patch(&settings.node, &PatchParams::default(), &labels).await?;
+    report(host, settings, client).await?;
+    Ok(())
+}
+
+/// Keeps the Node's status and its Lease.
+async fn stay_alive(host: &Shared, settings: &Settings, client: &Client) -> Infallible {
+    let mut changes = host.changes.subscribe();
+    loop {
+        changes.mark_unchanged();
+        // A Node that somebody deleted is not made again: a real kubelet does that at its start only.
+        if let Err(error) = beat(host, settings, client).await {
+            tracing::debug!(%error, node = settings.node, "a heartbeat was lost");
+        }
+        // The sender lives in `host`; whatever ended the wait, it is time to look again.
+        let _ = tokio::time::timeout(host.timing.heartbeat, changes.changed()).await;
+    }
+}
+
+async fn beat(host: &Shared, settings: &Settings, client: &Client) -> Result<(), KubeletError> {
+    let nodes: Api<Node> = Api::all(client.clone());
+    let mut node = nodes.get(&settings.node).await?;
+    if !node::says(&node, readiness(&host.model)) {
+        node = report(host, settings, client).await?;
+    }
+    let leases: Api<Lease> = Api::namespaced(client.clone(), LEASES);
+    let lease = node::lease(&node, Timestamp::now());
+    match leases.patch(&settings.node, &PatchParams::default(), &Patch::Merge(&lease)).await {
+        Err(kube::Error::Api(status)) if status.is_not_found() => {
+            leases.create(&PostParams::default(), &lease).await?;
+        }
+        answer => {
+            answer?;
+        }
+    }
+    Ok(())
+}
+
+/// Writes the Node's whole status.
+async fn report(host: &Shared, settings: &Settings, client: &Client) -> Result<Node, KubeletError> {
+    let nodes: Api<Node> = Api::all(client.clone());
+    let old = nodes.get_status(&settings.node).await?.status;
+    let (facts, ready) = (facts(&host.model)?, readiness(&host.model));
+    let status = node::status(settings, &facts, ready, old.as_ref(), Timestamp::now());
+    let patch = Patch::Merge(json!({ "status": status }));
+    Ok(nodes.patch_status(&settings.node, &PatchParams::default(), &patch).await?)
+}
+
+/// Asks for a serving certificate unless there is a valid one.
+async fn serve(host: &FakeWindows, settings: &Settings, client: &Client) {
+    let wanted = Wanted {
+        signer: "kubernetes.io/kubelet-serving",
+        user: format!("{}{}", names::NODE_USER_PREFIX, settings.node),
+        group: names::NODES_GROUP,
+        dns_names: vec![settings.node.clone()],
+        addresses: vec![settings.address],
+        usages: &["digital signature", "server auth"],
+        lifetime_seconds: None,
+    };
+    let Ok(path) = settings.certificates.join(SERVING_CERTIFICATE) else { return };
+    if identity::read(host, path.as_str()).is_ok_and(|pem| identity::is_valid_now(&pem)) {
+        return;
+    }
+    let mut backoff = Backoff::default();
+    loop {
+        let placed = match identity::obtain(client.clone(), &wanted).await {
+            Ok(pem) => place(host, &path, &pem).map_err(KubeletError::from),
+            Err(error) => Err(error.into()),
+        };
+        match placed {
+            Ok(()) => return,
+            Err(error) => backoff.failed("get a serving certificate", &error).await,
+        }
+    }
+}
+
+fn facts(host: &FakeWindows) -> Result<Facts, WindowsError> {
+    Ok(Facts { os_build: host.os_build()?, boot_id: host.boot_id()? })
+}
+
+fn readiness(host: &FakeWindows) -> Readiness {
+    let runs = paths::CONTAINERD_SERVICE
+        .parse()
+        .ok()
+        .and_then(|name| host.query(&name).ok()?)
+        .is_some_and(|service| service.state == ServiceRunState::Running);
+    if runs { Readiness::Ready } else { Readiness::RuntimeDown }
+}

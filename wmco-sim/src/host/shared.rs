@@ -1,0 +1,161 @@
+//! What the parts of one simulated host share.
+
+use std::hash::{BuildHasher as _, RandomState};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use russh::keys::{PrivateKey, PublicKey};
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use wmco_core::winpath::WindowsPath;
+use wmco_services::fake::FakeWindows;
+
+use super::SimHostError;
+use super::counts::Tally;
+use super::fault::{Conditions, Fault};
+use super::keys::HostKeyKind;
+use super::shell::Shell;
+
+/// How long things take on a host.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Timing {
+    /// From the order to restart to the end of all connections; `None`: some moment within
+    /// [`LONGEST_RESTART_DELAY`].
+    pub(super) restart_delay: Option<Duration>,
+    /// From there until the host answers again.
+    pub(super) restart_duration: Duration,
+    /// Between two signs of life of the kubelet.
+    pub(super) heartbeat: Duration,
+}
+
+/// Latest moment for a restart whose moment is left to chance.
+const LONGEST_RESTART_DELAY: Duration = Duration::from_millis(200);
+
+impl Timing {
+    pub(super) fn restart_delay(&self) -> Duration {
+        self.restart_delay.unwrap_or_else(|| {
+            let chance = RandomState::new().hash_one(0);
+            LONGEST_RESTART_DELAY * u32::try_from(chance % 1000).unwrap_or(0) / 1000
+        })
+    }
+}
+
+/// Host keys: the host's own, and those of a host that came in its place.
+#[derive(Debug)]
+pub(super) struct HostKeys {
+    kinds: Vec<HostKeyKind>,
+    own: Vec<PrivateKey>,
+    other: Vec<PrivateKey>,
+}
+
+impl HostKeys {
+    pub(super) fn generate(kinds: &[HostKeyKind]) -> Result<Self, SimHostError> {
+        let set = || kinds.iter().map(|kind| kind.generate()).collect::<Result<Vec<_>, _>>();
+        Ok(Self { kinds: kinds.to_vec(), own: set()?, other: set()? })
+    }
+}
+
+/// One host, as seen by its parts.
+#[derive(Debug)]
+pub(super) struct Shared {
+    pub(super) model: FakeWindows,
+    pub(super) user: String,
+    pub(super) shell: Shell,
+    pub(super) timing: Timing,
+    pub(super) tally: std::sync::Arc<Tally>,
+    pub(super) conditions: watch::Sender<Conditions>,
+    /// Counts changes of services, so that programs can wait for one.
+    pub(super) changes: watch::Sender<u64>,
+    /// Everything that runs for this host.
+    pub(super) tasks: TaskTracker,
+    /// Ends everything for good.
+    pub(super) stop: CancellationToken,
+    authorized: Mutex<Vec<PublicKey>>,
+    keys: Mutex<HostKeys>,
+    /// Ends what runs between two starts of the machine.
+    power: Mutex<CancellationToken>,
+}
+
+impl Shared {
+    pub(super) fn new(
+        model: FakeWindows,
+        user: String,
+        shell: Shell,
+        timing: Timing,
+        authorized: Vec<PublicKey>,
+        keys: HostKeys,
+        conditions: Conditions,
+    ) -> Self {
+        let stop = CancellationToken::new();
+        Self {
+            model,
+            user,
+            shell,
+            timing,
+            tally: std::sync::Arc::default(),
+            conditions: watch::Sender::new(conditions),
+            changes: watch::Sender::new(0),
+            tasks: TaskTracker::new(),
+            power: Mutex::new(stop.child_token()),
+            stop,
+            authorized: Mutex::new(authorized),
+            keys: Mutex::new(keys),
+        }
+    }
+
+    /// Whether this person with this key may come in. Windows does not look at the case of names.
+    pub(super) fn admits(&self, user: &str, key: &PublicKey) -> bool {
+        user.eq_ignore_ascii_case(&self.user)
+            && lock(&self.authorized).iter().any(|known| known.key_data() == key.key_data())
+    }
+
+    pub(super) fn authorize_only(&self, keys: Vec<PublicKey>) {
+        *lock(&self.authorized) = keys;
+    }
+
+    /// The keys that the next connection sees.
+    pub(super) fn host_keys(&self) -> Vec<PrivateKey> {
+        let keys = lock(&self.keys);
+        let other = self.conditions.borrow().has(Fault::ChangedHostKey);
+        if other { keys.other.clone() } else { keys.own.clone() }
+    }
+
+    pub(super) fn change_host_keys(&self) -> Result<(), SimHostError> {
+        let kinds = lock(&self.keys).kinds.clone();
+        let keys = HostKeys::generate(&kinds)?;
+        *lock(&self.keys) = keys;
+        Ok(())
+    }
+
+    /// A token that ends with the next loss of power.
+    pub(super) fn power(&self) -> CancellationToken {
+        lock(&self.power).clone()
+    }
+
+    /// Ends everything that runs on the machine, connections too, and closes the port.
+    pub(super) fn power_off(&self) {
+        self.conditions.send_modify(|conditions| conditions.down = true);
+        lock(&self.power).cancel();
+        self.model.power_off();
+    }
+
+    /// Starts the machine; the port opens when its services run.
+    pub(super) fn boot(&self) {
+        *lock(&self.power) = self.stop.child_token();
+        self.model.boot();
+        self.conditions.send_modify(|conditions| conditions.down = false);
+    }
+
+    /// Where a session starts.
+    pub(super) fn home(&self) -> String {
+        format!("C:\\Users\\{}", self.user)
+            .parse::<WindowsPath>()
+            .map_or_else(|_| "/C:/Users".to_owned(), |path| path.sftp())
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // Each value is replaced as a whole, so a panic elsewhere cannot leave half of one.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

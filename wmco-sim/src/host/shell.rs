@@ -1,0 +1,93 @@
+//! What a remote command does on a simulated host before a program of ours runs, or instead.
+
+use wmco_core::winpath::WindowsPath;
+
+/// The shell that OpenSSH starts for remote commands.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum Shell {
+    /// `cmd.exe`, as Windows is delivered.
+    #[default]
+    Cmd,
+    /// Windows PowerShell.
+    PowerShell,
+}
+
+/// A remote command, taken apart. Only programs by their full path are known.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(super) enum Command {
+    /// A program and its arguments.
+    Program { path: WindowsPath, arguments: Vec<String> },
+    /// Anything else; its first word.
+    Unknown(String),
+}
+
+/// How a remote command ended.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub(super) struct Ended {
+    pub(super) stdout: String,
+    pub(super) stderr: String,
+    pub(super) code: u32,
+}
+
+impl Command {
+    pub(super) fn parse(text: &str) -> Self {
+        let mut words = text.split_whitespace();
+        let first = words.next().unwrap_or_default();
+        match first.parse() {
+            Ok(path) => Self::Program { path, arguments: words.map(str::to_owned).collect() },
+            Err(_) => Self::Unknown(first.to_owned()),
+        }
+    }
+}
+
+impl Shell {
+    /// Nothing is known under this name.
+    pub(super) fn not_found(self, name: &str) -> Ended {
+        let stderr = match self {
+            Self::Cmd => format!(
+                "'{name}' is not recognized as an internal or external command,\r\n\
+                 operable program or batch file.\r\n"
+            ),
+            Self::PowerShell => format!(
+                "{name} : The term '{name}' is not recognized as the name of a cmdlet, function, \
+                 script file, or operable program.\r\n    \
+                 + CategoryInfo          : ObjectNotFound: ({name}:String) [], \
+                 CommandNotFoundException\r\n    \
+                 + FullyQualifiedErrorId : CommandNotFoundException\r\n"
+            ),
+        };
+        Ended { stderr, code: 1, ..Ended::default() }
+    }
+
+    /// The folder of a program is not there.
+    pub(super) fn no_such_folder(self, program: &WindowsPath) -> Ended {
+        match self {
+            Self::Cmd => Ended {
+                stderr: "The system cannot find the path specified.\r\n".to_owned(),
+                code: 1,
+                ..Ended::default()
+            },
+            Self::PowerShell => self.not_found(program.as_str()),
+        }
+    }
+
+    /// The file is there, but it is no program.
+    pub(super) fn no_program(self, program: &WindowsPath) -> Ended {
+        match self {
+            Self::Cmd => Ended {
+                stderr: format!("{program} is not a valid Win32 application.\r\n"),
+                code: 193,
+                ..Ended::default()
+            },
+            Self::PowerShell => Ended {
+                stderr: format!(
+                    "Program '{}' failed to run: {program} is not a valid Win32 application.\r\n    \
+                     + FullyQualifiedErrorId : NativeCommandFailed\r\n",
+                    program.file_name()
+                ),
+                code: 1,
+                ..Ended::default()
+            },
+        }
+    }
+}

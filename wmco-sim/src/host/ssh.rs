@@ -1,0 +1,139 @@
+//! The SSH server of a simulated host: who may come in, and what then runs.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use russh::keys::{PrivateKey, PublicKey};
+use russh::server::{
+    Auth, ChannelOpenHandle, Config, Handler, Msg, PublicKeyOffer, Session, VerifiedPublicKey,
+};
+use russh::{Channel, ChannelId, MethodKind, MethodSet, SshId};
+use tokio_util::sync::CancellationToken;
+
+use super::exec;
+use super::fault::Fault;
+use super::sftp::Sftp;
+use super::shared::Shared;
+
+/// What OpenSSH of Windows Server 2022 calls itself.
+const SERVER: &str = "SSH-2.0-OpenSSH_for_Windows_8.1";
+
+/// Attempts before OpenSSH hangs up (its `MaxAuthTries`).
+const ATTEMPTS: usize = 6;
+
+/// The server's side of one connection with these host keys.
+pub(super) fn config(keys: Vec<PrivateKey>) -> Config {
+    Config {
+        server_id: SshId::Standard(SERVER.into()),
+        methods: MethodSet::from([MethodKind::PublicKey].as_slice()),
+        keys,
+        // Nobody can learn anything from the time that a simulation takes.
+        auth_rejection_time: Duration::ZERO,
+        max_auth_attempts: ATTEMPTS,
+        nodelay: true,
+        ..Config::default()
+    }
+}
+
+/// One connection.
+pub(super) struct Connection {
+    host: Arc<Shared>,
+    /// Ends the connection and whatever runs on it.
+    cut: CancellationToken,
+    channels: HashMap<ChannelId, Channel<Msg>>,
+}
+
+impl Connection {
+    pub(super) fn new(host: Arc<Shared>, cut: CancellationToken) -> Self {
+        Self { host, cut, channels: HashMap::new() }
+    }
+
+    fn admits(&self, user: &str, key: &PublicKey) -> bool {
+        !self.host.conditions.borrow().has(Fault::RefuseAuthentication)
+            && self.host.admits(user, key)
+    }
+}
+
+impl Handler for Connection {
+    type Error = russh::Error;
+
+    async fn auth_publickey_offered(
+        &mut self,
+        user: &str,
+        offer: PublicKeyOffer<'_>,
+    ) -> Result<Auth, Self::Error> {
+        if self.admits(user, offer.public_key) {
+            return Ok(Auth::Accept);
+        }
+        self.host.tally.refused();
+        Ok(Auth::reject())
+    }
+
+    async fn auth_publickey(
+        &mut self,
+        user: &str,
+        key: VerifiedPublicKey<'_>,
+    ) -> Result<Auth, Self::Error> {
+        Ok(if self.admits(user, key.public_key) { Auth::Accept } else { Auth::reject() })
+    }
+
+    async fn auth_succeeded(&mut self, _session: &mut Session) -> Result<(), Self::Error> {
+        self.host.tally.authenticated();
+        Ok(())
+    }
+
+    async fn channel_open_session(
+        &mut self,
+        channel: Channel<Msg>,
+        reply: ChannelOpenHandle,
+        _session: &mut Session,
+    ) -> Result<(), Self::Error> {
+        self.channels.insert(channel.id(), channel);
+        reply.accept().await;
+        Ok(())
+    }
+
+    async fn exec_request(
+        &mut self,
+        id: ChannelId,
+        data: &[u8],
+        session: &mut Session,
+    ) -> Result<(), Self::Error> {
+        let Some(channel) = self.channels.remove(&id) else {
+            return session.channel_failure(id);
+        };
+        let command = String::from_utf8_lossy(data).into_owned();
+        self.host.tally.executed(&command);
+        session.channel_success(id)?;
+        let run = exec::run(Arc::clone(&self.host), channel, command);
+        tokio::spawn(self.cut.clone().run_until_cancelled_owned(run));
+        Ok(())
+    }
+
+    async fn subsystem_request(
+        &mut self,
+        id: ChannelId,
+        name: &str,
+        session: &mut Session,
+    ) -> Result<(), Self::Error> {
+        let channel = (name == "sftp").then(|| self.channels.remove(&id)).flatten();
+        let Some(channel) = channel else {
+            return session.channel_failure(id);
+        };
+        self.host.tally.opened_sftp();
+        session.channel_success(id)?;
+        let sftp = Sftp::new(Arc::clone(&self.host), self.cut.clone());
+        russh_sftp::server::run(channel.into_stream(), sftp).await;
+        Ok(())
+    }
+
+    async fn channel_close(
+        &mut self,
+        id: ChannelId,
+        _session: &mut Session,
+    ) -> Result<(), Self::Error> {
+        self.channels.remove(&id);
+        Ok(())
+    }
+}

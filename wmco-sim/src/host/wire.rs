@@ -1,0 +1,128 @@
+//! The line between a client and the host's SSH server: distance, faults and sudden ends.
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, DuplexStream};
+use tokio::net::TcpStream;
+use tokio::sync::{mpsc, watch};
+use tokio::time::Instant;
+
+use super::counts::Tally;
+use super::fault::{Conditions, Fault};
+
+/// Bytes that are carried as one.
+const CHUNK: usize = 32 * 1024;
+
+/// Chunks on their way, so that distance does not limit throughput.
+const IN_FLIGHT: usize = 128;
+
+/// Bytes between the line and the server.
+const BUFFER: usize = 256 * 1024;
+
+/// Puts a line between `client` and the stream that is returned, which the server speaks to. The
+/// future carries the bytes; the connection ends when it does or when it is dropped.
+pub(super) fn line(
+    client: TcpStream,
+    conditions: watch::Receiver<Conditions>,
+    tally: Arc<Tally>,
+) -> (DuplexStream, impl Future<Output = ()> + Send) {
+    let (near, far) = tokio::io::duplex(BUFFER);
+    let carry = async move {
+        let (from_client, to_client) = client.into_split();
+        let (from_server, to_server) = tokio::io::split(far);
+        let (depart, arrive) = mpsc::channel(IN_FLIGHT);
+        // The end of what the client says ends only that direction: answers may be on their way.
+        let inbound = async {
+            let (sent, taken) = tokio::join!(
+                receive(from_client, depart, &conditions, &tally),
+                deliver(arrive, to_server, conditions.clone()),
+            );
+            sent.and(taken)
+        };
+        let outbound = answer(from_server, to_client, conditions.clone());
+        let ended = tokio::select! {
+            result = outbound => result,
+            Err(error) = inbound => Err(error),
+        };
+        tracing::debug!(?ended, "connection to a simulated host ended");
+    };
+    (near, carry)
+}
+
+/// Bytes with the time of their arrival.
+type Chunk = (Instant, Vec<u8>);
+
+async fn receive(
+    mut client: impl AsyncRead + Unpin,
+    depart: mpsc::Sender<Chunk>,
+    conditions: &watch::Receiver<Conditions>,
+    tally: &Tally,
+) -> io::Result<()> {
+    let mut total = 0_u64;
+    loop {
+        let mut chunk = Vec::with_capacity(CHUNK);
+        let count = client.read_buf(&mut chunk).await?;
+        if count == 0 {
+            return Ok(());
+        }
+        let count = u64::try_from(count).unwrap_or(u64::MAX);
+        tally.received(count);
+        total = total.saturating_add(count);
+        let (latency, limit) = {
+            let now = conditions.borrow();
+            (now.latency, now.connection_limit())
+        };
+        if limit.is_some_and(|limit| total >= limit) {
+            return Err(io::Error::from(io::ErrorKind::ConnectionReset));
+        }
+        if depart.send((Instant::now() + latency, chunk)).await.is_err() {
+            return Ok(());
+        }
+    }
+}
+
+async fn deliver(
+    mut arrive: mpsc::Receiver<Chunk>,
+    mut server: impl AsyncWrite + Unpin,
+    mut conditions: watch::Receiver<Conditions>,
+) -> io::Result<()> {
+    while let Some((due, chunk)) = arrive.recv().await {
+        tokio::time::sleep_until(due).await;
+        passable(&mut conditions).await?;
+        let time = conditions.borrow().line_time(chunk.len());
+        if time > Duration::ZERO {
+            tokio::time::sleep(time).await;
+        }
+        if server.write_all(&chunk).await.is_err() {
+            return Ok(());
+        }
+    }
+    // Either side may be gone already; then nobody is left to tell.
+    let _ = server.shutdown().await;
+    Ok(())
+}
+
+async fn answer(
+    mut server: impl AsyncRead + Unpin,
+    mut client: impl AsyncWrite + Unpin,
+    mut conditions: watch::Receiver<Conditions>,
+) -> io::Result<()> {
+    let mut chunk = Vec::with_capacity(CHUNK);
+    while server.read_buf(&mut chunk).await? > 0 {
+        passable(&mut conditions).await?;
+        client.write_all(&chunk).await?;
+        chunk.clear();
+    }
+    client.shutdown().await
+}
+
+/// Waits until the host is no black hole.
+async fn passable(conditions: &mut watch::Receiver<Conditions>) -> io::Result<()> {
+    conditions
+        .wait_for(|now| !now.has(Fault::BlackHole))
+        .await
+        .map(|_| ())
+        .map_err(|_| io::Error::from(io::ErrorKind::ConnectionAborted))
+}

@@ -1,0 +1,143 @@
+//! A plain SSH client.
+
+use std::future::Future;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use russh::client::{self, Handle};
+use russh::keys::{
+    Algorithm, EcdsaCurve, PrivateKey, PrivateKeyWithHashAlg, PublicKey, PublicKeyOrCertificate,
+};
+use russh::{ChannelMsg, Disconnect};
+use russh_sftp::client::SftpSession;
+use wmco_sim::host::{SimHost, SimHostBuilder};
+
+/// Far longer than anything here takes, so that a test that hangs ends and says where.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// The result of `work`, which must come in the end.
+#[track_caller]
+pub(super) fn within<T>(work: impl Future<Output = T>) -> impl Future<Output = T> {
+    let place = std::panic::Location::caller();
+    async move {
+        let done = tokio::time::timeout(PATIENCE, work).await;
+        done.unwrap_or_else(|_| panic!("nothing came of {place}"))
+    }
+}
+
+/// Waits until `condition` holds.
+#[track_caller]
+pub(super) fn until(mut condition: impl FnMut() -> bool) -> impl Future<Output = ()> {
+    within(async move {
+        while !condition() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    })
+}
+
+pub(super) fn new_key() -> PrivateKey {
+    let algorithm = Algorithm::Ecdsa { curve: EcdsaCurve::NistP256 };
+    PrivateKey::random(&mut russh::keys::key::safe_rng(), algorithm).unwrap()
+}
+
+/// A running host and a key that opens it.
+pub(super) async fn host() -> (SimHost, PrivateKey) {
+    host_with(|builder| builder).await
+}
+
+pub(super) async fn host_with(
+    settings: impl FnOnce(SimHostBuilder) -> SimHostBuilder,
+) -> (SimHost, PrivateKey) {
+    let key = new_key();
+    let builder = SimHost::builder().authorized_key(key.public_key().clone());
+    (settings(builder).start().await.unwrap(), key)
+}
+
+/// An authenticated connection.
+pub(super) struct Client {
+    pub(super) handle: Handle<Seen>,
+    pub(super) host_key: PublicKey,
+}
+
+/// Takes any host key and keeps it.
+pub(super) struct Seen(Arc<Mutex<Option<PublicKey>>>);
+
+impl client::Handler for Seen {
+    type Error = russh::Error;
+
+    async fn check_server_key(
+        &mut self,
+        key: &PublicKeyOrCertificate,
+    ) -> Result<bool, russh::Error> {
+        if let PublicKeyOrCertificate::PublicKey { key, .. } = key {
+            *self.0.lock().unwrap() = Some(key.clone());
+        }
+        Ok(true)
+    }
+}
+
+/// Why there is no connection.
+#[derive(Debug)]
+pub(super) enum NoClient {
+    Connection,
+    Refused,
+}
+
+/// What a command gave. No code: the connection ended first.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Output {
+    pub(super) stdout: String,
+    pub(super) stderr: String,
+    pub(super) code: Option<u32>,
+}
+
+impl Client {
+    pub(super) async fn connect(host: &SimHost, key: &PrivateKey) -> Self {
+        Self::try_connect(host, host.user(), key).await.unwrap()
+    }
+
+    pub(super) async fn try_connect(
+        host: &SimHost,
+        user: &str,
+        key: &PrivateKey,
+    ) -> Result<Self, NoClient> {
+        let config = Arc::new(client::Config { nodelay: true, ..Default::default() });
+        let seen = Arc::new(Mutex::new(None));
+        let handler = Seen(Arc::clone(&seen));
+        let mut handle = Box::pin(client::connect(config, host.ssh_address(), handler))
+            .await
+            .map_err(|_| NoClient::Connection)?;
+        let host_key = seen.lock().unwrap().clone().unwrap();
+        let key = PrivateKeyWithHashAlg::new(Arc::new(key.clone()), None);
+        let answer =
+            handle.authenticate_publickey(user, key).await.map_err(|_| NoClient::Connection)?;
+        if answer.success() { Ok(Self { handle, host_key }) } else { Err(NoClient::Refused) }
+    }
+
+    pub(super) async fn exec(&self, command: impl ToString) -> Result<Output, russh::Error> {
+        let mut channel = self.handle.channel_open_session().await?;
+        channel.exec(true, command.to_string()).await?;
+        let mut output = Output::default();
+        while let Some(message) = channel.wait().await {
+            match message {
+                ChannelMsg::Data { data } => output.stdout += str::from_utf8(&data).unwrap(),
+                ChannelMsg::ExtendedData { data, ext: 1 } => {
+                    output.stderr += str::from_utf8(&data).unwrap();
+                }
+                ChannelMsg::ExitStatus { exit_status } => output.code = Some(exit_status),
+                _ => {}
+            }
+        }
+        Ok(output)
+    }
+
+    pub(super) async fn sftp(&self) -> SftpSession {
+        let channel = self.handle.channel_open_session().await.unwrap();
+        channel.request_subsystem(true, "sftp").await.unwrap();
+        SftpSession::new(channel.into_stream()).await.unwrap()
+    }
+
+    pub(super) async fn close(self) {
+        self.handle.disconnect(Disconnect::ByApplication, "", "").await.unwrap();
+    }
+}

@@ -1,0 +1,8 @@
+//! A simulated Windows host, driven by an SSH client.
+
+mod client;
+mod faults;
+mod login;
+mod restart;
+mod sftp;
+mod shell;

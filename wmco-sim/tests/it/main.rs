@@ -1,0 +1,4 @@
+//! Integration tests of the simulations.
+
+#[cfg(test)] // always so here; it tells clippy that helpers are test code, too
+mod host;
