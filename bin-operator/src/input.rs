@@ -37,6 +37,10 @@ use wmco_core::facts::Facts;
 /// What stands for standard input where a file is asked for.
 const STANDARD_INPUT: &str = "-";
 
+/// How deep YAML may nest. Cluster objects stay well below; twice as much overflowed the stack of a
+/// thread in a debug build.
+const NESTING: usize = 64;
+
 /// Objects by kind, each in the order in which they were read.
 #[derive(Clone, Debug, Default)]
 pub struct Objects {
@@ -44,7 +48,7 @@ pub struct Objects {
     pub config_maps: Vec<Located<ConfigMap>>,
     /// `v1` Nodes.
     pub nodes: Vec<Located<Node>>,
-    /// `v1` Secrets. Do not print them.
+    /// `v1` Secrets.
     pub secrets: Vec<Located<Secret>>,
     /// `certificates.k8s.io/v1` CertificateSigningRequests.
     pub requests: Vec<Located<CertificateSigningRequest>>,
@@ -52,8 +56,8 @@ pub struct Objects {
     pub others: Vec<Located<Value>>,
 }
 
-/// An object and where it stands.
-#[derive(Clone, Debug)]
+/// An object and where it stands. `Debug` shows the place only: the object may be secret.
+#[derive(Clone)]
 pub struct Located<T> {
     /// Where it was read.
     pub at: Location,
@@ -76,6 +80,12 @@ pub struct Location {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum InputError {
+    /// More than one document where one is asked for.
+    #[error("{} has more than one document, leave one in it", name(.file))]
+    Many {
+        /// The file.
+        file: PathBuf,
+    },
     /// A document is no object.
     #[error("{at} is no cluster object, write `apiVersion`, `kind` and `metadata`")]
     NoObject {
@@ -119,6 +129,19 @@ pub struct Reader<R> {
     standard_input: Option<R>,
 }
 
+impl InputError {
+    /// Replaces what was found in a wrong member, which parsers repeat in their messages.
+    fn conceal(self) -> Self {
+        match self {
+            Self::Shape { at, field, .. } => {
+                let source = serde::de::Error::custom("its value is not shown, it may be secret");
+                Self::Shape { at, field, source }
+            }
+            other => other,
+        }
+    }
+}
+
 impl<R: Read> Reader<R> {
     /// A reader that takes `standard_input` for `-`.
     pub const fn new(standard_input: R) -> Self {
@@ -144,9 +167,11 @@ impl<R: Read> Reader<R> {
     /// # Errors
     /// The file cannot be read, or is not shaped so.
     pub fn facts(&mut self, file: &Path) -> Result<Facts, InputError> {
-        match documents(file, &self.text(file)?)?.into_iter().next() {
-            Some(document) => typed(document.at, document.object).map(|facts| facts.object),
-            None => Ok(Facts::default()),
+        let mut documents = documents(file, &self.text(file)?)?.into_iter();
+        match (documents.next(), documents.next()) {
+            (Some(document), None) => Ok(typed(document.at, document.object)?.object),
+            (None, _) => Ok(Facts::default()),
+            (Some(_), Some(_)) => Err(InputError::Many { file: file.to_owned() }),
         }
     }
 
@@ -205,7 +230,9 @@ impl Objects {
         match (text("apiVersion"), kind) {
             (None | Some("v1"), "ConfigMap") => self.config_maps.push(typed(at, object)?),
             (None | Some("v1"), "Node") => self.nodes.push(typed(at, object)?),
-            (None | Some("v1"), "Secret") => self.secrets.push(typed(at, object)?),
+            (None | Some("v1"), "Secret") => {
+                self.secrets.push(typed(at, object).map_err(InputError::conceal)?);
+            }
             (None | Some("certificates.k8s.io/v1"), "CertificateSigningRequest") => {
                 self.requests.push(typed(at, object)?);
             }
@@ -219,6 +246,12 @@ impl Objects {
         self.others
             .iter()
             .filter(move |other| other.object.get("kind").and_then(Value::as_str) == Some(kind))
+    }
+}
+
+impl<T> fmt::Debug for Located<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Located").field("at", &self.at).finish_non_exhaustive()
     }
 }
 
@@ -260,8 +293,16 @@ fn documents(file: &Path, text: &str) -> Result<Vec<Located<Value>>, InputError>
             return Ok(json.into_iter().enumerate().map(located).collect());
         }
     }
-    // The user's own files need no limit on their size; aliases stay limited.
-    let options = serde_saphyr::options! { budget: None, with_snippet: false };
+    // People's own files may be as big as they like; how deep they nest stays limited.
+    let budget = serde_saphyr::budget! {
+        max_depth: NESTING,
+        max_documents: usize::MAX,
+        max_events: usize::MAX,
+        max_nodes: usize::MAX,
+        max_reader_input_bytes: None,
+        max_total_scalar_bytes: usize::MAX,
+    };
+    let options = serde_saphyr::options! { budget: budget, with_snippet: false };
     serde_saphyr::read_with_options(&mut text.as_bytes(), options)
         .enumerate()
         .map(|(index, value)| match value {
@@ -344,6 +385,26 @@ mod tests {
     }
 
     #[test]
+    fn nothing_of_a_secret_is_printed() {
+        let message = refused("kind: Secret\ndata: hush\n");
+        assert!(
+            message.contains("field `data` is wrong") && !message.contains("hush"),
+            "{message}"
+        );
+        let objects = read("kind: Secret\nstringData: {token: hush}\n").unwrap();
+        assert!(!format!("{objects:?}").contains("hush"));
+    }
+
+    #[test]
+    fn depth_is_limited_and_size_is_not() {
+        for text in ["- ".repeat(9999), "[".repeat(9999), r#"{"a":"#.repeat(9999)] {
+            assert!(refused(&text).contains("document 1 is no YAML"));
+        }
+        let many = "---\nkind: X\n".repeat(3000);
+        assert_eq!(read(&many).unwrap().others.len(), 3000);
+    }
+
+    #[test]
     fn standard_input_is_read_once() {
         let mut reader = Reader::new(&b"kind: X"[..]);
         let files = ["-", "-"].map(PathBuf::from);
@@ -357,5 +418,7 @@ mod tests {
         assert_eq!(facts.dns.forward.len(), 1);
         let error = Reader::new(&b"dns: {forward: {a: b}}"[..]).facts(Path::new("-")).unwrap_err();
         assert!(error.to_string().contains("field `dns.forward.a`"), "{error}");
+        let error = Reader::new(&b"{}\n---\n{}"[..]).facts(Path::new("-")).unwrap_err();
+        assert!(matches!(error, InputError::Many { .. }), "{error}");
     }
 }

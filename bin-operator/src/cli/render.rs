@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use serde_json::Value;
 use wmco_core::digest::Sha256;
-use wmco_core::names::host;
+use wmco_core::names::{host, objects};
 use wmco_core::render::{ServiceNetwork, TokenSecret, kubelet_config, token_kubeconfig};
 use wmco_core::secret::Secret;
 
@@ -72,7 +72,7 @@ impl Kubeconfig {
         let token = Secret::new(reader.bytes(&self.token_file)?);
         match token_kubeconfig(&self.api_server, &self.user, &TokenSecret { ca, token }) {
             Ok(text) => {
-                let path = if self.user == "wicd" {
+                let path = if self.user == objects::WICD_KUBECONFIG_USER {
                     host::WICD_KUBECONFIG
                 } else {
                     host::BOOTSTRAP_KUBECONFIG

@@ -40,6 +40,12 @@ pub const BOOTSTRAPPER_NAMESPACE: &str = "openshift-machine-config-operator";
 pub const BOOTSTRAPPER_USER: &str =
     "system:serviceaccount:openshift-machine-config-operator:node-bootstrapper";
 
+/// User in the kubelet's bootstrap kubeconfig. Source: `spec/node-config.md`, section 5.2.
+pub const KUBELET_KUBECONFIG_USER: &str = "kubelet";
+
+/// User in WICD's kubeconfig with a token. Source: `spec/node-config.md`, section 5.2.
+pub const WICD_KUBECONFIG_USER: &str = "wicd";
+
 /// ServiceAccount, token Secret, Role, ClusterRole, bindings and Windows service of WICD.
 pub const WICD: &str = "windows-instance-config-daemon";
 

@@ -70,7 +70,8 @@ impl TokenSecret {
     }
 }
 
-/// Text of a kubeconfig whose user shows a token. An empty CA or token leaves its member out.
+/// Text of a kubeconfig whose user shows a token; `user` is [`objects::KUBELET_KUBECONFIG_USER`] or
+/// [`objects::WICD_KUBECONFIG_USER`]. An empty CA or token leaves its member out.
 ///
 /// Source: `spec/node-config.md`, section 5.2.
 ///
