@@ -15,6 +15,8 @@ pub mod claims;
 pub mod cli;
 pub mod config;
 pub mod csr;
+#[cfg(feature = "demo")]
+pub mod demo;
 pub mod fleet;
 pub mod http;
 pub mod input;

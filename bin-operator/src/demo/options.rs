@@ -1,0 +1,70 @@
+//! What the demo was asked for.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+use wmco_core::names::objects;
+use wmco_sim::host::Fault;
+
+use crate::input::Reader;
+
+/// First address of the demo's own hosts; the last part counts up.
+const FIRST_ADDRESS: [u8; 4] = [10, 20, 30, 11];
+
+/// Options of `wmco-operator demo`.
+#[derive(Args, Clone, Debug)]
+pub struct Options {
+    /// Number of simulated Windows hosts
+    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u8).range(1..=200))]
+    pub hosts: u8,
+    /// Keep everything running for kubectl until Ctrl-C
+    #[arg(long)]
+    pub stay: bool,
+    /// A windows-instances ConfigMap to use instead; one host is simulated per entry
+    #[arg(long, value_name = "FILE")]
+    pub instances: Option<PathBuf>,
+    /// Round-trip time that the way to the hosts takes more, in milliseconds
+    #[arg(long, value_name = "MS", default_value = "0", value_parser = milliseconds)]
+    pub latency: Duration,
+    /// What is wrong with the first host, for example black-hole or drop-upload=100000
+    #[arg(long = "fault", value_name = "KIND")]
+    pub faults: Vec<Fault>,
+}
+
+fn milliseconds(text: &str) -> Result<Duration, std::num::ParseIntError> {
+    text.parse().map(Duration::from_millis)
+}
+
+impl Options {
+    /// Data of the list of instances.
+    ///
+    /// # Errors
+    /// When the file holds no such ConfigMap.
+    pub(super) fn listed(&self) -> anyhow::Result<BTreeMap<String, String>> {
+        let Some(path) = &self.instances else {
+            let [a, b, c, d] = FIRST_ADDRESS;
+            let entry = |n: u8| {
+                let address = std::net::Ipv4Addr::new(a, b, c, d.saturating_add(n));
+                (address.to_string(), "username=Administrator".to_owned())
+            };
+            return Ok((0..self.hosts).map(entry).collect());
+        };
+        let objects = Reader::new(std::io::stdin()).objects(std::slice::from_ref(path))?;
+        let name = Some(objects::INSTANCES_CONFIG_MAP);
+        let map = objects
+            .config_maps
+            .into_iter()
+            .map(|located| located.object)
+            .find(|map| map.metadata.name.as_deref() == name);
+        let map = map.ok_or_else(|| {
+            anyhow::anyhow!(
+                "{} holds no ConfigMap {}, write one with the addresses as keys",
+                path.display(),
+                objects::INSTANCES_CONFIG_MAP
+            )
+        })?;
+        Ok(map.data.unwrap_or_default())
+    }
+}

@@ -1,0 +1,142 @@
+//! What an OpenShift cluster has before our operator is installed, and the installation itself.
+
+use std::collections::BTreeMap;
+
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use kube::CustomResourceExt as _;
+use serde_json::{Value, json};
+use wmco_core::cluster::rbac;
+use wmco_core::names::objects;
+use wmco_core::secret::Secret;
+use wmco_sim::cluster::SimCluster;
+
+use crate::openshift::{ControllerConfig, Infrastructure, Network};
+
+const NAMESPACE: &str = objects::DEFAULT_NAMESPACE;
+
+/// The operator's environment in the demo.
+pub(super) fn environment(name: &str) -> Option<String> {
+    (name == "WATCH_NAMESPACE").then(|| NAMESPACE.to_owned())
+}
+
+/// Fills the cluster.
+pub(super) fn seed(
+    cluster: &SimCluster,
+    key: &Secret,
+    listed: &BTreeMap<String, String>,
+) -> anyhow::Result<()> {
+    for namespace in [NAMESPACE, objects::BOOTSTRAPPER_NAMESPACE] {
+        cluster.apply(&json!({
+            "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": namespace },
+        }))?;
+    }
+    for crd in [Infrastructure::crd(), Network::crd(), ControllerConfig::crd()] {
+        cluster.apply(&serde_json::to_value(crd)?)?;
+    }
+    cluster_configuration(cluster)?;
+    bootstrapper(cluster)?;
+    let shipped = rbac::shipped(NAMESPACE);
+    apply(cluster, &shipped.account)?;
+    apply(cluster, &shipped.role)?;
+    for role in &shipped.cluster_roles {
+        apply(cluster, role)?;
+    }
+    apply(cluster, &shipped.certificates_binding)?;
+    cluster
+        .apply(&secret(objects::PRIVATE_KEY_SECRET, &[(objects::PRIVATE_KEY_KEY, key.expose())]))?;
+    let (certificate, private) = super::stand_in::serving_certificate()?;
+    cluster.apply(&secret(
+        objects::TLS_SECRET,
+        &[
+            (objects::TLS_CERTIFICATE_KEY, certificate.as_bytes()),
+            (objects::TLS_PRIVATE_KEY_KEY, private.as_bytes()),
+        ],
+    ))?;
+    cluster.apply(&json!({
+        "apiVersion": "v1", "kind": "ConfigMap",
+        "metadata": { "name": objects::INSTANCES_CONFIG_MAP, "namespace": NAMESPACE },
+        "data": listed,
+    }))?;
+    Ok(())
+}
+
+/// Facts about the cluster that its installer writes down.
+fn cluster_configuration(cluster: &SimCluster) -> anyhow::Result<()> {
+    cluster.apply(&json!({
+        "apiVersion": "config.openshift.io/v1", "kind": "Infrastructure",
+        "metadata": { "name": objects::CLUSTER },
+        "spec": {},
+        "status": {
+            "apiServerInternalURI": cluster.url(),
+            "platformStatus": { "type": "None" },
+        },
+    }))?;
+    cluster.apply(&json!({
+        "apiVersion": "config.openshift.io/v1", "kind": "Network",
+        "metadata": { "name": objects::CLUSTER },
+        "spec": { "networkType": "OVNKubernetes", "serviceNetwork": ["172.30.0.0/16"] },
+    }))?;
+    cluster.apply(&json!({
+        "apiVersion": "machineconfiguration.openshift.io/v1", "kind": "ControllerConfig",
+        "metadata": { "name": objects::CONTROLLER_CONFIG },
+        "spec": {
+            "kubeAPIServerServingCAData": BASE64_STANDARD.encode(cluster.ca_pem()),
+        },
+    }))?;
+    Ok(())
+}
+
+/// The identity with which kubelets ask for their first certificate.
+fn bootstrapper(cluster: &SimCluster) -> anyhow::Result<()> {
+    const ACCOUNT: &str = "node-bootstrapper";
+    let namespace = objects::BOOTSTRAPPER_NAMESPACE;
+    cluster.apply(&json!({
+        "apiVersion": "v1", "kind": "ServiceAccount",
+        "metadata": { "name": ACCOUNT, "namespace": namespace },
+    }))?;
+    cluster.apply(&json!({
+        "apiVersion": "v1", "kind": "Secret",
+        "type": objects::SERVICE_ACCOUNT_TOKEN_TYPE,
+        "metadata": {
+            "name": objects::BOOTSTRAPPER_SECRET, "namespace": namespace,
+            "annotations": { objects::SERVICE_ACCOUNT_ANNOTATION: ACCOUNT },
+        },
+    }))?;
+    cluster.apply(&json!({
+        "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding",
+        "metadata": { "name": "node-bootstrapper" },
+        "roleRef": {
+            "apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole",
+            "name": "system:node-bootstrapper",
+        },
+        "subjects": [{ "kind": "ServiceAccount", "name": ACCOUNT, "namespace": namespace }],
+    }))?;
+    Ok(())
+}
+
+/// Applies a typed object, which knows its kind.
+fn apply<K>(cluster: &SimCluster, object: &K) -> anyhow::Result<()>
+where
+    K: k8s_openapi::Resource + serde::Serialize,
+{
+    let mut value = serde_json::to_value(object)?;
+    if let Some(fields) = value.as_object_mut() {
+        fields.insert("apiVersion".into(), K::API_VERSION.into());
+        fields.insert("kind".into(), K::KIND.into());
+    }
+    cluster.apply(&value)?;
+    Ok(())
+}
+
+fn secret(name: &str, data: &[(&str, &[u8])]) -> Value {
+    let data: serde_json::Map<String, Value> = data
+        .iter()
+        .map(|(key, bytes)| ((*key).to_owned(), BASE64_STANDARD.encode(bytes).into()))
+        .collect();
+    json!({
+        "apiVersion": "v1", "kind": "Secret",
+        "metadata": { "name": name, "namespace": NAMESPACE },
+        "data": data,
+    })
+}

@@ -1,0 +1,170 @@
+//! Live progress per host: one line each on a terminal, plain lines elsewhere.
+
+use std::collections::BTreeMap;
+use std::io::{IsTerminal as _, Write as _};
+use std::time::{Duration, Instant};
+
+use tokio::sync::broadcast::{self, error::RecvError};
+
+use crate::progress::{Happening, Stage, What};
+
+/// Shortest time between two drawings of the same screen.
+const REDRAW: Duration = Duration::from_millis(100);
+
+/// What a person sees.
+pub(super) struct View {
+    happenings: broadcast::Receiver<Happening>,
+    rows: BTreeMap<String, Row>,
+    begun: Instant,
+    drawn: Option<Instant>,
+    output: Output,
+    changes: usize,
+}
+
+#[derive(Clone, Copy, Eq, PartialEq)]
+enum Output {
+    Screen,
+    Lines,
+    None,
+}
+
+#[derive(Default)]
+struct Row {
+    text: String,
+    bytes: Option<(u64, u64)>,
+    stage: Option<Stage>,
+    elapsed: Duration,
+}
+
+impl View {
+    pub(super) fn new(
+        happenings: broadcast::Receiver<Happening>,
+        addresses: impl Iterator<Item = String>,
+    ) -> Self {
+        let output = if std::io::stdout().is_terminal() { Output::Screen } else { Output::Lines };
+        Self::with(happenings, addresses, output)
+    }
+
+    /// A view that shows nothing.
+    pub(super) fn quiet(
+        happenings: broadcast::Receiver<Happening>,
+        addresses: impl Iterator<Item = String>,
+    ) -> Self {
+        Self::with(happenings, addresses, Output::None)
+    }
+
+    fn with(
+        happenings: broadcast::Receiver<Happening>,
+        addresses: impl Iterator<Item = String>,
+        output: Output,
+    ) -> Self {
+        let rows = addresses.map(|address| (address, Row::default())).collect();
+        Self { happenings, rows, begun: Instant::now(), drawn: None, output, changes: 0 }
+    }
+
+    /// Steps seen that were more than a look.
+    pub(super) const fn changes(&self) -> usize {
+        self.changes
+    }
+
+    /// Shows what happens until `enough` hosts rest at `stage`; `false` when patience ends first.
+    pub(super) async fn until_all(
+        &mut self,
+        stage: Stage,
+        enough: usize,
+        patience: Duration,
+    ) -> bool {
+        let resting = |view: &Self| {
+            view.rows.values().filter(|row| row.stage == Some(stage)).count() >= enough
+        };
+        let waiting = async {
+            while !resting(self) {
+                match self.happenings.recv().await {
+                    Ok(happening) => self.take(happening),
+                    Err(RecvError::Lagged(_)) => {}
+                    Err(RecvError::Closed) => return false,
+                }
+            }
+            true
+        };
+        let done = tokio::time::timeout(patience, waiting).await.unwrap_or(false);
+        if self.output == Output::Screen {
+            self.draw();
+        }
+        done
+    }
+
+    fn take(&mut self, happening: Happening) {
+        let elapsed = self.begun.elapsed();
+        let row = self.rows.entry(happening.address.clone()).or_default();
+        row.elapsed = elapsed;
+        let mut line = true;
+        match happening.what {
+            What::Step { action, because } => {
+                self.changes += usize::from(action != "probe");
+                row.stage = None;
+                row.bytes = None;
+                row.text = format!("{action} ({because})");
+            }
+            What::HostStep(step) => row.text = format!("on the host: {step}"),
+            What::Upload(progress) => {
+                row.bytes = Some((progress.done, progress.total));
+                line = progress.done == progress.total;
+            }
+            What::Stage(stage) => {
+                row.stage = Some(stage);
+                row.bytes = None;
+                row.text = match stage {
+                    Stage::Awaits(what) => format!("awaits {what}"),
+                    Stage::Settled => "settled".to_owned(),
+                    Stage::Gone => "removed".to_owned(),
+                };
+            }
+            What::Failed { error, retry_at } => {
+                row.text = format!("failed: {error}; next attempt {retry_at:.0}");
+            }
+        }
+        match self.output {
+            Output::None => {}
+            Output::Lines if line => self.line(&happening.address),
+            Output::Lines => {}
+            Output::Screen => {
+                if self.drawn.is_none_or(|at| at.elapsed() >= REDRAW) {
+                    self.draw();
+                }
+            }
+        }
+    }
+
+    fn line(&self, address: &str) {
+        if let Some(row) = self.rows.get(address) {
+            super::println_line(&format!("{address:<16}{row}"));
+        }
+    }
+
+    /// Draws all rows over those drawn before.
+    fn draw(&mut self) {
+        let mut screen = String::new();
+        if self.drawn.is_some() {
+            screen.push_str(&format!("\x1b[{}A", self.rows.len()));
+        }
+        for (address, row) in &self.rows {
+            let text: String = row.to_string().chars().take(100).collect();
+            screen.push_str(&format!("\x1b[2K{address:<16}{text}\n"));
+        }
+        let mut out = std::io::stdout().lock();
+        // A screen that is gone does not end the demo.
+        let _ = out.write_all(screen.as_bytes()).and_then(|()| out.flush());
+        self.drawn = Some(Instant::now());
+    }
+}
+
+impl std::fmt::Display for Row {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:>6.1}s  {}", self.elapsed.as_secs_f64(), self.text)?;
+        if let Some((done, total)) = self.bytes {
+            write!(f, "  {} of {} KiB", done.div_ceil(1024), total.div_ceil(1024))?;
+        }
+        Ok(())
+    }
+}
