@@ -19,12 +19,15 @@ impl Default for Backoff {
 
 impl Backoff {
     /// Logs that a program could not do `what`, and waits before the next attempt.
-    pub(super) async fn failed(&mut self, what: &str, error: &(dyn Error + Sync)) {
-        let causes: Vec<String> = std::iter::successors(error.source(), |cause| (*cause).source())
-            .map(ToString::to_string)
-            .collect();
-        tracing::debug!(%error, cause = causes.join(": "), pause = ?self.0, "a program could not {what}");
+    pub(super) async fn failed(&mut self, what: &str, error: &(dyn Error + Sync + 'static)) {
+        tracing::debug!(error = causes(error), pause = ?self.0, "a program could not {what}");
         tokio::time::sleep(self.0).await;
         self.0 = (self.0 * 2).min(LONGEST);
     }
+}
+
+/// An error with what caused it, in one line.
+pub(super) fn causes(error: &(dyn Error + 'static)) -> String {
+    let chain = std::iter::successors(Some(error), |cause| (*cause).source());
+    chain.map(ToString::to_string).collect::<Vec<_>>().join(": ")
 }

@@ -90,7 +90,7 @@ async fn report(
 ) -> Ended {
     let (lines, mut written) = mpsc::channel::<String>(WAITING_LINES);
     let model = host.model.running_as(program);
-    let agent = tokio::task::spawn_blocking(move || {
+    let agent = host.threads.spawn_blocking(move || {
         agent::run(&model, &head.version, &arguments, protocol, |line| {
             // Nobody may be left to read; the agent then goes on alone, as a process would.
             let _ = lines.blocking_send(line);

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 use std::time::Duration;
 
+use jiff::Timestamp;
 use k8s_openapi::ByteString;
 use k8s_openapi::api::certificates::v1::{
     CertificateSigningRequest, CertificateSigningRequestSpec, CertificateSigningRequestStatus,
@@ -137,9 +138,22 @@ pub(super) fn read(host: &FakeWindows, path: &str) -> Result<String, IdentityErr
 
 /// Whether this PEM text starts with a certificate that is valid now.
 pub(super) fn is_valid_now(pem: &str) -> bool {
-    Pem::iter_from_buffer(pem.as_bytes()).next().and_then(Result::ok).is_some_and(|pem| {
-        pem.parse_x509().is_ok_and(|certificate| certificate.validity().is_valid())
-    })
+    validity(pem).is_some_and(|(from, to)| (from..=to).contains(&Timestamp::now()))
+}
+
+/// Time until four fifths of the life of the certificate at the start of this PEM text are over;
+/// `None` when they are. Source: `spec/wicd.md`, section 7.2.
+pub(super) fn renewal(pem: &str, now: Timestamp) -> Option<Duration> {
+    let (from, to) = validity(pem)?;
+    let due = from + to.duration_since(from) * 4 / 5;
+    Duration::try_from(due.duration_since(now)).ok().filter(|left| !left.is_zero())
+}
+
+fn validity(pem: &str) -> Option<(Timestamp, Timestamp)> {
+    let pem = Pem::iter_from_buffer(pem.as_bytes()).next()?.ok()?;
+    let validity = pem.parse_x509().ok()?.validity().clone();
+    let at = |time: x509_parser::time::ASN1Time| Timestamp::from_second(time.timestamp()).ok();
+    Some((at(validity.not_before)?, at(validity.not_after)?))
 }
 
 /// What a certificate is asked for.
@@ -250,6 +264,19 @@ mod tests {
         params.not_after = rcgen::date_time_ymd(2001, 1, 1);
         assert!(!is_valid_now(&params.self_signed(&key).unwrap().pem()));
         assert!(!is_valid_now(""));
+    }
+
+    #[test]
+    fn a_certificate_is_renewed_after_four_fifths_of_its_life() {
+        let key = KeyPair::generate().unwrap();
+        let mut params = CertificateParams::new(vec![]).unwrap();
+        (params.not_before, params.not_after) =
+            (rcgen::date_time_ymd(2001, 1, 1), rcgen::date_time_ymd(2001, 1, 11));
+        let pem = params.self_signed(&key).unwrap().pem();
+        let at = |text: &str| renewal(&pem, text.parse().unwrap());
+        assert_eq!(at("2001-01-08T12:00:00Z"), Some(Duration::from_secs(12 * 3600)));
+        assert_eq!(at("2001-01-09T00:00:00Z"), None);
+        assert_eq!(at("2001-01-10T00:00:00Z"), None);
     }
 
     #[tokio::test]

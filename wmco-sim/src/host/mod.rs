@@ -40,6 +40,7 @@ mod backoff;
 mod builder;
 mod command_line;
 mod counts;
+mod daemon;
 mod disk;
 mod exec;
 mod fault;
@@ -217,14 +218,19 @@ impl SimHost {
         self.shared.conditions.send_modify(|conditions| conditions.latency = latency);
     }
 
-    /// Cuts the power: everything ends at once, the port is closed.
+    /// Cuts the power: everything ends at once, the port is closed. If that meets an agent at work,
+    /// faults that were planned for the model are forgotten.
     pub fn power_off(&self) {
-        self.shared.power_off();
+        if self.shared.model.is_up() {
+            self.shared.power_off();
+        }
     }
 
     /// Switches the machine on again.
-    pub fn power_on(&self) {
-        self.shared.boot();
+    pub async fn power_on(&self) {
+        if !self.shared.model.is_up() {
+            self.shared.boot().await;
+        }
     }
 
     /// Stops the host and waits until nothing of it runs any more.
@@ -232,6 +238,7 @@ impl SimHost {
         self.shared.stop.cancel();
         self.shared.tasks.close();
         self.shared.tasks.wait().await;
+        self.shared.threads.wait().await;
     }
 }
 

@@ -73,5 +73,5 @@ pub(super) async fn restart(host: Arc<Shared>) {
     host.power_off();
     tokio::time::sleep(host.timing.restart_duration).await;
     host.tally.restarted();
-    host.boot();
+    host.boot().await;
 }

@@ -1,15 +1,18 @@
 //! Runs the programs of services that do something here, as long as their services run.
 
 use std::collections::BTreeMap;
+use std::error::Error;
 use std::sync::Arc;
 
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
-use wmco_core::names::host as names;
+use wmco_core::names::{host as host_names, objects};
 use wmco_core::protocol::ServiceRunState;
 use wmco_services::windows::{ServiceManager as _, ServiceName};
 
-use super::kubelet;
+use super::backoff::causes;
+use super::daemon::Daemon;
+use super::kubelet::Kubelet;
 use super::shared::Shared;
 
 /// Exit code of a program that could not start.
@@ -18,34 +21,41 @@ const FAILED: u32 = 1;
 /// A program that does something.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 enum Program {
+    Daemon,
     Kubelet,
 }
 
 impl Program {
-    const ALL: [Self; 1] = [Self::Kubelet];
+    const ALL: [Self; 2] = [Self::Daemon, Self::Kubelet];
 
     fn service(self) -> Option<ServiceName> {
         let name = match self {
-            Self::Kubelet => names::KUBELET_SERVICE,
+            Self::Daemon => objects::WICD,
+            Self::Kubelet => host_names::KUBELET_SERVICE,
         };
         name.parse().ok()
     }
 
-    /// Returns when the program cannot go on; its service then fails.
-    async fn run(self, host: &Shared, command: &str) {
-        let Err(error) = match self {
-            Self::Kubelet => kubelet::run(host, command).await.map_err(|error| error.to_string()),
-        };
-        tracing::warn!(program = ?self, error, "a simulated program ended");
-    }
-
-    /// What others notice when the program is gone.
-    async fn leave(self, host: &Shared, command: &str) {
+    /// Runs until it is dropped or cannot go on.
+    async fn run(self, host: &Arc<Shared>, command: &str, stop: &CancellationToken) -> Outcome {
         match self {
-            Self::Kubelet => kubelet::leave(host, command).await,
+            Self::Daemon => {
+                let daemon = Daemon::start(&host.model, command)?;
+                stop.run_until_cancelled(daemon.run(host)).await;
+            }
+            Self::Kubelet => {
+                let kubelet = Kubelet::start(&host.model, command)?;
+                let ended = stop.run_until_cancelled(Box::pin(kubelet.run(host))).await;
+                kubelet.leave(host).await;
+                ended.transpose()?;
+            }
         }
+        Ok(())
     }
 }
+
+/// An error: the program could not go on. Otherwise it was stopped.
+type Outcome = Result<(), Box<dyn Error + Send + Sync>>;
 
 /// The programs that run.
 pub(super) struct Programs {
@@ -105,10 +115,12 @@ async fn live(
         // Whether it ended well does not matter, only that it is gone.
         let _ = before.await;
     }
-    if stop.run_until_cancelled(Box::pin(program.run(&host, &command))).await.is_some() {
-        fail(&host, &name);
+    if let Err(error) = Box::pin(program.run(&host, &command, &stop)).await {
+        tracing::warn!(service = %name, error = causes(&*error), "a simulated program failed");
+        if !stop.is_cancelled() {
+            fail(&host, &name);
+        }
     }
-    program.leave(&host, &command).await;
 }
 
 /// Lets the service fail, and restart if it is configured so.

@@ -1,6 +1,7 @@
 //! What the parts of one simulated host share.
 
 use std::hash::{BuildHasher as _, RandomState};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -69,12 +70,16 @@ pub(super) struct Shared {
     pub(super) changes: watch::Sender<u64>,
     /// Everything that runs for this host.
     pub(super) tasks: TaskTracker,
+    /// Agents and passes of the daemon that work on the model now, each on a thread.
+    pub(super) threads: TaskTracker,
     /// Ends everything for good.
     pub(super) stop: CancellationToken,
     authorized: Mutex<Vec<PublicKey>>,
     keys: Mutex<HostKeys>,
     /// Ends what runs between two starts of the machine.
     power: Mutex<CancellationToken>,
+    /// The last loss of power met processes at work.
+    cut: AtomicBool,
 }
 
 impl Shared {
@@ -88,6 +93,8 @@ impl Shared {
         conditions: Conditions,
     ) -> Self {
         let stop = CancellationToken::new();
+        let threads = TaskTracker::new();
+        threads.close(); // so that one can wait for those that are there
         Self {
             model,
             user,
@@ -97,6 +104,8 @@ impl Shared {
             conditions: watch::Sender::new(conditions),
             changes: watch::Sender::new(0),
             tasks: TaskTracker::new(),
+            threads,
+            cut: AtomicBool::new(false),
             power: Mutex::new(stop.child_token()),
             stop,
             authorized: Mutex::new(authorized),
@@ -137,11 +146,21 @@ impl Shared {
     pub(super) fn power_off(&self) {
         self.conditions.send_modify(|conditions| conditions.down = true);
         lock(&self.power).cancel();
+        if !self.threads.is_empty() {
+            // Processes die in the middle of what they do.
+            self.cut.store(true, Ordering::SeqCst);
+            self.model.cut_after(0);
+        }
         self.model.power_off();
     }
 
-    /// Starts the machine; the port opens when its services run.
-    pub(super) fn boot(&self) {
+    /// Starts the machine, once the processes of the time before are gone; the port opens when its
+    /// services run.
+    pub(super) async fn boot(&self) {
+        self.threads.wait().await;
+        if self.cut.swap(false, Ordering::SeqCst) {
+            self.model.heal();
+        }
         *lock(&self.power) = self.stop.child_token();
         self.model.boot();
         self.conditions.send_modify(|conditions| conditions.down = false);

@@ -18,11 +18,11 @@ use wmco_core::winpath::WindowsPath;
 use wmco_services::fake::FakeWindows;
 use wmco_services::windows::{Files as _, Machine as _, ServiceManager as _, WindowsError};
 
-use super::backoff::Backoff;
+use super::backoff::{Backoff, causes};
 use super::identity::{self, IdentityError, Wanted};
 use super::shared::Shared;
 use node::{Facts, Readiness};
-pub(super) use settings::{Settings, SettingsError};
+use settings::{Settings, SettingsError};
 
 /// Namespace of the leases of nodes.
 const LEASES: &str = "kube-node-lease";
@@ -45,47 +45,67 @@ enum KubeletError {
     Windows(#[from] WindowsError),
 }
 
-/// Runs until it is dropped.
-///
-/// # Errors
-/// [`SettingsError`] when it cannot start at all; the process then ends.
-pub(super) async fn run(host: &Shared, command: &str) -> Result<Infallible, SettingsError> {
-    let settings = Settings::read(&host.model, command)?;
-    let mut backoff = Backoff::default();
-    let client = loop {
-        match log_in(&host.model, &settings).await {
-            Ok(client) => break client,
-            // Without its bootstrap kubeconfig a kubelet gives up at once.
-            Err(KubeletError::Identity(error @ IdentityError::MissingFile { .. })) => {
-                return Err(error.into());
-            }
-            Err(error) => backoff.failed("log in", &error).await,
-        }
-    };
-    let mut backoff = Backoff::default();
-    while let Err(error) = register(host, &settings, &client).await {
-        backoff.failed("register its node", &error).await;
+/// A kubelet that has started.
+#[derive(Debug)]
+pub(super) struct Kubelet(Settings);
+
+impl Kubelet {
+    /// Reads its command line and configuration.
+    ///
+    /// # Errors
+    /// [`SettingsError`] when the process ends at once.
+    pub(super) fn start(host: &FakeWindows, command: &str) -> Result<Self, SettingsError> {
+        Settings::read(host, command).map(Self)
     }
-    let (endless, ()) =
-        tokio::join!(stay_alive(host, &settings, &client), serve(&host.model, &settings, &client),);
-    Ok(endless)
+
+    /// Runs until it is dropped.
+    ///
+    /// # Errors
+    /// [`IdentityError`] when it has nothing to log in with; the process then ends.
+    pub(super) async fn run(&self, host: &Shared) -> Result<Infallible, IdentityError> {
+        let settings = &self.0;
+        let mut backoff = Backoff::default();
+        let client = loop {
+            match log_in(&host.model, settings).await {
+                Ok(client) => break client,
+                // Without its bootstrap kubeconfig a kubelet gives up at once.
+                Err(KubeletError::Identity(error @ IdentityError::MissingFile { .. })) => {
+                    return Err(error);
+                }
+                Err(error) => backoff.failed("log in", &error).await,
+            }
+        };
+        let mut backoff = Backoff::default();
+        while let Err(error) = register(host, settings, &client).await {
+            backoff.failed("register its node", &error).await;
+        }
+        let (endless, ()) = tokio::join!(
+            stay_alive(host, settings, &client),
+            serve(&host.model, settings, &client),
+        );
+        Ok(endless)
+    }
+
+    /// Says for the ended kubelet that its node is silent. On a real cluster, others notice.
+    pub(super) async fn leave(&self, host: &Shared) {
+        let farewell = farewell(&host.model, &self.0);
+        if let Ok(Err(error)) = tokio::time::timeout(FAREWELL, farewell).await {
+            tracing::debug!(
+                error = causes(&error),
+                node = self.0.node,
+                "a silent node stays ready"
+            );
+        }
+    }
 }
 
-/// Says for a kubelet that has ended that its node is silent. On a real cluster, others notice.
-pub(super) async fn leave(host: &Shared, command: &str) {
-    let Ok(settings) = Settings::read(&host.model, command) else { return };
-    let Ok(client) = identity::client(&host.model, &settings.kubeconfig).await else { return };
-    let nodes: Api<Node> = Api::all(client);
-    let farewell = async {
-        let node = nodes.get_status(&settings.node).await?;
-        let conditions =
-            node::conditions(Readiness::Silent, node.status.as_ref(), Timestamp::now());
-        let patch = Patch::Merge(json!({ "status": { "conditions": conditions } }));
-        nodes.patch_status(&settings.node, &PatchParams::default(), &patch).await
-    };
-    if let Ok(Err(error)) = tokio::time::timeout(FAREWELL, farewell).await {
-        tracing::debug!(%error, node = settings.node, "a silent node was not marked");
-    }
+async fn farewell(host: &FakeWindows, settings: &Settings) -> Result<(), KubeletError> {
+    let nodes: Api<Node> = Api::all(identity::client(host, &settings.kubeconfig).await?);
+    let node = nodes.get_status(&settings.node).await?;
+    let conditions = node::conditions(Readiness::Silent, node.status.as_ref(), Timestamp::now());
+    let patch = Patch::Merge(json!({ "status": { "conditions": conditions } }));
+    nodes.patch_status(&settings.node, &PatchParams::default(), &patch).await?;
+    Ok(())
 }
 
 /// Uses the certificate of an earlier run, or asks for the first one.

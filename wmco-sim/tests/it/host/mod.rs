@@ -2,6 +2,7 @@
 
 mod client;
 mod faults;
+mod join;
 mod login;
 mod restart;
 mod sftp;

@@ -72,7 +72,7 @@ async fn a_host_without_power_is_gone_until_it_is_back() {
     host.power_off();
     until(|| client.handle.is_closed()).await;
     within(async { while !is_refused(&host).await {} }).await;
-    host.power_on();
+    within(host.power_on()).await;
     within(async { while Client::try_connect(&host, host.user(), &key).await.is_err() {} }).await;
 }
 

@@ -1,0 +1,193 @@
+//! The daemon of a simulated host: the decisions of `wmco_services`, fed by the API.
+
+mod pass;
+mod settings;
+
+use std::convert::Infallible;
+use std::net::Ipv4Addr;
+use std::time::Duration;
+
+use futures::{FutureExt as _, Stream, StreamExt as _, stream};
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::{ConfigMap, Node};
+use kube::runtime::{WatchStreamExt as _, watcher};
+use kube::{Api, Client};
+use wmco_core::names;
+use wmco_core::protocol::Access;
+use wmco_core::winpath::WindowsPath;
+use wmco_services::fake::{Content, FakeWindows};
+use wmco_services::windows::{Files as _, Machine as _, WindowsError};
+
+use super::backoff::Backoff;
+use super::identity::{self, IdentityError, Wanted};
+use super::shared::Shared;
+use settings::{Settings, SettingsError};
+
+/// The link to the certificate in use, in the folder of `--cert-dir`.
+const CURRENT: &str = "wicd-client-current.pem";
+
+/// Why the daemon cannot do its work now; it tries again.
+#[derive(Debug, thiserror::Error)]
+enum DaemonError {
+    #[error("the api did not do what the daemon asked")]
+    Api(#[from] kube::Error),
+    #[error("the daemon cannot log in")]
+    Identity(#[from] IdentityError),
+    #[error("no node has an address of this host, wait for the kubelet")]
+    NoNode,
+    #[error("the daemon could not work on its host")]
+    Windows(#[from] WindowsError),
+}
+
+/// A daemon that has started.
+#[derive(Debug)]
+pub(super) struct Daemon(Settings);
+
+impl Daemon {
+    /// Reads its command line.
+    ///
+    /// # Errors
+    /// [`SettingsError`] when the process ends at once.
+    pub(super) fn start(host: &FakeWindows, command: &str) -> Result<Self, SettingsError> {
+        Settings::read(host, command).map(Self)
+    }
+
+    /// Runs until it is dropped.
+    pub(super) async fn run(&self, host: &Shared) -> Infallible {
+        let settings = &self.0;
+        let mut backoff = Backoff::default();
+        let node = loop {
+            match find_node(&host.model, settings).await {
+                Ok(node) => break node,
+                Err(error) => backoff.failed("find its node", &error).await,
+            }
+        };
+        let mut backoff = Backoff::default();
+        loop {
+            match log_in(&host.model, settings, &node).await {
+                Ok((client, renewal)) => {
+                    backoff = Backoff::default();
+                    let work = work(host, settings, &node, &client);
+                    // Dropped between two passes or while one runs; that one ends by itself.
+                    let _ = tokio::time::timeout(renewal, Box::pin(work)).await;
+                }
+                Err(error) => backoff.failed("log in", &error).await,
+            }
+        }
+    }
+}
+
+/// The name of the first Node that has an address of this host. Source: `spec/wicd.md`, section 6.
+async fn find_node(host: &FakeWindows, settings: &Settings) -> Result<String, DaemonError> {
+    let nodes: Api<Node> = Api::all(identity::client(host, &settings.kubeconfig).await?);
+    let nodes = nodes.list(&kube::api::ListParams::default()).await?.items;
+    let addresses = host.addresses()?;
+    let found = addresses.iter().find_map(|own| nodes.iter().find(|node| has_address(node, *own)));
+    found.and_then(|node| node.metadata.name.clone()).ok_or(DaemonError::NoNode)
+}
+
+fn has_address(node: &Node, own: Ipv4Addr) -> bool {
+    let addresses = node.status.as_ref().and_then(|status| status.addresses.as_ref());
+    addresses.into_iter().flatten().any(|address| address.address == own.to_string())
+}
+
+/// A client with the daemon's own certificate, which is asked for if there is no valid one, and the
+/// time until the next is to be asked for. Source: `spec/wicd.md`, section 7.
+async fn log_in(
+    host: &FakeWindows,
+    settings: &Settings,
+    node: &str,
+) -> Result<(Client, Duration), DaemonError> {
+    let path = file(settings, CURRENT)?;
+    let known = identity::read(host, path.as_str()).ok();
+    let usable = |pem: &String| identity::renewal(pem, Timestamp::now()).is_some();
+    let certificate = if let Some(certificate) = known.filter(usable) {
+        certificate
+    } else {
+        let client = identity::client(host, &settings.kubeconfig).await?;
+        let wanted = Wanted {
+            signer: "kubernetes.io/kube-apiserver-client",
+            user: format!("{}{node}", names::WICD_USER_PREFIX),
+            group: names::WICD_NODES_GROUP,
+            dns_names: Vec::new(),
+            addresses: Vec::new(),
+            usages: &["digital signature", "client auth", "key encipherment"],
+            lifetime_seconds: i32::try_from(settings.lifetime.as_secs()).ok(),
+        };
+        let certificate = identity::obtain(client, &wanted).await?;
+        keep(host, settings, &path, &certificate)?;
+        certificate
+    };
+    let client = identity::client_with(host, &settings.kubeconfig, &certificate).await?;
+    let renewal = identity::renewal(&certificate, Timestamp::now()).unwrap_or_default();
+    Ok((client, renewal))
+}
+
+/// Writes a dated file and lets the link point to it. Source: `spec/wicd.md`, section 7.3.
+fn keep(
+    host: &FakeWindows,
+    settings: &Settings,
+    current: &WindowsPath,
+    certificate: &str,
+) -> Result<(), DaemonError> {
+    let date = Timestamp::now().strftime("%Y-%m-%d-%H-%M-%S");
+    let dated = file(settings, &format!("wicd-client-{date}.pem"))?;
+    host.with_tree(|tree| tree.make_folders(&settings.certificates));
+    host.write(&dated, Access::Administrators, &mut certificate.as_bytes())?;
+    host.with_tree(|tree| {
+        tree.insert(current.clone(), Content::Link(dated), Access::Administrators);
+    });
+    Ok(())
+}
+
+fn file(settings: &Settings, name: &str) -> Result<WindowsPath, WindowsError> {
+    let path = settings.certificates.join(name);
+    path.map_err(|bad| WindowsError::other(format!("name the file {name}"), bad))
+}
+
+/// Passes, whenever something changed or the last pass says so.
+async fn work(host: &Shared, settings: &Settings, node: &str, client: &Client) -> Infallible {
+    let mut changes = Box::pin(changes(settings, node, client));
+    let mut pass = pass::Passes::new(host, settings, node, client);
+    let mut backoff = Backoff::default();
+    loop {
+        // What came until now is seen by the pass that begins.
+        while let Some(Some(())) = changes.next().now_or_never() {}
+        match pass.run().await {
+            Ok(pause) => {
+                backoff = Backoff::default();
+                // At the time, or when something changes; the streams do not end by themselves.
+                let _ = tokio::time::timeout(pause, changes.next()).await;
+            }
+            Err(error) => backoff.failed("finish a pass", &error).await,
+        }
+    }
+}
+
+/// An item for every change of the node's annotations or readiness, and of services ConfigMaps.
+fn changes(settings: &Settings, node: &str, client: &Client) -> impl Stream<Item = ()> + use<> {
+    let nodes: Api<Node> = Api::all(client.clone());
+    let own = watcher::Config::default().fields(&format!("metadata.name={node}"));
+    let nodes = watcher(nodes, own)
+        .default_backoff()
+        .touched_objects()
+        .filter_map(async |node| node.ok().map(|node| pass::concern(&node)))
+        .scan(None, |last, now| {
+            let changed = last.as_ref() != Some(&now);
+            *last = Some(now);
+            std::future::ready(Some(changed))
+        })
+        .filter(|changed| std::future::ready(*changed))
+        .map(drop);
+    let maps: Api<ConfigMap> = Api::namespaced(client.clone(), &settings.namespace);
+    let maps = watcher(maps, watcher::Config::default())
+        .default_backoff()
+        .touched_objects()
+        .filter_map(async |map| is_manifest(&map.ok()?).then_some(()));
+    stream::select(nodes, maps)
+}
+
+fn is_manifest(map: &ConfigMap) -> bool {
+    let name = map.metadata.name.as_deref().unwrap_or_default();
+    name.starts_with(names::objects::SERVICES_CONFIG_MAP_PREFIX)
+}

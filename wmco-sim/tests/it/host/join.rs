@@ -1,0 +1,237 @@
+//! A host whose kubelet joins a simulated cluster.
+
+use std::time::Duration;
+
+use k8s_openapi::api::certificates::v1::CertificateSigningRequest;
+use k8s_openapi::api::coordination::v1::Lease;
+use k8s_openapi::api::core::v1::Node;
+use kube::api::{ListParams, Patch, PatchParams};
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::{Api, Client, Config};
+use serde_json::json;
+use wmco_core::limits;
+use wmco_core::names::host::{
+    BOOTSTRAP_KUBECONFIG, CONTAINERD_SERVICE, KUBELET_KUBECONFIG, KUBELET_SERVICE,
+};
+use wmco_core::protocol::ServiceRunState;
+use wmco_services::fake::FakeWindows;
+use wmco_services::windows::{Machine as _, ServiceConfig, ServiceManager as _, StartType};
+use wmco_sim::cluster::SimCluster;
+use wmco_sim::host::SimHost;
+
+use super::client::{host_with, until, within};
+
+const NODE: &str = "winhost";
+const PKI: &str = r"C:\var\lib\kubelet\pki";
+
+/// A cluster and a host with everything that a kubelet needs.
+struct Joining {
+    cluster: SimCluster,
+    client: Client,
+    host: SimHost,
+}
+
+impl Joining {
+    async fn new() -> Self {
+        let cluster = SimCluster::start().await.unwrap();
+        let bootstrapper = "bootstrapper";
+        cluster
+            .apply(&json!({
+                "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding",
+                "metadata": {"name": "bootstrap"},
+                "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole",
+                    "name": "system:node-bootstrapper"},
+                "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User",
+                    "name": bootstrapper}],
+            }))
+            .unwrap();
+        let client = client(&cluster, "admin", &["system:masters"]).await;
+        let (host, _) = host_with(|builder| {
+            let moment = Duration::from_millis(50);
+            builder
+                .address([10, 1, 2, 3].into())
+                .heartbeat(Duration::from_millis(100))
+                .restart_delay(moment)
+                .restart_duration(moment)
+        })
+        .await;
+        let kubeconfig = cluster.kubeconfig(bootstrapper, &[]).unwrap();
+        host.model().put_file(&BOOTSTRAP_KUBECONFIG.parse().unwrap(), kubeconfig);
+        for program in [r"C:\k\kubelet.exe", r"C:\k\containerd\containerd.exe"] {
+            host.model().put_file(&program.parse().unwrap(), "MZ");
+        }
+        let configuration = r#"{"maxPods": 250,
+            "registerWithTaints": [{"key": "os", "value": "Windows", "effect": "NoSchedule"}]}"#;
+        host.model().put_file(&r"C:\k\kubelet.conf".parse().unwrap(), configuration);
+        add_service(host.model(), CONTAINERD_SERVICE, r"C:\k\containerd\containerd.exe", &[]);
+        add_service(
+            host.model(),
+            KUBELET_SERVICE,
+            r"C:\k\kubelet.exe --config=C:\k\kubelet.conf --kubeconfig=C:\k\kubeconfig --bootstrap-kubeconfig=C:\k\bootstrap-kubeconfig --cert-dir=c:\var\lib\kubelet\pki\ --node-labels=node.openshift.io/os_id=Windows --node-ip=10.1.2.3",
+            &[CONTAINERD_SERVICE],
+        );
+        Self { cluster, client, host }
+    }
+
+    /// Approves the next request that nobody looked at yet, and returns it.
+    async fn approve(&self) -> CertificateSigningRequest {
+        let api: Api<CertificateSigningRequest> = Api::all(self.client.clone());
+        within(async {
+            loop {
+                let requests = api.list(&ListParams::default()).await.unwrap();
+                let pending = |request: &CertificateSigningRequest| {
+                    request.status.as_ref().is_none_or(|s| s.conditions.is_none())
+                };
+                if let Some(request) = requests.items.into_iter().find(pending) {
+                    let name = request.metadata.name.clone().unwrap();
+                    let approval = json!({"status": {"conditions": [
+                        {"type": "Approved", "status": "True", "reason": "Test", "message": "ok"}]}});
+                    api.patch_approval(&name, &PatchParams::default(), &Patch::Merge(approval))
+                        .await
+                        .unwrap();
+                    return request;
+                }
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        })
+        .await
+    }
+
+    fn requests(&self) -> usize {
+        self.cluster.objects("certificates.k8s.io", "certificatesigningrequests", "").len()
+    }
+
+    /// Waits until the Node says so about its readiness.
+    async fn ready(&self, status: &str) -> Node {
+        until(|| self.node().is_some_and(|node| readiness(&node) == status)).await;
+        self.node().unwrap()
+    }
+
+    fn node(&self) -> Option<Node> {
+        let object = self.cluster.object("", "nodes", "", NODE)?;
+        Some(serde_json::from_value((*object).clone()).unwrap())
+    }
+
+    fn start(&self) {
+        let kubelet = KUBELET_SERVICE.parse().unwrap();
+        self.host.model().start(&kubelet, limits::SERVICE_START).unwrap();
+    }
+
+    fn stop(&self, name: &str) {
+        self.host.model().stop(&name.parse().unwrap(), limits::SERVICE_STOP).unwrap();
+    }
+
+    fn file(&self, path: &str) -> Option<String> {
+        let bytes = self.host.model().file(&path.parse().unwrap())?;
+        Some(String::from_utf8(bytes.to_vec()).unwrap())
+    }
+}
+
+async fn client(cluster: &SimCluster, user: &str, groups: &[&str]) -> Client {
+    let kubeconfig = cluster.kubeconfig(user, groups).unwrap();
+    let kubeconfig = Kubeconfig::from_yaml(&kubeconfig).unwrap();
+    let options = KubeConfigOptions::default();
+    let mut config = Config::from_custom_kubeconfig(kubeconfig, &options).await.unwrap();
+    config.proxy_url = None;
+    Client::try_from(config).unwrap()
+}
+
+fn add_service(model: &FakeWindows, name: &str, command: &str, needs: &[&str]) {
+    let config = ServiceConfig {
+        command: command.to_owned(),
+        description: String::new(),
+        dependencies: needs.iter().map(|name| name.parse().unwrap()).collect(),
+        start: StartType::Automatic,
+        recovery: None,
+    };
+    model.add_service(&name.parse().unwrap(), &config, ServiceRunState::Stopped);
+}
+
+fn readiness(node: &Node) -> &str {
+    let conditions = node.status.as_ref().and_then(|status| status.conditions.as_ref());
+    let ready = conditions.into_iter().flatten().find(|c| c.type_ == "Ready");
+    ready.map_or("", |condition| &condition.status)
+}
+
+#[tokio::test]
+async fn a_plain_approval_lets_the_kubelet_join() {
+    let joining = Joining::new().await;
+    joining.start();
+    let request = joining.approve().await;
+    assert_eq!(request.spec.signer_name, "kubernetes.io/kube-apiserver-client-kubelet");
+    assert_eq!(request.spec.username.as_deref(), Some("bootstrapper"));
+
+    let node = joining.ready("True").await;
+    let labels = node.metadata.labels.unwrap();
+    assert_eq!(labels["kubernetes.io/os"], "windows");
+    assert_eq!(labels["node.openshift.io/os_id"], "Windows");
+    assert_eq!(labels["kubernetes.io/hostname"], NODE);
+    let taint = &node.spec.unwrap().taints.unwrap()[0];
+    assert_eq!((&*taint.key, taint.value.as_deref()), ("os", Some("Windows")));
+    let addresses: Vec<_> =
+        node.status.unwrap().addresses.unwrap().into_iter().map(|a| (a.type_, a.address)).collect();
+    let expected = [("InternalIP", "10.1.2.3"), ("Hostname", NODE)];
+    assert_eq!(addresses, expected.map(|(a, b)| (a.to_owned(), b.to_owned())));
+
+    let request = joining.approve().await;
+    assert_eq!(request.spec.signer_name, "kubernetes.io/kubelet-serving");
+    assert_eq!(request.spec.username.as_deref(), Some("system:node:winhost"));
+    until(|| joining.file(&format!(r"{PKI}\kubelet-server-current.pem")).is_some()).await;
+    let certificate = joining.file(&format!(r"{PKI}\kubelet-client-current.pem")).unwrap();
+    assert!(certificate.contains("BEGIN CERTIFICATE") && certificate.contains("PRIVATE KEY"));
+    assert!(joining.file(KUBELET_KUBECONFIG).unwrap().contains("kubelet-client-current.pem"));
+
+    let leases: Api<Lease> = Api::namespaced(joining.client.clone(), "kube-node-lease");
+    let renewed = async || leases.get_opt(NODE).await.unwrap()?.spec?.renew_time;
+    within(async {
+        let first = loop {
+            match renewed().await {
+                Some(time) => break time,
+                None => tokio::time::sleep(Duration::from_millis(5)).await,
+            }
+        };
+        while renewed().await.unwrap() == first {}
+    })
+    .await;
+    joining.host.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_node_follows_its_services_and_needs_no_second_certificate() {
+    let joining = Joining::new().await;
+    joining.start();
+    joining.approve().await;
+    joining.ready("True").await;
+    joining.approve().await;
+    until(|| joining.file(&format!(r"{PKI}\kubelet-server-current.pem")).is_some()).await;
+
+    joining.stop(KUBELET_SERVICE);
+    joining.ready("Unknown").await;
+    joining.start();
+    joining.ready("True").await;
+
+    joining.host.model().restart().unwrap();
+    joining.ready("Unknown").await;
+    let node = joining.ready("True").await;
+    let boot = joining.host.model().boot_id().unwrap();
+    assert_eq!(node.status.unwrap().node_info.unwrap().boot_id, boot);
+    assert_eq!(joining.requests(), 2);
+
+    joining.host.model().set_service_state(
+        &CONTAINERD_SERVICE.parse().unwrap(),
+        ServiceRunState::Stopped,
+    );
+    joining.ready("False").await;
+}
+
+#[tokio::test]
+async fn a_kubelet_without_its_bootstrap_kubeconfig_fails() {
+    let joining = Joining::new().await;
+    joining.host.model().with_tree(|tree| tree.remove(&BOOTSTRAP_KUBECONFIG.parse().unwrap()));
+    joining.start();
+    let kubelet = KUBELET_SERVICE.parse().unwrap();
+    let service = || joining.host.model().query(&kubelet).unwrap().unwrap();
+    until(|| service().state == ServiceRunState::Stopped).await;
+    assert_eq!(service().exit_code, 1);
+    assert_eq!(joining.requests(), 0);
+}
