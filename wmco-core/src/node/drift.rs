@@ -45,19 +45,21 @@ impl Drift {
         self.live.is_empty() && self.disruptive.is_empty() && self.start.is_empty()
     }
 
+    /// Missing folders with all that are above them, which a probe does not tell of.
     fn directories(&mut self, desired: &Desired, probe: &Probe) {
         let known = host::DIRECTORIES.iter().filter_map(|text| text.parse().ok());
+        let missing = known.filter(|path| !probe.directories.contains(path));
         // Above placed files there can be folders beyond the known ones, such as a registry's.
         let above = desired.files.keys().filter(|path| !is_placed(desired, probe, path));
-        let above =
-            above.flat_map(|path| std::iter::successors(path.parent(), WindowsPath::parent));
+        let lowest = missing.chain(above.filter_map(WindowsPath::parent));
         let wanted: BTreeSet<WindowsPath> =
-            known.chain(above.filter(|path| path.parent().is_some())).collect();
-        // Sorted, so that parents come first.
-        let missing = wanted.into_iter().filter(|path| !probe.directories.contains(path));
-        self.live.extend(
-            missing.map(|path| HostStep::EnsureDirectory { access: directory_access(&path), path }),
-        );
+            lowest.flat_map(|path| std::iter::successors(Some(path), WindowsPath::parent)).collect();
+        // Sorted, so that parents come first; a drive is always there.
+        let steps = wanted
+            .into_iter()
+            .filter(|path| path.parent().is_some() && !probe.directories.contains(path))
+            .map(|path| HostStep::EnsureDirectory { access: directory_access(&path), path });
+        self.live.extend(steps);
     }
 
     fn files(&mut self, desired: &Desired, probe: &Probe) {
