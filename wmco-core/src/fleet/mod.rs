@@ -52,10 +52,13 @@ pub struct Desired<'a> {
 pub struct Observed<'a> {
     /// All Nodes of the cluster.
     pub nodes: &'a [NodeFacts],
-    /// Names of Nodes that cannot get on without a permit, see
-    /// [`node::claims_slot`](crate::node::claims_slot).
+    /// Names of Nodes that cannot get on without a permit, by the last answer of
+    /// [`node::claims_slot`](crate::node::claims_slot) while their host was not
+    /// [`Unknown`](crate::node::HostSeen::Unknown): a permit must not be lost to the look that the
+    /// next pass begins with.
     pub claims: &'a BTreeSet<String>,
-    /// Names of Nodes that were given a permit and whose mark may not be visible yet.
+    /// Names of Nodes that were given a permit and whose mark may not be visible yet. A name leaves
+    /// when the pass that had the permit is over and `nodes` show what it did.
     pub granted: &'a BTreeSet<String>,
     /// Addresses that have an entry in the ConfigMap of host keys.
     pub kept_keys: &'a BTreeSet<String>,
@@ -92,9 +95,11 @@ pub enum Because {
     Listed,
     /// Its entry is broken.
     EntryBroken,
+    /// The Node with its address is no Windows node.
+    OtherSystem,
     /// A Machine is behind the Node with its address.
     MachineBehind,
-    /// Another entry stands for the same Node.
+    /// Another entry stands for the same host or Node.
     SameNode {
         /// That entry's address.
         address: String,
@@ -108,16 +113,18 @@ pub enum Because {
     },
 }
 
-/// Returns what to do with every instance.
+/// Returns what to do with every instance. The order of entries and Nodes does not matter.
 pub fn reconcile(desired: &Desired<'_>, observed: &Observed<'_>) -> Assignments {
     let mut slots = Slots::count(desired.budget, observed);
-    let mut taken = BTreeMap::new();
+    let mut entries: Vec<&Listed> = desired.listed.iter().collect();
+    entries.sort();
+    let mut taken = Taken::default();
     let mut instances: Vec<Assignment> = Vec::new();
-    for entry in desired.listed {
-        let node = entry.ipv4.and_then(|ip| node_of(observed.nodes, ip));
+    for entry in entries {
+        let node = node_of(observed.nodes, entry);
         let because = because_listed(entry, node, &taken);
-        if let (Some(node), Because::Listed) = (node, &because) {
-            taken.insert(node.name.clone(), entry.address.clone());
+        if because == Because::Listed {
+            taken.by(entry, node);
         }
         let intent = match because {
             Because::Listed => Intent::Configure(None),
@@ -127,10 +134,10 @@ pub fn reconcile(desired: &Desired<'_>, observed: &Observed<'_>) -> Assignments 
         instances.push(Assignment { address: entry.address.clone(), node, intent, because });
     }
     for node in observed.nodes.iter().filter(|n| n.is_windows() && n.is_byoh()) {
-        if taken.contains_key(&node.name) {
+        if taken.nodes.contains_key(&node.name) {
             continue;
         }
-        let because = match may_mean(desired.listed, node) {
+        let because = match may_mean(desired.listed, observed.nodes, node) {
             Some(entry) => Because::MayBeListed { address: entry.address.clone() },
             None => Because::Unlisted,
         };
@@ -140,48 +147,77 @@ pub fn reconcile(desired: &Desired<'_>, observed: &Observed<'_>) -> Assignments 
         instances.push(Assignment { address, node: Some(node.name.clone()), intent, because });
     }
     instances.sort_by(|a, b| (&a.address, &a.node).cmp(&(&b.address, &b.node)));
-    // Holders first: what was begun is finished before anything else is begun.
-    for holders in [true, false] {
+    // What was begun is finished before anything else is begun.
+    for turn in [Turn::Disrupted, Turn::Marked, Turn::New] {
         for instance in &mut instances {
-            slots.serve(instance, holders, observed);
+            slots.serve(instance, turn, observed);
         }
     }
     let forgotten_keys = forgotten_keys(desired, observed);
     Assignments { instances, forgotten_keys }
 }
 
-fn because_listed(
-    entry: &Listed,
-    node: Option<&NodeFacts>,
-    taken: &BTreeMap<String, String>,
-) -> Because {
-    match node {
-        _ if entry.ipv4.is_none() => Because::EntryBroken,
-        Some(node) if node.belongs_to_machine() => Because::MachineBehind,
-        Some(node) => match taken.get(&node.name) {
-            Some(address) => Because::SameNode { address: address.clone() },
-            None => Because::Listed,
-        },
-        None => Because::Listed,
+/// Which entry stands for a host and for a Node, so that no two work on the same.
+#[derive(Default)]
+struct Taken {
+    hosts: BTreeMap<Ipv4Addr, String>,
+    nodes: BTreeMap<String, String>,
+}
+
+impl Taken {
+    fn by(&mut self, entry: &Listed, node: Option<&NodeFacts>) {
+        self.hosts.extend(entry.ipv4.map(|ip| (ip, entry.address.clone())));
+        self.nodes.extend(node.map(|node| (node.name.clone(), entry.address.clone())));
+    }
+
+    fn entry(&self, entry: &Listed, node: Option<&NodeFacts>) -> Option<&String> {
+        let by_node = node.and_then(|node| self.nodes.get(&node.name));
+        by_node.or_else(|| self.hosts.get(&entry.ipv4?))
     }
 }
 
-/// The Windows node with this address. Source: `spec/ssh.md`, section 1.2.
-fn node_of(nodes: &[NodeFacts], ip: Ipv4Addr) -> Option<&NodeFacts> {
-    let text = ip.to_string();
-    nodes.iter().find(|node| node.is_windows() && node.addresses.contains(&text))
+fn because_listed(entry: &Listed, node: Option<&NodeFacts>, taken: &Taken) -> Because {
+    match node {
+        _ if entry.ipv4.is_none() => Because::EntryBroken,
+        Some(node) if !node.is_windows() => Because::OtherSystem,
+        Some(node) if node.belongs_to_machine() => Because::MachineBehind,
+        _ => match taken.entry(entry, node) {
+            Some(address) => Because::SameNode { address: address.clone() },
+            None => Because::Listed,
+        },
+    }
+}
+
+/// The Node with the entry's address, else the one that was made from the entry and has lost its
+/// addresses. Source: `spec/ssh.md`, section 1.2; the second is ours, since a Node without addresses
+/// must not look like one that nobody lists.
+fn node_of<'a>(nodes: &'a [NodeFacts], entry: &Listed) -> Option<&'a NodeFacts> {
+    let text = entry.ipv4?.to_string();
+    let made_from = |node: &&NodeFacts| {
+        node.addresses.is_empty()
+            && node.annotation(names::INSTANCE_ANNOTATION) == Some(&entry.address)
+    };
+    let mut with_address = nodes.iter().filter(|node| node.addresses.contains(&text));
+    with_address.clone().find(|n| n.is_windows()).or_else(|| with_address.next()).or_else(|| {
+        nodes.iter().find(made_from)
+    })
 }
 
 /// The broken entry that may mean this Node: the one that it was made from, one that is its address,
-/// or, for a Node that does not say, any that is a name.
-fn may_mean<'a>(listed: &'a [Listed], node: &NodeFacts) -> Option<&'a Listed> {
-    let origin = node.annotation(names::INSTANCE_ANNOTATION);
+/// or any that is a name and that no Node was made from.
+fn may_mean<'a>(
+    listed: &'a [Listed],
+    nodes: &[NodeFacts],
+    node: &NodeFacts,
+) -> Option<&'a Listed> {
+    let made_from = |node: &NodeFacts, entry: &Listed| {
+        node.annotation(names::INSTANCE_ANNOTATION) == Some(entry.address.as_str())
+    };
+    let is_name = |entry: &Listed| entry.address.parse::<Ipv4Addr>().is_err();
     listed.iter().filter(|entry| entry.ipv4.is_none()).find(|entry| {
         node.addresses.contains(&entry.address)
-            || match origin {
-                Some(origin) => origin == entry.address,
-                None => entry.address.parse::<Ipv4Addr>().is_err(),
-            }
+            || made_from(node, entry)
+            || (is_name(entry) && !nodes.iter().any(|other| made_from(other, entry)))
     })
 }
 
@@ -200,37 +236,67 @@ fn forgotten_keys(desired: &Desired<'_>, observed: &Observed<'_>) -> BTreeSet<St
 /// The free part of the budget.
 struct Slots {
     free: usize,
-    holders: BTreeSet<String>,
+    /// Nodes that hold a slot: marked and cordoned, or with a permit whose mark is not visible.
+    disrupted: BTreeSet<String>,
+    /// Nodes with a mark that nobody has cordoned: left over, or uncordoned by a person. Each keeps
+    /// a slot until the mark is gone, but more marks than slots disrupt no more nodes.
+    marked: BTreeSet<String>,
+}
+
+/// In which order permits are given.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Turn {
+    Disrupted,
+    Marked,
+    New,
 }
 
 impl Slots {
     fn count(budget: usize, observed: &Observed<'_>) -> Self {
-        let exists = |name: &&String| observed.nodes.iter().any(|node| &&node.name == name);
-        let marked = observed.nodes.iter().filter(|n| n.is_windows() && n.holds_slot());
-        let holders: BTreeSet<String> = marked
-            .map(|node| node.name.clone())
-            .chain(observed.granted.iter().filter(exists).cloned())
-            .collect();
-        Self { free: budget.saturating_sub(holders.len()), holders }
+        let holders = observed.nodes.iter().filter(|n| n.is_windows() && n.holds_slot());
+        let (cordoned, marked): (Vec<_>, Vec<_>) = holders.partition(|node| node.unschedulable);
+        let exists = |name: &&String| observed.nodes.iter().any(|node| node.name == **name);
+        let granted = observed.granted.iter().filter(exists).cloned();
+        let disrupted: BTreeSet<String> =
+            cordoned.iter().map(|node| node.name.clone()).chain(granted).collect();
+        let marked = marked.iter().map(|node| node.name.clone());
+        let marked = marked.filter(|name| !disrupted.contains(name)).collect();
+        Self { free: budget.saturating_sub(disrupted.len()), disrupted, marked }
     }
 
-    /// Gives the instance a permit if it claims one and holds a slot, or there is a free one.
-    fn serve(&mut self, instance: &mut Assignment, holders: bool, observed: &Observed<'_>) {
+    /// Gives the instance a permit if it claims one, it is its turn, and there is a slot for it.
+    fn serve(&mut self, instance: &mut Assignment, turn: Turn, observed: &Observed<'_>) {
         let Some(node) = &instance.node else { return };
         let (Intent::Configure(permit) | Intent::Remove(permit)) = &mut instance.intent else {
             return;
         };
-        let holds = self.holders.contains(node);
-        if holds != holders || permit.is_some() || !observed.claims.contains(node) {
+        if self.turn(node) != turn || permit.is_some() || !observed.claims.contains(node) {
             return;
         }
-        if !holds {
-            if self.free == 0 {
-                return;
-            }
+        let free = match turn {
+            Turn::Disrupted => true,
+            Turn::Marked => self.free > 0,
+            Turn::New => self.free > self.marked.len(),
+        };
+        if !free {
+            return;
+        }
+        if turn != Turn::Disrupted {
             self.free -= 1;
+            self.marked.remove(node);
+            self.disrupted.insert(node.clone());
         }
         *permit = Some(DisruptionPermit::for_node(node));
+    }
+
+    fn turn(&self, node: &str) -> Turn {
+        if self.disrupted.contains(node) {
+            Turn::Disrupted
+        } else if self.marked.contains(node) {
+            Turn::Marked
+        } else {
+            Turn::New
+        }
     }
 }
 
@@ -258,8 +324,9 @@ impl fmt::Display for Because {
         match self {
             Self::Listed => f.write_str("it is listed"),
             Self::EntryBroken => f.write_str("its entry is broken"),
+            Self::OtherSystem => f.write_str("its node is no windows node"),
             Self::MachineBehind => f.write_str("a machine is behind its node"),
-            Self::SameNode { address } => write!(f, "entry {address} stands for the same node"),
+            Self::SameNode { address } => write!(f, "entry {address} stands for the same host"),
             Self::Unlisted => f.write_str("it is no longer listed"),
             Self::MayBeListed { address } => {
                 write!(f, "it is not listed, but the broken entry {address} may mean it")

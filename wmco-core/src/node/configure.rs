@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-use super::drift::Drift;
+use super::drift::{Drift, runs};
 use super::work::{Grounds, HostWork, Vacancy};
 use super::{
     Action, Awaited, Because, Desired, NodeFacts, NodePatch, Observed, Plan, answering, disrupt,
@@ -102,15 +102,14 @@ fn on_vacant_host(desired: &Desired, observed: &Observed, probe: &Probe, now: Ti
         }
         return apply(drift.contents, steps, grounds(), Because::HostDiffers, now);
     }
-    let since =
-        observed.waiting.filter(|w| w.what == Awaited::NodeAppears).map_or(now, |w| w.since);
-    let deadline = since + limits::NODE_APPEARS;
+    let deadline = started(observed, Awaited::NodeAppears, now) + limits::NODE_APPEARS;
     if now < deadline {
         return Plan::wait(Awaited::NodeAppears, deadline);
     }
     // A kubelet registers its Node when it starts, so one whose Node was deleted starts again.
     let steps = tear_down().into_iter().chain(start_all(desired)).collect();
     apply([].into(), steps, grounds(), Because::NodeOverdue, now)
+        .until(Awaited::NodeAppears, now + limits::NODE_APPEARS)
 }
 
 /// The node is cordoned and empty, and the permit is ours.
@@ -123,15 +122,17 @@ fn disturb(
     now: Timestamp,
 ) -> Plan {
     let grounds = Grounds::Permitted(permit.clone());
+    if due == Disturbance::Reinstall {
+        let seen = node.version().map(str::to_owned);
+        let current = seen.as_ref() == Some(&desired.version);
+        let because =
+            if current { Because::HostDiffers } else { Because::VersionDiffers { seen } };
+        if let Some(plan) = disrupt::unmark(node, probe, permit, &because) {
+            return plan;
+        }
+    }
     match due {
         Disturbance::Restart => restart_node(node, probe, grounds, now),
-        Disturbance::Reinstall if node.version().is_some() => {
-            // Whoever reads the mark must not take a half-installed node for a configured one.
-            let mut patch = NodePatch::default();
-            patch.annotations.insert(names::VERSION_ANNOTATION.into(), None);
-            let seen = node.version().map(str::to_owned);
-            Plan::step(Action::PatchNode(patch), Because::VersionDiffers { seen })
-        }
         Disturbance::Reinstall => {
             let drift = Drift::between(desired, probe, Some(node));
             let waits_for_restart = drift.disruptive.iter().any(|step| {
@@ -179,48 +180,66 @@ fn keep(
     now: Timestamp,
 ) -> Plan {
     let current = node.version() == Some(&desired.version);
-    let patch = metadata(desired, node, current);
+    let drift = Drift::between(desired, probe, Some(node));
+    let patch = metadata(desired, node, current, drift.is_empty());
     if !patch.is_empty() {
         return Plan::step(Action::PatchNode(patch), Because::MetadataDiffers);
     }
     if observed.key_in_config_map && node.annotation(names::HOST_KEY_ANNOTATION).is_some() {
         return Plan::step(Action::ForgetHostKey, Because::KeyMoved);
     }
-    let drift = Drift::between(desired, probe, Some(node));
     if !drift.is_empty() {
         let steps = drift.live.into_iter().chain(drift.start).collect();
         return apply(drift.contents, steps, Grounds::Harmless, Because::HostDiffers, now);
     }
     if current {
         let patch = disrupt::release(node);
-        if patch.is_empty() {
-            return Plan::settled();
-        }
-        return Plan::step(Action::PatchNode(patch), Because::Configured);
+        return if patch.is_empty() {
+            Plan::settled()
+        } else if node.ready && runs(probe, names::host::KUBELET_SERVICE) {
+            Plan::step(Action::PatchNode(patch), Because::Configured)
+        } else {
+            // The mark outlives a restart; the API may call a node ready whose kubelet is down.
+            Plan::wait(Awaited::NodeReady, now + limits::RETRY_MOST)
+        };
     }
-    let since =
-        observed.waiting.filter(|w| w.what == Awaited::VersionMark).map_or(now, |w| w.since);
-    let deadline = since + limits::VERSION_MARK;
+    let deadline = started(observed, Awaited::VersionMark, now) + limits::VERSION_MARK;
     if now < deadline {
-        Plan::wait(Awaited::VersionMark, deadline)
-    } else {
-        Plan::step(Action::Probe, Because::VersionOverdue)
+        return Plan::wait(Awaited::VersionMark, deadline);
     }
+    // The daemon goes on by itself; a look may tell people why it does not get there.
+    Plan::step(Action::Probe, Because::VersionOverdue)
+        .until(Awaited::VersionMark, now + limits::VERSION_MARK)
+}
+
+/// Since when `what` is awaited.
+fn started(observed: &Observed, what: Awaited, now: Timestamp) -> Timestamp {
+    observed.waiting.filter(|waiting| waiting.what == what).map_or(now, |waiting| waiting.since)
 }
 
 /// Labels and annotations that differ; a node that is not configured yet is cordoned with them.
-fn metadata(desired: &Desired, node: &NodeFacts, current: bool) -> NodePatch {
+///
+/// The daemon acts on the desired version at once, so that is written only when the host, the
+/// daemon included, is as the version wants it.
+fn metadata(desired: &Desired, node: &NodeFacts, current: bool, host_is_right: bool) -> NodePatch {
     let mut patch = if current { NodePatch::default() } else { disrupt::cordon(node) };
     for (key, value) in &desired.labels {
         if node.labels.get(key) != Some(value) {
             patch.labels.insert(key.clone(), Some(value.clone()));
         }
     }
-    let version = (names::DESIRED_VERSION_ANNOTATION.to_owned(), desired.version.clone());
-    for (key, value) in desired.annotations.iter().chain([(&version.0, &version.1)]) {
+    for (key, value) in &desired.annotations {
         if node.annotations.get(key) != Some(value) {
             patch.annotations.insert(key.clone(), Some(value.clone()));
         }
+    }
+    if host_is_right && node.desired_version() != Some(&desired.version) {
+        let version = Some(desired.version.clone());
+        patch.annotations.insert(names::DESIRED_VERSION_ANNOTATION.into(), version);
+    }
+    // No restart is due, so a noted boot would only prove a later one that did not happen.
+    if node.annotation(names::RESTART_FROM_ANNOTATION).is_some() {
+        patch.annotations.insert(names::RESTART_FROM_ANNOTATION.into(), None);
     }
     patch
 }

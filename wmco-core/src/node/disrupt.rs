@@ -3,9 +3,12 @@
 use jiff::Timestamp;
 
 use super::drift::runs;
-use super::{Action, Awaited, Because, NodeFacts, NodePatch, Observed, Plan, PodFacts};
+use super::work::{Grounds, HostWork};
+use super::{
+    Action, Awaited, Because, Next, NodeFacts, NodePatch, Observed, Plan, PodFacts, Step,
+};
 use crate::fleet::DisruptionPermit;
-use crate::protocol::Probe;
+use crate::protocol::{HostStep, Probe};
 use crate::{limits, names};
 
 /// The plan that empties the node, or `None` when it is marked, cordoned and empty.
@@ -18,25 +21,44 @@ pub(super) fn empty(
 ) -> Option<Plan> {
     let patch = mark(node);
     if !patch.is_empty() {
-        return Some(Plan::step(Action::PatchNode(patch), Because::DisruptionDue));
-    }
-    // Without a kubelet no pod can leave, and none runs under our eyes either.
-    if !runs(probe, names::host::KUBELET_SERVICE) {
-        return None;
+        // A list from before the cordon is worth nothing: pods may have come since.
+        let cordon = Plan::step(Action::PatchNode(patch), Because::DisruptionDue);
+        return Some(cordon.and(Action::ListPods, Because::DisruptionDue));
     }
     let Some(pods) = &observed.pods else {
         return Some(Plan::step(Action::ListPods, Because::DisruptionDue));
     };
-    if pods.is_empty() {
-        return None;
-    }
     let staying: Vec<PodFacts> = pods.iter().filter(|pod| !pod.leaving).cloned().collect();
     let wait = Plan::wait(Awaited::PodsGone, now + limits::DRAIN_RETRY);
-    if staying.is_empty() {
-        return Some(wait);
+    if !staying.is_empty() {
+        let evict = Action::Evict { pods: staying, permit: permit.clone() };
+        return Some(wait.and(evict, Because::DisruptionDue));
     }
-    let evict = Action::Evict { pods: staying, permit: permit.clone() };
-    Some(wait.and(evict, Because::DisruptionDue))
+    // Only a kubelet can end pods, so without one there is nothing more to wait for.
+    let leaving = !pods.is_empty() && runs(probe, names::host::KUBELET_SERVICE);
+    leaving.then_some(wait)
+}
+
+/// The plan that takes the version mark off an empty node, or `None` when it has none.
+///
+/// The daemon writes the mark, so it goes first. Whoever reads the mark must not take a node whose
+/// host is half torn down for a configured one.
+pub(super) fn unmark(
+    node: &NodeFacts,
+    probe: &Probe,
+    permit: &DisruptionPermit,
+    because: &Because,
+) -> Option<Plan> {
+    node.version()?;
+    let mut patch = NodePatch::default();
+    patch.annotations.insert(names::VERSION_ANNOTATION.into(), None);
+    let daemon = probe.services.contains_key(names::objects::WICD);
+    let steps = if daemon { vec![HostStep::RemoveDaemon] } else { Vec::new() };
+    let grounds = Grounds::Permitted(permit.clone());
+    let work = HostWork::new(steps, grounds).filter(|_| daemon);
+    let stop = work.map(|work| Step { action: Action::Apply(work), because: because.clone() });
+    let plan = Plan { steps: stop.into_iter().collect(), next: Next::Now };
+    Some(plan.and(Action::PatchNode(patch), because.clone()))
 }
 
 /// Marks the node as holding a slot and cordons it, remembering who cordoned it first.

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use super::{Desired, NodeFacts};
 use crate::digest::Sha256;
-use crate::names::host;
-use crate::protocol::{Access, FeatureState, HostStep, Probe, ServiceRunState};
+use crate::names::{self, host};
+use crate::protocol::{Access, FeatureState, HostStep, Probe, RebootReason, ServiceRunState};
 use crate::winpath::WindowsPath;
 
 /// The differences, sorted by what correcting them does to running workloads.
@@ -45,19 +45,21 @@ impl Drift {
         self.live.is_empty() && self.disruptive.is_empty() && self.start.is_empty()
     }
 
+    /// Missing folders with all that are above them, which a probe does not tell of.
     fn directories(&mut self, desired: &Desired, probe: &Probe) {
         let known = host::DIRECTORIES.iter().filter_map(|text| text.parse().ok());
+        let missing = known.filter(|path| !probe.directories.contains(path));
         // Above placed files there can be folders beyond the known ones, such as a registry's.
         let above = desired.files.keys().filter(|path| !is_placed(desired, probe, path));
-        let above =
-            above.flat_map(|path| std::iter::successors(path.parent(), WindowsPath::parent));
+        let lowest = missing.chain(above.filter_map(WindowsPath::parent));
         let wanted: BTreeSet<WindowsPath> =
-            known.chain(above.filter(|path| path.parent().is_some())).collect();
-        // Sorted, so that parents come first.
-        let missing = wanted.into_iter().filter(|path| !probe.directories.contains(path));
-        self.live.extend(
-            missing.map(|path| HostStep::EnsureDirectory { access: directory_access(&path), path }),
-        );
+            lowest.flat_map(|path| std::iter::successors(Some(path), WindowsPath::parent)).collect();
+        // Sorted, so that parents come first; a drive is always there.
+        let steps = wanted
+            .into_iter()
+            .filter(|path| path.parent().is_some() && !probe.directories.contains(path))
+            .map(|path| HostStep::EnsureDirectory { access: directory_access(&path), path });
+        self.live.extend(steps);
     }
 
     fn files(&mut self, desired: &Desired, probe: &Probe) {
@@ -99,27 +101,30 @@ impl Drift {
         }
         if let Some(name) = &desired.host_name {
             let label = probe.host_name.split('.').next().unwrap_or_default();
-            if !label.eq_ignore_ascii_case(name) {
+            // A new name shows only after the restart; until then nobody can tell which it is.
+            let pending = probe.reboot.contains(&RebootReason::Rename);
+            if !pending && !label.eq_ignore_ascii_case(name) {
                 self.disruptive.push(HostStep::RenameComputer { name: name.clone() });
             }
         }
     }
 
     fn services(&mut self, desired: &Desired, probe: &Probe, node: Option<&NodeFacts>) {
-        let configured = node.is_some_and(|n| n.version() == Some(&desired.version));
-        // Once the node is configured, its services are the daemon's business.
-        if !configured && !desired.bootstrap_services.iter().all(|name| runs(probe, name)) {
-            self.start.push(HostStep::Bootstrap { manifest: desired.manifest.clone() });
-        }
-        // The daemon follows the Node's desired version; it must not run while that is another one.
-        let follows_us = node
-            .and_then(NodeFacts::desired_version)
-            .is_none_or(|version| version == desired.version);
-        let daemon = probe.services.get(crate::names::objects::WICD);
+        let follows = node.and_then(NodeFacts::desired_version);
+        let ours = |version| version == desired.version;
         let command = desired.daemon_command();
+        let daemon = probe.services.get(names::objects::WICD);
         let right =
             daemon.is_some_and(|d| d.command == command && d.state == ServiceRunState::Running);
-        if follows_us && !right {
+        // Services are the business of a daemon that follows us. After a restart it takes a while
+        // to start them; tearing them down meanwhile would never end.
+        let configured = node.and_then(NodeFacts::version).is_some_and(ours);
+        let tended = configured || (right && follows.is_some_and(ours));
+        if !tended && !desired.bootstrap_services.iter().all(|name| runs(probe, name)) {
+            self.start.push(HostStep::Bootstrap { manifest: desired.manifest.clone() });
+        }
+        // It follows the Node's desired version, so it must not run while that is another one.
+        if follows.is_none_or(ours) && !right {
             self.start.push(HostStep::EnsureDaemon { arguments: desired.daemon_arguments.clone() });
         }
     }

@@ -158,6 +158,8 @@ pub enum Awaited {
     PodsGone,
     /// WICD writes the version mark.
     VersionMark,
+    /// The node is ready again after a restart.
+    NodeReady,
     /// The budget has a free slot.
     DisruptionSlot,
 }
@@ -296,6 +298,7 @@ impl fmt::Display for Awaited {
             Self::NodeAppears => "the node",
             Self::PodsGone => "its pods' departure",
             Self::VersionMark => "the version mark",
+            Self::NodeReady => "the node's readiness",
             Self::DisruptionSlot => "a disruption slot",
         })
     }

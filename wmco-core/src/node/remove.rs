@@ -9,6 +9,7 @@ use crate::fleet::DisruptionPermit;
 use crate::limits;
 use crate::names::host;
 use crate::protocol::{HostStep, Probe, RebootReason};
+use crate::winpath::WindowsPath;
 
 pub(super) fn plan(
     desired: &Desired,
@@ -26,6 +27,9 @@ pub(super) fn plan(
         return Plan::wait(Awaited::DisruptionSlot, now + limits::RETRY_MOST);
     };
     if let Some(plan) = disrupt::empty(node, observed, probe, permit, now) {
+        return plan;
+    }
+    if let Some(plan) = disrupt::unmark(node, probe, permit, &Because::Unlisted) {
         return plan;
     }
     let grounds = || Grounds::Permitted(permit.clone());
@@ -53,14 +57,20 @@ pub(super) fn plan(
 }
 
 /// Whether nothing of ours is left but the agent's own file and the folders around it.
+///
+/// Outside our root the record tells what is ours: others have files in some of those folders too.
 fn is_clean(probe: &Probe) -> bool {
-    let agents = |path: &crate::winpath::WindowsPath| {
-        path.as_str().eq_ignore_ascii_case(host::AGENT)
-            || host::STAGING.parse().is_ok_and(|staging| path.is_within(&staging))
+    let within = |path: &WindowsPath, folder: &str| {
+        folder.parse().is_ok_and(|folder: WindowsPath| path.is_within(&folder))
+    };
+    let ours = |path: &WindowsPath| {
+        within(path, host::ROOT)
+            && !within(path, host::STAGING)
+            && !path.as_str().eq_ignore_ascii_case(host::AGENT)
     };
     probe.services.is_empty()
         && probe.networks.is_empty()
         && probe.environment.is_empty()
         && probe.state.is_none()
-        && probe.files.keys().all(agents)
+        && !probe.files.keys().any(ours)
 }
