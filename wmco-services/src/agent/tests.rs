@@ -325,7 +325,7 @@ fn damaged_content_is_named_and_removed_and_the_old_file_stays() {
 #[test]
 fn a_full_disk_and_a_locked_file_are_named() {
     let host = fresh();
-    let step = place(&host, r"C:\k\a", &[7; 100_000], Access::Inherited);
+    let step = place(&host, r"C:\k\a", &vec![7; 100_000], Access::Inherited);
     host.set_disk_bytes(Some(host.used_bytes() + 10_000));
     let lines = apply(&host, std::slice::from_ref(&step));
     assert_eq!(
