@@ -1,6 +1,8 @@
 //! The Windows services manifest and the on-node reconcile of services, variables and certificates.
 //!
 //! # What belongs here
+//! - [`manifest`]: the services ConfigMap, checked; [`jsonpath`]: values that it takes from a Node.
+//! - [`services`]: what the Windows services of a host need next.
 //! - [`windows`]: what an executor needs from Windows, as traits; [`fake`]: a host in memory.
 //!
 //! # Not here
@@ -8,5 +10,15 @@
 
 #![forbid(unsafe_code)]
 
+pub mod agent;
+pub mod certs;
+pub mod env;
 pub mod fake;
+pub mod jsonpath;
+pub mod limits;
+pub mod manifest;
+pub mod services;
 pub mod windows;
+
+mod text;
+mod words;

@@ -24,6 +24,7 @@ impl State {
         self.up = true;
         self.boots += 1;
         self.environment_at_boot = self.environment.clone();
+        self.roots_at_boot = self.roots.clone();
         if let Some(name) = self.next_host_name.take() {
             self.host_name = name;
         }
@@ -81,6 +82,10 @@ impl RootStore for FakeWindows {
             host.roots.insert(sha256);
             Ok(())
         })
+    }
+
+    fn changed_since_boot(&self) -> Result<bool, WindowsError> {
+        self.act(Call::RootsList, "", |host| Ok(host.roots != host.roots_at_boot))
     }
 
     fn remove(&self, sha256: Sha256) -> Result<bool, WindowsError> {

@@ -90,6 +90,7 @@ struct State {
     environment: BTreeMap<String, (String, String)>,
     environment_at_boot: BTreeMap<String, (String, String)>,
     roots: BTreeSet<Sha256>,
+    roots_at_boot: BTreeSet<Sha256>,
     host_name: String,
     next_host_name: Option<String>,
     os_build: String,
@@ -107,12 +108,14 @@ struct State {
 impl FakeWindows {
     /// A freshly installed host: some services of Windows, no containers feature, nothing of ours.
     pub fn new(host_name: &str) -> Self {
+        let roots = BTreeSet::from([Sha256::of(b"a root that came with windows")]);
         let state = State {
             tree: Tree::new(),
             scm: Scm::with_windows_services(),
             environment: BTreeMap::new(),
             environment_at_boot: BTreeMap::new(),
-            roots: BTreeSet::from([Sha256::of(b"a root that came with windows")]),
+            roots_at_boot: roots.clone(),
+            roots,
             host_name: host_name.to_owned(),
             next_host_name: None,
             os_build: "10.0.20348".to_owned(),

@@ -13,7 +13,7 @@ pub enum WindowsError {
         object: String,
     },
     /// The content that was to be written could not be read to its end; nothing was changed.
-    #[error("{object} was not written, its content could not be read: {source}")]
+    #[error("{object} was not written, its content could not be read; send it again")]
     Content {
         /// The file that was to be written.
         object: String,
@@ -75,7 +75,7 @@ pub enum WindowsError {
         dependency: String,
     },
     /// Anything else that Windows said.
-    #[error("cannot {what}: {source}")]
+    #[error("cannot {what}")]
     Other {
         /// What was tried, for example `list the services`.
         what: String,

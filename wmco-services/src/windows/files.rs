@@ -87,7 +87,8 @@ pub trait Files: Send + Sync {
     /// Who may read the file or folder itself.
     fn access(&self, path: &WindowsPath) -> Result<Access, WindowsError>;
 
-    /// Sets who may read the file or folder itself.
+    /// Sets who may read the file or folder itself. What lies below a folder and has
+    /// [`Access::Inherited`] is as open as the folder.
     fn set_access(&self, path: &WindowsPath, access: Access) -> Result<(), WindowsError>;
 
     /// Digest of a file, read piece by piece; `None` when it is not there.

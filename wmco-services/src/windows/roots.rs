@@ -14,6 +14,11 @@ pub trait RootStore: Send + Sync {
     /// Adds a certificate, given in DER form; one that is there already is fine.
     fn add(&self, der: &[u8]) -> Result<(), WindowsError>;
 
+    /// Whether a certificate was added or removed through this trait since the host started, so that
+    /// programs may still trust the old ones. Kept as [`Environment`](super::Environment) keeps its
+    /// changes.
+    fn changed_since_boot(&self) -> Result<bool, WindowsError>;
+
     /// Removes the certificate with this SHA-256 of its DER form; tells whether it was there.
     fn remove(&self, sha256: Sha256) -> Result<bool, WindowsError>;
 }

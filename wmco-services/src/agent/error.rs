@@ -1,0 +1,70 @@
+//! Why the agent did not do what the plan says.
+
+use wmco_core::winpath::WindowsPath;
+
+use crate::manifest::ManifestError;
+use crate::windows::{BadServiceName, WindowsError};
+
+/// Why a step or a look at the host failed. The message becomes a line of the report: it names the
+/// object and the next step and never holds a secret.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum AgentError {
+    /// An argument would need quotes.
+    #[error("argument `{argument}` of the daemon holds blanks or quotes, choose another value")]
+    Argument {
+        /// The argument.
+        argument: String,
+    },
+    /// The staged content is not what its name says, or cannot be unpacked.
+    #[error("the content staged for {path} is damaged and was removed, upload it again")]
+    Damaged {
+        /// The file that it was for.
+        path: WindowsPath,
+        /// What went wrong.
+        source: WindowsError,
+    },
+    /// The plan's manifest is wrong.
+    #[error("the services ConfigMap of the plan is refused, correct it")]
+    Manifest(#[from] ManifestError),
+    /// The name of a service is wrong.
+    #[error(transparent)]
+    Name(#[from] BadServiceName),
+    /// The path is not one that we may remove.
+    #[error("{path} is not in a folder of ours and stays, remove it by hand if it must go")]
+    NotOurs {
+        /// The path.
+        path: WindowsPath,
+    },
+    /// The plan is of another protocol.
+    #[error("the plan speaks protocol {found}, this agent {ours}, replace the agent")]
+    OtherProtocol {
+        /// The plan's.
+        found: u32,
+        /// Ours.
+        ours: u32,
+    },
+    /// The plan file is not there, or is not what its name says.
+    #[error("plan {path} {problem}, upload it again")]
+    Plan {
+        /// The plan file.
+        path: WindowsPath,
+        /// What is wrong with it.
+        problem: &'static str,
+    },
+    /// Some services could not be brought up or removed.
+    #[error("{}", .problems.join("; "))]
+    Services {
+        /// One line for each.
+        problems: Vec<String>,
+    },
+    /// The content for a file is not staged.
+    #[error("the content of {path} is not staged, upload it again")]
+    Unstaged {
+        /// The file.
+        path: WindowsPath,
+    },
+    /// Windows did not do it.
+    #[error(transparent)]
+    Windows(#[from] WindowsError),
+}

@@ -1,0 +1,146 @@
+//! Steps that install and start things: the agent, the feature, the services, the daemon.
+
+use jiff::Timestamp;
+use wmco_core::limits as core_limits;
+use wmco_core::names::{host, objects};
+use wmco_core::protocol::{Access, FeatureState, ServiceRunState, ServicesData};
+
+use super::{AgentError, known};
+use crate::env;
+use crate::manifest::Manifest;
+use crate::services::{self, Desired, Failure, Scope, ScriptResults};
+use crate::text::one_line;
+use crate::windows::{ServiceConfig, ServiceName, StartType, Windows, WindowsError};
+
+/// Copies the running agent to its final place. The daemon runs from there, so it stops first.
+pub(super) fn agent(windows: &dyn Windows) -> Result<bool, AgentError> {
+    let (own, place) = (windows.machine().executable()?, known(host::AGENT));
+    let files = windows.files();
+    if own == place || files.digest(&own)? == files.digest(&place)? {
+        return Ok(false);
+    }
+    stop_daemon(windows)?;
+    let mut content = files.open(&own)?;
+    files.write(&place, Access::Administrators, &mut content)?;
+    Ok(true)
+}
+
+/// Stops the daemon, and ends copies of it that no service runs.
+fn stop_daemon(windows: &dyn Windows) -> Result<(), AgentError> {
+    windows.services().stop(&daemon_name()?, core_limits::SERVICE_STOP)?;
+    let image = known(host::AGENT);
+    windows.machine().end_processes(&known(host::ROOT), image.file_name())?;
+    Ok(())
+}
+
+fn daemon_name() -> Result<ServiceName, AgentError> {
+    Ok(objects::WICD.parse()?)
+}
+
+pub(super) fn containers(windows: &dyn Windows) -> Result<bool, AgentError> {
+    match windows.machine().containers()? {
+        FeatureState::Enabled | FeatureState::Pending => Ok(false),
+        FeatureState::Disabled => {
+            windows.machine().enable_containers()?;
+            Ok(true)
+        }
+    }
+}
+
+pub(super) fn computer_name(windows: &dyn Windows, name: &str) -> Result<bool, AgentError> {
+    let now = windows.machine().host_name()?;
+    if now.split('.').next().is_some_and(|first| first.eq_ignore_ascii_case(name)) {
+        return Ok(false);
+    }
+    windows.machine().rename(name)?;
+    Ok(true)
+}
+
+/// Sets the variables of the manifest, so that they are in force from the first start of the host
+/// on, and brings up its bootstrap services.
+pub(super) fn bootstrap(
+    windows: &dyn Windows,
+    data: &ServicesData,
+    now: Timestamp,
+) -> Result<bool, AgentError> {
+    let manifest = Manifest::parse(data)?;
+    let variables = env::reconcile(&manifest, &env::observe(&manifest, windows)?);
+    let variables_changed = env::execute(&variables, &manifest, windows)?;
+    let desired = Desired { manifest: &manifest, scope: Scope::Bootstrap };
+    let settled = services::settle(windows, desired, None, &mut ScriptResults::new(), now)?;
+    let waiting = settled.left.blocked.iter();
+    let problems: Vec<String> = problems(&settled.failures)
+        .into_iter()
+        .chain(waiting.map(|blocked| format!("service {}: {}", blocked.service, blocked.reason)))
+        .collect();
+    if problems.is_empty() && settled.left.steps.is_empty() {
+        Ok(settled.changed || variables_changed)
+    } else if problems.is_empty() {
+        let endless = "the services do not settle, look at what else changes them".to_owned();
+        Err(AgentError::Services { problems: vec![endless] })
+    } else {
+        Err(AgentError::Services { problems })
+    }
+}
+
+/// One line for each failed step.
+pub(super) fn problems(failures: &[Failure]) -> Vec<String> {
+    let line = |failure: &Failure| {
+        format!("cannot {} service {}: {}", failure.verb, failure.service, one_line(&failure.error))
+    };
+    failures.iter().map(line).collect()
+}
+
+/// How the daemon's service is configured. Source: `spec/ssh.md`, section 11.
+fn daemon_config(arguments: &[String]) -> Result<ServiceConfig, AgentError> {
+    let unfit = |argument: &&String| {
+        argument.is_empty() || argument.contains(|c: char| c.is_whitespace() || c == '"')
+    };
+    if let Some(argument) = arguments.iter().find(unfit) {
+        return Err(AgentError::Argument { argument: argument.clone() });
+    }
+    let words: Vec<&str> =
+        std::iter::once(host::AGENT).chain(arguments.iter().map(String::as_str)).collect();
+    Ok(ServiceConfig {
+        command: words.join(" "),
+        description: services::description(&daemon_name()?),
+        dependencies: Vec::new(),
+        start: StartType::Automatic,
+        recovery: Some(services::recovery()),
+    })
+}
+
+/// Creates, corrects and starts the daemon's service.
+pub(super) fn daemon(windows: &dyn Windows, arguments: &[String]) -> Result<bool, AgentError> {
+    let (name, config) = (daemon_name()?, daemon_config(arguments)?);
+    let manager = windows.services();
+    let seen = manager.query(&name)?;
+    let right = seen.as_ref().is_some_and(|seen| {
+        seen.config == config && seen.account.eq_ignore_ascii_case("LocalSystem")
+    });
+    let runs = seen.as_ref().is_some_and(|seen| seen.state == ServiceRunState::Running);
+    match (seen.is_some(), right) {
+        (false, _) => manager.create(&name, &config)?,
+        (true, true) => {}
+        (true, false) => {
+            // A running daemon keeps its old arguments until it starts anew.
+            manager.stop(&name, core_limits::SERVICE_STOP)?;
+            manager.configure(&name, &config)?;
+        }
+    }
+    if !(right && runs) {
+        manager.start(&name, core_limits::SERVICE_START)?;
+    }
+    Ok(!(right && runs))
+}
+
+/// Stops and deletes the daemon's service and ends its process.
+pub(super) fn no_daemon(windows: &dyn Windows) -> Result<bool, AgentError> {
+    stop_daemon(windows)?;
+    match windows.services().delete(&daemon_name()?, core_limits::SERVICE_STOP) {
+        Ok(changed) => Ok(changed),
+        // It is gone as soon as whoever looks at it closes it, and cannot start any more.
+        Err(WindowsError::MarkedForDeletion { .. }) => Ok(true),
+        Err(error) => Err(error.into()),
+    }
+}

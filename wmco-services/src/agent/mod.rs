@@ -1,0 +1,165 @@
+//! The host's side of the protocol with the operator: `wicd probe` and `wicd apply`.
+//!
+//! [`Agent::probe`] describes the host, [`Agent::apply`] carries out a
+//! [`HostPlan`](wmco_core::protocol::HostPlan) and reports line by line.
+//!
+//! # Guarantees
+//! - Every step may be repeated, and a process that dies between or in steps leaves nothing half
+//!   written under a final name and nothing on the host that the state file does not know.
+//! - A secret is written only into a file that administrators alone may read from its first byte on.
+//! - Content is hashed and unpacked piece by piece; memory does not grow with the size of files.
+//! - Nothing outside our folders is removed but what the state file records.
+//!
+//! Source: `spec/node-config.md`, sections 2 and 3, and `spec/ssh.md`, sections 9 and 11 to 13.
+
+mod error;
+mod install;
+mod place;
+mod plan_file;
+mod probe;
+mod remove;
+mod staging;
+mod state;
+
+use jiff::Timestamp;
+use wmco_core::names::host;
+use wmco_core::protocol::{HostPlan, HostStep, Probe, ReportLine};
+use wmco_core::winpath::WindowsPath;
+
+use crate::text::one_line;
+use crate::windows::Windows;
+
+pub use error::AgentError;
+use state::Record;
+
+/// The agent on one host, for one command.
+#[derive(Clone, Copy)]
+pub struct Agent<'a> {
+    windows: &'a dyn Windows,
+    version: &'a str,
+    now: Timestamp,
+}
+
+impl<'a> Agent<'a> {
+    /// An agent that was built as `version` and runs now.
+    pub fn new(windows: &'a dyn Windows, version: &'a str, now: Timestamp) -> Self {
+        Self { windows, version, now }
+    }
+
+    /// Describes the host. An agent that runs from the staging folder first makes sure that only
+    /// administrators can read it, since secrets will be staged there.
+    ///
+    /// # Errors
+    /// [`AgentError`] when a fact cannot be learnt; then there is no use in the others.
+    pub fn probe(&self) -> Result<Probe, AgentError> {
+        staging::protect(self.windows)?;
+        probe::probe(self.windows, self.version, self.now)
+    }
+
+    /// Reads the plan at `plan`, deletes it, carries it out and reports every event; the last line is
+    /// the host as it then is, even after a failure. Tells whether every step was done.
+    ///
+    /// # Errors
+    /// [`AgentError`] when that last look at the host fails; the report then ends without it, and the
+    /// operator knows that it was cut short.
+    pub fn apply(
+        &self,
+        plan: &WindowsPath,
+        report: &mut dyn FnMut(ReportLine),
+    ) -> Result<bool, AgentError> {
+        let done = match plan_file::take(self.windows, plan) {
+            Ok(plan) => self.carry_out(&plan, report),
+            Err(error) => {
+                report(ReportLine::Refused { error: one_line(&error) });
+                false
+            }
+        };
+        report(ReportLine::Probed(Box::new(self.probe()?)));
+        Ok(done)
+    }
+
+    fn carry_out(&self, plan: &HostPlan, report: &mut dyn FnMut(ReportLine)) -> bool {
+        let mut record = match state::record_ahead(self.windows, &plan.steps) {
+            Ok(record) => record,
+            Err(error) => {
+                report(ReportLine::Started { step: 0 });
+                report(ReportLine::Failed { step: 0, error: one_line(&error) });
+                return false;
+            }
+        };
+        for (number, step) in plan.steps.iter().enumerate() {
+            report(ReportLine::Started { step: number });
+            let later = plan.steps.get(number + 1..).unwrap_or_default();
+            match self.step(step, later, &mut record) {
+                Ok(changed) => {
+                    tracing::debug!(step = step.verb(), changed, "step done");
+                    report(ReportLine::Done { step: number, changed });
+                }
+                Err(error) => {
+                    let error = one_line(&error);
+                    tracing::warn!(step = step.verb(), %error, "step failed");
+                    report(ReportLine::Failed { step: number, error });
+                    return false;
+                }
+            }
+        }
+        // Leftovers cost disk space and nothing else, so they fail no plan.
+        if let Err(error) = staging::sweep(self.windows, self.now) {
+            tracing::warn!(error = %one_line(&error), "cannot tidy the staging folder");
+        }
+        true
+    }
+
+    /// Takes one step; tells whether it changed anything. `later` are the steps after it.
+    fn step(
+        &self,
+        step: &HostStep,
+        later: &[HostStep],
+        record: &mut Record,
+    ) -> Result<bool, AgentError> {
+        let windows = self.windows;
+        match step {
+            HostStep::InstallAgent => install::agent(windows),
+            HostStep::EnsureDirectory { path, access } => place::directory(windows, path, *access),
+            HostStep::PlaceFile { path, sha256, access } => {
+                place::file(windows, path, *sha256, *access, later)
+            }
+            HostStep::RemoveFile { path } => {
+                let changed = remove::file(windows, path)?;
+                record.forget(path);
+                Ok(changed)
+            }
+            HostStep::RemoveDirectory { path } => {
+                let changed = remove::directory(windows, path)?;
+                record.forget(path);
+                Ok(changed)
+            }
+            HostStep::EnableContainers => install::containers(windows),
+            HostStep::RenameComputer { name } => install::computer_name(windows, name),
+            HostStep::RemoveDaemon => install::no_daemon(windows),
+            HostStep::RemoveServices { manifests } => remove::services(windows, manifests),
+            HostStep::Bootstrap { manifest } => install::bootstrap(windows, manifest, self.now),
+            HostStep::EnsureDaemon { arguments } => install::daemon(windows, arguments),
+            HostStep::RemoveNetwork { name } => Ok(windows.machine().remove_network(name)?),
+            HostStep::RemoveInstallation => remove::installation(windows, record),
+            HostStep::Restart => {
+                windows.machine().restart()?;
+                Ok(true)
+            }
+        }
+    }
+}
+
+/// A path that is a constant of [`host`].
+#[expect(clippy::expect_used, reason = "called with constants that a test of names parses")]
+fn known(text: &'static str) -> WindowsPath {
+    text.parse().expect("a constant path is valid")
+}
+
+/// Whether the running program lies in the staging folder.
+fn runs_from_staging(windows: &dyn Windows) -> Result<bool, AgentError> {
+    Ok(windows.machine().executable()?.is_within(&known(host::STAGING)))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,124 @@
+//! Makes folders and puts files into place.
+
+use std::io::{self, Read};
+
+use sha2::{Digest as _, Sha256 as Hasher};
+use wmco_core::digest::Sha256;
+use wmco_core::protocol::{Access, HostStep, staged_content};
+use wmco_core::winpath::WindowsPath;
+
+use super::{AgentError, staging};
+use crate::limits;
+use crate::windows::{EntryKind, Windows, WindowsError};
+
+/// Makes a folder, and those above it that are missing, and sets who may read it.
+pub(super) fn directory(
+    windows: &dyn Windows,
+    path: &WindowsPath,
+    access: Access,
+) -> Result<bool, AgentError> {
+    let made = make_all(windows, path)?;
+    let open = windows.files().access(path)? != access;
+    if open {
+        windows.files().set_access(path, access)?;
+    }
+    Ok(made || open)
+}
+
+fn make_all(windows: &dyn Windows, path: &WindowsPath) -> Result<bool, AgentError> {
+    if windows.files().kind(path)? == Some(EntryKind::Directory) {
+        return Ok(false);
+    }
+    if let Some(parent) = path.parent() {
+        make_all(windows, &parent)?;
+    }
+    Ok(windows.files().make_directory(path)?)
+}
+
+/// Puts staged content into place unless it is there already.
+pub(super) fn file(
+    windows: &dyn Windows,
+    path: &WindowsPath,
+    sha256: Sha256,
+    access: Access,
+    later: &[HostStep],
+) -> Result<bool, AgentError> {
+    let files = windows.files();
+    let staged = staged_content(sha256);
+    let there = files.digest(path)? == Some(sha256);
+    let changed = if there {
+        let open = files.access(path)? != access;
+        if open {
+            files.set_access(path, access)?;
+        }
+        open
+    } else {
+        if let Some(parent) = path.parent() {
+            make_all(windows, &parent)?;
+        }
+        unpack(windows, path, &staged, sha256, access)?;
+        true
+    };
+    let needed_again = later
+        .iter()
+        .any(|step| matches!(step, HostStep::PlaceFile { sha256: other, .. } if *other == sha256));
+    if !needed_again {
+        staging::drop_file(windows, &staged);
+    }
+    Ok(changed)
+}
+
+fn unpack(
+    windows: &dyn Windows,
+    path: &WindowsPath,
+    staged: &WindowsPath,
+    sha256: Sha256,
+    access: Access,
+) -> Result<(), AgentError> {
+    let packed = match windows.files().open(staged) {
+        Ok(packed) => packed,
+        Err(WindowsError::Missing { .. }) => {
+            return Err(AgentError::Unstaged { path: path.clone() });
+        }
+        Err(error) => return Err(error.into()),
+    };
+    let unusable = |error: io::Error| WindowsError::other(format!("unpack {staged}"), error);
+    let mut unpacked = zstd::stream::read::Decoder::new(packed).map_err(unusable)?;
+    unpacked.window_log_max(limits::ZSTD_WINDOW_LOG).map_err(unusable)?;
+    match windows.files().write(path, access, &mut Verified::new(unpacked, sha256)) {
+        Ok(()) => Ok(()),
+        Err(source @ WindowsError::Content { .. }) => {
+            staging::drop_file(windows, staged);
+            Err(AgentError::Damaged { path: path.clone(), source })
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Passes bytes on and fails at their end when they are not what they should be.
+struct Verified<R> {
+    inner: R,
+    hasher: Hasher,
+    sha256: Sha256,
+}
+
+impl<R: Read> Verified<R> {
+    fn new(inner: R, sha256: Sha256) -> Self {
+        Self { inner, hasher: Hasher::new(), sha256 }
+    }
+}
+
+impl<R: Read> Read for Verified<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.inner.read(buffer)?;
+        if read == 0 && !buffer.is_empty() {
+            let found = Sha256::from_bytes(self.hasher.clone().finalize().into());
+            if found != self.sha256 {
+                let text = format!("its digest is {found}, not {}", self.sha256);
+                return Err(io::Error::new(io::ErrorKind::InvalidData, text));
+            }
+        }
+        self.hasher.update(buffer.get(..read).unwrap_or_default());
+        Ok(read)
+    }
+}

@@ -1,0 +1,153 @@
+//! One look at a host.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use jiff::Timestamp;
+use wmco_core::digest::Sha256;
+use wmco_core::names::host;
+use wmco_core::protocol::{Access, Agent, FileState, PROTOCOL, Probe, RebootReason, ServiceFacts};
+use wmco_core::winpath::WindowsPath;
+use x509_parser::pem::Pem;
+use x509_parser::time::ASN1Time;
+
+use super::{AgentError, known, state};
+use crate::limits;
+use crate::windows::{EntryKind, Files, Windows, WindowsError};
+
+pub(super) fn probe(
+    windows: &dyn Windows,
+    version: &str,
+    now: Timestamp,
+) -> Result<Probe, AgentError> {
+    let (files, machine) = (windows.files(), windows.machine());
+    let own = machine.executable()?;
+    let state = state::read(windows)?;
+    let recorded = state.iter().flat_map(|state| &state.files);
+    let files_seen = contents(files, recorded)?;
+    let installed = files_seen.get(&known(host::AGENT)).map(|file| file.sha256);
+    let sha256 =
+        files.digest(&own)?.ok_or_else(|| WindowsError::Missing { object: own.to_string() })?;
+    Ok(Probe {
+        protocol: PROTOCOL,
+        agent: Agent { version: version.to_owned(), sha256, installed },
+        host_name: machine.host_name()?,
+        os_build: machine.os_build()?,
+        addresses: machine.addresses()?,
+        containers: machine.containers()?,
+        reboot: reboot(windows)?,
+        boot_id: machine.boot_id()?,
+        files: files_seen,
+        services: services(windows)?,
+        environment: environment(windows)?,
+        networks: networks(windows)?,
+        directories: directories(files)?,
+        staging_protected: protected(files, &known(host::STAGING))?,
+        daemon_certificate_valid: certificate_is_valid(files, now)?,
+        state,
+    })
+}
+
+/// What is in every file below our root, and in every recorded file elsewhere. Staged files are
+/// named by what they hold, and logs would only cost time.
+fn contents<'a>(
+    files: &dyn Files,
+    recorded: impl Iterator<Item = &'a WindowsPath>,
+) -> Result<BTreeMap<WindowsPath, FileState>, WindowsError> {
+    let (root, staging) = (known(host::ROOT), known(host::STAGING));
+    let mut paths: BTreeSet<WindowsPath> = files
+        .walk(&root)?
+        .into_iter()
+        .filter(|entry| entry.kind == EntryKind::File && !entry.path.is_within(&staging))
+        .map(|entry| entry.path)
+        .collect();
+    paths.extend(recorded.filter(|path| !path.is_within(&root)).cloned());
+    let mut seen = BTreeMap::new();
+    for path in paths {
+        match files.digest(&path) {
+            Ok(Some(sha256)) => {
+                seen.insert(path, FileState { sha256 });
+            }
+            // It went, or a program writes to it just now: it is none of those that we place.
+            Ok(None) | Err(WindowsError::Locked { .. }) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(seen)
+}
+
+fn reboot(windows: &dyn Windows) -> Result<BTreeSet<RebootReason>, WindowsError> {
+    let mut reasons = windows.machine().pending_reboot()?;
+    if !windows.environment().changed_since_boot()?.is_empty() {
+        reasons.insert(RebootReason::Environment);
+    }
+    Ok(reasons)
+}
+
+/// Services with our tag, the daemon's included.
+fn services(windows: &dyn Windows) -> Result<BTreeMap<String, ServiceFacts>, WindowsError> {
+    let ours = windows
+        .services()
+        .list()?
+        .into_iter()
+        .filter(|service| service.config.description.starts_with(host::SERVICE_TAG));
+    let facts = ours.map(|service| {
+        let facts = ServiceFacts {
+            state: service.state,
+            command: service.config.command,
+            description: service.config.description,
+            dependencies: service.config.dependencies.iter().map(ToString::to_string).collect(),
+        };
+        (service.name.to_string(), facts)
+    });
+    Ok(facts.collect())
+}
+
+fn environment(windows: &dyn Windows) -> Result<BTreeMap<String, Sha256>, WindowsError> {
+    let mut digests = BTreeMap::new();
+    for name in host::PROXY_VARIABLES {
+        if let Some(value) = windows.environment().get(name)? {
+            digests.insert(name.to_owned(), Sha256::of(value.as_bytes()));
+        }
+    }
+    Ok(digests)
+}
+
+fn networks(windows: &dyn Windows) -> Result<BTreeSet<String>, WindowsError> {
+    let mut names = windows.machine().networks()?;
+    names.retain(|name| host::HNS_NETWORKS.contains(&name.as_str()));
+    Ok(names)
+}
+
+/// Our folders that are there; the root only when it is protected, which protects what is below.
+fn directories(files: &dyn Files) -> Result<BTreeSet<WindowsPath>, WindowsError> {
+    let mut there = BTreeSet::new();
+    for folder in host::DIRECTORIES.map(known) {
+        let right = if folder == known(host::ROOT) {
+            protected(files, &folder)?
+        } else {
+            files.kind(&folder)? == Some(EntryKind::Directory)
+        };
+        if right {
+            there.insert(folder);
+        }
+    }
+    Ok(there)
+}
+
+fn protected(files: &dyn Files, folder: &WindowsPath) -> Result<bool, WindowsError> {
+    Ok(files.kind(folder)? == Some(EntryKind::Directory)
+        && files.access(folder)? == Access::Administrators)
+}
+
+/// Whether the daemon can show its certificate to the cluster now.
+fn certificate_is_valid(files: &dyn Files, now: Timestamp) -> Result<bool, WindowsError> {
+    let path = known(host::WICD_CURRENT_CERTIFICATE);
+    let Some(content) = files.read(&path, limits::JSON_BYTES)? else { return Ok(false) };
+    let Ok(now) = ASN1Time::from_timestamp(now.as_second()) else { return Ok(false) };
+    let leaf = Pem::iter_from_buffer(&content)
+        .filter_map(Result::ok)
+        .find(|block| block.label == "CERTIFICATE");
+    Ok(leaf.is_some_and(|leaf| {
+        leaf.parse_x509().is_ok_and(|certificate| certificate.validity().is_valid_at(now))
+    }))
+}

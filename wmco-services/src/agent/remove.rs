@@ -1,0 +1,179 @@
+//! Steps that take things away, in the end everything that we ever put on the host.
+
+use std::collections::BTreeSet;
+
+use jiff::Timestamp;
+use wmco_core::names::host;
+use wmco_core::protocol::ServicesData;
+use wmco_core::winpath::WindowsPath;
+
+use super::state::Record;
+use super::{AgentError, install, known, runs_from_staging};
+use crate::certs::{self, Bundle};
+use crate::manifest::Manifest;
+use crate::services::{self, ScriptResults};
+use crate::windows::{EntryKind, Files, TEMPORARY_SUFFIX, Windows, WindowsError};
+
+/// Scripts in [`host::SCRIPTS`] that the original operator placed without a record.
+///
+/// Source: `spec/ssh.md`, section 9.2.
+const SCRIPTS: [&str; 4] =
+    ["gcp-get-hostname.ps1", "hns.psm1", "network-conf.ps1", "windows-defender-exclusion.ps1"];
+
+/// The program that every container hangs on.
+const SHIM: &str = "containerd-shim-runhcs-v1.exe";
+
+pub(super) fn file(windows: &dyn Windows, path: &WindowsPath) -> Result<bool, AgentError> {
+    check_ours(path)?;
+    Ok(remove_with_leftover(windows.files(), path)?)
+}
+
+pub(super) fn directory(windows: &dyn Windows, path: &WindowsPath) -> Result<bool, AgentError> {
+    check_ours(path)?;
+    Ok(windows.files().remove_tree(path)?)
+}
+
+/// Lets pass what lies below our folders, and our folders below shared ones.
+fn check_ours(path: &WindowsPath) -> Result<(), AgentError> {
+    let below = |folder| path.is_within(&known(folder)) && *path != known(folder);
+    let wholly = [host::CNI_STATE, host::KUBELET_STATE];
+    if [host::ROOT, host::SCRIPTS, host::LOGS].into_iter().any(below)
+        || wholly.into_iter().any(|folder| path.is_within(&known(folder)))
+    {
+        Ok(())
+    } else {
+        Err(AgentError::NotOurs { path: path.clone() })
+    }
+}
+
+/// Removes a file, and the half of it that a process which died may have left beside.
+fn remove_with_leftover(files: &dyn Files, path: &WindowsPath) -> Result<bool, WindowsError> {
+    if let Ok(leftover) = format!("{path}{TEMPORARY_SUFFIX}").parse() {
+        files.remove_file(&leftover)?;
+    }
+    files.remove_file(path)
+}
+
+/// Takes away services, variables, imported certificates and containers.
+pub(super) fn services(
+    windows: &dyn Windows,
+    manifests: &[ServicesData],
+) -> Result<bool, AgentError> {
+    let manifests: Vec<Manifest> =
+        manifests.iter().filter_map(|data| Manifest::parse(data).ok()).collect();
+    let plan = services::remove(&manifests, &windows.services().list()?);
+    // No script runs in such a plan, so the time does not matter.
+    let done = services::execute(&plan, windows, &mut ScriptResults::new(), Timestamp::UNIX_EPOCH);
+    let mut problems = install::problems(&done.failures);
+    problems.retain(|_| !done.failures.iter().all(only_marked));
+    if !problems.is_empty() {
+        return Err(AgentError::Services { problems });
+    }
+
+    let mut changed = done.changed;
+    let names: BTreeSet<&str> =
+        manifests.iter().flat_map(crate::env::managed).chain(host::PROXY_VARIABLES).collect();
+    for name in names {
+        if windows.environment().get(name)?.is_some() {
+            changed |= windows.environment().remove(name)?;
+        }
+    }
+    let observed = certs::observe(windows)?;
+    let nothing = Bundle::default();
+    let plan = certs::reconcile(&nothing, &observed);
+    changed |= certs::execute(&plan, &nothing, &observed, windows)?;
+    changed |= windows.machine().end_processes(&known(host::CONTAINERD), SHIM)? > 0;
+    Ok(changed)
+}
+
+/// Whether the service is stopped and goes as soon as nobody looks at it any more.
+fn only_marked(failure: &services::Failure) -> bool {
+    matches!(failure.error, WindowsError::MarkedForDeletion { .. })
+}
+
+/// Takes away every file and folder of ours but the running agent and what it lies in.
+pub(super) fn installation(windows: &dyn Windows, record: &Record) -> Result<bool, AgentError> {
+    let files = windows.files();
+    let root = known(host::ROOT);
+    let mut changed = false;
+    let recorded = record.saved.clone();
+
+    // What lies in folders that we share with others.
+    let mut outside: BTreeSet<WindowsPath> =
+        SCRIPTS.iter().filter_map(|name| known(host::SCRIPTS).join(name).ok()).collect();
+    outside.extend(recorded.iter().flat_map(|state| state.files.clone()));
+    for path in outside.iter().filter(|path| !path.is_within(&root)) {
+        changed |= remove_with_leftover(files, path)?;
+    }
+    for folder in wholly_ours(recorded.as_ref().map(|state| &state.directories)) {
+        changed |= files.remove_tree(&folder)?;
+    }
+    changed |= remove_empty(files, recorded.as_ref().map(|state| &state.directories))?;
+
+    changed |= empty_root(windows, &root)?;
+    // Last, so that a removal that was cut short still knows what is left.
+    changed |= remove_with_leftover(files, &known(host::STATE_FILE))?;
+    Ok(changed)
+}
+
+/// Folders below shared ones that nobody else writes to. On a host with a record only those that we
+/// made; on one that the original operator configured all that it is known to make.
+fn wholly_ours(recorded: Option<&BTreeSet<WindowsPath>>) -> Vec<WindowsPath> {
+    let logs = known(host::LOGS);
+    let log_folders = host::DIRECTORIES
+        .map(known)
+        .into_iter()
+        .filter(|path| *path != logs && path.is_within(&logs));
+    log_folders
+        .filter(|path| recorded.is_none_or(|made| made.contains(path)))
+        .chain([known(host::CNI_STATE), known(host::KUBELET_STATE)])
+        .collect()
+}
+
+/// Removes shared folders that we made, when nothing of others is in them.
+fn remove_empty(
+    files: &dyn Files,
+    recorded: Option<&BTreeSet<WindowsPath>>,
+) -> Result<bool, WindowsError> {
+    let root = known(host::ROOT);
+    let mut made: Vec<WindowsPath> = match recorded {
+        Some(made) => made.iter().filter(|path| !path.is_within(&root)).cloned().collect(),
+        None => vec![known(host::SCRIPTS), known(host::LOGS)],
+    };
+    // What is deeper goes first.
+    made.sort_by_key(|path| std::cmp::Reverse(path.as_str().matches('\\').count()));
+    let mut changed = false;
+    for folder in made {
+        match files.remove_directory(&folder) {
+            Ok(removed) => changed |= removed,
+            Err(WindowsError::DirectoryNotEmpty { .. }) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(changed)
+}
+
+/// Empties our root folder but for the running agent, the folder that it runs from, and the record.
+fn empty_root(windows: &dyn Windows, root: &WindowsPath) -> Result<bool, AgentError> {
+    let files = windows.files();
+    let own = windows.machine().executable()?;
+    let staging = known(host::STAGING);
+    let from_staging = runs_from_staging(windows)?;
+    let mut changed = false;
+    for entry in files.walk(root)? {
+        let folder = entry.path.parent();
+        let spared = entry.path == own
+            || entry.path == known(host::STATE_FILE)
+            || (from_staging && entry.path == staging);
+        let on_top = folder.as_ref() == Some(root);
+        let in_staging = from_staging && folder.as_ref() == Some(&staging);
+        if spared || !(on_top || in_staging) {
+            continue;
+        }
+        changed |= match entry.kind {
+            EntryKind::Directory => files.remove_tree(&entry.path)?,
+            EntryKind::File | EntryKind::Link => files.remove_file(&entry.path)?,
+        };
+    }
+    Ok(changed)
+}

@@ -1,0 +1,89 @@
+//! The record of what we placed, written before it is made.
+
+use wmco_core::names::host;
+use wmco_core::protocol::{Access, HostState, HostStep};
+use wmco_core::winpath::WindowsPath;
+
+use super::{AgentError, known};
+use crate::limits;
+use crate::windows::{Windows, WindowsError};
+
+/// The record while a plan is carried out.
+#[derive(Debug)]
+pub(super) struct Record {
+    /// As it is on disk; `None` on a host without one.
+    pub(super) saved: Option<HostState>,
+    /// As it shall be.
+    now: HostState,
+}
+
+impl Record {
+    /// Strikes out what is gone. It is written with the next change; a record that names too much
+    /// does no harm.
+    pub(super) fn forget(&mut self, path: &WindowsPath) {
+        self.now.files.retain(|file| !file.is_within(path));
+        self.now.directories.retain(|folder| !folder.is_within(path));
+    }
+
+    fn save(&mut self, windows: &dyn Windows) -> Result<(), AgentError> {
+        if self.saved.as_ref() == Some(&self.now) {
+            return Ok(());
+        }
+        windows.files().make_directory(&known(host::ROOT))?;
+        let json = serde_json::to_vec_pretty(&self.now)
+            .map_err(|error| WindowsError::other("write the state file", error))?;
+        let file = known(host::STATE_FILE);
+        windows.files().write(&file, Access::Administrators, &mut json.as_slice())?;
+        self.saved = Some(self.now.clone());
+        Ok(())
+    }
+}
+
+/// The record on disk; `None` when there is none, or none that can be read.
+pub(super) fn read(windows: &dyn Windows) -> Result<Option<HostState>, WindowsError> {
+    let content = windows.files().read(&known(host::STATE_FILE), limits::JSON_BYTES)?;
+    Ok(content.and_then(|json| serde_json::from_slice(&json).ok()))
+}
+
+/// Records everything that `steps` will make and that is not recorded yet, in one write.
+pub(super) fn record_ahead(
+    windows: &dyn Windows,
+    steps: &[HostStep],
+) -> Result<Record, AgentError> {
+    let saved = read(windows)?;
+    let mut record = Record { now: saved.clone().unwrap_or_default(), saved };
+    let mut makes = false;
+    for step in steps {
+        let (file, folder) = match step {
+            HostStep::PlaceFile { path, .. } => (Some(path.clone()), path.parent()),
+            HostStep::EnsureDirectory { path, .. } => (None, Some(path.clone())),
+            HostStep::InstallAgent => (Some(known(host::AGENT)), None),
+            // What services write by themselves lies in folders that they make on the way.
+            HostStep::Bootstrap { .. } => (None, Some(known(host::KUBELET_STATE))),
+            HostStep::RemoveFile { .. }
+            | HostStep::RemoveDirectory { .. }
+            | HostStep::EnableContainers
+            | HostStep::RenameComputer { .. }
+            | HostStep::RemoveDaemon
+            | HostStep::RemoveServices { .. }
+            | HostStep::EnsureDaemon { .. }
+            | HostStep::RemoveNetwork { .. }
+            | HostStep::RemoveInstallation
+            | HostStep::Restart => continue,
+        };
+        makes = true;
+        record.now.files.extend(file);
+        let mut next = folder;
+        while let Some(folder) = next {
+            if !record.now.directories.contains(&folder) && windows.files().kind(&folder)?.is_none()
+            {
+                record.now.directories.insert(folder.clone());
+            }
+            next = folder.parent();
+        }
+    }
+    if makes {
+        record.save(windows)?;
+    }
+    Ok(record)
+}

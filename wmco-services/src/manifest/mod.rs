@@ -1,0 +1,232 @@
+//! The services ConfigMap as a type that cannot be wrong.
+//!
+//! [`Manifest::parse`] reads what is in the cluster, [`Manifest::new`] takes what a generator made;
+//! both check everything that can be checked without a host, so that what is left to fail on the
+//! node is the node itself. [`Manifest::render`] writes the same JSON as the original operator.
+//!
+//! # Guarantees
+//! - Names are legal and unique, dependencies have no cycle, bootstrap services come first and need
+//!   neither a Node nor a later service, every placeholder is declared once and occurs.
+//! - `parse(render(m))` is `m`.
+//!
+//! Source: `spec/services.md`, sections 2, 3 and 15.
+
+mod check;
+mod compare;
+mod error;
+mod order;
+mod wire;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use wmco_core::protocol::ServicesData;
+
+use crate::windows::ServiceName;
+
+pub use compare::{Difference, How};
+pub use error::ManifestError;
+pub use wire::{ENVIRONMENT_KEY, FILES_KEY, SERVICES_KEY, WATCHED_KEY};
+
+/// One Windows service that a node runs.
+#[derive(Clone, Debug, Eq, JsonSchema, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Service {
+    /// Name in the Service Control Manager.
+    pub name: ServiceName,
+    /// The whole command line, placeholders included. The field is called `path` on the wire.
+    #[serde(rename = "path")]
+    pub command: String,
+    /// Placeholders in the command that a Node gives the values of.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub node_variables_in_command: Vec<NodeVariable>,
+    /// Scripts that run before the service is configured, in this order.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub powershell_pre_scripts: Vec<PreScript>,
+    /// Services that run first; they need not be in the manifest.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub dependencies: Vec<ServiceName>,
+    /// Whether it is started before there is a Node.
+    pub bootstrap: bool,
+    /// Order of creation, 0 is first.
+    pub priority: u64,
+}
+
+/// A placeholder whose value a Node gives.
+#[derive(Clone, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct NodeVariable {
+    /// The placeholder.
+    #[serde(default)]
+    pub name: String,
+    /// Where its value is, see [`NodePath`](crate::jsonpath::NodePath). Text without braces is the
+    /// value itself.
+    #[serde(default)]
+    pub node_object_json_path: String,
+}
+
+/// A PowerShell script that runs before its service is configured.
+#[derive(Clone, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PreScript {
+    /// Placeholder in the service's command that its output replaces; empty when only its effect
+    /// counts.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub variable_name: String,
+    /// The script text, which may have placeholders of its own.
+    #[serde(default)]
+    pub path: String,
+    /// Placeholders in the script. On the wire it is always there, spelled `NodeArgs`, and `null` when
+    /// there are none.
+    #[serde(rename = "NodeArgs", default, serialize_with = "wire::null_when_empty")]
+    #[schemars(with = "Option<Vec<NodeVariable>>")]
+    pub node_args: Vec<NodeVariable>,
+}
+
+/// A file that a node must have.
+#[derive(Clone, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct FileInfo {
+    /// Where it is on the instance.
+    #[serde(default)]
+    pub path: String,
+    /// What it must hold.
+    #[serde(default)]
+    pub checksum: String,
+}
+
+/// What a manifest is made of, before it is checked.
+#[derive(Clone, Default, Eq, PartialEq)]
+pub struct Parts {
+    /// The services, in any order.
+    pub services: Vec<Service>,
+    /// Files with their checksums.
+    pub files: Vec<FileInfo>,
+    /// Variables with their values.
+    pub environment: BTreeMap<String, String>,
+    /// Names of all variables under management, in the order of the wire.
+    pub watched: Vec<String>,
+}
+
+/// A checked services ConfigMap.
+///
+/// Values of variables can hold passwords, so `Debug` shows their names only.
+#[derive(Clone, Eq, PartialEq)]
+pub struct Manifest {
+    /// By ascending priority; equal ones in the given order.
+    services: Vec<Service>,
+    /// Places in `services`, in an order in which they can be started.
+    start_order: Vec<usize>,
+    files: Vec<FileInfo>,
+    environment: BTreeMap<String, String>,
+    watched: Vec<String>,
+}
+
+impl Manifest {
+    /// Checks what a generator made.
+    ///
+    /// # Errors
+    /// [`ManifestError`] with the name of the service and of the field.
+    pub fn new(parts: Parts) -> Result<Self, ManifestError> {
+        let Parts { mut services, files, environment, mut watched } = parts;
+        services.sort_by_key(|service| service.priority);
+        check::services(&services)?;
+        check::variables(&environment, &watched)?;
+        let start_order = order::start_order(&services)?;
+        let mut seen = BTreeSet::new();
+        watched.retain(|name| seen.insert(name.to_uppercase()));
+        Ok(Self { services, start_order, files, environment, watched })
+    }
+
+    /// Reads the data of a services ConfigMap.
+    ///
+    /// # Errors
+    /// [`ManifestError`]; nothing that is not understood is passed over.
+    pub fn parse(data: &ServicesData) -> Result<Self, ManifestError> {
+        Self::new(wire::read(data)?)
+    }
+
+    /// The data of the ConfigMap.
+    pub fn render(&self) -> ServicesData {
+        wire::write(self)
+    }
+
+    /// All services by ascending priority, as they stand in the ConfigMap.
+    pub fn services(&self) -> &[Service] {
+        &self.services
+    }
+
+    /// All services in an order in which they can be started: what a service needs comes before it,
+    /// and else a lower priority number does.
+    pub fn start_order(&self) -> impl DoubleEndedIterator<Item = &Service> {
+        self.start_order.iter().filter_map(|place| self.services.get(*place))
+    }
+
+    /// The services that run before there is a Node, in start order.
+    pub fn bootstrap(&self) -> impl DoubleEndedIterator<Item = &Service> {
+        self.start_order().filter(|service| service.bootstrap)
+    }
+
+    /// The service of that name.
+    pub fn service(&self, name: &ServiceName) -> Option<&Service> {
+        self.services.iter().find(|service| service.name == *name)
+    }
+
+    /// Files with their checksums.
+    pub fn files(&self) -> &[FileInfo] {
+        &self.files
+    }
+
+    /// Variables with their values.
+    pub const fn environment(&self) -> &BTreeMap<String, String> {
+        &self.environment
+    }
+
+    /// Names of the variables that must not exist unless they are in [`Self::environment`].
+    pub fn watched(&self) -> &[String] {
+        &self.watched
+    }
+
+    /// Everything in which `observed` differs from this manifest; empty when both mean the same.
+    pub fn differences(&self, observed: &Self) -> Vec<Difference> {
+        compare::differences(self, observed)
+    }
+
+    /// A manifest without anything, which takes nothing from a host.
+    pub fn empty() -> Self {
+        Self {
+            services: Vec::new(),
+            start_order: Vec::new(),
+            files: Vec::new(),
+            environment: BTreeMap::new(),
+            watched: Vec::new(),
+        }
+    }
+}
+
+impl fmt::Debug for Manifest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Manifest")
+            .field("services", &self.services)
+            .field("files", &self.files)
+            .field("environment", &self.environment.keys())
+            .field("watched", &self.watched)
+            .finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for Parts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Parts")
+            .field("services", &self.services)
+            .field("files", &self.files)
+            .field("environment", &self.environment.keys())
+            .field("watched", &self.watched)
+            .finish()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,166 @@
+//! Takes the steps of a services plan on a host.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use jiff::Timestamp;
+use serde_json::Value;
+use wmco_core::limits as core_limits;
+
+use super::{
+    Action, Desired, Observed, Plan, Script, ScriptResult, ScriptResults, reconcile, resolve,
+};
+use crate::limits;
+use crate::text::one_line;
+use crate::windows::{ServiceName, Windows, WindowsError};
+
+/// A step that failed.
+#[derive(Debug)]
+pub struct Failure {
+    /// The service that it was about.
+    pub service: ServiceName,
+    /// [`Action::verb`] of the step.
+    pub verb: &'static str,
+    /// Why.
+    pub error: WindowsError,
+}
+
+/// What became of a plan.
+#[derive(Debug, Default)]
+pub struct Execution {
+    /// Steps that failed. Steps of services that need the failed one were not taken.
+    pub failures: Vec<Failure>,
+    /// Whether any step changed the host; running a script does not count.
+    pub changed: bool,
+}
+
+/// Takes the steps in order and puts what scripts give into `results`. A failure holds back the later
+/// steps of that service and of those that need it, nothing else.
+pub fn execute(
+    plan: &Plan,
+    windows: &dyn Windows,
+    results: &mut ScriptResults,
+    now: Timestamp,
+) -> Execution {
+    let mut done = Execution::default();
+    let mut held_back: BTreeSet<ServiceName> = BTreeSet::new();
+    let services = windows.services();
+    for step in &plan.steps {
+        let service = step.action.service();
+        let needs_failed = match &step.action {
+            Action::Start { needs, .. } => needs.iter().any(|need| held_back.contains(need)),
+            Action::RunScripts { .. }
+            | Action::Stop { .. }
+            | Action::Delete { .. }
+            | Action::Create { .. }
+            | Action::Configure { .. } => false,
+        };
+        if needs_failed || held_back.contains(service) {
+            held_back.insert(service.clone());
+            continue;
+        }
+        let outcome = match &step.action {
+            Action::RunScripts { scripts, .. } => {
+                let values = run(scripts, windows);
+                let inputs = resolve::inputs(scripts);
+                results.insert(service.clone(), ScriptResult { inputs, at: now, values });
+                continue;
+            }
+            Action::Stop { .. } => services.stop(service, core_limits::SERVICE_STOP),
+            Action::Delete { .. } => {
+                services.delete(service, core_limits::SERVICE_STOP).map(|_| ())
+            }
+            Action::Create { config, .. } => services.create(service, config),
+            Action::Configure { config, .. } => services.configure(service, config),
+            Action::Start { .. } => services.start(service, core_limits::SERVICE_START),
+        };
+        match outcome {
+            Ok(()) => done.changed = true,
+            Err(error) => {
+                held_back.insert(service.clone());
+                let failure = Failure { service: service.clone(), verb: step.action.verb(), error };
+                done.failures.push(failure);
+            }
+        }
+    }
+    done
+}
+
+/// Runs the scripts of one service in order; the first that fails ends it.
+fn run(scripts: &[Script], windows: &dyn Windows) -> Result<BTreeMap<String, String>, String> {
+    let mut values = BTreeMap::new();
+    for script in scripts {
+        let head = words_of(&script.text);
+        let output = windows
+            .powershell()
+            .run(&script.text, limits::SCRIPT)
+            .map_err(|error| format!("script `{head}` could not run: {}", one_line(&error)))?;
+        if output.code != 0 {
+            return Err(format!(
+                "script `{head}` failed with code {}, look at it on the host: {}",
+                output.code,
+                words_of(&output.stderr)
+            ));
+        }
+        let Some(variable) = &script.variable else { continue };
+        let lines: Vec<&str> =
+            output.stdout.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+        let [value] = lines.as_slice() else {
+            return Err(format!(
+                "script `{head}` gave {} lines for {variable}, make it give one",
+                lines.len()
+            ));
+        };
+        values.insert(variable.clone(), (*value).to_owned());
+    }
+    Ok(values)
+}
+
+/// The start of a text, on one line.
+fn words_of(text: &str) -> String {
+    const MOST: usize = 160;
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    match line.char_indices().nth(MOST) {
+        Some((end, _)) => format!("{}...", line.get(..end).unwrap_or_default()),
+        None => line,
+    }
+}
+
+/// What [`settle`] came to.
+#[derive(Debug, Default)]
+pub struct Settled {
+    /// The failures of the last round.
+    pub failures: Vec<Failure>,
+    /// Plan after the last round; settled when all is well.
+    pub left: Plan,
+    /// Whether anything was changed.
+    pub changed: bool,
+}
+
+/// Observes, plans and acts until nothing is left to do, something fails, or only waiting is left.
+///
+/// # Errors
+/// [`WindowsError`] when the services cannot even be listed.
+pub fn settle(
+    windows: &dyn Windows,
+    desired: Desired<'_>,
+    node: Option<&Value>,
+    results: &mut ScriptResults,
+    now: Timestamp,
+) -> Result<Settled, WindowsError> {
+    let mut changed = false;
+    let mut round = 0;
+    loop {
+        let services = windows.services().list()?;
+        let observed = Observed { services: &services, node, results };
+        let plan = reconcile(desired, observed, now);
+        if plan.steps.is_empty() || round == limits::ROUNDS {
+            return Ok(Settled { failures: Vec::new(), left: plan, changed });
+        }
+        let execution = execute(&plan, windows, results, now);
+        changed |= execution.changed;
+        if !execution.failures.is_empty() {
+            return Ok(Settled { failures: execution.failures, left: plan, changed });
+        }
+        round += 1;
+    }
+}

@@ -1,0 +1,388 @@
+//! Decides what the Windows services of a host need next, and does it.
+//!
+//! [`reconcile`] compares a manifest with the services as they are and returns the steps that can be
+//! taken now; [`remove`] plans that everything of ours goes. [`execute`] takes the steps, [`settle`]
+//! repeats observing, planning and acting until nothing is left to do.
+//!
+//! # Guarantees
+//! - A service is stopped only when it, or one that it needs, changes or goes; dependents stop first,
+//!   and come back in start order.
+//! - A service is changed only while it is stopped, and all its differences at once.
+//! - What is not ours (no tag, not in the manifest) is never changed, at most stopped and started
+//!   again with what it needs.
+//! - One service that cannot be brought up holds back only those that need it.
+//!
+//! Source: `spec/wicd.md`, sections 12, 13 and 23.6.
+
+mod execute;
+mod plan;
+mod resolve;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use jiff::Timestamp;
+use serde_json::Value;
+use wmco_core::names::{host, objects};
+use wmco_core::protocol::ServiceRunState;
+
+use crate::limits;
+use crate::manifest::{self, Manifest};
+use crate::text::one_line;
+use crate::windows::{Service, ServiceConfig, ServiceName};
+
+pub use execute::{Execution, Failure, Settled, execute, settle};
+pub use plan::{Action, Because, Blocked, Plan, ScriptsDue, ServiceField, Step};
+pub use resolve::{ResolveError, Script, ScriptResult, ScriptResults, description, recovery};
+
+/// Which services of a manifest are brought up.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Scope {
+    /// Those that run before there is a Node.
+    Bootstrap,
+    /// All.
+    All,
+}
+
+/// What the cluster asks for.
+#[derive(Clone, Copy, Debug)]
+pub struct Desired<'a> {
+    /// The manifest in force.
+    pub manifest: &'a Manifest,
+    /// Which of its services.
+    pub scope: Scope,
+}
+
+/// What was last seen.
+#[derive(Clone, Copy, Debug)]
+pub struct Observed<'a> {
+    /// All services of the host.
+    pub services: &'a [Service],
+    /// The Node as JSON, once there is one.
+    pub node: Option<&'a Value>,
+    /// What scripts gave so far.
+    pub results: &'a ScriptResults,
+}
+
+/// Where a service of the manifest stands.
+enum Readiness {
+    /// It is known how it shall be.
+    Ready(ServiceConfig),
+    /// Its scripts run now; it comes later.
+    Pending,
+    /// It waits for something.
+    Blocked,
+}
+
+/// Returns the steps to take now. After a plan with [`Action::RunScripts`] there may be more to do at
+/// once, since commands depend on what scripts give.
+pub fn reconcile(desired: Desired<'_>, observed: Observed<'_>, now: Timestamp) -> Plan {
+    let graph = Graph::new(observed.services);
+    let mut plan = Plan::default();
+    let wanted: Vec<&manifest::Service> = desired
+        .manifest
+        .start_order()
+        .filter(|service| service.bootstrap || desired.scope == Scope::All)
+        .collect();
+    let readiness: BTreeMap<&ServiceName, Readiness> = wanted
+        .iter()
+        .map(|service| (&service.name, ready(service, &graph, observed, now, &mut plan)))
+        .collect();
+
+    let mut to_change: BTreeMap<&ServiceName, Because> = BTreeMap::new();
+    for service in &wanted {
+        if let (Some(Readiness::Ready(config)), Some(seen)) =
+            (readiness.get(&service.name), graph.service(&service.name))
+            && let Some(because) = drift(config, seen)
+        {
+            to_change.insert(&service.name, because);
+        }
+    }
+    let known: BTreeSet<&ServiceName> =
+        desired.manifest.services().iter().map(|service| &service.name).collect();
+    let foreign: Vec<&ServiceName> = graph
+        .dependents_first()
+        .filter(|service| is_tagged(service) && !known.contains(&service.name))
+        .map(|service| &service.name)
+        .collect();
+    let mut roots = to_change.clone();
+    roots.extend(foreign.iter().map(|name| (*name, Because::NotInManifest)));
+    let stopped = graph.stop(&roots, &mut plan);
+    for name in &foreign {
+        plan.push(Action::Delete { service: (*name).clone() }, Because::NotInManifest);
+    }
+
+    for service in &wanted {
+        if let Some(Readiness::Ready(config)) = readiness.get(&service.name) {
+            let (service, config) = (service.name.clone(), config.clone());
+            match (graph.service(&service), to_change.get(&service)) {
+                (None, _) => plan.push(Action::Create { service, config }, Because::Missing),
+                (Some(_), Some(Because::Differs { fields })) => {
+                    let because = Because::Differs { fields: fields.clone() };
+                    plan.push(Action::Configure { service, config }, because);
+                }
+                (Some(_), _) => {}
+            }
+        }
+    }
+    start(&wanted, &readiness, &graph, &stopped, &mut plan);
+    // Others that had to stop with a changed service come back at the end.
+    let gone: BTreeSet<&ServiceName> = foreign.into_iter().collect();
+    for name in stopped.iter().rev() {
+        let comes_back = !wanted.iter().any(|w| w.name == **name) && !gone.contains(name);
+        if let (true, Some(service)) = (comes_back, graph.service(name)) {
+            let needs = service.config.dependencies.clone();
+            if !needs.iter().any(|need| gone.contains(need)) {
+                let action = Action::Start { service: (*name).clone(), needs };
+                plan.push(action, Because::StoppedForTheChange);
+            }
+        }
+    }
+    plan
+}
+
+/// Plans that every service of ours goes: those that carry our tag, and those that a manifest names
+/// and that were left without a description half way.
+pub fn remove(manifests: &[Manifest], services: &[Service]) -> Plan {
+    let graph = Graph::new(services);
+    let named = |service: &Service| {
+        let listed = manifests.iter().any(|manifest| manifest.service(&service.name).is_some());
+        let command = service.config.command.trim_matches(['"', ' ']).to_lowercase();
+        let ours =
+            command.is_empty() || command.starts_with(&format!(r"{}\", host::ROOT).to_lowercase());
+        listed && ours && service.config.description.is_empty()
+    };
+    let going: Vec<&ServiceName> = graph
+        .dependents_first()
+        .filter(|service| is_tagged(service) || named(service))
+        .map(|service| &service.name)
+        .collect();
+    let mut plan = Plan::default();
+    graph.stop(&going.iter().map(|name| (*name, Because::Removal)).collect(), &mut plan);
+    for name in going {
+        plan.push(Action::Delete { service: name.clone() }, Because::Removal);
+    }
+    plan
+}
+
+/// Whether the service carries our tag. The daemon's own service is left to those who install it.
+pub fn is_tagged(service: &Service) -> bool {
+    service.config.description == description(&service.name)
+        && !service.name.as_str().eq_ignore_ascii_case(objects::WICD)
+}
+
+/// Finds out how a service shall be, or plans what is needed to find out.
+fn ready(
+    service: &manifest::Service,
+    graph: &Graph<'_>,
+    observed: Observed<'_>,
+    now: Timestamp,
+    plan: &mut Plan,
+) -> Readiness {
+    let name = &service.name;
+    let scripts = match resolve::scripts(service, observed.node) {
+        Ok(scripts) => scripts,
+        Err(error) => return plan.block(name, one_line(&error)),
+    };
+    let none = BTreeMap::new();
+    let values = if scripts.is_empty() {
+        &none
+    } else {
+        let running =
+            graph.service(name).is_some_and(|seen| seen.state == ServiceRunState::Running);
+        match (observed.results.get(name), due(observed.results.get(name), &scripts, running, now))
+        {
+            (_, Some(reason)) => {
+                let action = Action::RunScripts { service: name.clone(), scripts };
+                plan.push(action, Because::ScriptsDue { reason });
+                return Readiness::Pending;
+            }
+            (Some(ScriptResult { values: Ok(values), .. }), None) => values,
+            (Some(ScriptResult { values: Err(problem), .. }), None) => {
+                return plan.block(name, problem.clone());
+            }
+            (None, None) => &none,
+        }
+    };
+    match resolve::config(service, observed.node, values) {
+        Ok(config) => Readiness::Ready(config),
+        Err(error) => plan.block(name, one_line(&error)),
+    }
+}
+
+/// Whether scripts must run before their results can be used.
+fn due(
+    result: Option<&ScriptResult>,
+    scripts: &[Script],
+    running: bool,
+    now: Timestamp,
+) -> Option<ScriptsDue> {
+    let Some(result) = result else { return Some(ScriptsDue::FirstTime) };
+    if result.inputs != resolve::inputs(scripts) {
+        return Some(ScriptsDue::Changed);
+    }
+    let age = now.duration_since(result.at);
+    match (&result.values, running) {
+        (Err(_), _) => (age >= limits::SCRIPT_RETRY).then_some(ScriptsDue::Retry),
+        (Ok(_), true) => (age >= limits::SCRIPT_REFRESH).then_some(ScriptsDue::Old),
+        (Ok(_), false) => (age >= limits::SCRIPT_RECHECK).then_some(ScriptsDue::Old),
+    }
+}
+
+/// Why a service must stop before it is right, if it must.
+fn drift(config: &ServiceConfig, seen: &Service) -> Option<Because> {
+    let set = |names: &[ServiceName]| names.iter().cloned().collect::<BTreeSet<_>>();
+    let all = [
+        (ServiceField::Account, !seen.account.eq_ignore_ascii_case("LocalSystem")),
+        (ServiceField::Command, config.command != seen.config.command),
+        (ServiceField::Dependencies, set(&config.dependencies) != set(&seen.config.dependencies)),
+        (ServiceField::Description, config.description != seen.config.description),
+        (ServiceField::Recovery, config.recovery != seen.config.recovery),
+        (ServiceField::StartType, config.start != seen.config.start),
+    ];
+    let fields: Vec<ServiceField> =
+        all.into_iter().filter(|(_, differs)| *differs).map(|(field, _)| field).collect();
+    if !fields.is_empty() {
+        Some(Because::Differs { fields })
+    } else if seen.state == ServiceRunState::Paused {
+        // Nothing resumes a paused service as surely as a new start.
+        Some(Because::NotRunning { state: seen.state, exit_code: seen.exit_code })
+    } else {
+        None
+    }
+}
+
+/// Plans the starts, in order, of all services that are ready and do not run.
+fn start(
+    wanted: &[&manifest::Service],
+    readiness: &BTreeMap<&ServiceName, Readiness>,
+    graph: &Graph<'_>,
+    stopped: &[&ServiceName],
+    plan: &mut Plan,
+) {
+    // Services that do not run after this plan, though somebody may need them.
+    let mut down: BTreeSet<&ServiceName> = BTreeSet::new();
+    for service in wanted {
+        let name = &service.name;
+        let seen = graph.service(name);
+        let runs = seen.is_some_and(|seen| seen.state == ServiceRunState::Running)
+            && !stopped.contains(&name);
+        let Some(Readiness::Ready(config)) = readiness.get(name) else {
+            if !runs {
+                down.insert(name);
+            }
+            continue;
+        };
+        if runs {
+            continue;
+        }
+        let created = |need: &ServiceName| wanted.iter().any(|other| other.name == *need);
+        let missing = |need: &&ServiceName| graph.service(need).is_none() && !created(need);
+        if let Some(need) = config.dependencies.iter().find(missing) {
+            plan.block(name, format!("it needs service {need}, which does not exist; install it"));
+            down.insert(name);
+        } else if let Some(need) = config.dependencies.iter().find(|need| down.contains(need)) {
+            // While that one is only pending, the next plan comes at once and has no such wait.
+            if !matches!(readiness.get(need), Some(Readiness::Pending)) {
+                plan.block(name, format!("it needs service {need}, which waits itself"));
+            }
+            down.insert(name);
+        } else {
+            let because = match seen {
+                None => Because::Missing,
+                Some(_) if stopped.contains(&name) => Because::StoppedForTheChange,
+                Some(seen) => Because::NotRunning { state: seen.state, exit_code: seen.exit_code },
+            };
+            let needs = config.dependencies.clone();
+            plan.push(Action::Start { service: name.clone(), needs }, because);
+        }
+    }
+}
+
+impl Plan {
+    fn push(&mut self, action: Action, because: Because) {
+        self.steps.push(Step { action, because });
+    }
+
+    fn block(&mut self, service: &ServiceName, reason: String) -> Readiness {
+        self.blocked.push(Blocked { service: service.clone(), reason });
+        Readiness::Blocked
+    }
+}
+
+/// The services of a host with who needs whom.
+struct Graph<'a> {
+    by_name: BTreeMap<&'a ServiceName, &'a Service>,
+    /// Dependents before what they need.
+    order: Vec<&'a Service>,
+}
+
+impl<'a> Graph<'a> {
+    fn new(services: &'a [Service]) -> Self {
+        fn visit<'a>(
+            service: &'a Service,
+            by_name: &BTreeMap<&'a ServiceName, &'a Service>,
+            seen: &mut BTreeSet<&'a ServiceName>,
+            order: &mut Vec<&'a Service>,
+        ) {
+            if seen.insert(&service.name) {
+                let needs = service.config.dependencies.iter();
+                for need in needs.filter_map(|need| by_name.get(need)) {
+                    visit(need, by_name, seen, order);
+                }
+                order.push(service);
+            }
+        }
+        let by_name = services.iter().map(|service| (&service.name, service)).collect();
+        let (mut seen, mut order) = (BTreeSet::new(), Vec::new());
+        let sorted: BTreeMap<_, _> = services.iter().map(|s| (&s.name, s)).collect();
+        for service in sorted.values() {
+            visit(service, &by_name, &mut seen, &mut order);
+        }
+        order.reverse();
+        Self { by_name, order }
+    }
+
+    fn service(&self, name: &ServiceName) -> Option<&'a Service> {
+        self.by_name.get(name).copied()
+    }
+
+    fn dependents_first(&self) -> impl Iterator<Item = &'a Service> + '_ {
+        self.order.iter().copied()
+    }
+
+    /// Plans that `roots` and everything that needs them stops, and returns what runs now and is
+    /// stopped then, in that order.
+    fn stop(
+        &self,
+        roots: &BTreeMap<&'a ServiceName, Because>,
+        plan: &mut Plan,
+    ) -> Vec<&'a ServiceName> {
+        // From needed to dependent, each service knows already whether what it needs must stop.
+        let mut because: BTreeMap<&'a ServiceName, Because> = BTreeMap::new();
+        for service in self.order.iter().rev() {
+            let needs = service.config.dependencies.iter();
+            let stops = roots.get(&service.name).cloned().or_else(|| {
+                needs
+                    .clone()
+                    .find(|need| because.contains_key(need))
+                    .map(|need| Because::NeedsAStoppedOne { needs: need.clone() })
+            });
+            if let Some(reason) = stops {
+                because.insert(&service.name, reason);
+            }
+        }
+        let mut stopped = Vec::new();
+        for service in &self.order {
+            if let Some(reason) = because.get(&service.name)
+                && service.state != ServiceRunState::Stopped
+            {
+                plan.push(Action::Stop { service: service.name.clone() }, reason.clone());
+                stopped.push(&service.name);
+            }
+        }
+        stopped
+    }
+}
+
+#[cfg(test)]
+mod tests;
