@@ -221,10 +221,10 @@ async fn a_node_follows_its_services_and_needs_no_second_certificate() {
     assert_eq!(node.status.unwrap().node_info.unwrap().boot_id, boot);
     assert_eq!(joining.requests(), 2);
 
-    joining.host.model().set_service_state(
-        &CONTAINERD_SERVICE.parse().unwrap(),
-        ServiceRunState::Stopped,
-    );
+    joining
+        .host
+        .model()
+        .set_service_state(&CONTAINERD_SERVICE.parse().unwrap(), ServiceRunState::Stopped);
     joining.ready("False").await;
 }
 
