@@ -8,7 +8,7 @@ mod validate;
 use serde_json::Value;
 
 pub use definition::{complete, unsupported, validate_definition};
-pub use reconcile::reconcile;
+pub use reconcile::{reconcile, retry};
 
 use super::error::{ApiError, FieldError, Result};
 

@@ -96,6 +96,9 @@ fn create_named(
     let mut errors = metadata::validate_create(call, &object);
     if let Some(custom) = &call.resource.custom {
         errors.extend(custom.validate(&object));
+    } else if is_definition(call) {
+        crd::unsupported(&object)?;
+        errors.extend(crd::validate_definition(&object));
     } else {
         errors.extend(hooks::validate_create(state, call, &object)?);
     }
@@ -116,7 +119,7 @@ fn create_named(
 /// Stores and lets the definition of a custom resource take effect.
 pub(super) fn store(state: &mut State, call: &Call, object: Value) -> Arc<Value> {
     let object = state.store.put(&call.place(), object);
-    if call.resource.is("apiextensions.k8s.io", "customresourcedefinitions") {
+    if is_definition(call) {
         crd::reconcile(state, &call.name, call.now);
     }
     object
@@ -134,6 +137,14 @@ fn prepare(state: &State, call: &Call, object: &mut Value) {
         members.remove("status");
     }
     hooks::prepare_create(state, call, object);
+    if is_definition(call) {
+        crd::complete(object, true);
+    }
+}
+
+/// Whether the request is about CustomResourceDefinitions.
+pub(super) fn is_definition(call: &Call) -> bool {
+    call.resource.is("apiextensions.k8s.io", "customresourcedefinitions")
 }
 
 /// New objects need a namespace that is not on its way out.

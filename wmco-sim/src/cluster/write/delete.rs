@@ -15,7 +15,7 @@ use crate::cluster::{hooks, meta};
 
 use super::create::store;
 use super::delete_options::{DeleteOptions, Propagation};
-use super::update::crd_changed;
+use super::update::removed;
 
 /// Finalizer that keeps an object until what it owns is gone.
 const FOREGROUND: &str = "foregroundDeletion";
@@ -133,7 +133,7 @@ fn delete_object(state: &mut State, call: &Call, options: &DeleteOptions) -> Res
         return Ok(Deleted::Pending(last));
     }
     state.store.remove(&place, &call.namespace, &call.name);
-    crd_changed(state, call);
+    removed(state, call);
     Ok(Deleted::Gone(last))
 }
 

@@ -101,10 +101,16 @@ pub(super) fn change(
     keep_server_fields(call, before, &mut object);
     keep_other_half(call, before, &mut object);
     hooks::prepare_update(state, call, before, &mut object);
+    if create::is_definition(call) {
+        crd::complete(&mut object, false);
+    }
     bump_generation(call, before, &mut object);
     let mut errors = metadata::validate_update(call, before, &object);
     if let Some(custom) = &call.resource.custom {
         errors.extend(custom.validate(&object));
+    } else if create::is_definition(call) {
+        crd::unsupported(&object)?;
+        errors.extend(crd::validate_definition(&object));
     } else {
         errors.extend(hooks::validate_update(state, call, before, &object)?);
     }
@@ -132,15 +138,20 @@ fn settle(
     }
     if gone {
         state.store.remove(&call.place(), &call.namespace, &call.name);
-        crd_changed(state, call);
+        removed(state, call);
         return Ok(Arc::new(object));
     }
     Ok(create::store(state, call, object))
 }
 
-pub(super) fn crd_changed(state: &mut State, call: &Call) {
-    if call.resource.is("apiextensions.k8s.io", "customresourcedefinitions") {
+/// What has to be done when an object is gone: definitions take their resource along, and the
+/// last object of a resource may be what its definition waits for.
+pub(super) fn removed(state: &mut State, call: &Call) {
+    if create::is_definition(call) {
         crd::reconcile(state, &call.name, call.now);
+    }
+    if call.resource.custom.is_some() {
+        crd::retry(state, &call.resource.group, &call.resource.plural, call.now);
     }
 }
 
