@@ -3,13 +3,17 @@
 //! The pipeline (`write`, `server`, `list`) calls nothing but these functions; each one line here
 //! leads to the module that knows.
 
+use jiff::Timestamp;
 use serde_json::Value;
 
-use super::call::{Call, Operation};
+use super::call::{Call, Operation, Query};
 use super::error::{ApiError, FieldError, Result};
 use super::identity::User;
 use super::state::{Answer, Shared, State};
-use super::{auth, protobuf, schema};
+use super::write::DeleteOptions;
+use super::{auth, crd, csr, eviction, lifecycle, protobuf, schema, tokens, validate};
+
+const CRDS: &str = "customresourcedefinitions";
 
 /// A body after decoding into its kind.
 #[derive(Debug, Default)]
@@ -59,11 +63,18 @@ pub struct Attributes<'a> {
 /// # Errors
 /// 401 when what was sent proves nothing, 403 when impersonation is refused.
 pub fn authenticate(
-    _cluster: &Shared,
-    _credentials: Credentials<'_>,
-    _of: &Attributes<'_>,
+    cluster: &Shared,
+    credentials: Credentials<'_>,
+    of: &Attributes<'_>,
 ) -> Result<User> {
-    Ok(User::authenticated("admin", &["system:masters".to_owned()]))
+    let state = cluster.lock();
+    let user = auth::credentials::identify(
+        &state.store,
+        cluster.pki.tokens(),
+        credentials,
+        Timestamp::now(),
+    )?;
+    auth::impersonation::apply(&state.store, user, credentials.headers, of)
 }
 
 /// Whether `user` may do it.
@@ -97,20 +108,33 @@ pub fn decode(call: &Call, object: Value) -> Result<Decoded> {
 }
 
 /// Fills in the defaults of a built-in kind, as decoding does on every write.
-pub fn default(_call: &Call, _object: &mut Value) {}
+pub fn default(call: &Call, object: &mut Value) {
+    if call.resource.is("apiextensions.k8s.io", CRDS) {
+        crd::complete(object, false);
+    } else if call.subresource != "eviction" && call.subresource != "token" {
+        validate::default(call, object);
+    }
+}
 
 /// Admission that may change the object (`before` is `None` for a create).
 ///
 /// # Errors
 /// Usually 403.
 pub fn admit_changing(
-    _state: &State,
-    _call: &Call,
-    _operation: Operation,
-    _before: Option<&Value>,
-    _object: &mut Value,
+    state: &State,
+    call: &Call,
+    operation: Operation,
+    before: Option<&Value>,
+    object: &mut Value,
 ) -> Result<()> {
-    Ok(())
+    auth::restriction::admit(&state.store, call, operation, before, Some(object))?;
+    if operation == Operation::Create && call.resource.is("", "nodes") {
+        validate::new_taints(object);
+    }
+    if operation == Operation::Create && call.resource.is("", "pods") {
+        validate::admit_pod(&state.store, call, object)?;
+    }
+    auth::escalation::admit(&state.store, call, operation, before, Some(object))
 }
 
 /// Admission that may only refuse. `object` is `None` for a delete.
@@ -118,27 +142,48 @@ pub fn admit_changing(
 /// # Errors
 /// Usually 403 or 422.
 pub fn admit(
-    _state: &State,
-    _call: &Call,
-    _operation: Operation,
-    _before: Option<&Value>,
-    _object: Option<&Value>,
+    state: &State,
+    call: &Call,
+    operation: Operation,
+    before: Option<&Value>,
+    object: Option<&Value>,
 ) -> Result<()> {
+    if operation == Operation::Delete {
+        auth::restriction::admit(&state.store, call, operation, before, object)?;
+        lifecycle::may_delete(call)?;
+    }
+    if call.resource.is("certificates.k8s.io", "certificatesigningrequests") {
+        csr::admit(&state.store, call, operation, before, object)?;
+    }
     Ok(())
 }
 
 /// What the kind's strategy sets or resets on a create, for example a Pod's first status.
-pub fn prepare_create(_state: &State, _call: &Call, _object: &mut Value) {}
+pub fn prepare_create(state: &State, call: &Call, object: &mut Value) {
+    if call.resource.is("", "services") {
+        validate::allocate(&state.store, object);
+    }
+    if call.resource.is("apiextensions.k8s.io", CRDS) {
+        crd::complete(object, true);
+    }
+    validate::prepare_create(call, object);
+}
 
 /// What the kind's strategy keeps or resets on an update.
-pub fn prepare_update(_state: &State, _call: &Call, _before: &Value, _object: &mut Value) {}
+pub fn prepare_update(_state: &State, call: &Call, before: &Value, object: &mut Value) {
+    validate::prepare_update(call, before, object);
+}
 
 /// The kind's own validation of a new object; metadata is checked elsewhere.
 ///
 /// # Errors
 /// Anything that is not a complaint about a field.
-pub fn validate_create(_state: &State, _call: &Call, _object: &Value) -> Result<Vec<FieldError>> {
-    Ok(Vec::new())
+pub fn validate_create(_state: &State, call: &Call, object: &Value) -> Result<Vec<FieldError>> {
+    if call.resource.is("apiextensions.k8s.io", CRDS) {
+        crd::unsupported(object)?;
+        return Ok(crd::validate_definition(object));
+    }
+    validate::create(call, object)
 }
 
 /// The kind's own validation of a change; metadata is checked elsewhere.
@@ -147,11 +192,15 @@ pub fn validate_create(_state: &State, _call: &Call, _object: &Value) -> Result<
 /// Anything that is not a complaint about a field.
 pub fn validate_update(
     _state: &State,
-    _call: &Call,
-    _before: &Value,
-    _object: &Value,
+    call: &Call,
+    before: &Value,
+    object: &Value,
 ) -> Result<Vec<FieldError>> {
-    Ok(Vec::new())
+    if call.resource.is("apiextensions.k8s.io", CRDS) && call.subresource.is_empty() {
+        crd::unsupported(object)?;
+        return Ok(crd::validate_definition(object));
+    }
+    Ok(validate::update(call, before, object))
 }
 
 /// Records in `managedFields` what a create or update (not an apply) has set.
@@ -175,12 +224,41 @@ pub fn apply(
 ///
 /// # Errors
 /// What the sub-resource answers.
-pub fn post(_cluster: &Shared, _state: &mut State, call: &Call, _body: Value) -> Result<Answer> {
-    Err(ApiError::not_implemented(&format!("{}/{}", call.resource.plural, call.subresource)))
+pub fn post(cluster: &Shared, state: &mut State, call: &Call, body: Value) -> Result<Answer> {
+    let issuer = cluster.pki.tokens();
+    let answer = match call.subresource.as_str() {
+        "eviction" => {
+            let place = call.place();
+            let pod = state.store.get(&place, &call.namespace, &call.name).cloned();
+            let (operation, before) = (Operation::Create, pod.as_deref());
+            auth::restriction::admit(&state.store, call, operation, before, Some(&body))?;
+            let options = body.get("deleteOptions").filter(|options| !options.is_null());
+            let options = DeleteOptions::parse(&Query::default(), options)?;
+            eviction::evict(state, call, &body, &options)?
+        }
+        "token" => {
+            let operation = Operation::Create;
+            auth::restriction::admit(&state.store, call, operation, None, Some(&body))?;
+            tokens::request(&state.store, issuer, call, &body)?
+        }
+        _ => {
+            let context = auth::reviews::Context {
+                store: &state.store,
+                issuer,
+                user: &call.user,
+                namespace: &call.namespace,
+                now: call.now,
+            };
+            auth::reviews::answer(context, &call.resource.plural, body)?
+        }
+    };
+    Ok(Answer::new(201, answer))
 }
 
 /// Controllers: called after every request that wrote something, under the same lock.
-pub fn react(_cluster: &Shared, _state: &mut State) {}
+pub fn react(cluster: &Shared, state: &mut State) {
+    lifecycle::react(cluster, state, Timestamp::now());
+}
 
 /// A protobuf body as JSON. `expected` is the kind that the resource or sub-resource takes.
 ///
@@ -203,5 +281,5 @@ pub fn protobuf_frame(kind: &str, object: &Value) -> Option<Vec<u8>> {
 
 /// What a new cluster has besides namespaces, for example the system's ClusterRoles.
 pub fn initial_objects() -> Vec<Value> {
-    Vec::new()
+    auth::defaults::objects().into_iter().map(|(_, object)| object).collect()
 }

@@ -10,6 +10,8 @@ use rcgen::{
 use ring::rand::{SecureRandom as _, SystemRandom};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 
+use super::tokens::TokenIssuer;
+
 /// Names of the server besides its addresses.
 const NAMES: &[&str] = &[
     "localhost",
@@ -27,6 +29,7 @@ pub struct Pki {
     /// The server's certificate.
     pub(super) server: CertificateDer<'static>,
     server_key: Vec<u8>,
+    tokens: TokenIssuer,
 }
 
 /// A client's certificate and key in PEM.
@@ -87,6 +90,7 @@ impl Pki {
             ca_der: certificate.der().clone(),
             server: server.der().clone(),
             server_key: key.serialize_der(),
+            tokens: TokenIssuer::generate().map_err(|_| rcgen::Error::RingUnspecified)?,
         })
     }
 
@@ -103,6 +107,11 @@ impl Pki {
     /// What signs certificates of this cluster.
     pub fn issuer(&self) -> &Issuer<'static, KeyPair> {
         &self.ca
+    }
+
+    /// Who signs tokens of service accounts.
+    pub fn tokens(&self) -> &TokenIssuer {
+        &self.tokens
     }
 
     /// The server's private key.

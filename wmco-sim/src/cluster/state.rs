@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use serde_json::Value;
 
 use super::audit::Audit;
+use super::lifecycle::Progress;
 use super::pki::Pki;
 use super::registry::Registry;
 use super::store::Store;
@@ -19,6 +20,8 @@ pub struct State {
     pub store: Store,
     /// The resources that are served now.
     pub registry: Registry,
+    /// How far the controllers have come.
+    pub controllers: Progress,
 }
 
 /// What all connections share.
@@ -43,7 +46,7 @@ impl Shared {
             store.open(&resource.storage());
         }
         Self {
-            state: Mutex::new(State { store, registry }),
+            state: Mutex::new(State { store, registry, controllers: Progress::default() }),
             pki,
             audit: Audit::default(),
             requests: AtomicU64::new(0),

@@ -53,7 +53,7 @@ pub fn objects() -> Vec<(&'static str, Value)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cluster::decide;
+    use crate::cluster::auth::decide;
     use crate::cluster::hooks::Attributes;
     use crate::cluster::identity::User;
     use crate::cluster::resources::StorageKey;

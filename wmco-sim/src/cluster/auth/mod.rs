@@ -1,5 +1,6 @@
 //! Who may do what: authorizers, admission of nodes, escalation checks, impersonation, reviews.
 
+pub mod credentials;
 pub mod defaults;
 pub mod escalation;
 pub mod impersonation;

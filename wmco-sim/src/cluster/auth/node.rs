@@ -8,7 +8,6 @@ use serde_json::{Value, json};
 use super::{Decision, rbac};
 use crate::cluster::hooks::Attributes;
 use crate::cluster::identity::User;
-use crate::cluster::meta;
 use crate::cluster::resources::StorageKey;
 use crate::cluster::store::Store;
 

@@ -1,0 +1,177 @@
+//! The controllers that run beside the server: service accounts and their tokens, namespaces,
+//! garbage collection, certificate signing.
+//!
+//! They are level-triggered and run under the server's lock right after each write, on what
+//! changed since they ran last, until nothing is left to do.
+
+mod garbage;
+mod namespaces;
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use super::call::{Call, WriteOptions};
+use super::csr::signer;
+use super::error::{ApiError, Result};
+use super::identity::{MASTERS, User};
+use super::meta;
+use super::resources::{Resource, StorageKey};
+use super::state::{Shared, State};
+use super::store::{Change, ChangeKind};
+use super::tokens::secrets;
+use super::write::{self, DeleteOptions, Source};
+
+/// A controller that writes without end is a mistake of ours; it must not hang the server.
+const MOST_ROUNDS: usize = 100;
+
+/// How far the controllers have come.
+#[derive(Debug, Default)]
+pub struct Progress {
+    /// All writes up to this resourceVersion have been looked at.
+    seen: u64,
+    garbage: garbage::Suspects,
+}
+
+/// The namespaces of the cluster itself stay.
+///
+/// # Errors
+/// 403.
+pub fn may_delete(call: &Call) -> Result<()> {
+    let fixed = ["default", "kube-system", "kube-public"];
+    if call.resource.is("", "namespaces") && fixed.contains(&call.name.as_str()) {
+        return Err(ApiError::forbidden(call.subject(), "this namespace may not be deleted"));
+    }
+    Ok(())
+}
+
+/// Lets the controllers work until they are settled.
+pub fn react(cluster: &Shared, state: &mut State, now: Timestamp) {
+    for _ in 0..MOST_ROUNDS {
+        let (seen, version) = (state.controllers.seen, state.store.version());
+        if version == seen {
+            break;
+        }
+        let changes = changes_after(state, seen);
+        state.controllers.seen = version;
+        for (place, change) in &changes {
+            controllers(cluster, state, now, place, change);
+        }
+        namespaces::finish(state, now);
+    }
+    garbage::collect_suspects(state, now);
+}
+
+fn controllers(
+    cluster: &Shared,
+    state: &mut State,
+    now: Timestamp,
+    place: &StorageKey,
+    change: &Change,
+) {
+    let gone = change.kind == ChangeKind::Deleted;
+    let object = &change.object;
+    match (place.group.as_str(), place.plural.as_str()) {
+        ("", "namespaces") if !gone => default_account(state, now, meta::name(object)),
+        ("", "serviceaccounts") => {
+            default_account(state, now, meta::namespace(object));
+            let secrets = StorageKey::new("", "secrets");
+            let of: Vec<_> = state.store.list(&secrets, meta::namespace(object)).cloned().collect();
+            of.iter().for_each(|secret| fill_secret(cluster, state, now, secret));
+        }
+        ("", "secrets") if !gone => {
+            let current = state.store.get(place, meta::namespace(object), meta::name(object));
+            if let Some(secret) = current.cloned() {
+                fill_secret(cluster, state, now, &secret);
+            }
+        }
+        ("certificates.k8s.io", _) if !gone => {
+            let current = state.store.get(place, "", meta::name(object)).cloned();
+            let step =
+                current.map(|request| signer::reconcile(cluster.pki.issuer(), &request, now));
+            if let Some(signer::Step::Update(request)) = step {
+                state.store.put(place, request);
+            }
+        }
+        _ => {}
+    }
+    garbage::changed(state, now, place, change);
+}
+
+/// Everything that was written after `seen`, in order.
+fn changes_after(state: &State, seen: u64) -> Vec<(StorageKey, Change)> {
+    let mut all = vec![];
+    for place in state.store.places() {
+        match state.store.changes_after(place, seen) {
+            Ok(changes) => all.extend(changes.map(|change| (place.clone(), change.clone()))),
+            // The history is gone: look at everything there is.
+            Err(_) => all.extend(state.store.list(place, "").map(|object| {
+                let change = Change {
+                    version: seen,
+                    kind: ChangeKind::Modified,
+                    key: String::new(),
+                    object: Arc::clone(object),
+                    before: None,
+                };
+                (place.clone(), change)
+            })),
+        }
+    }
+    all.sort_by_key(|(_, change)| change.version);
+    all
+}
+
+/// A request of the controllers themselves.
+fn call(resource: &Arc<Resource>, namespace: &str, name: &str, now: Timestamp) -> Call {
+    Call {
+        user: User::authenticated("system:kube-controller-manager", &[MASTERS.to_owned()]),
+        resource: Arc::clone(resource),
+        subresource: String::new(),
+        namespace: namespace.to_owned(),
+        name: name.to_owned(),
+        options: WriteOptions::default(),
+        now,
+    }
+}
+
+/// Deletes an object, whatever happens to it then.
+fn delete(state: &mut State, place: &StorageKey, namespace: &str, name: &str, now: Timestamp) {
+    let resource =
+        state.registry.all().find(|resource| resource.storage() == *place).map(Arc::clone);
+    if let Some(resource) = resource {
+        let call = call(&resource, namespace, name, now);
+        // What is gone already or refuses to go is looked at again with the next change.
+        let _ = write::delete(state, &call, &DeleteOptions::default());
+    }
+}
+
+/// Every active namespace has a service account `default`.
+fn default_account(state: &mut State, now: Timestamp, namespace: &str) {
+    let found = state.store.get(&StorageKey::new("", "namespaces"), "", namespace);
+    let active = found.is_some_and(|found| !meta::is_deleting(found));
+    let accounts = StorageKey::new("", "serviceaccounts");
+    if !active || state.store.get(&accounts, namespace, "default").is_some() {
+        return;
+    }
+    let Some(resource) = state.registry.find("", "v1", "serviceaccounts").map(Arc::clone) else {
+        return;
+    };
+    let account = json!({
+        "kind": "ServiceAccount", "apiVersion": "v1", "metadata": {"name": "default"},
+    });
+    let call = call(&resource, namespace, "", now);
+    // The namespace is there and the name is free: nothing is left that could refuse it.
+    let _ = write::create(state, &call, account, Source::Put);
+}
+
+fn fill_secret(cluster: &Shared, state: &mut State, now: Timestamp, secret: &Value) {
+    let place = StorageKey::new("", "secrets");
+    let (namespace, name) = (meta::namespace(secret), meta::name(secret));
+    let pki = &cluster.pki;
+    match secrets::reconcile(&state.store, pki.tokens(), pki.ca_pem(), secret) {
+        secrets::Step::Leave => {}
+        secrets::Step::Update(filled) => drop(state.store.put(&place, filled)),
+        secrets::Step::Delete => delete(state, &place, namespace, name, now),
+    }
+}
