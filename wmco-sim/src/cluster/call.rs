@@ -165,14 +165,19 @@ pub struct Call {
 }
 
 impl Call {
+    /// The group that errors name: both Event APIs are one to the server.
+    fn group(&self) -> &str {
+        if self.resource.plural == "events" { "" } else { &self.resource.group }
+    }
+
     /// The object with its plural resource, as most errors name it.
     pub fn subject(&self) -> Subject<'_> {
-        Subject { group: &self.resource.group, kind: &self.resource.plural, name: &self.name }
+        Subject { group: self.group(), kind: &self.resource.plural, name: &self.name }
     }
 
     /// `object` with its kind, as `Invalid` names it.
     pub fn kind_subject<'a>(&'a self, name: &'a str) -> Subject<'a> {
-        Subject { group: &self.resource.group, kind: &self.resource.kind, name }
+        Subject { group: self.group(), kind: &self.resource.kind, name }
     }
 
     /// 422 for `object` unless there are no errors.

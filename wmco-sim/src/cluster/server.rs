@@ -15,7 +15,7 @@ use tokio::sync::watch::Receiver;
 
 use super::audit::{Fault, Request as Logged};
 use super::call::{Call, Query, WriteOptions};
-use super::error::{ApiError, Result};
+use super::error::{ApiError, Result, Subject};
 use super::hooks::{self, Attributes, Credentials};
 use super::identity::User;
 use super::list::{self, ListOptions};
@@ -198,7 +198,7 @@ async fn answer(
             subresource: &path.subresource,
             // A Namespace is in itself, for the authorizer.
             namespace: if path.plural == "namespaces" { &path.name } else { &path.namespace },
-            name: &path.name,
+            name: if path.name.is_empty() { selected_name(&fields) } else { &path.name },
             path: &incoming.path,
             fields: &fields,
         };
@@ -216,6 +216,12 @@ async fn answer(
         Target::Resource(path) => objects(server, incoming, path, user).await,
         Target::Other => paths::answer(&server.cluster, incoming),
     }
+}
+
+/// A list of one name is authorized like a request for that object.
+fn selected_name(fields: &[(String, String)]) -> &str {
+    let name = fields.iter().find(|(field, _)| field == "metadata.name");
+    name.map_or("", |(_, name)| name)
 }
 
 /// The terms of a field selector that ask for equality, as an authorizer may rely on them.
@@ -301,7 +307,7 @@ fn allowed(
             return Err(ApiError::not_implemented(&what));
         }
         let sub = resource.subresource(&path.subresource).filter(|_| !path.too_long);
-        let sub = sub.ok_or_else(ApiError::no_such_resource)?;
+        let Some(sub) = sub else { return Err(no_such_subresource(resource, path)) };
         if sub.name == "scale" {
             return Err(ApiError::not_implemented(&format!("{}/scale", path.plural)));
         }
@@ -313,6 +319,15 @@ fn allowed(
     }
     let on_collection = matches!(verb, "list" | "watch" | "create" | "deletecollection");
     Ok((resource.verbs.contains(&verb) && on_collection == is_collection).then_some(verb))
+}
+
+/// Custom resources answer as if the object were not there.
+fn no_such_subresource(resource: &Resource, path: &ResourcePath) -> ApiError {
+    if resource.custom.is_none() {
+        return ApiError::no_such_resource();
+    }
+    let of = Subject { group: &resource.group, kind: &resource.plural, name: &path.name };
+    ApiError::not_found(of)
 }
 
 fn method_not_allowed(resource: &Resource, incoming: &Incoming) -> ApiError {

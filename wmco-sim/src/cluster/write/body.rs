@@ -110,6 +110,13 @@ impl Body {
         if given_kind == kind && given_version == api_version {
             return Ok(());
         }
+        if kind == "Eviction" && given_kind == kind && given_version == "policy/v1beta1" {
+            // The one old version that is still read; it has the same members.
+            if let Some(members) = self.value.as_object_mut() {
+                members.insert("apiVersion".to_owned(), api_version.into());
+            }
+            return Ok(());
+        }
         let (group, version) = split_api_version(&given_version);
         let known = registry.find_kind(group, version, &given_kind).is_some();
         let same_kind = given_kind == kind && (known || group == split_api_version(api_version).0);

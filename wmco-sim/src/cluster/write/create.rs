@@ -96,9 +96,6 @@ fn create_named(
     let mut errors = metadata::validate_create(call, &object);
     if let Some(custom) = &call.resource.custom {
         errors.extend(custom.validate(&object));
-    } else if is_definition(call) {
-        crd::unsupported(&object)?;
-        errors.extend(crd::validate_definition(&object));
     } else {
         errors.extend(hooks::validate_create(state, call, &object)?);
     }
@@ -137,9 +134,6 @@ fn prepare(state: &State, call: &Call, object: &mut Value) {
         members.remove("status");
     }
     hooks::prepare_create(state, call, object);
-    if is_definition(call) {
-        crd::complete(object, true);
-    }
 }
 
 /// Whether the request is about CustomResourceDefinitions.

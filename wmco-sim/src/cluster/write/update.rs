@@ -101,16 +101,10 @@ pub(super) fn change(
     keep_server_fields(call, before, &mut object);
     keep_other_half(call, before, &mut object);
     hooks::prepare_update(state, call, before, &mut object);
-    if create::is_definition(call) {
-        crd::complete(&mut object, false);
-    }
     bump_generation(call, before, &mut object);
     let mut errors = metadata::validate_update(call, before, &object);
     if let Some(custom) = &call.resource.custom {
         errors.extend(custom.validate(&object));
-    } else if create::is_definition(call) {
-        crd::unsupported(&object)?;
-        errors.extend(crd::validate_definition(&object));
     } else {
         errors.extend(hooks::validate_update(state, call, before, &object)?);
     }
@@ -198,6 +192,14 @@ fn keep_other_half(call: &Call, before: &Value, object: &mut Value) {
             for field in others(before, object) {
                 set(object, &field, before.get(&field).cloned());
             }
+        }
+    } else if call.subresource == "finalize" {
+        let finalizers = object.pointer("/spec/finalizers").cloned();
+        for field in ["spec", "status"] {
+            set(object, field, before.get(field).cloned());
+        }
+        if let Some(spec) = meta::map_mut(object, "spec") {
+            spec.insert("finalizers".to_owned(), finalizers.unwrap_or_default());
         }
     } else if call.subresource.is_empty() && call.resource.has_status() {
         set(object, "status", before.get("status").cloned());
