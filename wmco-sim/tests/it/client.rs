@@ -17,19 +17,19 @@ use wmco_sim::cluster::SimCluster;
 
 /// One identity at one cluster.
 #[derive(Clone)]
-pub struct Client {
+pub(crate) struct Client {
     address: std::net::SocketAddr,
     tls: Arc<ClientConfig>,
 }
 
 impl Client {
     /// Without a client certificate.
-    pub fn anonymous(cluster: &SimCluster) -> Self {
+    pub(crate) fn anonymous(cluster: &SimCluster) -> Self {
         Self::new(cluster, None)
     }
 
     /// With a certificate of the cluster.
-    pub fn of(cluster: &SimCluster, user: &str, groups: &[&str]) -> Self {
+    pub(crate) fn of(cluster: &SimCluster, user: &str, groups: &[&str]) -> Self {
         Self::new(cluster, Some((user, groups)))
     }
 
@@ -55,7 +55,7 @@ impl Client {
     }
 
     /// Sends a request; the answer's body is still to be read.
-    pub async fn send(&self, request: Request<Full<Bytes>>) -> Response<Incoming> {
+    pub(crate) async fn send(&self, request: Request<Full<Bytes>>) -> Response<Incoming> {
         let stream = TcpStream::connect(self.address).await.unwrap();
         stream.set_nodelay(true).unwrap();
         let name = ServerName::from(self.address.ip());
@@ -67,7 +67,7 @@ impl Client {
     }
 
     /// Sends a request and reads the whole answer.
-    pub async fn fetch(&self, request: Request<Full<Bytes>>) -> Response<Bytes> {
+    pub(crate) async fn fetch(&self, request: Request<Full<Bytes>>) -> Response<Bytes> {
         let (parts, body) = self.send(request).await.into_parts();
         Response::from_parts(parts, body.collect().await.unwrap().to_bytes())
     }

@@ -1,4 +1,12 @@
 //! Integration tests of the simulated cluster.
+#![allow(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    reason = "the helpers of tests may fail like tests"
+)]
 
 mod client;
 mod replay;

@@ -23,7 +23,7 @@ const PLACEHOLDERS: &[(&str, &str)] = &[
 ];
 
 /// Whether `actual` fits a text with placeholders.
-pub fn text_matches(pattern: &str, actual: &str) -> bool {
+pub(crate) fn text_matches(pattern: &str, actual: &str) -> bool {
     if pattern == actual {
         return true;
     }
@@ -53,11 +53,15 @@ pub fn text_matches(pattern: &str, actual: &str) -> bool {
 }
 
 /// The first difference between a value and what is expected of it, with its pointer.
-pub fn difference(expected: &Value, actual: &Value, at: &str) -> Option<String> {
+pub(crate) fn difference(expected: &Value, actual: &Value, at: &str) -> Option<String> {
     let differs = || Some(format!("{at}: expected {expected}, found {actual}"));
     match (expected, actual) {
         (Value::String(pattern), Value::String(text)) => {
-            if text_matches(pattern, text) { None } else { differs() }
+            if text_matches(pattern, text) {
+                None
+            } else {
+                differs()
+            }
         }
         (Value::Object(wanted), Value::Object(found)) => {
             for key in found.keys() {
@@ -105,7 +109,7 @@ fn any_order(expected: &Value, actual: &Value, at: &str) -> Option<String> {
 }
 
 /// Whether `actual` has at least the members of `expected`.
-pub fn includes(expected: &Value, actual: &Value) -> bool {
+pub(crate) fn includes(expected: &Value, actual: &Value) -> bool {
     match (expected, actual) {
         (Value::Object(wanted), Value::Object(found)) => wanted
             .iter()
@@ -119,7 +123,7 @@ pub fn includes(expected: &Value, actual: &Value) -> bool {
 }
 
 /// Drops what the transcripts do not have.
-pub fn normalise(value: &mut Value, keeps_managed_fields: bool) {
+pub(crate) fn normalise(value: &mut Value, keeps_managed_fields: bool) {
     match value {
         Value::Object(members) => {
             members.remove("storageVersionHash");
@@ -146,11 +150,15 @@ pub fn normalise(value: &mut Value, keeps_managed_fields: bool) {
 
 /// Values that earlier answers gave to later requests.
 #[derive(Default)]
-pub struct Captured(HashMap<String, String>);
+pub(crate) struct Captured(HashMap<String, String>);
 
 impl Captured {
     /// Keeps what stands at the pointers of `capture`.
-    pub fn keep(&mut self, capture: &Map<String, Value>, body: &Value) -> Result<(), String> {
+    pub(crate) fn keep(
+        &mut self,
+        capture: &Map<String, Value>,
+        body: &Value,
+    ) -> Result<(), String> {
         for (name, pointer) in capture {
             let pointer = pointer.as_str().unwrap();
             let value = body.pointer(pointer).ok_or(format!("{pointer}: nothing to capture"))?;
@@ -161,7 +169,7 @@ impl Captured {
     }
 
     /// A text with `${name}` and `${name|base64decode}` replaced.
-    pub fn fill(&self, text: &str) -> String {
+    pub(crate) fn fill(&self, text: &str) -> String {
         let mut out = text.to_owned();
         for (name, value) in &self.0 {
             out = out.replace(&format!("${{{name}}}"), value);
@@ -175,7 +183,7 @@ impl Captured {
     }
 
     /// The same for all texts of a value.
-    pub fn fill_all(&self, value: &Value) -> Value {
+    pub(crate) fn fill_all(&self, value: &Value) -> Value {
         match value {
             Value::String(text) => self.fill(text).into(),
             Value::Array(items) => items.iter().map(|item| self.fill_all(item)).collect(),
@@ -191,7 +199,7 @@ impl Captured {
     }
 
     /// Checks `{"of", "to", "is"}`.
-    pub fn check(&self, relation: &Value) -> Result<(), String> {
+    pub(crate) fn check(&self, relation: &Value) -> Result<(), String> {
         let value = |field: &str| self.0.get(relation[field].as_str().unwrap()).unwrap();
         let (of, to) = (value("of"), value("to"));
         let numbers = || (of.parse::<u64>().unwrap(), to.parse::<u64>().unwrap());

@@ -25,7 +25,7 @@ const QUIET: Duration = Duration::from_millis(150);
 const INITIAL_END: &str = "/metadata/annotations/k8s.io~1initial-events-end";
 
 /// One scenario at one cluster.
-pub struct Player<'a> {
+pub(crate) struct Player<'a> {
     cluster: &'a SimCluster,
     identities: &'a Value,
     clients: HashMap<String, Client>,
@@ -45,7 +45,7 @@ type Outcome = Result<(), String>;
 
 impl<'a> Player<'a> {
     /// Begins a scenario.
-    pub fn new(cluster: &'a SimCluster, scenario: &'a Value) -> Self {
+    pub(crate) fn new(cluster: &'a SimCluster, scenario: &'a Value) -> Self {
         Self {
             cluster,
             identities: &scenario["identities"],
@@ -56,7 +56,7 @@ impl<'a> Player<'a> {
     }
 
     /// Does one step. The error tells what differs.
-    pub async fn step(&mut self, step: &Value) -> Outcome {
+    pub(crate) async fn step(&mut self, step: &Value) -> Outcome {
         match step["control"].as_str() {
             Some("compact") => self.cluster.compact(),
             Some("sleep") => {
@@ -145,7 +145,10 @@ impl<'a> Player<'a> {
     fn check(&mut self, expect: &Value, answer: &Answer) -> Outcome {
         let text = String::from_utf8_lossy(&answer.bytes);
         if expect["status"] != answer.status {
-            return Err(format!("expected {}, answered {} {text}", expect["status"], answer.status));
+            return Err(format!(
+                "expected {}, answered {} {text}",
+                expect["status"], answer.status
+            ));
         }
         check_headers(expect, &answer.headers)?;
         if let Some(pattern) = expect["text"].as_str() {
@@ -208,7 +211,9 @@ impl<'a> Player<'a> {
         }
         check_headers(expect, &parts.headers)?;
         for inner in step["while"].as_array().into_iter().flatten() {
-            Box::pin(self.step(inner)).await.map_err(|why| format!("while {}: {why}", inner["do"]))?;
+            Box::pin(self.step(inner))
+                .await
+                .map_err(|why| format!("while {}: {why}", inner["do"]))?;
         }
         let seconds = step["watch"]["timeout_s"].as_f64().unwrap();
         let limit = Duration::from_secs_f64(seconds);
@@ -310,14 +315,15 @@ fn http_request(request: &Value) -> Request<Full<Bytes>> {
         .header("accept", text("accept").unwrap_or("application/json"));
     for (name, value) in request["headers"].as_object().into_iter().flatten() {
         builder = match value.as_array() {
-            Some(values) => values.iter().fold(builder, |builder, value| {
-                builder.header(name, value.as_str().unwrap())
-            }),
+            Some(values) => values
+                .iter()
+                .fold(builder, |builder, value| builder.header(name, value.as_str().unwrap())),
             None => builder.header(name, value.as_str().unwrap()),
         };
     }
     if body.is_some() {
-        builder = builder.header("content-type", text("content_type").unwrap_or("application/json"));
+        builder =
+            builder.header("content-type", text("content_type").unwrap_or("application/json"));
     }
     builder.body(Full::new(body.unwrap_or_default().into())).unwrap()
 }

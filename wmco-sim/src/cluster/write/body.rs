@@ -13,7 +13,7 @@ use crate::cluster::resources::{join_api_version, split_api_version};
 
 /// How a body is written.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Form {
+pub(crate) enum Form {
     /// JSON.
     Json,
     /// YAML.
@@ -24,7 +24,7 @@ pub enum Form {
 
 /// A parsed body.
 #[derive(Clone, Debug, Default)]
-pub struct Body {
+pub(crate) struct Body {
     /// The document.
     pub value: Value,
     /// Members that stand more than once, for example `data.a`.
@@ -38,7 +38,7 @@ impl Body {
     ///
     /// # Errors
     /// 400 when the text is not in that form.
-    pub fn parse(form: Form, bytes: &[u8], expected: &str) -> Result<Self> {
+    pub(crate) fn parse(form: Form, bytes: &[u8], expected: &str) -> Result<Self> {
         let text = || String::from_utf8_lossy(bytes).into_owned();
         match form {
             Form::Protobuf => {
@@ -67,7 +67,11 @@ impl Body {
     /// # Errors
     /// 400 for another kind or version and for unknown fields under strict validation; 422 for
     /// another kind of a custom resource.
-    pub fn decode(mut self, call: &Call, registry: &Registry) -> Result<(Value, Vec<String>)> {
+    pub(crate) fn decode(
+        mut self,
+        call: &Call,
+        registry: &Registry,
+    ) -> Result<(Value, Vec<String>)> {
         let (api_version, kind) = expected(call);
         if call.resource.custom.is_some() {
             self.check_custom(&api_version, &kind)?;

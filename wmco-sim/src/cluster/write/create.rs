@@ -23,7 +23,7 @@ const LONGEST_PREFIX: usize = 58;
 /// # Errors
 /// What the API answers: 404 without the namespace, 409 when the name is taken, 422 when the
 /// object is not valid, 403 when admission refuses it.
-pub fn create(
+pub(crate) fn create(
     state: &mut State,
     call: &Call,
     mut object: Value,

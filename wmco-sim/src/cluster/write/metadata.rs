@@ -55,13 +55,12 @@ pub(super) fn validate_update(call: &Call, before: &Value, object: &Value) -> Ve
 }
 
 /// Warnings about finalizers of a custom resource that two writers may share by accident.
-pub(super) fn warnings(call: &Call, before: Option<&Value>, object: &Value) -> Vec<String> {
+pub(super) fn warnings(call: &Call, object: &Value) -> Vec<String> {
     if call.resource.custom.is_none() {
         return Vec::new();
     }
-    let old = before.map(meta::finalizers).unwrap_or_default();
     let mut new = meta::finalizers(object);
-    new.retain(|finalizer| !is_qualified(finalizer) && !old.contains(finalizer));
+    new.retain(|finalizer| !is_qualified(finalizer));
     let warn = |finalizer: &str| {
         format!(
             "metadata.finalizers: {finalizer:?}: prefer a domain-qualified finalizer name \
@@ -73,8 +72,10 @@ pub(super) fn warnings(call: &Call, before: Option<&Value>, object: &Value) -> V
 
 /// Finalizers of built-in kinds are the server's own, or have a domain.
 fn unqualified_finalizers(call: &Call, object: &Value) -> Vec<FieldError> {
-    let of_extension =
-        matches!(call.resource.group.as_str(), "apiextensions.k8s.io" | "admissionregistration.k8s.io");
+    let of_extension = matches!(
+        call.resource.group.as_str(),
+        "apiextensions.k8s.io" | "admissionregistration.k8s.io"
+    );
     if call.resource.custom.is_some() || of_extension {
         return Vec::new();
     }

@@ -14,7 +14,7 @@ use super::{Source, create, update};
 
 /// The forms of a patch.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum PatchKind {
+pub(crate) enum PatchKind {
     /// Server-side apply.
     Apply,
     /// RFC 6902.
@@ -27,7 +27,7 @@ pub enum PatchKind {
 
 impl PatchKind {
     /// The form that a Content-Type stands for.
-    pub fn from_media_type(media_type: &str) -> Option<Self> {
+    pub(crate) fn from_media_type(media_type: &str) -> Option<Self> {
         match media_type {
             "application/apply-patch+yaml" => Some(Self::Apply),
             "application/json-patch+json" => Some(Self::Json),
@@ -40,7 +40,7 @@ impl PatchKind {
 
 /// What a patch led to.
 #[derive(Debug)]
-pub struct Patched {
+pub(crate) struct Patched {
     /// The object as it is now.
     pub object: Arc<Value>,
     /// Whether apply created it.
@@ -53,7 +53,12 @@ pub struct Patched {
 ///
 /// # Errors
 /// 404 when there is nothing to patch, 400 for an unreadable patch, 409 and 422 as for an update.
-pub fn patch(state: &mut State, call: &Call, kind: PatchKind, bytes: &[u8]) -> Result<Patched> {
+pub(crate) fn patch(
+    state: &mut State,
+    call: &Call,
+    kind: PatchKind,
+    bytes: &[u8],
+) -> Result<Patched> {
     if kind == PatchKind::Apply {
         return apply(state, call, bytes);
     }
@@ -72,7 +77,8 @@ pub fn patch(state: &mut State, call: &Call, kind: PatchKind, bytes: &[u8]) -> R
     };
     let shown = document.to_string();
     check_type(call, &document)?;
-    let (object, unknown) = typed(call, document).map_err(|error| bad_patch(&shown, &error.message))?;
+    let (object, unknown) =
+        typed(call, document).map_err(|error| bad_patch(&shown, &error.message))?;
     let warnings = judge(call, &body, &shown, unknown)?;
     let changed = update::check_identity(call, &object)
         .and_then(|()| update::check_version(call, &before, &object))
@@ -106,12 +112,7 @@ fn bad_patch(shown: &str, why: &str) -> ApiError {
 }
 
 /// Unknown fields of the patch: warnings, or an error under strict validation.
-fn judge(
-    call: &Call,
-    body: &Body,
-    shown: &str,
-    mut unknown: Vec<String>,
-) -> Result<Vec<String>> {
+fn judge(call: &Call, body: &Body, shown: &str, mut unknown: Vec<String>) -> Result<Vec<String>> {
     unknown.sort();
     let mut problems: Vec<String> =
         body.duplicates.iter().map(|path| format!("duplicate field {path:?}")).collect();
@@ -142,7 +143,7 @@ fn apply(state: &mut State, call: &Call, bytes: &[u8]) -> Result<Patched> {
     update::check_identity(call, &object)?;
     let object = call.resource.to_storage(object);
     let Some(before) = before else {
-        let object = create::create(state, call, object, Source::Apply)?;
+        let object = create(state, call, object, Source::Apply)?;
         return Ok(Patched { object, created: true, warnings });
     };
     update::check_version(call, &before, &object)?;
