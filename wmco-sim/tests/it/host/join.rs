@@ -102,9 +102,13 @@ impl Joining {
     }
 
     /// Waits until the Node says so about its readiness.
-    async fn ready(&self, status: &str) -> Node {
-        until(|| self.node().is_some_and(|node| readiness(&node) == status)).await;
-        self.node().unwrap()
+    #[track_caller]
+    fn ready(&self, status: &str) -> impl Future<Output = Node> {
+        let seen = until(move || self.node().is_some_and(|node| readiness(&node) == status));
+        async move {
+            seen.await;
+            self.node().unwrap()
+        }
     }
 
     fn node(&self) -> Option<Node> {
