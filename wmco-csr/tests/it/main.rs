@@ -8,10 +8,14 @@ mod corpus;
 #[cfg(test)]
 mod fixture;
 #[cfg(test)]
+mod form;
+#[cfg(test)]
 mod laws;
 #[cfg(test)]
 mod oracle;
 #[cfg(test)]
 mod outcomes;
+#[cfg(test)]
+mod told;
 #[cfg(test)]
 mod vectors;
