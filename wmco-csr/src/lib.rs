@@ -56,7 +56,7 @@
 //! # Guarantees
 //! - An [`Approval`] exists only if every rule was kept, and only [`decide`] makes one.
 //! - Pure and total: no clock, no I/O, no panic, equal decisions for equal arguments.
-//! - What is accepted as a request, `x509-parser` reads in the same way (tested and fuzzed).
+//! - What is approved, `x509-parser` reads in the same way (tested and fuzzed).
 //!
 //! # Assumptions
 //! The API server fills in `spec.username`, `spec.groups` and `spec.extra` from the identity of
@@ -85,4 +85,4 @@ pub use pkcs10::CertificationRequest;
 pub use policy::{Limits, Policy, Requester};
 pub use request::Request;
 pub use rule::{Kind, Outcome, Rule};
-pub use view::{Dns, Facts, Instance, MachineFacts, NodeFacts, Source, View};
+pub use view::{Dns, Facts, MachineFacts, NodeFacts, View};

@@ -489,6 +489,11 @@ fn too_many_newer_requests() {
     };
     check(&ALL, |w| flood(w, 4), "approve", "");
     check(&ALL, |w| flood(w, 5), "refuse", "pending-limit");
+    let by_somebody_else = |w: &mut World| {
+        flood(w, 5);
+        w.pending.iter_mut().for_each(|csr| csr.spec.username = Some("jane".to_owned()));
+    };
+    check(&ALL, by_somebody_else, "approve", "");
 }
 
 #[test]

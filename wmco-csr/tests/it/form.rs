@@ -147,6 +147,14 @@ fn signature_of_some_bits() {
     refused(|p| p.signature = vec![0x03, 0], Fault::Expected("a bit string of whole bytes"));
 }
 
+/// What an unknown attribute holds is not looked into: that it is there is reason enough.
+#[test]
+fn unknown_attribute_of_any_form() {
+    let challenge = der(0x30, &[&oid(&[0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 1, 9, 7]), &[0x31, 0]]);
+    let change = |p: &mut Parts| p.attributes = der(0xa0, &[&challenge]);
+    decided(change, Rule::Extensions, "asks for a challenge password");
+}
+
 #[test]
 fn names_of_several_attributes() {
     let pair = der(0x30, &[&oid(&[0x55, 4, 10]), &[0x0c, 1, b'a']]);
