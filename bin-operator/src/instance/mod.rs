@@ -129,7 +129,7 @@ impl Worker {
                 because = %step.because,
                 "step"
             );
-            self.progress.step(&inputs.assignment, step);
+            self.progress.step(&inputs.assignment, step).await;
             match self.executor.execute(&step.action, inputs, &self.host, &mut self.link).await? {
                 Seen::Nothing => {}
                 Seen::Host(host) => self.host = host,
