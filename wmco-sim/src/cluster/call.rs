@@ -172,7 +172,10 @@ impl Call {
 
     /// `object` with its kind, as `Invalid` names it.
     pub fn kind_subject<'a>(&'a self, name: &'a str) -> Subject<'a> {
-        Subject { group: &self.resource.group, kind: &self.resource.kind, name }
+        // Both Event APIs complain in the name of the stored one.
+        let group =
+            if self.resource.is("events.k8s.io", "events") { "" } else { &self.resource.group };
+        Subject { group, kind: &self.resource.kind, name }
     }
 
     /// 422 for `object` unless there are no errors.

@@ -11,7 +11,7 @@ use super::error::{ApiError, FieldError, Result};
 use super::identity::User;
 use super::state::{Answer, Shared, State};
 use super::write::DeleteOptions;
-use super::{auth, crd, csr, eviction, lifecycle, protobuf, schema, tokens, validate};
+use super::{apply, auth, crd, csr, eviction, lifecycle, protobuf, schema, tokens, validate};
 
 const CRDS: &str = "customresourcedefinitions";
 
@@ -204,20 +204,35 @@ pub fn validate_update(
 }
 
 /// Records in `managedFields` what a create or update (not an apply) has set.
-pub fn track(_state: &State, _call: &Call, _before: Option<&Value>, _object: &mut Value) {}
+pub fn track(_state: &State, call: &Call, before: Option<&Value>, object: &mut Value) {
+    apply::track(call, before, object);
+}
 
 /// Server-side apply: merges the applied configuration into `before` (`None`: there is none yet)
 /// and records who owns what.
 ///
 /// # Errors
-/// 409 with the conflicts, 400 and 422 for bad configurations.
+/// 403 without the right to create what is not there, 409 with the conflicts, 400 and 422 for bad
+/// configurations.
 pub fn apply(
-    _state: &State,
-    _call: &Call,
-    _before: Option<&Value>,
-    _configuration: &Value,
+    state: &State,
+    call: &Call,
+    before: Option<&Value>,
+    configuration: &Value,
 ) -> Result<Value> {
-    Err(ApiError::not_implemented("server-side apply"))
+    if before.is_none() {
+        let create = Attributes {
+            verb: "create",
+            group: &call.resource.group,
+            version: &call.resource.version,
+            resource: &call.resource.plural,
+            namespace: &call.namespace,
+            name: &call.name,
+            ..Attributes::default()
+        };
+        authorize(state, &call.user, &create)?;
+    }
+    apply::apply(call, before, configuration)
 }
 
 /// A POST to a sub-resource (eviction, token) or to a resource that is never stored (reviews).

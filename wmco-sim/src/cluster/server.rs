@@ -198,7 +198,11 @@ async fn answer(
             subresource: &path.subresource,
             // A Namespace is in itself, for the authorizer.
             namespace: if path.plural == "namespaces" { &path.name } else { &path.namespace },
-            name: &path.name,
+            // Who lists or watches a single name asks for just that one.
+            name: match fields.iter().find(|(field, _)| field == "metadata.name") {
+                Some((_, name)) if matches!(verb, "list" | "watch" | "deletecollection") => name,
+                _ => &path.name,
+            },
             path: &incoming.path,
             fields: &fields,
         };

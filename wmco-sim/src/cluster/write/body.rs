@@ -110,6 +110,13 @@ impl Body {
         if given_kind == kind && given_version == api_version {
             return Ok(());
         }
+        if kind == "Eviction" && given_kind == kind && given_version == "policy/v1beta1" {
+            // Old clients may still evict in this version; the members are the same.
+            if let Some(members) = self.value.as_object_mut() {
+                members.insert("apiVersion".to_owned(), api_version.into());
+            }
+            return Ok(());
+        }
         let (group, version) = split_api_version(&given_version);
         let known = registry.find_kind(group, version, &given_kind).is_some();
         let same_kind = given_kind == kind && (known || group == split_api_version(api_version).0);
