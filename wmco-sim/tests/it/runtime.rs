@@ -66,7 +66,7 @@ async fn a_streaming_list_sees_the_same() {
 }
 
 #[tokio::test]
-async fn a_watcher_recovers_from_expired_history() {
+async fn a_watch_from_expired_history_says_so_and_ends() {
     let cluster = SimCluster::start().await.unwrap();
     let api: Api<ConfigMap> = Api::default_namespaced(client(&cluster).await);
     let old = api.create(&PostParams::default(), &config_map("a")).await.unwrap();
