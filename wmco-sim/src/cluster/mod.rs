@@ -12,6 +12,7 @@
 //! Scheduling, kubelets, endpoints, disruption controller: status of Nodes, Pods and
 //! PodDisruptionBudgets is what clients write.
 
+mod apply;
 mod audit;
 pub mod auth;
 mod call;

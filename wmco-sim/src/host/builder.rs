@@ -10,6 +10,7 @@ use wmco_services::fake::FakeWindows;
 use wmco_services::windows::{Machine as _, ScriptOutput};
 
 use super::fault::{Conditions, Fault};
+use super::gate::Gates;
 use super::keys::HostKeyKind;
 use super::port::Port;
 use super::shared::{HostKeys, Shared, Timing};
@@ -140,7 +141,10 @@ impl SimHostBuilder {
         }
         model.set_restart_by_hand(true);
         let (events, observed) = mpsc::unbounded_channel();
+        let gates = Arc::new(Gates::default());
+        let behind = Arc::clone(&gates);
         model.observe(move |event| {
+            behind.observe(event);
             // After the host is gone its model may live on, unobserved.
             let _ = events.send(event.clone());
         });
@@ -157,6 +161,7 @@ impl SimHostBuilder {
             self.authorized,
             keys,
             conditions,
+            gates,
         ));
         let host = SimHost::new(host, port);
         for fault in faults {

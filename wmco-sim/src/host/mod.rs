@@ -44,6 +44,7 @@ mod daemon;
 mod disk;
 mod exec;
 mod fault;
+mod gate;
 mod identity;
 mod keys;
 mod kubelet;

@@ -2,7 +2,7 @@
 
 use std::hash::{BuildHasher as _, RandomState};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use russh::keys::{PrivateKey, PublicKey};
@@ -15,6 +15,7 @@ use wmco_services::fake::FakeWindows;
 use super::SimHostError;
 use super::counts::Tally;
 use super::fault::{Conditions, Fault};
+use super::gate::Gates;
 use super::keys::HostKeyKind;
 use super::shell::Shell;
 
@@ -61,10 +62,11 @@ impl HostKeys {
 #[derive(Debug)]
 pub(super) struct Shared {
     pub(super) model: FakeWindows,
+    pub(super) gates: Arc<Gates>,
     pub(super) user: String,
     pub(super) shell: Shell,
     pub(super) timing: Timing,
-    pub(super) tally: std::sync::Arc<Tally>,
+    pub(super) tally: Arc<Tally>,
     pub(super) conditions: watch::Sender<Conditions>,
     /// Counts changes of services, so that programs can wait for one.
     pub(super) changes: watch::Sender<u64>,
@@ -91,16 +93,18 @@ impl Shared {
         authorized: Vec<PublicKey>,
         keys: HostKeys,
         conditions: Conditions,
+        gates: Arc<Gates>,
     ) -> Self {
         let stop = CancellationToken::new();
         let threads = TaskTracker::new();
         threads.close(); // so that one can wait for those that are there
         Self {
             model,
+            gates,
             user,
             shell,
             timing,
-            tally: std::sync::Arc::default(),
+            tally: Arc::default(),
             conditions: watch::Sender::new(conditions),
             changes: watch::Sender::new(0),
             tasks: TaskTracker::new(),

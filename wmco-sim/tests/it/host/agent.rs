@@ -22,20 +22,20 @@ fn path(text: &str) -> WindowsPath {
 }
 
 /// The operator's side, in short.
-struct Operator {
+pub(super) struct Operator {
     client: Client,
     sftp: SftpSession,
-    agent: AgentLocation,
+    pub(super) agent: AgentLocation,
 }
 
 impl Operator {
-    async fn new(host: &SimHost, key: &russh::keys::PrivateKey) -> Self {
+    pub(super) async fn new(host: &SimHost, key: &russh::keys::PrivateKey) -> Self {
         let client = within(Client::connect(host, key)).await;
         let sftp = within(client.sftp()).await;
         Self { client, sftp, agent: AgentLocation::Installed }
     }
 
-    async fn upload(&self, to: &WindowsPath, content: &[u8]) {
+    pub(super) async fn upload(&self, to: &WindowsPath, content: &[u8]) {
         let flags = OpenFlags::WRITE | OpenFlags::CREATE | OpenFlags::TRUNCATE;
         let mut file = within(self.sftp.open_with_flags(to.sftp(), flags)).await.unwrap();
         within(file.write_all(content)).await.unwrap();
@@ -43,7 +43,7 @@ impl Operator {
     }
 
     /// Brings an agent, which is run from then on.
-    async fn bring(&mut self, file: &[u8]) {
+    pub(super) async fn bring(&mut self, file: &[u8]) {
         for folder in [ROOT, STAGING] {
             // It may be there already.
             let _ = within(self.sftp.create_dir(path(folder).sftp())).await;
@@ -53,20 +53,20 @@ impl Operator {
         self.agent = AgentLocation::Staged(digest);
     }
 
-    async fn run(&self, verb: Verb) -> Result<Vec<ReportLine>, ReportError> {
+    pub(super) async fn run(&self, verb: Verb) -> Result<Vec<ReportLine>, ReportError> {
         let command = AgentCommand { agent: self.agent, verb };
         let output = within(self.client.exec(command)).await.unwrap();
         read_report(&output.stdout)
     }
 
-    async fn probe(&self) -> Probe {
+    pub(super) async fn probe(&self) -> Probe {
         let mut lines = self.run(Verb::Probe).await.unwrap();
         assert_eq!(lines.len(), 1);
         let Some(ReportLine::Probed(probe)) = lines.pop() else { panic!("{lines:?}") };
         *probe
     }
 
-    async fn apply(&self, steps: Vec<HostStep>) -> Vec<ReportLine> {
+    pub(super) async fn apply(&self, steps: Vec<HostStep>) -> Vec<ReportLine> {
         let plan = serde_json::to_vec(&HostPlan { protocol: PROTOCOL, steps }).unwrap();
         let digest = Sha256::of(&plan);
         self.upload(&staged_plan(digest), &plan).await;
@@ -91,7 +91,7 @@ async fn an_uploaded_agent_describes_its_host() {
 }
 
 /// What a first configuration places, in short.
-fn configuration(content: &[u8]) -> Vec<HostStep> {
+pub(super) fn configuration(content: &[u8]) -> Vec<HostStep> {
     let folder = |path: &str| HostStep::EnsureDirectory {
         path: path.parse().unwrap(),
         access: if path == ROOT { Access::Administrators } else { Access::Inherited },
