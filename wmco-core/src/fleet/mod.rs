@@ -198,18 +198,16 @@ fn node_of<'a>(nodes: &'a [NodeFacts], entry: &Listed) -> Option<&'a NodeFacts> 
             && node.annotation(names::INSTANCE_ANNOTATION) == Some(&entry.address)
     };
     let mut with_address = nodes.iter().filter(|node| node.addresses.contains(&text));
-    with_address.clone().find(|n| n.is_windows()).or_else(|| with_address.next()).or_else(|| {
-        nodes.iter().find(made_from)
-    })
+    with_address
+        .clone()
+        .find(|n| n.is_windows())
+        .or_else(|| with_address.next())
+        .or_else(|| nodes.iter().find(made_from))
 }
 
 /// The broken entry that may mean this Node: the one that it was made from, one that is its address,
 /// or any that is a name and that no Node was made from.
-fn may_mean<'a>(
-    listed: &'a [Listed],
-    nodes: &[NodeFacts],
-    node: &NodeFacts,
-) -> Option<&'a Listed> {
+fn may_mean<'a>(listed: &'a [Listed], nodes: &[NodeFacts], node: &NodeFacts) -> Option<&'a Listed> {
     let made_from = |node: &NodeFacts, entry: &Listed| {
         node.annotation(names::INSTANCE_ANNOTATION) == Some(entry.address.as_str())
     };

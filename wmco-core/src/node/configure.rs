@@ -125,8 +125,7 @@ fn disturb(
     if due == Disturbance::Reinstall {
         let seen = node.version().map(str::to_owned);
         let current = seen.as_ref() == Some(&desired.version);
-        let because =
-            if current { Because::HostDiffers } else { Because::VersionDiffers { seen } };
+        let because = if current { Because::HostDiffers } else { Because::VersionDiffers { seen } };
         if let Some(plan) = disrupt::unmark(node, probe, permit, &because) {
             return plan;
         }

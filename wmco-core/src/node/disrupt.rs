@@ -4,9 +4,7 @@ use jiff::Timestamp;
 
 use super::drift::runs;
 use super::work::{Grounds, HostWork};
-use super::{
-    Action, Awaited, Because, Next, NodeFacts, NodePatch, Observed, Plan, PodFacts, Step,
-};
+use super::{Action, Awaited, Because, Next, NodeFacts, NodePatch, Observed, Plan, PodFacts, Step};
 use crate::fleet::DisruptionPermit;
 use crate::protocol::{HostStep, Probe};
 use crate::{limits, names};

@@ -52,8 +52,9 @@ impl Drift {
         // Above placed files there can be folders beyond the known ones, such as a registry's.
         let above = desired.files.keys().filter(|path| !is_placed(desired, probe, path));
         let lowest = missing.chain(above.filter_map(WindowsPath::parent));
-        let wanted: BTreeSet<WindowsPath> =
-            lowest.flat_map(|path| std::iter::successors(Some(path), WindowsPath::parent)).collect();
+        let wanted: BTreeSet<WindowsPath> = lowest
+            .flat_map(|path| std::iter::successors(Some(path), WindowsPath::parent))
+            .collect();
         // Sorted, so that parents come first; a drive is always there.
         let steps = wanted
             .into_iter()
