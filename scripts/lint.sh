@@ -31,6 +31,19 @@ while read -r file; do
     [ "$lines" -le "$most_lines" ] || complain "$file has $lines lines, split it (at most $most_lines)"
 done < <(files '*.rs')
 
+# ARCHITECTURE.md says which test holds which promise: `file` `test`, `test`.
+while read -r cell; do
+    file=
+    for name in $(grep -o '`[^` ]*`' <<<"$cell" | tr -d '`'); do
+        if [[ $name == */*.rs ]]; then
+            file=$name
+            [ -f "$file" ] || complain "ARCHITECTURE.md names $file, which does not exist"
+        elif [ -f "$file" ] && [[ $name =~ ^[a-z0-9_]+$ ]]; then
+            grep -q "fn $name\b" "$file" || complain "ARCHITECTURE.md names $name, which $file lacks"
+        fi
+    done
+done < <(grep -E '^\| .*`[a-z-]+/[a-z/_]+\.rs`' ARCHITECTURE.md | cut -d'|' -f3)
+
 for script in $(files 'scripts/*' '.ci/*'); do
     bash -n "$script" || complain "$script is no bash"
 done
