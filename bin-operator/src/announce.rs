@@ -55,7 +55,7 @@ impl Announcer {
         retry_at: Timestamp,
     ) {
         let reason = error.event_reason();
-        let note = format!(
+        let what = format!(
             "{}: {}; next attempt {:.0}",
             assignment.address,
             crate::chain(error),
@@ -70,9 +70,9 @@ impl Announcer {
                 uid: Some(node.name.clone()),
                 ..ObjectReference::default()
             };
-            self.publish(EventType::Warning, reason, note.clone(), &reference).await;
+            self.publish(EventType::Warning, reason, what.clone(), &reference).await;
         }
-        self.on_instances(EventType::Warning, reason, note).await;
+        self.on_instances(EventType::Warning, reason, what).await;
     }
 
     /// Something on the list of instances is wrong.
@@ -104,7 +104,8 @@ impl Announcer {
         mut note: String,
         on: &ObjectReference,
     ) {
-        note.truncate(note.floor_char_boundary(NOTE_BYTES));
+        let cut = (0..=NOTE_BYTES).rev().find(|at| note.is_char_boundary(*at));
+        note.truncate(cut.unwrap_or_default());
         let event = Event {
             type_,
             reason: reason.to_owned(),

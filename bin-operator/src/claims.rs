@@ -16,9 +16,8 @@ impl Claims {
 
     /// Sets or drops the claim of `node`.
     pub fn set(&self, node: &str, claims: bool) {
-        self.0.send_if_modified(|set| match claims {
-            true => set.insert(node.to_owned()),
-            false => set.remove(node),
+        self.0.send_if_modified(|set| {
+            if claims { set.insert(node.to_owned()) } else { set.remove(node) }
         });
     }
 

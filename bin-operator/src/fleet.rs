@@ -259,17 +259,17 @@ impl Fleet {
 
     fn hand_over(&mut self, assignment: &Assignment, inputs: InstanceInputs) {
         let inputs = Arc::new(inputs);
-        if let Some(keeper) = self.workers.get(&assignment.address) {
-            if !keeper.task.is_finished() {
-                keeper.inputs.send_if_modified(|old| {
-                    let changed = !old.equals(&inputs);
-                    if changed {
-                        *old = inputs;
-                    }
-                    changed
-                });
-                return;
-            }
+        if let Some(keeper) = self.workers.get(&assignment.address)
+            && !keeper.task.is_finished()
+        {
+            keeper.inputs.send_if_modified(|old| {
+                let changed = !old.equals(&inputs);
+                if changed {
+                    *old = inputs;
+                }
+                changed
+            });
+            return;
         }
         let (sender, receiver) = watch::channel(inputs);
         let progress = self.executor.progress.clone();

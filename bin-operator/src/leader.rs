@@ -164,11 +164,11 @@ impl Candidate {
         }
         let released = async {
             let Some(mut lease) = self.leases.get_opt(LEADER_LEASE).await? else { return Ok(()) };
-            if let Some(spec) = &mut lease.spec {
-                if spec.holder_identity.as_ref() == Some(&self.identity) {
-                    spec.holder_identity = Some(String::new());
-                    self.leases.replace(LEADER_LEASE, &PostParams::default(), &lease).await?;
-                }
+            if let Some(spec) = &mut lease.spec
+                && spec.holder_identity.as_ref() == Some(&self.identity)
+            {
+                spec.holder_identity = Some(String::new());
+                self.leases.replace(LEADER_LEASE, &PostParams::default(), &lease).await?;
             }
             Ok::<(), kube::Error>(())
         };

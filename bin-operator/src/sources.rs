@@ -58,10 +58,9 @@ impl Sources {
             names::OS_WINDOWS
         ));
         let all = watcher::Config::default;
-        let ours = || Api::namespaced(client.clone(), namespace);
         let bootstrapper = Api::namespaced(client.clone(), objects::BOOTSTRAPPER_NAMESPACE);
         Self {
-            config_maps: watches.start(ours(), all()),
+            config_maps: watches.start(Api::namespaced(client.clone(), namespace), all()),
             secrets: watches.start(Api::namespaced(client.clone(), namespace), all()),
             bootstrapper: watches.start(bootstrapper, by_name(objects::BOOTSTRAPPER_SECRET)),
             nodes: watches.start(Api::all(client.clone()), windows),

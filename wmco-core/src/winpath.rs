@@ -74,16 +74,10 @@ impl WindowsPath {
 
     /// Whether this path is `folder` or lies below it.
     pub fn is_within(&self, folder: &Self) -> bool {
-        let (path, folder) = (self.key(), folder.key());
-        path.strip_prefix(&*folder).is_some_and(|rest| rest.is_empty() || rest.starts_with('\\'))
-    }
-
-    fn key(&self) -> Cow<'_, str> {
-        if self.0.bytes().any(|byte| byte.is_ascii_uppercase()) {
-            Cow::Owned(self.0.to_ascii_lowercase())
-        } else {
-            Cow::Borrowed(&self.0)
-        }
+        let (path, folder) = (self.0.as_bytes(), folder.0.as_bytes());
+        path.split_at_checked(folder.len()).is_some_and(|(start, rest)| {
+            start.eq_ignore_ascii_case(folder) && matches!(rest.first(), None | Some(b'\\'))
+        })
     }
 }
 
@@ -123,7 +117,15 @@ impl Eq for WindowsPath {}
 
 impl Ord for WindowsPath {
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        self.key().cmp(&other.key())
+        // Called for every entry of every map of a probe, so it makes no text.
+        let (a, b) = (self.0.as_bytes(), other.0.as_bytes());
+        for (a, b) in a.iter().zip(b) {
+            let order = a.to_ascii_lowercase().cmp(&b.to_ascii_lowercase());
+            if order.is_ne() {
+                return order;
+            }
+        }
+        a.len().cmp(&b.len())
     }
 }
 
@@ -135,7 +137,7 @@ impl PartialOrd for WindowsPath {
 
 impl std::hash::Hash for WindowsPath {
     fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
-        self.key().hash(state);
+        self.0.to_ascii_lowercase().hash(state);
     }
 }
 
@@ -184,6 +186,13 @@ mod tests {
     #[test]
     fn case_does_not_matter() {
         assert_eq!(path(r"C:\K\Kubelet.conf"), path(r"c:\k\kubelet.CONF"));
+    }
+
+    #[test]
+    fn order_ignores_case_too() {
+        let mut paths = [r"C:\k\b", r"c:\K", r"C:\K\A", r"C:\k\a\x"].map(path);
+        paths.sort();
+        assert_eq!(paths, [r"C:\k", r"C:\k\a", r"C:\k\a\x", r"C:\k\b"].map(path));
     }
 
     #[test]

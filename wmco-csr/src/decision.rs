@@ -74,6 +74,7 @@ pub struct Report<'a> {
     /// The kind of the request; null when its signer is none of ours.
     pub kind: Option<Kind>,
     /// `approve`, `ignore`, `refuse` or `wait`.
+    #[schemars(extend("enum" = ["approve", "ignore", "refuse", "wait"]))]
     pub verdict: &'static str,
     /// The rule that decided and what it found, in one line.
     pub reason: String,

@@ -6,7 +6,8 @@
 //!
 //! # Guarantees
 //! - No allocation, no panic, time linear in the input.
-//! - What is accepted here is accepted by `x509-parser` with equal fields (tested and fuzzed).
+//! - What is accepted here is accepted by `x509-parser` with equal fields (tested and fuzzed),
+//!   except that things of unknown kinds, which are reported as such, are not looked into.
 //! - Extensions and attributes that stand twice are refused, so "the first" and "the last" agree.
 
 mod extensions;

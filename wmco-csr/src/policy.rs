@@ -35,7 +35,7 @@ pub struct Requester {
 pub struct Limits {
     /// The most bytes of `spec.request`. A request for an RSA key of 8192 bits has about 4 KiB.
     pub request_bytes: usize,
-    /// The most pending requests per node and kind that are looked at, newest first.
+    /// The most pending requests per node, kind and requester that are looked at, newest first.
     pub pending_per_node: usize,
     /// The longest lifetime that a kubelet may ask for.
     pub kubelet_lifetime: SignedDuration,

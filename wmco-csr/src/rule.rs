@@ -131,7 +131,7 @@ pub enum Rule {
     Addresses,
     /// No newer request asks for the same node, key and requester.
     Duplicate,
-    /// Not too many newer requests of this kind are pending for the node.
+    /// Not too many newer requests of this kind and requester are pending for the node.
     PendingLimit,
     /// The request is signed by its own key. Last, because it is the one expensive check.
     Signature,

@@ -13,8 +13,8 @@ use std::net::IpAddr;
 
 use jiff::Timestamp;
 
-pub use instances::{Dns, Facts, Instance, Source};
-pub(crate) use instances::{Found, Instances};
+pub use instances::{Dns, Facts};
+pub(crate) use instances::{Found, Instance, Instances, Source};
 pub(crate) use pending::{Newer, PendingRequests};
 
 /// What a decision may know about the cluster.

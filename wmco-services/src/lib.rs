@@ -12,9 +12,11 @@
 
 pub mod agent;
 pub mod certs;
+pub mod daemon;
 pub mod env;
 pub mod fake;
 pub mod jsonpath;
+pub mod lifecycle;
 pub mod limits;
 pub mod manifest;
 pub mod services;

@@ -178,6 +178,11 @@ pub(crate) fn is_cut(error: &russh::Error) -> bool {
     )
 }
 
+/// The first `letters` of a host's text, without control characters but line feeds.
+pub(crate) fn printable(text: &str, letters: usize) -> String {
+    text.chars().filter(|c| *c == '\n' || !c.is_control()).take(letters).collect()
+}
+
 /// Why something on a host did not work. `doing` says what was done, in a few words.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]

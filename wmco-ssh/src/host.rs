@@ -296,6 +296,9 @@ fn read(ended: ExecOutcome) -> Result<Result<Report, NoReport>, HostError> {
 }
 
 /// Whether `plan` ends with a restart and, by `lines`, nothing else was left to do.
+///
+/// A drop before that is an error although it may be the restart with its lines lost: trying again
+/// soon is the cheaper mistake than waiting for a host that never went away.
 fn restarting(plan: &HostPlan, lines: &[ReportLine]) -> bool {
     let Some((HostStep::Restart, before)) = plan.steps.split_last() else { return false };
     let done = |wanted| {

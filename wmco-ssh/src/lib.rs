@@ -2,7 +2,7 @@
 //!
 //! A [`Session`] is one authenticated connection whose host key passed a [`HostKeyPolicy`]. On it,
 //! [`SshHost`] offers what the operator does with a host as the trait [`HostAgent`]: probe it, bring
-//! contents, apply a plan, take left-overs away.
+//! contents, apply a plan, take left-overs away. A [`Pool`] keeps at most one session per host.
 //!
 //! # Guarantees
 //! - The only commands that reach a shell are [`AgentCommand`](wmco_core::protocol::AgentCommand)s.
@@ -52,6 +52,7 @@ mod host_key;
 mod key;
 mod metrics;
 mod options;
+mod pool;
 mod session;
 mod stream;
 mod upload;
@@ -65,5 +66,6 @@ pub use host_key::{BadHostKey, HostKey, HostKeyPolicy, HostKeyVerdict, SeenHostK
 pub use key::{KeyError, PrivateKey, PublicKey};
 pub use metrics::{Counters, Snapshot};
 pub use options::{Credentials, Options, PathStyle, Target, Timeouts};
+pub use pool::{Lease, Pool, PoolGauges, PoolLimits};
 pub use session::{ExecOutcome, Exited, Session};
 pub use upload::{UPLOAD_WINDOW_BYTES, UploadProgress, UploadSummary};

@@ -91,9 +91,10 @@ impl Session {
             return Ok(UploadSummary::default());
         }
         let sftp = self.sftp().await?;
-        sftp.ensure_staging().await?;
         let looks: Vec<_> = items.iter().map(|item| sftp.size_of(&item.path)).collect();
-        let sizes: Vec<_> = stream::iter(looks).buffered(LOOKS_AT_ONCE).collect().await;
+        let looking = stream::iter(looks).buffered(LOOKS_AT_ONCE).collect::<Vec<_>>();
+        let (made, sizes) = tokio::join!(sftp.ensure_staging(), looking);
+        made?;
         let mut missing = Vec::new();
         for (item, size) in items.iter().zip(sizes) {
             if size? != Some(item.payload.length()) {
@@ -168,7 +169,7 @@ impl Upload<'_> {
             Err(_) => Ok(()),
         };
         if matches!(sent, Err(HostError::Sftp { .. })) {
-            // A hole may be in it, so it must not be continued. The first error counts.
+            // Most often the disk is full: give its space back. The first error counts.
             let _ = self.sftp.remove_file(&part).await;
         }
         sent?;

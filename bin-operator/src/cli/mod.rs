@@ -5,7 +5,9 @@
 //! or unreadable input. Results go to standard output, everything else to standard error.
 
 mod check;
+mod live;
 mod output;
+mod plan;
 mod render;
 mod schema;
 
@@ -32,9 +34,16 @@ pub enum Command {
     /// Check what a person wrote.
     #[command(subcommand)]
     Check(check::Check),
+    /// Show the whole story on an embedded cluster with simulated Windows hosts.
+    #[cfg(feature = "demo")]
+    Demo(crate::demo::Options),
+    /// Print what the operator would do with the objects in files; it touches nothing.
+    Plan(plan::Plan),
     /// Print a file as it would be written on a host.
     #[command(subcommand)]
     Render(render::Render),
+    /// Run the controllers.
+    Run(live::Run),
     /// Print the JSON Schema of a format.
     Schema(schema::Schema),
     /// Print the version.
@@ -58,7 +67,11 @@ const USAGE: u8 = 2;
 pub fn run(args: Args) -> ExitCode {
     let answer = match args.command {
         Command::Check(check) => check.run(),
+        #[cfg(feature = "demo")]
+        Command::Demo(options) => live::demo(options),
+        Command::Plan(plan) => plan.run(),
         Command::Render(render) => render.run(),
+        Command::Run(run) => live::run(&run),
         Command::Schema(schema) => schema.run(),
         Command::Version => version(),
     };

@@ -28,7 +28,7 @@ use hosts::Hosts;
 use view::View;
 
 /// How long all hosts together may take before the demo gives up.
-const PATIENCE: Duration = Duration::from_secs(300);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Runs the demo; `Ok(false)` when not every host became a settled node.
 ///

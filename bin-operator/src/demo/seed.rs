@@ -31,7 +31,9 @@ pub(super) fn seed(
             "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": namespace },
         }))?;
     }
-    for crd in [Infrastructure::crd(), Network::crd(), ControllerConfig::crd()] {
+    for mut crd in [Infrastructure::crd(), Network::crd(), ControllerConfig::crd()] {
+        // No other component runs here that would write a status afterwards.
+        crd.spec.versions.iter_mut().for_each(|version| version.subresources = None);
         cluster.apply(&serde_json::to_value(crd)?)?;
     }
     cluster_configuration(cluster)?;

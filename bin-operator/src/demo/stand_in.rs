@@ -1,6 +1,7 @@
 //! Stand-ins for what a release brings: keys, certificates, and a payload that is none.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 
 use russh::keys::ssh_key::LineEnding;
 use russh::keys::{Algorithm, PrivateKey};
@@ -40,7 +41,7 @@ pub(super) fn payload(version: &str) -> anyhow::Result<Payload> {
         };
         let digest = Sha256::of(&bytes);
         if !file.generated {
-            list.push_str(&format!("{digest}  {}\n", file.image_path()));
+            writeln!(list, "{digest}  {}", file.image_path())?;
         }
         contents.insert(digest, Blob::from_bytes(bytes));
     }

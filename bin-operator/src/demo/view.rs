@@ -1,6 +1,7 @@
 //! Live progress per host: one line each on a terminal, plain lines elsewhere.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::io::{IsTerminal as _, Write as _};
 use std::time::{Duration, Instant};
 
@@ -125,14 +126,9 @@ impl View {
             }
         }
         match self.output {
-            Output::None => {}
             Output::Lines if line => self.line(&happening.address),
-            Output::Lines => {}
-            Output::Screen => {
-                if self.drawn.is_none_or(|at| at.elapsed() >= REDRAW) {
-                    self.draw();
-                }
-            }
+            Output::Screen if self.drawn.is_none_or(|at| at.elapsed() >= REDRAW) => self.draw(),
+            Output::Lines | Output::Screen | Output::None => {}
         }
     }
 
@@ -146,11 +142,11 @@ impl View {
     fn draw(&mut self) {
         let mut screen = String::new();
         if self.drawn.is_some() {
-            screen.push_str(&format!("\x1b[{}A", self.rows.len()));
+            let _ = write!(screen, "\x1b[{}A", self.rows.len());
         }
         for (address, row) in &self.rows {
             let text: String = row.to_string().chars().take(100).collect();
-            screen.push_str(&format!("\x1b[2K{address:<16}{text}\n"));
+            let _ = writeln!(screen, "\x1b[2K{address:<16}{text}");
         }
         let mut out = std::io::stdout().lock();
         // A screen that is gone does not end the demo.

@@ -205,10 +205,10 @@ impl Executor {
         let host = self.host(inputs, link).await?;
         let steps = &work.plan().steps;
         let mut tell = |line: &ReportLine| {
-            if let ReportLine::Started { step } = line {
-                if let Some(step) = steps.get(*step) {
-                    self.progress.tell(&inputs.assignment, What::HostStep(step.to_string()));
-                }
+            if let ReportLine::Started { step } = line
+                && let Some(step) = steps.get(*step)
+            {
+                self.progress.tell(&inputs.assignment, What::HostStep(step.to_string()));
             }
         };
         match host.apply(agent, work.plan(), &mut tell).await? {
@@ -385,15 +385,14 @@ fn finished(work: &HostWork, lines: &[ReportLine], probe: Box<Probe>) -> Seen {
 
 /// A merge patch that hits this very Node and no successor of the same name.
 fn merge_patch(patch: &NodePatch, uid: &str) -> Value {
-    let mut body = json!({ "metadata": {
-        "uid": uid,
-        "labels": patch.labels,
-        "annotations": patch.annotations,
-    }});
-    if let Some(unschedulable) = patch.unschedulable {
-        body["spec"] = json!({ "unschedulable": unschedulable.then_some(true) });
+    let metadata = json!({ "uid": uid, "labels": patch.labels, "annotations": patch.annotations });
+    match patch.unschedulable {
+        None => json!({ "metadata": metadata }),
+        // Schedulable again means that the field is gone, as kubectl leaves it.
+        Some(on) => {
+            json!({ "metadata": metadata, "spec": { "unschedulable": on.then_some(true) } })
+        }
     }
-    body
 }
 
 fn in_words(why: &NoReport) -> String {
@@ -416,7 +415,6 @@ mod tests {
         let patch = NodePatch { unschedulable: Some(false), ..NodePatch::default() };
         let body = merge_patch(&patch, "u-1");
         assert_eq!(body["metadata"]["uid"], "u-1");
-        // Schedulable again means that the field is gone, as kubectl leaves it.
         assert_eq!(body["spec"], json!({ "unschedulable": null }));
     }
 }

@@ -77,10 +77,10 @@ impl Worker {
         loop {
             let inputs = Arc::clone(&self.inputs.borrow_and_update());
             let now = Timestamp::now();
-            if let HostSeen::Unreachable { retry_at } = self.host {
-                if retry_at <= now {
-                    self.host = HostSeen::Unknown;
-                }
+            if let HostSeen::Unreachable { retry_at } = self.host
+                && retry_at <= now
+            {
+                self.host = HostSeen::Unknown;
             }
             let observed = self.observed(&inputs);
             let claims = node::claims_slot(&inputs.desired, &observed);
@@ -141,8 +141,11 @@ impl Worker {
                     return Err(error);
                 }
             }
-            self.worked |= step.action != node::Action::Probe;
-            self.backoff = None;
+            // Looking at a host proves nothing about what failed before.
+            if step.action != node::Action::Probe {
+                self.worked = true;
+                self.backoff = None;
+            }
         }
         Ok(())
     }
@@ -170,6 +173,7 @@ impl Worker {
                     }
                     Awaited::DisruptionSlot
                     | Awaited::NodeAppears
+                    | Awaited::NodeReady
                     | Awaited::PodsGone
                     | Awaited::VersionMark => Pause::Until(*deadline),
                 }

@@ -14,6 +14,7 @@
 //! What a configured node needs ([`node`](crate::node)).
 
 mod permit;
+mod preview;
 mod reach;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -24,6 +25,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 pub use permit::DisruptionPermit;
+pub use preview::{Preview, preview};
 pub use reach::{Reach, Unreachable, reach, remembered_port};
 
 use crate::names;
@@ -234,10 +236,10 @@ fn forgotten_keys(desired: &Desired<'_>, observed: &Observed<'_>) -> BTreeSet<St
 /// The free part of the budget.
 struct Slots {
     free: usize,
-    /// Nodes that hold a slot: marked and cordoned, or with a permit whose mark is not visible.
+    /// Nodes that hold a slot: marked by us, or with a permit whose mark is not visible.
     disrupted: BTreeSet<String>,
-    /// Nodes with a mark that nobody has cordoned: left over, or uncordoned by a person. Each keeps
-    /// a slot until the mark is gone, but more marks than slots disrupt no more nodes.
+    /// Nodes with a mark but without our cordon: left over, or set by a predecessor. Each keeps a
+    /// slot until the mark is gone, but more marks than slots disrupt no more nodes.
     marked: BTreeSet<String>,
 }
 
@@ -252,11 +254,12 @@ enum Turn {
 impl Slots {
     fn count(budget: usize, observed: &Observed<'_>) -> Self {
         let holders = observed.nodes.iter().filter(|n| n.is_windows() && n.holds_slot());
-        let (cordoned, marked): (Vec<_>, Vec<_>) = holders.partition(|node| node.unschedulable);
+        let begun = |node: &&NodeFacts| node.annotation(names::CORDONED_ANNOTATION).is_some();
+        let (begun, marked): (Vec<_>, Vec<_>) = holders.partition(begun);
         let exists = |name: &&String| observed.nodes.iter().any(|node| node.name == **name);
         let granted = observed.granted.iter().filter(exists).cloned();
         let disrupted: BTreeSet<String> =
-            cordoned.iter().map(|node| node.name.clone()).chain(granted).collect();
+            begun.iter().map(|node| node.name.clone()).chain(granted).collect();
         let marked = marked.iter().map(|node| node.name.clone());
         let marked = marked.filter(|name| !disrupted.contains(name)).collect();
         Self { free: budget.saturating_sub(disrupted.len()), disrupted, marked }

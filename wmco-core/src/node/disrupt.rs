@@ -68,11 +68,19 @@ fn mark(node: &NodeFacts) -> NodePatch {
     patch
 }
 
-/// Cordons the node, remembering who cordoned it first; empty when that is done.
+/// Cordons the node, remembering whose cordon it is; empty when that is done.
+///
+/// A cordon that is there before ours is a person's. When that person lifts it meanwhile, the next
+/// one is ours. One that a person adds to ours cannot be told from ours.
 pub(super) fn cordon(node: &NodeFacts) -> NodePatch {
     let mut patch = NodePatch::default();
-    if node.annotation(names::CORDONED_ANNOTATION).is_none() {
-        let by = if node.unschedulable { names::CORDONED_BY_OTHERS } else { names::CORDONED_BY_US };
+    let seen = node.annotation(names::CORDONED_ANNOTATION);
+    let by = match seen {
+        _ if !node.unschedulable => names::CORDONED_BY_US,
+        Some(by) => by,
+        None => names::CORDONED_BY_OTHERS,
+    };
+    if seen != Some(by) {
         patch.annotations.insert(names::CORDONED_ANNOTATION.into(), Some(by.into()));
     }
     if !node.unschedulable {

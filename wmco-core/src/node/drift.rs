@@ -1,12 +1,21 @@
 //! How a host differs from what its version wants.
 
 use std::collections::BTreeSet;
+use std::sync::LazyLock;
 
 use super::{Desired, NodeFacts};
 use crate::digest::Sha256;
 use crate::names::{self, host};
 use crate::protocol::{Access, FeatureState, HostStep, Probe, RebootReason, ServiceRunState};
 use crate::winpath::WindowsPath;
+
+/// The folders that every configured host has.
+static KNOWN: LazyLock<Vec<WindowsPath>> =
+    LazyLock::new(|| host::DIRECTORIES.iter().filter_map(|text| text.parse().ok()).collect());
+
+/// Folders in which every file is ours.
+static OURS: LazyLock<[Option<WindowsPath>; 2]> =
+    LazyLock::new(|| [host::REGISTRIES, host::TLS_CERTIFICATES].map(|text| text.parse().ok()));
 
 /// The differences, sorted by what correcting them does to running workloads.
 #[derive(Debug, Default)]
@@ -47,8 +56,7 @@ impl Drift {
 
     /// Missing folders with all that are above them, which a probe does not tell of.
     fn directories(&mut self, desired: &Desired, probe: &Probe) {
-        let known = host::DIRECTORIES.iter().filter_map(|text| text.parse().ok());
-        let missing = known.filter(|path| !probe.directories.contains(path));
+        let missing = KNOWN.iter().filter(|path| !probe.directories.contains(path)).cloned();
         // Above placed files there can be folders beyond the known ones, such as a registry's.
         let above = desired.files.keys().filter(|path| !is_placed(desired, probe, path));
         let lowest = missing.chain(above.filter_map(WindowsPath::parent));
@@ -80,16 +88,12 @@ impl Drift {
 
     /// Files that we placed, or that lie in a folder that is wholly ours, and that nobody wants now.
     fn stale_files(&mut self, desired: &Desired, probe: &Probe) {
-        let ours: Vec<WindowsPath> = [host::REGISTRIES, host::TLS_CERTIFICATES]
-            .iter()
-            .filter_map(|text| text.parse().ok())
-            .collect();
         let recorded = |path| probe.state.as_ref().is_some_and(|state| state.files.contains(path));
         let kept = |path: &WindowsPath| {
             [host::AGENT, host::STATE_FILE].iter().any(|k| path.as_str().eq_ignore_ascii_case(k))
         };
         let stale = probe.files.keys().filter(|path| {
-            (ours.iter().any(|folder| path.is_within(folder)) || recorded(path))
+            (OURS.iter().flatten().any(|folder| path.is_within(folder)) || recorded(path))
                 && !kept(path)
                 && !desired.files.contains_key(path)
         });

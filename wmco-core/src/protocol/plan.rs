@@ -33,7 +33,7 @@ pub enum Access {
 /// Data of a services ConfigMap, key to JSON text, exactly as in the cluster.
 ///
 /// Proxy addresses in it can hold passwords, so `Debug` shows the keys only.
-#[derive(Clone, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
+#[derive(Clone, Default, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(transparent)]
 pub struct ServicesData(pub BTreeMap<String, String>);
 

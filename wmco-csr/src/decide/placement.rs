@@ -1,11 +1,12 @@
 //! Does the cluster look as the request says? Looks at the Node and the instance.
 
+use std::fmt;
 use std::net::IpAddr;
 
 use super::{Asked, Exam, after};
 use crate::names;
 use crate::pkcs10::GeneralName;
-use crate::rule::{Kind, Rule};
+use crate::rule::{Kind, Outcome, Rule};
 use crate::trace::Foreign;
 use crate::view::{Instance, NodeFacts};
 
@@ -52,7 +53,7 @@ impl Exam<'_> {
             // That its name does not resolve at the moment proves nothing against the Node.
             None => self.trace.pass(Rule::NodeAddress, "the instance's address is not known"),
             Some(ipv4) if node.addresses.contains(&IpAddr::V4(ipv4)) => {
-                self.trace.add(Rule::NodeAddress, crate::Outcome::Pass, format_args!("{ipv4}"));
+                self.trace.add(Rule::NodeAddress, Outcome::Pass, format_args!("{ipv4}"));
             }
             Some(ipv4) => {
                 let deadline = after(node.created, self.policy.limits.address_wait);
@@ -65,10 +66,10 @@ impl Exam<'_> {
     /// Source: `spec/csr.md`, W-7.
     fn addresses(&mut self, asked: &Asked<'_>, node: &NodeFacts, instance: &Instance) {
         let names = || asked.parsed.extensions().alternative_names();
-        let mut all = names().into_iter().flat_map(|names| names.iter());
+        let all = || names().into_iter().flat_map(|names| names.iter());
         let deadline = after(node.created, self.policy.limits.address_wait);
         let outside = "is no address of the node or its instance";
-        match all.find(|name| !is_known(name, node, instance)) {
+        match all().find(|name| !is_known(name, node, instance)) {
             Some(GeneralName::Dns(name)) => {
                 let name = Foreign(name);
                 self.fail_after(deadline, Rule::Addresses, format_args!("{name} {outside}"));
@@ -78,9 +79,27 @@ impl Exam<'_> {
             }
             // Other kinds are the business of another rule.
             Some(GeneralName::Email(_) | GeneralName::Other(_) | GeneralName::Uri(_)) | None => {
-                self.trace.pass(Rule::Addresses, "all are the node's or its instance's");
+                self.trace.add(Rule::Addresses, Outcome::Pass, format_args!("{}", Known(all)));
             }
         }
+    }
+}
+
+/// Host names and addresses that were found to be those of the node, with commas.
+struct Known<F>(F);
+
+impl<'a, I: Iterator<Item = GeneralName<'a>>, F: Fn() -> I> fmt::Display for Known<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut separator = "";
+        for name in (self.0)() {
+            match name {
+                GeneralName::Dns(name) => write!(f, "{separator}{name}")?,
+                GeneralName::Ip(ip) => write!(f, "{separator}{ip}")?,
+                GeneralName::Email(_) | GeneralName::Other(_) | GeneralName::Uri(_) => continue,
+            }
+            separator = ", ";
+        }
+        Ok(())
     }
 }
 

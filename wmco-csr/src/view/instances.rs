@@ -39,7 +39,7 @@ pub struct Dns {
 
 /// How it is known that an instance has a name, best first.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
-pub enum Source {
+pub(crate) enum Source {
     /// The instance reported it as its host name.
     HostName,
     /// It is listed under it.
@@ -50,13 +50,13 @@ pub enum Source {
 
 /// One instance that the operator was asked to make a node.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Instance {
+pub(crate) struct Instance {
     /// As it is listed.
-    pub address: String,
+    pub(crate) address: String,
     /// The address that it resolves to, if that is known.
-    pub ipv4: Option<Ipv4Addr>,
+    pub(crate) ipv4: Option<Ipv4Addr>,
     /// The host name that it reported, folded.
-    pub host_name: Option<String>,
+    pub(crate) host_name: Option<String>,
 }
 
 /// All instances, by the names that their nodes may have.

@@ -75,8 +75,8 @@ impl Pending {
 }
 
 impl PendingRequests {
-    /// Looks at the pending requests of `kind` for `node` that are newer than `request`. Stops
-    /// counting other keys at `most`.
+    /// Looks at the pending requests of `kind` for `node`, by the same requester, that are newer
+    /// than `request`. Stops counting other keys at `most`.
     pub(crate) fn newer(
         &self,
         request: &Request<'_>,
@@ -90,8 +90,10 @@ impl PendingRequests {
         let newer = all.take_while(|other| {
             (other.age.0, other.age.1.as_str()) > (request.created, request.name)
         });
-        for other in newer.filter(|other| other.kind == kind) {
-            if other.key_info == key_info && other.requester == request.username {
+        // What others ask for in the node's name is refused; it must not crowd out the node's own.
+        let own = |other: &&Pending| other.kind == kind && other.requester == request.username;
+        for other in newer.filter(own) {
+            if other.key_info == key_info {
                 return Newer::Same(&other.age.1);
             }
             if !keys.contains(&other.key_info.as_slice()) {

@@ -1,3 +1,21 @@
 //! Tests of the crate through its public API.
 
+// Clippy lets tests unwrap, and tells them by this attribute.
+#[cfg(test)]
+mod broken;
+#[cfg(test)]
+mod corpus;
+#[cfg(test)]
+mod fixture;
+#[cfg(test)]
+mod form;
+#[cfg(test)]
+mod laws;
+#[cfg(test)]
+mod oracle;
+#[cfg(test)]
+mod outcomes;
+#[cfg(test)]
+mod told;
+#[cfg(test)]
 mod vectors;

@@ -2,6 +2,7 @@
 
 use wmco_core::winpath::WindowsPath;
 
+use crate::lifecycle::LifecycleError;
 use crate::manifest::ManifestError;
 use crate::windows::{BadServiceName, WindowsError};
 
@@ -24,6 +25,9 @@ pub enum AgentError {
         /// What went wrong.
         source: WindowsError,
     },
+    /// Some services could not be brought up or removed.
+    #[error(transparent)]
+    Lifecycle(#[from] LifecycleError),
     /// The plan's manifest is wrong.
     #[error("the services ConfigMap of the plan is refused, correct it")]
     Manifest(#[from] ManifestError),
@@ -51,12 +55,6 @@ pub enum AgentError {
         path: WindowsPath,
         /// What is wrong with it.
         problem: &'static str,
-    },
-    /// Some services could not be brought up or removed.
-    #[error("{}", .problems.join("; "))]
-    Services {
-        /// One line for each.
-        problems: Vec<String>,
     },
     /// The content for a file is not staged.
     #[error("the content of {path} is not staged, upload it again")]

@@ -6,10 +6,9 @@ use wmco_core::names::{host, objects};
 use wmco_core::protocol::{Access, FeatureState, ServiceRunState, ServicesData};
 
 use super::{AgentError, known};
-use crate::env;
+use crate::lifecycle;
 use crate::manifest::Manifest;
-use crate::services::{self, Desired, Failure, Scope, ScriptResults};
-use crate::text::one_line;
+use crate::services;
 use crate::windows::{ServiceConfig, ServiceName, StartType, Windows, WindowsError};
 
 /// Copies the running agent to its final place. The daemon runs from there, so it stops first.
@@ -56,39 +55,13 @@ pub(super) fn computer_name(windows: &dyn Windows, name: &str) -> Result<bool, A
     Ok(true)
 }
 
-/// Sets the variables of the manifest, so that they are in force from the first start of the host
-/// on, and brings up its bootstrap services.
+/// Brings up the bootstrap services of the manifest in `data`.
 pub(super) fn bootstrap(
     windows: &dyn Windows,
     data: &ServicesData,
     now: Timestamp,
 ) -> Result<bool, AgentError> {
-    let manifest = Manifest::parse(data)?;
-    let variables = env::reconcile(&manifest, &env::observe(&manifest, windows)?);
-    let variables_changed = env::execute(&variables, &manifest, windows)?;
-    let desired = Desired { manifest: &manifest, scope: Scope::Bootstrap };
-    let settled = services::settle(windows, desired, None, &mut ScriptResults::new(), now)?;
-    let waiting = settled.left.blocked.iter();
-    let problems: Vec<String> = problems(&settled.failures)
-        .into_iter()
-        .chain(waiting.map(|blocked| format!("service {}: {}", blocked.service, blocked.reason)))
-        .collect();
-    if problems.is_empty() && settled.left.steps.is_empty() {
-        Ok(settled.changed || variables_changed)
-    } else if problems.is_empty() {
-        let endless = "the services do not settle, look at what else changes them".to_owned();
-        Err(AgentError::Services { problems: vec![endless] })
-    } else {
-        Err(AgentError::Services { problems })
-    }
-}
-
-/// One line for each failed step.
-pub(super) fn problems(failures: &[Failure]) -> Vec<String> {
-    let line = |failure: &Failure| {
-        format!("cannot {} service {}: {}", failure.verb, failure.service, one_line(&failure.error))
-    };
-    failures.iter().map(line).collect()
+    Ok(lifecycle::bootstrap(windows, &Manifest::parse(data)?, now)?)
 }
 
 /// How the daemon's service is configured. Source: `spec/ssh.md`, section 11.

@@ -2,16 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use jiff::Timestamp;
 use wmco_core::names::host;
 use wmco_core::protocol::ServicesData;
 use wmco_core::winpath::WindowsPath;
 
 use super::state::Record;
-use super::{AgentError, install, known, runs_from_staging};
-use crate::certs::{self, Bundle};
+use super::{AgentError, known, runs_from_staging};
+use crate::lifecycle;
 use crate::manifest::Manifest;
-use crate::services::{self, ScriptResults};
 use crate::windows::{EntryKind, Files, TEMPORARY_SUFFIX, Windows, WindowsError};
 
 /// Scripts in [`host::SCRIPTS`] that the original operator placed without a record.
@@ -19,9 +17,6 @@ use crate::windows::{EntryKind, Files, TEMPORARY_SUFFIX, Windows, WindowsError};
 /// Source: `spec/ssh.md`, section 9.2.
 const SCRIPTS: [&str; 4] =
     ["gcp-get-hostname.ps1", "hns.psm1", "network-conf.ps1", "windows-defender-exclusion.ps1"];
-
-/// The program that every container hangs on.
-const SHIM: &str = "containerd-shim-runhcs-v1.exe";
 
 pub(super) fn file(windows: &dyn Windows, path: &WindowsPath) -> Result<bool, AgentError> {
     check_ours(path)?;
@@ -61,34 +56,7 @@ pub(super) fn services(
 ) -> Result<bool, AgentError> {
     let manifests: Vec<Manifest> =
         manifests.iter().filter_map(|data| Manifest::parse(data).ok()).collect();
-    let plan = services::remove(&manifests, &windows.services().list()?);
-    // No script runs in such a plan, so the time does not matter.
-    let done = services::execute(&plan, windows, &mut ScriptResults::new(), Timestamp::UNIX_EPOCH);
-    let mut problems = install::problems(&done.failures);
-    problems.retain(|_| !done.failures.iter().all(only_marked));
-    if !problems.is_empty() {
-        return Err(AgentError::Services { problems });
-    }
-
-    let mut changed = done.changed;
-    let names: BTreeSet<&str> =
-        manifests.iter().flat_map(crate::env::managed).chain(host::PROXY_VARIABLES).collect();
-    for name in names {
-        if windows.environment().get(name)?.is_some() {
-            changed |= windows.environment().remove(name)?;
-        }
-    }
-    let observed = certs::observe(windows)?;
-    let nothing = Bundle::default();
-    let plan = certs::reconcile(&nothing, &observed);
-    changed |= certs::execute(&plan, &nothing, &observed, windows)?;
-    changed |= windows.machine().end_processes(&known(host::CONTAINERD), SHIM)? > 0;
-    Ok(changed)
-}
-
-/// Whether the service is stopped and goes as soon as nobody looks at it any more.
-fn only_marked(failure: &services::Failure) -> bool {
-    matches!(failure.error, WindowsError::MarkedForDeletion { .. })
+    Ok(lifecycle::cleanup(windows, &manifests)?.changed)
 }
 
 /// Takes away every file and folder of ours but the running agent and what it lies in.

@@ -28,6 +28,7 @@ mod lifecycle;
 mod list;
 mod meta;
 mod negotiate;
+mod objects;
 mod patches;
 mod paths;
 mod pki;

@@ -1,16 +1,72 @@
 //! Runs the agent's own code on the model.
 
+use jiff::Timestamp;
+use wmco_core::protocol::{PROTOCOL, ReportLine};
+use wmco_core::winpath::WindowsPath;
+use wmco_services::agent::{Agent, AgentError};
 use wmco_services::fake::FakeWindows;
 
+use super::agent_file::{AgentNature, Head};
+use super::backoff::causes;
 use super::shell::Ended;
 
-/// Runs the agent of `version` with these arguments; `line` takes each line that it writes.
+/// What an agent says to arguments that it does not know, and how it then ends.
+const USAGE: &str = "usage: wicd probe | wicd apply PLAN\r\n";
+const USAGE_CODE: u32 = 2;
+
+/// Runs an agent with these arguments; `write` takes each line of its output.
 pub(super) fn run(
-    _host: &FakeWindows,
-    _version: &str,
-    _arguments: &[String],
-    _protocol: Option<u32>,
-    _line: impl Fn(String),
+    host: &FakeWindows,
+    head: &Head,
+    arguments: &[String],
+    mut write: impl FnMut(String),
 ) -> Ended {
-    Ended::default()
+    let now = Timestamp::now();
+    host.set_now(now);
+    let protocol = match head.nature {
+        AgentNature::Protocol(protocol) => protocol,
+        AgentNature::Real | AgentNature::Garbage | AgentNature::Hanging | AgentNature::Silent => {
+            PROTOCOL
+        }
+    };
+    let mut report = |line: ReportLine| write(text(line, protocol));
+    let agent = Agent::new(host, &head.version, now);
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let done = match *arguments.as_slice() {
+        ["probe"] => probe(&agent, &mut report).map(|()| true),
+        ["apply", plan] => match plan.parse::<WindowsPath>() {
+            Ok(plan) if protocol == PROTOCOL => agent.apply(&plan, &mut report),
+            Ok(_) => {
+                let error = format!("the plan is not of protocol {protocol}, replace the agent");
+                report(ReportLine::Refused { error });
+                probe(&agent, &mut report).map(|()| false)
+            }
+            Err(_) => return usage(),
+        },
+        _ => return usage(),
+    };
+    match done {
+        Ok(true) => Ended::default(),
+        Ok(false) => Ended { code: 1, ..Ended::default() },
+        Err(error) => {
+            Ended { stderr: format!("{}\r\n", causes(&error)), code: 1, ..Ended::default() }
+        }
+    }
+}
+
+fn probe(agent: &Agent<'_>, report: &mut dyn FnMut(ReportLine)) -> Result<(), AgentError> {
+    report(ReportLine::Probed(Box::new(agent.probe()?)));
+    Ok(())
+}
+
+fn usage() -> Ended {
+    Ended { stderr: USAGE.to_owned(), code: USAGE_CODE, ..Ended::default() }
+}
+
+/// The line as text, from an agent that speaks `protocol`.
+fn text(mut line: ReportLine, protocol: u32) -> String {
+    if let ReportLine::Probed(probe) = &mut line {
+        probe.protocol = protocol;
+    }
+    serde_json::json!(line).to_string() + "\n"
 }

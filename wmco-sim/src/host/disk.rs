@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use jiff::Timestamp;
 use wmco_core::protocol::{Access, ServiceRunState};
 use wmco_core::winpath::WindowsPath;
 use wmco_services::fake::{Content, FakeWindows, Node};
@@ -27,9 +28,12 @@ pub(super) enum DiskError {
     Missing,
 }
 
+/// The program that works on the files for a client.
+const SERVER: &str = r"C:\Windows\System32\OpenSSH\sftp-server.exe";
+
 impl Disk {
-    pub(super) fn new(model: FakeWindows) -> Self {
-        Self(model)
+    pub(super) fn new(model: &FakeWindows) -> Self {
+        Self(SERVER.parse().map_or_else(|_| model.clone(), |server| model.running_as(server)))
     }
 
     pub(super) fn stat(&self, path: &WindowsPath) -> Option<Stat> {
@@ -58,6 +62,7 @@ impl Disk {
     /// Makes an empty file, or empties the one that is there.
     pub(super) fn create(&self, path: &WindowsPath) -> Result<(), DiskError> {
         self.check_free(path)?;
+        self.0.set_now(Timestamp::now());
         self.0.with_tree(|tree| match tree.kind(path) {
             None => tree.write(path, Access::Inherited, Vec::new()),
             Some(_) => tree.set_length(path, 0),
@@ -87,6 +92,7 @@ impl Disk {
         data: &[u8],
     ) -> Result<(), DiskError> {
         self.check_free(path)?;
+        self.0.set_now(Timestamp::now());
         self.0.with_tree(|tree| {
             let end = tree.file(path).map(|bytes| bytes.len() as u64);
             let end = end.ok_or_else(|| WindowsError::Missing { object: path.to_string() })?;

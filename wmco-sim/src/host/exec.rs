@@ -60,9 +60,8 @@ async fn execute(host: &Shared, to_client: &ChannelWriteHalf<Msg>, command: &str
         },
         AgentNature::Hanging => std::future::pending().await,
         AgentNature::Silent => Ended::default(),
-        AgentNature::Real => report(host, to_client, program, head, arguments, None).await,
-        AgentNature::Protocol(protocol) => {
-            report(host, to_client, program, head, arguments, Some(protocol)).await
+        AgentNature::Real | AgentNature::Protocol(_) => {
+            report(host, to_client, program, head, arguments).await
         }
     }
 }
@@ -86,12 +85,11 @@ async fn report(
     program: WindowsPath,
     head: Head,
     arguments: Vec<String>,
-    protocol: Option<u32>,
 ) -> Ended {
     let (lines, mut written) = mpsc::channel::<String>(WAITING_LINES);
     let model = host.model.running_as(program);
     let agent = host.threads.spawn_blocking(move || {
-        agent::run(&model, &head.version, &arguments, protocol, |line| {
+        agent::run(&model, &head, &arguments, |line| {
             // Nobody may be left to read; the agent then goes on alone, as a process would.
             let _ = lines.blocking_send(line);
         })

@@ -47,7 +47,7 @@ enum Open {
 
 impl Sftp {
     pub(super) fn new(host: Arc<Shared>, cut: CancellationToken) -> Self {
-        let disk = Disk::new(host.model.clone());
+        let disk = Disk::new(&host.model);
         Self { disk, host, cut, open: HashMap::new(), opened: 0, uploaded: 0 }
     }
 

@@ -1,4 +1,15 @@
-//! Integration tests of the simulations.
+//! Integration tests of the simulated cluster and the simulated hosts.
+#![allow(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    reason = "the helpers of tests may fail like tests"
+)]
 
-#[cfg(test)] // always so here; it tells clippy that helpers are test code, too
+mod client;
 mod host;
+mod replay;
+mod replay_match;
+mod replay_steps;

@@ -9,7 +9,7 @@ use wmco_core::limits;
 use wmco_core::protocol::AgentCommand;
 
 use super::Session;
-use crate::error::{HostError, is_cut};
+use crate::error::{HostError, is_cut, printable};
 
 /// Most bytes of standard error that are kept; the rest is read and dropped.
 const ERROR_BYTES: usize = 16 * 1024;
@@ -37,7 +37,7 @@ pub struct ExecOutcome {
     pub exited: Exited,
     /// Its standard output; bytes that are no UTF-8 are replaced.
     pub output: String,
-    /// The first part of its standard error.
+    /// The first part of its standard error, without control characters but line feeds.
     pub errors: String,
 }
 
@@ -176,7 +176,7 @@ impl Collected {
         if !self.line.is_empty() {
             self.end_line(on_line);
         }
-        let errors = String::from_utf8_lossy(&self.errors).trim().to_owned();
+        let errors = printable(String::from_utf8_lossy(&self.errors).trim(), ERROR_BYTES);
         ExecOutcome { exited, output: self.output, errors }
     }
 }
@@ -218,5 +218,12 @@ mod tests {
         collected.error(b"late").unwrap();
         let outcome = collected.finish(Exited::Dropped, &mut |_| {});
         assert_eq!(outcome.errors, "e".repeat(ERROR_BYTES));
+    }
+
+    #[test]
+    fn errors_cannot_paint_a_terminal() {
+        let mut collected = Collected::default();
+        collected.error(b"\x1b[2Jgone\r\nline\x07").unwrap();
+        assert_eq!(collected.finish(Exited::Dropped, &mut |_| {}).errors, "[2Jgone\nline");
     }
 }

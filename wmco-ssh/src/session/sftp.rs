@@ -8,13 +8,12 @@ use russh::client::Handle;
 use russh_sftp::client::RawSftpSession;
 use russh_sftp::client::error::Error as Wrong;
 use russh_sftp::protocol::{FileAttributes, OpenFlags, StatusCode};
-use tokio::sync::OnceCell;
 use tokio::time::timeout;
 use wmco_core::names::host;
 use wmco_core::winpath::WindowsPath;
 
 use super::handler::Handler;
-use crate::error::{HostError, is_cut};
+use crate::error::{HostError, is_cut, printable};
 use crate::options::{Options, PathStyle};
 
 const OPENING: &str = "opening sftp";
@@ -24,6 +23,9 @@ const OPENING: &str = "opening sftp";
 /// first.
 const LIBRARY_LIMIT_SECONDS: u64 = 3600;
 
+/// Most letters that we keep of what a server says.
+const MESSAGE_LETTERS: usize = 200;
+
 /// Most entries of the staging folder that are looked at in one pass.
 const LISTED_AT_MOST: usize = 10_000;
 
@@ -32,7 +34,6 @@ pub(crate) struct Sftp {
     raw: RawSftpSession,
     paths: PathStyle,
     limit: Duration,
-    staging: OnceCell<()>,
 }
 
 impl Sftp {
@@ -69,7 +70,7 @@ impl Sftp {
             .await
             .unwrap_or(Err(HostError::TimedOut { doing: OPENING, after: limit }))?;
         options.counters.sftp_opened();
-        Ok(Self { raw, paths: options.paths.clone(), limit, staging: OnceCell::new() })
+        Ok(Self { raw, paths: options.paths.clone(), limit })
     }
 
     /// `path` as this server writes it.
@@ -77,21 +78,16 @@ impl Sftp {
         self.paths.render(path)
     }
 
-    /// Makes the folders for uploads if they are missing; asks once per connection.
-    pub(crate) async fn ensure_staging(&self) -> Result<(), HostError> {
-        self.staging.get_or_try_init(|| self.make_staging()).await.copied()
-    }
-
+    /// Makes the folders for uploads if they are missing.
     #[expect(clippy::expect_used, reason = "a constant, tested in wmco-core")]
-    async fn make_staging(&self) -> Result<(), HostError> {
+    pub(crate) async fn ensure_staging(&self) -> Result<(), HostError> {
         let staging = host::STAGING.parse::<WindowsPath>().expect("staging is a windows path");
         if self.size_of(&staging).await?.is_some() {
             return Ok(());
         }
         let doing = "making folder";
         for folder in self.paths.chain(&staging) {
-            let made =
-                self.limited(doing, self.raw.mkdir(&folder, FileAttributes::empty())).await?;
+            let made = self.limited(doing, self.raw.mkdir(&folder, private())).await?;
             // Most servers call a folder that is there a failure, so look before complaining.
             if let Err(wrong) = made
                 && self.size(&folder).await?.is_none()
@@ -124,7 +120,7 @@ impl Sftp {
         if fresh {
             flags |= OpenFlags::TRUNCATE;
         }
-        self.limited(doing, self.raw.open(path, flags, FileAttributes::empty()))
+        self.limited(doing, self.raw.open(path, flags, private()))
             .await?
             .map(|opened| opened.handle)
             .map_err(|wrong| failed(doing, path, wrong))
@@ -152,6 +148,9 @@ impl Sftp {
     }
 
     /// Moves a file to its final name; what is in the way is replaced.
+    ///
+    /// On Windows this fails while the server process of a cut connection still has the file open.
+    /// That process ends within seconds, and a later upload then finds the whole part.
     pub(crate) async fn rename(&self, from: &str, to: &str) -> Result<(), HostError> {
         let doing = "renaming";
         let Err(first) = self.limited(doing, self.raw.rename(from, to)).await? else {
@@ -236,6 +235,13 @@ impl Sftp {
     }
 }
 
+/// Who may use what we make. OpenSSH on Windows makes an access list of it that is not inherited and
+/// lets in the owner, administrators and the system only; so no token is readable to others, even
+/// before the agent has closed the folder.
+fn private() -> FileAttributes {
+    FileAttributes { permissions: Some(0o700), ..FileAttributes::empty() }
+}
+
 fn refused(error: russh::Error) -> HostError {
     if is_cut(&error) {
         HostError::Dropped { doing: OPENING, source: Some(error.into()) }
@@ -257,7 +263,11 @@ fn is_absent(wrong: &Wrong) -> bool {
 
 fn failed(doing: &'static str, path: &str, wrong: Wrong) -> HostError {
     match wrong {
-        Wrong::Status(_) => HostError::Sftp { doing, path: path.to_owned(), source: wrong.into() },
+        Wrong::Status(status) => {
+            let says = printable(&status.error_message, MESSAGE_LETTERS);
+            let source = format!("{}: {says}", status.status_code).into();
+            HostError::Sftp { doing, path: path.to_owned(), source }
+        }
         _ => HostError::Dropped { doing, source: Some(wrong.into()) },
     }
 }

@@ -150,8 +150,9 @@ async fn a_plan_arrives_and_its_lines_stream() {
 async fn apply_then_drop(steps: Vec<HostStep>) -> Result<ApplyOutcome, HostError> {
     let server = Sshd::start(&["ed25519"]).await;
     let plan = plan(steps);
-    // The server process of this connection goes away, as on a host that restarts.
-    let then = "echo '{\"wicd\":\"done\",\"step\":0,\"changed\":true}'\nkill -9 $PPID";
+    // The server process of this connection goes away, as on a host that restarts; not before it
+    // has passed the line on.
+    let then = "echo '{\"wicd\":\"done\",\"step\":0,\"changed\":true}'\nsleep 0.5\nkill -9 $PPID";
     server.install_agent(host::AGENT, &apply_script(&server, &plan, then));
     let host = server.host(&TcpDialer, &server.options()).await;
     host.apply(INSTALLED, &plan, &mut |_| {}).await

@@ -123,10 +123,7 @@ async fn a_refused_key_is_named() {
 #[tokio::test]
 async fn an_rsa_key_finds_the_hash_that_the_server_accepts() {
     let server = Sshd::start(&["ed25519"]).await;
-    let config = server.path("sshd_config");
-    let mut text = std::fs::read_to_string(&config).unwrap();
-    text.push_str("PubkeyAcceptedAlgorithms rsa-sha2-256\n");
-    std::fs::write(&config, text).unwrap();
+    server.configure("PubkeyAcceptedAlgorithms rsa-sha2-256");
     let file = server.path("rsa");
     keygen(&file, &["-t", "rsa", "-b", "2048"]);
     logs_in(&server, "rsa-sha2-256 only", private_key(&file)).await;

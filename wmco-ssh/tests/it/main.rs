@@ -10,8 +10,10 @@
 
 mod dialers;
 mod exec;
+mod gnupg;
 mod host_keys;
 mod hostile;
 mod login;
+mod pool;
 mod sshd;
 mod upload;

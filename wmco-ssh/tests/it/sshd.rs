@@ -82,6 +82,13 @@ impl Sshd {
         Self { folder, address, _stop: stop.drop_guard() }
     }
 
+    /// Adds a line to the configuration of all later connections.
+    pub(crate) fn configure(&self, line: &str) {
+        let file = self.path("sshd_config");
+        let text = std::fs::read_to_string(&file).unwrap();
+        std::fs::write(&file, format!("{text}{line}\n")).unwrap();
+    }
+
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }

@@ -78,6 +78,55 @@ async fn contents_arrive_and_are_not_sent_twice() {
 }
 
 #[tokio::test]
+async fn what_we_make_is_ours_only() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let server = Sshd::start(&["ed25519"]).await;
+    let host = server.host(&TcpDialer, &server.options()).await;
+    let blob = Blob::from_bytes("token");
+    host.upload(std::slice::from_ref(&blob), &QUIET).await.unwrap();
+    let path = server.file(&staged_content(blob.digest()));
+    for path in [path.as_path(), path.parent().unwrap()] {
+        let mode = std::fs::metadata(path).unwrap().permissions().mode();
+        assert_eq!(mode & 0o077, 0, "{}", path.display());
+    }
+}
+
+#[tokio::test]
+async fn new_session_keys_in_between_do_no_harm() {
+    let server = Sshd::start(&["ed25519"]).await;
+    server.configure("RekeyLimit 256K");
+    let host = server.host(&TcpDialer, &server.options()).await;
+    let content = noise(4_000_000, 13);
+    let blob = Blob::from_bytes(content.clone());
+    host.upload(std::slice::from_ref(&blob), &QUIET).await.unwrap();
+    check_staged(&server, &blob, &content).await;
+}
+
+#[tokio::test]
+async fn folders_removed_on_the_same_connection_are_made_again() {
+    let server = Sshd::start(&["ed25519"]).await;
+    let host = server.host(&TcpDialer, &server.options()).await;
+    let blob = Blob::from_bytes("x");
+    for _ in 0..2 {
+        assert_eq!(host.upload(std::slice::from_ref(&blob), &QUIET).await.unwrap().sent, 1);
+        let folders = [host::STAGING.parse().unwrap(), host::ROOT.parse().unwrap()];
+        assert_eq!(host.remove_leftovers(&[], &folders).await.unwrap(), []);
+    }
+}
+
+#[tokio::test]
+async fn a_dead_peer_is_noticed_without_any_request() {
+    let server = Sshd::start(&["ed25519"]).await;
+    let mut options = server.options();
+    options.timeouts.keep_alive = Duration::from_millis(50);
+    let left = Arc::new(AtomicU64::new(u64::MAX));
+    let host = server.host(&Silent(Arc::clone(&left)), &options).await;
+    left.store(0, std::sync::atomic::Ordering::Relaxed);
+    crate::hostile::all_closed(&options).await;
+    assert!(host.is_closed());
+}
+
+#[tokio::test]
 async fn the_agent_is_sent_as_it_is() {
     let server = Sshd::start(&["ed25519"]).await;
     let host = server.host(&TcpDialer, &server.options()).await;
@@ -165,6 +214,25 @@ async fn a_part_that_is_too_long_is_written_anew() {
     let host = server.host(&TcpDialer, &server.options()).await;
     host.upload(std::slice::from_ref(&blob), &QUIET).await.unwrap();
     check_staged(&server, &blob, &content).await;
+}
+
+/// A server may have carried out the last writes before a cut in any order.
+#[tokio::test]
+async fn a_hole_near_the_end_of_a_part_is_filled() {
+    let server = Sshd::start(&["ed25519"]).await;
+    let agent = Blob::from_bytes(noise(5_000_000, 14));
+    let mut part = noise(5_000_000, 14)[..3_000_000].to_vec();
+    let hole = 3_000_000 - usize::try_from(UPLOAD_WINDOW_BYTES / 2).unwrap();
+    part[hole..hole + 64].fill(0);
+    let path = server.file(&staged_agent(agent.digest()));
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    let digits = &agent.digest().to_string()[..16];
+    std::fs::write(format!("{}.{digits}.part", path.display()), part).unwrap();
+    let options = server.options();
+    let host = server.host(&TcpDialer, &options).await;
+    host.upload_agent(&agent, &QUIET).await.unwrap();
+    assert_eq!(Sha256::of(&std::fs::read(path).unwrap()), agent.digest());
+    assert!(options.counters.snapshot().uploaded_bytes < 4_000_000, "it was continued");
 }
 
 #[tokio::test]

@@ -4,17 +4,19 @@ mod pass;
 mod settings;
 
 use std::convert::Infallible;
-use std::net::Ipv4Addr;
 use std::time::Duration;
 
 use futures::{FutureExt as _, Stream, StreamExt as _, stream};
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{ConfigMap, Node};
+use kube::api::ListParams;
 use kube::runtime::{WatchStreamExt as _, watcher};
 use kube::{Api, Client};
+use serde_json::json;
 use wmco_core::names;
 use wmco_core::protocol::Access;
 use wmco_core::winpath::WindowsPath;
+use wmco_services::daemon::{self, NodeSearchError};
 use wmco_services::fake::{Content, FakeWindows};
 use wmco_services::windows::{Files as _, Machine as _, WindowsError};
 
@@ -33,8 +35,14 @@ enum DaemonError {
     Api(#[from] kube::Error),
     #[error("the daemon cannot log in")]
     Identity(#[from] IdentityError),
+    #[error("the runtime of the simulation ended")]
+    Interrupted { source: tokio::task::JoinError },
     #[error("no node has an address of this host, wait for the kubelet")]
     NoNode,
+    #[error("the daemon cannot tell which node is its own")]
+    NodeSearch(#[from] NodeSearchError),
+    #[error("{failures}")]
+    Steps { failures: String },
     #[error("the daemon could not work on its host")]
     Windows(#[from] WindowsError),
 }
@@ -77,18 +85,12 @@ impl Daemon {
     }
 }
 
-/// The name of the first Node that has an address of this host. Source: `spec/wicd.md`, section 6.
+/// The name of the Node that has an address of this host.
 async fn find_node(host: &FakeWindows, settings: &Settings) -> Result<String, DaemonError> {
     let nodes: Api<Node> = Api::all(identity::client(host, &settings.kubeconfig).await?);
-    let nodes = nodes.list(&kube::api::ListParams::default()).await?.items;
-    let addresses = host.addresses()?;
-    let found = addresses.iter().find_map(|own| nodes.iter().find(|node| has_address(node, *own)));
-    found.and_then(|node| node.metadata.name.clone()).ok_or(DaemonError::NoNode)
-}
-
-fn has_address(node: &Node, own: Ipv4Addr) -> bool {
-    let addresses = node.status.as_ref().and_then(|status| status.addresses.as_ref());
-    addresses.into_iter().flatten().any(|address| address.address == own.to_string())
+    let nodes = nodes.list(&ListParams::default()).await?.items;
+    let nodes: Vec<_> = nodes.iter().map(|node| json!(node)).collect();
+    daemon::find_node(&nodes, &host.addresses()?)?.ok_or(DaemonError::NoNode)
 }
 
 /// A client with the daemon's own certificate, which is asked for if there is no valid one, and the
@@ -148,12 +150,12 @@ fn file(settings: &Settings, name: &str) -> Result<WindowsPath, WindowsError> {
 /// Passes, whenever something changed or the last pass says so.
 async fn work(host: &Shared, settings: &Settings, node: &str, client: &Client) -> Infallible {
     let mut changes = Box::pin(changes(settings, node, client));
-    let mut pass = pass::Passes::new(host, settings, node, client);
+    let passes = pass::Passes::new(host, settings, node, client);
     let mut backoff = Backoff::default();
     loop {
         // What came until now is seen by the pass that begins.
         while let Some(Some(())) = changes.next().now_or_never() {}
-        match pass.run().await {
+        match passes.run().await {
             Ok(pause) => {
                 backoff = Backoff::default();
                 // At the time, or when something changes; the streams do not end by themselves.

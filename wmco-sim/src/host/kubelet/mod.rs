@@ -101,7 +101,7 @@ impl Kubelet {
 
 async fn farewell(host: &FakeWindows, settings: &Settings) -> Result<(), KubeletError> {
     let nodes: Api<Node> = Api::all(identity::client(host, &settings.kubeconfig).await?);
-    let node = nodes.get_status(&settings.node).await?;
+    let node = nodes.get(&settings.node).await?;
     let conditions = node::conditions(Readiness::Silent, node.status.as_ref(), Timestamp::now());
     let patch = Patch::Merge(json!({ "status": { "conditions": conditions } }));
     nodes.patch_status(&settings.node, &PatchParams::default(), &patch).await?;
@@ -195,7 +195,7 @@ async fn beat(host: &Shared, settings: &Settings, client: &Client) -> Result<(),
 /// Writes the Node's whole status.
 async fn report(host: &Shared, settings: &Settings, client: &Client) -> Result<Node, KubeletError> {
     let nodes: Api<Node> = Api::all(client.clone());
-    let old = nodes.get_status(&settings.node).await?.status;
+    let old = nodes.get(&settings.node).await?.status;
     let (facts, ready) = (facts(&host.model)?, readiness(&host.model));
     let status = node::status(settings, &facts, ready, old.as_ref(), Timestamp::now());
     let patch = Patch::Merge(json!({ "status": status }));

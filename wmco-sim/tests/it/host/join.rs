@@ -102,9 +102,13 @@ impl Joining {
     }
 
     /// Waits until the Node says so about its readiness.
-    async fn ready(&self, status: &str) -> Node {
-        until(|| self.node().is_some_and(|node| readiness(&node) == status)).await;
-        self.node().unwrap()
+    #[track_caller]
+    fn ready(&self, status: &str) -> impl Future<Output = Node> {
+        let seen = until(move || self.node().is_some_and(|node| readiness(&node) == status));
+        async move {
+            seen.await;
+            self.node().unwrap()
+        }
     }
 
     fn node(&self) -> Option<Node> {
@@ -217,10 +221,10 @@ async fn a_node_follows_its_services_and_needs_no_second_certificate() {
     assert_eq!(node.status.unwrap().node_info.unwrap().boot_id, boot);
     assert_eq!(joining.requests(), 2);
 
-    joining.host.model().set_service_state(
-        &CONTAINERD_SERVICE.parse().unwrap(),
-        ServiceRunState::Stopped,
-    );
+    joining
+        .host
+        .model()
+        .set_service_state(&CONTAINERD_SERVICE.parse().unwrap(), ServiceRunState::Stopped);
     joining.ready("False").await;
 }
 

@@ -1,5 +1,6 @@
 //! A simulated Windows host, driven by an SSH client.
 
+mod agent;
 mod client;
 mod faults;
 mod join;

@@ -1,0 +1,105 @@
+//! Commands that talk to a cluster and to hosts.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use anyhow::Context as _;
+use clap::Args;
+use tokio_util::sync::CancellationToken;
+use tracing_subscriber::EnvFilter;
+
+use wmco_ssh::{Options as SshOptions, TcpDialer};
+
+use super::Answer;
+use crate::VERSION;
+use crate::config::Config;
+use crate::payload::Payload;
+use crate::progress::Progress;
+use crate::run::Operator;
+
+/// Options of `wmco-operator run`. The names of the first two are those of the original.
+#[derive(Args, Debug)]
+pub struct Run {
+    /// Log in detail, here and on the nodes
+    #[arg(long = "debugLogging")]
+    debug: bool,
+    /// Where metrics and health are served
+    #[arg(long, value_name = "ADDRESS", default_value = "0.0.0.0:9182")]
+    metrics_bind_address: SocketAddr,
+    /// Folder of the payload
+    #[arg(long, value_name = "FOLDER", default_value = "/payload")]
+    payload: PathBuf,
+    /// Folder for compressed payload; a temporary one if not given
+    #[arg(long, value_name = "FOLDER")]
+    cache: Option<PathBuf>,
+}
+
+/// Runs the controllers until a signal.
+pub(super) fn run(options: &Run) -> anyhow::Result<Answer> {
+    let config = Config::from_env(VERSION, options.debug, |name| std::env::var(name).ok())?;
+    let level = if options.debug { "debug" } else { "info" };
+    tracing_subscriber::fmt()
+        .with_env_filter(EnvFilter::try_from_default_env().unwrap_or_else(|_| level.into()))
+        .with_writer(std::io::stderr)
+        .json()
+        .init();
+    runtime()?.block_on(async {
+        let client = kube::Client::try_default()
+            .await
+            .context("no cluster: run inside of one or set KUBECONFIG")?;
+        let cache = options.cache.clone().unwrap_or_else(std::env::temp_dir);
+        let script = String::new();
+        let payload = Payload::load(&options.payload, &cache, script.as_bytes())?;
+        let operator = Operator {
+            config,
+            client,
+            payload,
+            dialer: Arc::new(TcpDialer),
+            ssh: SshOptions::default(),
+            http: Some(options.metrics_bind_address),
+            progress: Progress::new(),
+        };
+        let stop = CancellationToken::new();
+        stop_on_signal(&stop);
+        operator.run(stop).await
+    })?;
+    Ok(Answer::Yes)
+}
+
+/// Runs the demo.
+#[cfg(feature = "demo")]
+pub(super) fn demo(options: crate::demo::Options) -> anyhow::Result<Answer> {
+    // The screen shows what goes on; the log is for who asks for it.
+    tracing_subscriber::fmt()
+        .with_env_filter(EnvFilter::try_from_default_env().unwrap_or_else(|_| "off".into()))
+        .with_writer(std::io::stderr)
+        .init();
+    let done = runtime()?.block_on(Box::pin(crate::demo::run(options)))?;
+    Ok(if done { Answer::Yes } else { Answer::No })
+}
+
+fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
+    // Every TLS client and server of this process uses the same library.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    tokio::runtime::Builder::new_multi_thread().enable_all().build().context("no runtime")
+}
+
+fn stop_on_signal(stop: &CancellationToken) {
+    let stop = stop.clone();
+    tokio::spawn(async move {
+        let interrupt = tokio::signal::ctrl_c();
+        let terminate = async {
+            use tokio::signal::unix::{SignalKind, signal};
+            match signal(SignalKind::terminate()) {
+                Ok(mut signal) => signal.recv().await,
+                Err(_) => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            _ = interrupt => {}
+            _ = terminate => {}
+        }
+        stop.cancel();
+    });
+}

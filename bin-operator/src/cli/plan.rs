@@ -1,0 +1,104 @@
+//! `plan`: what the operator would do with the objects in files. It touches nothing.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+use clap::Args;
+use jiff::Timestamp;
+use wmco_core::content::{HostContent, Release};
+use wmco_core::digest::Sha256;
+use wmco_core::facts::Facts;
+use wmco_core::fleet::{Desired, Listed, Observed, Preview, preview};
+use wmco_core::instances;
+use wmco_core::limits;
+use wmco_core::names::objects;
+use wmco_core::node::NodeFacts;
+use wmco_core::protocol::ServicesData;
+
+use super::{Answer, Output, tell};
+use crate::VERSION;
+use crate::input::Reader;
+
+/// Arguments of `plan`.
+#[derive(Args, Debug)]
+pub struct Plan {
+    /// Files with cluster objects in YAML or JSON; `-` is standard input.
+    #[arg(short = 'f', long = "filename", value_name = "FILE", required = true, num_args = 1..)]
+    files: Vec<PathBuf>,
+    /// File with answers of the DNS: {"dns": {"forward": {NAME: IPV4}}}.
+    #[arg(long, value_name = "FILE")]
+    facts: Option<PathBuf>,
+    /// Version that nodes are to run; this program's own if not given.
+    #[arg(long, value_name = "VERSION", default_value = VERSION)]
+    operator_version: String,
+    #[command(flatten)]
+    output: Output,
+}
+
+impl Plan {
+    /// Prints the plan. "No" means that entries are broken; the others are planned all the same.
+    ///
+    /// # Errors
+    /// The input cannot be read.
+    pub fn run(self) -> anyhow::Result<Answer> {
+        let mut reader = Reader::new(std::io::stdin());
+        let objects = reader.objects(&self.files)?;
+        let facts = match &self.facts {
+            Some(file) => reader.facts(file)?,
+            None => Facts::default(),
+        };
+        let data = |name: &str| {
+            let maps = objects.config_maps.iter().map(|map| &map.object);
+            maps.filter(move |map| map.metadata.name.as_deref() == Some(name))
+                .flat_map(|map| map.data.iter().flatten())
+                .map(|(key, value)| (key.clone(), value.clone()))
+                .collect::<Vec<_>>()
+        };
+        let entries = instances::parse(data(objects::INSTANCES_CONFIG_MAP), &facts);
+        let listed: Vec<Listed> = entries
+            .iter()
+            .map(|(address, entry)| Listed {
+                address: address.to_owned(),
+                ipv4: entry.as_ref().ok().map(|instance| instance.ipv4),
+            })
+            .collect();
+        let nodes: Vec<NodeFacts> =
+            objects.nodes.iter().map(|node| NodeFacts::from(&node.object)).collect();
+        let kept_keys =
+            data(objects::HOST_KEYS_CONFIG_MAP).into_iter().map(|(address, _)| address).collect();
+        let observed = Observed {
+            nodes: &nodes,
+            claims: &BTreeSet::new(),
+            granted: &BTreeSet::new(),
+            kept_keys: &kept_keys,
+        };
+        let desired = Desired { listed: &listed, budget: limits::DISRUPTION_BUDGET };
+        let release = unrendered(self.operator_version);
+        let plan = preview(&desired, &observed, &release, Timestamp::now());
+        self.output.print(&plan, || text(&plan))?;
+        for error in entries.errors() {
+            tell("error", &error.to_string());
+        }
+        Ok(if entries.errors().next().is_some() { Answer::No } else { Answer::Yes })
+    }
+}
+
+/// A release whose content does not matter, because no host is asked.
+fn unrendered(version: String) -> Release {
+    Release {
+        version,
+        agent: Sha256::of(&[]),
+        content: HostContent::default(),
+        manifest: ServicesData::default(),
+        known_manifests: Vec::new(),
+        bootstrap_services: Vec::new(),
+    }
+}
+
+fn text(plan: &[Preview]) -> String {
+    if plan.is_empty() {
+        return "nothing is listed and no node is ours: nothing to do\n".to_owned();
+    }
+    let lines: Vec<String> = plan.iter().map(ToString::to_string).collect();
+    lines.join("\n") + "\n"
+}

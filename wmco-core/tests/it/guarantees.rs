@@ -1,0 +1,189 @@
+//! The five guarantees of the planners, each as a property of whole worlds.
+//!
+//! Every property states the goal itself ([`World::unmet`]) and looks at the promises that were
+//! broken on the way ([`World::broken`]); none asks a planner whether it is content.
+
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::test_runner::TestCaseResult;
+
+use crate::world::{EVERYBODY, Event, ROUNDS, World};
+
+/// How a world begins.
+#[derive(Clone, Copy, Debug)]
+struct Start {
+    hosts: usize,
+    budget: usize,
+    /// Which hosts have containers switched on, one bit each.
+    features: u8,
+    /// Whether the hosts are nodes already.
+    configured: bool,
+}
+
+impl Start {
+    fn world(self) -> World {
+        if self.configured {
+            return CONFIGURED[&(self.hosts, self.budget)].clone();
+        }
+        World::fresh(self.hosts, self.budget, self.features)
+    }
+}
+
+/// Worlds at the goal, by hosts and budget.
+static CONFIGURED: LazyLock<BTreeMap<(usize, usize), World>> = LazyLock::new(|| {
+    let sizes = (1..=3).flat_map(|hosts| (1..=2).map(move |budget| (hosts, budget)));
+    let world = |(hosts, budget)| {
+        let mut world = World::fresh(hosts, budget, u8::MAX);
+        world.run(ROUNDS).unwrap();
+        ((hosts, budget), world)
+    };
+    sizes.map(world).collect()
+});
+
+fn any_start() -> impl Strategy<Value = Start> {
+    (1..=3_usize, 1..=2_usize, any::<u8>(), any::<bool>()).prop_map(
+        |(hosts, budget, features, configured)| Start { hosts, budget, features, configured },
+    )
+}
+
+fn round() -> impl Strategy<Value = Event> {
+    any::<u8>().prop_map(Event::Round)
+}
+
+/// Time, everybody's own business, and what people ask for.
+fn ordinary() -> impl Strategy<Value = Event> {
+    let at = 0..3_usize;
+    prop_oneof![
+        20 => round(),
+        4 => any::<u8>().prop_map(Event::Others),
+        2 => Just(Event::CacheCatchesUp),
+        1 => Just(Event::TimePasses),
+        1 => at.clone().prop_map(Event::Unlist),
+        1 => at.clone().prop_map(Event::List),
+        1 => Just(Event::Bump),
+        1 => at.prop_map(Event::AskRestart),
+    ]
+}
+
+/// What people do behind our back.
+fn meddling() -> impl Strategy<Value = Event> {
+    let at = 0..3_usize;
+    prop_oneof![
+        at.clone().prop_map(Event::Cordon),
+        at.clone().prop_map(Event::Uncordon),
+        at.clone().prop_map(Event::DeleteNode),
+        at.clone().prop_map(Event::LeaveLabel),
+        at.clone().prop_map(Event::BreakEntry),
+        at.clone().prop_map(Event::FixEntry),
+        at.clone().prop_map(Event::Tamper),
+        at.prop_map(Event::LoseLiveFile),
+    ]
+}
+
+fn crash() -> impl Strategy<Value = Event> {
+    prop_oneof![Just(Event::Crash), (0..40_u16).prop_map(Event::CrashIn)]
+}
+
+fn fault() -> impl Strategy<Value = Event> {
+    let at = 0..3_usize;
+    prop_oneof![
+        3 => (0..40_u16).prop_map(Event::FailIn),
+        1 => at.clone().prop_map(Event::Vanish),
+        1 => at.clone().prop_map(Event::Return),
+        1 => at.clone().prop_map(Event::HostRestarts),
+        1 => at.prop_map(Event::KubeletEnds),
+    ]
+}
+
+fn after(start: Start, events: &[Event]) -> World {
+    let mut world = start.world();
+    for event in events {
+        world.happen(*event);
+    }
+    world.calm_down();
+    world
+}
+
+fn settles(world: &mut World) -> TestCaseResult {
+    let outcome = world.run(ROUNDS);
+    prop_assert!(outcome.is_ok(), "{outcome:#?}");
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: cases(), failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// 1. Whatever was asked for and done, plan and apply reach the goal in bounded rounds.
+    #[test]
+    fn convergence(
+        start in any_start(),
+        events in vec(prop_oneof![3 => ordinary(), 1 => meddling()], 0..30),
+    ) {
+        settles(&mut after(start, &events))?;
+    }
+
+    /// 2. At the goal one look costs one probe per instance, and nothing else is done.
+    #[test]
+    fn idempotence(
+        start in any_start(),
+        events in vec(prop_oneof![3 => ordinary(), 1 => meddling()], 0..20),
+    ) {
+        let mut world = after(start, &events);
+        settles(&mut world)?;
+        let listed = world.listed_count();
+        world.crash();
+        world.actions.clear();
+        let before = world.visible();
+        for _ in 0..5 {
+            world.happen(Event::Round(EVERYBODY));
+        }
+        let probes: Vec<_> = world.actions.iter().map(|(verb, count)| (*verb, *count)).collect();
+        let expected: Vec<_> = [("probe", listed)].into_iter().filter(|(_, n)| *n > 0).collect();
+        prop_assert_eq!(probes, expected);
+        prop_assert_eq!(world.visible(), before);
+    }
+
+    /// 3. The operator may die anywhere, any number of times.
+    #[test]
+    fn crash_safety(
+        start in any_start(),
+        events in vec(prop_oneof![4 => ordinary(), 2 => crash()], 0..30),
+    ) {
+        settles(&mut after(start, &events))?;
+    }
+
+    /// 4. Actions may fail, hosts may vanish, restart and come back.
+    #[test]
+    fn fault_tolerance(
+        start in any_start(),
+        events in vec(prop_oneof![4 => ordinary(), 2 => fault()], 0..30),
+    ) {
+        settles(&mut after(start, &events))?;
+    }
+
+    /// 5. Nobody's pods, cordons, nodes or restarts suffer, whatever happens at any step.
+    #[test]
+    fn safety(
+        start in any_start(),
+        events in vec(
+            prop_oneof![5 => ordinary(), 2 => meddling(), 1 => crash(), 2 => fault()],
+            0..40,
+        ),
+    ) {
+        let mut world = start.world();
+        for event in &events {
+            world.happen(*event);
+            prop_assert!(world.broken.is_empty(), "{:#?}", world.broken);
+        }
+        world.calm_down();
+        settles(&mut world)?;
+    }
+}
+
+/// 1,000, or what `PROPTEST_CASES` asks for.
+fn cases() -> u32 {
+    std::env::var("PROPTEST_CASES").ok().and_then(|text| text.parse().ok()).unwrap_or(1_000)
+}

@@ -1,0 +1,190 @@
+//! What may happen to a world.
+
+use wmco_core::limits;
+use wmco_core::names::{self, host};
+
+use super::World;
+use super::host::{Power, tampered};
+use super::release::Release;
+
+/// Something that happens; the numbers choose a host.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Event {
+    /// The operator works; the others in these bits act before each of its actions.
+    Round(u8),
+    /// The others act.
+    Others(u8),
+    /// The operator's view of all Nodes becomes current.
+    CacheCatchesUp,
+    /// Half an hour passes.
+    TimePasses,
+    /// The operator dies now.
+    Crash,
+    /// The operator dies after so many more effects.
+    CrashIn(u16),
+    /// The action around the effect after so many more fails.
+    FailIn(u16),
+    /// A host no longer answers.
+    Vanish(usize),
+    /// It answers again.
+    Return(usize),
+    /// A host restarts by itself.
+    HostRestarts(usize),
+    /// A kubelet ends; what it started runs on.
+    KubeletEnds(usize),
+    /// Somebody asks for a restart.
+    AskRestart(usize),
+    /// A file that services read once is changed.
+    Tamper(usize),
+    /// A file that its readers follow is lost.
+    LoseLiveFile(usize),
+    /// A person makes a node unschedulable.
+    Cordon(usize),
+    /// A person makes a node schedulable, whoever had cordoned it.
+    Uncordon(usize),
+    /// A person deletes a Node.
+    DeleteNode(usize),
+    /// A slot label was left on a node.
+    LeaveLabel(usize),
+    /// A person removes an entry.
+    Unlist(usize),
+    /// A person adds an entry.
+    List(usize),
+    /// An entry no longer resolves.
+    BreakEntry(usize),
+    /// It resolves again.
+    FixEntry(usize),
+    /// A new operator starts.
+    Bump,
+}
+
+impl World {
+    pub(crate) fn happen(&mut self, event: Event) {
+        match event {
+            Event::Round(others) => {
+                self.round(others);
+                self.now += limits::RETRY_FIRST;
+            }
+            Event::Others(who) => self.others_act(who),
+            Event::CacheCatchesUp => self.cache_catches_up(),
+            Event::TimePasses => self.now += limits::RESYNC,
+            Event::Crash => self.crash(),
+            Event::CrashIn(effects) => self.faults.crash_in = Some(effects.into()),
+            Event::FailIn(effects) => self.faults.fail_in = Some(effects.into()),
+            Event::Bump => {
+                self.release = Release(self.release.0 + 1);
+                self.crash();
+            }
+            Event::Vanish(at)
+            | Event::Return(at)
+            | Event::HostRestarts(at)
+            | Event::KubeletEnds(at)
+            | Event::Tamper(at)
+            | Event::LoseLiveFile(at) => self.happen_to_host(event, at % self.ours()),
+            Event::AskRestart(at)
+            | Event::Cordon(at)
+            | Event::Uncordon(at)
+            | Event::DeleteNode(at)
+            | Event::LeaveLabel(at) => self.happen_to_node(event, at % self.ours()),
+            Event::Unlist(at)
+            | Event::List(at)
+            | Event::BreakEntry(at)
+            | Event::FixEntry(at) => self.happen_to_entry(event, at % self.ours()),
+        }
+    }
+
+    /// No more faults: hosts are back, entries resolve.
+    pub(crate) fn calm_down(&mut self) {
+        self.faults = super::Faults::default();
+        for at in 0..self.ours() {
+            self.happen(Event::Return(at));
+            self.happen(Event::FixEntry(at));
+        }
+    }
+
+    fn happen_to_host(&mut self, event: Event, at: usize) {
+        let release = self.release;
+        let host = &mut self.hosts[at];
+        match event {
+            Event::Vanish(_) if host.power == Power::On => host.power = Power::Gone,
+            Event::Return(_) if host.power == Power::Gone => host.power = Power::On,
+            Event::HostRestarts(_) if host.power == Power::On => {
+                host.power = Power::Restarting;
+                self.breakdown = true;
+            }
+            Event::KubeletEnds(_) => {
+                if let Some(kubelet) = host.services.get_mut(host::KUBELET_SERVICE) {
+                    kubelet.running = false;
+                    self.breakdown = true;
+                }
+            }
+            Event::Tamper(_) => {
+                for (path, sha) in &mut host.files {
+                    if release.files().get(path).is_some_and(|file| !file.live) {
+                        *sha = tampered();
+                        self.breakdown = true;
+                    }
+                }
+            }
+            Event::LoseLiveFile(_) => {
+                host.files.retain(|path, _| path.as_str() != host::KUBELET_CA);
+            }
+            _ => {}
+        }
+    }
+
+    fn happen_to_node(&mut self, event: Event, at: usize) {
+        let (address, boot) = (self.hosts[at].address, self.hosts[at].boot);
+        let Some(node) = self.api.node_at(address) else { return };
+        match event {
+            Event::AskRestart(_) => {
+                node.annotate(names::REBOOT_ANNOTATION, "");
+                node.asked_at_boot = Some(boot);
+            }
+            Event::Cordon(_) if !node.facts.unschedulable => {
+                // While ours is noted on the node, nobody could tell theirs from ours.
+                let noted = node.facts.annotation(names::CORDONED_ANNOTATION);
+                node.persons_cordon = noted != Some(names::CORDONED_BY_US);
+                node.facts.unschedulable = true;
+            }
+            Event::Uncordon(_) => {
+                node.facts.unschedulable = false;
+                node.persons_cordon = false;
+            }
+            Event::DeleteNode(_) => {
+                let name = node.facts.name.clone();
+                let listed = self.listed.values().any(|entry| entry.ipv4 == address);
+                self.hosts[at].deserted |= !listed;
+                self.api.nodes.remove(&name);
+            }
+            Event::LeaveLabel(_) => {
+                node.facts.labels.insert(names::UPGRADING_LABEL.into(), names::TRUE.into());
+            }
+            _ => {}
+        }
+    }
+
+    fn happen_to_entry(&mut self, event: Event, at: usize) {
+        let address = self.hosts[at].address;
+        let key = self.listed.iter().find(|(_, e)| e.ipv4 == address).map(|(key, _)| key.clone());
+        let entry = key.as_ref().and_then(|key| self.listed.get_mut(key));
+        match (event, entry) {
+            (Event::List(_), None) => {
+                self.list(at);
+                self.hosts[at].deserted = false;
+            }
+            (Event::BreakEntry(_), Some(entry)) => entry.broken = true,
+            (Event::FixEntry(_), Some(entry)) => entry.broken = false,
+            (Event::Unlist(_), Some(_)) => {
+                let ours = self.api.node_at(address).is_some_and(|node| node.facts.is_byoh());
+                self.hosts[at].deserted = !ours;
+                self.listed.remove(&key.unwrap());
+            }
+            _ => {}
+        }
+    }
+
+    fn ours(&self) -> usize {
+        self.hosts.len() - 1
+    }
+}

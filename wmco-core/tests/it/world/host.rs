@@ -1,0 +1,303 @@
+//! A model of a Windows machine, as far as a probe shows it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::Ipv4Addr;
+use std::sync::LazyLock;
+
+use wmco_core::digest::Sha256;
+use wmco_core::names::{self, host};
+use wmco_core::node::DesiredFile;
+use wmco_core::protocol::{
+    Agent, FeatureState, FileState, HostState, HostStep, PROTOCOL, Probe, RebootReason,
+    ServiceFacts, ServiceRunState, staged_agent, staged_content,
+};
+use wmco_core::winpath::WindowsPath;
+
+use super::faults::{Faults, Stop};
+use super::release::{Release, SERVICES};
+
+/// A file of the host's owner in a folder that we use too.
+pub(crate) const FOREIGN_FILE: &str = r"C:\Temp\owner.txt";
+
+static AGENT: LazyLock<WindowsPath> = LazyLock::new(|| host::AGENT.parse().unwrap());
+
+/// The folders that a probe tells of.
+static KNOWN: LazyLock<BTreeSet<WindowsPath>> =
+    LazyLock::new(|| host::DIRECTORIES.iter().map(|text| text.parse().unwrap()).collect());
+
+/// What is in a file that somebody changed.
+pub(crate) fn tampered() -> Sha256 {
+    Sha256::of(b"tampered")
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Power {
+    On,
+    Restarting,
+    /// Cut off, or switched off; it runs on when it is back.
+    Gone,
+}
+
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) struct Service {
+    pub(crate) running: bool,
+    /// Release of the manifest that it was made from; for the daemon, of its executable.
+    pub(crate) release: Release,
+    pub(crate) command: String,
+}
+
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) struct Host {
+    pub(crate) address: Ipv4Addr,
+    pub(crate) name: String,
+    /// The name after the next restart.
+    pub(crate) next_name: String,
+    pub(crate) power: Power,
+    pub(crate) boot: u32,
+    pub(crate) agent: Option<Release>,
+    pub(crate) staged_agents: BTreeSet<Sha256>,
+    pub(crate) staged: BTreeSet<Sha256>,
+    pub(crate) files: BTreeMap<WindowsPath, Sha256>,
+    pub(crate) directories: BTreeSet<WindowsPath>,
+    pub(crate) state: Option<HostState>,
+    pub(crate) services: BTreeMap<String, Service>,
+    pub(crate) proxy: bool,
+    pub(crate) proxy_at_boot: bool,
+    pub(crate) containers: FeatureState,
+    pub(crate) networks: BTreeSet<String>,
+    /// Whether the running kubelet has registered its Node; it does that once per start.
+    pub(crate) registered: bool,
+    /// Ghost: it was unlisted before it had a Node of ours, so nobody cleans it.
+    pub(crate) deserted: bool,
+}
+
+impl Host {
+    pub(crate) fn fresh(address: Ipv4Addr, name: &str, containers: FeatureState) -> Self {
+        let owners: WindowsPath = FOREIGN_FILE.parse().unwrap();
+        Self {
+            address,
+            name: name.to_owned(),
+            next_name: name.to_owned(),
+            power: Power::On,
+            boot: 1,
+            agent: None,
+            staged_agents: BTreeSet::new(),
+            staged: BTreeSet::new(),
+            directories: owners.parent().into_iter().collect(),
+            files: [(owners, Sha256::of(b"owner"))].into(),
+            state: None,
+            services: BTreeMap::new(),
+            proxy: false,
+            proxy_at_boot: false,
+            containers,
+            networks: BTreeSet::new(),
+            registered: false,
+            deserted: false,
+        }
+    }
+
+    pub(crate) fn is_at(&self, address: &str) -> bool {
+        self.address.to_string() == address
+    }
+
+    pub(crate) fn runs(&self, service: &str) -> bool {
+        self.power == Power::On && self.services.get(service).is_some_and(|s| s.running)
+    }
+
+    /// Whether all services of a release run, and no other.
+    pub(crate) fn serves(&self, release: Release) -> bool {
+        SERVICES.iter().all(|name| {
+            self.runs(name) && self.services.get(*name).is_some_and(|s| s.release == release)
+        })
+    }
+
+    pub(crate) fn reboot(&self) -> BTreeSet<RebootReason> {
+        let reasons = [
+            (self.containers == FeatureState::Pending, RebootReason::Feature),
+            (self.name != self.next_name, RebootReason::Rename),
+            (self.proxy != self.proxy_at_boot, RebootReason::Environment),
+        ];
+        reasons.iter().filter(|(due, _)| *due).map(|(_, reason)| *reason).collect()
+    }
+
+    pub(crate) fn probe(&self, agent: Release) -> Probe {
+        let agents = self.agent.iter().map(|release| (AGENT.clone(), release.agent()));
+        let staged = self.staged.iter().map(|sha| (staged_content(*sha), *sha));
+        let staged_agents = self.staged_agents.iter().map(|sha| (staged_agent(*sha), *sha));
+        let files = self.files.iter().map(|(path, sha)| (path.clone(), *sha));
+        let all = files.chain(agents).chain(staged).chain(staged_agents);
+        let facts = |service: &Service| ServiceFacts {
+            state: if service.running { ServiceRunState::Running } else { ServiceRunState::Stopped },
+            command: service.command.clone(),
+            description: host::SERVICE_TAG.to_owned(),
+            dependencies: Vec::new(),
+        };
+        Probe {
+            protocol: PROTOCOL,
+            agent: Agent {
+                version: agent.version(),
+                sha256: agent.agent(),
+                installed: self.agent.map(Release::agent),
+            },
+            host_name: self.name.clone(),
+            os_build: "10.0.20348".to_owned(),
+            addresses: vec![self.address],
+            containers: self.containers,
+            reboot: self.reboot(),
+            boot_id: format!("boot {}", self.boot),
+            files: all.map(|(path, sha256)| (path, FileState { sha256 })).collect(),
+            services: self.services.iter().map(|(n, s)| (n.clone(), facts(s))).collect(),
+            environment: self
+                .proxy
+                .then(|| ("HTTP_PROXY".to_owned(), Sha256::of(b"proxy")))
+                .into_iter()
+                .collect(),
+            networks: self.networks.clone(),
+            directories: KNOWN.intersection(&self.directories).cloned().collect(),
+            staging_protected: true,
+            daemon_certificate_valid: true,
+            state: self.state.clone(),
+        }
+    }
+
+    /// Carries out one step of a plan as the agent of this release does.
+    pub(crate) fn apply(
+        &mut self,
+        step: &HostStep,
+        agent: Release,
+        faults: &mut Faults,
+    ) -> Result<(), Stop> {
+        faults.pass()?;
+        match step {
+            HostStep::InstallAgent => {
+                if let Some(daemon) = self.services.get_mut(names::objects::WICD) {
+                    daemon.running = false;
+                }
+                faults.pass()?;
+                self.agent = Some(agent);
+                self.state.get_or_insert_default();
+            }
+            HostStep::EnsureDirectory { path, .. } => {
+                let above = path.parent().unwrap();
+                if above.parent().is_some() && !self.directories.contains(&above) {
+                    return Err(Stop::Fail);
+                }
+                if self.directories.insert(path.clone()) {
+                    self.state.get_or_insert_default().directories.insert(path.clone());
+                }
+            }
+            HostStep::PlaceFile { path, sha256, .. } => {
+                if !self.staged.contains(sha256)
+                    || !self.directories.contains(&path.parent().unwrap())
+                {
+                    return Err(Stop::Fail);
+                }
+                self.state.get_or_insert_default().files.insert(path.clone());
+                faults.pass()?;
+                self.files.insert(path.clone(), *sha256);
+            }
+            HostStep::RemoveFile { path } => {
+                self.files.remove(path);
+            }
+            HostStep::RemoveDirectory { path } => {
+                self.files.retain(|file, _| !file.is_within(path));
+                self.directories.retain(|folder| !folder.is_within(path));
+            }
+            HostStep::EnableContainers => self.containers = FeatureState::Pending,
+            HostStep::RenameComputer { name } => self.next_name.clone_from(name),
+            HostStep::RemoveDaemon => {
+                self.services.remove(names::objects::WICD);
+            }
+            HostStep::RemoveServices { .. } => {
+                for name in SERVICES.iter().rev() {
+                    self.services.remove(*name);
+                    faults.pass()?;
+                }
+                self.proxy = false;
+            }
+            HostStep::Bootstrap { manifest } => self.bootstrap(Release::of_manifest(manifest))?,
+            HostStep::EnsureDaemon { arguments } => {
+                let release = self.agent.ok_or(Stop::Fail)?;
+                let command = format!("{} {}", host::AGENT, arguments.join(" "));
+                let daemon = Service { running: true, release, command };
+                self.services.insert(names::objects::WICD.to_owned(), daemon);
+            }
+            HostStep::RemoveNetwork { name } => {
+                self.networks.remove(name);
+            }
+            HostStep::RemoveInstallation => self.remove_installation(faults)?,
+            HostStep::Restart => self.power = Power::Restarting,
+        }
+        faults.pass()
+    }
+
+    fn bootstrap(&mut self, release: Release) -> Result<(), Stop> {
+        let placed = |(path, file): (_, &DesiredFile)| self.files.get(path) == Some(&file.sha256);
+        if self.containers != FeatureState::Enabled || self.agent != Some(release) || !release.files().iter().all(placed)
+        {
+            return Err(Stop::Fail);
+        }
+        for name in &SERVICES[..2] {
+            self.start(name, release);
+        }
+        Ok(())
+    }
+
+    /// Starts a service, made anew if it is of another release.
+    pub(crate) fn start(&mut self, name: &str, release: Release) {
+        let service = Service { running: true, release, command: name.to_owned() };
+        if self.services.get(name) != Some(&service) {
+            self.services.insert(name.to_owned(), service);
+            self.registered &= name != host::KUBELET_SERVICE;
+        }
+    }
+
+    fn remove_installation(&mut self, faults: &mut Faults) -> Result<(), Stop> {
+        let root: WindowsPath = host::ROOT.parse().unwrap();
+        self.files.retain(|path, _| !path.is_within(&root));
+        faults.pass()?;
+        let Some(state) = self.state.clone() else { return Ok(()) };
+        self.files.retain(|path, _| !state.files.contains(path));
+        self.directories.retain(|path| !state.directories.contains(path) || *path == root);
+        faults.pass()?;
+        self.state = None;
+        Ok(())
+    }
+
+    /// Removes over SFTP what the agent leaves: itself and the folder around it.
+    pub(crate) fn remove_leftovers(&mut self, faults: &mut Faults) -> Result<(), Stop> {
+        faults.pass()?;
+        self.agent = None;
+        faults.pass()?;
+        self.staged_agents.clear();
+        self.staged.clear();
+        self.directories.retain(|path| path.as_str() != host::ROOT);
+        faults.pass()
+    }
+
+    /// A restart that was ordered, or not: nothing is lost, but only the daemon starts by itself.
+    pub(crate) fn come_up(&mut self) {
+        self.power = Power::On;
+        self.boot += 1;
+        self.proxy_at_boot = self.proxy;
+        self.name = self.next_name.clone();
+        if self.containers == FeatureState::Pending {
+            self.containers = FeatureState::Enabled;
+        }
+        for (name, service) in &mut self.services {
+            service.running = name == names::objects::WICD;
+        }
+        self.registered = false;
+    }
+
+    /// Whether nothing of ours is left.
+    pub(crate) fn is_clean(&self) -> bool {
+        self.agent.is_none()
+            && self.services.is_empty()
+            && self.networks.is_empty()
+            && self.state.is_none()
+            && self.reboot().is_empty()
+            && !self.proxy
+            && self.files.keys().all(|path| path.as_str() == FOREIGN_FILE)
+    }
+}

@@ -1,0 +1,189 @@
+//! A short model of all that the planners decide about, with ghosts that they cannot see.
+//!
+//! Hosts, Nodes and pods behave as a [`Probe`](wmco_core::protocol::Probe) and the API would show
+//! them. [`World::round`] is the operator; [`World::others_act`] is everybody else. Every broken
+//! promise is noted in [`World::broken`] at the moment when it is broken.
+
+mod api;
+mod events;
+mod faults;
+mod host;
+mod operator;
+mod others;
+mod promises;
+mod release;
+
+use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
+
+use jiff::{SignedDuration, Timestamp};
+use wmco_core::fleet::Listed;
+use wmco_core::names;
+use wmco_core::protocol::FeatureState;
+
+pub(crate) use api::Api;
+use api::Node;
+pub(crate) use events::Event;
+use faults::Faults;
+pub(crate) use host::Host;
+use operator::Operator;
+pub(crate) use others::EVERYBODY;
+use release::Release;
+
+/// Rounds that any world of three hosts may need when nothing goes wrong any more.
+pub(crate) const ROUNDS: usize = 150;
+
+/// Nodes that nobody may touch: a Linux node and a Windows node that a Machine is behind.
+const NOT_OURS: [&str; 2] = ["linux-1", "machine-1"];
+
+/// One entry of the instances ConfigMap.
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    ipv4: Ipv4Addr,
+    /// Whether it does not resolve or parse now.
+    broken: bool,
+}
+
+impl Entry {
+    fn listed(&self, address: &str) -> Listed {
+        Listed { address: address.to_owned(), ipv4: (!self.broken).then_some(self.ipv4) }
+    }
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct World {
+    now: Timestamp,
+    release: Release,
+    budget: usize,
+    listed: BTreeMap<String, Entry>,
+    api: Api,
+    /// The last one is a stranger's.
+    hosts: Vec<Host>,
+    operator: Operator,
+    faults: Faults,
+    pods: u32,
+    /// How often each kind of action was begun.
+    pub(crate) actions: BTreeMap<&'static str, u32>,
+    /// Ghost: promises that were broken.
+    pub(crate) broken: Vec<String>,
+    /// Ghost: services went down by themselves this round.
+    breakdown: bool,
+    /// Print every plan.
+    pub(crate) log: bool,
+}
+
+impl World {
+    /// Hosts that nobody configured yet; those that `features` says have containers switched on.
+    /// The first is listed by name, the second has the wrong computer name.
+    pub(crate) fn fresh(hosts: usize, budget: usize, features: u8) -> Self {
+        let mut world = Self {
+            now: Timestamp::UNIX_EPOCH,
+            release: Release(1),
+            budget,
+            listed: BTreeMap::new(),
+            api: Api::default(),
+            hosts: Vec::new(),
+            operator: Operator::default(),
+            faults: Faults::default(),
+            pods: 0,
+            actions: BTreeMap::new(),
+            broken: Vec::new(),
+            breakdown: false,
+            log: false,
+        };
+        for index in 0..hosts {
+            let on = features & (1 << index) != 0;
+            let feature = if on { FeatureState::Enabled } else { FeatureState::Disabled };
+            let name = if index == 1 { "temporary".to_owned() } else { format!("win-{index}") };
+            world.hosts.push(Host::fresh(address(index), &name, feature));
+            world.list(index);
+        }
+        world.hosts.push(strangers_host());
+        for name in NOT_OURS {
+            world.api.nodes.insert(name.to_owned(), not_ours(name));
+        }
+        world
+    }
+
+    /// Runs until nobody has anything to do; tells the rounds that it took.
+    ///
+    /// # Errors
+    /// What is unmet when `most` rounds were not enough, or the promises that were broken.
+    pub(crate) fn run(&mut self, most: usize) -> Result<usize, Vec<String>> {
+        for round in 0..most {
+            if !self.broken.is_empty() {
+                return Err(self.broken.clone());
+            }
+            if self.unmet().is_empty() && self.operator_is_settled() {
+                return Ok(round);
+            }
+            self.fair_round();
+        }
+        let mut why = self.unmet();
+        why.push(format!("after {most} rounds"));
+        Err(why)
+    }
+
+    /// Everybody acts; time passes as far as it must.
+    pub(crate) fn fair_round(&mut self) {
+        self.cache_catches_up();
+        let before = self.visible();
+        let busy = self.round(EVERYBODY);
+        self.others_act(EVERYBODY);
+        self.now += SignedDuration::from_secs(1);
+        if !busy && before == self.visible() {
+            self.now = self.next_deadline().map_or(self.now, |deadline| deadline.max(self.now));
+        }
+    }
+
+    /// The operator dies and comes back with nothing in memory.
+    pub(crate) fn crash(&mut self) {
+        self.operator = Operator::default();
+    }
+
+    /// Whether a fault that was ordered has not come yet.
+    pub(crate) fn has_faults_ahead(&self) -> bool {
+        self.faults.crash_in.is_some() || self.faults.fail_in.is_some()
+    }
+
+    /// Everything but the operator's own memory.
+    pub(crate) fn visible(&self) -> (Api, Vec<Host>) {
+        (self.api.clone(), self.hosts.clone())
+    }
+
+    /// How many instances are asked for.
+    pub(crate) fn listed_count(&self) -> u32 {
+        u32::try_from(self.listed.len()).unwrap()
+    }
+
+    fn list(&mut self, index: usize) {
+        let ipv4 = address(index);
+        let key = if index == 0 { "win-0.example".to_owned() } else { ipv4.to_string() };
+        self.listed.insert(key, Entry { ipv4, broken: false });
+    }
+}
+
+impl Host {
+    /// The computer name that its Node is to have.
+    fn wanted_name(&self) -> String {
+        format!("win-{}", self.address.octets()[3])
+    }
+}
+
+fn address(index: usize) -> Ipv4Addr {
+    Ipv4Addr::new(10, 0, 0, u8::try_from(index).unwrap())
+}
+
+fn strangers_host() -> Host {
+    Host::fresh(Ipv4Addr::new(10, 0, 9, 2), "machine-1", FeatureState::Enabled)
+}
+
+fn not_ours(name: &str) -> Node {
+    let (third, os) = if name == "linux-1" { (1, "linux") } else { (2, names::OS_WINDOWS) };
+    let address = Ipv4Addr::new(10, 0, 9, third).to_string();
+    let mut node = Node::registered(name, 0, vec![address], os);
+    if os == names::OS_WINDOWS {
+        node.annotate(names::MACHINE_ANNOTATION, "openshift-machine-api/machine-1");
+    }
+    node
+}

@@ -1,0 +1,333 @@
+//! A model of the operator around the planners: what it remembers and how it carries out plans.
+//!
+//! A *pass* over an instance begins when something changed or a wait is over. It begins with
+//! nothing known of the host and of pods, so that nothing old is acted on, and goes on as long as
+//! plans say [`Next::Now`]. A failed action ends it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use jiff::Timestamp;
+use wmco_core::fleet::{self, Assignment, DisruptionPermit};
+use wmco_core::limits;
+use wmco_core::node::{
+    self, Action, Grounds, HostSeen, HostWork, Intent, Next, NodeFacts, Observed, PodFacts, Waiting,
+};
+
+use super::faults::Stop;
+use super::host::{Host, Power};
+use super::release::Release;
+use super::{Entry, World};
+
+/// All that the operator keeps in memory; a crash empties it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Operator {
+    /// The Nodes as the fleet's last look at the cache showed them, maybe behind.
+    pub(crate) cache: Option<Vec<NodeFacts>>,
+    granted: BTreeSet<String>,
+    claims: BTreeSet<String>,
+    instances: BTreeMap<String, Memory>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Memory {
+    host: Option<HostSeen>,
+    pods: Option<Vec<PodFacts>>,
+    waiting: Option<Waiting>,
+    asleep: Option<Asleep>,
+}
+
+/// What was true when the last pass ended, and when to look again anyway.
+#[derive(Clone, Debug)]
+struct Asleep {
+    trigger: Trigger,
+    until: Timestamp,
+    settled: bool,
+}
+
+type Trigger = (Option<NodeFacts>, Intent, Release, bool, usize);
+
+impl World {
+    /// One look at the fleet and at most one plan per instance, with the `others` acting before
+    /// every action. Tells whether any instance had a plan to carry out.
+    pub(crate) fn round(&mut self, others: u8) -> bool {
+        let listed: Vec<_> = self.listed.iter().map(|(a, entry)| entry.listed(a)).collect();
+        let cache = self.operator.cache.get_or_insert_with(|| self.api.facts()).clone();
+        let assignments = fleet::reconcile(
+            &fleet::Desired { listed: &listed, budget: self.budget },
+            &fleet::Observed {
+                nodes: &cache,
+                claims: &self.operator.claims,
+                granted: &self.operator.granted,
+                kept_keys: &self.api.keys,
+            },
+        );
+        self.api.keys.retain(|key| !assignments.forgotten_keys.contains(key));
+        for instance in &assignments.instances {
+            if let Some(permit) = instance.intent.permit() {
+                self.operator.granted.insert(permit.node().to_owned());
+            }
+        }
+        let known = |key: &String| assignments.instances.iter().any(|i| &i.address == key);
+        self.operator.instances.retain(|key, _| known(key));
+        let mut busy = false;
+        for instance in &assignments.instances {
+            match self.look_at(instance, others) {
+                Ok(worked) => busy |= worked,
+                Err(_) => {
+                    self.operator = Operator::default();
+                    return true;
+                }
+            }
+        }
+        busy
+    }
+
+    /// The fleet's cache catches up, so every mark of a permit that was used is visible in it.
+    pub(crate) fn cache_catches_up(&mut self) {
+        self.operator.cache = None;
+        self.operator.granted.clear();
+    }
+
+    /// The next time that the operator looks by itself.
+    pub(crate) fn next_deadline(&self) -> Option<Timestamp> {
+        let asleep = self.operator.instances.values().filter_map(|memory| memory.asleep.as_ref());
+        asleep.map(|asleep| asleep.until).min()
+    }
+
+    /// Whether the operator has nothing left to do, by its own account.
+    pub(crate) fn operator_is_settled(&self) -> bool {
+        let mut memories = self.operator.instances.values();
+        memories.all(|memory| memory.asleep.as_ref().is_some_and(|asleep| asleep.settled))
+    }
+
+    fn look_at(&mut self, instance: &Assignment, others: u8) -> Result<bool, Stop> {
+        let key = instance.address.clone();
+        let index = self.host_of(instance);
+        let node = match (&instance.node, index) {
+            (Some(name), _) => self.api.nodes.get(name).map(|node| node.facts.clone()),
+            (None, Some(index)) => {
+                let address = self.hosts[index].address;
+                self.api.node_at(address).map(|node| node.facts.clone())
+            }
+            (None, None) => None,
+        };
+        let mut memory = self.operator.instances.remove(&key).unwrap_or_default();
+        let pods = node.iter().filter_map(|n| self.api.nodes.get(&n.name)).map(|n| n.pods.len());
+        let trigger: Trigger = (
+            node.clone(),
+            instance.intent.clone(),
+            self.release,
+            self.api.keys.contains(&key),
+            pods.sum(),
+        );
+        if let Some(asleep) = &memory.asleep {
+            if asleep.trigger == trigger && self.now < asleep.until {
+                self.operator.instances.insert(key, memory);
+                return Ok(false);
+            }
+            memory = Memory { waiting: memory.waiting, ..Memory::default() };
+        }
+        let name = index.map(|index| self.hosts[index].wanted_name());
+        let desired = self.release.desired(&key, name, instance.intent.clone());
+        let observed = Observed {
+            node,
+            pods: memory.pods.clone(),
+            host: memory.host.clone().unwrap_or(HostSeen::Unknown),
+            key_in_config_map: self.api.keys.contains(&key),
+            waiting: memory.waiting,
+        };
+        let plan = node::reconcile(&desired, &observed, self.now);
+        if self.log {
+            eprintln!("{} {instance}\n{plan}\n", self.now);
+        }
+        let mut failed = false;
+        let mut changed = false;
+        for step in &plan.steps {
+            self.others_act(others);
+            *self.actions.entry(step.action.verb()).or_default() += 1;
+            changed |= !matches!(
+                step.action,
+                Action::Probe | Action::ProbeWithOurs(_) | Action::ListPods
+            );
+            match self.carry_out(&step.action, &key, instance, index, &mut memory) {
+                Ok(()) => {}
+                Err(Stop::Fail) => failed = true,
+                Err(Stop::Crash) => return Err(Stop::Crash),
+            }
+            self.check(&step.action);
+            if failed {
+                break;
+            }
+        }
+        memory.waiting = memory.waiting.filter(|_| !changed);
+        let seen = memory.host.clone().unwrap_or(HostSeen::Unknown);
+        if let (Some(name), true) = (&instance.node, seen != HostSeen::Unknown) {
+            // A claim stands until a look at the host says otherwise.
+            if node::claims_slot(&desired, &Observed { host: seen, ..observed }) {
+                self.operator.claims.insert(name.clone());
+            } else {
+                self.operator.claims.remove(name);
+            }
+        }
+        memory.asleep = match (&plan.next, failed) {
+            (_, true) => Some((self.now + limits::RETRY_FIRST, false)),
+            (Next::Now, false) => None,
+            (Next::Settled, false) => Some((self.now + limits::RESYNC, true)),
+            (Next::Await { what, deadline }, false) => {
+                if memory.waiting.is_none_or(|waiting| waiting.what != *what) {
+                    memory.waiting = Some(Waiting { what: *what, since: self.now });
+                }
+                Some((*deadline, false))
+            }
+        }
+        .map(|(until, settled)| Asleep { trigger, until, settled });
+        let worked = !plan.steps.is_empty();
+        self.operator.instances.insert(key, memory);
+        Ok(worked)
+    }
+
+    fn carry_out(
+        &mut self,
+        action: &Action,
+        key: &str,
+        instance: &Assignment,
+        index: Option<usize>,
+        memory: &mut Memory,
+    ) -> Result<(), Stop> {
+        let result = self.effect(action, key, instance, index, memory);
+        let talks = matches!(
+            action,
+            Action::Probe
+                | Action::ProbeWithOurs(_)
+                | Action::Upload(_)
+                | Action::Apply(_)
+                | Action::RemoveLeftovers(_)
+        );
+        if talks && index.is_none_or(|index| self.hosts[index].power != Power::On) {
+            let retry_at = self.now + limits::RETRY_FIRST;
+            memory.host = Some(HostSeen::Unreachable { retry_at });
+        }
+        result
+    }
+
+    fn effect(
+        &mut self,
+        action: &Action,
+        key: &str,
+        instance: &Assignment,
+        index: Option<usize>,
+        memory: &mut Memory,
+    ) -> Result<(), Stop> {
+        self.faults.pass()?;
+        let release = self.release;
+        match action {
+            Action::Probe => {
+                let Some(host) = self.connect(key, index) else { return Ok(()) };
+                memory.host = Some(host.agent.map_or(HostSeen::NoAgent, |agent| probed(host, agent)));
+            }
+            Action::ProbeWithOurs(agent) => {
+                let Some(host) = self.connect(key, index) else { return Ok(()) };
+                host.staged_agents.insert(*agent);
+                memory.host = Some(probed(host, release));
+            }
+            Action::Upload(contents) => {
+                let host = self.connect(key, index).ok_or(Stop::Fail)?;
+                host.staged.extend(contents);
+            }
+            Action::PatchNode(patch) => {
+                let name = instance.node.as_ref().ok_or(Stop::Fail)?;
+                self.promise_patch(name, patch);
+                self.api.nodes.get_mut(name).ok_or(Stop::Fail)?.patch(patch);
+            }
+            Action::ListPods => {
+                let name = instance.node.as_ref().ok_or(Stop::Fail)?;
+                memory.pods = Some(self.api.nodes.get(name).ok_or(Stop::Fail)?.pods.clone());
+            }
+            Action::Evict { pods, permit } => {
+                self.promise_permit(instance, permit);
+                let name = instance.node.as_ref().ok_or(Stop::Fail)?;
+                let node = self.api.nodes.get_mut(name).ok_or(Stop::Fail)?;
+                for pod in node.pods.iter_mut().filter(|pod| pods.contains(pod)) {
+                    self.faults.pass()?;
+                    pod.leaving = true;
+                }
+            }
+            Action::Apply(work) => {
+                self.promise_grounds(instance, work);
+                self.connect(key, index).ok_or(Stop::Fail)?;
+                let result = self.apply(work, index.unwrap());
+                // The agent's last line is a probe, unless the host goes down meanwhile.
+                let host = &self.hosts[index.unwrap()];
+                memory.host = (host.power == Power::On).then(|| probed(host, release));
+                result?;
+            }
+            Action::RemoveLeftovers(work) => {
+                self.promise_grounds(instance, work);
+                self.connect(key, index).ok_or(Stop::Fail)?;
+                self.hosts[index.unwrap()].remove_leftovers(&mut self.faults)?;
+            }
+            Action::ForgetHostKey => {
+                self.api.keys.remove(key);
+            }
+            Action::DeleteNode(permit) => {
+                self.promise_permit(instance, permit);
+                self.promise_delete(permit.node());
+                self.api.nodes.remove(permit.node());
+            }
+        }
+        self.faults.pass()
+    }
+
+    /// The host, if it answers. A key that is pinned nowhere goes into the ConfigMap.
+    fn connect(&mut self, key: &str, index: Option<usize>) -> Option<&mut Host> {
+        let host = self.hosts.get_mut(index?)?;
+        if host.power != Power::On {
+            return None;
+        }
+        let pinned = |node: &super::api::Node| {
+            node.facts.annotation(wmco_core::names::HOST_KEY_ANNOTATION).is_some()
+        };
+        if !self.api.node_at(host.address).is_some_and(|node| pinned(node)) {
+            self.api.keys.insert(key.to_owned());
+        }
+        Some(host)
+    }
+
+    fn apply(&mut self, work: &HostWork, index: usize) -> Result<(), Stop> {
+        for step in &work.plan().steps {
+            self.promise_host_step(index, step);
+            let host = &mut self.hosts[index];
+            if !host.staged_agents.contains(&self.release.agent()) && host.agent != Some(self.release)
+            {
+                return Err(Stop::Fail);
+            }
+            host.apply(step, self.release, &mut self.faults)?;
+        }
+        Ok(())
+    }
+
+    fn host_of(&self, instance: &Assignment) -> Option<usize> {
+        let address = match self.listed.get(&instance.address) {
+            Some(Entry { ipv4, .. }) => *ipv4,
+            None => instance.address.parse().ok()?,
+        };
+        self.hosts.iter().position(|host| host.address == address)
+    }
+
+    fn promise_grounds(&mut self, instance: &Assignment, work: &HostWork) {
+        match work.grounds() {
+            Grounds::Harmless | Grounds::Vacant(_) => {}
+            Grounds::Permitted(permit) => self.promise_permit(instance, permit),
+        }
+    }
+
+    fn promise_permit(&mut self, instance: &Assignment, permit: &DisruptionPermit) {
+        if instance.node.as_deref() != Some(permit.node()) {
+            self.broken.push(format!("{instance} used the {permit}"));
+        }
+    }
+}
+
+fn probed(host: &Host, agent: Release) -> HostSeen {
+    HostSeen::Probed(Box::new(host.probe(agent)))
+}

@@ -1,0 +1,129 @@
+//! What everybody else does: hosts that come up, kubelets, daemons, the scheduler, people.
+
+use wmco_core::names::{self, host, objects};
+use wmco_core::node::{DesiredFile, PodFacts};
+
+use super::World;
+use super::api::Node;
+use super::host::{Power, tampered};
+use super::release::{Release, SERVICES};
+
+/// Who gets to act, one bit each.
+pub(crate) const EVERYBODY: u8 = 0b1_1111;
+
+/// Most pods that the scheduler puts on one node.
+const PODS: usize = 2;
+
+impl World {
+    /// Each of those in `who` does at most one thing.
+    pub(crate) fn others_act(&mut self, who: u8) {
+        for index in 0..self.hosts.len() {
+            if who & 1 != 0 && self.hosts[index].power == Power::Restarting {
+                self.hosts[index].come_up();
+                let (address, boot) = (self.hosts[index].address, self.hosts[index].boot);
+                if let Some(node) = self.api.node_at(address) {
+                    node.asked_at_boot = node.asked_at_boot.filter(|asked| *asked >= boot);
+                }
+            }
+            if who & 2 != 0 {
+                self.kubelet_acts(index);
+            }
+            if who & 4 != 0 {
+                self.daemon_acts(index);
+            }
+        }
+        if who & 8 != 0 {
+            self.pods_leave();
+        }
+        if who & 16 != 0 {
+            self.scheduler_acts();
+        }
+    }
+
+    /// The kubelet registers its Node once per start and reports how it is; nobody's kubelet is
+    /// reported as not ready.
+    fn kubelet_acts(&mut self, index: usize) {
+        let host = &mut self.hosts[index];
+        let runs = host.runs(host::KUBELET_SERVICE) && host.runs(host::CONTAINERD_SERVICE);
+        let ready = SERVICES.iter().all(|name| host.runs(name));
+        let name = host.name.clone();
+        let registers = runs && !host.registered;
+        host.registered |= registers;
+        if registers && !self.api.nodes.contains_key(&name) {
+            let uid = self.api.next_uid();
+            let addresses = vec![host.address.to_string(), name.clone()];
+            let node = Node::registered(&name, uid, addresses, names::OS_WINDOWS);
+            self.api.nodes.insert(name.clone(), node);
+        }
+        if let Some(node) = self.api.nodes.get_mut(&name) {
+            node.facts.ready = runs && ready;
+        }
+    }
+
+    /// The daemon follows its Node's desired version; it pauses while a restart is asked for.
+    fn daemon_acts(&mut self, index: usize) {
+        let host = &mut self.hosts[index];
+        if !host.runs(objects::WICD) {
+            return;
+        }
+        let daemon = host.services[objects::WICD].release;
+        let text = host.address.to_string();
+        let found = self.api.nodes.values_mut().find(|n| n.facts.addresses.contains(&text));
+        let Some(node) = found else { return };
+        let Some(version) = node.facts.desired_version().map(str::to_owned) else { return };
+        if node.facts.wants_restart() {
+            return;
+        }
+        let release = Release::of_version(&version);
+        let files = release.files();
+        let placed = |(path, file): (_, &DesiredFile)| {
+            let there = host.files.get(path);
+            file.live || there == Some(&file.sha256) || there == Some(&tampered())
+        };
+        if daemon != release || !files.iter().all(placed) {
+            self.broken.push(format!("{}: a daemon of {daemon:?} follows {version}", host.name));
+            return;
+        }
+        host.proxy = release.has_proxy();
+        if host.proxy != host.proxy_at_boot {
+            node.annotate(names::REBOOT_ANNOTATION, "");
+            node.asked_at_boot = Some(host.boot);
+            return;
+        }
+        let wrong = |name: &&&str| {
+            host.services.get(**name).is_none_or(|s| s.release != release || !s.running)
+        };
+        if let Some(name) = SERVICES.iter().find(wrong) {
+            let other = host.services.get(*name).is_some_and(|s| s.release != release);
+            if other && !node.pods.is_empty() {
+                self.broken.push(format!("{}: {name} changed under running pods", host.name));
+            }
+            host.start(name, release);
+            host.networks.extend(host::HNS_NETWORKS.map(str::to_owned));
+        } else if node.facts.ready && node.facts.version() != Some(version.as_str()) {
+            node.annotate(names::VERSION_ANNOTATION, &version);
+        }
+    }
+
+    /// Pods that were asked to leave do so, if their kubelet runs.
+    fn pods_leave(&mut self) {
+        let Self { hosts, api, .. } = self;
+        for node in api.nodes.values_mut() {
+            let host = hosts.iter().find(|host| host.name == node.facts.name);
+            if host.is_none_or(|host| host.runs(host::KUBELET_SERVICE)) {
+                node.pods.retain(|pod| !pod.leaving);
+            }
+        }
+    }
+
+    /// Pods come to nodes that are schedulable and, as far as the API knows, ready.
+    fn scheduler_acts(&mut self) {
+        for node in self.api.nodes.values_mut() {
+            if node.facts.ready && !node.facts.unschedulable && node.pods.len() < PODS {
+                self.pods += 1;
+                let name = format!("pod-{}", self.pods);
+                node.pods.push(PodFacts { namespace: "default".into(), name, leaving: false });
+            }
+        }
+    }
+}

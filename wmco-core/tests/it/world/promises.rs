@@ -1,0 +1,174 @@
+//! Safety, checked at every single effect with what no planner can see.
+
+use wmco_core::names::{self, host};
+use wmco_core::node::{Action, NodePatch};
+use wmco_core::protocol::HostStep;
+use wmco_core::winpath::WindowsPath;
+
+use super::World;
+use super::release::{Release, SERVICES};
+
+impl World {
+    /// After every action: the budget holds, and what is not ours is as it was.
+    pub(crate) fn check(&mut self, action: &Action) {
+        let disrupted = self.api.nodes.values().filter(|node| node.is_disrupted()).count();
+        if disrupted > self.budget {
+            self.broken.push(format!("{disrupted} nodes are disrupted after {action}"));
+        }
+        for name in super::NOT_OURS {
+            if self.api.nodes.get(name) != Some(&super::not_ours(name)) {
+                self.broken.push(format!("{action} touched {name}, which is not ours"));
+            }
+        }
+        let strangers = &self.hosts[self.hosts.len() - 1];
+        if *strangers != super::strangers_host() {
+            self.broken.push(format!("{action} touched a host that is not ours"));
+        }
+    }
+
+    /// Before a patch: an uncordon is due and undoes nothing that a person did.
+    pub(crate) fn promise_patch(&mut self, name: &str, patch: &NodePatch) {
+        let Some(node) = self.api.nodes.get_mut(name) else { return };
+        let host = self.hosts.iter().find(|host| host.name == name);
+        let mut broken = Vec::new();
+        if patch.unschedulable == Some(false) {
+            if node.persons_cordon {
+                broken.push("a person's cordon was lifted");
+            }
+            if node.facts.version() != Some(self.release.version().as_str()) {
+                broken.push("uncordoned without the version mark");
+            }
+            if node.facts.wants_restart() || host.is_some_and(|h| !h.reboot().is_empty()) {
+                broken.push("uncordoned with a restart pending");
+            }
+            if host.is_some_and(|host| !host.serves(self.release)) && !self.breakdown {
+                broken.push("uncordoned while its services are down");
+            }
+            node.served = true;
+        }
+        if patch.annotations.get(names::REBOOT_ANNOTATION) == Some(&None)
+            && node.asked_at_boot.take().is_some()
+        {
+            broken.push("a restart that was asked for did not happen");
+        }
+        self.broken.extend(broken.iter().map(|text| format!("{name}: {text}")));
+    }
+
+    /// Before a Node is deleted: nobody lists it, and its host is clean.
+    pub(crate) fn promise_delete(&mut self, name: &str) {
+        let Some(node) = self.api.nodes.get(name) else { return };
+        let addresses = &node.facts.addresses;
+        if self.listed.values().any(|entry| addresses.contains(&entry.ipv4.to_string())) {
+            self.broken.push(format!("{name} was deleted although it is listed"));
+        }
+        if node.pods.iter().any(|pod| !pod.leaving) {
+            self.broken.push(format!("{name} was deleted under its pods"));
+        }
+        if self.hosts.iter().any(|host| host.name == name && !host.is_clean()) {
+            self.broken.push(format!("{name} was deleted before its host was clean"));
+        }
+    }
+
+    /// Before a step on a host: no pod runs there that would notice it, and no scheduler may send
+    /// one.
+    pub(crate) fn promise_host_step(&mut self, index: usize, step: &HostStep) {
+        let host = &self.hosts[index];
+        let (address, release) = (host.address, self.release);
+        let kubelet_runs = host.runs(host::KUBELET_SERVICE);
+        if !is_noticed(step, release) {
+            return;
+        }
+        let Some(node) = self.api.node_at(address) else { return };
+        let staying = node.pods.iter().any(|pod| !pod.leaving || kubelet_runs);
+        if staying {
+            self.broken.push(format!("{step} on {address} under running pods"));
+        } else if !node.facts.unschedulable && node.served {
+            self.broken.push(format!("{step} on {address}, which is schedulable"));
+        }
+    }
+
+    /// What is wrong with the world, if this is not what people asked for.
+    pub(crate) fn unmet(&self) -> Vec<String> {
+        let mut unmet = Vec::new();
+        for host in &self.hosts[..self.hosts.len() - 1] {
+            let listed = self.listed.values().any(|entry| entry.ipv4 == host.address);
+            let node = self.api.nodes.get(&host.name);
+            let mut say = |text: &str| unmet.push(format!("{}: {text}", host.name));
+            let Some(node) = node.filter(|_| listed) else {
+                if listed {
+                    say("has no node");
+                } else if node.is_some_and(|node| node.facts.is_byoh()) {
+                    say("is not listed but has a node");
+                } else if node.is_none() && host.state.is_some() && !host.deserted {
+                    say("is not listed but not clean");
+                }
+                continue;
+            };
+            let version = self.release.version();
+            let facts = &node.facts;
+            if facts.version() != Some(&version) || facts.desired_version() != Some(&version) {
+                say("has another version");
+            }
+            if !super::release::labels().iter().all(|(k, v)| facts.labels.get(k) == Some(v)) {
+                say("lacks labels");
+            }
+            if facts.unschedulable != node.persons_cordon {
+                say("is not schedulable as people want it");
+            }
+            let ours = [
+                names::CORDONED_ANNOTATION,
+                names::RESTART_FROM_ANNOTATION,
+                names::REBOOT_ANNOTATION,
+            ];
+            if facts.holds_slot() || ours.iter().any(|name| facts.annotation(name).is_some()) {
+                say("still has marks of work");
+            }
+            if !facts.ready || !host.serves(self.release) || !host.reboot().is_empty() {
+                say("does not work");
+            }
+            let daemon = host.services.get(names::objects::WICD);
+            if daemon.is_none_or(|d| !d.running || d.release != self.release) {
+                say("has no daemon, or another");
+            }
+            let wanted = self.release.files();
+            let extra = |path: &WindowsPath| path.as_str() != super::host::FOREIGN_FILE;
+            if !wanted.iter().all(|(path, file)| host.files.get(path) == Some(&file.sha256))
+                || host.files.keys().filter(|path| extra(path)).count() != wanted.len()
+                || host.agent != Some(self.release)
+            {
+                say("has other files");
+            }
+            if SERVICES.len() + 1 != host.services.len() {
+                say("has other services");
+            }
+        }
+        // The key of a host that has a Node which is not ours is the business of its owner.
+        let desert = |key: &&String| self.hosts.iter().any(|h| h.deserted && h.is_at(key));
+        let keys: Vec<_> = self.api.keys.iter().filter(|key| !desert(key)).collect();
+        if !keys.is_empty() {
+            unmet.push(format!("host keys are left: {keys:?}"));
+        }
+        unmet
+    }
+}
+
+/// Whether a pod on the host would notice the step.
+fn is_noticed(step: &HostStep, release: Release) -> bool {
+    let lasting = |path: &WindowsPath| !release.files().get(path).is_some_and(|f| f.live);
+    match step {
+        HostStep::InstallAgent
+        | HostStep::RemoveDaemon
+        | HostStep::EnsureDaemon { .. }
+        | HostStep::EnsureDirectory { .. } => false,
+        HostStep::PlaceFile { path, .. } => lasting(path),
+        HostStep::RemoveFile { path } => !path.as_str().contains(host::REGISTRIES),
+        HostStep::RemoveDirectory { .. }
+        | HostStep::EnableContainers
+        | HostStep::RenameComputer { .. }
+        | HostStep::RemoveServices { .. }
+        | HostStep::Bootstrap { .. }
+        | HostStep::RemoveNetwork { .. }
+        | HostStep::RemoveInstallation
+        | HostStep::Restart => true,
+    }
+}

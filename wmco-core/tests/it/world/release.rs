@@ -1,0 +1,100 @@
+//! What one release of the operator wants on a host.
+
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+use wmco_core::digest::Sha256;
+use wmco_core::names::{self, host};
+use wmco_core::node::{Desired, DesiredFile, Intent};
+use wmco_core::protocol::{Access, ServicesData};
+use wmco_core::winpath::WindowsPath;
+
+/// All services of a node, in start order; the first two are bootstrap services.
+pub(crate) const SERVICES: [&str; 4] =
+    [host::CONTAINERD_SERVICE, host::KUBELET_SERVICE, "hybrid-overlay-node", "kube-proxy"];
+
+/// A release of the operator: 1, 2, 3, ...
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub(crate) struct Release(pub(crate) u8);
+
+impl Release {
+    pub(crate) fn version(self) -> String {
+        format!("{}.0.0", self.0)
+    }
+
+    pub(crate) fn of_version(version: &str) -> Self {
+        Self(version.split('.').next().unwrap().parse().unwrap())
+    }
+
+    pub(crate) fn agent(self) -> Sha256 {
+        Sha256::of(format!("agent {}", self.0).as_bytes())
+    }
+
+
+    /// Whether its nodes go through a proxy, which needs variables and thus a restart.
+    pub(crate) fn has_proxy(self) -> bool {
+        self.0 % 3 == 2
+    }
+
+    /// The services ConfigMap; only the release is in it, the model knows the rest.
+    pub(crate) fn manifest(self) -> ServicesData {
+        ServicesData([("release".to_owned(), self.0.to_string())].into())
+    }
+
+    pub(crate) fn of_manifest(manifest: &ServicesData) -> Self {
+        Self(manifest.0["release"].parse().unwrap())
+    }
+
+    /// The files: one that stays, one that changes with every other release, and two live ones, of
+    /// which one has another name in each release.
+    pub(crate) fn files(self) -> &'static BTreeMap<WindowsPath, DesiredFile> {
+        static FILES: LazyLock<Vec<BTreeMap<WindowsPath, DesiredFile>>> =
+            LazyLock::new(|| (0..=u8::MAX).map(|number| Release(number).new_files()).collect());
+        &FILES[usize::from(self.0)]
+    }
+
+    fn new_files(self) -> BTreeMap<WindowsPath, DesiredFile> {
+        let file = |path: String, content: String, live| {
+            let sha256 = Sha256::of(content.as_bytes());
+            (path.parse().unwrap(), DesiredFile { sha256, access: Access::Inherited, live })
+        };
+        let mirror = format!(r"{}\r{}.example\hosts.toml", host::REGISTRIES, self.0);
+        [
+            file(format!(r"{}\containerd.exe", host::CONTAINERD), "containerd".into(), false),
+            file(r"C:\k\kubelet.exe".into(), format!("kubelet {}", self.0 / 2), false),
+            file(host::KUBELET_CA.into(), format!("ca {}", self.0), true),
+            file(mirror, "mirror".into(), true),
+        ]
+        .into()
+    }
+
+    /// What it wants of the instance with this address.
+    pub(crate) fn desired(self, address: &str, host_name: Option<String>, intent: Intent) -> Desired {
+        Desired {
+            intent,
+            version: self.version(),
+            agent: self.agent(),
+            files: self.files().clone(),
+            manifest: self.manifest(),
+            known_manifests: vec![self.manifest()],
+            bootstrap_services: SERVICES[..2].iter().map(|name| (*name).to_owned()).collect(),
+            daemon_arguments: vec!["controller".into(), format!("--release={}", self.0)],
+            host_name,
+            labels: labels(),
+            annotations: [
+                (names::INSTANCE_ANNOTATION.to_owned(), address.to_owned()),
+                (names::HOST_KEY_ANNOTATION.to_owned(), format!("key of {address}")),
+            ]
+            .into(),
+        }
+    }
+}
+
+/// Labels that the operator puts on its nodes.
+pub(crate) fn labels() -> BTreeMap<String, String> {
+    [
+        (names::BYOH_LABEL.to_owned(), names::TRUE.to_owned()),
+        (names::WORKER_LABEL.to_owned(), String::new()),
+    ]
+    .into()
+}

@@ -1,0 +1,107 @@
+//! Client certificates that pile up: those of hybrid-overlay-node and our own.
+
+use jiff::Timestamp;
+use wmco_core::names::host;
+use wmco_core::winpath::WindowsPath;
+
+use crate::limits;
+use crate::windows::{Entry, EntryKind, Files, WindowsError};
+
+/// Folders with the start of the names in them; `<start><date>.pem` are files, `<start>current.pem` is
+/// the link to the one in use.
+const KINDS: [(&str, &str); 2] =
+    [(host::CNI_CONFIG, "ovnkube-client-"), (host::WICD_CERTIFICATES, "wicd-client-")];
+
+/// How many of each kind are kept besides the one in use.
+const KEEP: usize = 2;
+
+/// Certificates that nobody needs any more. Never a link, what a link points to, one of the newest,
+/// or one that is only some minutes old.
+///
+/// Source: `spec/wicd.md`, sections 7.5 and 23.2, rows 10 and 11.
+pub(super) fn stale(files: &dyn Files, now: Timestamp) -> Result<Vec<WindowsPath>, WindowsError> {
+    let mut stale = Vec::new();
+    for (folder, start) in KINDS {
+        let Ok(folder) = folder.parse::<WindowsPath>() else { continue };
+        let mut dated: Vec<Entry> = files
+            .walk(&folder)?
+            .into_iter()
+            .filter(|entry| entry.kind == EntryKind::File)
+            .filter(|entry| entry.path.parent().as_ref() == Some(&folder))
+            .filter(|entry| is_dated(entry.path.file_name(), start))
+            .collect();
+        dated.sort_by(|a, b| b.path.cmp(&a.path));
+        let old: Vec<Entry> = dated
+            .into_iter()
+            .skip(KEEP)
+            .filter(|entry| now.duration_since(entry.modified) >= limits::OVN_CERTIFICATE_AGE)
+            .collect();
+        if old.is_empty() {
+            continue;
+        }
+        let in_use = match folder.join(&format!("{start}current.pem")) {
+            Ok(current) => files.digest(&current)?,
+            Err(_) => None,
+        };
+        for entry in old {
+            if in_use.is_none() || files.digest(&entry.path)? != in_use {
+                stale.push(entry.path);
+            }
+        }
+    }
+    Ok(stale)
+}
+
+/// Whether the name is `start`, a date such as `2026-01-31-23-59-59`, and `.pem`.
+fn is_dated(name: &str, start: &str) -> bool {
+    let date = name.strip_prefix(start).and_then(|rest| rest.strip_suffix(".pem"));
+    date.is_some_and(|date| {
+        date.len() == 19
+            && date.split('-').count() == 6
+            && date.chars().all(|c| c == '-' || c.is_ascii_digit())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fake::{Content, FakeWindows};
+
+    fn at(day: u32) -> WindowsPath {
+        format!(r"{}\ovnkube-client-2026-01-{day:02}-00-00-00.pem", host::CNI_CONFIG)
+            .parse()
+            .unwrap()
+    }
+
+    fn host_with(days: u32) -> FakeWindows {
+        let host = FakeWindows::new("winhost");
+        for day in 1..=days {
+            host.put_file(&at(day), format!("certificate {day}"));
+        }
+        host
+    }
+
+    const LATER: Timestamp = Timestamp::MAX;
+
+    #[test]
+    fn the_two_newest_stay() {
+        for days in [0, 2, 3, 10, 28] {
+            let stale = stale(&host_with(days), LATER).unwrap();
+            assert_eq!(stale.len(), days.saturating_sub(2) as usize);
+            assert!(!stale.contains(&at(days)) && (days < 2 || !stale.contains(&at(days - 1))));
+        }
+    }
+
+    #[test]
+    fn links_what_they_point_to_and_young_files_stay() {
+        let host = host_with(4);
+        for (name, day) in [("ovnkube-client-current.pem", 1), ("ovnkube-client-updated.pem", 2)] {
+            let link = format!(r"{}\{name}", host::CNI_CONFIG).parse().unwrap();
+            host.with_tree(|tree| {
+                tree.insert(link, Content::Link(at(day)), wmco_core::protocol::Access::Inherited);
+            });
+        }
+        assert_eq!(stale(&host, LATER).unwrap(), [at(2)]);
+        assert_eq!(stale(&host, Timestamp::UNIX_EPOCH).unwrap(), []);
+    }
+}

@@ -1,0 +1,201 @@
+//! The daemon's whole next step.
+//!
+//! [`reconcile`] compares what the cluster asks of this node ([`Asked`]) with the host as it is
+//! ([`Observed`]) and returns what can be done now. It knows no Kubernetes client: what concerns the
+//! Node is data ([`Action::AnnotateNode`]), so that the real daemon and the simulated one share it.
+//!
+//! # Guarantees
+//! - Pure and level-triggered: what a killed daemon had in mind does not matter.
+//! - While a restart is asked for, nothing on the host changes.
+//! - The version annotation comes last: variables and roots are in force, all services run, the Node
+//!   is ready.
+//!
+//! Source: `spec/wicd.md`, sections 9 and 23.3.
+
+mod certificates;
+mod execute;
+mod node;
+mod plan;
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use serde_json::Value;
+use wmco_core::names;
+use wmco_core::winpath::WindowsPath;
+
+use crate::certs::{self, Bundle};
+use crate::env;
+use crate::limits;
+use crate::manifest::Manifest;
+use crate::services::{self, Desired, Scope, ScriptResults};
+use crate::windows::{Service, Windows, WindowsError};
+
+pub use execute::{Pass, pass};
+pub use node::{NodeFacts, NodeSearchError, find_node};
+pub use plan::{Action, Awaited, Because, Next, Plan, Step};
+
+/// The services ConfigMap of the desired version, as it was found.
+#[derive(Clone, Copy, Debug)]
+pub enum ManifestState<'a> {
+    /// There is none of that version.
+    Missing,
+    /// There is one, but it is refused; the text says why.
+    Refused(&'a str),
+    /// It is good.
+    Read(&'a Manifest),
+}
+
+/// What the cluster asks of this node.
+#[derive(Clone, Copy, Debug)]
+pub struct Asked<'a> {
+    /// The Node as JSON; `None` when there is none.
+    pub node: Option<&'a Value>,
+    /// The ConfigMap of the version that the Node desires.
+    pub manifest: ManifestState<'a>,
+}
+
+/// The host as it is.
+#[derive(Clone, Debug, Default)]
+pub struct Observed {
+    /// Variables.
+    pub environment: env::Observed,
+    /// Trusted roots.
+    pub roots: certs::Observed,
+    /// The roots that the node shall trust.
+    pub bundle: Bundle,
+    /// All services.
+    pub services: Vec<Service>,
+    /// Client certificates that were replaced long ago.
+    pub stale_certificates: Vec<WindowsPath>,
+}
+
+/// Looks at everything on the host that [`reconcile`] needs. `bundle` is the file with the roots to
+/// trust; without one, none are trusted beyond those of Windows. A bundle that cannot be found is no
+/// reason to take roots away, so it is reported and nothing is removed.
+///
+/// # Errors
+/// [`WindowsError`] of the first thing that cannot be read.
+pub fn observe(
+    windows: &dyn Windows,
+    manifest: &Manifest,
+    bundle: Option<&WindowsPath>,
+    now: Timestamp,
+) -> Result<Observed, WindowsError> {
+    let bundle = match bundle {
+        None => Bundle::default(),
+        Some(path) => match windows.files().read(path, limits::BUNDLE_BYTES)? {
+            Some(text) => Bundle::parse(&text),
+            None => Bundle {
+                problems: vec![format!("the CA bundle {path} is not there")],
+                ..Bundle::default()
+            },
+        },
+    };
+    Ok(Observed {
+        environment: env::observe(manifest, windows)?,
+        roots: certs::observe(windows)?,
+        bundle,
+        services: windows.services().list()?,
+        stale_certificates: certificates::stale(windows.files(), now)?,
+    })
+}
+
+/// Returns the steps to take now. Conditions are checked in order; the first unmet one decides.
+pub fn reconcile(
+    asked: Asked<'_>,
+    observed: &Observed,
+    results: &ScriptResults,
+    now: Timestamp,
+) -> Plan {
+    let recheck = now + limits::DAEMON_RECHECK;
+    let resync = now + limits::DAEMON_RESYNC;
+    let Some(node) = asked.node else { return Plan::wait(Awaited::Node, resync) };
+    let facts = NodeFacts::of(node);
+    if facts.reboot_requested {
+        return Plan::wait(Awaited::Restart, resync);
+    }
+    let Some(version) = facts.desired_version else {
+        return Plan::wait(Awaited::DesiredVersion, resync);
+    };
+    let manifest = match asked.manifest {
+        ManifestState::Read(manifest) => manifest,
+        ManifestState::Missing => {
+            return Plan::wait(Awaited::Manifest, resync)
+                .note(format!("there is no services ConfigMap for version {version} yet"));
+        }
+        ManifestState::Refused(why) => {
+            return Plan::wait(Awaited::Manifest, resync)
+                .note(format!("the services ConfigMap for version {version} is refused: {why}"));
+        }
+    };
+
+    let mut plan = Plan::wait(Awaited::Restart, resync);
+    let variables = env::reconcile(manifest, &observed.environment);
+    let roots = certs::reconcile(&observed.bundle, &observed.roots);
+    plan.notes.extend(roots.problems.iter().cloned());
+    let restart_needed = variables.restart_needed || roots.restart_needed;
+    if !variables.steps.is_empty() {
+        plan.push(Action::Environment { plan: variables }, Because::VariablesDiffer);
+    }
+    if !roots.steps.is_empty() {
+        plan.push(Action::Roots { plan: roots }, Because::RootsDiffer);
+    }
+    if restart_needed {
+        // Services inherit variables and cache roots, so only a restart brings them into force.
+        plan.annotate(names::REBOOT_ANNOTATION, "", Because::RestartNeeded);
+        return plan;
+    }
+
+    let desired = Desired { manifest, scope: Scope::All };
+    let seen = services::Observed { services: &observed.services, node: Some(node), results };
+    let services = services::reconcile(desired, seen, now);
+    let waits = services.blocked.iter();
+    plan.notes.extend(waits.map(|wait| format!("service {}: {}", wait.service, wait.reason)));
+    let blocked = !services.blocked.is_empty();
+    if !services.steps.is_empty() {
+        plan.push(Action::Services { plan: services }, Because::ServicesDiffer);
+        plan.next = Next::Now;
+        return plan;
+    }
+    if blocked {
+        plan.next = Next::Await { what: Awaited::Services, deadline: recheck };
+        return plan;
+    }
+    for path in &observed.stale_certificates {
+        plan.push(Action::RemoveFile { path: path.clone() }, Because::CertificateReplaced);
+    }
+    if !facts.ready {
+        plan.next = Next::Await { what: Awaited::NodeReady, deadline: recheck };
+        return plan;
+    }
+    if facts.version.as_ref() != Some(&version) {
+        plan.annotate(names::VERSION_ANNOTATION, &version, Because::Configured);
+    }
+    plan.next = Next::Settled { resync };
+    plan
+}
+
+impl Plan {
+    fn wait(what: Awaited, deadline: Timestamp) -> Self {
+        let next = Next::Await { what, deadline };
+        Self { steps: Vec::new(), notes: Vec::new(), next }
+    }
+
+    fn note(mut self, note: String) -> Self {
+        self.notes.push(note);
+        self
+    }
+
+    fn push(&mut self, action: Action, because: Because) {
+        self.steps.push(Step { action, because });
+    }
+
+    fn annotate(&mut self, name: &str, value: &str, because: Because) {
+        let annotations = BTreeMap::from([(name.to_owned(), value.to_owned())]);
+        self.push(Action::AnnotateNode { annotations }, because);
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,101 @@
+//! What the daemon reads from Nodes.
+
+use std::net::Ipv4Addr;
+
+use serde_json::Value;
+use wmco_core::names;
+
+/// What a Node says about itself and about what is asked of it.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct NodeFacts {
+    /// Version that the operator wants; an empty one counts as none.
+    pub desired_version: Option<String>,
+    /// Version that is configured.
+    pub version: Option<String>,
+    /// Whether a restart is asked for.
+    pub reboot_requested: bool,
+    /// Whether the Node's condition `Ready` is true.
+    pub ready: bool,
+}
+
+impl NodeFacts {
+    /// Reads a Node given as JSON.
+    pub fn of(node: &Value) -> Self {
+        let annotation = |name| {
+            node.get("metadata")
+                .and_then(|metadata| metadata.get("annotations"))
+                .and_then(|annotations| annotations.get(name))
+                .and_then(Value::as_str)
+        };
+        let text = |name| annotation(name).filter(|text| !text.is_empty()).map(str::to_owned);
+        let is = |condition: &Value, field, value| {
+            condition.get(field).and_then(Value::as_str) == Some(value)
+        };
+        Self {
+            desired_version: text(names::DESIRED_VERSION_ANNOTATION),
+            version: text(names::VERSION_ANNOTATION),
+            reboot_requested: annotation(names::REBOOT_ANNOTATION).is_some(),
+            ready: list(node.pointer("/status/conditions"))
+                .iter()
+                .any(|condition| is(condition, "type", "Ready") && is(condition, "status", "True")),
+        }
+    }
+}
+
+fn list(value: Option<&Value>) -> &[Value] {
+    value.and_then(Value::as_array).map_or(&[], Vec::as_slice)
+}
+
+/// Several Nodes claim to be this host.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+#[error("nodes {} all have an address of this host, delete the wrong ones", .names.join(", "))]
+pub struct NodeSearchError {
+    /// Their names.
+    pub names: Vec<String>,
+}
+
+/// The name of the Windows Node that one of `addresses` belongs to; internal addresses count first.
+/// `None` when there is none (yet).
+///
+/// # Errors
+/// [`NodeSearchError`] when there are several.
+///
+/// Source: `spec/wicd.md`, sections 6 and 23.2, row 17.
+pub fn find_node(
+    nodes: &[Value],
+    addresses: &[Ipv4Addr],
+) -> Result<Option<String>, NodeSearchError> {
+    let own: Vec<String> = addresses
+        .iter()
+        .filter(|address| !address.is_loopback() && !address.is_link_local())
+        .map(ToString::to_string)
+        .collect();
+    let is_windows = |node: &&Value| {
+        let labels = node.get("metadata").and_then(|metadata| metadata.get("labels"));
+        let system = labels.and_then(|labels| labels.get(names::OS_LABEL));
+        system.and_then(Value::as_str) == Some(names::OS_WINDOWS)
+    };
+    let has = |node: &Value, internal_only: bool| {
+        list(node.pointer("/status/addresses")).iter().any(|address| {
+            let field = |name| address.get(name).and_then(Value::as_str);
+            let counts = !internal_only || field("type") == Some("InternalIP");
+            counts && field("address").is_some_and(|text| own.iter().any(|own| own == text))
+        })
+    };
+    for internal_only in [true, false] {
+        let mut found: Vec<String> = nodes
+            .iter()
+            .filter(is_windows)
+            .filter(|node| has(node, internal_only))
+            .filter_map(|node| node.pointer("/metadata/name").and_then(Value::as_str))
+            .map(str::to_owned)
+            .collect();
+        if found.len() > 1 {
+            return Err(NodeSearchError { names: found });
+        }
+        if let Some(name) = found.pop() {
+            return Ok(Some(name));
+        }
+    }
+    Ok(None)
+}

@@ -1,0 +1,115 @@
+//! What `wicd bootstrap`, `wicd cleanup` and the agent's steps of the same names do.
+//!
+//! Source: `spec/wicd.md`, sections 14, 15 and 23.
+
+use std::collections::BTreeSet;
+
+use jiff::Timestamp;
+use wmco_core::names::host;
+use wmco_core::winpath::WindowsPath;
+
+use crate::certs::{self, Bundle};
+use crate::env;
+use crate::manifest::Manifest;
+use crate::services::{self, Desired, Failure, Scope, ScriptResults};
+use crate::text::one_line;
+use crate::windows::{Windows, WindowsError};
+
+/// The program that every container hangs on.
+const SHIM: &str = "containerd-shim-runhcs-v1.exe";
+
+/// Why services could not be brought up or removed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum LifecycleError {
+    /// Some services are not as they should be; the others are.
+    #[error("{}", .problems.join("; "))]
+    Services {
+        /// One line for each.
+        problems: Vec<String>,
+    },
+    /// Windows did not do it.
+    #[error(transparent)]
+    Windows(#[from] WindowsError),
+}
+
+/// What a cleanup came to.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Cleaned {
+    /// Whether anything was there to take away.
+    pub changed: bool,
+    /// Whether programs see variables or trusted roots that are gone until the host restarts.
+    pub restart_needed: bool,
+}
+
+/// Sets the manifest's variables, so that they are in force from the next start of the host on, and
+/// brings up its bootstrap services. Tells whether anything changed.
+///
+/// # Errors
+/// [`LifecycleError`] with every service that does not run.
+pub fn bootstrap(
+    windows: &dyn Windows,
+    manifest: &Manifest,
+    now: Timestamp,
+) -> Result<bool, LifecycleError> {
+    let variables = env::reconcile(manifest, &env::observe(manifest, windows)?);
+    let variables_changed = env::execute(&variables, manifest, windows)?;
+    let desired = Desired { manifest, scope: Scope::Bootstrap };
+    let settled = services::settle(windows, desired, None, &mut ScriptResults::new(), now)?;
+    let waiting = settled.left.blocked.iter();
+    let mut problems: Vec<String> = problems(&settled.failures)
+        .chain(waiting.map(|blocked| format!("service {}: {}", blocked.service, blocked.reason)))
+        .collect();
+    if problems.is_empty() && !settled.left.steps.is_empty() {
+        problems.push("the services do not settle, look at what else changes them".to_owned());
+    }
+    if problems.is_empty() {
+        Ok(settled.changed || variables_changed)
+    } else {
+        Err(LifecycleError::Services { problems })
+    }
+}
+
+/// Takes away every service of ours, the variables that the manifests manage, the certificates that
+/// we imported, and left-over containers. The daemon's own service is left alone.
+///
+/// # Errors
+/// [`LifecycleError`] with every service that is still there; the rest is then not touched.
+pub fn cleanup(windows: &dyn Windows, manifests: &[Manifest]) -> Result<Cleaned, LifecycleError> {
+    let plan = services::remove(manifests, &windows.services().list()?);
+    // No script runs in such a plan, so the time does not matter.
+    let mut done =
+        services::execute(&plan, windows, &mut ScriptResults::new(), Timestamp::UNIX_EPOCH);
+    // A service that is only marked is stopped, and goes when nobody looks at it any more.
+    done.failures
+        .retain(|failure| !matches!(failure.error, WindowsError::MarkedForDeletion { .. }));
+    if !done.failures.is_empty() {
+        return Err(LifecycleError::Services { problems: problems(&done.failures).collect() });
+    }
+    let mut changed = done.changed;
+    let environment = windows.environment();
+    let names: BTreeSet<&str> =
+        manifests.iter().flat_map(env::managed).chain(host::PROXY_VARIABLES).collect();
+    for name in names {
+        if environment.get(name)?.is_some() {
+            changed |= environment.remove(name)?;
+        }
+    }
+    let observed = certs::observe(windows)?;
+    let nothing = Bundle::default();
+    let plan = certs::reconcile(&nothing, &observed);
+    changed |= certs::execute(&plan, &nothing, &observed, windows)?;
+    if let Ok(folder) = host::CONTAINERD.parse::<WindowsPath>() {
+        changed |= windows.machine().end_processes(&folder, SHIM)? > 0;
+    }
+    let restart_needed =
+        !environment.changed_since_boot()?.is_empty() || windows.roots().changed_since_boot()?;
+    Ok(Cleaned { changed, restart_needed })
+}
+
+/// One line for each failed step.
+pub(crate) fn problems(failures: &[Failure]) -> impl Iterator<Item = String> + '_ {
+    failures.iter().map(|failure| {
+        format!("cannot {} service {}: {}", failure.verb, failure.service, one_line(&failure.error))
+    })
+}

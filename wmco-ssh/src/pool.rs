@@ -1,0 +1,318 @@
+//! At most one connection per host, kept for a while after use.
+
+use std::collections::HashMap;
+use std::ops::Deref;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use tokio::runtime::Handle;
+use tokio::sync::{OwnedMutexGuard, OwnedSemaphorePermit, Semaphore};
+use tokio::task::AbortHandle;
+use wmco_core::digest::Sha256;
+use wmco_core::limits;
+use wmco_core::protocol::{AgentLocation, HostPlan, ReportLine};
+use wmco_core::winpath::WindowsPath;
+
+use crate::blob::Blob;
+use crate::dial::Dialer;
+use crate::error::{ConnectError, HostError};
+use crate::host::{ApplyOutcome, HostAgent, ProbeOutcome, SshHost};
+use crate::host_key::{HostKeyPolicy, HostKeyVerdict, SeenHostKey};
+use crate::options::{Credentials, Options, Target};
+use crate::session::Session;
+use crate::upload::{UploadProgress, UploadSummary};
+
+/// Connections at the same time unless the caller says otherwise; each costs a few buffers.
+const SESSIONS: usize = 64;
+
+/// How many connections a pool keeps, and how long.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct PoolLimits {
+    /// Most connections at the same time, idle ones included. At least 1.
+    pub sessions: usize,
+    /// How long an unused one is kept.
+    pub idle: Duration,
+}
+
+impl Default for PoolLimits {
+    fn default() -> Self {
+        Self { sessions: SESSIONS, idle: limits::CONNECTION_IDLE.unsigned_abs() }
+    }
+}
+
+/// What a pool holds now.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct PoolGauges {
+    /// Connections that are open or being opened.
+    pub open: usize,
+    /// Those of them that nobody uses.
+    pub idle: usize,
+    /// Callers that wait for a connection to become free.
+    pub waiting: usize,
+}
+
+/// Hands out one [`Lease`] per host at a time. Clones share everything.
+#[derive(Clone)]
+pub struct Pool(Arc<Inner>);
+
+struct Inner {
+    dialer: Arc<dyn Dialer>,
+    options: Options,
+    limits: PoolLimits,
+    permits: Arc<Semaphore>,
+    waiting: AtomicUsize,
+    slots: Mutex<HashMap<Target, Arc<Slot>>>,
+}
+
+/// What is parked for one host. Whoever has the lock owns the host.
+type Slot = tokio::sync::Mutex<Option<Parked>>;
+
+/// A connection that nobody uses.
+struct Parked {
+    connection: Connection,
+    expiry: Expiry,
+}
+
+struct Connection {
+    host: SshHost,
+    user: String,
+    key: Sha256,
+    _permit: OwnedSemaphorePermit,
+}
+
+/// The task that ends a parked connection; it ends itself with this.
+#[derive(Default)]
+struct Expiry(Option<AbortHandle>);
+
+impl Drop for Expiry {
+    fn drop(&mut self) {
+        if let Some(task) = self.0.take() {
+            task.abort();
+        }
+    }
+}
+
+impl Pool {
+    /// An empty pool.
+    pub fn new(dialer: Arc<dyn Dialer>, options: Options, limits: PoolLimits) -> Self {
+        let permits = Arc::new(Semaphore::new(limits.sessions.max(1)));
+        let (waiting, slots) = (AtomicUsize::new(0), Mutex::default());
+        Self(Arc::new(Inner { dialer, options, limits, permits, waiting, slots }))
+    }
+
+    /// A connection to `target`, the kept one if it still fits. Waits while somebody else has the
+    /// host, and while the pool is full of hosts in use; so a caller holds one lease at a time.
+    ///
+    /// # Errors
+    /// [`ConnectError`] if a new connection is needed and fails.
+    pub async fn lease(
+        &self,
+        target: &Target,
+        credentials: &Credentials,
+        policy: &HostKeyPolicy,
+    ) -> Result<Lease, ConnectError> {
+        let inner = &self.0;
+        inner.forget_unused();
+        let slot = Arc::clone(inner.slots().entry(target.clone()).or_default());
+        let pool = Arc::downgrade(inner);
+        let mut held = slot.lock_owned().await;
+        if let Some(parked) = held.take() {
+            let Parked { connection, expiry } = parked;
+            drop(expiry);
+            if connection.fits(credentials, policy) {
+                return Ok(Lease { connection: Some(connection), held: Some(held), pool });
+            }
+            connection.host.close().await;
+        }
+        let permit = inner.permit().await;
+        let connecting =
+            Box::pin(Session::connect(target, credentials, policy, &*inner.dialer, &inner.options));
+        let connection = Connection {
+            host: SshHost::new(connecting.await?),
+            user: credentials.user.clone(),
+            key: credentials.key.public().hash(),
+            _permit: permit,
+        };
+        Ok(Lease { connection: Some(connection), held: Some(held), pool })
+    }
+
+    /// What it holds now.
+    pub fn gauges(&self) -> PoolGauges {
+        let slots = self.0.slots();
+        // One that is locked is in use.
+        let idle = slots.values().filter(|slot| slot.try_lock().is_ok_and(|slot| slot.is_some()));
+        PoolGauges {
+            open: self.0.limits.sessions.max(1) - self.0.permits.available_permits(),
+            idle: idle.count(),
+            waiting: self.0.waiting.load(Ordering::SeqCst),
+        }
+    }
+
+    /// Ends all unused connections and returns when they have ended.
+    pub async fn close_idle(&self) {
+        let slots: Vec<_> = self.0.slots().values().cloned().collect();
+        for slot in slots {
+            let parked = slot.try_lock().ok().and_then(|mut slot| slot.take());
+            if let Some(parked) = parked {
+                parked.connection.host.close().await;
+            }
+        }
+        self.0.forget_unused();
+    }
+}
+
+impl Inner {
+    fn slots(&self) -> MutexGuard<'_, HashMap<Target, Arc<Slot>>> {
+        self.slots.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A permit for one more connection; an idle one has to go if the pool is full.
+    async fn permit(&self) -> OwnedSemaphorePermit {
+        /// Counts a caller that waits.
+        struct Waiting<'a>(&'a AtomicUsize);
+        impl Drop for Waiting<'_> {
+            fn drop(&mut self) {
+                self.0.fetch_sub(1, Ordering::SeqCst);
+            }
+        }
+        if let Ok(permit) = Arc::clone(&self.permits).try_acquire_owned() {
+            return permit;
+        }
+        // First counted, then looked: who parks a connection does it in the other order, so that
+        // one of both sees the other.
+        self.waiting.fetch_add(1, Ordering::SeqCst);
+        let _waiting = Waiting(&self.waiting);
+        self.end_one_idle();
+        #[expect(clippy::expect_used, reason = "nobody closes this semaphore")]
+        Arc::clone(&self.permits).acquire_owned().await.expect("the semaphore is open")
+    }
+
+    fn end_one_idle(&self) {
+        let slots = self.slots();
+        let parked = slots.values().find_map(|slot| slot.try_lock().ok()?.take());
+        drop(slots);
+        drop(parked);
+    }
+
+    /// Drops the places of hosts that nobody uses and that have no connection.
+    fn forget_unused(&self) {
+        self.slots().retain(|_, slot| {
+            // New users come through the map, which is locked.
+            Arc::strong_count(slot) > 1 || slot.try_lock().is_ok_and(|slot| slot.is_some())
+        });
+    }
+}
+
+impl Connection {
+    /// Whether it is as good as a new connection with these.
+    fn fits(&self, credentials: &Credentials, policy: &HostKeyPolicy) -> bool {
+        !self.host.is_closed()
+            && self.user == credentials.user
+            && self.key == credentials.key.public().hash()
+            && policy.judge(&self.host.host_key().key) != HostKeyVerdict::Mismatch
+    }
+}
+
+/// Keeps `connection` until it expires or is asked for.
+fn park(pool: &Weak<Inner>, connection: Connection, mut held: OwnedMutexGuard<Option<Parked>>) {
+    let (Some(pool), Ok(runtime)) = (pool.upgrade(), Handle::try_current()) else { return };
+    if connection.host.is_closed() {
+        return;
+    }
+    let slot = Arc::downgrade(OwnedMutexGuard::mutex(&held));
+    let expiring = runtime.spawn(expire(slot, pool.limits.idle));
+    *held = Some(Parked { connection, expiry: Expiry(Some(expiring.abort_handle())) });
+    drop(held);
+    if pool.waiting.load(Ordering::SeqCst) > 0 {
+        pool.end_one_idle();
+    }
+}
+
+async fn expire(slot: Weak<Slot>, idle: Duration) {
+    tokio::time::sleep(idle).await;
+    let Some(slot) = slot.upgrade() else { return };
+    // Who has the lock takes the connection out, which ends this task.
+    let parked = slot.try_lock().ok().and_then(|mut slot| slot.take());
+    let Some(Parked { connection, mut expiry }) = parked else { return };
+    // This task is the one that it would end.
+    expiry.0 = None;
+    connection.host.close().await;
+}
+
+/// The exclusive use of one host. On drop its connection, if still good, goes back to the pool.
+pub struct Lease {
+    connection: Option<Connection>,
+    held: Option<OwnedMutexGuard<Option<Parked>>>,
+    pool: Weak<Inner>,
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        if let (Some(connection), Some(held)) = (self.connection.take(), self.held.take()) {
+            park(&self.pool, connection, held);
+        }
+    }
+}
+
+impl Deref for Lease {
+    type Target = SshHost;
+
+    #[expect(clippy::expect_used, reason = "it is taken in `drop` only")]
+    fn deref(&self) -> &SshHost {
+        &self.connection.as_ref().expect("a lease has a connection").host
+    }
+}
+
+#[async_trait]
+impl HostAgent for Lease {
+    fn host_key(&self) -> &SeenHostKey {
+        (**self).host_key()
+    }
+
+    async fn probe(&self, agent: AgentLocation) -> Result<ProbeOutcome, HostError> {
+        (**self).probe(agent).await
+    }
+
+    async fn upload(
+        &self,
+        blobs: &[Blob],
+        on_progress: &(dyn Fn(UploadProgress) + Send + Sync),
+    ) -> Result<UploadSummary, HostError> {
+        (**self).upload(blobs, on_progress).await
+    }
+
+    async fn upload_agent(
+        &self,
+        agent: &Blob,
+        on_progress: &(dyn Fn(UploadProgress) + Send + Sync),
+    ) -> Result<UploadSummary, HostError> {
+        (**self).upload_agent(agent, on_progress).await
+    }
+
+    async fn apply(
+        &self,
+        agent: AgentLocation,
+        plan: &HostPlan,
+        on_line: &mut (dyn for<'line> FnMut(&'line ReportLine) + Send),
+    ) -> Result<ApplyOutcome, HostError> {
+        (**self).apply(agent, plan, on_line).await
+    }
+
+    async fn remove_leftovers(
+        &self,
+        files: &[WindowsPath],
+        directories: &[WindowsPath],
+    ) -> Result<Vec<WindowsPath>, HostError> {
+        (**self).remove_leftovers(files, directories).await
+    }
+
+    fn is_closed(&self) -> bool {
+        (**self).is_closed()
+    }
+
+    async fn close(&self) {
+        (**self).close().await;
+    }
+}
