@@ -32,6 +32,7 @@ demo: ## An embedded cluster and simulated Windows hosts; flags in DEMO_FLAGS.
 test: setup ## Everything: unit, property and integration tests, doc tests.
 	$(TEST) --workspace
 	$(CARGO) test --doc --workspace $(CARGO_FLAGS)
+	@scripts/setup.sh kubectl
 
 test-quick: ## Unit and property tests of the pure crates; needs no system packages.
 	$(TEST) $(PURE)
@@ -39,6 +40,7 @@ test-quick: ## Unit and property tests of the pure crates; needs no system packa
 
 setup: ## Install what `make test` needs, as root; otherwise say what is missing.
 	@scripts/setup.sh build test
+	@scripts/setup.sh kubectl || echo "going on, but without kubectl \`make test\` will fail" >&2
 
 fmt: ## Format all code.
 	$(CARGO) fmt --all -- $(FMT_FLAGS)
