@@ -51,7 +51,7 @@ const FILES: [PayloadFile; 19] = [
     script("powershell", "gcp-get-hostname.ps1"),
     script("powershell", "windows-defender-exclusion.ps1"),
     script("powershell", "hns.psm1"),
-    PayloadFile { generated: true, ..script("generated", "network-conf.ps1") },
+    PayloadFile { generated: true, ..script("generated", host::NETWORK_SCRIPT) },
     only(platforms::AWS, "ecr-credential-provider.exe"),
     only(platforms::AZURE, "azure-cloud-node-manager.exe"),
 ];

@@ -17,6 +17,14 @@ pub const STATE_FILE: &str = r"C:\k\wmco-state.json";
 /// Scripts that the services ConfigMap refers to.
 pub const SCRIPTS: &str = r"C:\Temp";
 
+/// Module with commands for the Host Networking Service (HNS), part of the payload.
+pub const HNS_MODULE: &str = r"C:\Temp\hns.psm1";
+
+/// Script that the operator renders for [`SCRIPTS`]; WICD runs it before kube-proxy starts.
+///
+/// Source: `spec/services.md`, section 13.
+pub const NETWORK_SCRIPT: &str = "network-conf.ps1";
+
 /// Root of all logs.
 pub const LOGS: &str = r"C:\var\log";
 
@@ -25,6 +33,9 @@ pub const CNI: &str = r"C:\k\cni";
 
 /// CNI configuration.
 pub const CNI_CONFIG: &str = r"C:\k\cni\config";
+
+/// Configuration of the overlay's CNI plugin, written by [`NETWORK_SCRIPT`] on the host.
+pub const CNI_CONFIG_FILE: &str = r"C:\k\cni\config\cni.conf";
 
 /// State of CNI plugins; removed before a node starts and when it leaves.
 pub const CNI_STATE: &str = r"C:\var\lib\cni";
@@ -106,9 +117,14 @@ pub const DIRECTORIES: [&str; 17] = [
     r"C:\var\log\windows_exporter",
 ];
 
+/// HNS network that pods are attached to; the hybrid overlay makes it.
+pub const OVERLAY_NETWORK: &str = "OVNKubernetesHybridOverlayNetwork";
+
 /// HNS networks of the hybrid overlay, in the order of their removal.
-pub const HNS_NETWORKS: [&str; 2] =
-    ["BaseOVNKubernetesHybridOverlayNetwork", "OVNKubernetesHybridOverlayNetwork"];
+pub const HNS_NETWORKS: [&str; 2] = ["BaseOVNKubernetesHybridOverlayNetwork", OVERLAY_NETWORK];
+
+/// HNS endpoint on [`OVERLAY_NETWORK`] whose address kube-proxy uses as its own.
+pub const VIP_ENDPOINT: &str = "VIPEndpoint";
 
 /// Start of the description of every Windows service of ours; the service's name follows.
 pub const SERVICE_TAG: &str = "OpenShift managed";

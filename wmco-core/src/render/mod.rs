@@ -9,6 +9,7 @@ mod credential_provider;
 mod duration;
 mod kubeconfig;
 mod kubelet;
+mod network_script;
 mod service_network;
 mod wicd;
 
@@ -17,5 +18,6 @@ pub use kubeconfig::{
     KubeconfigError, TokenSecret, certificate_kubeconfig, token_kubeconfig, wicd_user,
 };
 pub use kubelet::kubelet_config;
+pub use network_script::network_script;
 pub use service_network::{ServiceNetwork, ServiceNetworkError};
 pub use wicd::{WicdArgumentsError, wicd_arguments};

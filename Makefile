@@ -1,0 +1,68 @@
+# All that people and CI call; `make` alone lists it. Scripts install what a target lacks.
+SHELL := /bin/bash
+CARGO ?= cargo
+# --locked in CI, so that Cargo.lock is part of each change.
+CARGO_FLAGS ?=
+# For example DEMO_FLAGS="--hosts 5 --stay".
+DEMO_FLAGS ?=
+# --check to look only.
+FMT_FLAGS ?=
+# Per fuzz target.
+FUZZ_SECONDS ?= 60
+
+# Crates whose tests need nothing but Rust.
+PURE := -p wmco-core -p wmco-csr -p wmco-services
+
+# cargo-nextest is quicker and ends tests that hang, but a machine that has only Rust will do.
+ifeq ($(shell $(CARGO) nextest --version >/dev/null 2>&1 && echo yes),yes)
+TEST := $(CARGO) nextest run $(CARGO_FLAGS)
+else
+TEST := $(CARGO) test --no-fail-fast --lib --bins --tests --examples $(CARGO_FLAGS)
+endif
+
+.PHONY: help demo test test-quick fmt lint doc fuzz bench wicd setup
+
+help: ## This list.
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 12
+
+demo: ## An embedded cluster and simulated Windows hosts; flags in DEMO_FLAGS.
+	@scripts/setup.sh build
+	$(CARGO) run $(CARGO_FLAGS) -p bin-operator --bin wmco-operator -- demo $(DEMO_FLAGS)
+
+test: setup ## Everything: unit, property and integration tests, doc tests.
+	$(TEST) --workspace
+	$(CARGO) test --doc --workspace $(CARGO_FLAGS)
+	@scripts/setup.sh kubectl
+
+test-quick: ## Unit and property tests of the pure crates; needs no system packages.
+	$(TEST) $(PURE)
+	$(CARGO) test --doc $(PURE) $(CARGO_FLAGS)
+
+setup: ## Install what `make test` needs, as root; otherwise say what is missing.
+	@scripts/setup.sh build test
+	@scripts/setup.sh kubectl || echo "going on, but without kubectl \`make test\` will fail" >&2
+
+fmt: ## Format all code.
+	$(CARGO) fmt --all -- $(FMT_FLAGS)
+	if [ -f fuzz/Cargo.toml ]; then $(CARGO) fmt --manifest-path fuzz/Cargo.toml -- $(FMT_FLAGS); fi
+
+lint: ## House rules, clippy, and cargo-deny where it is installed.
+	@scripts/setup.sh build
+	scripts/lint.sh
+	$(CARGO) clippy $(CARGO_FLAGS) --workspace --all-targets -- -D warnings
+
+doc: ## The documentation; a warning is an error.
+	@scripts/setup.sh build
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc $(CARGO_FLAGS) --workspace --no-deps
+
+fuzz: ## Each fuzz target for FUZZ_SECONDS.
+	@scripts/setup.sh build fuzz
+	scripts/fuzz.sh $(FUZZ_SECONDS)
+
+bench: ## The benches.
+	@scripts/setup.sh build
+	$(CARGO) bench $(CARGO_FLAGS) -p wmco-benches
+
+wicd: ## The daemon for Windows, as target/wicd.exe.
+	@scripts/setup.sh build wicd
+	scripts/wicd.sh $(CARGO_FLAGS)

@@ -1,0 +1,115 @@
+#!/usr/bin/env bash
+# Sees to it that the programs are there which the given purposes need: build, test, kubectl,
+# fuzz, wicd.
+# As root on Debian it installs what is missing, otherwise it lists it and fails. It never skips.
+set -euo pipefail
+
+# Daemons are not in the search path of ordinary users.
+export PATH="$PATH:/usr/local/sbin:/usr/sbin:/sbin"
+
+# Older ones check objects against /openapi/v2, which the embedded cluster does not describe.
+kubectl_minor=27
+
+packages=() # Debian packages to install
+problems=() # what no package can mend
+
+has() { command -v "$1" >/dev/null 2>&1; }
+
+# need PROGRAM PACKAGE: the program comes with the package.
+need() { has "$1" || packages+=("$2"); }
+
+may_install() { [ "$(id -u)" -eq 0 ] && has apt-get; }
+
+# A fresh machine does not know yet which packages there are.
+updated=
+update() {
+    [ -n "$updated" ] || apt-get update -q
+    updated=yes
+}
+
+# Whether apt-get could install the package.
+offered() { apt-cache policy "$1" 2>/dev/null | grep 'Candidate: [^(]' >/dev/null; }
+
+# The 36 of a version such as 1.36.2 or 1.36.2-1+deb, at the end of the line that matches $1.
+minor() { sed -n "s/.*$1\"\{0,1\}v\{0,1\}1\.\([0-9]*\).*/\1/p" | head -n 1; }
+
+# Debian calls the package kubernetes-client, the Kubernetes project kubectl.
+need_kubectl() {
+    local debian
+    if has kubectl; then return; fi
+    if may_install; then update; fi
+    debian=$(apt-cache policy kubernetes-client 2>/dev/null | minor 'Candidate: ')
+    if offered kubectl; then
+        packages+=(kubectl)
+    elif [ "${debian:-0}" -ge "$kubectl_minor" ]; then
+        packages+=(kubernetes-client)
+    fi
+}
+
+check_kubectl() {
+    local found=none
+    if has kubectl; then
+        found=$(kubectl version --client -o json | minor '"gitVersion": ')
+        if [ "${found:-0}" -ge "$kubectl_minor" ]; then return; fi
+        found="1.${found:-?} at $(command -v kubectl)"
+    fi
+    problems+=("the tests need kubectl 1.$kubectl_minor or newer, found $found;" \
+        "no package offers it here, put one on the PATH: https://kubernetes.io/docs/tasks/tools/")
+}
+
+check_rust() {
+    has cargo || problems+=("cargo is missing, install Rust: https://www.rust-lang.org/tools/install")
+}
+
+check_fuzz() {
+    cargo fuzz --version >/dev/null 2>&1 ||
+        problems+=("cargo-fuzz is missing: cargo install --locked cargo-fuzz")
+}
+
+install() {
+    [ ${#packages[@]} -gt 0 ] || return 0
+    if ! may_install; then
+        echo "missing, install with: sudo apt-get install ${packages[*]}" >&2
+        exit 1
+    fi
+    echo "installing ${packages[*]}"
+    update
+    DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends "${packages[@]}"
+    if [[ " ${packages[*]} " == *" openssh-server "* ]]; then
+        echo "note: Debian starts its OpenSSH server now; the tests do not need that:" \
+            "systemctl disable --now ssh"
+    fi
+}
+
+for purpose in "$@"; do
+    case $purpose in
+    build)
+        check_rust
+        need cc gcc
+        [ -e /usr/include/stdlib.h ] || ! has dpkg || packages+=(libc6-dev)
+        ;;
+    test)
+        need sshd openssh-server
+        need ssh-keygen openssh-client
+        need openssl openssl
+        need gpg gnupg
+        ;;
+    kubectl) need_kubectl ;;
+    fuzz)
+        check_fuzz
+        need c++ g++
+        ;;
+    wicd) need x86_64-w64-mingw32-gcc gcc-mingw-w64-x86-64 ;;
+    *)
+        echo "setup.sh: unknown purpose $purpose, known are: build test kubectl fuzz wicd" >&2
+        exit 2
+        ;;
+    esac
+done
+
+install
+if [[ " $* " == *" kubectl "* ]]; then check_kubectl; fi
+if [ ${#problems[@]} -gt 0 ]; then
+    printf '%s\n' "${problems[*]}" >&2
+    exit 1
+fi

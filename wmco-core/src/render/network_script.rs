@@ -1,0 +1,241 @@
+//! The script that configures a host's CNI plugin and kube-proxy, [`host::NETWORK_SCRIPT`].
+
+use serde_json::{Value, json};
+
+use super::ServiceNetwork;
+use crate::names::host;
+
+/// The script with `{{NAME}}` where something is filled in.
+const TEMPLATE: &str = include_str!("network_script.ps1");
+
+/// Text of [`host::NETWORK_SCRIPT`] for a cluster whose services live in `services`.
+///
+/// The script takes `-hostnameOverride`, `-clusterCIDR`, `-kubeConfigPath`, `-kubeProxyConfigPath`
+/// and `-verbosity`. It waits for [`host::OVERLAY_NETWORK`], makes [`host::VIP_ENDPOINT`] on it, and
+/// writes [`host::CNI_CONFIG_FILE`] and the configuration of kube-proxy where they differ. Its exit
+/// code is not 0 after the first error.
+///
+/// kube-proxy's configuration is JSON, which its YAML reader takes as well, and leaves out what only
+/// repeats kube-proxy's defaults. Source: `spec/services.md`, section 13, and `spec/ssh.md`,
+/// section 10.
+///
+/// ```
+/// use wmco_core::render::network_script;
+///
+/// let script = network_script(&"172.30.0.0/16".parse()?);
+/// assert!(script.contains(r#""destinationPrefix": "172.30.0.0/16""#));
+/// # Ok::<(), wmco_core::render::ServiceNetworkError>(())
+/// ```
+pub fn network_script(services: &ServiceNetwork) -> String {
+    [
+        ("CNI_CONFIG", pretty(&cni_config(services))),
+        ("CNI_CONFIG_FILE", host::CNI_CONFIG_FILE.to_owned()),
+        ("HNS_MODULE", host::HNS_MODULE.to_owned()),
+        ("KUBE_PROXY_CONFIG", pretty(&kube_proxy_config())),
+        ("OVERLAY_NETWORK", host::OVERLAY_NETWORK.to_owned()),
+        ("VIP_ENDPOINT", host::VIP_ENDPOINT.to_owned()),
+    ]
+    .iter()
+    .fold(TEMPLATE.to_owned(), |script, (name, text)| {
+        script.replace(&format!("{{{{{name}}}}}"), text)
+    })
+}
+
+/// JSON on several lines; it ends up in a here-string, so people can read it.
+fn pretty(value: &Value) -> String {
+    format!("{value:#}")
+}
+
+/// Configuration of the plugin `win-overlay`. The script puts values between `@`.
+fn cni_config(services: &ServiceNetwork) -> Value {
+    let services = services.to_string();
+    let policy = |kind: &str, settings: Value| json!({ "name": "EndpointPolicy", "value": { "type": kind, "settings": settings } });
+    json!({
+        "cniVersion": "0.2.0",
+        "name": host::OVERLAY_NETWORK,
+        "type": "win-overlay",
+        "apiVersion": 2,
+        "capabilities": { "portMappings": true, "dns": true },
+        "ipam": { "type": "host-local", "subnet": "@subnet@" },
+        "policies": [
+            // Services must see the pod's own address, so traffic to them is not translated.
+            policy("OutBoundNAT", json!({
+                "exceptionList": [services],
+                "destinationPrefix": "",
+                "needEncap": false,
+            })),
+            policy("SDNRoute", json!({
+                "exceptionList": [],
+                "destinationPrefix": services,
+                "needEncap": true,
+            })),
+            policy("ProviderAddress", json!({ "providerAddress": "@managementAddress@" })),
+        ],
+    })
+}
+
+/// A `KubeProxyConfiguration`. The script puts values between `@`.
+fn kube_proxy_config() -> Value {
+    json!({
+        "kind": "KubeProxyConfiguration",
+        "apiVersion": "kubeproxy.config.k8s.io/v1alpha1",
+        "featureGates": { "WinDSR": true, "WinOverlay": true },
+        "clientConnection": { "kubeconfig": "@kubeConfigPath@" },
+        "logging": { "verbosity": "@verbosity@" },
+        "hostnameOverride": "@hostnameOverride@",
+        "mode": "kernelspace",
+        "clusterCIDR": "@clusterCIDR@",
+        "winkernel": {
+            "networkName": host::OVERLAY_NETWORK,
+            "sourceVip": "@sourceVip@",
+            "enableDSR": true,
+            "rootHnsEndpointName": "",
+            "forwardHealthCheckVip": false,
+        },
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use tree_sitter::Parser;
+
+    use super::*;
+
+    fn script() -> String {
+        network_script(&"172.30.0.0/16".parse().unwrap())
+    }
+
+    /// Text of the here-string assigned to `variable`, with `values` put in as the script does.
+    fn filled(variable: &str, values: &[(&str, Value)]) -> Value {
+        let script = script();
+        let (_, rest) = script.split_once(&format!("${variable} = @'\n")).unwrap();
+        let (text, _) = rest.split_once("\n'@\n").unwrap();
+        let text = values.iter().fold(text.to_owned(), |text, (name, value)| {
+            let place = format!("\"@{name}@\"");
+            assert!(text.contains(&place), "{variable} has no {place}");
+            text.replace(&place, &value.to_string())
+        });
+        assert!(!text.contains('@'), "left open: {text}");
+        serde_json::from_str(&text).unwrap()
+    }
+
+    #[test]
+    fn nothing_stays_to_be_filled_in() {
+        assert!(TEMPLATE.contains("{{"));
+        assert!(!script().contains("{{"), "{}", script());
+    }
+
+    #[test]
+    fn the_script_is_powershell() {
+        let mut parser = Parser::new();
+        parser.set_language(&tree_sitter_powershell::LANGUAGE.into()).unwrap();
+        let mut errors = |text: &str| parser.parse(text, None).unwrap().root_node().has_error();
+        assert!(!errors(&script()));
+        assert!(errors(&script().replacen('}', "", 1)), "the parser finds a missing brace");
+    }
+
+    #[test]
+    fn cni_gets_the_overlay_and_its_policies() {
+        let config = filled(
+            "cni",
+            &[("subnet", json!("10.132.0.0/24")), ("managementAddress", json!("10.0.128.7"))],
+        );
+        let policy = |kind: &str, settings: Value| json!({"name": "EndpointPolicy", "value": {"type": kind, "settings": settings}});
+        assert_eq!(
+            config,
+            json!({
+                "cniVersion": "0.2.0",
+                "name": "OVNKubernetesHybridOverlayNetwork",
+                "type": "win-overlay",
+                "apiVersion": 2,
+                "capabilities": {"portMappings": true, "dns": true},
+                "ipam": {"type": "host-local", "subnet": "10.132.0.0/24"},
+                "policies": [
+                    policy("OutBoundNAT", json!({
+                        "exceptionList": ["172.30.0.0/16"],
+                        "destinationPrefix": "",
+                        "needEncap": false,
+                    })),
+                    policy("SDNRoute", json!({
+                        "exceptionList": [],
+                        "destinationPrefix": "172.30.0.0/16",
+                        "needEncap": true,
+                    })),
+                    policy("ProviderAddress", json!({"providerAddress": "10.0.128.7"})),
+                ],
+            })
+        );
+    }
+
+    #[test]
+    fn kube_proxy_gets_the_kernel_mode_on_the_overlay() {
+        let config = filled(
+            "kubeProxy",
+            &[
+                ("kubeConfigPath", json!(host::KUBELET_KUBECONFIG)),
+                ("verbosity", json!(4)),
+                ("hostnameOverride", json!("win-a")),
+                ("clusterCIDR", json!("10.132.0.0/24")),
+                ("sourceVip", json!("10.132.0.14")),
+            ],
+        );
+        assert_eq!(
+            config,
+            json!({
+                "kind": "KubeProxyConfiguration",
+                "apiVersion": "kubeproxy.config.k8s.io/v1alpha1",
+                "featureGates": {"WinDSR": true, "WinOverlay": true},
+                "clientConnection": {"kubeconfig": r"C:\k\kubeconfig"},
+                "logging": {"verbosity": 4},
+                "hostnameOverride": "win-a",
+                "mode": "kernelspace",
+                "clusterCIDR": "10.132.0.0/24",
+                "winkernel": {
+                    "networkName": "OVNKubernetesHybridOverlayNetwork",
+                    "sourceVip": "10.132.0.14",
+                    "enableDSR": true,
+                    "rootHnsEndpointName": "",
+                    "forwardHealthCheckVip": false,
+                },
+            })
+        );
+    }
+
+    /// Each name between `@` has a line in the table that is put in, and the other way round.
+    #[test]
+    fn every_place_has_a_value() {
+        let script = script();
+        let places: BTreeSet<_> = script
+            .split("\"@")
+            .skip(1)
+            .filter_map(|rest| rest.split_once("@\""))
+            .map(|(name, _)| name)
+            .filter(|name| !name.contains('('))
+            .collect();
+        let values: BTreeSet<_> = script
+            .split("@{\n")
+            .skip(1)
+            .filter_map(|rest| rest.split_once("\n})"))
+            .flat_map(|(table, _)| table.lines())
+            .filter_map(|line| line.split_once(" = "))
+            .map(|(name, _)| name.trim())
+            .collect();
+        assert_eq!(places, values);
+        assert_eq!(places.len(), 7);
+    }
+
+    #[test]
+    fn the_paths_are_those_of_the_payload() {
+        let module = crate::payload::all()
+            .find(|file| file.destination().as_str() == host::HNS_MODULE)
+            .map(|file| file.name);
+        assert_eq!(module, Some("hns.psm1"));
+        let file: crate::winpath::WindowsPath = host::CNI_CONFIG_FILE.parse().unwrap();
+        assert_eq!(file.parent().unwrap().as_str(), host::CNI_CONFIG);
+        for path in [host::HNS_MODULE, host::CNI_CONFIG_FILE] {
+            assert!(script().contains(&format!("'{path}'")), "{path}");
+        }
+    }
+}
