@@ -7,6 +7,9 @@ use super::crd::CustomResource;
 /// All verbs of a stored resource, in the order of discovery documents.
 pub(crate) const ALL_VERBS: &[&str] =
     &["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"];
+/// The same for custom resources, in the order that they are discovered.
+pub(crate) const CUSTOM_VERBS: &[&str] =
+    &["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"];
 const UPDATES: &[&str] = &["get", "patch", "update"];
 const CREATE: &[&str] = &["create"];
 

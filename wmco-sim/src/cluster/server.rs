@@ -64,8 +64,8 @@ pub(super) async fn handle(
     let uri = parts.uri.to_string();
     let body = match to_bytes(body, BODY_LIMIT).await {
         Ok(body) => body,
-        Err(error) => {
-            let error = ApiError::too_large(&error.to_string());
+        Err(_) => {
+            let error = ApiError::too_large(&format!("limit is {BODY_LIMIT}"));
             return respond(Err(error), &accept);
         }
     };
