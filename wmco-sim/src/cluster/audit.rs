@@ -43,11 +43,11 @@ pub enum Fault {
 }
 
 /// Decides about a request before it is handled; its `code` is 0.
-pub type FaultHook = dyn Fn(&Request) -> Option<Fault> + Send + Sync;
+pub(crate) type FaultHook = dyn Fn(&Request) -> Option<Fault> + Send + Sync;
 
 /// The log and the hook.
 #[derive(Default)]
-pub struct Audit {
+pub(crate) struct Audit {
     log: Mutex<Log>,
     hook: Mutex<Option<Arc<FaultHook>>>,
 }
@@ -60,7 +60,7 @@ struct Log {
 
 impl Audit {
     /// Takes a request into the log.
-    pub fn record(&self, request: Request) {
+    pub(crate) fn record(&self, request: Request) {
         let mut log = self.log.lock().unwrap_or_else(PoisonError::into_inner);
         *log.counts.entry((request.verb.clone(), request.resource.clone())).or_default() += 1;
         log.requests.push_back(request);
@@ -70,24 +70,24 @@ impl Audit {
     }
 
     /// The last requests, oldest first (at most 10,000).
-    pub fn requests(&self) -> Vec<Request> {
+    pub(crate) fn requests(&self) -> Vec<Request> {
         let log = self.log.lock().unwrap_or_else(PoisonError::into_inner);
         log.requests.iter().cloned().collect()
     }
 
     /// How often `verb` was asked of `resource` (`pods`, `pods/eviction`).
-    pub fn count(&self, verb: &str, resource: &str) -> u64 {
+    pub(crate) fn count(&self, verb: &str, resource: &str) -> u64 {
         let log = self.log.lock().unwrap_or_else(PoisonError::into_inner);
         log.counts.get(&(verb.to_owned(), resource.to_owned())).copied().unwrap_or(0)
     }
 
     /// Replaces the hook.
-    pub fn set_hook(&self, hook: Option<Arc<FaultHook>>) {
+    pub(crate) fn set_hook(&self, hook: Option<Arc<FaultHook>>) {
         *self.hook.lock().unwrap_or_else(PoisonError::into_inner) = hook;
     }
 
     /// Asks the hook.
-    pub fn fault(&self, request: &Request) -> Option<Fault> {
+    pub(crate) fn fault(&self, request: &Request) -> Option<Fault> {
         let hook = self.hook.lock().unwrap_or_else(PoisonError::into_inner).clone();
         hook.and_then(|hook| hook(request))
     }

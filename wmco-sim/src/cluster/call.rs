@@ -11,7 +11,7 @@ use super::resources::{Resource, StorageKey};
 
 /// How unknown and repeated fields of a body are treated.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub enum FieldValidation {
+pub(crate) enum FieldValidation {
     /// Dropped silently.
     Ignore,
     /// Dropped, each with a `Warning` header.
@@ -23,16 +23,16 @@ pub enum FieldValidation {
 
 /// The parameters of the query, decoded.
 #[derive(Clone, Debug, Default)]
-pub struct Query(pub Vec<(String, String)>);
+pub(crate) struct Query(pub Vec<(String, String)>);
 
 impl Query {
     /// The first value of a parameter.
-    pub fn get(&self, name: &str) -> Option<&str> {
+    pub(crate) fn get(&self, name: &str) -> Option<&str> {
         self.0.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
     }
 
     /// A switch: present and neither `false` nor `0` is true, as Kubernetes reads it.
-    pub fn flag(&self, name: &str) -> bool {
+    pub(crate) fn flag(&self, name: &str) -> bool {
         self.get(name).is_some_and(|value| !value.eq_ignore_ascii_case("false") && value != "0")
     }
 
@@ -40,7 +40,7 @@ impl Query {
     ///
     /// # Errors
     /// 400 when it is none.
-    pub fn number(&self, name: &str) -> Result<Option<i64>> {
+    pub(crate) fn number(&self, name: &str) -> Result<Option<i64>> {
         let Some(text) = self.get(name).filter(|text| !text.is_empty()) else { return Ok(None) };
         text.parse().map(Some).map_err(|_| {
             ApiError::bad_request(format!(
@@ -52,7 +52,7 @@ impl Query {
 
 /// What the client wants besides the object itself.
 #[derive(Clone, Debug, Default)]
-pub struct WriteOptions {
+pub(crate) struct WriteOptions {
     /// Answer as if done, store nothing.
     pub dry_run: bool,
     /// Who is recorded in `managedFields`.
@@ -68,7 +68,12 @@ impl WriteOptions {
     ///
     /// # Errors
     /// 422 naming `CreateOptions`, `UpdateOptions` or `PatchOptions` (`kind`).
-    pub fn parse(query: &Query, kind: &str, user_agent: &str, is_apply: bool) -> Result<Self> {
+    pub(crate) fn parse(
+        query: &Query,
+        kind: &str,
+        user_agent: &str,
+        is_apply: bool,
+    ) -> Result<Self> {
         let mut errors = Vec::new();
         let given = query.get("fieldManager").unwrap_or("");
         let force = query.get("force").map(|_| query.flag("force"));
@@ -84,7 +89,7 @@ impl WriteOptions {
         }
         if given.len() > 128 {
             errors.push(FieldError::too_long("fieldManager", 128));
-        } else if let Some(bad) = given.chars().position(|c| c.is_control()) {
+        } else if let Some(bad) = given.chars().position(char::is_control) {
             let why = format!("should only contain printable characters (position {bad})");
             errors.push(FieldError::invalid("fieldManager", &given.into(), &why));
         }
@@ -114,7 +119,7 @@ impl WriteOptions {
 }
 
 /// The complaint about a `dryRun` that is not `All`.
-pub fn dry_run_error(query: &Query) -> Option<FieldError> {
+pub(crate) fn dry_run_error(query: &Query) -> Option<FieldError> {
     let values: Vec<&str> =
         query.0.iter().filter(|(key, _)| key == "dryRun").map(|(_, v)| v.as_str()).collect();
     let bad = values.iter().any(|value| !value.is_empty() && *value != "All");
@@ -122,7 +127,7 @@ pub fn dry_run_error(query: &Query) -> Option<FieldError> {
 }
 
 /// What an invalid option is an error of.
-pub fn options_subject(kind: &str) -> Subject<'_> {
+pub(crate) fn options_subject(kind: &str) -> Subject<'_> {
     Subject { group: "meta.k8s.io", kind, name: "" }
 }
 
@@ -136,7 +141,7 @@ fn default_manager(user_agent: &str) -> String {
 
 /// What a write wants to do, as admission sees it.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Operation {
+pub(crate) enum Operation {
     /// A new object.
     Create,
     /// A change.
@@ -147,7 +152,7 @@ pub enum Operation {
 
 /// One request that concerns objects of a resource.
 #[derive(Clone, Debug)]
-pub struct Call {
+pub(crate) struct Call {
     /// Who asks.
     pub user: User,
     /// What is asked about.
@@ -165,24 +170,26 @@ pub struct Call {
 }
 
 impl Call {
+    /// The group that errors name: both Event APIs are one to the server.
+    fn group(&self) -> &str {
+        if self.resource.plural == "events" { "" } else { &self.resource.group }
+    }
+
     /// The object with its plural resource, as most errors name it.
-    pub fn subject(&self) -> Subject<'_> {
-        Subject { group: &self.resource.group, kind: &self.resource.plural, name: &self.name }
+    pub(crate) fn subject(&self) -> Subject<'_> {
+        Subject { group: self.group(), kind: &self.resource.plural, name: &self.name }
     }
 
     /// `object` with its kind, as `Invalid` names it.
-    pub fn kind_subject<'a>(&'a self, name: &'a str) -> Subject<'a> {
-        // Both Event APIs complain in the name of the stored one.
-        let group =
-            if self.resource.is("events.k8s.io", "events") { "" } else { &self.resource.group };
-        Subject { group, kind: &self.resource.kind, name }
+    pub(crate) fn kind_subject<'a>(&'a self, name: &'a str) -> Subject<'a> {
+        Subject { group: self.group(), kind: &self.resource.kind, name }
     }
 
     /// 422 for `object` unless there are no errors.
     ///
     /// # Errors
     /// When `errors` is not empty.
-    pub fn valid(&self, object: &Value, errors: &[FieldError]) -> Result<()> {
+    pub(crate) fn valid(&self, object: &Value, errors: &[FieldError]) -> Result<()> {
         if errors.is_empty() {
             return Ok(());
         }
@@ -190,23 +197,23 @@ impl Call {
     }
 
     /// The kind that a body has to have.
-    pub fn body_kind(&self) -> &str {
+    pub(crate) fn body_kind(&self) -> &str {
         let sub = self.resource.subresource(&self.subresource);
         sub.map_or(&self.resource.kind, |sub| &sub.kind)
     }
 
     /// The same request about another object.
-    pub fn about(&self, name: &str) -> Self {
+    pub(crate) fn about(&self, name: &str) -> Self {
         Self { name: name.to_owned(), ..self.clone() }
     }
 
     /// Where the objects are.
-    pub fn place(&self) -> StorageKey {
+    pub(crate) fn place(&self) -> StorageKey {
         self.resource.storage()
     }
 
     /// 404 for the object.
-    pub fn not_found(&self) -> ApiError {
+    pub(crate) fn not_found(&self) -> ApiError {
         ApiError::not_found(self.subject())
     }
 }

@@ -24,7 +24,7 @@ impl Resource {
     }
 
     /// The stored object as this resource shows it.
-    pub fn present(&self, stored: &Value) -> Value {
+    pub(crate) fn present(&self, stored: &Value) -> Value {
         let mut object = stored.clone();
         if self.is_new_event() {
             rename(&mut object, |(core, new)| (core, new));
@@ -34,7 +34,7 @@ impl Resource {
     }
 
     /// An object of this resource as it is stored.
-    pub fn to_storage(&self, mut object: Value) -> Value {
+    pub(crate) fn to_storage(&self, mut object: Value) -> Value {
         if self.is_new_event() {
             rename(&mut object, |(core, new)| (new, core));
             set(&mut object, "apiVersion", "v1".into());

@@ -2,20 +2,21 @@
 
 mod openapi;
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
 use serde_json::{Map, Value, json};
 
 use super::registry::{Known, Registry};
 use super::resources::{Resource, join_api_version};
 
-pub use openapi::{openapi_v2, openapi_v3, openapi_v3_root};
+pub(crate) use openapi::{openapi_v2, openapi_v3, openapi_v3_root};
 
 /// The Content-Type of the one document for all groups.
-pub const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
+pub(crate) const AGGREGATED: &str =
+    "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
 
 /// `/version`.
-pub fn version() -> Value {
+pub(crate) fn version() -> Value {
     json!({
         "major": "1", "minor": "36", "emulationMajor": "1", "emulationMinor": "36",
         "minCompatibilityMajor": "1", "minCompatibilityMinor": "35",
@@ -26,7 +27,7 @@ pub fn version() -> Value {
 }
 
 /// `/api`.
-pub fn core_versions(address: &str) -> Value {
+pub(crate) fn core_versions(address: &str) -> Value {
     json!({
         "kind": "APIVersions",
         "versions": ["v1"],
@@ -76,14 +77,14 @@ fn group_object(group: &str, versions: &[String]) -> Map<String, Value> {
 }
 
 /// `/apis`.
-pub fn group_list(registry: &Registry) -> Value {
+pub(crate) fn group_list(registry: &Registry) -> Value {
     let groups = groups(registry);
     let groups = groups.iter().map(|(group, versions)| Value::from(group_object(group, versions)));
     json!({"kind": "APIGroupList", "apiVersion": "v1", "groups": groups.collect::<Vec<_>>()})
 }
 
 /// `/apis/{group}`; `None` when there is no such group.
-pub fn group(registry: &Registry, name: &str) -> Option<Value> {
+pub(crate) fn group(registry: &Registry, name: &str) -> Option<Value> {
     let groups = groups(registry);
     let (_, versions) = groups.iter().find(|(group, _)| group == name)?;
     let mut object = group_object(name, versions);
@@ -93,7 +94,7 @@ pub fn group(registry: &Registry, name: &str) -> Option<Value> {
 }
 
 /// `/api/v1` and `/apis/{group}/{version}`; `None` when there is no such version.
-pub fn resource_list(registry: &Registry, group: &str, version: &str) -> Option<Value> {
+pub(crate) fn resource_list(registry: &Registry, group: &str, version: &str) -> Option<Value> {
     if registry.knows(group, version) != Known::Version {
         return None;
     }
@@ -138,7 +139,7 @@ fn words(members: &mut Map<String, Value>, name: &str, words: &[String]) {
 }
 
 /// The one document for all groups (`core`: just the core group).
-pub fn aggregated(registry: &Registry, core: bool) -> Value {
+pub(crate) fn aggregated(registry: &Registry, core: bool) -> Value {
     let all = if core { vec![(String::new(), vec!["v1".to_owned()])] } else { groups(registry) };
     let items: Vec<Value> = all
         .iter()
@@ -205,9 +206,8 @@ fn aggregated_entry(resource: &Resource) -> Value {
 }
 
 /// `{"paths": [...]}`, the answer to `/`.
-pub fn root(registry: &Registry) -> Value {
-    let mut paths: BTreeMap<String, ()> = BTreeMap::new();
-    for path in [
+pub(crate) fn root(registry: &Registry) -> Value {
+    let fixed = [
         "/api",
         "/api/v1",
         "/apis",
@@ -217,16 +217,13 @@ pub fn root(registry: &Registry) -> Value {
         "/openapi/v3",
         "/readyz",
         "/version",
-    ] {
-        paths.insert(path.to_owned(), ());
-    }
+    ];
+    let mut paths: BTreeSet<String> = fixed.into_iter().map(str::to_owned).collect();
     for (group, versions) in groups(registry) {
-        paths.insert(format!("/apis/{group}"), ());
-        for version in versions {
-            paths.insert(format!("/apis/{group}/{version}"), ());
-        }
+        paths.insert(format!("/apis/{group}"));
+        paths.extend(versions.iter().map(|version| format!("/apis/{group}/{version}")));
     }
-    json!({"paths": paths.into_keys().collect::<Vec<_>>()})
+    json!({"paths": paths})
 }
 
 #[cfg(test)]

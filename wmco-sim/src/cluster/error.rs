@@ -18,7 +18,7 @@ pub struct ApiError {
     /// The `details` member; absent when `None`, `{}` when empty.
     pub details: Option<Value>,
     /// `metadata.continue`: where a list that expired goes on.
-    pub next_page: Option<String>,
+    pub next_page: Option<Box<str>>,
     /// Texts for `Warning` headers.
     pub warnings: Vec<String>,
 }
@@ -354,7 +354,7 @@ impl ApiError {
                 members.insert("details".to_owned(), details.clone());
             }
             if let Some(next_page) = &self.next_page {
-                members.insert("metadata".to_owned(), json!({"continue": next_page}));
+                members.insert("metadata".to_owned(), json!({"continue": next_page.as_ref()}));
             }
         }
         status

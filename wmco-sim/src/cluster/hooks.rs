@@ -17,7 +17,7 @@ const CRDS: &str = "customresourcedefinitions";
 
 /// A body after decoding into its kind.
 #[derive(Debug, Default)]
-pub struct Decoded {
+pub(crate) struct Decoded {
     /// The object, with just the fields that its kind knows.
     pub object: Value,
     /// Paths of fields that it does not know, for example `spec.unknown`.
@@ -26,7 +26,7 @@ pub struct Decoded {
 
 /// What came with a request to prove an identity.
 #[derive(Clone, Copy, Debug)]
-pub struct Credentials<'a> {
+pub(crate) struct Credentials<'a> {
     /// The client certificate in DER, already verified against our CA.
     pub certificate: Option<&'a [u8]>,
     /// The `Authorization` header.
@@ -37,13 +37,11 @@ pub struct Credentials<'a> {
 
 /// What is to be allowed.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Attributes<'a> {
+pub(crate) struct Attributes<'a> {
     /// For example `list`; lower-case HTTP method for paths.
     pub verb: &'a str,
     /// API group.
     pub group: &'a str,
-    /// API version.
-    pub version: &'a str,
     /// Plural; empty when `path` is asked for.
     pub resource: &'a str,
     /// For example `status`.
@@ -62,7 +60,7 @@ pub struct Attributes<'a> {
 ///
 /// # Errors
 /// 401 when what was sent proves nothing, 403 when impersonation is refused.
-pub fn authenticate(
+pub(crate) fn authenticate(
     cluster: &Shared,
     credentials: Credentials<'_>,
     of: &Attributes<'_>,
@@ -81,7 +79,7 @@ pub fn authenticate(
 ///
 /// # Errors
 /// 403 with the reason.
-pub fn authorize(state: &State, user: &User, of: &Attributes<'_>) -> Result<()> {
+pub(crate) fn authorize(state: &State, user: &User, of: &Attributes<'_>) -> Result<()> {
     auth::require(&state.store, user, of)
 }
 
@@ -89,7 +87,7 @@ pub fn authorize(state: &State, user: &User, of: &Attributes<'_>) -> Result<()> 
 ///
 /// # Errors
 /// 400 naming the field.
-pub fn decode(call: &Call, object: Value) -> Result<Decoded> {
+pub(crate) fn decode(call: &Call, object: Value) -> Result<Decoded> {
     let text = |member: &str| object.get(member).and_then(Value::as_str).unwrap_or("");
     let (api_version, kind) = (text("apiVersion"), text("kind"));
     let Some(message) = schema::kind(api_version, kind) else {
@@ -108,7 +106,7 @@ pub fn decode(call: &Call, object: Value) -> Result<Decoded> {
 }
 
 /// Fills in the defaults of a built-in kind, as decoding does on every write.
-pub fn default(call: &Call, object: &mut Value) {
+pub(crate) fn default(call: &Call, object: &mut Value) {
     if call.resource.is("apiextensions.k8s.io", CRDS) {
         crd::complete(object, false);
     } else if call.subresource != "eviction" && call.subresource != "token" {
@@ -120,7 +118,7 @@ pub fn default(call: &Call, object: &mut Value) {
 ///
 /// # Errors
 /// Usually 403.
-pub fn admit_changing(
+pub(crate) fn admit_changing(
     state: &State,
     call: &Call,
     operation: Operation,
@@ -141,7 +139,7 @@ pub fn admit_changing(
 ///
 /// # Errors
 /// Usually 403 or 422.
-pub fn admit(
+pub(crate) fn admit(
     state: &State,
     call: &Call,
     operation: Operation,
@@ -159,7 +157,7 @@ pub fn admit(
 }
 
 /// What the kind's strategy sets or resets on a create, for example a Pod's first status.
-pub fn prepare_create(state: &State, call: &Call, object: &mut Value) {
+pub(crate) fn prepare_create(state: &State, call: &Call, object: &mut Value) {
     if call.resource.is("", "services") {
         validate::allocate(&state.store, object);
     }
@@ -170,7 +168,7 @@ pub fn prepare_create(state: &State, call: &Call, object: &mut Value) {
 }
 
 /// What the kind's strategy keeps or resets on an update.
-pub fn prepare_update(_state: &State, call: &Call, before: &Value, object: &mut Value) {
+pub(crate) fn prepare_update(_state: &State, call: &Call, before: &Value, object: &mut Value) {
     validate::prepare_update(call, before, object);
 }
 
@@ -178,7 +176,11 @@ pub fn prepare_update(_state: &State, call: &Call, before: &Value, object: &mut 
 ///
 /// # Errors
 /// Anything that is not a complaint about a field.
-pub fn validate_create(_state: &State, call: &Call, object: &Value) -> Result<Vec<FieldError>> {
+pub(crate) fn validate_create(
+    _state: &State,
+    call: &Call,
+    object: &Value,
+) -> Result<Vec<FieldError>> {
     if call.resource.is("apiextensions.k8s.io", CRDS) {
         crd::unsupported(object)?;
         return Ok(crd::validate_definition(object));
@@ -190,7 +192,7 @@ pub fn validate_create(_state: &State, call: &Call, object: &Value) -> Result<Ve
 ///
 /// # Errors
 /// Anything that is not a complaint about a field.
-pub fn validate_update(
+pub(crate) fn validate_update(
     _state: &State,
     call: &Call,
     before: &Value,
@@ -204,7 +206,7 @@ pub fn validate_update(
 }
 
 /// Records in `managedFields` what a create or update (not an apply) has set.
-pub fn track(_state: &State, call: &Call, before: Option<&Value>, object: &mut Value) {
+pub(crate) fn track(_state: &State, call: &Call, before: Option<&Value>, object: &mut Value) {
     apply::track(call, before, object);
 }
 
@@ -214,7 +216,7 @@ pub fn track(_state: &State, call: &Call, before: Option<&Value>, object: &mut V
 /// # Errors
 /// 403 without the right to create what is not there, 409 with the conflicts, 400 and 422 for bad
 /// configurations.
-pub fn apply(
+pub(crate) fn apply(
     state: &State,
     call: &Call,
     before: Option<&Value>,
@@ -224,7 +226,6 @@ pub fn apply(
         let create = Attributes {
             verb: "create",
             group: &call.resource.group,
-            version: &call.resource.version,
             resource: &call.resource.plural,
             namespace: &call.namespace,
             name: &call.name,
@@ -239,7 +240,12 @@ pub fn apply(
 ///
 /// # Errors
 /// What the sub-resource answers.
-pub fn post(cluster: &Shared, state: &mut State, call: &Call, body: Value) -> Result<Answer> {
+pub(crate) fn post(
+    cluster: &Shared,
+    state: &mut State,
+    call: &Call,
+    body: Value,
+) -> Result<Answer> {
     let issuer = cluster.pki.tokens();
     let answer = match call.subresource.as_str() {
         "eviction" => {
@@ -271,7 +277,7 @@ pub fn post(cluster: &Shared, state: &mut State, call: &Call, body: Value) -> Re
 }
 
 /// Controllers: called after every request that wrote something, under the same lock.
-pub fn react(cluster: &Shared, state: &mut State) {
+pub(crate) fn react(cluster: &Shared, state: &mut State) {
     lifecycle::react(cluster, state, Timestamp::now());
 }
 
@@ -279,22 +285,22 @@ pub fn react(cluster: &Shared, state: &mut State) {
 ///
 /// # Errors
 /// 400 when it is not readable or its kind is not known.
-pub fn from_protobuf(body: &[u8], expected: &str) -> Result<Value> {
+pub(crate) fn from_protobuf(body: &[u8], expected: &str) -> Result<Value> {
     protobuf::from_protobuf(body, expected)
 }
 
 /// An answer in protobuf, or `None` when its kind has no such form here.
-pub fn to_protobuf(answer: &Value) -> Option<Vec<u8>> {
+pub(crate) fn to_protobuf(answer: &Value) -> Option<Vec<u8>> {
     protobuf::to_protobuf(answer)
 }
 
 /// One event of a watch in protobuf with its length in front, or `None` when its kind has no such
 /// form here.
-pub fn protobuf_frame(kind: &str, object: &Value) -> Option<Vec<u8>> {
+pub(crate) fn protobuf_frame(kind: &str, object: &Value) -> Option<Vec<u8>> {
     protobuf::watch_frame(kind, object)
 }
 
 /// What a new cluster has besides namespaces, for example the system's ClusterRoles.
-pub fn initial_objects() -> Vec<Value> {
+pub(crate) fn initial_objects() -> Vec<Value> {
     auth::defaults::objects().into_iter().map(|(_, object)| object).collect()
 }

@@ -3,17 +3,17 @@
 use std::collections::BTreeMap;
 
 /// The group of everybody who proved an identity.
-pub const AUTHENTICATED: &str = "system:authenticated";
+pub(crate) const AUTHENTICATED: &str = "system:authenticated";
 /// The group of everybody who did not.
-pub const UNAUTHENTICATED: &str = "system:unauthenticated";
+pub(crate) const UNAUTHENTICATED: &str = "system:unauthenticated";
 /// The group that may do everything.
-pub const MASTERS: &str = "system:masters";
+pub(crate) const MASTERS: &str = "system:masters";
 /// The name of those who did not prove an identity.
-pub const ANONYMOUS: &str = "system:anonymous";
+pub(crate) const ANONYMOUS: &str = "system:anonymous";
 
 /// A user as authentication found it.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub struct User {
+pub(crate) struct User {
     /// For example `system:node:w1`.
     pub name: String,
     /// Set for service accounts; empty for client certificates.
@@ -26,7 +26,7 @@ pub struct User {
 
 impl User {
     /// The user of a request without credentials.
-    pub fn anonymous() -> Self {
+    pub(crate) fn anonymous() -> Self {
         Self {
             name: ANONYMOUS.to_owned(),
             groups: vec![UNAUTHENTICATED.to_owned()],
@@ -35,7 +35,7 @@ impl User {
     }
 
     /// Someone with a proven name; adds [`AUTHENTICATED`].
-    pub fn authenticated(name: &str, groups: &[String]) -> Self {
+    pub(crate) fn authenticated(name: &str, groups: &[String]) -> Self {
         let mut groups = groups.to_vec();
         if !groups.iter().any(|group| group == AUTHENTICATED) {
             groups.push(AUTHENTICATED.to_owned());
@@ -44,7 +44,7 @@ impl User {
     }
 
     /// Whether the user is in `group`.
-    pub fn in_group(&self, group: &str) -> bool {
+    pub(crate) fn in_group(&self, group: &str) -> bool {
         self.groups.iter().any(|own| own == group)
     }
 }

@@ -25,7 +25,7 @@ const EXPIRED_LIST: &str = "The resourceVersion for the provided list is too old
 
 /// Which state a list or watch is to show.
 #[derive(Clone, Debug, Default)]
-pub struct ListOptions {
+pub(crate) struct ListOptions {
     /// The selectors.
     pub selection: Selection,
     /// `resourceVersion` as given.
@@ -49,7 +49,7 @@ impl ListOptions {
     ///
     /// # Errors
     /// 400 for unreadable values, 422 for combinations that are not allowed.
-    pub fn parse(query: &Query, call: &Call, is_watch: bool) -> Result<Self> {
+    pub(crate) fn parse(query: &Query, call: &Call, is_watch: bool) -> Result<Self> {
         let text = |name: &str| query.get(name).unwrap_or("").to_owned();
         let labels = text("labelSelector").parse().map_err(ApiError::bad_request)?;
         let fields = FieldSelector::parse(&text("fieldSelector"), &call.resource)
@@ -129,7 +129,7 @@ impl ListOptions {
 
 /// A page of a list, or all of it.
 #[derive(Debug)]
-pub struct Page {
+pub(crate) struct Page {
     /// The stored objects.
     pub items: Vec<Arc<Value>>,
     /// The state that they are of.
@@ -141,7 +141,7 @@ pub struct Page {
 }
 
 /// Tells that a version is not reached yet: the client may wait for it.
-pub fn not_reached(state: &State, version: &str) -> Option<ApiError> {
+pub(crate) fn not_reached(state: &State, version: &str) -> Option<ApiError> {
     let wanted: u64 = version.parse().ok()?;
     let current = state.store.version();
     (wanted > current).then(|| {
@@ -156,7 +156,7 @@ pub fn not_reached(state: &State, version: &str) -> Option<ApiError> {
 ///
 /// # Errors
 /// 400 for bad versions and tokens, 410 for states that are not known any more.
-pub fn list(state: &State, call: &Call, options: &ListOptions) -> Result<Page> {
+pub(crate) fn list(state: &State, call: &Call, options: &ListOptions) -> Result<Page> {
     if let Some(token) = &options.page {
         if !options.version.is_empty() && options.version != "0" {
             return Err(ApiError::bad_request(
@@ -220,7 +220,7 @@ fn next_page(state: &State, call: &Call, options: &ListOptions, token: &str) -> 
 
 fn expired_page(start: &str) -> ApiError {
     let mut error = ApiError::expired(EXPIRED_PAGE);
-    error.next_page = Some(token(None, start));
+    error.next_page = Some(token(None, start).into());
     error
 }
 
@@ -261,7 +261,7 @@ fn page(
 
 impl Page {
     /// The list object as JSON. Items of built-in kinds carry no type of their own.
-    pub fn to_list(&self, call: &Call) -> Value {
+    pub(crate) fn to_list(&self, call: &Call) -> Value {
         let resource = &call.resource;
         let items: Vec<Value> = self
             .items
@@ -286,7 +286,7 @@ impl Page {
     }
 
     /// The list's metadata; custom resources show an empty `continue`.
-    pub fn metadata(&self, shows_empty: bool) -> Value {
+    pub(crate) fn metadata(&self, shows_empty: bool) -> Value {
         let mut meta = json!({"resourceVersion": self.version.to_string()});
         if let Some(members) = meta.as_object_mut() {
             if !self.next.is_empty() || shows_empty {

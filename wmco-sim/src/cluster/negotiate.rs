@@ -6,7 +6,7 @@ use super::error::{ApiError, Result};
 
 /// How the body is written.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Encoding {
+pub(crate) enum Encoding {
     /// JSON.
     Json,
     /// YAML.
@@ -17,7 +17,7 @@ pub enum Encoding {
 
 /// What the objects are turned into.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Transform {
+pub(crate) enum Transform {
     /// Nothing.
     None,
     /// `PartialObjectMetadata` or a list of it.
@@ -26,12 +26,41 @@ pub enum Transform {
         list: bool,
     },
     /// The Table that kubectl prints.
-    Table,
+    Table(RowObject),
+}
+
+/// What each row of a Table carries of its object.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub(crate) enum RowObject {
+    /// The metadata.
+    #[default]
+    Metadata,
+    /// Nothing.
+    Nothing,
+    /// All of it.
+    Whole,
+}
+
+impl RowObject {
+    /// Reads `includeObject`.
+    ///
+    /// # Errors
+    /// 400 for another word.
+    pub(crate) fn parse(text: &str) -> Result<Self> {
+        match text {
+            "" | "Metadata" => Ok(Self::Metadata),
+            "None" => Ok(Self::Nothing),
+            "Object" => Ok(Self::Whole),
+            other => {
+                Err(ApiError::bad_request(format!("unrecognized includeObject value: {other:?}")))
+            }
+        }
+    }
 }
 
 /// The outcome.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct Wanted {
+pub(crate) struct Wanted {
     /// How the body is written.
     pub encoding: Encoding,
     /// What the objects are turned into.
@@ -39,7 +68,7 @@ pub struct Wanted {
 }
 
 /// Plain JSON.
-pub const JSON: Wanted = Wanted { encoding: Encoding::Json, transform: Transform::None };
+pub(crate) const JSON: Wanted = Wanted { encoding: Encoding::Json, transform: Transform::None };
 
 struct Clause<'a> {
     media: &'a str,
@@ -87,7 +116,7 @@ impl Clause<'_> {
             return None;
         }
         match kind {
-            "Table" => Some(Transform::Table),
+            "Table" => Some(Transform::Table(RowObject::Metadata)),
             "PartialObjectMetadata" => Some(Transform::Metadata { list: false }),
             "PartialObjectMetadataList" => Some(Transform::Metadata { list: true }),
             _ => None,
@@ -99,7 +128,7 @@ impl Clause<'_> {
 ///
 /// # Errors
 /// 406 when nothing fits.
-pub fn negotiate(accept: &str, is_custom: bool) -> Result<Wanted> {
+pub(crate) fn negotiate(accept: &str, is_custom: bool) -> Result<Wanted> {
     let clauses = clauses(accept);
     if clauses.is_empty() {
         return Ok(JSON);
@@ -125,7 +154,7 @@ pub fn negotiate(accept: &str, is_custom: bool) -> Result<Wanted> {
 }
 
 /// How an error is written: as the client likes it best, if we know that form.
-pub fn encoding_of_error(accept: &str) -> Encoding {
+pub(crate) fn encoding_of_error(accept: &str) -> Encoding {
     let known = clauses(accept).iter().find_map(|clause| encodings(clause.media, true));
     known.unwrap_or(Encoding::Json)
 }
@@ -137,7 +166,10 @@ mod tests {
     #[test]
     fn the_first_clause_that_is_known_wins() {
         let table = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json";
-        assert_eq!(negotiate(table, true).unwrap().transform, Transform::Table);
+        assert_eq!(
+            negotiate(table, true).unwrap().transform,
+            Transform::Table(RowObject::Metadata)
+        );
         let unknown = "application/json;as=Nothing;g=meta.k8s.io;v=v1,application/json";
         assert_eq!(negotiate(unknown, true).unwrap(), JSON);
         let protobuf = "application/vnd.kubernetes.protobuf,application/json";

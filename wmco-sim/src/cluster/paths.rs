@@ -64,8 +64,8 @@ fn openapi(registry: &Registry, group: &str, version: &str) -> Reply {
 fn health(check: &str, inner: &[&str], verbose: bool) -> Reply {
     match inner {
         [] if verbose => {
-            let lines: String = CHECKS.iter().map(|name| format!("[+]{name} ok\n")).collect();
-            Reply::Text(StatusCode::OK, format!("{lines}{check} check passed\n"))
+            let lines: Vec<String> = CHECKS.iter().map(|name| format!("[+]{name} ok")).collect();
+            Reply::Text(StatusCode::OK, format!("{}\n{check} check passed\n", lines.join("\n")))
         }
         [] => Reply::Text(StatusCode::OK, "ok".to_owned()),
         [name] if CHECKS.contains(name) => Reply::Text(StatusCode::OK, "ok".to_owned()),

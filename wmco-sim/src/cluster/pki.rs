@@ -22,7 +22,7 @@ const NAMES: &[&str] = &[
 ];
 
 /// One CA signs the server's certificate and those of all clients.
-pub struct Pki {
+pub(crate) struct Pki {
     ca: Issuer<'static, KeyPair>,
     ca_pem: String,
     ca_der: CertificateDer<'static>,
@@ -61,7 +61,7 @@ impl Pki {
     ///
     /// # Errors
     /// The key generator failed.
-    pub fn new(more: &[IpAddr]) -> Result<Self, rcgen::Error> {
+    pub(crate) fn new(more: &[IpAddr]) -> Result<Self, rcgen::Error> {
         let mut params = CertificateParams::default();
         params.distinguished_name.push(DnType::CommonName, "simulated-cluster-ca");
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -95,22 +95,22 @@ impl Pki {
     }
 
     /// The CA's certificate in PEM.
-    pub fn ca_pem(&self) -> &str {
+    pub(crate) fn ca_pem(&self) -> &str {
         &self.ca_pem
     }
 
     /// The CA's certificate in DER.
-    pub fn ca_der(&self) -> &CertificateDer<'static> {
+    pub(crate) fn ca_der(&self) -> &CertificateDer<'static> {
         &self.ca_der
     }
 
     /// What signs certificates of this cluster.
-    pub fn issuer(&self) -> &Issuer<'static, KeyPair> {
+    pub(crate) fn issuer(&self) -> &Issuer<'static, KeyPair> {
         &self.ca
     }
 
     /// Who signs tokens of service accounts.
-    pub fn tokens(&self) -> &TokenIssuer {
+    pub(crate) fn tokens(&self) -> &TokenIssuer {
         &self.tokens
     }
 
@@ -123,7 +123,11 @@ impl Pki {
     ///
     /// # Errors
     /// The key generator failed, or a name cannot stand in a certificate.
-    pub fn client(&self, user: &str, groups: &[&str]) -> Result<ClientCertificate, rcgen::Error> {
+    pub(crate) fn client(
+        &self,
+        user: &str,
+        groups: &[&str],
+    ) -> Result<ClientCertificate, rcgen::Error> {
         let mut params = CertificateParams::default();
         params.distinguished_name = rcgen::DistinguishedName::new();
         let key = KeyPair::generate()?;
@@ -138,7 +142,7 @@ impl Pki {
 }
 
 /// Random bytes from the system.
-pub fn random_bytes<const N: usize>() -> [u8; N] {
+pub(crate) fn random_bytes<const N: usize>() -> [u8; N] {
     let mut bytes = [0; N];
     // The system's generator does not fail once it is seeded; zeros would still be valid ids.
     let _ = SystemRandom::new().fill(&mut bytes);
@@ -146,20 +150,25 @@ pub fn random_bytes<const N: usize>() -> [u8; N] {
 }
 
 /// A random UUID (version 4).
-pub fn random_uid() -> String {
+pub(crate) fn random_uid() -> String {
     let mut bytes: [u8; 16] = random_bytes();
-    if let [_, _, _, _, _, _, version, _, variant, ..] = &mut bytes {
-        *version = (*version & 0x0f) | 0x40;
-        *variant = (*variant & 0x3f) | 0x80;
+    let [_, _, _, _, _, _, version, _, variant, ..] = &mut bytes;
+    *version = (*version & 0x0f) | 0x40;
+    *variant = (*variant & 0x3f) | 0x80;
+    let mut uid = String::with_capacity(36);
+    for (index, byte) in bytes.iter().enumerate() {
+        if matches!(index, 4 | 6 | 8 | 10) {
+            uid.push('-');
+        }
+        for digit in [byte >> 4, byte & 0x0f] {
+            uid.extend(char::from_digit(u32::from(digit), 16));
+        }
     }
-    let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-    let parts = [(0, 8), (8, 12), (12, 16), (16, 20), (20, 32)];
-    let parts = parts.iter().filter_map(|(from, to)| hex.get(*from..*to));
-    parts.collect::<Vec<_>>().join("-")
+    uid
 }
 
 /// Five characters for generated names. Vowels are left out, as Kubernetes does.
-pub fn random_suffix() -> String {
+pub(crate) fn random_suffix() -> String {
     const ALPHABET: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
     let bytes: [u8; 5] = random_bytes();
     let letters = bytes.iter().filter_map(|byte| ALPHABET.get(usize::from(*byte) % ALPHABET.len()));

@@ -6,14 +6,14 @@ use super::resources::{self, Resource};
 
 /// The resources in discovery order.
 #[derive(Clone, Debug)]
-pub struct Registry {
+pub(crate) struct Registry {
     builtin: Vec<Arc<Resource>>,
     custom: Vec<Arc<Resource>>,
 }
 
 /// How much of a group and version is known.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Known {
+pub(crate) enum Known {
     /// Neither the group nor the version.
     Nothing,
     /// The group has other versions.
@@ -24,31 +24,36 @@ pub enum Known {
 
 impl Registry {
     /// Just the built-in resources.
-    pub fn builtin() -> Self {
+    pub(crate) fn builtin() -> Self {
         Self { builtin: resources::builtin(), custom: Vec::new() }
     }
 
     /// All resources.
-    pub fn all(&self) -> impl Iterator<Item = &Arc<Resource>> {
+    pub(crate) fn all(&self) -> impl Iterator<Item = &Arc<Resource>> {
         self.builtin.iter().chain(&self.custom)
     }
 
     /// The resource in paths like `/apis/{group}/{version}/{plural}`.
-    pub fn find(&self, group: &str, version: &str, plural: &str) -> Option<&Arc<Resource>> {
+    pub(crate) fn find(&self, group: &str, version: &str, plural: &str) -> Option<&Arc<Resource>> {
         self.all().find(|resource| {
             resource.group == group && resource.version == version && resource.plural == plural
         })
     }
 
     /// The resource that serves a kind.
-    pub fn find_kind(&self, group: &str, version: &str, kind: &str) -> Option<&Arc<Resource>> {
+    pub(crate) fn find_kind(
+        &self,
+        group: &str,
+        version: &str,
+        kind: &str,
+    ) -> Option<&Arc<Resource>> {
         self.all().find(|resource| {
             resource.group == group && resource.version == version && resource.kind == kind
         })
     }
 
     /// What is known of a group and version.
-    pub fn knows(&self, group: &str, version: &str) -> Known {
+    pub(crate) fn knows(&self, group: &str, version: &str) -> Known {
         let mut known = Known::Nothing;
         for resource in self.all().filter(|resource| resource.group == group) {
             known = Known::Group;
@@ -60,7 +65,7 @@ impl Registry {
     }
 
     /// Replaces the resources of one CustomResourceDefinition, named by group and plural.
-    pub fn replace(&mut self, group: &str, plural: &str, by: Vec<Arc<Resource>>) {
+    pub(crate) fn replace(&mut self, group: &str, plural: &str, by: Vec<Arc<Resource>>) {
         self.custom.retain(|resource| !resource.is(group, plural));
         self.custom.extend(by);
     }

@@ -5,14 +5,14 @@ use std::sync::Arc;
 use super::crd::CustomResource;
 
 /// All verbs of a stored resource, in the order of discovery documents.
-pub const ALL_VERBS: &[&str] =
+pub(crate) const ALL_VERBS: &[&str] =
     &["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"];
 const UPDATES: &[&str] = &["get", "patch", "update"];
 const CREATE: &[&str] = &["create"];
 
 /// One resource of one API version.
 #[derive(Debug)]
-pub struct Resource {
+pub(crate) struct Resource {
     /// API group, empty for core.
     pub group: String,
     /// API version, for example `v1`.
@@ -43,7 +43,7 @@ pub struct Resource {
 
 /// A sub-resource of a resource.
 #[derive(Clone, Debug)]
-pub struct SubResource {
+pub(crate) struct SubResource {
     /// For example `status`.
     pub name: &'static str,
     /// Kind of its body.
@@ -57,7 +57,7 @@ pub struct SubResource {
 /// How the server treats objects of a resource.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[allow(clippy::struct_excessive_bools, reason = "independent properties of a strategy")]
-pub struct Rules {
+pub(crate) struct Rules {
     /// `metadata.generation` counts changes of the desired state.
     pub generation: bool,
     /// DELETE answers with the object instead of a Status.
@@ -86,16 +86,16 @@ const RETURNS: Rules = Rules { returns_deleted: true, ..PLAIN };
 const REVIEW: Rules = Rules { virtual_only: true, ..PLAIN };
 
 /// The rules of custom resources.
-pub const CUSTOM: Rules = Rules { generation: true, unconditional_update: false, ..PLAIN };
+pub(crate) const CUSTOM: Rules = Rules { generation: true, unconditional_update: false, ..PLAIN };
 
 impl Resource {
     /// `v1` or `apps/v1`.
-    pub fn api_version(&self) -> String {
+    pub(crate) fn api_version(&self) -> String {
         join_api_version(&self.group, &self.version)
     }
 
     /// `pods` or `deployments.apps`.
-    pub fn qualified(&self) -> String {
+    pub(crate) fn qualified(&self) -> String {
         if self.group.is_empty() {
             self.plural.clone()
         } else {
@@ -104,30 +104,30 @@ impl Resource {
     }
 
     /// Where the store keeps the objects: group and plural. Both Event APIs share one place.
-    pub fn storage(&self) -> StorageKey {
+    pub(crate) fn storage(&self) -> StorageKey {
         let group = if self.group == "events.k8s.io" { "" } else { &self.group };
         StorageKey { group: group.to_owned(), plural: self.plural.clone() }
     }
 
     /// Whether group and plural are these.
-    pub fn is(&self, group: &str, plural: &str) -> bool {
+    pub(crate) fn is(&self, group: &str, plural: &str) -> bool {
         self.group == group && self.plural == plural
     }
 
     /// The sub-resource of that name.
-    pub fn subresource(&self, name: &str) -> Option<&SubResource> {
+    pub(crate) fn subresource(&self, name: &str) -> Option<&SubResource> {
         self.subresources.iter().find(|sub| sub.name == name)
     }
 
     /// Whether `status` is a sub-resource.
-    pub fn has_status(&self) -> bool {
+    pub(crate) fn has_status(&self) -> bool {
         self.subresource("status").is_some()
     }
 }
 
 /// Names one place in the store.
 #[derive(Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
-pub struct StorageKey {
+pub(crate) struct StorageKey {
     /// API group, empty for core.
     pub group: String,
     /// Lower-case plural.
@@ -136,18 +136,18 @@ pub struct StorageKey {
 
 impl StorageKey {
     /// The place of `plural` in `group`.
-    pub fn new(group: &str, plural: &str) -> Self {
+    pub(crate) fn new(group: &str, plural: &str) -> Self {
         Self { group: group.to_owned(), plural: plural.to_owned() }
     }
 }
 
 /// `group/version`, or just the version for core.
-pub fn join_api_version(group: &str, version: &str) -> String {
+pub(crate) fn join_api_version(group: &str, version: &str) -> String {
     if group.is_empty() { version.to_owned() } else { format!("{group}/{version}") }
 }
 
 /// Splits `group/version`; the core group is empty.
-pub fn split_api_version(api_version: &str) -> (&str, &str) {
+pub(crate) fn split_api_version(api_version: &str) -> (&str, &str) {
     api_version.split_once('/').unwrap_or(("", api_version))
 }
 
@@ -281,7 +281,7 @@ static ROWS: &[Row] = &[
 ];
 
 /// Every built-in resource, in discovery order.
-pub fn builtin() -> Vec<Arc<Resource>> {
+pub(crate) fn builtin() -> Vec<Arc<Resource>> {
     ROWS.iter().map(|row| Arc::new(resource(row))).collect()
 }
 
@@ -316,6 +316,6 @@ fn subresource(name: &'static str, kind: &str) -> SubResource {
 }
 
 /// The `status` sub-resource of a custom resource.
-pub fn status_of(kind: &str) -> SubResource {
+pub(crate) fn status_of(kind: &str) -> SubResource {
     subresource("status", kind)
 }

@@ -4,7 +4,7 @@ use axum::http::Method;
 
 /// What a path is about.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub enum Target {
+pub(crate) enum Target {
     /// Objects of a resource, which may or may not exist.
     Resource(ResourcePath),
     /// Anything else, for example `/healthz` or `/apis`.
@@ -13,7 +13,7 @@ pub enum Target {
 
 /// The parts of a path to objects.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub struct ResourcePath {
+pub(crate) struct ResourcePath {
     /// Empty for core.
     pub group: String,
     /// For example `v1`.
@@ -33,7 +33,7 @@ pub struct ResourcePath {
 }
 
 /// Splits a path.
-pub fn target(path: &str) -> Target {
+pub(crate) fn target(path: &str) -> Target {
     let parts: Vec<&str> = path.trim_matches('/').split('/').collect();
     let (group, version, mut rest) = match parts.as_slice() {
         ["api", version, rest @ ..] if !rest.is_empty() => ("", *version, rest),
@@ -74,7 +74,7 @@ pub fn target(path: &str) -> Target {
 }
 
 /// What the request wants, in the words of the authorizer. `None`: no such method.
-pub fn verb(method: &Method, is_named: bool, is_watch: bool) -> Option<&'static str> {
+pub(crate) fn verb(method: &Method, is_named: bool, is_watch: bool) -> Option<&'static str> {
     Some(match (method.as_str(), is_named) {
         ("GET" | "HEAD", false) if is_watch => "watch",
         ("GET" | "HEAD", false) => "list",

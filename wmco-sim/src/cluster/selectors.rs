@@ -6,14 +6,14 @@
 mod field;
 mod label;
 
-pub use field::FieldSelector;
-pub use label::LabelSelector;
+pub(crate) use field::FieldSelector;
+pub(crate) use label::LabelSelector;
 
 use serde_json::Value;
 
 /// Both selectors of a list or watch.
 #[derive(Clone, Debug, Default)]
-pub struct Selection {
+pub(crate) struct Selection {
     /// From `labelSelector`.
     pub labels: LabelSelector,
     /// From `fieldSelector`.
@@ -22,12 +22,12 @@ pub struct Selection {
 
 impl Selection {
     /// Whether the object is selected.
-    pub fn matches(&self, object: &Value) -> bool {
+    pub(crate) fn matches(&self, object: &Value) -> bool {
         self.labels.matches(object.pointer("/metadata/labels")) && self.fields.matches(object)
     }
 
     /// Whether everything is selected.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.labels.is_empty() && self.fields.is_empty()
     }
 }

@@ -15,7 +15,7 @@ use super::store::Store;
 
 /// Everything that requests read and write.
 #[derive(Debug)]
-pub struct State {
+pub(crate) struct State {
     /// The objects.
     pub store: Store,
     /// The resources that are served now.
@@ -26,7 +26,7 @@ pub struct State {
 
 /// What all connections share.
 #[derive(Debug)]
-pub struct Shared {
+pub(crate) struct Shared {
     state: Mutex<State>,
     /// Keys and certificates of the cluster.
     pub pki: Pki,
@@ -39,7 +39,7 @@ pub struct Shared {
 
 impl Shared {
     /// An empty cluster.
-    pub fn new(pki: Pki) -> Self {
+    pub(crate) fn new(pki: Pki) -> Self {
         let mut store = Store::default();
         let registry = Registry::builtin();
         for resource in registry.all() {
@@ -61,19 +61,19 @@ impl Shared {
     }
 
     /// `127.0.0.1:port`, empty before the server listens.
-    pub fn address(&self) -> String {
+    pub(crate) fn address(&self) -> String {
         self.address.get().map(SocketAddr::to_string).unwrap_or_default()
     }
 
     /// The lock. A panic of another request does not end the cluster: writes are single calls.
-    pub fn lock(&self) -> MutexGuard<'_, State> {
+    pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// What a handler answers.
 #[derive(Clone, Debug)]
-pub struct Answer {
+pub(crate) struct Answer {
     /// HTTP status.
     pub code: u16,
     /// The body.
@@ -86,13 +86,13 @@ pub struct Answer {
 
 impl Answer {
     /// An answer without warnings.
-    pub fn new(code: u16, body: impl Into<Arc<Value>>) -> Self {
+    pub(crate) fn new(code: u16, body: impl Into<Arc<Value>>) -> Self {
         Self { code, body: body.into(), warnings: Vec::new(), headers: BTreeMap::new() }
     }
 
     /// Adds a `Warning` header for each text.
     #[must_use]
-    pub fn with_warnings(mut self, warnings: Vec<String>) -> Self {
+    pub(crate) fn with_warnings(mut self, warnings: Vec<String>) -> Self {
         self.warnings.extend(warnings);
         self
     }

@@ -16,11 +16,11 @@ use super::meta;
 use super::resources::StorageKey;
 
 /// How many changes of one resource are kept for watches and older lists.
-pub const HISTORY: usize = 4096;
+pub(crate) const HISTORY: usize = 4096;
 
 /// What happened to an object.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum ChangeKind {
+pub(crate) enum ChangeKind {
     /// It is new.
     Added,
     /// It was replaced.
@@ -31,7 +31,7 @@ pub enum ChangeKind {
 
 /// One entry of the history.
 #[derive(Clone, Debug)]
-pub struct Change {
+pub(crate) struct Change {
     /// The resourceVersion of the write.
     pub version: u64,
     /// What happened.
@@ -67,7 +67,7 @@ impl Table {
 
 /// All objects of the cluster. Wrapped into a mutex by its owner.
 #[derive(Debug, Default)]
-pub struct Store {
+pub(crate) struct Store {
     version: u64,
     compacted: u64,
     tables: BTreeMap<StorageKey, Table>,
@@ -75,40 +75,45 @@ pub struct Store {
 
 /// The state asked for is not known any more.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct TooOld {
+pub(crate) struct TooOld {
     /// The oldest version that can still be asked for.
     pub oldest: u64,
 }
 
 /// The key of an object in its resource: byte order of these is list order.
-pub fn object_key(namespace: &str, name: &str) -> String {
+pub(crate) fn object_key(namespace: &str, name: &str) -> String {
     if namespace.is_empty() { name.to_owned() } else { format!("{namespace}/{name}") }
 }
 
 impl Store {
     /// The resourceVersion of the last write.
-    pub fn version(&self) -> u64 {
+    pub(crate) fn version(&self) -> u64 {
         self.version
     }
 
     /// Makes sure that the place exists. Its history starts now.
-    pub fn open(&mut self, place: &StorageKey) {
+    pub(crate) fn open(&mut self, place: &StorageKey) {
         let floor = self.version;
         self.tables.entry(place.clone()).or_insert_with(|| Table::new(floor));
     }
 
     /// Forgets a place and its history, as when a CustomResourceDefinition goes.
-    pub fn close(&mut self, place: &StorageKey) {
+    pub(crate) fn close(&mut self, place: &StorageKey) {
         self.tables.remove(place);
     }
 
     /// One object.
-    pub fn get(&self, place: &StorageKey, namespace: &str, name: &str) -> Option<&Arc<Value>> {
+    pub(crate) fn get(
+        &self,
+        place: &StorageKey,
+        namespace: &str,
+        name: &str,
+    ) -> Option<&Arc<Value>> {
         self.tables.get(place)?.objects.get(&object_key(namespace, name))
     }
 
     /// All objects of one namespace, or of all when it is empty, in list order.
-    pub fn list<'a>(
+    pub(crate) fn list<'a>(
         &'a self,
         place: &StorageKey,
         namespace: &str,
@@ -126,7 +131,7 @@ impl Store {
     ///
     /// # Errors
     /// The history does not reach back that far.
-    pub fn list_at(
+    pub(crate) fn list_at(
         &self,
         place: &StorageKey,
         namespace: &str,
@@ -151,7 +156,7 @@ impl Store {
     }
 
     /// Stores a new or changed object under a new resourceVersion, which is put into it.
-    pub fn put(&mut self, place: &StorageKey, mut object: Value) -> Arc<Value> {
+    pub(crate) fn put(&mut self, place: &StorageKey, mut object: Value) -> Arc<Value> {
         self.version += 1;
         let version = self.version;
         meta::set(&mut object, "resourceVersion", version.to_string().into());
@@ -167,7 +172,7 @@ impl Store {
     }
 
     /// Removes an object. Its last state comes back under the deletion's resourceVersion.
-    pub fn remove(
+    pub(crate) fn remove(
         &mut self,
         place: &StorageKey,
         namespace: &str,
@@ -196,7 +201,7 @@ impl Store {
     ///
     /// # Errors
     /// Some of them are not known any more.
-    pub fn changes_after(
+    pub(crate) fn changes_after(
         &self,
         place: &StorageKey,
         version: u64,
@@ -214,7 +219,7 @@ impl Store {
     }
 
     /// Tells when a resource has changed. The value is the version of its last change.
-    pub fn subscribe(&mut self, place: &StorageKey) -> watch::Receiver<u64> {
+    pub(crate) fn subscribe(&mut self, place: &StorageKey) -> watch::Receiver<u64> {
         self.open(place);
         match self.tables.get(place) {
             Some(table) => table.latest.subscribe(),
@@ -223,17 +228,17 @@ impl Store {
     }
 
     /// Every place that exists.
-    pub fn places(&self) -> impl Iterator<Item = &StorageKey> {
+    pub(crate) fn places(&self) -> impl Iterator<Item = &StorageKey> {
         self.tables.keys()
     }
 
     /// Lets history begin now, as a server's does when it starts.
-    pub fn start_history(&mut self) {
+    pub(crate) fn start_history(&mut self) {
         self.compact();
     }
 
     /// Discards the history up to now: older versions and continue tokens expire.
-    pub fn compact(&mut self) {
+    pub(crate) fn compact(&mut self) {
         self.compacted = self.version;
         for table in self.tables.values_mut() {
             table.floor = self.version;
@@ -256,6 +261,6 @@ fn record(table: &mut Table, change: Change) {
 }
 
 /// `2026-01-01T00:00:00Z`: Kubernetes keeps whole seconds in object metadata.
-pub fn rfc3339(time: Timestamp) -> String {
+pub(crate) fn rfc3339(time: Timestamp) -> String {
     time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }

@@ -2,16 +2,18 @@
 
 mod builtin;
 mod cells;
+mod columns;
 
 use jiff::Timestamp;
 use jsonpath_rust::JsonPath as _;
 use serde_json::{Value, json};
 
 use super::crd::CustomResource;
+use super::negotiate::RowObject;
 use super::resources::Resource;
 
 /// The object's metadata as `PartialObjectMetadata`.
-pub fn partial_metadata(object: &Value) -> Value {
+pub(crate) fn partial_metadata(object: &Value) -> Value {
     json!({
         "kind": "PartialObjectMetadata",
         "apiVersion": "meta.k8s.io/v1",
@@ -20,7 +22,12 @@ pub fn partial_metadata(object: &Value) -> Value {
 }
 
 /// A Table without list metadata of these objects, which are as the resource presents them.
-pub fn table_of(resource: &Resource, objects: &[Value], now: Timestamp) -> Value {
+pub(crate) fn table_of(
+    resource: &Resource,
+    objects: &[Value],
+    include: RowObject,
+    now: Timestamp,
+) -> Value {
     let rows: Vec<Value> = objects
         .iter()
         .map(|object| {
@@ -28,7 +35,12 @@ pub fn table_of(resource: &Resource, objects: &[Value], now: Timestamp) -> Value
                 Some(custom) => custom_cells(custom, object, now),
                 None => builtin::cells(resource, object, now),
             };
-            json!({"cells": cells, "object": partial_metadata(object)})
+            let shown = match include {
+                RowObject::Metadata => partial_metadata(object),
+                RowObject::Nothing => Value::Null,
+                RowObject::Whole => object.clone(),
+            };
+            json!({"cells": cells, "object": shown})
         })
         .collect();
     json!({
@@ -56,7 +68,7 @@ fn columns(resource: &Resource) -> Vec<Value> {
         );
         return columns;
     }
-    for (name, kind, priority) in builtin::columns(resource) {
+    for (name, kind, priority) in columns::columns(resource) {
         let format = if *name == "Name" { "name" } else { "" };
         columns.push(column(name, kind, format, *priority));
     }

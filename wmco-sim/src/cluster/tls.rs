@@ -49,7 +49,7 @@ pub enum StartError {
 
 /// Who is at the other end of a connection.
 #[derive(Clone)]
-pub struct Peer {
+pub(crate) struct Peer {
     /// The client's certificate in DER, verified against the cluster's CA.
     pub certificate: Option<Arc<[u8]>>,
     /// Where it is.

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use axum::body::Bytes;
 use futures::Stream;
+use jiff::Timestamp;
 use serde_json::{Value, json};
 use tokio::sync::watch::Receiver;
 use tokio::time::Instant;
@@ -29,7 +30,7 @@ const LAST_BOOKMARK: Duration = Duration::from_secs(2);
 const INITIAL_END: &str = "k8s.io/initial-events-end";
 
 /// A watch that has begun.
-pub struct Watch {
+pub(crate) struct Watch {
     cluster: Arc<Shared>,
     call: Call,
     options: ListOptions,
@@ -51,7 +52,7 @@ impl Watch {
     ///
     /// # Errors
     /// 500 for a resourceVersion that is no number, as the API answers.
-    pub fn begin(
+    pub(crate) fn begin(
         cluster: &Arc<Shared>,
         call: Call,
         options: ListOptions,
@@ -106,7 +107,7 @@ impl Watch {
     }
 
     /// The body of the answer.
-    pub fn stream(self) -> impl Stream<Item = Result<Bytes, std::convert::Infallible>> {
+    pub(crate) fn stream(self) -> impl Stream<Item = Result<Bytes, std::convert::Infallible>> {
         futures::stream::unfold(self, |mut watch| async move {
             let bytes = watch.next().await?;
             Some((Ok(bytes), watch))
@@ -210,8 +211,9 @@ impl Watch {
         let shown = match self.wanted.transform {
             Transform::None => object,
             Transform::Metadata { .. } => table::partial_metadata(&object),
-            Transform::Table => {
-                let mut table = table::table_of(&self.call.resource, &[object], self.call.now);
+            Transform::Table(include) => {
+                let resource = &self.call.resource;
+                let mut table = table::table_of(resource, &[object], include, Timestamp::now());
                 if self.columns_sent
                     && let Some(members) = table.as_object_mut()
                 {
@@ -234,11 +236,13 @@ impl Watch {
             Transform::Metadata { .. } => {
                 ("PartialObjectMetadata".to_owned(), "meta.k8s.io/v1".to_owned())
             }
-            Transform::None | Transform::Table => (resource.kind.clone(), resource.api_version()),
+            Transform::None | Transform::Table(_) => {
+                (resource.kind.clone(), resource.api_version())
+            }
         };
         let object = json!({"kind": kind, "apiVersion": api_version, "metadata": meta});
-        let object = if self.wanted.transform == Transform::Table {
-            table::table_of(resource, &[object], self.call.now)
+        let object = if let Transform::Table(include) = self.wanted.transform {
+            table::table_of(resource, &[object], include, Timestamp::now())
         } else {
             object
         };

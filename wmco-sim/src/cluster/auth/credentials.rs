@@ -16,7 +16,7 @@ const CREDENTIAL_ID: &str = "authentication.kubernetes.io/credential-id";
 ///
 /// # Errors
 /// 401 for a token that is not valid.
-pub fn identify(
+pub(crate) fn identify(
     store: &Store,
     issuer: &TokenIssuer,
     credentials: Credentials<'_>,

@@ -22,7 +22,12 @@ const EXTRA: &str = "impersonate-extra-";
 ///
 /// # Errors
 /// 400 for groups or extras without a user, 403 without the right.
-pub fn apply(store: &Store, user: User, headers: &HeaderMap, of: &Attributes<'_>) -> Result<User> {
+pub(crate) fn apply(
+    store: &Store,
+    user: User,
+    headers: &HeaderMap,
+    of: &Attributes<'_>,
+) -> Result<User> {
     let texts = |name: &str| -> Vec<String> {
         let values = headers.get_all(name).iter().filter_map(|value| value.to_str().ok());
         values.filter(|value| !value.is_empty()).map(ToOwned::to_owned).collect()
@@ -73,7 +78,6 @@ fn may(store: &Store, user: &User, wanted: &User, of: &Attributes<'_>) -> bool {
             let of = Attributes {
                 verb: &verb,
                 group,
-                version: "v1",
                 resource,
                 subresource: &sub,
                 namespace: &namespace,
@@ -87,7 +91,6 @@ fn may(store: &Store, user: &User, wanted: &User, of: &Attributes<'_>) -> bool {
             let of = Attributes {
                 verb: "impersonate",
                 group,
-                version: "v1",
                 resource,
                 subresource: &sub,
                 namespace: &namespace,

@@ -22,7 +22,7 @@ fn storage_versions(definition: &Value) -> Vec<&str> {
 }
 
 /// Fills in what the API fills in: names, the conversion strategy, the first status.
-pub fn complete(definition: &mut Value, is_new: bool) {
+pub(crate) fn complete(definition: &mut Value, is_new: bool) {
     let kind = text(definition, "/spec/names/kind").to_owned();
     let stored: Vec<String> = storage_versions(definition).into_iter().map(str::to_owned).collect();
     let Some(spec) = meta::map_mut(definition, "spec") else { return };
@@ -55,7 +55,7 @@ pub fn complete(definition: &mut Value, is_new: bool) {
 ///
 /// # Errors
 /// 501 naming it.
-pub fn unsupported(definition: &Value) -> Result<()> {
+pub(crate) fn unsupported(definition: &Value) -> Result<()> {
     if text(definition, "/spec/conversion/strategy") == "Webhook" {
         return Err(ApiError::not_implemented("conversion webhooks"));
     }
@@ -76,7 +76,7 @@ fn uses(value: Option<&Value>, keyword: &str) -> bool {
 }
 
 /// Complaints about a definition.
-pub fn validate_definition(definition: &Value) -> Vec<FieldError> {
+pub(crate) fn validate_definition(definition: &Value) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let (group, plural) = (text(definition, "/spec/group"), text(definition, "/spec/names/plural"));
     let name = meta::name(definition);
@@ -145,12 +145,9 @@ fn structural(schema: &Value, field: &str, is_root: bool, errors: &mut Vec<Field
     let is = |extension: &str| schema.get(extension) == Some(&Value::Bool(true));
     let untyped = is("x-kubernetes-int-or-string") || is("x-kubernetes-preserve-unknown-fields");
     if !is_root && !untyped && text(schema, "/type").is_empty() {
-        let why = "must not be empty for specified object fields";
-        let why = if field.ends_with(".items") {
-            "must not be empty for specified array items"
-        } else {
-            why
-        };
+        let part =
+            if field.rsplit('.').next() == Some("items") { "array items" } else { "object fields" };
+        let why = &format!("must not be empty for specified {part}");
         errors.push(FieldError::required(&format!("{field}.type"), why));
     }
     let properties = schema.get("properties").and_then(Value::as_object);

@@ -7,14 +7,14 @@ mod validate;
 
 use serde_json::Value;
 
-pub use definition::{complete, unsupported, validate_definition};
-pub use reconcile::reconcile;
+pub(crate) use definition::{complete, unsupported, validate_definition};
+pub(crate) use reconcile::{reconcile, retry};
 
 use super::error::{ApiError, FieldError, Result};
 
 /// One served version of a custom resource.
 #[derive(Debug)]
-pub struct CustomResource {
+pub(crate) struct CustomResource {
     /// `openAPIV3Schema`.
     pub schema: Value,
     /// The version that objects are stored in.
@@ -27,7 +27,7 @@ pub struct CustomResource {
 
 /// A column of the Table form.
 #[derive(Clone, Debug)]
-pub struct Column {
+pub(crate) struct Column {
     /// Heading.
     pub name: String,
     /// `string`, `integer`, `date`, ...
@@ -45,18 +45,18 @@ impl CustomResource {
     ///
     /// # Errors
     /// 400 when `metadata` is not of its type.
-    pub fn prune(&self, object: &mut Value) -> Result<Vec<String>> {
+    pub(crate) fn prune(&self, object: &mut Value) -> Result<Vec<String>> {
         prune::prune(&self.schema, object)
             .map_err(|error| ApiError::bad_request(format!("metadata cannot be decoded: {error}")))
     }
 
     /// Fills in the defaults of the schema.
-    pub fn default(&self, object: &mut Value) {
+    pub(crate) fn default(&self, object: &mut Value) {
         prune::default(&self.schema, object);
     }
 
     /// Complaints of the schema about an object.
-    pub fn validate(&self, object: &Value) -> Vec<FieldError> {
+    pub(crate) fn validate(&self, object: &Value) -> Vec<FieldError> {
         validate::validate(&self.schema, object)
     }
 }

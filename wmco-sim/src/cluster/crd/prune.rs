@@ -103,27 +103,29 @@ pub(super) fn default(schema: &Value, value: &mut Value) {
                 if members.get(name).is_some_and(|value| value.is_null() && !nullable) {
                     members.remove(name);
                 }
-                if let Some(default) = schema.get("default")
+                if let Some(given) = schema.get("default")
                     && !members.contains_key(name)
                 {
-                    members.insert(name.clone(), default.clone());
+                    members.insert(name.clone(), given.clone());
                 }
                 if let Some(member) = members.get_mut(name) {
-                    self::default(schema, member);
+                    default(schema, member);
                 }
             }
             if let Some(additional @ Value::Object(_)) = schema.get("additionalProperties") {
                 let known = |name: &str| properties.is_some_and(|map| map.contains_key(name));
                 for (name, member) in members.iter_mut() {
                     if !known(name) {
-                        self::default(additional, member);
+                        default(additional, member);
                     }
                 }
             }
         }
         Value::Array(items) => {
             if let Some(schema) = schema.get("items") {
-                items.iter_mut().for_each(|item| self::default(schema, item));
+                for item in items {
+                    default(schema, item);
+                }
             }
         }
         _ => {}

@@ -15,12 +15,12 @@ use crate::cluster::store::rfc3339;
 const FINALIZER: &str = "customresourcecleanup.apiextensions.k8s.io";
 
 /// Where the definitions are.
-pub fn place() -> StorageKey {
+pub(crate) fn place() -> StorageKey {
     StorageKey::new("apiextensions.k8s.io", "customresourcedefinitions")
 }
 
 /// Brings what is served in line with the definition `name`, and its status in line with that.
-pub fn reconcile(state: &mut State, name: &str, now: Timestamp) {
+pub(crate) fn reconcile(state: &mut State, name: &str, now: Timestamp) {
     let definition = state.store.get(&place(), "", name).cloned();
     let Some(definition) = definition else {
         let (plural, group) = name.split_once('.').unwrap_or((name, ""));
@@ -131,7 +131,7 @@ fn finish(state: &mut State, definition: &Value, now: Timestamp) {
 }
 
 /// Goes on with the definition of a group and plural that waits for its last object.
-pub fn retry(state: &mut State, group: &str, plural: &str, now: Timestamp) {
+pub(crate) fn retry(state: &mut State, group: &str, plural: &str, now: Timestamp) {
     let name = format!("{plural}.{group}");
     let waits = state.store.get(&place(), "", &name).is_some_and(|it| meta::is_deleting(it));
     if waits {

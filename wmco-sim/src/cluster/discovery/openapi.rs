@@ -18,7 +18,7 @@ fn group_path(group: &str, version: &str) -> String {
 }
 
 /// `/openapi/v3`: where the documents are.
-pub fn openapi_v3_root(registry: &Registry) -> Value {
+pub(crate) fn openapi_v3_root(registry: &Registry) -> Value {
     let mut paths = Map::new();
     for resource in registry.all() {
         let path = group_path(&resource.group, &resource.version);
@@ -37,7 +37,7 @@ fn hash(registry: &Registry, of: &Resource) -> String {
 }
 
 /// `/openapi/v3/apis/{group}/{version}`; `None` when there is no such version.
-pub fn openapi_v3(registry: &Registry, group: &str, version: &str) -> Option<Value> {
+pub(crate) fn openapi_v3(registry: &Registry, group: &str, version: &str) -> Option<Value> {
     if registry.knows(group, version) != Known::Version {
         return None;
     }
@@ -84,6 +84,6 @@ fn operations(resource: &Resource, methods: &[&str]) -> Value {
 }
 
 /// `/openapi/v2`: no more than its frame.
-pub fn openapi_v2() -> Value {
+pub(crate) fn openapi_v2() -> Value {
     json!({"swagger": "2.0", "info": info(), "paths": {}, "definitions": {}})
 }

@@ -9,7 +9,7 @@ use crate::cluster::error::{ApiError, Result};
 ///
 /// # Errors
 /// 400 when the patch is no object.
-pub fn merge_patch(document: &Value, patch: &Value) -> Result<Value> {
+pub(crate) fn merge_patch(document: &Value, patch: &Value) -> Result<Value> {
     if !patch.is_object() {
         return Err(ApiError::bad_request(
             "error decoding patch: json: cannot unmarshal into Go value of type map[string]interface {}",
@@ -25,7 +25,7 @@ pub fn merge_patch(document: &Value, patch: &Value) -> Result<Value> {
 ///
 /// # Errors
 /// 400 when the patch is no list, 422 when an operation is unknown or fails.
-pub fn json_patch(document: &Value, patch: &Value) -> Result<Value> {
+pub(crate) fn json_patch(document: &Value, patch: &Value) -> Result<Value> {
     let Some(operations) = patch.as_array() else {
         return Err(ApiError::bad_request(
             "error decoding patch: json: cannot unmarshal object into Go value of type jsonpatch.Patch",

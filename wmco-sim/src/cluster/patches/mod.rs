@@ -1,7 +1,7 @@
 //! Applying patches to JSON documents. Pure.
 
-pub mod json;
-pub mod strategic;
+pub(crate) mod json;
+pub(crate) mod strategic;
 
-pub use json::{json_patch, merge_patch};
-pub use strategic::strategic_merge_patch;
+pub(crate) use json::{json_patch, merge_patch};
+pub(crate) use strategic::strategic_merge_patch;

@@ -19,7 +19,7 @@ type Object = Map<String, Value>;
 ///
 /// # Errors
 /// 400 when the patch is no object, 500 for directives that make no sense, as the API answers.
-pub fn strategic_merge_patch(
+pub(crate) fn strategic_merge_patch(
     document: &Value,
     patch: &Value,
     of: &'static Message,

@@ -14,7 +14,7 @@ use super::error::{ApiError, Result};
 use super::schema::{self, Message};
 
 /// The media type.
-pub const MEDIA_TYPE: &str = "application/vnd.kubernetes.protobuf";
+pub(crate) const MEDIA_TYPE: &str = "application/vnd.kubernetes.protobuf";
 
 const MAGIC: &[u8] = b"k8s\0";
 
@@ -22,7 +22,7 @@ const MAGIC: &[u8] = b"k8s\0";
 ///
 /// # Errors
 /// 400 when it cannot be read.
-pub fn from_protobuf(body: &[u8], expected: &str) -> Result<Value> {
+pub(crate) fn from_protobuf(body: &[u8], expected: &str) -> Result<Value> {
     let unrecognized = |why: &str| {
         ApiError::bad_request(format!(
             "the object provided is unrecognized (must be of type {expected}): {why}"
@@ -55,7 +55,7 @@ pub fn from_protobuf(body: &[u8], expected: &str) -> Result<Value> {
 }
 
 /// An answer in protobuf; `None` when its kind has no such form (custom resources, Tables).
-pub fn to_protobuf(answer: &Value) -> Option<Vec<u8>> {
+pub(crate) fn to_protobuf(answer: &Value) -> Option<Vec<u8>> {
     let text = |member| answer.get(member).and_then(Value::as_str).unwrap_or("");
     let (api_version, kind) = (text("apiVersion"), text("kind"));
     let raw = match schema::kind(api_version, kind) {
@@ -68,7 +68,7 @@ pub fn to_protobuf(answer: &Value) -> Option<Vec<u8>> {
 }
 
 /// One event of a watch: its length in four bytes, then a `WatchEvent` with the enveloped object.
-pub fn watch_frame(kind: &str, object: &Value) -> Option<Vec<u8>> {
+pub(crate) fn watch_frame(kind: &str, object: &Value) -> Option<Vec<u8>> {
     let event = encode::watch_event(kind, &to_protobuf(object)?);
     let mut out = u32::try_from(event.len()).ok()?.to_be_bytes().to_vec();
     out.extend(event);

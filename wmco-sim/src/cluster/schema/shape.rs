@@ -11,17 +11,17 @@ use super::{Field, Message, Presence, Type, members, message};
 
 /// A value in its canonical shape.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Shaped {
+pub(crate) struct Shaped {
     /// The value.
-    pub value: Value,
+    pub(crate) value: Value,
     /// Paths that were dropped because no such member exists, for example `spec.taints[0].$patch`.
-    pub unknown: Vec<String>,
+    pub(crate) unknown: Vec<String>,
 }
 
 /// A value that does not fit its type, in words like those of Go's decoder.
 #[derive(Debug, thiserror::Error)]
 #[error("json: cannot unmarshal {found} into Go struct field {path} of type {wanted}")]
-pub struct TypeMismatch {
+pub(crate) struct TypeMismatch {
     path: String,
     found: String,
     wanted: &'static str,
@@ -31,7 +31,7 @@ pub struct TypeMismatch {
 ///
 /// # Errors
 /// A member that has a type it may not have: the server answers 400.
-pub fn object(of: &'static Message, value: &Value) -> Result<Shaped, TypeMismatch> {
+pub(crate) fn object(of: &'static Message, value: &Value) -> Result<Shaped, TypeMismatch> {
     let mut shaper = Shaper::default();
     let mut out = shaper.message(of, value, "", true)?;
     if let (Some(out), Some(given)) = (out.as_object_mut(), value.as_object()) {
@@ -216,7 +216,7 @@ fn is_zero(value: &Value) -> bool {
 }
 
 /// Go's zero value of a type, as JSON.
-pub fn zero(ty: &Type) -> Value {
+pub(crate) fn zero(ty: &Type) -> Value {
     match ty {
         Type::Bool => false.into(),
         Type::F64 | Type::I32 | Type::I64 | Type::IntOrString => 0.into(),

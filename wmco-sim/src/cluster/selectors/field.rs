@@ -6,11 +6,10 @@ use crate::cluster::resources::Resource;
 
 /// All terms must hold.
 #[derive(Clone, Debug, Default)]
-pub struct FieldSelector(Vec<Term>);
+pub(crate) struct FieldSelector(Vec<Term>);
 
 #[derive(Clone, Debug)]
 struct Term {
-    field: String,
     pointers: Vec<String>,
     equal: bool,
     value: String,
@@ -76,7 +75,7 @@ impl FieldSelector {
     ///
     /// # Errors
     /// The message of the 400 answer.
-    pub fn parse(text: &str, resource: &Resource) -> Result<Self, String> {
+    pub(crate) fn parse(text: &str, resource: &Resource) -> Result<Self, String> {
         let mut terms = Vec::new();
         for term in split_terms(text) {
             if term.is_empty() {
@@ -89,7 +88,6 @@ impl FieldSelector {
                 return Err(format!("invalid selector: '{text}'; can't understand '{term}'"));
             };
             terms.push(Term {
-                field: field.to_owned(),
                 pointers: pointers(field, resource)?,
                 equal: operator != "!=",
                 value: unescape(value),
@@ -99,19 +97,13 @@ impl FieldSelector {
     }
 
     /// Whether the stored object fulfils all terms.
-    pub fn matches(&self, object: &Value) -> bool {
+    pub(crate) fn matches(&self, object: &Value) -> bool {
         self.0.iter().all(|term| (value_of(object, &term.pointers) == term.value) == term.equal)
     }
 
     /// Whether there is no term.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
-    }
-
-    /// The name that the selector asks for, if it asks for exactly one.
-    pub fn exact_name(&self) -> Option<&str> {
-        let term = self.0.iter().find(|term| term.equal && term.field == "metadata.name")?;
-        Some(&term.value)
     }
 }
 

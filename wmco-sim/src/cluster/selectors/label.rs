@@ -8,7 +8,7 @@ use crate::cluster::write::qualified_name;
 
 /// All requirements must hold.
 #[derive(Clone, Debug, Default)]
-pub struct LabelSelector(Vec<Requirement>);
+pub(crate) struct LabelSelector(Vec<Requirement>);
 
 #[derive(Clone, Debug)]
 struct Requirement {
@@ -29,12 +29,12 @@ enum Operator {
 
 impl LabelSelector {
     /// Whether these labels (`metadata.labels`) fulfil all requirements.
-    pub fn matches(&self, labels: Option<&Value>) -> bool {
+    pub(crate) fn matches(&self, labels: Option<&Value>) -> bool {
         self.0.iter().all(|requirement| requirement.matches(labels))
     }
 
     /// Whether there is no requirement.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 }

@@ -72,7 +72,7 @@ pub(super) fn change(before: &Value, node: &Value) -> Vec<FieldError> {
 }
 
 /// The taints of a new Node: nobody has said that it is ready.
-pub fn new_taints(node: &mut Value) {
+pub(crate) fn new_taints(node: &mut Value) {
     let mut taints = list(node, "/spec/taints").to_vec();
     let there =
         |taint: &Value| text(taint, "/key") == NOT_READY && text(taint, "/effect") == "NoSchedule";

@@ -164,7 +164,7 @@ pub(super) fn change(before: &Value, pod: &Value) -> Option<FieldError> {
 ///
 /// # Errors
 /// 403 without the service account.
-pub fn admit(store: &Store, call: &Call, pod: &mut Value) -> Result<()> {
+pub(crate) fn admit(store: &Store, call: &Call, pod: &mut Value) -> Result<()> {
     tolerate(pod);
     let Some(spec) = pod.get_mut("spec").and_then(Value::as_object_mut) else { return Ok(()) };
     spec.entry("priority").or_insert_with(|| 0.into());

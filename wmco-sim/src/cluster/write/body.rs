@@ -13,7 +13,7 @@ use crate::cluster::resources::{join_api_version, split_api_version};
 
 /// How a body is written.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Form {
+pub(crate) enum Form {
     /// JSON.
     Json,
     /// YAML.
@@ -24,7 +24,7 @@ pub enum Form {
 
 /// A parsed body.
 #[derive(Clone, Debug, Default)]
-pub struct Body {
+pub(crate) struct Body {
     /// The document.
     pub value: Value,
     /// Members that stand more than once, for example `data.a`.
@@ -38,7 +38,7 @@ impl Body {
     ///
     /// # Errors
     /// 400 when the text is not in that form.
-    pub fn parse(form: Form, bytes: &[u8], expected: &str) -> Result<Self> {
+    pub(crate) fn parse(form: Form, bytes: &[u8], expected: &str) -> Result<Self> {
         let text = || String::from_utf8_lossy(bytes).into_owned();
         match form {
             Form::Protobuf => {
@@ -67,7 +67,11 @@ impl Body {
     /// # Errors
     /// 400 for another kind or version and for unknown fields under strict validation; 422 for
     /// another kind of a custom resource.
-    pub fn decode(mut self, call: &Call, registry: &Registry) -> Result<(Value, Vec<String>)> {
+    pub(crate) fn decode(
+        mut self,
+        call: &Call,
+        registry: &Registry,
+    ) -> Result<(Value, Vec<String>)> {
         let (api_version, kind) = expected(call);
         if call.resource.custom.is_some() {
             self.check_custom(&api_version, &kind)?;
@@ -111,7 +115,7 @@ impl Body {
             return Ok(());
         }
         if kind == "Eviction" && given_kind == kind && given_version == "policy/v1beta1" {
-            // Old clients may still evict in this version; the members are the same.
+            // The one old version that is still read; it has the same members.
             if let Some(members) = self.value.as_object_mut() {
                 members.insert("apiVersion".to_owned(), api_version.into());
             }

@@ -23,7 +23,7 @@ const LONGEST_PREFIX: usize = 58;
 /// # Errors
 /// What the API answers: 404 without the namespace, 409 when the name is taken, 422 when the
 /// object is not valid, 403 when admission refuses it.
-pub fn create(
+pub(crate) fn create(
     state: &mut State,
     call: &Call,
     mut object: Value,
@@ -116,7 +116,7 @@ fn create_named(
 /// Stores and lets the definition of a custom resource take effect.
 pub(super) fn store(state: &mut State, call: &Call, object: Value) -> Arc<Value> {
     let object = state.store.put(&call.place(), object);
-    if call.resource.is("apiextensions.k8s.io", "customresourcedefinitions") {
+    if is_definition(call) {
         crd::reconcile(state, &call.name, call.now);
     }
     object
@@ -134,6 +134,11 @@ fn prepare(state: &State, call: &Call, object: &mut Value) {
         members.remove("status");
     }
     hooks::prepare_create(state, call, object);
+}
+
+/// Whether the request is about CustomResourceDefinitions.
+pub(super) fn is_definition(call: &Call) -> bool {
+    call.resource.is("apiextensions.k8s.io", "customresourcedefinitions")
 }
 
 /// New objects need a namespace that is not on its way out.

@@ -15,7 +15,7 @@ use crate::cluster::{hooks, meta};
 
 use super::create::store;
 use super::delete_options::{DeleteOptions, Propagation};
-use super::update::crd_changed;
+use super::update::removed;
 
 /// Finalizer that keeps an object until what it owns is gone.
 const FOREGROUND: &str = "foregroundDeletion";
@@ -26,7 +26,7 @@ const POD_GRACE_S: i64 = 30;
 
 /// What is left of an object after a DELETE.
 #[derive(Clone, Debug)]
-pub enum Deleted {
+pub(crate) enum Deleted {
     /// It waits for finalizers or its grace period.
     Pending(Arc<Value>),
     /// It is gone; this was its last state.
@@ -35,7 +35,7 @@ pub enum Deleted {
 
 impl Deleted {
     /// The object in its last state.
-    pub fn object(&self) -> &Arc<Value> {
+    pub(crate) fn object(&self) -> &Arc<Value> {
         match self {
             Self::Pending(object) | Self::Gone(object) => object,
         }
@@ -46,7 +46,11 @@ impl Deleted {
 ///
 /// # Errors
 /// 404, 409 when a precondition does not hold, 403 when admission refuses.
-pub fn delete(state: &mut State, call: &Call, options: &DeleteOptions) -> Result<Arc<Value>> {
+pub(crate) fn delete(
+    state: &mut State,
+    call: &Call,
+    options: &DeleteOptions,
+) -> Result<Arc<Value>> {
     let deleted = delete_object(state, call, options)?;
     Ok(match deleted {
         Deleted::Gone(object) if !call.resource.rules.returns_deleted => {
@@ -60,7 +64,7 @@ pub fn delete(state: &mut State, call: &Call, options: &DeleteOptions) -> Result
 ///
 /// # Errors
 /// The first error other than 404.
-pub fn delete_collection(
+pub(crate) fn delete_collection(
     state: &mut State,
     call: &Call,
     options: &DeleteOptions,
@@ -133,7 +137,7 @@ fn delete_object(state: &mut State, call: &Call, options: &DeleteOptions) -> Res
         return Ok(Deleted::Pending(last));
     }
     state.store.remove(&place, &call.namespace, &call.name);
-    crd_changed(state, call);
+    removed(state, call);
     Ok(Deleted::Gone(last))
 }
 

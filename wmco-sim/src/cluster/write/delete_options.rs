@@ -7,7 +7,7 @@ use crate::cluster::error::{ApiError, FieldError, Result};
 
 /// What happens to the objects that the deleted one owns.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Propagation {
+pub(crate) enum Propagation {
     /// They are deleted afterwards.
     Background,
     /// They are deleted first.
@@ -18,7 +18,7 @@ pub enum Propagation {
 
 /// Conditions for a deletion to happen.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub struct Preconditions {
+pub(crate) struct Preconditions {
     /// The object's uid.
     pub uid: Option<String>,
     /// The object's resourceVersion.
@@ -27,7 +27,7 @@ pub struct Preconditions {
 
 /// `DeleteOptions`.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub struct DeleteOptions {
+pub(crate) struct DeleteOptions {
     /// Time to end in seconds.
     pub grace_s: Option<i64>,
     /// Answer as if done.
@@ -43,7 +43,7 @@ impl DeleteOptions {
     ///
     /// # Errors
     /// 400 when the body is something else, 422 for values that are not allowed.
-    pub fn parse(query: &Query, body: Option<&Value>) -> Result<Self> {
+    pub(crate) fn parse(query: &Query, body: Option<&Value>) -> Result<Self> {
         let from_query;
         let options = if let Some(body) = body {
             let kind = body.get("kind").and_then(Value::as_str).unwrap_or("DeleteOptions");

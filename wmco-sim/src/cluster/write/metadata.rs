@@ -30,12 +30,13 @@ pub(super) fn validate_create(call: &Call, object: &Value) -> Vec<FieldError> {
         errors.push(FieldError::invalid("metadata.generation", &value, why));
     }
     errors.extend(common(object));
+    errors.extend(unqualified_finalizers(call, object));
     errors
 }
 
 /// Complaints about a change of metadata. Every one stands twice, as the API reports them: the
 /// generic registry and the kind's strategy both check.
-pub(super) fn validate_update(_call: &Call, before: &Value, object: &Value) -> Vec<FieldError> {
+pub(super) fn validate_update(call: &Call, before: &Value, object: &Value) -> Vec<FieldError> {
     let mut errors = Vec::new();
     for field in ["name", "namespace", "uid", "deletionTimestamp", "deletionGracePeriodSeconds"] {
         let (old, new) = (meta::get(before, field), meta::get(object, field));
@@ -49,7 +50,47 @@ pub(super) fn validate_update(_call: &Call, before: &Value, object: &Value) -> V
     errors.extend(common(object));
     let again = errors.clone();
     errors.extend(again);
+    errors.extend(unqualified_finalizers(call, object));
     errors
+}
+
+/// Warnings about finalizers of a custom resource that two writers may share by accident.
+pub(super) fn warnings(call: &Call, object: &Value) -> Vec<String> {
+    if call.resource.custom.is_none() {
+        return Vec::new();
+    }
+    let mut new = meta::finalizers(object);
+    new.retain(|finalizer| !is_qualified(finalizer));
+    let warn = |finalizer: &str| {
+        format!(
+            "metadata.finalizers: {finalizer:?}: prefer a domain-qualified finalizer name \
+             including a path (/) to avoid accidental conflicts with other finalizer writers"
+        )
+    };
+    new.into_iter().map(warn).collect()
+}
+
+/// Finalizers of built-in kinds are the server's own, or have a domain.
+fn unqualified_finalizers(call: &Call, object: &Value) -> Vec<FieldError> {
+    let of_extension = matches!(
+        call.resource.group.as_str(),
+        "apiextensions.k8s.io" | "admissionregistration.k8s.io"
+    );
+    if call.resource.custom.is_some() || of_extension {
+        return Vec::new();
+    }
+    let finalizers = meta::finalizers(object).into_iter().enumerate();
+    let wrong = finalizers.filter(|(_, finalizer)| !is_qualified(finalizer));
+    let why = "name is neither a standard finalizer name nor is it fully qualified";
+    wrong
+        .map(|(index, finalizer)| {
+            FieldError::invalid(&format!("metadata.finalizers[{index}]"), &finalizer.into(), why)
+        })
+        .collect()
+}
+
+fn is_qualified(finalizer: &str) -> bool {
+    finalizer.contains('/') || matches!(finalizer, "kubernetes" | "orphan" | "foregroundDeletion")
 }
 
 fn new_finalizers(before: &Value, object: &Value) -> Option<FieldError> {

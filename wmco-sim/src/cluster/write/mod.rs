@@ -13,17 +13,26 @@ mod names;
 mod patch;
 mod update;
 
-pub use body::{Body, Form};
-pub use create::create;
-pub use delete::{delete, delete_collection};
-pub use delete_options::DeleteOptions;
-pub use names::{dns1123_label, label_value, qualified_name};
-pub use patch::{PatchKind, patch};
-pub use update::update;
+use serde_json::Value;
+
+use super::call::Call;
+
+pub(crate) use body::{Body, Form};
+pub(crate) use create::create;
+pub(crate) use delete::{delete, delete_collection};
+pub(crate) use delete_options::DeleteOptions;
+pub(crate) use names::{dns1123_label, label_value, qualified_name};
+pub(crate) use patch::{PatchKind, patch};
+pub(crate) use update::update;
+
+/// Warnings about a new object that is stored all the same.
+pub(crate) fn warnings(call: &Call, object: &Value) -> Vec<String> {
+    metadata::warnings(call, object)
+}
 
 /// Which kind of request brings the new state.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Source {
+pub(crate) enum Source {
     /// POST or PUT: a `uid` in the body is a precondition.
     Put,
     /// A patch other than apply.

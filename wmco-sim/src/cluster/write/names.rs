@@ -33,7 +33,7 @@ fn is_label(text: &str) -> bool {
 }
 
 /// What is wrong with a DNS-1123 subdomain, as most object names are.
-pub fn dns1123_subdomain(text: &str) -> Vec<String> {
+pub(crate) fn dns1123_subdomain(text: &str) -> Vec<String> {
     let mut errors = Vec::new();
     if text.len() > 253 {
         errors.push(too_long(253));
@@ -45,7 +45,7 @@ pub fn dns1123_subdomain(text: &str) -> Vec<String> {
 }
 
 /// What is wrong with a DNS-1123 label, as names of namespaces are.
-pub fn dns1123_label(text: &str) -> Vec<String> {
+pub(crate) fn dns1123_label(text: &str) -> Vec<String> {
     let mut errors = Vec::new();
     if text.len() > 63 {
         errors.push(too_long(63));
@@ -57,7 +57,7 @@ pub fn dns1123_label(text: &str) -> Vec<String> {
 }
 
 /// What is wrong with a DNS-1035 label, as names of services are.
-pub fn dns1035_label(text: &str) -> Vec<String> {
+pub(crate) fn dns1035_label(text: &str) -> Vec<String> {
     let mut errors = Vec::new();
     if text.len() > 63 {
         errors.push(too_long(63));
@@ -69,7 +69,7 @@ pub fn dns1035_label(text: &str) -> Vec<String> {
 }
 
 /// What is wrong with a name that must fit into a path, as names of roles must.
-pub fn path_segment(text: &str) -> Vec<String> {
+pub(crate) fn path_segment(text: &str) -> Vec<String> {
     if text == "." || text == ".." {
         return vec![format!("may not be '{text}'")];
     }
@@ -84,7 +84,7 @@ fn is_qualified_part(text: &str) -> bool {
 }
 
 /// What is wrong with a label key, finalizer or taint key: a name with an optional DNS prefix.
-pub fn qualified_name(text: &str) -> Vec<String> {
+pub(crate) fn qualified_name(text: &str) -> Vec<String> {
     let mut errors = Vec::new();
     let parts: Vec<&str> = text.split('/').collect();
     let name = match parts.as_slice() {
@@ -116,7 +116,7 @@ pub fn qualified_name(text: &str) -> Vec<String> {
 }
 
 /// What is wrong with the value of a label.
-pub fn label_value(text: &str) -> Vec<String> {
+pub(crate) fn label_value(text: &str) -> Vec<String> {
     let mut errors = Vec::new();
     if text.len() > 63 {
         errors.push(too_long(63));

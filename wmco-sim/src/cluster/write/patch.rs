@@ -14,7 +14,7 @@ use super::{Source, create, update};
 
 /// The forms of a patch.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum PatchKind {
+pub(crate) enum PatchKind {
     /// Server-side apply.
     Apply,
     /// RFC 6902.
@@ -27,7 +27,7 @@ pub enum PatchKind {
 
 impl PatchKind {
     /// The form that a Content-Type stands for.
-    pub fn from_media_type(media_type: &str) -> Option<Self> {
+    pub(crate) fn from_media_type(media_type: &str) -> Option<Self> {
         match media_type {
             "application/apply-patch+yaml" => Some(Self::Apply),
             "application/json-patch+json" => Some(Self::Json),
@@ -40,7 +40,7 @@ impl PatchKind {
 
 /// What a patch led to.
 #[derive(Debug)]
-pub struct Patched {
+pub(crate) struct Patched {
     /// The object as it is now.
     pub object: Arc<Value>,
     /// Whether apply created it.
@@ -53,7 +53,12 @@ pub struct Patched {
 ///
 /// # Errors
 /// 404 when there is nothing to patch, 400 for an unreadable patch, 409 and 422 as for an update.
-pub fn patch(state: &mut State, call: &Call, kind: PatchKind, bytes: &[u8]) -> Result<Patched> {
+pub(crate) fn patch(
+    state: &mut State,
+    call: &Call,
+    kind: PatchKind,
+    bytes: &[u8],
+) -> Result<Patched> {
     if kind == PatchKind::Apply {
         return apply(state, call, bytes);
     }
@@ -70,9 +75,11 @@ pub fn patch(state: &mut State, call: &Call, kind: PatchKind, bytes: &[u8]) -> R
             patches::strategic_merge_patch(&shown, &body.value, of)?
         }
     };
+    let shown = document.to_string();
     check_type(call, &document)?;
-    let (object, unknown) = typed(call, document)?;
-    let warnings = judge(call, &body, unknown)?;
+    let (object, unknown) =
+        typed(call, document).map_err(|error| bad_patch(&shown, &error.message))?;
+    let warnings = judge(call, &body, &shown, unknown)?;
     let changed = update::check_identity(call, &object)
         .and_then(|()| update::check_version(call, &before, &object))
         .and_then(|()| {
@@ -98,8 +105,14 @@ fn check_type(call: &Call, document: &Value) -> Result<()> {
     Ok(())
 }
 
+/// 422 for a patch whose outcome is no object of the kind.
+fn bad_patch(shown: &str, why: &str) -> ApiError {
+    let error = FieldError::invalid("patch", &shown.into(), why);
+    ApiError::invalid(Subject { group: "", kind: "", name: "" }, &[error])
+}
+
 /// Unknown fields of the patch: warnings, or an error under strict validation.
-fn judge(call: &Call, body: &Body, mut unknown: Vec<String>) -> Result<Vec<String>> {
+fn judge(call: &Call, body: &Body, shown: &str, mut unknown: Vec<String>) -> Result<Vec<String>> {
     unknown.sort();
     let mut problems: Vec<String> =
         body.duplicates.iter().map(|path| format!("duplicate field {path:?}")).collect();
@@ -107,8 +120,7 @@ fn judge(call: &Call, body: &Body, mut unknown: Vec<String>) -> Result<Vec<Strin
     match call.options.validation {
         FieldValidation::Strict if !problems.is_empty() => {
             let why = format!("strict decoding error: {}", problems.join(", "));
-            let error = FieldError::invalid("patch", &body.text.as_str().into(), &why);
-            Err(ApiError::invalid(Subject { group: "", kind: "", name: "" }, &[error]))
+            Err(bad_patch(shown, &why))
         }
         FieldValidation::Ignore => Ok(Vec::new()),
         FieldValidation::Strict | FieldValidation::Warn => Ok(problems),
@@ -127,11 +139,11 @@ fn apply(state: &mut State, call: &Call, bytes: &[u8]) -> Result<Patched> {
     let shown = before.as_deref().map(|before| call.resource.present(before));
     let merged = hooks::apply(state, call, shown.as_ref(), &body.value)?;
     let (object, unknown) = typed(call, merged)?;
-    let warnings = judge(call, &body, unknown)?;
+    let warnings = judge(call, &body, &body.text, unknown)?;
     update::check_identity(call, &object)?;
     let object = call.resource.to_storage(object);
     let Some(before) = before else {
-        let object = create::create(state, call, object, Source::Apply)?;
+        let object = create(state, call, object, Source::Apply)?;
         return Ok(Patched { object, created: true, warnings });
     };
     update::check_version(call, &before, &object)?;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use crate::cluster::call::{Call, Operation};
 use crate::cluster::error::{ApiError, FieldError, Result};
@@ -16,7 +16,11 @@ use super::{Source, create, metadata};
 ///
 /// # Errors
 /// What the API answers: 404, 409 on a stale resourceVersion, 422 when the change is not valid.
-pub fn update(state: &mut State, call: &Call, mut object: Value) -> Result<(Arc<Value>, bool)> {
+pub(crate) fn update(
+    state: &mut State,
+    call: &Call,
+    mut object: Value,
+) -> Result<(Arc<Value>, bool)> {
     check_identity(call, &object)?;
     let place = call.place();
     let Some(before) = state.store.get(&place, &call.namespace, &call.name).cloned() else {
@@ -28,7 +32,7 @@ pub fn update(state: &mut State, call: &Call, mut object: Value) -> Result<(Arc<
             return Err(call.not_found());
         }
         meta::remove(&mut object, "resourceVersion");
-        return Ok((create::create(state, call, object, Source::Put)?, true));
+        return Ok((create(state, call, object, Source::Put)?, true));
     };
     check_version(call, &before, &object)?;
     Ok((change(state, call, &before, object, Source::Put)?, false))
@@ -113,34 +117,34 @@ pub(super) fn change(
     if source != Source::Apply {
         hooks::track(state, call, Some(before), &mut object);
     }
-    settle(state, call, before, object)
+    Ok(settle(state, call, before, object))
 }
 
 /// Stores the new state, if it is one.
-fn settle(
-    state: &mut State,
-    call: &Call,
-    before: &Arc<Value>,
-    object: Value,
-) -> Result<Arc<Value>> {
+fn settle(state: &mut State, call: &Call, before: &Arc<Value>, object: Value) -> Arc<Value> {
     let gone = is_finished(call, before, &object);
     if !gone && same(before, &object) {
-        return Ok(Arc::clone(before));
+        return Arc::clone(before);
     }
     if call.options.dry_run {
-        return Ok(Arc::new(object));
+        return Arc::new(object);
     }
     if gone {
         state.store.remove(&call.place(), &call.namespace, &call.name);
-        crd_changed(state, call);
-        return Ok(Arc::new(object));
+        removed(state, call);
+        return Arc::new(object);
     }
-    Ok(create::store(state, call, object))
+    create::store(state, call, object)
 }
 
-pub(super) fn crd_changed(state: &mut State, call: &Call) {
-    if call.resource.is("apiextensions.k8s.io", "customresourcedefinitions") {
+/// What has to be done when an object is gone: definitions take their resource along, and the
+/// last object of a resource may be what its definition waits for.
+pub(super) fn removed(state: &mut State, call: &Call) {
+    if create::is_definition(call) {
         crd::reconcile(state, &call.name, call.now);
+    }
+    if call.resource.custom.is_some() {
+        crd::retry(state, &call.resource.group, &call.resource.plural, call.now);
     }
 }
 
@@ -188,6 +192,14 @@ fn keep_other_half(call: &Call, before: &Value, object: &mut Value) {
                 set(object, &field, before.get(&field).cloned());
             }
         }
+    } else if call.subresource == "finalize" {
+        let finalizers = object.pointer("/spec/finalizers").cloned();
+        for field in ["spec", "status"] {
+            set(object, field, before.get(field).cloned());
+        }
+        if let Some(spec) = meta::map_mut(object, "spec") {
+            spec.insert("finalizers".to_owned(), finalizers.unwrap_or_default());
+        }
     } else if call.subresource.is_empty() && call.resource.has_status() {
         set(object, "status", before.get("status").cloned());
     }
@@ -195,7 +207,7 @@ fn keep_other_half(call: &Call, before: &Value, object: &mut Value) {
 
 /// All top-level members except for the type, `metadata` and `status`.
 fn others(before: &Value, object: &Value) -> Vec<String> {
-    let of = |value: &Value| value.as_object().map(Map::clone).unwrap_or_default();
+    let of = |value: &Value| value.as_object().cloned().unwrap_or_default();
     let mut names: Vec<String> = of(before).into_iter().chain(of(object)).map(|(k, _)| k).collect();
     names.retain(|name| !["apiVersion", "kind", "metadata", "status"].contains(&name.as_str()));
     names.dedup();

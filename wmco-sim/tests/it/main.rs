@@ -1,0 +1,14 @@
+//! Integration tests of the simulated cluster.
+#![allow(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    reason = "the helpers of tests may fail like tests"
+)]
+
+mod client;
+mod replay;
+mod replay_match;
+mod replay_steps;
