@@ -214,25 +214,13 @@ pub(crate) fn track(_state: &State, call: &Call, before: Option<&Value>, object:
 /// and records who owns what.
 ///
 /// # Errors
-/// 403 without the right to create what is not there, 409 with the conflicts, 400 and 422 for bad
-/// configurations.
+/// 409 with the conflicts, 400 and 422 for bad configurations.
 pub(crate) fn apply(
-    state: &State,
+    _state: &State,
     call: &Call,
     before: Option<&Value>,
     configuration: &Value,
 ) -> Result<Value> {
-    if before.is_none() {
-        let create = Attributes {
-            verb: "create",
-            group: &call.resource.group,
-            resource: &call.resource.plural,
-            namespace: &call.namespace,
-            name: &call.name,
-            ..Attributes::default()
-        };
-        authorize(state, &call.user, &create)?;
-    }
     apply::apply(call, before, configuration)
 }
 

@@ -9,6 +9,8 @@
 )]
 
 mod client;
+mod kubectl;
 mod replay;
 mod replay_match;
 mod replay_steps;
+mod runtime;

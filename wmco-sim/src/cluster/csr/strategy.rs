@@ -276,7 +276,7 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(conditions: Value, expected: &[&str]) {
+    fn check(conditions: &Value, expected: &[&str]) {
         let request = json!({"status": {"conditions": conditions}});
         let errors = validate_conditions(&request);
         let texts: Vec<_> =
@@ -287,7 +287,7 @@ mod tests {
     #[test]
     fn approved_and_denied_exclude_each_other() {
         check(
-            json!([{"type": "Approved", "status": "True"}, {"type": "Denied", "status": "True"}]),
+            &json!([{"type": "Approved", "status": "True"}, {"type": "Denied", "status": "True"}]),
             &["status.conditions: Invalid value: \"Denied\": Approved and Denied conditions are \
                mutually exclusive"],
         );
@@ -296,12 +296,12 @@ mod tests {
     #[test]
     fn an_approval_is_true() {
         check(
-            json!([{"type": "Approved", "status": "False"}]),
+            &json!([{"type": "Approved", "status": "False"}]),
             &["status.conditions[0].status: Unsupported value: \"False\": supported values: \
                \"True\""],
         );
-        check(json!([{"type": "Approved"}]), &["status.conditions[0].status: Required value"]);
-        check(json!([{"type": "Other", "status": "False"}]), &[]);
+        check(&json!([{"type": "Approved"}]), &["status.conditions[0].status: Required value"]);
+        check(&json!([{"type": "Other", "status": "False"}]), &[]);
     }
 
     #[test]

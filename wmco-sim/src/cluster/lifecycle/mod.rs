@@ -78,7 +78,9 @@ fn controllers(
             default_account(state, now, meta::namespace(object));
             let secrets = StorageKey::new("", "secrets");
             let of: Vec<_> = state.store.list(&secrets, meta::namespace(object)).cloned().collect();
-            of.iter().for_each(|secret| fill_secret(cluster, state, now, secret));
+            for secret in &of {
+                fill_secret(cluster, state, now, secret);
+            }
         }
         ("", "secrets") if !gone => {
             let current = state.store.get(place, meta::namespace(object), meta::name(object));

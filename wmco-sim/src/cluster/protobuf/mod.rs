@@ -2,6 +2,7 @@
 //!
 //! A body is the magic `k8s` and NUL, then a `runtime.Unknown` message: apiVersion and kind (member
 //! 1) and the object's own message (member 2). The messages are those of [`super::schema`].
+//!
 //! Source: Kubernetes API concepts, "Kubernetes Protobuf encoding".
 
 mod decode;
@@ -11,12 +12,15 @@ mod wire;
 use serde_json::Value;
 
 use super::error::{ApiError, Result};
+use super::pki;
 use super::schema::{self, Message};
 
 /// The media type.
 pub(crate) const MEDIA_TYPE: &str = "application/vnd.kubernetes.protobuf";
 
 const MAGIC: &[u8] = b"k8s\0";
+/// So much of a foreign body is quoted.
+const SHOWN_BYTES: usize = 1024;
 
 /// A request body as JSON, with `apiVersion` and `kind`. `expected` is the kind of the resource.
 ///
@@ -29,7 +33,7 @@ pub(crate) fn from_protobuf(body: &[u8], expected: &str) -> Result<Value> {
         ))
     };
     let Some(rest) = body.strip_prefix(MAGIC) else {
-        let hex: String = body.iter().take(1024).map(|byte| format!("{byte:02x}")).collect();
+        let hex = pki::hex(body.get(..SHOWN_BYTES).unwrap_or(body));
         return Err(unrecognized(&format!(
             "provided data does not appear to be a protobuf message, expected prefix \
              [107 56 115 0] ({hex})"

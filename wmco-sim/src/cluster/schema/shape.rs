@@ -192,10 +192,9 @@ fn is_quantity(text: &str) -> bool {
 /// What stands for a member in the answer.
 fn present(field: &'static Field, value: Option<Value>) -> Option<Value> {
     match (field.presence, value) {
-        (Presence::Given, value) => value,
         (Presence::Always, None) => Some(zero(&field.ty)),
         (Presence::OrNull, None) => Some(Value::Null),
-        (Presence::Always | Presence::OrNull, value) => value,
+        (Presence::Always | Presence::Given | Presence::OrNull, value) => value,
         // A message given empty stays: it is a pointer.
         (Presence::NonZero, Some(Value::Object(members))) if members.is_empty() => {
             matches!(field.ty, Type::Message(_) | Type::Any).then(|| members.into())

@@ -226,7 +226,7 @@ mod tests {
         let mut first = json!({"metadata": {"name": "a"}, "spec": {"ports": [{"port": 80}]}});
         default_service(&mut first);
         allocate(&store, &mut first);
-        assert_eq!(first["spec"]["clusterIP"], "10.96.1.1");
+        assert_eq!(first["spec"]["clusterIP"], "10.97.0.1");
         assert_eq!(
             first["spec"]["ports"][0],
             json!({"port": 80, "protocol": "TCP", "targetPort": 80})
