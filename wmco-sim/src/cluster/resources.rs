@@ -97,15 +97,6 @@ impl Resource {
         join_api_version(&self.group, &self.version)
     }
 
-    /// `pods` or `deployments.apps`.
-    pub(crate) fn qualified(&self) -> String {
-        if self.group.is_empty() {
-            self.plural.clone()
-        } else {
-            format!("{}.{}", self.plural, self.group)
-        }
-    }
-
     /// Where the store keeps the objects: group and plural. Both Event APIs share one place.
     pub(crate) fn storage(&self) -> StorageKey {
         let group = if self.group == "events.k8s.io" { "" } else { &self.group };

@@ -167,7 +167,6 @@ async fn answer(
     let mut of = Attributes {
         verb: &method,
         group: "",
-        version: "",
         resource: "",
         subresource: "",
         namespace: "",
@@ -181,7 +180,6 @@ async fn answer(
         of = Attributes {
             verb: if verb.is_empty() { &method } else { verb },
             group: &path.group,
-            version: &path.version,
             resource: &path.plural,
             subresource: &path.subresource,
             // A Namespace is in itself, for the authorizer.
