@@ -31,6 +31,16 @@ pub(super) struct Timing {
     pub(super) heartbeat: Duration,
 }
 
+/// How a host behaves as long as it runs.
+#[derive(Clone, Debug)]
+pub(super) struct Profile {
+    pub(super) user: String,
+    pub(super) shell: Shell,
+    pub(super) timing: Timing,
+    /// Keys that the user may come in with at first.
+    pub(super) authorized: Vec<PublicKey>,
+}
+
 /// Latest moment for a restart whose moment is left to chance.
 const LONGEST_RESTART_DELAY: Duration = Duration::from_millis(200);
 
@@ -87,14 +97,12 @@ pub(super) struct Shared {
 impl Shared {
     pub(super) fn new(
         model: FakeWindows,
-        user: String,
-        shell: Shell,
-        timing: Timing,
-        authorized: Vec<PublicKey>,
+        profile: Profile,
         keys: HostKeys,
         conditions: Conditions,
         gates: Arc<Gates>,
     ) -> Self {
+        let Profile { user, shell, timing, authorized } = profile;
         let stop = CancellationToken::new();
         let threads = TaskTracker::new();
         threads.close(); // so that one can wait for those that are there

@@ -1,16 +1,20 @@
 //! The agent on a simulated host, as the operator uses it: upload, probe, apply, remove.
 
+use std::sync::Arc;
+
 use russh_sftp::client::SftpSession;
 use russh_sftp::protocol::OpenFlags;
 use tokio::io::AsyncWriteExt;
 use wmco_core::digest::Sha256;
 use wmco_core::names::host::{AGENT, DIRECTORIES, ROOT, STAGING, STATE_FILE};
+use wmco_core::names::objects::WICD;
 use wmco_core::protocol::{
     Access, AgentCommand, AgentLocation, HostPlan, HostStep, PROTOCOL, Probe, ReportError,
-    ReportLine, Verb, read_report, staged_agent, staged_content, staged_plan,
+    ReportLine, ServiceRunState, Verb, read_report, staged_agent, staged_content, staged_plan,
 };
 use wmco_core::winpath::WindowsPath;
-use wmco_services::windows::Machine as _;
+use wmco_services::fake::FakeEvent;
+use wmco_services::windows::{Files as _, Machine as _};
 use wmco_sim::host::{AgentFile, AgentNature, Fault, Shell, SimHost};
 
 use super::client::{Client, host, host_with, within};
@@ -146,6 +150,38 @@ async fn a_host_is_configured_and_brought_back_to_what_it_was() {
     })
     .await;
     assert_eq!(host.model().snapshot(), first);
+}
+
+#[tokio::test]
+async fn an_agent_that_loses_power_leaves_the_rest_of_its_plan_undone() {
+    let (host, key) = host().await;
+    let host = Arc::new(host);
+    let mut operator = Operator::new(&host, &key).await;
+    operator.bring(&SimHost::agent_binary(VERSION)).await;
+    let weak = Arc::downgrade(&host);
+    host.model().observe(move |event| {
+        let starts = matches!(event, FakeEvent::ServiceChanged { name, state, .. }
+            if name.as_str() == WICD && *state == ServiceRunState::Running);
+        if let (true, Some(host)) = (starts, weak.upgrade()) {
+            host.power_off();
+        }
+    });
+    let late = path(r"C:\k\late");
+    let mut steps = configuration(b"");
+    steps.pop();
+    steps.push(HostStep::EnsureDaemon { arguments: vec!["controller".to_owned()] });
+    steps.push(HostStep::EnsureDirectory { path: late.clone(), access: Access::Inherited });
+    let plan = serde_json::to_vec(&HostPlan { protocol: PROTOCOL, steps }).unwrap();
+    operator.upload(&staged_plan(Sha256::of(&plan)), &plan).await;
+    let verb = Verb::Apply(Sha256::of(&plan));
+    let output = within(operator.client.exec(AgentCommand { agent: operator.agent, verb })).await;
+    assert!(output.is_err() || output.is_ok_and(|output| output.code.is_none()));
+
+    within(host.power_on()).await;
+    assert!(host.model().file(&path(AGENT)).is_some());
+    assert!(host.model().with_tree(|tree| tree.node(&late).is_none()));
+    // Nothing of the cut is left: the machine can be worked on again.
+    host.model().make_directory(&late).unwrap();
 }
 
 #[tokio::test]
