@@ -53,7 +53,7 @@ impl Case {
     /// One line per instance.
     fn lines(&self) -> String {
         let assignments = self.assignments();
-        assignments.instances.iter().map(|i| i.to_string()).collect::<Vec<_>>().join("\n")
+        assignments.instances.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
     }
 }
 

@@ -46,6 +46,7 @@ pub(crate) struct Service {
     pub(crate) command: String,
 }
 
+#[expect(clippy::struct_excessive_bools, reason = "facts that are independent of each other")]
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct Host {
     pub(crate) address: Ipv4Addr,

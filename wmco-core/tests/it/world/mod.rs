@@ -45,7 +45,7 @@ struct Entry {
 }
 
 impl Entry {
-    fn listed(&self, address: &str) -> Listed {
+    fn listed(self, address: &str) -> Listed {
         Listed { address: address.to_owned(), ipv4: (!self.broken).then_some(self.ipv4) }
     }
 }

@@ -71,12 +71,9 @@ impl World {
         self.operator.instances.retain(|key, _| known(key));
         let mut busy = false;
         for instance in &assignments.instances {
-            match self.look_at(instance, others) {
-                Ok(worked) => busy |= worked,
-                Err(_) => {
-                    self.operator = Operator::default();
-                    return true;
-                }
+            if let Ok(worked) = self.look_at(instance, others) { busy |= worked } else {
+                self.operator = Operator::default();
+                return true;
             }
         }
         busy
