@@ -3,6 +3,7 @@
 
 mod dialer;
 mod hosts;
+mod network;
 mod options;
 mod seed;
 mod stage;

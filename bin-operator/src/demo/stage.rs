@@ -34,6 +34,7 @@ pub struct Stage {
     payload: Payload,
     dialer: Arc<MappedDialer>,
     ssh: SshOptions,
+    network: tokio::task::JoinHandle<()>,
 }
 
 /// A running operator, in a runtime of its own: killing it leaves nothing of it behind, as the end
@@ -58,7 +59,10 @@ impl Stage {
         let key = stand_in::private_key()?;
         let hosts = Hosts::start(listed, &key, adjust).await?;
         seed::seed(&cluster, &key, listed)?;
+        let network =
+            tokio::spawn(super::network::assign_subnets(client(&admin(&cluster)?).await?));
         Ok(Self {
+            network,
             dialer: Arc::new(MappedDialer::new(hosts.addresses())),
             config: Config::from_env(crate::VERSION, false, seed::environment)?,
             payload: stand_in::payload(crate::VERSION)?,
@@ -131,13 +135,14 @@ impl Stage {
 
     /// Ends everything and waits for that.
     pub async fn shutdown(self) {
+        self.network.abort();
         self.hosts.shutdown().await;
         self.cluster.stop().await;
     }
 
     fn operator(&self, progress: Progress) -> anyhow::Result<ToConnect> {
         Ok(ToConnect {
-            kubeconfig: self.cluster.kubeconfig("admin", &["system:masters"])?,
+            kubeconfig: admin(&self.cluster)?,
             config: self.config.clone(),
             payload: self.payload.clone(),
             dialer: Arc::clone(&self.dialer),
@@ -145,6 +150,17 @@ impl Stage {
             progress,
         })
     }
+}
+
+fn admin(cluster: &SimCluster) -> anyhow::Result<String> {
+    Ok(cluster.kubeconfig("admin", &["system:masters"])?)
+}
+
+async fn client(kubeconfig: &str) -> anyhow::Result<kube::Client> {
+    let kubeconfig = Kubeconfig::from_yaml(kubeconfig)?;
+    let config =
+        kube::Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?;
+    Ok(kube::Client::try_from(config)?)
 }
 
 /// An operator before it has a client, which belongs to the runtime that it runs in.
@@ -159,12 +175,9 @@ struct ToConnect {
 
 impl ToConnect {
     async fn connect(self) -> anyhow::Result<Operator> {
-        let kubeconfig = Kubeconfig::from_yaml(&self.kubeconfig)?;
-        let config =
-            kube::Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?;
         Ok(Operator {
             config: self.config,
-            client: kube::Client::try_from(config)?,
+            client: client(&self.kubeconfig).await?,
             payload: self.payload,
             dialer: self.dialer,
             ssh: self.ssh,
