@@ -1,4 +1,4 @@
-//! The built program, from the command line to the exit status.
+//! The built program from the command line to the exit status, and the operator at work.
 
 #![expect(
     clippy::expect_used,
@@ -8,6 +8,7 @@
 )]
 
 mod check;
+mod live;
 mod program;
 mod render;
 mod usage;

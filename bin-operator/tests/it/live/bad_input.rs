@@ -1,0 +1,128 @@
+//! What people and hosts get wrong is told by name, tried again, and leaves nothing half-done.
+
+use bin_operator::demo::Stage;
+use bin_operator::progress::Progress;
+use wmco_sim::host::Fault;
+
+use super::scenery::{addresses, is_finished, listed, nodes, notes, settled, stage, until};
+
+const FAILURE: &str = "InstanceSetupFailure";
+
+/// A host with `fault` is told about in words that hold `told`; without it the host joins.
+async fn told_and_repaired(fault: Fault, reason: &str, told: &str) {
+    let all = addresses(1);
+    let stage = Stage::start(&listed(&all), |_, host| host.fault(fault)).await.unwrap();
+    let progress = Progress::new();
+    let joined = settled(&progress, &all);
+    let running = stage.operate(progress.clone()).unwrap();
+    let note = until(|| notes(&stage, reason).into_iter().find(|note| note.contains(told))).await;
+    assert!(note.starts_with("10.9.8.1: "), "it names the entry: {note}");
+    assert!(note.contains("next attempt"), "it says when: {note}");
+    assert!(nodes(&stage).is_empty());
+    stage.hosts.iter().for_each(|(_, host)| host.clear_faults());
+    joined.await;
+    assert!(nodes(&stage).iter().all(|node| is_finished(node)));
+    running.stop().await.unwrap();
+    stage.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn refused_authentication() {
+    told_and_repaired(Fault::RefuseAuthentication, FAILURE, "refused the private key for user")
+        .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn refused_connections() {
+    told_and_repaired(Fault::RefuseConnections, FAILURE, "start its ssh service").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_full_disk() {
+    told_and_repaired(Fault::DiskFull { after_bytes: 1_500_000 }, FAILURE, "disk").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_agent_that_prints_garbage() {
+    told_and_repaired(Fault::AgentGarbage, FAILURE, "our agent does not run on the host").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_upload_that_is_cut_again_and_again() {
+    told_and_repaired(Fault::DropUpload { after_bytes: 700_000 }, FAILURE, "connection ended")
+        .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn another_host_key() {
+    let all = addresses(1);
+    let stage = stage(1).await;
+    let progress = Progress::new();
+    let joined = settled(&progress, &all);
+    let running = stage.operate(progress.clone()).unwrap();
+    joined.await;
+    running.stop().await.unwrap();
+    let (_, host) = stage.hosts.iter().next().unwrap();
+    host.set_fault(Fault::ChangedHostKey);
+    host.reset_counts();
+    let progress = Progress::new();
+    let kept = settled(&progress, &all);
+    let running = stage.operate(progress.clone()).unwrap();
+    let note = until(|| notes(&stage, "HostKeyMismatch").into_iter().next()).await;
+    assert_eq!(note.matches("SHA256:").count(), 2, "both fingerprints: {note}");
+    assert_eq!(host.counts().authentications, 0);
+    host.clear_faults();
+    kept.await;
+    running.stop().await.unwrap();
+    stage.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_malformed_entry_is_told_and_blocks_nobody() {
+    let all = addresses(2);
+    let mut list = listed(&all[1..]);
+    list.insert(all[0].clone(), "user=Administrator".to_owned());
+    let stage = stage(2).await;
+    stage.list(&list).unwrap();
+    let progress = Progress::new();
+    let others = all[1..].to_vec();
+    let other = settled(&progress, &others);
+    let running = stage.operate(progress.clone()).unwrap();
+    other.await;
+    let note = until(|| notes(&stage, FAILURE).into_iter().find(|n| n.contains(&all[0]))).await;
+    assert!(note.contains("windows-instances"), "{note}");
+    assert!(!note.contains("Administrator"), "an entry's value is not repeated: {note}");
+    assert_eq!(nodes(&stage).len(), 1);
+    running.stop().await.unwrap();
+    stage.shutdown().await;
+}
+
+/// Keys that cannot be used are told on the list of instances, and no host is touched.
+async fn key_is_told(pem: &str, told: &str) {
+    let stage = stage(1).await;
+    let good = stage.key.expose().to_vec();
+    stage.give_key(pem.as_bytes()).unwrap();
+    let progress = Progress::new();
+    let all = addresses(1);
+    let joined = settled(&progress, &all);
+    let running = stage.operate(progress.clone()).unwrap();
+    let note =
+        until(|| notes(&stage, FAILURE).into_iter().find(|n| n.contains("cloud-private-key")))
+            .await;
+    assert!(note.contains(told), "{note}");
+    assert_eq!(stage.hosts.counts()[0].connections, 0);
+    stage.give_key(&good).unwrap();
+    joined.await;
+    running.stop().await.unwrap();
+    stage.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_encrypted_key() {
+    key_is_told(include_str!("../../keys/encrypted-ed25519"), "passphrase").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_key_of_an_unknown_type() {
+    key_is_told("-----BEGIN STRANGE KEY-----\nAAAA\n-----END STRANGE KEY-----\n", "key").await;
+}

@@ -1,0 +1,81 @@
+//! Hosts become nodes, with few round trips.
+
+use bin_operator::demo::Stage;
+use bin_operator::progress::Progress;
+use wmco_core::protocol::FeatureState;
+use wmco_sim::host::Fault;
+
+use super::scenery::{addresses, configure, is_finished, listed, nodes, settled, stage, until};
+
+/// The Go operator needs 81 remote commands and 26 SFTP sessions for this (`spec/ssh.md`, 16.1).
+#[tokio::test(flavor = "multi_thread")]
+async fn first_configuration_takes_three_commands_and_one_sftp_session() {
+    let stage = stage(1).await;
+    configure(&stage, &addresses(1)).await;
+    assert!(nodes(&stage).iter().all(|node| is_finished(node)), "{:?}", nodes(&stage));
+    let counts = stage.hosts.counts().remove(0);
+    let commands = counts.executions;
+    assert_eq!(commands.len(), 3, "{commands:#?}");
+    assert_eq!((counts.connections, counts.sftp_sessions), (1, 1));
+    stage.shutdown().await;
+}
+
+/// A restart ends the connection, so it costs another one with its own SFTP session.
+#[tokio::test(flavor = "multi_thread")]
+async fn switching_the_containers_feature_on_takes_six_commands() {
+    let stage = stage(1).await;
+    for (_, host) in stage.hosts.iter() {
+        host.model().set_containers(FeatureState::Disabled);
+    }
+    configure(&stage, &addresses(1)).await;
+    assert!(nodes(&stage).iter().all(|node| is_finished(node)), "{:?}", nodes(&stage));
+    let counts = stage.hosts.counts().remove(0);
+    let commands = counts.executions;
+    assert!(commands.len() <= 6, "{commands:#?}");
+    assert_eq!((counts.restarts, counts.sftp_sessions), (1, 2));
+    stage.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn another_operator_finds_nothing_to_do_with_one_probe_per_host() {
+    let stage = stage(2).await;
+    configure(&stage, &addresses(2)).await;
+    stage.hosts.reset_counts();
+    let before: Vec<_> = stage.hosts.iter().map(|(_, h)| h.model().snapshot()).collect();
+    configure(&stage, &addresses(2)).await;
+    for (counts, (_, host)) in stage.hosts.counts().iter().zip(stage.hosts.iter()) {
+        assert_eq!(counts.executions.len(), 1, "{:#?}", counts.executions);
+        assert_eq!((counts.sftp_sessions, counts.bytes_uploaded), (0, 0));
+        assert!(before.contains(&host.model().snapshot()));
+    }
+    stage.shutdown().await;
+}
+
+/// No timing: the silent host is still within its first time-out when the others are done, so
+/// nothing waited for it.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_silent_host_holds_up_nobody() {
+    let all = addresses(4);
+    let stage =
+        Stage::start(
+            &listed(&all),
+            |number, host| {
+                if number == 0 { host.fault(Fault::BlackHole) } else { host }
+            },
+        )
+        .await
+        .unwrap();
+    let progress = Progress::new();
+    let others = settled(&progress, &all[1..]);
+    let running = stage.operate(progress.clone()).unwrap();
+    others.await;
+    let finished = nodes(&stage).iter().filter(|node| is_finished(node)).count();
+    assert_eq!(finished, 3);
+    // When it speaks again, it joins too.
+    let silent = settled(&progress, &all[..1]);
+    stage.hosts.iter().for_each(|(_, host)| host.clear_faults());
+    silent.await;
+    until(|| nodes(&stage).iter().all(|node| is_finished(node)).then_some(())).await;
+    running.stop().await.unwrap();
+    stage.shutdown().await;
+}

@@ -1,0 +1,8 @@
+//! The operator against the embedded cluster and simulated hosts: real HTTPS, real SSH.
+
+mod bad_input;
+mod crash;
+mod join;
+mod removal;
+mod scenery;
+mod secrets;
