@@ -9,10 +9,7 @@ use crate::replay_steps::Player;
 
 /// Scenarios that the simulated cluster answers otherwise on purpose, and why. One that passes
 /// must leave this list.
-const LEFT_OUT: &[(&str, &str)] = &[(
-    "admission-policy-warn-and-bad",
-    "policies are written in CEL, which is not interpreted: creating one is answered with 501",
-)];
+const LEFT_OUT: &[(&str, &str)] = &[];
 
 /// Replays all scenarios of a file, each on the same cluster.
 async fn replay(file: &str) {
