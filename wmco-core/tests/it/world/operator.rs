@@ -71,7 +71,9 @@ impl World {
         self.operator.instances.retain(|key, _| known(key));
         let mut busy = false;
         for instance in &assignments.instances {
-            if let Ok(worked) = self.look_at(instance, others) { busy |= worked } else {
+            if let Ok(worked) = self.look_at(instance, others) {
+                busy |= worked
+            } else {
                 self.operator = Operator::default();
                 return true;
             }
