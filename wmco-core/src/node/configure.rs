@@ -158,8 +158,15 @@ fn disturb(
     }
 }
 
-/// Restarts the host of a Node, proven by another boot identity than the one noted before.
+/// Restarts the host of a Node.
+///
+/// A restart that the host wants is proven by the host, which no longer wants it. One that the Node
+/// asks for is proven by another boot identity than the one noted while it was asked for; without
+/// the note a restart from before could be taken for it.
 fn restart_node(node: &NodeFacts, probe: &Probe, grounds: Grounds, now: Timestamp) -> Plan {
+    if !node.wants_restart() {
+        return restart(probe, grounds, now);
+    }
     let mut patch = NodePatch::default();
     match node.annotation(names::RESTART_FROM_ANNOTATION) {
         Some(noted) if noted == probe.boot_id => restart(probe, grounds, now),
@@ -170,9 +177,7 @@ fn restart_node(node: &NodeFacts, probe: &Probe, grounds: Grounds, now: Timestam
         }
         Some(_) => {
             patch.annotations.insert(names::RESTART_FROM_ANNOTATION.into(), None);
-            if node.wants_restart() {
-                patch.annotations.insert(names::REBOOT_ANNOTATION.into(), None);
-            }
+            patch.annotations.insert(names::REBOOT_ANNOTATION.into(), None);
             Plan::step(Action::PatchNode(patch), Because::Restarted)
         }
     }

@@ -8,6 +8,19 @@
 //! - Level-triggered: only what *is* counts, so the process may die between any two steps.
 //! - Safe at every step: under a Node that may run workloads nothing is changed that they would
 //!   notice before it is cordoned and empty, and not without a [`DisruptionPermit`].
+//! - A Node is uncordoned when its version mark is the desired version, no restart is due, it is
+//!   ready and its kubelet runs. A cordon that was there before ours stays.
+//! - The version mark is taken off a Node before its host is torn down, and the daemon, which writes
+//!   it, is removed before that. The desired version is written when the host is right, so no daemon
+//!   of another version follows it.
+//! - A restart that was asked for is forgotten only after one that began later.
+//!
+//! # Assumptions
+//! The executor carries out the steps in order and stops at the first that fails, which ends the
+//! *pass*. A pass begins when a wait is over or anything in [`Observed`] or [`Desired`] changed,
+//! with [`HostSeen::Unknown`] and without pods, and goes on while plans say [`Next::Now`]; what its
+//! steps see is kept until it ends. After [`HostWork::restarts`] the host is unknown again. The
+//! Node is read back after each patch of ours.
 //!
 //! # Not here
 //! Which node may go next ([`fleet`](crate::fleet)), what a step does on the wire (`wmco-ssh`).
@@ -95,13 +108,14 @@ pub struct DesiredFile {
 pub struct Observed {
     /// The Node that stands for it.
     pub node: Option<NodeFacts>,
-    /// Pods that would have to leave; `None` when nobody looked.
+    /// Pods that would have to leave; `None` when nobody looked in this pass.
     pub pods: Option<Vec<PodFacts>>,
     /// The host.
     pub host: HostSeen,
     /// Whether the ConfigMap of host keys has an entry for it.
     pub key_in_config_map: bool,
-    /// What the last pass waited for, and since when. A hint: losing it only delays.
+    /// What the last pass waited for, and since when: the first pass in a row that ended so, or the
+    /// last that changed anything. A hint: losing it only delays.
     pub waiting: Option<Waiting>,
 }
 
@@ -109,7 +123,7 @@ pub struct Observed {
 #[derive(Clone, Debug, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum HostSeen {
-    /// Nobody looked since the process started or a look became due.
+    /// Nobody looked in this pass.
     Unknown,
     /// It does not answer; the executor tries again at that time.
     Unreachable {
@@ -157,7 +171,8 @@ pub fn reconcile(desired: &Desired, observed: &Observed, now: Timestamp) -> Plan
 /// Whether the instance cannot get on without a disruption permit.
 ///
 /// The fleet grants permits only to those that ask, so that a host which does not answer never
-/// holds up the others.
+/// holds up the others. The answer counts while the host is not [`HostSeen::Unknown`]; an earlier
+/// one stands until then.
 pub fn claims_slot(desired: &Desired, observed: &Observed) -> bool {
     let Ok(probe) = answering(desired, observed) else { return false };
     let Some(node) = &observed.node else { return false };

@@ -56,6 +56,27 @@ fn cut(mut world: World, story: &[Event], fault: fn(u16) -> Event, also: &[Event
     assert!(cuts > 20 && world.unmet().is_empty(), "{cuts} cuts, {:?}", world.unmet());
 }
 
+/// Tells the story again for every round in it; before that round `meanwhile` happens, while the
+/// operator remembers all.
+#[track_caller]
+fn between(start: fn() -> World, story: &[Event], meanwhile: &[Event]) {
+    let mut world = start();
+    for event in story {
+        world.happen(*event);
+    }
+    for round in 0..ROUNDS / 2 {
+        let mut other = world.clone();
+        for event in meanwhile {
+            other.happen(*event);
+        }
+        if let Err(unmet) = other.run(ROUNDS) {
+            panic!("before round {round}: {unmet:#?}");
+        }
+        world.fair_round();
+    }
+    assert!(world.unmet().is_empty(), "{:?}", world.unmet());
+}
+
 /// After a crash at every effect.
 #[track_caller]
 fn crashes(start: fn() -> World, story: &[Event], also: &[Event]) {
@@ -150,4 +171,65 @@ fn repair() {
 #[test]
 fn node_deleted_by_a_person() {
     crashes(configured, &[Event::DeleteNode(0)], &[Event::Cordon(0)]);
+}
+
+/// Before every round of an upgrade, which is the longest story.
+mod meanwhile {
+    use super::*;
+    use crate::world::EVERYBODY;
+
+    #[track_caller]
+    fn upgrade(meanwhile: &[Event]) {
+        between(configured, &[Event::Bump], meanwhile);
+    }
+
+    #[test]
+    fn person_uncordons_and_pods_come() {
+        upgrade(&[Event::Uncordon(0), Event::Others(EVERYBODY), Event::Others(EVERYBODY)]);
+    }
+
+    #[test]
+    fn person_cordons() {
+        upgrade(&[Event::Cordon(0)]);
+    }
+
+    #[test]
+    fn person_deletes_the_node() {
+        upgrade(&[Event::DeleteNode(0)]);
+    }
+
+    #[test]
+    fn entry_goes() {
+        upgrade(&[Event::Unlist(0)]);
+    }
+
+    #[test]
+    fn entry_breaks_for_a_while() {
+        upgrade(&[Event::BreakEntry(0), Event::Round(EVERYBODY), Event::FixEntry(0)]);
+    }
+
+    #[test]
+    fn kubelet_ends() {
+        upgrade(&[Event::KubeletEnds(0)]);
+    }
+
+    #[test]
+    fn host_restarts() {
+        upgrade(&[Event::HostRestarts(0)]);
+    }
+
+    #[test]
+    fn host_is_gone_for_a_while() {
+        upgrade(&[Event::Vanish(0), Event::Round(EVERYBODY), Event::Return(0)]);
+    }
+
+    #[test]
+    fn restart_is_asked_for() {
+        upgrade(&[Event::AskRestart(0)]);
+    }
+
+    #[test]
+    fn file_changes() {
+        upgrade(&[Event::Tamper(0)]);
+    }
 }

@@ -79,6 +79,7 @@ fn meddling() -> impl Strategy<Value = Event> {
         at.clone().prop_map(Event::BreakEntry),
         at.clone().prop_map(Event::FixEntry),
         at.clone().prop_map(Event::Tamper),
+        Just(Event::ListStrangers),
         at.prop_map(Event::LoseLiveFile),
     ]
 }

@@ -112,7 +112,6 @@ fn upgrade_of_an_empty_node() {
 fn restart() {
     let mut case = Case::new().emptied();
     case.probe().reboot.insert(RebootReason::Environment);
-    case.annotate(names::RESTART_FROM_ANNOTATION, "boot 1");
     insta::assert_snapshot!(case.plan(), @r"
     apply restart, because a restart is pending for variables
     then await the host's return, until 1970-01-01T00:10:00Z

@@ -236,6 +236,9 @@ rows! {
     boot_is_noted_before_a_restart: Case::new().emptied().with(|c| {
         c.annotate(names::REBOOT_ANNOTATION, "");
     }) => "patch-node";
+    restart_that_the_host_wants_needs_no_note: Case::new().emptied().with(|c| {
+        c.probe().reboot.insert(RebootReason::Environment);
+    }) => "apply +restart await the host's return";
     restart_with_the_noted_boot: Case::new().emptied().with(|c| {
         c.annotate(names::REBOOT_ANNOTATION, "");
         c.annotate(names::RESTART_FROM_ANNOTATION, "boot 1");

@@ -50,6 +50,8 @@ pub(crate) enum Event {
     Unlist(usize),
     /// A person adds an entry.
     List(usize),
+    /// A person lists a Linux node and the host of a Machine.
+    ListStrangers,
     /// An entry no longer resolves.
     BreakEntry(usize),
     /// It resolves again.
@@ -71,6 +73,11 @@ impl World {
             Event::Crash => self.crash(),
             Event::CrashIn(effects) => self.faults.crash_in = Some(effects.into()),
             Event::FailIn(effects) => self.faults.fail_in = Some(effects.into()),
+            Event::ListStrangers => {
+                for ipv4 in super::STRANGERS {
+                    self.listed.insert(ipv4.to_string(), super::Entry { ipv4, broken: false });
+                }
+            }
             Event::Bump => {
                 self.release = Release(self.release.0 + 1);
                 self.crash();
@@ -105,7 +112,10 @@ impl World {
         let release = self.release;
         let host = &mut self.hosts[at];
         match event {
-            Event::Vanish(_) if host.power == Power::On => host.power = Power::Gone,
+            Event::Vanish(_) if host.power == Power::On => {
+                host.power = Power::Gone;
+                self.breakdown = true;
+            }
             Event::Return(_) if host.power == Power::Gone => host.power = Power::On,
             Event::HostRestarts(_) if host.power == Power::On => {
                 host.power = Power::Restarting;
@@ -136,7 +146,7 @@ impl World {
         let (address, boot) = (self.hosts[at].address, self.hosts[at].boot);
         let Some(node) = self.api.node_at(address) else { return };
         match event {
-            Event::AskRestart(_) => {
+            Event::AskRestart(_) if !node.facts.wants_restart() => {
                 node.annotate(names::REBOOT_ANNOTATION, "");
                 node.asked_at_boot = Some(boot);
             }

@@ -36,6 +36,9 @@ pub(crate) const ROUNDS: usize = 150;
 /// Nodes that nobody may touch: a Linux node and a Windows node that a Machine is behind.
 const NOT_OURS: [&str; 2] = ["linux-1", "machine-1"];
 
+/// Their addresses.
+const STRANGERS: [Ipv4Addr; 2] = [Ipv4Addr::new(10, 0, 9, 1), Ipv4Addr::new(10, 0, 9, 2)];
+
 /// One entry of the instances ConfigMap.
 #[derive(Clone, Copy, Debug)]
 struct Entry {
@@ -62,6 +65,7 @@ pub(crate) struct World {
     operator: Operator,
     faults: Faults,
     pods: u32,
+    moments: u32,
     /// How often each kind of action was begun.
     pub(crate) actions: BTreeMap<&'static str, u32>,
     /// Ghost: promises that were broken.
@@ -86,6 +90,7 @@ impl World {
             operator: Operator::default(),
             faults: Faults::default(),
             pods: 0,
+            moments: 0,
             actions: BTreeMap::new(),
             broken: Vec::new(),
             breakdown: false,
@@ -151,9 +156,10 @@ impl World {
         (self.api.clone(), self.hosts.clone())
     }
 
-    /// How many instances are asked for.
+    /// How many instances are asked for that may be configured.
     pub(crate) fn listed_count(&self) -> u32 {
-        u32::try_from(self.listed.len()).unwrap()
+        let ours = self.listed.values().filter(|entry| !STRANGERS.contains(&entry.ipv4));
+        u32::try_from(ours.count()).unwrap()
     }
 
     fn list(&mut self, index: usize) {
@@ -175,13 +181,12 @@ fn address(index: usize) -> Ipv4Addr {
 }
 
 fn strangers_host() -> Host {
-    Host::fresh(Ipv4Addr::new(10, 0, 9, 2), "machine-1", FeatureState::Enabled)
+    Host::fresh(STRANGERS[1], "machine-1", FeatureState::Enabled)
 }
 
 fn not_ours(name: &str) -> Node {
-    let (third, os) = if name == "linux-1" { (1, "linux") } else { (2, names::OS_WINDOWS) };
-    let address = Ipv4Addr::new(10, 0, 9, third).to_string();
-    let mut node = Node::registered(name, 0, vec![address], os);
+    let (index, os) = if name == "linux-1" { (0, "linux") } else { (1, names::OS_WINDOWS) };
+    let mut node = Node::registered(name, 0, vec![STRANGERS[index].to_string()], os);
     if os == names::OS_WINDOWS {
         node.annotate(names::MACHINE_ANNOTATION, "openshift-machine-api/machine-1");
     }

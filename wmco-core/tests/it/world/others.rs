@@ -11,6 +11,9 @@ use super::release::{Release, SERVICES};
 /// Who gets to act, one bit each.
 pub(crate) const EVERYBODY: u8 = 0b1_1111;
 
+/// How many moments pods take to leave.
+const GRACE: u32 = 6;
+
 /// Most pods that the scheduler puts on one node.
 const PODS: usize = 2;
 
@@ -25,11 +28,12 @@ impl World {
                     node.asked_at_boot = node.asked_at_boot.filter(|asked| *asked >= boot);
                 }
             }
+            // The daemon first, so that there is a moment when a node is ready but not marked.
             if who & 2 != 0 {
-                self.kubelet_acts(index);
+                self.daemon_acts(index);
             }
             if who & 4 != 0 {
-                self.daemon_acts(index);
+                self.kubelet_acts(index);
             }
         }
         if who & 8 != 0 {
@@ -105,8 +109,12 @@ impl World {
         }
     }
 
-    /// Pods that were asked to leave do so, if their kubelet runs.
+    /// Pods that were asked to leave do so after a while, if their kubelet runs.
     fn pods_leave(&mut self) {
+        self.moments += 1;
+        if self.moments % GRACE != 0 {
+            return;
+        }
         let Self { hosts, api, .. } = self;
         for node in api.nodes.values_mut() {
             let host = hosts.iter().find(|host| host.name == node.facts.name);
