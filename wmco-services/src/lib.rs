@@ -3,7 +3,7 @@
 //! # What belongs here
 //! - [`manifest`]: the services ConfigMap, checked; [`generate`]: how the operator makes one;
 //!   [`jsonpath`]: values that it takes from a Node.
-//! - [`services`], [`env`], [`certs`]: what each part of a host needs next; [`daemon`]: all of them
+//! - [`services`], [`mod@env`], [`certs`]: what each part of a host needs next; [`daemon`]: all of them
 //!   together with the Node; [`lifecycle`]: bringing up and taking away without a Node.
 //! - [`agent`]: the host's side of the protocol with the operator.
 //! - [`windows`]: what an executor needs from Windows, as traits; [`fake`]: a host in memory.
