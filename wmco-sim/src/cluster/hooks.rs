@@ -42,8 +42,6 @@ pub(crate) struct Attributes<'a> {
     pub verb: &'a str,
     /// API group.
     pub group: &'a str,
-    /// API version.
-    pub version: &'a str,
     /// Plural; empty when `path` is asked for.
     pub resource: &'a str,
     /// For example `status`.

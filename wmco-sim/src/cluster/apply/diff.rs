@@ -236,11 +236,12 @@ fn prune_one(
         return true;
     }
     let Some(below) = owned.below(element) else { return false };
-    let none = FieldSet::default();
-    prune(node, value, below, kept.below(element).unwrap_or(&none));
+    let nothing = FieldSet::default();
+    prune(node, value, below, kept.below(element).unwrap_or(&nothing));
     // A part that only this manager filled does not stay behind empty.
-    !is_kept && value.as_object().is_some_and(Map::is_empty)
-        || !is_kept && value.as_array().is_some_and(Vec::is_empty)
+    !is_kept
+        && (value.as_object().is_some_and(Map::is_empty)
+            || value.as_array().is_some_and(Vec::is_empty))
 }
 
 #[cfg(test)]

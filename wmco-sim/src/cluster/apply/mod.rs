@@ -92,7 +92,7 @@ fn entry(call: &Call, manager: &str, operation: &str, set: FieldSet) -> Entry {
 }
 
 /// Records what a create or update has set; `before` is `None` for a create.
-pub fn track(call: &Call, before: Option<&Value>, object: &mut Value) {
+pub(crate) fn track(call: &Call, before: Option<&Value>, object: &mut Value) {
     let of = |object: Option<&Value>| match object.map(managers::parse) {
         Some(Managed::Entries(entries)) => entries,
         Some(Managed::Cleared) | None => vec![],
@@ -143,7 +143,7 @@ fn updated(
 /// # Errors
 /// 409 naming every field that another manager owns with another value, 400 and 500 for
 /// configurations that do not fit the kind.
-pub fn apply(call: &Call, before: Option<&Value>, configuration: &Value) -> Result<Value> {
+pub(crate) fn apply(call: &Call, before: Option<&Value>, configuration: &Value) -> Result<Value> {
     check(call, configuration)?;
     let node = node_of(call);
     let mut entries = match before.map(managers::parse) {

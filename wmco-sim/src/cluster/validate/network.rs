@@ -44,7 +44,7 @@ pub(super) fn default_service(service: &mut Value) {
 }
 
 /// Gives a new Service its address, and tells the families.
-pub fn allocate(store: &Store, service: &mut Value) {
+pub(crate) fn allocate(store: &Store, service: &mut Value) {
     let Some(spec) = service.get_mut("spec").and_then(Value::as_object_mut) else { return };
     if spec.get("type").and_then(Value::as_str) == Some("ExternalName") {
         return;
@@ -226,7 +226,7 @@ mod tests {
         let mut first = json!({"metadata": {"name": "a"}, "spec": {"ports": [{"port": 80}]}});
         default_service(&mut first);
         allocate(&store, &mut first);
-        assert_eq!(first["spec"]["clusterIP"], "10.96.1.1");
+        assert_eq!(first["spec"]["clusterIP"], "10.97.0.1");
         assert_eq!(
             first["spec"]["ports"][0],
             json!({"port": 80, "protocol": "TCP", "targetPort": 80})

@@ -57,7 +57,6 @@ pub(super) fn must_be_allowed(state: &State, call: &Call) -> Result<()> {
     let of = Attributes {
         verb: "create",
         group: &call.resource.group,
-        version: &call.resource.version,
         resource: &call.resource.plural,
         namespace: &call.namespace,
         name: &call.name,
