@@ -206,7 +206,7 @@ async fn a_plain_approval_lets_the_kubelet_join() {
         while renewed().await.unwrap() == first {}
     })
     .await;
-    joining.host.shutdown().await;
+    within(joining.host.shutdown()).await;
 }
 
 #[tokio::test]

@@ -14,7 +14,7 @@ async fn the_authorized_key_opens_and_is_counted() {
     assert_eq!((counts.connections, counts.authentications, counts.refusals), (1, 1, 0));
     assert!(counts.bytes_received > 500, "{counts:?}");
     client.close().await;
-    host.shutdown().await;
+    within(host.shutdown()).await;
 }
 
 #[tokio::test]

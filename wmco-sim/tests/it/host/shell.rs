@@ -1,11 +1,14 @@
 //! Commands that start no agent.
 
+use std::time::Duration;
+
+use russh::ChannelMsg;
 use wmco_core::digest::Sha256;
 use wmco_core::names::host::AGENT;
 use wmco_core::protocol::{AgentCommand, AgentLocation, ReportError, Verb, read_report};
 use wmco_sim::host::{AgentFile, AgentNature, Fault, Shell, SimHost};
 
-use super::client::{Client, Output, host, host_with, until, within};
+use super::client::{Client, Output, host, host_with, within};
 
 const PROBE: AgentCommand = AgentCommand { agent: AgentLocation::Installed, verb: Verb::Probe };
 
@@ -78,12 +81,15 @@ async fn a_hanging_agent_holds_its_channel_and_nothing_else() {
     let (host, key) = host().await;
     install(&host, AgentFile::new("1").nature(AgentNature::Hanging).bytes());
     let client = within(Client::connect(&host, &key)).await;
-    let channel = client.handle.channel_open_session().await.unwrap();
+    let mut channel = client.handle.channel_open_session().await.unwrap();
     channel.exec(true, PROBE.to_string()).await.unwrap();
-    until(|| !host.counts().executions.is_empty()).await;
+    let answer = within(channel.wait()).await;
+    assert!(matches!(answer, Some(ChannelMsg::Success)), "{answer:?}");
     let unknown = AgentLocation::Staged(Sha256::of(b""));
     let other = AgentCommand { agent: unknown, verb: Verb::Probe };
     assert_eq!(within(client.exec(other)).await.unwrap().code, Some(1));
+    let more = tokio::time::timeout(Duration::from_millis(100), channel.wait()).await;
+    assert!(more.is_err(), "{more:?}");
 }
 
 #[tokio::test]
