@@ -1,8 +1,7 @@
 //! What the operator was told at its start, checked.
 
-use std::collections::BTreeMap;
-
 use wmco_core::{limits, names};
+use wmco_services::generate::{LogSettings, LogSettingsError, Proxy};
 
 /// Configuration of the controllers.
 #[derive(Clone, Debug)]
@@ -17,20 +16,21 @@ pub struct Config {
     pub disruption_budget: usize,
     /// Whether services on nodes log in detail.
     pub debug: bool,
-    /// Proxy variables that are set, by name. They may hold passwords: never log the values.
-    pub proxy: BTreeMap<String, String>,
-    /// Size of log files as a Kubernetes quantity.
+    /// The cluster's proxy.
+    pub proxy: Proxy,
+    /// How services on nodes rotate their logs.
+    pub logs: LogSettings,
+    /// Size of the daemon's log files as a Kubernetes quantity.
     pub log_file_size: Option<String>,
-    /// Age of log files as a duration.
-    pub log_file_age: Option<String>,
-    /// Interval of log flushes as a duration.
-    pub log_flush_interval: Option<String>,
 }
 
 /// Why the environment cannot be used.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConfigError {
+    /// Log settings, all wrong ones at once.
+    #[error(transparent)]
+    Logs(#[from] LogSettingsError),
     /// No namespace, or several.
     #[error("WATCH_NAMESPACE is {problem}, set it to the one namespace that the operator lives in")]
     Namespace {
@@ -64,10 +64,7 @@ impl Config {
             lookup(name).map(|value| value.trim().to_owned()).filter(|value| !value.is_empty())
         };
         // An empty variable is no proxy. Source: `spec/operator.md`, section 13, row 39.
-        let proxy = names::host::PROXY_VARIABLES
-            .iter()
-            .filter_map(|name| Some(((*name).to_owned(), set(name)?)))
-            .collect();
+        let proxy = Proxy::from_environment(set);
         Ok(Self {
             identity: set("POD_NAME").unwrap_or_else(|| names::objects::OPERATOR.to_owned()),
             namespace,
@@ -75,15 +72,16 @@ impl Config {
             disruption_budget: limits::DISRUPTION_BUDGET,
             debug,
             proxy,
+            logs: LogSettings::from_environment(&lookup)?,
             log_file_size: set("SERVICES_LOG_FILE_SIZE"),
-            log_file_age: set("SERVICES_LOG_FILE_AGE"),
-            log_flush_interval: set("SERVICES_LOG_FLUSH_INTERVAL"),
         })
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::*;
 
     fn from(variables: &[(&str, &str)]) -> Result<Config, ConfigError> {
@@ -105,6 +103,6 @@ mod tests {
     #[test]
     fn empty_proxy_variables_are_no_proxy() {
         let config = from(&[("WATCH_NAMESPACE", "winc"), ("HTTP_PROXY", ""), ("NO_PROXY", "a")]);
-        assert_eq!(config.unwrap().proxy, [("NO_PROXY".to_owned(), "a".to_owned())].into());
+        assert_eq!(format!("{:?}", config.unwrap().proxy), r#"{"NO_PROXY"}"#);
     }
 }

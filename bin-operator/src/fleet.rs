@@ -16,7 +16,8 @@ use wmco_core::instances::{self, Entries};
 use wmco_core::names;
 use wmco_core::node::{Desired, NodeFacts};
 use wmco_core::secret::Secret;
-use wmco_ssh::{Blob, Credentials, HostKey, HostKeyPolicy, PrivateKey, Target, username};
+use wmco_ssh::username::{self, Randomness, UsernameError};
+use wmco_ssh::{Blob, Credentials, HostKey, HostKeyPolicy, PrivateKey, Target};
 
 use crate::claims::Claims;
 use crate::config::Config;
@@ -140,8 +141,12 @@ impl Fleet {
         if let (Some(current), Some(key)) = (self.release.clone(), key) {
             for assignment in &assignments.instances {
                 let view = View { entries: &entries, nodes: &nodes, kept: &kept };
-                let inputs = self.inputs(&current, &key, &view, assignment);
-                self.hand_over(assignment, inputs);
+                match self.inputs(&current, &key, &view, assignment) {
+                    Ok(inputs) => self.hand_over(assignment, inputs),
+                    Err(error) => {
+                        problems.insert(error.to_string());
+                    }
+                }
             }
             let wanted: BTreeSet<&String> =
                 assignments.instances.iter().map(|a| &a.address).collect();
@@ -149,7 +154,7 @@ impl Fleet {
         }
         if !assignments.forgotten_keys.is_empty() {
             let names: Vec<String> = assignments.forgotten_keys.into_iter().collect();
-            if let Err(error) = self.executor.forget_host_key(&names).await {
+            if let Err(error) = self.executor.forget_host_keys(&names).await {
                 tracing::warn!(error = %crate::chain(&error), "host keys stay for now");
             }
         }
@@ -284,7 +289,7 @@ impl Fleet {
         key: &Key,
         view: &View<'_>,
         assignment: &Assignment,
-    ) -> InstanceInputs {
+    ) -> Result<InstanceInputs, UsernameError> {
         let node = assignment
             .node
             .as_ref()
@@ -294,20 +299,21 @@ impl Fleet {
         let decrypt = |text: &str| username::decrypt(text, &key.pem).ok();
         let way = reach(assignment, instance, facts, view.kept, decrypt);
         let way_known = way.as_ref().ok();
-        let marks = instance.map(|instance| {
-            let host_key = way_known.and_then(|w| w.host_key.as_deref()?.parse::<HostKey>().ok());
-            let host_key = host_key.map(|key| (key.to_string(), key.algorithm()));
-            (instance, self.seal(&instance.username, facts, key), host_key)
-        });
-        let marks = marks.as_ref().map(|(instance, sealed, host_key)| Marks {
+        let sealed = match instance {
+            Some(instance) => self.seal(&instance.username, facts, key)?,
+            None => String::new(),
+        };
+        let host_key = way_known.and_then(|w| w.host_key.as_deref()?.parse::<HostKey>().ok());
+        let host_key = host_key.map(|key| (key.to_string(), key.algorithm()));
+        let marks = instance.map(|instance| Marks {
             address: &instance.address,
             port: remembered_port(instance),
-            username: sealed,
+            username: &sealed,
             key_hash: key.parsed.public().hash(),
             host_key: host_key.as_ref().map(|(key, type_)| (key.as_str(), type_.as_str())),
         });
         let desired: Desired = current.release.desired(assignment.intent.clone(), marks.as_ref());
-        InstanceInputs {
+        Ok(InstanceInputs {
             assignment: assignment.clone(),
             desired: Arc::new(desired),
             node: node.cloned(),
@@ -315,18 +321,28 @@ impl Fleet {
             kept_keys: way_known.map(|way| way.kept_keys.clone()).unwrap_or_default(),
             route: way.map_err(|error| error.to_string()).and_then(|way| route(&way, key)),
             release: Arc::clone(&current.blobs),
-        }
+        })
     }
 
     /// The encrypted user name: the Node's own while it says the same, else the last one made.
-    fn seal(&mut self, user: &str, node: Option<&NodeFacts>, key: &Key) -> String {
+    fn seal(
+        &mut self,
+        user: &str,
+        node: Option<&NodeFacts>,
+        key: &Key,
+    ) -> Result<String, UsernameError> {
         let current = node.and_then(|node| node.annotation(names::USERNAME_ANNOTATION));
         let same = |text: &&str| username::decrypt(text, &key.pem).is_ok_and(|found| found == user);
         if let Some(text) = current.filter(same) {
-            return text.to_owned();
+            return Ok(text.to_owned());
         }
         let slot = (key.parsed.public().hash(), user.to_owned());
-        self.sealed.entry(slot).or_insert_with(|| username::encrypt(user, &key.pem)).clone()
+        if let Some(text) = self.sealed.get(&slot) {
+            return Ok(text.clone());
+        }
+        let text = username::encrypt(user, &key.pem, &Randomness::from_os()?);
+        self.sealed.insert(slot, text.clone());
+        Ok(text)
     }
 
     /// Tells people of new problems, once each.

@@ -1,8 +1,11 @@
 //! This version's services ConfigMap, from the cluster and the configuration.
 
+use wmco_core::content::ContentError;
 use wmco_core::protocol::ServicesData;
+use wmco_services::generate::{self, GenerateError, Inputs, KubeletArguments};
 
 use crate::config::Config;
+use crate::snapshot;
 use crate::sources::Sources;
 
 /// A generated ConfigMap.
@@ -15,27 +18,34 @@ pub struct Generated {
 }
 
 /// Why there is none.
-#[derive(Clone, Debug, thiserror::Error)]
-#[error("x")]
-pub struct ManifestError;
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ManifestError {
+    /// A value of the cluster does not fit.
+    #[error("services ConfigMap")]
+    Generate(#[from] GenerateError),
+    /// An object is missing.
+    #[error(transparent)]
+    Missing(#[from] ContentError),
+}
 
 /// Generates it.
 ///
 /// # Errors
-/// [`ManifestError`].
-pub fn generate(_sources: &Sources, _config: &Config) -> Result<Generated, ManifestError> {
-    let services = serde_json::json!([
-        {"name": "containerd", "path": r"C:\k\containerd\containerd.exe --config C:\k\containerd\containerd_conf.toml --run-service", "bootstrap": true, "priority": 0},
-        {"name": "kubelet", "path": r"C:\k\kube-log-runner.exe -log-file=C:\var\log\kubelet\kubelet.log C:\k\kubelet.exe --config=C:\k\kubelet.conf --bootstrap-kubeconfig=C:\k\bootstrap-kubeconfig --kubeconfig=C:\k\kubeconfig --cert-dir=c:\var\lib\kubelet\pki\ --windows-service --node-labels=node.openshift.io/os_id=Windows", "dependencies": ["containerd"], "bootstrap": true, "priority": 1},
-        {"name": "kube-proxy", "path": r"C:\k\kube-proxy.exe --windows-service", "bootstrap": false, "priority": 2},
-    ]);
-    let data = [
-        ("services", services.to_string()),
-        ("files", "[]".into()),
-        ("watchedEnvironmentVars", "[]".into()),
-    ];
+/// [`ManifestError`] names the object and the next step.
+pub fn generate(sources: &Sources, config: &Config) -> Result<Generated, ManifestError> {
+    let status = snapshot::infrastructure(sources)?;
+    let manifest = generate::manifest(&Inputs {
+        platform: status.platform_status.unwrap_or_default().type_,
+        debug: config.debug,
+        vxlan_port: None,
+        kubelet: KubeletArguments::default(),
+        logs: config.logs.clone(),
+        proxy: config.proxy.clone(),
+        api_server: status.api_server_internal_uri,
+    })?;
     Ok(Generated {
-        data: ServicesData(data.map(|(k, v)| (k.to_owned(), v)).into()),
-        bootstrap_services: vec!["containerd".into(), "kubelet".into()],
+        bootstrap_services: manifest.bootstrap().map(|s| s.name.to_string()).collect(),
+        data: manifest.render(),
     })
 }

@@ -1,5 +1,8 @@
 //! What goes on with each instance, for whoever watches: the demo's screen, or nobody.
 
+use std::sync::Arc;
+
+use futures::future::BoxFuture;
 use jiff::Timestamp;
 use tokio::sync::broadcast;
 use wmco_core::fleet::Assignment;
@@ -58,24 +61,41 @@ pub enum Stage {
     Gone,
 }
 
+/// Asked before each step; the step is taken when the answer comes.
+pub type Gate = dyn Fn(&Happening) -> BoxFuture<'static, ()> + Send + Sync;
+
 /// Tells of happenings; cheap to clone.
-#[derive(Clone, Debug)]
-pub struct Progress(broadcast::Sender<Happening>);
+#[derive(Clone)]
+pub struct Progress {
+    happenings: broadcast::Sender<Happening>,
+    gate: Option<Arc<Gate>>,
+}
 
 impl Progress {
     /// Tells nobody until somebody watches.
     pub fn new() -> Self {
-        Self(broadcast::channel(BACKLOG).0)
+        Self { happenings: broadcast::channel(BACKLOG).0, gate: None }
+    }
+
+    /// Lets `gate` hold up steps, so that somebody can look, or end the process, between two.
+    #[must_use]
+    pub fn gated(self, gate: Arc<Gate>) -> Self {
+        Self { gate: Some(gate), ..self }
     }
 
     /// Everything that happens from now on.
     pub fn watch(&self) -> broadcast::Receiver<Happening> {
-        self.0.subscribe()
+        self.happenings.subscribe()
     }
 
-    pub(crate) fn step(&self, assignment: &Assignment, step: &Step) {
+    pub(crate) async fn step(&self, assignment: &Assignment, step: &Step) {
         let (action, because) = (step.action.to_string(), step.because.to_string());
-        self.tell(assignment, What::Step { action, because });
+        let happening = happening(assignment, What::Step { action, because });
+        if let Some(gate) = &self.gate {
+            gate(&happening).await;
+        }
+        // Nobody watching is fine.
+        let _ = self.happenings.send(happening);
     }
 
     pub(crate) fn stage(&self, assignment: &Assignment, stage: Stage) {
@@ -87,10 +107,12 @@ impl Progress {
     }
 
     pub(crate) fn tell(&self, assignment: &Assignment, what: What) {
-        let (address, node) = (assignment.address.clone(), assignment.node.clone());
-        // Nobody watching is fine.
-        let _ = self.0.send(Happening { address, node, what });
+        let _ = self.happenings.send(happening(assignment, what));
     }
+}
+
+fn happening(assignment: &Assignment, what: What) -> Happening {
+    Happening { address: assignment.address.clone(), node: assignment.node.clone(), what }
 }
 
 impl Default for Progress {

@@ -81,6 +81,19 @@ pub fn services(sources: &Sources) -> BTreeMap<String, (ServicesData, bool)> {
     found.into_iter().map(entry).collect()
 }
 
+/// What the cluster's installer wrote down about it.
+///
+/// # Errors
+/// [`ContentError::Missing`] before it did.
+pub fn infrastructure(sources: &Sources) -> Result<openshift::InfrastructureStatus, ContentError> {
+    let found = only(&sources.infrastructure).and_then(|found| found.status.clone());
+    found.ok_or_else(|| ContentError::Missing {
+        object: format!("infrastructure {}", objects::CLUSTER),
+        field: "status",
+        remedy: "wait until the cluster is installed",
+    })
+}
+
 /// What every configured host has.
 ///
 /// # Errors
@@ -91,11 +104,7 @@ pub fn content(
     payload: &Payload,
 ) -> Result<HostContent, NotReady> {
     let missing = |object: String, field, remedy| ContentError::Missing { object, field, remedy };
-    let infrastructure = only(&sources.infrastructure).ok_or_else(|| {
-        let object = format!("infrastructure {}", objects::CLUSTER);
-        missing(object, "status", "wait until the cluster is installed")
-    })?;
-    let status = infrastructure.status.clone().unwrap_or_default();
+    let status = infrastructure(sources)?;
     let network = only(&sources.network).ok_or_else(|| {
         let object = format!("network {}", objects::CLUSTER);
         missing(object, "spec.serviceNetwork", "wait until the cluster is installed")
@@ -120,7 +129,7 @@ pub fn content(
     let tls = secret_data(&sources.secrets, namespace, objects::TLS_SECRET)?;
     let part = |key: &str| tls.get(key).map(|bytes| bytes.0.clone()).unwrap_or_default();
     let trusted = data(&sources.config_maps, namespace, objects::TRUSTED_CA_CONFIG_MAP);
-    let proxy = if config.proxy.is_empty() { Proxy::Off } else { Proxy::On(trusted.as_ref()) };
+    let proxy = if !config.proxy.is_enabled() { Proxy::Off } else { Proxy::On(trusted.as_ref()) };
     let spec = &controller.spec;
     let user = bundles(&spec.image_registry_bundle_user_data);
     let ca_bundle = ca_bundle::render(&user, &bundles(&spec.image_registry_bundle_data), proxy)?;

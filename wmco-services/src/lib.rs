@@ -1,8 +1,11 @@
 //! The Windows services manifest and the on-node reconcile of services, variables and certificates.
 //!
 //! # What belongs here
-//! - [`manifest`]: the services ConfigMap, checked; [`jsonpath`]: values that it takes from a Node.
-//! - [`services`]: what the Windows services of a host need next.
+//! - [`manifest`]: the services ConfigMap, checked; [`generate`]: how the operator makes one;
+//!   [`jsonpath`]: values that it takes from a Node.
+//! - [`services`], [`mod@env`], [`certs`]: what each part of a host needs next; [`daemon`]: all of them
+//!   together with the Node; [`lifecycle`]: bringing up and taking away without a Node.
+//! - [`agent`]: the host's side of the protocol with the operator.
 //! - [`windows`]: what an executor needs from Windows, as traits; [`fake`]: a host in memory.
 //!
 //! # Not here
@@ -15,6 +18,7 @@ pub mod certs;
 pub mod daemon;
 pub mod env;
 pub mod fake;
+pub mod generate;
 pub mod jsonpath;
 pub mod lifecycle;
 pub mod limits;

@@ -5,51 +5,42 @@ use std::net::SocketAddr;
 
 use anyhow::Context as _;
 use wmco_core::instances::{self, Resolutions};
+use wmco_core::protocol::FeatureState;
 use wmco_core::secret::Secret;
-use wmco_sim::host::{HostCounts, SimHost};
+use wmco_sim::host::{HostCounts, SimHost, SimHostBuilder};
 use wmco_ssh::PrivateKey;
 
-use super::options::Options;
-
 /// All hosts by IPv4 address.
-pub(super) struct Hosts(BTreeMap<String, SimHost>);
+pub struct Hosts(BTreeMap<String, SimHost>);
 
 impl Hosts {
-    /// Starts one host per entry; `options` says what is wrong with the first.
     pub(super) async fn start(
         listed: &BTreeMap<String, String>,
         key: &Secret,
-        options: &Options,
+        adjust: impl Fn(usize, SimHostBuilder) -> SimHostBuilder,
     ) -> anyhow::Result<Self> {
         let public = PrivateKey::parse(key)?.public().authorized_key();
         let public = russh::keys::PublicKey::from_openssh(&public)?;
         let entries = instances::parse(listed, &Resolutions::default());
         let mut hosts = BTreeMap::new();
         for (number, instance) in entries.instances().enumerate() {
-            let mut builder = SimHost::builder()
+            let builder = SimHost::builder()
                 .host_name(format!("win-{}", number + 1))
                 .address(instance.ipv4)
                 .user(&instance.username)
-                .authorized_key(public.clone())
-                .latency(options.latency);
-            if number == 0 {
-                for fault in &options.faults {
-                    builder = builder.fault(*fault);
-                }
-            }
-            let host = builder.start().await.context("a simulated host does not start")?;
+                .authorized_key(public.clone());
+            let host =
+                adjust(number, builder).start().await.context("a simulated host does not start")?;
+            // As on hosts whose image is made for containers; without, a join restarts the host.
+            host.model().set_containers(FeatureState::Enabled);
             hosts.insert(instance.ipv4.to_string(), host);
         }
         Ok(Self(hosts))
     }
 
-    pub(super) fn len(&self) -> usize {
-        self.0.len()
-    }
-
-    /// How many are to become nodes: a host with a fault may not.
-    pub(super) fn expected(&self, options: &Options) -> usize {
-        self.0.len() - usize::from(!options.faults.is_empty())
+    /// All hosts, by address.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &SimHost)> {
+        self.0.iter().map(|(address, host)| (address.as_str(), host))
     }
 
     /// Address to where it really listens.
@@ -58,16 +49,13 @@ impl Hosts {
     }
 
     /// What the hosts counted, in the order of their addresses.
-    pub(super) fn counts(&self) -> Vec<HostCounts> {
+    pub fn counts(&self) -> Vec<HostCounts> {
         self.0.values().map(SimHost::counts).collect()
     }
 
-    pub(super) fn reset_counts(&self) {
+    /// Starts counting anew.
+    pub fn reset_counts(&self) {
         self.0.values().for_each(SimHost::reset_counts);
-    }
-
-    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
-        self.0.keys().map(String::as_str)
     }
 
     pub(super) async fn shutdown(self) {

@@ -38,6 +38,11 @@ fn milliseconds(text: &str) -> Result<Duration, std::num::ParseIntError> {
 }
 
 impl Options {
+    /// How many hosts are to become nodes: one with a fault may not.
+    pub(super) fn expected(&self, hosts: usize) -> usize {
+        hosts.saturating_sub(usize::from(!self.faults.is_empty()))
+    }
+
     /// Data of the list of instances.
     ///
     /// # Errors

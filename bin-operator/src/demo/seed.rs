@@ -10,6 +10,7 @@ use wmco_core::cluster::rbac;
 use wmco_core::names::objects;
 use wmco_core::secret::Secret;
 use wmco_sim::cluster::SimCluster;
+use wmco_sim::cluster::error::ApiError;
 
 use crate::openshift::{ControllerConfig, Infrastructure, Network};
 
@@ -55,12 +56,27 @@ pub(super) fn seed(
             (objects::TLS_PRIVATE_KEY_KEY, private.as_bytes()),
         ],
     ))?;
-    cluster.apply(&json!({
+    list(cluster, listed)?;
+    Ok(())
+}
+
+/// Writes the list of instances.
+pub(super) fn list(
+    cluster: &SimCluster,
+    listed: &BTreeMap<String, String>,
+) -> Result<(), ApiError> {
+    let map = json!({
         "apiVersion": "v1", "kind": "ConfigMap",
         "metadata": { "name": objects::INSTANCES_CONFIG_MAP, "namespace": NAMESPACE },
         "data": listed,
-    }))?;
-    Ok(())
+    });
+    cluster.apply(&map).map(drop)
+}
+
+/// Writes the private key's Secret.
+pub(super) fn give_key(cluster: &SimCluster, pem: &[u8]) -> Result<(), ApiError> {
+    let secret = secret(objects::PRIVATE_KEY_SECRET, &[(objects::PRIVATE_KEY_KEY, pem)]);
+    cluster.apply(&secret).map(drop)
 }
 
 /// Facts about the cluster that its installer writes down.

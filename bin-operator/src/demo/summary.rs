@@ -57,7 +57,7 @@ pub(super) fn print(
         "{:<16}{:<18}{:<16}REMOTE COMMANDS, SECOND PASS",
         "HOST", "REMOTE COMMANDS", "SFTP SESSIONS"
     ));
-    for (index, (name, counts)) in hosts.names().zip(first).enumerate() {
+    for (index, ((name, _), counts)) in hosts.iter().zip(first).enumerate() {
         let again = second.and_then(|(counts, _)| counts.get(index));
         println_line(&format!(
             "{name:<16}{:<18}{:<16}{}",

@@ -40,6 +40,8 @@ pub enum Seen {
         /// Resource version of the Node after it.
         resource_version: u64,
     },
+    /// The host keys of this instance are no longer in the ConfigMap.
+    KeysForgotten,
     /// The Node is deleted.
     Gone,
     /// The agent came to its end, but not through the plan.
@@ -116,7 +118,10 @@ impl Executor {
             Action::PatchNode(patch) => self.patch_node(patch, inputs).await,
             Action::ListPods => self.list_pods(inputs).await,
             Action::Evict { pods, .. } => self.evict(pods).await,
-            Action::ForgetHostKey => self.forget_host_key(&inputs.kept_keys).await,
+            Action::ForgetHostKey => {
+                self.forget_host_keys(&inputs.kept_keys).await?;
+                Ok(Seen::KeysForgotten)
+            }
             Action::DeleteNode(permit) => self.delete_node(permit.node(), inputs).await,
         }
     }
@@ -332,15 +337,15 @@ impl Executor {
     ///
     /// # Errors
     /// [`StepError::Api`].
-    pub async fn forget_host_key(&self, names: &[String]) -> Result<Seen, StepError> {
+    pub async fn forget_host_keys(&self, names: &[String]) -> Result<(), StepError> {
         self.leadership.check()?;
         let data: serde_json::Map<String, Value> =
             names.iter().map(|name| (name.clone(), Value::Null)).collect();
         let patch = Patch::Merge(json!({ "data": data }));
         let name = objects::HOST_KEYS_CONFIG_MAP;
         match self.host_keys().patch(name, &PatchParams::default(), &patch).await {
-            Ok(_) => Ok(Seen::Nothing),
-            Err(kube::Error::Api(status)) if status.code == 404 => Ok(Seen::Nothing),
+            Ok(_) => Ok(()),
+            Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
             Err(error) => Err(api("forget the host key")(error)),
         }
     }

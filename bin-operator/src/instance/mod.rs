@@ -129,12 +129,18 @@ impl Worker {
                 because = %step.because,
                 "step"
             );
-            self.progress.step(&inputs.assignment, step);
+            self.progress.step(&inputs.assignment, step).await;
             match self.executor.execute(&step.action, inputs, &self.host, &mut self.link).await? {
                 Seen::Nothing => {}
                 Seen::Host(host) => self.host = host,
                 Seen::Pods(pods) => self.pods = Some(pods),
-                Seen::Node { resource_version } => self.catch_up(resource_version).await,
+                Seen::Node { resource_version } => {
+                    self.catch_up(|inputs| {
+                        inputs.node.as_ref().is_none_or(|n| n.resource_version >= resource_version)
+                    })
+                    .await;
+                }
+                Seen::KeysForgotten => self.catch_up(|inputs| inputs.kept_keys.is_empty()).await,
                 Seen::Gone => self.progress.stage(&inputs.assignment, Stage::Gone),
                 Seen::Failed { host, error } => {
                     self.host = host;
@@ -151,10 +157,8 @@ impl Worker {
     }
 
     /// Waits until our own write has come back through the watch, so that it is not planned again.
-    async fn catch_up(&mut self, resource_version: u64) {
-        let caught_up = self.inputs.wait_for(|inputs| {
-            inputs.node.as_ref().is_none_or(|node| node.resource_version >= resource_version)
-        });
+    async fn catch_up(&mut self, seen: impl Fn(&InstanceInputs) -> bool) {
+        let caught_up = self.inputs.wait_for(|inputs| seen(inputs));
         // A watch that lags only repeats an idempotent write.
         let _ = tokio::time::timeout(limits::CATCH_UP.unsigned_abs(), caught_up).await;
     }

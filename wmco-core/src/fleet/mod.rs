@@ -16,7 +16,10 @@
 mod permit;
 mod preview;
 mod reach;
+#[cfg(test)]
+mod tests;
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::net::Ipv4Addr;
@@ -139,9 +142,12 @@ pub fn reconcile(desired: &Desired<'_>, observed: &Observed<'_>) -> Assignments 
         if taken.nodes.contains_key(&node.name) {
             continue;
         }
-        let because = match may_mean(desired.listed, observed.nodes, node) {
-            Some(entry) => Because::MayBeListed { address: entry.address.clone() },
-            None => Because::Unlisted,
+        // A host that was renamed leaves a second Node; cleaning its host would hit the first.
+        let same_host = taken.hosts.iter().find(|(ip, _)| node.addresses.contains(&ip.to_string()));
+        let because = match (same_host, may_mean(desired.listed, observed.nodes, node)) {
+            (Some((_, address)), _) => Because::SameNode { address: address.clone() },
+            (None, Some(entry)) => Because::MayBeListed { address: entry.address.clone() },
+            (None, None) => Because::Unlisted,
         };
         let intent =
             if because == Because::Unlisted { Intent::Remove(None) } else { Intent::Leave };
@@ -191,20 +197,19 @@ fn because_listed(entry: &Listed, node: Option<&NodeFacts>, taken: &Taken) -> Be
 }
 
 /// The Node with the entry's address, else the one that was made from the entry and has lost its
-/// addresses. Source: `spec/ssh.md`, section 1.2; the second is ours, since a Node without addresses
-/// must not look like one that nobody lists.
+/// addresses. Of several a Windows node that is ready comes first.
+///
+/// Source: `spec/ssh.md`, section 1.2; the rest is ours, since a Node without addresses must not
+/// look like one that nobody lists.
 fn node_of<'a>(nodes: &'a [NodeFacts], entry: &Listed) -> Option<&'a NodeFacts> {
     let text = entry.ipv4?.to_string();
     let made_from = |node: &&NodeFacts| {
         node.addresses.is_empty()
             && node.annotation(names::INSTANCE_ANNOTATION) == Some(&entry.address)
     };
-    let mut with_address = nodes.iter().filter(|node| node.addresses.contains(&text));
-    with_address
-        .clone()
-        .find(|n| n.is_windows())
-        .or_else(|| with_address.next())
-        .or_else(|| nodes.iter().find(made_from))
+    let rank = |node: &&NodeFacts| (node.is_windows(), node.ready, Reverse(node.name.clone()));
+    let with_address = nodes.iter().filter(|node| node.addresses.contains(&text)).max_by_key(rank);
+    with_address.or_else(|| nodes.iter().find(made_from))
 }
 
 /// The broken entry that may mean this Node: the one that it was made from, one that is its address,
@@ -253,7 +258,9 @@ enum Turn {
 
 impl Slots {
     fn count(budget: usize, observed: &Observed<'_>) -> Self {
-        let holders = observed.nodes.iter().filter(|n| n.is_windows() && n.holds_slot());
+        // A mark on a Node that nobody manages would never go.
+        let managed = |n: &&NodeFacts| n.is_windows() && (n.is_byoh() || n.belongs_to_machine());
+        let holders = observed.nodes.iter().filter(managed).filter(|n| n.holds_slot());
         let begun = |node: &&NodeFacts| node.annotation(names::CORDONED_ANNOTATION).is_some();
         let (begun, marked): (Vec<_>, Vec<_>) = holders.partition(begun);
         let exists = |name: &&String| observed.nodes.iter().any(|node| node.name == **name);

@@ -1,5 +1,7 @@
 //! Bringing a host to a version and keeping it there.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use jiff::Timestamp;
 
 use super::drift::{Drift, runs};
@@ -24,7 +26,13 @@ pub(super) fn plan(
     let Some(node) = &observed.node else {
         return on_vacant_host(desired, observed, probe, now);
     };
-    match (disturbance(desired, node, probe), permit) {
+    let due = disturbance(desired, node, probe);
+    let patch = ownership(desired, node);
+    if due.is_some() && !patch.is_empty() {
+        // Before it can hold a slot a Node is known as ours, or nobody would ever free the slot.
+        return Plan::step(Action::PatchNode(patch), Because::MetadataDiffers);
+    }
+    match (due, permit) {
         (None, _) => keep(desired, observed, node, probe, now),
         (Some(_), None) => Plan::wait(Awaited::DisruptionSlot, now + limits::RETRY_MOST),
         (Some(due), Some(permit)) => {
@@ -65,7 +73,7 @@ pub(super) fn disturbance(
 ) -> Option<Disturbance> {
     let current = node.version() == Some(&desired.version);
     let other_version = node.version().is_some() && !current;
-    // The daemon of another version is the last thing that goes before the Node is told ours.
+    // A daemon that follows another version goes before the Node is told ours.
     let not_torn_down = node.desired_version().is_some_and(|seen| seen != desired.version)
         && probe.services.contains_key(names::objects::WICD);
     if other_version || not_torn_down || Drift::between(desired, probe, Some(node)).disturbs() {
@@ -108,7 +116,7 @@ fn on_vacant_host(desired: &Desired, observed: &Observed, probe: &Probe, now: Ti
     }
     // A kubelet registers its Node when it starts, so one whose Node was deleted starts again.
     let steps = tear_down().into_iter().chain(start_all(desired)).collect();
-    apply([].into(), steps, grounds(), Because::NodeOverdue, now)
+    apply(BTreeSet::new(), steps, grounds(), Because::NodeOverdue, now)
         .until(Awaited::NodeAppears, now + limits::NODE_APPEARS)
 }
 
@@ -216,22 +224,28 @@ fn started(observed: &Observed, what: Awaited, now: Timestamp) -> Timestamp {
     observed.waiting.filter(|waiting| waiting.what == what).map_or(now, |waiting| waiting.since)
 }
 
-/// Labels and annotations that differ; a node that is not configured yet is cordoned with them.
+/// The labels and annotations of ours that differ.
+fn ownership(desired: &Desired, node: &NodeFacts) -> NodePatch {
+    let differing = |wanted: &BTreeMap<String, String>, there: &BTreeMap<String, String>| {
+        let differs = |(key, value): &(&String, &String)| there.get(*key) != Some(*value);
+        wanted.iter().filter(differs).map(|(k, v)| (k.clone(), Some(v.clone()))).collect()
+    };
+    NodePatch {
+        labels: differing(&desired.labels, &node.labels),
+        annotations: differing(&desired.annotations, &node.annotations),
+        unschedulable: None,
+    }
+}
+
+/// All metadata that differs; a node that is not configured yet is cordoned with it.
 ///
 /// The daemon acts on the desired version at once, so that is written only when the host, the
 /// daemon included, is as the version wants it.
 fn metadata(desired: &Desired, node: &NodeFacts, current: bool, host_is_right: bool) -> NodePatch {
     let mut patch = if current { NodePatch::default() } else { disrupt::cordon(node) };
-    for (key, value) in &desired.labels {
-        if node.labels.get(key) != Some(value) {
-            patch.labels.insert(key.clone(), Some(value.clone()));
-        }
-    }
-    for (key, value) in &desired.annotations {
-        if node.annotations.get(key) != Some(value) {
-            patch.annotations.insert(key.clone(), Some(value.clone()));
-        }
-    }
+    let owned = ownership(desired, node);
+    patch.labels.extend(owned.labels);
+    patch.annotations.extend(owned.annotations);
     if host_is_right && node.desired_version() != Some(&desired.version) {
         let version = Some(desired.version.clone());
         patch.annotations.insert(names::DESIRED_VERSION_ANNOTATION.into(), version);
@@ -251,12 +265,12 @@ pub(super) fn restart(probe: &Probe, grounds: Grounds, now: Timestamp) -> Plan {
     } else {
         Because::RestartPending { reasons }
     };
-    apply([].into(), vec![HostStep::Restart], grounds, because, now)
+    apply(BTreeSet::new(), vec![HostStep::Restart], grounds, because, now)
 }
 
 /// Uploads what the steps need and has the agent carry them out.
 pub(super) fn apply(
-    contents: std::collections::BTreeSet<crate::digest::Sha256>,
+    contents: BTreeSet<crate::digest::Sha256>,
     steps: Vec<HostStep>,
     grounds: Grounds,
     because: Because,

@@ -18,6 +18,8 @@ mod drift;
 mod facts;
 mod plan;
 mod remove;
+#[cfg(test)]
+mod tests;
 mod work;
 
 use std::collections::BTreeMap;

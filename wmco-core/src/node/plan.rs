@@ -226,7 +226,10 @@ impl fmt::Display for Plan {
             Next::Settled if self.steps.is_empty() => f.write_str("settled"),
             Next::Settled => f.write_str("then settled"),
             Next::Now => f.write_str("then look again"),
-            Next::Await { what, deadline } => write!(f, "then await {what}, until {deadline}"),
+            Next::Await { what, deadline } => {
+                let then = if self.steps.is_empty() { "" } else { "then " };
+                write!(f, "{then}await {what}, until {deadline}")
+            }
         }
     }
 }
@@ -237,9 +240,9 @@ impl fmt::Display for Action {
         match self {
             Self::Probe | Self::ListPods | Self::ForgetHostKey => Ok(()),
             Self::ProbeWithOurs(_) => f.write_str(" (upload it if it is missing)"),
-            Self::Upload(contents) => write!(f, " {} contents", contents.len()),
+            Self::Upload(contents) => write!(f, " {}", Counted(contents.len(), "content")),
             Self::PatchNode(patch) => write!(f, " {patch}"),
-            Self::Evict { pods, .. } => write!(f, " {} pods", pods.len()),
+            Self::Evict { pods, .. } => write!(f, " {}", Counted(pods.len(), "pod")),
             Self::Apply(work) | Self::RemoveLeftovers(work) => write!(f, " {work}"),
             Self::DeleteNode(permit) => write!(f, " {}", permit.node()),
         }
@@ -272,12 +275,27 @@ impl fmt::Display for Because {
             Self::NeverProbed => f.write_str("the host has not been looked at"),
             Self::NoAgent => f.write_str("no agent of ours answers"),
             Self::OtherAgent { version } => write!(f, "agent {version} answers"),
-            Self::ContentDiffers { files } => write!(f, "{files} files differ"),
+            Self::ContentDiffers { files } => {
+                write!(f, "the content of {} differs", Counted(*files, "file"))
+            }
             Self::HostDiffers => f.write_str("the host differs"),
             Self::VersionDiffers { seen: Some(seen) } => write!(f, "it runs {seen}"),
             Self::VersionDiffers { seen: None } => f.write_str("it is not configured yet"),
             Self::MetadataDiffers => f.write_str("its metadata differs"),
-            Self::RestartPending { reasons } => write!(f, "a restart is pending ({reasons:?})"),
+            Self::RestartPending { reasons } => {
+                f.write_str("a restart is pending for")?;
+                let mut separator = " ";
+                for reason in reasons {
+                    f.write_str(separator)?;
+                    f.write_str(match reason {
+                        RebootReason::Feature => "a feature",
+                        RebootReason::Rename => "the computer's name",
+                        RebootReason::Environment => "variables",
+                    })?;
+                    separator = ", ";
+                }
+                Ok(())
+            }
             Self::RestartAsked => f.write_str("the node asks for a restart"),
             Self::Restarted => f.write_str("the host has restarted"),
             Self::NodeOverdue => f.write_str("the kubelet did not register in time"),
@@ -287,6 +305,15 @@ impl fmt::Display for Because {
             Self::Unlisted => f.write_str("it is no longer listed"),
             Self::KeyMoved => f.write_str("its key is kept on the node now"),
         }
+    }
+}
+
+/// A number of things, such as `1 file` or `2 files`.
+struct Counted(usize, &'static str);
+
+impl fmt::Display for Counted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}{}", self.0, self.1, if self.0 == 1 { "" } else { "s" })
     }
 }
 

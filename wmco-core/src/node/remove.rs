@@ -41,7 +41,7 @@ pub(super) fn plan(
         let networks = host::HNS_NETWORKS.iter().filter(|name| probe.networks.contains(**name));
         steps.extend(networks.map(|name| HostStep::RemoveNetwork { name: (*name).to_owned() }));
         steps.push(HostStep::RemoveInstallation);
-        return apply([].into(), steps, grounds(), Because::Unlisted, now);
+        return apply(std::collections::BTreeSet::new(), steps, grounds(), Because::Unlisted, now);
     }
     if probe.reboot.contains(&RebootReason::Environment) {
         return restart(probe, grounds(), now);

@@ -1,5 +1,13 @@
 //! The guarantees of the planners, tried on a model of a cluster and its hosts.
 
+#![allow(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "all of it is test code, clippy allows these in test functions only"
+)]
+
 mod enumerated;
 mod guarantees;
 mod world;

@@ -93,8 +93,14 @@ impl<'a, I: Iterator<Item = GeneralName<'a>>, F: Fn() -> I> fmt::Display for Kno
         let mut separator = "";
         for name in (self.0)() {
             match name {
-                GeneralName::Dns(name) => write!(f, "{separator}{name}")?,
-                GeneralName::Ip(ip) => write!(f, "{separator}{ip}")?,
+                GeneralName::Dns(name) => {
+                    f.write_str(separator)?;
+                    f.write_str(name)?;
+                }
+                GeneralName::Ip(ip) => {
+                    f.write_str(separator)?;
+                    ip.fmt(f)?;
+                }
                 GeneralName::Email(_) | GeneralName::Other(_) | GeneralName::Uri(_) => continue,
             }
             separator = ", ";
@@ -110,9 +116,10 @@ fn is_known(name: &GeneralName<'_>, node: &NodeFacts, instance: &Instance) -> bo
             node.addresses.contains(ip) || instance.ipv4.map(IpAddr::V4).as_ref() == Some(ip)
         }
         GeneralName::Dns(name) => {
-            let known = node.names.iter().chain(&instance.host_name);
-            known.chain([&instance.address]).any(|known| known.eq_ignore_ascii_case(name))
-                && name.parse::<IpAddr>().is_err()
+            let is = |known: &String| known.eq_ignore_ascii_case(name);
+            // What the Node and the host call their names are no addresses; the listed one may be.
+            node.names.iter().chain(&instance.host_name).any(is)
+                || (is(&instance.address) && name.parse::<IpAddr>().is_err())
         }
         GeneralName::Email(_) | GeneralName::Other(_) | GeneralName::Uri(_) => true,
     }

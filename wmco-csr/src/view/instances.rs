@@ -112,7 +112,7 @@ fn resolve(address: &str, ipv4: Option<Ipv4Addr>, facts: &Facts) -> Instance {
     Instance {
         address: address.to_owned(),
         ipv4: ipv4.or_else(literal).or_else(looked_up),
-        host_name: host_name.filter(|name| !name.is_empty()),
+        host_name: host_name.filter(|name| !name.is_empty() && name.parse::<IpAddr>().is_err()),
     }
 }
 

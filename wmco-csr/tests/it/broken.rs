@@ -167,9 +167,10 @@ fn other_subject_attribute() {
 fn node_name_of_the_wrong_form() {
     let mut long = "a".repeat(250);
     long.push_str(".com");
-    for name in
-        ["WIN-7", "win-7.", ".win-7", "-win", "win-", "a..b", "a b", "a_b", "ü", "a\nb", &long]
-    {
+    for name in [
+        "WIN-7", "win-7.", ".win-7", "-win", "win-", "a-.b", "a.-b", "a..b", "a b", "a_b", "ü",
+        "a\nb", &long,
+    ] {
         let rename = |w: &mut World| {
             let kind =
                 if w.csr.spec.signer_name.ends_with("client") { "wicd-node" } else { "node" };
@@ -336,6 +337,19 @@ fn two_organizations() {
     );
 }
 
+/// The right one last, where a reader that keeps the last would see it.
+#[test]
+fn two_organizations_in_the_other_order() {
+    let order = |w: &mut World| {
+        let own = w.params.distinguished_name.get(&DnType::OrganizationName).unwrap().clone();
+        assert!(w.params.distinguished_name.remove(DnType::OrganizationName));
+        let masters = DnType::CustomDnType(vec![2, 5, 4, 10]);
+        w.params.distinguished_name.push(masters, "system:masters");
+        w.params.distinguished_name.push(DnType::OrganizationName, own);
+    };
+    check_asked(&ALL, order, "refuse", "organization");
+}
+
 #[test]
 fn other_usages() {
     for usages in [
@@ -418,6 +432,22 @@ fn names_of_the_instance_count() {
     check_asked(&[KubeletServing], add, "approve", "");
 }
 
+/// An address is no host name, even if the instance is listed under it.
+#[test]
+fn address_as_a_host_name() {
+    let listed = |w: &mut World| {
+        w.instances = vec![(IPV4.to_string(), None)];
+        w.facts.hostnames = [(IPV4.to_string(), NODE.to_owned())].into();
+    };
+    check(&[KubeletServing], listed, "approve", "");
+    let asked = |w: &mut World| {
+        listed(w);
+        let name = IPV4.to_string();
+        w.params.subject_alt_names.push(SanType::DnsName(name.try_into().unwrap()));
+    };
+    check_asked(&[KubeletServing], asked, "refuse", "addresses");
+}
+
 #[test]
 fn node_of_another_host() {
     let moved = |w: &mut World| w.nodes = vec![node(NODE, "windows", [192, 0, 2, 9].into())];
@@ -473,6 +503,11 @@ fn newer_request_for_the_same() {
         w.pending[0].spec.username = Some("jane".to_owned());
     };
     check(&ALL, of_somebody_else, "approve", "");
+    let of_another_kind = |w: &mut World| {
+        w.also_pending("csr-2", SignedDuration::from_secs(1));
+        w.pending[0].spec.signer_name = "kubernetes.io/kube-apiserver-client-kubelet".to_owned();
+    };
+    check(&[KubeletServing], of_another_kind, "approve", "");
 }
 
 #[test]
@@ -489,6 +524,15 @@ fn too_many_newer_requests() {
     };
     check(&ALL, |w| flood(w, 4), "approve", "");
     check(&ALL, |w| flood(w, 5), "refuse", "pending-limit");
+    let for_one_key = |w: &mut World| {
+        flood(w, 1);
+        for number in 3..9 {
+            let mut again = w.pending[0].clone();
+            again.metadata.name = Some(format!("csr-{number}"));
+            w.pending.push(again);
+        }
+    };
+    check(&ALL, for_one_key, "approve", "");
     let by_somebody_else = |w: &mut World| {
         flood(w, 5);
         w.pending.iter_mut().for_each(|csr| csr.spec.username = Some("jane".to_owned()));

@@ -128,6 +128,8 @@ fn other_versions() {
 fn lengths_that_are_not_shortest() {
     refused(|p| p.version = vec![0x02, 0x81, 1, 0], Fault::Length);
     refused(|p| p.version = vec![0x02, 0x82, 0, 1, 0], Fault::Length);
+    let long = [&[0xa0, 0x82, 0, 0x80][..], &[0; 0x80]].concat();
+    refused(|p| p.attributes.clone_from(&long), Fault::Length);
     refused(|p| p.attributes = vec![0xa0, 0x80, 0, 0], Fault::Length);
     refused(|p| p.attributes = vec![0xa0, 0x83, 0, 0, 0], Fault::Length);
 }

@@ -268,3 +268,16 @@ fn reverse_dns_is_no_veto() {
     world.facts.dns.reverse.insert([192, 0, 2, 8].into(), strings(&["win-7."]));
     world.check("approve", "");
 }
+
+/// A full name is a better claim than the first label of another one.
+#[test]
+fn full_name_beats_first_label() {
+    let mut world = World::new(KubeletClient);
+    world.facts.hostnames.clear();
+    world.instances = strings(&["192.0.2.8", "192.0.2.7"]).into_iter().map(|a| (a, None)).collect();
+    world.facts.dns.reverse.insert([192, 0, 2, 8].into(), strings(&["win-7.lab.example.net."]));
+    world.facts.dns.reverse.insert(IPV4.into(), strings(&["win-7."]));
+    let decision = world.decide();
+    let instance = decision.checks().find(|check| check.rule == wmco_csr::Rule::Instance).unwrap();
+    assert_eq!(instance.detail, "192.0.2.7, by reverse DNS");
+}

@@ -87,21 +87,26 @@ fn daemon_config(arguments: &[String]) -> Result<ServiceConfig, AgentError> {
 pub(super) fn daemon(windows: &dyn Windows, arguments: &[String]) -> Result<bool, AgentError> {
     let (name, config) = (daemon_name()?, daemon_config(arguments)?);
     let manager = windows.services();
-    let seen = manager.query(&name)?;
-    let right = seen.as_ref().is_some_and(|seen| {
-        seen.config == config && seen.account.eq_ignore_ascii_case("LocalSystem")
-    });
-    let runs = seen.as_ref().is_some_and(|seen| seen.state == ServiceRunState::Running);
-    match (seen.is_some(), right) {
-        (false, _) => manager.create(&name, &config)?,
-        (true, true) => {}
-        (true, false) => {
-            // A running daemon keeps its old arguments until it starts anew.
+    let Some(seen) = manager.query(&name)? else {
+        manager.create(&name, &config)?;
+        manager.start(&name, core_limits::SERVICE_START)?;
+        return Ok(true);
+    };
+    let same_account = seen.account.eq_ignore_ascii_case("LocalSystem");
+    let right = seen.config == config && same_account;
+    let mut runs = seen.state == ServiceRunState::Running;
+    if !right {
+        // A running daemon keeps its old arguments until it starts anew.
+        let same_process = seen.config.command == config.command
+            && seen.config.dependencies == config.dependencies
+            && same_account;
+        if !same_process {
             manager.stop(&name, core_limits::SERVICE_STOP)?;
-            manager.configure(&name, &config)?;
+            runs = false;
         }
+        manager.configure(&name, &config)?;
     }
-    if !(right && runs) {
+    if !runs {
         manager.start(&name, core_limits::SERVICE_START)?;
     }
     Ok(!(right && runs))

@@ -1,7 +1,7 @@
 //! The host's side of the protocol with the operator: `wicd probe` and `wicd apply`.
 //!
 //! [`Agent::probe`] describes the host, [`Agent::apply`] carries out a
-//! [`HostPlan`](wmco_core::protocol::HostPlan) and reports line by line.
+//! [`HostPlan`] and reports line by line.
 //!
 //! # Guarantees
 //! - Every step may be repeated, and a process that dies between or in steps leaves nothing half

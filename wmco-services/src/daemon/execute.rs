@@ -18,7 +18,8 @@ use crate::{certs, env};
 pub struct Pass {
     /// What was planned, with when to look again.
     pub plan: Plan,
-    /// Annotations that the caller now sets on the Node. Empty after a failure.
+    /// Annotations that the caller now sets on the Node. Those planned after a step that failed are not
+    /// among them.
     pub annotations: BTreeMap<String, String>,
     /// What failed, one line each. With any, the caller pauses before the next pass, and longer each
     /// time.
@@ -51,8 +52,7 @@ pub fn pass(
             action => failures.extend(act(action, windows, manifest, &observed, results, now)),
         }
         if !failures.is_empty() {
-            // What is later relies on this step.
-            annotations.clear();
+            // What is later relies on this step, above all what the Node is told.
             break;
         }
     }

@@ -15,6 +15,7 @@ mod check;
 mod compare;
 mod error;
 mod order;
+mod schema;
 mod wire;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -28,6 +29,7 @@ use crate::windows::ServiceName;
 
 pub use compare::{Difference, How};
 pub use error::ManifestError;
+pub use schema::schemas;
 pub use wire::{ENVIRONMENT_KEY, FILES_KEY, SERVICES_KEY, WATCHED_KEY};
 
 /// One Windows service that a node runs.
@@ -41,12 +43,15 @@ pub struct Service {
     pub command: String,
     /// Placeholders in the command that a Node gives the values of.
     #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(default)]
     pub node_variables_in_command: Vec<NodeVariable>,
     /// Scripts that run before the service is configured, in this order.
     #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(default)]
     pub powershell_pre_scripts: Vec<PreScript>,
     /// Services that run first; they need not be in the manifest.
     #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(default)]
     pub dependencies: Vec<ServiceName>,
     /// Whether it is started before there is a Node.
     pub bootstrap: bool,

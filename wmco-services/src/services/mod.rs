@@ -7,7 +7,8 @@
 //! # Guarantees
 //! - A service is stopped only when it, or one that it needs, changes or goes; dependents stop first,
 //!   and come back in start order.
-//! - A service is changed only while it is stopped, and all its differences at once.
+//! - What a service's process depends on is changed only while it is stopped, and all differences of
+//!   a service at once.
 //! - What is not ours (no tag, not in the manifest) is never changed, at most stopped and started
 //!   again with what it needs.
 //! - One service that cannot be brought up holds back only those that need it.
@@ -15,6 +16,7 @@
 //! Source: `spec/wicd.md`, sections 12, 13 and 23.6.
 
 mod execute;
+mod graph;
 mod plan;
 mod resolve;
 
@@ -29,6 +31,8 @@ use crate::limits;
 use crate::manifest::{self, Manifest};
 use crate::text::one_line;
 use crate::windows::{Service, ServiceConfig, ServiceName};
+
+use graph::Graph;
 
 pub use execute::{Execution, Failure, Settled, execute, settle};
 pub use plan::{Action, Because, Blocked, Plan, ScriptsDue, ServiceField, Step};
@@ -105,6 +109,7 @@ pub fn reconcile(desired: Desired<'_>, observed: Observed<'_>, now: Timestamp) -
         .map(|service| &service.name)
         .collect();
     let mut roots = to_change.clone();
+    roots.retain(|_, because| because.needs_a_stop());
     roots.extend(foreign.iter().map(|name| (*name, Because::NotInManifest)));
     let stopped = graph.stop(&roots, &mut plan);
     for name in &foreign {
@@ -306,81 +311,6 @@ impl Plan {
     fn block(&mut self, service: &ServiceName, reason: String) -> Readiness {
         self.blocked.push(Blocked { service: service.clone(), reason });
         Readiness::Blocked
-    }
-}
-
-/// The services of a host with who needs whom.
-struct Graph<'a> {
-    by_name: BTreeMap<&'a ServiceName, &'a Service>,
-    /// Dependents before what they need.
-    order: Vec<&'a Service>,
-}
-
-impl<'a> Graph<'a> {
-    fn new(services: &'a [Service]) -> Self {
-        fn visit<'a>(
-            service: &'a Service,
-            by_name: &BTreeMap<&'a ServiceName, &'a Service>,
-            seen: &mut BTreeSet<&'a ServiceName>,
-            order: &mut Vec<&'a Service>,
-        ) {
-            if seen.insert(&service.name) {
-                let needs = service.config.dependencies.iter();
-                for need in needs.filter_map(|need| by_name.get(need)) {
-                    visit(need, by_name, seen, order);
-                }
-                order.push(service);
-            }
-        }
-        let by_name = services.iter().map(|service| (&service.name, service)).collect();
-        let (mut seen, mut order) = (BTreeSet::new(), Vec::new());
-        let sorted: BTreeMap<_, _> = services.iter().map(|s| (&s.name, s)).collect();
-        for service in sorted.values() {
-            visit(service, &by_name, &mut seen, &mut order);
-        }
-        order.reverse();
-        Self { by_name, order }
-    }
-
-    fn service(&self, name: &ServiceName) -> Option<&'a Service> {
-        self.by_name.get(name).copied()
-    }
-
-    fn dependents_first(&self) -> impl Iterator<Item = &'a Service> + '_ {
-        self.order.iter().copied()
-    }
-
-    /// Plans that `roots` and everything that needs them stops, and returns what runs now and is
-    /// stopped then, in that order.
-    fn stop(
-        &self,
-        roots: &BTreeMap<&'a ServiceName, Because>,
-        plan: &mut Plan,
-    ) -> Vec<&'a ServiceName> {
-        // From needed to dependent, each service knows already whether what it needs must stop.
-        let mut because: BTreeMap<&'a ServiceName, Because> = BTreeMap::new();
-        for service in self.order.iter().rev() {
-            let needs = service.config.dependencies.iter();
-            let stops = roots.get(&service.name).cloned().or_else(|| {
-                needs
-                    .clone()
-                    .find(|need| because.contains_key(need))
-                    .map(|need| Because::NeedsAStoppedOne { needs: need.clone() })
-            });
-            if let Some(reason) = stops {
-                because.insert(&service.name, reason);
-            }
-        }
-        let mut stopped = Vec::new();
-        for service in &self.order {
-            if let Some(reason) = because.get(&service.name)
-                && service.state != ServiceRunState::Stopped
-            {
-                plan.push(Action::Stop { service: service.name.clone() }, reason.clone());
-                stopped.push(&service.name);
-            }
-        }
-        stopped
     }
 }
 

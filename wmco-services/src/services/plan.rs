@@ -62,7 +62,7 @@ pub enum Action {
         /// How.
         config: ServiceConfig,
     },
-    /// Correct everything about a stopped service at once.
+    /// Correct everything about a service at once.
     #[serde(rename_all = "camelCase")]
     Configure {
         /// The service.
@@ -238,6 +238,27 @@ impl fmt::Display for Because {
                 ScriptsDue::Old => "what they gave is old",
                 ScriptsDue::Retry => "they failed some time ago",
             }),
+        }
+    }
+}
+
+impl Because {
+    /// Whether a service must stop before it can be put right.
+    pub(super) fn needs_a_stop(&self) -> bool {
+        match self {
+            Self::Differs { fields } => fields.iter().any(|field| match field {
+                ServiceField::Account | ServiceField::Command | ServiceField::Dependencies => true,
+                ServiceField::Description | ServiceField::Recovery | ServiceField::StartType => {
+                    false
+                }
+            }),
+            Self::Missing
+            | Self::NotInManifest
+            | Self::NeedsAStoppedOne { .. }
+            | Self::NotRunning { .. }
+            | Self::StoppedForTheChange
+            | Self::Removal
+            | Self::ScriptsDue { .. } => true,
         }
     }
 }

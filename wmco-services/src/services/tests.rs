@@ -118,6 +118,17 @@ fn tagged_services_that_are_not_listed_go_and_others_stay() {
 }
 
 #[test]
+fn what_no_process_sees_is_corrected_without_a_stop() {
+    let host = FakeWindows::new("winhost");
+    bring_up(&host, &chain());
+    let mut config = host.query(&name("a")).unwrap().unwrap().config;
+    config.recovery = None;
+    config.start = StartType::Automatic;
+    host.configure(&name("a"), &config).unwrap();
+    insta::assert_snapshot!(plan(&host, &chain()), @"configure a, because it differs in recovery, start type");
+}
+
+#[test]
 fn order_and_case_of_dependencies_mean_nothing() {
     let two = manifest(vec![service("a", &[]), service("b", &["a", "RpcSs"])]);
     let host = FakeWindows::new("winhost");
@@ -159,6 +170,10 @@ fn a_service_that_ends_at_once_is_reported_with_its_code() {
     assert_eq!(lines, ["service b ended right after its start with code 3, look at its log"]);
     let c = host.query(&name("c")).unwrap().unwrap();
     assert_eq!(c.state, ServiceRunState::Stopped);
+    // What needs it through others is not tried either.
+    let host = FakeWindows::new("winhost");
+    host.set_ends_on_start(&name("a"), Some(3));
+    assert_eq!(bring_up(&host, &chain()).failures.len(), 1);
 }
 
 #[test]
@@ -325,7 +340,8 @@ fn check_safety(plan: &Plan, seen: &[Service]) -> Result<(), TestCaseError> {
                 stopped.insert(service);
             }
             Action::Configure { .. } | Action::Delete { .. } => {
-                prop_assert!(stopped.contains(service), "{} runs", service);
+                let free = stopped.contains(service) || !step.because.needs_a_stop();
+                prop_assert!(free, "{} runs", service);
             }
             Action::Start { needs, .. } => {
                 prop_assert!(

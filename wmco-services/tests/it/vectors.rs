@@ -8,6 +8,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Deserialize;
 use serde_json::Value;
 use wmco_core::protocol::ServicesData;
+use wmco_services::generate::{
+    Inputs, KubeletArguments, LogSettings, Proxy, RegistryBundle, ca_bundle, manifest,
+};
 use wmco_services::jsonpath::NodePath;
 use wmco_services::manifest::{Manifest, Service};
 
@@ -131,6 +134,118 @@ fn node_paths_give_values() {
             let same = answer.is_ok() == expect.ok
                 && answer.as_ref().ok() == expect.value.as_ref().filter(|_| expect.ok);
             judge(same, expect.debatable, format!("{answer:?}"))
+        },
+    );
+}
+
+#[derive(Deserialize)]
+struct GenerateInput {
+    platform: String,
+    debug: bool,
+    vxlan_port: String,
+    ignition_args: BTreeMap<String, String>,
+    env: BTreeMap<String, String>,
+    api_server_endpoint: String,
+}
+
+#[derive(Deserialize)]
+struct GenerateExpect {
+    data: Option<Value>,
+}
+
+/// Drops members that are null or empty lists: within a service they mean the same as none.
+fn without_nothing(value: Value) -> Value {
+    match value {
+        Value::Object(members) => members
+            .into_iter()
+            .map(|(name, value)| (name, without_nothing(value)))
+            .filter(|(_, value)| !value.is_null() && value.as_array().is_none_or(|l| !l.is_empty()))
+            .collect(),
+        Value::Array(items) => items.into_iter().map(without_nothing).collect(),
+        other => other,
+    }
+}
+
+#[test]
+fn manifests_are_generated() {
+    replay(
+        include_str!("../vectors/services.json"),
+        &[],
+        |input: &GenerateInput, expect: &GenerateExpect| {
+            let variable = |name: &str| input.env.get(name).cloned();
+            let answer = LogSettings::from_environment(variable).ok().map(|logs| {
+                let inputs = Inputs {
+                    platform: input.platform.clone(),
+                    debug: input.debug,
+                    vxlan_port: input.vxlan_port.parse().ok(),
+                    kubelet: KubeletArguments {
+                        cloud_provider: input.ignition_args.get("cloud-provider").cloned(),
+                        cloud_config: input.ignition_args.get("cloud-config").cloned(),
+                    },
+                    logs,
+                    proxy: Proxy::from_environment(variable),
+                    api_server: input.api_server_endpoint.clone(),
+                };
+                let data = manifest(&inputs).expect("the inputs fit").render();
+                let parse =
+                    |text: &String| -> Value { serde_json::from_str(text).expect("data is JSON") };
+                let data = data.0.iter().map(|(key, text)| (key.clone(), parse(text))).collect();
+                without_nothing(data)
+            });
+            let expected = expect.data.clone().map(without_nothing);
+            judge(answer == expected, false, format!("{answer:#?} is not {expected:#?}"))
+        },
+    );
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct BundleInput {
+    image_registry_bundle_user_data: Vec<BundleEntry>,
+    image_registry_bundle_data: Vec<BundleEntry>,
+    env: BTreeMap<String, String>,
+    #[serde(rename = "trusted_ca_configmap_data")]
+    trusted_ca: Option<BTreeMap<String, String>>,
+}
+
+#[derive(Deserialize)]
+struct BundleEntry {
+    file: String,
+    data: String,
+}
+
+#[derive(Deserialize)]
+struct BundleExpect {
+    bundle: Option<String>,
+}
+
+#[test]
+fn ca_bundles_are_put_together() {
+    use base64::Engine as _;
+
+    let entries = |entries: &[BundleEntry]| -> Vec<RegistryBundle> {
+        let decode = |text: &String| base64::engine::general_purpose::STANDARD.decode(text);
+        entries
+            .iter()
+            .map(|entry| RegistryBundle {
+                file: entry.file.clone(),
+                data: decode(&entry.data).expect("the data is base64"),
+            })
+            .collect()
+    };
+    replay(
+        include_str!("../vectors/ca_bundle.json"),
+        &[],
+        |input: &BundleInput, expect: &BundleExpect| {
+            let proxy = Proxy::from_environment(|name| input.env.get(name).cloned());
+            let trusted = input.trusted_ca.as_ref().filter(|_| proxy.is_enabled());
+            let answer = ca_bundle(
+                &entries(&input.image_registry_bundle_user_data),
+                &entries(&input.image_registry_bundle_data),
+                trusted.and_then(|data| data.get("ca-bundle.crt")).map(String::as_bytes),
+            );
+            let same = expect.bundle.as_ref().is_some_and(|bundle| bundle.as_bytes() == answer);
+            judge(same, false, String::from_utf8_lossy(&answer))
         },
     );
 }

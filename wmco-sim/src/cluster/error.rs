@@ -212,6 +212,11 @@ impl ApiError {
         )
     }
 
+    /// 409 of server-side apply, with a cause for each field that another manager owns.
+    pub fn apply_conflict(message: impl Into<String>, causes: Vec<Value>) -> Self {
+        Self::new(409, "Conflict", message).with_causes(causes)
+    }
+
     /// 422 with every field that is wrong (kind in `Subject::kind`).
     pub fn invalid(of: Subject<'_>, errors: &[FieldError]) -> Self {
         let mut texts: Vec<String> = Vec::new();

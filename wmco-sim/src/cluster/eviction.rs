@@ -26,7 +26,7 @@ const MOST_UNCONFIRMED: usize = 2000;
 /// # Errors
 /// 400 for another name in the body, 404 without the Pod, 409 for another uid, 429 when the
 /// budget is used up, 500 when more than one budget matches.
-pub fn evict(
+pub(crate) fn evict(
     state: &mut State,
     call: &Call,
     body: &Value,

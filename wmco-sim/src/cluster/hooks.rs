@@ -11,7 +11,7 @@ use super::error::{ApiError, FieldError, Result};
 use super::identity::User;
 use super::state::{Answer, Shared, State};
 use super::write::DeleteOptions;
-use super::{auth, crd, csr, eviction, lifecycle, protobuf, schema, tokens, validate};
+use super::{apply, auth, crd, csr, eviction, lifecycle, protobuf, schema, tokens, validate};
 
 const CRDS: &str = "customresourcedefinitions";
 
@@ -42,8 +42,6 @@ pub(crate) struct Attributes<'a> {
     pub verb: &'a str,
     /// API group.
     pub group: &'a str,
-    /// API version.
-    pub version: &'a str,
     /// Plural; empty when `path` is asked for.
     pub resource: &'a str,
     /// For example `status`.
@@ -208,7 +206,9 @@ pub(crate) fn validate_update(
 }
 
 /// Records in `managedFields` what a create or update (not an apply) has set.
-pub(crate) fn track(_state: &State, _call: &Call, _before: Option<&Value>, _object: &mut Value) {}
+pub(crate) fn track(_state: &State, call: &Call, before: Option<&Value>, object: &mut Value) {
+    apply::track(call, before, object);
+}
 
 /// Server-side apply: merges the applied configuration into `before` (`None`: there is none yet)
 /// and records who owns what.
@@ -217,11 +217,11 @@ pub(crate) fn track(_state: &State, _call: &Call, _before: Option<&Value>, _obje
 /// 409 with the conflicts, 400 and 422 for bad configurations.
 pub(crate) fn apply(
     _state: &State,
-    _call: &Call,
-    _before: Option<&Value>,
-    _configuration: &Value,
+    call: &Call,
+    before: Option<&Value>,
+    configuration: &Value,
 ) -> Result<Value> {
-    Err(ApiError::not_implemented("server-side apply"))
+    apply::apply(call, before, configuration)
 }
 
 /// A POST to a sub-resource (eviction, token) or to a resource that is never stored (reviews).

@@ -12,12 +12,13 @@
 //! Scheduling, kubelets, endpoints, disruption controller: status of Nodes, Pods and
 //! PodDisruptionBudgets is what clients write.
 
+mod apply;
 mod audit;
-pub mod auth;
+mod auth;
 mod call;
 mod convert;
 mod crd;
-pub mod csr;
+mod csr;
 mod discovery;
 pub mod error;
 mod eviction;
@@ -33,20 +34,20 @@ mod patches;
 mod paths;
 mod pki;
 mod preload;
-pub mod protobuf;
+mod protobuf;
 mod registry;
 mod resources;
 mod respond;
 mod route;
-pub mod schema;
+mod schema;
 mod selectors;
 mod server;
 mod state;
 mod store;
 mod table;
 mod tls;
-pub mod tokens;
-pub mod validate;
+mod tokens;
+mod validate;
 mod watch;
 mod write;
 

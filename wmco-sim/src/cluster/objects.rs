@@ -21,7 +21,7 @@ use super::server::{Incoming, Server, is_watch};
 use super::state::Answer;
 use super::watch::Watch;
 use super::write::{self, Body, DeleteOptions, Form, PatchKind, Source};
-use super::{meta, table};
+use super::{meta, protobuf, table};
 
 /// How long a read waits for a version that is not reached yet, and how often it looks.
 const VERSION_WAIT: Duration = Duration::from_secs(3);
@@ -37,11 +37,7 @@ pub(super) async fn objects(
     let found = {
         let state = server.cluster.lock();
         let known = state.registry.knows(&path.group, &path.version);
-        let is_custom = state
-            .registry
-            .all()
-            .filter(|resource| resource.group == path.group)
-            .all(|resource| resource.custom.is_some());
+        let is_custom = state.registry.is_custom(&path.group);
         match state.registry.find(&path.group, &path.version, &path.plural) {
             Some(resource) => Arc::clone(resource),
             None if known == Known::Nothing || is_custom => return Ok(Reply::no_such_page()),
@@ -244,12 +240,12 @@ fn write_objects(
     let parse = |kind: &str, apply: bool| WriteOptions::parse(&incoming.query, kind, agent, apply);
     match verb {
         "create" => {
-            let form = form(incoming)?;
+            let form = form(incoming, call.resource.custom.is_some())?;
             call.options = parse("CreateOptions", false)?;
             create(server, incoming, &call, form, wanted)
         }
         "update" => {
-            let form = form(incoming)?;
+            let form = form(incoming, call.resource.custom.is_some())?;
             call.options = parse("UpdateOptions", false)?;
             update(server, incoming, &call, form, wanted)
         }
@@ -262,15 +258,18 @@ fn write_objects(
     }
 }
 
-fn form(incoming: &Incoming) -> Result<Form> {
+fn form(incoming: &Incoming, is_custom: bool) -> Result<Form> {
     match incoming.media_type() {
         "" | "application/json" => Ok(Form::Json),
         "application/yaml" => Ok(Form::Yaml),
-        "application/vnd.kubernetes.protobuf" => Ok(Form::Protobuf),
-        _ => Err(ApiError::unsupported_media_type(
-            "the body of the request was in an unknown format - accepted media types include: \
-             application/json, application/yaml, application/vnd.kubernetes.protobuf",
-        )),
+        protobuf::MEDIA_TYPE if !is_custom => Ok(Form::Protobuf),
+        _ => {
+            let protobuf = if is_custom { "" } else { ", application/vnd.kubernetes.protobuf" };
+            Err(ApiError::unsupported_media_type(format!(
+                "the body of the request was in an unknown format - accepted media types include: \
+                 application/json, application/yaml{protobuf}"
+            )))
+        }
     }
 }
 
@@ -346,7 +345,7 @@ fn delete(server: &Server, incoming: &Incoming, call: &Call, wanted: Wanted) -> 
     let body = if incoming.body.is_empty() {
         None
     } else {
-        Some(Body::parse(form(incoming)?, &incoming.body, "DeleteOptions")?.value)
+        Some(Body::parse(form(incoming, false)?, &incoming.body, "DeleteOptions")?.value)
     };
     let options = DeleteOptions::parse(&incoming.query, body.as_ref())?;
     let mut state = server.cluster.lock();

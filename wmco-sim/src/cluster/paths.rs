@@ -37,6 +37,7 @@ pub(super) fn answer(cluster: &Shared, incoming: &Incoming) -> Result<Reply> {
         }
         ["apis", group, version] => match registry.knows(group, version) {
             Known::Nothing => Ok(Reply::no_such_page()),
+            Known::Group if registry.is_custom(group) => Ok(Reply::no_such_page()),
             Known::Group | Known::Version => {
                 document(discovery::resource_list(registry, group, version))
             }

@@ -149,6 +149,16 @@ pub(crate) fn random_bytes<const N: usize>() -> [u8; N] {
     bytes
 }
 
+/// Bytes in lower-case hexadecimal digits.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        for digit in [byte >> 4, byte & 0x0f] {
+            text.extend(char::from_digit(digit.into(), 16));
+        }
+        text
+    })
+}
+
 /// A random UUID (version 4).
 pub(crate) fn random_uid() -> String {
     let mut bytes: [u8; 16] = random_bytes();

@@ -64,6 +64,11 @@ impl Registry {
         known
     }
 
+    /// Whether CustomResourceDefinitions brought all of a group.
+    pub(crate) fn is_custom(&self, group: &str) -> bool {
+        !self.builtin.iter().any(|resource| resource.group == group)
+    }
+
     /// Replaces the resources of one CustomResourceDefinition, named by group and plural.
     pub(crate) fn replace(&mut self, group: &str, plural: &str, by: Vec<Arc<Resource>>) {
         self.custom.retain(|resource| !resource.is(group, plural));

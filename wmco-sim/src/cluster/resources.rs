@@ -7,6 +7,9 @@ use super::crd::CustomResource;
 /// All verbs of a stored resource, in the order of discovery documents.
 pub(crate) const ALL_VERBS: &[&str] =
     &["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"];
+/// The same for custom resources, in the order that they are discovered.
+pub(crate) const CUSTOM_VERBS: &[&str] =
+    &["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"];
 const UPDATES: &[&str] = &["get", "patch", "update"];
 const CREATE: &[&str] = &["create"];
 
@@ -92,15 +95,6 @@ impl Resource {
     /// `v1` or `apps/v1`.
     pub(crate) fn api_version(&self) -> String {
         join_api_version(&self.group, &self.version)
-    }
-
-    /// `pods` or `deployments.apps`.
-    pub(crate) fn qualified(&self) -> String {
-        if self.group.is_empty() {
-            self.plural.clone()
-        } else {
-            format!("{}.{}", self.plural, self.group)
-        }
     }
 
     /// Where the store keeps the objects: group and plural. Both Event APIs share one place.

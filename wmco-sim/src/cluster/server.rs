@@ -64,8 +64,8 @@ pub(super) async fn handle(
     let uri = parts.uri.to_string();
     let body = match to_bytes(body, BODY_LIMIT).await {
         Ok(body) => body,
-        Err(error) => {
-            let error = ApiError::too_large(&error.to_string());
+        Err(_) => {
+            let error = ApiError::too_large(&format!("limit is {BODY_LIMIT}"));
             return respond(Err(error), &accept);
         }
     };
@@ -167,7 +167,6 @@ async fn answer(
     let mut of = Attributes {
         verb: &method,
         group: "",
-        version: "",
         resource: "",
         subresource: "",
         namespace: "",
@@ -181,7 +180,6 @@ async fn answer(
         of = Attributes {
             verb: if verb.is_empty() { &method } else { verb },
             group: &path.group,
-            version: &path.version,
             resource: &path.plural,
             subresource: &path.subresource,
             // A Namespace is in itself, for the authorizer.

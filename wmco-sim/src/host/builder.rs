@@ -10,9 +10,10 @@ use wmco_services::fake::FakeWindows;
 use wmco_services::windows::{Machine as _, ScriptOutput};
 
 use super::fault::{Conditions, Fault};
+use super::gate::Gates;
 use super::keys::HostKeyKind;
 use super::port::Port;
-use super::shared::{HostKeys, Shared, Timing};
+use super::shared::{HostKeys, Profile, Shared, Timing};
 use super::shell::Shell;
 use super::{SimHost, SimHostError, power, supervisor};
 
@@ -23,12 +24,9 @@ pub struct SimHostBuilder {
     host_name: String,
     address: Option<Ipv4Addr>,
     model: Option<FakeWindows>,
-    user: String,
-    authorized: Vec<PublicKey>,
+    profile: Profile,
     host_keys: Vec<HostKeyKind>,
-    shell: Shell,
     conditions: Conditions,
-    timing: Timing,
 }
 
 impl SimHostBuilder {
@@ -37,16 +35,18 @@ impl SimHostBuilder {
             host_name: "winhost".to_owned(),
             address: None,
             model: None,
-            user: "Administrator".to_owned(),
-            authorized: Vec::new(),
-            host_keys: vec![HostKeyKind::EcdsaP256],
-            shell: Shell::Cmd,
-            conditions: Conditions::default(),
-            timing: Timing {
-                restart_delay: None,
-                restart_duration: Duration::from_secs(2),
-                heartbeat: Duration::from_secs(10),
+            profile: Profile {
+                user: "Administrator".to_owned(),
+                shell: Shell::Cmd,
+                timing: Timing {
+                    restart_delay: None,
+                    restart_duration: Duration::from_secs(2),
+                    heartbeat: Duration::from_secs(10),
+                },
+                authorized: Vec::new(),
             },
+            host_keys: vec![HostKeyKind::EcdsaP256],
+            conditions: Conditions::default(),
         }
     }
 
@@ -71,13 +71,13 @@ impl SimHostBuilder {
 
     /// The only user who may come in; `Administrator` if not set.
     pub fn user(mut self, name: impl Into<String>) -> Self {
-        self.user = name.into();
+        self.profile.user = name.into();
         self
     }
 
     /// One more key that the user may come in with.
     pub fn authorized_key(mut self, key: PublicKey) -> Self {
-        self.authorized.push(key);
+        self.profile.authorized.push(key);
         self
     }
 
@@ -89,7 +89,7 @@ impl SimHostBuilder {
 
     /// The shell of remote commands; `cmd` if not set.
     pub const fn shell(mut self, shell: Shell) -> Self {
-        self.shell = shell;
+        self.profile.shell = shell;
         self
     }
 
@@ -108,19 +108,19 @@ impl SimHostBuilder {
     /// Time from an order to restart to the end of all connections; a moment within 200 ms that
     /// nobody knows if not set.
     pub const fn restart_delay(mut self, delay: Duration) -> Self {
-        self.timing.restart_delay = Some(delay);
+        self.profile.timing.restart_delay = Some(delay);
         self
     }
 
     /// Time that a restart takes, without the delay before; 2 s if not set.
     pub const fn restart_duration(mut self, duration: Duration) -> Self {
-        self.timing.restart_duration = duration;
+        self.profile.timing.restart_duration = duration;
         self
     }
 
     /// Time between two signs of life of the kubelet; 10 s if not set.
     pub const fn heartbeat(mut self, pause: Duration) -> Self {
-        self.timing.heartbeat = pause;
+        self.profile.timing.heartbeat = pause;
         self
     }
 
@@ -134,13 +134,17 @@ impl SimHostBuilder {
             .await
             .map_err(|source| SimHostError::Interrupted { source })??;
         let port = Arc::new(Port::reserve().map_err(|source| SimHostError::Port { source })?);
+        let own_model = self.model.is_none();
         let model = self.model.unwrap_or_else(|| new_model(&self.host_name));
         if let Some(address) = self.address {
             model.set_addresses(vec![address]);
         }
         model.set_restart_by_hand(true);
         let (events, observed) = mpsc::unbounded_channel();
+        let gates = Arc::new(Gates::default());
+        let behind = Arc::clone(&gates);
         model.observe(move |event| {
+            behind.observe(event);
             // After the host is gone its model may live on, unobserved.
             let _ = events.send(event.clone());
         });
@@ -149,16 +153,8 @@ impl SimHostBuilder {
         conditions.down = !model.is_up();
         let open = conditions.listens().then(|| port.listen()).transpose();
         let open = open.map_err(|source| SimHostError::Port { source })?;
-        let host = Arc::new(Shared::new(
-            model,
-            self.user,
-            self.shell,
-            self.timing,
-            self.authorized,
-            keys,
-            conditions,
-        ));
-        let host = SimHost::new(host, port);
+        let host = Arc::new(Shared::new(model, self.profile, keys, conditions, gates));
+        let host = SimHost::new(host, port, own_model);
         for fault in faults {
             host.set_fault(fault);
         }

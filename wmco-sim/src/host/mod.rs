@@ -44,6 +44,7 @@ mod daemon;
 mod disk;
 mod exec;
 mod fault;
+mod gate;
 mod identity;
 mod keys;
 mod kubelet;
@@ -63,7 +64,7 @@ use std::time::Duration;
 
 use russh::keys::PublicKey;
 use wmco_services::fake::FakeWindows;
-use wmco_services::windows::Machine as _;
+use wmco_services::windows::{Machine as _, ScriptOutput};
 
 use port::Port;
 use shared::Shared;
@@ -106,6 +107,8 @@ pub enum SimHostError {
 pub struct SimHost {
     shared: Arc<Shared>,
     port: Arc<Port>,
+    /// The model answers scripts as this module taught it.
+    own_model: bool,
 }
 
 impl SimHost {
@@ -119,8 +122,8 @@ impl SimHost {
         AgentFile::new(version).bytes()
     }
 
-    fn new(shared: Arc<Shared>, port: Arc<Port>) -> Self {
-        Self { shared, port }
+    fn new(shared: Arc<Shared>, port: Arc<Port>, own_model: bool) -> Self {
+        Self { shared, port, own_model }
     }
 
     fn shared(&self) -> &Arc<Shared> {
@@ -245,5 +248,9 @@ impl SimHost {
 impl Drop for SimHost {
     fn drop(&mut self) {
         self.shared.stop.cancel();
+        if self.own_model {
+            // The answers hold on to the model, which would never be freed.
+            self.shared.model.set_powershell(|_| ScriptOutput::default());
+        }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::hash::{BuildHasher as _, RandomState};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use russh::keys::{PrivateKey, PublicKey};
@@ -15,6 +15,7 @@ use wmco_services::fake::FakeWindows;
 use super::SimHostError;
 use super::counts::Tally;
 use super::fault::{Conditions, Fault};
+use super::gate::Gates;
 use super::keys::HostKeyKind;
 use super::shell::Shell;
 
@@ -28,6 +29,16 @@ pub(super) struct Timing {
     pub(super) restart_duration: Duration,
     /// Between two signs of life of the kubelet.
     pub(super) heartbeat: Duration,
+}
+
+/// How a host behaves as long as it runs.
+#[derive(Clone, Debug)]
+pub(super) struct Profile {
+    pub(super) user: String,
+    pub(super) shell: Shell,
+    pub(super) timing: Timing,
+    /// Keys that the user may come in with at first.
+    pub(super) authorized: Vec<PublicKey>,
 }
 
 /// Latest moment for a restart whose moment is left to chance.
@@ -61,10 +72,11 @@ impl HostKeys {
 #[derive(Debug)]
 pub(super) struct Shared {
     pub(super) model: FakeWindows,
+    pub(super) gates: Arc<Gates>,
     pub(super) user: String,
     pub(super) shell: Shell,
     pub(super) timing: Timing,
-    pub(super) tally: std::sync::Arc<Tally>,
+    pub(super) tally: Arc<Tally>,
     pub(super) conditions: watch::Sender<Conditions>,
     /// Counts changes of services, so that programs can wait for one.
     pub(super) changes: watch::Sender<u64>,
@@ -85,22 +97,22 @@ pub(super) struct Shared {
 impl Shared {
     pub(super) fn new(
         model: FakeWindows,
-        user: String,
-        shell: Shell,
-        timing: Timing,
-        authorized: Vec<PublicKey>,
+        profile: Profile,
         keys: HostKeys,
         conditions: Conditions,
+        gates: Arc<Gates>,
     ) -> Self {
+        let Profile { user, shell, timing, authorized } = profile;
         let stop = CancellationToken::new();
         let threads = TaskTracker::new();
         threads.close(); // so that one can wait for those that are there
         Self {
             model,
+            gates,
             user,
             shell,
             timing,
-            tally: std::sync::Arc::default(),
+            tally: Arc::default(),
             conditions: watch::Sender::new(conditions),
             changes: watch::Sender::new(0),
             tasks: TaskTracker::new(),

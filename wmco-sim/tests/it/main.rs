@@ -10,6 +10,8 @@
 
 mod client;
 mod host;
+mod kubectl;
 mod replay;
 mod replay_match;
 mod replay_steps;
+mod runtime;

@@ -86,10 +86,9 @@ impl World {
             | Event::Uncordon(at)
             | Event::DeleteNode(at)
             | Event::LeaveLabel(at) => self.happen_to_node(event, at % self.ours()),
-            Event::Unlist(at)
-            | Event::List(at)
-            | Event::BreakEntry(at)
-            | Event::FixEntry(at) => self.happen_to_entry(event, at % self.ours()),
+            Event::Unlist(at) | Event::List(at) | Event::BreakEntry(at) | Event::FixEntry(at) => {
+                self.happen_to_entry(event, at % self.ours());
+            }
         }
     }
 

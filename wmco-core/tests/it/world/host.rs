@@ -46,6 +46,7 @@ pub(crate) struct Service {
     pub(crate) command: String,
 }
 
+#[expect(clippy::struct_excessive_bools, reason = "facts that are independent of each other")]
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct Host {
     pub(crate) address: Ipv4Addr,
@@ -127,7 +128,11 @@ impl Host {
         let files = self.files.iter().map(|(path, sha)| (path.clone(), *sha));
         let all = files.chain(agents).chain(staged).chain(staged_agents);
         let facts = |service: &Service| ServiceFacts {
-            state: if service.running { ServiceRunState::Running } else { ServiceRunState::Stopped },
+            state: if service.running {
+                ServiceRunState::Running
+            } else {
+                ServiceRunState::Stopped
+            },
             command: service.command.clone(),
             description: host::SERVICE_TAG.to_owned(),
             dependencies: Vec::new(),
@@ -233,7 +238,9 @@ impl Host {
 
     fn bootstrap(&mut self, release: Release) -> Result<(), Stop> {
         let placed = |(path, file): (_, &DesiredFile)| self.files.get(path) == Some(&file.sha256);
-        if self.containers != FeatureState::Enabled || self.agent != Some(release) || !release.files().iter().all(placed)
+        if self.containers != FeatureState::Enabled
+            || self.agent != Some(release)
+            || !release.files().iter().all(placed)
         {
             return Err(Stop::Fail);
         }

@@ -45,7 +45,7 @@ struct Entry {
 }
 
 impl Entry {
-    fn listed(&self, address: &str) -> Listed {
+    fn listed(self, address: &str) -> Listed {
         Listed { address: address.to_owned(), ipv4: (!self.broken).then_some(self.ipv4) }
     }
 }
@@ -74,7 +74,7 @@ pub(crate) struct World {
 
 impl World {
     /// Hosts that nobody configured yet; those that `features` says have containers switched on.
-    /// The first is listed by name, the second has the wrong computer name.
+    /// The first is listed by name and has the wrong computer name.
     pub(crate) fn fresh(hosts: usize, budget: usize, features: u8) -> Self {
         let mut world = Self {
             now: Timestamp::UNIX_EPOCH,
@@ -94,7 +94,7 @@ impl World {
         for index in 0..hosts {
             let on = features & (1 << index) != 0;
             let feature = if on { FeatureState::Enabled } else { FeatureState::Disabled };
-            let name = if index == 1 { "temporary".to_owned() } else { format!("win-{index}") };
+            let name = if index == 0 { "temporary".to_owned() } else { format!("win-{index}") };
             world.hosts.push(Host::fresh(address(index), &name, feature));
             world.list(index);
         }
@@ -127,11 +127,11 @@ impl World {
     /// Everybody acts; time passes as far as it must.
     pub(crate) fn fair_round(&mut self) {
         self.cache_catches_up();
-        let before = self.visible();
         let busy = self.round(EVERYBODY);
+        let before = (!busy).then(|| self.visible());
         self.others_act(EVERYBODY);
         self.now += SignedDuration::from_secs(1);
-        if !busy && before == self.visible() {
+        if before.is_some_and(|before| before == self.visible()) {
             self.now = self.next_deadline().map_or(self.now, |deadline| deadline.max(self.now));
         }
     }

@@ -71,12 +71,11 @@ impl World {
         self.operator.instances.retain(|key, _| known(key));
         let mut busy = false;
         for instance in &assignments.instances {
-            match self.look_at(instance, others) {
-                Ok(worked) => busy |= worked,
-                Err(_) => {
-                    self.operator = Operator::default();
-                    return true;
-                }
+            if let Ok(worked) = self.look_at(instance, others) {
+                busy |= worked
+            } else {
+                self.operator = Operator::default();
+                return true;
             }
         }
         busy
@@ -145,10 +144,8 @@ impl World {
         for step in &plan.steps {
             self.others_act(others);
             *self.actions.entry(step.action.verb()).or_default() += 1;
-            changed |= !matches!(
-                step.action,
-                Action::Probe | Action::ProbeWithOurs(_) | Action::ListPods
-            );
+            changed |=
+                !matches!(step.action, Action::Probe | Action::ProbeWithOurs(_) | Action::ListPods);
             match self.carry_out(&step.action, &key, instance, index, &mut memory) {
                 Ok(()) => {}
                 Err(Stop::Fail) => failed = true,
@@ -223,7 +220,8 @@ impl World {
         match action {
             Action::Probe => {
                 let Some(host) = self.connect(key, index) else { return Ok(()) };
-                memory.host = Some(host.agent.map_or(HostSeen::NoAgent, |agent| probed(host, agent)));
+                memory.host =
+                    Some(host.agent.map_or(HostSeen::NoAgent, |agent| probed(host, agent)));
             }
             Action::ProbeWithOurs(agent) => {
                 let Some(host) = self.connect(key, index) else { return Ok(()) };
@@ -297,7 +295,8 @@ impl World {
         for step in &work.plan().steps {
             self.promise_host_step(index, step);
             let host = &mut self.hosts[index];
-            if !host.staged_agents.contains(&self.release.agent()) && host.agent != Some(self.release)
+            if !host.staged_agents.contains(&self.release.agent())
+                && host.agent != Some(self.release)
             {
                 return Err(Stop::Fail);
             }

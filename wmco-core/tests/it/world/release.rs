@@ -30,7 +30,6 @@ impl Release {
         Sha256::of(format!("agent {}", self.0).as_bytes())
     }
 
-
     /// Whether its nodes go through a proxy, which needs variables and thus a restart.
     pub(crate) fn has_proxy(self) -> bool {
         self.0 % 3 == 2
@@ -69,7 +68,12 @@ impl Release {
     }
 
     /// What it wants of the instance with this address.
-    pub(crate) fn desired(self, address: &str, host_name: Option<String>, intent: Intent) -> Desired {
+    pub(crate) fn desired(
+        self,
+        address: &str,
+        host_name: Option<String>,
+        intent: Intent,
+    ) -> Desired {
         Desired {
             intent,
             version: self.version(),

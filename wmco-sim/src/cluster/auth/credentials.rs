@@ -7,6 +7,7 @@ use x509_parser::prelude::{FromDer as _, X509Certificate};
 use crate::cluster::error::{ApiError, Result};
 use crate::cluster::hooks::Credentials;
 use crate::cluster::identity::User;
+use crate::cluster::pki;
 use crate::cluster::store::Store;
 use crate::cluster::tokens::{AUDIENCE, TokenIssuer};
 
@@ -16,7 +17,7 @@ const CREDENTIAL_ID: &str = "authentication.kubernetes.io/credential-id";
 ///
 /// # Errors
 /// 401 for a token that is not valid.
-pub fn identify(
+pub(crate) fn identify(
     store: &Store,
     issuer: &TokenIssuer,
     credentials: Credentials<'_>,
@@ -46,8 +47,7 @@ fn certified(der: &[u8]) -> Option<User> {
         .iter_organization()
         .filter_map(|group| group.as_str().ok().map(ToOwned::to_owned))
         .collect();
-    let hash = digest(&SHA256, der);
-    let hex: String = hash.as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
+    let hex = pki::hex(digest(&SHA256, der).as_ref());
     let mut user = User::authenticated(name, &groups);
     user.extra.insert(CREDENTIAL_ID.to_owned(), vec![format!("X509SHA256={hex}")]);
     Some(user)

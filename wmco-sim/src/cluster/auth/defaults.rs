@@ -11,7 +11,7 @@ use super::rbac::GROUP;
 const ROLES: &str = include_str!("roles.json");
 
 /// The ClusterRoles, then the ClusterRoleBindings to groups.
-pub fn objects() -> Vec<(&'static str, Value)> {
+pub(crate) fn objects() -> Vec<(&'static str, Value)> {
     let roles: Vec<Value> = serde_json::from_str(ROLES).unwrap_or_default();
     let metadata = |role: &Value| {
         json!({

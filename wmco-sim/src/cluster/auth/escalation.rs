@@ -17,7 +17,7 @@ use crate::cluster::store::Store;
 ///
 /// # Errors
 /// 403 that lists the rights which the user lacks.
-pub fn admit(
+pub(crate) fn admit(
     store: &Store,
     call: &Call,
     operation: Operation,
@@ -80,7 +80,6 @@ fn exempt(store: &Store, call: &Call, role: bool, object: &Value) -> bool {
     let of = Attributes {
         verb,
         group: rbac::GROUP,
-        version: "v1",
         resource,
         namespace: &call.namespace,
         name,
@@ -178,7 +177,7 @@ fn missing(store: &Store, call: &Call, granted: &[Value]) -> Vec<String> {
 }
 
 /// Rules in the form of `SelfSubjectRulesReview`: those on resources and those on paths.
-pub fn review_rules(rules: Vec<Value>) -> (Vec<Value>, Vec<Value>) {
+pub(crate) fn review_rules(rules: Vec<Value>) -> (Vec<Value>, Vec<Value>) {
     let (paths, resources): (Vec<_>, Vec<_>) =
         rules.into_iter().partition(|rule| rule.get("nonResourceURLs").is_some());
     let path = |rule: &Value| json!({"verbs": rule.get("verbs"), "nonResourceURLs": rule.get("nonResourceURLs")});

@@ -22,7 +22,12 @@ const EXTRA: &str = "impersonate-extra-";
 ///
 /// # Errors
 /// 400 for groups or extras without a user, 403 without the right.
-pub fn apply(store: &Store, user: User, headers: &HeaderMap, of: &Attributes<'_>) -> Result<User> {
+pub(crate) fn apply(
+    store: &Store,
+    user: User,
+    headers: &HeaderMap,
+    of: &Attributes<'_>,
+) -> Result<User> {
     let texts = |name: &str| -> Vec<String> {
         let values = headers.get_all(name).iter().filter_map(|value| value.to_str().ok());
         values.filter(|value| !value.is_empty()).map(ToOwned::to_owned).collect()
@@ -73,7 +78,6 @@ fn may(store: &Store, user: &User, wanted: &User, of: &Attributes<'_>) -> bool {
             let of = Attributes {
                 verb: &verb,
                 group,
-                version: "v1",
                 resource,
                 subresource: &sub,
                 namespace: &namespace,
@@ -87,7 +91,6 @@ fn may(store: &Store, user: &User, wanted: &User, of: &Attributes<'_>) -> bool {
             let of = Attributes {
                 verb: "impersonate",
                 group,
-                version: "v1",
                 resource,
                 subresource: &sub,
                 namespace: &namespace,
@@ -145,15 +148,13 @@ fn percent_decoded(text: &str) -> String {
     let mut rest = text.as_bytes();
     while let Some((first, after)) = rest.split_first() {
         let hex = after.get(..2).and_then(|hex| std::str::from_utf8(hex).ok());
-        match hex.and_then(|hex| u8::from_str_radix(hex, 16).ok()).filter(|_| *first == b'%') {
-            Some(byte) => {
-                bytes.push(byte);
-                rest = after.get(2..).unwrap_or_default();
-            }
-            None => {
-                bytes.push(*first);
-                rest = after;
-            }
+        let escaped = hex.and_then(|hex| u8::from_str_radix(hex, 16).ok());
+        if let Some(byte) = escaped.filter(|_| *first == b'%') {
+            bytes.push(byte);
+            rest = after.get(2..).unwrap_or_default();
+        } else {
+            bytes.push(*first);
+            rest = after;
         }
     }
     String::from_utf8_lossy(&bytes).into_owned()

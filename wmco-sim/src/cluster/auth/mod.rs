@@ -1,13 +1,13 @@
 //! Who may do what: authorizers, admission of nodes, escalation checks, impersonation, reviews.
 
-pub mod credentials;
-pub mod defaults;
-pub mod escalation;
-pub mod impersonation;
-pub mod node;
-pub mod rbac;
-pub mod restriction;
-pub mod reviews;
+pub(crate) mod credentials;
+pub(crate) mod defaults;
+pub(crate) mod escalation;
+pub(crate) mod impersonation;
+pub(crate) mod node;
+pub(crate) mod rbac;
+pub(crate) mod restriction;
+pub(crate) mod reviews;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -22,7 +22,7 @@ use super::store::Store;
 
 /// What an authorizer says.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub enum Decision {
+pub(crate) enum Decision {
     /// Yes, and why (may be empty).
     Allow(String),
     /// Ask the next one; why not (may be empty).
@@ -31,23 +31,23 @@ pub enum Decision {
 
 impl Decision {
     /// Yes, without saying why.
-    pub fn allow() -> Self {
+    pub(crate) fn allow() -> Self {
         Self::Allow(String::new())
     }
 
     /// No opinion, without saying why.
-    pub fn none() -> Self {
+    pub(crate) fn none() -> Self {
         Self::NoOpinion(String::new())
     }
 
     /// Whether it is yes.
-    pub fn is_allowed(&self) -> bool {
+    pub(crate) fn is_allowed(&self) -> bool {
         matches!(self, Self::Allow(_))
     }
 }
 
 /// Asks every authorizer in turn.
-pub fn decide(store: &Store, user: &User, of: &Attributes<'_>) -> Decision {
+pub(crate) fn decide(store: &Store, user: &User, of: &Attributes<'_>) -> Decision {
     if user.in_group(MASTERS) {
         return Decision::allow();
     }
@@ -66,7 +66,7 @@ pub fn decide(store: &Store, user: &User, of: &Attributes<'_>) -> Decision {
 ///
 /// # Errors
 /// 403 in the words of the API server.
-pub fn require(store: &Store, user: &User, of: &Attributes<'_>) -> Result<()> {
+pub(crate) fn require(store: &Store, user: &User, of: &Attributes<'_>) -> Result<()> {
     match decide(store, user, of) {
         Decision::Allow(_) => Ok(()),
         Decision::NoOpinion(reason) => Err(forbidden(user, of, &reason)),
@@ -74,7 +74,7 @@ pub fn require(store: &Store, user: &User, of: &Attributes<'_>) -> Result<()> {
 }
 
 /// 403: the user may not do it.
-pub fn forbidden(user: &User, of: &Attributes<'_>, reason: &str) -> ApiError {
+pub(crate) fn forbidden(user: &User, of: &Attributes<'_>, reason: &str) -> ApiError {
     let Attributes { verb, group, resource, namespace, path, .. } = of;
     let name = &user.name;
     let mut why = if resource.is_empty() {

@@ -12,17 +12,17 @@ use crate::cluster::resources::StorageKey;
 use crate::cluster::store::Store;
 
 /// The group of all kubelets.
-pub const NODES: &str = "system:nodes";
+pub(crate) const NODES: &str = "system:nodes";
 const PREFIX: &str = "system:node:";
 const LEASES: &str = "kube-node-lease";
 
 /// The node that a user is, if it is one.
-pub fn identity(user: &User) -> Option<&str> {
+pub(crate) fn identity(user: &User) -> Option<&str> {
     user.name.strip_prefix(PREFIX).filter(|name| !name.is_empty() && user.in_group(NODES))
 }
 
 /// Decides for nodes; has no opinion on others.
-pub fn authorize(store: &Store, user: &User, of: &Attributes<'_>) -> Decision {
+pub(crate) fn authorize(store: &Store, user: &User, of: &Attributes<'_>) -> Decision {
     let Some(node) = identity(user) else { return Decision::none() };
     match (of.group, of.resource) {
         ("", "secrets") => related_read(store, node, of, "secret"),
@@ -151,7 +151,7 @@ fn pod(store: &Store, node: &str, of: &Attributes<'_>) -> Decision {
 }
 
 /// Whether a Pod is bound to the node.
-pub fn runs_on(pod: &Value, node: &str) -> bool {
+pub(crate) fn runs_on(pod: &Value, node: &str) -> bool {
     pod.pointer("/spec/nodeName").and_then(Value::as_str) == Some(node)
 }
 
@@ -169,7 +169,7 @@ fn pods_of<'a>(
 }
 
 /// Whether a Pod refers to a Secret (`what` is `secret`) or a ConfigMap (`configMap`).
-pub fn uses(pod: &Value, what: &str, name: &str) -> bool {
+pub(crate) fn uses(pod: &Value, what: &str, name: &str) -> bool {
     pod.get("spec").is_some_and(|spec| refers(spec, what, Some(name)))
 }
 
@@ -177,7 +177,7 @@ pub fn uses(pod: &Value, what: &str, name: &str) -> bool {
 ///
 /// References stand in members like `secret`, `secretRef`, `secretKeyRef`, `imagePullSecrets` with
 /// a `name` or `secretName`.
-pub fn refers(value: &Value, what: &str, name: Option<&str>) -> bool {
+pub(crate) fn refers(value: &Value, what: &str, name: Option<&str>) -> bool {
     let is = |object: &Value| {
         ["name", "secretName"].iter().any(|member| {
             let found = object.get(member).and_then(Value::as_str);

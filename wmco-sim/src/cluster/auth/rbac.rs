@@ -14,10 +14,10 @@ use crate::cluster::resources::StorageKey;
 use crate::cluster::store::Store;
 
 /// The API group of roles and bindings.
-pub const GROUP: &str = "rbac.authorization.k8s.io";
+pub(crate) const GROUP: &str = "rbac.authorization.k8s.io";
 
 /// Decides by the roles and bindings in the store.
-pub fn authorize(store: &Store, user: &User, of: &Attributes<'_>) -> Decision {
+pub(crate) fn authorize(store: &Store, user: &User, of: &Attributes<'_>) -> Decision {
     let mut missing = vec![];
     for grant in grants(store, user, of.namespace) {
         match grant.rules {
@@ -36,17 +36,17 @@ pub fn authorize(store: &Store, user: &User, of: &Attributes<'_>) -> Decision {
 }
 
 /// Whether one of the rules (`PolicyRule` as JSON) allows the request.
-pub fn allows(rules: &[Value], of: &Attributes<'_>) -> bool {
+pub(crate) fn allows(rules: &[Value], of: &Attributes<'_>) -> bool {
     rules.iter().any(|rule| rule_allows(rule, of))
 }
 
 /// All rules that a user holds in a namespace (cluster-wide ones included).
-pub fn rules_of(store: &Store, user: &User, namespace: &str) -> Vec<Value> {
+pub(crate) fn rules_of(store: &Store, user: &User, namespace: &str) -> Vec<Value> {
     grants(store, user, namespace).filter_map(|grant| grant.rules.ok()).flatten().collect()
 }
 
 /// The rules of the role that a binding refers to; else what was not found.
-pub fn role_rules(store: &Store, binding: &Value) -> Result<Vec<Value>, String> {
+pub(crate) fn role_rules(store: &Store, binding: &Value) -> Result<Vec<Value>, String> {
     let reference = |member| binding.pointer(member).and_then(Value::as_str).unwrap_or("");
     let (kind, name) = (reference("/roleRef/kind"), reference("/roleRef/name"));
     let role = if kind == "ClusterRole" {
@@ -59,7 +59,7 @@ pub fn role_rules(store: &Store, binding: &Value) -> Result<Vec<Value>, String> 
 }
 
 /// The rules of a role.
-pub fn rules(role: &Value) -> Vec<Value> {
+pub(crate) fn rules(role: &Value) -> Vec<Value> {
     role.get("rules").and_then(Value::as_array).cloned().unwrap_or_default()
 }
 

@@ -35,7 +35,7 @@ const MIRROR: &str = "kubernetes.io/config.mirror";
 ///
 /// # Errors
 /// 403 with the reason.
-pub fn admit(
+pub(crate) fn admit(
     store: &Store,
     call: &Call,
     operation: Operation,

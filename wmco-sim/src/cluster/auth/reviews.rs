@@ -14,24 +14,24 @@ use crate::cluster::tokens::{self, TokenIssuer};
 
 /// What a review may look at.
 #[derive(Clone, Copy, Debug)]
-pub struct Context<'a> {
+pub(crate) struct Context<'a> {
     /// The objects.
-    pub store: &'a Store,
+    pub(crate) store: &'a Store,
     /// Who issued our tokens.
-    pub issuer: &'a TokenIssuer,
+    pub(crate) issuer: &'a TokenIssuer,
     /// Who asks.
-    pub user: &'a User,
+    pub(crate) user: &'a User,
     /// The namespace of the URL.
-    pub namespace: &'a str,
+    pub(crate) namespace: &'a str,
     /// When.
-    pub now: Timestamp,
+    pub(crate) now: Timestamp,
 }
 
 /// Answers a review of that plural resource; the body has been decoded into its kind.
 ///
 /// # Errors
 /// 400 and 422 for incomplete reviews.
-pub fn answer(context: Context<'_>, plural: &str, mut review: Value) -> Result<Value> {
+pub(crate) fn answer(context: Context<'_>, plural: &str, mut review: Value) -> Result<Value> {
     let status = match plural {
         "selfsubjectaccessreviews" => access(context, context.user, &review)?,
         "subjectaccessreviews" | "localsubjectaccessreviews" => {
@@ -119,7 +119,6 @@ fn access(context: Context<'_>, user: &User, review: &Value) -> Result<Value> {
     let of = Attributes {
         verb: text("verb"),
         group: text("group"),
-        version: text("version"),
         resource: text("resource"),
         subresource: text("subresource"),
         namespace: text("namespace"),
@@ -181,7 +180,7 @@ fn token(context: Context<'_>, review: &Value) -> Result<Value> {
 }
 
 /// A user as `UserInfo`.
-pub fn user_info(user: &User) -> Value {
+pub(crate) fn user_info(user: &User) -> Value {
     let mut groups = user.groups.clone();
     // Token authenticators leave this group to the one who asks; the server adds it last.
     if groups.iter().any(|group| group == AUTHENTICATED) {

@@ -174,7 +174,7 @@ fn resource(definition: &Value, version: &Value, storage: &str) -> Resource {
         namespaced: text("/spec/scope") == "Namespaced",
         short_names: list("/spec/names/shortNames"),
         categories: list("/spec/names/categories"),
-        verbs: resources::ALL_VERBS,
+        verbs: resources::CUSTOM_VERBS,
         subresources: status.then(|| resources::status_of(&kind)).into_iter().collect(),
         kind,
         rules: resources::CUSTOM,

@@ -2,26 +2,26 @@
 //!
 //! Source: Kubernetes documentation, "Certificates and Certificate Signing Requests".
 
-pub mod signer;
+pub(crate) mod signer;
 mod strategy;
 
-pub use strategy::{admit, prepare_create, prepare_update, validate};
+pub(crate) use strategy::{admit, prepare_create, prepare_update, validate};
 
 use serde_json::Value;
 
 /// Approved by somebody.
-pub const APPROVED: &str = "Approved";
+pub(crate) const APPROVED: &str = "Approved";
 /// Denied by somebody.
-pub const DENIED: &str = "Denied";
+pub(crate) const DENIED: &str = "Denied";
 /// Approved, but the signer cannot sign it.
-pub const FAILED: &str = "Failed";
+pub(crate) const FAILED: &str = "Failed";
 
 /// Signs client certificates of anybody.
-pub const CLIENT_SIGNER: &str = "kubernetes.io/kube-apiserver-client";
+pub(crate) const CLIENT_SIGNER: &str = "kubernetes.io/kube-apiserver-client";
 /// Signs client certificates of kubelets.
-pub const KUBELET_CLIENT_SIGNER: &str = "kubernetes.io/kube-apiserver-client-kubelet";
+pub(crate) const KUBELET_CLIENT_SIGNER: &str = "kubernetes.io/kube-apiserver-client-kubelet";
 /// Signs serving certificates of kubelets.
-pub const KUBELET_SERVING_SIGNER: &str = "kubernetes.io/kubelet-serving";
+pub(crate) const KUBELET_SERVING_SIGNER: &str = "kubernetes.io/kubelet-serving";
 
 /// `status.conditions`.
 fn conditions(request: &Value) -> &[Value] {

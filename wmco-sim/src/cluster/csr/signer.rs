@@ -30,7 +30,7 @@ const BACKDATE: SignedDuration = SignedDuration::from_mins(5);
 
 /// Why a request cannot be read or signed.
 #[derive(Debug, thiserror::Error)]
-pub enum RequestError {
+pub(crate) enum RequestError {
     /// No PEM block of the right type.
     #[error("PEM block type must be CERTIFICATE REQUEST")]
     Pem,
@@ -47,11 +47,11 @@ pub enum RequestError {
 
 /// What a certificate takes over from a request.
 #[derive(Debug, Default)]
-pub struct Parsed {
+pub(crate) struct Parsed {
     /// Common name.
-    pub common_name: String,
+    pub(crate) common_name: String,
     /// Organizations.
-    pub organizations: Vec<String>,
+    pub(crate) organizations: Vec<String>,
     names: Names,
     /// The key's bits and algorithm.
     key: Option<RequestKey>,
@@ -85,7 +85,7 @@ impl PublicKeyData for RequestKey {
 ///
 /// # Errors
 /// It is no request in PEM.
-pub fn parse(spec: &Value) -> Result<Parsed, RequestError> {
+pub(crate) fn parse(spec: &Value) -> Result<Parsed, RequestError> {
     let pem = STANDARD.decode(text(spec, "request")).map_err(|_| RequestError::Pem)?;
     let (_, block) = x509_parser::pem::parse_x509_pem(&pem).map_err(|_| RequestError::Pem)?;
     if block.label != "CERTIFICATE REQUEST" {
@@ -146,7 +146,7 @@ impl Names {
 
 /// What the signer does with a request.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Step {
+pub(crate) enum Step {
     /// It is not approved, done, or another signer's.
     Leave,
     /// Store this: with a certificate, or with a condition that says why there is none.
@@ -154,7 +154,11 @@ pub enum Step {
 }
 
 /// Decides about one request.
-pub fn reconcile(issuer: &Issuer<'_, impl SigningKey>, request: &Value, now: Timestamp) -> Step {
+pub(crate) fn reconcile(
+    issuer: &Issuer<'_, impl SigningKey>,
+    request: &Value,
+    now: Timestamp,
+) -> Step {
     let ours = [CLIENT_SIGNER, KUBELET_CLIENT_SIGNER, KUBELET_SERVING_SIGNER];
     let spec = request.get("spec").unwrap_or(&Value::Null);
     let signer = text(spec, "signerName");

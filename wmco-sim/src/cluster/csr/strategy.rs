@@ -41,7 +41,7 @@ const USAGES: [&str; 23] = [
 const SHORTEST_S: i64 = 600;
 
 /// Writes the requester into the spec and drops what only others may write.
-pub fn prepare_create(user: &User, request: &mut Value) {
+pub(crate) fn prepare_create(user: &User, request: &mut Value) {
     let Some(members) = request.as_object_mut() else { return };
     members.insert("status".to_owned(), json!({}));
     let Some(spec) = members.get_mut("spec").and_then(Value::as_object_mut) else { return };
@@ -53,7 +53,7 @@ pub fn prepare_create(user: &User, request: &mut Value) {
 
 /// Keeps what a path may not write: the main one neither spec nor status, `/approval` only
 /// conditions, `/status` not the approval.
-pub fn prepare_update(call: &Call, before: &Value, request: &mut Value) {
+pub(crate) fn prepare_update(call: &Call, before: &Value, request: &mut Value) {
     let mut wanted = conditions(request).to_vec();
     let certificate = request.pointer("/status/certificate").cloned();
     let Some(members) = request.as_object_mut() else { return };
@@ -100,7 +100,7 @@ fn stamp(before: &Value, wanted: &mut [Value], now: &str) {
 }
 
 /// Complaints about a request; `before` is `None` for a new one.
-pub fn validate(call: &Call, before: Option<&Value>, request: &Value) -> Vec<FieldError> {
+pub(crate) fn validate(call: &Call, before: Option<&Value>, request: &Value) -> Vec<FieldError> {
     let mut errors = validate_spec(request);
     errors.extend(validate_conditions(request));
     let Some(before) = before else { return errors };
@@ -218,7 +218,7 @@ fn validate_conditions(request: &Value) -> Vec<FieldError> {
 ///
 /// # Errors
 /// 403.
-pub fn admit(
+pub(crate) fn admit(
     store: &Store,
     call: &Call,
     operation: Operation,
@@ -238,7 +238,6 @@ pub fn admit(
         let of = Attributes {
             verb,
             group: "certificates.k8s.io",
-            version: "*",
             resource: "signers",
             name,
             ..Attributes::default()
@@ -277,7 +276,7 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(conditions: Value, expected: &[&str]) {
+    fn check(conditions: &Value, expected: &[&str]) {
         let request = json!({"status": {"conditions": conditions}});
         let errors = validate_conditions(&request);
         let texts: Vec<_> =
@@ -288,7 +287,7 @@ mod tests {
     #[test]
     fn approved_and_denied_exclude_each_other() {
         check(
-            json!([{"type": "Approved", "status": "True"}, {"type": "Denied", "status": "True"}]),
+            &json!([{"type": "Approved", "status": "True"}, {"type": "Denied", "status": "True"}]),
             &["status.conditions: Invalid value: \"Denied\": Approved and Denied conditions are \
                mutually exclusive"],
         );
@@ -297,12 +296,12 @@ mod tests {
     #[test]
     fn an_approval_is_true() {
         check(
-            json!([{"type": "Approved", "status": "False"}]),
+            &json!([{"type": "Approved", "status": "False"}]),
             &["status.conditions[0].status: Unsupported value: \"False\": supported values: \
                \"True\""],
         );
-        check(json!([{"type": "Approved"}]), &["status.conditions[0].status: Required value"]);
-        check(json!([{"type": "Other", "status": "False"}]), &[]);
+        check(&json!([{"type": "Approved"}]), &["status.conditions[0].status: Required value"]);
+        check(&json!([{"type": "Other", "status": "False"}]), &[]);
     }
 
     #[test]

@@ -28,7 +28,7 @@ const MOST_ROUNDS: usize = 100;
 
 /// How far the controllers have come.
 #[derive(Debug, Default)]
-pub struct Progress {
+pub(crate) struct Progress {
     /// All writes up to this resourceVersion have been looked at.
     seen: u64,
     garbage: garbage::Suspects,
@@ -38,7 +38,7 @@ pub struct Progress {
 ///
 /// # Errors
 /// 403.
-pub fn may_delete(call: &Call) -> Result<()> {
+pub(crate) fn may_delete(call: &Call) -> Result<()> {
     let fixed = ["default", "kube-system", "kube-public"];
     if call.resource.is("", "namespaces") && fixed.contains(&call.name.as_str()) {
         return Err(ApiError::forbidden(call.subject(), "this namespace may not be deleted"));
@@ -47,7 +47,7 @@ pub fn may_delete(call: &Call) -> Result<()> {
 }
 
 /// Lets the controllers work until they are settled.
-pub fn react(cluster: &Shared, state: &mut State, now: Timestamp) {
+pub(crate) fn react(cluster: &Shared, state: &mut State, now: Timestamp) {
     for _ in 0..MOST_ROUNDS {
         let (seen, version) = (state.controllers.seen, state.store.version());
         if version == seen {
@@ -78,7 +78,9 @@ fn controllers(
             default_account(state, now, meta::namespace(object));
             let secrets = StorageKey::new("", "secrets");
             let of: Vec<_> = state.store.list(&secrets, meta::namespace(object)).cloned().collect();
-            of.iter().for_each(|secret| fill_secret(cluster, state, now, secret));
+            for secret in &of {
+                fill_secret(cluster, state, now, secret);
+            }
         }
         ("", "secrets") if !gone => {
             let current = state.store.get(place, meta::namespace(object), meta::name(object));

@@ -50,7 +50,7 @@ fn content(state: &State, namespace: &str) -> Vec<(StorageKey, String, bool)> {
 fn release(state: &mut State, place: &StorageKey, namespace: &Value) {
     let others = |list: Option<&Value>| -> Vec<Value> {
         let list = list.and_then(Value::as_array).into_iter().flatten();
-        list.filter(|finalizer| **finalizer != Value::from("kubernetes")).cloned().collect()
+        list.filter(|finalizer| finalizer.as_str() != Some("kubernetes")).cloned().collect()
     };
     let left = others(namespace.pointer("/spec/finalizers"));
     if left.is_empty() && meta::finalizers(namespace).is_empty() {

@@ -103,7 +103,6 @@ fn entry(inner: &Type, bytes: &[u8]) -> Result<(String, Value), WireError> {
 
 fn value(ty: &Type, wire: Wire<'_>) -> Result<Value, WireError> {
     Ok(match ty {
-        Type::Any => Value::Null,
         Type::Bool => (wire.varint()? != 0).into(),
         Type::Bytes => STANDARD.encode(wire.bytes()?).into(),
         Type::Extra => {
@@ -130,7 +129,7 @@ fn value(ty: &Type, wire: Wire<'_>) -> Result<Value, WireError> {
                 part(3)?.map(Wire::text).transpose()?.unwrap_or("").into()
             }
         }
-        Type::List(_) | Type::Map(_) => Value::Null,
+        Type::Any | Type::List(_) | Type::Map(_) => Value::Null,
         Type::Message(name) => match schema::message(name) {
             Some(of) => message(of, wire.bytes()?)?,
             None => Value::Null,

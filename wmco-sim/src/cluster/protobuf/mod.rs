@@ -2,6 +2,7 @@
 //!
 //! A body is the magic `k8s` and NUL, then a `runtime.Unknown` message: apiVersion and kind (member
 //! 1) and the object's own message (member 2). The messages are those of [`super::schema`].
+//!
 //! Source: Kubernetes API concepts, "Kubernetes Protobuf encoding".
 
 mod decode;
@@ -11,25 +12,28 @@ mod wire;
 use serde_json::Value;
 
 use super::error::{ApiError, Result};
+use super::pki;
 use super::schema::{self, Message};
 
 /// The media type.
-pub const MEDIA_TYPE: &str = "application/vnd.kubernetes.protobuf";
+pub(crate) const MEDIA_TYPE: &str = "application/vnd.kubernetes.protobuf";
 
 const MAGIC: &[u8] = b"k8s\0";
+/// So much of a foreign body is quoted.
+const SHOWN_BYTES: usize = 1024;
 
 /// A request body as JSON, with `apiVersion` and `kind`. `expected` is the kind of the resource.
 ///
 /// # Errors
 /// 400 when it cannot be read.
-pub fn from_protobuf(body: &[u8], expected: &str) -> Result<Value> {
+pub(crate) fn from_protobuf(body: &[u8], expected: &str) -> Result<Value> {
     let unrecognized = |why: &str| {
         ApiError::bad_request(format!(
             "the object provided is unrecognized (must be of type {expected}): {why}"
         ))
     };
     let Some(rest) = body.strip_prefix(MAGIC) else {
-        let hex: String = body.iter().take(1024).map(|byte| format!("{byte:02x}")).collect();
+        let hex = pki::hex(body.get(..SHOWN_BYTES).unwrap_or(body));
         return Err(unrecognized(&format!(
             "provided data does not appear to be a protobuf message, expected prefix \
              [107 56 115 0] ({hex})"
@@ -55,7 +59,7 @@ pub fn from_protobuf(body: &[u8], expected: &str) -> Result<Value> {
 }
 
 /// An answer in protobuf; `None` when its kind has no such form (custom resources, Tables).
-pub fn to_protobuf(answer: &Value) -> Option<Vec<u8>> {
+pub(crate) fn to_protobuf(answer: &Value) -> Option<Vec<u8>> {
     let text = |member| answer.get(member).and_then(Value::as_str).unwrap_or("");
     let (api_version, kind) = (text("apiVersion"), text("kind"));
     let raw = match schema::kind(api_version, kind) {
@@ -68,7 +72,7 @@ pub fn to_protobuf(answer: &Value) -> Option<Vec<u8>> {
 }
 
 /// One event of a watch: its length in four bytes, then a `WatchEvent` with the enveloped object.
-pub fn watch_frame(kind: &str, object: &Value) -> Option<Vec<u8>> {
+pub(crate) fn watch_frame(kind: &str, object: &Value) -> Option<Vec<u8>> {
     let event = encode::watch_event(kind, &to_protobuf(object)?);
     let mut out = u32::try_from(event.len()).ok()?.to_be_bytes().to_vec();
     out.extend(event);

@@ -18,12 +18,12 @@
 
 mod table;
 
-pub mod shape;
+pub(crate) mod shape;
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-pub use table::{Field, ListKind, Merge, Message, Presence, Type};
+pub(crate) use table::{Field, ListKind, Merge, Message, Presence, Type};
 
 static SCHEMA: LazyLock<Schema> = LazyLock::new(|| {
     Schema::parse(&[
@@ -38,7 +38,7 @@ static SCHEMA: LazyLock<Schema> = LazyLock::new(|| {
 
 /// All messages and which kinds they stand for.
 #[derive(Debug)]
-pub struct Schema {
+pub(crate) struct Schema {
     messages: HashMap<&'static str, Message>,
     kinds: HashMap<(&'static str, &'static str), &'static str>,
 }
@@ -64,7 +64,7 @@ impl Schema {
 }
 
 /// The message of a kind, for example of `("policy/v1", "Eviction")`; none for custom resources.
-pub fn kind(api_version: &str, kind: &str) -> Option<&'static Message> {
+pub(crate) fn kind(api_version: &str, kind: &str) -> Option<&'static Message> {
     // These two are the same in every group.
     let api_version = if matches!(kind, "DeleteOptions" | "Status") { "v1" } else { api_version };
     let found = SCHEMA.kinds.iter().find(|((v, k), _)| *v == api_version && *k == kind);
@@ -72,17 +72,17 @@ pub fn kind(api_version: &str, kind: &str) -> Option<&'static Message> {
 }
 
 /// A message by its name in the tables.
-pub fn message(name: &str) -> Option<&'static Message> {
+pub(crate) fn message(name: &str) -> Option<&'static Message> {
     SCHEMA.messages.get(name)
 }
 
 /// The member of a message as JSON shows it, those of inlined messages included.
-pub fn member(of: &'static Message, json: &str) -> Option<&'static Field> {
+pub(crate) fn member(of: &'static Message, json: &str) -> Option<&'static Field> {
     members(of).into_iter().find(|field| field.json == json)
 }
 
 /// All members of a message as JSON shows them.
-pub fn members(of: &'static Message) -> Vec<&'static Field> {
+pub(crate) fn members(of: &'static Message) -> Vec<&'static Field> {
     let mut out = Vec::with_capacity(of.fields.len());
     for field in &of.fields {
         match (&field.ty, field.inline) {

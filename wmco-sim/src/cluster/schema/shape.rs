@@ -11,17 +11,17 @@ use super::{Field, Message, Presence, Type, members, message};
 
 /// A value in its canonical shape.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Shaped {
+pub(crate) struct Shaped {
     /// The value.
-    pub value: Value,
+    pub(crate) value: Value,
     /// Paths that were dropped because no such member exists, for example `spec.taints[0].$patch`.
-    pub unknown: Vec<String>,
+    pub(crate) unknown: Vec<String>,
 }
 
 /// A value that does not fit its type, in words like those of Go's decoder.
 #[derive(Debug, thiserror::Error)]
 #[error("json: cannot unmarshal {found} into Go struct field {path} of type {wanted}")]
-pub struct TypeMismatch {
+pub(crate) struct TypeMismatch {
     path: String,
     found: String,
     wanted: &'static str,
@@ -31,7 +31,7 @@ pub struct TypeMismatch {
 ///
 /// # Errors
 /// A member that has a type it may not have: the server answers 400.
-pub fn object(of: &'static Message, value: &Value) -> Result<Shaped, TypeMismatch> {
+pub(crate) fn object(of: &'static Message, value: &Value) -> Result<Shaped, TypeMismatch> {
     let mut shaper = Shaper::default();
     let mut out = shaper.message(of, value, "", true)?;
     if let (Some(out), Some(given)) = (out.as_object_mut(), value.as_object()) {
@@ -192,10 +192,9 @@ fn is_quantity(text: &str) -> bool {
 /// What stands for a member in the answer.
 fn present(field: &'static Field, value: Option<Value>) -> Option<Value> {
     match (field.presence, value) {
-        (Presence::Given, value) => value,
         (Presence::Always, None) => Some(zero(&field.ty)),
         (Presence::OrNull, None) => Some(Value::Null),
-        (Presence::Always | Presence::OrNull, value) => value,
+        (Presence::Always | Presence::Given | Presence::OrNull, value) => value,
         // A message given empty stays: it is a pointer.
         (Presence::NonZero, Some(Value::Object(members))) if members.is_empty() => {
             matches!(field.ty, Type::Message(_) | Type::Any).then(|| members.into())
@@ -216,7 +215,7 @@ fn is_zero(value: &Value) -> bool {
 }
 
 /// Go's zero value of a type, as JSON.
-pub fn zero(ty: &Type) -> Value {
+pub(crate) fn zero(ty: &Type) -> Value {
     match ty {
         Type::Bool => false.into(),
         Type::F64 | Type::I32 | Type::I64 | Type::IntOrString => 0.into(),

@@ -2,39 +2,39 @@
 
 /// One message type.
 #[derive(Debug)]
-pub struct Message {
+pub(crate) struct Message {
     /// Its name in the tables.
-    pub name: &'static str,
+    pub(crate) name: &'static str,
     /// Apply owns objects of this type as one.
-    pub atomic: bool,
+    pub(crate) atomic: bool,
     /// Members by protobuf, inlined messages unopened.
-    pub fields: Vec<Field>,
+    pub(crate) fields: Vec<Field>,
 }
 
 /// One member of a message.
 #[derive(Debug)]
-pub struct Field {
+pub(crate) struct Field {
     /// Name in JSON.
-    pub json: &'static str,
+    pub(crate) json: &'static str,
     /// Number in protobuf.
-    pub number: u32,
+    pub(crate) number: u32,
     /// What it holds.
-    pub ty: Type,
+    pub(crate) ty: Type,
     /// The members of its message stand in the parent's JSON object.
-    pub inline: bool,
+    pub(crate) inline: bool,
     /// When it is written.
-    pub presence: Presence,
+    pub(crate) presence: Presence,
     /// How apply merges it, if a list.
-    pub list: ListKind,
+    pub(crate) list: ListKind,
     /// Apply owns it as one (maps; lists are atomic by `list`).
-    pub atomic: bool,
+    pub(crate) atomic: bool,
     /// How a strategic merge patch merges it, if a list.
-    pub merge: Merge,
+    pub(crate) merge: Merge,
 }
 
 /// Type of a value.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub enum Type {
+pub(crate) enum Type {
     /// Anything; not looked into, and absent in protobuf.
     Any,
     /// True or false.
@@ -73,7 +73,7 @@ pub enum Type {
 
 /// When a member is written.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Presence {
+pub(crate) enum Presence {
     /// Always, with the type's zero value if need be.
     Always,
     /// Whenever it was given, zero or not.
@@ -86,7 +86,7 @@ pub enum Presence {
 
 /// How apply takes a list.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub enum ListKind {
+pub(crate) enum ListKind {
     /// As one value.
     Atomic,
     /// By the values of these members of its items.
@@ -97,7 +97,7 @@ pub enum ListKind {
 
 /// How a strategic merge patch takes a list.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Merge {
+pub(crate) enum Merge {
     /// By the value of this member.
     Key(&'static str),
     /// The new list replaces the old.

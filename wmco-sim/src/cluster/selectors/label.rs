@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use serde_json::Value;
 
-use crate::cluster::write::qualified_name;
+use crate::cluster::write::{label_value, qualified_name};
 
 /// All requirements must hold.
 #[derive(Clone, Debug, Default)]
@@ -151,8 +151,10 @@ impl Parser {
             Token::Word(key) => key,
             other => return Err(format!("found '{}', expected: identifier", other.text())),
         };
-        if let Some(why) = qualified_name(&key).first() {
-            return Err(format!("key: Invalid value: {key:?}: {why}"));
+        let wrong = qualified_name(&key);
+        if !wrong.is_empty() {
+            // Go prints the path of a key, which has none, like this.
+            return Err(format!("<nil>: Invalid value: {key:?}: {}", wrong.join("; ")));
         }
         let ends = matches!(self.peek(), Token::End | Token::Sign(","));
         if negated || ends {
@@ -178,6 +180,13 @@ impl Parser {
             let why = "for 'Gt', 'Lt' operators, the value must be an integer";
             return Err(format!("values[0]: Invalid value: {:?}: {why}", values.join(",")));
         }
+        for (index, value) in values.iter().enumerate() {
+            let wrong = label_value(value);
+            if !wrong.is_empty() {
+                let wrong = wrong.join("; ");
+                return Err(format!("values[{index}][{key}]: Invalid value: {value:?}: {wrong}"));
+            }
+        }
         Ok(Requirement { key, operator, values })
     }
 
@@ -196,6 +205,10 @@ impl Parser {
         let open = self.next();
         if open != Token::Sign("(") {
             return Err(format!("found '{}' expected: '('", open.text()));
+        }
+        if self.peek() == Token::Sign(")") {
+            let why = "for 'in', 'notin' operators, values set can't be empty";
+            return Err(format!("values: Invalid value: []: {why}"));
         }
         let mut values = Vec::new();
         let mut expects_value = true;
@@ -265,7 +278,8 @@ mod tests {
 
     #[test]
     fn nonsense_is_refused() {
-        for text in ["a b", "=x", "a in b", "a,,b", "a in (b", "-a", "a>x", "a in (b c)"] {
+        for text in ["a b", "=x", "a in b", "a,,b", "a in (b", "-a", "a>x", "a in (b c)", "a in ()"]
+        {
             assert!(text.parse::<LabelSelector>().is_err(), "{text}");
         }
     }

@@ -113,8 +113,10 @@ fn event(object: &Value, now: Timestamp) -> Vec<Value> {
         if object.get("regarding").is_some() { "/regarding" } else { "/involvedObject" };
     let part = |member: &str| text(object, &format!("{reference}/{member}")).to_owned();
     let component = either("/reportingComponent", "/reportingController");
-    let host = text(object, "/reportingInstance");
-    let source = or(text(object, "/source/component"), &component).to_owned();
+    let old =
+        |member: &str| either(&format!("/source/{member}"), &format!("/deprecatedSource/{member}"));
+    let host = or(&old("host"), text(object, "/reportingInstance")).to_owned();
+    let source = or(&old("component"), &component).to_owned();
     let source = if host.is_empty() { source } else { format!("{source}, {host}") };
     vec![
         age_of(&last, now).into(),
@@ -185,11 +187,15 @@ fn pod(object: &Value, now: Timestamp) -> Vec<Value> {
     let total = size(object, "/spec/containers");
     let mut ready = 0;
     let mut restarts = 0;
+    let mut last_restart = None;
     let phase = text(object, "/status/phase");
     let mut reason = or(text(object, "/status/reason"), phase).to_owned();
     let mut running = false;
     for container in list(object, "/status/containerStatuses").iter().rev() {
         restarts += number(container, "/restartCount");
+        let ended: Option<Timestamp> =
+            text(container, "/lastState/terminated/finishedAt").parse().ok();
+        last_restart = last_restart.max(ended);
         let waiting = text(container, "/state/waiting/reason");
         let terminated = text(container, "/state/terminated/reason");
         if !waiting.is_empty() {
@@ -232,13 +238,23 @@ fn pod(object: &Value, now: Timestamp) -> Vec<Value> {
         meta::name(object).into(),
         format!("{ready}/{total}").into(),
         reason.into(),
-        restarts.to_string().into(),
+        restarted(restarts, last_restart, now).into(),
         age(object, now),
         or(text(object, "/status/podIP"), NONE).into(),
         or(text(object, "/spec/nodeName"), NONE).into(),
         or(text(object, "/status/nominatedNodeName"), NONE).into(),
         gates.into(),
     ]
+}
+
+/// `2`, or `2 (5m ago)` when it is known when the last one was.
+fn restarted(count: i64, last: Option<Timestamp>, now: Timestamp) -> String {
+    match last {
+        Some(last) if count > 0 => {
+            format!("{count} ({} ago)", human(now.as_second() - last.as_second()))
+        }
+        _ => count.to_string(),
+    }
 }
 
 fn labels(object: &Value, pointer: &str) -> String {

@@ -5,9 +5,9 @@
 //! Accounts".
 
 mod request;
-pub mod secrets;
+pub(crate) mod secrets;
 
-pub use request::request;
+pub(crate) use request::request;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
@@ -25,17 +25,17 @@ use crate::cluster::resources::StorageKey;
 use crate::cluster::store::Store;
 
 /// Who tokens are for unless a request says otherwise, and who issues them.
-pub const AUDIENCE: &str = "https://kubernetes.default.svc";
+pub(crate) const AUDIENCE: &str = "https://kubernetes.default.svc";
 const SECRET_ISSUER: &str = "kubernetes/serviceaccount";
 const CREDENTIAL_ID: &str = "authentication.kubernetes.io/credential-id";
 
 /// The key for tokens could not be made or used.
 #[derive(Clone, Copy, Debug, thiserror::Error)]
 #[error("the system's random source failed, check that it is readable")]
-pub struct KeyError;
+pub(crate) struct KeyError;
 
 /// Signs and checks tokens.
-pub struct TokenIssuer {
+pub(crate) struct TokenIssuer {
     key: EcdsaKeyPair,
     random: SystemRandom,
 }
@@ -48,11 +48,11 @@ impl std::fmt::Debug for TokenIssuer {
 
 /// Whom a token belongs to.
 #[derive(Clone, Debug)]
-pub struct Authenticated {
+pub(crate) struct Authenticated {
     /// The service account.
-    pub user: User,
+    pub(crate) user: User,
     /// Which of the wanted audiences it is for.
-    pub audiences: Vec<String>,
+    pub(crate) audiences: Vec<String>,
 }
 
 impl TokenIssuer {
@@ -60,7 +60,7 @@ impl TokenIssuer {
     ///
     /// # Errors
     /// The system has no randomness.
-    pub fn generate() -> Result<Self, KeyError> {
+    pub(crate) fn generate() -> Result<Self, KeyError> {
         let random = SystemRandom::new();
         let algorithm = &ECDSA_P256_SHA256_FIXED_SIGNING;
         let document = EcdsaKeyPair::generate_pkcs8(algorithm, &random).map_err(|_| KeyError)?;
@@ -73,7 +73,7 @@ impl TokenIssuer {
     ///
     /// # Errors
     /// The system has no randomness.
-    pub fn sign(&self, claims: &Value) -> Result<String, KeyError> {
+    pub(crate) fn sign(&self, claims: &Value) -> Result<String, KeyError> {
         let encode = |value: &Value| URL_SAFE_NO_PAD.encode(value.to_string());
         let text = format!("{}.{}", encode(&json!({"alg": "ES256", "typ": "JWT"})), encode(claims));
         let signature = self.key.sign(&self.random, text.as_bytes()).map_err(|_| KeyError)?;
@@ -92,7 +92,7 @@ impl TokenIssuer {
 
     /// Whom a token belongs to; `None` if it is not ours, over, for others, or what it is bound
     /// to is gone.
-    pub fn authenticate(
+    pub(crate) fn authenticate(
         &self,
         store: &Store,
         token: &str,
@@ -118,7 +118,7 @@ fn account(store: &Store, namespace: &str, name: &str, uid: &str) -> Option<User
 }
 
 /// The user that a service account is.
-pub fn user(namespace: &str, name: &str, uid: &str) -> User {
+pub(crate) fn user(namespace: &str, name: &str, uid: &str) -> User {
     let groups =
         ["system:serviceaccounts".to_owned(), format!("system:serviceaccounts:{namespace}")];
     let user = User::authenticated(&format!("system:serviceaccount:{namespace}:{name}"), &groups);
@@ -198,7 +198,7 @@ fn bound(
 pub(super) mod tests {
     use super::*;
 
-    pub(in crate::cluster) fn store() -> Store {
+    pub(crate) fn store() -> Store {
         let mut store = Store::default();
         store.put(
             &StorageKey::new("", "serviceaccounts"),

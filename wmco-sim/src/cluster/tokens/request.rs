@@ -19,7 +19,12 @@ const LONGEST_S: i64 = 1 << 32;
 /// # Errors
 /// 404 without the account or the bound object, 422 for a bad duration, 409 when the bound
 /// object is another one now.
-pub fn request(store: &Store, issuer: &TokenIssuer, call: &Call, body: &Value) -> Result<Value> {
+pub(crate) fn request(
+    store: &Store,
+    issuer: &TokenIssuer,
+    call: &Call,
+    body: &Value,
+) -> Result<Value> {
     let (namespace, name) = (call.namespace.as_str(), call.name.as_str());
     let account = store
         .get(&StorageKey::new("", "serviceaccounts"), namespace, name)

@@ -12,15 +12,15 @@ use crate::cluster::store::Store;
 use super::{SECRET_ISSUER, TokenIssuer};
 
 /// The type of such Secrets.
-pub const TYPE: &str = "kubernetes.io/service-account-token";
+pub(crate) const TYPE: &str = "kubernetes.io/service-account-token";
 /// The annotation that names the account.
-pub const ACCOUNT_NAME: &str = "kubernetes.io/service-account.name";
+pub(crate) const ACCOUNT_NAME: &str = "kubernetes.io/service-account.name";
 /// The annotation that says which account of that name.
-pub const ACCOUNT_UID: &str = "kubernetes.io/service-account.uid";
+pub(crate) const ACCOUNT_UID: &str = "kubernetes.io/service-account.uid";
 
 /// What the token controller wants to do with a Secret.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Step {
+pub(crate) enum Step {
     /// The account is gone, or another one now.
     Delete,
     /// It is as it should be, or of another type.
@@ -30,7 +30,7 @@ pub enum Step {
 }
 
 /// Decides about one Secret. `ca` is the cluster's CA certificate in PEM.
-pub fn reconcile(store: &Store, issuer: &TokenIssuer, ca: &str, secret: &Value) -> Step {
+pub(crate) fn reconcile(store: &Store, issuer: &TokenIssuer, ca: &str, secret: &Value) -> Step {
     if secret.get("type").and_then(Value::as_str) != Some(TYPE) || meta::is_deleting(secret) {
         return Step::Leave;
     }

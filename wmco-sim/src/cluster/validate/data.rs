@@ -115,11 +115,11 @@ pub(super) fn secret(secret: &Value) -> Vec<FieldError> {
     let required =
         |key: &str| (!has(key)).then(|| FieldError::required(&format!("data[{key}]"), ""));
     match text(secret, "/type") {
-        secrets::TYPE => {
-            if meta::annotation(secret, secrets::ACCOUNT_NAME).is_none_or(str::is_empty) {
-                let field = format!("metadata.annotations[{}]", secrets::ACCOUNT_NAME);
-                errors.push(FieldError::required(&field, ""));
-            }
+        secrets::TYPE
+            if meta::annotation(secret, secrets::ACCOUNT_NAME).is_none_or(str::is_empty) =>
+        {
+            let field = format!("metadata.annotations[{}]", secrets::ACCOUNT_NAME);
+            errors.push(FieldError::required(&field, ""));
         }
         "kubernetes.io/basic-auth" if !has("username") && !has("password") => {
             errors.push(FieldError::required("data[username]", ""));

@@ -12,10 +12,9 @@ mod policy;
 mod rbac;
 mod workload;
 
-pub use network::allocate;
-pub use node::new_taints;
-pub use pod::admit as admit_pod;
-pub use pod_defaults::template as default_pod_template;
+pub(crate) use network::allocate;
+pub(crate) use node::new_taints;
+pub(crate) use pod::admit as admit_pod;
 
 use serde_json::{Map, Value, json};
 
@@ -26,7 +25,7 @@ use super::meta;
 use super::schema;
 
 /// Fills in what decoding fills in, on every write.
-pub fn default(call: &Call, object: &mut Value) {
+pub(crate) fn default(call: &Call, object: &mut Value) {
     match (call.resource.group.as_str(), call.resource.plural.as_str()) {
         ("", "secrets") => data::default_secret(object),
         ("", "namespaces") => default_namespace(object),
@@ -55,7 +54,7 @@ fn default_namespace(object: &mut Value) {
 }
 
 /// What the kind's strategy sets on a new object.
-pub fn prepare_create(call: &Call, object: &mut Value) {
+pub(crate) fn prepare_create(call: &Call, object: &mut Value) {
     match (call.resource.group.as_str(), call.resource.plural.as_str()) {
         ("", "namespaces") => {
             put(object, "spec", json!({"finalizers": ["kubernetes"]}));
@@ -69,7 +68,7 @@ pub fn prepare_create(call: &Call, object: &mut Value) {
 }
 
 /// What the kind's strategy keeps or resets on a change.
-pub fn prepare_update(call: &Call, before: &Value, object: &mut Value) {
+pub(crate) fn prepare_update(call: &Call, before: &Value, object: &mut Value) {
     match (call.resource.group.as_str(), call.resource.plural.as_str(), call.subresource.as_str()) {
         ("", "namespaces", "finalize") => {
             let finalizers = object.pointer("/spec/finalizers").cloned();
@@ -89,7 +88,7 @@ pub fn prepare_update(call: &Call, before: &Value, object: &mut Value) {
 ///
 /// # Errors
 /// 501 for kinds whose effect is not simulated.
-pub fn create(call: &Call, object: &Value) -> Result<Vec<FieldError>> {
+pub(crate) fn create(call: &Call, object: &Value) -> Result<Vec<FieldError>> {
     if call.resource.group == "admissionregistration.k8s.io" {
         return Err(ApiError::not_implemented(&call.resource.kind));
     }
@@ -97,7 +96,7 @@ pub fn create(call: &Call, object: &Value) -> Result<Vec<FieldError>> {
 }
 
 /// Validates a change (metadata apart).
-pub fn update(call: &Call, before: &Value, object: &Value) -> Vec<FieldError> {
+pub(crate) fn update(call: &Call, before: &Value, object: &Value) -> Vec<FieldError> {
     let mut errors = match (call.resource.group.as_str(), call.resource.plural.as_str()) {
         ("", "secrets") => data::immutable_secret(before, object),
         ("discovery.k8s.io", "endpointslices") => return network::slice_change(before, object),

@@ -13,9 +13,9 @@ use super::{immutable, items_mut, list, or_default, text};
 
 const IMMUTABLE_IP: &str = "may not change once set";
 const PROTOCOLS: [&str; 3] = ["SCTP", "TCP", "UDP"];
-/// The service network is 10.96.0.0/12; its first addresses are for the cluster itself.
+/// The service network is 10.96.0.0/12; addresses that people choose are mostly low ones.
 const NETWORK: u32 = 0x0a60_0000;
-const FIRST_HOST: u32 = 257;
+const FIRST_HOST: u32 = 0x0001_0001;
 const LAST_HOST: u32 = 0x000f_fffe;
 
 /// Fills in what a Service leaves out, addresses apart.
@@ -44,7 +44,7 @@ pub(super) fn default_service(service: &mut Value) {
 }
 
 /// Gives a new Service its address, and tells the families.
-pub fn allocate(store: &Store, service: &mut Value) {
+pub(crate) fn allocate(store: &Store, service: &mut Value) {
     let Some(spec) = service.get_mut("spec").and_then(Value::as_object_mut) else { return };
     if spec.get("type").and_then(Value::as_str) == Some("ExternalName") {
         return;
@@ -226,7 +226,7 @@ mod tests {
         let mut first = json!({"metadata": {"name": "a"}, "spec": {"ports": [{"port": 80}]}});
         default_service(&mut first);
         allocate(&store, &mut first);
-        assert_eq!(first["spec"]["clusterIP"], "10.96.1.1");
+        assert_eq!(first["spec"]["clusterIP"], "10.97.0.1");
         assert_eq!(
             first["spec"]["ports"][0],
             json!({"port": 80, "protocol": "TCP", "targetPort": 80})
@@ -234,7 +234,7 @@ mod tests {
         store.put(&StorageKey::new("", "services"), first);
         let mut second = json!({"spec": {}});
         allocate(&store, &mut second);
-        assert_eq!(second["spec"]["clusterIP"], "10.96.1.2");
+        assert_eq!(second["spec"]["clusterIP"], "10.97.0.2");
     }
 
     #[test]

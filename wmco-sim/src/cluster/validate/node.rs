@@ -72,7 +72,7 @@ pub(super) fn change(before: &Value, node: &Value) -> Vec<FieldError> {
 }
 
 /// The taints of a new Node: nobody has said that it is ready.
-pub fn new_taints(node: &mut Value) {
+pub(crate) fn new_taints(node: &mut Value) {
     let mut taints = list(node, "/spec/taints").to_vec();
     let there =
         |taint: &Value| text(taint, "/key") == NOT_READY && text(taint, "/effect") == "NoSchedule";
@@ -90,25 +90,25 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(taints: Value, expected: &[&str]) {
+    fn check(taints: &Value, expected: &[&str]) {
         assert_eq!(texts(&node(&json!({"spec": {"taints": taints}}))), expected);
     }
 
     #[test]
     fn effects_are_known_words() {
         check(
-            json!([{"key": "os", "effect": "Wrong"}]),
+            &json!([{"key": "os", "effect": "Wrong"}]),
             &["metadata.taints[0].effect: Unsupported value: \"Wrong\": supported values: \
                \"NoSchedule\", \"PreferNoSchedule\", \"NoExecute\""],
         );
-        check(json!([{"key": "os"}]), &["metadata.taints[0].effect: Required value"]);
+        check(&json!([{"key": "os"}]), &["metadata.taints[0].effect: Required value"]);
     }
 
     #[test]
     fn key_and_effect_are_unique() {
         let taint = json!({"key": "os", "value": "Windows", "effect": "NoSchedule"});
         check(
-            json!([taint, taint]),
+            &json!([taint, taint]),
             &["metadata.taints[1]: Duplicate value: {\"Key\":\"os\",\"Value\":\"Windows\",\
                \"Effect\":\"NoSchedule\",\"TimeAdded\":null}: taints must be unique by key and \
                effect pair"],

@@ -164,7 +164,7 @@ pub(super) fn change(before: &Value, pod: &Value) -> Option<FieldError> {
 ///
 /// # Errors
 /// 403 without the service account.
-pub fn admit(store: &Store, call: &Call, pod: &mut Value) -> Result<()> {
+pub(crate) fn admit(store: &Store, call: &Call, pod: &mut Value) -> Result<()> {
     tolerate(pod);
     let Some(spec) = pod.get_mut("spec").and_then(Value::as_object_mut) else { return Ok(()) };
     spec.entry("priority").or_insert_with(|| 0.into());
@@ -252,7 +252,7 @@ mod tests {
     use super::super::texts;
     use super::*;
 
-    fn with(container: Value) -> Value {
+    fn with(container: &Value) -> Value {
         json!({"spec": {"restartPolicy": "Always", "containers": [container]}})
     }
 
@@ -260,7 +260,7 @@ mod tests {
     fn containers_are_named_and_have_images() {
         let none = json!({"spec": {"restartPolicy": "Always"}});
         assert_eq!(texts(&pod(&none)), ["spec.containers: Required value"]);
-        let bare = with(json!({"name": "c"}));
+        let bare = with(&json!({"name": "c"}));
         assert_eq!(texts(&pod(&bare)), ["spec.containers[0].image: Required value"]);
     }
 
@@ -269,15 +269,15 @@ mod tests {
         let container = json!({"name": "c", "image": "a",
             "volumeMounts": [{"name": "v", "mountPath": "/x"}]});
         assert_eq!(
-            texts(&pod(&with(container))),
+            texts(&pod(&with(&container))),
             ["spec.containers[0].volumeMounts[0].name: Not found: \"v\""]
         );
     }
 
     #[test]
     fn images_and_more_tolerations_may_change_but_no_node_name() {
-        let before = with(json!({"name": "c", "image": "a"}));
-        assert_eq!(change(&before, &with(json!({"name": "c", "image": "b"}))), None);
+        let before = with(&json!({"name": "c", "image": "a"}));
+        assert_eq!(change(&before, &with(&json!({"name": "c", "image": "b"}))), None);
         let mut moved = before.clone();
         moved["spec"]["nodeName"] = "n2".into();
         assert!(change(&before, &moved).is_some());
@@ -289,7 +289,7 @@ mod tests {
 
     #[test]
     fn quality_of_service() {
-        let of = |resources: Value| quality(&with(json!({"resources": resources})));
+        let of = |resources: Value| quality(&with(&json!({"resources": resources})));
         assert_eq!(of(json!({})), "BestEffort");
         assert_eq!(of(json!({"requests": {"cpu": "1"}})), "Burstable");
         let full = json!({"cpu": "1", "memory": "1Gi"});

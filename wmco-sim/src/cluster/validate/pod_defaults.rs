@@ -15,7 +15,7 @@ pub(super) fn pod(pod: &mut Value) {
 }
 
 /// Fills in the template at `pointer`.
-pub fn template(object: &mut Value, pointer: &str) {
+pub(super) fn template(object: &mut Value, pointer: &str) {
     if let Some(template) = object.pointer_mut(pointer) {
         spec_of(template);
     }

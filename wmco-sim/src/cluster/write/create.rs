@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use crate::cluster::call::{Call, Operation};
 use crate::cluster::error::{ApiError, FieldError, Result, Subject};
+use crate::cluster::hooks::Attributes;
 use crate::cluster::resources::StorageKey;
 use crate::cluster::state::State;
 use crate::cluster::store::rfc3339;
@@ -46,6 +47,22 @@ pub(crate) fn create(
         }
     }
     Err(ApiError::plain("no free name was found"))
+}
+
+/// A PUT or apply of what is not there is a create, and needs the right to.
+///
+/// # Errors
+/// 403 when the user may not create.
+pub(super) fn must_be_allowed(state: &State, call: &Call) -> Result<()> {
+    let of = Attributes {
+        verb: "create",
+        group: &call.resource.group,
+        resource: &call.resource.plural,
+        namespace: &call.namespace,
+        name: &call.name,
+        ..Attributes::default()
+    };
+    hooks::authorize(state, &call.user, &of)
 }
 
 /// Puts the namespace of the URL into the object.

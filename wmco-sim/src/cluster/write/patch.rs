@@ -136,6 +136,9 @@ fn apply(state: &mut State, call: &Call, bytes: &[u8]) -> Result<Patched> {
     if meta::name(&body.value).is_empty() && body.value.is_object() {
         meta::set(&mut body.value, "name", call.name.clone().into());
     }
+    if before.is_none() {
+        create::must_be_allowed(state, call)?;
+    }
     let shown = before.as_deref().map(|before| call.resource.present(before));
     let merged = hooks::apply(state, call, shown.as_ref(), &body.value)?;
     let (object, unknown) = typed(call, merged)?;

@@ -31,6 +31,7 @@ pub(crate) fn update(
         if !stated.is_empty() && stated != "0" {
             return Err(call.not_found());
         }
+        create::must_be_allowed(state, call)?;
         meta::remove(&mut object, "resourceVersion");
         return Ok((create(state, call, object, Source::Put)?, true));
     };

@@ -28,6 +28,9 @@ use settings::{Settings, SettingsError};
 /// The link to the certificate in use, in the folder of `--cert-dir`.
 const CURRENT: &str = "wicd-client-current.pem";
 
+/// A certificate is used at least this long, however short its life is.
+const SOONEST_RENEWAL: Duration = Duration::from_secs(10);
+
 /// Why the daemon cannot do its work now; it tries again.
 #[derive(Debug, thiserror::Error)]
 enum DaemonError {
@@ -43,6 +46,8 @@ enum DaemonError {
     NodeSearch(#[from] NodeSearchError),
     #[error("{failures}")]
     Steps { failures: String },
+    #[error("the daemon's service has stopped")]
+    Stopped,
     #[error("the daemon could not work on its host")]
     Windows(#[from] WindowsError),
 }
@@ -72,7 +77,7 @@ impl Daemon {
         };
         let mut backoff = Backoff::default();
         loop {
-            match log_in(&host.model, settings, &node).await {
+            match log_in(host, settings, &node).await {
                 Ok((client, renewal)) => {
                     backoff = Backoff::default();
                     let work = work(host, settings, &node, &client);
@@ -96,10 +101,11 @@ async fn find_node(host: &FakeWindows, settings: &Settings) -> Result<String, Da
 /// A client with the daemon's own certificate, which is asked for if there is no valid one, and the
 /// time until the next is to be asked for. Source: `spec/wicd.md`, section 7.
 async fn log_in(
-    host: &FakeWindows,
+    shared: &Shared,
     settings: &Settings,
     node: &str,
 ) -> Result<(Client, Duration), DaemonError> {
+    let host = &shared.model;
     let path = file(settings, CURRENT)?;
     let known = identity::read(host, path.as_str()).ok();
     let usable = |pem: &String| identity::renewal(pem, Timestamp::now()).is_some();
@@ -117,12 +123,13 @@ async fn log_in(
             lifetime_seconds: i32::try_from(settings.lifetime.as_secs()).ok(),
         };
         let certificate = identity::obtain(client, &wanted).await?;
-        keep(host, settings, &path, &certificate)?;
+        let kept = shared.gates.daemon.enter(host, || keep(host, settings, &path, &certificate));
+        kept.ok_or(DaemonError::Stopped)??;
         certificate
     };
     let client = identity::client_with(host, &settings.kubeconfig, &certificate).await?;
     let renewal = identity::renewal(&certificate, Timestamp::now()).unwrap_or_default();
-    Ok((client, renewal))
+    Ok((client, renewal.max(SOONEST_RENEWAL)))
 }
 
 /// Writes a dated file and lets the link point to it. Source: `spec/wicd.md`, section 7.3.

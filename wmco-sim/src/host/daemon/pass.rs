@@ -86,7 +86,7 @@ impl<'a> Passes<'a> {
         node: Option<Value>,
         manifest: Option<Result<Manifest, E>>,
     ) -> Result<daemon::Pass, DaemonError> {
-        let model = self.host.model.clone();
+        let (model, gates) = (self.host.model.clone(), Arc::clone(&self.host.gates));
         let bundle = self.settings.ca_bundle.clone();
         let results = Arc::clone(&self.results);
         let work = self.host.threads.spawn_blocking(move || {
@@ -104,9 +104,11 @@ impl<'a> Passes<'a> {
             model.set_now(now);
             // One pass at a time, so nobody can have left half of a result.
             let mut results = results.lock().unwrap_or_else(PoisonError::into_inner);
-            daemon::pass(&model, asked, bundle.as_ref(), &mut results, now)
+            let pass = || daemon::pass(&model, asked, bundle.as_ref(), &mut results, now);
+            gates.daemon.enter(&model, pass)
         });
-        Ok(work.await.map_err(|source| DaemonError::Interrupted { source })??)
+        let done = work.await.map_err(|source| DaemonError::Interrupted { source })?;
+        Ok(done.ok_or(DaemonError::Stopped)??)
     }
 }
 

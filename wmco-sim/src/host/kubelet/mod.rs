@@ -41,6 +41,8 @@ enum KubeletError {
     Identity(#[from] IdentityError),
     #[error("the api did not take what the kubelet sent")]
     Api(#[from] kube::Error),
+    #[error("the kubelet's service has stopped")]
+    Stopped,
     #[error("the kubelet could not work on its host")]
     Windows(#[from] WindowsError),
 }
@@ -66,7 +68,7 @@ impl Kubelet {
         let settings = &self.0;
         let mut backoff = Backoff::default();
         let client = loop {
-            match log_in(&host.model, settings).await {
+            match log_in(host, settings).await {
                 Ok(client) => break client,
                 // Without its bootstrap kubeconfig a kubelet gives up at once.
                 Err(KubeletError::Identity(error @ IdentityError::MissingFile { .. })) => {
@@ -79,10 +81,8 @@ impl Kubelet {
         while let Err(error) = register(host, settings, &client).await {
             backoff.failed("register its node", &error).await;
         }
-        let (endless, ()) = tokio::join!(
-            stay_alive(host, settings, &client),
-            serve(&host.model, settings, &client),
-        );
+        let (endless, ()) =
+            tokio::join!(stay_alive(host, settings, &client), serve(host, settings, &client),);
         Ok(endless)
     }
 
@@ -109,7 +109,8 @@ async fn farewell(host: &FakeWindows, settings: &Settings) -> Result<(), Kubelet
 }
 
 /// Uses the certificate of an earlier run, or asks for the first one.
-async fn log_in(host: &FakeWindows, settings: &Settings) -> Result<Client, KubeletError> {
+async fn log_in(shared: &Shared, settings: &Settings) -> Result<Client, KubeletError> {
+    let host = &shared.model;
     let certificate = settings.certificates.join(CLIENT_CERTIFICATE);
     let certificate = certificate.map_err(|bad| WindowsError::other("name a certificate", bad))?;
     let known = identity::read(host, certificate.as_str());
@@ -129,18 +130,22 @@ async fn log_in(host: &FakeWindows, settings: &Settings) -> Result<Client, Kubel
         lifetime_seconds: None,
     };
     let pem = identity::obtain(bootstrap, &wanted).await?;
-    place(host, &certificate, &pem)?;
+    place(shared, &certificate, &pem)?;
     let text = identity::read(host, settings.bootstrap_kubeconfig.as_str())?;
-    place(host, &settings.kubeconfig, &identity::with_certificate(&text, &certificate)?)?;
+    place(shared, &settings.kubeconfig, &identity::with_certificate(&text, &certificate)?)?;
     Ok(identity::client(host, &settings.kubeconfig).await?)
 }
 
 /// Writes a file of the kubelet, with the folders above it.
-fn place(host: &FakeWindows, path: &WindowsPath, text: &str) -> Result<(), WindowsError> {
-    if let Some(folder) = path.parent() {
-        host.with_tree(|tree| tree.make_folders(&folder));
-    }
-    host.write(path, Access::Inherited, &mut text.as_bytes())
+fn place(shared: &Shared, path: &WindowsPath, text: &str) -> Result<(), KubeletError> {
+    let host = &shared.model;
+    let written = shared.gates.kubelet.enter(host, || {
+        if let Some(folder) = path.parent() {
+            host.with_tree(|tree| tree.make_folders(&folder));
+        }
+        host.write(path, Access::Inherited, &mut text.as_bytes())
+    });
+    Ok(written.ok_or(KubeletError::Stopped)??)
 }
 
 /// Makes the Node, or corrects the labels and the status of the one that is there.
@@ -203,7 +208,7 @@ async fn report(host: &Shared, settings: &Settings, client: &Client) -> Result<N
 }
 
 /// Asks for a serving certificate unless there is a valid one.
-async fn serve(host: &FakeWindows, settings: &Settings, client: &Client) {
+async fn serve(host: &Shared, settings: &Settings, client: &Client) {
     let wanted = Wanted {
         signer: "kubernetes.io/kubelet-serving",
         user: format!("{}{}", names::NODE_USER_PREFIX, settings.node),
@@ -214,13 +219,13 @@ async fn serve(host: &FakeWindows, settings: &Settings, client: &Client) {
         lifetime_seconds: None,
     };
     let Ok(path) = settings.certificates.join(SERVING_CERTIFICATE) else { return };
-    if identity::read(host, path.as_str()).is_ok_and(|pem| identity::is_valid_now(&pem)) {
+    if identity::read(&host.model, path.as_str()).is_ok_and(|pem| identity::is_valid_now(&pem)) {
         return;
     }
     let mut backoff = Backoff::default();
     loop {
         let placed = match identity::obtain(client.clone(), &wanted).await {
-            Ok(pem) => place(host, &path, &pem).map_err(KubeletError::from),
+            Ok(pem) => place(host, &path, &pem),
             Err(error) => Err(error.into()),
         };
         match placed {

@@ -1,16 +1,20 @@
 //! The agent on a simulated host, as the operator uses it: upload, probe, apply, remove.
 
+use std::sync::Arc;
+
 use russh_sftp::client::SftpSession;
 use russh_sftp::protocol::OpenFlags;
 use tokio::io::AsyncWriteExt;
 use wmco_core::digest::Sha256;
 use wmco_core::names::host::{AGENT, DIRECTORIES, ROOT, STAGING, STATE_FILE};
+use wmco_core::names::objects::WICD;
 use wmco_core::protocol::{
     Access, AgentCommand, AgentLocation, HostPlan, HostStep, PROTOCOL, Probe, ReportError,
-    ReportLine, Verb, read_report, staged_agent, staged_content, staged_plan,
+    ReportLine, ServiceRunState, Verb, read_report, staged_agent, staged_content, staged_plan,
 };
 use wmco_core::winpath::WindowsPath;
-use wmco_services::windows::Machine as _;
+use wmco_services::fake::FakeEvent;
+use wmco_services::windows::{Files as _, Machine as _};
 use wmco_sim::host::{AgentFile, AgentNature, Fault, Shell, SimHost};
 
 use super::client::{Client, host, host_with, within};
@@ -22,20 +26,20 @@ fn path(text: &str) -> WindowsPath {
 }
 
 /// The operator's side, in short.
-struct Operator {
+pub(super) struct Operator {
     client: Client,
     sftp: SftpSession,
-    agent: AgentLocation,
+    pub(super) agent: AgentLocation,
 }
 
 impl Operator {
-    async fn new(host: &SimHost, key: &russh::keys::PrivateKey) -> Self {
+    pub(super) async fn new(host: &SimHost, key: &russh::keys::PrivateKey) -> Self {
         let client = within(Client::connect(host, key)).await;
         let sftp = within(client.sftp()).await;
         Self { client, sftp, agent: AgentLocation::Installed }
     }
 
-    async fn upload(&self, to: &WindowsPath, content: &[u8]) {
+    pub(super) async fn upload(&self, to: &WindowsPath, content: &[u8]) {
         let flags = OpenFlags::WRITE | OpenFlags::CREATE | OpenFlags::TRUNCATE;
         let mut file = within(self.sftp.open_with_flags(to.sftp(), flags)).await.unwrap();
         within(file.write_all(content)).await.unwrap();
@@ -43,7 +47,7 @@ impl Operator {
     }
 
     /// Brings an agent, which is run from then on.
-    async fn bring(&mut self, file: &[u8]) {
+    pub(super) async fn bring(&mut self, file: &[u8]) {
         for folder in [ROOT, STAGING] {
             // It may be there already.
             let _ = within(self.sftp.create_dir(path(folder).sftp())).await;
@@ -53,20 +57,20 @@ impl Operator {
         self.agent = AgentLocation::Staged(digest);
     }
 
-    async fn run(&self, verb: Verb) -> Result<Vec<ReportLine>, ReportError> {
+    pub(super) async fn run(&self, verb: Verb) -> Result<Vec<ReportLine>, ReportError> {
         let command = AgentCommand { agent: self.agent, verb };
         let output = within(self.client.exec(command)).await.unwrap();
         read_report(&output.stdout)
     }
 
-    async fn probe(&self) -> Probe {
+    pub(super) async fn probe(&self) -> Probe {
         let mut lines = self.run(Verb::Probe).await.unwrap();
         assert_eq!(lines.len(), 1);
         let Some(ReportLine::Probed(probe)) = lines.pop() else { panic!("{lines:?}") };
         *probe
     }
 
-    async fn apply(&self, steps: Vec<HostStep>) -> Vec<ReportLine> {
+    pub(super) async fn apply(&self, steps: Vec<HostStep>) -> Vec<ReportLine> {
         let plan = serde_json::to_vec(&HostPlan { protocol: PROTOCOL, steps }).unwrap();
         let digest = Sha256::of(&plan);
         self.upload(&staged_plan(digest), &plan).await;
@@ -91,7 +95,7 @@ async fn an_uploaded_agent_describes_its_host() {
 }
 
 /// What a first configuration places, in short.
-fn configuration(content: &[u8]) -> Vec<HostStep> {
+pub(super) fn configuration(content: &[u8]) -> Vec<HostStep> {
     let folder = |path: &str| HostStep::EnsureDirectory {
         path: path.parse().unwrap(),
         access: if path == ROOT { Access::Administrators } else { Access::Inherited },
@@ -146,6 +150,38 @@ async fn a_host_is_configured_and_brought_back_to_what_it_was() {
     })
     .await;
     assert_eq!(host.model().snapshot(), first);
+}
+
+#[tokio::test]
+async fn an_agent_that_loses_power_leaves_the_rest_of_its_plan_undone() {
+    let (host, key) = host().await;
+    let host = Arc::new(host);
+    let mut operator = Operator::new(&host, &key).await;
+    operator.bring(&SimHost::agent_binary(VERSION)).await;
+    let weak = Arc::downgrade(&host);
+    host.model().observe(move |event| {
+        let starts = matches!(event, FakeEvent::ServiceChanged { name, state, .. }
+            if name.as_str() == WICD && *state == ServiceRunState::Running);
+        if let (true, Some(host)) = (starts, weak.upgrade()) {
+            host.power_off();
+        }
+    });
+    let late = path(r"C:\k\late");
+    let mut steps = configuration(b"");
+    steps.pop();
+    steps.push(HostStep::EnsureDaemon { arguments: vec!["controller".to_owned()] });
+    steps.push(HostStep::EnsureDirectory { path: late.clone(), access: Access::Inherited });
+    let plan = serde_json::to_vec(&HostPlan { protocol: PROTOCOL, steps }).unwrap();
+    operator.upload(&staged_plan(Sha256::of(&plan)), &plan).await;
+    let verb = Verb::Apply(Sha256::of(&plan));
+    let output = within(operator.client.exec(AgentCommand { agent: operator.agent, verb })).await;
+    assert!(output.is_err() || output.is_ok_and(|output| output.code.is_none()));
+
+    within(host.power_on()).await;
+    assert!(host.model().file(&path(AGENT)).is_some());
+    assert!(host.model().with_tree(|tree| tree.node(&late).is_none()));
+    // Nothing of the cut is left: the machine can be worked on again.
+    host.model().make_directory(&late).unwrap();
 }
 
 #[tokio::test]

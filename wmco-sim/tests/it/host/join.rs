@@ -8,6 +8,7 @@ use k8s_openapi::api::core::v1::Node;
 use kube::api::{ListParams, Patch, PatchParams};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Api, Client, Config};
+use russh::keys::PrivateKey;
 use serde_json::json;
 use wmco_core::limits;
 use wmco_core::names::host::{
@@ -21,18 +22,33 @@ use wmco_sim::host::SimHost;
 
 use super::client::{host_with, until, within};
 
-const NODE: &str = "winhost";
+pub(super) const NODE: &str = "winhost";
 const PKI: &str = r"C:\var\lib\kubelet\pki";
 
 /// A cluster and a host with everything that a kubelet needs.
-struct Joining {
-    cluster: SimCluster,
-    client: Client,
-    host: SimHost,
+pub(super) struct Joining {
+    pub(super) cluster: SimCluster,
+    pub(super) client: Client,
+    pub(super) host: SimHost,
 }
 
 impl Joining {
+    /// A host on which the kubelet's service is installed by hand.
     async fn new() -> Self {
+        let (joining, _) = Self::empty().await;
+        let model = joining.host.model();
+        add_service(model, CONTAINERD_SERVICE, r"C:\k\containerd\containerd.exe", &[]);
+        add_service(
+            model,
+            KUBELET_SERVICE,
+            r"C:\k\kubelet.exe --config=C:\k\kubelet.conf --kubeconfig=C:\k\kubeconfig --bootstrap-kubeconfig=C:\k\bootstrap-kubeconfig --cert-dir=c:\var\lib\kubelet\pki\ --node-labels=node.openshift.io/os_id=Windows --node-ip=10.1.2.3",
+            &[CONTAINERD_SERVICE],
+        );
+        joining
+    }
+
+    /// A host with the kubelet's files and no service of ours.
+    pub(super) async fn empty() -> (Self, PrivateKey) {
         let cluster = SimCluster::start().await.unwrap();
         let bootstrapper = "bootstrapper";
         cluster
@@ -46,7 +62,7 @@ impl Joining {
             }))
             .unwrap();
         let client = client(&cluster, "admin", &["system:masters"]).await;
-        let (host, _) = host_with(|builder| {
+        let (host, key) = host_with(|builder| {
             let moment = Duration::from_millis(50);
             builder
                 .address([10, 1, 2, 3].into())
@@ -63,18 +79,11 @@ impl Joining {
         let configuration = r#"{"maxPods": 250,
             "registerWithTaints": [{"key": "os", "value": "Windows", "effect": "NoSchedule"}]}"#;
         host.model().put_file(&r"C:\k\kubelet.conf".parse().unwrap(), configuration);
-        add_service(host.model(), CONTAINERD_SERVICE, r"C:\k\containerd\containerd.exe", &[]);
-        add_service(
-            host.model(),
-            KUBELET_SERVICE,
-            r"C:\k\kubelet.exe --config=C:\k\kubelet.conf --kubeconfig=C:\k\kubeconfig --bootstrap-kubeconfig=C:\k\bootstrap-kubeconfig --cert-dir=c:\var\lib\kubelet\pki\ --node-labels=node.openshift.io/os_id=Windows --node-ip=10.1.2.3",
-            &[CONTAINERD_SERVICE],
-        );
-        Self { cluster, client, host }
+        (Self { cluster, client, host }, key)
     }
 
     /// Approves the next request that nobody looked at yet, and returns it.
-    async fn approve(&self) -> CertificateSigningRequest {
+    pub(super) async fn approve(&self) -> CertificateSigningRequest {
         let api: Api<CertificateSigningRequest> = Api::all(self.client.clone());
         within(async {
             loop {
@@ -97,13 +106,13 @@ impl Joining {
         .await
     }
 
-    fn requests(&self) -> usize {
+    pub(super) fn requests(&self) -> usize {
         self.cluster.objects("certificates.k8s.io", "certificatesigningrequests", "").len()
     }
 
     /// Waits until the Node says so about its readiness.
     #[track_caller]
-    fn ready(&self, status: &str) -> impl Future<Output = Node> {
+    pub(super) fn ready(&self, status: &str) -> impl Future<Output = Node> {
         let seen = until(move || self.node().is_some_and(|node| readiness(&node) == status));
         async move {
             seen.await;
@@ -111,21 +120,21 @@ impl Joining {
         }
     }
 
-    fn node(&self) -> Option<Node> {
+    pub(super) fn node(&self) -> Option<Node> {
         let object = self.cluster.object("", "nodes", "", NODE)?;
         Some(serde_json::from_value((*object).clone()).unwrap())
     }
 
-    fn start(&self) {
+    pub(super) fn start(&self) {
         let kubelet = KUBELET_SERVICE.parse().unwrap();
         self.host.model().start(&kubelet, limits::SERVICE_START).unwrap();
     }
 
-    fn stop(&self, name: &str) {
+    pub(super) fn stop(&self, name: &str) {
         self.host.model().stop(&name.parse().unwrap(), limits::SERVICE_STOP).unwrap();
     }
 
-    fn file(&self, path: &str) -> Option<String> {
+    pub(super) fn file(&self, path: &str) -> Option<String> {
         let bytes = self.host.model().file(&path.parse().unwrap())?;
         Some(String::from_utf8(bytes.to_vec()).unwrap())
     }
@@ -151,7 +160,7 @@ fn add_service(model: &FakeWindows, name: &str, command: &str, needs: &[&str]) {
     model.add_service(&name.parse().unwrap(), &config, ServiceRunState::Stopped);
 }
 
-fn readiness(node: &Node) -> &str {
+pub(super) fn readiness(node: &Node) -> &str {
     let conditions = node.status.as_ref().and_then(|status| status.conditions.as_ref());
     let ready = conditions.into_iter().flatten().find(|c| c.type_ == "Ready");
     ready.map_or("", |condition| &condition.status)

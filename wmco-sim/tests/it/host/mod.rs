@@ -2,6 +2,7 @@
 
 mod agent;
 mod client;
+mod daemon;
 mod faults;
 mod join;
 mod login;

@@ -1,0 +1,216 @@
+//! An embedded cluster with simulated hosts, and operators that work on it. The demo shows it, the
+//! tests of this crate do their worst to it.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use anyhow::Context as _;
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use tokio::runtime::Runtime;
+use tokio_util::sync::CancellationToken;
+use wmco_core::names::objects;
+use wmco_core::secret::Secret;
+use wmco_sim::cluster::SimCluster;
+use wmco_sim::host::SimHostBuilder;
+use wmco_ssh::{Counters, Options as SshOptions};
+
+use super::dialer::MappedDialer;
+use super::hosts::Hosts;
+use super::{seed, stand_in};
+use crate::config::Config;
+use crate::payload::Payload;
+use crate::progress::Progress;
+use crate::run::Operator;
+
+/// Everything but an operator.
+pub struct Stage {
+    /// The cluster.
+    pub cluster: SimCluster,
+    /// Its Windows hosts.
+    pub hosts: Hosts,
+    /// The private key that the hosts let in.
+    pub key: Secret,
+    config: Config,
+    payload: Payload,
+    dialer: Arc<MappedDialer>,
+    ssh: SshOptions,
+    network: tokio::task::JoinHandle<()>,
+}
+
+/// A running operator, in a runtime of its own: killing it leaves nothing of it behind, as the end
+/// of a process does.
+pub struct Running {
+    stop: CancellationToken,
+    runtime: Option<Runtime>,
+    ended: tokio::sync::oneshot::Receiver<anyhow::Result<()>>,
+}
+
+impl Stage {
+    /// Starts the cluster, one host per entry of `listed`, and installs the operator's objects.
+    /// `adjust` is asked about each host before it starts.
+    ///
+    /// # Errors
+    /// When a stand-in cannot be started.
+    pub async fn start(
+        listed: &BTreeMap<String, String>,
+        adjust: impl Fn(usize, SimHostBuilder) -> SimHostBuilder,
+    ) -> anyhow::Result<Self> {
+        let cluster = SimCluster::start().await.context("the embedded cluster does not start")?;
+        let key = stand_in::private_key()?;
+        let hosts = Hosts::start(listed, &key, adjust).await?;
+        seed::seed(&cluster, &key, listed)?;
+        let network =
+            tokio::spawn(super::network::assign_subnets(client(&admin(&cluster)?).await?));
+        Ok(Self {
+            network,
+            dialer: Arc::new(MappedDialer::new(hosts.addresses())),
+            config: Config::from_env(crate::VERSION, false, seed::environment)?,
+            payload: stand_in::payload(crate::VERSION)?,
+            ssh: SshOptions::default(),
+            cluster,
+            hosts,
+            key,
+        })
+    }
+
+    /// The same operator as in a real cluster, as another process would run it.
+    ///
+    /// # Errors
+    /// When there is no runtime for it.
+    pub fn operate(&self, progress: Progress) -> anyhow::Result<Running> {
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(1)
+            .enable_all()
+            .build()
+            .context("no runtime for the operator")?;
+        let stop = CancellationToken::new();
+        let (end, ended) = tokio::sync::oneshot::channel();
+        let operating = self.operator(progress)?;
+        let until = stop.clone();
+        runtime.spawn(async move {
+            let result = async { operating.connect().await?.run(until).await }.await;
+            // Whoever does not wait does not care.
+            let _ = end.send(result);
+        });
+        Ok(Running { stop, runtime: Some(runtime), ended })
+    }
+
+    /// Runs an operator in the current runtime until `stop`.
+    ///
+    /// # Errors
+    /// As [`Operator::run`].
+    pub async fn operate_here(
+        &self,
+        progress: Progress,
+        stop: CancellationToken,
+    ) -> anyhow::Result<()> {
+        self.operator(progress)?.connect().await?.run(stop).await
+    }
+
+    /// What connections to hosts did.
+    pub fn counters(&self) -> &Arc<Counters> {
+        &self.ssh.counters
+    }
+
+    /// Changes the list of instances.
+    ///
+    /// # Errors
+    /// What the API would answer.
+    pub fn list(&self, listed: &BTreeMap<String, String>) -> anyhow::Result<()> {
+        Ok(seed::list(&self.cluster, listed)?)
+    }
+
+    /// Replaces the private key's Secret by any text.
+    ///
+    /// # Errors
+    /// What the API would answer.
+    pub fn give_key(&self, pem: &[u8]) -> anyhow::Result<()> {
+        Ok(seed::give_key(&self.cluster, pem)?)
+    }
+
+    /// The operator's namespace.
+    pub const fn namespace(&self) -> &'static str {
+        objects::DEFAULT_NAMESPACE
+    }
+
+    /// Ends everything and waits for that.
+    pub async fn shutdown(self) {
+        self.network.abort();
+        self.hosts.shutdown().await;
+        self.cluster.stop().await;
+    }
+
+    fn operator(&self, progress: Progress) -> anyhow::Result<ToConnect> {
+        Ok(ToConnect {
+            kubeconfig: admin(&self.cluster)?,
+            config: self.config.clone(),
+            payload: self.payload.clone(),
+            dialer: Arc::clone(&self.dialer),
+            ssh: self.ssh.clone(),
+            progress,
+        })
+    }
+}
+
+fn admin(cluster: &SimCluster) -> anyhow::Result<String> {
+    Ok(cluster.kubeconfig("admin", &["system:masters"])?)
+}
+
+async fn client(kubeconfig: &str) -> anyhow::Result<kube::Client> {
+    let kubeconfig = Kubeconfig::from_yaml(kubeconfig)?;
+    let config =
+        kube::Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?;
+    Ok(kube::Client::try_from(config)?)
+}
+
+/// An operator before it has a client, which belongs to the runtime that it runs in.
+struct ToConnect {
+    kubeconfig: String,
+    config: Config,
+    payload: Payload,
+    dialer: Arc<MappedDialer>,
+    ssh: SshOptions,
+    progress: Progress,
+}
+
+impl ToConnect {
+    async fn connect(self) -> anyhow::Result<Operator> {
+        Ok(Operator {
+            config: self.config,
+            client: client(&self.kubeconfig).await?,
+            payload: self.payload,
+            dialer: self.dialer,
+            ssh: self.ssh,
+            http: None,
+            progress: self.progress,
+        })
+    }
+}
+
+impl Running {
+    /// Tells it to stop and waits until it has.
+    ///
+    /// # Errors
+    /// What ended it, if it was not this call.
+    pub async fn stop(mut self) -> anyhow::Result<()> {
+        self.stop.cancel();
+        let result = (&mut self.ended).await.context("the operator panicked")?;
+        self.kill();
+        result
+    }
+
+    /// Ends it at once, wherever it is.
+    pub fn kill(mut self) {
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+    }
+}

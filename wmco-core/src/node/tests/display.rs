@@ -1,0 +1,130 @@
+//! What people read: plans as text.
+
+use super::*;
+
+fn upgrade() -> Case {
+    let mut case = Case::new();
+    case.annotate(names::VERSION_ANNOTATION, "1.0.0");
+    case.annotate(names::DESIRED_VERSION_ANNOTATION, "1.0.0");
+    let old = FileState { sha256: Sha256::of(b"old") };
+    case.probe().files.insert(path(r"C:\k\kubelet.exe"), old);
+    case
+}
+
+#[test]
+fn first_join() {
+    let mut case = Case::vacant();
+    make_bare(case.probe());
+    insta::assert_snapshot!(case.plan(), @r"
+    upload 2 contents, because the content of 2 files differs
+    apply install-agent, ensure-directory x20, place-file x2, bootstrap, ensure-daemon, because the host differs
+    then look again
+    ");
+}
+
+#[test]
+fn registered_node() {
+    let mut case = Case::new();
+    case.node().annotations.clear();
+    case.node().labels.remove(names::BYOH_LABEL);
+    insta::assert_snapshot!(case.plan(), @r"
+    patch-node cordon +byoh +cordoned +desired-version +ssh-host-key, because its metadata differs
+    then look again
+    ");
+}
+
+#[test]
+fn no_op() {
+    insta::assert_snapshot!(Case::new().plan(), @"settled");
+}
+
+#[test]
+fn removal() {
+    insta::assert_snapshot!(Case::unlisted().emptied().plan(), @r"
+    apply remove-daemon, because it is no longer listed
+    patch-node -version, because it is no longer listed
+    then look again
+    ");
+}
+
+#[test]
+fn removal_of_the_rest() {
+    let mut case = Case::unlisted().emptied();
+    case.node().annotations.remove(names::VERSION_ANNOTATION);
+    insta::assert_snapshot!(case.plan(), @r"
+    apply remove-daemon, remove-services, remove-installation, because it is no longer listed
+    then look again
+    ");
+    make_bare(case.probe());
+    insta::assert_snapshot!(case.plan(), @r"
+    remove-leftovers remove-installation, because it is no longer listed
+    delete-node win-1, because it is no longer listed
+    then look again
+    ");
+}
+
+#[test]
+fn unreachable_host() {
+    let mut case = Case::new();
+    case.observed.host = HostSeen::Unreachable { retry_at: NOW + crate::limits::RETRY_FIRST };
+    insta::assert_snapshot!(case.plan(), @"await the host's answer, until 1970-01-01T00:00:01Z");
+}
+
+#[test]
+fn agent_of_another_version() {
+    let mut case = Case::new();
+    case.probe().agent.sha256 = Sha256::of(b"agent 1");
+    case.probe().agent.version = "1.0.0".into();
+    insta::assert_snapshot!(case.plan(), @r"
+    probe-with-ours (upload it if it is missing), because agent 1.0.0 answers
+    then look again
+    ");
+}
+
+#[test]
+fn upgrade_begins() {
+    insta::assert_snapshot!(upgrade().plan(), @"await a disruption slot, until 1970-01-01T00:01:00Z");
+    insta::assert_snapshot!(upgrade().permitted().plan(), @r"
+    upload 1 content, because the content of 1 file differs
+    patch-node cordon +upgrading +cordoned, because it is about to be disrupted
+    list-pods, because it is about to be disrupted
+    then look again
+    ");
+}
+
+#[test]
+fn upgrade_of_an_empty_node() {
+    let mut case = upgrade().emptied();
+    insta::assert_snapshot!(case.plan(), @r"
+    apply remove-daemon, because it runs 1.0.0
+    patch-node -version, because it runs 1.0.0
+    then look again
+    ");
+    case.node().annotations.remove(names::VERSION_ANNOTATION);
+    insta::assert_snapshot!(case.plan(), @r"
+    upload 1 content, because the content of 1 file differs
+    apply remove-daemon, remove-services, place-file, bootstrap, because the host differs
+    then look again
+    ");
+}
+
+#[test]
+fn restart() {
+    let mut case = Case::new().emptied();
+    case.probe().reboot.insert(RebootReason::Environment);
+    case.annotate(names::RESTART_FROM_ANNOTATION, "boot 1");
+    insta::assert_snapshot!(case.plan(), @r"
+    apply restart, because a restart is pending for variables
+    then await the host's return, until 1970-01-01T00:10:00Z
+    ");
+}
+
+#[test]
+fn configured() {
+    let mut case = Case::new().emptied();
+    case.desired.intent = Intent::Configure(None);
+    insta::assert_snapshot!(case.plan(), @r"
+    patch-node uncordon -upgrading -cordoned, because it is configured
+    then look again
+    ");
+}

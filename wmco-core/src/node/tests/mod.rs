@@ -1,0 +1,230 @@
+//! Tests of single plans: rows here, one node with nothing to do as the fixture.
+
+mod display;
+mod rows;
+
+use jiff::Timestamp;
+
+use super::*;
+use crate::fleet;
+use crate::protocol::{Agent, FeatureState, FileState, HostState, PROTOCOL, ServiceFacts};
+use crate::protocol::{RebootReason, ServiceRunState};
+
+const NOW: Timestamp = Timestamp::UNIX_EPOCH;
+
+/// One node, its host and what is asked for.
+struct Case {
+    desired: Desired,
+    observed: Observed,
+}
+
+impl Case {
+    /// A configured node with nothing to do.
+    fn new() -> Self {
+        Self { desired: desired(), observed: observed() }
+    }
+
+    /// The same without a Node.
+    fn vacant() -> Self {
+        let mut case = Self::new();
+        case.observed.node = None;
+        case
+    }
+
+    /// The same, no longer listed.
+    fn unlisted() -> Self {
+        let mut case = Self::new();
+        case.desired.intent = Intent::Remove(Some(permit()));
+        case
+    }
+
+    /// The same with the mark, the cordon and the empty list of a node that may be disrupted.
+    fn emptied(mut self) -> Self {
+        let node = self.node();
+        node.labels.insert(names::UPGRADING_LABEL.into(), names::TRUE.into());
+        node.annotations.insert(names::CORDONED_ANNOTATION.into(), names::CORDONED_BY_US.into());
+        node.unschedulable = true;
+        self.observed.pods = Some(Vec::new());
+        self.permitted()
+    }
+
+    fn permitted(mut self) -> Self {
+        self.desired.intent = match self.desired.intent {
+            Intent::Configure(_) => Intent::Configure(Some(permit())),
+            Intent::Remove(_) => Intent::Remove(Some(permit())),
+            Intent::Leave => Intent::Leave,
+        };
+        self
+    }
+
+    fn with(mut self, change: impl FnOnce(&mut Self)) -> Self {
+        change(&mut self);
+        self
+    }
+
+    fn node(&mut self) -> &mut NodeFacts {
+        self.observed.node.as_mut().unwrap()
+    }
+
+    fn probe(&mut self) -> &mut Probe {
+        match &mut self.observed.host {
+            HostSeen::Probed(probe) => probe,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn annotate(&mut self, name: &str, value: &str) {
+        self.node().annotations.insert(name.to_owned(), value.to_owned());
+    }
+
+    fn waits(&mut self, what: Awaited, since: Timestamp) {
+        self.observed.waiting = Some(Waiting { what, since });
+    }
+
+    fn plan(&self) -> Plan {
+        reconcile(&self.desired, &self.observed, NOW)
+    }
+
+    /// The plan's verbs, a host's steps one by one, and what is awaited.
+    fn verbs(&self) -> String {
+        let plan = self.plan();
+        let mut verbs = Vec::new();
+        for step in &plan.steps {
+            verbs.push(step.action.verb().to_owned());
+            if let Action::Apply(work) = &step.action {
+                verbs.extend(work.plan().steps.iter().map(|step| format!("+{}", step.verb())));
+            }
+        }
+        match plan.next {
+            Next::Settled => verbs.push("settled".into()),
+            Next::Now => {}
+            Next::Await { what, .. } => verbs.push(format!("await {what}")),
+        }
+        verbs.join(" ")
+    }
+
+    #[track_caller]
+    fn gives(&self, expected: &str) {
+        assert_eq!(self.verbs(), expected);
+    }
+
+    /// The reasons of all steps.
+    #[track_caller]
+    fn because(&self, expected: &[Because]) {
+        let plan = self.plan();
+        assert_eq!(plan.steps.iter().map(|s| s.because.clone()).collect::<Vec<_>>(), expected);
+    }
+}
+
+/// The fleet is the only maker of permits.
+fn permit() -> DisruptionPermit {
+    let listed = [fleet::Listed { address: "10.0.0.1".into(), ipv4: "10.0.0.1".parse().ok() }];
+    let assignments = fleet::reconcile(
+        &fleet::Desired { listed: &listed, budget: 1 },
+        &fleet::Observed {
+            nodes: &[node()],
+            claims: &["win-1".to_owned()].into(),
+            granted: &[].into(),
+            kept_keys: &[].into(),
+        },
+    );
+    assignments.instances[0].intent.permit().unwrap().clone()
+}
+
+fn path(text: &str) -> WindowsPath {
+    text.parse().unwrap()
+}
+
+fn desired() -> Desired {
+    let file = |name: &str, live| {
+        let sha256 = Sha256::of(name.as_bytes());
+        (path(name), DesiredFile { sha256, access: Access::Inherited, live })
+    };
+    Desired {
+        intent: Intent::Configure(None),
+        version: "2.0.0".into(),
+        agent: Sha256::of(b"agent 2"),
+        files: [file(r"C:\k\kubelet.exe", false), file(names::host::KUBELET_CA, true)].into(),
+        manifest: ServicesData(BTreeMap::new()),
+        known_manifests: vec![ServicesData(BTreeMap::new())],
+        bootstrap_services: vec!["containerd".into(), "kubelet".into()],
+        daemon_arguments: vec!["controller".into()],
+        host_name: None,
+        labels: [(names::BYOH_LABEL.to_owned(), names::TRUE.to_owned())].into(),
+        annotations: [(names::HOST_KEY_ANNOTATION.to_owned(), "key".to_owned())].into(),
+    }
+}
+
+fn node() -> NodeFacts {
+    NodeFacts {
+        name: "win-1".into(),
+        uid: "1".into(),
+        labels: [(names::OS_LABEL.to_owned(), names::OS_WINDOWS.to_owned())]
+            .into_iter()
+            .chain(desired().labels)
+            .collect(),
+        annotations: [
+            (names::VERSION_ANNOTATION.to_owned(), "2.0.0".to_owned()),
+            (names::DESIRED_VERSION_ANNOTATION.to_owned(), "2.0.0".to_owned()),
+        ]
+        .into_iter()
+        .chain(desired().annotations)
+        .collect(),
+        addresses: vec!["10.0.0.1".into()],
+        unschedulable: false,
+        ready: true,
+    }
+}
+
+fn service(command: String) -> ServiceFacts {
+    let state = ServiceRunState::Running;
+    ServiceFacts { state, command, description: String::new(), dependencies: Vec::new() }
+}
+
+fn observed() -> Observed {
+    let desired = desired();
+    let named = |name: &str| (name.to_owned(), service(name.to_owned()));
+    let daemon = (names::objects::WICD.to_owned(), service(desired.daemon_command()));
+    let files = desired.files.iter().map(|(p, f)| (p.clone(), FileState { sha256: f.sha256 }));
+    let probe = Probe {
+        protocol: PROTOCOL,
+        agent: Agent {
+            version: "2.0.0".into(),
+            sha256: desired.agent,
+            installed: Some(desired.agent),
+        },
+        host_name: "WIN-1.example".into(),
+        os_build: "10.0.20348".into(),
+        addresses: vec![[10, 0, 0, 1].into()],
+        containers: FeatureState::Enabled,
+        reboot: [].into(),
+        boot_id: "boot 1".into(),
+        files: files.collect(),
+        services: [named("containerd"), named("kubelet"), named("kube-proxy"), daemon].into(),
+        environment: [].into(),
+        networks: [].into(),
+        directories: names::host::DIRECTORIES.iter().map(|text| path(text)).collect(),
+        staging_protected: true,
+        daemon_certificate_valid: true,
+        state: Some(HostState {
+            files: desired.files.keys().cloned().collect(),
+            directories: [].into(),
+        }),
+    };
+    Observed {
+        node: Some(node()),
+        pods: None,
+        host: HostSeen::Probed(Box::new(probe)),
+        key_in_config_map: false,
+        waiting: None,
+    }
+}
+
+/// A host on which nothing of ours is.
+fn make_bare(probe: &mut Probe) {
+    probe.agent.installed = None;
+    probe.files.clear();
+    probe.services.clear();
+    probe.directories.clear();
+    probe.state = None;
+}

@@ -1,0 +1,390 @@
+//! One named line per decision.
+
+use super::*;
+use crate::limits;
+use names::host::KUBELET_SERVICE;
+use names::objects::WICD;
+
+const REINSTALL: &str = "apply +remove-daemon +remove-services";
+
+fn pod(leaving: bool) -> PodFacts {
+    PodFacts { namespace: "default".into(), name: "web".into(), leaving }
+}
+
+fn outdated(case: &mut Case) {
+    case.annotate(names::VERSION_ANNOTATION, "1.0.0");
+}
+
+/// Somebody changed a file that services read once.
+fn tampered(case: &mut Case) {
+    let file = FileState { sha256: Sha256::of(b"other") };
+    case.probe().files.insert(path(r"C:\k\kubelet.exe"), file);
+}
+
+fn unmarked(case: &mut Case) {
+    case.node().annotations.remove(names::VERSION_ANNOTATION);
+}
+
+/// Marked and cordoned by us, and configured.
+fn held(case: Case) -> Case {
+    let mut case = case.emptied();
+    case.desired.intent = Intent::Configure(None);
+    case
+}
+
+fn stop(case: &mut Case, service: &str) {
+    case.probe().services.get_mut(service).unwrap().state = ServiceRunState::Stopped;
+}
+
+macro_rules! rows {
+    ($($name:ident: $case:expr => $expected:expr;)*) => {
+        $(#[test]
+        fn $name() {
+            let case: Case = $case;
+            case.gives($expected);
+        })*
+    };
+}
+
+rows! {
+    nothing_to_do: Case::new() => "settled";
+    left_alone: Case::new().with(|c| c.desired.intent = Intent::Leave) => "settled";
+    left_alone_though_unknown: Case::new().with(|c| {
+        c.desired.intent = Intent::Leave;
+        c.observed.host = HostSeen::Unknown;
+    }) => "settled";
+
+    // Hosts that no agent of ours answers for.
+    unknown_host: Case::new().with(|c| c.observed.host = HostSeen::Unknown) => "probe";
+    unreachable_host: Case::new().with(|c| {
+        c.observed.host = HostSeen::Unreachable { retry_at: NOW };
+    }) => "await the host's answer";
+    unreachable_host_keeps_its_node: Case::unlisted().with(|c| {
+        c.observed.host = HostSeen::Unreachable { retry_at: NOW };
+    }) => "await the host's answer";
+    no_agent: Case::new().with(|c| c.observed.host = HostSeen::NoAgent) => "probe-with-ours";
+    other_agent: Case::new().with(|c| {
+        c.probe().agent.sha256 = Sha256::of(b"agent 1");
+    }) => "probe-with-ours";
+
+    // Hosts without a Node.
+    fresh_host: Case::vacant().with(|c| {
+        make_bare(c.probe());
+        c.probe().directories = observed_directories();
+    }) => "upload apply +install-agent +place-file +place-file +bootstrap +ensure-daemon";
+    fresh_host_without_containers: Case::vacant().with(|c| {
+        c.probe().services.clear();
+        c.probe().containers = FeatureState::Disabled;
+    }) => "apply +enable-containers";
+    vacant_host_with_another_name: Case::vacant().with(|c| {
+        c.probe().services.clear();
+        c.desired.host_name = Some("win-10".into());
+    }) => "apply +rename-computer";
+    vacant_host_whose_name_only_differs_in_case: Case::vacant().with(|c| {
+        c.desired.host_name = Some("win-1".into());
+    }) => "await the node";
+    rename_is_ordered_once: Case::vacant().with(|c| {
+        c.desired.host_name = Some("win-10".into());
+        c.probe().reboot.insert(RebootReason::Rename);
+    }) => "apply +restart await the host's return";
+    vacant_host_that_wants_a_restart: Case::vacant().with(|c| {
+        c.probe().reboot.insert(RebootReason::Feature);
+    }) => "apply +restart await the host's return";
+    vacant_host_with_other_files_is_torn_down: Case::vacant().with(tampered)
+        => "upload apply +remove-daemon +remove-services +place-file +bootstrap +ensure-daemon";
+    vacant_host_lacks_a_live_file: Case::vacant().with(|c| {
+        c.probe().files.remove(&path(names::host::KUBELET_CA));
+    }) => "upload apply +place-file";
+    vacant_host_with_a_stopped_kubelet: Case::vacant().with(|c| stop(c, KUBELET_SERVICE))
+        => "apply +bootstrap";
+    kubelet_has_time_to_register: Case::vacant() => "await the node";
+    kubelet_has_time_to_register_until_it_is_over: Case::vacant().with(|c| {
+        c.waits(Awaited::NodeAppears, NOW - limits::NODE_APPEARS + jiff::SignedDuration::from_secs(1));
+    }) => "await the node";
+    overdue_node: Case::vacant().with(|c| {
+        c.waits(Awaited::NodeAppears, NOW - limits::NODE_APPEARS);
+    }) => "apply +remove-daemon +remove-services +bootstrap +ensure-daemon await the node";
+    another_wait_does_not_count: Case::vacant().with(|c| {
+        c.waits(Awaited::HostBack, NOW - limits::NODE_APPEARS);
+    }) => "await the node";
+
+    // What a running node may get at any time.
+    live_file: Case::new().with(|c| {
+        c.probe().files.remove(&path(names::host::KUBELET_CA));
+    }) => "upload apply +place-file";
+    stale_file_that_we_recorded: Case::new().with(|c| {
+        let old = path(r"C:\k\old.exe");
+        c.probe().files.insert(old.clone(), FileState { sha256: Sha256::of(b"old") });
+        c.probe().state.as_mut().unwrap().files.insert(old);
+    }) => "apply +remove-file";
+    files_of_others_stay: Case::new().with(|c| {
+        c.probe().files.insert(path(r"C:\Temp\owner.txt"), FileState { sha256: Sha256::of(b"o") });
+    }) => "settled";
+    file_in_a_folder_that_is_wholly_ours: Case::new().with(|c| {
+        let old = path(r"C:\k\containerd\registries\old.example\hosts.toml");
+        c.probe().files.insert(old, FileState { sha256: Sha256::of(b"old") });
+    }) => "apply +remove-file";
+    missing_folder_comes_with_those_above: Case::new().with(|c| {
+        c.probe().directories.remove(&path(r"C:\var\log\kubelet"));
+        c.probe().directories.remove(&path(names::host::LOGS));
+    }) => "apply +ensure-directory +ensure-directory +ensure-directory";
+    other_installed_agent: Case::new().with(|c| {
+        c.probe().agent.installed = Some(Sha256::of(b"agent 1"));
+    }) => "apply +install-agent";
+    stopped_daemon: Case::new().with(|c| stop(c, WICD)) => "apply +ensure-daemon";
+    daemon_with_other_arguments: Case::new().with(|c| {
+        c.desired.daemon_arguments.push("--verbose".into());
+    }) => "apply +ensure-daemon";
+    services_of_a_configured_node_are_the_daemons: Case::new().with(|c| stop(c, KUBELET_SERVICE))
+        => "settled";
+    services_are_the_daemons_once_it_follows_us: Case::new().with(|c| {
+        unmarked(c);
+        c.node().unschedulable = true;
+        c.annotate(names::CORDONED_ANNOTATION, names::CORDONED_BY_US);
+        stop(c, KUBELET_SERVICE);
+    }) => "await the version mark";
+
+    // What is written on a Node.
+    new_node_is_marked_as_ours: Case::new().with(|c| {
+        let node = c.node();
+        node.labels.remove(names::BYOH_LABEL);
+        node.annotations.clear();
+    }) => "patch-node";
+    node_is_ours_before_it_holds_a_slot: Case::new().with(tampered).permitted().with(|c| {
+        c.node().labels.remove(names::BYOH_LABEL);
+    }) => "patch-node";
+    key_moves_to_the_node: Case::new().with(|c| c.observed.key_in_config_map = true)
+        => "forget-host-key";
+    leftover_label_goes: Case::new().with(|c| {
+        c.node().labels.insert(names::UPGRADING_LABEL.into(), names::TRUE.into());
+    }) => "patch-node";
+    leftover_boot_goes: Case::new().with(|c| c.annotate(names::RESTART_FROM_ANNOTATION, "boot 1"))
+        => "patch-node";
+    version_mark_has_time: Case::new().with(|c| {
+        unmarked(c);
+        c.node().unschedulable = true;
+        c.annotate(names::CORDONED_ANNOTATION, names::CORDONED_BY_US);
+    }) => "await the version mark";
+    version_mark_is_overdue: Case::new().with(|c| {
+        unmarked(c);
+        c.node().unschedulable = true;
+        c.annotate(names::CORDONED_ANNOTATION, names::CORDONED_BY_US);
+        c.waits(Awaited::VersionMark, NOW - limits::VERSION_MARK);
+    }) => "probe await the version mark";
+    configured_node_is_given_back: held(Case::new()) => "patch-node";
+    node_that_is_not_ready_is_kept: held(Case::new().with(|c| c.node().ready = false))
+        => "await the node's readiness";
+    node_whose_kubelet_still_starts_is_kept: held(Case::new().with(|c| stop(c, KUBELET_SERVICE)))
+        => "await the node's readiness";
+
+    // Without a permit nothing is disturbed.
+    upgrade_waits_for_a_slot: Case::new().with(outdated) => "await a disruption slot";
+    repair_waits_for_a_slot: Case::new().with(tampered) => "await a disruption slot";
+    restart_waits_for_a_slot: Case::new().with(|c| c.annotate(names::REBOOT_ANNOTATION, ""))
+        => "await a disruption slot";
+    pending_restart_waits_for_a_slot: Case::new().with(|c| {
+        c.probe().reboot.insert(RebootReason::Environment);
+    }) => "await a disruption slot";
+    removal_waits_for_a_slot: Case::unlisted().with(|c| c.desired.intent = Intent::Remove(None))
+        => "await a disruption slot";
+    emptied_node_without_a_permit_waits: Case::new().with(outdated).emptied().with(|c| {
+        c.desired.intent = Intent::Configure(None);
+    }) => "await a disruption slot";
+
+    // With a permit the node is emptied first.
+    node_is_cordoned_first: Case::new().with(outdated).permitted() => "patch-node list-pods";
+    content_goes_up_before_the_cordon: Case::new().with(outdated).with(tampered).permitted()
+        => "upload patch-node list-pods";
+    pods_are_listed: Case::new().with(outdated).emptied().with(|c| c.observed.pods = None)
+        => "list-pods";
+    pods_are_asked_to_leave: Case::new().with(outdated).emptied().with(|c| {
+        c.observed.pods = Some(vec![pod(false), pod(true)]);
+    }) => "evict await its pods' departure";
+    pods_are_waited_for: Case::new().with(outdated).emptied().with(|c| {
+        c.observed.pods = Some(vec![pod(true)]);
+    }) => "await its pods' departure";
+    lifted_cordon_is_put_back: Case::new().with(outdated).emptied().with(|c| {
+        c.node().unschedulable = false;
+    }) => "patch-node list-pods";
+    pods_are_asked_to_leave_a_dead_kubelet_too: Case::new().with(outdated).emptied().with(|c| {
+        stop(c, KUBELET_SERVICE);
+        c.observed.pods = Some(vec![pod(false)]);
+    }) => "evict await its pods' departure";
+    nobody_waits_for_a_dead_kubelet: Case::new().with(outdated).emptied().with(|c| {
+        stop(c, KUBELET_SERVICE);
+        c.observed.pods = Some(vec![pod(true)]);
+    }) => "apply +remove-daemon patch-node";
+
+    // Then it is disturbed.
+    daemon_goes_before_its_mark: Case::new().with(outdated).emptied()
+        => "apply +remove-daemon patch-node";
+    mark_goes_though_the_daemon_is_gone: Case::new().with(outdated).emptied().with(|c| {
+        c.probe().services.remove(WICD);
+    }) => "patch-node";
+    unmarked_node_is_reinstalled: Case::new().with(unmarked).with(tampered).emptied()
+        => &format!("upload {REINSTALL} +place-file +bootstrap");
+    daemon_of_another_version_is_torn_down: Case::new().with(unmarked).emptied().with(|c| {
+        c.annotate(names::DESIRED_VERSION_ANNOTATION, "1.0.0");
+    }) => &format!("{REINSTALL} +bootstrap");
+    torn_down_node_is_told_the_version: Case::new().with(unmarked).emptied().with(|c| {
+        c.annotate(names::DESIRED_VERSION_ANNOTATION, "1.0.0");
+        c.probe().services.remove(WICD);
+    }) => "patch-node";
+    node_without_containers_restarts: Case::new().with(unmarked).emptied().with(|c| {
+        c.probe().containers = FeatureState::Disabled;
+    }) => &format!("{REINSTALL} +enable-containers +restart await the host's return");
+    boot_is_noted_before_a_restart: Case::new().emptied().with(|c| {
+        c.annotate(names::REBOOT_ANNOTATION, "");
+    }) => "patch-node";
+    restart_with_the_noted_boot: Case::new().emptied().with(|c| {
+        c.annotate(names::REBOOT_ANNOTATION, "");
+        c.annotate(names::RESTART_FROM_ANNOTATION, "boot 1");
+    }) => "apply +restart await the host's return";
+    restart_is_proven_by_another_boot: Case::new().emptied().with(|c| {
+        c.annotate(names::REBOOT_ANNOTATION, "");
+        c.annotate(names::RESTART_FROM_ANNOTATION, "boot 0");
+    }) => "patch-node";
+
+    // Nodes that nobody lists.
+    removal_without_a_node: Case::unlisted().with(|c| c.observed.node = None) => "settled";
+    removal_cordons_first: Case::unlisted() => "patch-node list-pods";
+    removal_stops_the_daemon_first: Case::unlisted().emptied()
+        => "apply +remove-daemon patch-node";
+    removal_cleans_the_host: Case::unlisted().emptied().with(unmarked).with(|c| {
+        c.probe().networks.extend(names::host::HNS_NETWORKS.map(str::to_owned));
+    }) => &format!("{REINSTALL} +remove-network +remove-network +remove-installation");
+    removal_cleans_what_no_record_tells_of: Case::unlisted().emptied().with(unmarked).with(|c| {
+        c.probe().services.clear();
+        c.probe().state = None;
+    }) => &format!("{REINSTALL} +remove-installation");
+    removal_restarts_for_variables: Case::unlisted().emptied().with(unmarked).with(|c| {
+        make_bare(c.probe());
+        c.probe().reboot.insert(RebootReason::Environment);
+    }) => "apply +restart await the host's return";
+    removal_of_a_clean_host: Case::unlisted().emptied().with(unmarked).with(|c| {
+        make_bare(c.probe());
+        let agent = FileState { sha256: c.desired.agent };
+        c.probe().files.insert(path(names::host::AGENT), agent);
+        c.probe().files.insert(path(r"C:\Temp\owner.txt"), FileState { sha256: Sha256::of(b"o") });
+        c.observed.key_in_config_map = true;
+    }) => "remove-leftovers forget-host-key delete-node";
+}
+
+fn observed_directories() -> std::collections::BTreeSet<WindowsPath> {
+    Case::new().probe().directories.clone()
+}
+
+#[test]
+fn own_cordon_is_lifted_and_a_persons_stays() {
+    for (by, lifted) in [(names::CORDONED_BY_US, Some(false)), (names::CORDONED_BY_OTHERS, None)] {
+        let case = held(Case::new()).with(|c| c.annotate(names::CORDONED_ANNOTATION, by));
+        let plan = case.plan();
+        let Action::PatchNode(patch) = &plan.steps[0].action else { panic!("{plan}") };
+        assert_eq!(patch.unschedulable, lifted, "{by}");
+        assert_eq!(patch.annotations.get(names::CORDONED_ANNOTATION), Some(&None));
+    }
+}
+
+#[test]
+fn cordon_notes_whose_it_is() {
+    // Whether the node is unschedulable already, what is noted, and what is noted then.
+    let (us, others) = (names::CORDONED_BY_US, names::CORDONED_BY_OTHERS);
+    for (unschedulable, noted, expected) in [
+        (false, None, Some(us)),
+        (true, None, Some(others)),
+        (true, Some(others), None),
+        (true, Some(us), None),
+        (false, Some(us), None),
+        (false, Some(others), Some(us)),
+    ] {
+        let mut node = node();
+        node.unschedulable = unschedulable;
+        let noted = noted.map(|by| (names::CORDONED_ANNOTATION.to_owned(), by.to_owned()));
+        node.annotations.extend(noted.clone());
+        let patch = disrupt::cordon(&node);
+        let written = patch.annotations.get(names::CORDONED_ANNOTATION);
+        assert_eq!(written.and_then(Option::as_deref), expected, "{unschedulable} {noted:?}");
+        assert_eq!(patch.unschedulable, (!unschedulable).then_some(true));
+    }
+}
+
+#[test]
+fn desired_version_waits_until_the_host_is_right() {
+    let case = Case::new().with(unmarked).with(|c| {
+        c.node().annotations.remove(names::DESIRED_VERSION_ANNOTATION);
+        c.probe().agent.installed = Some(Sha256::of(b"agent 1"));
+    });
+    let plan = case.plan();
+    let Action::PatchNode(patch) = &plan.steps[0].action else { panic!("{plan}") };
+    assert!(!patch.annotations.contains_key(names::DESIRED_VERSION_ANNOTATION), "{plan}");
+    let right = case.with(|c| c.probe().agent.installed = Some(c.desired.agent)).plan();
+    let Action::PatchNode(patch) = &right.steps[0].action else { panic!("{right}") };
+    assert!(patch.annotations.contains_key(names::DESIRED_VERSION_ANNOTATION), "{right}");
+}
+
+#[test]
+fn claims() {
+    let claims = |case: &Case| claims_slot(&case.desired, &case.observed);
+    assert!(!claims(&Case::new()), "nothing to do");
+    assert!(claims(&Case::new().with(outdated)), "upgrade");
+    assert!(claims(&Case::new().with(tampered)), "repair");
+    assert!(claims(&Case::new().with(|c| c.annotate(names::REBOOT_ANNOTATION, ""))), "restart");
+    assert!(claims(&Case::unlisted()), "removal");
+    assert!(!claims(&Case::vacant().with(tampered)), "no node");
+    assert!(
+        !claims(&Case::new().with(outdated).with(|c| c.desired.intent = Intent::Leave)),
+        "left"
+    );
+    for host in [HostSeen::Unknown, HostSeen::NoAgent, HostSeen::Unreachable { retry_at: NOW }] {
+        let case = Case::new().with(outdated).with(|c| c.observed.host = host.clone());
+        assert!(!claims(&case), "{host:?}");
+        let case = Case::unlisted().with(|c| c.observed.host = host.clone());
+        assert!(!claims(&case), "removal, {host:?}");
+    }
+}
+
+#[test]
+fn every_reason() {
+    let seen = |version: &str| Some(version.to_owned());
+    Case::new().with(|c| c.observed.host = HostSeen::Unknown).because(&[Because::NeverProbed]);
+    Case::new().with(|c| c.observed.host = HostSeen::NoAgent).because(&[Because::NoAgent]);
+    Case::new()
+        .with(|c| {
+            c.probe().agent.sha256 = Sha256::of(b"agent 1");
+            c.probe().agent.version = "1.0.0".into();
+        })
+        .because(&[Because::OtherAgent { version: "1.0.0".into() }]);
+    Case::vacant()
+        .with(tampered)
+        .because(&[Because::ContentDiffers { files: 1 }, Because::HostDiffers]);
+    Case::new().with(outdated).emptied().because(&[
+        Because::VersionDiffers { seen: seen("1.0.0") },
+        Because::VersionDiffers { seen: seen("1.0.0") },
+    ]);
+    Case::new().with(tampered).emptied().because(&[Because::HostDiffers, Because::HostDiffers]);
+    Case::new().with(|c| c.node().labels.clear()).because(&[Because::MetadataDiffers]);
+    Case::vacant()
+        .with(|c| {
+            c.probe().reboot.insert(RebootReason::Feature);
+        })
+        .because(&[Because::RestartPending { reasons: vec![RebootReason::Feature] }]);
+    let asked = || Case::new().emptied().with(|c| c.annotate(names::REBOOT_ANNOTATION, ""));
+    asked().because(&[Because::RestartAsked]);
+    asked()
+        .with(|c| c.annotate(names::RESTART_FROM_ANNOTATION, "boot 0"))
+        .because(&[Because::Restarted]);
+    Case::vacant()
+        .with(|c| c.waits(Awaited::NodeAppears, NOW - limits::NODE_APPEARS))
+        .because(&[Because::NodeOverdue]);
+    held(Case::new())
+        .with(unmarked)
+        .with(|c| c.waits(Awaited::VersionMark, NOW - limits::VERSION_MARK))
+        .because(&[Because::VersionOverdue]);
+    Case::new()
+        .with(outdated)
+        .permitted()
+        .because(&[Because::DisruptionDue, Because::DisruptionDue]);
+    held(Case::new()).because(&[Because::Configured]);
+    Case::unlisted().emptied().because(&[Because::Unlisted, Because::Unlisted]);
+    Case::new().with(|c| c.observed.key_in_config_map = true).because(&[Because::KeyMoved]);
+}

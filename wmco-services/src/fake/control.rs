@@ -1,0 +1,162 @@
+//! What tests and simulations do to a fake host from outside.
+
+use std::net::Ipv4Addr;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use wmco_core::protocol::{Access, FeatureState};
+use wmco_core::winpath::WindowsPath;
+
+use super::{Call, Content, FakeWindows, Fault, Node, Snapshot, State, Tree, lock, snapshot};
+use crate::windows::ScriptOutput;
+
+impl FakeWindows {
+    /// Lets `answer` answer every script. Until then every script fails as unknown.
+    pub fn set_powershell(&self, answer: impl Fn(&str) -> ScriptOutput + Send + Sync + 'static) {
+        *lock(&self.shared.powershell) = Arc::new(answer);
+    }
+
+    /// Lets each script that contains a given text succeed with the output beside it; others fail.
+    pub fn answer_scripts(&self, answers: &[(&str, &str)]) {
+        let answers: Vec<(String, String)> =
+            answers.iter().map(|(part, out)| ((*part).to_owned(), (*out).to_owned())).collect();
+        self.set_powershell(move |script| {
+            match answers.iter().find(|(part, _)| script.contains(part)) {
+                Some((_, stdout)) => ScriptOutput { stdout: stdout.clone(), ..Default::default() },
+                None => ScriptOutput {
+                    code: 1,
+                    stderr: "no answer is prepared for this script".to_owned(),
+                    ..Default::default()
+                },
+            }
+        });
+    }
+
+    /// Makes the next `times` calls of that kind fail whose object's name contains `object`.
+    pub fn fail(&self, call: Call, object: &str, times: usize, fault: Fault) {
+        self.state().faults.plan(call, object, times, fault);
+    }
+
+    /// Lets `changes` more changing calls work; in the next one the process dies half way, and every
+    /// call after that fails until [`Self::heal`].
+    pub fn cut_after(&self, changes: usize) {
+        self.state().faults.cut_after(changes);
+    }
+
+    /// Forgets all faults that are still to come.
+    pub fn heal(&self) {
+        self.state().faults.clear();
+    }
+
+    /// Changing calls that worked so far, each with its object, in order.
+    pub fn changes(&self) -> Vec<(Call, String)> {
+        self.state().faults.log.clone()
+    }
+
+    /// Empties the list of [`Self::changes`].
+    pub fn clear_changes(&self) {
+        self.state().faults.log.clear();
+    }
+
+    /// Works on the file tree directly, as an SFTP server or a person at the host would.
+    pub fn with_tree<T>(&self, work: impl FnOnce(&mut Tree) -> T) -> T {
+        work(&mut self.state().tree)
+    }
+
+    /// Puts a file there, with the folders above it, without faults and limits.
+    pub fn put_file(&self, path: &WindowsPath, bytes: impl Into<Vec<u8>>) {
+        self.with_tree(|tree| {
+            if let Some(parent) = path.parent() {
+                tree.make_folders(&parent);
+            }
+            tree.insert(path.clone(), Content::File(Arc::new(bytes.into())), Access::Inherited);
+        });
+    }
+
+    /// The bytes of a file.
+    pub fn file(&self, path: &WindowsPath) -> Option<Arc<Vec<u8>>> {
+        self.with_tree(|tree| tree.file(path).cloned())
+    }
+
+    /// Lets all files together have at most `bytes`; `None`: no limit.
+    pub fn set_disk_bytes(&self, bytes: Option<u64>) {
+        self.state().tree.disk_bytes = bytes;
+    }
+
+    /// Bytes that all files have together.
+    pub fn used_bytes(&self) -> u64 {
+        self.with_tree(|tree| {
+            let size = |(_, node): (&WindowsPath, &Node)| match &node.content {
+                Content::File(bytes) => bytes.len() as u64,
+                Content::Directory | Content::Link(_) => 0,
+            };
+            tree.nodes().map(size).sum()
+        })
+    }
+
+    /// Makes some other program hold a file, or let it go.
+    pub fn set_locked(&self, path: &WindowsPath, locked: bool) {
+        let mut state = self.state();
+        if locked {
+            state.tree.locked.insert(path.clone());
+        } else {
+            state.tree.locked.remove(path);
+        }
+    }
+
+    /// Sets the time that written files get.
+    pub fn set_now(&self, now: Timestamp) {
+        self.state().tree.now = now;
+    }
+
+    /// Sets the addresses of the host's interfaces.
+    pub fn set_addresses(&self, addresses: Vec<Ipv4Addr>) {
+        self.state().addresses = addresses;
+    }
+
+    /// Sets the state of the containers feature.
+    pub fn set_containers(&self, state: FeatureState) {
+        self.state().containers = state;
+    }
+
+    /// Adds an HNS network.
+    pub fn add_network(&self, name: &str) {
+        self.state().networks.insert(name.to_owned());
+    }
+
+    /// Adds a process that belongs to no service.
+    pub fn add_process(&self, image: WindowsPath) {
+        self.state().processes.push(image);
+    }
+
+    /// Images of the processes that belong to no service.
+    pub fn processes(&self) -> Vec<WindowsPath> {
+        self.state().processes.clone()
+    }
+
+    /// Whether an ordered restart is only told to observers, who call [`Self::power_off`] and
+    /// [`Self::boot`] themselves. Otherwise it happens at once.
+    pub fn set_restart_by_hand(&self, by_hand: bool) {
+        self.state().restart_by_hand = by_hand;
+    }
+
+    /// Switches the host off: every process and service ends.
+    pub fn power_off(&self) {
+        self.act_freely(State::power_off);
+    }
+
+    /// Starts the host: what waited for a restart comes into force, automatic services start.
+    pub fn boot(&self) {
+        self.act_freely(State::boot);
+    }
+
+    /// Whether the host is switched on.
+    pub fn is_up(&self) -> bool {
+        self.state().up
+    }
+
+    /// Everything on the host that somebody could have left behind.
+    pub fn snapshot(&self) -> Snapshot {
+        snapshot::take(&self.state())
+    }
+}

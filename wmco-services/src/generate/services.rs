@@ -1,0 +1,234 @@
+//! The services of a node. Source: `spec/services.md`, sections 6.2 to 6.8.
+
+use wmco_core::names::host;
+
+use super::command::{Command, fit};
+use super::{GenerateError, Inputs, scripts};
+use crate::manifest::{NodeVariable, PreScript, Service};
+use crate::windows::{BadServiceName, ServiceName};
+
+const HYBRID_OVERLAY_SERVICE: &str = "hybrid-overlay-node";
+const NODE_NAME: &str = "NODE_NAME";
+const NODE_IP: &str = "NODE_IP";
+const HOSTNAME_OVERRIDE: &str = "HOSTNAME_OVERRIDE";
+
+/// All services in the order in which they stand before they are sorted by priority.
+pub(super) fn all(inputs: &Inputs) -> Result<Vec<Service>, GenerateError> {
+    let mut services = vec![
+        windows_exporter(inputs),
+        containerd(inputs),
+        kubelet(inputs)?,
+        hybrid_overlay(inputs)?,
+        kube_proxy(inputs),
+        csi_proxy(inputs),
+    ];
+    if inputs.platform == "Azure" {
+        services.push(cloud_node_manager());
+    }
+    Ok(services)
+}
+
+fn service(name: &str, priority: u64, command: &Command) -> Service {
+    Service {
+        name: known(name),
+        command: command.to_string(),
+        node_variables_in_command: Vec::new(),
+        powershell_pre_scripts: Vec::new(),
+        dependencies: Vec::new(),
+        bootstrap: false,
+        priority,
+    }
+}
+
+#[expect(clippy::expect_used, reason = "called with constants that every generation test uses")]
+fn known(name: &str) -> ServiceName {
+    let name: Result<ServiceName, BadServiceName> = name.parse();
+    name.expect("a constant name is legal")
+}
+
+fn variable(name: &str, path: &str) -> NodeVariable {
+    NodeVariable { name: name.to_owned(), node_object_json_path: path.to_owned() }
+}
+
+fn node_name() -> NodeVariable {
+    variable(NODE_NAME, "{.metadata.name}")
+}
+
+fn script(variable: &str, text: &str) -> PreScript {
+    PreScript { variable_name: variable.to_owned(), path: text.to_owned(), node_args: Vec::new() }
+}
+
+/// The verbosity that most services share.
+fn verbosity(inputs: &Inputs) -> &'static str {
+    if inputs.debug { "--v=4" } else { "--v=2" }
+}
+
+fn level(inputs: &Inputs) -> &'static str {
+    if inputs.debug { "debug" } else { "info" }
+}
+
+/// A program whose output the wrapper writes to a file and rotates.
+fn wrapped(inputs: &Inputs, log: &str, program: &str) -> Command {
+    Command::new(r"C:\k\kube-log-runner.exe")
+        .arg(format!(r"-log-file={log}"))
+        .extend(inputs.logs.runner_flags())
+        .arg(program)
+}
+
+fn windows_exporter(inputs: &Inputs) -> Service {
+    let command = Command::new(r"C:\k\windows_exporter.exe").args([
+        "--collectors.enabled",
+        "cpu,logical_disk,net,os,service,system,container,memory,cpu_info",
+        "--web.config.file",
+        r"C:\k\tls\windows-exporter-webconfig.yaml",
+        "--log.level",
+        level(inputs),
+        "--log.file",
+        r"C:\var\log\windows_exporter\windows_exporter.log",
+    ]);
+    service("windows_exporter", 2, &command)
+}
+
+fn containerd(inputs: &Inputs) -> Service {
+    let program = r"C:\k\containerd\containerd.exe";
+    let command = Command::new(program).args([
+        "--config",
+        r"C:\k\containerd\containerd_conf.toml",
+        "--log-file",
+        r"C:\var\log\containerd\containerd.log",
+        "--run-service",
+        "--log-level",
+        level(inputs),
+    ]);
+    let exclusion = format!(r"C:\Temp\windows-defender-exclusion.ps1 -BinPath {program}");
+    Service {
+        powershell_pre_scripts: vec![script("", &exclusion)],
+        bootstrap: true,
+        ..service(host::CONTAINERD_SERVICE, 0, &command)
+    }
+}
+
+fn kubelet(inputs: &Inputs) -> Result<Service, GenerateError> {
+    let host_name = scripts::host_name(&inputs.platform);
+    let arguments = &inputs.kubelet;
+    let provider = match arguments.cloud_provider.as_deref() {
+        // An empty value is what the kubelet takes for none.
+        None | Some("") => arguments.cloud_provider.as_deref(),
+        Some(value) => Some(fit("the kubelet argument cloud-provider", value)?),
+    };
+    let config = match arguments.cloud_config.as_deref().map(last_element) {
+        None | Some("") => None,
+        Some(name) => Some(fit("the kubelet argument cloud-config", name)?),
+    };
+    let command = wrapped(inputs, r"C:\var\log\kubelet\kubelet.log", r"C:\k\kubelet.exe")
+        .arg(format!("--config={}", host::KUBELET_CONFIG))
+        .arg(format!("--bootstrap-kubeconfig={}", host::BOOTSTRAP_KUBECONFIG))
+        .arg(format!("--kubeconfig={}", host::KUBELET_KUBECONFIG))
+        .args([
+            r"--cert-dir=c:\var\lib\kubelet\pki\",
+            "--windows-service",
+            "--node-labels=node.openshift.io/os_id=Windows",
+            "--windows-priorityclass=ABOVE_NORMAL_PRIORITY_CLASS",
+            verbosity(inputs),
+        ])
+        .maybe(provider.map(|value| format!("--cloud-provider={value}")))
+        .maybe(config.map(|name| format!(r"--cloud-config={}\{name}", host::ROOT)))
+        .maybe(host_name.map(|_| format!("--hostname-override={HOSTNAME_OVERRIDE}")))
+        .arg(format!("--node-ip={NODE_IP}"));
+    let command = if inputs.platform == "AWS" {
+        command
+            .arg(format!("--image-credential-provider-bin-dir={}", host::ROOT))
+            .arg(format!("--image-credential-provider-config={}", host::CREDENTIAL_PROVIDER_CONFIG))
+    } else {
+        command
+    };
+    let host_name = host_name.map(|text| script(HOSTNAME_OVERRIDE, text));
+    let node_ip = script(NODE_IP, scripts::NODE_IP);
+    Ok(Service {
+        powershell_pre_scripts: host_name.into_iter().chain([node_ip]).collect(),
+        dependencies: vec![known(host::CONTAINERD_SERVICE)],
+        bootstrap: true,
+        ..service(host::KUBELET_SERVICE, 1, &command)
+    })
+}
+
+/// The last element of a Linux path, slashes at its end aside.
+fn last_element(path: &str) -> &str {
+    let path = path.trim_end_matches('/');
+    path.rsplit_once('/').map_or(path, |(_, name)| name)
+}
+
+fn hybrid_overlay(inputs: &Inputs) -> Result<Service, GenerateError> {
+    let api_server = fit("the URL of the API server", &inputs.api_server)?;
+    let command = Command::new(r"C:\k\hybrid-overlay-node.exe")
+        .args(["--node", NODE_NAME])
+        .arg(format!("--bootstrap-kubeconfig={}", host::KUBELET_KUBECONFIG))
+        .arg(format!("--cert-dir={}", host::CNI_CONFIG))
+        .args([
+            "--cert-duration=24h",
+            "--windows-service",
+            "--logfile",
+            r"C:\var\log\hybrid-overlay\hybrid-overlay.log",
+        ])
+        .arg(format!("--k8s-apiserver={api_server}"))
+        .args(["--k8s-cacert", host::BOOTSTRAP_CA])
+        .extend(
+            inputs
+                .vxlan_port
+                .into_iter()
+                .flat_map(|port| ["--hybrid-overlay-vxlan-port".to_owned(), port.to_string()]),
+        )
+        .args(inputs.debug.then_some(["--loglevel", "5"]).into_iter().flatten());
+    Ok(Service {
+        node_variables_in_command: vec![node_name()],
+        dependencies: vec![known(host::KUBELET_SERVICE)],
+        ..service(HYBRID_OVERLAY_SERVICE, 2, &command)
+    })
+}
+
+fn kube_proxy(inputs: &Inputs) -> Service {
+    let config = r"C:\k\kube-proxy.conf";
+    let command = wrapped(inputs, r"C:\var\log\kube-proxy\kube-proxy.log", r"C:\k\kube-proxy.exe")
+        .args(["--config", config, "--windows-service"]);
+    let network = PreScript {
+        variable_name: String::new(),
+        path: r"C:\Temp\network-conf.ps1 -hostnameOverride NODE_NAME -clusterCIDR NODE_SUBNET -kubeConfigPath KUBE_CONFIG_PATH -kubeProxyConfigPath KUBE_PROXY_CONFIG_PATH -verbosity VERBOSITY".to_owned(),
+        node_args: vec![
+            node_name(),
+            variable(
+                "NODE_SUBNET",
+                r"{.metadata.annotations.k8s\.ovn\.org/hybrid-overlay-node-subnet}",
+            ),
+            variable("KUBE_CONFIG_PATH", host::KUBELET_KUBECONFIG),
+            variable("KUBE_PROXY_CONFIG_PATH", config),
+            variable("VERBOSITY", if inputs.debug { "4" } else { "0" }),
+        ],
+    };
+    Service {
+        powershell_pre_scripts: vec![network],
+        dependencies: vec![known(HYBRID_OVERLAY_SERVICE)],
+        ..service("kube-proxy", 3, &command)
+    }
+}
+
+fn csi_proxy(inputs: &Inputs) -> Service {
+    let command = Command::new(r"C:\k\csi-proxy.exe").args([
+        r"-log_file=C:\var\log\csi-proxy\csi-proxy.log",
+        "-logtostderr=false",
+        "-windows-service",
+        verbosity(inputs),
+    ]);
+    service("csi-proxy", 2, &command)
+}
+
+fn cloud_node_manager() -> Service {
+    let command = Command::new(r"C:\k\azure-cloud-node-manager.exe")
+        .arg("--windows-service")
+        .arg(format!("--node-name={NODE_NAME}"))
+        .arg("--wait-routes=false")
+        .arg(format!("--kubeconfig={}", host::WICD_KUBECONFIG));
+    Service {
+        node_variables_in_command: vec![node_name()],
+        ..service("cloud-node-manager", 3, &command)
+    }
+}

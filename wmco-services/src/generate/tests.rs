@@ -1,0 +1,54 @@
+use super::*;
+
+fn inputs(platform: &str) -> Inputs {
+    Inputs {
+        platform: platform.to_owned(),
+        api_server: "https://api-int.example.test:6443".to_owned(),
+        ..Inputs::default()
+    }
+}
+
+#[test]
+fn start_order_follows_needs() {
+    let manifest = manifest(&inputs("Azure")).unwrap();
+    let names: Vec<&str> = manifest.start_order().map(|service| service.name.as_str()).collect();
+    assert_eq!(
+        names,
+        [
+            "containerd",
+            "kubelet",
+            "windows_exporter",
+            "hybrid-overlay-node",
+            "csi-proxy",
+            "kube-proxy",
+            "cloud-node-manager",
+        ]
+    );
+}
+
+#[test]
+fn values_that_would_split_are_refused() {
+    let mut bad = inputs("AWS");
+    bad.kubelet.cloud_provider = Some("external --v=9".to_owned());
+    let error = manifest(&bad).unwrap_err().to_string();
+    assert!(error.starts_with("the kubelet argument cloud-provider"), "{error}");
+    assert!(manifest(&Inputs { api_server: String::new(), ..inputs("AWS") }).is_err());
+}
+
+#[test]
+fn an_empty_cloud_config_gives_no_flag() {
+    let mut empty = inputs("Azure");
+    empty.kubelet.cloud_config = Some(String::new());
+    assert_eq!(manifest(&empty).unwrap(), manifest(&inputs("Azure")).unwrap());
+}
+
+#[test]
+fn proxies_are_not_printed() {
+    let proxy = Proxy::from_environment(|name| {
+        (name == "HTTP_PROXY").then(|| "http://user:word@p".to_owned())
+    });
+    assert!(proxy.is_enabled());
+    let inputs = Inputs { proxy, ..inputs("None") };
+    let text = format!("{inputs:?} {:?}", manifest(&inputs).unwrap());
+    assert!(text.contains("HTTP_PROXY") && !text.contains("word"), "{text}");
+}
