@@ -158,8 +158,12 @@ rows! {
     leftover_label_goes: Case::new().with(|c| {
         c.node().labels.insert(names::UPGRADING_LABEL.into(), names::TRUE.into());
     }) => "patch-node";
-    leftover_boot_goes: Case::new().with(|c| c.annotate(names::RESTART_FROM_ANNOTATION, "boot 1"))
-        => "patch-node";
+    leftover_boot_goes: Case::new().with(|c| {
+        unmarked(c);
+        c.node().unschedulable = true;
+        c.annotate(names::CORDONED_ANNOTATION, names::CORDONED_BY_US);
+        c.annotate(names::RESTART_FROM_ANNOTATION, "boot 1");
+    }) => "patch-node";
     version_mark_has_time: Case::new().with(|c| {
         unmarked(c);
         c.node().unschedulable = true;

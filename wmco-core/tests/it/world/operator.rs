@@ -72,7 +72,7 @@ impl World {
         let mut busy = false;
         for instance in &assignments.instances {
             if let Ok(worked) = self.look_at(instance, others) {
-                busy |= worked
+                busy |= worked;
             } else {
                 self.operator = Operator::default();
                 return true;

@@ -112,7 +112,7 @@ impl World {
     /// Pods that were asked to leave do so after a while, if their kubelet runs.
     fn pods_leave(&mut self) {
         self.moments += 1;
-        if self.moments % GRACE != 0 {
+        if !self.moments.is_multiple_of(GRACE) {
             return;
         }
         let Self { hosts, api, .. } = self;
