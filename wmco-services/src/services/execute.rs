@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use serde_json::Value;
+use wmco_core::digest::Sha256;
 use wmco_core::limits as core_limits;
+use wmco_core::winpath::WindowsPath;
 
 use super::{
     Action, Desired, Observed, Plan, Script, ScriptResult, ScriptResults, reconcile, resolve,
@@ -59,10 +61,14 @@ pub fn execute(
             continue;
         }
         let outcome = match &step.action {
-            Action::RunScripts { scripts, .. } => {
+            Action::RunScripts { scripts, watched, .. } => {
+                let before = digests(watched, windows);
                 let values = run(scripts, windows);
+                let was_stale = results.get(service).is_some_and(|old| old.process_is_stale);
+                let process_is_stale = was_stale || digests(watched, windows) != before;
                 let inputs = resolve::inputs(scripts);
-                results.insert(service.clone(), ScriptResult { inputs, at: now, values });
+                let result = ScriptResult { inputs, at: now, values, process_is_stale };
+                results.insert(service.clone(), result);
                 continue;
             }
             Action::Stop { .. } => services.stop(service, core_limits::SERVICE_STOP),
@@ -74,7 +80,14 @@ pub fn execute(
             Action::Start { .. } => services.start(service, core_limits::SERVICE_START),
         };
         match outcome {
-            Ok(()) => done.changed = true,
+            Ok(()) => {
+                done.changed = true;
+                let ends_process =
+                    matches!(step.action, Action::Stop { .. } | Action::Start { .. });
+                if let (true, Some(result)) = (ends_process, results.get_mut(service)) {
+                    result.process_is_stale = false;
+                }
+            }
             Err(error) => {
                 held_back.insert(service.clone());
                 let failure = Failure { service: service.clone(), verb: step.action.verb(), error };
@@ -83,6 +96,11 @@ pub fn execute(
         }
     }
     done
+}
+
+/// What is in these files; a file that cannot be read counts as one that is not there.
+fn digests(files: &[WindowsPath], windows: &dyn Windows) -> Vec<Option<Sha256>> {
+    files.iter().map(|path| windows.files().digest(path).ok().flatten()).collect()
 }
 
 /// Runs the scripts of one service in order; the first that fails ends it.

@@ -96,7 +96,7 @@ pub fn reconcile(desired: Desired<'_>, observed: Observed<'_>, now: Timestamp) -
     for service in &wanted {
         if let (Some(Readiness::Ready(config)), Some(seen)) =
             (readiness.get(&service.name), graph.service(&service.name))
-            && let Some(because) = drift(config, seen)
+            && let Some(because) = drift(config, seen, observed.results.get(&service.name))
         {
             to_change.insert(&service.name, because);
         }
@@ -197,7 +197,8 @@ fn ready(
         match (observed.results.get(name), due(observed.results.get(name), &scripts, running, now))
         {
             (_, Some(reason)) => {
-                let action = Action::RunScripts { service: name.clone(), scripts };
+                let watched = resolve::watched(service);
+                let action = Action::RunScripts { service: name.clone(), scripts, watched };
                 plan.push(action, Because::ScriptsDue { reason });
                 return Readiness::Pending;
             }
@@ -234,7 +235,7 @@ fn due(
 }
 
 /// Why a service must stop before it is right, if it must.
-fn drift(config: &ServiceConfig, seen: &Service) -> Option<Because> {
+fn drift(config: &ServiceConfig, seen: &Service, result: Option<&ScriptResult>) -> Option<Because> {
     let set = |names: &[ServiceName]| names.iter().cloned().collect::<BTreeSet<_>>();
     let all = [
         (ServiceField::Account, !seen.account.eq_ignore_ascii_case("LocalSystem")),
@@ -248,6 +249,10 @@ fn drift(config: &ServiceConfig, seen: &Service) -> Option<Because> {
         all.into_iter().filter(|(_, differs)| *differs).map(|(field, _)| field).collect();
     if !fields.is_empty() {
         Some(Because::Differs { fields })
+    } else if seen.state == ServiceRunState::Running
+        && result.is_some_and(|result| result.process_is_stale)
+    {
+        Some(Because::FilesChanged)
     } else if seen.state == ServiceRunState::Paused {
         // Nothing resumes a paused service as surely as a new start.
         Some(Because::NotRunning { state: seen.state, exit_code: seen.exit_code })

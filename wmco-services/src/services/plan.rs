@@ -5,6 +5,7 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::Serialize;
 use wmco_core::protocol::ServiceRunState;
+use wmco_core::winpath::WindowsPath;
 
 use super::Script;
 use crate::windows::{ServiceConfig, ServiceName};
@@ -41,6 +42,8 @@ pub enum Action {
         service: ServiceName,
         /// The scripts, in order.
         scripts: Vec<Script>,
+        /// Files that the service's process reads; when the scripts change one, it starts anew.
+        watched: Vec<WindowsPath>,
     },
     /// Stop a service.
     #[serde(rename_all = "camelCase")]
@@ -108,6 +111,8 @@ pub enum Because {
         /// The code that it ended with last.
         exit_code: u32,
     },
+    /// Its scripts changed a file that it has read.
+    FilesChanged,
     /// It was stopped above.
     StoppedForTheChange,
     /// Everything of ours is to go.
@@ -230,6 +235,7 @@ impl fmt::Display for Because {
                 };
                 write!(f, "it is {state}, last exit code {exit_code}")
             }
+            Self::FilesChanged => f.write_str("its scripts changed a file that it has read"),
             Self::StoppedForTheChange => f.write_str("it was stopped for the change"),
             Self::Removal => f.write_str("everything of ours is to go"),
             Self::ScriptsDue { reason } => f.write_str(match reason {
@@ -256,6 +262,7 @@ impl Because {
             | Self::NotInManifest
             | Self::NeedsAStoppedOne { .. }
             | Self::NotRunning { .. }
+            | Self::FilesChanged
             | Self::StoppedForTheChange
             | Self::Removal
             | Self::ScriptsDue { .. } => true,

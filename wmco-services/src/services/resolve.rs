@@ -9,6 +9,7 @@ use serde_json::Value;
 use wmco_core::digest::Sha256;
 use wmco_core::limits as core_limits;
 use wmco_core::names::host;
+use wmco_core::winpath::WindowsPath;
 
 use crate::jsonpath::{NodePath, NodePathError};
 use crate::manifest::{self, NodeVariable};
@@ -34,6 +35,8 @@ pub struct ScriptResult {
     pub at: Timestamp,
     /// Values of the placeholders that they fill, or why there are none.
     pub values: Result<BTreeMap<String, String>, String>,
+    /// Whether they changed a file since the service's process started.
+    pub process_is_stale: bool,
 }
 
 /// Results by service. Losing them costs another run of the scripts, nothing else.
@@ -87,6 +90,18 @@ pub(super) fn scripts(
 pub(super) fn inputs(scripts: &[Script]) -> Sha256 {
     let text: Vec<&str> = scripts.iter().map(|script| script.text.as_str()).collect();
     Sha256::of(text.join("\0").as_bytes())
+}
+
+/// Files of ours on a command line that a process reads rather than runs.
+pub(super) fn watched(service: &manifest::Service) -> Vec<WindowsPath> {
+    let Ok(root) = host::ROOT.parse::<WindowsPath>() else { return Vec::new() };
+    service
+        .command
+        .split(|c: char| c.is_whitespace() || c == '=')
+        .filter_map(|word| word.parse::<WindowsPath>().ok())
+        .filter(|path| path.is_within(&root) && *path != root)
+        .filter(|path| !path.file_name().to_ascii_lowercase().ends_with(".exe"))
+        .collect()
 }
 
 /// The configuration that a service shall have.

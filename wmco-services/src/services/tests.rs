@@ -236,6 +236,36 @@ fn scripts_run_again_when_they_are_old_changed_or_failed() {
 }
 
 #[test]
+fn a_process_whose_file_a_script_changed_starts_anew_once() {
+    let host = FakeWindows::new("winhost");
+    let mut one = service("a", &[]);
+    one.command = r"a --config=C:\k\a.conf -log-file=C:\var\log\a.log".to_owned();
+    one.powershell_pre_scripts = vec![PreScript {
+        variable_name: String::new(),
+        path: "render".to_owned(),
+        node_args: Vec::new(),
+    }];
+    let list = manifest(vec![one]);
+    let mut results = ScriptResults::new();
+    let mut calls = |day: i64, content: &'static str| -> Vec<Call> {
+        let shared = host.clone();
+        host.set_powershell(move |_| {
+            shared.put_file(&r"C:\k\a.conf".parse().unwrap(), content);
+            shared.put_file(&r"C:\var\log\a.log".parse().unwrap(), day.to_string());
+            crate::windows::ScriptOutput::default()
+        });
+        host.clear_changes();
+        let now = Timestamp::from_second(day * 86_400).unwrap();
+        settle(&host, all(&list), None, &mut results, now).unwrap();
+        host.changes().into_iter().map(|(call, _)| call).skip(1).collect()
+    };
+    assert_eq!(calls(0, "1"), [Call::ServicesCreate, Call::ServicesStart]);
+    assert_eq!(calls(1, "1"), []);
+    assert_eq!(calls(2, "2"), [Call::ServicesStop, Call::ServicesStart]);
+    assert_eq!(calls(3, "2"), []);
+}
+
+#[test]
 fn removal_takes_what_is_ours_and_stubs_that_a_crash_left() {
     let host = FakeWindows::new("winhost");
     let before = host.snapshot();
