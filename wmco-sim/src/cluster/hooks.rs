@@ -11,7 +11,9 @@ use super::error::{ApiError, FieldError, Result};
 use super::identity::User;
 use super::state::{Answer, Shared, State};
 use super::write::DeleteOptions;
-use super::{apply, auth, crd, csr, eviction, lifecycle, protobuf, schema, tokens, validate};
+use super::{
+    apply, auth, crd, csr, eviction, lifecycle, policy, protobuf, schema, tokens, validate,
+};
 
 const CRDS: &str = "customresourcedefinitions";
 
@@ -135,12 +137,12 @@ pub(crate) fn admit_changing(
     auth::escalation::admit(&state.store, call, operation, before, Some(object))
 }
 
-/// Admission that may only refuse. `object` is `None` for a delete.
+/// Admission that may only refuse or warn. `object` is `None` for a delete.
 ///
 /// # Errors
 /// Usually 403 or 422.
 pub(crate) fn admit(
-    state: &State,
+    state: &mut State,
     call: &Call,
     operation: Operation,
     before: Option<&Value>,
@@ -153,6 +155,9 @@ pub(crate) fn admit(
     if call.resource.is("certificates.k8s.io", "certificatesigningrequests") {
         csr::admit(&state.store, call, operation, before, object)?;
     }
+    let write = policy::Write { call, operation, before, object };
+    let warnings = policy::admit(&state.store, write)?;
+    state.warnings.extend(warnings);
     Ok(())
 }
 
@@ -264,9 +269,12 @@ pub(crate) fn post(
     Ok(Answer::new(201, answer))
 }
 
-/// Controllers: called after every request that wrote something, under the same lock.
-pub(crate) fn react(cluster: &Shared, state: &mut State) {
+/// Controllers: called after every request that wrote something, under the same lock. Answers with
+/// what admission warned of in that request.
+pub(crate) fn react(cluster: &Shared, state: &mut State) -> Vec<String> {
+    let warnings = std::mem::take(&mut state.warnings);
     lifecycle::react(cluster, state, Timestamp::now());
+    warnings
 }
 
 /// A protobuf body as JSON. `expected` is the kind that the resource or sub-resource takes.

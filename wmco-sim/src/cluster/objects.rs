@@ -1,6 +1,6 @@
 //! Requests about objects of resources: from the parts of a request to the pipeline.
 
-use std::sync::Arc;
+use std::sync::{Arc, MutexGuard};
 use std::time::Duration;
 
 use axum::http::{Method, header};
@@ -18,7 +18,7 @@ use super::resources::Resource;
 use super::respond::Reply;
 use super::route::{self, ResourcePath};
 use super::server::{Incoming, Server, is_watch};
-use super::state::Answer;
+use super::state::{Answer, State};
 use super::watch::Watch;
 use super::write::{self, Body, DeleteOptions, Form, PatchKind, Source};
 use super::{meta, protobuf, table};
@@ -288,6 +288,13 @@ fn patch_kind(resource: &Resource, media_type: &str) -> Result<PatchKind> {
     }
 }
 
+/// The lock for one write, without the warnings of one that failed.
+fn begin(server: &Server) -> MutexGuard<'_, State> {
+    let mut state = server.cluster.lock();
+    state.warnings.clear();
+    state
+}
+
 fn create(
     server: &Server,
     incoming: &Incoming,
@@ -296,18 +303,19 @@ fn create(
     wanted: Wanted,
 ) -> Result<Answer> {
     let body = Body::parse(form, &incoming.body, &call.resource.kind)?;
-    let mut state = server.cluster.lock();
+    let mut state = begin(server);
     let (object, warnings) = body.decode(call, &state.registry)?;
     if !call.subresource.is_empty() || call.resource.rules.virtual_only {
         let answer = hooks::post(&server.cluster, &mut state, call, object)?;
-        hooks::react(&server.cluster, &mut state);
-        return Ok(answer.with_warnings(warnings));
+        let more = hooks::react(&server.cluster, &mut state);
+        return Ok(answer.with_warnings(warnings).with_warnings(more));
     }
     let object = call.resource.to_storage(object);
     let stored = write::create(&mut state, call, object, Source::Put)?;
-    hooks::react(&server.cluster, &mut state);
+    let admission = hooks::react(&server.cluster, &mut state);
     let more = write::warnings(call, &stored);
-    Ok(Answer::new(201, shown(call, &stored, wanted)?).with_warnings(warnings).with_warnings(more))
+    let answer = Answer::new(201, shown(call, &stored, wanted)?).with_warnings(warnings);
+    Ok(answer.with_warnings(more).with_warnings(admission))
 }
 
 fn update(
@@ -318,13 +326,14 @@ fn update(
     wanted: Wanted,
 ) -> Result<Answer> {
     let body = Body::parse(form, &incoming.body, &call.resource.kind)?;
-    let mut state = server.cluster.lock();
+    let mut state = begin(server);
     let (object, warnings) = body.decode(call, &state.registry)?;
     let object = call.resource.to_storage(object);
     let (stored, created) = write::update(&mut state, call, object)?;
-    hooks::react(&server.cluster, &mut state);
+    let admission = hooks::react(&server.cluster, &mut state);
     let code = if created { 201 } else { 200 };
-    Ok(Answer::new(code, shown(call, &stored, wanted)?).with_warnings(warnings))
+    let answer = Answer::new(code, shown(call, &stored, wanted)?).with_warnings(warnings);
+    Ok(answer.with_warnings(admission))
 }
 
 fn patch(
@@ -334,11 +343,12 @@ fn patch(
     kind: PatchKind,
     wanted: Wanted,
 ) -> Result<Answer> {
-    let mut state = server.cluster.lock();
+    let mut state = begin(server);
     let patched = write::patch(&mut state, call, kind, &incoming.body)?;
-    hooks::react(&server.cluster, &mut state);
+    let admission = hooks::react(&server.cluster, &mut state);
     let code = if patched.created { 201 } else { 200 };
-    Ok(Answer::new(code, shown(call, &patched.object, wanted)?).with_warnings(patched.warnings))
+    let answer = Answer::new(code, shown(call, &patched.object, wanted)?);
+    Ok(answer.with_warnings(patched.warnings).with_warnings(admission))
 }
 
 fn delete(server: &Server, incoming: &Incoming, call: &Call, wanted: Wanted) -> Result<Answer> {
@@ -348,7 +358,7 @@ fn delete(server: &Server, incoming: &Incoming, call: &Call, wanted: Wanted) -> 
         Some(Body::parse(form(incoming, false)?, &incoming.body, "DeleteOptions")?.value)
     };
     let options = DeleteOptions::parse(&incoming.query, body.as_ref())?;
-    let mut state = server.cluster.lock();
+    let mut state = begin(server);
     if call.name.is_empty() {
         let listing = ListOptions::parse(&incoming.query, call, false)?;
         let mut page = list::list(&state, call, &listing)?;
@@ -358,14 +368,16 @@ fn delete(server: &Server, incoming: &Incoming, call: &Call, wanted: Wanted) -> 
             .map(|item| (meta::namespace(item).to_owned(), meta::name(item).to_owned()))
             .collect();
         page.items = write::delete_collection(&mut state, call, &options, &names)?;
-        hooks::react(&server.cluster, &mut state);
-        return Ok(Answer::new(200, page.to_list(call)));
+        let admission = hooks::react(&server.cluster, &mut state);
+        return Ok(Answer::new(200, page.to_list(call)).with_warnings(admission));
     }
     let left = write::delete(&mut state, call, &options)?;
-    hooks::react(&server.cluster, &mut state);
+    let admission = hooks::react(&server.cluster, &mut state);
     let is_status = left.get("kind").and_then(Value::as_str) == Some("Status");
-    if is_status {
-        return Ok(Answer::new(200, left));
-    }
-    Ok(Answer::new(200, shown(call, &left, wanted)?))
+    let answer = if is_status {
+        Answer::new(200, left)
+    } else {
+        Answer::new(200, shown(call, &left, wanted)?)
+    };
+    Ok(answer.with_warnings(admission))
 }

@@ -73,6 +73,6 @@ pub(super) fn put(cluster: &Shared, object: &Value) -> Result<Arc<Value>> {
             write::update(&mut state, &call, object).map(|(stored, _)| stored)
         }
     };
-    hooks::react(cluster, &mut state);
+    let _ = hooks::react(cluster, &mut state);
     stored
 }

@@ -62,12 +62,9 @@ pub(super) async fn handle(
     let (parts, body) = request.into_parts();
     let accept = joined(&parts.headers, &header::ACCEPT);
     let uri = parts.uri.to_string();
-    let body = match to_bytes(body, BODY_LIMIT).await {
-        Ok(body) => body,
-        Err(_) => {
-            let error = ApiError::too_large(&format!("limit is {BODY_LIMIT}"));
-            return respond(Err(error), &accept);
-        }
+    let Ok(body) = to_bytes(body, BODY_LIMIT).await else {
+        let error = ApiError::too_large(&format!("limit is {BODY_LIMIT}"));
+        return respond(Err(error), &accept);
     };
     let incoming = match incoming(parts, accept.clone(), body) {
         Ok(incoming) => incoming,

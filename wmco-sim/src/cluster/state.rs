@@ -22,6 +22,8 @@ pub(crate) struct State {
     pub registry: Registry,
     /// How far the controllers have come.
     pub controllers: Progress,
+    /// What admission has to say about the write that is under way.
+    pub warnings: Vec<String>,
 }
 
 /// What all connections share.
@@ -46,7 +48,12 @@ impl Shared {
             store.open(&resource.storage());
         }
         Self {
-            state: Mutex::new(State { store, registry, controllers: Progress::default() }),
+            state: Mutex::new(State {
+                store,
+                registry,
+                controllers: Progress::default(),
+                warnings: Vec::new(),
+            }),
             pki,
             audit: Audit::default(),
             requests: AtomicU64::new(0),

@@ -157,12 +157,12 @@ impl Store {
 
     /// Stores a new or changed object under a new resourceVersion, which is put into it.
     pub(crate) fn put(&mut self, place: &StorageKey, mut object: Value) -> Arc<Value> {
+        self.open(place);
         self.version += 1;
         let version = self.version;
         meta::set(&mut object, "resourceVersion", version.to_string().into());
         let key = object_key(meta::namespace(&object), meta::name(&object));
         let object = Arc::new(object);
-        self.open(place);
         if let Some(table) = self.tables.get_mut(place) {
             let before = table.objects.insert(key.clone(), Arc::clone(&object));
             let kind = if before.is_some() { ChangeKind::Modified } else { ChangeKind::Added };
@@ -263,4 +263,81 @@ fn record(table: &mut Table, change: Change) {
 /// `2026-01-01T00:00:00Z`: Kubernetes keeps whole seconds in object metadata.
 pub(crate) fn rfc3339(time: Timestamp) -> String {
     time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn place() -> StorageKey {
+        StorageKey::new("", "configmaps")
+    }
+
+    fn object(namespace: &str, name: &str) -> Value {
+        json!({"metadata": {"namespace": namespace, "name": name}})
+    }
+
+    fn names(objects: &BTreeMap<String, Arc<Value>>) -> Vec<&str> {
+        objects.values().map(|object| meta::name(object)).collect()
+    }
+
+    #[test]
+    fn lists_are_in_byte_order_of_namespace_and_name() {
+        let mut store = Store::default();
+        for namespace in ["a", "a-b", "a2"] {
+            store.put(&place(), object(namespace, "x"));
+        }
+        let listed = store.list(&place(), "").map(|object| meta::namespace(object));
+        assert_eq!(listed.collect::<Vec<_>>(), ["a-b", "a", "a2"]);
+        assert_eq!(store.list(&place(), "a").count(), 1);
+    }
+
+    #[test]
+    fn every_earlier_state_can_be_listed() {
+        let mut store = Store::default();
+        store.put(&place(), object("n", "a"));
+        store.put(&place(), object("n", "b"));
+        store.remove(&place(), "n", "a");
+        store.put(&place(), object("n", "c"));
+        let expected: [&[&str]; 5] = [&[], &["a"], &["a", "b"], &["b"], &["b", "c"]];
+        for (version, expected) in (0_u64..).zip(expected) {
+            let listed = store.list_at(&place(), "n", version).unwrap();
+            assert_eq!(names(&listed), expected, "at {version}");
+        }
+    }
+
+    #[test]
+    fn a_removal_has_a_version_of_its_own_and_the_last_state() {
+        let mut store = Store::default();
+        store.put(&place(), object("n", "a"));
+        let gone = store.remove(&place(), "n", "a").unwrap();
+        assert_eq!(meta::text(&gone, "resourceVersion"), "2");
+        let changes: Vec<_> = store.changes_after(&place(), 1).unwrap().collect();
+        assert_eq!(changes.len(), 1);
+        assert_eq!(changes[0].kind, ChangeKind::Deleted);
+    }
+
+    #[test]
+    fn history_is_bounded_and_says_so() {
+        let mut store = Store::default();
+        for _ in 0..=HISTORY {
+            store.put(&place(), object("n", "a"));
+        }
+        assert_eq!(store.changes_after(&place(), 1).unwrap().count(), HISTORY);
+        let oldest = store.changes_after(&place(), 0).map(Iterator::count).unwrap_err();
+        assert_eq!(oldest, TooOld { oldest: 1 });
+    }
+
+    #[test]
+    fn compaction_forgets_what_was() {
+        let mut store = Store::default();
+        store.put(&place(), object("n", "a"));
+        store.put(&place(), object("n", "b"));
+        store.compact();
+        assert!(store.list_at(&place(), "n", 1).is_err());
+        assert_eq!(names(&store.list_at(&place(), "n", 2).unwrap()), ["a", "b"]);
+        assert_eq!(store.changes_after(&place(), 2).unwrap().count(), 0);
+    }
 }

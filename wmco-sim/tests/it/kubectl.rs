@@ -7,7 +7,7 @@ use tempfile::TempDir;
 use tokio::process::Command;
 use wmco_sim::cluster::SimCluster;
 
-const OBJECTS: &str = r#"
+const OBJECTS: &str = r"
 apiVersion: v1
 kind: Node
 metadata: {name: w1, labels: {kubernetes.io/os: windows}}
@@ -23,7 +23,7 @@ apiVersion: v1
 kind: ConfigMap
 metadata: {name: applied, namespace: default}
 data: {k: v}
-"#;
+";
 
 struct Kubectl {
     cluster: SimCluster,

@@ -14,4 +14,5 @@ mod kubectl;
 mod replay;
 mod replay_match;
 mod replay_steps;
+mod rules;
 mod runtime;

@@ -142,7 +142,9 @@ pub(crate) fn normalise(value: &mut Value, keeps_managed_fields: bool) {
             members.values_mut().for_each(|member| normalise(member, keeps_managed_fields));
         }
         Value::Array(items) => {
-            items.iter_mut().for_each(|item| normalise(item, keeps_managed_fields));
+            for item in items {
+                normalise(item, keeps_managed_fields);
+            }
         }
         _ => {}
     }

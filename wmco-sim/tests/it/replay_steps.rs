@@ -397,11 +397,10 @@ impl Events {
                         events.push(event);
                     }
                 }
-                Next::Ended => return Ok(events),
                 Next::Quiet if must_end => {
                     return Err(format!("the stream did not end; it brought {}", json!(events)));
                 }
-                Next::Quiet => return Ok(events),
+                Next::Ended | Next::Quiet => return Ok(events),
             }
         }
     }
@@ -410,7 +409,8 @@ impl Events {
         loop {
             if let Some((line, rest)) = self.text.split_once('\n') {
                 let event = serde_json::from_str(line).unwrap();
-                self.text = rest.to_owned();
+                let read = self.text.len() - rest.len();
+                self.text.drain(..read);
                 return Next::Event(event);
             }
             let wait = until.saturating_duration_since(Instant::now());

@@ -8,10 +8,11 @@ use futures::{StreamExt as _, TryStreamExt as _};
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{ConfigMap, Node};
 use kube::api::{Api, ListParams, Patch, PatchParams, PostParams, WatchEvent, WatchParams};
+use kube::core::PartialObjectMeta;
+use kube::runtime::WatchStreamExt as _;
 use kube::runtime::controller::{Action, Controller};
 use kube::runtime::finalizer::{Event as Finalizing, finalizer};
 use kube::runtime::watcher::{self, Event, watcher};
-use kube::runtime::{WatchStreamExt as _, metadata_watcher};
 use kube::{Client, Config, ResourceExt as _};
 use serde_json::json;
 use tokio::time::timeout;
@@ -83,9 +84,11 @@ async fn a_watch_from_expired_history_says_so_and_ends() {
 #[tokio::test]
 async fn metadata_is_watched_alone() {
     let cluster = SimCluster::start().await.unwrap();
-    let api: Api<ConfigMap> = Api::default_namespaced(client(&cluster).await);
+    let client = client(&cluster).await;
+    let api: Api<ConfigMap> = Api::default_namespaced(client.clone());
     api.create(&PostParams::default(), &config_map("a")).await.unwrap();
-    let mut stream = metadata_watcher(api, watcher::Config::default()).applied_objects().boxed();
+    let api: Api<PartialObjectMeta<ConfigMap>> = Api::default_namespaced(client);
+    let mut stream = watcher(api, watcher::Config::default()).applied_objects().boxed();
     let object = timeout(LIMIT, stream.try_next()).await.unwrap().unwrap().unwrap();
     assert_eq!(object.name_any(), "a");
 }

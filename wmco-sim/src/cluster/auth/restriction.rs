@@ -28,7 +28,6 @@ const KUBELET_LABELS: [&str; 11] = [
     "topology.kubernetes.io/region",
 ];
 const KUBELET_LABEL_DOMAINS: [&str; 2] = ["kubelet.kubernetes.io", "node.kubernetes.io"];
-const RESTRICTED_DOMAIN: &str = "node-restriction.kubernetes.io";
 const MIRROR: &str = "kubernetes.io/config.mirror";
 
 /// Refuses what a node may not write. Others pass.
@@ -121,7 +120,8 @@ fn is_forbidden(label: &str) -> bool {
     let kubernetes = within(domain, "kubernetes.io") || within(domain, "k8s.io");
     let kubelet = KUBELET_LABELS.contains(&label)
         || KUBELET_LABEL_DOMAINS.iter().any(|own| within(domain, own));
-    within(domain, RESTRICTED_DOMAIN) || (kubernetes && !kubelet)
+    // Labels of `node-restriction.kubernetes.io` are among these.
+    kubernetes && !kubelet
 }
 
 fn on_pod(

@@ -34,7 +34,7 @@ pub(crate) enum RequestError {
     /// No PEM block of the right type.
     #[error("PEM block type must be CERTIFICATE REQUEST")]
     Pem,
-    /// Not the DER of a request, or its signature is wrong.
+    /// Not the DER of a request.
     #[error("x509: {0}")]
     Der(x509_parser::error::X509Error),
     /// The issuer could not make a certificate of it.

@@ -10,6 +10,7 @@ use crate::cluster::error::{ApiError, FieldError, Result};
 use crate::cluster::hooks::Attributes;
 use crate::cluster::identity::{MASTERS, User};
 use crate::cluster::store::{Store, rfc3339};
+use crate::cluster::write::{dns1123_label, dns1123_subdomain};
 
 use super::{APPROVED, CLIENT_SIGNER, DENIED, FAILED, condition, conditions, kind, text, usages};
 
@@ -162,20 +163,37 @@ fn validate_spec(request: &Value) -> Vec<FieldError> {
     errors
 }
 
-fn validate_signer(name: &str) -> Option<FieldError> {
+fn validate_signer(name: &str) -> Vec<FieldError> {
     const FIELD: &str = "spec.signerName";
+    let invalid = |value: &str, why: &str| FieldError::invalid(FIELD, &value.into(), why);
     if name.is_empty() {
-        return Some(FieldError::required(FIELD, ""));
+        return vec![FieldError::required(FIELD, "")];
     }
     if name == "kubernetes.io/legacy-unknown" {
-        let why = "the legacy signerName is not allowed via this API version";
-        return Some(FieldError::invalid(FIELD, &name.into(), why));
+        return vec![invalid(name, "the legacy signerName is not allowed via this API version")];
     }
-    let qualified = name.split_once('/').is_some_and(|(domain, path)| {
-        domain.contains('.') && !path.is_empty() && !path.contains('/')
-    });
-    let why = "must be a fully qualified domain and path of the form \"example.com/signer-name\"";
-    (!qualified).then(|| FieldError::invalid(FIELD, &name.into(), why))
+    let parts: Vec<&str> = name.split('/').collect();
+    let [domain, path] = parts.as_slice() else {
+        let form = "\"example.com/signer-name\"";
+        let why = format!("must be a fully qualified domain and path of the form {form}");
+        return vec![invalid(name, &why)];
+    };
+    let mut errors = vec![];
+    for (part, rule) in [
+        (domain, dns1123_label as fn(&str) -> Vec<String>),
+        (path, dns1123_subdomain as fn(&str) -> Vec<String>),
+    ] {
+        for label in part.split('.') {
+            for why in rule(label) {
+                errors.push(invalid(part, &format!("validating label {label:?}: {why}")));
+            }
+        }
+        if part == domain && !domain.contains('.') {
+            let why = "should be a domain with at least two segments separated by dots";
+            errors.push(invalid(domain, why));
+        }
+    }
+    errors
 }
 
 fn validate_conditions(request: &Value) -> Vec<FieldError> {
@@ -316,6 +334,18 @@ mod tests {
         stamp(&before, &mut wanted, "t1");
         assert_eq!(wanted[0]["lastUpdateTime"], "t1");
         assert_eq!(wanted[0]["lastTransitionTime"], "t0");
+    }
+
+    #[test]
+    fn signers_have_a_domain_and_a_path() {
+        assert!(validate_signer("example.test/signer").is_empty());
+        assert_eq!(validate_signer("").len(), 1);
+        assert_eq!(validate_signer("example.test").len(), 1);
+        assert_eq!(
+            validate_signer("example/signer")[0].message,
+            "Invalid value: \"example\": should be a domain with at least two segments separated by \
+             dots"
+        );
     }
 
     #[test]

@@ -20,8 +20,9 @@ use serde_json::{Map, Value, json};
 
 use super::call::Call;
 use super::csr;
-use super::error::{ApiError, FieldError, Result};
+use super::error::{FieldError, Result};
 use super::meta;
+use super::policy as policy_rules;
 use super::schema;
 
 /// Fills in what decoding fills in, on every write.
@@ -33,6 +34,7 @@ pub(crate) fn default(call: &Call, object: &mut Value) {
         ("", "services") => network::default_service(object),
         ("apps", plural) => workload::default(plural, object),
         ("discovery.k8s.io", "endpointslices") => network::default_slice(object),
+        (policy_rules::GROUP, plural) => policy_rules::default(plural, object),
         ("rbac.authorization.k8s.io", "rolebindings" | "clusterrolebindings") => {
             rbac::default_binding(object);
         }
@@ -87,10 +89,10 @@ pub(crate) fn prepare_update(call: &Call, before: &Value, object: &mut Value) {
 /// Validates a new object (metadata apart).
 ///
 /// # Errors
-/// 501 for kinds whose effect is not simulated.
+/// 501 for parts of a kind that are not simulated.
 pub(crate) fn create(call: &Call, object: &Value) -> Result<Vec<FieldError>> {
-    if call.resource.group == "admissionregistration.k8s.io" {
-        return Err(ApiError::not_implemented(&call.resource.kind));
+    if call.resource.group == policy_rules::GROUP {
+        return policy_rules::validate(&call.resource.plural, object);
     }
     Ok(object_errors(call, None, object))
 }
