@@ -5,6 +5,7 @@ use std::sync::Arc;
 use russh::server::Msg;
 use russh::{Channel, ChannelReadHalf, ChannelWriteHalf};
 use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
 use wmco_core::winpath::WindowsPath;
 use wmco_services::windows::EntryKind;
 
@@ -20,12 +21,20 @@ const STDERR: u32 = 1;
 /// Lines that wait for the network before the agent does.
 const WAITING_LINES: usize = 64;
 
-/// Runs one command and tells the client how it ended.
-pub(super) async fn run(host: Arc<Shared>, channel: Channel<Msg>, command: String) {
+/// Runs one command and tells the client how it ended, unless the connection is cut before.
+pub(super) async fn run(
+    host: Arc<Shared>,
+    cut: CancellationToken,
+    channel: Channel<Msg>,
+    command: String,
+) {
     let (mut from_client, to_client) = channel.split();
     let ended = tokio::select! {
-        ended = execute(&host, &to_client, &command) => ended,
+        // First, so that a program which dies with the machine has no last word.
+        biased;
+        () = cut.cancelled() => return,
         () = closed(&mut from_client) => return,
+        ended = execute(&host, &to_client, &command) => ended,
     };
     if let Err(error) = finish(&to_client, ended).await {
         tracing::debug!(%error, "the client did not wait for the end of its command");

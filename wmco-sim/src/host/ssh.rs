@@ -106,8 +106,8 @@ impl Handler for Connection {
         let command = String::from_utf8_lossy(data).into_owned();
         self.host.tally.executed(&command);
         session.channel_success(id)?;
-        let run = exec::run(Arc::clone(&self.host), channel, command);
-        tokio::spawn(self.cut.clone().run_until_cancelled_owned(run));
+        let run = exec::run(Arc::clone(&self.host), self.cut.clone(), channel, command);
+        self.host.tasks.spawn(run);
         Ok(())
     }
 

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use jiff::Timestamp;
 use russh_sftp::client::SftpSession;
 use russh_sftp::protocol::OpenFlags;
 use tokio::io::AsyncWriteExt;
@@ -108,9 +109,14 @@ pub(super) fn configuration(content: &[u8]) -> Vec<HostStep> {
     DIRECTORIES.into_iter().map(folder).chain([HostStep::InstallAgent, file]).collect()
 }
 
+fn written(host: &SimHost, file: &WindowsPath) -> Timestamp {
+    host.model().with_tree(|tree| tree.node(file).unwrap().modified)
+}
+
 #[tokio::test]
 async fn a_host_is_configured_and_brought_back_to_what_it_was() {
     let (host, key) = host().await;
+    let start = Timestamp::now();
     let first = host.model().snapshot();
     let mut operator = Operator::new(&host, &key).await;
     let agent = AgentFile::new(VERSION).size(200_000).bytes();
@@ -119,9 +125,12 @@ async fn a_host_is_configured_and_brought_back_to_what_it_was() {
     let compressed = zstd::encode_all(content, 0).unwrap();
     operator.upload(&staged_content(Sha256::of(content)), &compressed).await;
 
+    // The agent tidies away what was staged long ago, so files need the time of their writing.
+    assert!(written(&host, &staged_agent(Sha256::of(&agent))) >= start);
     let lines = operator.apply(configuration(content)).await;
     let failed = lines.iter().any(|line| matches!(line, ReportLine::Failed { .. }));
     assert!(!failed, "{lines:?}");
+    assert!(written(&host, &path(r"C:\k\kubelet.exe")) >= start);
     operator.agent = AgentLocation::Installed;
     let probe = operator.probe().await;
     assert_eq!(probe.agent.installed, Some(Sha256::of(&agent)));

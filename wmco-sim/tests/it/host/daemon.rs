@@ -1,6 +1,7 @@
 //! A whole node: agent, kubelet and daemon against a simulated cluster.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Node;
 use kube::Api;
@@ -17,6 +18,7 @@ use super::client::{until, within};
 use super::join::{Joining, NODE};
 
 const VERSION: &str = "1.2.3-test";
+const LATER: &str = "1.2.4-test";
 const NAMESPACE: &str = "operator";
 const ARGUMENTS: &str = r"controller --windows-service --log-dir C:\var\log\wicd --namespace operator --kubeconfig C:\k\wicd-kubeconfig --cert-dir C:\k\wicd-certs --cert-duration 1h --ca-bundle C:\k\ca-bundle.crt";
 
@@ -67,6 +69,14 @@ fn manifest(environment: &[(&str, &str)]) -> ServicesData {
     Manifest::new(parts).unwrap().render()
 }
 
+fn map(version: &str, data: &ServicesData) -> Value {
+    json!({
+        "apiVersion": "v1", "kind": "ConfigMap", "data": data.0,
+        "metadata": {"namespace": NAMESPACE,
+            "name": format!("{}{version}", objects::SERVICES_CONFIG_MAP_PREFIX)},
+    })
+}
+
 /// A node whose kubelet and daemon run; all certificates are approved.
 async fn joined(environment: &[(&str, &str)]) -> (Joining, russh::keys::PrivateKey) {
     let (joining, key) = Joining::empty().await;
@@ -81,12 +91,7 @@ async fn joined(environment: &[(&str, &str)]) -> (Joining, russh::keys::PrivateK
     let namespace =
         json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}});
     let data = manifest(environment);
-    let map = json!({
-        "apiVersion": "v1", "kind": "ConfigMap", "data": data.0,
-        "metadata": {"namespace": NAMESPACE,
-            "name": format!("{}{VERSION}", objects::SERVICES_CONFIG_MAP_PREFIX)},
-    });
-    for object in [binding, namespace, map] {
+    for object in [binding, namespace, map(VERSION, &data), map(LATER, &data)] {
         joining.cluster.apply(&object).unwrap();
     }
     let model = joining.host.model();
@@ -129,6 +134,19 @@ fn version(joining: &Joining) -> Option<String> {
     annotations(joining).get(names::VERSION_ANNOTATION).cloned()
 }
 
+/// Waits until the daemon reads no manifest any more.
+async fn idle(joining: &Joining) {
+    let reads = || joining.cluster.count("get", "configmaps");
+    within(async {
+        let mut before = u64::MAX;
+        while before != reads() {
+            before = reads();
+            tokio::time::sleep(Duration::from_millis(300)).await;
+        }
+    })
+    .await;
+}
+
 #[tokio::test]
 async fn the_daemon_brings_the_node_to_the_desired_version() {
     let (joining, _) = joined(&[]).await;
@@ -143,6 +161,25 @@ async fn the_daemon_brings_the_node_to_the_desired_version() {
     assert_eq!(overlay.state, ServiceRunState::Running);
     let certificate = joining.file(paths::WICD_CURRENT_CERTIFICATE).unwrap();
     assert!(certificate.contains("BEGIN CERTIFICATE"), "{certificate}");
+}
+
+#[tokio::test]
+async fn a_settled_daemon_follows_changes_at_once() {
+    let (joining, _) = joined(&[]).await;
+    annotate(&joining, names::DESIRED_VERSION_ANNOTATION, VERSION.into()).await;
+    until(|| version(&joining).as_deref() == Some(VERSION)).await;
+    // By itself it would look again in two minutes.
+    idle(&joining).await;
+    annotate(&joining, names::DESIRED_VERSION_ANNOTATION, LATER.into()).await;
+    until(|| version(&joining).as_deref() == Some(LATER)).await;
+    idle(&joining).await;
+    let mut data = manifest(&[]);
+    let services = data.0.get_mut("services").unwrap();
+    *services = services.replace("--node NODE_NAME", "--node NODE_NAME --more");
+    joining.cluster.apply(&map(LATER, &data)).unwrap();
+    let overlay = "hybrid-overlay-node".parse().unwrap();
+    let command = || joining.host.model().query(&overlay).unwrap().unwrap().config.command;
+    until(|| command().ends_with("--node winhost --more")).await;
 }
 
 #[tokio::test]
