@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Runs each fuzz target for a number of seconds, beginning with its corpus.
+# Runs each fuzz target for a number of seconds, beginning with its corpus. New inputs are kept apart:
+# only what is worth a test is added to the corpus.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 seconds=${1:?seconds per target}
@@ -13,5 +14,7 @@ fi
 
 for target in $(cargo fuzz list); do
     echo "== $target, $seconds s"
-    cargo fuzz run "$target" -- -max_total_time="$seconds"
+    found=fuzz/target/found/$target
+    mkdir -p "$found"
+    cargo fuzz run "$target" "$found" "fuzz/corpus/$target" -- -max_total_time="$seconds"
 done
