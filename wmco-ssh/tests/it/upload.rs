@@ -324,13 +324,19 @@ async fn a_file_of_ours_is_packed_once_and_checked() {
     host.upload(std::slice::from_ref(&blob), &QUIET).await.unwrap();
     check_staged(&server, &blob, &content).await;
 
+    // Of an earlier run, a compressed form of another content is not trusted.
+    let kept = cache.join(format!("{digest}.zst"));
+    std::fs::write(&kept, zstd::encode_all(&b"another"[..], 3).unwrap()).unwrap();
+    let packed = Blob::from_file(&path, digest, &cache).packed().await.unwrap();
+    assert_eq!(packed.digest(), blob.packed().await.unwrap().digest());
+
     // A later process finds the compressed form, even if the file itself is gone.
     std::fs::remove_file(&path).unwrap();
     let later = Blob::from_file(&path, digest, &cache).packed().await.unwrap();
     assert_eq!(later.digest(), blob.packed().await.unwrap().digest());
 
     // But not a damaged one, nor another file.
-    std::fs::write(cache.join(format!("{digest}.zst")), "damaged").unwrap();
+    std::fs::write(&kept, "damaged").unwrap();
     std::fs::write(&path, "another").unwrap();
     let error = Blob::from_file(&path, digest, &cache).packed().await.unwrap_err();
     assert!(error.to_string().contains("restore it"), "{error}");
