@@ -12,6 +12,9 @@ use wmco_core::node::NodeFacts;
 
 use crate::instance::StepError;
 
+/// Most bytes of an action. Source: Kubernetes API reference, Event `action`.
+const ACTION_BYTES: usize = 128;
+
 /// Most bytes of a note. Source: Kubernetes API reference, Event `note`.
 const NOTE_BYTES: usize = 1024;
 
@@ -97,24 +100,24 @@ impl Announcer {
     }
 
     /// An Event that does not get through changes nothing; the log has it too.
-    async fn publish(
-        &self,
-        type_: EventType,
-        reason: &str,
-        mut note: String,
-        on: &ObjectReference,
-    ) {
-        let cut = (0..=NOTE_BYTES).rev().find(|at| note.is_char_boundary(*at));
-        note.truncate(cut.unwrap_or_default());
+    async fn publish(&self, type_: EventType, reason: &str, note: String, on: &ObjectReference) {
         let event = Event {
             type_,
             reason: reason.to_owned(),
-            note: Some(note),
-            action: "Reconcile".to_owned(),
+            // The recorder takes Events that differ in their note alone for one and keeps the first
+            // note, so the action tells which problem it is.
+            action: cut(&note, ACTION_BYTES).to_owned(),
+            note: Some(cut(&note, NOTE_BYTES).to_owned()),
             secondary: None,
         };
         if let Err(error) = self.recorder.publish(&event, on).await {
             tracing::debug!(%error, reason, "event not published");
         }
     }
+}
+
+/// The start of `text`, at most so many bytes.
+fn cut(text: &str, bytes: usize) -> &str {
+    let end = (0..=bytes.min(text.len())).rev().find(|at| text.is_char_boundary(*at));
+    end.and_then(|end| text.get(..end)).unwrap_or_default()
 }

@@ -41,14 +41,14 @@ impl Payload {
     ///
     /// # Errors
     /// [`LoadError`].
-    pub fn load(folder: &Path, cache: &Path, network_script: &[u8]) -> Result<Self, LoadError> {
+    pub fn load(folder: &Path, cache: &Path) -> Result<Self, LoadError> {
         let list = folder.join(payload::DIGESTS);
         let text = std::fs::read_to_string(&list)
             .map_err(|source| LoadError::Read { path: list, source })?;
         let blob = |file: &payload::PayloadFile, digest| {
             Blob::from_file(folder.join(file.image_path()), digest, cache)
         };
-        Self::from_digests(Digests::parse(&text)?, network_script, blob)
+        Self::from_digests(Digests::parse(&text)?, blob)
     }
 
     /// A payload whose files `blob` provides.
@@ -56,20 +56,14 @@ impl Payload {
     /// # Errors
     /// [`LoadError::List`] if a digest is missing.
     pub fn from_digests(
-        mut digests: Digests,
-        network_script: &[u8],
+        digests: Digests,
         blob: impl Fn(&payload::PayloadFile, Sha256) -> Blob,
     ) -> Result<Self, LoadError> {
-        for file in payload::all().filter(|file| file.generated) {
-            digests.insert_generated(file.name, network_script);
-        }
         digests.check()?;
         let mut contents = BTreeMap::new();
         for file in payload::all() {
             let Some(digest) = digests.get(file.name) else { continue };
-            let content =
-                if file.generated { Blob::from_bytes(network_script) } else { blob(file, digest) };
-            contents.insert(digest, content);
+            contents.insert(digest, blob(file, digest));
         }
         let missing = || PayloadError::Missing { names: vec![payload::AGENT.name] };
         let agent = digests.get(payload::AGENT.name).ok_or_else(missing)?;

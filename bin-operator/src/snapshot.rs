@@ -129,7 +129,7 @@ pub fn content(
     let tls = secret_data(&sources.secrets, namespace, objects::TLS_SECRET)?;
     let part = |key: &str| tls.get(key).map(|bytes| bytes.0.clone()).unwrap_or_default();
     let trusted = data(&sources.config_maps, namespace, objects::TRUSTED_CA_CONFIG_MAP);
-    let proxy = if !config.proxy.is_enabled() { Proxy::Off } else { Proxy::On(trusted.as_ref()) };
+    let proxy = if config.proxy.is_enabled() { Proxy::On(trusted.as_ref()) } else { Proxy::Off };
     let spec = &controller.spec;
     let user = bundles(&spec.image_registry_bundle_user_data);
     let ca_bundle = ca_bundle::render(&user, &bundles(&spec.image_registry_bundle_data), proxy)?;

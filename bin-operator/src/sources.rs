@@ -48,8 +48,8 @@ impl Sources {
         stop: &CancellationToken,
         tasks: &TaskTracker,
     ) -> Self {
-        let (changed, changes) = watch::channel(0);
-        let watches = Watches { changed: Arc::new(changed), stop, tasks };
+        let (tell, changes) = watch::channel(0);
+        let watches = Watches { changed: Arc::new(tell), stop, tasks };
         let by_name =
             |name: &str| watcher::Config::default().fields(&format!("metadata.name={name}"));
         let windows = watcher::Config::default().labels(&format!(

@@ -12,7 +12,7 @@ use crate::payload;
 use crate::protocol::{Access, ServicesData};
 use crate::render::{
     KubeconfigError, ServiceNetwork, ServiceNetworkError, TokenSecret, WicdArgumentsError,
-    kubelet_config, token_kubeconfig, wicd_arguments,
+    kubelet_config, network_script, token_kubeconfig, wicd_arguments,
 };
 use crate::secret::Secret;
 use crate::winpath::{BadPath, WindowsPath};
@@ -127,7 +127,13 @@ impl HostContent {
         content.live(&tls(objects::TLS_PRIVATE_KEY_KEY), inputs.tls_key.clone(), secret)?;
         // The kubelet reads its configuration when it starts.
         content.place(host::KUBELET_CONFIG, Secret::new(kubelet_config(dns)), open, false)?;
+        let script = Secret::new(network_script(&inputs.service_network));
         for file in payload::files(inputs.platform) {
+            if file.generated {
+                let path = file.destination();
+                content.place(path.as_str(), script.clone(), file.access, true)?;
+                continue;
+            }
             let sha256 =
                 inputs.payload.get(file.name).ok_or(ContentError::Payload { name: file.name })?;
             // Windows locks programs while they run; scripts are read when they start.

@@ -139,9 +139,6 @@ fn describe(instance: &Instance, nodes: &[&Node]) -> String {
     if instance.port != limits::SSH_PORT {
         let _ = write!(text, " port {}", instance.port);
     }
-    if let Some(via) = &instance.via {
-        let _ = write!(text, " via {via}");
-    }
     if let Some(key) = &instance.host_key {
         let _ = write!(text, ", host key {}", key.algorithm());
     }

@@ -49,8 +49,7 @@ pub(super) fn run(options: &Run) -> anyhow::Result<Answer> {
             .await
             .context("no cluster: run inside of one or set KUBECONFIG")?;
         let cache = options.cache.clone().unwrap_or_else(std::env::temp_dir);
-        let script = String::new();
-        let payload = Payload::load(&options.payload, &cache, script.as_bytes())?;
+        let payload = Payload::load(&options.payload, &cache)?;
         let operator = Operator {
             config,
             client,

@@ -45,11 +45,10 @@ pub(super) fn payload(version: &str) -> anyhow::Result<Payload> {
         }
         contents.insert(digest, Blob::from_bytes(bytes));
     }
-    let script = b"# made by the operator at its start\n";
     let blob = |_: &payload::PayloadFile, digest: Sha256| {
         contents.get(&digest).cloned().unwrap_or_else(|| Blob::from_bytes(Vec::new()))
     };
-    Ok(Payload::from_digests(Digests::parse(&list)?, script, blob)?)
+    Ok(Payload::from_digests(Digests::parse(&list)?, blob)?)
 }
 
 /// Bytes that do not compress and that differ by name.

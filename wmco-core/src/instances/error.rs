@@ -30,8 +30,6 @@ pub enum Field {
     Port,
     /// The value of `hostKey`.
     HostKey,
-    /// The value of `via`.
-    Via,
     /// A whole line of the value, counted from 1.
     Line(usize),
 }
@@ -43,7 +41,6 @@ impl fmt::Display for Field {
             Self::Username => f.write_str(super::value::USERNAME),
             Self::Port => f.write_str(super::value::PORT),
             Self::HostKey => f.write_str(super::value::HOST_KEY),
-            Self::Via => f.write_str(super::value::VIA),
             Self::Line(number) => write!(f, "line {number}"),
         }
     }
@@ -81,7 +78,7 @@ pub enum Problem {
     #[error("it stands there twice, keep one line")]
     Repeated,
     /// A line that means nothing to us.
-    #[error("it is none of `port=`, `hostKey=` and `via=`, correct the line or remove it")]
+    #[error("it is none of `port=` and `hostKey=`, correct the line or remove it")]
     Unknown,
     /// The name has no IPv4 address.
     #[error(transparent)]

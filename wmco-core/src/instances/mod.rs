@@ -1,14 +1,13 @@
 //! Hosts that people list in [`INSTANCES_CONFIG_MAP`](crate::names::objects::INSTANCES_CONFIG_MAP).
 //!
-//! A key is an IPv4 address or a DNS name. Its value starts with `username=NAME`; lines `port=N`,
-//! `hostKey=KEY` and `via=HOST` may follow, for example:
+//! A key is an IPv4 address or a DNS name. Its value starts with `username=NAME`; lines `port=N` and
+//! `hostKey=KEY` may follow, for example:
 //!
 //! ```text
 //! win-1.example.test: |
 //!   username=Administrator
 //!   port=2222
 //!   hostKey=ssh-ed25519 AAAAC3Nza...
-//!   via=jump.example.test
 //! ```
 //!
 //! A value of one line means what it means to the original operator. Source: `spec/ssh.md`,
@@ -91,9 +90,6 @@ pub struct Instance {
     /// The host key that it has to show; without one the first key seen is trusted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub host_key: Option<HostKey>,
-    /// SSH jump host between the operator and it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub via: Option<Host>,
 }
 
 /// Result per key, in the order of the keys.
@@ -131,8 +127,8 @@ fn parse_entry(address: &str, text: &str, names: &impl Resolve) -> Result<Instan
             names.resolve(&name).map_err(|unresolved| in_address(unresolved.into()))?
         }
     };
-    let value::Value { username, port, host_key, via } = value::parse(text).map_err(error)?;
-    Ok(Instance { address: address.to_owned(), ipv4, port, username, host_key, via })
+    let value::Value { username, port, host_key } = value::parse(text).map_err(error)?;
+    Ok(Instance { address: address.to_owned(), ipv4, port, username, host_key })
 }
 
 /// Leaves of all entries for one machine the first and turns the others into errors.
@@ -229,7 +225,7 @@ mod tests {
         ];
         let value = prop_oneof![
             4 => "username=[a-c]?(\nport=2[23])?",
-            1 => "(username|port|hostKey|via)=\\PC{0,6}(\n(username|port|hostKey|via|x)=?.{0,6}){0,3}",
+            1 => "(username|port|hostKey)=\\PC{0,6}(\n(username|port|hostKey|x)=?.{0,6}){0,3}",
             1 => any::<String>(),
         ];
         btree_map(address, value, 0..8)

@@ -1,13 +1,12 @@
 //! The value of one entry, line by line.
 
-use super::{Field, Host, HostKey, Problem};
+use super::{Field, HostKey, Problem};
 use crate::limits;
 
 /// Keys of the lines of a value.
 pub(super) const USERNAME: &str = "username";
 pub(super) const PORT: &str = "port";
 pub(super) const HOST_KEY: &str = "hostKey";
-pub(super) const VIA: &str = "via";
 
 /// What may surround a line without being part of it.
 const BLANKS: [char; 4] = [' ', '\t', '\r', '\n'];
@@ -18,7 +17,6 @@ pub(super) struct Value {
     pub(super) username: String,
     pub(super) port: u16,
     pub(super) host_key: Option<HostKey>,
-    pub(super) via: Option<Host>,
 }
 
 /// Reads `username=NAME`, then any of the optional lines in any order.
@@ -39,7 +37,7 @@ pub(super) fn parse(text: &str) -> Result<Value, (Field, Problem)> {
         return Err((Field::Username, Problem::Control));
     }
 
-    let (mut port, mut host_key, mut via) = (None, None, None);
+    let (mut port, mut host_key) = (None, None);
     for (line, number) in lines.map(|line| line.trim_matches(BLANKS)).zip(2..) {
         if line.is_empty() {
             continue;
@@ -51,16 +49,10 @@ pub(super) fn parse(text: &str) -> Result<Value, (Field, Problem)> {
             USERNAME => return Err((Field::Username, Problem::Repeated)),
             PORT => set(&mut port, Field::Port, value, parse_port)?,
             HOST_KEY => set(&mut host_key, Field::HostKey, value, |v| Ok(v.parse()?))?,
-            VIA => set(&mut via, Field::Via, value, |v| Ok(v.parse()?))?,
             _ => return unknown,
         }
     }
-    Ok(Value {
-        username: username.to_owned(),
-        port: port.unwrap_or(limits::SSH_PORT),
-        host_key,
-        via,
-    })
+    Ok(Value { username: username.to_owned(), port: port.unwrap_or(limits::SSH_PORT), host_key })
 }
 
 fn set<T>(
@@ -88,8 +80,8 @@ fn parse_port(text: &str) -> Result<u16, Problem> {
 mod tests {
     use proptest::prelude::*;
 
+    use super::super::BadHostKey;
     use super::super::host_key::tests::ed25519;
-    use super::super::{BadHost, BadHostKey};
     use super::*;
 
     #[track_caller]
@@ -148,11 +140,10 @@ mod tests {
     #[test]
     fn further_lines_are_read_in_any_order() {
         let key = ed25519();
-        let text = format!("username=core\r\n\r\nvia=jump.test\r\nhostKey={key}\r\nport=2222\r\n");
+        let text = format!("username=core\r\n\r\nhostKey={key}\r\nport=2222\r\n");
         let value = parse(&text).unwrap();
         assert_eq!(value.port, 2222);
         assert_eq!(value.host_key.unwrap().base64(), key);
-        assert_eq!(value.via.unwrap().to_string(), "jump.test");
     }
 
     #[test]
@@ -176,7 +167,6 @@ mod tests {
         refused("username=a\nport =22", Field::Line(2), Problem::Unknown);
         refused("username=a\nhostkey", Field::Line(2), Problem::Unknown);
         refused("username=a\nhostKey=AAAA", Field::HostKey, BadHostKey::Shape.into());
-        refused("username=a\nvia=fd00::1", Field::Via, BadHost::Ipv6.into());
     }
 
     proptest! {

@@ -5,7 +5,6 @@
 //!
 //! Source: `spec/services.md`, sections 6 to 9.
 
-mod bundle;
 mod command;
 mod logs;
 mod quantity;
@@ -18,7 +17,6 @@ use wmco_core::names::host;
 
 use crate::manifest::{Manifest, ManifestError, Parts};
 
-pub use bundle::{RegistryBundle, ca_bundle};
 pub use logs::{BadLogSetting, LogSettings, LogSettingsError};
 pub use scripts::{FULL_HOST_NAME, NODE_IP};
 

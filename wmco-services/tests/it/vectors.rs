@@ -8,9 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Deserialize;
 use serde_json::Value;
 use wmco_core::protocol::ServicesData;
-use wmco_services::generate::{
-    Inputs, KubeletArguments, LogSettings, Proxy, RegistryBundle, ca_bundle, manifest,
-};
+use wmco_services::generate::{Inputs, KubeletArguments, LogSettings, Proxy, manifest};
 use wmco_services::jsonpath::NodePath;
 use wmco_services::manifest::{Manifest, Service};
 
@@ -194,58 +192,6 @@ fn manifests_are_generated() {
             });
             let expected = expect.data.clone().map(without_nothing);
             judge(answer == expected, false, format!("{answer:#?} is not {expected:#?}"))
-        },
-    );
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct BundleInput {
-    image_registry_bundle_user_data: Vec<BundleEntry>,
-    image_registry_bundle_data: Vec<BundleEntry>,
-    env: BTreeMap<String, String>,
-    #[serde(rename = "trusted_ca_configmap_data")]
-    trusted_ca: Option<BTreeMap<String, String>>,
-}
-
-#[derive(Deserialize)]
-struct BundleEntry {
-    file: String,
-    data: String,
-}
-
-#[derive(Deserialize)]
-struct BundleExpect {
-    bundle: Option<String>,
-}
-
-#[test]
-fn ca_bundles_are_put_together() {
-    use base64::Engine as _;
-
-    let entries = |entries: &[BundleEntry]| -> Vec<RegistryBundle> {
-        let decode = |text: &String| base64::engine::general_purpose::STANDARD.decode(text);
-        entries
-            .iter()
-            .map(|entry| RegistryBundle {
-                file: entry.file.clone(),
-                data: decode(&entry.data).expect("the data is base64"),
-            })
-            .collect()
-    };
-    replay(
-        include_str!("../vectors/ca_bundle.json"),
-        &[],
-        |input: &BundleInput, expect: &BundleExpect| {
-            let proxy = Proxy::from_environment(|name| input.env.get(name).cloned());
-            let trusted = input.trusted_ca.as_ref().filter(|_| proxy.is_enabled());
-            let answer = ca_bundle(
-                &entries(&input.image_registry_bundle_user_data),
-                &entries(&input.image_registry_bundle_data),
-                trusted.and_then(|data| data.get("ca-bundle.crt")).map(String::as_bytes),
-            );
-            let same = expect.bundle.as_ref().is_some_and(|bundle| bundle.as_bytes() == answer);
-            judge(same, false, String::from_utf8_lossy(&answer))
         },
     );
 }

@@ -1,4 +1,4 @@
-//! The real kubectl at the simulated cluster. Left out where kubectl is not installed.
+//! The real kubectl at the simulated cluster. It fails where kubectl is not installed.
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -31,18 +31,15 @@ struct Kubectl {
 }
 
 impl Kubectl {
-    /// A cluster, or nothing where kubectl is missing.
-    async fn new() -> Option<Self> {
+    async fn new() -> Self {
         let version = Command::new("kubectl").args(["version", "--client"]).output().await;
-        if !version.is_ok_and(|out| out.status.success()) {
-            println!("kubectl is not installed: nothing is tested");
-            return None;
-        }
+        let works = version.is_ok_and(|out| out.status.success());
+        assert!(works, "install kubectl 1.27 or newer, these tests are about it");
         let cluster = SimCluster::start().await.unwrap();
         let folder = TempDir::new().unwrap();
         let admin = folder.path().join("admin");
         cluster.write_kubeconfig(&admin, "admin", &["system:masters"]).unwrap();
-        Some(Self { cluster, folder })
+        Self { cluster, folder }
     }
 
     fn file(&self, name: &str, text: &str) -> PathBuf {
@@ -86,7 +83,7 @@ fn shown(path: &Path) -> String {
 
 #[tokio::test]
 async fn everyday_commands_work() {
-    let Some(kubectl) = Kubectl::new().await else { return };
+    let kubectl = Kubectl::new().await;
     let file = shown(&kubectl.file("objects.yaml", OBJECTS));
     kubectl.run(&format!("apply -f {file}"), &["node/w1 created", "pod/p created"]).await;
     kubectl.run(&format!("apply -f {file}"), &["node/w1 unchanged", "applied unchanged"]).await;
@@ -112,7 +109,7 @@ async fn everyday_commands_work() {
 
 #[tokio::test]
 async fn server_side_apply_works() {
-    let Some(kubectl) = Kubectl::new().await else { return };
+    let kubectl = Kubectl::new().await;
     let file = shown(&kubectl.file("objects.yaml", OBJECTS));
     let apply = format!("apply --server-side -f {file}");
     kubectl.run(&apply, &["node/w1 serverside-applied"]).await;
@@ -124,7 +121,7 @@ async fn server_side_apply_works() {
 async fn watching_shows_changes() {
     use tokio::io::{AsyncBufReadExt as _, BufReader};
 
-    let Some(kubectl) = Kubectl::new().await else { return };
+    let kubectl = Kubectl::new().await;
     kubectl.run("create configmap a --from-literal=k=v", &[]).await;
     let mut watching = kubectl.command("get configmaps -w").stdout(Stdio::piped()).spawn().unwrap();
     let mut lines = BufReader::new(watching.stdout.take().unwrap()).lines();
@@ -137,7 +134,7 @@ async fn watching_shows_changes() {
 
 #[tokio::test]
 async fn certificates_are_approved_and_issued() {
-    let Some(kubectl) = Kubectl::new().await else { return };
+    let kubectl = Kubectl::new().await;
     let key = rcgen::KeyPair::generate().unwrap();
     let mut params = rcgen::CertificateParams::default();
     params.distinguished_name = rcgen::DistinguishedName::new();
