@@ -123,7 +123,6 @@ items:
     10.0.0.5: |
       username=Administrator
       port=2222
-      via=jump.example.test
     10.0.0.6: username=
     win-7.example.test: username=core
 ";
@@ -135,7 +134,7 @@ fn people_get_a_line_per_entry() {
     insta::assert_snapshot!(run.out, @r"
     ConfigMap windows-instances in standard input, document 1, item 2:
 
-      ok     10.0.0.5            Administrator at 10.0.0.5 port 2222 via jump.example.test, node win-1
+      ok     10.0.0.5            Administrator at 10.0.0.5 port 2222, node win-1
       wrong  10.0.0.6            username: it has no value, write one after the `=`
       wrong  win-7.example.test  address: the name does not exist, add it to the DNS or list the IPv4 address instead
 
