@@ -1,2 +1,7 @@
 //! WICD, the daemon on each Windows node.
-fn main() {}
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    bin_wicd::run(std::env::args_os())
+}

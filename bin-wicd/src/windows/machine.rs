@@ -1,0 +1,202 @@
+//! The machine itself.
+#![expect(unsafe_code, reason = "the computer's name is reached through the Windows API only")]
+
+use std::collections::BTreeSet;
+use std::io;
+use std::net::Ipv4Addr;
+use std::sync::{Mutex, PoisonError};
+
+use jiff::SignedDuration;
+use windows_sys::Win32::Foundation::ERROR_MORE_DATA;
+use windows_sys::Win32::System::SystemInformation::{
+    ComputerNamePhysicalDnsFullyQualified, ComputerNamePhysicalDnsHostname, GetComputerNameExW,
+    SetComputerNameExW,
+};
+use winreg::RegKey;
+use winreg::enums::HKEY_LOCAL_MACHINE;
+use wmco_core::names::host;
+use wmco_core::protocol::{FeatureState, RebootReason};
+use wmco_core::winpath::WindowsPath;
+use wmco_services::windows::{Machine, ScriptOutput, WindowsError};
+
+use super::failure::is;
+use super::text::{narrow, wide};
+use super::{addresses, boot, hns, processes, programs};
+use crate::dism;
+
+/// Looks at a feature; usually two seconds.
+const LOOK_AT_FEATURE: SignedDuration = SignedDuration::from_mins(1);
+
+/// Switches a feature on. Source: `wmco_core::limits::APPLY` has to be longer.
+const ENABLE_FEATURE: SignedDuration = SignedDuration::from_mins(12);
+
+/// Orders a restart.
+const ORDER_RESTART: SignedDuration = SignedDuration::from_secs(30);
+
+/// Seconds between the order and the restart, in which the report leaves the host.
+const RESTART_DELAY_SECONDS: &str = "3";
+
+/// This machine.
+#[derive(Default)]
+pub(super) struct ThisMachine {
+    /// The containers feature, once known: asking takes seconds, and one run asks twice.
+    containers: Mutex<Option<FeatureState>>,
+}
+
+fn failed(what: &str) -> impl Fn(io::Error) -> WindowsError + use<'_> {
+    move |error| WindowsError::other(what, error)
+}
+
+/// A text value below `HKEY_LOCAL_MACHINE`.
+fn registry_text(key: &str, name: &str) -> io::Result<String> {
+    RegKey::predef(HKEY_LOCAL_MACHINE).open_subkey(key)?.get_value(name)
+}
+
+/// A number below `HKEY_LOCAL_MACHINE`.
+fn registry_number(key: &str, name: &str) -> io::Result<u32> {
+    RegKey::predef(HKEY_LOCAL_MACHINE).open_subkey(key)?.get_value(name)
+}
+
+fn dism(arguments: &[&str], limit: SignedDuration) -> Result<ScriptOutput, WindowsError> {
+    let feature = format!("/FeatureName:{}", host::CONTAINERS_FEATURE);
+    let mut all = vec!["/Online", "/English", feature.as_str()];
+    all.extend(arguments);
+    programs::run("dism.exe", &all, limit)
+}
+
+/// What a program said that did not do what it should, in one line.
+fn complaint(output: &ScriptOutput) -> io::Error {
+    let said = output.stdout.lines().chain(output.stderr.lines());
+    let said: Vec<&str> = said.map(str::trim).filter(|line| !line.is_empty()).collect();
+    io::Error::other(format!("exit code {}: {}", output.code, said.join(" ")))
+}
+
+impl Machine for ThisMachine {
+    fn host_name(&self) -> Result<String, WindowsError> {
+        let mut name = vec![0; 256];
+        loop {
+            let mut units = u32::try_from(name.len()).unwrap_or(u32::MAX);
+            // SAFETY: the buffer is as long as `units` says.
+            let ok = unsafe {
+                GetComputerNameExW(
+                    ComputerNamePhysicalDnsFullyQualified,
+                    name.as_mut_ptr(),
+                    &raw mut units,
+                )
+            };
+            if ok != 0 {
+                return Ok(narrow(&name));
+            }
+            let error = io::Error::last_os_error();
+            if !is(&error, ERROR_MORE_DATA) || units as usize <= name.len() {
+                return Err(failed("read the computer's name")(error));
+            }
+            name.resize(units as usize, 0);
+        }
+    }
+
+    fn os_build(&self) -> Result<String, WindowsError> {
+        const KEY: &str = r"SOFTWARE\Microsoft\Windows NT\CurrentVersion";
+        let version = || -> io::Result<String> {
+            let build = registry_text(KEY, "CurrentBuildNumber")?;
+            let major = registry_number(KEY, "CurrentMajorVersionNumber");
+            let minor = registry_number(KEY, "CurrentMinorVersionNumber");
+            match (major, minor) {
+                (Ok(major), Ok(minor)) => Ok(format!("{major}.{minor}.{build}")),
+                // Before Windows 10 there was only the text.
+                _ => Ok(format!("{}.{build}", registry_text(KEY, "CurrentVersion")?)),
+            }
+        };
+        version().map_err(failed("read the Windows build"))
+    }
+
+    fn addresses(&self) -> Result<Vec<Ipv4Addr>, WindowsError> {
+        addresses::ipv4().map_err(failed("list the network addresses"))
+    }
+
+    fn containers(&self) -> Result<FeatureState, WindowsError> {
+        let mut known = self.containers.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(state) = *known {
+            return Ok(state);
+        }
+        let output = dism(&["/Get-FeatureInfo"], LOOK_AT_FEATURE)?;
+        let state = dism::feature_state(&output.stdout).ok_or_else(|| {
+            failed("learn the state of the containers feature")(complaint(&output))
+        })?;
+        *known = Some(state);
+        Ok(state)
+    }
+
+    fn enable_containers(&self) -> Result<(), WindowsError> {
+        let output = dism(&["/Enable-Feature", "/All", "/NoRestart", "/Quiet"], ENABLE_FEATURE)?;
+        *self.containers.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        if dism::ENABLED_CODES.contains(&output.code) {
+            Ok(())
+        } else {
+            Err(failed("switch the containers feature on")(complaint(&output)))
+        }
+    }
+
+    fn rename(&self, name: &str) -> Result<(), WindowsError> {
+        let text = wide(name);
+        // SAFETY: the name ends with a zero.
+        let ok = unsafe { SetComputerNameExW(ComputerNamePhysicalDnsHostname, text.as_ptr()) };
+        if ok == 0 {
+            return Err(failed("rename the computer")(io::Error::last_os_error()));
+        }
+        Ok(())
+    }
+
+    fn restart(&self) -> Result<(), WindowsError> {
+        // `p:2:4` is planned, operating system, reconfiguration.
+        let arguments = ["/r", "/f", "/t", RESTART_DELAY_SECONDS, "/d", "p:2:4"];
+        let output = programs::run("shutdown.exe", &arguments, ORDER_RESTART)?;
+        if output.code == 0 { Ok(()) } else { Err(failed("order a restart")(complaint(&output))) }
+    }
+
+    fn boot_id(&self) -> Result<String, WindowsError> {
+        boot::id().map_err(failed("read the boot identity"))
+    }
+
+    fn pending_reboot(&self) -> Result<BTreeSet<RebootReason>, WindowsError> {
+        const NAMES: &str = r"SYSTEM\CurrentControlSet\Control\ComputerName";
+        const NETWORK: &str = r"SYSTEM\CurrentControlSet\Services\Tcpip\Parameters";
+        let mut reasons = BTreeSet::new();
+        if self.containers()? == FeatureState::Pending {
+            reasons.insert(RebootReason::Feature);
+        }
+        // What is not there says nothing.
+        let differ = |(now_key, now): (&str, &str), (next_key, next): (&str, &str)| {
+            let pair = (registry_text(now_key, now), registry_text(next_key, next));
+            matches!(pair, (Ok(now), Ok(next)) if !now.eq_ignore_ascii_case(&next))
+        };
+        let active = format!(r"{NAMES}\ActiveComputerName");
+        let chosen = format!(r"{NAMES}\ComputerName");
+        if differ((&active, "ComputerName"), (&chosen, "ComputerName"))
+            || differ((NETWORK, "Hostname"), (NETWORK, "NV Hostname"))
+        {
+            reasons.insert(RebootReason::Rename);
+        }
+        Ok(reasons)
+    }
+
+    fn networks(&self) -> Result<BTreeSet<String>, WindowsError> {
+        Ok(hns::networks()?.into_iter().map(|network| network.name).collect())
+    }
+
+    fn remove_network(&self, name: &str) -> Result<bool, WindowsError> {
+        hns::remove(name)
+    }
+
+    fn end_processes(&self, folder: &WindowsPath, image: &str) -> Result<usize, WindowsError> {
+        let path = format!(r"{folder}\{image}");
+        processes::end_all(&path).map_err(|error| WindowsError::other(format!("end {path}"), error))
+    }
+
+    fn executable(&self) -> Result<WindowsPath, WindowsError> {
+        let path = std::env::current_exe().map_err(failed("find the running program"))?;
+        let text = path.to_string_lossy();
+        let text = text.strip_prefix(r"\\?\").unwrap_or(&text);
+        text.parse().map_err(|bad| WindowsError::other("use the place of the running program", bad))
+    }
+}

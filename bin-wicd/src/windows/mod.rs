@@ -1,0 +1,105 @@
+//! The real Windows: one adapter for each trait of `wmco_services::windows`.
+//!
+//! Everything that only Windows has is in here, so that the rest of the crate compiles and is tested
+//! on every platform. An adapter decides nothing; what it reads is interpreted by portable code
+//! beside this folder where that takes more than a comparison.
+
+#[cfg(windows)]
+mod acl;
+#[cfg(windows)]
+mod addresses;
+#[cfg(windows)]
+mod boot;
+#[cfg(windows)]
+mod environment;
+#[cfg(windows)]
+mod failure;
+#[cfg(windows)]
+mod files;
+#[cfg(windows)]
+mod hns;
+#[cfg(windows)]
+mod machine;
+#[cfg(windows)]
+mod powershell;
+#[cfg(windows)]
+mod processes;
+#[cfg(windows)]
+mod programs;
+#[cfg(windows)]
+mod roots;
+#[cfg(windows)]
+mod scm;
+#[cfg(windows)]
+mod scm_call;
+#[cfg(windows)]
+mod text;
+
+use std::sync::Arc;
+
+use wmco_services::windows::Windows;
+
+/// The host that this process runs on.
+///
+/// # Errors
+/// On anything but Windows.
+#[cfg(windows)]
+#[expect(clippy::unnecessary_wraps, reason = "other platforms have no host to give")]
+pub(crate) fn host() -> anyhow::Result<Arc<dyn Windows>> {
+    Ok(Arc::new(real::RealWindows::default()))
+}
+
+/// The host that this process runs on.
+///
+/// # Errors
+/// On anything but Windows.
+#[cfg(not(windows))]
+pub(crate) fn host() -> anyhow::Result<Arc<dyn Windows>> {
+    anyhow::bail!("this program works on Windows only, run it on a Windows host")
+}
+
+#[cfg(windows)]
+mod real {
+    use wmco_services::windows::{
+        Environment, Files, Machine, PowerShell, RootStore, ServiceManager, Windows,
+    };
+
+    use super::{environment, files, machine, powershell, roots, scm};
+
+    /// All adapters.
+    #[derive(Default)]
+    pub(super) struct RealWindows {
+        files: files::Disk,
+        services: scm::Scm,
+        environment: environment::SystemVariables,
+        roots: roots::MachineRoots,
+        powershell: powershell::WindowsPowerShell,
+        machine: machine::ThisMachine,
+    }
+
+    impl Windows for RealWindows {
+        fn files(&self) -> &dyn Files {
+            &self.files
+        }
+
+        fn services(&self) -> &dyn ServiceManager {
+            &self.services
+        }
+
+        fn environment(&self) -> &dyn Environment {
+            &self.environment
+        }
+
+        fn roots(&self) -> &dyn RootStore {
+            &self.roots
+        }
+
+        fn powershell(&self) -> &dyn PowerShell {
+            &self.powershell
+        }
+
+        fn machine(&self) -> &dyn Machine {
+            &self.machine
+        }
+    }
+}
