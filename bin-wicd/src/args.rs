@@ -1,5 +1,7 @@
 //! What was typed.
 
+use std::path::PathBuf;
+
 use clap::{Parser, Subcommand};
 use wmco_core::winpath::WindowsPath;
 
@@ -23,6 +25,18 @@ pub enum Command {
     Apply {
         /// The plan, as the operator staged it.
         plan: WindowsPath,
+    },
+    /// Create and start the bootstrap services of one services ConfigMap.
+    Bootstrap {
+        /// Kubeconfig with the needed rights.
+        #[arg(long)]
+        kubeconfig: PathBuf,
+        /// Namespace of the services ConfigMaps.
+        #[arg(long)]
+        namespace: String,
+        /// Version that ends the name of the ConfigMap.
+        #[arg(long)]
+        desired_version: String,
     },
 }
 
@@ -50,6 +64,13 @@ mod tests {
             let command = AgentCommand { agent: AgentLocation::Staged(digest), verb };
             assert!(parse(&command.to_string()).is_ok(), "{command}");
         }
+    }
+
+    #[test]
+    fn bootstrap_names_the_flag_that_is_missing() {
+        let line = "wicd bootstrap --kubeconfig k --namespace n";
+        assert!(parse(line).unwrap_err().contains("--desired-version"));
+        assert!(parse(&format!("{line} --desired-version 1.2.3")).is_ok());
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //! and the commands around `wmco_services`.
 //!
 //! # What belongs here
-//! - [`args`]: the command line; [`report`]: `probe` and `apply`.
+//! - [`args`]: the command line; [`report`]: `probe` and `apply`; [`bootstrap`](mod@bootstrap).
 //! - `windows`: adapters, the only place for `cfg(windows)` and `unsafe`.
 //! - [`dism`], [`hns`], [`sddl`]: what Windows answers, read on every platform.
 //!
@@ -10,6 +10,7 @@
 //! Decisions about services, nodes and certificates: `wmco-services`.
 
 pub mod args;
+pub mod bootstrap;
 pub mod dism;
 pub mod hns;
 pub mod report;
@@ -60,6 +61,9 @@ fn perform(args: Args) -> anyhow::Result<bool> {
         Command::Probe => report::probe(&*host, VERSION, &mut std::io::stdout().lock()),
         Command::Apply { plan } => {
             report::apply(&*host, VERSION, &plan, &mut std::io::stdout().lock())
+        }
+        Command::Bootstrap { kubeconfig, namespace, desired_version } => {
+            bootstrap::bootstrap(&*host, &kubeconfig, &namespace, &desired_version)
         }
     }
 }
