@@ -10,7 +10,8 @@
 //!
 //! # Not here
 //! Scheduling, kubelets, endpoints, disruption controller: status of Nodes, Pods and
-//! PodDisruptionBudgets is what clients write.
+//! PodDisruptionBudgets is what clients write. Taints of Nodes, too, unless
+//! [`Builder::taint_nodes`] asks for more.
 
 mod apply;
 mod audit;
@@ -106,11 +107,16 @@ pub struct SimCluster {
 pub struct Builder {
     address: SocketAddr,
     more_addresses: Vec<IpAddr>,
+    taints_nodes: bool,
 }
 
 impl Default for Builder {
     fn default() -> Self {
-        Self { address: (Ipv4Addr::LOCALHOST, 0).into(), more_addresses: Vec::new() }
+        Self {
+            address: (Ipv4Addr::LOCALHOST, 0).into(),
+            more_addresses: Vec::new(),
+            taints_nodes: false,
+        }
     }
 }
 
@@ -128,12 +134,19 @@ impl Builder {
         self
     }
 
+    /// Lets the taints of Nodes follow their Ready condition and their cordon, as the node
+    /// lifecycle controller does. Without it they are what clients write.
+    #[must_use]
+    pub fn taint_nodes(self) -> Self {
+        Self { taints_nodes: true, ..self }
+    }
+
     /// Starts the server.
     ///
     /// # Errors
     /// The port is taken, or certificates cannot be made.
     pub async fn start(self) -> Result<SimCluster, StartError> {
-        let shared = Arc::new(Shared::new(Pki::new(&self.more_addresses)?));
+        let shared = Arc::new(Shared::new(Pki::new(&self.more_addresses)?, self.taints_nodes));
         preload::preload(&shared);
         let listener = TlsListener::bind(self.address, tls::server_config(&shared.pki)?).await?;
         let source = |source| StartError::Listen { address: self.address, source };
