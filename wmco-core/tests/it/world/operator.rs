@@ -115,7 +115,8 @@ impl World {
         };
         let mut worker = self.operator.instances.remove(&key).unwrap_or_default();
         let pods = node.iter().filter_map(|n| self.api.nodes.get(&n.name)).map(|n| n.pods.len());
-        let kept = self.api.keys.contains(&key);
+        let own = own_names(instance, node.as_ref());
+        let kept = own.iter().any(|name| self.api.keys.contains(name));
         let trigger = Trigger {
             asked: (instance.intent.clone(), self.release),
             there: (node.clone(), kept, pods.sum()),
@@ -245,7 +246,9 @@ impl World {
                 Learnt::Worked(HostSeen::NoAgent)
             }
             Action::ForgetHostKey => {
-                self.api.keys.remove(key);
+                let node = instance.node.as_ref().and_then(|name| self.api.nodes.get(name));
+                let own = own_names(instance, node.map(|node| &node.facts));
+                self.api.keys.retain(|name| !own.contains(name));
                 Learnt::Changed
             }
             Action::DeleteNode(permit) => {
@@ -313,6 +316,16 @@ impl World {
             self.broken.push(format!("{instance} used the {permit}"));
         }
     }
+}
+
+/// Under which names a key of the instance may be kept, as [`fleet::reach`] knows them.
+fn own_names(instance: &Assignment, node: Option<&NodeFacts>) -> BTreeSet<String> {
+    let origin = node.and_then(|node| node.annotation(names::INSTANCE_ANNOTATION));
+    let addresses = node.into_iter().flat_map(|node| node.addresses.iter());
+    let mut own: BTreeSet<String> = addresses.cloned().collect();
+    own.extend(origin.map(str::to_owned));
+    own.insert(instance.address.clone());
+    own
 }
 
 fn probed(host: &Host, agent: Release) -> HostSeen {
