@@ -241,7 +241,7 @@ impl Worker {
         if wake == Wake::AskedOtherwise {
             self.backoff = None;
         }
-        self.memory.woken(wake);
+        self.memory.woken(wake, Timestamp::now());
         true
     }
 }

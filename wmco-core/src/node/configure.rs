@@ -102,10 +102,12 @@ fn on_vacant_host(desired: &Desired, observed: &Observed, probe: &Probe, now: Ti
             steps = tear_down();
         }
         let torn_down = !steps.is_empty();
-        let disturbs = drift.disturbs();
+        let disturbs = drift.disturbs() || !probe.reboot.is_empty();
         steps.extend(drift.live);
         steps.extend(drift.disruptive);
-        if !needs_restart && probe.reboot.is_empty() {
+        if needs_restart || !probe.reboot.is_empty() {
+            steps.push(HostStep::Restart);
+        } else {
             steps.extend(if torn_down { start_all(desired) } else { drift.start });
         }
         let because = Because::HostDiffers;

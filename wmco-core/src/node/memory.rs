@@ -3,8 +3,8 @@
 use jiff::Timestamp;
 
 use super::{
-    Awaited, Desired, HostSeen, Next, NodeFacts, Observed, Plan, PodFacts, Waiting, claims_slot,
-    reconcile,
+    Action, Awaited, Because, Desired, HostSeen, Next, NodeFacts, Observed, Plan, PodFacts,
+    Waiting, claims_slot, reconcile,
 };
 use crate::limits;
 
@@ -20,10 +20,11 @@ use crate::limits;
 ///
 /// let mut memory = Memory::default();
 /// memory.learn(Learnt::Host(HostSeen::NoAgent));
-/// memory.woken(Wake::NodeChanged);
+/// let now = jiff::Timestamp::UNIX_EPOCH;
+/// memory.woken(Wake::NodeChanged, now);
 /// assert_eq!(*memory.host(), HostSeen::NoAgent);
 /// // A wait that was in vain begins with a fresh look.
-/// memory.woken(Wake::Deadline);
+/// memory.woken(Wake::Deadline, now);
 /// assert_eq!(*memory.host(), HostSeen::Unknown);
 /// ```
 #[derive(Clone, Debug)]
@@ -32,8 +33,10 @@ pub struct Memory {
     pods: Option<Vec<PodFacts>>,
     node_sought: bool,
     waiting: Option<Waiting>,
-    /// Whether the host was seen before the last sleep, which nothing was left to do before.
-    rested: bool,
+    /// When the pass ended in which the host was seen.
+    seen_at: Option<Timestamp>,
+    /// Whether the host was seen in an earlier pass.
+    old: bool,
     /// Whether the plan that is being carried out has changed anything.
     changed: bool,
 }
@@ -73,7 +76,8 @@ impl Default for Memory {
             pods: None,
             node_sought: false,
             waiting: None,
-            rested: false,
+            seen_at: None,
+            old: false,
             changed: false,
         }
     }
@@ -95,10 +99,9 @@ impl Memory {
     ) -> Plan {
         self.changed = false;
         let plan = reconcile(desired, &self.observed(node, key_in_config_map), now);
-        if !self.rested || plan.next == Next::Settled {
+        if !self.old || plan.steps.iter().all(|step| needs_no_look(&step.action, &step.because)) {
             return plan;
         }
-        // What was seen before the sleep may tell that all is well, but not what to do.
         self.forget();
         reconcile(desired, &self.observed(node, key_in_config_map), now)
     }
@@ -112,7 +115,10 @@ impl Memory {
     pub fn learn(&mut self, learnt: Learnt) {
         self.changed |= matches!(learnt, Learnt::Worked(_) | Learnt::Changed | Learnt::FoundNode);
         match learnt {
-            Learnt::Host(host) | Learnt::Worked(host) => self.host = host,
+            Learnt::Host(host) | Learnt::Worked(host) => {
+                self.host = host;
+                self.old = false;
+            }
             Learnt::Pods(pods) => self.pods = Some(pods),
             Learnt::NoNode => self.node_sought = true,
             Learnt::FoundNode | Learnt::Changed => {}
@@ -121,7 +127,9 @@ impl Memory {
 
     /// All steps of the plan are carried out. Returns when to look again by oneself; `None` is now.
     pub fn done(&mut self, plan: &Plan, now: Timestamp) -> Option<Timestamp> {
-        self.rested = plan.next == Next::Settled;
+        if !self.old {
+            self.seen_at = Some(now);
+        }
         if self.changed {
             self.waiting = None;
         }
@@ -146,22 +154,31 @@ impl Memory {
     /// state any more.
     pub fn failed(&mut self, unreachable_until: Option<Timestamp>) {
         if let Some(retry_at) = unreachable_until {
-            self.host = HostSeen::Unreachable { retry_at };
+            self.learn(Learnt::Host(HostSeen::Unreachable { retry_at }));
         }
         if self.changed {
             self.waiting = None;
         }
-        self.rested = false;
     }
 
     /// A new pass begins.
     ///
-    /// Of what was seen only the host counts on, and only while nothing but its Node changed: a host
-    /// whose Node appears, turns ready or is marked is not looked at each time.
-    pub fn woken(&mut self, wake: Wake) {
+    /// Of what was seen only the host counts on, and only for steps that need no fresh look: a host
+    /// whose Node changes, or whose pods take their time, is not looked at each time.
+    pub fn woken(&mut self, wake: Wake, now: Timestamp) {
         self.pods = None;
         self.node_sought = false;
-        if wake != Wake::NodeChanged {
+        let young = self.seen_at.is_some_and(|seen_at| now < seen_at + limits::RETRY_MOST);
+        let drains = self.waiting.is_some_and(|waiting| waiting.what == Awaited::PodsGone);
+        let kept = match wake {
+            Wake::NodeChanged => true,
+            // A kubelet may end meanwhile, and its pods with it.
+            Wake::Deadline => drains && young,
+            Wake::AskedOtherwise => false,
+        };
+        if kept {
+            self.old = true;
+        } else {
             self.forget();
         }
     }
@@ -170,7 +187,7 @@ impl Memory {
         self.host = HostSeen::Unknown;
         self.pods = None;
         self.node_sought = false;
-        self.rested = false;
+        self.old = false;
     }
 
     fn observed(&self, node: Option<&NodeFacts>, key_in_config_map: bool) -> Observed {
@@ -182,5 +199,22 @@ impl Memory {
             key_in_config_map,
             waiting: self.waiting,
         }
+    }
+}
+
+/// Whether a step may rest on a look at the host from before the last sleep. What changes the host or
+/// gives its node back may not, nor what notes how the host is.
+fn needs_no_look(action: &Action, because: &Because) -> bool {
+    match action {
+        Action::ListPods | Action::Evict { .. } => true,
+        Action::PatchNode(_) => *because == Because::MetadataDiffers,
+        Action::Probe
+        | Action::ProbeWithOurs(_)
+        | Action::Upload(_)
+        | Action::SeekNode
+        | Action::Apply(_)
+        | Action::RemoveLeftovers(_)
+        | Action::ForgetHostKey
+        | Action::DeleteNode(_) => false,
     }
 }

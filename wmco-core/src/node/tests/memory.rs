@@ -21,10 +21,10 @@ fn a_pass_begins_with_a_look() {
     let settled = plan(&mut memory, &case, NOW);
     assert_eq!(settled, Plan::settled());
     assert_eq!(memory.done(&settled, NOW), Some(NOW + limits::RESYNC));
-    memory.woken(Wake::Deadline);
+    memory.woken(Wake::Deadline, NOW);
     assert_eq!(plan(&mut memory, &case, NOW).steps[0].action, Action::Probe);
     memory.learn(Learnt::Host(case.observed.host.clone()));
-    memory.woken(Wake::AskedOtherwise);
+    memory.woken(Wake::AskedOtherwise, NOW);
     assert_eq!(plan(&mut memory, &case, NOW).steps[0].action, Action::Probe);
 }
 
@@ -34,11 +34,14 @@ fn a_settled_instance_is_looked_at_only_when_its_node_asks_for_work() {
     let mut memory = seen(&case);
     let settled = plan(&mut memory, &case, NOW);
     memory.done(&settled, NOW);
-    memory.woken(Wake::NodeChanged);
+    memory.woken(Wake::NodeChanged, NOW);
     let labelled = Case::new().with(|c| c.annotate("example.com/heard", "yes"));
     assert_eq!(plan(&mut memory, &labelled, NOW), Plan::settled());
-    let asked = Case::new().with(|c| c.annotate(names::REBOOT_ANNOTATION, ""));
-    assert_eq!(plan(&mut memory, &asked, NOW).steps[0].action, Action::Probe);
+    // It is given back only after a fresh look.
+    let held = Case::new().with(|c| {
+        c.node().labels.insert(names::UPGRADING_LABEL.into(), names::TRUE.into());
+    });
+    assert_eq!(plan(&mut memory, &held, NOW).steps[0].action, Action::Probe);
 }
 
 #[test]
@@ -47,7 +50,7 @@ fn a_node_that_appears_costs_no_look() {
     let mut memory = seen(&vacant);
     let wait = plan(&mut memory, &vacant, NOW);
     assert_eq!(memory.done(&wait, NOW), Some(NOW + limits::NODE_APPEARS));
-    memory.woken(Wake::NodeChanged);
+    memory.woken(Wake::NodeChanged, NOW);
     let appeared = Case::new().with(|c| c.node().annotations.clear());
     let step = &plan(&mut memory, &appeared, NOW).steps[0];
     assert_eq!(step.action.verb(), "patch-node");
@@ -60,7 +63,7 @@ fn a_wait_lasts_over_looks_and_ends_with_work() {
     let wait = plan(&mut memory, &vacant, NOW);
     memory.done(&wait, NOW);
     let later = NOW + limits::NODE_APPEARS;
-    memory.woken(Wake::Deadline);
+    memory.woken(Wake::Deadline, NOW);
     let look = plan(&mut memory, &vacant, later);
     memory.learn(Learnt::Host(vacant.observed.host.clone()));
     assert_eq!(memory.done(&look, later), None);
@@ -91,12 +94,39 @@ fn what_the_api_said_counts_for_one_pass() {
     // The agent holds to it even later.
     assert_eq!(apply.plan().vacant_since.as_deref(), Some("boot 1"));
     memory.failed(None);
-    memory.woken(Wake::NodeChanged);
-    assert_eq!(plan(&mut memory, &case, NOW).steps[0].action, Action::SeekNode);
+    memory.woken(Wake::NodeChanged, NOW);
+    assert_eq!(plan(&mut memory, &case, NOW).steps[0].action, Action::Probe);
+    memory.learn(Learnt::Host(case.observed.host.clone()));
     let found = plan(&mut memory, &case, NOW);
     memory.learn(Learnt::FoundNode);
     memory.done(&found, NOW);
     assert_eq!(plan(&mut memory, &case, NOW).steps[0].action, Action::SeekNode);
+}
+
+/// A boot that was noted from an old look would prove a restart that never came.
+#[test]
+fn a_restart_that_is_asked_for_is_counted_from_a_fresh_look() {
+    let case = Case::new().emptied();
+    let mut memory = seen(&case);
+    memory.done(&Plan::settled(), NOW);
+    memory.woken(Wake::NodeChanged, NOW);
+    let asked = case.with(|c| c.annotate(names::REBOOT_ANNOTATION, ""));
+    assert_eq!(plan(&mut memory, &asked, NOW).steps[0].action.verb(), "list-pods");
+    memory.learn(Learnt::Pods(Vec::new()));
+    assert_eq!(plan(&mut memory, &asked, NOW).steps[0].action, Action::Probe);
+}
+
+#[test]
+fn pods_that_take_their_time_cost_a_look_a_minute() {
+    let mut memory = seen(&Case::new());
+    let wait = Plan::wait(Awaited::PodsGone, NOW + limits::DRAIN_RETRY);
+    memory.done(&wait, NOW);
+    let later = NOW + limits::DRAIN_RETRY;
+    memory.woken(Wake::Deadline, later);
+    assert_ne!(*memory.host(), HostSeen::Unknown);
+    memory.done(&wait, later);
+    memory.woken(Wake::Deadline, NOW + limits::RETRY_MOST);
+    assert_eq!(*memory.host(), HostSeen::Unknown);
 }
 
 #[test]

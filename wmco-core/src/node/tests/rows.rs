@@ -85,12 +85,12 @@ rows! {
         c.desired.files.clear();
         c.probe().agent.installed = Some(c.desired.agent);
         c.probe().directories = observed_directories();
-    }) => "apply +enable-containers";
+    }) => "apply +enable-containers +restart await the host's return";
     vacant_host_with_another_name: Case::vacant().with(|c| {
         c.probe().services.clear();
         c.observed.node_sought = true;
         c.desired.host_name = Some("win-10".into());
-    }) => "apply +rename-computer";
+    }) => "apply +rename-computer +restart await the host's return";
     vacant_host_whose_name_only_differs_in_case: Case::vacant().with(|c| {
         c.desired.host_name = Some("win-1".into());
     }) => "await the node";

@@ -132,7 +132,7 @@ impl World {
             } else {
                 Wake::NodeChanged
             };
-            worker.memory.woken(wake);
+            worker.memory.woken(wake, self.now);
         }
         let memory = &mut worker.memory;
         let name = index.map(|index| self.hosts[index].wanted_name());
