@@ -76,6 +76,9 @@ pub const CONTROLLER_CONFIG: &str = "machine-config-controller";
 /// Name of the one cluster-wide object of each configuration kind.
 pub const CLUSTER: &str = "cluster";
 
+/// Group, version and kind of Machines.
+pub const MACHINE: (&str, &str, &str) = ("machine.openshift.io", "v1beta1", "Machine");
+
 /// Namespace of Machines.
 pub const MACHINE_API_NAMESPACE: &str = "openshift-machine-api";
 
