@@ -9,6 +9,7 @@
 )]
 
 mod check;
+mod explain;
 mod live;
 mod program;
 mod render;
