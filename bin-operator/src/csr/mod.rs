@@ -1,23 +1,29 @@
-//! The controller of certificate requests: keeps the view current, asks `wmco-csr`, carries out its
-//! verdict.
+//! The controller of certificate requests: follows the cluster, asks `wmco-csr`, carries out its
+//! verdicts.
+//!
+//! One [`Docket`] holds all state. [`follow`] keeps it current from watches and says which requests
+//! to look at; [`reconcile`] decides about one and writes what was decided.
 
-use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+mod follow;
+mod machines;
 
-use futures::StreamExt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use futures::{StreamExt, channel::mpsc, stream};
 use jiff::Timestamp;
-use k8s_openapi::api::certificates::v1::CertificateSigningRequest;
-use k8s_openapi::api::core::v1::ObjectReference;
+use k8s_openapi::api::certificates::v1::{
+    CertificateSigningRequest, CertificateSigningRequestCondition,
+};
+use k8s_openapi::api::core::v1::Node;
 use kube::api::{Api, PostParams};
-use kube::runtime::controller::{Action, Controller};
-use kube::runtime::reflector::Store;
-use kube::runtime::watcher;
+use kube::runtime::controller::{self, Action};
+use kube::runtime::reflector::{self, ObjectRef};
+use kube::runtime::{WatchStreamExt, watcher};
 use kube::{Client, Resource, ResourceExt};
-use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
-use wmco_core::instances;
-use wmco_csr::{Approval, Facts, Policy, Request, Verdict, View, decide};
+use wmco_core::limits;
+use wmco_csr::{Answer, Docket, Kind, Policy, Request, Verdict, Warning};
 
 use crate::announce::Announcer;
 use crate::config::Config;
@@ -25,11 +31,12 @@ use crate::leader::{Leadership, NotLeading};
 use crate::learned::Learned;
 use crate::metrics::{CsrLabels, Metrics};
 use crate::resolver::Resolver;
-use crate::snapshot;
 use crate::sources::Sources;
 
 /// Pause after a write that did not get through.
 const RETRY: Duration = Duration::from_secs(1);
+/// Requests that are worked on side by side; what takes time is writing to the API server.
+const CONCURRENCY: u16 = 16;
 
 /// Everything that a decision and its execution need.
 pub struct Approver {
@@ -54,7 +61,9 @@ pub struct Approver {
 #[derive(Debug, thiserror::Error)]
 enum CsrError {
     #[error("the api server did not take the decision")]
-    Api(#[from] kube::Error),
+    Api(#[source] kube::Error),
+    #[error("the request changed while it was decided about, again and again")]
+    Conflict,
     #[error(transparent)]
     NotLeading(#[from] NotLeading),
 }
@@ -62,52 +71,59 @@ enum CsrError {
 struct Context {
     approver: Approver,
     policy: Policy,
-    state: Mutex<State>,
-    requests: Store<CertificateSigningRequest>,
-}
-
-/// The view, and which changes are in it.
-#[derive(Default)]
-struct State {
-    view: View,
-    seen: Option<(u64, u64)>,
-    /// Requests in the view.
-    pending: BTreeSet<String>,
-    /// Warnings that people were told of, by the request's UID.
-    warned: BTreeSet<String>,
+    docket: Arc<Mutex<Docket>>,
+    requests: Api<CertificateSigningRequest>,
 }
 
 impl Approver {
     /// Decides about every pending request until `stop`.
     pub async fn run(self, stop: CancellationToken) {
         let requests: Api<CertificateSigningRequest> = Api::all(self.client.clone());
-        let policy = Policy::new(&self.config.namespace);
-        // A request may wait for a Node or a host name, so both start another look at all requests.
-        let triggers = futures::stream::select(
-            changes(self.sources.changes.clone()),
-            changes(self.learned.changes()),
+        let mut policy = Policy::new(&self.config.namespace);
+        policy.deny = self.config.deny_requests;
+        let docket = Arc::new(Mutex::new(Docket::new()));
+        let (again, from_cluster) = mpsc::unbounded();
+        let mut cluster = follow::Cluster::new(&self, Arc::clone(&docket), again);
+        tokio::select! {
+            () = cluster.fill() => {}
+            () = stop.cancelled() => return,
+        }
+        let (store, writer) = reflector::store();
+        let mut list = follow::Requests::new(Arc::clone(&docket));
+        let from_requests = watcher(requests.clone(), watcher::Config::default())
+            .default_backoff()
+            .modify(strip)
+            .reflect(writer)
+            .flat_map(move |event| stream::iter(list.follow(event)));
+        let queue = stream::select(from_requests, from_cluster)
+            .map(|name| Ok::<_, std::convert::Infallible>(ObjectRef::new(&name)))
+            .take_until(stop.clone().cancelled_owned());
+        let context = Arc::new(Context { approver: self, policy, docket, requests });
+        let config = controller::Config::default().concurrency(CONCURRENCY);
+        let reconciled = controller::applier(
+            |request, context| Box::pin(reconcile(request, context)),
+            |_, error, _| retry(error),
+            context,
+            store,
+            queue,
+            config,
         );
-        let controller = Controller::new(requests, watcher::Config::default());
-        let store = controller.store();
-        let context = Context { approver: self, policy, state: Mutex::default(), requests: store };
-        controller
-            .reconcile_all_on(triggers)
-            .graceful_shutdown_on(stop.cancelled_owned())
-            .run(reconcile, |_, error, _| retry(error), Arc::new(context))
-            .for_each(|result| async move {
-                if let Err(error) = result {
-                    tracing::debug!(error = %crate::chain(&error), "certificate request");
-                }
-            })
-            .await;
+        let reconciled = reconciled.for_each(|result| async move {
+            if let Err(error) = result {
+                tracing::debug!(error = %crate::chain(&error), "certificate request");
+            }
+        });
+        tokio::select! {
+            // It ends with its queue, after what it has begun.
+            () = reconciled => {}
+            () = cluster.follow() => {}
+        }
     }
 }
 
-fn changes(counter: watch::Receiver<u64>) -> impl futures::Stream<Item = ()> + Send {
-    futures::stream::unfold(counter, |mut counter| async move {
-        counter.changed().await.ok()?;
-        Some(((), counter))
-    })
+/// Leaves out what nobody here reads, for a cluster may hold many decided requests.
+fn strip(request: &mut CertificateSigningRequest) {
+    request.metadata.managed_fields = None;
 }
 
 fn retry(error: &CsrError) -> Action {
@@ -119,108 +135,122 @@ async fn reconcile(
     request: Arc<CertificateSigningRequest>,
     context: Arc<Context>,
 ) -> Result<Action, CsrError> {
-    let now = Timestamp::now();
-    let decision = {
-        let mut state = context.state.lock().unwrap_or_else(PoisonError::into_inner);
-        context.refresh(&mut state, now);
-        decide(&Request::from(&*request), &context.policy, &state.view, now)
-    };
-    let warning = decision.warning();
-    let labels = CsrLabels {
-        kind: decision.kind().map_or("none", |kind| kind.name()).to_owned(),
-        verdict: decision.verdict().name().to_owned(),
-        rule: decision.rule().map(|rule| rule.name().to_owned()).unwrap_or_default(),
-    };
-    tracing::debug!(csr = decision.name(), verdict = labels.verdict, reason = decision.reason());
-    context.approver.metrics.csrs.get_or_create(&labels).inc();
-    if let Some(warning) = warning {
-        context.warn(&request, warning.message).await;
-    }
-    match decision.into_verdict() {
-        Verdict::Approve(approval) => context.approve(&request, &approval, now).await?,
-        Verdict::Refuse(Some(denial)) => {
-            context.write(&request, denial.condition(now)).await?;
+    let mut request = request;
+    for _ in 0..=limits::CSR_CONFLICTS {
+        let Some(answer) = context.decide(&request, None) else {
+            return Ok(Action::await_change());
+        };
+        let Some(answer) = context.confirm(&request, answer).await? else {
+            return Ok(Action::await_change());
+        };
+        context.tell(&request, &answer).await;
+        let now = Timestamp::now();
+        let condition = match answer.decision.into_verdict() {
+            Verdict::Approve(approval) => approval.condition(now),
+            Verdict::Refuse(Some(denial)) => denial.condition(now),
+            Verdict::Ignore | Verdict::Refuse(None) => return Ok(Action::await_change()),
+            Verdict::Wait { deadline } => {
+                let pause = deadline.duration_since(now);
+                return Ok(Action::requeue(Duration::try_from(pause).unwrap_or(RETRY).max(RETRY)));
+            }
+        };
+        match context.write(&request, condition).await {
+            Ok(written) => {
+                context.docket().see(&written);
+                return Ok(Action::await_change());
+            }
+            Err(CsrError::Api(kube::Error::Api(status))) if status.code == 409 => {}
+            Err(error) => return Err(error),
         }
-        Verdict::Ignore | Verdict::Refuse(None) => {}
-        Verdict::Wait { deadline } => {
-            let pause = deadline.duration_since(now);
-            return Ok(Action::requeue(Duration::try_from(pause).unwrap_or(RETRY).max(RETRY)));
+        // What the watch shows is old, so the API server is asked, and then it is decided anew.
+        let name = request.name_any();
+        match context.requests.get_opt(&name).await.map_err(CsrError::Api)? {
+            Some(fresh) => request = Arc::new(fresh),
+            None => return Ok(Action::await_change()),
         }
+        context.docket().see(&*request);
     }
-    Ok(Action::await_change())
+    Err(CsrError::Conflict)
 }
 
 impl Context {
-    /// Brings the view up to date, with work only for what changed.
-    fn refresh(&self, state: &mut State, now: Timestamp) {
-        let approver = &self.approver;
-        let seen = (*approver.sources.changes.borrow(), *approver.learned.changes().borrow());
-        if state.seen != Some(seen) {
-            state.seen = Some(seen);
-            let mut view = View::new();
-            for node in approver.sources.nodes.state() {
-                view.set_node(&node);
-            }
-            let data = snapshot::listed(&approver.sources, &approver.config.namespace);
-            let answers = approver.resolver.answers(instances::names(&data), now);
-            let entries = instances::parse(&data, &answers);
-            let addresses = entries.instances().map(|i| (i.address.as_str(), Some(i.ipv4)));
-            let facts = Facts { hostnames: approver.learned.all(), ..Facts::default() };
-            view.set_instances(addresses, &facts);
-            state.view = view;
-            state.pending.clear();
-        }
-        let mut here = BTreeSet::new();
-        for request in self.requests.state() {
-            let name = request.name_any();
-            if !state.pending.contains(&name) {
-                state.view.set_request(&*request);
-            }
-            here.insert(name);
-        }
-        for gone in state.pending.difference(&here) {
-            state.view.remove_request(gone);
-        }
-        state.pending = here;
+    fn docket(&self) -> MutexGuard<'_, Docket> {
+        self.docket.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    async fn approve(
+    fn decide(&self, request: &CertificateSigningRequest, beside: Option<&Node>) -> Option<Answer> {
+        let (begun, now) = (Instant::now(), Timestamp::now());
+        let request = Request::from(request);
+        let answer = match beside {
+            None => self.docket().decide(&request, &self.policy, now),
+            Some(node) => self.docket().decide_beside(node, &request, &self.policy, now),
+        };
+        self.approver.metrics.csr_decision_time.observe(begun.elapsed().as_secs_f64());
+        answer
+    }
+
+    /// The caches hold Windows nodes only, and are a moment late, but whoever is approved as a new
+    /// node must not take the name of any that exists. So that is asked before it is approved.
+    async fn confirm(
         &self,
         request: &CertificateSigningRequest,
-        approval: &Approval,
-        now: Timestamp,
-    ) -> Result<(), CsrError> {
-        self.write(request, approval.condition(now)).await?;
-        tracing::info!(csr = approval.name(), kind = approval.kind().name(), "approved");
-        Ok(())
+        answer: Answer,
+    ) -> Result<Option<Answer>, CsrError> {
+        let Verdict::Approve(approval) = answer.decision.verdict() else { return Ok(Some(answer)) };
+        if approval.kind() != Kind::KubeletClient {
+            return Ok(Some(answer));
+        }
+        let nodes: Api<Node> = Api::all(self.approver.client.clone());
+        let found = nodes.get_opt(approval.node()).await.map_err(CsrError::Api)?;
+        Ok(match found {
+            None => Some(answer),
+            Some(node) => self.decide(request, Some(&node)),
+        })
     }
 
-    /// Appends a condition to the very version that was decided about; a conflict decides anew.
+    /// Counts and tells an answer that is new.
+    async fn tell(&self, request: &CertificateSigningRequest, answer: &Answer) {
+        if !answer.is_news {
+            return;
+        }
+        let decision = &answer.decision;
+        let (kind, rule) = (decision.kind(), decision.rule());
+        let labels = CsrLabels {
+            kind: kind.map_or("none", Kind::name),
+            verdict: decision.verdict().name(),
+            rule: rule.map_or("", wmco_csr::Rule::name),
+        };
+        self.approver.metrics.csrs.get_or_create(&labels).inc();
+        let (csr, verdict, reason) = (decision.name(), labels.verdict, decision.reason());
+        let (kind, requester) = (labels.kind, request.spec.username.as_deref().unwrap_or_default());
+        match decision.verdict() {
+            Verdict::Approve(_) | Verdict::Refuse(_) => {
+                tracing::info!(csr, kind, verdict, requester, reason, "certificate request");
+            }
+            Verdict::Ignore | Verdict::Wait { .. } => {
+                tracing::debug!(csr, kind, verdict, requester, reason, "certificate request");
+            }
+        }
+        if let Some(Warning { reason, message }) = decision.warning()
+            && self.approver.leadership.check().is_ok()
+        {
+            self.approver.announcer.warn_of(&request.object_ref(&()), reason, message).await;
+        }
+    }
+
+    /// Appends a condition to the very version that was decided about.
     async fn write(
         &self,
         request: &CertificateSigningRequest,
-        condition: k8s_openapi::api::certificates::v1::CertificateSigningRequestCondition,
-    ) -> Result<(), CsrError> {
+        condition: CertificateSigningRequestCondition,
+    ) -> Result<CertificateSigningRequest, CsrError> {
         self.approver.leadership.check()?;
         let mut request = request.clone();
         let status = request.status.get_or_insert_default();
         status.conditions.get_or_insert_default().push(condition);
-        let requests: Api<CertificateSigningRequest> = Api::all(self.approver.client.clone());
+        let parameters = PostParams::default();
         let name = request.name_any();
-        requests.replace_subresource("approval", &name, &PostParams::default(), &request).await?;
-        Ok(())
-    }
-
-    /// Tells people of a refused request, once.
-    async fn warn(&self, request: &CertificateSigningRequest, message: String) {
-        let uid = request.uid().unwrap_or_default();
-        let new = {
-            let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-            state.warned.insert(uid)
-        };
-        if new && self.approver.leadership.check().is_ok() {
-            let reference: ObjectReference = request.object_ref(&());
-            self.approver.announcer.refused(&reference, message).await;
-        }
+        let written = self.requests.replace_subresource("approval", &name, &parameters, &request);
+        written.await.map_err(CsrError::Api)
     }
 }
