@@ -13,5 +13,6 @@ mod explain;
 mod live;
 mod program;
 mod render;
+mod requests;
 mod usage;
 mod vectors;
