@@ -80,6 +80,9 @@ pub const CLUSTER: &str = "cluster";
 /// Source: `spec/node-config.md`, section 13, row 13.
 pub const WORKER_POOL: &str = "worker";
 
+/// Group, version and kind of Machines.
+pub const MACHINE: (&str, &str, &str) = ("machine.openshift.io", "v1beta1", "Machine");
+
 /// Namespace of Machines.
 pub const MACHINE_API_NAMESPACE: &str = "openshift-machine-api";
 
