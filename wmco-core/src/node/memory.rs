@@ -27,6 +27,7 @@ use crate::limits;
 /// memory.woken(Wake::Deadline, now);
 /// assert_eq!(*memory.host(), HostSeen::Unknown);
 /// ```
+#[expect(clippy::struct_excessive_bools, reason = "facts that are independent of each other")]
 #[derive(Clone, Debug)]
 pub struct Memory {
     host: HostSeen,
@@ -37,6 +38,10 @@ pub struct Memory {
     seen_at: Option<Timestamp>,
     /// Whether the host was seen in an earlier pass.
     old: bool,
+    /// Whether a restart was asked for before the host was seen.
+    asked_before_look: bool,
+    /// Whether one is asked for at the last plan.
+    asked: bool,
     /// Whether the plan that is being carried out has changed anything.
     changed: bool,
 }
@@ -78,6 +83,8 @@ impl Default for Memory {
             waiting: None,
             seen_at: None,
             old: false,
+            asked_before_look: false,
+            asked: false,
             changed: false,
         }
     }
@@ -98,12 +105,28 @@ impl Memory {
         now: Timestamp,
     ) -> Plan {
         self.changed = false;
+        self.asked = node.is_some_and(NodeFacts::wants_restart);
         let plan = reconcile(desired, &self.observed(node, key_in_config_map), now);
-        if !self.old || plan.steps.iter().all(|step| needs_no_look(&step.action, &step.because)) {
+        if plan.steps.iter().all(|step| self.may_rest_on_last_look(&step.action, &step.because)) {
             return plan;
         }
         self.forget();
         reconcile(desired, &self.observed(node, key_in_config_map), now)
+    }
+
+    /// Whether a step may rest on the last look at the host.
+    fn may_rest_on_last_look(&self, action: &Action, because: &Because) -> bool {
+        match (action, because) {
+            // It notes the boot that a restart has to end, or that a noted one has ended: a boot from
+            // before the restart was asked for would prove one that never came.
+            (Action::PatchNode(_), Because::RestartAsked | Because::Restarted) => {
+                !self.old && self.asked_before_look
+            }
+            (Action::PatchNode(_), Because::MetadataDiffers)
+            | (Action::ListPods | Action::Evict { .. } | Action::Probe, _) => true,
+            // What changes the host or gives its node back.
+            (_, _) => !self.old,
+        }
     }
 
     /// Whether the instance claims a disruption slot, as [`claims_slot`] tells.
@@ -118,6 +141,7 @@ impl Memory {
             Learnt::Host(host) | Learnt::Worked(host) => {
                 self.host = host;
                 self.old = false;
+                self.asked_before_look = self.asked;
             }
             Learnt::Pods(pods) => self.pods = Some(pods),
             Learnt::NoNode => self.node_sought = true,
@@ -199,22 +223,5 @@ impl Memory {
             key_in_config_map,
             waiting: self.waiting,
         }
-    }
-}
-
-/// Whether a step may rest on a look at the host from before the last sleep. What changes the host or
-/// gives its node back may not, nor what notes how the host is.
-fn needs_no_look(action: &Action, because: &Because) -> bool {
-    match action {
-        Action::ListPods | Action::Evict { .. } => true,
-        Action::PatchNode(_) => *because == Because::MetadataDiffers,
-        Action::Probe
-        | Action::ProbeWithOurs(_)
-        | Action::Upload(_)
-        | Action::SeekNode
-        | Action::Apply(_)
-        | Action::RemoveLeftovers(_)
-        | Action::ForgetHostKey
-        | Action::DeleteNode(_) => false,
     }
 }

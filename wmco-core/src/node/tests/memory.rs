@@ -137,3 +137,16 @@ fn a_host_that_restarts_is_asked_often() {
     memory.failed(Some(NOW));
     assert_eq!(*memory.host(), HostSeen::Unreachable { retry_at: NOW });
 }
+
+/// The same within one pass: the look must have come after the question.
+#[test]
+fn a_restart_is_not_counted_from_a_look_before_it_was_asked_for() {
+    let case = Case::new().emptied();
+    let mut memory = seen(&case);
+    memory.learn(Learnt::Pods(Vec::new()));
+    let asked = case.with(|c| c.annotate(names::REBOOT_ANNOTATION, ""));
+    assert_eq!(plan(&mut memory, &asked, NOW).steps[0].action, Action::Probe);
+    memory.learn(Learnt::Host(asked.observed.host.clone()));
+    memory.learn(Learnt::Pods(Vec::new()));
+    assert_eq!(plan(&mut memory, &asked, NOW).steps[0].because, Because::RestartAsked);
+}
