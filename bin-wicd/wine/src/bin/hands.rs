@@ -1,0 +1,180 @@
+//! Does at the host what tests ask for, one JSON line each.
+
+#[cfg(windows)]
+fn main() -> anyhow::Result<()> {
+    use std::io::{BufRead as _, Write as _};
+
+    use wicd_wine::hands::Answer;
+
+    for line in std::io::stdin().lock().lines() {
+        let answer = hands::obey(serde_json::from_str(&line?)?)
+            .unwrap_or_else(|error| Answer::Failed(format!("{error:#}")));
+        let mut out = std::io::stdout().lock();
+        writeln!(out, "{}", serde_json::to_string(&answer)?)?;
+        out.flush()?;
+    }
+    Ok(())
+}
+
+#[cfg(not(windows))]
+fn main() {}
+
+#[cfg(windows)]
+mod hands {
+    use std::collections::BTreeMap;
+    use std::ffi::OsString;
+    use std::io::{self, ErrorKind};
+
+    use anyhow::Context as _;
+    use wicd_wine::hands::{Answer, Order};
+    use windows_service::service::{
+        ServiceAccess, ServiceDependency, ServiceErrorControl, ServiceExitCode, ServiceInfo,
+        ServiceStartType, ServiceState, ServiceType,
+    };
+    use windows_service::service_manager::{ServiceManager, ServiceManagerAccess};
+    use winreg::enums::HKEY_LOCAL_MACHINE;
+    use winreg::types::FromRegValue;
+    use winreg::{HKEY, RegKey};
+    use wmco_core::protocol::ServiceRunState;
+    use wmco_services::windows::{Service, ServiceConfig, ServiceName, StartType};
+
+    const SERVICES: &str = r"SYSTEM\CurrentControlSet\Services";
+    const VARIABLES: &str = r"SYSTEM\CurrentControlSet\Control\Session Manager\Environment";
+    const ROOTS: &str = r"SOFTWARE\Microsoft\SystemCertificates\Root\Certificates";
+    const MACHINE: HKEY = HKEY_LOCAL_MACHINE;
+
+    /// Does one thing.
+    pub(super) fn obey(order: Order) -> anyhow::Result<Answer> {
+        match order {
+            Order::Services => return Ok(Answer::Services(services()?)),
+            Order::Registry => return registry().map(Answer::Registry),
+            Order::Create { name, config } => create(&name, &config)?,
+            Order::Start { name } => open(&name, ServiceAccess::START)?.start::<OsString>(&[])?,
+            Order::Stop { name } => {
+                open(&name, ServiceAccess::STOP)?.stop()?;
+            }
+            Order::Delete { name } => open(&name, ServiceAccess::DELETE)?.delete()?,
+            Order::SetVariable { name, value } => {
+                let (key, _) = RegKey::predef(MACHINE).create_subkey(VARIABLES)?;
+                match value {
+                    Some(value) => key.set_value(name, &value)?,
+                    None => key.delete_value(name)?,
+                }
+            }
+        }
+        Ok(Answer::Done)
+    }
+
+    fn open(
+        name: &ServiceName,
+        rights: ServiceAccess,
+    ) -> anyhow::Result<windows_service::service::Service> {
+        let manager = ServiceManager::local_computer(None::<&str>, ServiceManagerAccess::CONNECT)?;
+        manager.open_service(name.as_str(), rights).with_context(|| format!("open {name}"))
+    }
+
+    fn create(name: &ServiceName, config: &ServiceConfig) -> anyhow::Result<()> {
+        let mut words = config.command.split(' ');
+        let info = ServiceInfo {
+            name: name.as_str().into(),
+            display_name: name.as_str().into(),
+            service_type: ServiceType::OWN_PROCESS,
+            start_type: match config.start {
+                StartType::Automatic => ServiceStartType::AutoStart,
+                StartType::Manual => ServiceStartType::OnDemand,
+                StartType::Disabled => ServiceStartType::Disabled,
+            },
+            error_control: ServiceErrorControl::Ignore,
+            executable_path: words.next().unwrap_or_default().into(),
+            launch_arguments: words.map(OsString::from).collect(),
+            dependencies: config
+                .dependencies
+                .iter()
+                .map(|name| ServiceDependency::Service(name.as_str().into()))
+                .collect(),
+            account_name: None,
+            account_password: None,
+        };
+        let rights = ServiceManagerAccess::CREATE_SERVICE;
+        let manager = ServiceManager::local_computer(None::<&str>, rights)?;
+        let service = manager.create_service(&info, ServiceAccess::CHANGE_CONFIG)?;
+        Ok(service.set_description(&config.description)?)
+    }
+
+    /// What is in the registry, so that it does not depend on how the daemon reads it.
+    fn services() -> anyhow::Result<Vec<Service>> {
+        let all = RegKey::predef(MACHINE).open_subkey(SERVICES)?;
+        let mut services = Vec::new();
+        for name in all.enum_keys() {
+            let name = name?;
+            let key = all.open_subkey(&name)?;
+            let (Some(command), Ok(name)) = (value::<String>(&key, "ImagePath")?, name.parse())
+            else {
+                continue;
+            };
+            let needs: Vec<String> = value(&key, "DependOnService")?.unwrap_or_default();
+            let config = ServiceConfig {
+                command,
+                description: value(&key, "Description")?.unwrap_or_default(),
+                dependencies: needs.iter().filter_map(|name| name.parse().ok()).collect(),
+                start: match value::<u32>(&key, "Start")? {
+                    Some(0..=2) => StartType::Automatic,
+                    Some(3) => StartType::Manual,
+                    Some(_) | None => StartType::Disabled,
+                },
+                recovery: None,
+            };
+            let account = value(&key, "ObjectName")?.unwrap_or_default();
+            // Drivers and what is half deleted have no state to ask for.
+            let Ok(service) = open(&name, ServiceAccess::QUERY_STATUS) else { continue };
+            let status = service.query_status()?;
+            let (ServiceExitCode::Win32(exit_code) | ServiceExitCode::ServiceSpecific(exit_code)) =
+                status.exit_code;
+            let state = match status.current_state {
+                ServiceState::Stopped => ServiceRunState::Stopped,
+                ServiceState::StartPending => ServiceRunState::Starting,
+                ServiceState::StopPending => ServiceRunState::Stopping,
+                ServiceState::Running => ServiceRunState::Running,
+                ServiceState::Paused
+                | ServiceState::PausePending
+                | ServiceState::ContinuePending => ServiceRunState::Paused,
+            };
+            let process = status.process_id;
+            services.push(Service { name, config, account, state, exit_code, process });
+        }
+        Ok(services)
+    }
+
+    fn value<T: FromRegValue>(key: &RegKey, name: &str) -> io::Result<Option<T>> {
+        match key.get_value(name) {
+            Ok(value) => Ok(Some(value)),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn registry() -> anyhow::Result<BTreeMap<String, String>> {
+        let mut values = BTreeMap::new();
+        for path in [SERVICES, VARIABLES, ROOTS] {
+            collect(path, &mut values).with_context(|| format!("read {path}"))?;
+        }
+        Ok(values)
+    }
+
+    fn collect(path: &str, values: &mut BTreeMap<String, String>) -> io::Result<()> {
+        let key = match RegKey::predef(MACHINE).open_subkey(path) {
+            Ok(key) => key,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+            Err(error) => return Err(error),
+        };
+        for value in key.enum_values() {
+            let (name, value) = value?;
+            values
+                .insert(format!(r"{path}\{name}"), format!("{:?} {:?}", value.vtype, value.bytes));
+        }
+        for below in key.enum_keys() {
+            collect(&format!(r"{path}\{}", below?), values)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,106 @@
+//! A managed service: records how it was started and behaves as it is told.
+
+#[cfg(windows)]
+fn main() -> anyhow::Result<()> {
+    stub::run()
+}
+
+#[cfg(not(windows))]
+fn main() {}
+
+#[cfg(windows)]
+#[allow(unsafe_code, reason = "the entry point that windows-service generates")]
+mod stub {
+    use std::ffi::OsString;
+    use std::path::Path;
+    use std::sync::mpsc::{self, RecvTimeoutError, Sender};
+    use std::time::Duration;
+
+    use wicd_wine::FOLDER;
+    use wicd_wine::journal::{self, Event};
+    use wicd_wine::told::{self, Behaviour};
+    use windows_service::service::{
+        ServiceControl, ServiceControlAccept, ServiceExitCode, ServiceState, ServiceStatus,
+        ServiceType,
+    };
+    use windows_service::service_control_handler::{self, ServiceControlHandlerResult};
+    use windows_service::{define_windows_service, service_dispatcher};
+
+    define_windows_service!(entry, service_main);
+
+    /// How long the manager is asked to wait for a state.
+    const HINT: Duration = Duration::from_secs(1);
+
+    /// Pause between two looks at what it is told.
+    const LOOK: Duration = Duration::from_millis(100);
+
+    pub(super) fn run() -> anyhow::Result<()> {
+        // The name does not matter for a process with one service.
+        Ok(service_dispatcher::start("", entry)?)
+    }
+
+    #[expect(clippy::needless_pass_by_value, reason = "the signature that the entry point calls")]
+    fn service_main(arguments: Vec<OsString>) {
+        let name = arguments.first().map(|name| name.to_string_lossy().into_owned());
+        if let Err(error) = serve(&name.unwrap_or_default()) {
+            // A service has nowhere to write to; the code is what the manager shows.
+            eprintln!("{error:#}");
+            std::process::exit(99);
+        }
+    }
+
+    fn serve(name: &str) -> anyhow::Result<()> {
+        journal::add(&Event::Started {
+            service: name.to_owned(),
+            words: std::env::args().collect(),
+            variables: std::env::vars().collect(),
+        })?;
+        let told = || told::read::<Behaviour>(Path::new(FOLDER), &format!("{name}.json"));
+        let (end, ended) = mpsc::channel();
+        let service = name.to_owned();
+        let handler = move |control| control_arrived(control, &service, &end);
+        let status = service_control_handler::register(name, handler)?;
+        let report = |state, accepts, code| {
+            status.set_service_status(ServiceStatus {
+                service_type: ServiceType::OWN_PROCESS,
+                current_state: state,
+                controls_accepted: accepts,
+                exit_code: ServiceExitCode::Win32(code),
+                checkpoint: 0,
+                wait_hint: HINT,
+                process_id: None,
+            })
+        };
+        report(ServiceState::StartPending, ServiceControlAccept::empty(), 0)?;
+        while told().hangs {
+            std::thread::park_timeout(LOOK);
+        }
+        report(ServiceState::Running, ServiceControlAccept::STOP, 0)?;
+        let behaviour = told();
+        let life = behaviour.ends_after_ms.map_or(Duration::MAX, Duration::from_millis);
+        let code = match ended.recv_timeout(life) {
+            Err(RecvTimeoutError::Timeout) => behaviour.code,
+            Ok(()) | Err(RecvTimeoutError::Disconnected) => 0,
+        };
+        Ok(report(ServiceState::Stopped, ServiceControlAccept::empty(), code)?)
+    }
+
+    fn control_arrived(
+        control: ServiceControl,
+        service: &str,
+        end: &Sender<()>,
+    ) -> ServiceControlHandlerResult {
+        match control {
+            ServiceControl::Stop => {
+                let _ = journal::add(&Event::StopAsked { service: service.to_owned() });
+                let told: Behaviour = told::read(Path::new(FOLDER), &format!("{service}.json"));
+                if !told.ignores_stop {
+                    let _ = end.send(());
+                }
+                ServiceControlHandlerResult::NoError
+            }
+            ServiceControl::Interrogate => ServiceControlHandlerResult::NoError,
+            _ => ServiceControlHandlerResult::NotImplemented,
+        }
+    }
+}
