@@ -78,8 +78,13 @@ pub fn bootstrap(
 pub fn cleanup(windows: &dyn Windows, manifests: &[Manifest]) -> Result<Cleaned, LifecycleError> {
     let plan = services::remove(manifests, &windows.services().list()?);
     // No script runs in such a plan, so the time does not matter.
-    let mut done =
-        services::execute(&plan, windows, &mut ScriptResults::new(), Timestamp::UNIX_EPOCH);
+    let mut done = services::execute(
+        &plan,
+        windows,
+        &mut ScriptResults::new(),
+        Timestamp::UNIX_EPOCH,
+        &|| true,
+    );
     // A service that is only marked is stopped, and goes when nobody looks at it any more.
     done.failures
         .retain(|failure| !matches!(failure.error, WindowsError::MarkedForDeletion { .. }));

@@ -39,6 +39,52 @@ pub const BUNDLE_BYTES: usize = 16 * 1024 * 1024;
 /// Source: `spec/wicd.md`, section 23.2, row 11.
 pub const OVN_CERTIFICATE_AGE: SignedDuration = SignedDuration::from_mins(10);
 
+/// Share of a certificate's life after which the next one is asked for: drawn between these two.
+///
+/// Source: `spec/wicd.md`, section 7.2.
+pub const CERTIFICATE_SHARE: (f64, f64) = (0.7, 0.9);
+
+/// Shortest life of a certificate that the API lets anybody ask for.
+///
+/// Source: Kubernetes, `CertificateSigningRequestSpec.expirationSeconds`.
+pub const CERTIFICATE_SHORTEST: SignedDuration = SignedDuration::from_mins(10);
+
+/// How long a request may wait for its certificate. Source: `spec/wicd.md`, section 7.2.
+pub const CERTIFICATE_ISSUE: SignedDuration = SignedDuration::from_mins(15);
+
+/// A new certificate is used at least this long, however short its life is.
+pub const CERTIFICATE_SOONEST: SignedDuration = SignedDuration::from_secs(10);
+
+/// Pause before a failed request for a certificate is made again, at first and at most.
+///
+/// Source: `spec/wicd.md`, section 7.2.
+pub const CERTIFICATE_RETRY: (SignedDuration, SignedDuration) =
+    (SignedDuration::from_secs(2), SignedDuration::from_secs(32));
+
+/// Most bytes of a certificate chain with its key.
+pub const CERTIFICATE_BYTES: usize = 1024 * 1024;
+
+/// Pause of the daemon after a pass that failed, at first and at most.
+pub const DAEMON_RETRY: (SignedDuration, SignedDuration) =
+    (SignedDuration::from_secs(1), SignedDuration::from_mins(2));
+
+/// How long the daemon takes to stop at most; what it does then is abandoned.
+///
+/// Source: `spec/wicd.md`, section 23.1, row 1.
+pub const DAEMON_STOP: SignedDuration = SignedDuration::from_secs(20);
+
+/// How long the daemon's service is reported as starting while the cluster cannot be reached. Then it
+/// counts as running, since it does not give up.
+///
+/// Source: `spec/wicd.md`, section 23.1, row 4.
+pub const DAEMON_START: SignedDuration = SignedDuration::from_secs(30);
+
+/// Bytes of a log file of the daemon before a new one is begun, unless it is told otherwise.
+pub const LOG_BYTES: u64 = 100 * 1_000_000;
+
+/// Log files of the daemon that are kept, the one in use included.
+pub const LOG_FILES: usize = 5;
+
 /// Age at which a staged file that nobody used is removed.
 pub const STAGED_AGE: SignedDuration = SignedDuration::from_hours(24);
 

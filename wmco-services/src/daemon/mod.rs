@@ -22,6 +22,7 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use serde_json::Value;
 use wmco_core::names;
+use wmco_core::protocol::ServicesData;
 use wmco_core::winpath::WindowsPath;
 
 use crate::certs::{self, Bundle};
@@ -29,10 +30,11 @@ use crate::env;
 use crate::limits;
 use crate::manifest::Manifest;
 use crate::services::{self, Desired, Scope, ScriptResults};
+use crate::text::one_line;
 use crate::windows::{Service, Windows, WindowsError};
 
-pub use execute::{Pass, pass};
-pub use node::{NodeFacts, NodeSearchError, find_node};
+pub use execute::{Means, Pass, pass};
+pub use node::{NodeFacts, NodeSearchError, concern, find_node};
 pub use plan::{Action, Awaited, Because, Next, Plan, Step};
 
 /// The services ConfigMap of the desired version, as it was found.
@@ -44,6 +46,37 @@ pub enum ManifestState<'a> {
     Refused(&'a str),
     /// It is good.
     Read(&'a Manifest),
+}
+
+/// The services ConfigMap of the desired version, as it was read.
+#[derive(Clone, Debug)]
+pub enum Found {
+    /// There is none of that version.
+    Missing,
+    /// There is one, but it is refused; the text says why.
+    Refused(String),
+    /// It is good.
+    Read(Manifest),
+}
+
+impl Found {
+    /// Reads the data of the ConfigMap, if there is one.
+    pub fn read(data: Option<&ServicesData>) -> Self {
+        match data.map(Manifest::parse) {
+            None => Self::Missing,
+            Some(Err(error)) => Self::Refused(one_line(&error)),
+            Some(Ok(manifest)) => Self::Read(manifest),
+        }
+    }
+
+    /// The same, borrowed.
+    pub fn state(&self) -> ManifestState<'_> {
+        match self {
+            Self::Missing => ManifestState::Missing,
+            Self::Refused(why) => ManifestState::Refused(why),
+            Self::Read(manifest) => ManifestState::Read(manifest),
+        }
+    }
 }
 
 /// What the cluster asks of this node.

@@ -2,7 +2,7 @@
 
 use std::net::Ipv4Addr;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use wmco_core::names;
 
 /// What a Node says about itself and about what is asked of it.
@@ -40,6 +40,21 @@ impl NodeFacts {
                 .any(|condition| is(condition, "type", "Ready") && is(condition, "status", "True")),
         }
     }
+}
+
+/// What of a Node a pass depends on: everything but what the kubelet reports again and again. As long
+/// as this is the same, another pass would find nothing new.
+pub fn concern(node: &Value) -> Value {
+    let part = |pointer| node.pointer(pointer).cloned().unwrap_or_default();
+    json!({
+        "uid": part("/metadata/uid"),
+        "labels": part("/metadata/labels"),
+        "annotations": part("/metadata/annotations"),
+        "spec": part("/spec"),
+        "addresses": part("/status/addresses"),
+        "info": part("/status/nodeInfo"),
+        "ready": NodeFacts::of(node).ready,
+    })
 }
 
 fn list(value: Option<&Value>) -> &[Value] {

@@ -129,6 +129,17 @@ pub enum Awaited {
     Services,
 }
 
+impl Next {
+    /// When to look again, seen from `now`.
+    pub fn due(self, now: Timestamp) -> Timestamp {
+        match self {
+            Self::Now => now,
+            Self::Await { deadline, .. } => deadline,
+            Self::Settled { resync } => resync,
+        }
+    }
+}
+
 impl Action {
     /// Short stable name for logs, metrics and tests.
     pub const fn verb(&self) -> &'static str {

@@ -13,6 +13,10 @@ use crate::manifest::{NodeVariable, Parts, Service as Wanted};
 const NOW: Timestamp = Timestamp::UNIX_EPOCH;
 const VERSION: &str = "1.0.0-abc";
 
+fn means<'a>(windows: &'a FakeWindows, bundle: Option<&'a WindowsPath>) -> Means<'a> {
+    Means { windows, bundle, go_on: &|| true }
+}
+
 fn wanted(name: &str, needs: &[&str], bootstrap: bool) -> Wanted {
     Wanted {
         name: name.parse().unwrap(),
@@ -71,7 +75,7 @@ impl World {
     fn pass(&mut self, manifest: &Manifest) -> Option<Pass> {
         let node = self.node();
         let asked = Asked { node: Some(&node), manifest: ManifestState::Read(manifest) };
-        let pass = pass(&self.host, asked, None, &mut self.results, NOW).ok()?;
+        let pass = pass(means(&self.host, None), asked, &mut self.results, NOW).ok()?;
         self.annotations.extend(pass.annotations.clone());
         Some(pass)
     }
@@ -174,7 +178,7 @@ fn a_node_that_is_not_ready_is_not_marked() {
     let mut node = world.node();
     node["status"]["conditions"][0]["status"] = json!("False");
     let asked = Asked { node: Some(&node), manifest: ManifestState::Read(&manifest) };
-    let pass = pass(&world.host, asked, None, &mut world.results, NOW).unwrap();
+    let pass = pass(means(&world.host, None), asked, &mut world.results, NOW).unwrap();
     insta::assert_snapshot!(pass.plan, @"then await the node to be ready, until 1970-01-01T00:00:05Z");
     assert!(pass.annotations.is_empty());
 }
@@ -187,7 +191,7 @@ fn a_missing_bundle_takes_no_root_away() {
     let node = world.node();
     let asked = Asked { node: Some(&node), manifest: ManifestState::Read(&manifest) };
     let file = host::CA_BUNDLE.parse().unwrap();
-    let pass = pass(&world.host, asked, Some(&file), &mut world.results, NOW).unwrap();
+    let pass = pass(means(&world.host, Some(&file)), asked, &mut world.results, NOW).unwrap();
     assert_eq!(pass.plan.notes, [r"the CA bundle C:\k\ca-bundle.crt is not there"]);
     assert_eq!(world.host.snapshot().roots, before);
 }

@@ -11,6 +11,7 @@ pub enum Call {
     EnvironmentGet,
     EnvironmentRemove,
     EnvironmentSet,
+    FilesLink,
     FilesMakeDirectory,
     FilesOpen,
     FilesRemoveDirectory,
@@ -39,10 +40,11 @@ pub enum Call {
 
 impl Call {
     /// Every call, for tests that try each.
-    pub const ALL: [Self; 27] = [
+    pub const ALL: [Self; 28] = [
         Self::EnvironmentGet,
         Self::EnvironmentRemove,
         Self::EnvironmentSet,
+        Self::FilesLink,
         Self::FilesMakeDirectory,
         Self::FilesOpen,
         Self::FilesRemoveDirectory,

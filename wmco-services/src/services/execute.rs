@@ -36,17 +36,22 @@ pub struct Execution {
 }
 
 /// Takes the steps in order and puts what scripts give into `results`. A failure holds back the later
-/// steps of that service and of those that need it, nothing else.
+/// steps of that service and of those that need it, nothing else. Before each step `go_on` is asked;
+/// when it says no, the rest is left for another time.
 pub fn execute(
     plan: &Plan,
     windows: &dyn Windows,
     results: &mut ScriptResults,
     now: Timestamp,
+    go_on: &dyn Fn() -> bool,
 ) -> Execution {
     let mut done = Execution::default();
     let mut held_back: BTreeSet<ServiceName> = BTreeSet::new();
     let services = windows.services();
     for step in &plan.steps {
+        if !go_on() {
+            break;
+        }
         let service = step.action.service();
         let needs_failed = match &step.action {
             Action::Start { needs, .. } => needs.iter().any(|need| held_back.contains(need)),
@@ -174,7 +179,7 @@ pub fn settle(
         if plan.steps.is_empty() || round == limits::ROUNDS {
             return Ok(Settled { failures: Vec::new(), left: plan, changed });
         }
-        let execution = execute(&plan, windows, results, now);
+        let execution = execute(&plan, windows, results, now, &|| true);
         changed |= execution.changed;
         if !execution.failures.is_empty() {
             return Ok(Settled { failures: execution.failures, left: plan, changed });
