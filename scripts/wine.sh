@@ -9,8 +9,11 @@ mkdir -p "$folder/wine"
 exec 9>"$folder/wine/lock"
 flock 9
 
-# Not the small build for hosts: that takes three times as long and does the same.
-scripts/windows-cargo.sh build -p bin-wicd -p wicd-wine --bins "$@"
+# Not the small build for hosts, which takes three times as long. But the agent reads whole programs
+# to tell them apart, so they are not too big and that reading is not too slow.
+export CARGO_TARGET_X86_64_PC_WINDOWS_GNU_RUSTFLAGS="-Cstrip=symbols -Clink-arg=-Wl,--gc-sections"
+scripts/windows-cargo.sh build -p bin-wicd -p wicd-wine --bins \
+    --config profile.dev.package.sha2.opt-level=3 "$@"
 
 shim=$folder/wine/bcryptprimitives.dll
 source=bin-wicd/wine/bcryptprimitives.c

@@ -27,6 +27,8 @@ mod processes;
 #[cfg(windows)]
 mod programs;
 #[cfg(windows)]
+mod recovery;
+#[cfg(windows)]
 mod roots;
 #[cfg(windows)]
 mod scm;

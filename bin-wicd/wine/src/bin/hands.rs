@@ -32,7 +32,7 @@ mod hands {
         ServiceStartType, ServiceState, ServiceType,
     };
     use windows_service::service_manager::{ServiceManager, ServiceManagerAccess};
-    use winreg::enums::HKEY_LOCAL_MACHINE;
+    use winreg::enums::{HKEY_LOCAL_MACHINE, REG_SZ};
     use winreg::types::FromRegValue;
     use winreg::{HKEY, RegKey};
     use wmco_core::protocol::ServiceRunState;
@@ -169,8 +169,11 @@ mod hands {
         };
         for value in key.enum_values() {
             let (name, value) = value?;
-            values
-                .insert(format!(r"{path}\{name}"), format!("{:?} {:?}", value.vtype, value.bytes));
+            let text = match value.vtype {
+                REG_SZ => String::from_reg_value(&value)?,
+                _ => format!("{:?} {:?}", value.vtype, value.bytes),
+            };
+            values.insert(format!(r"{path}\{name}"), text);
         }
         for below in key.enum_keys() {
             collect(&format!(r"{path}\{}", below?), values)?;

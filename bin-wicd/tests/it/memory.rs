@@ -1,0 +1,244 @@
+//! A host in memory: the daemon's own code on a thread of this process.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::Ipv4Addr;
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+
+use bin_wicd::args::{self, Args, Command};
+use bin_wicd::controller::{self, Settings, Site};
+use bin_wicd::{bootstrap, cleanup, report};
+use clap::Parser as _;
+use tokio_util::sync::CancellationToken;
+use wicd_wine::hands::Order;
+use wicd_wine::told::Behaviour;
+use wmco_core::limits;
+use wmco_core::names::{host, objects};
+use wmco_core::protocol::{FeatureState, ServiceRunState};
+use wmco_core::winpath::WindowsPath;
+use wmco_services::fake::{FakeEvent, FakeWindows};
+use wmco_services::windows::{Environment, Service, ServiceManager as _, ServiceName, Windows};
+
+use crate::bench::{Bench, Move, SCRIPTS, daemon_plan, files, manifest, programs, succeeded};
+use crate::cluster::{Cluster, NAMESPACE};
+
+/// A host in memory.
+pub(crate) struct Memory {
+    host: FakeWindows,
+    /// Services of Windows.
+    first: BTreeSet<ServiceName>,
+    moves: Arc<Mutex<Vec<Move>>>,
+    daemon: Option<Daemon>,
+}
+
+/// A running daemon.
+struct Daemon {
+    stop: CancellationToken,
+    kill: CancellationToken,
+    thread: JoinHandle<()>,
+}
+
+fn path(text: &str) -> WindowsPath {
+    text.parse().unwrap()
+}
+
+fn wicd() -> ServiceName {
+    objects::WICD.parse().unwrap()
+}
+
+fn cluster_arguments() -> args::Cluster {
+    args::Cluster { kubeconfig: path(host::WICD_KUBECONFIG), namespace: NAMESPACE.to_owned() }
+}
+
+impl Memory {
+    /// What the Service Control Manager does when it starts the daemon's program.
+    fn spawn(&mut self) {
+        let command = self.host.query(&wicd()).unwrap().unwrap().config.command;
+        let Command::Controller(arguments) =
+            Args::try_parse_from(command.split(' ')).unwrap().command
+        else {
+            panic!("{command}")
+        };
+        let settings = Settings {
+            ca_bundle: arguments.bundle().cloned(),
+            certificates: arguments.cert_dir,
+            lifetime: arguments.cert_duration,
+            cluster: arguments.cluster,
+        };
+        let (stop, kill) = (CancellationToken::new(), CancellationToken::new());
+        let site = Site { host: Arc::new(self.host.clone()), stop: stop.clone(), ready: &|| {} };
+        let killed = kill.clone();
+        let thread = std::thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+            runtime.unwrap().block_on(async {
+                tokio::select! {
+                    () = controller::run(&site, &settings) => {}
+                    () = killed.cancelled() => {}
+                }
+            });
+        });
+        self.daemon = Some(Daemon { stop, kill, thread });
+    }
+
+    async fn on_the_host<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&dyn Windows) -> T + Send + 'static,
+    ) -> T {
+        let host = self.host.clone();
+        tokio::task::spawn_blocking(move || work(&host)).await.unwrap()
+    }
+
+    async fn apply(&self) {
+        let (place, text) = daemon_plan();
+        self.host.put_file(&place, text);
+        let report = self
+            .on_the_host(move |host| {
+                let mut out = Vec::new();
+                report::apply(host, "1.2.3", &place, &mut out).unwrap();
+                String::from_utf8(out).unwrap()
+            })
+            .await;
+        succeeded(&report);
+    }
+
+    async fn ended(&mut self, end: impl FnOnce(&Daemon)) {
+        if let Some(daemon) = self.daemon.take() {
+            end(&daemon);
+            tokio::task::spawn_blocking(|| daemon.thread.join().unwrap()).await.unwrap();
+        }
+    }
+}
+
+impl Bench for Memory {
+    async fn new(cluster: &Cluster) -> Self {
+        let host = FakeWindows::new("winhost");
+        host.set_containers(FeatureState::Enabled);
+        host.answer_scripts(&SCRIPTS);
+        for program in programs(&manifest()).iter().map(String::as_str).chain([host::AGENT]) {
+            host.put_file(&path(program), "MZ");
+        }
+        for (file, content) in files(cluster) {
+            host.put_file(&path(file), content);
+        }
+        let first: BTreeSet<_> = host.list().unwrap().into_iter().map(|s| s.name).collect();
+        let moves = Arc::<Mutex<Vec<Move>>>::default();
+        let (seen, known) = (Arc::clone(&moves), first.clone());
+        host.observe(move |event| {
+            let FakeEvent::ServiceChanged { name, state, .. } = event else { return };
+            if known.contains(name) || *name == wicd() {
+                return;
+            }
+            let moved = match state {
+                ServiceRunState::Running => Move::Start(name.to_string()),
+                _ => Move::Stop(name.to_string()),
+            };
+            seen.lock().unwrap().push(moved);
+        });
+        Self { host, first, moves, daemon: None }
+    }
+
+    fn address(&self) -> Ipv4Addr {
+        Ipv4Addr::new(10, 0, 0, 10)
+    }
+
+    async fn services(&self) -> Vec<Service> {
+        let mut services = self.host.list().unwrap();
+        services.retain(|service| !self.first.contains(&service.name));
+        for service in &mut services {
+            service.config.recovery = None;
+        }
+        services
+    }
+
+    async fn variables(&self) -> BTreeMap<String, String> {
+        let value = |name: &str| Some((name.to_owned(), self.host.get(name).unwrap()?));
+        host::PROXY_VARIABLES.into_iter().filter_map(value).collect()
+    }
+
+    async fn person(&self, order: Order) {
+        match order {
+            Order::Create { name, config } => {
+                self.host.add_service(&name, &config, ServiceRunState::Stopped);
+            }
+            Order::Start { name } => self.host.start(&name, limits::SERVICE_START).unwrap(),
+            Order::Stop { name } => self.host.stop(&name, limits::SERVICE_STOP).unwrap(),
+            Order::Delete { name } => {
+                self.host.delete(&name, limits::SERVICE_STOP).unwrap();
+            }
+            Order::SetVariable { name, value: Some(value) } => {
+                self.host.set(&name, &value).unwrap();
+            }
+            Order::SetVariable { name, value: None } => {
+                Environment::remove(&self.host, &name).unwrap();
+            }
+            Order::Services | Order::Registry => panic!("ask the bench"),
+        }
+    }
+
+    fn tell(&self, service: &str, behaviour: &Behaviour) {
+        let code = behaviour.ends_after_ms.map(|_| behaviour.code);
+        // A stop that is ignored ends the process in the same call.
+        self.host.set_ends_on_start(&service.parse().unwrap(), code);
+    }
+
+    fn moves(&self) -> Vec<Move> {
+        self.moves.lock().unwrap().clone()
+    }
+
+    fn put(&self, file: &str, content: &[u8]) {
+        self.host.put_file(&path(file), content);
+    }
+
+    async fn bootstrap(&self, version: &str) -> bool {
+        let version = version.to_owned();
+        self.on_the_host(move |host| {
+            bootstrap::bootstrap(host, &cluster_arguments(), &version).is_ok_and(|all| all)
+        })
+        .await
+    }
+
+    async fn cleanup(&self) -> bool {
+        self.on_the_host(|host| {
+            cleanup::cleanup(host, &cluster_arguments(), &mut Vec::new()).is_ok_and(|all| all)
+        })
+        .await
+    }
+
+    async fn start_daemon(&mut self) {
+        self.apply().await;
+        self.spawn();
+    }
+
+    async fn stop_daemon(&mut self) {
+        self.ended(|daemon| daemon.stop.cancel()).await;
+        self.host.stop(&wicd(), limits::SERVICE_STOP).unwrap();
+    }
+
+    async fn kill_daemon(&mut self) {
+        let host = self.host.clone();
+        self.ended(|daemon| {
+            host.cut_after(0);
+            daemon.kill.cancel();
+        })
+        .await;
+        self.host.heal();
+        self.host.set_service_state(&wicd(), ServiceRunState::Stopped);
+    }
+
+    async fn reboot(&mut self) {
+        self.kill_daemon().await;
+        self.host.power_off();
+        self.host.boot();
+        if self.host.query(&wicd()).unwrap().is_some() {
+            self.spawn();
+        }
+    }
+}
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        if let Some(daemon) = &self.daemon {
+            daemon.kill.cancel();
+        }
+    }
+}

@@ -1,0 +1,6 @@
+//! The real program for Windows, under Wine.
+
+mod bench;
+mod windows;
+
+pub(crate) use bench::Wine;
