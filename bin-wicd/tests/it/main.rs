@@ -1,0 +1,6 @@
+//! The real controller on hosts in memory, against a cluster in this process over TLS.
+
+mod certificates;
+mod cleanup;
+mod controller;
+mod world;
