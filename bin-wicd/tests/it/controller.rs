@@ -1,7 +1,7 @@
 //! What the controller does for the node.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, mpsc};
+use std::collections::BTreeSet;
+use std::sync::{Mutex, mpsc};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -161,7 +161,7 @@ async fn told_to_stop_it_ends_after_the_step_it_is_at() {
     let world = World::new().await;
     let (entered, wait) = mpsc::channel();
     let (go, gate) = mpsc::channel::<()>();
-    let (entered, gate) = (std::sync::Mutex::new(entered), std::sync::Mutex::new(gate));
+    let (entered, gate) = (Mutex::new(entered), Mutex::new(gate));
     world.host.set_powershell(move |_| {
         entered.lock().unwrap().send(()).unwrap();
         // Ends when the test is over, too.
@@ -225,11 +225,12 @@ async fn an_api_that_hangs_up_is_asked_again() {
     let world = World::new().await;
     world.put_manifest(VERSION, &manifest(&[]).render());
     world.annotate(names::DESIRED_VERSION_ANNOTATION, VERSION).await;
-    let count = Arc::new(AtomicUsize::new(0));
+    // The first of each kind of request about nodes: get, list, patch, watch.
+    let hung_up = Mutex::new(BTreeSet::new());
     world.cluster.inject_faults(move |request| {
-        let nth = count.fetch_add(1, Ordering::SeqCst);
-        (nth % 3 == 0 && ["create", "get", "watch"].contains(&request.verb.as_str()))
-            .then_some(wmco_sim::cluster::Fault::Hangup)
+        let kind = (request.verb.clone(), request.resource.clone());
+        let first = request.resource == "nodes" && hung_up.lock().unwrap().insert(kind);
+        first.then_some(wmco_sim::cluster::Fault::Hangup)
     });
     let running = world.start();
     until(|| world.version().is_some()).await;

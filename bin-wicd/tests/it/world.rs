@@ -281,7 +281,10 @@ async fn approve(client: Client, left: Arc<AtomicUsize>) {
                 let name = request.metadata.name.unwrap_or_default();
                 let approval = Patch::Merge(json!({"status": {"conditions": [{"type": "Approved",
                     "status": "True", "reason": "Test", "message": "ok"}]}}));
-                api.patch_approval(&name, &PatchParams::default(), &approval).await.unwrap();
+                // A cluster that hangs up is asked again.
+                while api.patch_approval(&name, &PatchParams::default(), &approval).await.is_err() {
+                    tokio::task::yield_now().await;
+                }
             }
         }
         tokio::time::sleep(Duration::from_millis(10)).await;
