@@ -7,8 +7,7 @@ use std::time::{Duration, Instant};
 use jiff::SignedDuration;
 use windows_service::Error;
 use windows_service::service::{
-    Service as Handle, ServiceAccess, ServiceAction, ServiceActionType, ServiceDependency,
-    ServiceErrorControl, ServiceExitCode, ServiceFailureActions, ServiceFailureResetPeriod,
+    Service as Handle, ServiceAccess, ServiceDependency, ServiceErrorControl, ServiceExitCode,
     ServiceInfo, ServiceStartType, ServiceState, ServiceStatus, ServiceType,
 };
 use windows_service::service_manager::{ServiceManager as Manager, ServiceManagerAccess};
@@ -19,14 +18,14 @@ use windows_sys::Win32::Foundation::{
     ERROR_SERVICE_MARKED_FOR_DELETE, ERROR_SERVICE_NOT_ACTIVE, ERROR_SERVICE_REQUEST_TIMEOUT,
 };
 use winreg::RegKey;
-use winreg::enums::HKEY_LOCAL_MACHINE;
+use winreg::enums::{HKEY_LOCAL_MACHINE, KEY_READ};
 use wmco_core::protocol::ServiceRunState;
 use wmco_services::windows::{
-    Recovery, Service, ServiceConfig, ServiceManager, ServiceName, StartType, WindowsError,
+    Service, ServiceConfig, ServiceManager, ServiceName, StartType, WindowsError,
 };
 
 use super::processes::Process;
-use super::scm_call;
+use super::{scm_call, scm_recovery};
 
 /// Pause between two looks at a service that is on its way.
 const LOOK: Duration = Duration::from_millis(100);
@@ -87,7 +86,7 @@ fn demand(name: &ServiceName, rights: ServiceAccess) -> Result<Handle, WindowsEr
 fn look(name: &ServiceName, service: &Handle) -> Result<Service, Error> {
     let config = service.query_config()?;
     let status = service.query_status()?;
-    let key = registry(name);
+    let key = registry(name, KEY_READ);
     let mut dependencies: Vec<ServiceName> =
         config.dependencies.iter().filter_map(dependency).collect();
     if dependencies.is_empty() {
@@ -107,7 +106,7 @@ fn look(name: &ServiceName, service: &Handle) -> Result<Service, Error> {
                 | ServiceStartType::SystemStart
                 | ServiceStartType::BootStart => StartType::Automatic,
             },
-            recovery: recovery(service)?,
+            recovery: scm_recovery::read(service, &key)?,
         },
         account: config.account_name.unwrap_or_default().to_string_lossy().into_owned(),
         state: run_state(status.current_state),
@@ -117,9 +116,9 @@ fn look(name: &ServiceName, service: &Handle) -> Result<Service, Error> {
 }
 
 /// The service's registry key, in which the manager keeps its configuration.
-fn registry(name: &ServiceName) -> io::Result<RegKey> {
+pub(super) fn registry(name: &ServiceName, rights: u32) -> io::Result<RegKey> {
     let path = format!(r"SYSTEM\CurrentControlSet\Services\{name}");
-    RegKey::predef(HKEY_LOCAL_MACHINE).open_subkey(path)
+    RegKey::predef(HKEY_LOCAL_MACHINE).open_subkey_with_flags(path, rights)
 }
 
 /// A text value of the key; empty when it is not there.
@@ -148,34 +147,6 @@ fn dependency(dependency: &ServiceDependency) -> Option<ServiceName> {
     }
 }
 
-/// What happens when the service fails; `None` also for what we could not have set.
-fn recovery(service: &Handle) -> Result<Option<Recovery>, Error> {
-    let Ok(actions) = service.get_failure_actions() else { return Ok(None) };
-    let restarts: Option<Vec<u32>> = actions
-        .actions
-        .unwrap_or_default()
-        .iter()
-        .map(|action| match action.action_type {
-            ServiceActionType::Restart => u32::try_from(action.delay.as_millis()).ok(),
-            ServiceActionType::None | ServiceActionType::Reboot | ServiceActionType::RunCommand => {
-                None
-            }
-        })
-        .collect();
-    let reset_seconds = match actions.reset_period {
-        ServiceFailureResetPeriod::Never => u32::MAX,
-        ServiceFailureResetPeriod::After(time) => u32::try_from(time.as_secs()).unwrap_or(u32::MAX),
-    };
-    match restarts {
-        Some(restart_delays_ms) if !restart_delays_ms.is_empty() => Ok(Some(Recovery {
-            restart_delays_ms,
-            reset_seconds,
-            on_error_exit: service.get_failure_actions_on_non_crash_failures()?,
-        })),
-        _ => Ok(None),
-    }
-}
-
 fn run_state(state: ServiceState) -> ServiceRunState {
     match state {
         ServiceState::Stopped => ServiceRunState::Stopped,
@@ -195,7 +166,7 @@ fn exit_code(status: &ServiceStatus) -> u32 {
 }
 
 /// Sets everything that we decide about an open service.
-fn apply(service: &Handle, config: &ServiceConfig) -> Result<(), Error> {
+fn apply(name: &ServiceName, service: &Handle, config: &ServiceConfig) -> Result<(), Error> {
     let dependencies: Vec<&str> = config.dependencies.iter().map(ServiceName::as_str).collect();
     let start = match config.start {
         StartType::Automatic => ServiceStartType::AutoStart,
@@ -205,23 +176,7 @@ fn apply(service: &Handle, config: &ServiceConfig) -> Result<(), Error> {
     scm_call::change(service, &config.command, &dependencies, start.to_raw())
         .map_err(Error::Winapi)?;
     service.set_description(&config.description)?;
-    let (delays, reset_seconds, on_error_exit) = config.recovery.as_ref().map_or_else(
-        || ([].as_slice(), 0, false),
-        |recovery| {
-            (recovery.restart_delays_ms.as_slice(), recovery.reset_seconds, recovery.on_error_exit)
-        },
-    );
-    let restart = |delay: &u32| ServiceAction {
-        action_type: ServiceActionType::Restart,
-        delay: Duration::from_millis(u64::from(*delay)),
-    };
-    service.update_failure_actions(ServiceFailureActions {
-        reset_period: ServiceFailureResetPeriod::After(Duration::from_secs(reset_seconds.into())),
-        reboot_msg: None,
-        command: None,
-        actions: Some(delays.iter().map(restart).collect()),
-    })?;
-    service.set_failure_actions_on_non_crash_failures(on_error_exit)
+    scm_recovery::write(name, service, config.recovery.as_ref())
 }
 
 /// Rights to change and look at a service.
@@ -364,7 +319,7 @@ impl ServiceManager for Scm {
         let service = connect(ServiceManagerAccess::CREATE_SERVICE)
             .and_then(|manager| manager.create_service(&stub, all_rights()))
             .map_err(failed("create", name))?;
-        apply(&service, config).map_err(|error| {
+        apply(name, &service, config).map_err(|error| {
             if let Err(error) = service.delete() {
                 tracing::warn!(service = %name, %error, "cannot remove a half made service");
             }
@@ -374,7 +329,7 @@ impl ServiceManager for Scm {
 
     fn configure(&self, name: &ServiceName, config: &ServiceConfig) -> Result<(), WindowsError> {
         let service = demand(name, all_rights())?;
-        apply(&service, config).map_err(failed("configure", name))
+        apply(name, &service, config).map_err(failed("configure", name))
     }
 
     fn start(&self, name: &ServiceName, limit: SignedDuration) -> Result<(), WindowsError> {
