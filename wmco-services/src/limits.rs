@@ -20,6 +20,9 @@ pub const SCRIPT_RETRY: SignedDuration = SignedDuration::from_secs(15);
 /// Source: `spec/wicd.md`, section 8.2.
 pub const DAEMON_RESYNC: SignedDuration = SignedDuration::from_mins(2);
 
+/// Pause between two glances at the services, so that one that stops comes back soon.
+pub const DAEMON_GLANCE: SignedDuration = SignedDuration::from_secs(10);
+
 /// Pause before a pass that waits for something on the host or the node looks again.
 ///
 /// Source: `spec/wicd.md`, section 9, step 11.

@@ -17,11 +17,15 @@ use windows_sys::Win32::Foundation::{
     ERROR_SERVICE_DEPENDENCY_DELETED, ERROR_SERVICE_DOES_NOT_EXIST, ERROR_SERVICE_EXISTS,
     ERROR_SERVICE_MARKED_FOR_DELETE, ERROR_SERVICE_NOT_ACTIVE, ERROR_SERVICE_REQUEST_TIMEOUT,
 };
+use windows_sys::Win32::System::Services::{
+    SERVICE_CONTINUE_PENDING, SERVICE_PAUSED, SERVICE_START_PENDING, SERVICE_STOP_PENDING,
+    SERVICE_STOPPED,
+};
 use winreg::RegKey;
 use winreg::enums::{HKEY_LOCAL_MACHINE, KEY_READ};
 use wmco_core::protocol::ServiceRunState;
 use wmco_services::windows::{
-    Service, ServiceConfig, ServiceManager, ServiceName, StartType, WindowsError,
+    Glimpse, Service, ServiceConfig, ServiceManager, ServiceName, StartType, WindowsError,
 };
 
 use super::processes::Process;
@@ -109,7 +113,7 @@ fn look(name: &ServiceName, service: &Handle) -> Result<Service, Error> {
             recovery: scm_recovery::read(service, &key)?,
         },
         account: config.account_name.unwrap_or_default().to_string_lossy().into_owned(),
-        state: run_state(status.current_state),
+        state: run_state(status.current_state as u32),
         exit_code: exit_code(&status),
         process: status.process_id,
     })
@@ -147,13 +151,14 @@ fn dependency(dependency: &ServiceDependency) -> Option<ServiceName> {
     }
 }
 
-fn run_state(state: ServiceState) -> ServiceRunState {
+/// A state as Windows numbers it.
+fn run_state(state: u32) -> ServiceRunState {
     match state {
-        ServiceState::Stopped => ServiceRunState::Stopped,
-        ServiceState::StartPending => ServiceRunState::Starting,
-        ServiceState::StopPending => ServiceRunState::Stopping,
-        ServiceState::Running | ServiceState::PausePending => ServiceRunState::Running,
-        ServiceState::Paused | ServiceState::ContinuePending => ServiceRunState::Paused,
+        SERVICE_STOPPED => ServiceRunState::Stopped,
+        SERVICE_START_PENDING => ServiceRunState::Starting,
+        SERVICE_STOP_PENDING => ServiceRunState::Stopping,
+        SERVICE_PAUSED | SERVICE_CONTINUE_PENDING => ServiceRunState::Paused,
+        _ => ServiceRunState::Running,
     }
 }
 
@@ -283,9 +288,9 @@ fn start_one(
 
 impl ServiceManager for Scm {
     fn list(&self) -> Result<Vec<Service>, WindowsError> {
-        let names = scm_call::names().map_err(|e| WindowsError::other("list the services", e))?;
-        let mut services = Vec::with_capacity(names.len());
-        for name in names.iter().filter_map(|name| name.parse().ok()) {
+        let all = scm_call::all().map_err(|e| WindowsError::other("list the services", e))?;
+        let mut services = Vec::with_capacity(all.len());
+        for name in all.iter().filter_map(|(name, ..)| name.parse().ok()) {
             match self.query(&name) {
                 Ok(service) => services.extend(service),
                 // Protected services are none of ours.
@@ -294,6 +299,18 @@ impl ServiceManager for Scm {
             }
         }
         Ok(services)
+    }
+
+    fn glance(&self) -> Result<Vec<Glimpse>, WindowsError> {
+        let all = scm_call::all().map_err(|e| WindowsError::other("list the services", e))?;
+        let glimpse = |(name, state, process): &(String, u32, u32)| {
+            Some(Glimpse {
+                name: name.parse().ok()?,
+                state: run_state(*state),
+                process: (*process != 0).then_some(*process),
+            })
+        };
+        Ok(all.iter().filter_map(glimpse).collect())
     }
 
     fn query(&self, name: &ServiceName) -> Result<Option<Service>, WindowsError> {

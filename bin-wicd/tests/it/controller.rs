@@ -9,7 +9,7 @@ use wmco_core::names;
 use wmco_core::protocol::ServiceRunState;
 use wmco_services::fake::{Call, Fault};
 use wmco_services::manifest::{Manifest, Parts, PreScript};
-use wmco_services::windows::{Machine as _, ScriptOutput};
+use wmco_services::windows::{Machine as _, ScriptOutput, ServiceConfig, StartType};
 
 use super::world::{NODE, VERSION, World, manifest, service, until};
 
@@ -235,5 +235,38 @@ async fn an_api_that_hangs_up_is_asked_again() {
     let running = world.start();
     until(|| world.version().is_some()).await;
     world.cluster.clear_faults();
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn a_service_that_stops_or_goes_behind_its_back_comes_back() {
+    let world = World::new().await;
+    world.put_manifest(VERSION, &manifest(&[]).render());
+    world.annotate(names::DESIRED_VERSION_ANNOTATION, VERSION).await;
+    let running = world.start();
+    until(|| world.version().is_some()).await;
+    world.idle().await;
+    world.host.set_service_state(&"overlay".parse().unwrap(), ServiceRunState::Stopped);
+    until(|| world.service("overlay").unwrap().1 == RUNNING).await;
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn a_foreign_service_with_our_tag_goes() {
+    let world = World::new().await;
+    world.put_manifest(VERSION, &manifest(&[]).render());
+    world.annotate(names::DESIRED_VERSION_ANNOTATION, VERSION).await;
+    let running = world.start();
+    until(|| world.version().is_some()).await;
+    world.idle().await;
+    let config = ServiceConfig {
+        command: "x".to_owned(),
+        description: "OpenShift managed leftover".to_owned(),
+        dependencies: Vec::new(),
+        start: StartType::Manual,
+        recovery: None,
+    };
+    world.host.add_service(&"leftover".parse().unwrap(), &config, RUNNING);
+    until(|| world.service("leftover").is_none()).await;
     running.stop().await;
 }
