@@ -6,7 +6,7 @@
 //!   [`cleanup`](mod@cleanup); [`controller`]; [`cluster`]: clients for the cluster.
 //! - [`service`]: what a Windows service reports; [`logs`]: its files.
 //! - `windows`: adapters, the only place for `unsafe`.
-//! - [`dism`], [`hns`], [`recovery`](mod@recovery), [`sddl`]: what Windows answers, read on every platform.
+//! - [`dism`], [`failure_actions`], [`hns`], [`sddl`]: what Windows answers, read on every platform.
 //!
 //! # Not here
 //! Decisions about services, nodes and certificates: `wmco-services`.
@@ -17,9 +17,9 @@ pub mod cleanup;
 pub mod cluster;
 pub mod controller;
 pub mod dism;
+pub mod failure_actions;
 pub mod hns;
 pub mod logs;
-pub mod recovery;
 pub mod report;
 pub mod sddl;
 pub mod service;

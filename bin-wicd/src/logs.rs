@@ -148,7 +148,10 @@ fn point(pointer: &Path, file: &Path) -> io::Result<()> {
         _ => {}
     }
     let name = file.file_name().unwrap_or(file.as_os_str());
-    symbolic_link(name, &beside).or_else(|_| fs::hard_link(file, &beside))?;
+    // Wine only says that it makes symbolic links.
+    symbolic_link(name, &beside)
+        .and_then(|()| fs::symlink_metadata(&beside).map(drop))
+        .or_else(|_| fs::hard_link(file, &beside))?;
     fs::rename(&beside, pointer)
 }
 

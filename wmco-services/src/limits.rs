@@ -20,6 +20,9 @@ pub const SCRIPT_RETRY: SignedDuration = SignedDuration::from_secs(15);
 /// Source: `spec/wicd.md`, section 8.2.
 pub const DAEMON_RESYNC: SignedDuration = SignedDuration::from_mins(2);
 
+/// Pause between two glances at the services, so that one that stops comes back soon.
+pub const DAEMON_GLANCE: SignedDuration = SignedDuration::from_secs(10);
+
 /// Pause before a pass that waits for something on the host or the node looks again.
 ///
 /// Source: `spec/wicd.md`, section 9, step 11.
@@ -52,7 +55,7 @@ pub const CERTIFICATE_SHORTEST: SignedDuration = SignedDuration::from_mins(10);
 /// How long a request may wait for its certificate. Source: `spec/wicd.md`, section 7.2.
 pub const CERTIFICATE_ISSUE: SignedDuration = SignedDuration::from_mins(15);
 
-/// A new certificate is used at least this long, however short its life is.
+/// A new certificate is used at least this long, or half of its life.
 pub const CERTIFICATE_SOONEST: SignedDuration = SignedDuration::from_secs(10);
 
 /// Pause before a failed request for a certificate is made again, at first and at most.

@@ -1,4 +1,6 @@
-//! What in the cluster wakes a pass.
+//! What wakes a pass, in the cluster and on the host.
+
+use std::sync::Arc;
 
 use futures::{Stream, StreamExt as _, stream};
 use k8s_openapi::api::core::v1::{ConfigMap, Node};
@@ -7,7 +9,9 @@ use kube::runtime::{WatchStreamExt as _, watcher};
 use kube::{Api, Client, ResourceExt as _};
 use serde_json::json;
 use wmco_core::names::objects;
-use wmco_services::daemon;
+use wmco_services::daemon::{self, Glance};
+use wmco_services::limits;
+use wmco_services::windows::Windows;
 
 /// An item for every change of what a pass reads from the Node, and of services ConfigMaps.
 ///
@@ -41,4 +45,20 @@ pub(super) fn in_cluster(
 
 fn is_manifest(name: &str) -> bool {
     name.starts_with(objects::SERVICES_CONFIG_MAP_PREFIX)
+}
+
+/// Ends when the services are not as they were `seen` any more; never without anything to compare.
+pub(super) async fn in_services(host: &Arc<dyn Windows>, seen: Option<Glance>) {
+    let Some(seen) = seen else { return std::future::pending().await };
+    loop {
+        tokio::time::sleep(limits::DAEMON_GLANCE.unsigned_abs()).await;
+        let services = Arc::clone(host);
+        match tokio::task::spawn_blocking(move || services.services().glance()).await {
+            Ok(Ok(now)) if seen.again(&now) != seen => return,
+            Ok(Ok(_)) => {}
+            // The next pass tells people, if it cannot list them either.
+            Ok(Err(error)) => tracing::debug!(%error, "cannot glance at the services"),
+            Err(error) => tracing::debug!(%error, "a glance at the services broke down"),
+        }
+    }
 }

@@ -13,7 +13,9 @@ use kube::api::PostParams;
 use kube::runtime::wait::{self, await_condition};
 use kube::{Api, Client};
 use wmco_core::secret::Secret;
-use wmco_services::identity::{self, Certificate, RequestError, Standing, Store, Wanted, judge};
+use wmco_services::identity::{
+    self, Certificate, CertificateError, Reason, RequestError, Standing, Store, Wanted, judge,
+};
 use wmco_services::limits;
 use wmco_services::windows::{Windows, WindowsError};
 
@@ -31,8 +33,10 @@ pub(super) enum LoginError {
     NotIssued { name: String },
     #[error(transparent)]
     Request(#[from] RequestError),
-    #[error("the certificate that was issued cannot be used: {reason}")]
-    Useless { reason: String },
+    #[error("what the cluster issued cannot be used")]
+    Unreadable(#[from] CertificateError),
+    #[error("a new certificate cannot be used: {reason}")]
+    Useless { reason: Reason },
     #[error("request {name} cannot be watched")]
     Watch { name: String, source: Box<wait::Error> },
     #[error("the certificate cannot be read or stored")]
@@ -115,16 +119,15 @@ impl Login {
             None => cluster::client(self.host.files(), &self.settings.cluster.kubeconfig).await?,
         };
         let certificate = obtain(client, &self.node, &self.settings).await?;
-        let renew_at = match self.standing(Some(&certificate)) {
-            Standing::Usable { renew_at } => renew_at,
-            Standing::Unusable(reason) => {
-                return Err(LoginError::Useless { reason: reason.to_string() });
-            }
-        };
+        let issued = Certificate::parse(certificate.expose())?;
         let now = Timestamp::now();
+        let renew_at = match judge(Some(&issued), &self.node, share(), now) {
+            Standing::Usable { renew_at } => issued.not_sooner(renew_at, now),
+            Standing::Unusable(reason) => return Err(LoginError::Useless { reason }),
+        };
         self.store().keep(self.host.files(), &certificate, now)?;
         tracing::info!(%renew_at, "a new certificate is in use");
-        self.session(certificate, renew_at.max(now + limits::CERTIFICATE_SOONEST)).await
+        self.session(certificate, renew_at).await
     }
 
     async fn session(

@@ -162,12 +162,12 @@ async fn work(
     loop {
         // What came until now is seen by the pass that begins.
         while let Some(Some(())) = changes.next().now_or_never() {}
-        let pause = match passes.run(&session.client).await {
-            Ok(due) => {
+        let (pause, seen) = match passes.run(&session.client).await {
+            Ok((due, seen)) => {
                 if failures > 0 {
                     (retries, failures) = (pauses(limits::DAEMON_RETRY), 0);
                 }
-                until(due)
+                (until(due), Some(seen))
             }
             Err(PassError::NodeGone) => {
                 // It may come back, perhaps under another name.
@@ -183,7 +183,8 @@ async fn work(
                 failures += 1;
                 let pause = retries.next().unwrap_or(LONGEST);
                 tracing::warn!(error = chain(&error), failures, ?pause, "a pass failed");
-                pause
+                // What a failed step did to services is no reason to repeat it sooner.
+                (pause, None)
             }
         };
         tokio::select! {
@@ -198,6 +199,7 @@ async fn work(
             () = tokio::time::sleep(pause) => {}
             // The streams do not end by themselves.
             _ = changes.next() => {}
+            () = changes::in_services(&site.host, seen) => {}
         }
     }
 }

@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 use wmco_core::cluster::services_name;
 use wmco_core::protocol::ServicesData;
 use wmco_core::winpath::WindowsPath;
-use wmco_services::daemon::{self, Asked, Found, Means, NodeFacts, Pass};
+use wmco_services::daemon::{self, Asked, Found, Glance, Means, NodeFacts, Pass};
 use wmco_services::services::ScriptResults;
 use wmco_services::windows::{Windows, WindowsError};
 
@@ -72,8 +72,8 @@ impl Passes {
         }
     }
 
-    /// Returns when the next pass is due.
-    pub(super) async fn run(&mut self, client: &Client) -> Result<Timestamp, PassError> {
+    /// Returns when the next pass is due, by the clock and by the services.
+    pub(super) async fn run(&mut self, client: &Client) -> Result<(Timestamp, Glance), PassError> {
         let nodes: Api<Node> = Api::all(client.clone());
         let node = self.ask(nodes.get_opt(&self.node)).await?.ok_or(PassError::NodeGone)?;
         let node = json!(node);
@@ -91,7 +91,7 @@ impl Passes {
         if !pass.failures.is_empty() {
             return Err(PassError::Steps { failures: pass.failures });
         }
-        Ok(pass.plan.next.due(Timestamp::now()))
+        Ok((pass.plan.next.due(Timestamp::now()), pass.glance))
     }
 
     /// The answer of the cluster, unless the daemon is told to stop before it comes.

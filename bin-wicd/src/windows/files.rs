@@ -165,11 +165,12 @@ impl Files for Disk {
     fn link(&self, path: &WindowsPath, target: &WindowsPath) -> Result<(), WindowsError> {
         let beside = beside(path)?;
         self.remove_file(&beside)?;
-        // Not everybody may make symbolic links, and Wine makes none.
+        // Not everybody may make symbolic links, and Wine only says that it does.
         std::os::windows::fs::symlink_file(target.as_str(), beside.as_str())
+            .and_then(|()| fs::symlink_metadata(beside.as_str()).map(drop))
             .or_else(|_| fs::hard_link(target.as_str(), beside.as_str()))
             .and_then(|()| fs::rename(beside.as_str(), path.as_str()))
-            .map_err(failed("point a link at", path))
+            .map_err(failed("make the link", path))
     }
 
     fn remove_file(&self, path: &WindowsPath) -> Result<bool, WindowsError> {

@@ -27,13 +27,13 @@ mod processes;
 #[cfg(windows)]
 mod programs;
 #[cfg(windows)]
-mod recovery;
-#[cfg(windows)]
 mod roots;
 #[cfg(windows)]
 mod scm;
 #[cfg(windows)]
 mod scm_call;
+#[cfg(windows)]
+mod scm_recovery;
 #[cfg(windows)]
 mod service;
 #[cfg(windows)]

@@ -17,15 +17,19 @@ use windows_sys::Win32::Foundation::{
     ERROR_SERVICE_DEPENDENCY_DELETED, ERROR_SERVICE_DOES_NOT_EXIST, ERROR_SERVICE_EXISTS,
     ERROR_SERVICE_MARKED_FOR_DELETE, ERROR_SERVICE_NOT_ACTIVE, ERROR_SERVICE_REQUEST_TIMEOUT,
 };
+use windows_sys::Win32::System::Services::{
+    SERVICE_CONTINUE_PENDING, SERVICE_PAUSED, SERVICE_START_PENDING, SERVICE_STOP_PENDING,
+    SERVICE_STOPPED,
+};
 use winreg::RegKey;
-use winreg::enums::{HKEY_LOCAL_MACHINE, KEY_QUERY_VALUE};
+use winreg::enums::{HKEY_LOCAL_MACHINE, KEY_READ};
 use wmco_core::protocol::ServiceRunState;
 use wmco_services::windows::{
-    Service, ServiceConfig, ServiceManager, ServiceName, StartType, WindowsError,
+    Glimpse, Service, ServiceConfig, ServiceManager, ServiceName, StartType, WindowsError,
 };
 
 use super::processes::Process;
-use super::{recovery, scm_call};
+use super::{scm_call, scm_recovery};
 
 /// Pause between two looks at a service that is on its way.
 const LOOK: Duration = Duration::from_millis(100);
@@ -39,7 +43,7 @@ const LINGER: Duration = Duration::from_secs(5);
 pub(super) struct Scm;
 
 /// What Windows said, if it was Windows that spoke.
-pub(super) fn code(error: &Error) -> Option<u32> {
+fn code(error: &Error) -> Option<u32> {
     match error {
         Error::Winapi(cause) => cause.raw_os_error().map(i32::cast_unsigned),
         _ => None,
@@ -86,7 +90,7 @@ fn demand(name: &ServiceName, rights: ServiceAccess) -> Result<Handle, WindowsEr
 fn look(name: &ServiceName, service: &Handle) -> Result<Service, Error> {
     let config = service.query_config()?;
     let status = service.query_status()?;
-    let key = registry(name, KEY_QUERY_VALUE);
+    let key = registry(name, KEY_READ);
     let mut dependencies: Vec<ServiceName> =
         config.dependencies.iter().filter_map(dependency).collect();
     if dependencies.is_empty() {
@@ -106,10 +110,10 @@ fn look(name: &ServiceName, service: &Handle) -> Result<Service, Error> {
                 | ServiceStartType::SystemStart
                 | ServiceStartType::BootStart => StartType::Automatic,
             },
-            recovery: recovery::of(name, service)?,
+            recovery: scm_recovery::read(service, &key)?,
         },
         account: config.account_name.unwrap_or_default().to_string_lossy().into_owned(),
-        state: run_state(status.current_state),
+        state: run_state(status.current_state as u32),
         exit_code: exit_code(&status),
         process: status.process_id,
     })
@@ -133,7 +137,7 @@ fn listed(key: &io::Result<RegKey>, name: &str) -> io::Result<Vec<ServiceName>> 
     Ok(absent_is_default(names)?.iter().filter_map(|name| name.parse().ok()).collect())
 }
 
-pub(super) fn absent_is_default<T: Default>(result: io::Result<T>) -> io::Result<T> {
+fn absent_is_default<T: Default>(result: io::Result<T>) -> io::Result<T> {
     match result {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(T::default()),
         result => result,
@@ -147,13 +151,14 @@ fn dependency(dependency: &ServiceDependency) -> Option<ServiceName> {
     }
 }
 
-fn run_state(state: ServiceState) -> ServiceRunState {
+/// A state as Windows numbers it.
+fn run_state(state: u32) -> ServiceRunState {
     match state {
-        ServiceState::Stopped => ServiceRunState::Stopped,
-        ServiceState::StartPending => ServiceRunState::Starting,
-        ServiceState::StopPending => ServiceRunState::Stopping,
-        ServiceState::Running | ServiceState::PausePending => ServiceRunState::Running,
-        ServiceState::Paused | ServiceState::ContinuePending => ServiceRunState::Paused,
+        SERVICE_STOPPED => ServiceRunState::Stopped,
+        SERVICE_START_PENDING => ServiceRunState::Starting,
+        SERVICE_STOP_PENDING => ServiceRunState::Stopping,
+        SERVICE_PAUSED | SERVICE_CONTINUE_PENDING => ServiceRunState::Paused,
+        _ => ServiceRunState::Running,
     }
 }
 
@@ -176,7 +181,7 @@ fn apply(name: &ServiceName, service: &Handle, config: &ServiceConfig) -> Result
     scm_call::change(service, &config.command, &dependencies, start.to_raw())
         .map_err(Error::Winapi)?;
     service.set_description(&config.description)?;
-    recovery::set(name, service, config.recovery.as_ref())
+    scm_recovery::write(name, service, config.recovery.as_ref())
 }
 
 /// Rights to change and look at a service.
@@ -283,9 +288,9 @@ fn start_one(
 
 impl ServiceManager for Scm {
     fn list(&self) -> Result<Vec<Service>, WindowsError> {
-        let names = scm_call::names().map_err(|e| WindowsError::other("list the services", e))?;
-        let mut services = Vec::with_capacity(names.len());
-        for name in names.iter().filter_map(|name| name.parse().ok()) {
+        let all = scm_call::all().map_err(|e| WindowsError::other("list the services", e))?;
+        let mut services = Vec::with_capacity(all.len());
+        for name in all.iter().filter_map(|(name, ..)| name.parse().ok()) {
             match self.query(&name) {
                 Ok(service) => services.extend(service),
                 // Protected services are none of ours.
@@ -294,6 +299,18 @@ impl ServiceManager for Scm {
             }
         }
         Ok(services)
+    }
+
+    fn glance(&self) -> Result<Vec<Glimpse>, WindowsError> {
+        let all = scm_call::all().map_err(|e| WindowsError::other("list the services", e))?;
+        let glimpse = |(name, state, process): &(String, u32, u32)| {
+            Some(Glimpse {
+                name: name.parse().ok()?,
+                state: run_state(*state),
+                process: (*process != 0).then_some(*process),
+            })
+        };
+        Ok(all.iter().filter_map(glimpse).collect())
     }
 
     fn query(&self, name: &ServiceName) -> Result<Option<Service>, WindowsError> {

@@ -156,20 +156,17 @@ impl Bench for Memory {
     }
 
     async fn person(&self, order: Order) {
+        let named = |name: String| name.parse::<ServiceName>().unwrap();
         match order {
             Order::Create { name, config } => {
-                self.host.add_service(&name, &config, ServiceRunState::Stopped);
+                let config = serde_json::from_value(serde_json::to_value(config).unwrap());
+                let stopped = ServiceRunState::Stopped;
+                self.host.add_service(&named(name), &config.unwrap(), stopped);
             }
-            Order::Start { name } => self.host.start(&name, limits::SERVICE_START).unwrap(),
-            Order::Stop { name } => self.host.stop(&name, limits::SERVICE_STOP).unwrap(),
+            Order::Start { name } => self.host.start(&named(name), limits::SERVICE_START).unwrap(),
+            Order::Stop { name } => self.host.stop(&named(name), limits::SERVICE_STOP).unwrap(),
             Order::Delete { name } => {
-                self.host.delete(&name, limits::SERVICE_STOP).unwrap();
-            }
-            Order::SetVariable { name, value: Some(value) } => {
-                self.host.set(&name, &value).unwrap();
-            }
-            Order::SetVariable { name, value: None } => {
-                Environment::remove(&self.host, &name).unwrap();
+                self.host.delete(&named(name), limits::SERVICE_STOP).unwrap();
             }
             Order::Services | Order::Registry => panic!("ask the bench"),
         }

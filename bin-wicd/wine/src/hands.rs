@@ -1,9 +1,10 @@
 //! A person at the host: orders over standard input, one JSON line each, and one line back.
+//!
+//! Nothing of our libraries is in here, so that stand-ins stay small.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use wmco_services::windows::{Service, ServiceConfig, ServiceName};
 
 /// What the person is to do.
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -11,34 +12,27 @@ use wmco_services::windows::{Service, ServiceConfig, ServiceName};
 pub enum Order {
     /// Read all services: what they are from the registry, what they do from the manager.
     Services,
-    /// Create a service; its recovery is left out.
+    /// Create a service that starts when asked for.
     Create {
         /// Its name.
-        name: ServiceName,
-        /// How it is to be.
-        config: ServiceConfig,
+        name: String,
+        /// How it is to be; recovery is left out.
+        config: Config,
     },
     /// Start a service; does not wait.
     Start {
         /// Its name.
-        name: ServiceName,
+        name: String,
     },
     /// Tell a service to stop; does not wait.
     Stop {
         /// Its name.
-        name: ServiceName,
+        name: String,
     },
     /// Delete a service; one that runs is only marked.
     Delete {
         /// Its name.
-        name: ServiceName,
-    },
-    /// Set a system-wide variable, or remove it.
-    SetVariable {
-        /// Its name.
         name: String,
-        /// Its value.
-        value: Option<String>,
     },
     /// Read the parts of the registry in which a daemon leaves traces.
     Registry,
@@ -56,4 +50,50 @@ pub enum Answer {
     Done,
     /// It could not be done.
     Failed(String),
+}
+
+/// A service, in the same JSON as that of `wmco_services::windows`.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[expect(missing_docs, reason = "as there")]
+pub struct Service {
+    pub name: String,
+    pub config: Config,
+    pub account: String,
+    pub state: State,
+    pub exit_code: u32,
+    pub process: Option<u32>,
+}
+
+/// How a service is configured.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[expect(missing_docs, reason = "as there")]
+pub struct Config {
+    pub command: String,
+    pub description: String,
+    pub dependencies: Vec<String>,
+    pub start: Start,
+}
+
+/// When a service starts.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[expect(missing_docs, reason = "as there")]
+pub enum Start {
+    Automatic,
+    Manual,
+    Disabled,
+}
+
+/// What a service does.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[expect(missing_docs, reason = "as there")]
+pub enum State {
+    Running,
+    Stopped,
+    Starting,
+    Stopping,
+    Paused,
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use wmco_core::winpath::WindowsPath;
 
-use super::{Action, Asked, ManifestState, Observed, Plan, observe, reconcile};
+use super::{Action, Asked, Glance, ManifestState, Observed, Plan, observe, reconcile};
 use crate::lifecycle;
 use crate::manifest::Manifest;
 use crate::services::{self, ScriptResults};
@@ -21,6 +21,8 @@ pub struct Pass {
     /// Annotations that the caller now sets on the Node. Those planned after a step that failed are not
     /// among them.
     pub annotations: BTreeMap<String, String>,
+    /// The services as the pass found them; when they change by themselves, the next pass is due.
+    pub glance: Glance,
     /// What failed, one line each. With any, the caller pauses before the next pass, and longer each
     /// time.
     pub failures: Vec<String>,
@@ -67,7 +69,8 @@ pub fn pass(
             action => failures.extend(act(action, means, manifest, &observed, results, now)),
         }
     }
-    Ok(Pass { plan, annotations, failures })
+    let glance = Glance::of(&observed.services, manifest);
+    Ok(Pass { plan, annotations, glance, failures })
 }
 
 /// Takes one step on the host; returns what failed.

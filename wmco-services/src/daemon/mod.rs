@@ -14,6 +14,7 @@
 
 mod certificates;
 mod execute;
+mod glance;
 mod node;
 mod plan;
 
@@ -34,6 +35,7 @@ use crate::text::one_line;
 use crate::windows::{Service, Windows, WindowsError};
 
 pub use execute::{Means, Pass, pass};
+pub use glance::Glance;
 pub use node::{NodeFacts, NodeSearchError, concern, find_node};
 pub use plan::{Action, Awaited, Because, Next, Plan, Step};
 

@@ -43,6 +43,11 @@ impl FakeWindows {
         self.state().faults.cut_after(changes);
     }
 
+    /// Whether the process has died as [`Self::cut_after`] asked for.
+    pub fn is_cut(&self) -> bool {
+        self.state().faults.is_cut()
+    }
+
     /// Forgets all faults that are still to come.
     pub fn heal(&self) {
         self.state().faults.clear();

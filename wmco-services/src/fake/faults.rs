@@ -153,6 +153,10 @@ impl Faults {
         self.cut_after = Some(changes);
     }
 
+    pub(super) fn is_cut(&self) -> bool {
+        self.cut_after == Some(usize::MAX)
+    }
+
     pub(super) fn clear(&mut self) {
         self.planned.clear();
         self.cut_after = None;

@@ -74,6 +74,13 @@ impl Certificate {
         })
     }
 
+    /// When to replace a certificate that was issued just now and is due at `renew_at`: after some
+    /// seconds at least, so that a very short life costs no stream of requests.
+    pub fn not_sooner(&self, renew_at: Timestamp, now: Timestamp) -> Timestamp {
+        let left = self.not_after.duration_since(now);
+        renew_at.max(now + limits::CERTIFICATE_SOONEST.min(left / 2))
+    }
+
     /// The node that the certificate speaks for, if it is one of the daemon's.
     pub fn node(&self) -> Option<&str> {
         self.user.strip_prefix(names::WICD_USER_PREFIX).filter(|name| !name.is_empty())
@@ -199,6 +206,17 @@ mod tests {
         };
         assert_eq!(renew_at(0.0), at("2026-01-01T07:00:00Z"));
         assert_eq!(renew_at(f64::INFINITY), at("2026-01-01T09:00:00Z"));
+    }
+
+    #[test]
+    fn a_new_one_is_not_replaced_at_once() {
+        let new = certificate();
+        let long = new.not_sooner(at("2026-01-01T00:00:01Z"), at(NOON));
+        assert_eq!(long, at("2026-01-01T05:00:10Z"));
+        let short = new.not_sooner(at("2026-01-01T00:00:01Z"), at("2026-01-01T09:59:58Z"));
+        assert_eq!(short, at("2026-01-01T09:59:59Z"));
+        let later = at("2026-01-01T08:00:00Z");
+        assert_eq!(new.not_sooner(later, at(NOON)), later);
     }
 
     #[test]

@@ -24,7 +24,8 @@ pub use machine::Machine;
 pub use powershell::{PowerShell, ScriptOutput};
 pub use roots::RootStore;
 pub use services::{
-    BadServiceName, Recovery, Service, ServiceConfig, ServiceManager, ServiceName, StartType,
+    BadServiceName, Glimpse, Recovery, Service, ServiceConfig, ServiceManager, ServiceName,
+    StartType,
 };
 
 /// One Windows host.

@@ -162,10 +162,31 @@ pub struct Service {
     pub process: Option<u32>,
 }
 
+/// One service at one moment, without its configuration.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Glimpse {
+    /// Its name.
+    pub name: ServiceName,
+    /// What it does.
+    pub state: ServiceRunState,
+    /// Its process, while it has one.
+    pub process: Option<u32>,
+}
+
 /// The Service Control Manager of a host.
 pub trait ServiceManager: Send + Sync {
     /// All services that the caller may read, in no order that matters.
     fn list(&self) -> Result<Vec<Service>, WindowsError>;
+
+    /// All services, in one cheap call that may be made again and again.
+    fn glance(&self) -> Result<Vec<Glimpse>, WindowsError> {
+        let glimpse = |service: Service| Glimpse {
+            name: service.name,
+            state: service.state,
+            process: service.process,
+        };
+        Ok(self.list()?.into_iter().map(glimpse).collect())
+    }
 
     /// One service; `None` when there is none of that name.
     fn query(&self, name: &ServiceName) -> Result<Option<Service>, WindowsError>;

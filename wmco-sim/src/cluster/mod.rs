@@ -60,6 +60,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use axum::Router;
+use jiff::SignedDuration;
 use serde_json::Value;
 use tokio::sync::watch as channel;
 use tokio::task::JoinHandle;
@@ -106,11 +107,16 @@ pub struct SimCluster {
 pub struct Builder {
     address: SocketAddr,
     more_addresses: Vec<IpAddr>,
+    longest_lifetime: SignedDuration,
 }
 
 impl Default for Builder {
     fn default() -> Self {
-        Self { address: (Ipv4Addr::LOCALHOST, 0).into(), more_addresses: Vec::new() }
+        Self {
+            address: (Ipv4Addr::LOCALHOST, 0).into(),
+            more_addresses: Vec::new(),
+            longest_lifetime: csr::signer::LIFETIME,
+        }
     }
 }
 
@@ -128,12 +134,18 @@ impl Builder {
         self
     }
 
+    /// Signs no certificate for longer than this, however long a life is asked for.
+    #[must_use]
+    pub fn longest_certificates(self, longest_lifetime: SignedDuration) -> Self {
+        Self { longest_lifetime, ..self }
+    }
+
     /// Starts the server.
     ///
     /// # Errors
     /// The port is taken, or certificates cannot be made.
     pub async fn start(self) -> Result<SimCluster, StartError> {
-        let shared = Arc::new(Shared::new(Pki::new(&self.more_addresses)?));
+        let shared = Arc::new(Shared::new(Pki::new(&self.more_addresses, self.longest_lifetime)?));
         preload::preload(&shared);
         let listener = TlsListener::bind(self.address, tls::server_config(&shared.pki)?).await?;
         let source = |source| StartError::Listen { address: self.address, source };

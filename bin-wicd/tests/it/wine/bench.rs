@@ -62,7 +62,9 @@ impl Wine {
     /// Every service of the host.
     pub(crate) async fn all_services(&self) -> Vec<Service> {
         match self.windows.person(&Order::Services).await {
-            Answer::Services(services) => services,
+            Answer::Services(services) => {
+                serde_json::from_value(serde_json::to_value(services).unwrap()).unwrap()
+            }
             other => panic!("{other:?}"),
         }
     }
@@ -176,7 +178,7 @@ impl Bench for Wine {
     }
 
     async fn stop_daemon(&mut self) {
-        self.person(Order::Stop { name: objects::WICD.parse().unwrap() }).await;
+        self.person(Order::Stop { name: objects::WICD.to_owned() }).await;
         until("the daemon has stopped", async || {
             self.daemon_state().await == Some(ServiceRunState::Stopped) && self.daemon().is_none()
         })

@@ -20,6 +20,9 @@ const OVERRIDES: &str =
 const STAND_INS: [(&str, &str); 2] =
     [("powershell.exe", "WindowsPowerShell/v1.0/powershell.exe"), ("dism.exe", "dism.exe")];
 
+/// Where Wine keeps the registry.
+const REGISTRY: [&str; 3] = ["system.reg", "user.reg", "userdef.reg"];
+
 /// A running Windows. It ends, with every process, when it is dropped.
 pub(crate) struct Windows {
     folder: TempDir,
@@ -60,6 +63,12 @@ impl Windows {
         let from = wine.join("windows/.");
         let copied = Plain::new("cp").arg("-al").arg(from).arg(folder.path()).status().unwrap();
         assert!(copied.success());
+        // But Wine does write into a registry that has several names.
+        for name in REGISTRY {
+            let place = folder.path().join(name);
+            fs::remove_file(&place).unwrap();
+            fs::copy(wine.join("windows").join(name), place).unwrap();
+        }
         // Who died and left its Windows behind is found by this.
         fs::write(folder.path().join("owner"), std::process::id().to_string()).unwrap();
         let windows = Self { folder, hands: Mutex::default() };

@@ -26,7 +26,7 @@ mod hands {
     use std::io::{self, ErrorKind};
 
     use anyhow::Context as _;
-    use wicd_wine::hands::{Answer, Order};
+    use wicd_wine::hands::{Answer, Config, Order, Service, Start, State};
     use windows_service::service::{
         ServiceAccess, ServiceDependency, ServiceErrorControl, ServiceExitCode, ServiceInfo,
         ServiceStartType, ServiceState, ServiceType,
@@ -35,8 +35,6 @@ mod hands {
     use winreg::enums::{HKEY_LOCAL_MACHINE, REG_SZ};
     use winreg::types::FromRegValue;
     use winreg::{HKEY, RegKey};
-    use wmco_core::protocol::ServiceRunState;
-    use wmco_services::windows::{Service, ServiceConfig, ServiceName, StartType};
 
     const SERVICES: &str = r"SYSTEM\CurrentControlSet\Services";
     const VARIABLES: &str = r"SYSTEM\CurrentControlSet\Control\Session Manager\Environment";
@@ -54,35 +52,28 @@ mod hands {
                 open(&name, ServiceAccess::STOP)?.stop()?;
             }
             Order::Delete { name } => open(&name, ServiceAccess::DELETE)?.delete()?,
-            Order::SetVariable { name, value } => {
-                let (key, _) = RegKey::predef(MACHINE).create_subkey(VARIABLES)?;
-                match value {
-                    Some(value) => key.set_value(name, &value)?,
-                    None => key.delete_value(name)?,
-                }
-            }
         }
         Ok(Answer::Done)
     }
 
     fn open(
-        name: &ServiceName,
+        name: &str,
         rights: ServiceAccess,
     ) -> anyhow::Result<windows_service::service::Service> {
         let manager = ServiceManager::local_computer(None::<&str>, ServiceManagerAccess::CONNECT)?;
-        manager.open_service(name.as_str(), rights).with_context(|| format!("open {name}"))
+        manager.open_service(name, rights).with_context(|| format!("open {name}"))
     }
 
-    fn create(name: &ServiceName, config: &ServiceConfig) -> anyhow::Result<()> {
+    fn create(name: &str, config: &Config) -> anyhow::Result<()> {
         let mut words = config.command.split(' ');
         let info = ServiceInfo {
-            name: name.as_str().into(),
-            display_name: name.as_str().into(),
+            name: name.into(),
+            display_name: name.into(),
             service_type: ServiceType::OWN_PROCESS,
             start_type: match config.start {
-                StartType::Automatic => ServiceStartType::AutoStart,
-                StartType::Manual => ServiceStartType::OnDemand,
-                StartType::Disabled => ServiceStartType::Disabled,
+                Start::Automatic => ServiceStart::AutoStart,
+                Start::Manual => ServiceStart::OnDemand,
+                Start::Disabled => ServiceStart::Disabled,
             },
             error_control: ServiceErrorControl::Ignore,
             executable_path: words.next().unwrap_or_default().into(),
@@ -90,7 +81,7 @@ mod hands {
             dependencies: config
                 .dependencies
                 .iter()
-                .map(|name| ServiceDependency::Service(name.as_str().into()))
+                .map(|name| ServiceDependency::Service(name.into()))
                 .collect(),
             account_name: None,
             account_password: None,
@@ -108,21 +99,16 @@ mod hands {
         for name in all.enum_keys() {
             let name = name?;
             let key = all.open_subkey(&name)?;
-            let (Some(command), Ok(name)) = (value::<String>(&key, "ImagePath")?, name.parse())
-            else {
-                continue;
-            };
-            let needs: Vec<String> = value(&key, "DependOnService")?.unwrap_or_default();
-            let config = ServiceConfig {
+            let Some(command) = value::<String>(&key, "ImagePath")? else { continue };
+            let config = Config {
                 command,
                 description: value(&key, "Description")?.unwrap_or_default(),
-                dependencies: needs.iter().filter_map(|name| name.parse().ok()).collect(),
+                dependencies: value(&key, "DependOnService")?.unwrap_or_default(),
                 start: match value::<u32>(&key, "Start")? {
-                    Some(0..=2) => StartType::Automatic,
-                    Some(3) => StartType::Manual,
-                    Some(_) | None => StartType::Disabled,
+                    Some(0..=2) => Start::Automatic,
+                    Some(3) => Start::Manual,
+                    Some(_) | None => Start::Disabled,
                 },
-                recovery: None,
             };
             let account = value(&key, "ObjectName")?.unwrap_or_default();
             // Drivers and what is half deleted have no state to ask for.
@@ -131,13 +117,13 @@ mod hands {
             let (ServiceExitCode::Win32(exit_code) | ServiceExitCode::ServiceSpecific(exit_code)) =
                 status.exit_code;
             let state = match status.current_state {
-                ServiceState::Stopped => ServiceRunState::Stopped,
-                ServiceState::StartPending => ServiceRunState::Starting,
-                ServiceState::StopPending => ServiceRunState::Stopping,
-                ServiceState::Running => ServiceRunState::Running,
+                ServiceState::Stopped => State::Stopped,
+                ServiceState::StartPending => State::Starting,
+                ServiceState::StopPending => State::Stopping,
+                ServiceState::Running => State::Running,
                 ServiceState::Paused
                 | ServiceState::PausePending
-                | ServiceState::ContinuePending => ServiceRunState::Paused,
+                | ServiceState::ContinuePending => State::Paused,
             };
             let process = status.process_id;
             services.push(Service { name, config, account, state, exit_code, process });

@@ -18,7 +18,6 @@ use wmco_core::secret::Secret;
 use wmco_services::daemon::{self, NodeSearchError};
 use wmco_services::fake::FakeWindows;
 use wmco_services::identity::{Certificate, Standing, Store, Wanted, judge};
-use wmco_services::limits;
 use wmco_services::windows::{Machine as _, WindowsError};
 
 use super::backoff::Backoff;
@@ -115,13 +114,14 @@ async fn log_in(
             let keep = || store.keep(host, &certificate, Timestamp::now());
             shared.gates.daemon.enter(host, keep).ok_or(DaemonError::Stopped)??;
             let due = due(&certificate, node).unwrap_or_default();
+            let issued = Certificate::parse(certificate.expose()).ok();
+            let due = issued.map_or(due, |issued| issued.not_sooner(due, Timestamp::now()));
             (certificate, due)
         }
     };
     let text = String::from_utf8_lossy(certificate.expose());
     let client = identity::client_with(host, &settings.kubeconfig, &text).await?;
-    let soonest = Timestamp::now() + limits::CERTIFICATE_SOONEST;
-    let left = Duration::try_from(due.max(soonest).duration_since(Timestamp::now()));
+    let left = Duration::try_from(due.duration_since(Timestamp::now()));
     Ok((client, left.unwrap_or_default()))
 }
 

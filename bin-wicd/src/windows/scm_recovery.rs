@@ -1,9 +1,6 @@
-//! What the Service Control Manager does when a service fails.
-//!
-//! Wine takes recovery actions and forgets them. So that one host is read like the other, they are then
-//! kept by us, in the registry, where Windows itself keeps them.
+//! What happens when a service fails.
 
-use std::io;
+use std::io::{self, ErrorKind};
 use std::time::Duration;
 
 use windows_service::Error;
@@ -12,21 +9,24 @@ use windows_service::service::{
     ServiceFailureResetPeriod,
 };
 use windows_sys::Win32::Foundation::ERROR_INVALID_LEVEL;
-use winreg::enums::{KEY_QUERY_VALUE, KEY_SET_VALUE, REG_BINARY};
+use winreg::enums::{KEY_SET_VALUE, REG_BINARY};
 use winreg::{RegKey, RegValue};
 use wmco_services::windows::{Recovery, ServiceName};
 
-use super::scm::{absent_is_default, code, registry};
-use crate::recovery::{ACTIONS, ON_ERROR_EXIT, decode, encode};
+use super::failure::is;
+use super::scm;
+use crate::failure_actions;
+
+/// Whether the manager does not know the question, as Wine's does not.
+fn is_unknown(error: &Error) -> bool {
+    matches!(error, Error::Winapi(cause) if is(cause, ERROR_INVALID_LEVEL))
+}
 
 /// What happens when the service fails; `None` also for what we could not have set.
-pub(super) fn of(name: &ServiceName, service: &Handle) -> Result<Option<Recovery>, Error> {
+pub(super) fn read(service: &Handle, key: &io::Result<RegKey>) -> Result<Option<Recovery>, Error> {
     let actions = match service.get_failure_actions() {
-        Ok(actions) => actions,
-        Err(error) if code(&error) == Some(ERROR_INVALID_LEVEL) => {
-            return kept(name).map_err(Error::Winapi);
-        }
-        Err(_) => return Ok(None),
+        Err(error) if is_unknown(&error) => return kept(key).map_err(Error::Winapi),
+        actions => actions?,
     };
     let restarts: Option<Vec<u32>> = actions
         .actions
@@ -53,8 +53,21 @@ pub(super) fn of(name: &ServiceName, service: &Handle) -> Result<Option<Recovery
     }
 }
 
-/// Sets what happens when the service fails; `None`: nothing.
-pub(super) fn set(
+/// What the registry says.
+fn kept(key: &io::Result<RegKey>) -> io::Result<Option<Recovery>> {
+    let Ok(key) = key else { return Ok(None) };
+    let flag = match key.get_value::<u32, _>(failure_actions::FLAG) {
+        Err(error) if error.kind() == ErrorKind::NotFound => 0,
+        flag => flag?,
+    };
+    match key.get_raw_value(failure_actions::VALUE) {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        value => Ok(failure_actions::decode(&value?.bytes, flag != 0)),
+    }
+}
+
+/// Sets what happens when the service fails.
+pub(super) fn write(
     name: &ServiceName,
     service: &Handle,
     recovery: Option<&Recovery>,
@@ -76,30 +89,24 @@ pub(super) fn set(
         actions: Some(delays.iter().map(restart).collect()),
     })?;
     match service.set_failure_actions_on_non_crash_failures(on_error_exit) {
-        Err(error) if code(&error) == Some(ERROR_INVALID_LEVEL) => {
-            keep(name, recovery).map_err(Error::Winapi)
-        }
-        outcome => outcome,
+        Err(error) if is_unknown(&error) => keep(name, recovery).map_err(Error::Winapi),
+        set => set,
     }
 }
 
-fn kept(name: &ServiceName) -> io::Result<Option<Recovery>> {
-    let key = registry(name, KEY_QUERY_VALUE)?;
-    let actions =
-        absent_is_default(key.get_raw_value(ACTIONS).map(|value| value.bytes.into_owned()))?;
-    let on_error_exit: u32 = absent_is_default(key.get_value(ON_ERROR_EXIT))?;
-    Ok(decode(&actions, on_error_exit != 0))
-}
-
+/// Writes into the registry what the manager does not keep.
 fn keep(name: &ServiceName, recovery: Option<&Recovery>) -> io::Result<()> {
-    let key = registry(name, KEY_SET_VALUE)?;
-    let Some(recovery) = recovery else { return forget(&key) };
-    key.set_value(ON_ERROR_EXIT, &u32::from(recovery.on_error_exit))?;
-    key.set_raw_value(ACTIONS, &RegValue { bytes: encode(recovery).into(), vtype: REG_BINARY })
-}
-
-fn forget(key: &RegKey) -> io::Result<()> {
-    [ACTIONS, ON_ERROR_EXIT]
-        .into_iter()
-        .try_for_each(|name| absent_is_default(key.delete_value(name)))
+    let key = scm::registry(name, KEY_SET_VALUE)?;
+    let Some(recovery) = recovery else {
+        return match key.delete_value(failure_actions::VALUE) {
+            Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
+            _ => Ok(()),
+        };
+    };
+    let bytes = failure_actions::encode(recovery);
+    key.set_raw_value(
+        failure_actions::VALUE,
+        &RegValue { bytes: bytes.into(), vtype: REG_BINARY },
+    )?;
+    key.set_value(failure_actions::FLAG, &u32::from(recovery.on_error_exit))
 }
