@@ -13,7 +13,7 @@ use wmco_core::protocol::{
 use wmco_core::render::wicd_arguments;
 use wmco_core::winpath::WindowsPath;
 use wmco_services::generate::{self, Inputs};
-use wmco_services::manifest::Manifest;
+use wmco_services::manifest::{Manifest, Parts, Service as ManifestService};
 use wmco_services::windows::Service;
 
 use crate::cluster::{Cluster, NAMESPACE};
@@ -42,6 +42,16 @@ pub(crate) trait Bench: Sized {
     /// What services did so far, oldest first.
     fn moves(&self) -> Vec<Move>;
 
+    /// What of a system-wide variable a service sees that was started last.
+    fn sees(&self, service: &str, variable: &str) -> Option<String>;
+
+    /// How many scripts were run so far.
+    fn scripts(&self) -> usize;
+
+    /// Everything of services, registry and files that somebody could leave behind, as text. Logs,
+    /// certificates of the daemon and staged files are left out.
+    async fn traces(&self) -> BTreeMap<String, String>;
+
     /// Replaces a file.
     fn put(&self, path: &str, content: &[u8]);
 
@@ -53,6 +63,9 @@ pub(crate) trait Bench: Sized {
 
     /// Registers and starts the daemon's service as the operator does.
     async fn start_daemon(&mut self);
+
+    /// Carries out a plan of the operator.
+    async fn apply(&self, steps: Vec<HostStep>);
 
     /// Tells the daemon's service to stop, and waits until it has.
     async fn stop_daemon(&mut self);
@@ -76,6 +89,15 @@ pub(crate) enum Move {
 /// The services that the operator generates for a cluster without a cloud.
 pub(crate) fn manifest() -> Manifest {
     manifest_with(|_| {})
+}
+
+/// The same with changed services.
+pub(crate) fn edited(edit: impl Fn(&mut ManifestService)) -> Manifest {
+    let manifest = manifest();
+    let mut services = manifest.services().to_vec();
+    services.iter_mut().for_each(edit);
+    let watched = manifest.watched().to_vec();
+    Manifest::new(Parts { services, watched, ..Parts::default() }).unwrap()
 }
 
 /// The same with other inputs.
@@ -123,10 +145,13 @@ pub(crate) fn wanted(manifest: &Manifest) -> BTreeMap<String, (String, ServiceRu
     services.map(|s| (s.name.to_string(), (filled(&s.command), ServiceRunState::Running))).collect()
 }
 
-/// A plan that registers and starts the daemon's service with the operator's arguments, and its place.
-pub(crate) fn daemon_plan() -> (WindowsPath, Vec<u8>) {
-    plan(vec![HostStep::EnsureDaemon { arguments: wicd_arguments(NAMESPACE, None).unwrap() }])
+/// The step that registers and starts the daemon's service with the operator's arguments.
+pub(crate) fn ensure_daemon() -> HostStep {
+    HostStep::EnsureDaemon { arguments: wicd_arguments(NAMESPACE, None).unwrap() }
 }
+
+/// Folders in which others than the daemon tidy up.
+pub(crate) const UNTIDY: [&str; 3] = [host::WICD_CERTIFICATES, host::WICD_LOGS, host::STAGING];
 
 /// A plan of the operator and the place where it is staged.
 pub(crate) fn plan(steps: Vec<HostStep>) -> (WindowsPath, Vec<u8>) {

@@ -12,7 +12,7 @@ use wmco_core::cluster::{rbac, services_name};
 use wmco_core::names::{self, objects};
 use wmco_core::render::{TokenSecret, token_kubeconfig};
 use wmco_services::manifest::Manifest;
-use wmco_sim::cluster::{Builder, Request, SimCluster};
+use wmco_sim::cluster::{Builder, SimCluster};
 
 /// Name of the host's Node.
 pub(crate) const NODE: &str = "winhost";
@@ -137,11 +137,43 @@ impl Cluster {
         .await;
     }
 
-    /// Requests of the daemon, by whatever identity.
-    pub(crate) fn asked(&self) -> Vec<Request> {
-        let ours = |request: &Request| request.user != "admin";
-        self.sim.requests().into_iter().filter(ours).collect()
+    /// How often the daemon has read its Node to begin a pass.
+    pub(crate) fn passes(&self) -> u64 {
+        self.sim.count("get", "nodes")
     }
+
+    /// How often the daemon has changed its Node.
+    pub(crate) fn patches(&self) -> u64 {
+        self.sim.count("patch", "nodes")
+    }
+
+    /// Who asked for certificates so far, oldest first.
+    pub(crate) fn requesters(&self) -> Vec<String> {
+        let all = self.sim.objects("certificates.k8s.io", "certificatesigningrequests", "");
+        let mut asked: Vec<_> = all
+            .iter()
+            .map(|request| text(request, "/metadata/creationTimestamp"))
+            .zip(all.iter().map(|request| text(request, "/spec/username")))
+            .collect();
+        asked.sort();
+        asked.into_iter().map(|(_, user)| user).collect()
+    }
+
+    /// Waits until a pass has begun and ended that sees the cluster and the host as they are now.
+    pub(crate) async fn whole_pass(&self) {
+        for _ in 0..2 {
+            // Passes never overlap, so the second begins after the first has ended.
+            let before = self.passes();
+            let data = json!({"apiVersion": "v1", "kind": "ConfigMap", "data": {"n": before.to_string()},
+                "metadata": {"namespace": NAMESPACE, "name": services_name("wakes-the-daemon")}});
+            self.sim.apply(&data).unwrap();
+            until("a pass begins", async || self.passes() > before).await;
+        }
+    }
+}
+
+fn text(object: &Value, pointer: &str) -> String {
+    object.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned()
 }
 
 /// Approves every request for a certificate.

@@ -14,12 +14,14 @@ use wicd_wine::hands::Order;
 use wicd_wine::told::Behaviour;
 use wmco_core::limits;
 use wmco_core::names::{host, objects};
-use wmco_core::protocol::{FeatureState, ServiceRunState};
+use wmco_core::protocol::{FeatureState, HostStep, ServiceRunState};
 use wmco_core::winpath::WindowsPath;
-use wmco_services::fake::{FakeEvent, FakeWindows};
+use wmco_services::fake::{Call, FakeEvent, FakeWindows};
 use wmco_services::windows::{Environment, Service, ServiceManager as _, ServiceName, Windows};
 
-use crate::bench::{Bench, Move, SCRIPTS, daemon_plan, files, manifest, programs, succeeded};
+use crate::bench::{
+    Bench, Move, SCRIPTS, UNTIDY, ensure_daemon, files, manifest, plan, programs, succeeded,
+};
 use crate::cluster::{Cluster, NAMESPACE};
 
 /// A host in memory.
@@ -86,19 +88,6 @@ impl Memory {
     ) -> T {
         let host = self.host.clone();
         tokio::task::spawn_blocking(move || work(&host)).await.unwrap()
-    }
-
-    async fn apply(&self) {
-        let (place, text) = daemon_plan();
-        self.host.put_file(&place, text);
-        let report = self
-            .on_the_host(move |host| {
-                let mut out = Vec::new();
-                report::apply(host, "1.2.3", &place, &mut out).unwrap();
-                String::from_utf8(out).unwrap()
-            })
-            .await;
-        succeeded(&report);
     }
 
     async fn ended(&mut self, end: impl FnOnce(&Daemon)) {
@@ -201,8 +190,46 @@ impl Bench for Memory {
         .await
     }
 
+    fn sees(&self, _service: &str, variable: &str) -> Option<String> {
+        // Services get what was there when the host started.
+        let changed = Environment::changed_since_boot(&self.host).unwrap();
+        if changed.contains(variable) { None } else { self.host.get(variable).unwrap() }
+    }
+
+    fn scripts(&self) -> usize {
+        let is_script = |(call, _): &(Call, String)| *call == Call::PowerShellRun;
+        self.host.changes().iter().filter(|change| is_script(change)).count()
+    }
+
+    async fn traces(&self) -> BTreeMap<String, String> {
+        let mut snapshot = self.host.snapshot();
+        for folder in UNTIDY {
+            snapshot = snapshot.without(&path(folder));
+        }
+        let files =
+            snapshot.files.iter().map(|(path, entry)| (path.to_string(), format!("{entry:?}")));
+        let services =
+            snapshot.services.iter().map(|(name, seen)| (name.to_string(), format!("{seen:?}")));
+        let variables = snapshot.environment.into_iter();
+        let roots = snapshot.roots.iter().map(|root| (root.to_string(), "root".to_owned()));
+        files.chain(services).chain(variables).chain(roots).collect()
+    }
+
+    async fn apply(&self, steps: Vec<HostStep>) {
+        let (place, text) = plan(steps);
+        self.host.put_file(&place, text);
+        let report = self
+            .on_the_host(move |host| {
+                let mut out = Vec::new();
+                report::apply(host, "1.2.3", &place, &mut out).unwrap();
+                String::from_utf8(out).unwrap()
+            })
+            .await;
+        succeeded(&report);
+    }
+
     async fn start_daemon(&mut self) {
-        self.apply().await;
+        self.apply(vec![ensure_daemon()]).await;
         self.spawn();
     }
 

@@ -10,12 +10,15 @@ use wicd_wine::hands::{Answer, Order};
 use wicd_wine::journal::{self, Event};
 use wicd_wine::told::{self, Behaviour};
 use wicd_wine::{FOLDER, told::Answers};
+use wmco_core::digest::Sha256;
 use wmco_core::names::{host, objects};
-use wmco_core::protocol::{ReportLine, ServiceRunState};
+use wmco_core::protocol::{HostStep, ReportLine, ServiceRunState};
 use wmco_services::windows::{Service, ServiceName};
 
 use super::windows::Windows;
-use crate::bench::{Bench, Move, SCRIPTS, daemon_plan, files, manifest, programs, succeeded};
+use crate::bench::{
+    Bench, Move, SCRIPTS, UNTIDY, ensure_daemon, files, manifest, plan, programs, succeeded,
+};
 use crate::cluster::{Cluster, NAMESPACE, until};
 
 /// Where the registry has the system-wide variables.
@@ -46,12 +49,6 @@ impl Wine {
         let said = String::from_utf8_lossy(&output.stdout);
         assert!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stderr));
         succeeded(&said)
-    }
-
-    /// Runs the agent with a plan.
-    pub(crate) async fn apply(&self, (place, text): (wmco_core::winpath::WindowsPath, Vec<u8>)) {
-        self.windows.write(place.as_str(), &text);
-        self.agent(&format!("apply {place}")).await;
     }
 
     /// The daemon's process.
@@ -173,8 +170,54 @@ impl Bench for Wine {
         self.wicd("cleanup").await
     }
 
+    fn sees(&self, of: &str, variable: &str) -> Option<String> {
+        let seen = |event| match event {
+            Event::Started { service, mut variables, .. } if service == of => {
+                Some(variables.remove(variable))
+            }
+            _ => None,
+        };
+        self.events().into_iter().filter_map(seen).next_back().flatten()
+    }
+
+    fn scripts(&self) -> usize {
+        let is_script = |event: &&Event| matches!(event, Event::Script { .. });
+        self.events().iter().filter(is_script).count()
+    }
+
+    async fn traces(&self) -> BTreeMap<String, String> {
+        let mut traces = self.registry().await;
+        for service in self.services().await {
+            traces.insert(service.name.to_string(), format!("{service:?}"));
+        }
+        let untidy = UNTIDY.map(|folder| self.windows.path(folder));
+        let mut folders = vec![self.windows.path(host::ROOT), self.windows.path(r"C:\var")];
+        while let Some(folder) = folders.pop() {
+            for entry in fs::read_dir(folder).unwrap() {
+                let path = entry.unwrap().path();
+                if untidy.contains(&path) {
+                    continue;
+                }
+                let content = if path.is_dir() {
+                    folders.push(path.clone());
+                    "folder".to_owned()
+                } else {
+                    Sha256::of(&fs::read(&path).unwrap()).to_string()
+                };
+                traces.insert(path.display().to_string(), content);
+            }
+        }
+        traces
+    }
+
+    async fn apply(&self, steps: Vec<HostStep>) {
+        let (place, text) = plan(steps);
+        self.windows.write(place.as_str(), &text);
+        self.agent(&format!("apply {place}")).await;
+    }
+
     async fn start_daemon(&mut self) {
-        self.apply(daemon_plan()).await;
+        self.apply(vec![ensure_daemon()]).await;
     }
 
     async fn stop_daemon(&mut self) {

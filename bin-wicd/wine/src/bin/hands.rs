@@ -71,9 +71,9 @@ mod hands {
             display_name: name.into(),
             service_type: ServiceType::OWN_PROCESS,
             start_type: match config.start {
-                Start::Automatic => ServiceStart::AutoStart,
-                Start::Manual => ServiceStart::OnDemand,
-                Start::Disabled => ServiceStart::Disabled,
+                Start::Automatic => ServiceStartType::AutoStart,
+                Start::Manual => ServiceStartType::OnDemand,
+                Start::Disabled => ServiceStartType::Disabled,
             },
             error_control: ServiceErrorControl::Ignore,
             executable_path: words.next().unwrap_or_default().into(),
