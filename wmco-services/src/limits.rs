@@ -31,6 +31,9 @@ pub const DAEMON_RECHECK: SignedDuration = SignedDuration::from_secs(5);
 /// Rounds of observing and acting within one pass; more means that something works against us.
 pub const ROUNDS: usize = 8;
 
+/// How long a health endpoint on the host may take to answer.
+pub const HEALTH: SignedDuration = SignedDuration::from_secs(3);
+
 /// Most bytes of a JSON file that the agent reads as a whole (plan, state).
 pub const JSON_BYTES: usize = 16 * 1024 * 1024;
 
