@@ -23,7 +23,7 @@ pub const DAEMON_RESYNC: SignedDuration = SignedDuration::from_mins(2);
 /// Pause between two glances at the services, so that one that stops comes back soon.
 pub const DAEMON_GLANCE: SignedDuration = SignedDuration::from_secs(10);
 
-/// Pause before a pass that waits for something on the host or the node looks again.
+/// Pause before a pass that waits for a service to answer looks again.
 ///
 /// Source: `spec/wicd.md`, section 9, step 11.
 pub const DAEMON_RECHECK: SignedDuration = SignedDuration::from_secs(5);

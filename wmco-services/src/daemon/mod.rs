@@ -148,7 +148,6 @@ pub fn reconcile(
     results: &ScriptResults,
     now: Timestamp,
 ) -> Plan {
-    let recheck = now + limits::DAEMON_RECHECK;
     let resync = now + limits::DAEMON_RESYNC;
     let Some(node) = asked.node else { return Plan::wait(Awaited::Node, resync) };
     let facts = NodeFacts::of(node);
@@ -202,7 +201,11 @@ pub fn reconcile(
         return plan;
     }
     if blocked {
-        plan.next = Next::Await { what: Awaited::Services, deadline: recheck };
+        // What the Node or the host lacks is noticed when it comes; scripts have to be tried.
+        let failed = results.values().filter(|result| result.values.is_err());
+        let retry = failed.map(|result| result.at + limits::SCRIPT_RETRY).min();
+        let deadline = retry.map_or(resync, |retry| retry.clamp(now, resync));
+        plan.next = Next::Await { what: Awaited::Services, deadline };
         return plan;
     }
     for path in &observed.stale_certificates {
@@ -213,11 +216,12 @@ pub fn reconcile(
         for text in &observed.unhealthy {
             plan = plan.note(About::Service, text.clone());
         }
-        plan.next = Next::Await { what: Awaited::Health, deadline: recheck };
+        let deadline = now + limits::DAEMON_RECHECK;
+        plan.next = Next::Await { what: Awaited::Health, deadline };
         return plan;
     }
     if !facts.ready {
-        plan.next = Next::Await { what: Awaited::NodeReady, deadline: recheck };
+        plan.next = Next::Await { what: Awaited::NodeReady, deadline: resync };
         return plan;
     }
     if facts.version.as_ref() != Some(&version) {

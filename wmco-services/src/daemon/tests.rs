@@ -179,7 +179,7 @@ fn a_node_that_is_not_ready_is_not_marked() {
     node["status"]["conditions"][0]["status"] = json!("False");
     let asked = Asked { node: Some(&node), manifest: ManifestState::Read(&manifest) };
     let pass = pass(means(&world.host, None), asked, &mut world.results, NOW).unwrap();
-    insta::assert_snapshot!(pass.plan, @"then await the node to be ready, until 1970-01-01T00:00:05Z");
+    insta::assert_snapshot!(pass.plan, @"then await the node to be ready, until 1970-01-01T00:02:00Z");
     assert!(pass.annotations.is_empty());
 }
 
