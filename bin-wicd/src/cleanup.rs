@@ -9,8 +9,9 @@ use k8s_openapi::api::core::v1::{ConfigMap, Node};
 use kube::api::{ListParams, Patch, PatchParams};
 use kube::{Api, Client};
 use serde_json::{Value, json};
-use wmco_core::names::{self, objects};
+use wmco_core::names::{self, host, objects};
 use wmco_core::protocol::ServicesData;
+use wmco_services::identity::Store;
 use wmco_services::manifest::Manifest;
 use wmco_services::windows::Windows;
 use wmco_services::{daemon, lifecycle};
@@ -71,7 +72,9 @@ async fn know(client: &Client, namespace: &str, windows: &dyn Windows) -> anyhow
     let nodes = Api::<Node>::all(client.clone());
     let nodes = nodes.list(&ListParams::default()).await.context("the nodes cannot be listed")?;
     let nodes: Vec<Value> = nodes.items.iter().map(|node| json!(node)).collect();
-    let node = daemon::find_node(&nodes, &windows.machine().addresses()?)?;
+    let folder = host::WICD_CERTIFICATES.parse()?;
+    let known = Store { folder: &folder }.known_node(windows.files())?;
+    let node = daemon::find_node(&nodes, &windows.machine().addresses()?, known.as_deref())?;
     if node.is_none() {
         tracing::info!("no node has an address of this host");
     }

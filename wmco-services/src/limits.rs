@@ -23,13 +23,16 @@ pub const DAEMON_RESYNC: SignedDuration = SignedDuration::from_mins(2);
 /// Pause between two glances at the services, so that one that stops comes back soon.
 pub const DAEMON_GLANCE: SignedDuration = SignedDuration::from_secs(10);
 
-/// Pause before a pass that waits for something on the host or the node looks again.
+/// Pause before a pass that waits for a service to answer looks again.
 ///
 /// Source: `spec/wicd.md`, section 9, step 11.
 pub const DAEMON_RECHECK: SignedDuration = SignedDuration::from_secs(5);
 
 /// Rounds of observing and acting within one pass; more means that something works against us.
 pub const ROUNDS: usize = 8;
+
+/// How long a health endpoint on the host may take to answer.
+pub const HEALTH: SignedDuration = SignedDuration::from_secs(3);
 
 /// Most bytes of a JSON file that the agent reads as a whole (plan, state).
 pub const JSON_BYTES: usize = 16 * 1024 * 1024;

@@ -10,6 +10,7 @@
 //! - Nothing that goes on fails for good: it is tried again, with growing pauses.
 
 mod changes;
+mod events;
 mod login;
 mod pass;
 
@@ -21,12 +22,13 @@ use backon::{BackoffBuilder as _, ExponentialBackoff, ExponentialBuilder};
 use futures::{FutureExt as _, StreamExt as _};
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::Node;
+use kube::Api;
 use kube::api::ListParams;
-use kube::{Api, Client};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 use wmco_core::winpath::WindowsPath;
 use wmco_services::daemon::{self, NodeSearchError};
+use wmco_services::identity::Store;
 use wmco_services::limits;
 use wmco_services::windows::{Windows, WindowsError};
 
@@ -99,14 +101,11 @@ async fn own_node(site: &Site<'_>, settings: &Settings) -> String {
 
 async fn find_node(host: &dyn Windows, settings: &Settings) -> Result<String, NodeError> {
     let client = cluster::client(host.files(), &settings.cluster.kubeconfig).await?;
-    search(&client, host).await?.ok_or(NodeError::None)
-}
-
-/// The name of the Node that is this host; `None` when there is none.
-async fn search(client: &Client, host: &dyn Windows) -> Result<Option<String>, NodeError> {
-    let nodes = Api::<Node>::all(client.clone()).list(&ListParams::default()).await?;
+    let nodes = Api::<Node>::all(client).list(&ListParams::default()).await?;
     let nodes: Vec<_> = nodes.items.iter().map(|node| json!(node)).collect();
-    Ok(daemon::find_node(&nodes, &host.machine().addresses()?)?)
+    let known = Store { folder: &settings.certificates }.known_node(host.files())?;
+    let node = daemon::find_node(&nodes, &host.machine().addresses()?, known.as_deref())?;
+    node.ok_or(NodeError::None)
 }
 
 /// How a session ended.

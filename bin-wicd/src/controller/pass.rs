@@ -11,11 +11,11 @@ use tokio_util::sync::CancellationToken;
 use wmco_core::cluster::services_name;
 use wmco_core::protocol::ServicesData;
 use wmco_core::winpath::WindowsPath;
-use wmco_services::daemon::{self, Asked, Found, Glance, Means, NodeFacts, Pass};
+use wmco_services::daemon::{self, Asked, Found, Glance, Means, NodeFacts, Note, Pass};
 use wmco_services::services::ScriptResults;
 use wmco_services::windows::{Windows, WindowsError};
 
-use super::Settings;
+use super::{Settings, events};
 
 /// Why a pass did not do all that it should; a later one may.
 #[derive(Debug, thiserror::Error)]
@@ -51,7 +51,7 @@ pub(super) struct Passes {
     /// Losing them costs another run of the scripts, nothing else.
     results: Arc<Mutex<ScriptResults>>,
     /// What was noted last, so that the log tells it once.
-    notes: Vec<String>,
+    notes: Vec<Note>,
 }
 
 impl Passes {
@@ -82,7 +82,7 @@ impl Passes {
             None => Found::Missing,
         };
         let pass = self.act(node, found).await?;
-        self.tell(&pass);
+        self.tell(client, &pass).await;
         if !pass.annotations.is_empty() {
             // A merge makes the map of annotations where there is none.
             let patch = Patch::Merge(json!({ "metadata": { "annotations": pass.annotations } }));
@@ -121,15 +121,18 @@ impl Passes {
     }
 
     /// Logs what is done, and what people should know when that changed.
-    fn tell(&mut self, pass: &Pass) {
+    async fn tell(&mut self, client: &Client, pass: &Pass) {
         for step in &pass.plan.steps {
             for line in step.to_string().lines() {
                 tracing::info!("{line}");
             }
         }
         if pass.plan.notes != self.notes {
-            for note in &pass.plan.notes {
-                tracing::warn!("{note}");
+            for note in pass.plan.notes.iter().filter(|note| !self.notes.contains(note)) {
+                tracing::warn!("{}", note.text);
+                if let Some(reason) = note.about.event() {
+                    self.ask(events::publish(client, &self.node, reason, &note.text)).await.ok();
+                }
             }
             self.notes.clone_from(&pass.plan.notes);
         }

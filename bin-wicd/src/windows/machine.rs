@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::io;
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::{Mutex, PoisonError};
 
 use jiff::SignedDuration;
@@ -22,7 +22,7 @@ use wmco_services::windows::{Machine, ScriptOutput, WindowsError};
 use super::failure::is;
 use super::text::{narrow, wide};
 use super::{addresses, boot, hns, processes, programs};
-use crate::dism;
+use crate::{dism, http};
 
 /// Looks at a feature; usually two seconds.
 const LOOK_AT_FEATURE: SignedDuration = SignedDuration::from_mins(1);
@@ -191,6 +191,15 @@ impl Machine for ThisMachine {
     fn end_processes(&self, folder: &WindowsPath, image: &str) -> Result<usize, WindowsError> {
         let path = format!(r"{folder}\{image}");
         processes::end_all(&path).map_err(|error| WindowsError::other(format!("end {path}"), error))
+    }
+
+    fn http_status(
+        &self,
+        address: SocketAddr,
+        path: &str,
+        limit: SignedDuration,
+    ) -> Result<Option<u16>, WindowsError> {
+        Ok(http::status(address, path, limit.unsigned_abs()))
     }
 
     fn executable(&self) -> Result<WindowsPath, WindowsError> {

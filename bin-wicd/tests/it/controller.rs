@@ -5,7 +5,7 @@ use std::sync::{Mutex, mpsc};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use wmco_core::names;
+use wmco_core::names::{self, events};
 use wmco_core::protocol::ServiceRunState;
 use wmco_services::fake::{Call, Fault};
 use wmco_services::manifest::{Manifest, Parts, PreScript};
@@ -268,5 +268,31 @@ async fn a_foreign_service_with_our_tag_goes() {
     };
     world.host.add_service(&"leftover".parse().unwrap(), &config, RUNNING);
     until(|| world.service("leftover").is_none()).await;
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn a_damaged_bundle_is_told_on_the_node_and_holds_nothing_back() {
+    let world = World::new().await;
+    let bundle = world.settings.ca_bundle.clone().unwrap();
+    world.host.put_file(&bundle, "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n");
+    world.put_manifest(VERSION, &manifest(&[]).render());
+    world.annotate(names::DESIRED_VERSION_ANNOTATION, VERSION).await;
+    let running = world.start();
+    until(|| world.version().is_some()).await;
+    running.stop().await;
+    assert_eq!(world.events(), [events::CERTIFICATE_READ_ERROR]);
+}
+
+#[tokio::test]
+async fn a_config_map_that_is_refused_is_told_on_the_node() {
+    let world = World::new().await;
+    let mut data = manifest(&[]).render();
+    data.0.insert("services".to_owned(), "[{}]".to_owned());
+    world.put_manifest(VERSION, &data);
+    world.annotate(names::DESIRED_VERSION_ANNOTATION, VERSION).await;
+    let running = world.start();
+    until(|| world.events() == [events::SERVICES_REFUSED]).await;
+    assert_eq!(world.service("kubelet"), None);
     running.stop().await;
 }

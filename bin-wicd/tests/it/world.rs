@@ -236,6 +236,13 @@ impl World {
         all.iter().map(user).collect()
     }
 
+    /// Reasons of the Events on the node.
+    pub(crate) fn events(&self) -> Vec<String> {
+        let all = self.cluster.objects("", "events", "");
+        let here = all.iter().filter(|event| event["involvedObject"]["name"] == NODE);
+        here.map(|event| event["reason"].as_str().unwrap_or_default().to_owned()).collect()
+    }
+
     /// Waits until the controller asks the cluster nothing any more.
     pub(crate) async fn idle(&self) {
         let gets = || self.cluster.count("get", "nodes");

@@ -133,4 +133,10 @@ pub mod events {
     pub const HOST_KEY_MISMATCH: &str = "HostKeyMismatch";
     /// A certificate request of ours broke a rule. Ours; the original shows nothing.
     pub const CERTIFICATE_REFUSED: &str = "CertificateRefused";
+    /// The daemon cannot read certificates that the node is to trust, or its record of them.
+    ///
+    /// Source: `spec/wicd.md`, section 20.
+    pub const CERTIFICATE_READ_ERROR: &str = "CertificateReadError";
+    /// The daemon refuses the services ConfigMap of its node's version. Ours.
+    pub const SERVICES_REFUSED: &str = "ServicesConfigMapRefused";
 }

@@ -56,7 +56,8 @@ mod tests {
     use crate::fake::{Content, FakeWindows};
 
     fn at(day: u32) -> WindowsPath {
-        format!(r"{}\ovnkube-client-2026-01-{day:02}-00-00-00.pem", host::CNI_CONFIG)
+        let (month, day) = (day / 28 + 1, day % 28 + 1);
+        format!(r"{}\ovnkube-client-2026-{month:02}-{day:02}-00-00-00.pem", host::CNI_CONFIG)
             .parse()
             .unwrap()
     }
@@ -73,7 +74,7 @@ mod tests {
 
     #[test]
     fn the_two_newest_stay() {
-        for days in [0, 2, 3, 10, 28] {
+        for days in [0, 2, 3, 10, 150] {
             let stale = stale(&host_with(days), LATER).unwrap();
             assert_eq!(stale.len(), days.saturating_sub(2) as usize);
             assert!(!stale.contains(&at(days)) && (days < 2 || !stale.contains(&at(days - 1))));

@@ -139,6 +139,12 @@ impl FakeWindows {
         self.state().processes.clone()
     }
 
+    /// Lets requests for `port` be answered with `status`, or not at all. Until then all are answered
+    /// with 200.
+    pub fn set_http_status(&self, port: u16, status: Option<u16>) {
+        self.state().http.insert(port, status);
+    }
+
     /// Whether an ordered restart is only told to observers, who call [`Self::power_off`] and
     /// [`Self::boot`] themselves. Otherwise it happens at once.
     pub fn set_restart_by_hand(&self, by_hand: bool) {

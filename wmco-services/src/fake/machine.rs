@@ -1,7 +1,7 @@
 //! Everything of a fake host that is neither file nor service.
 
 use std::collections::BTreeSet;
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
 use jiff::SignedDuration;
@@ -189,6 +189,17 @@ impl Machine for FakeWindows {
                 host.set_service(name, ServiceRunState::Stopped, 1);
             }
             Ok(ended + services.len())
+        })
+    }
+
+    fn http_status(
+        &self,
+        address: SocketAddr,
+        _path: &str,
+        _limit: SignedDuration,
+    ) -> Result<Option<u16>, WindowsError> {
+        self.act(Call::MachineFacts, "http", |host| {
+            Ok(host.http.get(&address.port()).copied().unwrap_or(Some(200)))
         })
     }
 

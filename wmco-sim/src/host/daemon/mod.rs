@@ -92,7 +92,8 @@ async fn find_node(host: &FakeWindows, settings: &Settings) -> Result<String, Da
     let nodes: Api<Node> = Api::all(identity::client(host, &settings.kubeconfig).await?);
     let nodes = nodes.list(&ListParams::default()).await?.items;
     let nodes: Vec<_> = nodes.iter().map(|node| json!(node)).collect();
-    daemon::find_node(&nodes, &host.addresses()?)?.ok_or(DaemonError::NoNode)
+    let known = Store { folder: &settings.certificates }.known_node(host)?;
+    daemon::find_node(&nodes, &host.addresses()?, known.as_deref())?.ok_or(DaemonError::NoNode)
 }
 
 /// A client with the daemon's own certificate, which is asked for if there is no valid one, and the

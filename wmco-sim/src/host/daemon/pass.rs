@@ -52,7 +52,7 @@ impl<'a> Passes<'a> {
         for note in &pass.plan.notes {
             tracing::debug!(
                 node = self.node,
-                note,
+                note = note.text,
                 "the daemon of a simulated host noted something"
             );
         }
