@@ -13,6 +13,7 @@ fn main() {}
 mod stub {
     use std::ffi::OsString;
     use std::path::Path;
+    use std::sync::OnceLock;
     use std::sync::mpsc::{self, RecvTimeoutError, Sender};
     use std::time::Duration;
 
@@ -30,6 +31,9 @@ mod stub {
 
     /// How long the manager is asked to wait for a state.
     const HINT: Duration = Duration::from_secs(1);
+
+    /// Its name, and what ends it. Not with the handler, which the library drops at the first stop.
+    static SERVICE: OnceLock<(String, Sender<()>)> = OnceLock::new();
 
     /// Pause between two looks at what it is told.
     const LOOK: Duration = Duration::from_millis(100);
@@ -57,9 +61,8 @@ mod stub {
         })?;
         let told = || told::read::<Behaviour>(Path::new(FOLDER), &format!("{name}.json"));
         let (end, ended) = mpsc::channel();
-        let service = name.to_owned();
-        let handler = move |control| control_arrived(control, &service, &end);
-        let status = service_control_handler::register(name, handler)?;
+        let _ = SERVICE.set((name.to_owned(), end));
+        let status = service_control_handler::register(name, control_arrived)?;
         let report = |state, accepts, code| {
             status.set_service_status(ServiceStatus {
                 service_type: ServiceType::OWN_PROCESS,
@@ -85,13 +88,12 @@ mod stub {
         Ok(report(ServiceState::Stopped, ServiceControlAccept::empty(), code)?)
     }
 
-    fn control_arrived(
-        control: ServiceControl,
-        service: &str,
-        end: &Sender<()>,
-    ) -> ServiceControlHandlerResult {
+    fn control_arrived(control: ServiceControl) -> ServiceControlHandlerResult {
         match control {
             ServiceControl::Stop => {
+                let Some((service, end)) = SERVICE.get() else {
+                    return ServiceControlHandlerResult::NotImplemented;
+                };
                 let _ = journal::add(&Event::StopAsked { service: service.to_owned() });
                 let told: Behaviour = told::read(Path::new(FOLDER), &format!("{service}.json"));
                 if !told.ignores_stop {
