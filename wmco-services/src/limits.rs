@@ -74,6 +74,11 @@ pub const CERTIFICATE_BYTES: usize = 1024 * 1024;
 pub const DAEMON_RETRY: (SignedDuration, SignedDuration) =
     (SignedDuration::from_secs(1), SignedDuration::from_mins(2));
 
+/// Pause before the daemon looks again for a Node that the kubelet has not made yet, at first and at
+/// most. Ours.
+pub const NODE_SEARCH: (SignedDuration, SignedDuration) =
+    (SignedDuration::from_secs(2), SignedDuration::from_secs(15));
+
 /// How long the daemon takes to stop at most; what it does then is abandoned.
 ///
 /// Source: `spec/wicd.md`, section 23.1, row 1.

@@ -90,11 +90,17 @@ pub async fn run(site: &Site<'_>, settings: &Settings) {
 
 /// The name of the Node of this host, as soon as there is one.
 async fn own_node(site: &Site<'_>, settings: &Settings) -> String {
-    let mut pauses = pauses(limits::DAEMON_RETRY);
+    let mut failing = pauses(limits::DAEMON_RETRY);
+    let mut waiting = pauses(limits::NODE_SEARCH);
     loop {
         match find_node(&*site.host, settings).await {
             Ok(node) => return node,
-            Err(error) => rest(&mut pauses, "find its node", &error).await,
+            Err(error @ NodeError::None) => {
+                // The cluster answers, and whoever waits for the start should not wait for the kubelet.
+                (site.ready)();
+                rest(&mut waiting, "find its node", &error).await;
+            }
+            Err(error) => rest(&mut failing, "find its node", &error).await,
         }
     }
 }

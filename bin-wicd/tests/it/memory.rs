@@ -162,6 +162,9 @@ impl Bench for Memory {
     }
 
     fn tell(&self, service: &str, behaviour: &Behaviour) {
+        if let Some(port) = behaviour.port {
+            self.host.set_http_status(port, Some(behaviour.health));
+        }
         let code = behaviour.ends_after_ms.map(|_| behaviour.code);
         // A stop that is ignored ends the process in the same call.
         self.host.set_ends_on_start(&service.parse().unwrap(), code);

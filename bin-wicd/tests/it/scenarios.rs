@@ -1,6 +1,7 @@
 //! What must happen on every kind of host.
 
 use std::collections::BTreeMap;
+use std::net::{Ipv4Addr, TcpListener};
 use std::time::{Duration, Instant};
 
 use jiff::SignedDuration;
@@ -41,6 +42,7 @@ on_both! {
     a_service_that_ignores_stop_is_ended
     a_service_that_ends_at_once_holds_up_only_itself
     a_service_that_hangs_holds_the_mark_back_until_it_runs
+    a_service_that_answers_500_holds_the_mark_back
     variables_and_roots_ask_for_one_restart
     certificates_of_a_minute_are_renewed_without_a_restart
     nothing_to_do_changes_nothing
@@ -263,6 +265,26 @@ async fn a_service_that_hangs_holds_the_mark_back_until_it_runs<B: Bench>() {
     assert_eq!(seen(&bench).await, wanted(&manifest));
 }
 
+async fn a_service_that_answers_500_holds_the_mark_back<B: Bench>() {
+    let cluster = Cluster::start().await;
+    let manifest = manifest();
+    let mut bench = B::new(&cluster).await;
+    let free = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let port = free.local_addr().unwrap().port();
+    drop(free);
+    bench.put(host::KUBELET_CONFIG, format!(r#"{{"healthzPort": {port}}}"#).as_bytes());
+    let health = |health| Behaviour { port: Some(port), health, ..Behaviour::default() };
+    bench.tell(host::KUBELET_SERVICE, &health(500));
+    cluster.publish(VERSION, &manifest);
+    cluster.join(bench.address(), VERSION);
+    bench.start_daemon().await;
+    settled(&bench, &manifest).await;
+    cluster.whole_pass().await;
+    assert_eq!(cluster.annotation(names::VERSION_ANNOTATION), None);
+    bench.tell(host::KUBELET_SERVICE, &health(200));
+    cluster.configured(VERSION).await;
+}
+
 /// A manifest whose cluster has a proxy that nobody must use to reach this cluster.
 fn proxied() -> Manifest {
     manifest_with(|inputs| {
@@ -407,7 +429,7 @@ async fn the_daemon_stops_in_time<B: Bench>() {
 
 async fn killed_again_and_again_it_converges<B: Bench>() {
     /// Long enough for whoever waits for the request to end its sender.
-    const HELD: Duration = Duration::from_secs(2);
+    const HELD: Duration = Duration::from_secs(4);
     let cluster = Cluster::start().await;
     let manifest = manifest();
     let mut bench = B::new(&cluster).await;

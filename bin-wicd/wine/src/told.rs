@@ -18,6 +18,10 @@ pub struct Behaviour {
     pub code: u32,
     /// It takes the order to stop and goes on.
     pub ignores_stop: bool,
+    /// Where on 127.0.0.1 it tells its health, from its start on.
+    pub port: Option<u16>,
+    /// HTTP status of its health at the moment; 500 is unhealthy.
+    pub health: u16,
 }
 
 /// File of [`Answers`].

@@ -146,7 +146,10 @@ impl Bench for Wine {
 
     fn tell(&self, service: &str, behaviour: &Behaviour) {
         let text = serde_json::to_vec(behaviour).unwrap();
-        fs::write(self.stand_ins().join(format!("{service}.json")), text).unwrap();
+        // A service that looks at this moment sees the old or the new.
+        let new = self.stand_ins().join(format!("{service}.new"));
+        fs::write(&new, text).unwrap();
+        fs::rename(new, self.stand_ins().join(format!("{service}.json"))).unwrap();
     }
 
     fn moves(&self) -> Vec<Move> {
@@ -217,7 +220,14 @@ impl Bench for Wine {
     }
 
     async fn start_daemon(&mut self) {
-        self.apply(vec![ensure_daemon()]).await;
+        let state = self.daemon_state().await;
+        let alive = state.is_some_and(|state| state != ServiceRunState::Stopped);
+        if alive && self.daemon().is_none() {
+            // Wine neither sees that the process is gone nor restarts it; this is what Windows does.
+            self.person(Order::Start { name: objects::WICD.to_owned() }).await;
+        } else {
+            self.apply(vec![ensure_daemon()]).await;
+        }
     }
 
     async fn stop_daemon(&mut self) {
@@ -231,10 +241,7 @@ impl Bench for Wine {
     async fn kill_daemon(&mut self) {
         let process = self.daemon().expect("a running daemon").to_string();
         assert!(Command::new("kill").args(["-9", &process]).status().unwrap().success());
-        until("the manager has noticed", async || {
-            self.daemon_state().await == Some(ServiceRunState::Stopped)
-        })
-        .await;
+        until("the process is gone", async || self.daemon().is_none()).await;
     }
 
     async fn reboot(&mut self) {

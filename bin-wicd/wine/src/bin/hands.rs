@@ -26,6 +26,7 @@ mod hands {
     use std::io::{self, ErrorKind};
 
     use anyhow::Context as _;
+    use schannel::cert_store::CertStore;
     use wicd_wine::hands::{Answer, Config, Order, Service, Start, State};
     use windows_service::service::{
         ServiceAccess, ServiceDependency, ServiceErrorControl, ServiceExitCode, ServiceInfo,
@@ -140,6 +141,8 @@ mod hands {
     }
 
     fn registry() -> anyhow::Result<BTreeMap<String, String>> {
+        // Wine fills the store when it is opened for the first time.
+        CertStore::open_local_machine("Root").context("open the trusted roots")?;
         let mut values = BTreeMap::new();
         for path in [SERVICES, VARIABLES, ROOTS] {
             collect(path, &mut values).with_context(|| format!("read {path}"))?;

@@ -12,6 +12,8 @@ fn main() {}
 #[allow(unsafe_code, reason = "the entry point that windows-service generates")]
 mod stub {
     use std::ffi::OsString;
+    use std::io::{Read as _, Write as _};
+    use std::net::{Ipv4Addr, TcpListener};
     use std::path::Path;
     use std::sync::OnceLock;
     use std::sync::mpsc::{self, RecvTimeoutError, Sender};
@@ -59,7 +61,8 @@ mod stub {
             words: std::env::args().collect(),
             variables: std::env::vars().collect(),
         })?;
-        let told = || told::read::<Behaviour>(Path::new(FOLDER), &format!("{name}.json"));
+        let file = format!("{name}.json");
+        let told = move || told::read::<Behaviour>(Path::new(FOLDER), &file);
         let (end, ended) = mpsc::channel();
         let _ = SERVICE.set((name.to_owned(), end));
         let status = service_control_handler::register(name, control_arrived)?;
@@ -80,6 +83,9 @@ mod stub {
         }
         report(ServiceState::Running, ServiceControlAccept::STOP, 0)?;
         let behaviour = told();
+        if let Some(port) = behaviour.port {
+            std::thread::spawn(move || tell_health(port, &told));
+        }
         let life = behaviour.ends_after_ms.map_or(Duration::MAX, Duration::from_millis);
         let code = match ended.recv_timeout(life) {
             Err(RecvTimeoutError::Timeout) => behaviour.code,
@@ -103,6 +109,17 @@ mod stub {
             }
             ServiceControl::Interrogate => ServiceControlHandlerResult::NoError,
             _ => ServiceControlHandlerResult::NotImplemented,
+        }
+    }
+
+    /// Answers every request with the health of that moment.
+    fn tell_health(port: u16, told: &dyn Fn() -> Behaviour) {
+        let Ok(listener) = TcpListener::bind((Ipv4Addr::LOCALHOST, port)) else { return };
+        for mut stream in listener.incoming().flatten() {
+            // Whoever asks has gone away, or asks again.
+            let _ = stream.read(&mut [0; 1024]);
+            let health = told().health;
+            let _ = write!(stream, "HTTP/1.1 {health} \r\nContent-Length: 0\r\n\r\n");
         }
     }
 }
