@@ -1,6 +1,7 @@
 //! The protocol of Windows services.
 
 use std::ffi::OsString;
+use std::panic::AssertUnwindSafe;
 use std::sync::{Mutex, PoisonError, mpsc};
 use std::time::Instant;
 
@@ -93,7 +94,9 @@ fn serve(work: Work) -> anyhow::Result<Outcome> {
     });
     let signals = Signals { stop: stop.clone(), ready };
     std::thread::spawn(move || {
-        let outcome = work(signals);
+        // A thread that broke down would leave a service that never ends.
+        let outcome = std::panic::catch_unwind(AssertUnwindSafe(|| work(signals)));
+        let outcome = outcome.unwrap_or(Outcome::Failed);
         // As above.
         let _ = events.send(Event::Over(outcome));
     });
@@ -102,7 +105,7 @@ fn serve(work: Work) -> anyhow::Result<Outcome> {
         let event = match seen.recv_timeout(REPORT) {
             Ok(event) => event,
             Err(mpsc::RecvTimeoutError::Timeout) => Event::Nothing,
-            // The handler keeps its end, so this is only how the thread would die.
+            // The handler keeps its end, so this does not happen.
             Err(mpsc::RecvTimeoutError::Disconnected) => Event::Over(Outcome::Failed),
         };
         if let Event::Over(how) = event {

@@ -1,9 +1,14 @@
 //! The daemon's own certificate: asked for, renewed, replaced.
 
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use wmco_core::names::{self, objects};
 use wmco_core::secret::Secret;
 use wmco_services::identity::{Certificate, Store};
 use wmco_services::windows::Files as _;
+use wmco_sim::cluster::Fault;
+use wmco_sim::cluster::error::ApiError;
 
 use super::world::{NAMESPACE, NODE, VERSION, World, manifest, until};
 
@@ -52,6 +57,11 @@ async fn short_lived_ones_are_renewed_without_a_restart() {
     let requesters = world.requesters();
     assert_eq!(requesters.iter().filter(|user| **user == account()).count(), 1);
     assert_eq!(requesters.iter().filter(|user| **user == own()).count(), requesters.len() - 1);
+    // Each was used for a while before the next was asked for.
+    let requests = world.cluster.objects("certificates.k8s.io", "certificatesigningrequests", "");
+    let times: BTreeSet<&str> =
+        requests.iter().filter_map(|r| r["metadata"]["creationTimestamp"].as_str()).collect();
+    assert_eq!(times.len(), requests.len());
     // The work goes on with the newest.
     world.annotate(names::DESIRED_VERSION_ANNOTATION, VERSION).await;
     until(|| world.version().is_some()).await;
@@ -73,6 +83,26 @@ async fn one_that_expired_while_the_host_was_off_is_replaced_through_the_kubecon
     until(|| running.times_ready() == 1).await;
     assert_eq!(world.requesters().iter().filter(|user| **user == account()).count(), 2);
     assert!(world.requesters().len() > before);
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn one_that_the_cluster_does_not_accept_any_more_is_replaced() {
+    let world = World::new().await;
+    let running = world.start();
+    until(|| running.times_ready() == 1).await;
+    world.idle().await;
+    let refused = AtomicBool::new(false);
+    world.cluster.inject_faults(move |request| {
+        let pass = (request.verb.as_str(), request.resource.as_str()) == ("get", "nodes");
+        let first = pass && !refused.swap(true, Ordering::SeqCst);
+        first.then(|| Fault::Answer(ApiError::unauthorized()))
+    });
+    world.put_manifest(VERSION, &manifest(&[]).render());
+    world.annotate(names::DESIRED_VERSION_ANNOTATION, VERSION).await;
+    until(|| world.version().is_some()).await;
+    assert_eq!(world.requesters(), [account(), account()]);
+    assert_eq!(running.times_ready(), 2);
     running.stop().await;
 }
 

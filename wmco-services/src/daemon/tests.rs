@@ -145,6 +145,27 @@ fn a_new_node_is_brought_up_and_marked_last() {
 }
 
 #[test]
+fn told_to_stop_a_pass_does_and_marks_nothing_more() {
+    let mut world = World::new();
+    let manifest = manifest(None);
+    let node = world.node();
+    let stopped = |world: &mut World, node: &Value| {
+        let asked = Asked { node: Some(node), manifest: ManifestState::Read(&manifest) };
+        let means = Means { go_on: &|| false, ..means(&world.host, None) };
+        pass(means, asked, &mut world.results, NOW).unwrap()
+    };
+    let before = world.host.snapshot();
+    stopped(&mut world, &node);
+    assert_eq!(world.host.snapshot(), before);
+    world.pass(&manifest);
+    // All is as it should be, and only the mark is missing.
+    let node = world.node();
+    let last = stopped(&mut world, &node);
+    assert_eq!(last.plan.steps.len(), 1);
+    assert!(last.annotations.is_empty());
+}
+
+#[test]
 fn a_changed_variable_asks_for_one_restart_before_anything_else() {
     let mut world = World::new();
     let manifest = manifest(Some("http://p"));

@@ -189,6 +189,15 @@ impl FakeWindows {
         self.act_freely(|host| host.set_service(name, state, 0));
     }
 
+    /// Lets a service run as somebody else, as a person may configure it.
+    pub fn set_service_account(&self, name: &ServiceName, account: &str) {
+        self.act_freely(|host| {
+            if let Some(service) = host.scm.services.get_mut(name) {
+                account.clone_into(&mut service.account);
+            }
+        });
+    }
+
     /// Makes a service end with `code` right after every start, or, with `None`, run again.
     pub fn set_ends_on_start(&self, name: &ServiceName, code: Option<u32>) {
         let mut state = self.state();

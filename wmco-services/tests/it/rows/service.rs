@@ -146,7 +146,9 @@ fn corrected(before: (&str, &str), mut wanted: Service, expected: &str) {
     let host = host();
     let (old, description) = before;
     let fake = name("fakeservice");
-    host.add_service(&fake, &other(old, description, &[]), ServiceRunState::Running);
+    let mut config = other(old, description, &[]);
+    config.recovery = Some(wmco_services::services::recovery());
+    host.add_service(&fake, &config, ServiceRunState::Running);
     wanted.name = fake.clone();
     bring_up(&host, wanted, Some(&ready_node(&[])));
     let seen = host.query(&fake).unwrap().unwrap();
@@ -168,6 +170,22 @@ fn an_empty_command_is_filled() {
 #[test]
 fn a_wrong_command_and_description_are_corrected() {
     corrected(WRONG, plain("fakeservice"), "fakeservice");
+}
+
+#[test]
+fn a_wrong_description_alone_is_corrected() {
+    corrected(("fakeservice", "wrong"), plain("fakeservice"), "fakeservice");
+}
+
+/// `spec/wicd.md`, section 23.6, row 51.
+#[test]
+fn a_wrong_account_is_corrected() {
+    let host = host();
+    bring_up(&host, service("x", &[]), None);
+    host.set_service_account(&name("x"), r".\somebody");
+    bring_up(&host, service("x", &[]), None);
+    let seen = host.query(&name("x")).unwrap().unwrap();
+    assert_eq!((seen.account.as_str(), seen.state), ("LocalSystem", ServiceRunState::Running));
 }
 
 #[test]
