@@ -35,3 +35,11 @@ if [ "$(cat "$windows/made-by" 2>/dev/null)" != "$version" ]; then
     # Last of all, so that a broken run is not taken for a Windows.
     echo "$version" >"$windows/made-by"
 fi
+
+# What a test left behind that was ended from outside.
+for run in "$folder"/wine/run-*; do
+    if [ -e "$run/owner" ] && ! kill -0 "$(cat "$run/owner")" 2>/dev/null; then
+        WINEPREFIX=$(realpath "$run") wineserver -k || true
+        rm -rf "$run"
+    fi
+done

@@ -86,10 +86,28 @@ fn demand(name: &ServiceName, rights: ServiceAccess) -> Result<Handle, WindowsEr
         .ok_or_else(|| WindowsError::Missing { object: format!("service {name}") })
 }
 
+/// What an open service does. One whose process is gone has stopped: Windows notices that a moment
+/// later, Wine never.
+fn true_status(service: &Handle) -> Result<ServiceStatus, Error> {
+    let mut status = service.query_status()?;
+    let gone = |id| match Process::open(id) {
+        Ok(Some(process)) => process.ended_within(Duration::ZERO),
+        Ok(None) => true,
+        // It is protected, so it is there.
+        Err(_) => false,
+    };
+    if status.current_state != ServiceState::Stopped && status.process_id.is_some_and(gone) {
+        status.current_state = ServiceState::Stopped;
+        status.process_id = None;
+        status.exit_code = ServiceExitCode::Win32(ERROR_PROCESS_ABORTED);
+    }
+    Ok(status)
+}
+
 /// Everything that we know about an open service.
 fn look(name: &ServiceName, service: &Handle) -> Result<Service, Error> {
     let config = service.query_config()?;
-    let status = service.query_status()?;
+    let status = true_status(service)?;
     let key = registry(name, KEY_READ);
     let mut dependencies: Vec<ServiceName> =
         config.dependencies.iter().filter_map(dependency).collect();
@@ -242,7 +260,7 @@ fn start_one(
     let service = demand(name, rights)?;
     let mut ordered = false;
     loop {
-        let status = service.query_status().map_err(failed("look at", name))?;
+        let status = true_status(&service).map_err(failed("look at", name))?;
         match status.current_state {
             ServiceState::Running => return Ok(()),
             ServiceState::Stopped if ordered => {
@@ -251,15 +269,14 @@ fn start_one(
             }
             ServiceState::Stopped => {
                 let started = service.start::<OsString>(&[]);
-                ordered = true;
                 match started.as_ref().map_err(code) {
                     // A process that ended before it became a service: the next look tells its code.
-                    Ok(())
-                    | Err(Some(
-                        ERROR_SERVICE_ALREADY_RUNNING
-                        | ERROR_PROCESS_ABORTED
-                        | ERROR_SERVICE_REQUEST_TIMEOUT,
-                    )) => {}
+                    Ok(()) | Err(Some(ERROR_PROCESS_ABORTED | ERROR_SERVICE_REQUEST_TIMEOUT)) => {
+                        ordered = true;
+                        continue;
+                    }
+                    // Somebody else was quicker, or the manager does not know yet that it has ended.
+                    Err(Some(ERROR_SERVICE_ALREADY_RUNNING)) => {}
                     Err(Some(ERROR_SERVICE_DEPENDENCY_DELETED)) => {
                         return Err(WindowsError::MissingDependency {
                             service: name.to_string(),
@@ -268,7 +285,6 @@ fn start_one(
                     }
                     Err(_) => started.map_err(failed("start", name))?,
                 }
-                continue;
             }
             ServiceState::StartPending
             | ServiceState::StopPending
@@ -358,7 +374,7 @@ impl ServiceManager for Scm {
         let Some(service) = open(name, rights).map_err(failed("open", name))? else {
             return Ok(());
         };
-        let status = service.query_status().map_err(failed("look at", name))?;
+        let status = true_status(&service).map_err(failed("look at", name))?;
         if status.current_state == ServiceState::Stopped {
             return Ok(());
         }
@@ -372,7 +388,7 @@ impl ServiceManager for Scm {
         let until = deadline(limit);
         let mut ordered = false;
         loop {
-            let status = service.query_status().map_err(failed("look at", name))?;
+            let status = true_status(&service).map_err(failed("look at", name))?;
             if status.current_state == ServiceState::Stopped {
                 break;
             }

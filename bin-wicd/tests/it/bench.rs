@@ -21,6 +21,9 @@ use crate::cluster::{Cluster, NAMESPACE};
 /// A Windows host with the daemon's program and files, the programs of all services, and none of the
 /// services.
 pub(crate) trait Bench: Sized {
+    /// Whether trusted roots that are removed are gone. Wine keeps what is deleted from a store.
+    const ROOTS_GO: bool;
+
     /// A fresh host that can reach the cluster.
     async fn new(cluster: &Cluster) -> Self;
 
@@ -35,6 +38,9 @@ pub(crate) trait Bench: Sized {
 
     /// Does what a person at the host does.
     async fn person(&self, order: Order);
+
+    /// Ends a service's process from outside.
+    async fn crash(&self, service: &str);
 
     /// Tells a service how to behave from now on.
     fn tell(&self, service: &str, behaviour: &Behaviour);

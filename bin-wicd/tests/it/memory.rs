@@ -99,6 +99,8 @@ impl Memory {
 }
 
 impl Bench for Memory {
+    const ROOTS_GO: bool = true;
+
     async fn new(cluster: &Cluster) -> Self {
         let host = FakeWindows::new("winhost");
         host.set_containers(FeatureState::Enabled);
@@ -159,6 +161,10 @@ impl Bench for Memory {
             }
             Order::Services | Order::Registry => panic!("ask the bench"),
         }
+    }
+
+    async fn crash(&self, service: &str) {
+        self.host.crash(&service.parse().unwrap(), 1);
     }
 
     fn tell(&self, service: &str, behaviour: &Behaviour) {

@@ -38,6 +38,7 @@ on_both! {
     a_changed_config_map_reconfigures_only_what_changed
     dependents_stop_first_and_start_last
     a_stopped_and_a_deleted_service_come_back
+    a_service_that_crashed_comes_back
     a_foreign_service_with_our_tag_goes
     a_service_that_ignores_stop_is_ended
     a_service_that_ends_at_once_holds_up_only_itself
@@ -187,6 +188,18 @@ async fn a_stopped_and_a_deleted_service_come_back<B: Bench>() {
     settled(&bench, &manifest).await;
     bench.person(Order::Stop { name: name() }).await;
     bench.person(Order::Delete { name: name() }).await;
+    settled(&bench, &manifest).await;
+}
+
+async fn a_service_that_crashed_comes_back<B: Bench>() {
+    let cluster = Cluster::start().await;
+    let manifest = manifest();
+    let bench: B = configured(&cluster, &manifest).await;
+    let begun = bench.moves().len();
+    bench.crash("kube-proxy").await;
+    cluster.whole_pass().await;
+    let restarted = || bench.moves()[begun..].ends_with(&starts(&["kube-proxy"]));
+    until("it runs again", async || restarted()).await;
     settled(&bench, &manifest).await;
 }
 
@@ -383,7 +396,9 @@ async fn nothing_to_do_changes_nothing<B: Bench>() {
 async fn cleanup_leaves_the_host_as_it_was<B: Bench>() {
     let cluster = Cluster::start().await;
     let mut bench = B::new(&cluster).await;
-    bench.put(host::CA_BUNDLE, cluster.sim.ca_pem().as_bytes());
+    if B::ROOTS_GO {
+        bench.put(host::CA_BUNDLE, cluster.sim.ca_pem().as_bytes());
+    }
     let before = bench.traces().await;
     cluster.publish(VERSION, &proxied());
     cluster.join(bench.address(), VERSION);

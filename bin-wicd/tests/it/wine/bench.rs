@@ -93,6 +93,8 @@ impl Wine {
 }
 
 impl Bench for Wine {
+    const ROOTS_GO: bool = false;
+
     async fn new(cluster: &Cluster) -> Self {
         let windows = Windows::start().await;
         for folder in host::DIRECTORIES {
@@ -142,6 +144,14 @@ impl Bench for Wine {
     async fn person(&self, order: Order) {
         let answer = self.windows.person(&order).await;
         assert!(matches!(answer, Answer::Done), "{order:?}: {answer:?}");
+    }
+
+    async fn crash(&self, service: &str) {
+        let log = format!(r"\{service}.log");
+        let processes = self.windows.processes(&[&log]);
+        assert_eq!(processes.len(), 1, "{service}");
+        end(processes[0]);
+        until("it is gone", async || self.windows.processes(&[&log]).is_empty()).await;
     }
 
     fn tell(&self, service: &str, behaviour: &Behaviour) {
@@ -239,8 +249,7 @@ impl Bench for Wine {
     }
 
     async fn kill_daemon(&mut self) {
-        let process = self.daemon().expect("a running daemon").to_string();
-        assert!(Command::new("kill").args(["-9", &process]).status().unwrap().success());
+        end(self.daemon().expect("a running daemon"));
         until("the process is gone", async || self.daemon().is_none()).await;
     }
 
@@ -259,4 +268,9 @@ impl Drop for Wine {
             }
         }
     }
+}
+
+/// Ends a process by the number that Linux gives it.
+fn end(process: u32) {
+    assert!(Command::new("kill").args(["-9", &process.to_string()]).status().unwrap().success());
 }
