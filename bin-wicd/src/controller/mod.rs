@@ -171,10 +171,7 @@ async fn work(
             Err(PassError::NodeGone) => {
                 // It may come back, perhaps under another name.
                 tracing::warn!(node = login.node, "the node is gone, looking for another one");
-                return match site.stop.run_until_cancelled(sleep(limits::DAEMON_RESYNC)).await {
-                    Some(()) => End::NodeGone,
-                    None => End::Stop,
-                };
+                return End::NodeGone;
             }
             Err(error) if error.is_unauthorized() => return End::Unauthorized,
             Err(PassError::Stopped) => return End::Stop,
@@ -230,10 +227,6 @@ async fn rest(pauses: &mut ExponentialBackoff, what: &str, error: &(dyn Error + 
     let pause = pauses.next().unwrap_or(LONGEST);
     tracing::warn!(error = chain(error), ?pause, "cannot {what}, trying again");
     tokio::time::sleep(pause).await;
-}
-
-async fn sleep(time: SignedDuration) {
-    tokio::time::sleep(time.unsigned_abs()).await;
 }
 
 /// Time from now until then.
