@@ -1,8 +1,8 @@
 //! `wicd controller`: keeps the host as its Node's desired version says, until it is told to stop.
 //!
 //! Decisions are `wmco_services::daemon`'s and `wmco_services::identity`'s. In here is what connects
-//! them with the cluster: the client and its certificate ([`login`]), what wakes a pass ([`changes`]),
-//! and the pass itself ([`pass`]).
+//! them with the cluster: the client and its certificate (`login`), what wakes a pass (`changes`),
+//! the pass itself (`pass`), and what people are told (`events`).
 //!
 //! # Guarantees
 //! - Passes never overlap, also when the certificate changes in the middle of one.
