@@ -98,11 +98,18 @@ async fn config(files: &dyn Files, path: &WindowsPath) -> Result<Config, Cluster
         .await
         .map_err(broken)?;
     if !from_file {
-        // kube asks whether NO_PROXY names the proxy; what counts is whether it names the server.
-        let proxy = Matcher::from_env().intercept(&config.cluster_url);
-        config.proxy_url = proxy.map(|proxy| proxy.uri().clone());
+        correct_proxy(&mut config, &Matcher::from_env());
     }
     Ok(config)
+}
+
+/// Goes through the environment's proxy or not as NO_PROXY says about the server; kube asks whether
+/// NO_PROXY names the proxy.
+fn correct_proxy(config: &mut Config, environment: &Matcher) {
+    let proxy = environment.intercept(&config.cluster_url);
+    // What kube has found holds user and password, too.
+    config.proxy_url =
+        proxy.map(|proxy| config.proxy_url.take().unwrap_or_else(|| proxy.uri().clone()));
 }
 
 /// A file of the host; `path` as a person may have written it.
@@ -142,6 +149,38 @@ mod tests {
         let config = config(&host, &path).await.unwrap();
         assert_eq!(config.auth_info.client_certificate_data.as_deref(), Some("Ym90aA=="));
         assert_eq!(config.auth_info.client_certificate, None);
+    }
+
+    /// The proxy for a server, when kube has found `found` and NO_PROXY is `direct`.
+    fn proxy(server: &str, found: Option<&str>, direct: &str) -> Option<String> {
+        const PROXY: &str = "http://user:word@proxy.test:3128";
+        let mut config = Config::new(server.parse().unwrap());
+        config.proxy_url = found.map(|found| found.parse().unwrap());
+        correct_proxy(&mut config, &Matcher::builder().https(PROXY).no(direct).build());
+        config.proxy_url.map(|url| url.to_string())
+    }
+
+    #[test]
+    fn servers_that_no_proxy_names_are_reached_directly() {
+        const FOUND: Option<&str> = Some("http://user:word@proxy.test:3128/");
+        let (name, address) = ("https://api-int.example.test:6443", "https://10.0.0.5:6443");
+        for (server, direct) in [
+            (name, "localhost,api-int.example.test"),
+            (name, ".example.test"),
+            (address, "10.0.0.0/16"),
+            (name, "*"),
+        ] {
+            assert_eq!(proxy(server, FOUND, direct), None, "{server} {direct}");
+        }
+    }
+
+    #[test]
+    fn other_servers_are_reached_through_the_proxy_with_its_password() {
+        const FOUND: Option<&str> = Some("http://user:word@proxy.test:3128/");
+        let server = "https://api-int.example.test:6443";
+        assert_eq!(proxy(server, FOUND, "other.test").as_deref(), FOUND);
+        // kube leaves out a proxy that NO_PROXY names itself.
+        assert!(proxy(server, None, "proxy.test").unwrap().ends_with("proxy.test:3128/"));
     }
 
     #[tokio::test]

@@ -1,8 +1,8 @@
 //! `wicd controller`: keeps the host as its Node's desired version says, until it is told to stop.
 //!
 //! Decisions are `wmco_services::daemon`'s and `wmco_services::identity`'s. In here is what connects
-//! them with the cluster: the client and its certificate ([`login`]), what wakes a pass ([`changes`]),
-//! and the pass itself ([`pass`]).
+//! them with the cluster: the client and its certificate (`login`), what wakes a pass (`changes`),
+//! the pass itself (`pass`), and what people are told (`events`).
 //!
 //! # Guarantees
 //! - Passes never overlap, also when the certificate changes in the middle of one.
@@ -177,10 +177,7 @@ async fn work(
             Err(PassError::NodeGone) => {
                 // It may come back, perhaps under another name.
                 tracing::warn!(node = login.node, "the node is gone, looking for another one");
-                return match site.stop.run_until_cancelled(sleep(limits::DAEMON_RESYNC)).await {
-                    Some(()) => End::NodeGone,
-                    None => End::Stop,
-                };
+                return End::NodeGone;
             }
             Err(error) if error.is_unauthorized() => return End::Unauthorized,
             Err(PassError::Stopped) => return End::Stop,
@@ -236,10 +233,6 @@ async fn rest(pauses: &mut ExponentialBackoff, what: &str, error: &(dyn Error + 
     let pause = pauses.next().unwrap_or(LONGEST);
     tracing::warn!(error = chain(error), ?pause, "cannot {what}, trying again");
     tokio::time::sleep(pause).await;
-}
-
-async fn sleep(time: SignedDuration) {
-    tokio::time::sleep(time.unsigned_abs()).await;
 }
 
 /// Time from now until then.

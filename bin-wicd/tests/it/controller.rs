@@ -4,6 +4,9 @@ use std::collections::BTreeSet;
 use std::sync::{Mutex, mpsc};
 use std::time::{Duration, Instant};
 
+use k8s_openapi::api::core::v1::Node;
+use kube::Api;
+use kube::api::DeleteParams;
 use serde_json::Value;
 use wmco_core::names::{self, events};
 use wmco_core::protocol::ServiceRunState;
@@ -11,7 +14,7 @@ use wmco_services::fake::{Call, Fault};
 use wmco_services::manifest::{Manifest, Parts, PreScript};
 use wmco_services::windows::{Machine as _, ScriptOutput, ServiceConfig, StartType};
 
-use super::world::{NODE, VERSION, World, manifest, service, until};
+use super::world::{NODE, VERSION, World, manifest, node, service, until};
 
 const RUNNING: ServiceRunState = ServiceRunState::Running;
 
@@ -294,5 +297,24 @@ async fn a_config_map_that_is_refused_is_told_on_the_node() {
     let running = world.start();
     until(|| world.events() == [events::SERVICES_REFUSED]).await;
     assert_eq!(world.service("kubelet"), None);
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn a_node_that_is_made_anew_is_brought_up_again() {
+    let world = World::new().await;
+    world.put_manifest(VERSION, &manifest(&[]).render());
+    world.annotate(names::DESIRED_VERSION_ANNOTATION, VERSION).await;
+    let running = world.start();
+    until(|| world.version().is_some()).await;
+    let nodes: Api<Node> = Api::all(world.client.clone());
+    nodes.delete(NODE, &DeleteParams::default()).await.unwrap();
+    let lists = world.cluster.count("list", "nodes");
+    until(|| world.cluster.count("list", "nodes") > lists).await;
+    // Without a node nobody says what shall run, so all goes on as it is.
+    assert_eq!(world.service("overlay").unwrap().1, RUNNING);
+    world.cluster.apply(&node()).unwrap();
+    world.annotate(names::DESIRED_VERSION_ANNOTATION, VERSION).await;
+    until(|| world.version().is_some()).await;
     running.stop().await;
 }

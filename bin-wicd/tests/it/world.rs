@@ -87,6 +87,20 @@ pub(crate) fn manifest(environment: &[(&str, &str)]) -> Manifest {
     Manifest::new(parts).unwrap()
 }
 
+/// The host's Node, ready.
+pub(crate) fn node() -> Value {
+    json!({
+        "apiVersion": "v1", "kind": "Node",
+        "metadata": {"name": NODE, "labels": {(names::OS_LABEL): names::OS_WINDOWS}},
+        "status": {
+            "addresses": [{"type": "InternalIP", "address": "10.0.0.10"}],
+            "conditions": [{"type": "Ready", "status": "True", "reason": "Test",
+                "message": "", "lastHeartbeatTime": "2026-01-01T00:00:00Z",
+                "lastTransitionTime": "2026-01-01T00:00:00Z"}],
+        },
+    })
+}
+
 /// A cluster with a Node for the host, and the rights that an installation gives to WICD.
 pub(crate) struct World {
     pub(crate) cluster: SimCluster,
@@ -138,16 +152,7 @@ impl World {
             json!(rights.certificates_binding),
         ];
         objects.extend(rights.cluster_roles.iter().map(|role| json!(role)));
-        objects.push(json!({
-            "apiVersion": "v1", "kind": "Node",
-            "metadata": {"name": NODE, "labels": {(names::OS_LABEL): names::OS_WINDOWS}},
-            "status": {
-                "addresses": [{"type": "InternalIP", "address": "10.0.0.10"}],
-                "conditions": [{"type": "Ready", "status": "True", "reason": "Test",
-                    "message": "", "lastHeartbeatTime": "2026-01-01T00:00:00Z",
-                    "lastTransitionTime": "2026-01-01T00:00:00Z"}],
-            },
-        }));
+        objects.push(node());
         for object in objects {
             cluster.apply(&object).unwrap();
         }
