@@ -11,13 +11,14 @@ use tokio_util::sync::CancellationToken;
 use wmco_core::cluster::services_name;
 use wmco_core::content::{self, HostContent, Marks};
 use wmco_core::digest::Sha256;
-use wmco_core::fleet::{self, Assignment, Listed, Reach, reach, remembered_port};
+use wmco_core::fleet::{self, Assignment, Reach, reach, remembered_port};
+use wmco_core::host_key::{BadHostKey, HostKey};
 use wmco_core::instances::{self, Entries};
 use wmco_core::names;
 use wmco_core::node::{Desired, NodeFacts};
 use wmco_core::secret::Secret;
 use wmco_ssh::username::{self, Randomness, UsernameError};
-use wmco_ssh::{Blob, Credentials, HostKey, HostKeyPolicy, PrivateKey, Target};
+use wmco_ssh::{Blob, Credentials, HostKeyPolicy, PrivateKey, Target};
 
 use crate::claims::Claims;
 use crate::config::Config;
@@ -168,13 +169,7 @@ impl Fleet {
         kept: &BTreeMap<String, String>,
     ) -> fleet::Assignments {
         let facts: Vec<NodeFacts> = nodes.iter().map(|node| node.facts.clone()).collect();
-        let listed: Vec<Listed> = entries
-            .iter()
-            .map(|(address, entry)| Listed {
-                address: address.to_owned(),
-                ipv4: entry.as_ref().ok().map(|instance| instance.ipv4),
-            })
-            .collect();
+        let listed = entries.listed();
         let marked: BTreeSet<&str> =
             facts.iter().filter(|n| n.holds_slot()).map(|n| n.name.as_str()).collect();
         let claims = self.claims.all();
@@ -310,7 +305,7 @@ impl Fleet {
             port: remembered_port(instance),
             username: &sealed,
             key_hash: key.parsed.public().hash(),
-            host_key: host_key.as_ref().map(|(key, type_)| (key.as_str(), type_.as_str())),
+            host_key: host_key.as_ref().map(|(key, type_)| (key.as_str(), *type_)),
         });
         let desired: Desired = current.release.desired(assignment.intent.clone(), marks.as_ref());
         Ok(InstanceInputs {
@@ -357,10 +352,21 @@ impl Fleet {
 
 fn route(way: &Reach, key: &Key) -> Result<Route, String> {
     let host_key = match &way.host_key {
-        Some(text) => HostKeyPolicy::Pinned(text.parse::<HostKey>().map_err(|e| e.to_string())?),
+        Some(text) => {
+            HostKeyPolicy::Pinned(text.parse().map_err(|problem| bad_stored_key(&problem))?)
+        }
         None => HostKeyPolicy::TrustOnFirstUse,
     };
     let target = Target { address: way.address.clone(), port: way.port };
     let credentials = Credentials { user: way.username.clone(), key: Arc::clone(&key.parsed) };
     Ok(Route { target, credentials, host_key })
+}
+
+fn bad_stored_key(problem: &BadHostKey) -> String {
+    format!(
+        "the stored host key cannot be used ({problem}); remove the node's annotation {} or the \
+         address from ConfigMap {} to have it learned again",
+        names::HOST_KEY_ANNOTATION,
+        names::objects::HOST_KEYS_CONFIG_MAP
+    )
 }

@@ -10,7 +10,7 @@
 //! - [`content`], made from [`render`], [`ca_bundle`], [`payload`]: what a host gets.
 //! - [`cluster`]: what the operator's own objects in the cluster need.
 //! - [`protocol`]: what the operator and the agent on a host say to each other.
-//! - [`secret`], [`digest`], [`winpath`]: small types that remember a check.
+//! - [`secret`], [`digest`], [`winpath`], [`host_key`], [`units`]: small types that remember a check.
 //!
 //! # Not here
 //! I/O, clocks, randomness and async code: binaries and transports bring those.
@@ -23,6 +23,7 @@ pub mod content;
 pub mod digest;
 pub mod facts;
 pub mod fleet;
+pub mod host_key;
 pub mod ignition;
 pub mod ignition_unit;
 pub mod instances;
@@ -33,4 +34,5 @@ pub mod payload;
 pub mod protocol;
 pub mod render;
 pub mod secret;
+pub mod units;
 pub mod winpath;

@@ -85,4 +85,5 @@ pub use pkcs10::CertificationRequest;
 pub use policy::{Limits, Policy, Requester};
 pub use request::Request;
 pub use rule::{Kind, Outcome, Rule};
-pub use view::{Dns, Facts, MachineFacts, NodeFacts, View};
+pub use view::{MachineFacts, NodeFacts, View};
+pub use wmco_core::facts::{Dns, Facts};

@@ -1,7 +1,8 @@
 //! Names that Kubernetes and the two kinds of node certificates fix.
 //!
 //! Source: `spec/csr.md`, section 1. A name that starts with the prefix of our own annotations
-//! does not belong here but in `wmco_core::names`.
+//! does not belong here but in `wmco_core::names`, which also has those that
+//! the operator uses elsewhere.
 
 /// Signer of kubelet client certificates.
 pub(crate) const SIGNER_KUBELET_CLIENT: &str = "kubernetes.io/kube-apiserver-client-kubelet";
@@ -26,19 +27,8 @@ pub(crate) const SERVICE_ACCOUNTS_GROUP: &str = "system:serviceaccounts";
 
 /// What comes before `<namespace>:<name>` in a service account's user name.
 pub(crate) const SERVICE_ACCOUNT_PREFIX: &str = "system:serviceaccount:";
-/// WICD's service account, in the operator's namespace.
-pub(crate) const WICD_SERVICE_ACCOUNT: &str = "windows-instance-config-daemon";
-/// Namespace of the account whose token is in the bootstrap kubeconfig.
-pub(crate) const BOOTSTRAP_NAMESPACE: &str = "openshift-machine-config-operator";
-/// The account whose token is in the bootstrap kubeconfig.
-pub(crate) const BOOTSTRAP_SERVICE_ACCOUNT: &str = "node-bootstrapper";
 /// Key of `spec.extra` that names the node of a token bound to a pod or a node.
 pub(crate) const TOKEN_NODE_CLAIM: &str = "authentication.kubernetes.io/node-name";
-
-/// Label of a Node that tells its operating system.
-pub(crate) const OS_LABEL: &str = "kubernetes.io/os";
-/// Value of [`OS_LABEL`] on Windows nodes.
-pub(crate) const OS_WINDOWS: &str = "windows";
 
 /// Usage of keys that sign handshakes.
 pub(crate) const USAGE_DIGITAL_SIGNATURE: &str = "digital signature";

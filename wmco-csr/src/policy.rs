@@ -1,6 +1,7 @@
 //! What the operator is willing to approve.
 
 use jiff::SignedDuration;
+use wmco_core::names::objects;
 
 use crate::names;
 
@@ -68,17 +69,17 @@ impl Default for Limits {
 impl Policy {
     /// The policy of an operator in `namespace`, for a cluster with OpenShift's node bootstrapper.
     pub fn new(namespace: &str) -> Self {
-        let bootstrap = names::BOOTSTRAP_NAMESPACE;
+        let bootstrap = objects::BOOTSTRAPPER_NAMESPACE;
         Self {
             bootstrapper: Requester {
-                username: service_account(bootstrap, names::BOOTSTRAP_SERVICE_ACCOUNT),
+                username: objects::BOOTSTRAPPER_USER.to_owned(),
                 groups: vec![
                     format!("{}:{bootstrap}", names::SERVICE_ACCOUNTS_GROUP),
                     names::SERVICE_ACCOUNTS_GROUP.to_owned(),
                     names::AUTHENTICATED_GROUP.to_owned(),
                 ],
             },
-            wicd: service_account(namespace, names::WICD_SERVICE_ACCOUNT),
+            wicd: service_account(namespace, objects::WICD),
             machine_approver: true,
             deny: false,
             limits: Limits::default(),

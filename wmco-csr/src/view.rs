@@ -13,7 +13,6 @@ use std::net::IpAddr;
 
 use jiff::Timestamp;
 
-pub use instances::{Dns, Facts};
 pub(crate) use instances::{Found, Instance, Instances, Source};
 pub(crate) use pending::{Newer, PendingRequests};
 

@@ -62,7 +62,7 @@ pub use blob::{Blob, BlobError, Payload};
 pub use dial::{ByteStream, Dialer, Duplex, TcpDialer};
 pub use error::{ConnectError, HostError, Retry, Stage};
 pub use host::{ApplyOutcome, HostAgent, NoReport, ProbeOutcome, SshHost};
-pub use host_key::{BadHostKey, HostKey, HostKeyPolicy, HostKeyVerdict, SeenHostKey};
+pub use host_key::{HostKeyPolicy, HostKeyVerdict, SeenHostKey};
 pub use key::{KeyError, PrivateKey, PublicKey};
 pub use metrics::{Counters, Snapshot};
 pub use options::{Credentials, Options, PathStyle, Target, Timeouts};

@@ -6,12 +6,14 @@ use std::path::PathBuf;
 
 use anyhow::bail;
 use clap::{Args, Subcommand};
-use k8s_openapi::api::core::v1::{ConfigMap, Node};
+use k8s_openapi::api::core::v1::ConfigMap;
 use serde::Serialize;
 use wmco_core::facts::Facts;
-use wmco_core::instances::{Entries, EntryError, Instance, Problem, node_of, parse};
+use wmco_core::fleet::node_of;
+use wmco_core::instances::{Entries, EntryError, Instance, Problem, parse};
 use wmco_core::limits;
 use wmco_core::names::objects::INSTANCES_CONFIG_MAP;
+use wmco_core::node::NodeFacts;
 
 use super::{Answer, Output, tell};
 use crate::input::{Located, Reader};
@@ -81,7 +83,8 @@ impl Instances {
             bail!("the input has no ConfigMap named {INSTANCES_CONFIG_MAP}, add it with -f FILE");
         }
 
-        let nodes: Vec<_> = objects.nodes.iter().map(|node| &node.object).collect();
+        let nodes: Vec<NodeFacts> =
+            objects.nodes.iter().map(|node| NodeFacts::from(&node.object)).collect();
         let entries = || checked.iter().flat_map(|(_, entries)| entries.iter());
         let rows: Vec<_> = entries().map(|(address, entry)| row(address, entry)).collect();
         self.output.print(&rows, || {
@@ -111,7 +114,7 @@ fn row<'a>(address: &'a str, entry: &'a Result<Instance, EntryError>) -> Row<'a>
 }
 
 /// A line per entry and a summary, for people.
-fn report(entries: &Entries, nodes: &[&Node]) -> String {
+fn report(entries: &Entries, nodes: &[NodeFacts]) -> String {
     let width = entries.iter().map(|(address, _)| address.chars().count()).max().unwrap_or(0);
     let mut text = String::new();
     for (address, entry) in entries.iter() {
@@ -134,7 +137,7 @@ fn report(entries: &Entries, nodes: &[&Node]) -> String {
     text
 }
 
-fn describe(instance: &Instance, nodes: &[&Node]) -> String {
+fn describe(instance: &Instance, nodes: &[NodeFacts]) -> String {
     let mut text = format!("{} at {}", instance.username, instance.ipv4);
     if instance.port != limits::SSH_PORT {
         let _ = write!(text, " port {}", instance.port);
@@ -142,10 +145,8 @@ fn describe(instance: &Instance, nodes: &[&Node]) -> String {
     if let Some(key) = &instance.host_key {
         let _ = write!(text, ", host key {}", key.algorithm());
     }
-    if let Some(name) =
-        node_of(instance.ipv4, nodes.iter().copied()).and_then(|node| node.metadata.name.as_ref())
-    {
-        let _ = write!(text, ", node {name}");
+    if let Some(node) = node_of(nodes, &instance.into()) {
+        let _ = write!(text, ", node {}", node.name);
     }
     text
 }

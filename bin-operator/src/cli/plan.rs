@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use wmco_core::content::{HostContent, Release};
 use wmco_core::digest::Sha256;
 use wmco_core::facts::Facts;
-use wmco_core::fleet::{Desired, Listed, Observed, Preview, preview};
+use wmco_core::fleet::{Desired, Observed, Preview, preview};
 use wmco_core::instances;
 use wmco_core::limits;
 use wmco_core::names::objects;
@@ -55,13 +55,7 @@ impl Plan {
                 .collect::<Vec<_>>()
         };
         let entries = instances::parse(data(objects::INSTANCES_CONFIG_MAP), &facts);
-        let listed: Vec<Listed> = entries
-            .iter()
-            .map(|(address, entry)| Listed {
-                address: address.to_owned(),
-                ipv4: entry.as_ref().ok().map(|instance| instance.ipv4),
-            })
-            .collect();
+        let listed = entries.listed();
         let nodes: Vec<NodeFacts> =
             objects.nodes.iter().map(|node| NodeFacts::from(&node.object)).collect();
         let kept_keys =

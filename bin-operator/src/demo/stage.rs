@@ -55,7 +55,11 @@ impl Stage {
         listed: &BTreeMap<String, String>,
         adjust: impl Fn(usize, SimHostBuilder) -> SimHostBuilder,
     ) -> anyhow::Result<Self> {
-        let cluster = SimCluster::start().await.context("the embedded cluster does not start")?;
+        let cluster = SimCluster::builder()
+            .taint_nodes()
+            .start()
+            .await
+            .context("the embedded cluster does not start")?;
         let key = stand_in::private_key()?;
         let hosts = Hosts::start(listed, &key, adjust).await?;
         seed::seed(&cluster, &key, listed)?;

@@ -7,7 +7,9 @@ use k8s_openapi::api::core::v1::Node;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use wmco_core::facts::Facts;
-use wmco_core::instances::{node_of, parse, username_of};
+use wmco_core::fleet::node_of;
+use wmco_core::instances::{parse, username_of};
+use wmco_core::node::NodeFacts;
 
 use crate::program::{Run, run};
 use crate::vectors::{Case, cases};
@@ -82,9 +84,9 @@ fn the_instances_vectors_hold() {
         assert_eq!(run.json(), expected.iter().map(row).collect::<Value>(), "{name}");
 
         let entries = parse(&input.data, &Facts::default());
+        let nodes: Vec<NodeFacts> = input.nodes.iter().map(NodeFacts::from).collect();
         for (instance, expected) in entries.instances().zip(&expected) {
-            let node = node_of(instance.ipv4, &input.nodes);
-            let node = node.and_then(|node| node.metadata.name.as_ref());
+            let node = node_of(&nodes, &instance.into()).map(|node| &node.name);
             assert_eq!(node, expected.node.as_ref(), "{name}");
         }
     }

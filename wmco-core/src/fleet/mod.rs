@@ -31,6 +31,7 @@ pub use permit::DisruptionPermit;
 pub use preview::{Preview, preview};
 pub use reach::{Reach, Unreachable, reach, remembered_port};
 
+use crate::instances::Instance;
 use crate::names;
 use crate::node::{Intent, NodeFacts};
 
@@ -41,6 +42,12 @@ pub struct Listed {
     pub address: String,
     /// What it resolves to; `None` when the entry is broken, which protects its Node.
     pub ipv4: Option<Ipv4Addr>,
+}
+
+impl From<&Instance> for Listed {
+    fn from(instance: &Instance) -> Self {
+        Self { address: instance.address.clone(), ipv4: Some(instance.ipv4) }
+    }
 }
 
 /// What people ask for.
@@ -201,7 +208,7 @@ fn because_listed(entry: &Listed, node: Option<&NodeFacts>, taken: &Taken) -> Be
 ///
 /// Source: `spec/ssh.md`, section 1.2; the rest is ours, since a Node without addresses must not
 /// look like one that nobody lists.
-fn node_of<'a>(nodes: &'a [NodeFacts], entry: &Listed) -> Option<&'a NodeFacts> {
+pub fn node_of<'a>(nodes: &'a [NodeFacts], entry: &Listed) -> Option<&'a NodeFacts> {
     let text = entry.ipv4?.to_string();
     let made_from = |node: &&NodeFacts| {
         node.addresses.is_empty()

@@ -6,11 +6,9 @@ use std::net::Ipv4Addr;
 use super::Assignment;
 use crate::content::usable_address;
 use crate::instances::Instance;
+use crate::limits::SSH_PORT;
 use crate::names;
 use crate::node::NodeFacts;
-
-/// Port of SSH servers that nobody moved.
-const SSH_PORT: u16 = 22;
 
 /// Where and as whom to connect.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -73,7 +71,7 @@ pub fn reach(
     own.extend(node.into_iter().flat_map(|node| node.addresses.iter().map(String::as_str)));
     let kept_keys: Vec<String> =
         kept.keys().filter(|name| own.contains(&name.as_str())).cloned().collect();
-    let entry_key = instance.and_then(|i| i.host_key.as_ref()).map(|key| key.base64().to_owned());
+    let entry_key = instance.and_then(|i| i.host_key.as_ref()).map(ToString::to_string);
     let node_key = node.and_then(|node| node.annotation(names::HOST_KEY_ANNOTATION));
     let host_key = entry_key
         .or_else(|| node_key.map(str::to_owned))

@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-use super::{BadHost, BadHostKey, Unresolved};
+use super::{BadHost, Unresolved};
+use crate::host_key::BadHostKey;
 use crate::names::objects::INSTANCES_CONFIG_MAP;
 
 /// Why one entry gives no instance. The message names ConfigMap, entry, field and the next step,

@@ -21,7 +21,6 @@
 
 mod error;
 mod host;
-mod host_key;
 mod nodes;
 mod resolve;
 mod value;
@@ -31,10 +30,12 @@ use std::net::Ipv4Addr;
 
 use serde::Serialize;
 
+use crate::fleet::Listed;
+use crate::host_key::HostKey;
+
 pub use error::{EntryError, Field, Problem};
 pub use host::{BadHost, Host};
-pub use host_key::{BadHostKey, HostKey};
-pub use nodes::{UsernameError, node_of, username_of};
+pub use nodes::{UsernameError, username_of};
 pub use resolve::{Resolutions, Resolve, Unresolved, canonical};
 
 /// Reads all entries of the ConfigMap's `data`, address to value.
@@ -110,6 +111,16 @@ impl Entries {
     /// The entries that are right.
     pub fn instances(&self) -> impl Iterator<Item = &Instance> {
         self.0.values().filter_map(|entry| entry.as_ref().ok())
+    }
+
+    /// All of them, the broken ones included, as [`fleet::reconcile`](crate::fleet::reconcile) takes
+    /// them.
+    pub fn listed(&self) -> Vec<Listed> {
+        let listed = |(address, entry): (&String, &Result<Instance, _>)| {
+            let ipv4 = entry.as_ref().ok().map(|instance| instance.ipv4);
+            Listed { address: address.clone(), ipv4 }
+        };
+        self.0.iter().map(listed).collect()
     }
 
     /// What is wrong with the others.

@@ -1,6 +1,7 @@
 //! The value of one entry, line by line.
 
-use super::{Field, HostKey, Problem};
+use super::{Field, Problem};
+use crate::host_key::HostKey;
 use crate::limits;
 
 /// Keys of the lines of a value.
@@ -80,9 +81,9 @@ fn parse_port(text: &str) -> Result<u16, Problem> {
 mod tests {
     use proptest::prelude::*;
 
-    use super::super::BadHostKey;
-    use super::super::host_key::tests::ed25519;
     use super::*;
+    use crate::host_key::BadHostKey;
+    use crate::host_key::tests::ed25519;
 
     #[track_caller]
     fn refused(text: &str, field: Field, problem: Problem) {
@@ -143,7 +144,7 @@ mod tests {
         let text = format!("username=core\r\n\r\nhostKey={key}\r\nport=2222\r\n");
         let value = parse(&text).unwrap();
         assert_eq!(value.port, 2222);
-        assert_eq!(value.host_key.unwrap().base64(), key);
+        assert_eq!(value.host_key.unwrap().to_string(), key);
     }
 
     #[test]

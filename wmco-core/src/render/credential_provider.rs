@@ -4,7 +4,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::duration;
+use crate::units::GoDuration;
 
 /// End of the file names of programs on Windows.
 const SUFFIX: &str = ".exe";
@@ -69,7 +69,7 @@ struct Provider {
     api_version: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     args: Option<Vec<String>>,
-    default_cache_duration: Option<GoDuration>,
+    default_cache_duration: Option<Written>,
     #[serde(skip_serializing_if = "Option::is_none")]
     env: Option<Vec<Variable>>,
     match_images: Option<Vec<String>>,
@@ -101,15 +101,14 @@ struct TokenAttributes {
 /// A duration in the one form that Go writes.
 #[derive(Deserialize, Serialize)]
 #[serde(try_from = "String")]
-struct GoDuration(String);
+struct Written(String);
 
-impl TryFrom<String> for GoDuration {
+impl TryFrom<String> for Written {
     type Error = String;
 
     fn try_from(text: String) -> Result<Self, String> {
-        duration::canonical(&text)
-            .map(Self)
-            .ok_or_else(|| format!("`{text}` is no duration, write one like 12h or 1m30s"))
+        let duration: Result<GoDuration, _> = text.parse();
+        duration.map(|d| Self(d.to_string())).map_err(|problem| format!("`{text}` {problem}"))
     }
 }
 

@@ -6,7 +6,6 @@
 //! Mirror files are rendered in `wmco-services`, the CA bundle in [`ca_bundle`](crate::ca_bundle).
 
 mod credential_provider;
-mod duration;
 mod kubeconfig;
 mod kubelet;
 mod network_script;

@@ -2,8 +2,9 @@
 
 use std::net::IpAddr;
 
+use wmco_core::names::OS_WINDOWS;
+
 use super::{Asked, End, Exam, after};
-use crate::names;
 use crate::pkcs10::{Attribute, CertificationRequest};
 use crate::rule::{Kind, Outcome, Rule};
 use crate::trace::{Foreign, ForeignList};
@@ -68,7 +69,7 @@ impl<'e> Exam<'e> {
         let node = self.view.node(asked.node);
         if let Some(facts) = node {
             match facts.os.as_deref() {
-                Some(names::OS_WINDOWS) => self.trace.pass(Rule::NodeOs, names::OS_WINDOWS),
+                Some(OS_WINDOWS) => self.trace.pass(Rule::NodeOs, OS_WINDOWS),
                 Some(os) => return Err(self.ignore(Rule::NodeOs, format_args!("{}", Foreign(os)))),
                 None => return Err(self.ignore(Rule::NodeOs, format_args!("not known"))),
             }

@@ -3,8 +3,9 @@
 use std::fmt;
 use std::net::IpAddr;
 
+use wmco_core::names::OS_WINDOWS;
+
 use super::{Asked, Exam, after};
-use crate::names;
 use crate::pkcs10::GeneralName;
 use crate::rule::{Kind, Outcome, Rule};
 use crate::trace::Foreign;
@@ -36,10 +37,10 @@ impl Exam<'_> {
     /// WICD runs on Windows nodes only, so a request for another one is an attempt.
     fn runs_windows(&mut self, node: &NodeFacts) {
         match node.os.as_deref() {
-            Some(names::OS_WINDOWS) => self.trace.pass(Rule::NodeOs, names::OS_WINDOWS),
+            Some(OS_WINDOWS) => self.trace.pass(Rule::NodeOs, OS_WINDOWS),
             other => {
                 let os = Foreign(other.unwrap_or_default());
-                self.fail(Rule::NodeOs, format_args!("{os}, not {}", names::OS_WINDOWS));
+                self.fail(Rule::NodeOs, format_args!("{os}, not {OS_WINDOWS}"));
             }
         }
     }

@@ -5,37 +5,13 @@
 //! evidence and never a veto: an address without a name, or with a wrong one, takes nothing away
 //! from what the other sources say, or from other instances.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr};
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use wmco_core::facts::Facts;
+use wmco_core::instances::Resolve as _;
 
 use super::{View, fold};
-
-/// What has been learned about instances; the offline command reads it from a JSON file.
-#[derive(Clone, Debug, Default, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
-#[serde(deny_unknown_fields)]
-pub struct Facts {
-    /// What name servers answered.
-    #[serde(default)]
-    pub dns: Dns,
-    /// Address of an instance, as it is listed, to the host name that the instance reported.
-    #[serde(default)]
-    pub hostnames: BTreeMap<String, String>,
-}
-
-/// Answers of name servers. What is not listed here does not exist.
-#[derive(Clone, Debug, Default, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
-#[serde(deny_unknown_fields)]
-pub struct Dns {
-    /// Lower-case host name to address.
-    #[serde(default)]
-    pub forward: BTreeMap<String, IpAddr>,
-    /// Address to host names, with or without a trailing dot.
-    #[serde(default)]
-    pub reverse: BTreeMap<IpAddr, Vec<String>>,
-}
 
 /// How it is known that an instance has a name, best first.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
@@ -104,10 +80,7 @@ impl View {
 
 fn resolve(address: &str, ipv4: Option<Ipv4Addr>, facts: &Facts) -> Instance {
     let literal = || address.parse().ok();
-    let looked_up = || match facts.dns.forward.get(&fold(address)) {
-        Some(IpAddr::V4(ipv4)) => Some(*ipv4),
-        Some(IpAddr::V6(_)) | None => None,
-    };
+    let looked_up = || facts.resolve(address).ok();
     let host_name = facts.hostnames.get(address).map(|name| fold(name));
     Instance {
         address: address.to_owned(),
@@ -170,10 +143,9 @@ fn claims(instance: &Instance, facts: &Facts) -> Vec<(Source, String)> {
         claims.push((Source::Address, fold(&instance.address)));
         return claims;
     };
-    let pointers = facts.dns.reverse.get(&address).into_iter().flatten().map(|name| fold(name));
+    let pointers = facts.reverse(address).iter().map(|name| fold(name));
     // Whoever runs reverse DNS could claim any name, so a forward answer that disagrees wins.
-    let agreed =
-        pointers.filter(|name| facts.dns.forward.get(name).is_none_or(|to| *to == address));
+    let agreed = pointers.filter(|name| facts.resolve(name).map_or(true, |to| to == address));
     claims.extend(agreed.map(|name| (Source::ReverseDns, name)));
     claims
 }

@@ -1,9 +1,9 @@
 //! Fills a [`View`] from Kubernetes objects.
 
 use k8s_openapi::api::core::v1::Node;
+use wmco_core::names::OS_LABEL;
 
 use super::{NodeFacts, View, fold};
-use crate::names;
 
 impl View {
     /// Adds a Node or replaces what was known about it.
@@ -18,7 +18,7 @@ impl From<&Node> for NodeFacts {
     fn from(node: &Node) -> Self {
         let labels = node.metadata.labels.as_ref();
         let mut facts = Self {
-            os: labels.and_then(|labels| labels.get(names::OS_LABEL)).cloned(),
+            os: labels.and_then(|labels| labels.get(OS_LABEL)).cloned(),
             created: node.metadata.creation_timestamp.as_ref().map(|time| time.0),
             ..Self::default()
         };

@@ -256,7 +256,7 @@ fn forward_dns_may_contradict_reverse_dns() {
     only_reverse_dns(&mut world);
     world.facts.dns.forward.insert("win-7.plant.example.net".to_owned(), [192, 0, 2, 99].into());
     world.check("wait", "instance");
-    world.facts.dns.forward.insert("win-7.plant.example.net".to_owned(), IPV4.into());
+    world.facts.dns.forward.insert("win-7.plant.example.net".to_owned(), IPV4);
     world.check("approve", "");
 }
 

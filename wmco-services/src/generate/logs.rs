@@ -1,6 +1,6 @@
 //! How logs of wrapped services are rotated. Source: `spec/services.md`, section 8.
 
-use super::quantity::Quantity;
+use wmco_core::units::{GoDuration, Quantity};
 
 /// Variable with the size at which a log is rotated, a Kubernetes quantity.
 const SIZE: &str = "SERVICES_LOG_FILE_SIZE";
@@ -29,7 +29,7 @@ pub struct BadLogSetting {
     /// The variable.
     pub name: &'static str,
     /// What is wrong with its value and what to write.
-    pub problem: &'static str,
+    pub problem: String,
 }
 
 impl LogSettings {
@@ -47,7 +47,7 @@ impl LogSettings {
         let size = text(SIZE).and_then(|text| match text.parse::<Quantity>() {
             Ok(quantity) => Some((text, quantity)),
             Err(problem) => {
-                bad.push(BadLogSetting { name: SIZE, problem });
+                bad.push(BadLogSetting { name: SIZE, problem: problem.to_string() });
                 None
             }
         });
@@ -89,52 +89,12 @@ impl LogSettings {
     }
 }
 
-/// Nanoseconds of each unit of a Go duration.
-const UNITS: [(&str, u128); 8] = [
-    ("ns", 1),
-    ("us", 1_000),
-    ("\u{b5}s", 1_000),
-    ("\u{3bc}s", 1_000),
-    ("ms", 1_000_000),
-    ("s", 1_000_000_000),
-    ("m", 60_000_000_000),
-    ("h", 3_600_000_000_000),
-];
-
-/// Checks a duration as Go writes it: pairs of a decimal number and a unit, or a bare `0`.
-fn check_duration(text: &str) -> Result<(), &'static str> {
-    const NO_DURATION: &str = "is no duration, write for example 168h or 1m30s";
+/// Checks a duration of zero or more as Go writes it.
+fn check_duration(text: &str) -> Result<(), String> {
     if text.starts_with('-') {
-        return Err("is negative, write a duration of 0s or more");
+        return Err("is negative, write a duration of 0s or more".to_owned());
     }
-    let mut rest = text.strip_prefix('+').unwrap_or(text);
-    if rest == "0" {
-        return Ok(());
-    }
-    if rest.is_empty() {
-        return Err(NO_DURATION);
-    }
-    let mut total: u128 = 0;
-    while !rest.is_empty() {
-        let end = rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(rest.len());
-        let (number, after) = rest.split_at(end);
-        let end = after.find(|c: char| c.is_ascii_digit() || c == '.').unwrap_or(after.len());
-        let (unit, after) = after.split_at(end);
-        let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
-        if whole.is_empty() && fraction.is_empty() || fraction.contains('.') {
-            return Err(NO_DURATION);
-        }
-        let (_, nanoseconds) = UNITS.iter().find(|(name, _)| *name == unit).ok_or(NO_DURATION)?;
-        let whole: u128 = if whole.is_empty() { Ok(0) } else { whole.parse() }
-            .map_err(|_| "is too long, write a shorter duration")?;
-        total = whole
-            .checked_mul(*nanoseconds)
-            .and_then(|more| total.checked_add(more))
-            .filter(|total| i64::try_from(*total).is_ok())
-            .ok_or("is too long, write a shorter duration")?;
-        rest = after;
-    }
-    Ok(())
+    text.parse::<GoDuration>().map(drop).map_err(|problem| problem.to_string())
 }
 
 #[cfg(test)]
@@ -155,30 +115,10 @@ mod tests {
     }
 
     #[test]
-    fn sizes_in_megabytes() {
-        for (text, megabytes) in [
-            ("1M", 1),
-            ("100Mi", 105),
-            ("1G", 1000),
-            ("1Gi", 1074),
-            ("0", 0),
-            ("500", 1),
-            ("500k", 1),
-            ("2000k", 2),
-            ("1E", 1_000_000_000_000),
-            ("1500m", 1),
-            ("2e6", 2),
-            ("0.5Gi", 537),
-        ] {
-            assert_eq!(read(SIZE, text).unwrap().megabytes(), Some(megabytes), "{text}");
-        }
-    }
-
-    #[test]
-    fn wrong_sizes_are_refused() {
-        for text in ["notaquantity", "-1M", "10MB", "10 Mi", "", ".", "1.2.3", "1ki", "e6", "1e"] {
-            let answer = read(SIZE, text);
-            assert!(text.is_empty() || answer.is_err_and(|e| e.contains(SIZE)), "{text}");
+    fn sizes_are_quantities() {
+        assert_eq!(read(SIZE, "0.5Gi").unwrap().megabytes(), Some(537));
+        for text in ["10MB", "-1M", "."] {
+            assert!(read(SIZE, text).is_err_and(|error| error.contains(SIZE)), "{text}");
         }
     }
 

@@ -7,7 +7,6 @@
 
 mod command;
 mod logs;
-mod quantity;
 mod scripts;
 mod services;
 

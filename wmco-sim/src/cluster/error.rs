@@ -131,6 +131,9 @@ impl FieldError {
     }
 
     fn cause(&self) -> Value {
+        if self.field.is_empty() {
+            return json!({"reason": self.reason, "message": self.message});
+        }
         json!({"reason": self.reason, "message": self.message, "field": self.field})
     }
 }

@@ -10,7 +10,8 @@
 //!
 //! # Not here
 //! Scheduling, kubelets, endpoints, disruption controller: status of Nodes, Pods and
-//! PodDisruptionBudgets is what clients write.
+//! PodDisruptionBudgets is what clients write. Taints of Nodes, too, unless
+//! [`Builder::taint_nodes`] asks for more.
 
 mod apply;
 mod audit;
@@ -108,6 +109,7 @@ pub struct Builder {
     address: SocketAddr,
     more_addresses: Vec<IpAddr>,
     longest_lifetime: SignedDuration,
+    taints_nodes: bool,
 }
 
 impl Default for Builder {
@@ -116,6 +118,7 @@ impl Default for Builder {
             address: (Ipv4Addr::LOCALHOST, 0).into(),
             more_addresses: Vec::new(),
             longest_lifetime: csr::signer::LIFETIME,
+            taints_nodes: false,
         }
     }
 }
@@ -140,12 +143,20 @@ impl Builder {
         Self { longest_lifetime, ..self }
     }
 
+    /// Lets the taints of Nodes follow their Ready condition and their cordon, as the node
+    /// lifecycle controller does. Without it they are what clients write.
+    #[must_use]
+    pub fn taint_nodes(self) -> Self {
+        Self { taints_nodes: true, ..self }
+    }
+
     /// Starts the server.
     ///
     /// # Errors
     /// The port is taken, or certificates cannot be made.
     pub async fn start(self) -> Result<SimCluster, StartError> {
-        let shared = Arc::new(Shared::new(Pki::new(&self.more_addresses, self.longest_lifetime)?));
+        let pki = Pki::new(&self.more_addresses, self.longest_lifetime)?;
+        let shared = Arc::new(Shared::new(pki, self.taints_nodes));
         preload::preload(&shared);
         let listener = TlsListener::bind(self.address, tls::server_config(&shared.pki)?).await?;
         let source = |source| StartError::Listen { address: self.address, source };

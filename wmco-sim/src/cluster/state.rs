@@ -34,6 +34,8 @@ pub(crate) struct Shared {
     pub pki: Pki,
     /// What has been asked, and the faults to answer with.
     pub audit: Audit,
+    /// Whether taints of Nodes follow their conditions.
+    pub taints_nodes: bool,
     /// How many requests were answered.
     pub requests: AtomicU64,
     address: OnceLock<SocketAddr>,
@@ -41,7 +43,7 @@ pub(crate) struct Shared {
 
 impl Shared {
     /// An empty cluster.
-    pub(crate) fn new(pki: Pki) -> Self {
+    pub(crate) fn new(pki: Pki, taints_nodes: bool) -> Self {
         let mut store = Store::default();
         let registry = Registry::builtin();
         for resource in registry.all() {
@@ -56,6 +58,7 @@ impl Shared {
             }),
             pki,
             audit: Audit::default(),
+            taints_nodes,
             requests: AtomicU64::new(0),
             address: OnceLock::new(),
         }

@@ -4,15 +4,16 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use russh::client::{self, DisconnectReason};
 use russh::keys::PublicKeyOrCertificate;
+use wmco_core::host_key::{BadHostKey, HostKey};
 
-use crate::host_key::{BadHostKey, HostKey, HostKeyPolicy, HostKeyVerdict, SeenHostKey};
+use crate::host_key::{HostKeyPolicy, HostKeyVerdict, SeenHostKey};
 
 /// Why a handshake ended.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Failure {
     #[error("host key {found} instead of {expected}")]
     Mismatch { expected: String, found: String },
-    #[error(transparent)]
+    #[error("the host key cannot be used: {0}")]
     HostKey(#[from] BadHostKey),
     #[error(transparent)]
     Ssh(#[from] russh::Error),

@@ -12,10 +12,11 @@ use std::time::Duration;
 use tempfile::TempDir;
 use tokio::net::TcpListener;
 use tokio_util::sync::{CancellationToken, DropGuard};
+use wmco_core::host_key::HostKey;
 use wmco_core::secret::Secret;
 use wmco_ssh::{
-    ConnectError, Credentials, Dialer, HostKey, HostKeyPolicy, Options, PathStyle, PrivateKey,
-    Session, SshHost, Target, TcpDialer, Timeouts,
+    ConnectError, Credentials, Dialer, HostKeyPolicy, Options, PathStyle, PrivateKey, Session,
+    SshHost, Target, TcpDialer, Timeouts,
 };
 
 /// The server and everything that it needs; gone on drop, with its processes.

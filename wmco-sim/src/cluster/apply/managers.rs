@@ -94,7 +94,9 @@ pub(super) fn write(mut entries: Vec<Entry>) -> Option<Value> {
     let shown = |entry: &Entry| {
         let mut out = Map::new();
         let mut put = |member: &str, value: Value| out.insert(member.to_owned(), value);
-        put("manager", entry.manager.clone().into());
+        if !entry.manager.is_empty() {
+            put("manager", entry.manager.clone().into());
+        }
         put("operation", entry.operation.clone().into());
         put("apiVersion", entry.api_version.clone().into());
         put("fieldsType", "FieldsV1".into());

@@ -1,11 +1,12 @@
 //! The controllers that run beside the server: service accounts and their tokens, namespaces,
-//! garbage collection, certificate signing.
+//! garbage collection, certificate signing, and on request the taints of Nodes.
 //!
 //! They are level-triggered and run under the server's lock right after each write, on what
 //! changed since they ran last, until nothing is left to do.
 
 mod garbage;
 mod namespaces;
+mod nodes;
 
 use std::sync::Arc;
 
@@ -87,6 +88,9 @@ fn controllers(
             if let Some(secret) = current.cloned() {
                 fill_secret(cluster, state, now, &secret);
             }
+        }
+        ("", "nodes") if !gone && cluster.taints_nodes => {
+            nodes::taint(state, meta::name(object), now);
         }
         ("certificates.k8s.io", _) if !gone => {
             let current = state.store.get(place, "", meta::name(object)).cloned();

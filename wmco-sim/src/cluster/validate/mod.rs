@@ -13,7 +13,7 @@ mod rbac;
 mod workload;
 
 pub(crate) use network::allocate;
-pub(crate) use node::new_taints;
+pub(crate) use node::{NOT_READY_TAINT, new_taints};
 pub(crate) use pod::admit as admit_pod;
 
 use serde_json::{Map, Value, json};
@@ -152,7 +152,8 @@ fn canonical(object: &mut Value) {
     }
 }
 
-fn put(object: &mut Value, member: &str, value: Value) {
+/// Sets a member of an object.
+pub(crate) fn put(object: &mut Value, member: &str, value: Value) {
     if let Some(members) = object.as_object_mut() {
         members.insert(member.to_owned(), value);
     }

@@ -8,7 +8,8 @@ use crate::cluster::write::{label_value, qualified_name};
 use super::{list, text};
 
 const EFFECTS: [&str; 3] = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
-const NOT_READY: &str = "node.kubernetes.io/not-ready";
+/// Key of the taint of a Node that is not ready.
+pub(crate) const NOT_READY_TAINT: &str = "node.kubernetes.io/not-ready";
 
 /// Complaints about a Node.
 pub(super) fn node(node: &Value) -> Vec<FieldError> {
@@ -74,10 +75,11 @@ pub(super) fn change(before: &Value, node: &Value) -> Vec<FieldError> {
 /// The taints of a new Node: nobody has said that it is ready.
 pub(crate) fn new_taints(node: &mut Value) {
     let mut taints = list(node, "/spec/taints").to_vec();
-    let there =
-        |taint: &Value| text(taint, "/key") == NOT_READY && text(taint, "/effect") == "NoSchedule";
+    let there = |taint: &Value| {
+        text(taint, "/key") == NOT_READY_TAINT && text(taint, "/effect") == "NoSchedule"
+    };
     if !taints.iter().any(there) {
-        taints.push(json!({"key": NOT_READY, "effect": "NoSchedule"}));
+        taints.push(json!({"key": NOT_READY_TAINT, "effect": "NoSchedule"}));
     }
     let mut spec = node.get("spec").cloned().unwrap_or_else(|| json!({}));
     super::put(&mut spec, "taints", taints.into());

@@ -2,6 +2,9 @@
 //!
 //! Source: Go documentation, `time.ParseDuration` and `time.Duration.String`.
 
+use std::fmt;
+use std::str::FromStr;
+
 /// Units with their nanoseconds, longest names first where one starts another.
 const UNITS: [(&str, u128); 8] = [
     ("ns", 1),
@@ -20,47 +23,88 @@ const SECOND: u128 = 1_000_000_000;
 /// Digits after the point that can still be told apart in nanoseconds.
 const FRACTION_DIGITS: usize = 18;
 
-/// `text` in the one form that Go writes, for example `1h0m0s` for `60m`; `None` if it is no
-/// duration or longer than Go's 292 years.
-pub(super) fn canonical(text: &str) -> Option<String> {
-    let negative = text.starts_with('-');
-    let nanoseconds = parse(text.strip_prefix(['-', '+']).unwrap_or(text))?;
-    let sign = if negative && nanoseconds > 0 { "-" } else { "" };
-    Some(format!("{sign}{}", write(nanoseconds)))
+/// A duration as Go reads and writes it; its text form is the one that Go writes, for example
+/// `1h0m0s` for `60m`.
+///
+/// ```
+/// use wmco_core::units::GoDuration;
+///
+/// let duration: GoDuration = "90m".parse()?;
+/// assert_eq!(duration.to_string(), "1h30m0s");
+/// # Ok::<(), wmco_core::units::DurationError>(())
+/// ```
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct GoDuration {
+    negative: bool,
+    nanoseconds: u128,
 }
 
-fn parse(text: &str) -> Option<u128> {
+/// Why a text is no [`GoDuration`].
+#[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum DurationError {
+    /// It is not written as Go writes durations.
+    #[error("is no duration, write for example 168h or 1m30s")]
+    NoDuration,
+    /// Go can hold no more than 292 years.
+    #[error("is too long, write a shorter duration")]
+    TooLong,
+}
+
+impl FromStr for GoDuration {
+    type Err = DurationError;
+
+    fn from_str(text: &str) -> Result<Self, DurationError> {
+        let nanoseconds = parse(text.strip_prefix(['-', '+']).unwrap_or(text))?;
+        Ok(Self { negative: text.starts_with('-') && nanoseconds > 0, nanoseconds })
+    }
+}
+
+impl fmt::Display for GoDuration {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.negative { "-" } else { "" })?;
+        f.write_str(&write(self.nanoseconds))
+    }
+}
+
+fn parse(text: &str) -> Result<u128, DurationError> {
     if text == "0" {
-        return Some(0);
+        return Ok(0);
     }
     if text.is_empty() {
-        return None;
+        return Err(DurationError::NoDuration);
     }
     let mut total = 0_u128;
     let mut rest = text;
     while !rest.is_empty() {
-        let end = rest.find(|c: char| !c.is_ascii_digit() && c != '.')?;
+        let end = rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(rest.len());
         let (number, tail) = rest.split_at(end);
         let end = tail.find(|c: char| c.is_ascii_digit() || c == '.').unwrap_or(tail.len());
         let (unit, tail) = tail.split_at(end);
-        let (_, unit) = UNITS.into_iter().find(|(name, _)| *name == unit)?;
-        total = total.checked_add(scale(number, unit)?)?;
+        let unit = UNITS.into_iter().find(|(name, _)| *name == unit);
+        let (_, unit) = unit.ok_or(DurationError::NoDuration)?;
+        total = total.checked_add(scale(number, unit)?).ok_or(DurationError::TooLong)?;
         rest = tail;
     }
-    (total <= i64::MAX.unsigned_abs().into()).then_some(total)
+    if total > i64::MAX.unsigned_abs().into() { Err(DurationError::TooLong) } else { Ok(total) }
 }
 
 /// `number` units in nanoseconds; what is shorter than one is dropped.
-fn scale(number: &str, unit: u128) -> Option<u128> {
+fn scale(number: &str, unit: u128) -> Result<u128, DurationError> {
     let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
     if (whole.is_empty() && fraction.is_empty()) || fraction.contains('.') {
-        return None;
+        return Err(DurationError::NoDuration);
     }
-    let whole = if whole.is_empty() { 0 } else { whole.parse::<u64>().ok()? };
+    // Only digits are left, so what does not fit is too long.
+    let digits = |text: &str| match text {
+        "" => Ok(0),
+        text => text.parse::<u64>().map_err(|_| DurationError::TooLong),
+    };
     let fraction = fraction.get(..FRACTION_DIGITS).unwrap_or(fraction);
-    let part = if fraction.is_empty() { 0 } else { fraction.parse::<u64>().ok()? };
-    let divisor = 10_u128.pow(u32::try_from(fraction.len()).ok()?);
-    u128::from(whole).checked_mul(unit)?.checked_add(u128::from(part) * unit / divisor)
+    let divisor = fraction.bytes().fold(1_u128, |divisor, _| divisor * 10);
+    let part = u128::from(digits(fraction)?) * unit / divisor;
+    let whole = u128::from(digits(whole)?).checked_mul(unit).ok_or(DurationError::TooLong)?;
+    whole.checked_add(part).ok_or(DurationError::TooLong)
 }
 
 fn write(nanoseconds: u128) -> String {
@@ -101,7 +145,8 @@ mod tests {
 
     #[track_caller]
     fn check(text: &str, expected: &str) {
-        assert_eq!(canonical(text).as_deref(), Some(expected), "{text}");
+        let duration: GoDuration = text.parse().unwrap();
+        assert_eq!(duration.to_string(), expected, "{text}");
     }
 
     #[test]
@@ -125,10 +170,11 @@ mod tests {
 
     #[test]
     fn other_texts_are_refused() {
-        for text in
-            ["", "-", "10", "h", ".s", "1d", "1 h", "1h ", "1.2.3s", "9223372036854775808ns"]
-        {
-            assert_eq!(canonical(text), None, "{text}");
+        for text in ["", "-", "10", "h", ".s", "1d", "1 h", "1h ", "1.2.3s"] {
+            assert_eq!(text.parse::<GoDuration>(), Err(DurationError::NoDuration), "{text}");
+        }
+        for text in ["9223372036854775808ns", "99999999999999999999h", "2562048h"] {
+            assert_eq!(text.parse::<GoDuration>(), Err(DurationError::TooLong), "{text}");
         }
     }
 
@@ -136,7 +182,7 @@ mod tests {
         /// What was written is read as the same duration.
         #[test]
         fn writing_loses_nothing(nanoseconds in 0..i64::MAX.unsigned_abs()) {
-            prop_assert_eq!(parse(&write(nanoseconds.into())), Some(nanoseconds.into()));
+            prop_assert_eq!(parse(&write(nanoseconds.into())), Ok(nanoseconds.into()));
         }
     }
 }

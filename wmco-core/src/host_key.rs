@@ -1,11 +1,13 @@
-//! An SSH host key that a person wrote down.
+//! Public SSH host keys in the form that people and the cluster keep.
 
 use std::fmt;
 use std::str::FromStr;
 
 use base64::Engine as _;
-use base64::prelude::BASE64_STANDARD;
+use base64::prelude::{BASE64_STANDARD, BASE64_STANDARD_NO_PAD};
 use serde::{Serialize, Serializer};
+
+use crate::digest::Sha256;
 
 /// Algorithms that a Windows host may be pinned with.
 const ALGORITHMS: [&str; 5] =
@@ -14,12 +16,23 @@ const ALGORITHMS: [&str; 5] =
 /// A public host key in wire form. Source: RFC 4253, section 6.6; RFC 5656; RFC 8709.
 ///
 /// It is read from the wire form in base64 or from an authorized-keys line
-/// (`ALGORITHM BASE64 [COMMENT]`), and kept as canonical base64, which is also what
-/// [`HOST_KEY_ANNOTATION`](crate::names::HOST_KEY_ANNOTATION) holds.
+/// (`ALGORITHM BASE64 [COMMENT]`). Its text form is canonical base64, as in the annotation
+/// [`HOST_KEY_ANNOTATION`](crate::names::HOST_KEY_ANNOTATION).
+///
+/// ```
+/// use wmco_core::host_key::HostKey;
+///
+/// let text = "AAAAC3NzaC1lZDI1NTE5AAAAIAABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhscHR4f";
+/// let key: HostKey = format!("ssh-ed25519 {text} root@win-1").parse()?;
+/// assert_eq!(key.algorithm(), "ssh-ed25519");
+/// assert_eq!(key.to_string(), text);
+/// assert!(key.fingerprint().starts_with("SHA256:"));
+/// # Ok::<(), wmco_core::host_key::BadHostKey>(())
+/// ```
 #[derive(Clone, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct HostKey {
     algorithm: &'static str,
-    base64: String,
+    wire: Vec<u8>,
 }
 
 /// Why a text is no [`HostKey`].
@@ -41,14 +54,39 @@ pub enum BadHostKey {
 }
 
 impl HostKey {
-    /// Name of the algorithm, for example `ssh-ed25519`.
+    /// From the wire form, as SSH servers show it.
+    ///
+    /// # Errors
+    /// [`BadHostKey`] if it is none, damaged, or of an algorithm that we do not trust.
+    pub fn from_wire(wire: &[u8]) -> Result<Self, BadHostKey> {
+        let fields = fields(wire).ok_or(BadHostKey::Shape)?;
+        let [name, rest @ ..] = fields.as_slice() else { return Err(BadHostKey::Shape) };
+        let algorithm = ALGORITHMS
+            .into_iter()
+            .find(|known| known.as_bytes() == *name)
+            .ok_or(BadHostKey::Algorithm)?;
+        if fits(algorithm, rest) {
+            Ok(Self { algorithm, wire: wire.to_vec() })
+        } else {
+            Err(BadHostKey::Shape)
+        }
+    }
+
+    /// Name of the algorithm, for example `ssh-ed25519`; the value of
+    /// [`HOST_KEY_TYPE_ANNOTATION`](crate::names::HOST_KEY_TYPE_ANNOTATION).
     pub const fn algorithm(&self) -> &'static str {
         self.algorithm
     }
 
-    /// The wire form in base64 with padding.
-    pub fn base64(&self) -> &str {
-        &self.base64
+    /// `SHA256:` and the digest in base64 without padding, as OpenSSH prints it.
+    pub fn fingerprint(&self) -> String {
+        let digest = Sha256::of(&self.wire);
+        format!("SHA256:{}", BASE64_STANDARD_NO_PAD.encode(digest.as_bytes()))
+    }
+
+    /// The wire form.
+    pub fn as_wire(&self) -> &[u8] {
+        &self.wire
     }
 }
 
@@ -63,19 +101,11 @@ impl FromStr for HostKey {
             None => (None, first),
         };
         let wire = BASE64_STANDARD.decode(base64).map_err(|_| BadHostKey::Base64)?;
-        let fields = fields(&wire).ok_or(BadHostKey::Shape)?;
-        let [name, rest @ ..] = fields.as_slice() else { return Err(BadHostKey::Shape) };
-        let algorithm = ALGORITHMS
-            .into_iter()
-            .find(|known| known.as_bytes() == *name)
-            .ok_or(BadHostKey::Algorithm)?;
-        if named.is_some_and(|named| named != algorithm) {
+        let key = Self::from_wire(&wire)?;
+        if named.is_some_and(|named| named != key.algorithm) {
             return Err(BadHostKey::Mismatch);
         }
-        if !fits(algorithm, rest) {
-            return Err(BadHostKey::Shape);
-        }
-        Ok(Self { algorithm, base64: BASE64_STANDARD.encode(&wire) })
+        Ok(key)
     }
 }
 
@@ -107,13 +137,13 @@ fn fits(algorithm: &str, fields: &[&[u8]]) -> bool {
 
 impl fmt::Display for HostKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {}", self.algorithm, self.base64)
+        f.write_str(&BASE64_STANDARD.encode(&self.wire))
     }
 }
 
 impl fmt::Debug for HostKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "HostKey({self})")
+        write!(f, "HostKey({} {})", self.algorithm, self.fingerprint())
     }
 }
 
@@ -124,19 +154,19 @@ impl Serialize for HostKey {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+pub(crate) mod tests {
     use proptest::prelude::*;
 
     use super::*;
 
-    pub(in crate::instances) fn wire(fields: &[&[u8]]) -> String {
+    pub(crate) fn wire(fields: &[&[u8]]) -> String {
         let length = |field: &&[u8]| u32::try_from(field.len()).unwrap().to_be_bytes();
         let bytes: Vec<u8> =
             fields.iter().flat_map(|field| [&length(field), *field].concat()).collect();
         BASE64_STANDARD.encode(bytes)
     }
 
-    pub(in crate::instances) fn ed25519() -> String {
+    pub(crate) fn ed25519() -> String {
         wire(&[b"ssh-ed25519", &[7; 32]])
     }
 
@@ -162,7 +192,7 @@ pub(super) mod tests {
             wire(&[b"ecdsa-sha2-nistp521", b"nistp521", &[4; 133]]),
         ];
         for key in keys {
-            assert_eq!(key.parse::<HostKey>().unwrap().base64(), key);
+            assert_eq!(key.parse::<HostKey>().unwrap().to_string(), key);
         }
     }
 
@@ -174,8 +204,18 @@ pub(super) mod tests {
         refused(&wire(&[b"ssh-ed25519", &[7; 31]]), &BadHostKey::Shape);
         refused(&wire(&[b"ssh-rsa", &[1, 0, 1], &[9; 128]]), &BadHostKey::Shape);
         refused(&wire(&[b"ecdsa-sha2-nistp256", b"nistp384", &[4; 65]]), &BadHostKey::Shape);
+        refused(&wire(&[b"ssh-ed25519", &[7; 32], b"x"]), &BadHostKey::Shape);
+        refused(&wire(&[b"rsa-sha2-256", &[3], &[5]]), &BadHostKey::Algorithm);
         refused(&wire(&[b"ssh-dss", &[1], &[2], &[3], &[4]]), &BadHostKey::Algorithm);
         refused(&format!("ssh-rsa {}", ed25519()), &BadHostKey::Mismatch);
+    }
+
+    #[test]
+    fn the_fingerprint_is_that_of_ssh_keygen() {
+        // ssh-keygen -lf of the line in `spec/ssh.md`, section 2.3.
+        let text = "AAAAC3NzaC1lZDI1NTE5AAAAIAABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhscHR4f";
+        let key: HostKey = format!("{text}\n").parse().unwrap();
+        assert_eq!(key.fingerprint(), "SHA256:ZkAslGjFiUHdGf/WUL8rQvkib4PTvQatUV0OUQSncCA");
     }
 
     proptest! {
@@ -183,7 +223,7 @@ pub(super) mod tests {
         #[test]
         fn reading_is_total(text in "(ssh-ed25519 )?[A-Za-z0-9+/=]{0,80}( .{0,9})?") {
             if let Ok(key) = text.parse::<HostKey>() {
-                prop_assert_eq!(key.base64().parse::<HostKey>(), Ok(key));
+                prop_assert_eq!(key.to_string().parse::<HostKey>(), Ok(key));
             }
         }
     }

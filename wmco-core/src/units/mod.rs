@@ -1,0 +1,7 @@
+//! Sizes and durations in the notations that people write in Kubernetes files.
+
+mod duration;
+mod quantity;
+
+pub use duration::{DurationError, GoDuration};
+pub use quantity::{Quantity, QuantityError};
