@@ -23,6 +23,7 @@ fn main() {}
 mod hands {
     use std::collections::BTreeMap;
     use std::ffi::OsString;
+    use std::hash::{DefaultHasher, Hash as _, Hasher as _};
     use std::io::{self, ErrorKind};
 
     use anyhow::Context as _;
@@ -40,6 +41,8 @@ mod hands {
     const SERVICES: &str = r"SYSTEM\CurrentControlSet\Services";
     const VARIABLES: &str = r"SYSTEM\CurrentControlSet\Control\Session Manager\Environment";
     const ROOTS: &str = r"SOFTWARE\Microsoft\SystemCertificates\Root\Certificates";
+    /// Most bytes of a value that are shown. Certificates are longer and many.
+    const LONG: usize = 64;
     const MACHINE: HKEY = HKEY_LOCAL_MACHINE;
 
     /// Does one thing.
@@ -160,7 +163,12 @@ mod hands {
             let (name, value) = value?;
             let text = match value.vtype {
                 REG_SZ => String::from_reg_value(&value)?,
-                _ => format!("{:?} {:?}", value.vtype, value.bytes),
+                kind if value.bytes.len() > LONG => {
+                    let mut digest = DefaultHasher::new();
+                    value.bytes.hash(&mut digest);
+                    format!("{kind:?} of {} bytes, {:x}", value.bytes.len(), digest.finish())
+                }
+                kind => format!("{kind:?} {:?}", value.bytes),
             };
             values.insert(format!(r"{path}\{name}"), text);
         }
