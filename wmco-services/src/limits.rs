@@ -3,6 +3,10 @@
 
 use jiff::SignedDuration;
 
+/// How long a service that was told to stop may go on without saying that it stops; then it ignores
+/// that. The Service Control Manager gives a service as long to answer.
+pub const SERVICE_ANSWER: SignedDuration = SignedDuration::from_secs(30);
+
 /// How long one pre-script may run. The network script waits up to 20 s for its network.
 pub const SCRIPT: SignedDuration = SignedDuration::from_mins(2);
 

@@ -33,6 +33,8 @@ mod scm;
 #[cfg(windows)]
 mod scm_call;
 #[cfg(windows)]
+mod scm_moves;
+#[cfg(windows)]
 mod scm_recovery;
 #[cfg(windows)]
 mod service;

@@ -1,10 +1,8 @@
 //! The Service Control Manager.
 
-use std::ffi::OsString;
 use std::io::{self, ErrorKind};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use jiff::SignedDuration;
 use windows_service::Error;
 use windows_service::service::{
     Service as Handle, ServiceAccess, ServiceDependency, ServiceErrorControl, ServiceExitCode,
@@ -12,10 +10,8 @@ use windows_service::service::{
 };
 use windows_service::service_manager::{ServiceManager as Manager, ServiceManagerAccess};
 use windows_sys::Win32::Foundation::{
-    ERROR_ACCESS_DENIED, ERROR_DEPENDENT_SERVICES_RUNNING, ERROR_PROCESS_ABORTED,
-    ERROR_SERVICE_ALREADY_RUNNING, ERROR_SERVICE_CANNOT_ACCEPT_CTRL,
-    ERROR_SERVICE_DEPENDENCY_DELETED, ERROR_SERVICE_DOES_NOT_EXIST, ERROR_SERVICE_EXISTS,
-    ERROR_SERVICE_MARKED_FOR_DELETE, ERROR_SERVICE_NOT_ACTIVE, ERROR_SERVICE_REQUEST_TIMEOUT,
+    ERROR_ACCESS_DENIED, ERROR_PROCESS_ABORTED, ERROR_SERVICE_DOES_NOT_EXIST, ERROR_SERVICE_EXISTS,
+    ERROR_SERVICE_MARKED_FOR_DELETE,
 };
 use windows_sys::Win32::System::Services::{
     SERVICE_CONTINUE_PENDING, SERVICE_PAUSED, SERVICE_START_PENDING, SERVICE_STOP_PENDING,
@@ -25,17 +21,11 @@ use winreg::RegKey;
 use winreg::enums::{HKEY_LOCAL_MACHINE, KEY_READ};
 use wmco_core::protocol::ServiceRunState;
 use wmco_services::windows::{
-    Glimpse, Service, ServiceConfig, ServiceManager, ServiceName, StartType, WindowsError,
+    Glimpse, Service, ServiceConfig, ServiceManager, ServiceName, StartType, Wait, WindowsError,
 };
 
 use super::processes::Process;
-use super::{scm_call, scm_recovery};
-
-/// Pause between two looks at a service that is on its way.
-const LOOK: Duration = Duration::from_millis(100);
-
-/// How long an ended service's process may stay before it is ended, too.
-const LINGER: Duration = Duration::from_secs(5);
+use super::{scm_call, scm_moves, scm_recovery};
 
 /// The Service Control Manager of this host. Connections and handles live for one call only, so that
 /// no deleted service hangs on them.
@@ -43,14 +33,17 @@ const LINGER: Duration = Duration::from_secs(5);
 pub(super) struct Scm;
 
 /// What Windows said, if it was Windows that spoke.
-fn code(error: &Error) -> Option<u32> {
+pub(super) fn code(error: &Error) -> Option<u32> {
     match error {
         Error::Winapi(cause) => cause.raw_os_error().map(i32::cast_unsigned),
         _ => None,
     }
 }
 
-fn failed<'a>(what: &'a str, name: &'a ServiceName) -> impl Fn(Error) -> WindowsError + use<'a> {
+pub(super) fn failed<'a>(
+    what: &'a str,
+    name: &'a ServiceName,
+) -> impl Fn(Error) -> WindowsError + use<'a> {
     move |error| {
         let object = format!("service {name}");
         match code(&error) {
@@ -70,7 +63,7 @@ fn connect(rights: ServiceManagerAccess) -> Result<Manager, Error> {
 }
 
 /// Opens a service; `None` when there is none of that name.
-fn open(name: &ServiceName, rights: ServiceAccess) -> Result<Option<Handle>, Error> {
+pub(super) fn open(name: &ServiceName, rights: ServiceAccess) -> Result<Option<Handle>, Error> {
     let opened = connect(ServiceManagerAccess::empty())?.open_service(name.as_str(), rights);
     match opened {
         Ok(service) => Ok(Some(service)),
@@ -80,7 +73,7 @@ fn open(name: &ServiceName, rights: ServiceAccess) -> Result<Option<Handle>, Err
 }
 
 /// Opens a service that has to be there.
-fn demand(name: &ServiceName, rights: ServiceAccess) -> Result<Handle, WindowsError> {
+pub(super) fn demand(name: &ServiceName, rights: ServiceAccess) -> Result<Handle, WindowsError> {
     open(name, rights)
         .map_err(failed("open", name))?
         .ok_or_else(|| WindowsError::Missing { object: format!("service {name}") })
@@ -88,7 +81,7 @@ fn demand(name: &ServiceName, rights: ServiceAccess) -> Result<Handle, WindowsEr
 
 /// What an open service does. One whose process is gone has stopped: Windows notices that a moment
 /// later, Wine never.
-fn true_status(service: &Handle) -> Result<ServiceStatus, Error> {
+pub(super) fn true_status(service: &Handle) -> Result<ServiceStatus, Error> {
     let mut status = service.query_status()?;
     let gone = |id| match Process::open(id) {
         Ok(Some(process)) => process.ended_within(Duration::ZERO),
@@ -170,7 +163,7 @@ fn dependency(dependency: &ServiceDependency) -> Option<ServiceName> {
 }
 
 /// A state as Windows numbers it.
-fn run_state(state: u32) -> ServiceRunState {
+pub(super) fn run_state(state: u32) -> ServiceRunState {
     match state {
         SERVICE_STOPPED => ServiceRunState::Stopped,
         SERVICE_START_PENDING => ServiceRunState::Starting,
@@ -180,7 +173,7 @@ fn run_state(state: u32) -> ServiceRunState {
     }
 }
 
-fn exit_code(status: &ServiceStatus) -> u32 {
+pub(super) fn exit_code(status: &ServiceStatus) -> u32 {
     match status.exit_code {
         // This is how the manager says that the service has not been started yet.
         ServiceExitCode::Win32(windows_sys::Win32::Foundation::ERROR_SERVICE_NEVER_STARTED) => 0,
@@ -209,97 +202,6 @@ fn all_rights() -> ServiceAccess {
         | ServiceAccess::QUERY_STATUS
         | ServiceAccess::START
         | ServiceAccess::DELETE
-}
-
-/// The end of a wait.
-fn deadline(limit: SignedDuration) -> Instant {
-    Instant::now() + Duration::try_from(limit).unwrap_or_default()
-}
-
-fn pause() {
-    std::thread::park_timeout(LOOK);
-}
-
-impl Scm {
-    /// Starts what the service needs and what that needs; `above` are the services that wait for it.
-    fn start_after(
-        &self,
-        name: &ServiceName,
-        limit: SignedDuration,
-        until: Instant,
-        above: &mut Vec<ServiceName>,
-    ) -> Result<(), WindowsError> {
-        let Some(seen) = self.query(name)? else {
-            return Err(match above.last() {
-                Some(service) => WindowsError::MissingDependency {
-                    service: service.to_string(),
-                    dependency: name.to_string(),
-                },
-                None => WindowsError::Missing { object: format!("service {name}") },
-            });
-        };
-        if seen.state == ServiceRunState::Running || above.contains(name) {
-            return Ok(());
-        }
-        above.push(name.clone());
-        for dependency in &seen.config.dependencies {
-            self.start_after(dependency, limit, until, above)?;
-        }
-        above.pop();
-        start_one(name, limit, until)
-    }
-}
-
-/// Starts one service whose dependencies run, and waits.
-fn start_one(
-    name: &ServiceName,
-    limit: SignedDuration,
-    until: Instant,
-) -> Result<(), WindowsError> {
-    let rights = ServiceAccess::START | ServiceAccess::QUERY_STATUS;
-    let service = demand(name, rights)?;
-    let mut ordered = false;
-    loop {
-        let status = true_status(&service).map_err(failed("look at", name))?;
-        match status.current_state {
-            ServiceState::Running => return Ok(()),
-            ServiceState::Stopped if ordered => {
-                let code = exit_code(&status);
-                return Err(WindowsError::ServiceEnded { service: name.to_string(), code });
-            }
-            ServiceState::Stopped => {
-                let started = service.start::<OsString>(&[]);
-                match started.as_ref().map_err(code) {
-                    // A process that ended before it became a service: the next look tells its code.
-                    Ok(()) | Err(Some(ERROR_PROCESS_ABORTED | ERROR_SERVICE_REQUEST_TIMEOUT)) => {
-                        ordered = true;
-                        continue;
-                    }
-                    // Somebody else was quicker, or the manager does not know yet that it has ended.
-                    Err(Some(ERROR_SERVICE_ALREADY_RUNNING)) => {}
-                    Err(Some(ERROR_SERVICE_DEPENDENCY_DELETED)) => {
-                        return Err(WindowsError::MissingDependency {
-                            service: name.to_string(),
-                            dependency: "another service".to_owned(),
-                        });
-                    }
-                    Err(_) => started.map_err(failed("start", name))?,
-                }
-            }
-            ServiceState::StartPending
-            | ServiceState::StopPending
-            | ServiceState::ContinuePending
-            | ServiceState::PausePending
-            | ServiceState::Paused => {}
-        }
-        if Instant::now() >= until {
-            return Err(WindowsError::TimedOut {
-                object: format!("start of service {name}"),
-                limit,
-            });
-        }
-        pause();
-    }
 }
 
 impl ServiceManager for Scm {
@@ -365,98 +267,15 @@ impl ServiceManager for Scm {
         apply(name, &service, config).map_err(failed("configure", name))
     }
 
-    fn start(&self, name: &ServiceName, limit: SignedDuration) -> Result<(), WindowsError> {
-        self.start_after(name, limit, deadline(limit), &mut Vec::new())
+    fn start(&self, name: &ServiceName, wait: Wait<'_>) -> Result<(), WindowsError> {
+        scm_moves::start(self, name, wait)
     }
 
-    fn stop(&self, name: &ServiceName, limit: SignedDuration) -> Result<(), WindowsError> {
-        let rights = ServiceAccess::STOP | ServiceAccess::QUERY_STATUS;
-        let Some(service) = open(name, rights).map_err(failed("open", name))? else {
-            return Ok(());
-        };
-        let status = true_status(&service).map_err(failed("look at", name))?;
-        if status.current_state == ServiceState::Stopped {
-            return Ok(());
-        }
-        // Opened before the stop, so that a later process with its number is never ended. What shares
-        // its process with other services is left alone.
-        let own = status.service_type.contains(ServiceType::OWN_PROCESS);
-        let process = match status.process_id.filter(|_| own) {
-            Some(id) => Process::open(id).map_err(|e| failed("stop", name)(Error::Winapi(e)))?,
-            None => None,
-        };
-        let until = deadline(limit);
-        let mut ordered = false;
-        loop {
-            let status = true_status(&service).map_err(failed("look at", name))?;
-            if status.current_state == ServiceState::Stopped {
-                break;
-            }
-            if !ordered {
-                let stopped = service.stop();
-                match stopped.as_ref().map_err(code) {
-                    Ok(_) => ordered = true,
-                    Err(Some(ERROR_SERVICE_NOT_ACTIVE)) => break,
-                    Err(Some(ERROR_DEPENDENT_SERVICES_RUNNING)) => {
-                        return Err(WindowsError::DependentsRun {
-                            service: name.to_string(),
-                            dependents: self.running_dependents(name)?,
-                        });
-                    }
-                    // It is on its way up or down; it is asked again.
-                    Err(Some(ERROR_SERVICE_CANNOT_ACCEPT_CTRL)) => {}
-                    Err(_) => {
-                        stopped.map_err(failed("stop", name))?;
-                    }
-                }
-            }
-            if Instant::now() >= until {
-                break;
-            }
-            pause();
-        }
-        match process {
-            Some(process) if !process.ended_within(LINGER) => {
-                tracing::warn!(service = %name, "the service's process does not end by itself");
-                process.end_tree().map_err(|e| failed("end", name)(Error::Winapi(e)))
-            }
-            _ => Ok(()),
-        }
+    fn stop(&self, name: &ServiceName, wait: Wait<'_>) -> Result<(), WindowsError> {
+        scm_moves::stop(self, name, wait)
     }
 
-    fn delete(&self, name: &ServiceName, limit: SignedDuration) -> Result<bool, WindowsError> {
-        let rights = ServiceAccess::DELETE | ServiceAccess::QUERY_STATUS;
-        let Some(service) = open(name, rights).map_err(failed("open", name))? else {
-            return Ok(false);
-        };
-        match service.delete() {
-            Err(error) if code(&error) != Some(ERROR_SERVICE_MARKED_FOR_DELETE) => {
-                return Err(failed("delete", name)(error));
-            }
-            Ok(()) | Err(_) => drop(service),
-        }
-        // It is gone when the last handle is closed, whoever holds it.
-        let until = deadline(limit);
-        while open(name, ServiceAccess::QUERY_STATUS).map_err(failed("open", name))?.is_some() {
-            if Instant::now() >= until {
-                return Err(WindowsError::MarkedForDeletion { service: name.to_string() });
-            }
-            pause();
-        }
-        Ok(true)
-    }
-}
-
-impl Scm {
-    /// Services that need this one and are not stopped.
-    fn running_dependents(&self, name: &ServiceName) -> Result<Vec<String>, WindowsError> {
-        let mut running = Vec::new();
-        for dependent in self.dependents(name)? {
-            let seen = self.query(&dependent)?;
-            if seen.is_some_and(|service| service.state != ServiceRunState::Stopped) {
-                running.push(dependent.to_string());
-            }
-        }
-        Ok(running)
+    fn delete(&self, name: &ServiceName, wait: Wait<'_>) -> Result<bool, WindowsError> {
+        scm_moves::delete(name, wait)
     }
 }

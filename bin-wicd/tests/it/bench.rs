@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
+use std::path::Path;
 
 use wicd_wine::hands::Order;
 use wicd_wine::told::Behaviour;
@@ -120,7 +121,8 @@ pub(crate) fn manifest_with(change: impl FnOnce(&mut Inputs)) -> Manifest {
 /// Every program on the command lines of the manifest.
 pub(crate) fn programs(manifest: &Manifest) -> Vec<String> {
     let words = manifest.services().iter().flat_map(|service| service.command.split(' '));
-    words.filter(|word| word.ends_with(".exe")).map(str::to_owned).collect()
+    let is_program = |word: &&str| Path::new(word).extension().is_some_and(|end| end == "exe");
+    words.filter(is_program).map(str::to_owned).collect()
 }
 
 /// Part of each script that the manifest runs, with what it gives.

@@ -194,9 +194,9 @@ async fn approve(client: Client) {
     }
 }
 
-/// Waits until it is so, for some minutes at most: a service that does not stop has two of them.
+/// Waits until it is so, for some minutes at most: Wine on a busy machine takes its time.
 pub(crate) async fn until(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
-    const MOST: Duration = Duration::from_mins(4);
+    const MOST: Duration = Duration::from_secs(240);
     let wait = async {
         while !is_so().await {
             tokio::time::sleep(LOOK).await;

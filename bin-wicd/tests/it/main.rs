@@ -5,6 +5,7 @@
 //! [`certificates`], [`cleanup`] and [`controller`] look closely at one in memory, and [`wine`] at what
 //! only a real Service Control Manager can show.
 #![allow(
+    clippy::expect_used,
     clippy::indexing_slicing,
     clippy::panic,
     clippy::unwrap_used,

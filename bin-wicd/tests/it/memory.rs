@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use bin_wicd::args::{self, Args, Command};
 use bin_wicd::controller::{self, Settings, Site};
@@ -17,12 +18,17 @@ use wmco_core::names::{host, objects};
 use wmco_core::protocol::{FeatureState, HostStep, ServiceRunState};
 use wmco_core::winpath::WindowsPath;
 use wmco_services::fake::{Call, FakeEvent, FakeWindows};
-use wmco_services::windows::{Environment, Service, ServiceManager as _, ServiceName, Windows};
+use wmco_services::windows::{
+    Environment, Service, ServiceManager as _, ServiceName, Wait, Windows,
+};
 
 use crate::bench::{
     Bench, Move, SCRIPTS, UNTIDY, ensure_daemon, files, manifest, plan, programs, succeeded,
 };
 use crate::cluster::{Cluster, NAMESPACE};
+
+/// How long it takes until the process of a service that ignores to be stopped is ended.
+const STUBBORN: Duration = Duration::from_secs(3);
 
 /// A host in memory.
 pub(crate) struct Memory {
@@ -119,11 +125,14 @@ impl Bench for Memory {
             if known.contains(name) || *name == wicd() {
                 return;
             }
-            let moved = match state {
-                ServiceRunState::Running => Move::Start(name.to_string()),
-                _ => Move::Stop(name.to_string()),
-            };
-            seen.lock().unwrap().push(moved);
+            let mut seen = seen.lock().unwrap();
+            let of = |moved: &&Move| matches!(moved, Move::Start(of) | Move::Stop(of) if *of == name.as_str());
+            match state {
+                ServiceRunState::Running => seen.push(Move::Start(name.to_string())),
+                // One that said that it stops has been told so before.
+                _ if matches!(seen.iter().rfind(of), Some(Move::Stop(_))) => {}
+                _ => seen.push(Move::Stop(name.to_string())),
+            }
         });
         Self { host, first, moves, daemon: None }
     }
@@ -154,10 +163,14 @@ impl Bench for Memory {
                 let stopped = ServiceRunState::Stopped;
                 self.host.add_service(&named(name), &config.unwrap(), stopped);
             }
-            Order::Start { name } => self.host.start(&named(name), limits::SERVICE_START).unwrap(),
-            Order::Stop { name } => self.host.stop(&named(name), limits::SERVICE_STOP).unwrap(),
+            Order::Start { name } => {
+                self.host.start(&named(name), Wait::at_most(limits::SERVICE_START)).unwrap();
+            }
+            Order::Stop { name } => {
+                self.host.stop(&named(name), Wait::at_most(limits::SERVICE_STOP)).unwrap();
+            }
             Order::Delete { name } => {
-                self.host.delete(&named(name), limits::SERVICE_STOP).unwrap();
+                self.host.delete(&named(name), Wait::at_most(limits::SERVICE_STOP)).unwrap();
             }
             Order::Services | Order::Registry => panic!("ask the bench"),
         }
@@ -171,9 +184,10 @@ impl Bench for Memory {
         if let Some(port) = behaviour.port {
             self.host.set_http_status(port, Some(behaviour.health));
         }
+        let name = service.parse().unwrap();
         let code = behaviour.ends_after_ms.map(|_| behaviour.code);
-        // A stop that is ignored ends the process in the same call.
-        self.host.set_ends_on_start(&service.parse().unwrap(), code);
+        self.host.set_ends_on_start(&name, code);
+        self.host.set_stop_takes(&name, behaviour.ignores_stop.then_some(STUBBORN));
     }
 
     fn moves(&self) -> Vec<Move> {
@@ -244,7 +258,7 @@ impl Bench for Memory {
 
     async fn stop_daemon(&mut self) {
         self.ended(|daemon| daemon.stop.cancel()).await;
-        self.host.stop(&wicd(), limits::SERVICE_STOP).unwrap();
+        self.host.stop(&wicd(), Wait::at_most(limits::SERVICE_STOP)).unwrap();
     }
 
     async fn kill_daemon(&mut self) {

@@ -93,7 +93,11 @@ mod tests {
         assert!(changes(stop));
         assert!(changes(|host| {
             stop(host);
-            host.delete(&name("kubelet"), jiff::SignedDuration::ZERO).unwrap();
+            host.delete(
+                &name("kubelet"),
+                crate::windows::Wait::at_most(jiff::SignedDuration::ZERO),
+            )
+            .unwrap();
         }));
         assert!(changes(|host| {
             stop(host);

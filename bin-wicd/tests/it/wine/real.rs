@@ -1,6 +1,7 @@
 //! What only the real program on a real Service Control Manager and registry can show.
 
 use std::fs;
+use std::net::Ipv4Addr;
 
 use wicd_wine::journal::Event;
 use wicd_wine::told;
@@ -15,7 +16,7 @@ use wmco_core::winpath::WindowsPath;
 use super::Wine;
 use super::windows::program;
 use crate::bench::{Bench as _, NODE_IP, ensure_daemon, manifest, plan, succeeded};
-use crate::cluster::{Cluster, NAMESPACE, NODE};
+use crate::cluster::{Cluster, NAMESPACE, NODE, until};
 
 const VERSION: &str = "1.2.3-a1b2c3d";
 
@@ -39,7 +40,7 @@ async fn a_probe_describes_the_host() {
     let seen = probe(&wine).await;
     assert_eq!(seen.containers, FeatureState::Enabled);
     assert!(!seen.host_name.is_empty() && seen.os_build.split('.').count() == 3, "{seen:?}");
-    assert!(!seen.addresses.iter().any(|address| address.is_loopback()));
+    assert!(!seen.addresses.iter().any(Ipv4Addr::is_loopback));
     assert_eq!(seen.agent.installed, Some(seen.agent.sha256));
     let agent = Sha256::of(&fs::read(program("wicd")).unwrap());
     assert_eq!(seen.files[&path(host::AGENT)].sha256, agent);
@@ -162,4 +163,23 @@ async fn a_plan_configures_a_fresh_host_and_another_one_takes_all_away() {
     for gone in [r"C:\k\cni\win-overlay.exe", r"C:\var", host::STATE_FILE] {
         assert!(!wine.windows.path(gone).exists(), "{gone}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_script_that_never_ends_goes_with_the_daemon() {
+    let cluster = Cluster::start().await;
+    let mut wine = Wine::new(&cluster).await;
+    let hangs = told::Answer { hangs: true, ..told::Answer::default() };
+    let answers = told::Answers::from([(String::new(), hangs)]);
+    let place = format!(r"{}\{}", wicd_wine::FOLDER, told::POWERSHELL);
+    wine.windows.write(&place, &serde_json::to_vec(&answers).unwrap());
+    cluster.publish(VERSION, &manifest());
+    cluster.join(wine.address(), VERSION);
+    wine.start_daemon().await;
+    let scripts = || wine.windows.processes(&["powershell.exe"]);
+    until("a script runs", async || !scripts().is_empty()).await;
+    wine.stop_daemon().await;
+    until("the script is gone", async || wine.windows.processes(&["powershell.exe"]).is_empty())
+        .await;
+    assert_eq!(wine.moves(), []);
 }

@@ -3,11 +3,11 @@
 use jiff::SignedDuration;
 use wmco_core::protocol::ServiceRunState::{self, Running, Stopped};
 use wmco_services::fake::FakeWindows;
-use wmco_services::windows::{ServiceManager as _, WindowsError};
+use wmco_services::windows::{ServiceManager as _, Wait, WindowsError};
 
 use super::{name, other, state};
 
-const LIMIT: SignedDuration = SignedDuration::ZERO;
+const LIMIT: Wait<'static> = Wait::at_most(SignedDuration::ZERO);
 
 /// A host with services: name, what they need, state.
 fn host(services: &[(&str, &[&str], ServiceRunState)]) -> FakeWindows {
