@@ -84,3 +84,9 @@ pub const PODS_PER_NODE: u32 = 250;
 /// Most bytes of one file that is taken over from the Linux workers. etcd holds no bigger objects,
 /// but compressed content may grow.
 pub const IGNITION_FILE_BYTES: usize = 8 * 1024 * 1024;
+
+/// Most bytes of an Event's action. Source: Kubernetes API reference, Event `action`.
+pub const EVENT_ACTION_BYTES: usize = 128;
+
+/// Most bytes of an Event's note. Source: Kubernetes API reference, Event `note`.
+pub const EVENT_NOTE_BYTES: usize = 1024;

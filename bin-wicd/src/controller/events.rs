@@ -3,13 +3,9 @@
 use k8s_openapi::api::core::v1::ObjectReference;
 use kube::Client;
 use kube::runtime::events::{Event, EventType, Recorder, Reporter};
+use wmco_core::limits;
 use wmco_core::names::objects;
-
-/// Most bytes of an action. Source: Kubernetes API reference, Event `action`.
-const ACTION_BYTES: usize = 128;
-
-/// Most bytes of a note. Source: Kubernetes API reference, Event `note`.
-const NOTE_BYTES: usize = 1024;
+use wmco_core::text::cut;
 
 /// Tells people on the Node that something is wrong. An Event that does not get through changes
 /// nothing; the log has it too.
@@ -35,8 +31,8 @@ pub(super) async fn publish(
         type_: EventType::Warning,
         reason: reason.to_owned(),
         // Events that differ in their note alone count as one, so the action tells them apart.
-        action: cut(text, ACTION_BYTES).to_owned(),
-        note: Some(cut(text, NOTE_BYTES).to_owned()),
+        action: cut(text, limits::EVENT_ACTION_BYTES).to_owned(),
+        note: Some(cut(text, limits::EVENT_NOTE_BYTES).to_owned()),
         secondary: None,
     };
     let published = Recorder::new(client.clone(), reporter).publish(&event, &on).await;
@@ -44,10 +40,4 @@ pub(super) async fn publish(
         tracing::debug!(%error, reason, "an event was not published");
     }
     published
-}
-
-/// The start of `text`, at most so many bytes.
-fn cut(text: &str, bytes: usize) -> &str {
-    let end = (0..=bytes.min(text.len())).rev().find(|at| text.is_char_boundary(*at));
-    end.and_then(|end| text.get(..end)).unwrap_or_default()
 }
