@@ -2,8 +2,10 @@
 
 use clap::{Args, ValueEnum};
 use schemars::schema_for;
+use serde_json::json;
 use wmco_core::facts::Facts;
 use wmco_core::protocol::{HostPlan, ReportLine};
+use wmco_services::manifest::schemas;
 
 use super::{Answer, Output};
 
@@ -26,6 +28,8 @@ enum Name {
     HostPlan,
     /// One line of what the agent answers.
     HostReport,
+    /// What stands under each key of a services ConfigMap.
+    Services,
 }
 
 impl Schema {
@@ -35,9 +39,10 @@ impl Schema {
     /// The output cannot be written.
     pub fn run(self) -> anyhow::Result<Answer> {
         let schema = match self.name {
-            Name::Facts => schema_for!(Facts),
-            Name::HostPlan => schema_for!(HostPlan),
-            Name::HostReport => schema_for!(ReportLine),
+            Name::Facts => json!(schema_for!(Facts)),
+            Name::HostPlan => json!(schema_for!(HostPlan)),
+            Name::HostReport => json!(schema_for!(ReportLine)),
+            Name::Services => json!(schemas()),
         };
         let text = serde_json::to_string_pretty(&schema)?;
         self.output.print(&schema, || format!("{text}\n"))?;

@@ -12,5 +12,6 @@ mod check;
 mod live;
 mod program;
 mod render;
+mod services;
 mod usage;
 mod vectors;

@@ -133,6 +133,9 @@ impl Windows {
         let orders = child.stdin.take().unwrap();
         let answers = BufReader::new(child.stdout.take().unwrap()).lines();
         *self.hands.lock().await = Some(Hands { _child: child, orders, answers });
+        // The first program starts Windows' own services, and they hold its output open for ever. That
+        // must not be one whose output is read to its end.
+        assert!(matches!(self.person(&Order::Nothing).await, Answer::Done));
     }
 
     /// Switches the host off and on. What the registry keeps only while Windows runs is gone.

@@ -48,6 +48,7 @@ mod hands {
     /// Does one thing.
     pub(super) fn obey(order: Order) -> anyhow::Result<Answer> {
         match order {
+            Order::Nothing => {}
             Order::Services => return Ok(Answer::Services(services()?)),
             Order::Registry => return registry().map(Answer::Registry),
             Order::Create { name, config } => create(&name, &config)?,
