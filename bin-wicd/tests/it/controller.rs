@@ -307,9 +307,11 @@ async fn a_node_that_is_made_anew_is_brought_up_again() {
     world.annotate(names::DESIRED_VERSION_ANNOTATION, VERSION).await;
     let running = world.start();
     until(|| world.version().is_some()).await;
+    // So that nothing else wakes it.
+    world.idle().await;
     let nodes: Api<Node> = Api::all(world.client.clone());
-    nodes.delete(NODE, &DeleteParams::default()).await.unwrap();
     let lists = world.cluster.count("list", "nodes");
+    nodes.delete(NODE, &DeleteParams::default()).await.unwrap();
     until(|| world.cluster.count("list", "nodes") > lists).await;
     // Without a node nobody says what shall run, so all goes on as it is.
     assert_eq!(world.service("overlay").unwrap().1, RUNNING);
