@@ -42,8 +42,8 @@ pub(super) fn in_cluster(
 /// What was last heard of the own Node.
 #[derive(Default)]
 struct Own {
-    /// Nothing was heard yet, there is none, or what of it concerns a pass.
-    last: Option<Option<Value>>,
+    /// What of it concerns a pass, null while there is none; nothing before it was heard of.
+    last: Option<Value>,
     /// Whether the list that is being read has it.
     listed: bool,
 }
@@ -58,12 +58,12 @@ impl Own {
             }
             Event::InitDone if self.listed => return false,
             // A deleted Node looks as it did before, so it must not be compared.
-            Event::InitDone | Event::Delete(_) => None,
+            Event::InitDone | Event::Delete(_) => Value::Null,
             Event::InitApply(node) => {
                 self.listed = true;
-                Some(daemon::concern(&json!(node)))
+                daemon::concern(&json!(node))
             }
-            Event::Apply(node) => Some(daemon::concern(&json!(node))),
+            Event::Apply(node) => daemon::concern(&json!(node)),
         };
         let changed = self.last.as_ref() != Some(&now);
         self.last = Some(now);

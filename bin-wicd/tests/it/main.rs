@@ -17,6 +17,7 @@ mod certificates;
 mod cleanup;
 mod cluster;
 mod controller;
+mod crashes;
 mod memory;
 mod scenarios;
 mod wine;

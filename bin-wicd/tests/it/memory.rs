@@ -10,6 +10,7 @@ use bin_wicd::args::{self, Args, Command};
 use bin_wicd::controller::{self, Settings, Site};
 use bin_wicd::{bootstrap, cleanup, report};
 use clap::Parser as _;
+use jiff::SignedDuration;
 use tokio_util::sync::CancellationToken;
 use wicd_wine::hands::Order;
 use wicd_wine::told::Behaviour;
@@ -32,7 +33,7 @@ const STUBBORN: Duration = Duration::from_secs(3);
 
 /// A host in memory.
 pub(crate) struct Memory {
-    host: FakeWindows,
+    pub(crate) host: FakeWindows,
     /// Services of Windows.
     first: BTreeSet<ServiceName>,
     moves: Arc<Mutex<Vec<Move>>>,
@@ -60,7 +61,7 @@ fn cluster_arguments() -> args::Cluster {
 
 impl Memory {
     /// What the Service Control Manager does when it starts the daemon's program.
-    fn spawn(&mut self) {
+    pub(crate) fn spawn(&mut self) {
         let command = self.host.query(&wicd()).unwrap().unwrap().config.command;
         let Command::Controller(arguments) =
             Args::try_parse_from(command.split(' ')).unwrap().command
@@ -106,6 +107,7 @@ impl Memory {
 
 impl Bench for Memory {
     const ROOTS_GO: bool = true;
+    const CERTIFICATES: SignedDuration = SignedDuration::from_secs(15);
 
     async fn new(cluster: &Cluster) -> Self {
         let host = FakeWindows::new("winhost");
@@ -162,6 +164,11 @@ impl Bench for Memory {
                 let config = serde_json::from_value(serde_json::to_value(config).unwrap());
                 let stopped = ServiceRunState::Stopped;
                 self.host.add_service(&named(name), &config.unwrap(), stopped);
+            }
+            Order::Command { name, command } => {
+                let mut config = self.host.query(&named(name.clone())).unwrap().unwrap().config;
+                config.command = command;
+                self.host.configure(&named(name), &config).unwrap();
             }
             Order::Start { name } => {
                 self.host.start(&named(name), Wait::at_most(limits::SERVICE_START)).unwrap();

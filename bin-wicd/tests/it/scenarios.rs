@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, TcpListener};
 use std::time::{Duration, Instant};
 
-use jiff::SignedDuration;
 use wicd_wine::hands::{Config, Order, Start};
 use wicd_wine::told::Behaviour;
 use wmco_core::names::{self, host};
@@ -39,13 +38,15 @@ on_both! {
     dependents_stop_first_and_start_last
     a_stopped_and_a_deleted_service_come_back
     a_service_that_crashed_comes_back
+    a_command_that_somebody_changed_is_put_right
     a_foreign_service_with_our_tag_goes
     a_service_that_ignores_stop_is_ended
     a_service_that_ends_at_once_holds_up_only_itself
     a_service_that_hangs_holds_the_mark_back_until_it_runs
     a_service_that_answers_500_holds_the_mark_back
     variables_and_roots_ask_for_one_restart
-    certificates_of_a_minute_are_renewed_without_a_restart
+    variables_that_are_not_wanted_any_more_go
+    short_certificates_are_renewed_without_a_restart
     nothing_to_do_changes_nothing
     cleanup_leaves_the_host_as_it_was
     the_daemon_stops_in_time
@@ -203,6 +204,23 @@ async fn a_service_that_crashed_comes_back<B: Bench>() {
     settled(&bench, &manifest).await;
 }
 
+async fn a_command_that_somebody_changed_is_put_right<B: Bench>() {
+    let cluster = Cluster::start().await;
+    let manifest = manifest();
+    let bench: B = configured(&cluster, &manifest).await;
+    let begun = bench.moves().len();
+    let order =
+        Order::Command { name: "hybrid-overlay-node".to_owned(), command: "wrong".to_owned() };
+    bench.person(order).await;
+    cluster.whole_pass().await;
+    settled(&bench, &manifest).await;
+    // With what needs it.
+    let up = ["hybrid-overlay-node", "kube-proxy"];
+    let mut down = up;
+    down.reverse();
+    assert_eq!(bench.moves()[begun..], [stops(&down), starts(&up)].concat());
+}
+
 async fn a_foreign_service_with_our_tag_goes<B: Bench>() {
     let cluster = Cluster::start().await;
     let manifest = manifest();
@@ -350,13 +368,27 @@ async fn variables_and_roots_ask_for_one_restart<B: Bench>() {
     assert!(roots(&after) > roots(&before), "the bundle is in the store");
 }
 
-async fn certificates_of_a_minute_are_renewed_without_a_restart<B: Bench>() {
-    let minute = SignedDuration::from_mins(1);
-    let cluster = Cluster::start_as(SimCluster::builder().longest_certificates(minute)).await;
+async fn variables_that_are_not_wanted_any_more_go<B: Bench>() {
+    let cluster = Cluster::start().await;
+    let mut bench: B = joining(&cluster, &proxied()).await;
+    restarted(&cluster, &mut bench).await;
+    cluster.configured(VERSION).await;
+    let direct = manifest();
+    cluster.publish(VERSION, &direct);
+    restarted(&cluster, &mut bench).await;
+    until("no variable is left", async || bench.variables().await.is_empty()).await;
+    settled(&bench, &direct).await;
+    assert_eq!(bench.sees(host::KUBELET_SERVICE, "HTTPS_PROXY"), None);
+    assert_eq!(cluster.annotation(names::REBOOT_ANNOTATION), None);
+}
+
+async fn short_certificates_are_renewed_without_a_restart<B: Bench>() {
+    let cluster =
+        Cluster::start_as(SimCluster::builder().longest_certificates(B::CERTIFICATES)).await;
     let bench: B = configured(&cluster, &manifest()).await;
     let (begun, before) = (Instant::now(), bench.services().await);
     until("the first certificate has expired", async || {
-        begun.elapsed() > minute.unsigned_abs() && cluster.requesters().len() > 2
+        begun.elapsed() > B::CERTIFICATES.unsigned_abs() && cluster.requesters().len() > 2
     })
     .await;
     // It works with another one, which its owner asked for.

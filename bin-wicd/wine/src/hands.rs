@@ -21,6 +21,13 @@ pub enum Order {
         /// How it is to be; recovery is left out.
         config: Config,
     },
+    /// Give a service another command line.
+    Command {
+        /// Its name.
+        name: String,
+        /// The command line.
+        command: String,
+    },
     /// Start a service; does not wait.
     Start {
         /// Its name.

@@ -7,6 +7,7 @@ use std::net::Ipv4Addr;
 use std::path::PathBuf;
 use std::process::Command;
 
+use jiff::SignedDuration;
 use wicd_wine::hands::{Answer, Order};
 use wicd_wine::journal::{self, Event};
 use wicd_wine::told::{self, Behaviour};
@@ -94,6 +95,7 @@ impl Wine {
 
 impl Bench for Wine {
     const ROOTS_GO: bool = false;
+    const CERTIFICATES: SignedDuration = SignedDuration::from_mins(1);
 
     async fn new(cluster: &Cluster) -> Self {
         let windows = Windows::start().await;

@@ -56,6 +56,19 @@ async fn a_probe_describes_the_host() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn the_log_is_where_people_look_for_it() {
+    let cluster = Cluster::start().await;
+    let mut wine = Wine::new(&cluster).await;
+    wine.start_daemon().await;
+    let log =
+        wine.windows.path(&format!(r"{}\windows-instance-config-daemon.exe.INFO", host::WICD_LOGS));
+    until("the log says something", async || {
+        fs::read_to_string(&log).is_ok_and(|text| text.contains("service controller starting"))
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn services_get_the_words_of_their_command_lines() {
     let cluster = Cluster::start().await;
     let mut wine = Wine::new(&cluster).await;

@@ -52,6 +52,13 @@ mod hands {
             Order::Services => return Ok(Answer::Services(services()?)),
             Order::Registry => return registry().map(Answer::Registry),
             Order::Create { name, config } => create(&name, &config)?,
+            Order::Command { name, command } => {
+                let key = RegKey::predef(MACHINE).open_subkey(format!(r"{SERVICES}\{name}"))?;
+                let dependencies = value(&key, "DependOnService")?.unwrap_or_default();
+                let start = Start::Manual;
+                let config = Config { command, description: String::new(), dependencies, start };
+                open(&name, ServiceAccess::CHANGE_CONFIG)?.change_config(&info(&name, &config))?;
+            }
             Order::Start { name } => open(&name, ServiceAccess::START)?.start::<OsString>(&[])?,
             Order::Stop { name } => {
                 open(&name, ServiceAccess::STOP)?.stop()?;
@@ -70,8 +77,16 @@ mod hands {
     }
 
     fn create(name: &str, config: &Config) -> anyhow::Result<()> {
+        let rights = ServiceManagerAccess::CREATE_SERVICE;
+        let manager = ServiceManager::local_computer(None::<&str>, rights)?;
+        let service = manager.create_service(&info(name, config), ServiceAccess::CHANGE_CONFIG)?;
+        Ok(service.set_description(&config.description)?)
+    }
+
+    fn info(name: &str, config: &Config) -> ServiceInfo {
         let mut words = config.command.split(' ');
-        let info = ServiceInfo {
+        let dependencies = config.dependencies.iter();
+        ServiceInfo {
             name: name.into(),
             display_name: name.into(),
             service_type: ServiceType::OWN_PROCESS,
@@ -83,18 +98,10 @@ mod hands {
             error_control: ServiceErrorControl::Ignore,
             executable_path: words.next().unwrap_or_default().into(),
             launch_arguments: words.map(OsString::from).collect(),
-            dependencies: config
-                .dependencies
-                .iter()
-                .map(|name| ServiceDependency::Service(name.into()))
-                .collect(),
+            dependencies: dependencies.map(|n| ServiceDependency::Service(n.into())).collect(),
             account_name: None,
             account_password: None,
-        };
-        let rights = ServiceManagerAccess::CREATE_SERVICE;
-        let manager = ServiceManager::local_computer(None::<&str>, rights)?;
-        let service = manager.create_service(&info, ServiceAccess::CHANGE_CONFIG)?;
-        Ok(service.set_description(&config.description)?)
+        }
     }
 
     /// What is in the registry, so that it does not depend on how the daemon reads it.

@@ -3,6 +3,7 @@
 
 mod cleanup;
 mod manifest;
+mod network;
 mod node;
 mod pass;
 mod scm;
