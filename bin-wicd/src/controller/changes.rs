@@ -103,7 +103,7 @@ mod tests {
     #[test]
     fn a_node_changes_when_it_comes_differs_or_goes() {
         let mut own = Own::default();
-        let events = [
+        let events = vec![
             (Event::Init, false),
             (Event::InitApply(node("1")), true),
             (Event::InitDone, false),
