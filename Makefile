@@ -31,7 +31,8 @@ demo: ## An embedded cluster and simulated Windows hosts; flags in DEMO_FLAGS.
 	@scripts/setup.sh build
 	$(CARGO) run $(CARGO_FLAGS) -p bin-operator --bin wmco-operator -- demo $(DEMO_FLAGS)
 
-test: setup ## Everything: unit, property and integration tests, doc tests.
+test: setup ## Everything: unit, property and integration tests, the daemon under Wine, doc tests.
+	scripts/wine.sh $(CARGO_FLAGS)
 	$(TEST) --workspace
 	$(CARGO) test --doc --workspace $(CARGO_FLAGS)
 	@scripts/setup.sh kubectl
@@ -41,7 +42,7 @@ test-quick: ## Unit and property tests of the pure crates; needs no system packa
 	$(CARGO) test --doc $(PURE) $(CARGO_FLAGS)
 
 setup: ## Install what `make test` needs, as root; otherwise say what is missing.
-	@scripts/setup.sh build test
+	@scripts/setup.sh build test wine
 	@scripts/setup.sh kubectl || echo "going on, but without kubectl \`make test\` will fail" >&2
 
 fmt: ## Format all code.

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Sees to it that the programs are there which the given purposes need: build, test, kubectl,
-# fuzz, wicd.
+# fuzz, wicd, wine.
 # As root on Debian it installs what is missing, otherwise it lists it and fails. It never skips.
 set -euo pipefail
 
@@ -100,8 +100,13 @@ for purpose in "$@"; do
         need c++ g++
         ;;
     wicd) need x86_64-w64-mingw32-gcc gcc-mingw-w64-x86-64 ;;
+    wine)
+        need x86_64-w64-mingw32-gcc gcc-mingw-w64-x86-64
+        # A 64-bit Wine without the 32-bit one is enough.
+        has wine && has wineserver || packages+=(wine wine64)
+        ;;
     *)
-        echo "setup.sh: unknown purpose $purpose, known are: build test kubectl fuzz wicd" >&2
+        echo "setup.sh: unknown purpose $purpose, known are: build test kubectl fuzz wicd wine" >&2
         exit 2
         ;;
     esac

@@ -7,16 +7,12 @@ use k8s_openapi::api::core::v1::ObjectReference;
 use kube::Client;
 use kube::runtime::events::{Event, EventType, Recorder, Reporter};
 use wmco_core::fleet::Assignment;
+use wmco_core::limits;
 use wmco_core::names::{events, objects};
 use wmco_core::node::NodeFacts;
+use wmco_core::text::cut;
 
 use crate::instance::StepError;
-
-/// Most bytes of an action. Source: Kubernetes API reference, Event `action`.
-const ACTION_BYTES: usize = 128;
-
-/// Most bytes of a note. Source: Kubernetes API reference, Event `note`.
-const NOTE_BYTES: usize = 1024;
 
 /// Publishes Events; cheap to clone.
 #[derive(Clone)]
@@ -106,18 +102,12 @@ impl Announcer {
             reason: reason.to_owned(),
             // The recorder takes Events that differ in their note alone for one and keeps the first
             // note, so the action tells which problem it is.
-            action: cut(&note, ACTION_BYTES).to_owned(),
-            note: Some(cut(&note, NOTE_BYTES).to_owned()),
+            action: cut(&note, limits::EVENT_ACTION_BYTES).to_owned(),
+            note: Some(cut(&note, limits::EVENT_NOTE_BYTES).to_owned()),
             secondary: None,
         };
         if let Err(error) = self.recorder.publish(&event, on).await {
             tracing::debug!(%error, reason, "event not published");
         }
     }
-}
-
-/// The start of `text`, at most so many bytes.
-fn cut(text: &str, bytes: usize) -> &str {
-    let end = (0..=bytes.min(text.len())).rev().find(|at| text.is_char_boundary(*at));
-    end.and_then(|end| text.get(..end)).unwrap_or_default()
 }

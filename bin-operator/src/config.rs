@@ -65,8 +65,6 @@ impl Config {
         let set = |name: &str| {
             lookup(name).map(|value| value.trim().to_owned()).filter(|value| !value.is_empty())
         };
-        // An empty variable is no proxy. Source: `spec/operator.md`, section 13, row 39.
-        let proxy = Proxy::from_environment(set);
         Ok(Self {
             identity: set("POD_NAME").unwrap_or_else(|| names::objects::OPERATOR.to_owned()),
             namespace,
@@ -74,7 +72,7 @@ impl Config {
             disruption_budget: limits::DISRUPTION_BUDGET,
             debug,
             deny_requests: false,
-            proxy,
+            proxy: Proxy::from_environment(&lookup),
             logs: LogSettings::from_environment(&lookup)?,
             log_file_size: set("SERVICES_LOG_FILE_SIZE"),
         })
@@ -106,6 +104,8 @@ mod tests {
     #[test]
     fn empty_proxy_variables_are_no_proxy() {
         let config = from(&[("WATCH_NAMESPACE", "winc"), ("HTTP_PROXY", ""), ("NO_PROXY", "a")]);
-        assert_eq!(format!("{:?}", config.unwrap().proxy), r#"{"NO_PROXY"}"#);
+        assert!(!config.unwrap().proxy.is_enabled());
+        let config = from(&[("WATCH_NAMESPACE", "winc"), ("HTTPS_PROXY", "http://p:3128")]);
+        assert!(config.unwrap().proxy.is_enabled());
     }
 }

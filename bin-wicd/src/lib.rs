@@ -2,28 +2,46 @@
 //! and the commands around `wmco_services`.
 //!
 //! # What belongs here
-//! - [`args`]: the command line; [`report`]: `probe` and `apply`; [`bootstrap`](mod@bootstrap).
-//! - `windows`: adapters, the only place for `cfg(windows)` and `unsafe`.
-//! - [`dism`], [`hns`], [`sddl`]: what Windows answers, read on every platform.
+//! - [`args`]: the command line; [`report`]: `probe` and `apply`; [`bootstrap`](mod@bootstrap) and
+//!   [`cleanup`](mod@cleanup); [`controller`]; [`cluster`]: clients for the cluster.
+//! - [`http`]: a question to a health endpoint; [`service`]: what a Windows service reports; [`logs`]: its files.
+//! - `windows`: adapters, the only place for `unsafe`.
+//! - [`dism`], [`failure_actions`], [`hns`], [`sddl`]: what Windows answers, read on every platform.
 //!
 //! # Not here
 //! Decisions about services, nodes and certificates: `wmco-services`.
 
 pub mod args;
 pub mod bootstrap;
+pub mod cleanup;
+pub mod cluster;
+pub mod controller;
 pub mod dism;
+pub mod failure_actions;
 pub mod hns;
+pub mod http;
+pub mod logs;
 pub mod report;
 pub mod sddl;
+pub mod service;
 mod windows;
 
 use std::ffi::OsString;
-use std::io::Write as _;
+use std::io::{self, Write as _};
 use std::process::ExitCode;
+use std::sync::Arc;
 
+use anyhow::Context as _;
 use clap::Parser as _;
+use tokio::runtime::Runtime;
+use tokio_util::sync::CancellationToken;
+use wmco_services::limits;
+use wmco_services::windows::Windows;
 
 use args::{Args, Command};
+use controller::{Settings, Site};
+use logs::Detail;
+use service::{Outcome, Signals};
 
 /// Version of this build, as the operator's; a build for an image sets `WMCO_VERSION`.
 ///
@@ -48,7 +66,7 @@ pub fn run(arguments: impl Iterator<Item = OsString>) -> ExitCode {
         Ok(false) => ExitCode::FAILURE,
         Err(error) => {
             // Standard output is the operator's; people read standard error.
-            let _ = writeln!(std::io::stderr(), "error: {error:#}");
+            let _ = writeln!(io::stderr(), "error: {error:#}");
             ExitCode::FAILURE
         }
     }
@@ -56,14 +74,110 @@ pub fn run(arguments: impl Iterator<Item = OsString>) -> ExitCode {
 
 /// Tells whether all was done.
 fn perform(args: Args) -> anyhow::Result<bool> {
+    let detail = match args.verbose {
+        0 => Detail::Usual,
+        1 => Detail::More,
+        _ => Detail::Everything,
+    };
     let host = windows::host()?;
-    match args.command {
-        Command::Probe => report::probe(&*host, VERSION, &mut std::io::stdout().lock()),
-        Command::Apply { plan } => {
-            report::apply(&*host, VERSION, &plan, &mut std::io::stdout().lock())
-        }
-        Command::Bootstrap { kubeconfig, namespace, desired_version } => {
-            bootstrap::bootstrap(&*host, &kubeconfig, &namespace, &desired_version)
-        }
+    if let Command::Controller(controller) = args.command {
+        return control(host, *controller, detail);
     }
+    logs::to_console(detail);
+    let out = &mut io::stdout();
+    match args.command {
+        Command::Probe => report::probe(&*host, VERSION, out),
+        Command::Apply { plan } => report::apply(&*host, VERSION, &plan, out),
+        Command::Bootstrap { cluster, desired_version } => {
+            bootstrap::bootstrap(&*host, &cluster, &desired_version)
+        }
+        Command::Cleanup { cluster } => cleanup::cleanup(&*host, &cluster, out),
+        Command::Controller(_) => Ok(false),
+    }
+}
+
+/// Runs the controller as a service or from a console.
+fn control(
+    host: Arc<dyn Windows>,
+    arguments: args::Controller,
+    detail: Detail,
+) -> anyhow::Result<bool> {
+    match arguments.log_folder() {
+        Some(folder) => {
+            logs::to_files(folder, arguments.log_megabytes(), detail)
+                .with_context(|| format!("cannot log to {}, check --log-dir", folder.display()))?;
+            tracing::info!(
+                folder = %folder.display(),
+                megabytes = arguments.log_megabytes(),
+                version = VERSION,
+                "service controller starting"
+            );
+        }
+        None => logs::to_console(detail),
+    }
+    let settings = Settings {
+        ca_bundle: arguments.bundle().cloned(),
+        certificates: arguments.cert_dir,
+        lifetime: arguments.cert_duration,
+        cluster: arguments.cluster,
+    };
+    let outcome = if arguments.windows_service {
+        let work = move |signals| work(host, &settings, signals);
+        windows::run_service(Box::new(work))?
+    } else {
+        let stop = CancellationToken::new();
+        interrupts(stop.clone())?;
+        work(host, &settings, Signals { stop, ready: Box::new(|| {}) })
+    };
+    Ok(outcome == Outcome::Stopped)
+}
+
+/// Runs the controller until its signals say so, and some seconds longer at most.
+fn work(host: Arc<dyn Windows>, settings: &Settings, signals: Signals) -> Outcome {
+    let runtime = match runtime() {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            tracing::error!(error = format!("{error:#}"), "the controller cannot start");
+            return Outcome::Failed;
+        }
+    };
+    let Signals { stop, ready } = signals;
+    let site = Site { host, stop: stop.clone(), ready: &*ready };
+    runtime.block_on(async {
+        let limit = async {
+            stop.cancelled().await;
+            tokio::time::sleep(limits::DAEMON_STOP.unsigned_abs()).await;
+        };
+        tokio::select! {
+            () = controller::run(&site, settings) => {}
+            // What is half done is found by the next start: every step may be repeated.
+            () = limit => tracing::warn!("the current step is abandoned, since it takes too long"),
+        }
+    });
+    runtime.shutdown_background();
+    Outcome::Stopped
+}
+
+/// Cancels `stop` at the first Ctrl-C and ends the process at the second.
+fn interrupts(stop: CancellationToken) -> anyhow::Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    std::thread::spawn(move || {
+        runtime.block_on(async {
+            while tokio::signal::ctrl_c().await.is_ok() {
+                if stop.is_cancelled() {
+                    std::process::exit(1);
+                }
+                tracing::info!("stopping, press Ctrl-C again to end at once");
+                stop.cancel();
+            }
+        });
+    });
+    Ok(())
+}
+
+/// Where requests to the cluster run.
+fn runtime() -> anyhow::Result<Runtime> {
+    // Every TLS client of this process uses the same library; a second call changes nothing.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    Ok(tokio::runtime::Builder::new_current_thread().enable_all().build()?)
 }

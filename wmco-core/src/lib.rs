@@ -10,7 +10,8 @@
 //! - [`content`], made from [`render`], [`ca_bundle`], [`payload`]: what a host gets.
 //! - [`cluster`]: what the operator's own objects in the cluster need.
 //! - [`protocol`]: what the operator and the agent on a host say to each other.
-//! - [`secret`], [`digest`], [`winpath`], [`host_key`], [`units`]: small types that remember a check.
+//! - [`secret`], [`digest`], [`winpath`], [`host_key`], [`units`]: small types that remember a check;
+//!   [`text`]: text that is cut to fit.
 //!
 //! # Not here
 //! I/O, clocks, randomness and async code: binaries and transports bring those.
@@ -34,6 +35,7 @@ pub mod payload;
 pub mod protocol;
 pub mod render;
 pub mod secret;
+pub mod text;
 pub mod units;
 pub mod winpath;
 pub mod worker_config;

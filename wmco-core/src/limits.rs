@@ -88,3 +88,9 @@ pub const IGNITION_FILE_BYTES: usize = 8 * 1024 * 1024;
 /// How often a certificate request is decided anew at once, after a write that met a newer version.
 /// Source: `spec/csr.md`, section 4.1.
 pub const CSR_CONFLICTS: u32 = 3;
+
+/// Most bytes of an Event's action. Source: Kubernetes API reference, Event `action`.
+pub const EVENT_ACTION_BYTES: usize = 128;
+
+/// Most bytes of an Event's note. Source: Kubernetes API reference, Event `note`.
+pub const EVENT_NOTE_BYTES: usize = 1024;

@@ -19,6 +19,7 @@ use x509_parser::pem::Pem;
 use x509_parser::prelude::{FromDer as _, X509Certificate};
 
 use crate::limits;
+use crate::text::one_line;
 use crate::windows::{Windows, WindowsError};
 
 /// Certificates of a PEM bundle.
@@ -57,6 +58,11 @@ impl Bundle {
         bundle
     }
 
+    /// A bundle of which nothing is known, because of `problem`.
+    pub fn unread(problem: String) -> Self {
+        Self { problems: vec![problem], ..Self::default() }
+    }
+
     /// PEM text of the certificates.
     pub fn to_pem(&self) -> String {
         self.certificates.values().map(|der| pem(der)).collect()
@@ -88,6 +94,8 @@ pub struct Observed {
     pub store: BTreeSet<Sha256>,
     /// What we imported, by our record.
     pub recorded: Bundle,
+    /// Why the record is there and cannot be read, if so: then nothing is added or removed.
+    pub unknown: Option<String>,
     /// See [`RootStore::changed_since_boot`](crate::windows::RootStore::changed_since_boot).
     pub changed_since_boot: bool,
 }
@@ -158,16 +166,31 @@ pub enum Because {
 /// # Errors
 /// [`WindowsError`] when the store or the record cannot be read.
 pub fn observe(windows: &dyn Windows) -> Result<Observed, WindowsError> {
-    let record = windows.files().read(&record_file(), limits::BUNDLE_BYTES)?;
+    let (recorded, unknown) = match windows.files().read(&record_file(), limits::BUNDLE_BYTES) {
+        Ok(record) => (record.map(|text| Bundle::parse(&text)).unwrap_or_default(), None),
+        Err(error) => (Bundle::default(), Some(one_line(&error))),
+    };
     Ok(Observed {
         store: windows.roots().list()?,
-        recorded: record.map(|text| Bundle::parse(&text)).unwrap_or_default(),
+        recorded,
+        unknown,
         changed_since_boot: windows.roots().changed_since_boot()?,
     })
 }
 
 /// Returns the steps to take now.
 pub fn reconcile(desired: &Bundle, observed: &Observed) -> Plan {
+    if let Some(why) = &observed.unknown {
+        // A record that is written anew would forget what the old one names.
+        let problem = format!(
+            "the record of imported certificates cannot be read, so old ones may stay trusted: {why}"
+        );
+        return Plan {
+            steps: Vec::new(),
+            restart_needed: observed.changed_since_boot,
+            problems: vec![problem],
+        };
+    }
     let wanted: BTreeSet<Sha256> = desired.certificates.keys().copied().collect();
     let recorded: BTreeSet<Sha256> = observed.recorded.certificates.keys().copied().collect();
     let to_add: BTreeSet<Sha256> = wanted.difference(&observed.store).copied().collect();

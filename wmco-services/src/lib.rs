@@ -5,6 +5,7 @@
 //!   [`jsonpath`]: values that it takes from a Node.
 //! - [`services`], [`mod@env`], [`certs`]: what each part of a host needs next; [`daemon`]: all of them
 //!   together with the Node; [`lifecycle`]: bringing up and taking away without a Node.
+//! - [`identity`]: the client certificate of a program on a node.
 //! - [`agent`]: the host's side of the protocol with the operator.
 //! - [`windows`]: what an executor needs from Windows, as traits; [`fake`]: a host in memory.
 //!
@@ -19,6 +20,7 @@ pub mod daemon;
 pub mod env;
 pub mod fake;
 pub mod generate;
+pub mod identity;
 pub mod jsonpath;
 pub mod lifecycle;
 pub mod limits;

@@ -22,6 +22,12 @@ const SHIM: &str = "containerd-shim-runhcs-v1.exe";
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LifecycleError {
+    /// Certificates that we imported may still be trusted; all else is gone.
+    #[error("imported certificates were not removed: {why}")]
+    Roots {
+        /// One line.
+        why: String,
+    },
     /// Some services are not as they should be; the others are.
     #[error("{}", .problems.join("; "))]
     Services {
@@ -78,8 +84,13 @@ pub fn bootstrap(
 pub fn cleanup(windows: &dyn Windows, manifests: &[Manifest]) -> Result<Cleaned, LifecycleError> {
     let plan = services::remove(manifests, &windows.services().list()?);
     // No script runs in such a plan, so the time does not matter.
-    let mut done =
-        services::execute(&plan, windows, &mut ScriptResults::new(), Timestamp::UNIX_EPOCH);
+    let mut done = services::execute(
+        &plan,
+        windows,
+        &mut ScriptResults::new(),
+        Timestamp::UNIX_EPOCH,
+        &|| true,
+    );
     // A service that is only marked is stopped, and goes when nobody looks at it any more.
     done.failures
         .retain(|failure| !matches!(failure.error, WindowsError::MarkedForDeletion { .. }));
@@ -101,6 +112,9 @@ pub fn cleanup(windows: &dyn Windows, manifests: &[Manifest]) -> Result<Cleaned,
     changed |= certs::execute(&plan, &nothing, &observed, windows)?;
     if let Ok(folder) = host::CONTAINERD.parse::<WindowsPath>() {
         changed |= windows.machine().end_processes(&folder, SHIM)? > 0;
+    }
+    if let Some(why) = observed.unknown {
+        return Err(LifecycleError::Roots { why });
     }
     let restart_needed =
         !environment.changed_since_boot()?.is_empty() || windows.roots().changed_since_boot()?;

@@ -15,6 +15,7 @@ use wmco_core::limits;
 use wmco_core::names::objects::INSTANCES_CONFIG_MAP;
 use wmco_core::node::NodeFacts;
 
+use super::check_services::Services;
 use super::{Answer, Output, tell};
 use crate::input::{Located, Reader};
 
@@ -26,6 +27,8 @@ pub enum Check {
     /// Nodes in the input are matched with the entries. Names are not looked up: tell their
     /// addresses with --facts.
     Instances(Instances),
+    /// Check services ConfigMaps: every problem with its place, and what may be a mistake.
+    Services(Services),
 }
 
 /// Arguments of `check instances`.
@@ -49,6 +52,7 @@ impl Check {
     pub fn run(self) -> anyhow::Result<Answer> {
         match self {
             Self::Instances(instances) => instances.run(),
+            Self::Services(services) => services.run(),
         }
     }
 }

@@ -5,11 +5,13 @@
 //! or unreadable input. Results go to standard output, everything else to standard error.
 
 mod check;
+mod check_services;
 mod explain;
 mod live;
 mod output;
 mod plan;
 mod render;
+mod render_services;
 mod schema;
 
 use std::io::{self, Write as _};

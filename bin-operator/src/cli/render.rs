@@ -9,6 +9,7 @@ use wmco_core::names::{host, objects};
 use wmco_core::render::{ServiceNetwork, TokenSecret, kubelet_config, token_kubeconfig};
 use wmco_core::secret::Secret;
 
+use super::render_services::Services;
 use super::{Answer, Format, Output, no};
 use crate::input::Reader;
 
@@ -21,6 +22,8 @@ pub enum Render {
     Kubeconfig(Kubeconfig),
     /// Print the kubelet's configuration.
     KubeletConfig(KubeletConfig),
+    /// Print the services ConfigMap.
+    Services(Box<Services>),
 }
 
 /// Arguments of `render kubeconfig`.
@@ -61,6 +64,7 @@ impl Render {
         match self {
             Self::Kubeconfig(kubeconfig) => kubeconfig.run(),
             Self::KubeletConfig(config) => config.run(),
+            Self::Services(services) => services.run(),
         }
     }
 }

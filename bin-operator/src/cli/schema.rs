@@ -2,8 +2,10 @@
 
 use clap::{Args, ValueEnum};
 use schemars::schema_for;
+use serde_json::json;
 use wmco_core::facts::Facts;
 use wmco_core::protocol::{HostPlan, ReportLine};
+use wmco_services::manifest::schemas;
 
 use super::{Answer, Output};
 
@@ -28,6 +30,8 @@ enum Name {
     HostPlan,
     /// One line of what the agent answers.
     HostReport,
+    /// What stands under each key of a services ConfigMap.
+    Services,
 }
 
 impl Schema {
@@ -37,10 +41,11 @@ impl Schema {
     /// The output cannot be written.
     pub fn run(self) -> anyhow::Result<Answer> {
         let schema = match self.name {
-            Name::CsrDecision => schema_for!(wmco_csr::Decision),
-            Name::Facts => schema_for!(Facts),
-            Name::HostPlan => schema_for!(HostPlan),
-            Name::HostReport => schema_for!(ReportLine),
+            Name::CsrDecision => json!(schema_for!(wmco_csr::Decision)),
+            Name::Facts => json!(schema_for!(Facts)),
+            Name::HostPlan => json!(schema_for!(HostPlan)),
+            Name::HostReport => json!(schema_for!(ReportLine)),
+            Name::Services => json!(schemas()),
         };
         let text = serde_json::to_string_pretty(&schema)?;
         self.output.print(&schema, || format!("{text}\n"))?;

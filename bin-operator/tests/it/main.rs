@@ -14,5 +14,6 @@ mod live;
 mod program;
 mod render;
 mod requests;
+mod services;
 mod usage;
 mod vectors;

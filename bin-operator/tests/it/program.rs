@@ -1,5 +1,6 @@
 //! Runs the program.
 
+use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::process::{Command, Stdio};
 
@@ -20,9 +21,33 @@ impl Run {
     }
 }
 
+/// Variables of the environment that commands read.
+const READ: [&str; 6] = [
+    "HTTP_PROXY",
+    "HTTPS_PROXY",
+    "NO_PROXY",
+    "SERVICES_LOG_FILE_AGE",
+    "SERVICES_LOG_FILE_SIZE",
+    "SERVICES_LOG_FLUSH_INTERVAL",
+];
+
 /// Runs the program with `arguments` and `input` as standard input.
 pub(crate) fn run(arguments: &[&str], input: &str) -> Run {
-    let mut child = Command::new(env!("CARGO_BIN_EXE_wmco-operator"))
+    run_in(&BTreeMap::new(), arguments, input)
+}
+
+/// The same with variables in its environment.
+pub(crate) fn run_in(
+    environment: &BTreeMap<String, String>,
+    arguments: &[&str],
+    input: &str,
+) -> Run {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_wmco-operator"));
+    for name in READ {
+        command.env_remove(name);
+    }
+    let mut child = command
+        .envs(environment)
         .args(arguments)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())

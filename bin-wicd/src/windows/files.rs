@@ -37,6 +37,13 @@ fn kind(metadata: &Metadata) -> EntryKind {
     }
 }
 
+/// Where something is made before it takes the place of `path`.
+fn beside(path: &WindowsPath) -> Result<WindowsPath, WindowsError> {
+    format!("{path}{TEMPORARY_SUFFIX}")
+        .parse()
+        .map_err(|bad| WindowsError::other(format!("write {path}"), bad))
+}
+
 /// `false` instead of an error when there was nothing.
 fn was_there(result: io::Result<()>) -> io::Result<bool> {
     match result {
@@ -128,9 +135,7 @@ impl Files for Disk {
         access: Access,
         content: &mut dyn Read,
     ) -> Result<(), WindowsError> {
-        let beside: WindowsPath = format!("{path}{TEMPORARY_SUFFIX}")
-            .parse()
-            .map_err(|bad| WindowsError::other(format!("write {path}"), bad))?;
+        let beside = beside(path)?;
         self.remove_file(&beside)?;
         let sddl = match access {
             Access::Administrators => Some(sddl::ADMINISTRATORS_FILE),
@@ -155,6 +160,17 @@ impl Files for Disk {
             tracing::warn!(path = %beside, %error, "cannot remove a half written file");
         }
         written
+    }
+
+    fn link(&self, path: &WindowsPath, target: &WindowsPath) -> Result<(), WindowsError> {
+        let beside = beside(path)?;
+        self.remove_file(&beside)?;
+        // Not everybody may make symbolic links, and Wine only says that it does.
+        std::os::windows::fs::symlink_file(target.as_str(), beside.as_str())
+            .and_then(|()| fs::symlink_metadata(beside.as_str()).map(drop))
+            .or_else(|_| fs::hard_link(target.as_str(), beside.as_str()))
+            .and_then(|()| fs::rename(beside.as_str(), path.as_str()))
+            .map_err(failed("make the link", path))
     }
 
     fn remove_file(&self, path: &WindowsPath) -> Result<bool, WindowsError> {

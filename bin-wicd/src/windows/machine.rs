@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::io;
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::{Mutex, PoisonError};
 
 use jiff::SignedDuration;
@@ -17,12 +17,12 @@ use winreg::enums::HKEY_LOCAL_MACHINE;
 use wmco_core::names::host;
 use wmco_core::protocol::{FeatureState, RebootReason};
 use wmco_core::winpath::WindowsPath;
-use wmco_services::windows::{Machine, ScriptOutput, WindowsError};
+use wmco_services::windows::{Machine, ScriptOutput, Wait, WindowsError};
 
 use super::failure::is;
 use super::text::{narrow, wide};
 use super::{addresses, boot, hns, processes, programs};
-use crate::dism;
+use crate::{dism, http};
 
 /// Looks at a feature; usually two seconds.
 const LOOK_AT_FEATURE: SignedDuration = SignedDuration::from_mins(1);
@@ -61,7 +61,7 @@ fn dism(arguments: &[&str], limit: SignedDuration) -> Result<ScriptOutput, Windo
     let feature = format!("/FeatureName:{}", host::CONTAINERS_FEATURE);
     let mut all = vec!["/Online", "/English", feature.as_str()];
     all.extend(arguments);
-    programs::run("dism.exe", &all, limit)
+    programs::run("dism.exe", &all, Wait::at_most(limit))
 }
 
 /// What a program said that did not do what it should, in one line.
@@ -150,7 +150,7 @@ impl Machine for ThisMachine {
     fn restart(&self) -> Result<(), WindowsError> {
         // `p:2:4` is planned, operating system, reconfiguration.
         let arguments = ["/r", "/f", "/t", RESTART_DELAY_SECONDS, "/d", "p:2:4"];
-        let output = programs::run("shutdown.exe", &arguments, ORDER_RESTART)?;
+        let output = programs::run("shutdown.exe", &arguments, Wait::at_most(ORDER_RESTART))?;
         if output.code == 0 { Ok(()) } else { Err(failed("order a restart")(complaint(&output))) }
     }
 
@@ -191,6 +191,15 @@ impl Machine for ThisMachine {
     fn end_processes(&self, folder: &WindowsPath, image: &str) -> Result<usize, WindowsError> {
         let path = format!(r"{folder}\{image}");
         processes::end_all(&path).map_err(|error| WindowsError::other(format!("end {path}"), error))
+    }
+
+    fn http_status(
+        &self,
+        address: SocketAddr,
+        path: &str,
+        limit: SignedDuration,
+    ) -> Result<Option<u16>, WindowsError> {
+        Ok(http::status(address, path, limit.unsigned_abs()))
     }
 
     fn executable(&self) -> Result<WindowsPath, WindowsError> {

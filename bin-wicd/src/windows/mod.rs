@@ -33,11 +33,19 @@ mod scm;
 #[cfg(windows)]
 mod scm_call;
 #[cfg(windows)]
+mod scm_moves;
+#[cfg(windows)]
+mod scm_recovery;
+#[cfg(windows)]
+mod service;
+#[cfg(windows)]
 mod text;
 
 use std::sync::Arc;
 
 use wmco_services::windows::Windows;
+
+use crate::service::{Outcome, Work};
 
 /// The host that this process runs on.
 ///
@@ -56,6 +64,24 @@ pub(crate) fn host() -> anyhow::Result<Arc<dyn Windows>> {
 #[cfg(not(windows))]
 pub(crate) fn host() -> anyhow::Result<Arc<dyn Windows>> {
     anyhow::bail!("this program works on Windows only, run it on a Windows host")
+}
+
+/// Does `work` as a Windows service; returns when that has stopped.
+///
+/// # Errors
+/// On anything but Windows, and when the process was not started as a service.
+#[cfg(windows)]
+pub(crate) fn run_service(work: Work) -> anyhow::Result<Outcome> {
+    service::run(work)
+}
+
+/// Does `work` as a Windows service; returns when that has stopped.
+///
+/// # Errors
+/// On anything but Windows, and when the process was not started as a service.
+#[cfg(not(windows))]
+pub(crate) fn run_service(_: Work) -> anyhow::Result<Outcome> {
+    anyhow::bail!("only Windows has such services, leave out --windows-service")
 }
 
 #[cfg(windows)]

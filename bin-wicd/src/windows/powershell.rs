@@ -1,7 +1,6 @@
 //! Scripts.
 
-use jiff::SignedDuration;
-use wmco_services::windows::{PowerShell, ScriptOutput, WindowsError};
+use wmco_services::windows::{PowerShell, ScriptOutput, Wait, WindowsError};
 
 use super::programs;
 
@@ -13,7 +12,7 @@ const PROGRAM: &str = r"WindowsPowerShell\v1.0\powershell.exe";
 pub(super) struct WindowsPowerShell;
 
 impl PowerShell for WindowsPowerShell {
-    fn run(&self, script: &str, limit: SignedDuration) -> Result<ScriptOutput, WindowsError> {
+    fn run(&self, script: &str, wait: Wait<'_>) -> Result<ScriptOutput, WindowsError> {
         let arguments = [
             "-NoLogo",
             "-NoProfile",
@@ -25,6 +24,6 @@ impl PowerShell for WindowsPowerShell {
             "-Command",
             script,
         ];
-        programs::run(PROGRAM, &arguments, limit)
+        programs::run(PROGRAM, &arguments, wait)
     }
 }

@@ -4,19 +4,21 @@ use std::io::{self, Read};
 use std::os::windows::process::CommandExt as _;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
-use std::sync::mpsc::{self, Receiver};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
-use jiff::SignedDuration;
 use windows_sys::Win32::System::SystemInformation::GetSystemDirectoryW;
 use windows_sys::Win32::System::Threading::CREATE_NO_WINDOW;
-use wmco_services::windows::{ScriptOutput, WindowsError};
+use wmco_services::windows::{ScriptOutput, Wait, WindowsError};
 
 use super::processes::Process;
 use super::text::narrow;
 
 /// Pause between two looks at a process that has closed its output.
 const LOOK: Duration = Duration::from_millis(20);
+
+/// Pause between two questions whether anybody still waits for a program's output.
+const OUTPUT_LOOK: Duration = Duration::from_millis(200);
 
 /// Most bytes of output that are kept.
 const OUTPUT_BYTES: u64 = 1024 * 1024;
@@ -38,14 +40,15 @@ fn system_folder() -> io::Result<PathBuf> {
 /// is.
 ///
 /// # Errors
-/// [`WindowsError::TimedOut`] after the process and its children were ended.
+/// [`WindowsError::TimedOut`] or [`WindowsError::Interrupted`], after the process and its children
+/// were ended.
 pub(super) fn run(
     program: &str,
     arguments: &[&str],
-    limit: SignedDuration,
+    wait: Wait<'_>,
 ) -> Result<ScriptOutput, WindowsError> {
     let failed = |error| WindowsError::other(format!("run {program}"), error);
-    let deadline = Instant::now() + Duration::try_from(limit).unwrap_or_default();
+    let begun = Instant::now();
     let mut child = Command::new(system_folder().map_err(failed)?.join(program))
         .args(arguments)
         .stdin(Stdio::null())
@@ -57,18 +60,23 @@ pub(super) fn run(
     let process = Process::open(child.id()).map_err(failed)?;
     let stdout = drain(child.stdout.take());
     let stderr = drain(child.stderr.take());
-    match finish(&mut child, &stdout, &stderr, deadline) {
-        Ok(Some(output)) => Ok(output),
-        outcome => {
-            if let Some(process) = process
-                && let Err(error) = process.end_tree()
-            {
-                tracing::warn!(program, %error, "cannot end a program that takes too long");
-            }
-            outcome.map_err(failed)?;
+    let go_on = || {
+        wait.check(|| program.to_owned())?;
+        let limit = wait.limit();
+        if begun.elapsed() < limit.unsigned_abs() {
+            Ok(())
+        } else {
             Err(WindowsError::TimedOut { object: program.to_owned(), limit })
         }
+    };
+    let outcome = finish(&mut child, &stdout, &stderr, &go_on);
+    if outcome.is_err()
+        && let Some(process) = process
+        && let Err(error) = process.end_tree()
+    {
+        tracing::warn!(program, %error, "cannot end a program that nobody waits for");
     }
+    outcome?.map_err(failed)
 }
 
 /// Reads to the end on a thread of its own, which ends with the pipe.
@@ -87,24 +95,39 @@ fn drain(pipe: Option<impl Read + Send + 'static>) -> Receiver<String> {
     receiver
 }
 
-/// What the program gave; `None` when it is not done at the deadline.
+/// What the program gave, unless `go_on` refuses before it is done.
 fn finish(
     child: &mut Child,
     stdout: &Receiver<String>,
     stderr: &Receiver<String>,
-    deadline: Instant,
-) -> io::Result<Option<ScriptOutput>> {
-    let left = || deadline.saturating_duration_since(Instant::now());
-    let Ok(stdout) = stdout.recv_timeout(left()) else { return Ok(None) };
-    let Ok(stderr) = stderr.recv_timeout(left()) else { return Ok(None) };
+    go_on: &dyn Fn() -> Result<(), WindowsError>,
+) -> Result<io::Result<ScriptOutput>, WindowsError> {
+    let (stdout, stderr) = (text(stdout, go_on)?, text(stderr, go_on)?);
     loop {
-        if let Some(status) = child.try_wait()? {
-            let code = status.code().unwrap_or_default();
-            return Ok(Some(ScriptOutput { code, stdout, stderr }));
+        match child.try_wait() {
+            Ok(Some(status)) => {
+                let code = status.code().unwrap_or_default();
+                return Ok(Ok(ScriptOutput { code, stdout, stderr }));
+            }
+            Ok(None) => {}
+            Err(error) => return Ok(Err(error)),
         }
-        if left().is_zero() {
-            return Ok(None);
-        }
+        go_on()?;
         std::thread::park_timeout(LOOK);
+    }
+}
+
+/// What comes out of [`drain`], unless `go_on` refuses before.
+fn text(
+    drained: &Receiver<String>,
+    go_on: &dyn Fn() -> Result<(), WindowsError>,
+) -> Result<String, WindowsError> {
+    loop {
+        match drained.recv_timeout(OUTPUT_LOOK) {
+            Ok(text) => return Ok(text),
+            Err(RecvTimeoutError::Timeout) => go_on()?,
+            // The thread broke down, and with it what the program said.
+            Err(RecvTimeoutError::Disconnected) => return Ok(String::new()),
+        }
     }
 }

@@ -59,8 +59,10 @@ impl RootStore for MachineRoots {
 
     fn remove(&self, sha256: Sha256) -> Result<bool, WindowsError> {
         let remove = || -> io::Result<bool> {
+            // Open to the end: what goes from a closed store may stay in the registry.
+            let store = store()?;
             // Deleting while the store is walked through would never end, so all are found first.
-            let found: Vec<CertContext> = store()?
+            let found: Vec<CertContext> = store
                 .certs()
                 .filter(|certificate| Sha256::of(certificate.to_der()) == sha256)
                 .collect();

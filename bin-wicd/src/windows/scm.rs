@@ -1,38 +1,31 @@
 //! The Service Control Manager.
 
-use std::ffi::OsString;
 use std::io::{self, ErrorKind};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use jiff::SignedDuration;
 use windows_service::Error;
 use windows_service::service::{
-    Service as Handle, ServiceAccess, ServiceAction, ServiceActionType, ServiceDependency,
-    ServiceErrorControl, ServiceExitCode, ServiceFailureActions, ServiceFailureResetPeriod,
+    Service as Handle, ServiceAccess, ServiceDependency, ServiceErrorControl, ServiceExitCode,
     ServiceInfo, ServiceStartType, ServiceState, ServiceStatus, ServiceType,
 };
 use windows_service::service_manager::{ServiceManager as Manager, ServiceManagerAccess};
 use windows_sys::Win32::Foundation::{
-    ERROR_ACCESS_DENIED, ERROR_DEPENDENT_SERVICES_RUNNING, ERROR_PROCESS_ABORTED,
-    ERROR_SERVICE_ALREADY_RUNNING, ERROR_SERVICE_CANNOT_ACCEPT_CTRL,
-    ERROR_SERVICE_DEPENDENCY_DELETED, ERROR_SERVICE_DOES_NOT_EXIST, ERROR_SERVICE_EXISTS,
-    ERROR_SERVICE_MARKED_FOR_DELETE, ERROR_SERVICE_NOT_ACTIVE, ERROR_SERVICE_REQUEST_TIMEOUT,
+    ERROR_ACCESS_DENIED, ERROR_PROCESS_ABORTED, ERROR_SERVICE_DOES_NOT_EXIST, ERROR_SERVICE_EXISTS,
+    ERROR_SERVICE_MARKED_FOR_DELETE,
+};
+use windows_sys::Win32::System::Services::{
+    SERVICE_CONTINUE_PENDING, SERVICE_PAUSED, SERVICE_START_PENDING, SERVICE_STOP_PENDING,
+    SERVICE_STOPPED,
 };
 use winreg::RegKey;
-use winreg::enums::HKEY_LOCAL_MACHINE;
+use winreg::enums::{HKEY_LOCAL_MACHINE, KEY_READ};
 use wmco_core::protocol::ServiceRunState;
 use wmco_services::windows::{
-    Recovery, Service, ServiceConfig, ServiceManager, ServiceName, StartType, WindowsError,
+    Glimpse, Service, ServiceConfig, ServiceManager, ServiceName, StartType, Wait, WindowsError,
 };
 
 use super::processes::Process;
-use super::scm_call;
-
-/// Pause between two looks at a service that is on its way.
-const LOOK: Duration = Duration::from_millis(100);
-
-/// How long an ended service's process may stay before it is ended, too.
-const LINGER: Duration = Duration::from_secs(5);
+use super::{scm_call, scm_moves, scm_recovery};
 
 /// The Service Control Manager of this host. Connections and handles live for one call only, so that
 /// no deleted service hangs on them.
@@ -40,14 +33,17 @@ const LINGER: Duration = Duration::from_secs(5);
 pub(super) struct Scm;
 
 /// What Windows said, if it was Windows that spoke.
-fn code(error: &Error) -> Option<u32> {
+pub(super) fn code(error: &Error) -> Option<u32> {
     match error {
         Error::Winapi(cause) => cause.raw_os_error().map(i32::cast_unsigned),
         _ => None,
     }
 }
 
-fn failed<'a>(what: &'a str, name: &'a ServiceName) -> impl Fn(Error) -> WindowsError + use<'a> {
+pub(super) fn failed<'a>(
+    what: &'a str,
+    name: &'a ServiceName,
+) -> impl Fn(Error) -> WindowsError + use<'a> {
     move |error| {
         let object = format!("service {name}");
         match code(&error) {
@@ -67,7 +63,7 @@ fn connect(rights: ServiceManagerAccess) -> Result<Manager, Error> {
 }
 
 /// Opens a service; `None` when there is none of that name.
-fn open(name: &ServiceName, rights: ServiceAccess) -> Result<Option<Handle>, Error> {
+pub(super) fn open(name: &ServiceName, rights: ServiceAccess) -> Result<Option<Handle>, Error> {
     let opened = connect(ServiceManagerAccess::empty())?.open_service(name.as_str(), rights);
     match opened {
         Ok(service) => Ok(Some(service)),
@@ -77,17 +73,35 @@ fn open(name: &ServiceName, rights: ServiceAccess) -> Result<Option<Handle>, Err
 }
 
 /// Opens a service that has to be there.
-fn demand(name: &ServiceName, rights: ServiceAccess) -> Result<Handle, WindowsError> {
+pub(super) fn demand(name: &ServiceName, rights: ServiceAccess) -> Result<Handle, WindowsError> {
     open(name, rights)
         .map_err(failed("open", name))?
         .ok_or_else(|| WindowsError::Missing { object: format!("service {name}") })
 }
 
+/// What an open service does. One whose process is gone has stopped: Windows notices that a moment
+/// later, Wine never.
+pub(super) fn true_status(service: &Handle) -> Result<ServiceStatus, Error> {
+    let mut status = service.query_status()?;
+    let gone = |id| match Process::open(id) {
+        Ok(Some(process)) => process.ended_within(Duration::ZERO),
+        Ok(None) => true,
+        // It is protected, so it is there.
+        Err(_) => false,
+    };
+    if status.current_state != ServiceState::Stopped && status.process_id.is_some_and(gone) {
+        status.current_state = ServiceState::Stopped;
+        status.process_id = None;
+        status.exit_code = ServiceExitCode::Win32(ERROR_PROCESS_ABORTED);
+    }
+    Ok(status)
+}
+
 /// Everything that we know about an open service.
 fn look(name: &ServiceName, service: &Handle) -> Result<Service, Error> {
     let config = service.query_config()?;
-    let status = service.query_status()?;
-    let key = registry(name);
+    let status = true_status(service)?;
+    let key = registry(name, KEY_READ);
     let mut dependencies: Vec<ServiceName> =
         config.dependencies.iter().filter_map(dependency).collect();
     if dependencies.is_empty() {
@@ -107,19 +121,19 @@ fn look(name: &ServiceName, service: &Handle) -> Result<Service, Error> {
                 | ServiceStartType::SystemStart
                 | ServiceStartType::BootStart => StartType::Automatic,
             },
-            recovery: recovery(service)?,
+            recovery: scm_recovery::read(service, &key)?,
         },
         account: config.account_name.unwrap_or_default().to_string_lossy().into_owned(),
-        state: run_state(status.current_state),
+        state: run_state(status.current_state as u32),
         exit_code: exit_code(&status),
         process: status.process_id,
     })
 }
 
 /// The service's registry key, in which the manager keeps its configuration.
-fn registry(name: &ServiceName) -> io::Result<RegKey> {
+pub(super) fn registry(name: &ServiceName, rights: u32) -> io::Result<RegKey> {
     let path = format!(r"SYSTEM\CurrentControlSet\Services\{name}");
-    RegKey::predef(HKEY_LOCAL_MACHINE).open_subkey(path)
+    RegKey::predef(HKEY_LOCAL_MACHINE).open_subkey_with_flags(path, rights)
 }
 
 /// A text value of the key; empty when it is not there.
@@ -148,45 +162,18 @@ fn dependency(dependency: &ServiceDependency) -> Option<ServiceName> {
     }
 }
 
-/// What happens when the service fails; `None` also for what we could not have set.
-fn recovery(service: &Handle) -> Result<Option<Recovery>, Error> {
-    let Ok(actions) = service.get_failure_actions() else { return Ok(None) };
-    let restarts: Option<Vec<u32>> = actions
-        .actions
-        .unwrap_or_default()
-        .iter()
-        .map(|action| match action.action_type {
-            ServiceActionType::Restart => u32::try_from(action.delay.as_millis()).ok(),
-            ServiceActionType::None | ServiceActionType::Reboot | ServiceActionType::RunCommand => {
-                None
-            }
-        })
-        .collect();
-    let reset_seconds = match actions.reset_period {
-        ServiceFailureResetPeriod::Never => u32::MAX,
-        ServiceFailureResetPeriod::After(time) => u32::try_from(time.as_secs()).unwrap_or(u32::MAX),
-    };
-    match restarts {
-        Some(restart_delays_ms) if !restart_delays_ms.is_empty() => Ok(Some(Recovery {
-            restart_delays_ms,
-            reset_seconds,
-            on_error_exit: service.get_failure_actions_on_non_crash_failures()?,
-        })),
-        _ => Ok(None),
-    }
-}
-
-fn run_state(state: ServiceState) -> ServiceRunState {
+/// A state as Windows numbers it.
+pub(super) fn run_state(state: u32) -> ServiceRunState {
     match state {
-        ServiceState::Stopped => ServiceRunState::Stopped,
-        ServiceState::StartPending => ServiceRunState::Starting,
-        ServiceState::StopPending => ServiceRunState::Stopping,
-        ServiceState::Running | ServiceState::PausePending => ServiceRunState::Running,
-        ServiceState::Paused | ServiceState::ContinuePending => ServiceRunState::Paused,
+        SERVICE_STOPPED => ServiceRunState::Stopped,
+        SERVICE_START_PENDING => ServiceRunState::Starting,
+        SERVICE_STOP_PENDING => ServiceRunState::Stopping,
+        SERVICE_PAUSED | SERVICE_CONTINUE_PENDING => ServiceRunState::Paused,
+        _ => ServiceRunState::Running,
     }
 }
 
-fn exit_code(status: &ServiceStatus) -> u32 {
+pub(super) fn exit_code(status: &ServiceStatus) -> u32 {
     match status.exit_code {
         // This is how the manager says that the service has not been started yet.
         ServiceExitCode::Win32(windows_sys::Win32::Foundation::ERROR_SERVICE_NEVER_STARTED) => 0,
@@ -195,7 +182,7 @@ fn exit_code(status: &ServiceStatus) -> u32 {
 }
 
 /// Sets everything that we decide about an open service.
-fn apply(service: &Handle, config: &ServiceConfig) -> Result<(), Error> {
+fn apply(name: &ServiceName, service: &Handle, config: &ServiceConfig) -> Result<(), Error> {
     let dependencies: Vec<&str> = config.dependencies.iter().map(ServiceName::as_str).collect();
     let start = match config.start {
         StartType::Automatic => ServiceStartType::AutoStart,
@@ -205,23 +192,7 @@ fn apply(service: &Handle, config: &ServiceConfig) -> Result<(), Error> {
     scm_call::change(service, &config.command, &dependencies, start.to_raw())
         .map_err(Error::Winapi)?;
     service.set_description(&config.description)?;
-    let (delays, reset_seconds, on_error_exit) = config.recovery.as_ref().map_or_else(
-        || ([].as_slice(), 0, false),
-        |recovery| {
-            (recovery.restart_delays_ms.as_slice(), recovery.reset_seconds, recovery.on_error_exit)
-        },
-    );
-    let restart = |delay: &u32| ServiceAction {
-        action_type: ServiceActionType::Restart,
-        delay: Duration::from_millis(u64::from(*delay)),
-    };
-    service.update_failure_actions(ServiceFailureActions {
-        reset_period: ServiceFailureResetPeriod::After(Duration::from_secs(reset_seconds.into())),
-        reboot_msg: None,
-        command: None,
-        actions: Some(delays.iter().map(restart).collect()),
-    })?;
-    service.set_failure_actions_on_non_crash_failures(on_error_exit)
+    scm_recovery::write(name, service, config.recovery.as_ref())
 }
 
 /// Rights to change and look at a service.
@@ -233,104 +204,11 @@ fn all_rights() -> ServiceAccess {
         | ServiceAccess::DELETE
 }
 
-/// The end of a wait.
-fn deadline(limit: SignedDuration) -> Instant {
-    Instant::now() + Duration::try_from(limit).unwrap_or_default()
-}
-
-fn pause() {
-    std::thread::park_timeout(LOOK);
-}
-
-impl Scm {
-    /// Starts what the service needs and what that needs; `above` are the services that wait for it.
-    fn start_after(
-        &self,
-        name: &ServiceName,
-        limit: SignedDuration,
-        until: Instant,
-        above: &mut Vec<ServiceName>,
-    ) -> Result<(), WindowsError> {
-        let Some(seen) = self.query(name)? else {
-            return Err(match above.last() {
-                Some(service) => WindowsError::MissingDependency {
-                    service: service.to_string(),
-                    dependency: name.to_string(),
-                },
-                None => WindowsError::Missing { object: format!("service {name}") },
-            });
-        };
-        if seen.state == ServiceRunState::Running || above.contains(name) {
-            return Ok(());
-        }
-        above.push(name.clone());
-        for dependency in &seen.config.dependencies {
-            self.start_after(dependency, limit, until, above)?;
-        }
-        above.pop();
-        start_one(name, limit, until)
-    }
-}
-
-/// Starts one service whose dependencies run, and waits.
-fn start_one(
-    name: &ServiceName,
-    limit: SignedDuration,
-    until: Instant,
-) -> Result<(), WindowsError> {
-    let rights = ServiceAccess::START | ServiceAccess::QUERY_STATUS;
-    let service = demand(name, rights)?;
-    let mut ordered = false;
-    loop {
-        let status = service.query_status().map_err(failed("look at", name))?;
-        match status.current_state {
-            ServiceState::Running => return Ok(()),
-            ServiceState::Stopped if ordered => {
-                let code = exit_code(&status);
-                return Err(WindowsError::ServiceEnded { service: name.to_string(), code });
-            }
-            ServiceState::Stopped => {
-                let started = service.start::<OsString>(&[]);
-                ordered = true;
-                match started.as_ref().map_err(code) {
-                    // A process that ended before it became a service: the next look tells its code.
-                    Ok(())
-                    | Err(Some(
-                        ERROR_SERVICE_ALREADY_RUNNING
-                        | ERROR_PROCESS_ABORTED
-                        | ERROR_SERVICE_REQUEST_TIMEOUT,
-                    )) => {}
-                    Err(Some(ERROR_SERVICE_DEPENDENCY_DELETED)) => {
-                        return Err(WindowsError::MissingDependency {
-                            service: name.to_string(),
-                            dependency: "another service".to_owned(),
-                        });
-                    }
-                    Err(_) => started.map_err(failed("start", name))?,
-                }
-                continue;
-            }
-            ServiceState::StartPending
-            | ServiceState::StopPending
-            | ServiceState::ContinuePending
-            | ServiceState::PausePending
-            | ServiceState::Paused => {}
-        }
-        if Instant::now() >= until {
-            return Err(WindowsError::TimedOut {
-                object: format!("start of service {name}"),
-                limit,
-            });
-        }
-        pause();
-    }
-}
-
 impl ServiceManager for Scm {
     fn list(&self) -> Result<Vec<Service>, WindowsError> {
-        let names = scm_call::names().map_err(|e| WindowsError::other("list the services", e))?;
-        let mut services = Vec::with_capacity(names.len());
-        for name in names.iter().filter_map(|name| name.parse().ok()) {
+        let all = scm_call::all().map_err(|e| WindowsError::other("list the services", e))?;
+        let mut services = Vec::with_capacity(all.len());
+        for name in all.iter().filter_map(|(name, ..)| name.parse().ok()) {
             match self.query(&name) {
                 Ok(service) => services.extend(service),
                 // Protected services are none of ours.
@@ -339,6 +217,18 @@ impl ServiceManager for Scm {
             }
         }
         Ok(services)
+    }
+
+    fn glance(&self) -> Result<Vec<Glimpse>, WindowsError> {
+        let all = scm_call::all().map_err(|e| WindowsError::other("list the services", e))?;
+        let glimpse = |(name, state, process): &(String, u32, u32)| {
+            Some(Glimpse {
+                name: name.parse().ok()?,
+                state: run_state(*state),
+                process: (*process != 0).then_some(*process),
+            })
+        };
+        Ok(all.iter().filter_map(glimpse).collect())
     }
 
     fn query(&self, name: &ServiceName) -> Result<Option<Service>, WindowsError> {
@@ -364,7 +254,7 @@ impl ServiceManager for Scm {
         let service = connect(ServiceManagerAccess::CREATE_SERVICE)
             .and_then(|manager| manager.create_service(&stub, all_rights()))
             .map_err(failed("create", name))?;
-        apply(&service, config).map_err(|error| {
+        apply(name, &service, config).map_err(|error| {
             if let Err(error) = service.delete() {
                 tracing::warn!(service = %name, %error, "cannot remove a half made service");
             }
@@ -374,101 +264,18 @@ impl ServiceManager for Scm {
 
     fn configure(&self, name: &ServiceName, config: &ServiceConfig) -> Result<(), WindowsError> {
         let service = demand(name, all_rights())?;
-        apply(&service, config).map_err(failed("configure", name))
+        apply(name, &service, config).map_err(failed("configure", name))
     }
 
-    fn start(&self, name: &ServiceName, limit: SignedDuration) -> Result<(), WindowsError> {
-        self.start_after(name, limit, deadline(limit), &mut Vec::new())
+    fn start(&self, name: &ServiceName, wait: Wait<'_>) -> Result<(), WindowsError> {
+        scm_moves::start(self, name, wait)
     }
 
-    fn stop(&self, name: &ServiceName, limit: SignedDuration) -> Result<(), WindowsError> {
-        let rights = ServiceAccess::STOP | ServiceAccess::QUERY_STATUS;
-        let Some(service) = open(name, rights).map_err(failed("open", name))? else {
-            return Ok(());
-        };
-        let status = service.query_status().map_err(failed("look at", name))?;
-        if status.current_state == ServiceState::Stopped {
-            return Ok(());
-        }
-        // Opened before the stop, so that a later process with its number is never ended. What shares
-        // its process with other services is left alone.
-        let own = status.service_type.contains(ServiceType::OWN_PROCESS);
-        let process = match status.process_id.filter(|_| own) {
-            Some(id) => Process::open(id).map_err(|e| failed("stop", name)(Error::Winapi(e)))?,
-            None => None,
-        };
-        let until = deadline(limit);
-        let mut ordered = false;
-        loop {
-            let status = service.query_status().map_err(failed("look at", name))?;
-            if status.current_state == ServiceState::Stopped {
-                break;
-            }
-            if !ordered {
-                let stopped = service.stop();
-                match stopped.as_ref().map_err(code) {
-                    Ok(_) => ordered = true,
-                    Err(Some(ERROR_SERVICE_NOT_ACTIVE)) => break,
-                    Err(Some(ERROR_DEPENDENT_SERVICES_RUNNING)) => {
-                        return Err(WindowsError::DependentsRun {
-                            service: name.to_string(),
-                            dependents: self.running_dependents(name)?,
-                        });
-                    }
-                    // It is on its way up or down; it is asked again.
-                    Err(Some(ERROR_SERVICE_CANNOT_ACCEPT_CTRL)) => {}
-                    Err(_) => {
-                        stopped.map_err(failed("stop", name))?;
-                    }
-                }
-            }
-            if Instant::now() >= until {
-                break;
-            }
-            pause();
-        }
-        match process {
-            Some(process) if !process.ended_within(LINGER) => {
-                tracing::warn!(service = %name, "the service's process does not end by itself");
-                process.end_tree().map_err(|e| failed("end", name)(Error::Winapi(e)))
-            }
-            _ => Ok(()),
-        }
+    fn stop(&self, name: &ServiceName, wait: Wait<'_>) -> Result<(), WindowsError> {
+        scm_moves::stop(self, name, wait)
     }
 
-    fn delete(&self, name: &ServiceName, limit: SignedDuration) -> Result<bool, WindowsError> {
-        let rights = ServiceAccess::DELETE | ServiceAccess::QUERY_STATUS;
-        let Some(service) = open(name, rights).map_err(failed("open", name))? else {
-            return Ok(false);
-        };
-        match service.delete() {
-            Err(error) if code(&error) != Some(ERROR_SERVICE_MARKED_FOR_DELETE) => {
-                return Err(failed("delete", name)(error));
-            }
-            Ok(()) | Err(_) => drop(service),
-        }
-        // It is gone when the last handle is closed, whoever holds it.
-        let until = deadline(limit);
-        while open(name, ServiceAccess::QUERY_STATUS).map_err(failed("open", name))?.is_some() {
-            if Instant::now() >= until {
-                return Err(WindowsError::MarkedForDeletion { service: name.to_string() });
-            }
-            pause();
-        }
-        Ok(true)
-    }
-}
-
-impl Scm {
-    /// Services that need this one and are not stopped.
-    fn running_dependents(&self, name: &ServiceName) -> Result<Vec<String>, WindowsError> {
-        let mut running = Vec::new();
-        for dependent in self.dependents(name)? {
-            let seen = self.query(&dependent)?;
-            if seen.is_some_and(|service| service.state != ServiceRunState::Stopped) {
-                running.push(dependent.to_string());
-            }
-        }
-        Ok(running)
+    fn delete(&self, name: &ServiceName, wait: Wait<'_>) -> Result<bool, WindowsError> {
+        scm_moves::delete(name, wait)
     }
 }

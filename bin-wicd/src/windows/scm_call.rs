@@ -19,8 +19,8 @@ use super::text::{from_pointer, wide};
 /// Size of the buffer for the list of services; what does not fit is asked for again.
 const LIST_BYTES: usize = 64 * 1024;
 
-/// Names of all services in any state.
-pub(super) fn names() -> io::Result<Vec<String>> {
+/// All services in any state: name, state as Windows numbers it, process.
+pub(super) fn all() -> io::Result<Vec<(String, u32, u32)>> {
     // SAFETY: null means this host and the one database.
     let manager = unsafe {
         OpenSCManagerW(null(), null(), SC_MANAGER_CONNECT | SC_MANAGER_ENUMERATE_SERVICE)
@@ -28,7 +28,7 @@ pub(super) fn names() -> io::Result<Vec<String>> {
     if manager.is_null() {
         return Err(io::Error::last_os_error());
     }
-    let mut names = Vec::new();
+    let mut services = Vec::new();
     let mut resume = 0;
     // Of 64-bit units, so that it is aligned for the structures.
     let mut buffer = vec![0_u64; LIST_BYTES / 8];
@@ -58,7 +58,11 @@ pub(super) fn names() -> io::Result<Vec<String>> {
         let first = buffer.as_ptr().cast::<ENUM_SERVICE_STATUS_PROCESSW>();
         for index in 0..count as usize {
             // SAFETY: the call has filled in `count` entries, whose names lie in the buffer.
-            names.push(unsafe { from_pointer((*first.add(index)).lpServiceName) });
+            services.push(unsafe {
+                let entry = first.add(index);
+                let status = (*entry).ServiceStatusProcess;
+                (from_pointer((*entry).lpServiceName), status.dwCurrentState, status.dwProcessId)
+            });
         }
         if !more {
             break Ok(());
@@ -69,7 +73,7 @@ pub(super) fn names() -> io::Result<Vec<String>> {
     };
     // SAFETY: the handle is open and not used after.
     unsafe { CloseServiceHandle(manager) };
-    listed.map(|()| names)
+    listed.map(|()| services)
 }
 
 /// Makes a service have exactly this command line and these dependencies, run as LocalSystem in a

@@ -18,6 +18,7 @@ pub const WICD_NODES: &str = "system-wicd-nodes";
 
 const RBAC_GROUP: &str = "rbac.authorization.k8s.io";
 const CERTIFICATES_GROUP: &str = "certificates.k8s.io";
+const EVENTS_GROUP: &str = "events.k8s.io";
 
 /// The two bindings that the operator itself keeps.
 #[derive(Clone, Copy, Debug, Eq, JsonSchema, Ord, PartialEq, PartialOrd, Serialize)]
@@ -128,6 +129,7 @@ pub fn shipped(namespace: &str) -> Shipped {
                     rule("", &["configmaps"], &["get", "list", "watch"]),
                     rule("", &["nodes", "nodes/status"], &node_writes),
                     certificates,
+                    rule(EVENTS_GROUP, &["events"], &["create", "patch"]),
                 ]),
                 ..ClusterRole::default()
             },

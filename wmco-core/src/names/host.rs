@@ -135,8 +135,14 @@ pub const CONTAINERD_SERVICE: &str = "containerd";
 /// Windows service of the kubelet.
 pub const KUBELET_SERVICE: &str = "kubelet";
 
+/// Environment variable with the proxy for plain requests.
+pub const HTTP_PROXY: &str = "HTTP_PROXY";
+
+/// Environment variable with the proxy for encrypted requests.
+pub const HTTPS_PROXY: &str = "HTTPS_PROXY";
+
 /// Environment variables of a proxy. Source: `spec/operator.md`, section 1.2.
-pub const PROXY_VARIABLES: [&str; 3] = ["HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY"];
+pub const PROXY_VARIABLES: [&str; 3] = [HTTP_PROXY, HTTPS_PROXY, "NO_PROXY"];
 
 /// Windows feature that containers need.
 pub const CONTAINERS_FEATURE: &str = "Containers";

@@ -138,4 +138,10 @@ pub mod events {
     /// A node name in a certificate request is no RFC 1123 subdomain. Source: `spec/csr.md`,
     /// section 8.
     pub const NODE_NAME: &str = "NodeNameValidationFailed";
+    /// The daemon cannot read certificates that the node is to trust, or its record of them.
+    ///
+    /// Source: `spec/wicd.md`, section 20.
+    pub const CERTIFICATE_READ_ERROR: &str = "CertificateReadError";
+    /// The daemon refuses the services ConfigMap of its node's version. Ours.
+    pub const SERVICES_REFUSED: &str = "ServicesConfigMapRefused";
 }

@@ -49,6 +49,9 @@ pub const WICD_KUBECONFIG_USER: &str = "wicd";
 /// ServiceAccount, token Secret, Role, ClusterRole, bindings and Windows service of WICD.
 pub const WICD: &str = "windows-instance-config-daemon";
 
+/// Source of the daemon's Events. Source: `spec/wicd.md`, section 20.
+pub const WICD_CONTROLLER: &str = "windows-instance-config-daemon-controller";
+
 /// Annotation of token Secrets: the ServiceAccount that they belong to.
 pub const SERVICE_ACCOUNT_ANNOTATION: &str = "kubernetes.io/service-account.name";
 

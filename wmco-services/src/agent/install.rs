@@ -9,7 +9,7 @@ use super::{AgentError, known};
 use crate::lifecycle;
 use crate::manifest::Manifest;
 use crate::services;
-use crate::windows::{ServiceConfig, ServiceName, StartType, Windows, WindowsError};
+use crate::windows::{ServiceConfig, ServiceName, StartType, Wait, Windows, WindowsError};
 
 /// Copies the running agent to its final place. The daemon runs from there, so it stops first.
 pub(super) fn agent(windows: &dyn Windows) -> Result<bool, AgentError> {
@@ -26,7 +26,7 @@ pub(super) fn agent(windows: &dyn Windows) -> Result<bool, AgentError> {
 
 /// Stops the daemon, and ends copies of it that no service runs.
 pub(super) fn stop_daemon(windows: &dyn Windows) -> Result<(), AgentError> {
-    windows.services().stop(&daemon_name()?, core_limits::SERVICE_STOP)?;
+    windows.services().stop(&daemon_name()?, Wait::at_most(core_limits::SERVICE_STOP))?;
     let image = known(host::AGENT);
     windows.machine().end_processes(&known(host::ROOT), image.file_name())?;
     Ok(())
@@ -89,7 +89,7 @@ pub(super) fn daemon(windows: &dyn Windows, arguments: &[String]) -> Result<bool
     let manager = windows.services();
     let Some(seen) = manager.query(&name)? else {
         manager.create(&name, &config)?;
-        manager.start(&name, core_limits::SERVICE_START)?;
+        manager.start(&name, Wait::at_most(core_limits::SERVICE_START))?;
         return Ok(true);
     };
     let same_account = seen.account.eq_ignore_ascii_case("LocalSystem");
@@ -101,13 +101,13 @@ pub(super) fn daemon(windows: &dyn Windows, arguments: &[String]) -> Result<bool
             && seen.config.dependencies == config.dependencies
             && same_account;
         if !same_process {
-            manager.stop(&name, core_limits::SERVICE_STOP)?;
+            manager.stop(&name, Wait::at_most(core_limits::SERVICE_STOP))?;
             runs = false;
         }
         manager.configure(&name, &config)?;
     }
     if !runs {
-        manager.start(&name, core_limits::SERVICE_START)?;
+        manager.start(&name, Wait::at_most(core_limits::SERVICE_START))?;
     }
     Ok(!(right && runs))
 }
@@ -115,7 +115,7 @@ pub(super) fn daemon(windows: &dyn Windows, arguments: &[String]) -> Result<bool
 /// Stops and deletes the daemon's service and ends its process.
 pub(super) fn no_daemon(windows: &dyn Windows) -> Result<bool, AgentError> {
     stop_daemon(windows)?;
-    match windows.services().delete(&daemon_name()?, core_limits::SERVICE_STOP) {
+    match windows.services().delete(&daemon_name()?, Wait::at_most(core_limits::SERVICE_STOP)) {
         Ok(changed) => Ok(changed),
         // It is gone as soon as whoever looks at it closes it, and cannot start any more.
         Err(WindowsError::MarkedForDeletion { .. }) => Ok(true),

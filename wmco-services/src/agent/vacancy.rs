@@ -31,7 +31,13 @@ pub(super) fn stop_kubelet(windows: &dyn Windows) -> Result<bool, AgentError> {
     install::stop_daemon(windows)?;
     let plan = services::stop(&kubelet()?, &windows.services().list()?);
     // No script runs in such a plan, so the time does not matter.
-    let done = services::execute(&plan, windows, &mut ScriptResults::new(), Timestamp::UNIX_EPOCH);
+    let done = services::execute(
+        &plan,
+        windows,
+        &mut ScriptResults::new(),
+        Timestamp::UNIX_EPOCH,
+        &|| true,
+    );
     if done.failures.is_empty() {
         Ok(done.changed)
     } else {

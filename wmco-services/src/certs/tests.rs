@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::fake::FakeWindows;
+use crate::fake::{Call, FakeWindows, Fault};
 
 /// PEM text of a new self-signed certificate.
 fn new_pem(name: &str) -> String {
@@ -112,4 +112,21 @@ proptest! {
         prop_assert_eq!(host.snapshot().roots, before.roots);
         prop_assert_eq!(host.file(&record_file()), None);
     }
+}
+
+#[test]
+fn a_record_that_cannot_be_read_is_told_and_changes_nothing() {
+    let host = host();
+    let (old, new) =
+        (Bundle::parse(new_pem("a").as_bytes()), Bundle::parse(new_pem("b").as_bytes()));
+    pass(&old, &host).unwrap();
+    let before = host.snapshot();
+    host.fail(Call::FilesOpen, host::IMPORTED_CERTIFICATES, 1, Fault::Locked);
+    let observed = observe(&host).unwrap();
+    let plan = reconcile(&new, &observed);
+    assert!(plan.problems[0].starts_with("the record of imported certificates cannot be read"));
+    execute(&plan, &new, &observed, &host).unwrap();
+    assert_eq!(host.snapshot(), before);
+    // Later it can be read.
+    assert!(pass(&new, &host).unwrap());
 }

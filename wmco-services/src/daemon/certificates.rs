@@ -1,65 +1,53 @@
-//! Client certificates that pile up: those of hybrid-overlay-node and our own.
+//! Client certificates of hybrid-overlay-node that pile up.
 
 use jiff::Timestamp;
 use wmco_core::names::host;
 use wmco_core::winpath::WindowsPath;
 
+use crate::identity::is_dated;
 use crate::limits;
 use crate::windows::{Entry, EntryKind, Files, WindowsError};
 
-/// Folders with the start of the names in them; `<start><date>.pem` are files, `<start>current.pem` is
-/// the link to the one in use.
-const KINDS: [(&str, &str); 2] =
-    [(host::CNI_CONFIG, "ovnkube-client-"), (host::WICD_CERTIFICATES, "wicd-client-")];
+/// Start of their names; `<start><date>.pem` are files, `<start>current.pem` is the link to the one in
+/// use.
+const START: &str = "ovnkube-client-";
 
-/// How many of each kind are kept besides the one in use.
+/// How many are kept besides the one in use.
 const KEEP: usize = 2;
 
 /// Certificates that nobody needs any more. Never a link, what a link points to, one of the newest,
 /// or one that is only some minutes old.
 ///
-/// Source: `spec/wicd.md`, sections 7.5 and 23.2, rows 10 and 11.
+/// Source: `spec/wicd.md`, sections 7.5 and 23.2, row 11.
 pub(super) fn stale(files: &dyn Files, now: Timestamp) -> Result<Vec<WindowsPath>, WindowsError> {
+    let Ok(folder) = host::CNI_CONFIG.parse::<WindowsPath>() else { return Ok(Vec::new()) };
+    let mut dated: Vec<Entry> = files
+        .walk(&folder)?
+        .into_iter()
+        .filter(|entry| entry.kind == EntryKind::File)
+        .filter(|entry| entry.path.parent().as_ref() == Some(&folder))
+        .filter(|entry| is_dated(entry.path.file_name(), START))
+        .collect();
+    dated.sort_by(|a, b| b.path.cmp(&a.path));
+    let old: Vec<Entry> = dated
+        .into_iter()
+        .skip(KEEP)
+        .filter(|entry| now.duration_since(entry.modified) >= limits::OVN_CERTIFICATE_AGE)
+        .collect();
+    if old.is_empty() {
+        return Ok(Vec::new());
+    }
+    let in_use = match folder.join(&format!("{START}current.pem")) {
+        Ok(current) => files.digest(&current)?,
+        Err(_) => None,
+    };
     let mut stale = Vec::new();
-    for (folder, start) in KINDS {
-        let Ok(folder) = folder.parse::<WindowsPath>() else { continue };
-        let mut dated: Vec<Entry> = files
-            .walk(&folder)?
-            .into_iter()
-            .filter(|entry| entry.kind == EntryKind::File)
-            .filter(|entry| entry.path.parent().as_ref() == Some(&folder))
-            .filter(|entry| is_dated(entry.path.file_name(), start))
-            .collect();
-        dated.sort_by(|a, b| b.path.cmp(&a.path));
-        let old: Vec<Entry> = dated
-            .into_iter()
-            .skip(KEEP)
-            .filter(|entry| now.duration_since(entry.modified) >= limits::OVN_CERTIFICATE_AGE)
-            .collect();
-        if old.is_empty() {
-            continue;
-        }
-        let in_use = match folder.join(&format!("{start}current.pem")) {
-            Ok(current) => files.digest(&current)?,
-            Err(_) => None,
-        };
-        for entry in old {
-            if in_use.is_none() || files.digest(&entry.path)? != in_use {
-                stale.push(entry.path);
-            }
+    for entry in old {
+        if in_use.is_none() || files.digest(&entry.path)? != in_use {
+            stale.push(entry.path);
         }
     }
     Ok(stale)
-}
-
-/// Whether the name is `start`, a date such as `2026-01-31-23-59-59`, and `.pem`.
-fn is_dated(name: &str, start: &str) -> bool {
-    let date = name.strip_prefix(start).and_then(|rest| rest.strip_suffix(".pem"));
-    date.is_some_and(|date| {
-        date.len() == 19
-            && date.split('-').count() == 6
-            && date.chars().all(|c| c == '-' || c.is_ascii_digit())
-    })
 }
 
 #[cfg(test)]
@@ -68,7 +56,8 @@ mod tests {
     use crate::fake::{Content, FakeWindows};
 
     fn at(day: u32) -> WindowsPath {
-        format!(r"{}\ovnkube-client-2026-01-{day:02}-00-00-00.pem", host::CNI_CONFIG)
+        let (month, day) = (day / 28 + 1, day % 28 + 1);
+        format!(r"{}\ovnkube-client-2026-{month:02}-{day:02}-00-00-00.pem", host::CNI_CONFIG)
             .parse()
             .unwrap()
     }
@@ -85,7 +74,7 @@ mod tests {
 
     #[test]
     fn the_two_newest_stay() {
-        for days in [0, 2, 3, 10, 28] {
+        for days in [0, 2, 3, 10, 150] {
             let stale = stale(&host_with(days), LATER).unwrap();
             assert_eq!(stale.len(), days.saturating_sub(2) as usize);
             assert!(!stale.contains(&at(days)) && (days < 2 || !stale.contains(&at(days - 1))));

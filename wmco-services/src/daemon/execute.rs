@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use wmco_core::winpath::WindowsPath;
 
-use super::{Action, Asked, ManifestState, Observed, Plan, observe, reconcile};
+use super::{Action, Asked, Glance, ManifestState, Observed, Plan, observe, reconcile};
 use crate::lifecycle;
 use crate::manifest::Manifest;
 use crate::services::{self, ScriptResults};
@@ -21,9 +21,22 @@ pub struct Pass {
     /// Annotations that the caller now sets on the Node. Those planned after a step that failed are not
     /// among them.
     pub annotations: BTreeMap<String, String>,
+    /// The services as the pass found them; when they change by themselves, the next pass is due.
+    pub glance: Glance,
     /// What failed, one line each. With any, the caller pauses before the next pass, and longer each
     /// time.
     pub failures: Vec<String>,
+}
+
+/// What a pass works with.
+#[derive(Clone, Copy)]
+pub struct Means<'a> {
+    /// The host.
+    pub windows: &'a dyn Windows,
+    /// The file with the roots to trust, if any.
+    pub bundle: Option<&'a WindowsPath>,
+    /// Asked before each step; after a no, nothing more is done.
+    pub go_on: &'a dyn Fn() -> bool,
 }
 
 /// One pass: observes the host, plans, and takes the host's part of the plan.
@@ -31,12 +44,12 @@ pub struct Pass {
 /// # Errors
 /// [`WindowsError`] when the host cannot be observed; nothing was changed.
 pub fn pass(
-    windows: &dyn Windows,
+    means: Means<'_>,
     asked: Asked<'_>,
-    bundle: Option<&WindowsPath>,
     results: &mut ScriptResults,
     now: Timestamp,
 ) -> Result<Pass, WindowsError> {
+    let Means { windows, bundle, go_on } = means;
     let nothing = Manifest::empty();
     let manifest = match asked.manifest {
         ManifestState::Read(manifest) => manifest,
@@ -47,32 +60,34 @@ pub fn pass(
     let mut annotations = BTreeMap::new();
     let mut failures = Vec::new();
     for step in &plan.steps {
-        match &step.action {
-            Action::AnnotateNode { annotations: more } => annotations.extend(more.clone()),
-            action => failures.extend(act(action, windows, manifest, &observed, results, now)),
-        }
-        if !failures.is_empty() {
-            // What is later relies on this step, above all what the Node is told.
+        // What is later relies on what was before, above all what the Node is told.
+        if !failures.is_empty() || !go_on() {
             break;
         }
+        match &step.action {
+            Action::AnnotateNode { annotations: more } => annotations.extend(more.clone()),
+            action => failures.extend(act(action, means, manifest, &observed, results, now)),
+        }
     }
-    Ok(Pass { plan, annotations, failures })
+    let glance = Glance::of(&observed.services, manifest);
+    Ok(Pass { plan, annotations, glance, failures })
 }
 
 /// Takes one step on the host; returns what failed.
 fn act(
     action: &Action,
-    windows: &dyn Windows,
+    means: Means<'_>,
     manifest: &Manifest,
     observed: &Observed,
     results: &mut ScriptResults,
     now: Timestamp,
 ) -> Vec<String> {
+    let windows = means.windows;
     let outcome = match action {
         Action::Environment { plan } => env::execute(plan, manifest, windows),
         Action::Roots { plan } => certs::execute(plan, &observed.bundle, &observed.roots, windows),
         Action::Services { plan } => {
-            let done = services::execute(plan, windows, results, now);
+            let done = services::execute(plan, windows, results, now, means.go_on);
             return lifecycle::problems(&done.failures).collect();
         }
         Action::RemoveFile { path } => windows.files().remove_file(path).or_else(|error| {

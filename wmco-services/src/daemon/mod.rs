@@ -14,6 +14,8 @@
 
 mod certificates;
 mod execute;
+mod glance;
+mod health;
 mod node;
 mod plan;
 
@@ -22,6 +24,7 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use serde_json::Value;
 use wmco_core::names;
+use wmco_core::protocol::ServicesData;
 use wmco_core::winpath::WindowsPath;
 
 use crate::certs::{self, Bundle};
@@ -29,11 +32,13 @@ use crate::env;
 use crate::limits;
 use crate::manifest::Manifest;
 use crate::services::{self, Desired, Scope, ScriptResults};
+use crate::text::one_line;
 use crate::windows::{Service, Windows, WindowsError};
 
-pub use execute::{Pass, pass};
-pub use node::{NodeFacts, NodeSearchError, find_node};
-pub use plan::{Action, Awaited, Because, Next, Plan, Step};
+pub use execute::{Means, Pass, pass};
+pub use glance::Glance;
+pub use node::{NodeFacts, NodeSearchError, concern, find_node};
+pub use plan::{About, Action, Awaited, Because, Next, Note, Plan, Step};
 
 /// The services ConfigMap of the desired version, as it was found.
 #[derive(Clone, Copy, Debug)]
@@ -44,6 +49,37 @@ pub enum ManifestState<'a> {
     Refused(&'a str),
     /// It is good.
     Read(&'a Manifest),
+}
+
+/// The services ConfigMap of the desired version, as it was read.
+#[derive(Clone, Debug)]
+pub enum Found {
+    /// There is none of that version.
+    Missing,
+    /// There is one, but it is refused; the text says why.
+    Refused(String),
+    /// It is good.
+    Read(Manifest),
+}
+
+impl Found {
+    /// Reads the data of the ConfigMap, if there is one.
+    pub fn read(data: Option<&ServicesData>) -> Self {
+        match data.map(Manifest::parse) {
+            None => Self::Missing,
+            Some(Err(error)) => Self::Refused(one_line(&error)),
+            Some(Ok(manifest)) => Self::Read(manifest),
+        }
+    }
+
+    /// The same, borrowed.
+    pub fn state(&self) -> ManifestState<'_> {
+        match self {
+            Self::Missing => ManifestState::Missing,
+            Self::Refused(why) => ManifestState::Refused(why),
+            Self::Read(manifest) => ManifestState::Read(manifest),
+        }
+    }
 }
 
 /// What the cluster asks of this node.
@@ -66,12 +102,14 @@ pub struct Observed {
     pub bundle: Bundle,
     /// All services.
     pub services: Vec<Service>,
+    /// Services that run but do not answer, one line each.
+    pub unhealthy: Vec<String>,
     /// Client certificates that were replaced long ago.
     pub stale_certificates: Vec<WindowsPath>,
 }
 
 /// Looks at everything on the host that [`reconcile`] needs. `bundle` is the file with the roots to
-/// trust; without one, none are trusted beyond those of Windows. A bundle that cannot be found is no
+/// trust; without one, none are trusted beyond those of Windows. A bundle that cannot be read is no
 /// reason to take roots away, so it is reported and nothing is removed.
 ///
 /// # Errors
@@ -84,19 +122,21 @@ pub fn observe(
 ) -> Result<Observed, WindowsError> {
     let bundle = match bundle {
         None => Bundle::default(),
-        Some(path) => match windows.files().read(path, limits::BUNDLE_BYTES)? {
-            Some(text) => Bundle::parse(&text),
-            None => Bundle {
-                problems: vec![format!("the CA bundle {path} is not there")],
-                ..Bundle::default()
-            },
+        Some(path) => match windows.files().read(path, limits::BUNDLE_BYTES) {
+            Ok(Some(text)) => Bundle::parse(&text),
+            Ok(None) => Bundle::unread(format!("the CA bundle {path} is not there")),
+            Err(error) => {
+                Bundle::unread(format!("the CA bundle cannot be read: {}", one_line(&error)))
+            }
         },
     };
+    let services = windows.services().list()?;
     Ok(Observed {
         environment: env::observe(manifest, windows)?,
         roots: certs::observe(windows)?,
         bundle,
-        services: windows.services().list()?,
+        unhealthy: health::observe(windows, &services)?,
+        services,
         stale_certificates: certificates::stale(windows.files(), now)?,
     })
 }
@@ -108,7 +148,6 @@ pub fn reconcile(
     results: &ScriptResults,
     now: Timestamp,
 ) -> Plan {
-    let recheck = now + limits::DAEMON_RECHECK;
     let resync = now + limits::DAEMON_RESYNC;
     let Some(node) = asked.node else { return Plan::wait(Awaited::Node, resync) };
     let facts = NodeFacts::of(node);
@@ -121,19 +160,21 @@ pub fn reconcile(
     let manifest = match asked.manifest {
         ManifestState::Read(manifest) => manifest,
         ManifestState::Missing => {
-            return Plan::wait(Awaited::Manifest, resync)
-                .note(format!("there is no services ConfigMap for version {version} yet"));
+            let text = format!("there is no services ConfigMap for version {version} yet");
+            return Plan::wait(Awaited::Manifest, resync).note(About::Service, text);
         }
         ManifestState::Refused(why) => {
-            return Plan::wait(Awaited::Manifest, resync)
-                .note(format!("the services ConfigMap for version {version} is refused: {why}"));
+            let text = format!("the services ConfigMap for version {version} is refused: {why}");
+            return Plan::wait(Awaited::Manifest, resync).note(About::Manifest, text);
         }
     };
 
     let mut plan = Plan::wait(Awaited::Restart, resync);
     let variables = env::reconcile(manifest, &observed.environment);
     let roots = certs::reconcile(&observed.bundle, &observed.roots);
-    plan.notes.extend(roots.problems.iter().cloned());
+    for problem in &roots.problems {
+        plan = plan.note(About::Roots, problem.clone());
+    }
     let restart_needed = variables.restart_needed || roots.restart_needed;
     if !variables.steps.is_empty() {
         plan.push(Action::Environment { plan: variables }, Because::VariablesDiffer);
@@ -150,8 +191,9 @@ pub fn reconcile(
     let desired = Desired { manifest, scope: Scope::All };
     let seen = services::Observed { services: &observed.services, node: Some(node), results };
     let services = services::reconcile(desired, seen, now);
-    let waits = services.blocked.iter();
-    plan.notes.extend(waits.map(|wait| format!("service {}: {}", wait.service, wait.reason)));
+    for wait in &services.blocked {
+        plan = plan.note(About::Service, format!("service {}: {}", wait.service, wait.reason));
+    }
     let blocked = !services.blocked.is_empty();
     if !services.steps.is_empty() {
         plan.push(Action::Services { plan: services }, Because::ServicesDiffer);
@@ -159,14 +201,27 @@ pub fn reconcile(
         return plan;
     }
     if blocked {
-        plan.next = Next::Await { what: Awaited::Services, deadline: recheck };
+        // What the Node or the host lacks is noticed when it comes; scripts have to be tried.
+        let failed = results.values().filter(|result| result.values.is_err());
+        let retry = failed.map(|result| result.at + limits::SCRIPT_RETRY).min();
+        let deadline = retry.map_or(resync, |retry| retry.clamp(now, resync));
+        plan.next = Next::Await { what: Awaited::Services, deadline };
         return plan;
     }
     for path in &observed.stale_certificates {
         plan.push(Action::RemoveFile { path: path.clone() }, Because::CertificateReplaced);
     }
+    // A service that runs and does not answer does not work; a Node says so only later.
+    if facts.version.as_ref() != Some(&version) && !observed.unhealthy.is_empty() {
+        for text in &observed.unhealthy {
+            plan = plan.note(About::Service, text.clone());
+        }
+        let deadline = now + limits::DAEMON_RECHECK;
+        plan.next = Next::Await { what: Awaited::Health, deadline };
+        return plan;
+    }
     if !facts.ready {
-        plan.next = Next::Await { what: Awaited::NodeReady, deadline: recheck };
+        plan.next = Next::Await { what: Awaited::NodeReady, deadline: resync };
         return plan;
     }
     if facts.version.as_ref() != Some(&version) {
@@ -182,8 +237,8 @@ impl Plan {
         Self { steps: Vec::new(), notes: Vec::new(), next }
     }
 
-    fn note(mut self, note: String) -> Self {
-        self.notes.push(note);
+    fn note(mut self, about: About, text: String) -> Self {
+        self.notes.push(Note { about, text });
         self
     }
 

@@ -2,7 +2,7 @@
 
 use std::net::Ipv4Addr;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use wmco_core::names;
 
 /// What a Node says about itself and about what is asked of it.
@@ -42,6 +42,21 @@ impl NodeFacts {
     }
 }
 
+/// What of a Node a pass depends on: everything but what the kubelet reports again and again. As long
+/// as this is the same, another pass would find nothing new.
+pub fn concern(node: &Value) -> Value {
+    let part = |pointer| node.pointer(pointer).cloned().unwrap_or_default();
+    json!({
+        "uid": part("/metadata/uid"),
+        "labels": part("/metadata/labels"),
+        "annotations": part("/metadata/annotations"),
+        "spec": part("/spec"),
+        "addresses": part("/status/addresses"),
+        "info": part("/status/nodeInfo"),
+        "ready": NodeFacts::of(node).ready,
+    })
+}
+
 fn list(value: Option<&Value>) -> &[Value] {
     value.and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
@@ -55,15 +70,18 @@ pub struct NodeSearchError {
 }
 
 /// The name of the Windows Node that one of `addresses` belongs to; internal addresses count first.
+/// `known` is the name in a certificate that this host has: it decides between several, and stands for
+/// a host whose addresses are new, since the kubelet, which would report them, waits for the daemon.
 /// `None` when there is none (yet).
 ///
 /// # Errors
-/// [`NodeSearchError`] when there are several.
+/// [`NodeSearchError`] when there are several and the host is known as none of them.
 ///
 /// Source: `spec/wicd.md`, sections 6 and 23.2, row 17.
 pub fn find_node(
     nodes: &[Value],
     addresses: &[Ipv4Addr],
+    known: Option<&str>,
 ) -> Result<Option<String>, NodeSearchError> {
     let own: Vec<String> = addresses
         .iter()
@@ -82,20 +100,23 @@ pub fn find_node(
             counts && field("address").is_some_and(|text| own.iter().any(|own| own == text))
         })
     };
+    let windows = || nodes.iter().filter(is_windows);
     for internal_only in [true, false] {
-        let mut found: Vec<String> = nodes
-            .iter()
-            .filter(is_windows)
-            .filter(|node| has(node, internal_only))
-            .filter_map(|node| node.pointer("/metadata/name").and_then(Value::as_str))
-            .map(str::to_owned)
-            .collect();
-        if found.len() > 1 {
-            return Err(NodeSearchError { names: found });
-        }
-        if let Some(name) = found.pop() {
-            return Ok(Some(name));
-        }
+        let here = windows().filter(|node| has(node, internal_only));
+        let found: Vec<&str> = here.filter_map(name).collect();
+        let one = match found.as_slice() {
+            [] => continue,
+            [one] => Some(*one),
+            several => several.iter().copied().find(|name| Some(*name) == known),
+        };
+        let names = || found.iter().map(|name| (*name).to_owned()).collect();
+        return one
+            .map(|one| Some(one.to_owned()))
+            .ok_or_else(|| NodeSearchError { names: names() });
     }
-    Ok(None)
+    Ok(windows().filter_map(name).find(|name| Some(*name) == known).map(str::to_owned))
+}
+
+fn name(node: &Value) -> Option<&str> {
+    node.pointer("/metadata/name").and_then(Value::as_str)
 }

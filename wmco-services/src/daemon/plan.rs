@@ -6,6 +6,7 @@ use std::fmt;
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::Serialize;
+use wmco_core::names::events;
 use wmco_core::winpath::WindowsPath;
 
 use crate::{certs, env, services};
@@ -17,10 +18,32 @@ use crate::{certs, env, services};
 pub struct Plan {
     /// The steps.
     pub steps: Vec<Step>,
-    /// What people should know, one line each: for the log and for Events; never a secret.
-    pub notes: Vec<String>,
+    /// What people should know.
+    pub notes: Vec<Note>,
     /// When to look again.
     pub next: Next,
+}
+
+/// Something that people should know.
+#[derive(Clone, Debug, Eq, JsonSchema, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Note {
+    /// What it is about.
+    pub about: About,
+    /// One line; never a secret.
+    pub text: String,
+}
+
+/// What a note is about.
+#[derive(Clone, Copy, Debug, Eq, JsonSchema, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum About {
+    /// Certificates that the node is to trust.
+    Roots,
+    /// The services ConfigMap.
+    Manifest,
+    /// A service that waits, which is usual on a new node.
+    Service,
 }
 
 /// An action with its reason.
@@ -121,12 +144,36 @@ pub enum Awaited {
     Manifest,
     /// The own Node is there.
     Node,
+    /// A service that runs does its work.
+    Health,
     /// The own Node is ready.
     NodeReady,
     /// The operator restarts the host and takes the request away.
     Restart,
     /// What some services wait for is there.
     Services,
+}
+
+impl About {
+    /// Reason of the Event that tells people about it, if it is more than a matter of time.
+    pub const fn event(self) -> Option<&'static str> {
+        match self {
+            Self::Roots => Some(events::CERTIFICATE_READ_ERROR),
+            Self::Manifest => Some(events::SERVICES_REFUSED),
+            Self::Service => None,
+        }
+    }
+}
+
+impl Next {
+    /// When to look again, seen from `now`.
+    pub fn due(self, now: Timestamp) -> Timestamp {
+        match self {
+            Self::Now => now,
+            Self::Await { deadline, .. } => deadline,
+            Self::Settled { resync } => resync,
+        }
+    }
 }
 
 impl Action {
@@ -145,7 +192,7 @@ impl Action {
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.steps.iter().try_for_each(|step| fmt::Display::fmt(step, f))?;
-        self.notes.iter().try_for_each(|note| writeln!(f, "note: {note}"))?;
+        self.notes.iter().try_for_each(|note| writeln!(f, "note: {}", note.text))?;
         match self.next {
             Next::Now => writeln!(f, "then look again at once"),
             Next::Await { what, deadline } => writeln!(f, "then await {what}, until {deadline}"),
@@ -194,6 +241,7 @@ impl fmt::Display for Awaited {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::DesiredVersion => "a desired version",
+            Self::Health => "services to answer",
             Self::Manifest => "the services ConfigMap",
             Self::Node => "the node",
             Self::NodeReady => "the node to be ready",

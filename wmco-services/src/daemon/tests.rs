@@ -13,6 +13,10 @@ use crate::manifest::{NodeVariable, Parts, Service as Wanted};
 const NOW: Timestamp = Timestamp::UNIX_EPOCH;
 const VERSION: &str = "1.0.0-abc";
 
+fn means<'a>(windows: &'a FakeWindows, bundle: Option<&'a WindowsPath>) -> Means<'a> {
+    Means { windows, bundle, go_on: &|| true }
+}
+
 fn wanted(name: &str, needs: &[&str], bootstrap: bool) -> Wanted {
     Wanted {
         name: name.parse().unwrap(),
@@ -71,7 +75,7 @@ impl World {
     fn pass(&mut self, manifest: &Manifest) -> Option<Pass> {
         let node = self.node();
         let asked = Asked { node: Some(&node), manifest: ManifestState::Read(manifest) };
-        let pass = pass(&self.host, asked, None, &mut self.results, NOW).ok()?;
+        let pass = pass(means(&self.host, None), asked, &mut self.results, NOW).ok()?;
         self.annotations.extend(pass.annotations.clone());
         Some(pass)
     }
@@ -141,6 +145,27 @@ fn a_new_node_is_brought_up_and_marked_last() {
 }
 
 #[test]
+fn told_to_stop_a_pass_does_and_marks_nothing_more() {
+    let mut world = World::new();
+    let manifest = manifest(None);
+    let node = world.node();
+    let stopped = |world: &mut World, node: &Value| {
+        let asked = Asked { node: Some(node), manifest: ManifestState::Read(&manifest) };
+        let means = Means { go_on: &|| false, ..means(&world.host, None) };
+        pass(means, asked, &mut world.results, NOW).unwrap()
+    };
+    let before = world.host.snapshot();
+    stopped(&mut world, &node);
+    assert_eq!(world.host.snapshot(), before);
+    world.pass(&manifest);
+    // All is as it should be, and only the mark is missing.
+    let node = world.node();
+    let last = stopped(&mut world, &node);
+    assert_eq!(last.plan.steps.len(), 1);
+    assert!(last.annotations.is_empty());
+}
+
+#[test]
 fn a_changed_variable_asks_for_one_restart_before_anything_else() {
     let mut world = World::new();
     let manifest = manifest(Some("http://p"));
@@ -174,9 +199,34 @@ fn a_node_that_is_not_ready_is_not_marked() {
     let mut node = world.node();
     node["status"]["conditions"][0]["status"] = json!("False");
     let asked = Asked { node: Some(&node), manifest: ManifestState::Read(&manifest) };
-    let pass = pass(&world.host, asked, None, &mut world.results, NOW).unwrap();
-    insta::assert_snapshot!(pass.plan, @"then await the node to be ready, until 1970-01-01T00:00:05Z");
+    let pass = pass(means(&world.host, None), asked, &mut world.results, NOW).unwrap();
+    insta::assert_snapshot!(pass.plan, @"then await the node to be ready, until 1970-01-01T00:02:00Z");
     assert!(pass.annotations.is_empty());
+}
+
+#[test]
+fn a_kubelet_that_answers_500_holds_the_mark_back() {
+    let mut world = World::new();
+    let mut kubelet = wanted("kubelet", &[], true);
+    r"kubelet --config=C:\k\kubelet.conf".clone_into(&mut kubelet.command);
+    kubelet.node_variables_in_command.clear();
+    let parts = Parts { services: vec![kubelet], ..Parts::default() };
+    let manifest = Manifest::new(parts).unwrap();
+    world.host.put_file(&host::KUBELET_CONFIG.parse().unwrap(), "{}");
+    world.host.set_http_status(10_248, Some(500));
+    world.pass(&manifest);
+    let sick = world.pass(&manifest).unwrap();
+    insta::assert_snapshot!(sick.plan, @r"
+    note: service kubelet runs, but http://127.0.0.1:10248/healthz answers 500
+    then await services to answer, until 1970-01-01T00:00:05Z
+    ");
+    assert_eq!(world.version(), None);
+    world.host.set_http_status(10_248, Some(200));
+    world.pass(&manifest);
+    assert_eq!(world.version(), Some(VERSION));
+    // A mark that is there stays; the Node's condition tells the rest.
+    world.host.set_http_status(10_248, None);
+    assert!(matches!(world.pass(&manifest).unwrap().plan.next, Next::Settled { .. }));
 }
 
 #[test]
@@ -187,8 +237,9 @@ fn a_missing_bundle_takes_no_root_away() {
     let node = world.node();
     let asked = Asked { node: Some(&node), manifest: ManifestState::Read(&manifest) };
     let file = host::CA_BUNDLE.parse().unwrap();
-    let pass = pass(&world.host, asked, Some(&file), &mut world.results, NOW).unwrap();
-    assert_eq!(pass.plan.notes, [r"the CA bundle C:\k\ca-bundle.crt is not there"]);
+    let pass = pass(means(&world.host, Some(&file)), asked, &mut world.results, NOW).unwrap();
+    let texts: Vec<&str> = pass.plan.notes.iter().map(|note| note.text.as_str()).collect();
+    assert_eq!(texts, [r"the CA bundle C:\k\ca-bundle.crt is not there"]);
     assert_eq!(world.host.snapshot().roots, before);
 }
 
@@ -201,7 +252,7 @@ fn the_node_is_found_by_internal_addresses_first() {
         })
     };
     let addresses = [[169, 254, 0, 1].into(), [127, 0, 0, 1].into(), [10, 0, 0, 1].into()];
-    let find = |nodes: &[Value]| find_node(nodes, &addresses);
+    let find = |nodes: &[Value]| find_node(nodes, &addresses, None);
     let linux = node("linux", "linux", "InternalIP", "10.0.0.1");
     let outside = node("outside", names::OS_WINDOWS, "ExternalIP", "10.0.0.1");
     let inside = node("inside", names::OS_WINDOWS, "InternalIP", "10.0.0.1");
@@ -211,6 +262,31 @@ fn the_node_is_found_by_internal_addresses_first() {
     assert_eq!(find(&[outside, inside.clone()]), Ok(Some("inside".to_owned())));
     let twice = find(&[inside.clone(), inside]).unwrap_err();
     assert_eq!(twice.names.len(), 2);
+}
+
+#[test]
+fn the_name_in_a_certificate_decides_where_addresses_do_not() {
+    let node = |name: &str, os: &str, address: &str| {
+        json!({
+            "metadata": {"name": name, "labels": {(names::OS_LABEL): os}},
+            "status": {"addresses": [{"type": "InternalIP", "address": address}]},
+        })
+    };
+    let nodes = [
+        node("a", names::OS_WINDOWS, "10.0.0.1"),
+        node("b", names::OS_WINDOWS, "10.0.0.1"),
+        node("c", names::OS_WINDOWS, "10.0.0.2"),
+        node("d", "linux", "10.0.0.3"),
+    ];
+    let find = |address: [u8; 4], known| find_node(&nodes, &[address.into()], known);
+    assert_eq!(find([10, 0, 0, 1], Some("b")), Ok(Some("b".to_owned())));
+    assert!(find([10, 0, 0, 1], Some("c")).is_err());
+    // Addresses tell more about a host than a certificate that may have been copied with its disk.
+    assert_eq!(find([10, 0, 0, 2], Some("a")), Ok(Some("c".to_owned())));
+    assert_eq!(find([10, 0, 0, 9], Some("c")), Ok(Some("c".to_owned())));
+    assert_eq!(find([10, 0, 0, 9], Some("d")), Ok(None));
+    assert_eq!(find([10, 0, 0, 9], Some("e")), Ok(None));
+    assert_eq!(find([10, 0, 0, 9], None), Ok(None));
 }
 
 proptest! {

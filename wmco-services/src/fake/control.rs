@@ -43,6 +43,11 @@ impl FakeWindows {
         self.state().faults.cut_after(changes);
     }
 
+    /// Whether the process has died as [`Self::cut_after`] asked for.
+    pub fn is_cut(&self) -> bool {
+        self.state().faults.is_cut()
+    }
+
     /// Forgets all faults that are still to come.
     pub fn heal(&self) {
         self.state().faults.clear();
@@ -132,6 +137,12 @@ impl FakeWindows {
     /// Images of the processes that belong to no service.
     pub fn processes(&self) -> Vec<WindowsPath> {
         self.state().processes.clone()
+    }
+
+    /// Lets requests for `port` be answered with `status`, or not at all. Until then all are answered
+    /// with 200.
+    pub fn set_http_status(&self, port: u16, status: Option<u16>) {
+        self.state().http.insert(port, status);
     }
 
     /// Whether an ordered restart is only told to observers, who call [`Self::power_off`] and

@@ -11,6 +11,7 @@ pub enum Call {
     EnvironmentGet,
     EnvironmentRemove,
     EnvironmentSet,
+    FilesLink,
     FilesMakeDirectory,
     FilesOpen,
     FilesRemoveDirectory,
@@ -39,10 +40,11 @@ pub enum Call {
 
 impl Call {
     /// Every call, for tests that try each.
-    pub const ALL: [Self; 27] = [
+    pub const ALL: [Self; 28] = [
         Self::EnvironmentGet,
         Self::EnvironmentRemove,
         Self::EnvironmentSet,
+        Self::FilesLink,
         Self::FilesMakeDirectory,
         Self::FilesOpen,
         Self::FilesRemoveDirectory,
@@ -149,6 +151,10 @@ impl Faults {
 
     pub(super) fn cut_after(&mut self, changes: usize) {
         self.cut_after = Some(changes);
+    }
+
+    pub(super) fn is_cut(&self) -> bool {
+        self.cut_after == Some(usize::MAX)
     }
 
     pub(super) fn clear(&mut self) {

@@ -89,6 +89,20 @@ impl Files for FakeWindows {
         )
     }
 
+    fn link(&self, path: &WindowsPath, target: &WindowsPath) -> Result<(), WindowsError> {
+        self.act(Call::FilesLink, path.as_str(), |state| {
+            self.check_free(state, path)?;
+            if state.tree.kind(path) == Some(EntryKind::Directory) {
+                return Err(WindowsError::Exists { object: path.to_string() });
+            }
+            if state.tree.file(target).is_none() {
+                return Err(missing(target));
+            }
+            state.tree.insert(path.clone(), Content::Link(target.clone()), Access::Inherited);
+            Ok(())
+        })
+    }
+
     fn remove_file(&self, path: &WindowsPath) -> Result<bool, WindowsError> {
         self.act(Call::FilesRemoveFile, path.as_str(), |state| match state.tree.kind(path) {
             None => Ok(false),

@@ -1,7 +1,7 @@
 //! Everything of a fake host that is neither file nor service.
 
 use std::collections::BTreeSet;
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
 use jiff::SignedDuration;
@@ -11,7 +11,9 @@ use wmco_core::winpath::WindowsPath;
 
 use super::faults::Call;
 use super::{FakeEvent, FakeWindows, State, lock};
-use crate::windows::{Environment, Machine, PowerShell, RootStore, ScriptOutput, WindowsError};
+use crate::windows::{
+    Environment, Machine, PowerShell, RootStore, ScriptOutput, Wait, WindowsError,
+};
 
 impl State {
     pub(super) fn power_off(&mut self) {
@@ -94,11 +96,13 @@ impl RootStore for FakeWindows {
 }
 
 impl PowerShell for FakeWindows {
-    fn run(&self, script: &str, _limit: SignedDuration) -> Result<ScriptOutput, WindowsError> {
+    fn run(&self, script: &str, wait: Wait<'_>) -> Result<ScriptOutput, WindowsError> {
         self.act(Call::PowerShellRun, script, |_| Ok(()))?;
         // Without the lock, since a script may work on the host.
         let answer = Arc::clone(&lock(&self.shared.powershell));
-        Ok(answer(script))
+        let output = answer(script);
+        wait.check(|| "a script".to_owned())?;
+        Ok(output)
     }
 }
 
@@ -189,6 +193,17 @@ impl Machine for FakeWindows {
                 host.set_service(name, ServiceRunState::Stopped, 1);
             }
             Ok(ended + services.len())
+        })
+    }
+
+    fn http_status(
+        &self,
+        address: SocketAddr,
+        _path: &str,
+        _limit: SignedDuration,
+    ) -> Result<Option<u16>, WindowsError> {
+        self.act(Call::MachineFacts, "http", |host| {
+            Ok(host.http.get(&address.port()).copied().unwrap_or(Some(200)))
         })
     }
 

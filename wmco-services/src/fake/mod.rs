@@ -101,6 +101,8 @@ struct State {
     restart_by_hand: bool,
     networks: BTreeSet<String>,
     processes: Vec<WindowsPath>,
+    /// What answers on a port, if not with 200.
+    http: BTreeMap<u16, Option<u16>>,
     faults: Faults,
     events: Vec<FakeEvent>,
 }
@@ -126,6 +128,7 @@ impl FakeWindows {
             restart_by_hand: false,
             networks: BTreeSet::from(["nat".to_owned()]),
             processes: Vec::new(),
+            http: BTreeMap::new(),
             faults: Faults::default(),
             events: Vec::new(),
         };

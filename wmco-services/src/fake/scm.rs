@@ -1,6 +1,7 @@
 //! The Service Control Manager of a fake host. Source: `spec/wicd.md`, section 18.
 
 use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
 
 use jiff::SignedDuration;
 use wmco_core::protocol::ServiceRunState;
@@ -9,7 +10,7 @@ use wmco_core::winpath::WindowsPath;
 use super::faults::Call;
 use super::{FakeEvent, FakeWindows, State};
 use crate::windows::{
-    Service, ServiceConfig, ServiceManager, ServiceName, StartType, WindowsError,
+    Service, ServiceConfig, ServiceManager, ServiceName, StartType, Wait, WindowsError,
 };
 
 /// Services and what is special about some of them.
@@ -18,6 +19,8 @@ pub(super) struct Scm {
     pub(super) services: BTreeMap<ServiceName, Service>,
     /// Services that end with this code right after they start.
     ends_with: BTreeMap<ServiceName, u32>,
+    /// Services that stop only when their process is ended, which is after this time.
+    stop_takes: BTreeMap<ServiceName, Duration>,
     /// How often each service has failed since the host started.
     failures: BTreeMap<ServiceName, usize>,
     next_process: u32,
@@ -189,6 +192,15 @@ impl FakeWindows {
         self.act_freely(|host| host.set_service(name, state, 0));
     }
 
+    /// Lets a service run as somebody else, as a person may configure it.
+    pub fn set_service_account(&self, name: &ServiceName, account: &str) {
+        self.act_freely(|host| {
+            if let Some(service) = host.scm.services.get_mut(name) {
+                account.clone_into(&mut service.account);
+            }
+        });
+    }
+
     /// Makes a service end with `code` right after every start, or, with `None`, run again.
     pub fn set_ends_on_start(&self, name: &ServiceName, code: Option<u32>) {
         let mut state = self.state();
@@ -196,6 +208,35 @@ impl FakeWindows {
             Some(code) => state.scm.ends_with.insert(name.clone(), code),
             None => state.scm.ends_with.remove(name),
         };
+    }
+
+    /// Makes a service that is told to stop stay in that state until its process is ended, after this
+    /// time, or, with `None`, stop at once again.
+    pub fn set_stop_takes(&self, name: &ServiceName, time: Option<Duration>) {
+        let mut state = self.state();
+        match time {
+            Some(time) => state.scm.stop_takes.insert(name.clone(), time),
+            None => state.scm.stop_takes.remove(name),
+        };
+    }
+
+    /// Tells a service to stop that does not, and waits until its process may be ended.
+    fn await_end(&self, name: &ServiceName, wait: Wait<'_>) -> Result<(), WindowsError> {
+        let time = self.act_freely(|host| {
+            let state = host.scm.services.get(name)?.state;
+            let time = *host.scm.stop_takes.get(name)?;
+            let runs = state != ServiceRunState::Stopped;
+            if runs {
+                host.set_service(name, ServiceRunState::Stopping, 0);
+            }
+            runs.then_some(time)
+        });
+        let begun = Instant::now();
+        while time.is_some_and(|time| begun.elapsed() < time) {
+            wait.check(|| format!("stop of service {name}"))?;
+            std::thread::park_timeout(Duration::from_millis(1));
+        }
+        Ok(())
     }
 
     /// Makes a running service fail; tells after which time its recovery actions would restart it.
@@ -250,13 +291,14 @@ impl ServiceManager for FakeWindows {
         })
     }
 
-    fn start(&self, name: &ServiceName, _limit: SignedDuration) -> Result<(), WindowsError> {
+    fn start(&self, name: &ServiceName, _wait: Wait<'_>) -> Result<(), WindowsError> {
         self.act(Call::ServicesStart, name.as_str(), |host| {
             host.start_service(name, &mut Vec::new())
         })
     }
 
-    fn stop(&self, name: &ServiceName, _limit: SignedDuration) -> Result<(), WindowsError> {
+    fn stop(&self, name: &ServiceName, wait: Wait<'_>) -> Result<(), WindowsError> {
+        self.await_end(name, wait)?;
         self.act(Call::ServicesStop, name.as_str(), |host| {
             let dependents: Vec<String> = host
                 .scm
@@ -279,7 +321,7 @@ impl ServiceManager for FakeWindows {
         })
     }
 
-    fn delete(&self, name: &ServiceName, limit: SignedDuration) -> Result<bool, WindowsError> {
+    fn delete(&self, name: &ServiceName, wait: Wait<'_>) -> Result<bool, WindowsError> {
         self.act(Call::ServicesDelete, name.as_str(), |host| {
             match host.scm.services.get(name).map(|service| service.state) {
                 None => Ok(false),
@@ -290,7 +332,7 @@ impl ServiceManager for FakeWindows {
                 // A running service is only marked, so it is still there when the limit has passed.
                 Some(_) => Err(WindowsError::TimedOut {
                     object: format!("deleting service {name}"),
-                    limit,
+                    limit: wait.limit(),
                 }),
             }
         })

@@ -5,9 +5,9 @@ use jiff::SignedDuration;
 use wmco_core::protocol::{Access, ServiceRunState};
 
 use super::*;
-use crate::windows::{Recovery, ServiceConfig, StartType, TEMPORARY_SUFFIX};
+use crate::windows::{Recovery, ServiceConfig, StartType, TEMPORARY_SUFFIX, Wait};
 
-const LIMIT: SignedDuration = SignedDuration::from_secs(1);
+const LIMIT: Wait<'static> = Wait::at_most(SignedDuration::from_secs(1));
 
 fn config(needs: &[&str]) -> ServiceConfig {
     ServiceConfig {

@@ -52,15 +52,20 @@ pub struct KubeletArguments {
 pub struct Proxy(BTreeMap<String, String>);
 
 impl Proxy {
-    /// Picks the proxy variables out of an environment.
+    /// Picks the proxy variables out of an environment, also those that are set to nothing.
+    ///
+    /// Source: `spec/services.md`, section 9.
     pub fn from_environment(variable: impl Fn(&str) -> Option<String>) -> Self {
         let set = |name: &str| variable(name).map(|value| (name.to_owned(), value));
         Self(host::PROXY_VARIABLES.into_iter().filter_map(set).collect())
     }
 
-    /// Whether the cluster has a proxy.
+    /// Whether the cluster has a proxy: a variable that names one is there and says something.
+    ///
+    /// Source: `spec/operator.md`, section 13, row 39.
     pub fn is_enabled(&self) -> bool {
-        !self.0.is_empty()
+        let names = |name: &&str| self.0.get(*name).is_some_and(|value| !value.trim().is_empty());
+        [host::HTTP_PROXY, host::HTTPS_PROXY].iter().any(names)
     }
 }
 

@@ -1,154 +1,214 @@
-//! Everything about a manifest that can be wrong one service at a time, and the rule of priorities.
+//! Everything about a manifest that can be wrong.
 //!
-//! Source: `spec/services.md`, sections 3.2, 3.4 and 15.
+//! Source: `spec/services.md`, sections 3.2 to 3.4 and 15.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{ENVIRONMENT_KEY, ManifestError, NodeVariable, PreScript, Service, WATCHED_KEY};
+use super::review::Problem;
+use super::wire::Draft;
+use super::{
+    ENVIRONMENT_KEY, ManifestError, NodeVariable, PreScript, SERVICES_KEY, Service, WATCHED_KEY,
+    order,
+};
 use crate::jsonpath::NodePath;
 use crate::windows::ServiceName;
 use crate::words;
 
-/// Checks services that are sorted by priority.
-pub(super) fn services(services: &[Service]) -> Result<(), ManifestError> {
+/// Every problem of a draft, each with its place on the wire.
+pub(super) fn all(draft: &Draft) -> Vec<Problem> {
+    let mut found = Vec::new();
+    let services: Vec<Placed<'_>> = draft
+        .parts
+        .services
+        .iter()
+        .zip(&draft.places)
+        .map(|(service, place)| Placed { service, at: format!("{SERVICES_KEY}[{place}]") })
+        .collect();
+    together(&services, &mut found);
+    for placed in &services {
+        placed.check_alone(&mut found);
+    }
+    variables(&draft.parts.environment, &draft.parts.watched, &mut found);
+    for path in order::cycles(&draft.parts.services) {
+        let first = services.iter().find(|placed| path.first() == Some(&placed.service.name));
+        let at = first.map(|placed| format!("{}.dependencies", placed.at)).unwrap_or_default();
+        let path = path.iter().map(ToString::to_string).collect();
+        found.push(Problem { at, error: ManifestError::Cycle { path } });
+    }
+    found
+}
+
+/// A service and where it is on the wire, for example `services[3]`.
+struct Placed<'a> {
+    service: &'a Service,
+    at: String,
+}
+
+/// What follows from all services together, cycles aside.
+fn together(services: &[Placed<'_>], found: &mut Vec<Problem>) {
     let mut by_name: BTreeMap<&ServiceName, &Service> = BTreeMap::new();
-    for service in services {
-        if by_name.insert(&service.name, service).is_some() {
-            return Err(ManifestError::DuplicateService { service: service.name.to_string() });
+    for placed in services {
+        if by_name.insert(&placed.service.name, placed.service).is_some() {
+            placed.add(found, ".name", |service| ManifestError::DuplicateService { service });
         }
     }
-    for service in services {
-        service_alone(service)?;
-        let late = |name: &&ServiceName| by_name.get(name).is_some_and(|other| !other.bootstrap);
-        if service.bootstrap
-            && let Some(dependency) = service.dependencies.iter().find(late)
-        {
-            return Err(ManifestError::BootstrapDependency {
-                service: service.name.to_string(),
-                dependency: dependency.to_string(),
+    let is_late = |name: &ServiceName| by_name.get(name).is_some_and(|other| !other.bootstrap);
+    for placed in services.iter().filter(|placed| placed.service.bootstrap) {
+        for (index, need) in placed.service.dependencies.iter().enumerate() {
+            if is_late(need) {
+                let dependency = need.to_string();
+                placed.add(found, &format!(".dependencies[{index}]"), |service| {
+                    ManifestError::BootstrapDependency { service, dependency }
+                });
+            }
+        }
+    }
+    // Every service that needs a Node has a higher number than every bootstrap service.
+    let of_all = || services.iter().map(|placed| placed.service);
+    let last = of_all().filter(|service| service.bootstrap).max_by_key(|s| s.priority);
+    let Some(last) = last else { return };
+    for placed in services {
+        let priority = placed.service.priority;
+        if !placed.service.bootstrap && priority <= last.priority {
+            let bootstrap = last.name.to_string();
+            placed.add(found, ".priority", |service| ManifestError::Priority {
+                service,
+                priority,
+                bootstrap,
             });
         }
     }
-    priorities(services)
 }
 
-/// Every service that needs a Node has a higher number than every bootstrap service.
-fn priorities(services: &[Service]) -> Result<(), ManifestError> {
-    let last = services.iter().filter(|service| service.bootstrap).max_by_key(|s| s.priority);
-    let first = services.iter().filter(|service| !service.bootstrap).min_by_key(|s| s.priority);
-    match (last, first) {
-        (Some(bootstrap), Some(service)) if service.priority <= bootstrap.priority => {
-            Err(ManifestError::Priority {
-                service: service.name.to_string(),
-                priority: service.priority,
-                bootstrap: bootstrap.name.to_string(),
-            })
+impl Placed<'_> {
+    /// Notes a problem at a field, which is written as it follows the service's own place.
+    fn add(
+        &self,
+        found: &mut Vec<Problem>,
+        field: &str,
+        error: impl FnOnce(String) -> ManifestError,
+    ) {
+        let error = error(self.service.name.to_string());
+        found.push(Problem { at: format!("{}{field}", self.at), error });
+    }
+
+    /// What can be wrong with one service, whatever the others are.
+    fn check_alone(&self, found: &mut Vec<Problem>) {
+        const FIELD: &str = "nodeVariablesInCommand";
+        let Service { command, node_variables_in_command: asked, powershell_pre_scripts, .. } =
+            self.service;
+        if command.trim().is_empty() {
+            self.add(found, ".path", |service| ManifestError::Empty { service, field: "path" });
         }
-        _ => Ok(()),
+        if self.service.bootstrap && !asked.is_empty() {
+            self.add(found, &format!(".{FIELD}"), |service| ManifestError::BootstrapVariable {
+                service,
+                field: FIELD,
+            });
+        }
+        let from_node = asked
+            .iter()
+            .enumerate()
+            .map(|(k, variable)| (format!(".{FIELD}[{k}].name"), FIELD, variable.name.as_str()));
+        let from_scripts = powershell_pre_scripts
+            .iter()
+            .enumerate()
+            .filter(|(_, script)| !script.variable_name.is_empty())
+            .map(|(k, script)| {
+                let at = format!(".powershellPreScripts[{k}].variableName");
+                (at, "variableName", script.variable_name.as_str())
+            });
+        self.placeholders(command, from_node.chain(from_scripts), found);
+        self.paths(&format!(".{FIELD}"), asked, found);
+        for (k, script) in powershell_pre_scripts.iter().enumerate() {
+            self.pre_script(&format!(".powershellPreScripts[{k}]"), script, found);
+        }
     }
-}
 
-fn service_alone(service: &Service) -> Result<(), ManifestError> {
-    let named = || service.name.to_string();
-    if service.command.trim().is_empty() {
-        return Err(ManifestError::Empty { service: named(), field: "path" });
-    }
-    if service.bootstrap && !service.node_variables_in_command.is_empty() {
-        return Err(ManifestError::BootstrapVariable {
-            service: named(),
-            field: "nodeVariablesInCommand",
-        });
-    }
-    let from_node = service
-        .node_variables_in_command
-        .iter()
-        .map(|variable| ("nodeVariablesInCommand", variable.name.as_str()));
-    let from_scripts = service
-        .powershell_pre_scripts
-        .iter()
-        .filter(|script| !script.variable_name.is_empty())
-        .map(|script| ("variableName", script.variable_name.as_str()));
-    placeholders(service, &service.command, from_node.chain(from_scripts))?;
-    paths(service, &service.node_variables_in_command)?;
-    service.powershell_pre_scripts.iter().try_for_each(|script| pre_script(service, script))
-}
-
-fn pre_script(service: &Service, script: &PreScript) -> Result<(), ManifestError> {
-    if script.path.trim().is_empty() {
-        return Err(ManifestError::Empty {
-            service: service.name.to_string(),
-            field: "powershellPreScripts.path",
-        });
-    }
-    paths(service, &script.node_args)?;
-    let asks = |variable: &NodeVariable| {
-        variable.node_object_json_path.parse::<NodePath>().is_ok_and(|path| !path.is_constant())
-    };
-    if service.bootstrap && script.node_args.iter().any(asks) {
-        return Err(ManifestError::BootstrapVariable {
-            service: service.name.to_string(),
-            field: "NodeArgs",
-        });
-    }
-    let declared = script.node_args.iter().map(|variable| ("NodeArgs", variable.name.as_str()));
-    placeholders(service, &script.path, declared)
-}
-
-/// Every placeholder is declared once and occurs in `text` as a word.
-fn placeholders<'a>(
-    service: &Service,
-    text: &str,
-    declared: impl Iterator<Item = (&'static str, &'a str)>,
-) -> Result<(), ManifestError> {
-    let mut seen = BTreeSet::new();
-    for (field, placeholder) in declared {
-        let problem = if placeholder.trim().is_empty() {
-            "is empty, name it"
-        } else if !seen.insert(placeholder) {
-            "is declared twice, drop one"
-        } else if !words::occurs(text, placeholder) {
-            "does not occur as a word in the text that it is for, drop it"
-        } else {
-            continue;
+    fn pre_script(&self, at: &str, script: &PreScript, found: &mut Vec<Problem>) {
+        const FIELD: &str = "NodeArgs";
+        if script.path.trim().is_empty() {
+            self.add(found, &format!("{at}.path"), |service| ManifestError::Empty {
+                service,
+                field: "powershellPreScripts.path",
+            });
+        }
+        self.paths(&format!("{at}.{FIELD}"), &script.node_args, found);
+        let asks = |variable: &NodeVariable| {
+            variable.node_object_json_path.parse::<NodePath>().is_ok_and(|path| !path.is_constant())
         };
-        return Err(ManifestError::BadPlaceholder {
-            service: service.name.to_string(),
-            field,
-            placeholder: placeholder.to_owned(),
-            problem,
+        if self.service.bootstrap && script.node_args.iter().any(asks) {
+            self.add(found, &format!("{at}.{FIELD}"), |service| ManifestError::BootstrapVariable {
+                service,
+                field: FIELD,
+            });
+        }
+        let declared = script.node_args.iter().enumerate().map(|(k, variable)| {
+            (format!("{at}.{FIELD}[{k}].name"), FIELD, variable.name.as_str())
         });
+        self.placeholders(&script.path, declared, found);
     }
-    Ok(())
-}
 
-fn paths(service: &Service, variables: &[NodeVariable]) -> Result<(), ManifestError> {
-    for variable in variables {
-        variable.node_object_json_path.parse::<NodePath>().map_err(|source| {
-            ManifestError::BadPath {
-                service: service.name.to_string(),
-                placeholder: variable.name.clone(),
-                source,
-            }
-        })?;
+    /// Every placeholder is declared once and occurs in `text` as a word.
+    fn placeholders<'a>(
+        &self,
+        text: &str,
+        declared: impl Iterator<Item = (String, &'static str, &'a str)>,
+        found: &mut Vec<Problem>,
+    ) {
+        let mut seen = BTreeSet::new();
+        for (at, field, placeholder) in declared {
+            let problem = if placeholder.trim().is_empty() {
+                "is empty, name it"
+            } else if !seen.insert(placeholder) {
+                "is declared twice, drop one"
+            } else if !words::occurs(text, placeholder) {
+                "does not occur as a word in the text that it is for, drop it"
+            } else {
+                continue;
+            };
+            let placeholder = placeholder.to_owned();
+            self.add(found, &at, |service| ManifestError::BadPlaceholder {
+                service,
+                field,
+                placeholder,
+                problem,
+            });
+        }
     }
-    Ok(())
+
+    fn paths(&self, at: &str, variables: &[NodeVariable], found: &mut Vec<Problem>) {
+        for (k, variable) in variables.iter().enumerate() {
+            if let Err(source) = variable.node_object_json_path.parse::<NodePath>() {
+                let placeholder = variable.name.clone();
+                self.add(found, &format!("{at}[{k}].nodeObjectJsonPath"), |service| {
+                    ManifestError::BadPath { service, placeholder, source }
+                });
+            }
+        }
+    }
 }
 
 /// Checks names of variables; their values may be anything.
-pub(super) fn variables(
-    environment: &BTreeMap<String, String>,
-    watched: &[String],
-) -> Result<(), ManifestError> {
-    let set = environment.keys().map(|name| (ENVIRONMENT_KEY, name));
-    for (key, name) in set.chain(watched.iter().map(|name| (WATCHED_KEY, name))) {
+fn variables(environment: &BTreeMap<String, String>, watched: &[String], found: &mut Vec<Problem>) {
+    let mut check = |at: String, key: &'static str, name: &String| {
         let bad = |c: char| c == '=' || c.is_control();
         if name.trim().is_empty() || name.contains(bad) {
-            return Err(ManifestError::BadVariable { key, name: name.clone() });
+            found.push(Problem {
+                at,
+                error: ManifestError::BadVariable { key, name: name.clone() },
+            });
         }
+    };
+    for name in environment.keys() {
+        check(ENVIRONMENT_KEY.to_owned(), ENVIRONMENT_KEY, name);
+    }
+    for (k, name) in watched.iter().enumerate() {
+        check(format!("{WATCHED_KEY}[{k}]"), WATCHED_KEY, name);
     }
     let mut seen = BTreeSet::new();
-    match environment.keys().find(|name| !seen.insert(name.to_uppercase())) {
-        Some(name) => Err(ManifestError::DuplicateVariable { name: name.clone() }),
-        None => Ok(()),
+    for name in environment.keys().filter(|name| !seen.insert(name.to_uppercase())) {
+        let error = ManifestError::DuplicateVariable { name: name.clone() };
+        found.push(Problem { at: ENVIRONMENT_KEY.to_owned(), error });
     }
 }

@@ -95,11 +95,11 @@ pub enum ManifestError {
         /// `path` or `powershellPreScripts.path`.
         field: &'static str,
     },
-    /// The value under `key` cannot be read.
-    #[error("fix the JSON under key `{key}`")]
+    /// A value cannot be read.
+    #[error("fix the JSON at `{at}`")]
     Json {
-        /// The key.
-        key: &'static str,
+        /// Where it is, for example `services[3].priority`.
+        at: String,
         /// What is wrong with it and where.
         source: serde_json::Error,
     },

@@ -15,6 +15,7 @@ mod check;
 mod compare;
 mod error;
 mod order;
+mod review;
 mod schema;
 mod wire;
 
@@ -26,9 +27,11 @@ use serde::{Deserialize, Serialize};
 use wmco_core::protocol::ServicesData;
 
 use crate::windows::ServiceName;
+use wire::Draft;
 
 pub use compare::{Difference, How};
 pub use error::ManifestError;
+pub use review::{Doubt, Problem, Review, review};
 pub use schema::schemas;
 pub use wire::{ENVIRONMENT_KEY, FILES_KEY, SERVICES_KEY, WATCHED_KEY};
 
@@ -135,11 +138,16 @@ impl Manifest {
     /// # Errors
     /// [`ManifestError`] with the name of the service and of the field.
     pub fn new(parts: Parts) -> Result<Self, ManifestError> {
-        let Parts { mut services, files, environment, mut watched } = parts;
+        Self::checked(parts.into())
+    }
+
+    fn checked(draft: Draft) -> Result<Self, ManifestError> {
+        if let Some(problem) = check::all(&draft).into_iter().next() {
+            return Err(problem.error);
+        }
+        let Parts { mut services, files, environment, mut watched } = draft.parts;
         services.sort_by_key(|service| service.priority);
-        check::services(&services)?;
-        check::variables(&environment, &watched)?;
-        let start_order = order::start_order(&services)?;
+        let start_order = order::start_order(&services);
         let mut seen = BTreeSet::new();
         watched.retain(|name| seen.insert(name.to_uppercase()));
         Ok(Self { services, start_order, files, environment, watched })
@@ -148,9 +156,14 @@ impl Manifest {
     /// Reads the data of a services ConfigMap.
     ///
     /// # Errors
-    /// [`ManifestError`]; nothing that is not understood is passed over.
+    /// [`ManifestError`], the first of those that [`review`] finds; nothing that is not understood is
+    /// passed over.
     pub fn parse(data: &ServicesData) -> Result<Self, ManifestError> {
-        Self::new(wire::read(data)?)
+        let (draft, problems) = wire::read(data);
+        match problems.into_iter().next() {
+            Some(problem) => Err(problem.error),
+            None => Self::checked(draft),
+        }
     }
 
     /// The data of the ConfigMap.

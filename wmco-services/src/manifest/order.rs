@@ -2,44 +2,71 @@
 
 use std::collections::BTreeMap;
 
-use super::{ManifestError, Service};
+use super::Service;
 use crate::windows::ServiceName;
 
 /// Places in `services` in start order, by Kahn's algorithm: of all services whose needs are met the
-/// first in the given order comes next. Needs outside the list count as met.
-///
-/// # Errors
-/// [`ManifestError::Cycle`] with one whole circle, which does not depend on the order of the list.
-pub(super) fn start_order(services: &[Service]) -> Result<Vec<usize>, ManifestError> {
+/// first in the given order comes next. Needs outside the list count as met. Services in a circle, and
+/// those that need them, are not in it.
+pub(super) fn start_order(services: &[Service]) -> Vec<usize> {
+    sort(&mut needs(services)).0
+}
+
+/// Most circles that are named at once. Many services that all need each other have far more.
+const MOST_CYCLES: usize = 20;
+
+/// Whole circles of needs, each with its first member once more at its end. Each has a need that no
+/// other one of them has. The list does not depend on the order of the services.
+pub(super) fn cycles(services: &[Service]) -> Vec<Vec<ServiceName>> {
+    let mut needs = needs(services);
+    let mut cycles = Vec::new();
+    while cycles.len() < MOST_CYCLES {
+        let left = sort(&mut needs).1;
+        let walk = cycle(services, &needs, &left);
+        let (Some(last), Some(first)) = (walk.last(), walk.first()) else { break };
+        // Without this need the circle is open, and the next one shows.
+        if let Some(needs) = needs.get_mut(*last) {
+            needs.retain(|need| need != first);
+        }
+        let closed = walk.iter().chain(walk.first());
+        cycles.push(closed.filter_map(|place| Some(services.get(*place)?.name.clone())).collect());
+    }
+    cycles
+}
+
+/// What each service needs, by place; once each.
+fn needs(services: &[Service]) -> Vec<Vec<usize>> {
     let places: BTreeMap<&ServiceName, usize> =
         services.iter().enumerate().map(|(place, service)| (&service.name, place)).collect();
-    let mut needs: Vec<Vec<usize>> = services
-        .iter()
-        .map(|service| {
-            let mut needs: Vec<usize> =
-                service.dependencies.iter().filter_map(|name| places.get(name).copied()).collect();
-            needs.sort_unstable();
-            needs.dedup();
-            needs
-        })
-        .collect();
-    let mut order = Vec::with_capacity(services.len());
-    let mut left: Vec<usize> = (0..services.len()).collect();
+    let needs = services.iter().map(|service| {
+        let mut needs: Vec<usize> =
+            service.dependencies.iter().filter_map(|name| places.get(name).copied()).collect();
+        needs.sort_unstable();
+        needs.dedup();
+        needs
+    });
+    needs.collect()
+}
+
+/// Takes out of `needs` what can be met; returns the order in which that happens, and what is left.
+fn sort(needs: &mut [Vec<usize>]) -> (Vec<usize>, Vec<usize>) {
+    let mut order = Vec::with_capacity(needs.len());
+    let mut left: Vec<usize> = (0..needs.len()).collect();
     while let Some(next) =
         left.iter().position(|place| needs.get(*place).is_some_and(Vec::is_empty))
     {
         let place = left.remove(next);
         order.push(place);
-        for others in &mut needs {
+        for others in &mut *needs {
             others.retain(|need| *need != place);
         }
     }
-    if left.is_empty() { Ok(order) } else { Err(cycle(services, &needs, &left)) }
+    (order, left)
 }
 
 /// Walks from need to need among what is left; since each has one, the walk must come back.
-fn cycle(services: &[Service], needs: &[Vec<usize>], left: &[usize]) -> ManifestError {
-    let name = |place: &usize| services.get(*place).map(|service| service.name.clone());
+fn cycle(services: &[Service], needs: &[Vec<usize>], left: &[usize]) -> Vec<usize> {
+    let name = |place: &usize| services.get(*place).map(|service| &service.name);
     // Where the walk starts and which need it follows goes by name, not by place in the list.
     let least = |places: &[usize]| places.iter().copied().min_by_key(|place| name(place));
     let mut walk: Vec<usize> = Vec::new();
@@ -58,8 +85,5 @@ fn cycle(services: &[Service], needs: &[Vec<usize>], left: &[usize]) -> Manifest
         .min_by_key(|(_, place)| name(place))
         .map_or(0, |(position, _)| position);
     walk.rotate_left(first);
-    walk.extend(walk.first().copied());
-    ManifestError::Cycle {
-        path: walk.iter().filter_map(name).map(|name| name.to_string()).collect(),
-    }
+    walk
 }

@@ -9,6 +9,7 @@ use serde_json::ser::{CompactFormatter, Formatter};
 use serde_json::{Map, Value};
 use wmco_core::protocol::ServicesData;
 
+use super::review::Problem;
 use super::{Manifest, ManifestError, NodeVariable, Parts, PreScript, Service};
 use crate::windows::ServiceName;
 
@@ -58,49 +59,88 @@ struct RawService {
     priority: u64,
 }
 
-pub(super) fn read(data: &ServicesData) -> Result<Parts, ManifestError> {
-    let known = [SERVICES_KEY, FILES_KEY, ENVIRONMENT_KEY, WATCHED_KEY];
-    if let Some(key) = data.0.keys().find(|key| !known.contains(&key.as_str())) {
-        return Err(ManifestError::UnknownKey { key: key.clone() });
-    }
-    let text = |key| data.0.get(key).map(String::as_str);
-    let required = |key| text(key).ok_or(ManifestError::MissingKey { key });
-    let services: Vec<RawService> =
-        respelled(SERVICES_KEY, required(SERVICES_KEY)?, SERVICE)?.unwrap_or_default();
-    let files = respelled(FILES_KEY, required(FILES_KEY)?, FILE)?.unwrap_or_default();
-    // Unlike the required keys, these two count as absent when they are empty or null.
-    let optional = |key| text(key).filter(|text| !text.is_empty());
-    Ok(Parts {
-        services: services.into_iter().map(checked).collect::<Result<_, _>>()?,
-        files,
-        environment: optional(ENVIRONMENT_KEY)
-            .map(|text| json::<Option<BTreeMap<String, String>>>(ENVIRONMENT_KEY, text))
-            .transpose()?
-            .flatten()
-            .unwrap_or_default(),
-        watched: optional(WATCHED_KEY)
-            .map(|text| json::<Option<Vec<String>>>(WATCHED_KEY, text))
-            .transpose()?
-            .flatten()
-            .unwrap_or_default(),
-    })
+/// What was read, with where each service stands on the wire.
+pub(super) struct Draft {
+    pub(super) parts: Parts,
+    /// As many as there are services.
+    pub(super) places: Vec<usize>,
 }
 
-fn checked(raw: RawService) -> Result<Service, ManifestError> {
-    let legal = |text: &str, field| {
-        text.parse::<ServiceName>().map_err(|source| ManifestError::BadName {
-            service: raw.name.clone(),
-            field,
-            source,
-        })
+impl From<Parts> for Draft {
+    fn from(parts: Parts) -> Self {
+        Self { places: (0..parts.services.len()).collect(), parts }
+    }
+}
+
+/// Reads as much as can be read; the rest is among the problems.
+pub(super) fn read(data: &ServicesData) -> (Draft, Vec<Problem>) {
+    let mut found = Vec::new();
+    let known = [SERVICES_KEY, FILES_KEY, ENVIRONMENT_KEY, WATCHED_KEY];
+    for key in data.0.keys().filter(|key| !known.contains(&key.as_str())) {
+        let error = ManifestError::UnknownKey { key: key.clone() };
+        found.push(Problem { at: key.clone(), error });
+    }
+    let text = |key: &str| data.0.get(key).map(String::as_str);
+    let mut required = |key: &'static str| {
+        let text = text(key);
+        if text.is_none() {
+            found.push(Problem { at: key.to_owned(), error: ManifestError::MissingKey { key } });
+        }
+        text
     };
-    Ok(Service {
-        name: legal(&raw.name, "name")?,
-        dependencies: raw
-            .dependencies
-            .iter()
-            .map(|text| legal(text, "dependencies"))
-            .collect::<Result<_, _>>()?,
+    let (services, files) = (required(SERVICES_KEY), required(FILES_KEY));
+    // Unlike the required keys, these two count as absent when they are empty or null.
+    let optional = |key| text(key).filter(|text| !text.is_empty());
+    let items = |key, text: Option<&str>, found: &mut Vec<Problem>| -> Vec<Value> {
+        let list: Option<Option<_>> = text.map(|text| keep(json(key, text), found).flatten());
+        list.flatten().unwrap_or_default()
+    };
+    let (mut parts, mut places) = (Parts::default(), Vec::new());
+    for (place, item) in items(SERVICES_KEY, services, &mut found).into_iter().enumerate() {
+        let at = format!("{SERVICES_KEY}[{place}]");
+        let raw: Option<RawService> = keep(respelled(SERVICES_KEY, &at, item, SERVICE), &mut found);
+        if let Some(service) = raw.and_then(|raw| checked(raw, &at, &mut found)) {
+            parts.services.push(service);
+            places.push(place);
+        }
+    }
+    for (place, item) in items(FILES_KEY, files, &mut found).into_iter().enumerate() {
+        let at = format!("{FILES_KEY}[{place}]");
+        parts.files.extend(keep(respelled(FILES_KEY, &at, item, FILE), &mut found));
+    }
+    if let Some(text) = optional(ENVIRONMENT_KEY) {
+        let variables: Result<Option<_>, _> = json(ENVIRONMENT_KEY, text);
+        parts.environment = keep(variables, &mut found).flatten().unwrap_or_default();
+    }
+    if let Some(text) = optional(WATCHED_KEY) {
+        let names: Result<Option<_>, _> = json(WATCHED_KEY, text);
+        parts.watched = keep(names, &mut found).flatten().unwrap_or_default();
+    }
+    (Draft { parts, places }, found)
+}
+
+/// The value, if there is one; a problem goes to the others.
+fn keep<T>(result: Result<T, Problem>, found: &mut Vec<Problem>) -> Option<T> {
+    result.map_err(|problem| found.push(problem)).ok()
+}
+
+/// The service, if its own name is legal. A dependency that is not is left out.
+fn checked(raw: RawService, at: &str, found: &mut Vec<Problem>) -> Option<Service> {
+    let mut legal = |text: &str, place: String, field| {
+        let name = text.parse::<ServiceName>().map_err(|source| Problem {
+            at: format!("{at}.{place}"),
+            error: ManifestError::BadName { service: raw.name.clone(), field, source },
+        });
+        keep(name, found)
+    };
+    let name = legal(&raw.name, "name".to_owned(), "name");
+    let needs = raw.dependencies.iter().enumerate();
+    let dependencies = needs
+        .filter_map(|(k, text)| legal(text, format!("dependencies[{k}]"), "dependencies"))
+        .collect();
+    Some(Service {
+        name: name?,
+        dependencies,
         command: raw.path,
         node_variables_in_command: raw.node_variables_in_command,
         powershell_pre_scripts: raw.powershell_pre_scripts,
@@ -109,21 +149,48 @@ fn checked(raw: RawService) -> Result<Service, ManifestError> {
     })
 }
 
-fn json<T: DeserializeOwned>(key: &'static str, text: &str) -> Result<T, ManifestError> {
-    serde_json::from_str(text).map_err(|source| ManifestError::Json { key, source })
+/// Reads the text under a key.
+fn json<T: DeserializeOwned>(key: &'static str, text: &str) -> Result<T, Problem> {
+    let mut reader = serde_json::Deserializer::from_str(text);
+    let value = serde_path_to_error::deserialize(&mut reader);
+    let value = value.map_err(|error| {
+        let at = joined(key, &error.path().to_string());
+        wrong(key, at, error.into_inner())
+    })?;
+    reader.end().map_err(|error| wrong(key, key.to_owned(), error))?;
+    Ok(value)
 }
 
-/// Reads a list of objects whose field names may be in any case; unknown fields and nulls count as
-/// absent.
+/// Reads an object whose field names may be in any case; unknown fields and nulls count as absent.
 fn respelled<T: DeserializeOwned>(
     key: &'static str,
-    text: &str,
+    at: &str,
+    item: Value,
     fields: &[Field],
-) -> Result<Option<T>, ManifestError> {
-    let value: Value = json(key, text)?;
-    respell(value, fields)
-        .and_then(serde_json::from_value)
-        .map_err(|source| ManifestError::Json { key, source })
+) -> Result<T, Problem> {
+    let known = respell(item, fields).map_err(|error| wrong(key, at.to_owned(), error))?;
+    serde_path_to_error::deserialize(known).map_err(|error| {
+        let at = joined(at, &error.path().to_string());
+        wrong(key, at, error.into_inner())
+    })
+}
+
+fn joined(at: &str, path: &str) -> String {
+    match path {
+        "." => at.to_owned(),
+        path if path.starts_with('[') => format!("{at}{path}"),
+        path => format!("{at}.{path}"),
+    }
+}
+
+fn wrong(key: &'static str, at: String, source: serde_json::Error) -> Problem {
+    // Such messages repeat what was found, and values of variables can hold passwords.
+    let source = if key == ENVIRONMENT_KEY && source.is_data() {
+        serde::de::Error::custom("write an object whose values are text")
+    } else {
+        source
+    };
+    Problem { error: ManifestError::Json { at: at.clone(), source }, at }
 }
 
 fn respell(value: Value, fields: &[Field]) -> Result<Value, serde_json::Error> {

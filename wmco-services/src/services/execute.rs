@@ -13,7 +13,7 @@ use super::{
 };
 use crate::limits;
 use crate::text::one_line;
-use crate::windows::{ServiceName, Windows, WindowsError};
+use crate::windows::{ServiceName, Wait, Windows, WindowsError};
 
 /// A step that failed.
 #[derive(Debug)]
@@ -36,17 +36,24 @@ pub struct Execution {
 }
 
 /// Takes the steps in order and puts what scripts give into `results`. A failure holds back the later
-/// steps of that service and of those that need it, nothing else.
+/// steps of that service and of those that need it, nothing else. Before each step, and while one
+/// waits, `go_on` is asked; when it says no, the rest is left for another time.
 pub fn execute(
     plan: &Plan,
     windows: &dyn Windows,
     results: &mut ScriptResults,
     now: Timestamp,
+    go_on: &dyn Fn() -> bool,
 ) -> Execution {
     let mut done = Execution::default();
     let mut held_back: BTreeSet<ServiceName> = BTreeSet::new();
     let services = windows.services();
+    let starting = Wait::at_most(core_limits::SERVICE_START).as_long_as(go_on);
+    let stopping = Wait::at_most(core_limits::SERVICE_STOP).as_long_as(go_on);
     for step in &plan.steps {
+        if !go_on() {
+            break;
+        }
         let service = step.action.service();
         let needs_failed = match &step.action {
             Action::Start { needs, .. } => needs.iter().any(|need| held_back.contains(need)),
@@ -63,7 +70,10 @@ pub fn execute(
         let outcome = match &step.action {
             Action::RunScripts { scripts, watched, .. } => {
                 let before = digests(watched, windows);
-                let values = run(scripts, windows);
+                let values = run(scripts, windows, go_on);
+                if !go_on() {
+                    break;
+                }
                 let was_stale = results.get(service).is_some_and(|old| old.process_is_stale);
                 let process_is_stale = was_stale || digests(watched, windows) != before;
                 let inputs = resolve::inputs(scripts);
@@ -71,13 +81,11 @@ pub fn execute(
                 results.insert(service.clone(), result);
                 continue;
             }
-            Action::Stop { .. } => services.stop(service, core_limits::SERVICE_STOP),
-            Action::Delete { .. } => {
-                services.delete(service, core_limits::SERVICE_STOP).map(|_| ())
-            }
+            Action::Stop { .. } => services.stop(service, stopping),
+            Action::Delete { .. } => services.delete(service, stopping).map(|_| ()),
             Action::Create { config, .. } => services.create(service, config),
             Action::Configure { config, .. } => services.configure(service, config),
-            Action::Start { .. } => services.start(service, core_limits::SERVICE_START),
+            Action::Start { .. } => services.start(service, starting),
         };
         match outcome {
             Ok(()) => {
@@ -88,6 +96,8 @@ pub fn execute(
                     result.process_is_stale = false;
                 }
             }
+            // Nothing went wrong; the rest is left for another time.
+            Err(WindowsError::Interrupted { .. }) => break,
             Err(error) => {
                 held_back.insert(service.clone());
                 let failure = Failure { service: service.clone(), verb: step.action.verb(), error };
@@ -104,13 +114,18 @@ fn digests(files: &[WindowsPath], windows: &dyn Windows) -> Vec<Option<Sha256>> 
 }
 
 /// Runs the scripts of one service in order; the first that fails ends it.
-fn run(scripts: &[Script], windows: &dyn Windows) -> Result<BTreeMap<String, String>, String> {
+fn run(
+    scripts: &[Script],
+    windows: &dyn Windows,
+    go_on: &dyn Fn() -> bool,
+) -> Result<BTreeMap<String, String>, String> {
+    let wait = Wait::at_most(limits::SCRIPT).as_long_as(go_on);
     let mut values = BTreeMap::new();
     for script in scripts {
         let head = words_of(&script.text);
         let output = windows
             .powershell()
-            .run(&script.text, limits::SCRIPT)
+            .run(&script.text, wait)
             .map_err(|error| format!("script `{head}` could not run: {}", one_line(&error)))?;
         if output.code != 0 {
             return Err(format!(
@@ -174,7 +189,7 @@ pub fn settle(
         if plan.steps.is_empty() || round == limits::ROUNDS {
             return Ok(Settled { failures: Vec::new(), left: plan, changed });
         }
-        let execution = execute(&plan, windows, results, now);
+        let execution = execute(&plan, windows, results, now, &|| true);
         changed |= execution.changed;
         if !execution.failures.is_empty() {
             return Ok(Settled { failures: execution.failures, left: plan, changed });

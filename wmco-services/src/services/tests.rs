@@ -277,7 +277,7 @@ fn removal_takes_what_is_ours_and_stubs_that_a_crash_left() {
     host.add_service(&theirs, &config, ServiceRunState::Running);
     let listed = manifest(vec![service("kubelet", &[]), service("containerd", &[])]);
     let plan = remove(&[listed], &host.list().unwrap());
-    execute(&plan, &host, &mut ScriptResults::new(), NOW);
+    execute(&plan, &host, &mut ScriptResults::new(), NOW, &|| true);
     let mut after = host.snapshot();
     assert!(after.services.remove(&theirs).is_some(), "another product's containerd stays");
     assert_eq!(after, before);
@@ -412,7 +412,7 @@ proptest! {
             let observed = Observed { services: &services, node: None, results: &results };
             let plan = reconcile(all(&list), observed, NOW);
             check_safety(&plan, &services)?;
-            execute(&plan, &host, &mut results, NOW);
+            execute(&plan, &host, &mut results, NOW, &|| true);
             // Heals the cut, not the planned faults.
             host.cut_after(usize::MAX - 1);
         }
@@ -421,7 +421,7 @@ proptest! {
             let observed = Observed { services: &services, node: None, results: &results };
             let plan = reconcile(all(&list), observed, NOW);
             check_safety(&plan, &services)?;
-            execute(&plan, &host, &mut results, NOW);
+            execute(&plan, &host, &mut results, NOW, &|| true);
         }
         for wanted in list.services() {
             let seen = host.query(&wanted.name).unwrap().unwrap();

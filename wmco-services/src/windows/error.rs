@@ -46,6 +46,12 @@ pub enum WindowsError {
         /// What was to be created.
         object: String,
     },
+    /// The caller does not wait for it any more; it may still happen.
+    #[error("{object} was not awaited, since the daemon is told to stop; look again")]
+    Interrupted {
+        /// What was waited for.
+        object: String,
+    },
     /// Another program holds the file.
     #[error("{object} is in use by a running program, stop that program and try again")]
     Locked {

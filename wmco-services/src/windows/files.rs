@@ -61,6 +61,11 @@ pub trait Files: Send + Sync {
         content: &mut dyn Read,
     ) -> Result<(), WindowsError>;
 
+    /// Makes `path` a symbolic link to the file `target`, which is there, in place of the file or link
+    /// that stands there: at every moment one of both does. Where the system makes no links, `path`
+    /// becomes another name of the same file.
+    fn link(&self, path: &WindowsPath, target: &WindowsPath) -> Result<(), WindowsError>;
+
     /// Removes a file or a link (not what it points to); tells whether it was there.
     ///
     /// # Errors

@@ -1,8 +1,9 @@
 //! The machine itself.
 
 use std::collections::BTreeSet;
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, SocketAddr};
 
+use jiff::SignedDuration;
 use wmco_core::protocol::{FeatureState, RebootReason};
 use wmco_core::winpath::WindowsPath;
 
@@ -46,6 +47,15 @@ pub trait Machine: Send + Sync {
     /// Ends every process whose image is `folder\image`, with its children; tells how many. The
     /// calling process is never ended.
     fn end_processes(&self, folder: &WindowsPath, image: &str) -> Result<usize, WindowsError>;
+
+    /// Status of the answer to `GET http://address/path`; `None` when nobody there speaks HTTP within
+    /// `limit`.
+    fn http_status(
+        &self,
+        address: SocketAddr,
+        path: &str,
+        limit: SignedDuration,
+    ) -> Result<Option<u16>, WindowsError>;
 
     /// The running program's own file.
     fn executable(&self) -> Result<WindowsPath, WindowsError>;

@@ -4,7 +4,7 @@
 //! traits on the real thing, [`FakeWindows`](crate::fake::FakeWindows) in memory.
 //!
 //! # Guarantees that implementations give
-//! - Calls are short, except those that take a `limit`, which end within about that time.
+//! - Calls are short, except those that take a [`Wait`], which end within about its limit.
 //! - What is asked for and is so already is no error (`remove` of what is not there, `make` of what
 //!   is); the answer tells whether anything changed.
 //! - Names of services, variables and paths ignore case, as Windows does.
@@ -16,6 +16,7 @@ mod machine;
 mod powershell;
 mod roots;
 mod services;
+mod wait;
 
 pub use environment::Environment;
 pub use error::WindowsError;
@@ -24,8 +25,10 @@ pub use machine::Machine;
 pub use powershell::{PowerShell, ScriptOutput};
 pub use roots::RootStore;
 pub use services::{
-    BadServiceName, Recovery, Service, ServiceConfig, ServiceManager, ServiceName, StartType,
+    BadServiceName, Glimpse, Recovery, Service, ServiceConfig, ServiceManager, ServiceName,
+    StartType,
 };
+pub use wait::Wait;
 
 /// One Windows host.
 pub trait Windows: Send + Sync {

@@ -1,8 +1,6 @@
 //! Scripts that the services ConfigMap asks for.
 
-use jiff::SignedDuration;
-
-use super::WindowsError;
+use super::{Wait, WindowsError};
 
 /// What a script gave.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
@@ -21,6 +19,7 @@ pub trait PowerShell: Send + Sync {
     /// Runs a script text and returns its output, whatever its exit code is.
     ///
     /// # Errors
-    /// [`WindowsError::TimedOut`] after the process and its children were ended.
-    fn run(&self, script: &str, limit: SignedDuration) -> Result<ScriptOutput, WindowsError>;
+    /// [`WindowsError::TimedOut`] or [`WindowsError::Interrupted`], after the process and its children
+    /// were ended.
+    fn run(&self, script: &str, wait: Wait<'_>) -> Result<ScriptOutput, WindowsError>;
 }

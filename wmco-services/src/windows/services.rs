@@ -4,12 +4,11 @@ use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 
-use jiff::SignedDuration;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use wmco_core::protocol::ServiceRunState;
 
-use super::WindowsError;
+use super::{Wait, WindowsError};
 
 /// Name of a Windows service; equality and order ignore case.
 ///
@@ -162,10 +161,31 @@ pub struct Service {
     pub process: Option<u32>,
 }
 
+/// One service at one moment, without its configuration.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Glimpse {
+    /// Its name.
+    pub name: ServiceName,
+    /// What it does.
+    pub state: ServiceRunState,
+    /// Its process, while it has one.
+    pub process: Option<u32>,
+}
+
 /// The Service Control Manager of a host.
 pub trait ServiceManager: Send + Sync {
     /// All services that the caller may read, in no order that matters.
     fn list(&self) -> Result<Vec<Service>, WindowsError>;
+
+    /// All services, in one cheap call that may be made again and again.
+    fn glance(&self) -> Result<Vec<Glimpse>, WindowsError> {
+        let glimpse = |service: Service| Glimpse {
+            name: service.name,
+            state: service.state,
+            process: service.process,
+        };
+        Ok(self.list()?.into_iter().map(glimpse).collect())
+    }
 
     /// One service; `None` when there is none of that name.
     fn query(&self, name: &ServiceName) -> Result<Option<Service>, WindowsError>;
@@ -188,21 +208,22 @@ pub trait ServiceManager: Send + Sync {
     ///
     /// # Errors
     /// [`WindowsError::ServiceEnded`] as soon as it is stopped again, [`WindowsError::TimedOut`],
-    /// [`WindowsError::MissingDependency`]. Dependencies that were started stay so.
-    fn start(&self, name: &ServiceName, limit: SignedDuration) -> Result<(), WindowsError>;
+    /// [`WindowsError::MissingDependency`], [`WindowsError::Interrupted`]. Dependencies that were started stay so.
+    fn start(&self, name: &ServiceName, wait: Wait<'_>) -> Result<(), WindowsError>;
 
-    /// Stops the service, waits, and after `limit` ends its process with all its children. A service
-    /// that is stopped already, or stops meanwhile, or is not there, is fine.
+    /// Stops the service, waits, and when [`Wait::is_over`] ends its process with all its children. A
+    /// service that is stopped already, or stops meanwhile, or is not there, is fine.
     ///
     /// # Errors
-    /// [`WindowsError::DependentsRun`].
-    fn stop(&self, name: &ServiceName, limit: SignedDuration) -> Result<(), WindowsError>;
+    /// [`WindowsError::DependentsRun`], [`WindowsError::Interrupted`].
+    fn stop(&self, name: &ServiceName, wait: Wait<'_>) -> Result<(), WindowsError>;
 
     /// Deletes a stopped service and waits until it is gone; tells whether it was there.
     ///
     /// # Errors
-    /// [`WindowsError::MarkedForDeletion`] when somebody still has it open after `limit`.
-    fn delete(&self, name: &ServiceName, limit: SignedDuration) -> Result<bool, WindowsError>;
+    /// [`WindowsError::MarkedForDeletion`] when somebody still has it open after the limit,
+    /// [`WindowsError::Interrupted`].
+    fn delete(&self, name: &ServiceName, wait: Wait<'_>) -> Result<bool, WindowsError>;
 
     /// Services that directly need this one, running or not.
     fn dependents(&self, name: &ServiceName) -> Result<Vec<ServiceName>, WindowsError> {

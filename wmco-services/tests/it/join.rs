@@ -12,7 +12,7 @@ use wmco_core::protocol::{
 };
 use wmco_core::winpath::WindowsPath;
 use wmco_services::agent::Agent;
-use wmco_services::daemon::{Asked, ManifestState, Next, pass};
+use wmco_services::daemon::{Asked, ManifestState, Means, Next, pass};
 use wmco_services::fake::FakeWindows;
 use wmco_services::generate::{Inputs, manifest};
 use wmco_services::manifest::Manifest;
@@ -95,7 +95,8 @@ fn an_aws_machine_becomes_a_node_and_a_bare_machine_again() {
             "status": {"conditions": [{"type": "Ready", "status": "True"}]},
         });
         let asked = Asked { node: Some(&node), manifest: ManifestState::Read(&manifest) };
-        let pass = pass(&daemon, asked, None, &mut results, NOW).expect("the host can be seen");
+        let means = Means { windows: &daemon, bundle: None, go_on: &|| true };
+        let pass = pass(means, asked, &mut results, NOW).expect("the host can be seen");
         assert_eq!(pass.failures, Vec::<String>::new());
         annotations.extend(pass.annotations);
         pass.plan.next

@@ -10,7 +10,7 @@ use serde_json::Value;
 use wmco_core::protocol::ServicesData;
 use wmco_services::generate::{Inputs, KubeletArguments, LogSettings, Proxy, manifest};
 use wmco_services::jsonpath::NodePath;
-use wmco_services::manifest::{Manifest, Service};
+use wmco_services::manifest::{Manifest, Service, review};
 
 #[derive(Deserialize)]
 struct Case<I, E> {
@@ -80,7 +80,10 @@ fn services_config_maps_are_accepted_or_refused() {
         include_str!("../vectors/services_validate.json"),
         &ours,
         |input: &ValidateInput, expect: &ValidateExpect| {
-            let answer = Manifest::parse(&ServicesData(input.data.clone()));
+            let data = ServicesData(input.data.clone());
+            let (answer, review) = (Manifest::parse(&data), review(&data));
+            assert_eq!(review.manifest.as_ref(), answer.as_ref().ok());
+            assert_eq!(review.problems.is_empty(), answer.is_ok());
             let right = expect.correct_ok.unwrap_or(expect.ok);
             let (Ok(manifest), true) = (&answer, right) else {
                 let why = format!("{:?}", answer.as_ref().err());

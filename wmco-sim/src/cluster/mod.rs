@@ -61,6 +61,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use axum::Router;
+use jiff::SignedDuration;
 use serde_json::Value;
 use tokio::sync::watch as channel;
 use tokio::task::JoinHandle;
@@ -107,6 +108,7 @@ pub struct SimCluster {
 pub struct Builder {
     address: SocketAddr,
     more_addresses: Vec<IpAddr>,
+    longest_lifetime: SignedDuration,
     taints_nodes: bool,
 }
 
@@ -115,6 +117,7 @@ impl Default for Builder {
         Self {
             address: (Ipv4Addr::LOCALHOST, 0).into(),
             more_addresses: Vec::new(),
+            longest_lifetime: csr::signer::LIFETIME,
             taints_nodes: false,
         }
     }
@@ -134,6 +137,12 @@ impl Builder {
         self
     }
 
+    /// Signs no certificate for longer than this, however long a life is asked for.
+    #[must_use]
+    pub fn longest_certificates(self, longest_lifetime: SignedDuration) -> Self {
+        Self { longest_lifetime, ..self }
+    }
+
     /// Lets the taints of Nodes follow their Ready condition and their cordon, as the node
     /// lifecycle controller does. Without it they are what clients write.
     #[must_use]
@@ -146,7 +155,8 @@ impl Builder {
     /// # Errors
     /// The port is taken, or certificates cannot be made.
     pub async fn start(self) -> Result<SimCluster, StartError> {
-        let shared = Arc::new(Shared::new(Pki::new(&self.more_addresses)?, self.taints_nodes));
+        let pki = Pki::new(&self.more_addresses, self.longest_lifetime)?;
+        let shared = Arc::new(Shared::new(pki, self.taints_nodes));
         preload::preload(&shared);
         let listener = TlsListener::bind(self.address, tls::server_config(&shared.pki)?).await?;
         let source = |source| StartError::Listen { address: self.address, source };

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr};
 
+use jiff::SignedDuration;
 use rcgen::{
     BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
     KeyUsagePurpose, SanType,
@@ -30,6 +31,7 @@ pub(crate) struct Pki {
     pub(super) server: CertificateDer<'static>,
     server_key: Vec<u8>,
     tokens: TokenIssuer,
+    longest_lifetime: SignedDuration,
 }
 
 /// A client's certificate and key in PEM.
@@ -61,7 +63,10 @@ impl Pki {
     ///
     /// # Errors
     /// The key generator failed.
-    pub(crate) fn new(more: &[IpAddr]) -> Result<Self, rcgen::Error> {
+    pub(crate) fn new(
+        more: &[IpAddr],
+        longest_lifetime: SignedDuration,
+    ) -> Result<Self, rcgen::Error> {
         let mut params = CertificateParams::default();
         params.distinguished_name.push(DnType::CommonName, "simulated-cluster-ca");
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -91,6 +96,7 @@ impl Pki {
             server: server.der().clone(),
             server_key: key.serialize_der(),
             tokens: TokenIssuer::generate().map_err(|_| rcgen::Error::RingUnspecified)?,
+            longest_lifetime,
         })
     }
 
@@ -102,6 +108,11 @@ impl Pki {
     /// The CA's certificate in DER.
     pub(crate) fn ca_der(&self) -> &CertificateDer<'static> {
         &self.ca_der
+    }
+
+    /// No certificate that is asked for lives longer.
+    pub(crate) fn longest_lifetime(&self) -> SignedDuration {
+        self.longest_lifetime
     }
 
     /// What signs certificates of this cluster.

@@ -63,7 +63,7 @@ mod tests {
     use std::sync::mpsc;
 
     use wmco_core::limits;
-    use wmco_services::windows::{ServiceConfig, StartType};
+    use wmco_services::windows::{ServiceConfig, StartType, Wait};
 
     use super::*;
 
@@ -100,7 +100,7 @@ mod tests {
                 });
             });
             wait.recv().unwrap();
-            model.stop(&name, limits::SERVICE_STOP).unwrap();
+            model.stop(&name, Wait::at_most(limits::SERVICE_STOP)).unwrap();
             assert!(done.load(Ordering::SeqCst));
         });
         assert_eq!(gates.kubelet.enter(&model, || ()), None);

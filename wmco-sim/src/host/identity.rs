@@ -1,26 +1,21 @@
 //! How programs on a simulated host reach the API: kubeconfigs and certificates.
 
 use std::collections::BTreeMap;
-use std::net::Ipv4Addr;
 use std::time::Duration;
 
 use jiff::Timestamp;
 use k8s_openapi::ByteString;
 use k8s_openapi::api::certificates::v1::{
-    CertificateSigningRequest, CertificateSigningRequestSpec, CertificateSigningRequestStatus,
+    CertificateSigningRequest, CertificateSigningRequestStatus,
 };
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::api::PostParams;
 use kube::config::{AuthInfo, KubeConfigOptions, Kubeconfig, NamedAuthInfo};
 use kube::runtime::wait::await_condition;
 use kube::{Api, Client, Config};
-use rcgen::{CertificateParams, DistinguishedName, DnType, KeyPair, SanType};
 use wmco_core::winpath::WindowsPath;
 use wmco_services::fake::FakeWindows;
-use x509_parser::pem::Pem;
-
-/// How long a request may wait for its certificate. Source: `spec/wicd.md`, section 7.2.
-const ISSUE: Duration = Duration::from_secs(15 * 60);
+use wmco_services::identity::{self, Certificate, Wanted};
+use wmco_services::limits;
 
 /// Name of the user in kubeconfigs that the kubelet writes.
 const CERTIFICATE_USER: &str = "default-auth";
@@ -41,8 +36,8 @@ pub(super) enum IdentityError {
     #[error("request {name} got no certificate, ask again")]
     NotIssued { name: String },
     /// No key or request could be made.
-    #[error("no certificate request could be made")]
-    Request { source: rcgen::Error },
+    #[error(transparent)]
+    Request(#[from] identity::RequestError),
     /// The wait for the certificate broke off.
     #[error("request {name} could not be watched, ask again")]
     Watch { name: String, source: Box<kube::runtime::wait::Error> },
@@ -136,49 +131,27 @@ pub(super) fn read(host: &FakeWindows, path: &str) -> Result<String, IdentityErr
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// Whether this PEM text starts with a certificate that is valid now.
+/// Whether this PEM text holds a certificate with its key that is valid now.
 pub(super) fn is_valid_now(pem: &str) -> bool {
-    validity(pem).is_some_and(|(from, to)| (from..=to).contains(&Timestamp::now()))
-}
-
-/// Time until four fifths of the life of the certificate at the start of this PEM text are over;
-/// `None` when they are. Source: `spec/wicd.md`, section 7.2.
-pub(super) fn renewal(pem: &str, now: Timestamp) -> Option<Duration> {
-    let (from, to) = validity(pem)?;
-    let due = from + to.duration_since(from) * 4 / 5;
-    Duration::try_from(due.duration_since(now)).ok().filter(|left| !left.is_zero())
-}
-
-fn validity(pem: &str) -> Option<(Timestamp, Timestamp)> {
-    let pem = Pem::iter_from_buffer(pem.as_bytes()).next()?.ok()?;
-    let validity = pem.parse_x509().ok()?.validity().clone();
-    let at = |time: x509_parser::time::ASN1Time| Timestamp::from_second(time.timestamp()).ok();
-    Some((at(validity.not_before)?, at(validity.not_after)?))
-}
-
-/// What a certificate is asked for.
-#[derive(Clone, Debug)]
-pub(super) struct Wanted {
-    pub(super) signer: &'static str,
-    pub(super) user: String,
-    pub(super) group: &'static str,
-    pub(super) dns_names: Vec<String>,
-    pub(super) addresses: Vec<Ipv4Addr>,
-    pub(super) usages: &'static [&'static str],
-    pub(super) lifetime_seconds: Option<i32>,
+    let now = Timestamp::now();
+    Certificate::parse(pem.as_bytes())
+        .is_ok_and(|certificate| (certificate.not_before..certificate.not_after).contains(&now))
 }
 
 /// Asks for a certificate with a new P-256 key and waits until it is issued. Returns certificate
 /// chain and key, both PEM, in one text.
 pub(super) async fn obtain(client: Client, wanted: &Wanted) -> Result<String, IdentityError> {
-    let (key, request) = request(wanted).map_err(|source| IdentityError::Request { source })?;
+    let made = identity::request(wanted)?;
+    let request: CertificateSigningRequest =
+        serde_json::from_value(made.object.clone()).map_err(kube::Error::SerdeError)?;
     let api: Api<CertificateSigningRequest> = Api::all(client);
     let created = api.create(&PostParams::default(), &request).await?;
     let name = created.metadata.name.unwrap_or_default();
     let settled = await_condition(api, &name, |request: Option<&CertificateSigningRequest>| {
         request.is_none_or(|request| request.status.as_ref().is_some_and(is_settled))
     });
-    let settled = tokio::time::timeout(ISSUE, settled)
+    let issue = Duration::try_from(limits::CERTIFICATE_ISSUE).unwrap_or_default();
+    let settled = tokio::time::timeout(issue, settled)
         .await
         .map_err(|_| IdentityError::NotIssued { name: name.clone() })?
         .map_err(|source| IdentityError::Watch { name: name.clone(), source: Box::new(source) })?;
@@ -186,7 +159,7 @@ pub(super) async fn obtain(client: Client, wanted: &Wanted) -> Result<String, Id
     let Some(ByteString(certificate)) = certificate else {
         return Err(IdentityError::NotIssued { name });
     };
-    Ok(String::from_utf8_lossy(&certificate).trim_end().to_owned() + "\n" + &key)
+    Ok(String::from_utf8_lossy(made.with_chain(&certificate).expose()).into_owned())
 }
 
 fn is_settled(status: &CertificateSigningRequestStatus) -> bool {
@@ -195,88 +168,23 @@ fn is_settled(status: &CertificateSigningRequestStatus) -> bool {
         || status.conditions.iter().flatten().any(|condition| refused(&condition.type_))
 }
 
-fn request(wanted: &Wanted) -> Result<(String, CertificateSigningRequest), rcgen::Error> {
-    let key = KeyPair::generate()?;
-    let mut params = CertificateParams::new(wanted.dns_names.clone())?;
-    let addresses = wanted.addresses.iter().map(|address| SanType::IpAddress((*address).into()));
-    params.subject_alt_names.extend(addresses);
-    params.distinguished_name = DistinguishedName::new();
-    params.distinguished_name.push(DnType::OrganizationName, wanted.group);
-    params.distinguished_name.push(DnType::CommonName, wanted.user.as_str());
-    let pem = params.serialize_request(&key)?.pem()?;
-    let request = CertificateSigningRequest {
-        metadata: ObjectMeta { generate_name: Some("csr-".to_owned()), ..ObjectMeta::default() },
-        spec: CertificateSigningRequestSpec {
-            expiration_seconds: wanted.lifetime_seconds,
-            request: ByteString(pem.into_bytes()),
-            signer_name: wanted.signer.to_owned(),
-            usages: Some(wanted.usages.iter().map(|usage| (*usage).to_owned()).collect()),
-            ..CertificateSigningRequestSpec::default()
-        },
-        status: None,
-    };
-    Ok((key.serialize_pem(), request))
-}
-
 #[cfg(test)]
 mod tests {
+    use rcgen::{CertificateParams, KeyPair};
+
     use super::*;
-    use x509_parser::prelude::{FromDer as _, ParsedExtension, X509CertificationRequest};
-
-    fn wanted() -> Wanted {
-        Wanted {
-            signer: "kubernetes.io/kubelet-serving",
-            user: "system:node:winhost".to_owned(),
-            group: "system:nodes",
-            dns_names: vec!["winhost".to_owned()],
-            addresses: vec![Ipv4Addr::new(10, 0, 0, 10)],
-            usages: &["digital signature", "server auth"],
-            lifetime_seconds: None,
-        }
-    }
-
-    #[test]
-    fn a_request_says_what_is_wanted_and_is_signed() {
-        let (_, object) = request(&wanted()).unwrap();
-        let (_, pem) = x509_parser::pem::parse_x509_pem(&object.spec.request.0).unwrap();
-        let (_, request) = X509CertificationRequest::from_der(&pem.contents).unwrap();
-        request.verify_signature().unwrap();
-        let subject = request.certification_request_info.subject.to_string();
-        assert_eq!(subject, "O=system:nodes, CN=system:node:winhost");
-        let names: Vec<String> = request
-            .requested_extensions()
-            .unwrap()
-            .filter_map(|extension| match extension {
-                ParsedExtension::SubjectAlternativeName(san) => Some(&san.general_names),
-                _ => None,
-            })
-            .flatten()
-            .map(ToString::to_string)
-            .collect();
-        assert_eq!(names, ["DNSName(winhost)", "IPAddress(0a:00:00:0a)"]);
-    }
 
     #[test]
     fn a_certificate_is_valid_between_its_dates_only() {
         let key = KeyPair::generate().unwrap();
         let mut params = CertificateParams::new(vec![]).unwrap();
-        assert!(is_valid_now(&params.self_signed(&key).unwrap().pem()));
+        let text = |params: &CertificateParams| {
+            params.self_signed(&key).unwrap().pem() + &key.serialize_pem()
+        };
+        assert!(is_valid_now(&text(&params)));
         params.not_after = rcgen::date_time_ymd(2001, 1, 1);
-        assert!(!is_valid_now(&params.self_signed(&key).unwrap().pem()));
+        assert!(!is_valid_now(&text(&params)));
         assert!(!is_valid_now(""));
-    }
-
-    #[test]
-    fn a_certificate_is_renewed_after_four_fifths_of_its_life() {
-        let key = KeyPair::generate().unwrap();
-        let mut params = CertificateParams::new(vec![]).unwrap();
-        (params.not_before, params.not_after) =
-            (rcgen::date_time_ymd(2001, 1, 1), rcgen::date_time_ymd(2001, 1, 11));
-        let pem = params.self_signed(&key).unwrap().pem();
-        let at = |text: &str| renewal(&pem, text.parse().unwrap());
-        assert_eq!(at("2001-01-08T12:00:00Z"), Some(Duration::from_secs(12 * 3600)));
-        assert_eq!(at("2001-01-09T00:00:00Z"), None);
-        assert_eq!(at("2001-01-10T00:00:00Z"), None);
     }
 
     #[tokio::test]

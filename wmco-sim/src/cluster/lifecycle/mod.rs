@@ -94,8 +94,8 @@ fn controllers(
         }
         ("certificates.k8s.io", _) if !gone => {
             let current = state.store.get(place, "", meta::name(object)).cloned();
-            let step =
-                current.map(|request| signer::reconcile(cluster.pki.issuer(), &request, now));
+            let (issuer, longest) = (cluster.pki.issuer(), cluster.pki.longest_lifetime());
+            let step = current.map(|request| signer::reconcile(issuer, longest, &request, now));
             if let Some(signer::Step::Update(request)) = step {
                 state.store.put(place, request);
             }

@@ -14,22 +14,19 @@ use kube::runtime::{WatchStreamExt as _, watcher};
 use kube::{Api, Client};
 use serde_json::json;
 use wmco_core::names;
-use wmco_core::protocol::Access;
-use wmco_core::winpath::WindowsPath;
+use wmco_core::secret::Secret;
 use wmco_services::daemon::{self, NodeSearchError};
-use wmco_services::fake::{Content, FakeWindows};
-use wmco_services::windows::{Files as _, Machine as _, WindowsError};
+use wmco_services::fake::FakeWindows;
+use wmco_services::identity::{Certificate, Standing, Store, Wanted, judge};
+use wmco_services::windows::{Machine as _, WindowsError};
 
 use super::backoff::Backoff;
-use super::identity::{self, IdentityError, Wanted};
+use super::identity::{self, IdentityError};
 use super::shared::Shared;
 use settings::{Settings, SettingsError};
 
-/// The link to the certificate in use, in the folder of `--cert-dir`.
-const CURRENT: &str = "wicd-client-current.pem";
-
-/// A certificate is used at least this long, however short its life is.
-const SOONEST_RENEWAL: Duration = Duration::from_secs(10);
+/// Share of its life that a certificate is used; nobody minds here that all hosts ask at once.
+const SHARE: f64 = 0.8;
 
 /// Why the daemon cannot do its work now; it tries again.
 #[derive(Debug, thiserror::Error)]
@@ -95,7 +92,8 @@ async fn find_node(host: &FakeWindows, settings: &Settings) -> Result<String, Da
     let nodes: Api<Node> = Api::all(identity::client(host, &settings.kubeconfig).await?);
     let nodes = nodes.list(&ListParams::default()).await?.items;
     let nodes: Vec<_> = nodes.iter().map(|node| json!(node)).collect();
-    daemon::find_node(&nodes, &host.addresses()?)?.ok_or(DaemonError::NoNode)
+    let known = Store { folder: &settings.certificates }.known_node(host)?;
+    daemon::find_node(&nodes, &host.addresses()?, known.as_deref())?.ok_or(DaemonError::NoNode)
 }
 
 /// A client with the daemon's own certificate, which is asked for if there is no valid one, and the
@@ -106,52 +104,35 @@ async fn log_in(
     node: &str,
 ) -> Result<(Client, Duration), DaemonError> {
     let host = &shared.model;
-    let path = file(settings, CURRENT)?;
-    let known = identity::read(host, path.as_str()).ok();
-    let usable = |pem: &String| identity::renewal(pem, Timestamp::now()).is_some();
-    let certificate = if let Some(certificate) = known.filter(usable) {
-        certificate
-    } else {
-        let client = identity::client(host, &settings.kubeconfig).await?;
-        let wanted = Wanted {
-            signer: "kubernetes.io/kube-apiserver-client",
-            user: format!("{}{node}", names::WICD_USER_PREFIX),
-            group: names::WICD_NODES_GROUP,
-            dns_names: Vec::new(),
-            addresses: Vec::new(),
-            usages: &["digital signature", "client auth", "key encipherment"],
-            lifetime_seconds: i32::try_from(settings.lifetime.as_secs()).ok(),
-        };
-        let certificate = identity::obtain(client, &wanted).await?;
-        let kept = shared.gates.daemon.enter(host, || keep(host, settings, &path, &certificate));
-        kept.ok_or(DaemonError::Stopped)??;
-        certificate
+    let store = Store { folder: &settings.certificates };
+    let known = store.load(host)?;
+    let (certificate, due) = match known.as_ref().map(|known| due(known, node)) {
+        Some(Some(due)) if due > Timestamp::now() => (known.unwrap_or_default(), due),
+        _ => {
+            let client = identity::client(host, &settings.kubeconfig).await?;
+            let wanted = Wanted::daemon(node, settings.lifetime);
+            let certificate = Secret::new(identity::obtain(client, &wanted).await?);
+            let keep = || store.keep(host, &certificate, Timestamp::now());
+            shared.gates.daemon.enter(host, keep).ok_or(DaemonError::Stopped)??;
+            let due = due(&certificate, node).unwrap_or_default();
+            let issued = Certificate::parse(certificate.expose()).ok();
+            let due = issued.map_or(due, |issued| issued.not_sooner(due, Timestamp::now()));
+            (certificate, due)
+        }
     };
-    let client = identity::client_with(host, &settings.kubeconfig, &certificate).await?;
-    let renewal = identity::renewal(&certificate, Timestamp::now()).unwrap_or_default();
-    Ok((client, renewal.max(SOONEST_RENEWAL)))
+    let text = String::from_utf8_lossy(certificate.expose());
+    let client = identity::client_with(host, &settings.kubeconfig, &text).await?;
+    let left = Duration::try_from(due.duration_since(Timestamp::now()));
+    Ok((client, left.unwrap_or_default()))
 }
 
-/// Writes a dated file and lets the link point to it. Source: `spec/wicd.md`, section 7.3.
-fn keep(
-    host: &FakeWindows,
-    settings: &Settings,
-    current: &WindowsPath,
-    certificate: &str,
-) -> Result<(), DaemonError> {
-    let date = Timestamp::now().strftime("%Y-%m-%d-%H-%M-%S");
-    let dated = file(settings, &format!("wicd-client-{date}.pem"))?;
-    host.with_tree(|tree| tree.make_folders(&settings.certificates));
-    host.write(&dated, Access::Administrators, &mut certificate.as_bytes())?;
-    host.with_tree(|tree| {
-        tree.insert(current.clone(), Content::Link(dated), Access::Administrators);
-    });
-    Ok(())
-}
-
-fn file(settings: &Settings, name: &str) -> Result<WindowsPath, WindowsError> {
-    let path = settings.certificates.join(name);
-    path.map_err(|bad| WindowsError::other(format!("name the file {name}"), bad))
+/// When the next certificate is to be asked for; `None` when this one cannot be used.
+fn due(certificate: &Secret, node: &str) -> Option<Timestamp> {
+    let certificate = Certificate::parse(certificate.expose()).ok();
+    match judge(certificate.as_ref(), node, SHARE, Timestamp::now()) {
+        Standing::Usable { renew_at } => Some(renew_at),
+        Standing::Unusable(_) => None,
+    }
 }
 
 /// Passes, whenever something changed or the last pass says so.
@@ -180,7 +161,7 @@ fn changes(settings: &Settings, node: &str, client: &Client) -> impl Stream<Item
     let nodes = watcher(nodes, own)
         .default_backoff()
         .touched_objects()
-        .filter_map(async |node| node.ok().map(|node| pass::concern(&node)))
+        .filter_map(async |node| node.ok().map(|node| daemon::concern(&json!(node))))
         .scan(None, |last, now| {
             let changed = last.as_ref() != Some(&now);
             *last = Some(now);

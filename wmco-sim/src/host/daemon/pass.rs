@@ -8,10 +8,9 @@ use k8s_openapi::api::core::v1::{ConfigMap, Node};
 use kube::api::{Patch, PatchParams};
 use kube::{Api, Client};
 use serde_json::{Value, json};
-use wmco_core::names::objects;
+use wmco_core::cluster::services_name;
 use wmco_core::protocol::ServicesData;
-use wmco_services::daemon::{self, Asked, ManifestState, Next, NodeFacts};
-use wmco_services::manifest::Manifest;
+use wmco_services::daemon::{self, Asked, Found, Means, NodeFacts};
 use wmco_services::services::ScriptResults;
 
 use super::{DaemonError, Settings};
@@ -45,16 +44,15 @@ impl<'a> Passes<'a> {
         let nodes: Api<Node> = Api::all(self.client.clone());
         let node = nodes.get_opt(self.node).await?.map(|node| json!(node));
         let version = node.as_ref().and_then(|node| NodeFacts::of(node).desired_version);
-        let map = match &version {
+        let found = match &version {
             Some(version) => self.manifest(version).await?,
-            None => None,
+            None => Found::Missing,
         };
-        let manifest = map.map(|map| Manifest::parse(&ServicesData(map.data.unwrap_or_default())));
-        let pass = self.act(node, manifest).await?;
+        let pass = self.act(node, found).await?;
         for note in &pass.plan.notes {
             tracing::debug!(
                 node = self.node,
-                note,
+                note = note.text,
                 "the daemon of a simulated host noted something"
             );
         }
@@ -65,54 +63,33 @@ impl<'a> Passes<'a> {
         if !pass.failures.is_empty() {
             return Err(DaemonError::Steps { failures: pass.failures.join("; ") });
         }
-        let due = match pass.plan.next {
-            Next::Now => return Ok(SHORTEST_PAUSE),
-            Next::Await { deadline, .. } => deadline,
-            Next::Settled { resync } => resync,
-        };
-        let pause = Duration::try_from(due.duration_since(Timestamp::now()));
+        let now = Timestamp::now();
+        let pause = Duration::try_from(pass.plan.next.due(now).duration_since(now));
         Ok(pause.unwrap_or_default().max(SHORTEST_PAUSE))
     }
 
-    async fn manifest(&self, version: &str) -> Result<Option<ConfigMap>, DaemonError> {
+    async fn manifest(&self, version: &str) -> Result<Found, DaemonError> {
         let maps: Api<ConfigMap> = Api::namespaced(self.client.clone(), &self.settings.namespace);
-        let name = format!("{}{version}", objects::SERVICES_CONFIG_MAP_PREFIX);
-        Ok(maps.get_opt(&name).await?)
+        let map = maps.get_opt(&services_name(version)).await?;
+        Ok(Found::read(map.map(|map| ServicesData(map.data.unwrap_or_default())).as_ref()))
     }
 
     /// Works on the model, on a thread of its own.
-    async fn act<E: std::fmt::Display + Send + 'static>(
-        &self,
-        node: Option<Value>,
-        manifest: Option<Result<Manifest, E>>,
-    ) -> Result<daemon::Pass, DaemonError> {
+    async fn act(&self, node: Option<Value>, found: Found) -> Result<daemon::Pass, DaemonError> {
         let (model, gates) = (self.host.model.clone(), Arc::clone(&self.host.gates));
         let bundle = self.settings.ca_bundle.clone();
         let results = Arc::clone(&self.results);
         let work = self.host.threads.spawn_blocking(move || {
-            let refusal = match &manifest {
-                Some(Err(error)) => error.to_string(),
-                Some(Ok(_)) | None => String::new(),
-            };
-            let manifest = match &manifest {
-                None => ManifestState::Missing,
-                Some(Err(_)) => ManifestState::Refused(&refusal),
-                Some(Ok(manifest)) => ManifestState::Read(manifest),
-            };
-            let asked = Asked { node: node.as_ref(), manifest };
+            let asked = Asked { node: node.as_ref(), manifest: found.state() };
             let now = Timestamp::now();
             model.set_now(now);
             // One pass at a time, so nobody can have left half of a result.
             let mut results = results.lock().unwrap_or_else(PoisonError::into_inner);
-            let pass = || daemon::pass(&model, asked, bundle.as_ref(), &mut results, now);
+            let means = Means { windows: &model, bundle: bundle.as_ref(), go_on: &|| true };
+            let pass = || daemon::pass(means, asked, &mut results, now);
             gates.daemon.enter(&model, pass)
         });
         let done = work.await.map_err(|source| DaemonError::Interrupted { source })?;
         Ok(done.ok_or(DaemonError::Stopped)??)
     }
-}
-
-/// What of a Node a pass depends on.
-pub(super) fn concern(node: &Node) -> NodeFacts {
-    NodeFacts::of(&json!(node))
 }

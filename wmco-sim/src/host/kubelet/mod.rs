@@ -16,10 +16,11 @@ use wmco_core::names::{self, host as paths};
 use wmco_core::protocol::{Access, ServiceRunState};
 use wmco_core::winpath::WindowsPath;
 use wmco_services::fake::FakeWindows;
+use wmco_services::identity::Wanted;
 use wmco_services::windows::{Files as _, Machine as _, ServiceManager as _, WindowsError};
 
 use super::backoff::{Backoff, causes};
-use super::identity::{self, IdentityError, Wanted};
+use super::identity::{self, IdentityError};
 use super::shared::Shared;
 use node::{Facts, Readiness};
 use settings::{Settings, SettingsError};
@@ -127,7 +128,7 @@ async fn log_in(shared: &Shared, settings: &Settings) -> Result<Client, KubeletE
         dns_names: Vec::new(),
         addresses: Vec::new(),
         usages: &["digital signature", "client auth"],
-        lifetime_seconds: None,
+        lifetime: None,
     };
     let pem = identity::obtain(bootstrap, &wanted).await?;
     place(shared, &certificate, &pem)?;
@@ -216,7 +217,7 @@ async fn serve(host: &Shared, settings: &Settings, client: &Client) {
         dns_names: vec![settings.node.clone()],
         addresses: vec![settings.address],
         usages: &["digital signature", "server auth"],
-        lifetime_seconds: None,
+        lifetime: None,
     };
     let Ok(path) = settings.certificates.join(SERVING_CERTIFICATE) else { return };
     if identity::read(&host.model, path.as_str()).is_ok_and(|pem| identity::is_valid_now(&pem)) {

@@ -16,7 +16,7 @@ use wmco_core::names::host::{
 };
 use wmco_core::protocol::ServiceRunState;
 use wmco_services::fake::FakeWindows;
-use wmco_services::windows::{Machine as _, ServiceConfig, ServiceManager as _, StartType};
+use wmco_services::windows::{Machine as _, ServiceConfig, ServiceManager as _, StartType, Wait};
 use wmco_sim::cluster::SimCluster;
 use wmco_sim::host::SimHost;
 
@@ -127,11 +127,14 @@ impl Joining {
 
     pub(super) fn start(&self) {
         let kubelet = KUBELET_SERVICE.parse().unwrap();
-        self.host.model().start(&kubelet, limits::SERVICE_START).unwrap();
+        self.host.model().start(&kubelet, Wait::at_most(limits::SERVICE_START)).unwrap();
     }
 
     pub(super) fn stop(&self, name: &str) {
-        self.host.model().stop(&name.parse().unwrap(), limits::SERVICE_STOP).unwrap();
+        self.host
+            .model()
+            .stop(&name.parse().unwrap(), Wait::at_most(limits::SERVICE_STOP))
+            .unwrap();
     }
 
     pub(super) fn file(&self, path: &str) -> Option<String> {

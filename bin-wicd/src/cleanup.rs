@@ -1,0 +1,93 @@
+//! `wicd cleanup`: takes away what bootstrap and controller did, and says so on the Node.
+//!
+//! Source: `spec/wicd.md`, section 15.
+
+use std::io::Write;
+
+use anyhow::Context as _;
+use k8s_openapi::api::core::v1::{ConfigMap, Node};
+use kube::api::{ListParams, Patch, PatchParams};
+use kube::{Api, Client};
+use serde_json::{Value, json};
+use wmco_core::names::{self, host, objects};
+use wmco_core::protocol::ServicesData;
+use wmco_services::identity::Store;
+use wmco_services::manifest::Manifest;
+use wmco_services::windows::Windows;
+use wmco_services::{daemon, lifecycle};
+
+use crate::args::Cluster;
+use crate::cluster;
+
+/// What is taken from the cluster before anything is touched.
+struct Known {
+    manifests: Vec<Manifest>,
+    node: Option<String>,
+}
+
+/// Cleans the host. Says on `out` when the host must restart, since without a Node nothing else can.
+///
+/// # Errors
+/// The cluster cannot be asked, and nothing is touched; or something on the host cannot be taken away.
+pub fn cleanup(
+    windows: &dyn Windows,
+    cluster: &Cluster,
+    out: &mut dyn Write,
+) -> anyhow::Result<bool> {
+    let runtime = crate::runtime()?;
+    let (client, known) = runtime.block_on(async {
+        let client = cluster::client(windows.files(), &cluster.kubeconfig).await?;
+        let known = know(&client, &cluster.namespace, windows).await?;
+        anyhow::Ok((client, known))
+    })?;
+    let cleaned = lifecycle::cleanup(windows, &known.manifests)?;
+    tracing::info!(changed = cleaned.changed, "the host is clean");
+    if cleaned.restart_needed {
+        writeln!(out, "restart this host: variables or trusted roots were taken away")?;
+    }
+    if let Some(node) = known.node {
+        runtime
+            .block_on(annotate(client, &node, cleaned.restart_needed))
+            .with_context(|| format!("node {node} cannot be annotated"))?;
+    }
+    Ok(true)
+}
+
+async fn know(client: &Client, namespace: &str, windows: &dyn Windows) -> anyhow::Result<Known> {
+    let maps = Api::<ConfigMap>::namespaced(client.clone(), namespace)
+        .list(&ListParams::default())
+        .await
+        .context("the services ConfigMaps cannot be listed")?;
+    let is_ours = |map: &ConfigMap| {
+        let name = map.metadata.name.as_deref().unwrap_or_default();
+        name.starts_with(objects::SERVICES_CONFIG_MAP_PREFIX)
+    };
+    // Whichever was in force, what it brought is known; what cannot be read brought nothing.
+    let manifests = maps
+        .items
+        .into_iter()
+        .filter(is_ours)
+        .filter_map(|map| Manifest::parse(&ServicesData(map.data?)).ok())
+        .collect();
+    let nodes = Api::<Node>::all(client.clone());
+    let nodes = nodes.list(&ListParams::default()).await.context("the nodes cannot be listed")?;
+    let nodes: Vec<Value> = nodes.items.iter().map(|node| json!(node)).collect();
+    let folder = host::WICD_CERTIFICATES.parse()?;
+    let known = Store { folder: &folder }.known_node(windows.files())?;
+    let node = daemon::find_node(&nodes, &windows.machine().addresses()?, known.as_deref())?;
+    if node.is_none() {
+        tracing::info!("no node has an address of this host");
+    }
+    Ok(Known { manifests, node })
+}
+
+async fn annotate(client: Client, node: &str, restart_needed: bool) -> kube::Result<()> {
+    // In a merge patch null removes, and removing what is not there is fine.
+    let mut annotations =
+        serde_json::Map::from_iter([(names::VERSION_ANNOTATION.to_owned(), Value::Null)]);
+    if restart_needed {
+        annotations.insert(names::REBOOT_ANNOTATION.to_owned(), json!(""));
+    }
+    let patch = Patch::Merge(json!({ "metadata": { "annotations": annotations } }));
+    Api::<Node>::all(client).patch(node, &PatchParams::default(), &patch).await.map(drop)
+}

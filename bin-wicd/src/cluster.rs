@@ -1,0 +1,194 @@
+//! Clients for the cluster, as a kubeconfig on the host says.
+
+use base64::Engine as _;
+use hyper_util::client::proxy::matcher::Matcher;
+use kube::config::{AuthInfo, KubeConfigOptions, Kubeconfig, KubeconfigError};
+use kube::{Client, Config};
+use wmco_core::secret::Secret;
+use wmco_core::winpath::WindowsPath;
+use wmco_services::limits;
+use wmco_services::windows::{Files, WindowsError};
+
+/// Why there is no client.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ClusterError {
+    /// The client cannot be built from what the kubeconfig says.
+    #[error("no connection can be made as {path} says, correct it")]
+    Client {
+        /// The kubeconfig.
+        path: WindowsPath,
+        /// What is wrong.
+        source: Box<kube::Error>,
+    },
+    /// The kubeconfig names nothing that can be used.
+    #[error("{path} does not say how to reach the cluster, correct it")]
+    Kubeconfig {
+        /// The kubeconfig.
+        path: WindowsPath,
+        /// What is wrong.
+        source: Box<KubeconfigError>,
+    },
+    /// A file is not there.
+    #[error("{path} does not exist, place it first")]
+    Missing {
+        /// The file.
+        path: String,
+    },
+    /// A file cannot be read.
+    #[error("a file that says how to reach the cluster cannot be read")]
+    Windows(#[from] WindowsError),
+}
+
+/// A client that does as the kubeconfig at `path` says.
+///
+/// # Errors
+/// [`ClusterError`].
+pub(crate) async fn client(files: &dyn Files, path: &WindowsPath) -> Result<Client, ClusterError> {
+    build(path, config(files, path).await?)
+}
+
+/// A client for the cluster of the kubeconfig at `path`, as the owner of `certificate` (chain and key,
+/// PEM).
+///
+/// # Errors
+/// [`ClusterError`].
+pub(crate) async fn client_with(
+    files: &dyn Files,
+    path: &WindowsPath,
+    certificate: &Secret,
+) -> Result<Client, ClusterError> {
+    let mut config = config(files, path).await?;
+    config.auth_info = AuthInfo {
+        client_certificate_data: Some(encoded(certificate.expose())),
+        client_key_data: Some(encoded(certificate.expose()).into()),
+        ..AuthInfo::default()
+    };
+    build(path, config)
+}
+
+fn build(path: &WindowsPath, config: Config) -> Result<Client, ClusterError> {
+    Client::try_from(config)
+        .map_err(|source| ClusterError::Client { path: path.clone(), source: Box::new(source) })
+}
+
+/// What the kubeconfig at `path` says, with the files that it names read by way of `files`.
+async fn config(files: &dyn Files, path: &WindowsPath) -> Result<Config, ClusterError> {
+    let broken = |source| ClusterError::Kubeconfig { path: path.clone(), source: Box::new(source) };
+    let text = read(files, path.as_str())?;
+    let mut kubeconfig = Kubeconfig::from_yaml(&String::from_utf8_lossy(&text)).map_err(broken)?;
+    for cluster in kubeconfig.clusters.iter_mut().filter_map(|named| named.cluster.as_mut()) {
+        if let Some(file) = cluster.certificate_authority.take() {
+            cluster.certificate_authority_data = Some(encoded(&read(files, &file)?));
+        }
+    }
+    for user in kubeconfig.auth_infos.iter_mut().filter_map(|named| named.auth_info.as_mut()) {
+        if let Some(file) = user.client_certificate.take() {
+            user.client_certificate_data = Some(encoded(&read(files, &file)?));
+        }
+        if let Some(file) = user.client_key.take() {
+            user.client_key_data = Some(encoded(&read(files, &file)?).into());
+        }
+    }
+    let from_file = kubeconfig
+        .clusters
+        .iter()
+        .any(|named| named.cluster.as_ref().is_some_and(|cluster| cluster.proxy_url.is_some()));
+    let mut config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default())
+        .await
+        .map_err(broken)?;
+    if !from_file {
+        correct_proxy(&mut config, &Matcher::from_env());
+    }
+    Ok(config)
+}
+
+/// Goes through the environment's proxy or not as NO_PROXY says about the server; kube asks whether
+/// NO_PROXY names the proxy.
+fn correct_proxy(config: &mut Config, environment: &Matcher) {
+    let proxy = environment.intercept(&config.cluster_url);
+    // What kube has found holds user and password, too.
+    config.proxy_url =
+        proxy.map(|proxy| config.proxy_url.take().unwrap_or_else(|| proxy.uri().clone()));
+}
+
+/// A file of the host; `path` as a person may have written it.
+fn read(files: &dyn Files, path: &str) -> Result<Vec<u8>, ClusterError> {
+    let missing = || ClusterError::Missing { path: path.to_owned() };
+    let place: WindowsPath = path.replace('/', "\\").parse().map_err(|_| missing())?;
+    files.read(&place, limits::CERTIFICATE_BYTES)?.ok_or_else(missing)
+}
+
+fn encoded(bytes: &[u8]) -> String {
+    base64::engine::general_purpose::STANDARD.encode(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use wmco_services::fake::FakeWindows;
+
+    use super::*;
+
+    const KUBECONFIG: &str = r#"{
+        "clusters": [{"name": "local", "cluster": {"server": "https://127.0.0.1:1"}}],
+        "users": [{"name": "u", "user": {
+            "client-certificate": "C:\\k\\x.pem", "client-key": "C:/k/x.pem"}}],
+        "contexts": [{"name": "u", "context": {"cluster": "local", "user": "u"}}],
+        "current-context": "u"}"#;
+
+    #[tokio::test]
+    async fn files_that_a_kubeconfig_names_are_the_hosts() {
+        let host = FakeWindows::new("winhost");
+        let path: WindowsPath = r"C:\k\kubeconfig".parse().unwrap();
+        let missing = config(&host, &path).await.unwrap_err();
+        assert_eq!(missing.to_string(), r"C:\k\kubeconfig does not exist, place it first");
+        host.put_file(&path, KUBECONFIG);
+        let missing = config(&host, &path).await.unwrap_err();
+        assert_eq!(missing.to_string(), r"C:\k\x.pem does not exist, place it first");
+        host.put_file(&r"C:\k\x.pem".parse().unwrap(), "both");
+        let config = config(&host, &path).await.unwrap();
+        assert_eq!(config.auth_info.client_certificate_data.as_deref(), Some("Ym90aA=="));
+        assert_eq!(config.auth_info.client_certificate, None);
+    }
+
+    /// The proxy for a server, when kube has found `found` and NO_PROXY is `direct`.
+    fn proxy(server: &str, found: Option<&str>, direct: &str) -> Option<String> {
+        const PROXY: &str = "http://user:word@proxy.test:3128";
+        let mut config = Config::new(server.parse().unwrap());
+        config.proxy_url = found.map(|found| found.parse().unwrap());
+        correct_proxy(&mut config, &Matcher::builder().https(PROXY).no(direct).build());
+        config.proxy_url.map(|url| url.to_string())
+    }
+
+    #[test]
+    fn servers_that_no_proxy_names_are_reached_directly() {
+        const FOUND: Option<&str> = Some("http://user:word@proxy.test:3128/");
+        let (name, address) = ("https://api-int.example.test:6443", "https://10.0.0.5:6443");
+        for (server, direct) in [
+            (name, "localhost,api-int.example.test"),
+            (name, ".example.test"),
+            (address, "10.0.0.0/16"),
+            (name, "*"),
+        ] {
+            assert_eq!(proxy(server, FOUND, direct), None, "{server} {direct}");
+        }
+    }
+
+    #[test]
+    fn other_servers_are_reached_through_the_proxy_with_its_password() {
+        const FOUND: Option<&str> = Some("http://user:word@proxy.test:3128/");
+        let server = "https://api-int.example.test:6443";
+        assert_eq!(proxy(server, FOUND, "other.test").as_deref(), FOUND);
+        // kube leaves out a proxy that NO_PROXY names itself.
+        assert!(proxy(server, None, "proxy.test").unwrap().ends_with("proxy.test:3128/"));
+    }
+
+    #[tokio::test]
+    async fn what_is_no_kubeconfig_is_named() {
+        let host = FakeWindows::new("winhost");
+        let path: WindowsPath = r"C:\k\kubeconfig".parse().unwrap();
+        host.put_file(&path, "clusters: 7");
+        let error = config(&host, &path).await.unwrap_err();
+        assert!(matches!(error, ClusterError::Kubeconfig { .. }), "{error:?}");
+    }
+}

@@ -1,0 +1,281 @@
+//! A host under Wine, with the real daemon and stub services.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::net::Ipv4Addr;
+use std::path::PathBuf;
+use std::process::Command;
+
+use jiff::SignedDuration;
+use wicd_wine::hands::{Answer, Order};
+use wicd_wine::journal::{self, Event};
+use wicd_wine::told::{self, Behaviour};
+use wicd_wine::{FOLDER, told::Answers};
+use wmco_core::names::{host, objects};
+use wmco_core::protocol::{HostStep, ReportLine, ServiceRunState};
+use wmco_services::windows::{Service, ServiceName};
+
+use super::windows::Windows;
+use crate::bench::{
+    Bench, Move, SCRIPTS, UNTIDY, ensure_daemon, files, manifest, plan, programs, succeeded,
+};
+use crate::cluster::{Cluster, NAMESPACE, until};
+
+/// Where the registry has the system-wide variables.
+const VARIABLES: &str = r"SYSTEM\CurrentControlSet\Control\Session Manager\Environment";
+
+/// A host under Wine.
+pub(crate) struct Wine {
+    pub(crate) windows: Windows,
+    address: Ipv4Addr,
+    /// Services that came with Wine.
+    first: BTreeSet<ServiceName>,
+}
+
+impl Wine {
+    /// Where stand-ins find what they are told.
+    fn stand_ins(&self) -> PathBuf {
+        self.windows.path(FOLDER)
+    }
+
+    /// What stand-ins saw so far.
+    pub(crate) fn events(&self) -> Vec<Event> {
+        journal::read(&self.stand_ins()).unwrap()
+    }
+
+    /// Runs the agent in its final place and returns its report.
+    pub(crate) async fn agent(&self, arguments: &str) -> Vec<ReportLine> {
+        let output = self.windows.run(&format!("{} {arguments}", host::AGENT)).await;
+        let said = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stderr));
+        succeeded(&said)
+    }
+
+    /// The daemon's process.
+    pub(crate) fn daemon(&self) -> Option<u32> {
+        self.windows.processes(&["windows-instance-config-daemon", "controller"]).pop()
+    }
+
+    /// Every service of the host.
+    pub(crate) async fn all_services(&self) -> Vec<Service> {
+        match self.windows.person(&Order::Services).await {
+            Answer::Services(services) => {
+                serde_json::from_value(serde_json::to_value(services).unwrap()).unwrap()
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// The parts of the registry that daemon and services change.
+    pub(crate) async fn registry(&self) -> BTreeMap<String, String> {
+        match self.windows.person(&Order::Registry).await {
+            Answer::Registry(values) => values,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// Runs `wicd` with a kubeconfig and tells whether it succeeded.
+    async fn wicd(&self, command: &str) -> bool {
+        let kubeconfig = host::WICD_KUBECONFIG;
+        let line =
+            format!("{} {command} --kubeconfig {kubeconfig} --namespace {NAMESPACE}", host::AGENT);
+        let output = self.windows.run(&line).await;
+        if !output.status.success() {
+            eprintln!("{command}: {}", String::from_utf8_lossy(&output.stderr));
+        }
+        output.status.success()
+    }
+
+    async fn daemon_state(&self) -> Option<ServiceRunState> {
+        let services = self.all_services().await.into_iter();
+        services.filter(|s| s.name.as_str() == objects::WICD).map(|s| s.state).next()
+    }
+}
+
+impl Bench for Wine {
+    const ROOTS_GO: bool = false;
+    const CERTIFICATES: SignedDuration = SignedDuration::from_mins(1);
+
+    async fn new(cluster: &Cluster) -> Self {
+        let windows = Windows::start().await;
+        for folder in host::DIRECTORIES {
+            fs::create_dir_all(windows.path(folder)).unwrap();
+        }
+        for program in programs(&manifest()) {
+            windows.install("stub-service", &program);
+        }
+        windows.install("wicd", host::AGENT);
+        for (file, content) in files(cluster) {
+            windows.write(file, &content);
+        }
+        let mut wine = Self { windows, address: Ipv4Addr::UNSPECIFIED, first: BTreeSet::new() };
+        fs::create_dir_all(journal::place(&wine.stand_ins())).unwrap();
+        fs::write(wine.stand_ins().join(told::CONTAINERS), "Enabled").unwrap();
+        let answer = |(part, stdout): (&str, &str)| {
+            (part.to_owned(), told::Answer { stdout: stdout.to_owned(), ..told::Answer::default() })
+        };
+        let answers: Answers = SCRIPTS.into_iter().map(answer).collect();
+        let answers = serde_json::to_vec(&answers).unwrap();
+        fs::write(wine.stand_ins().join(told::POWERSHELL), answers).unwrap();
+        wine.first = wine.all_services().await.into_iter().map(|service| service.name).collect();
+        let Some(ReportLine::Probed(probe)) = wine.agent("probe").await.pop() else { panic!() };
+        let address = probe.addresses.first();
+        wine.address = *address.expect("a machine with an address besides those of loopback");
+        wine
+    }
+
+    fn address(&self) -> Ipv4Addr {
+        self.address
+    }
+
+    async fn services(&self) -> Vec<Service> {
+        let services = self.all_services().await.into_iter();
+        services.filter(|service| !self.first.contains(&service.name)).collect()
+    }
+
+    async fn variables(&self) -> BTreeMap<String, String> {
+        let registry = self.registry().await;
+        let value = |name: &str| {
+            let value = registry.get(&format!(r"{VARIABLES}\{name}"))?;
+            Some((name.to_owned(), value.clone()))
+        };
+        host::PROXY_VARIABLES.into_iter().filter_map(value).collect()
+    }
+
+    async fn person(&self, order: Order) {
+        let answer = self.windows.person(&order).await;
+        assert!(matches!(answer, Answer::Done), "{order:?}: {answer:?}");
+    }
+
+    async fn crash(&self, service: &str) {
+        let log = format!(r"\{service}.log");
+        let processes = self.windows.processes(&[&log]);
+        assert_eq!(processes.len(), 1, "{service}");
+        end(processes[0]);
+        until("it is gone", async || self.windows.processes(&[&log]).is_empty()).await;
+    }
+
+    fn tell(&self, service: &str, behaviour: &Behaviour) {
+        let text = serde_json::to_vec(behaviour).unwrap();
+        // A service that looks at this moment sees the old or the new.
+        let new = self.stand_ins().join(format!("{service}.new"));
+        fs::write(&new, text).unwrap();
+        fs::rename(new, self.stand_ins().join(format!("{service}.json"))).unwrap();
+    }
+
+    fn moves(&self) -> Vec<Move> {
+        let moved = |event| match event {
+            Event::Started { service, .. } => Some(Move::Start(service)),
+            Event::StopAsked { service } => Some(Move::Stop(service)),
+            Event::Script { .. } | Event::Dism { .. } => None,
+        };
+        self.events().into_iter().filter_map(moved).collect()
+    }
+
+    fn put(&self, file: &str, content: &[u8]) {
+        self.windows.write(file, content);
+    }
+
+    async fn bootstrap(&self, version: &str) -> bool {
+        self.wicd(&format!("bootstrap --desired-version {version}")).await
+    }
+
+    async fn cleanup(&self) -> bool {
+        self.wicd("cleanup").await
+    }
+
+    fn sees(&self, of: &str, variable: &str) -> Option<String> {
+        let seen = |event| match event {
+            Event::Started { service, mut variables, .. } if service == of => {
+                Some(variables.remove(variable))
+            }
+            _ => None,
+        };
+        self.events().into_iter().filter_map(seen).next_back().flatten()
+    }
+
+    fn scripts(&self) -> usize {
+        let is_script = |event: &&Event| matches!(event, Event::Script { .. });
+        self.events().iter().filter(is_script).count()
+    }
+
+    async fn traces(&self) -> BTreeMap<String, String> {
+        let mut traces = self.registry().await;
+        for service in self.services().await {
+            traces.insert(service.name.to_string(), format!("{service:?}"));
+        }
+        let untidy = UNTIDY.map(|folder| self.windows.path(folder));
+        let mut folders = vec![self.windows.path(host::ROOT), self.windows.path(r"C:\var")];
+        while let Some(folder) = folders.pop() {
+            for entry in fs::read_dir(folder).unwrap() {
+                let path = entry.unwrap().path();
+                if untidy.contains(&path) {
+                    continue;
+                }
+                let content = if path.is_dir() {
+                    folders.push(path.clone());
+                    "folder".to_owned()
+                } else {
+                    // Programs are big, and this is quick in a debug build, too.
+                    let mut digest = DefaultHasher::new();
+                    fs::read(&path).unwrap().hash(&mut digest);
+                    format!("{:x}", digest.finish())
+                };
+                traces.insert(path.display().to_string(), content);
+            }
+        }
+        traces
+    }
+
+    async fn apply(&self, steps: Vec<HostStep>) {
+        let (place, text) = plan(steps);
+        self.windows.write(place.as_str(), &text);
+        self.agent(&format!("apply {place}")).await;
+    }
+
+    async fn start_daemon(&mut self) {
+        let state = self.daemon_state().await;
+        let alive = state.is_some_and(|state| state != ServiceRunState::Stopped);
+        if alive && self.daemon().is_none() {
+            // Wine neither sees that the process is gone nor restarts it; this is what Windows does.
+            self.person(Order::Start { name: objects::WICD.to_owned() }).await;
+        } else {
+            self.apply(vec![ensure_daemon()]).await;
+        }
+    }
+
+    async fn stop_daemon(&mut self) {
+        self.person(Order::Stop { name: objects::WICD.to_owned() }).await;
+        until("the daemon has stopped", async || {
+            self.daemon_state().await == Some(ServiceRunState::Stopped) && self.daemon().is_none()
+        })
+        .await;
+    }
+
+    async fn kill_daemon(&mut self) {
+        end(self.daemon().expect("a running daemon"));
+        until("the process is gone", async || self.daemon().is_none()).await;
+    }
+
+    async fn reboot(&mut self) {
+        self.windows.reboot().await;
+    }
+}
+
+impl Drop for Wine {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            let logs = self.windows.path(host::WICD_LOGS);
+            for log in fs::read_dir(logs).into_iter().flatten().flatten() {
+                let text = fs::read_to_string(log.path()).unwrap_or_default();
+                eprintln!("{}:\n{text}", log.path().display());
+            }
+        }
+    }
+}
+
+/// Ends a process by the number that Linux gives it.
+fn end(process: u32) {
+    assert!(Command::new("kill").args(["-9", &process.to_string()]).status().unwrap().success());
+}

@@ -1,0 +1,52 @@
+//! What stand-ins are told, each in a JSON file of [`FOLDER`](crate::FOLDER). A file that is missing
+//! means the default.
+
+use std::path::Path;
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+/// How a service behaves; in `SERVICE.json`, looked at whenever it matters.
+#[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(default)]
+pub struct Behaviour {
+    /// It stays in the state "starting".
+    pub hangs: bool,
+    /// It ends by itself so many milliseconds after it runs, with [`code`](Self::code).
+    pub ends_after_ms: Option<u64>,
+    /// Exit code of its own end.
+    pub code: u32,
+    /// It takes the order to stop and goes on.
+    pub ignores_stop: bool,
+    /// Where on 127.0.0.1 it tells its health, from its start on.
+    pub port: Option<u16>,
+    /// HTTP status of its health at the moment; 500 is unhealthy.
+    pub health: u16,
+}
+
+/// File of [`Answers`].
+pub const POWERSHELL: &str = "powershell.json";
+
+/// What PowerShell answers: the first entry whose text is part of the script. Others fail.
+pub type Answers = Vec<(String, Answer)>;
+
+/// What a script gives.
+#[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(default)]
+pub struct Answer {
+    /// Exit code.
+    pub code: i32,
+    /// Standard output.
+    pub stdout: String,
+    /// It never ends.
+    pub hangs: bool,
+}
+
+/// File with the state of the containers feature, in the words of `dism.exe`.
+pub const CONTAINERS: &str = "containers.txt";
+
+/// Reads what a stand-in is told.
+pub fn read<T: DeserializeOwned + Default>(folder: &Path, file: &str) -> T {
+    let text = std::fs::read(folder.join(file)).unwrap_or_default();
+    serde_json::from_slice(&text).unwrap_or_default()
+}

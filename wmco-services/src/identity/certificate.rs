@@ -1,0 +1,300 @@
+//! What a client certificate says, and whether it is still good.
+
+use std::fmt;
+
+use jiff::{SignedDuration, Timestamp};
+use rcgen::{KeyPair, PublicKeyData as _};
+use wmco_core::names;
+use x509_parser::pem::Pem;
+use x509_parser::prelude::{X509Certificate, X509Name};
+use x509_parser::time::ASN1Time;
+
+use crate::limits;
+
+/// The facts of a certificate whose private key lies beside it.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Certificate {
+    /// Common name: the user as the cluster sees it.
+    pub user: String,
+    /// Organizations: the user's groups.
+    pub groups: Vec<String>,
+    /// From then on it is valid.
+    pub not_before: Timestamp,
+    /// Until then it is valid.
+    pub not_after: Timestamp,
+}
+
+/// Why a text holds no certificate that could be used.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum CertificateError {
+    /// There is no certificate in it, or one that cannot be read.
+    #[error("the text holds no readable certificate, ask for a new one")]
+    Certificate,
+    /// There is no private key in it that can be read.
+    #[error("the text holds no usable private key, ask for a new certificate")]
+    Key,
+    /// The private key belongs to another certificate.
+    #[error("the private key belongs to another certificate, ask for a new one")]
+    OtherKey,
+}
+
+impl Certificate {
+    /// Reads PEM text with a certificate chain, leaf first, and its private key.
+    ///
+    /// # Errors
+    /// [`CertificateError`] when one of them is missing, damaged, or does not fit the other.
+    pub fn parse(pem: &[u8]) -> Result<Self, CertificateError> {
+        let blocks: Vec<Pem> = Pem::iter_from_buffer(pem).filter_map(Result::ok).collect();
+        let leaf = blocks.iter().find(|block| block.label == "CERTIFICATE");
+        let leaf = leaf.ok_or(CertificateError::Certificate)?;
+        let leaf = leaf.parse_x509().map_err(|_| CertificateError::Certificate)?;
+        let key = blocks.iter().find(|block| block.label.ends_with("PRIVATE KEY"));
+        let key = key.ok_or(CertificateError::Key)?;
+        let key = KeyPair::try_from(key.contents.as_slice()).map_err(|_| CertificateError::Key)?;
+        if key.subject_public_key_info() != leaf.public_key().raw {
+            return Err(CertificateError::OtherKey);
+        }
+        Self::of(&leaf)
+    }
+
+    fn of(leaf: &X509Certificate<'_>) -> Result<Self, CertificateError> {
+        let at = |time: ASN1Time| {
+            Timestamp::from_second(time.timestamp()).map_err(|_| CertificateError::Certificate)
+        };
+        let subject = leaf.subject();
+        Ok(Self {
+            user: texts(subject, &x509_parser::oid_registry::OID_X509_COMMON_NAME)
+                .next()
+                .unwrap_or_default(),
+            groups: texts(subject, &x509_parser::oid_registry::OID_X509_ORGANIZATION_NAME)
+                .collect(),
+            not_before: at(leaf.validity().not_before)?,
+            not_after: at(leaf.validity().not_after)?,
+        })
+    }
+
+    /// When to replace a certificate that was issued just now and is due at `renew_at`: after some
+    /// seconds at least, so that a very short life costs no stream of requests.
+    pub fn not_sooner(&self, renew_at: Timestamp, now: Timestamp) -> Timestamp {
+        let left = self.not_after.duration_since(now);
+        renew_at.max(now + limits::CERTIFICATE_SOONEST.min(left / 2))
+    }
+
+    /// The node that the certificate speaks for, if it is one of the daemon's.
+    pub fn node(&self) -> Option<&str> {
+        self.user.strip_prefix(names::WICD_USER_PREFIX).filter(|name| !name.is_empty())
+    }
+}
+
+/// Values of one kind in a name.
+fn texts<'a>(
+    name: &'a X509Name<'_>,
+    kind: &'a x509_parser::asn1_rs::Oid<'static>,
+) -> impl Iterator<Item = String> + 'a {
+    name.iter_by_oid(kind).filter_map(|value| value.as_str().ok().map(str::to_owned))
+}
+
+/// Whether a certificate can be used.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Standing {
+    /// Another one must be asked for before anything else.
+    Unusable(Reason),
+    /// It can be used; another one is asked for from then on.
+    Usable {
+        /// When, possibly in the past.
+        renew_at: Timestamp,
+    },
+}
+
+/// Why a certificate cannot be used.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Reason {
+    /// There is none, or none that can be read.
+    Missing,
+    /// Its time is over, or has not come.
+    NotValidNow,
+    /// It speaks for somebody else.
+    OtherName,
+    /// It lacks the group that the cluster gives rights to.
+    NoGroup,
+}
+
+/// Judges the daemon's certificate on `node`. `share` of its life, between 0 and 1, is drawn anew for
+/// each certificate, so that the daemons of a cluster do not all ask at once.
+///
+/// Source: `spec/wicd.md`, sections 7.2 and 23.2, rows 9 and 13.
+pub fn judge(
+    certificate: Option<&Certificate>,
+    node: &str,
+    share: f64,
+    now: Timestamp,
+) -> Standing {
+    let Some(certificate) = certificate else { return Standing::Unusable(Reason::Missing) };
+    if certificate.node() != Some(node) {
+        return Standing::Unusable(Reason::OtherName);
+    }
+    if !certificate.groups.iter().any(|group| group == names::WICD_NODES_GROUP) {
+        return Standing::Unusable(Reason::NoGroup);
+    }
+    let life = certificate.not_after.duration_since(certificate.not_before);
+    if now < certificate.not_before || now >= certificate.not_after || life.is_negative() {
+        return Standing::Unusable(Reason::NotValidNow);
+    }
+    let (first, last) = limits::CERTIFICATE_SHARE;
+    let passed = SignedDuration::try_from_secs_f64(life.as_secs_f64() * share.clamp(first, last));
+    Standing::Usable { renew_at: certificate.not_before + passed.unwrap_or_default() }
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Missing => "there is none that can be read",
+            Self::NotValidNow => "the one there is not valid now",
+            Self::OtherName => "the one there speaks for somebody else",
+            Self::NoGroup => "the one there lacks the group of the daemons",
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use rcgen::{CertificateParams, DistinguishedName, DnType};
+
+    use super::*;
+
+    fn at(text: &str) -> Timestamp {
+        text.parse().unwrap()
+    }
+
+    fn certificate() -> Certificate {
+        Certificate {
+            user: "system:wicd-node:win-1".to_owned(),
+            groups: vec!["system:wicd-nodes".to_owned()],
+            not_before: at("2026-01-01T00:00:00Z"),
+            not_after: at("2026-01-01T10:00:00Z"),
+        }
+    }
+
+    const NOON: &str = "2026-01-01T05:00:00Z";
+
+    #[track_caller]
+    fn check(change: fn(&mut Certificate), now: &str, expected: Standing) {
+        let mut certificate = certificate();
+        change(&mut certificate);
+        assert_eq!(judge(Some(&certificate), "win-1", 0.8, at(now)), expected);
+    }
+
+    #[test]
+    fn a_good_one_is_renewed_after_its_share_of_life() {
+        check(|_| (), NOON, Standing::Usable { renew_at: at("2026-01-01T08:00:00Z") });
+    }
+
+    #[test]
+    fn a_good_one_is_used_until_its_last_second() {
+        let due = Standing::Usable { renew_at: at("2026-01-01T08:00:00Z") };
+        check(|_| (), "2026-01-01T09:59:59Z", due);
+        check(|_| (), "2026-01-01T10:00:00Z", Standing::Unusable(Reason::NotValidNow));
+    }
+
+    #[test]
+    fn a_share_out_of_bounds_is_drawn_back() {
+        let renew_at = |share| match judge(Some(&certificate()), "win-1", share, at(NOON)) {
+            Standing::Usable { renew_at } => renew_at,
+            Standing::Unusable(reason) => panic!("{reason}"),
+        };
+        assert_eq!(renew_at(0.0), at("2026-01-01T07:00:00Z"));
+        assert_eq!(renew_at(f64::INFINITY), at("2026-01-01T09:00:00Z"));
+    }
+
+    #[test]
+    fn a_new_one_is_not_replaced_at_once() {
+        let new = certificate();
+        let long = new.not_sooner(at("2026-01-01T00:00:01Z"), at(NOON));
+        assert_eq!(long, at("2026-01-01T05:00:10Z"));
+        let short = new.not_sooner(at("2026-01-01T00:00:01Z"), at("2026-01-01T09:59:58Z"));
+        assert_eq!(short, at("2026-01-01T09:59:59Z"));
+        let later = at("2026-01-01T08:00:00Z");
+        assert_eq!(new.not_sooner(later, at(NOON)), later);
+    }
+
+    #[test]
+    fn one_of_another_node_is_not_used() {
+        let other = Standing::Unusable(Reason::OtherName);
+        check(|c| "system:wicd-node:win-2".clone_into(&mut c.user), NOON, other);
+        check(|c| "system:wicd-node:".clone_into(&mut c.user), NOON, other);
+        check(|c| "win-1".clone_into(&mut c.user), NOON, other);
+    }
+
+    #[test]
+    fn one_without_the_group_is_not_used() {
+        check(|c| c.groups.clear(), NOON, Standing::Unusable(Reason::NoGroup));
+    }
+
+    #[test]
+    fn one_that_is_not_valid_yet_is_not_used() {
+        check(|_| (), "2025-12-31T23:59:59Z", Standing::Unusable(Reason::NotValidNow));
+    }
+
+    #[test]
+    fn none_is_missing() {
+        let standing = judge(None, "win-1", 0.8, at(NOON));
+        assert_eq!(standing, Standing::Unusable(Reason::Missing));
+    }
+
+    proptest! {
+        /// Whatever its dates are, a certificate is used only between them and renewed within them.
+        #[test]
+        fn renewal_lies_in_its_life(from in -9_000_i64..9_000, life in -10_i64..9_000, share in -1.0..2.0, now in -9_000_i64..18_000) {
+            let second = |s| Timestamp::from_second(s).unwrap();
+            let certificate = Certificate {
+                not_before: second(from), not_after: second(from + life), ..certificate()
+            };
+            match judge(Some(&certificate), "win-1", share, second(now)) {
+                Standing::Usable { renew_at } => {
+                    prop_assert!(from <= now && now < from + life);
+                    prop_assert!(certificate.not_before <= renew_at && renew_at < certificate.not_after);
+                }
+                Standing::Unusable(reason) => {
+                    prop_assert_eq!(reason, Reason::NotValidNow);
+                    prop_assert!(now < from || now >= from + life);
+                }
+            }
+        }
+    }
+
+    /// PEM text of a new certificate, and of its key.
+    fn made() -> (String, String) {
+        let key = KeyPair::generate().unwrap();
+        let mut params = CertificateParams::default();
+        params.distinguished_name = DistinguishedName::new();
+        params.distinguished_name.push(DnType::OrganizationName, names::WICD_NODES_GROUP);
+        params.distinguished_name.push(DnType::CommonName, "system:wicd-node:win-1");
+        params.not_before = rcgen::date_time_ymd(2026, 1, 1);
+        params.not_after = rcgen::date_time_ymd(2026, 1, 2);
+        (params.self_signed(&key).unwrap().pem(), key.serialize_pem())
+    }
+
+    #[test]
+    fn text_with_certificate_and_key_is_read() {
+        let (certificate, key) = made();
+        let read = Certificate::parse(format!("{certificate}{key}").as_bytes()).unwrap();
+        assert_eq!(
+            (read.node(), read.groups.as_slice()),
+            (Some("win-1"), ["system:wicd-nodes".to_owned()].as_slice())
+        );
+        assert_eq!(read.not_after, at("2026-01-02T00:00:00Z"));
+    }
+
+    #[test]
+    fn text_that_lacks_something_is_told_apart() {
+        let ((certificate, key), (_, other)) = (made(), made());
+        let read = |text: &str| Certificate::parse(text.as_bytes()).unwrap_err();
+        assert!(matches!(read(&key), CertificateError::Certificate));
+        assert!(matches!(read(&certificate), CertificateError::Key));
+        let half = certificate.get(..certificate.len() / 2).unwrap();
+        assert!(matches!(read(&format!("{half}\n{key}")), CertificateError::Certificate));
+        assert!(matches!(read(&(certificate + &other)), CertificateError::OtherKey));
+    }
+}

@@ -1,0 +1,232 @@
+//! Everything that a person should know about the services ConfigMap that they wrote.
+
+use std::collections::BTreeMap;
+
+use wmco_core::protocol::ServicesData;
+
+use super::{Manifest, ManifestError, NodeVariable, SERVICES_KEY, Service, check, wire};
+use crate::windows::ServiceName;
+
+/// A reason to refuse the ConfigMap.
+#[derive(Debug)]
+pub struct Problem {
+    /// Where it is: a key of the data, and for what is in its JSON a path, for example
+    /// `services[2].dependencies[0]`. Counted from 0, as in the JSON.
+    pub at: String,
+    /// What is wrong and what to do.
+    pub error: ManifestError,
+}
+
+/// Something that is allowed and yet may be a mistake.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Doubt {
+    /// As in [`Problem::at`].
+    pub at: String,
+    /// What it means and what to do if it is not meant.
+    pub text: String,
+}
+
+/// What [`review`] found.
+#[derive(Debug, Default)]
+pub struct Review {
+    /// Every problem. A ConfigMap without any is accepted by [`Manifest::parse`], any other is not.
+    pub problems: Vec<Problem>,
+    /// What may be a mistake.
+    pub doubts: Vec<Doubt>,
+    /// The manifest, if there are no problems.
+    pub manifest: Option<Manifest>,
+}
+
+/// Reads the data of a services ConfigMap and goes on after a problem.
+pub fn review(data: &ServicesData) -> Review {
+    let (draft, mut problems) = wire::read(data);
+    problems.extend(check::all(&draft));
+    let services = &draft.parts.services;
+    let by_name: BTreeMap<_, _> = services.iter().map(|service| (&service.name, service)).collect();
+    let mut doubts = Vec::new();
+    for (service, place) in services.iter().zip(&draft.places) {
+        let at = format!("{SERVICES_KEY}[{place}]");
+        needs(&at, service, &by_name, &mut doubts);
+        paths(
+            &format!("{at}.nodeVariablesInCommand"),
+            &service.node_variables_in_command,
+            &mut doubts,
+        );
+        for (k, script) in service.powershell_pre_scripts.iter().enumerate() {
+            let at = format!("{at}.powershellPreScripts[{k}].NodeArgs");
+            paths(&at, &script.node_args, &mut doubts);
+        }
+    }
+    problems.sort_by(|a, b| place(&a.at).cmp(&place(&b.at)));
+    let manifest = if problems.is_empty() { Manifest::checked(draft).ok() } else { None };
+    Review { problems, doubts, manifest }
+}
+
+/// Orders places as a reader meets them: key by key, service by service.
+fn place(at: &str) -> (&str, usize) {
+    let (key, rest) = at.split_once('[').unwrap_or((at, ""));
+    let number = rest.split(']').next().and_then(|number| number.parse().ok());
+    (key, number.unwrap_or_default())
+}
+
+fn needs(
+    at: &str,
+    service: &Service,
+    by_name: &BTreeMap<&ServiceName, &Service>,
+    doubts: &mut Vec<Doubt>,
+) {
+    for (k, need) in service.dependencies.iter().enumerate() {
+        let text = match by_name.get(need) {
+            None => format!("service `{need}` is not in this ConfigMap, so Windows must bring it"),
+            Some(other) if other.priority > service.priority => format!(
+                "service `{need}` has priority {}, which is after this one's {}; it is started first \
+                 all the same, swap the numbers to say so",
+                other.priority, service.priority
+            ),
+            Some(_) => continue,
+        };
+        doubts.push(Doubt { at: format!("{at}.dependencies[{k}]"), text });
+    }
+}
+
+/// A path whose braces were forgotten is taken for a constant.
+fn paths(at: &str, variables: &[NodeVariable], doubts: &mut Vec<Doubt>) {
+    const FIELDS: [&str; 4] = [".", "metadata.", "spec.", "status."];
+    for (k, variable) in variables.iter().enumerate() {
+        let path = &variable.node_object_json_path;
+        if !path.contains('{') && FIELDS.iter().any(|field| path.starts_with(field)) {
+            doubts.push(Doubt {
+                at: format!("{at}[{k}].nodeObjectJsonPath"),
+                text: format!(
+                    "`{path}` stands for itself, put it in braces to read it from the node"
+                ),
+            });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{ENVIRONMENT_KEY, FILES_KEY};
+    use super::*;
+
+    fn data(entries: &[(&str, &str)]) -> ServicesData {
+        ServicesData(entries.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect())
+    }
+
+    /// One line for each problem: where it is, what it is and why.
+    fn problems(entries: &[(&str, &str)]) -> Vec<String> {
+        let line = |problem: &Problem| {
+            let why = std::error::Error::source(&problem.error);
+            let why = why.map(|why| format!(": {why}")).unwrap_or_default();
+            format!("{}: {}{why}", problem.at, problem.error)
+        };
+        let review = review(&data(entries));
+        assert_eq!(review.manifest.is_none(), !review.problems.is_empty());
+        review.problems.iter().map(line).collect()
+    }
+
+    fn doubts(services: &str) -> Vec<String> {
+        let review = review(&data(&[(SERVICES_KEY, services), (FILES_KEY, "[]")]));
+        assert!(review.problems.is_empty(), "{:?}", review.problems);
+        review.doubts.iter().map(|doubt| format!("{}: {}", doubt.at, doubt.text)).collect()
+    }
+
+    #[test]
+    fn every_problem_is_told_with_its_place() {
+        let services = r#"[
+            {"name": "late", "path": " ", "priority": 0, "dependencies": ["a/b", "x"]},
+            {"name": "early", "path": "run A", "bootstrap": true, "priority": 1,
+             "dependencies": ["other", "late"],
+             "nodeVariablesInCommand": [
+                {"name": "A", "nodeObjectJsonPath": "{.metadata.name}"},
+                {"name": "A", "nodeObjectJsonPath": "{.metadata"},
+                {"name": "", "nodeObjectJsonPath": "x"}]},
+            {"name": "other", "path": "c", "priority": 1, "powershellPreScripts": [
+                {"path": "", "variableName": "B"}, {"path": "p", "nodeargs": [{"name": "C"}]}]},
+            {"name": "Other", "path": "c", "priority": "2"},
+            {"name": "Other", "path": "c", "priority": 2}
+        ]"#;
+        let found = problems(&[
+            (SERVICES_KEY, services),
+            (ENVIRONMENT_KEY, r#"{"A=": "", "b": "", "B": ""}"#),
+            ("watchedenvironmentvars", "[]"),
+        ]);
+        insta::assert_snapshot!(found.join("\n"), @r#"
+        environmentVars: `A=` in `environmentVars` is no name of a variable, use text without `=`
+        environmentVars: variable `b` is there twice (names ignore case), drop one
+        files: add the key `files`; `[]` will do
+        services[0].dependencies[0]: fix field `dependencies` of service `late`: `a/b` is no name of a service: use 1 to 256 characters without slashes
+        services[0].priority: priority 0 of service `late` is not above that of bootstrap service `early`, raise it
+        services[0].path: field `path` of service `late` is empty, fill it
+        services[1].dependencies[0]: bootstrap service `early` depends on `other`, which starts only when there is a node; make that a bootstrap service, too, or drop the dependency
+        services[1].dependencies[1]: bootstrap service `early` depends on `late`, which starts only when there is a node; make that a bootstrap service, too, or drop the dependency
+        services[1].nodeVariablesInCommand: bootstrap service `early` asks for values of the node in field `nodeVariablesInCommand`, but it starts before there is one; drop them
+        services[1].nodeVariablesInCommand[1].name: placeholder `A` in field `nodeVariablesInCommand` of service `early` is declared twice, drop one
+        services[1].nodeVariablesInCommand[2].name: placeholder `` in field `nodeVariablesInCommand` of service `early` is empty, name it
+        services[1].nodeVariablesInCommand[1].nodeObjectJsonPath: fix field `nodeObjectJsonPath` of placeholder A of service `early`: `{.metadata` is no node path: end it with the closing brace, and put nothing after
+        services[2].priority: priority 1 of service `other` is not above that of bootstrap service `early`, raise it
+        services[2].powershellPreScripts[0].variableName: placeholder `B` in field `variableName` of service `other` does not occur as a word in the text that it is for, drop it
+        services[2].powershellPreScripts[0].path: field `powershellPreScripts.path` of service `other` is empty, fill it
+        services[2].powershellPreScripts[1].NodeArgs[0].name: placeholder `C` in field `NodeArgs` of service `other` does not occur as a word in the text that it is for, drop it
+        services[3].priority: fix the JSON at `services[3].priority`: invalid type: string "2", expected u64
+        services[4].name: service `Other` is there twice (names ignore case), drop one
+        watchedenvironmentvars: drop the key `watchedenvironmentvars`, it means nothing here
+        "#);
+    }
+
+    #[test]
+    fn every_circle_is_told() {
+        let services = r#"[
+            {"name": "a", "path": "c", "priority": 1, "dependencies": ["b", "c"]},
+            {"name": "b", "path": "c", "priority": 1, "dependencies": ["a"]},
+            {"name": "c", "path": "c", "priority": 1, "dependencies": ["a"]},
+            {"name": "d", "path": "c", "priority": 1, "dependencies": ["d"]}]"#;
+        insta::assert_snapshot!(problems(&[(SERVICES_KEY, services), (FILES_KEY, "[]")]).join("\n"), @r#"
+        services[0].dependencies: services need each other in a circle, drop one dependency: a -> b -> a
+        services[0].dependencies: services need each other in a circle, drop one dependency: a -> c -> a
+        services[3].dependencies: services need each other in a circle, drop one dependency: d -> d
+        "#);
+    }
+
+    #[test]
+    fn values_of_variables_are_never_told() {
+        for text in
+            [r#""hush""#, r#"["hush"]"#, r#"{"A": {"hush": 1}}"#, "{\"A\": hush}", r#"{"A": "hush"#]
+        {
+            let found =
+                problems(&[(SERVICES_KEY, "[]"), (FILES_KEY, "[]"), (ENVIRONMENT_KEY, text)]);
+            assert_eq!(found.len(), 1, "{found:?}");
+            assert!(
+                !found[0].contains("hush") && found[0].contains("environmentVars"),
+                "{found:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_need_from_elsewhere_is_doubted() {
+        let services = r#"[{"name": "a", "path": "c", "priority": 1, "dependencies": ["RpcSs"]}]"#;
+        insta::assert_snapshot!(doubts(services).join("\n"), @"services[0].dependencies[0]: service `RpcSs` is not in this ConfigMap, so Windows must bring it");
+    }
+
+    #[test]
+    fn a_need_with_a_later_priority_is_doubted() {
+        let services = r#"[{"name": "a", "path": "c", "priority": 1, "dependencies": ["b"]},
+            {"name": "b", "path": "c", "priority": 2}]"#;
+        insta::assert_snapshot!(doubts(services).join("\n"), @"services[0].dependencies[0]: service `b` has priority 2, which is after this one's 1; it is started first all the same, swap the numbers to say so");
+    }
+
+    #[test]
+    fn a_path_without_braces_is_doubted() {
+        let services = r#"[{"name": "a", "path": "c X Y", "priority": 1,
+            "nodeVariablesInCommand": [{"name": "X", "nodeObjectJsonPath": ".metadata.name"},
+                {"name": "Y", "nodeObjectJsonPath": "plain.metadata"}],
+            "powershellPreScripts": [{"path": "p Z", "NodeArgs": [
+                {"name": "Z", "nodeObjectJsonPath": "spec.providerID"}]}]}]"#;
+        insta::assert_snapshot!(doubts(services).join("\n"), @r#"
+        services[0].nodeVariablesInCommand[0].nodeObjectJsonPath: `.metadata.name` stands for itself, put it in braces to read it from the node
+        services[0].powershellPreScripts[0].NodeArgs[0].nodeObjectJsonPath: `spec.providerID` stands for itself, put it in braces to read it from the node
+        "#);
+    }
+}

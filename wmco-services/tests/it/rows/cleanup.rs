@@ -1,0 +1,108 @@
+//! `spec/wicd.md`, section 22.7.
+
+use std::collections::BTreeSet;
+
+use wmco_core::protocol::ServiceRunState;
+use wmco_services::fake::FakeWindows;
+use wmco_services::lifecycle;
+use wmco_services::manifest::Manifest;
+use wmco_services::windows::{Environment as _, ServiceManager as _};
+
+use super::{manifest_of, name, other, service, tagged};
+
+/// Services of these that are left after a cleanup with ConfigMaps that name those: name, whether it
+/// is tagged, what it needs.
+fn left(existing: &[(&str, bool, &[&str])], manifests: &[&[&str]]) -> Vec<String> {
+    let host = FakeWindows::new("winhost");
+    let before: BTreeSet<String> =
+        host.list().unwrap().iter().map(|service| service.name.to_string()).collect();
+    for (service, ours, needs) in existing {
+        let description = if *ours { tagged(service) } else { "somebody's".to_owned() };
+        let config = other("x", &description, needs);
+        host.add_service(&name(service), &config, ServiceRunState::Running);
+    }
+    let named = |names: &&[&str]| manifest_of(names.iter().map(|n| service(n, &[])).collect());
+    let manifests: Vec<Manifest> = manifests.iter().map(named).collect();
+    lifecycle::cleanup(&host, &manifests).unwrap();
+    let all = host.list().unwrap().into_iter().map(|service| service.name.to_string());
+    all.filter(|service| !before.contains(service)).collect()
+}
+
+const NONE: [&str; 0] = [];
+
+#[test]
+fn nothing_and_nothing() {
+    assert_eq!(left(&[], &[&[]]), NONE);
+}
+
+#[test]
+fn a_service_of_the_config_map_that_is_gone_already() {
+    assert_eq!(left(&[], &[&["test1"]]), NONE);
+}
+
+#[test]
+fn one_tagged_service() {
+    assert_eq!(left(&[("test1", true, &[])], &[&["test1"]]), NONE);
+}
+
+#[test]
+fn two_tagged_and_one_of_somebody_else() {
+    let existing = [("test1", true, &[][..]), ("test2", true, &[]), ("test3", false, &[])];
+    assert_eq!(left(&existing, &[&["test1", "test2"]]), ["test3"]);
+}
+
+const FIVE: [(&str, bool, &[&str]); 5] = [
+    ("test1", true, &[]),
+    ("test2", false, &[]),
+    ("test3", true, &[]),
+    ("test4", true, &["test3"]),
+    ("test5", true, &["test1", "test3"]),
+];
+
+#[test]
+fn services_that_need_each_other() {
+    assert_eq!(left(&FIVE, &[&["test1", "test3", "test4", "test5"]]), ["test2"]);
+}
+
+#[test]
+fn a_leftover_that_no_config_map_names() {
+    let existing = [&FIVE[..], &[("leftover", true, &[])]].concat();
+    assert_eq!(left(&existing, &[&["test1", "test3", "test4", "test5"]]), ["test2"]);
+}
+
+// Merges: instead of one manifest made of two, all are taken as they are, so nothing can win wrongly.
+
+#[test]
+fn no_config_map_at_all() {
+    assert_eq!(left(&[("test1", true, &[])], &[]), NONE);
+}
+
+#[test]
+fn two_config_maps_with_different_services() {
+    let existing = [("a", true, &[][..]), ("b", true, &["a"])];
+    assert_eq!(left(&existing, &[&["a"], &["b"]]), NONE);
+}
+
+#[test]
+fn two_config_maps_that_share_a_service() {
+    let existing = [("a", true, &[][..]), ("b", true, &["a"])];
+    assert_eq!(left(&existing, &[&["a", "b"], &["b"]]), NONE);
+}
+
+/// Names watched by several ConfigMaps: all go, once, and others stay.
+#[test]
+fn watched_names_of_all_config_maps_go() {
+    let host = FakeWindows::new("winhost");
+    for variable in ["A", "B", "C", "OTHER"] {
+        host.set(variable, "1").unwrap();
+    }
+    let watching = |names: &[&str]| {
+        let watched = names.iter().map(|name| (*name).to_owned()).collect();
+        let parts = wmco_services::manifest::Parts { watched, ..Default::default() };
+        Manifest::new(parts).unwrap()
+    };
+    let manifests = [watching(&[]), watching(&["A", "B"]), watching(&["B", "C"])];
+    assert!(lifecycle::cleanup(&host, &manifests).unwrap().restart_needed);
+    let left: Vec<String> = host.snapshot().environment.into_keys().collect();
+    assert_eq!(left, ["OTHER"]);
+}

@@ -1,0 +1,399 @@
+//! `spec/services.md`, section 14.
+
+use std::collections::BTreeMap;
+
+use wmco_core::digest::Sha256;
+use wmco_core::protocol::ServicesData;
+use wmco_services::generate::{FULL_HOST_NAME, Inputs, LogSettings, manifest};
+use wmco_services::manifest::{FileInfo, Manifest, Parts, Service};
+
+use super::{bootstrap, script, service, variable};
+
+// 14.1
+
+const SERVICES: (&str, &str) = ("services", "[]");
+const FILES: (&str, &str) = ("files", "[]");
+const VARIABLES: (&str, &str) = ("environmentVars", "{}");
+const WATCHED: (&str, &str) = ("watchedEnvironmentVars", "[]");
+const FOREIGN: (&str, &str) = ("other", "[]");
+
+fn parse(data: &[(&str, &str)]) -> Result<Manifest, String> {
+    let pairs = data.iter().map(|(key, text)| ((*key).to_owned(), (*text).to_owned()));
+    Manifest::parse(&ServicesData(pairs.collect())).map_err(|error| error.to_string())
+}
+
+#[test]
+fn parse_all_four_keys() {
+    let read = parse(&[SERVICES, FILES, VARIABLES, WATCHED]).unwrap();
+    assert!(read.services().is_empty() && read.environment().is_empty());
+}
+
+#[test]
+fn parse_null_variables_are_absent() {
+    let read = parse(&[SERVICES, FILES, ("environmentVars", "null"), WATCHED]).unwrap();
+    assert!(read.environment().is_empty());
+}
+
+#[test]
+fn parse_one_variable_and_one_watched_name() {
+    let set = ("environmentVars", r#"{"A":"1"}"#);
+    let read = parse(&[SERVICES, FILES, set, ("watchedEnvironmentVars", r#"["A"]"#)]).unwrap();
+    assert_eq!(read.environment(), &BTreeMap::from([("A".to_owned(), "1".to_owned())]));
+    assert_eq!(read.watched(), ["A"]);
+}
+
+#[test]
+fn parse_without_variables() {
+    assert!(parse(&[SERVICES, FILES, WATCHED]).is_ok());
+}
+
+#[test]
+fn parse_refuses_missing_files() {
+    assert!(parse(&[SERVICES, VARIABLES]).unwrap_err().contains("files"));
+}
+
+#[test]
+fn parse_refuses_nothing() {
+    assert!(parse(&[]).is_err());
+}
+
+#[test]
+fn parse_refuses_services_alone() {
+    assert!(parse(&[SERVICES]).unwrap_err().contains("files"));
+}
+
+#[test]
+fn parse_refuses_missing_services_although_the_count_is_right() {
+    assert!(parse(&[FILES, FOREIGN, VARIABLES, WATCHED]).is_err());
+}
+
+#[test]
+fn parse_refuses_a_fifth_key() {
+    let refused = parse(&[SERVICES, FILES, VARIABLES, WATCHED, FOREIGN]).unwrap_err();
+    assert!(refused.contains("other"), "{refused}");
+}
+
+// 14.2
+
+fn full(environment: &[(&str, &str)]) -> Manifest {
+    let mut service = service("all", &["other"]);
+    "all --node NODE --ip IP".clone_into(&mut service.command);
+    service.node_variables_in_command = vec![variable("NODE", "{.metadata.name}")];
+    service.powershell_pre_scripts = vec![script("IP", "Get-IP")];
+    let pairs = environment.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+    Manifest::new(Parts {
+        services: vec![service],
+        files: vec![FileInfo {
+            path: r"C:\k\x".to_owned(),
+            checksum: Sha256::of(b"x").to_string(),
+        }],
+        environment: pairs.collect(),
+        watched: vec!["A".to_owned()],
+    })
+    .unwrap()
+}
+
+#[test]
+fn generated_data_with_three_variables_parses_to_itself() {
+    let manifest = full(&[("A", "1"), ("B", "<2>"), ("C", "&3")]);
+    let read = Manifest::parse(&manifest.render()).unwrap();
+    assert_eq!(read, manifest);
+    assert!(manifest.differences(&read).is_empty());
+}
+
+#[test]
+fn generated_data_without_variables_parses_to_itself() {
+    let manifest = full(&[]);
+    assert!(!manifest.render().0.contains_key("environmentVars"));
+    assert_eq!(Manifest::parse(&manifest.render()).unwrap(), manifest);
+}
+
+#[test]
+fn another_value_of_a_variable_is_a_difference() {
+    let found = full(&[("NO_PROXY", "localhost")]);
+    let wanted = full(&[("NO_PROXY", "localhost, example.com")]);
+    let differences = wanted.differences(&found);
+    assert_eq!(differences.len(), 1);
+    assert!(!format!("{differences:?}").contains("example.com"));
+}
+
+// 14.3
+
+fn bootstrap_names(services: Vec<Service>) -> Vec<String> {
+    let manifest = Manifest::new(Parts { services, ..Parts::default() }).unwrap();
+    manifest.bootstrap().map(|service| service.name.to_string()).collect()
+}
+
+fn at(name: &str, priority: u64) -> Service {
+    Service { priority, ..service(name, &[]) }
+}
+
+#[test]
+fn bootstrap_filter_none() {
+    assert_eq!(bootstrap_names(vec![]), Vec::<String>::new());
+}
+
+#[test]
+fn bootstrap_filter_two() {
+    assert_eq!(bootstrap_names(vec![bootstrap("a", 0), bootstrap("b", 1)]), ["a", "b"]);
+}
+
+#[test]
+fn bootstrap_filter_two_others() {
+    assert_eq!(bootstrap_names(vec![at("a", 1), at("b", 2)]), Vec::<String>::new());
+}
+
+#[test]
+fn bootstrap_filter_one_in_the_middle() {
+    assert_eq!(bootstrap_names(vec![at("a", 1), bootstrap("b", 0), at("c", 2)]), ["b"]);
+}
+
+// 14.4
+
+#[track_caller]
+fn refused(services: Vec<Service>, part: &str) {
+    let error = Manifest::new(Parts { services, ..Parts::default() }).unwrap_err().to_string();
+    assert!(error.contains(part), "{error}");
+}
+
+#[track_caller]
+fn accepted(services: Vec<Service>) {
+    Manifest::new(Parts { services, ..Parts::default() }).unwrap();
+}
+
+fn needing(service: Service, needs: &[&str]) -> Service {
+    Service { dependencies: needs.iter().map(|need| super::name(need)).collect(), ..service }
+}
+
+#[test]
+fn no_dependencies_at_all() {
+    accepted(vec![]);
+}
+
+#[test]
+fn a_bootstrap_script_variable_and_a_node_variable() {
+    let mut first = bootstrap("first", 0);
+    first.command = "first IP".to_owned();
+    first.powershell_pre_scripts = vec![script("IP", "Get-IP")];
+    let mut second = at("second", 1);
+    second.command = "second NODE".to_owned();
+    second.node_variables_in_command = vec![variable("NODE", "{.metadata.name}")];
+    accepted(vec![first, second]);
+}
+
+#[test]
+fn a_chain_from_the_controller_to_bootstrap() {
+    let a = bootstrap("a", 0);
+    accepted(vec![needing(at("c", 2), &["b"]), needing(at("b", 1), &["a"]), a]);
+}
+
+#[test]
+fn a_bootstrap_service_with_a_node_variable() {
+    let mut first = bootstrap("first", 0);
+    first.command = "first NODE".to_owned();
+    first.node_variables_in_command = vec![variable("NODE", "{.metadata.name}")];
+    refused(vec![first], "first");
+}
+
+#[test]
+fn a_bootstrap_service_that_needs_two_others() {
+    let first = needing(bootstrap("first", 0), &["b", "c"]);
+    refused(vec![first, at("b", 1), at("c", 1)], "first");
+}
+
+#[test]
+fn a_bootstrap_service_that_needs_one_and_is_needed_by_another() {
+    let first = needing(bootstrap("first", 0), &["b"]);
+    refused(vec![first, at("b", 1), needing(at("c", 2), &["first"])], "first");
+}
+
+#[test]
+fn a_service_that_needs_itself() {
+    refused(vec![needing(at("a", 1), &["a"])], "circle");
+}
+
+#[test]
+fn a_dependency_that_is_not_in_the_manifest() {
+    accepted(vec![needing(at("a", 1), &["EventLog"])]);
+}
+
+#[test]
+fn three_services_in_a_ring() {
+    let ring = [("a", "b"), ("b", "c"), ("c", "a")];
+    refused(ring.map(|(name, need)| needing(at(name, 1), &[need])).to_vec(), "circle");
+}
+
+#[test]
+fn one_free_service_and_two_that_need_each_other() {
+    let two = [needing(at("b", 1), &["c"]), needing(at("c", 1), &["b"])];
+    refused([vec![at("a", 1)], two.to_vec()].concat(), "circle");
+}
+
+/// `spec/services.md`, section 15, row 5: what the original calls a cycle and is none, and the other
+/// way round.
+#[test]
+fn cycles_do_not_depend_on_the_order_of_the_list() {
+    accepted(vec![needing(at("a", 1), &["b"]), at("b", 1), needing(at("c", 1), &["a"])]);
+    refused(vec![needing(at("a", 1), &["b", "a"]), at("b", 1)], "circle");
+}
+
+// 14.5
+
+#[test]
+fn priorities_none() {
+    accepted(vec![]);
+}
+
+#[test]
+fn priorities_bootstrap_before_others() {
+    accepted(vec![bootstrap("a", 0), at("b", 2), at("c", 5)]);
+}
+
+#[test]
+fn priorities_two_bootstrap_alike() {
+    accepted(vec![bootstrap("a", 0), bootstrap("b", 0), at("c", 1)]);
+}
+
+#[test]
+fn priorities_overlap() {
+    refused(vec![bootstrap("a", 0), at("b", 0), at("c", 5)], "priority");
+}
+
+#[test]
+fn priorities_bootstrap_last() {
+    refused(vec![bootstrap("a", 2), at("b", 0), at("c", 1)], "priority");
+}
+
+#[test]
+fn priorities_bootstrap_in_the_middle() {
+    refused(vec![bootstrap("a", 1), at("b", 0), at("c", 2)], "priority");
+}
+
+// 14.6
+
+fn generated(platform: &str, debug: bool, vxlan_port: Option<u16>) -> Manifest {
+    manifest(&Inputs {
+        platform: platform.to_owned(),
+        debug,
+        vxlan_port,
+        api_server: "https://api-int.example.test:6443".to_owned(),
+        ..Inputs::default()
+    })
+    .unwrap()
+}
+
+fn line(manifest: &Manifest, service: &str) -> String {
+    manifest.service(&super::name(service)).unwrap().command.clone()
+}
+
+fn kubelet_scripts(platform: &str) -> Vec<String> {
+    let manifest = generated(platform, false, None);
+    let kubelet = manifest.service(&super::name("kubelet")).unwrap();
+    kubelet.powershell_pre_scripts.iter().map(|script| script.path.clone()).collect()
+}
+
+#[test]
+fn host_name_of_no_platform_is_left_to_the_kubelet() {
+    assert!(!line(&generated("None", false, None), "kubelet").contains("--hostname-override"));
+}
+
+#[test]
+fn host_name_on_aws_comes_from_the_metadata_service() {
+    assert!(kubelet_scripts("AWS").iter().any(|script| script.contains("169.254.169.254")));
+}
+
+#[test]
+fn host_name_on_gcp_comes_from_its_script() {
+    let scripts = kubelet_scripts("GCP");
+    assert!(scripts.iter().any(|script| script.contains("gcp-get-hostname.ps1")), "{scripts:?}");
+}
+
+#[test]
+fn host_name_on_vsphere_is_the_full_name() {
+    assert!(kubelet_scripts("VSphere").iter().any(|script| script == FULL_HOST_NAME));
+}
+
+#[test]
+fn exporter_logs_at_info() {
+    let line = line(&generated("AWS", false, None), "windows_exporter");
+    for part in ["windows_exporter.exe", "--web.config.file", "--log.level info", "--log.file"] {
+        assert!(line.contains(part), "{part} in {line}");
+    }
+}
+
+#[test]
+fn exporter_logs_at_debug() {
+    assert!(line(&generated("AWS", true, None), "windows_exporter").contains("--log.level debug"));
+}
+
+#[test]
+fn overlay_without_port_and_debug() {
+    let manifest = generated("None", false, None);
+    let overlay = manifest.service(&super::name("hybrid-overlay-node")).unwrap();
+    assert!(!overlay.bootstrap && overlay.powershell_pre_scripts.is_empty());
+    assert_eq!((overlay.priority, &overlay.dependencies), (2, &vec![super::name("kubelet")]));
+    assert_eq!(overlay.node_variables_in_command, [variable("NODE_NAME", "{.metadata.name}")]);
+    assert!(!overlay.command.contains("--hybrid-overlay-vxlan-port"));
+    assert!(!overlay.command.contains("--loglevel 5"));
+}
+
+#[test]
+fn overlay_with_debug() {
+    let line = line(&generated("None", true, None), "hybrid-overlay-node");
+    assert!(line.contains("--loglevel 5") && !line.contains("--hybrid-overlay-vxlan-port"));
+}
+
+#[test]
+fn overlay_with_port_and_debug() {
+    let line = line(&generated("None", true, Some(4789)), "hybrid-overlay-node");
+    assert!(line.contains("--loglevel 5") && line.contains("--hybrid-overlay-vxlan-port 4789"));
+}
+
+// 14.7, the second table; the first is tested beside the code that reads the values.
+
+const SIZE: (&str, &str) = ("SERVICES_LOG_FILE_SIZE", "100M");
+const AGE: (&str, &str) = ("SERVICES_LOG_FILE_AGE", "24h");
+const FLUSH: (&str, &str) = ("SERVICES_LOG_FLUSH_INTERVAL", "5s");
+
+/// Flags of the log runner that kubelet and kube-proxy are wrapped in.
+fn runner(set: &[(&str, &str)]) -> Vec<&'static str> {
+    let variable = |name: &str| {
+        set.iter().find(|(other, _)| *other == name).map(|(_, value)| (*value).to_owned())
+    };
+    let logs = LogSettings::from_environment(variable).unwrap();
+    assert_eq!(logs.is_configured(), !set.is_empty());
+    let inputs = Inputs { logs, api_server: "https://a:1".to_owned(), ..Inputs::default() };
+    let manifest = manifest(&inputs).unwrap();
+    let line = line(&manifest, "kubelet");
+    assert!(line.starts_with(r"C:\k\kube-log-runner.exe "), "{line}");
+    let (runner, _) = line.split_once(r" C:\k\kubelet.exe").unwrap();
+    ["-log-file=", "-log-file-size=", "-log-file-age=", "-flush-interval="]
+        .into_iter()
+        .filter(|flag| runner.contains(flag))
+        .collect()
+}
+
+#[test]
+fn no_log_settings() {
+    assert_eq!(runner(&[]), ["-log-file="]);
+}
+
+#[test]
+fn log_size_only() {
+    assert_eq!(runner(&[SIZE]), ["-log-file=", "-log-file-size="]);
+}
+
+#[test]
+fn log_age_only() {
+    assert_eq!(runner(&[AGE]), ["-log-file=", "-log-file-age="]);
+}
+
+#[test]
+fn log_flush_only() {
+    assert_eq!(runner(&[FLUSH]), ["-log-file=", "-flush-interval="]);
+}
+
+#[test]
+fn all_log_settings() {
+    assert_eq!(runner(&[SIZE, AGE, FLUSH]).len(), 4);
+}

@@ -1,0 +1,83 @@
+//! `spec/wicd.md`, sections 22.5 and 22.9: which node, and what it is told.
+
+use std::net::Ipv4Addr;
+
+use serde_json::{Value, json};
+use wmco_core::names;
+use wmco_services::daemon::{Action, Asked, ManifestState, Observed, Step, find_node, reconcile};
+use wmco_services::services::ScriptResults;
+
+use super::{NOW, manifest_of, ready_node};
+
+fn node(name: &str, kind: &str, address: &str) -> Value {
+    json!({
+        "metadata": {"name": name, "labels": {(names::OS_LABEL): names::OS_WINDOWS}},
+        "status": {"addresses": [{"type": kind, "address": address}]},
+    })
+}
+
+fn find(nodes: &[Value], address: [u8; 4]) -> Option<String> {
+    find_node(nodes, &[Ipv4Addr::from(address)], None).unwrap()
+}
+
+#[test]
+fn an_address_of_no_node() {
+    assert_eq!(find(&[node("a", "InternalIP", "10.0.0.1")], [10, 0, 0, 2]), None);
+}
+
+#[test]
+fn loopback_is_nobodys_address() {
+    assert_eq!(find(&[node("a", "InternalIP", "127.0.0.1")], [127, 0, 0, 1]), None);
+}
+
+/// The original meets addresses that are no IP networks; here they cannot be expressed, and the like
+/// of them is an address that every host has.
+#[test]
+fn a_link_local_address_is_nobodys() {
+    assert_eq!(find(&[node("a", "InternalIP", "169.254.3.4")], [169, 254, 3, 4]), None);
+}
+
+#[test]
+fn the_second_of_two_nodes() {
+    let nodes = [node("a", "InternalIP", "10.0.0.1"), node("b", "InternalIP", "10.0.0.2")];
+    assert_eq!(find(&nodes, [10, 0, 0, 2]).as_deref(), Some("b"));
+}
+
+#[test]
+fn no_nodes() {
+    assert_eq!(find(&[], [10, 0, 0, 1]), None);
+}
+
+/// The text of a name is no address, even when it reads like one.
+#[test]
+fn an_address_of_another_kind_counts_last() {
+    let nodes = [node("a", "InternalDNS", "10.0.0.1"), node("b", "InternalIP", "10.0.0.1")];
+    assert_eq!(find(&nodes, [10, 0, 0, 1]).as_deref(), Some("b"));
+}
+
+// 22.9. What the original writes as JSON patches is here a merge of annotations, which needs no
+// escaping and no map that is there before.
+
+/// Annotations that a pass writes for a node with these.
+fn written(node: &Value) -> Vec<(String, String)> {
+    let manifest = manifest_of(vec![]);
+    let asked = Asked { node: Some(node), manifest: ManifestState::Read(&manifest) };
+    let plan = reconcile(asked, &Observed::default(), &ScriptResults::new(), NOW);
+    let annotations = |step: Step| match step.action {
+        Action::AnnotateNode { annotations } => annotations,
+        other => panic!("{other:?}"),
+    };
+    plan.steps.into_iter().flat_map(annotations).collect()
+}
+
+#[test]
+fn nothing_to_write_is_no_request() {
+    assert_eq!(written(&ready_node(&[(names::VERSION_ANNOTATION, "1")])), []);
+}
+
+#[test]
+fn one_annotation_with_a_slash_is_written_as_it_is() {
+    let expected = [(names::VERSION_ANNOTATION.to_owned(), "1".to_owned())];
+    assert_eq!(written(&ready_node(&[])), expected);
+    assert_eq!(written(&ready_node(&[(names::VERSION_ANNOTATION, "0")])), expected);
+}

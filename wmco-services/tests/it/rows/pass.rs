@@ -1,0 +1,137 @@
+//! `spec/wicd.md`, section 22.4: whole passes for a ready node.
+
+use std::collections::BTreeMap;
+
+use wmco_core::names;
+use wmco_core::protocol::ServiceRunState;
+use wmco_services::daemon::{Asked, ManifestState, Means, Next, Pass, pass};
+use wmco_services::fake::FakeWindows;
+use wmco_services::manifest::{Manifest, Parts};
+use wmco_services::services::ScriptResults;
+use wmco_services::windows::{Environment as _, Machine as _};
+
+use super::{NOW, command, manifest_of, name, other, ready_node, service, state, tagged, variable};
+
+const RUNNING: Option<ServiceRunState> = Some(ServiceRunState::Running);
+
+/// Passes until one does not ask for another at once.
+fn passes(host: &FakeWindows, manifest: &Manifest) -> Pass {
+    let node = ready_node(&[]);
+    let mut results = ScriptResults::new();
+    loop {
+        let asked = Asked { node: Some(&node), manifest: ManifestState::Read(manifest) };
+        let means = Means { windows: host, bundle: None, go_on: &|| true };
+        let pass = pass(means, asked, &mut results, NOW).unwrap();
+        assert_eq!(pass.failures, Vec::<String>::new());
+        if pass.plan.next != Next::Now {
+            return pass;
+        }
+    }
+}
+
+#[test]
+fn no_services() {
+    let pass = passes(&FakeWindows::new("winhost"), &manifest_of(vec![]));
+    assert_eq!(pass.annotations.get(names::VERSION_ANNOTATION).unwrap(), "1");
+}
+
+#[test]
+fn one_service_with_a_node_variable() {
+    let host = FakeWindows::new("winhost");
+    let mut wanted = service("a", &[]);
+    wanted.command = "a NODE".to_owned();
+    wanted.node_variables_in_command = vec![variable("NODE", "{.metadata.name}")];
+    passes(&host, &manifest_of(vec![wanted]));
+    assert_eq!((command(&host, "a").unwrap().as_str(), state(&host, "a")), ("a node", RUNNING));
+}
+
+#[test]
+fn one_service_with_a_wrong_command() {
+    let host = FakeWindows::new("winhost");
+    host.add_service(&name("a"), &other("wrong", &tagged("a"), &[]), ServiceRunState::Running);
+    passes(&host, &manifest_of(vec![service("a", &[])]));
+    assert_eq!((command(&host, "a").unwrap().as_str(), state(&host, "a")), ("a", RUNNING));
+}
+
+#[test]
+fn one_with_a_wrong_command_and_a_running_dependent() {
+    let host = FakeWindows::new("winhost");
+    host.add_service(&name("a"), &other("wrong", &tagged("a"), &[]), ServiceRunState::Running);
+    host.add_service(&name("b"), &other("b", "somebody's", &["a"]), ServiceRunState::Running);
+    passes(&host, &manifest_of(vec![service("a", &[])]));
+    assert_eq!(command(&host, "a").unwrap(), "a");
+    assert_eq!((state(&host, "a"), state(&host, "b")), (RUNNING, RUNNING));
+}
+
+#[test]
+fn a_chain_of_three_whose_first_is_wrong() {
+    let host = FakeWindows::new("winhost");
+    let wanted = vec![service("a", &[]), service("b", &["a"]), service("c", &["b"])];
+    let manifest = manifest_of(wanted);
+    passes(&host, &manifest);
+    let right = host.snapshot();
+    host.set_service_state(&name("c"), ServiceRunState::Stopped);
+    host.add_service(&name("a"), &other("wrong", &tagged("a"), &[]), ServiceRunState::Running);
+    passes(&host, &manifest);
+    assert_eq!(host.snapshot(), right);
+}
+
+#[test]
+fn two_services_that_do_not_exist() {
+    let host = FakeWindows::new("winhost");
+    passes(&host, &manifest_of(vec![service("a", &[]), service("b", &[])]));
+    assert_eq!((state(&host, "a"), state(&host, "b")), (RUNNING, RUNNING));
+}
+
+/// A pass on a host where `before` was in force when it started; tells whether a restart is asked for.
+fn asks_for_restart(before: &[(&str, &str)], wanted: &[(&str, &str)]) -> bool {
+    let host = FakeWindows::new("winhost");
+    for (name, value) in before {
+        host.set(name, value).unwrap();
+    }
+    host.restart().unwrap();
+    let pairs = wanted.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+    let environment: BTreeMap<String, String> = pairs.collect();
+    let watched = ["A", "B", "C"].map(str::to_owned).to_vec();
+    let parts = Parts { environment: environment.clone(), watched, ..Parts::default() };
+    let pass = passes(&host, &Manifest::new(parts).unwrap());
+    assert_eq!(host.snapshot().environment, environment);
+    let (asks, marks) = (
+        pass.annotations.contains_key(names::REBOOT_ANNOTATION),
+        pass.annotations.contains_key(names::VERSION_ANNOTATION),
+    );
+    assert_ne!(asks, marks);
+    asks
+}
+
+#[test]
+fn variables_wanted_and_none_set() {
+    assert!(asks_for_restart(&[], &[("A", "1"), ("B", "2")]));
+}
+
+#[test]
+fn variables_set_to_other_values() {
+    assert!(asks_for_restart(&[("A", "0"), ("B", "0")], &[("A", "1"), ("B", "2")]));
+}
+
+#[test]
+fn variables_set_and_none_wanted() {
+    assert!(asks_for_restart(&[("A", "1"), ("B", "2"), ("C", "3")], &[]));
+}
+
+#[test]
+fn two_variables_set_and_one_wanted() {
+    assert!(asks_for_restart(&[("A", "1"), ("B", "2")], &[("A", "1")]));
+}
+
+#[test]
+fn variables_set_as_wanted() {
+    assert!(!asks_for_restart(&[("A", "1"), ("B", "2")], &[("A", "1"), ("B", "2")]));
+}
+
+/// `spec/wicd.md`, section 23.4, row 29.
+#[test]
+fn a_value_with_blanks_around_it_is_compared_exactly() {
+    assert!(!asks_for_restart(&[("A", " 1 ")], &[("A", " 1 ")]));
+    assert!(asks_for_restart(&[("A", "1")], &[("A", " 1 ")]));
+}

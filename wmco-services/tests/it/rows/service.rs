@@ -1,0 +1,278 @@
+//! `spec/wicd.md`, sections 22.1 to 22.3 and the comparison of lists of 22.5.
+
+use serde_json::{Value, json};
+use wmco_core::protocol::ServiceRunState;
+use wmco_services::fake::{Call, FakeWindows};
+use wmco_services::lifecycle;
+use wmco_services::manifest::{PreScript, Service};
+use wmco_services::services::{Desired, Scope, ScriptResults, Settled, settle};
+use wmco_services::windows::{ServiceManager as _, StartType};
+
+use super::{
+    NOW, bootstrap, command, manifest_of, name, other, ready_node, script, service, state, tagged,
+    variable,
+};
+
+fn bring_up(host: &FakeWindows, service: Service, node: Option<&Value>) -> Settled {
+    let manifest = manifest_of(vec![service]);
+    let desired = Desired { manifest: &manifest, scope: Scope::All };
+    settle(host, desired, node, &mut ScriptResults::new(), NOW).unwrap()
+}
+
+fn host() -> FakeWindows {
+    let host = FakeWindows::new("winhost");
+    host.answer_scripts(&[("Get-IP", "127.0.0.1\r\n"), ("Get-Port", "4789"), ("Set-Up", "")]);
+    host
+}
+
+fn with_node_variable(path: &str) -> Service {
+    let mut service = service("x", &[]);
+    "x --a=VALUE".clone_into(&mut service.command);
+    service.node_variables_in_command = vec![variable("VALUE", path)];
+    service
+}
+
+fn with_scripts(command: &str, scripts: Vec<PreScript>) -> Service {
+    let mut service = service("x", &[]);
+    command.clone_into(&mut service.command);
+    service.powershell_pre_scripts = scripts;
+    service
+}
+
+#[track_caller]
+fn waits(settled: &Settled, part: &str) {
+    assert_eq!(settled.left.blocked.len(), 1, "{}", settled.left);
+    let reason = &settled.left.blocked[0].reason;
+    assert!(reason.contains(part), "{reason}");
+}
+
+// 22.1
+
+/// Unlike the original's: a service that asks nothing of the node needs none.
+#[test]
+fn a_node_that_does_not_exist_is_missed_only_by_who_asks_it() {
+    let host = host();
+    waits(&bring_up(&host, with_node_variable("{.metadata.name}"), None), "wait until it is there");
+    assert_eq!(state(&host, "x"), None);
+    assert!(bring_up(&host, service("y", &[]), None).left.is_settled());
+}
+
+#[test]
+fn an_annotation_that_is_missing_is_awaited() {
+    let path = "{.metadata.annotations.other}";
+    waits(&bring_up(&host(), with_node_variable(path), Some(&ready_node(&[]))), "VALUE");
+}
+
+#[test]
+fn an_annotation_gives_its_value() {
+    let (host, node) = (host(), ready_node(&[("other", "here")]));
+    bring_up(&host, with_node_variable("{.metadata.annotations.other}"), Some(&node));
+    assert_eq!(command(&host, "x").unwrap(), "x --a=here");
+}
+
+#[test]
+fn an_annotation_and_a_label_give_their_values() {
+    let (host, node) = (host(), ready_node(&[("other", "here")]));
+    let mut service = service("x", &[]);
+    "x A B".clone_into(&mut service.command);
+    service.node_variables_in_command = vec![
+        variable("A", "{.metadata.annotations.other}"),
+        variable("B", "{.metadata.labels.zone}"),
+    ];
+    bring_up(&host, service, Some(&node));
+    assert_eq!(command(&host, "x").unwrap(), "x here east");
+}
+
+#[test]
+fn a_service_without_scripts_runs_none() {
+    let host = host();
+    bring_up(&host, service("x", &[]), None);
+    assert!(host.changes().iter().all(|(call, _)| *call != Call::PowerShellRun));
+}
+
+#[test]
+fn five_arguments_of_a_script_are_filled_in() {
+    let host = FakeWindows::new("winhost");
+    host.answer_scripts(&[(r"C:\Temp\net.ps1 10.0.0.0/24 C:\k\cni C:\k\conf 4 5", "done")]);
+    let path = r"C:\Temp\net.ps1 SUBNET FOLDER FILE VERBOSE COUNT";
+    let mut script = script("RESULT", path);
+    script.node_args = vec![
+        variable("SUBNET", r"{.metadata.annotations.k8s\.ovn\.org/subnet}"),
+        variable("FOLDER", r"C:\k\cni"),
+        variable("FILE", r"C:\k\conf"),
+        variable("VERBOSE", "4"),
+        variable("COUNT", "5"),
+    ];
+    let node = ready_node(&[("k8s.ovn.org/subnet", "10.0.0.0/24")]);
+    let settled = bring_up(&host, with_scripts("x RESULT", vec![script]), Some(&node));
+    assert!(settled.left.is_settled(), "{}", settled.left);
+    assert_eq!(command(&host, "x").unwrap(), "x done");
+}
+
+#[test]
+fn an_unknown_script_holds_its_service_back() {
+    let host = host();
+    waits(&bring_up(&host, with_scripts("x IP", vec![script("IP", "Other")]), None), "Other");
+    assert_eq!(state(&host, "x"), None);
+}
+
+#[test]
+fn the_output_of_a_script_is_the_value() {
+    let host = host();
+    bring_up(&host, with_scripts("x IP", vec![script("IP", "Get-IP")]), None);
+    assert_eq!(command(&host, "x").unwrap(), "x 127.0.0.1");
+}
+
+#[test]
+fn a_script_without_a_variable_runs_for_its_effect() {
+    let host = host();
+    bring_up(&host, with_scripts("x", vec![script("", "Set-Up")]), None);
+    assert!(host.changes().contains(&(Call::PowerShellRun, "Set-Up".to_owned())));
+    assert_eq!(command(&host, "x").unwrap(), "x");
+}
+
+#[test]
+fn two_scripts_give_two_values() {
+    let host = host();
+    let scripts = vec![script("IP", "Get-IP"), script("PORT", "Get-Port")];
+    bring_up(&host, with_scripts("x IP:PORT", scripts), None);
+    assert_eq!(command(&host, "x").unwrap(), "x 127.0.0.1:4789");
+}
+
+// 22.2
+
+/// Brings `fakeservice`, which runs with another command and description, to `wanted`.
+fn corrected(before: (&str, &str), mut wanted: Service, expected: &str) {
+    let host = host();
+    let (old, description) = before;
+    let fake = name("fakeservice");
+    let mut config = other(old, description, &[]);
+    config.recovery = Some(wmco_services::services::recovery());
+    host.add_service(&fake, &config, ServiceRunState::Running);
+    wanted.name = fake.clone();
+    bring_up(&host, wanted, Some(&ready_node(&[])));
+    let seen = host.query(&fake).unwrap().unwrap();
+    assert_eq!((seen.config.command.as_str(), seen.state), (expected, ServiceRunState::Running));
+    assert_eq!(seen.config.description, tagged("fakeservice"));
+}
+
+const WRONG: (&str, &str) = ("wrong --path", "wrong description");
+
+fn plain(command: &str) -> Service {
+    with_scripts(command, Vec::new())
+}
+
+#[test]
+fn an_empty_command_is_filled() {
+    corrected(("", ""), plain("fakeservice"), "fakeservice");
+}
+
+#[test]
+fn a_wrong_command_and_description_are_corrected() {
+    corrected(WRONG, plain("fakeservice"), "fakeservice");
+}
+
+#[test]
+fn a_wrong_description_alone_is_corrected() {
+    corrected(("fakeservice", "wrong"), plain("fakeservice"), "fakeservice");
+}
+
+/// `spec/wicd.md`, section 23.6, row 51.
+#[test]
+fn a_wrong_account_is_corrected() {
+    let host = host();
+    bring_up(&host, service("x", &[]), None);
+    host.set_service_account(&name("x"), r".\somebody");
+    bring_up(&host, service("x", &[]), None);
+    let seen = host.query(&name("x")).unwrap().unwrap();
+    assert_eq!((seen.account.as_str(), seen.state), ("LocalSystem", ServiceRunState::Running));
+}
+
+#[test]
+fn a_wrong_command_gets_a_node_variable() {
+    let mut wanted = plain("fakeservice --node-name=NAME_REPLACE -v");
+    wanted.node_variables_in_command = vec![variable("NAME_REPLACE", "{.metadata.name}")];
+    corrected(WRONG, wanted, "fakeservice --node-name=node -v");
+}
+
+#[test]
+fn a_wrong_command_gets_a_script_variable() {
+    let scripts = vec![script("CMD_REPLACE", "Get-IP")];
+    let wanted = with_scripts("fakeservice --ip_example=CMD_REPLACE -v", scripts);
+    corrected(WRONG, wanted, "fakeservice --ip_example=127.0.0.1 -v");
+}
+
+#[test]
+fn a_wrong_command_gets_both() {
+    let scripts = vec![script("CMD_REPLACE", "Get-IP")];
+    let line = "fakeservice --node-name=NAME_REPLACE --ip_example=CMD_REPLACE -v";
+    let mut wanted = with_scripts(line, scripts);
+    wanted.node_variables_in_command = vec![variable("NAME_REPLACE", "{.metadata.name}")];
+    corrected(WRONG, wanted, "fakeservice --node-name=node --ip_example=127.0.0.1 -v");
+}
+
+// 22.3
+
+/// Services that a bootstrap of these creates; all of them run.
+fn bootstrapped(services: Vec<Service>) -> Vec<String> {
+    let host = host();
+    lifecycle::bootstrap(&host, &manifest_of(services), NOW).unwrap();
+    let all = host.list().unwrap();
+    let ours = all.iter().filter(|service| service.config.description.starts_with("OpenShift"));
+    ours.inspect(|service| assert_eq!(service.state, ServiceRunState::Running))
+        .map(|service| service.name.to_string())
+        .collect()
+}
+
+#[test]
+fn bootstrap_of_nothing() {
+    assert_eq!(bootstrapped(vec![]), Vec::<String>::new());
+}
+
+#[test]
+fn bootstrap_of_one() {
+    assert_eq!(bootstrapped(vec![bootstrap("a", 0)]), ["a"]);
+}
+
+#[test]
+fn bootstrap_leaves_others_to_the_controller() {
+    let two = vec![Service { priority: 1, ..service("a", &[]) }, service("b", &[])];
+    assert_eq!(bootstrapped(two), Vec::<String>::new());
+}
+
+#[test]
+fn bootstrap_takes_the_first_two_of_three() {
+    let three =
+        vec![bootstrap("a", 0), bootstrap("b", 1), Service { priority: 2, ..service("c", &[]) }];
+    assert_eq!(bootstrapped(three), ["a", "b"]);
+}
+
+// 22.5, lists of dependencies: as the manifest has it, as the host has it, whether that is a change.
+
+fn list_differs(wanted: &[&str], seen: &[&str]) -> bool {
+    let host = host();
+    host.add_service(&name("foo"), &other("foo", "", &[]), ServiceRunState::Running);
+    let mut config = other("x", &tagged("x"), seen);
+    config.recovery = Some(wmco_services::services::recovery());
+    assert_eq!(config.start, StartType::Manual);
+    host.add_service(&name("x"), &config, ServiceRunState::Running);
+    host.clear_changes();
+    bring_up(&host, service("x", wanted), Some(&json!({})));
+    !host.changes().is_empty()
+}
+
+#[test]
+fn no_dependencies_are_no_dependencies() {
+    assert!(!list_differs(&[], &[]));
+}
+
+#[test]
+fn the_same_dependency_is_the_same() {
+    assert!(!list_differs(&["foo"], &["foo"]));
+}
+
+#[test]
+fn a_dependency_is_not_none() {
+    assert!(list_differs(&["foo"], &[]));
+    assert!(list_differs(&[], &["foo"]));
+}
