@@ -134,8 +134,9 @@ proptest! {
     ) {
         let mut world = after(start, &events);
         settles(&mut world)?;
-        // What is left of a host that was given up may still change, such as its key.
-        for _ in 0..3 {
+        // What is left of a host that was given up may still change, such as its key, and pods that
+        // were asked to leave make room for others.
+        for _ in 0..8 {
             world.fair_round();
         }
         let listed = world.listed_count();
