@@ -18,6 +18,9 @@ use crate::openshift::{
 
 const NAMESPACE: &str = objects::DEFAULT_NAMESPACE;
 
+/// What the operator may do in a real cluster.
+const OPERATOR_RIGHTS: &str = include_str!("../../../deploy/operator-rights.yaml");
+
 /// What the worker pool's machines have.
 const RENDERED_CONFIG: &str = "rendered-worker-0a1b2c3d";
 
@@ -52,6 +55,9 @@ pub(super) fn seed(
     }
     cluster_configuration(cluster)?;
     bootstrapper(cluster)?;
+    for object in serde_saphyr::from_multiple::<Value>(OPERATOR_RIGHTS)? {
+        cluster.apply(&object)?;
+    }
     let shipped = rbac::shipped(NAMESPACE);
     apply(cluster, &shipped.account)?;
     apply(cluster, &shipped.role)?;

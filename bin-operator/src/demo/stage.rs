@@ -146,7 +146,11 @@ impl Stage {
 
     fn operator(&self, progress: Progress) -> anyhow::Result<ToConnect> {
         Ok(ToConnect {
-            kubeconfig: admin(&self.cluster)?,
+            // The same rights as in a real cluster, and no others.
+            kubeconfig: self.cluster.kubeconfig(
+                &format!("system:serviceaccount:{}:{}", self.namespace(), objects::OPERATOR),
+                &["system:serviceaccounts"],
+            )?,
             config: self.config.clone(),
             payload: self.payload.clone(),
             dialer: Arc::clone(&self.dialer),

@@ -9,6 +9,7 @@
 )]
 
 mod check;
+mod deploy;
 mod explain;
 mod live;
 mod program;
