@@ -38,3 +38,4 @@ pub mod secret;
 pub mod text;
 pub mod units;
 pub mod winpath;
+pub mod worker_config;

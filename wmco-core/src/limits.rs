@@ -85,6 +85,10 @@ pub const PODS_PER_NODE: u32 = 250;
 /// but compressed content may grow.
 pub const IGNITION_FILE_BYTES: usize = 8 * 1024 * 1024;
 
+/// How often a certificate request is decided anew at once, after a write that met a newer version.
+/// Source: `spec/csr.md`, section 4.1.
+pub const CSR_CONFLICTS: u32 = 3;
+
 /// Most bytes of an Event's action. Source: Kubernetes API reference, Event `action`.
 pub const EVENT_ACTION_BYTES: usize = 128;
 

@@ -22,6 +22,8 @@ pub struct Schema {
 /// Formats with a schema.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Name {
+    /// One answer of `explain csr`.
+    CsrDecision,
     /// The file for --facts.
     Facts,
     /// What the operator tells the agent on a host to do.
@@ -39,6 +41,7 @@ impl Schema {
     /// The output cannot be written.
     pub fn run(self) -> anyhow::Result<Answer> {
         let schema = match self.name {
+            Name::CsrDecision => json!(schema_for!(wmco_csr::Decision)),
             Name::Facts => json!(schema_for!(Facts)),
             Name::HostPlan => json!(schema_for!(HostPlan)),
             Name::HostReport => json!(schema_for!(ReportLine)),

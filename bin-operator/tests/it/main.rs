@@ -9,9 +9,11 @@
 )]
 
 mod check;
+mod explain;
 mod live;
 mod program;
 mod render;
+mod requests;
 mod services;
 mod usage;
 mod vectors;

@@ -167,7 +167,8 @@ pub(crate) const UNTIDY: [&str; 3] = [host::WICD_CERTIFICATES, host::WICD_LOGS, 
 
 /// A plan of the operator and the place where it is staged.
 pub(crate) fn plan(steps: Vec<HostStep>) -> (WindowsPath, Vec<u8>) {
-    let text = serde_json::to_vec(&HostPlan { protocol: PROTOCOL, steps }).unwrap();
+    let text =
+        serde_json::to_vec(&HostPlan { protocol: PROTOCOL, vacant_since: None, steps }).unwrap();
     (staged_plan(Sha256::of(&text)), text)
 }
 
