@@ -17,7 +17,8 @@ PURE := -p wmco-core -p wmco-csr -p wmco-services
 
 # cargo-nextest is quicker and ends tests that hang, but a machine that has only Rust will do.
 ifeq ($(shell $(CARGO) nextest --version >/dev/null 2>&1 && echo yes),yes)
-TEST := $(CARGO) nextest run $(CARGO_FLAGS)
+# Many tests wait more than they work, above all those under Wine.
+TEST := $(CARGO) nextest run $(CARGO_FLAGS) --test-threads $(shell echo $$(( $$(nproc) * 2 )))
 else
 TEST := $(CARGO) test --no-fail-fast --lib --bins --tests --examples $(CARGO_FLAGS)
 endif
@@ -33,7 +34,7 @@ demo: ## An embedded cluster and simulated Windows hosts; flags in DEMO_FLAGS.
 
 test: setup ## Everything: unit, property and integration tests, the daemon under Wine, doc tests.
 	scripts/wine.sh $(CARGO_FLAGS)
-	$(TEST) --workspace
+	WINE_IS_MADE=yes $(TEST) --workspace
 	$(CARGO) test --doc --workspace $(CARGO_FLAGS)
 	@scripts/setup.sh kubectl
 

@@ -14,7 +14,7 @@ while read -r name; do unset "$name"; done < <(compgen -e | grep -E '^CARGO_(PKG
 
 # Not the small build for hosts, which takes three times as long. But the agent reads whole programs
 # to tell them apart, so they are not too big and that reading is not too slow.
-export CARGO_TARGET_X86_64_PC_WINDOWS_GNU_RUSTFLAGS="-Cstrip=symbols -Clink-arg=-Wl,--gc-sections"
+export CARGO_TARGET_X86_64_PC_WINDOWS_GNU_RUSTFLAGS="-Cstrip=symbols -Clink-arg=-Wl,--gc-sections,--file-alignment=4096"
 scripts/windows-cargo.sh build -p bin-wicd -p wicd-wine --bins \
     --config profile.dev.package.sha2.opt-level=3 "$@"
 

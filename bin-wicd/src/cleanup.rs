@@ -69,9 +69,7 @@ async fn know(client: &Client, namespace: &str, windows: &dyn Windows) -> anyhow
         .filter(is_ours)
         .filter_map(|map| Manifest::parse(&ServicesData(map.data?)).ok())
         .collect();
-    let nodes = Api::<Node>::all(client.clone());
-    let nodes = nodes.list(&ListParams::default()).await.context("the nodes cannot be listed")?;
-    let nodes: Vec<Value> = nodes.items.iter().map(|node| json!(node)).collect();
+    let nodes = cluster::windows_nodes(client).await.context("the nodes cannot be listed")?;
     let folder = host::WICD_CERTIFICATES.parse()?;
     let known = Store { folder: &folder }.known_node(windows.files())?;
     let node = daemon::find_node(&nodes, &windows.machine().addresses()?, known.as_deref())?;

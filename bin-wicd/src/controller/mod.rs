@@ -21,10 +21,6 @@ use std::time::Duration;
 use backon::{BackoffBuilder as _, ExponentialBackoff, ExponentialBuilder};
 use futures::{FutureExt as _, StreamExt as _};
 use jiff::{SignedDuration, Timestamp};
-use k8s_openapi::api::core::v1::Node;
-use kube::Api;
-use kube::api::ListParams;
-use serde_json::json;
 use tokio_util::sync::CancellationToken;
 use wmco_core::winpath::WindowsPath;
 use wmco_services::daemon::{self, NodeSearchError};
@@ -107,8 +103,7 @@ async fn own_node(site: &Site<'_>, settings: &Settings) -> String {
 
 async fn find_node(host: &dyn Windows, settings: &Settings) -> Result<String, NodeError> {
     let client = cluster::client(host.files(), &settings.cluster.kubeconfig).await?;
-    let nodes = Api::<Node>::all(client).list(&ListParams::default()).await?;
-    let nodes: Vec<_> = nodes.items.iter().map(|node| json!(node)).collect();
+    let nodes = cluster::windows_nodes(&client).await?;
     let known = Store { folder: &settings.certificates }.known_node(host.files())?;
     let node = daemon::find_node(&nodes, &host.machine().addresses()?, known.as_deref())?;
     node.ok_or(NodeError::None)

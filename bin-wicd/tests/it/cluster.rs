@@ -142,6 +142,15 @@ impl Cluster {
         self.sim.count("get", "nodes")
     }
 
+    /// Requests about Nodes and ConfigMaps so far, of which only the daemon makes any.
+    pub(crate) fn requests_about_nodes(&self) -> u64 {
+        let of = |resource| {
+            ["get", "list", "watch", "create", "patch", "update", "delete"]
+                .map(|verb| self.sim.count(verb, resource))
+        };
+        of("nodes").into_iter().chain(of("configmaps")).sum()
+    }
+
     /// How often the daemon has changed its Node.
     pub(crate) fn patches(&self) -> u64 {
         self.sim.count("patch", "nodes")

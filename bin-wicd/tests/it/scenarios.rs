@@ -9,7 +9,7 @@ use wicd_wine::told::Behaviour;
 use wmco_core::names::{self, host};
 use wmco_core::protocol::{HostStep, ServiceRunState};
 use wmco_services::generate::Proxy;
-use wmco_services::limits;
+use wmco_services::limits::{self, DAEMON_GLANCE};
 use wmco_services::manifest::Manifest;
 use wmco_sim::cluster::{Fault, SimCluster};
 
@@ -423,6 +423,10 @@ async fn nothing_to_do_changes_nothing<B: Bench>() {
     cluster.whole_pass().await;
     assert_same(&before, &bench.traces().await);
     assert_eq!(count(), counted);
+    // Nor does it ask the cluster anything as long as nothing happens; it looks at its services meanwhile.
+    let asked = cluster.requests_about_nodes();
+    tokio::time::sleep(DAEMON_GLANCE.unsigned_abs() + Duration::from_secs(2)).await;
+    assert_eq!((cluster.requests_about_nodes(), count()), (asked, counted));
 }
 
 async fn cleanup_leaves_the_host_as_it_was<B: Bench>() {

@@ -41,10 +41,16 @@ fn target() -> &'static Path {
     Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap()
 }
 
+/// Set by who has just run `scripts/wine.sh`. Each test would run it again, and wait for any other cargo.
+const MADE: &str = "WINE_IS_MADE";
+
 /// A program that `scripts/wine.sh` made, which is run first.
 pub(crate) fn program(name: &str) -> PathBuf {
-    static MADE: OnceLock<()> = OnceLock::new();
-    MADE.get_or_init(|| {
+    static ONCE: OnceLock<()> = OnceLock::new();
+    ONCE.get_or_init(|| {
+        if std::env::var_os(MADE).is_some() {
+            return;
+        }
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../scripts/wine.sh");
         let made = Plain::new(script).env("CARGO_TARGET_DIR", target()).output().unwrap();
         let said = String::from_utf8_lossy(&made.stderr);
