@@ -26,6 +26,7 @@ use crate::pkcs10::CertificationRequest;
 use crate::policy::Policy;
 use crate::request::Request;
 use crate::rule::{Kind, Outcome, Rule};
+use crate::trace::Detail::{self, Fixed};
 use crate::trace::{Foreign, Trace};
 use crate::view::{Newer, View};
 
@@ -128,23 +129,28 @@ fn condition(
 pub fn decide(request: &Request<'_>, policy: &Policy, view: &View, now: Timestamp) -> Decision {
     let mut exam =
         Exam { request, policy, view, now, trace: Trace::new(), kind: None, worst: None };
-    let end = exam.run();
-    let name = request.name.to_owned();
-    let resource_version = request.resource_version.map(str::to_owned);
+    let mut der = Vec::new();
+    let end = exam.run(&mut der);
+    let resource_version = || request.resource_version.map(str::to_owned);
     let (verdict, rule) = match end {
         Ok((kind, node)) => {
-            let uid = request.uid.map(str::to_owned);
-            let approval = Approval { name: name.clone(), uid, resource_version, kind, node };
+            let (name, uid) = (request.name.to_owned(), request.uid.map(str::to_owned));
+            let resource_version = resource_version();
+            let approval = Approval { name, uid, resource_version, kind, node };
             (Verdict::Approve(approval), None)
         }
         Err(End::Ignore(rule)) => (Verdict::Ignore, Some(rule)),
         Err(End::Refuse(rule)) => {
-            let denial = Denial { name: name.clone(), resource_version, rule };
-            (Verdict::Refuse(policy.deny.then_some(denial)), Some(rule))
+            let denial = || {
+                let name = request.name.to_owned();
+                Denial { name, resource_version: resource_version(), rule }
+            };
+            (Verdict::Refuse(policy.deny.then(denial)), Some(rule))
         }
         Err(End::Wait(rule, deadline)) => (Verdict::Wait { deadline }, Some(rule)),
     };
-    Decision { name, kind: exam.kind, verdict, rule, trace: exam.trace }
+    let name = request.name.to_owned();
+    Decision { name, kind: exam.kind, verdict, rule, trace: exam.trace, der }
 }
 
 /// Why a request is not approved.
@@ -177,21 +183,22 @@ struct Asked<'p> {
 }
 
 impl Exam<'_> {
-    fn run(&mut self) -> Result<(Kind, String), End> {
+    /// Looks at everything; `der` becomes the bytes of the request.
+    fn run(&mut self, der: &mut Vec<u8>) -> Result<(Kind, String), End> {
         let kind = self.kind()?;
-        let der = self.der(kind)?;
-        let parsed = self.parsed(kind, &der)?;
+        *der = self.der(kind)?;
+        let parsed = self.parsed(kind, der)?;
         let asked = self.asked(kind, &parsed)?;
-        let instance = self.owned(&asked)?;
+        let owned = self.owned(&asked)?;
         self.content(&asked);
-        self.placement(&asked, instance);
+        self.placement(&asked, owned);
         let unspoiled = self.worst.map_or_else(|| self.limits(&asked), Err);
         if let Err(end) = unspoiled {
             self.trace.add(Rule::Signature, Outcome::Skipped, format_args!("decided before"));
             return Err(end);
         }
         match parsed.verify() {
-            Ok(()) => self.trace.pass(Rule::Signature, "made by the requested key"),
+            Ok(()) => self.trace.pass(Rule::Signature, Fixed("made by the requested key")),
             Err(error) => return Err(self.refuse(Rule::Signature, format_args!("{error}"))),
         }
         Ok((kind, asked.node.to_owned()))
@@ -202,14 +209,14 @@ impl Exam<'_> {
         if let Some(decided) = self.request.decided {
             return Err(self.ignore(Rule::Undecided, format_args!("{decided} already")));
         }
-        self.trace.pass(Rule::Undecided, "pending");
+        self.trace.pass(Rule::Undecided, Fixed("pending"));
         let signer = self.request.signer;
         let Some(kind) = Kind::from_signer(signer) else {
             let detail = format_args!("{} is none of ours", Foreign(signer));
             return Err(self.ignore(Rule::Signer, detail));
         };
         self.kind = Some(kind);
-        self.trace.pass(Rule::Signer, signer);
+        self.trace.pass(Rule::Signer, Fixed(kind.signer()));
         Ok(kind)
     }
 
@@ -219,10 +226,10 @@ impl Exam<'_> {
             let detail = format_args!("{bytes} bytes are more than {most}");
             return Err(self.malformed(kind, Rule::Size, detail));
         }
-        self.trace.add(Rule::Size, Outcome::Pass, format_args!("{bytes} bytes"));
+        self.trace.pass(Rule::Size, Detail::Bytes(bytes));
         match pem::decode(self.request.pem) {
             Ok(der) => {
-                self.trace.pass(Rule::Pem, "one block");
+                self.trace.pass(Rule::Pem, Fixed("one block"));
                 Ok(der)
             }
             Err(error) => Err(self.malformed(kind, Rule::Pem, format_args!("{error}"))),
@@ -232,7 +239,7 @@ impl Exam<'_> {
     fn parsed<'d>(&mut self, kind: Kind, der: &'d [u8]) -> Result<CertificationRequest<'d>, End> {
         match CertificationRequest::parse(der) {
             Ok(parsed) => {
-                self.trace.pass(Rule::Pkcs10, "canonical");
+                self.trace.pass(Rule::Pkcs10, Fixed("canonical"));
                 Ok(parsed)
             }
             Err(error) => Err(self.malformed(kind, Rule::Pkcs10, format_args!("{error}"))),
@@ -262,13 +269,13 @@ impl Exam<'_> {
                 return Err(self.ignore(Rule::Duplicate, detail));
             }
             Newer::Others(count) => {
-                self.trace.pass(Rule::Duplicate, "none is newer");
+                self.trace.pass(Rule::Duplicate, Fixed("none is newer"));
                 if count >= most {
                     let detail = format_args!("{most} or more newer requests are pending");
                     return Err(self.refuse(Rule::PendingLimit, detail));
                 }
                 let detail = if count == 0 { "none is newer" } else { "few are newer" };
-                self.trace.pass(Rule::PendingLimit, detail);
+                self.trace.pass(Rule::PendingLimit, Fixed(detail));
             }
         }
         Ok(())

@@ -1,5 +1,6 @@
 //! The answer to one request: the verdict, and every check that led to it.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use jiff::Timestamp;
@@ -23,6 +24,8 @@ pub struct Decision {
     /// The rule that decided, unless all were kept.
     pub(crate) rule: Option<Rule>,
     pub(crate) trace: Trace,
+    /// The bytes of the request, as far as they could be decoded.
+    pub(crate) der: Vec<u8>,
 }
 
 /// What is to be done about a request.
@@ -55,14 +58,14 @@ impl Verdict {
 }
 
 /// One rule that a request was held against.
-#[derive(Clone, Copy, Debug, Eq, JsonSchema, PartialEq, Serialize)]
+#[derive(Clone, Debug, Eq, JsonSchema, PartialEq, Serialize)]
 pub struct Check<'a> {
     /// Which rule.
     pub rule: Rule,
     /// What came of it.
     pub outcome: Outcome,
     /// The value that was looked at, or what is wrong with it. One line, without secrets.
-    pub detail: &'a str,
+    pub detail: Cow<'a, str>,
 }
 
 /// What a decision looks like in JSON.
@@ -122,14 +125,14 @@ impl Decision {
 
     /// Every check, in the order in which they were made.
     pub fn checks(&self) -> impl Iterator<Item = Check<'_>> {
-        self.trace.checks()
+        self.trace.checks(&self.der)
     }
 
     /// The rule that decided and what it found, in one line.
     pub fn reason(&self) -> String {
         let Some(rule) = self.rule else { return "every check passed".to_owned() };
         let decisive = self.checks().find(|check| check.rule == rule);
-        format!("{rule}: {}", decisive.map_or("", |check| check.detail))
+        format!("{rule}: {}", decisive.map(|check| check.detail).unwrap_or_default())
     }
 
     /// The Warning Event that people should see, for refused requests and for a Node that stands in
@@ -167,7 +170,7 @@ impl Serialize for Decision {
 }
 
 impl JsonSchema for Decision {
-    fn schema_name() -> std::borrow::Cow<'static, str> {
+    fn schema_name() -> Cow<'static, str> {
         Report::schema_name()
     }
 
@@ -194,7 +197,7 @@ impl fmt::Display for Decision {
             write!(f, "\n  {arrow:<2} {outcome:<7}  {rule:<13}")?;
             if !detail.is_empty() {
                 f.write_str("  ")?;
-                f.write_str(detail)?;
+                f.write_str(&detail)?;
             }
         }
         Ok(())

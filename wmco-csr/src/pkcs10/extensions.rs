@@ -1,6 +1,7 @@
 //! What a request asks for besides subject and key: its attributes, and the extensions in one.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::ops::Range;
 
 use crate::der::{Fault, ParseError, Reader, tag};
 
@@ -128,6 +129,8 @@ impl<'a> Seen<'a> {
 pub struct GeneralNames<'a> {
     /// The content of the sequence; [`GeneralNames::parse`] has seen all of it.
     names: Reader<'a>,
+    /// Whether there is any that is neither a host name nor an address.
+    other: bool,
 }
 
 /// One alternative name.
@@ -151,10 +154,28 @@ impl<'a> GeneralNames<'a> {
             return Err(names.error(Fault::Expected("an alternative name")));
         }
         let mut rest = names;
+        let mut other = false;
         while !rest.is_empty() {
-            general_name(&mut rest)?;
+            let name = general_name(&mut rest)?;
+            other |= !matches!(name, GeneralName::Dns(_) | GeneralName::Ip(_));
         }
-        Ok(Self { names })
+        Ok(Self { names, other })
+    }
+
+    /// Names from content that was read before, see [`Self::place`].
+    pub(crate) fn read_again(content: &'a [u8]) -> Self {
+        Self { names: Reader::new(content), other: true }
+    }
+
+    /// Where the names stand in the request.
+    pub(crate) fn place(&self) -> Range<usize> {
+        let start = self.names.offset();
+        start..start + self.names.rest().len()
+    }
+
+    /// Whether all of them are host names and addresses.
+    pub(crate) fn are_hosts(&self) -> bool {
+        !self.other
     }
 
     /// The names in their order.
