@@ -88,7 +88,7 @@ fn bench(
     csr: &CertificateSigningRequest,
     policy: &Policy,
     view: &View,
-    expected: impl Fn(&Verdict) -> bool,
+    expected: impl Fn(&Verdict<'_>) -> bool,
 ) {
     let now = csr.metadata.creation_timestamp.as_ref().expect("inputs have a time").0;
     let decision = decide(&Request::from(csr), policy, view, now);

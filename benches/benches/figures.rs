@@ -75,11 +75,11 @@ fn main() {
         let signed = CertificationRequest::parse(&der).expect("accepted");
         let (verifier, message) = (bare(&signed), signed.signed().to_vec());
         let signature = signed.signature().to_vec();
-        all.push(Measured::new(format!("bare {key}"), 5, move || {
+        all.push(Measured::new(format!("bare {key}"), 25, move || {
             verifier.verify(black_box(&message), &signature).expect("valid");
         }));
         let policy = &policy;
-        all.push(Measured::new(format!("decide {key}"), 5, move || {
+        all.push(Measured::new(format!("decide {key}"), 25, move || {
             black_box(decide(&Request::from(black_box(csr)), policy, view, now).rule());
         }));
         let unsigned = &unsigned;
@@ -88,26 +88,22 @@ fn main() {
         }));
     }
     // Cargo adds `--bench`.
-    let part = std::env::args().skip(1).find(|argument| !argument.starts_with('-'));
-    let bare = part.as_deref() == Some("decide");
-    all.retain(|measured| {
-        let label = measured.label.as_str();
-        part.as_deref().is_none_or(|part| label.contains(part)) || (bare && label.contains("bare"))
-    });
+    if let Some(part) = std::env::args().skip(1).find(|argument| !argument.starts_with('-')) {
+        all.retain(|measured| measured.label.contains(&part));
+    }
     for _ in 0..ROUNDS {
         all.iter_mut().for_each(Measured::round);
     }
-    let best = |label: String| {
-        all.iter().find(|measured| measured.label == label).expect("it was measured").best_ns
+    let bare = |key: &str| {
+        let label = format!("bare {key}");
+        all.iter().find(|measured| measured.label == label).map(|measured| measured.best_ns)
     };
     for Measured { label, best_ns, .. } in &all {
         let (what, key) = label.split_once(' ').expect("two words");
         let kind = key.split('/').next().unwrap_or(key);
-        let compared = match what {
-            "decide" => {
-                format!("{:.3} of the bare verification", best_ns / best(format!("bare {key}")))
-            }
-            "parse" | "unsigned" => {
+        let compared = match (what, bare(key)) {
+            ("decide", Some(bare)) => format!("{:.3} of the bare verification", best_ns / bare),
+            ("parse" | "unsigned", _) => {
                 format!("{:.1} times as fast as the original", original_ns(kind) / best_ns)
             }
             _ => String::new(),

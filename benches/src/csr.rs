@@ -35,6 +35,9 @@ pub struct Pem {
 }
 
 /// Reads the inputs.
+///
+/// # Panics
+/// If they are not what is in the repository.
 pub fn inputs() -> Inputs {
     serde_json::from_str(include_str!("../inputs/csr.json")).expect("inputs are in the repository")
 }
@@ -62,6 +65,9 @@ pub fn view(node: Option<&Node>) -> View {
 }
 
 /// The bare verification of a request's signature by the crypto library.
+///
+/// # Panics
+/// If the key is of a kind that no input has.
 pub fn bare(request: &CertificationRequest<'_>) -> UnparsedPublicKey<Vec<u8>> {
     let (algorithm, key): (&'static dyn VerificationAlgorithm, &[u8]) = match request.key() {
         PublicKey::Rsa(key, _) => (&signature::RSA_PKCS1_2048_8192_SHA256, key),

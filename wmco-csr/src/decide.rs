@@ -33,10 +33,10 @@ use crate::view::{Newer, View};
 /// Proof that a request kept every rule. Only [`decide`] makes one, and an executor that takes
 /// nothing else cannot approve an unchecked request.
 #[derive(Debug)]
-pub struct Approval {
-    name: String,
-    uid: Option<String>,
-    resource_version: Option<String>,
+pub struct Approval<'r> {
+    name: &'r str,
+    uid: Option<&'r str>,
+    resource_version: Option<&'r str>,
     kind: Kind,
     node: String,
 }
@@ -44,16 +44,16 @@ pub struct Approval {
 /// Permission to deny a request: it is ours, it is wrong, and the policy says that such requests
 /// are denied. Only [`decide`] makes one.
 #[derive(Debug)]
-pub struct Denial {
-    name: String,
-    resource_version: Option<String>,
+pub struct Denial<'r> {
+    name: &'r str,
+    resource_version: Option<&'r str>,
     rule: Rule,
 }
 
-impl Approval {
+impl<'r> Approval<'r> {
     /// The name of the approved request.
-    pub fn name(&self) -> &str {
-        &self.name
+    pub fn name(&self) -> &'r str {
+        self.name
     }
 
     /// The kind of the approved request.
@@ -67,13 +67,13 @@ impl Approval {
     }
 
     /// The UID of the approved request, to be sent along so that no namesake is approved.
-    pub fn uid(&self) -> Option<&str> {
-        self.uid.as_deref()
+    pub fn uid(&self) -> Option<&'r str> {
+        self.uid
     }
 
     /// The version that was looked at, to be sent along so that nothing newer is approved.
-    pub fn resource_version(&self) -> Option<&str> {
-        self.resource_version.as_deref()
+    pub fn resource_version(&self) -> Option<&'r str> {
+        self.resource_version
     }
 
     /// The condition to append. Source: `spec/csr.md`, section 7.
@@ -88,15 +88,15 @@ impl Approval {
     }
 }
 
-impl Denial {
+impl<'r> Denial<'r> {
     /// The name of the denied request.
-    pub fn name(&self) -> &str {
-        &self.name
+    pub fn name(&self) -> &'r str {
+        self.name
     }
 
     /// The version that was looked at, to be sent along.
-    pub fn resource_version(&self) -> Option<&str> {
-        self.resource_version.as_deref()
+    pub fn resource_version(&self) -> Option<&'r str> {
+        self.resource_version
     }
 
     /// The condition to append.
@@ -126,30 +126,29 @@ fn condition(
 /// and the cheap ones behind it are looked at as well, so that a refusal names all faults.
 ///
 /// Source: `spec/csr.md`, section 11.
-pub fn decide(request: &Request<'_>, policy: &Policy, view: &View, now: Timestamp) -> Decision {
+pub fn decide<'r>(
+    request: &Request<'r>,
+    policy: &Policy,
+    view: &View,
+    now: Timestamp,
+) -> Decision<'r> {
     let mut exam =
         Exam { request, policy, view, now, trace: Trace::new(), kind: None, worst: None };
     let mut der = Vec::new();
     let end = exam.run(&mut der);
-    let resource_version = || request.resource_version.map(str::to_owned);
+    let Request { name, uid, resource_version, .. } = *request;
     let (verdict, rule) = match end {
         Ok((kind, node)) => {
-            let (name, uid) = (request.name.to_owned(), request.uid.map(str::to_owned));
-            let resource_version = resource_version();
             let approval = Approval { name, uid, resource_version, kind, node };
             (Verdict::Approve(approval), None)
         }
         Err(End::Ignore(rule)) => (Verdict::Ignore, Some(rule)),
         Err(End::Refuse(rule)) => {
-            let denial = || {
-                let name = request.name.to_owned();
-                Denial { name, resource_version: resource_version(), rule }
-            };
-            (Verdict::Refuse(policy.deny.then(denial)), Some(rule))
+            let denial = Denial { name, resource_version, rule };
+            (Verdict::Refuse(policy.deny.then_some(denial)), Some(rule))
         }
         Err(End::Wait(rule, deadline)) => (Verdict::Wait { deadline }, Some(rule)),
     };
-    let name = request.name.to_owned();
     Decision { name, kind: exam.kind, verdict, rule, trace: exam.trace, der }
 }
 
@@ -162,12 +161,12 @@ enum End {
 }
 
 /// One request being looked at.
-struct Exam<'e> {
-    request: &'e Request<'e>,
+struct Exam<'e, 'r> {
+    request: &'e Request<'r>,
     policy: &'e Policy,
     view: &'e View,
     now: Timestamp,
-    trace: Trace,
+    trace: Trace<'r>,
     kind: Option<Kind>,
     /// What stands in the way so far: the first broken rule, else the first one to wait for.
     worst: Option<End>,
@@ -177,18 +176,20 @@ struct Exam<'e> {
 #[derive(Clone, Copy)]
 struct Asked<'p> {
     kind: Kind,
+    /// The bytes that were parsed.
+    der: &'p [u8],
     parsed: &'p CertificationRequest<'p>,
     common_name: &'p str,
     node: &'p str,
 }
 
-impl Exam<'_> {
+impl Exam<'_, '_> {
     /// Looks at everything; `der` becomes the bytes of the request.
     fn run(&mut self, der: &mut Vec<u8>) -> Result<(Kind, String), End> {
         let kind = self.kind()?;
         *der = self.der(kind)?;
         let parsed = self.parsed(kind, der)?;
-        let asked = self.asked(kind, &parsed)?;
+        let asked = self.asked(kind, der, &parsed)?;
         let owned = self.owned(&asked)?;
         self.content(&asked);
         self.placement(&asked, owned);

@@ -84,11 +84,6 @@ impl<'a> Reader<'a> {
         self.rest
     }
 
-    /// Where in the document it is read next.
-    pub(crate) fn offset(&self) -> usize {
-        self.offset
-    }
-
     /// Whether everything has been read.
     pub(crate) fn is_empty(&self) -> bool {
         self.rest.is_empty()

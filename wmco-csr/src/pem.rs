@@ -75,9 +75,9 @@ fn block(text: &[u8]) -> Result<&[u8], PemError> {
 
 /// The bytes that `body` stands for, if all lines but the last are full. A short line within leaves
 /// its line feed in a row, and is found by the base64 decoder.
+#[expect(clippy::slow_vector_initialization, reason = "zeroed memory takes malloc longer")]
 fn decoded(body: &[u8]) -> Option<Vec<u8>> {
     let most = body.len() / 4 * 3 + 3;
-    // Not `vec![0; most]`: asking for zeroed memory takes allocators longer.
     let mut der = Vec::with_capacity(most);
     der.resize(most, 0);
     let mut rows = [[0; LINE]; ROWS];

@@ -8,61 +8,76 @@ use crate::decision::Check;
 use crate::pkcs10::{GeneralName, GeneralNames};
 use crate::rule::{Outcome, Rule};
 
-/// No decision has more checks, and few have longer texts: one allocation each, of a size that
-/// allocators have at hand.
+/// No decision has more checks, and few have longer texts: one allocation each.
 const CHECKS: usize = 32;
-const TEXTS: usize = 512;
+const TEXTS: usize = 256;
 /// The most characters that a detail repeats of a foreign value.
 const SHOWN: usize = 200;
 
 /// The checks of one decision.
 #[derive(Clone, Debug)]
-pub(crate) struct Trace {
-    /// Texts of details, one behind the other.
+pub(crate) struct Trace<'r> {
+    /// Texts of details that are nowhere else, one behind the other.
     texts: String,
-    checks: Vec<(Rule, Outcome, Detail)>,
+    checks: Vec<(Rule, Outcome, Detail<'r>)>,
 }
 
 /// What is to be shown of a check.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Detail {
+pub(crate) enum Detail<'r> {
     /// An address.
     Address(Ipv4Addr),
     /// A size.
     Bytes(usize),
-    /// The same words each time.
-    Fixed(&'static str),
-    /// The alternative names that stand at this place in the bytes of the request.
-    Names {
-        /// Where their content begins.
-        start: usize,
-        /// Where it ends.
-        end: usize,
-    },
+    /// The same words each time, or a member of the object.
+    Fixed(&'r str),
+    /// Members of a list in the object.
+    List(&'r [String]),
+    /// The alternative names whose content stands here in the bytes of the request.
+    Names(Place),
     /// A time span.
     Seconds(i32),
+    /// A text that stands here in the bytes of the request.
+    Stands(Place),
     /// The next text of [`Trace::texts`], up to this place.
     Text(usize),
 }
 
-impl Trace {
+/// A range of the bytes of a request.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Place {
+    start: u32,
+    end: u32,
+}
+
+impl Place {
+    /// Where `part` stands in `der`, which it was borrowed from.
+    pub(crate) fn of(part: &[u8], der: &[u8]) -> Self {
+        let start = part.as_ptr().addr().saturating_sub(der.as_ptr().addr());
+        let place = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
+        Self { start: place(start), end: place(start + part.len()) }
+    }
+
+    fn within(self, der: &[u8]) -> &[u8] {
+        let place = |at: u32| usize::try_from(at).unwrap_or(usize::MAX);
+        der.get(place(self.start)..place(self.end)).unwrap_or_default()
+    }
+}
+
+impl<'r> Trace<'r> {
     pub(crate) fn new() -> Self {
-        Self { texts: String::with_capacity(TEXTS), checks: Vec::with_capacity(CHECKS) }
+        Self { texts: String::new(), checks: Vec::with_capacity(CHECKS) }
     }
 
     /// Records that `rule` is kept.
-    pub(crate) fn pass(&mut self, rule: Rule, detail: Detail) {
+    #[inline]
+    pub(crate) fn pass(&mut self, rule: Rule, detail: Detail<'r>) {
         self.checks.push((rule, Outcome::Pass, detail));
-    }
-
-    /// Records that `rule` is kept by `value`, a text that lasts no longer than the request.
-    pub(crate) fn pass_text(&mut self, rule: Rule, value: &str) {
-        self.texts.push_str(value);
-        self.pass(rule, Detail::Text(self.texts.len()));
     }
 
     /// Records that `rule` is kept by all `values`.
     pub(crate) fn pass_all<'v>(&mut self, rule: Rule, values: impl IntoIterator<Item = &'v str>) {
+        self.make_room();
         for (index, value) in values.into_iter().enumerate() {
             if index > 0 {
                 self.texts.push_str(", ");
@@ -74,9 +89,17 @@ impl Trace {
 
     /// Records any outcome.
     pub(crate) fn add(&mut self, rule: Rule, outcome: Outcome, detail: fmt::Arguments<'_>) {
+        self.make_room();
         // Writing to a string cannot fail, and a `Display` that does only shortens its detail.
         let _ = self.texts.write_fmt(detail);
         self.checks.push((rule, outcome, Detail::Text(self.texts.len())));
+    }
+
+    /// Room for texts, for decisions that have any.
+    fn make_room(&mut self) {
+        if self.texts.capacity() == 0 {
+            self.texts.reserve(TEXTS);
+        }
     }
 
     /// The checks, in words. `der` are the bytes of the request.
@@ -87,8 +110,10 @@ impl Trace {
                 Detail::Address(ipv4) => ipv4.to_string().into(),
                 Detail::Bytes(bytes) => format!("{bytes} bytes").into(),
                 Detail::Fixed(text) => text.into(),
-                Detail::Names { start, end } => names(der.get(start..end).unwrap_or_default()),
+                Detail::List(list) => list.join(", ").into(),
+                Detail::Names(place) => names(place.within(der)),
                 Detail::Seconds(seconds) => format!("{seconds} s").into(),
+                Detail::Stands(place) => String::from_utf8_lossy(place.within(der)),
                 Detail::Text(end) => {
                     let text = self.texts.get(begin..end).unwrap_or_default();
                     begin = end;

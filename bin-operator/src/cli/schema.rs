@@ -37,7 +37,7 @@ impl Schema {
     /// The output cannot be written.
     pub fn run(self) -> anyhow::Result<Answer> {
         let schema = match self.name {
-            Name::CsrDecision => schema_for!(wmco_csr::Decision),
+            Name::CsrDecision => schema_for!(wmco_csr::Decision<'_>),
             Name::Facts => schema_for!(Facts),
             Name::HostPlan => schema_for!(HostPlan),
             Name::HostReport => schema_for!(ReportLine),

@@ -12,7 +12,7 @@ use crate::trace::{Foreign, ForeignList};
 /// The shortest lifetime that the API server lets anybody ask for, in seconds.
 const LEAST_LIFETIME_SECONDS: i32 = 600;
 
-impl Exam<'_> {
+impl Exam<'_, '_> {
     /// Looks at everything, so that a refusal names all faults.
     pub(super) fn content(&mut self, asked: &Asked<'_>) {
         self.requester(asked);
@@ -31,7 +31,7 @@ impl Exam<'_> {
             Kind::Wicd => username == policy.wicd || username == asked.common_name,
         };
         if proven {
-            self.trace.pass_text(Rule::Requester, username);
+            self.trace.pass(Rule::Requester, Fixed(username));
         } else {
             let username = Foreign(username);
             let detail = format_args!("{username} may not ask for {}", asked.common_name);
@@ -46,12 +46,13 @@ impl Exam<'_> {
         }
     }
 
-    fn groups<'g, S: AsRef<str> + 'g>(&mut self, needed: impl Iterator<Item = &'g S> + Clone) {
+    fn groups<'g, S: AsRef<str> + 'g>(&mut self, mut needed: impl Iterator<Item = &'g S>) {
         let groups = self.request.groups;
-        let lacking = needed.clone().map(AsRef::as_ref).find(|group| !has(groups, group));
-        match lacking {
-            Some(group) => self.fail(Rule::Groups, format_args!("{group} is missing")),
-            None => self.trace.pass_all(Rule::Groups, needed.map(AsRef::as_ref)),
+        match needed.find(|group| !has(groups, group.as_ref())) {
+            Some(group) => {
+                self.fail(Rule::Groups, format_args!("{} is missing", group.as_ref()));
+            }
+            None => self.trace.pass(Rule::Groups, Detail::List(groups)),
         }
     }
 
@@ -59,7 +60,7 @@ impl Exam<'_> {
     fn token_node(&mut self, node: &str) {
         match self.request.token_node {
             None => self.trace.pass(Rule::TokenNode, Fixed("bound to no node")),
-            Some([bound]) if bound == node => self.trace.pass_text(Rule::TokenNode, bound),
+            Some([bound]) if bound == node => self.trace.pass(Rule::TokenNode, Fixed(bound)),
             Some(bound) => {
                 let bound = ForeignList(bound.iter().map(String::as_str));
                 self.fail(Rule::TokenNode, format_args!("bound to {bound}, not to {node}"));
@@ -91,7 +92,7 @@ impl Exam<'_> {
         let enciphers = has(usages, names::USAGE_KEY_ENCIPHERMENT);
         // All members are known and there are no more than members: nothing else, nothing twice.
         if signs && has(usages, essential) && usages.len() == 2 + usize::from(enciphers) {
-            return self.trace.pass_all(Rule::Usages, usages.iter().map(String::as_str));
+            return self.trace.pass(Rule::Usages, Detail::List(usages));
         }
         let found = ForeignList(usages.iter().map(String::as_str));
         let detail = format_args!(

@@ -7,8 +7,8 @@ use wmco_core::names::OS_WINDOWS;
 use super::{Asked, End, Exam, after};
 use crate::pkcs10::{Attribute, CertificationRequest};
 use crate::rule::{Kind, Outcome, Rule};
-use crate::trace::Detail::Fixed;
-use crate::trace::{Foreign, ForeignList};
+use crate::trace::Detail::{self, Fixed};
+use crate::trace::{Foreign, ForeignList, Place};
 use crate::view::{Found, Instance, NodeFacts, Source};
 
 /// What a request is held against once it is known to be ours.
@@ -20,11 +20,12 @@ pub(super) struct Owned<'e> {
     pub(super) instance: Option<&'e Instance>,
 }
 
-impl<'e> Exam<'e> {
+impl<'e> Exam<'e, '_> {
     /// Which node the request is about.
     pub(super) fn asked<'p>(
         &mut self,
         kind: Kind,
+        der: &'p [u8],
         parsed: &'p CertificationRequest<'p>,
     ) -> Result<Asked<'p>, End> {
         let prefix = kind.prefix();
@@ -53,9 +54,10 @@ impl<'e> Exam<'e> {
             );
             return Err(self.refuse(Rule::NodeName, detail));
         }
-        self.trace.pass_text(Rule::CommonName, common_name);
-        self.trace.pass_text(Rule::NodeName, node);
-        Ok(Asked { kind, parsed, common_name, node })
+        let stands = |part: &str| Detail::Stands(Place::of(part.as_bytes(), der));
+        self.trace.pass(Rule::CommonName, stands(common_name));
+        self.trace.pass(Rule::NodeName, stands(node));
+        Ok(Asked { kind, der, parsed, common_name, node })
     }
 
     /// Whether this operator is in charge of the node.

@@ -1,7 +1,6 @@
 //! Does the cluster look as the request says? Looks at the Node and the instance.
 
 use std::net::IpAddr;
-use std::ops::Range;
 
 use wmco_core::names::OS_WINDOWS;
 
@@ -10,10 +9,10 @@ use super::{Asked, Exam, after};
 use crate::pkcs10::GeneralName;
 use crate::rule::{Kind, Rule};
 use crate::trace::Detail::{self, Fixed};
-use crate::trace::Foreign;
+use crate::trace::{Foreign, Place};
 use crate::view::{Instance, NodeFacts};
 
-impl Exam<'_> {
+impl Exam<'_, '_> {
     /// Looks at everything, so that a refusal names all faults.
     pub(super) fn placement(&mut self, asked: &Asked<'_>, owned: Owned<'_>) {
         if asked.kind == Kind::KubeletClient {
@@ -24,7 +23,8 @@ impl Exam<'_> {
             let detail = format_args!("node {} does not exist", asked.node);
             return self.fail_after(deadline, Rule::Node, detail);
         };
-        self.trace.pass_text(Rule::Node, asked.node);
+        let stands = Place::of(asked.node.as_bytes(), asked.der);
+        self.trace.pass(Rule::Node, Detail::Stands(stands));
         match (asked.kind, owned.instance) {
             (Kind::KubeletServing, Some(instance)) => {
                 self.node_address(node, instance);
@@ -51,7 +51,7 @@ impl Exam<'_> {
         let address = &instance.address;
         let listed = node.names.iter().any(|name| name.eq_ignore_ascii_case(address));
         match instance.ipv4 {
-            _ if listed => self.trace.pass_text(Rule::NodeAddress, address),
+            _ if listed => self.trace.pass_all(Rule::NodeAddress, [address.as_str()]),
             // That its name does not resolve at the moment proves nothing against the Node.
             None => {
                 let detail = Fixed("the instance's address is not known");
@@ -75,27 +75,30 @@ impl Exam<'_> {
         let Some(names) = asked.parsed.extensions().alternative_names() else { return };
         let deadline = after(node.created, self.policy.limits.address_wait);
         let outside = "is no address of the node";
-        match names.iter().find(|name| !is_known(name, node)) {
-            Some(GeneralName::Dns(name)) => {
-                let name = Foreign(name);
-                self.fail_after(deadline, Rule::Addresses, format_args!("{name} {outside}"));
-            }
-            Some(GeneralName::Ip(ip)) => {
-                self.fail_after(deadline, Rule::Addresses, format_args!("{ip} {outside}"));
-            }
-            Some(GeneralName::Email(_) | GeneralName::Other(_) | GeneralName::Uri(_)) | None => {
-                let Range { start, end } = names.place();
-                self.trace.pass(Rule::Addresses, Detail::Names { start, end });
+        let is_known = |name: &[u8]| {
+            node.names.iter().any(|known| known.as_bytes().eq_ignore_ascii_case(name))
+        };
+        let has = |address: IpAddr| node.addresses.contains(&address);
+        if names.all(is_known, has) {
+            let place = Place::of(names.content(), asked.der);
+            return self.trace.pass(Rule::Addresses, Detail::Names(place));
+        }
+        for name in names.iter() {
+            match name {
+                GeneralName::Dns(name) if !is_known(name.as_bytes()) => {
+                    let detail = format_args!("{} {outside}", Foreign(name));
+                    return self.fail_after(deadline, Rule::Addresses, detail);
+                }
+                GeneralName::Ip(ip) if !has(ip) => {
+                    let detail = format_args!("{ip} {outside}");
+                    return self.fail_after(deadline, Rule::Addresses, detail);
+                }
+                GeneralName::Dns(_)
+                | GeneralName::Email(_)
+                | GeneralName::Ip(_)
+                | GeneralName::Other(_)
+                | GeneralName::Uri(_) => {}
             }
         }
-    }
-}
-
-/// Whether an alternative name belongs to the node; those of other kinds are not looked at.
-fn is_known(name: &GeneralName<'_>, node: &NodeFacts) -> bool {
-    match name {
-        GeneralName::Ip(ip) => node.addresses.contains(ip),
-        GeneralName::Dns(name) => node.names.iter().any(|known| known.eq_ignore_ascii_case(name)),
-        GeneralName::Email(_) | GeneralName::Other(_) | GeneralName::Uri(_) => true,
     }
 }

@@ -124,12 +124,12 @@ fn printable(bytes: &[u8]) -> bool {
 }
 
 /// By byte: whether it is of that alphabet.
+#[expect(clippy::indexing_slicing, reason = "a constant that panics does not compile")]
 const PRINTABLE: [bool; 256] = {
     let mut table = [false; 256];
     let mut byte = 0_u8;
     while byte < 128 {
         let sign = matches!(byte, b' ' | b'\'' | b'('..=b')' | b'+'..=b'/' | b':' | b'=' | b'?');
-        // The index is a byte, so it is in the table.
         table[byte as usize] = sign || byte.is_ascii_alphanumeric();
         byte += 1;
     }

@@ -186,7 +186,7 @@ impl World {
         view
     }
 
-    pub(crate) fn decide(&self) -> Decision {
+    pub(crate) fn decide(&self) -> Decision<'_> {
         let now = created() + self.later;
         decide(&Request::from(&self.csr), &self.policy, &self.view(), now)
     }
