@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 use wmco_core::cluster::services_name;
 use wmco_core::content::{self, HostContent, Marks};
 use wmco_core::digest::Sha256;
-use wmco_core::fleet::{self, Assignment, Reach, reach, remembered_port};
+use wmco_core::fleet::{self, Assignment, Listed, Reach, reach, remembered_port};
 use wmco_core::host_key::{BadHostKey, HostKey};
 use wmco_core::instances::{self, Entries};
 use wmco_core::names;
@@ -310,6 +310,7 @@ impl Fleet {
         let desired: Desired = current.release.desired(assignment.intent.clone(), marks.as_ref());
         Ok(InstanceInputs {
             assignment: assignment.clone(),
+            listed: instance.map(Listed::from),
             desired: Arc::new(desired),
             node: node.cloned(),
             key_name: way_known.map_or_else(|| assignment.address.clone(), |w| w.key_name.clone()),

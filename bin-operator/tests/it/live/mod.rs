@@ -6,3 +6,4 @@ mod join;
 mod removal;
 mod scenery;
 mod secrets;
+mod worker_pool;
