@@ -3,7 +3,7 @@
 use crate::decision::{Decision, Verdict};
 use crate::rule::{Kind, Rule};
 
-impl Decision {
+impl Decision<'_> {
     /// The next step for a person, in one line.
     pub fn advice(&self) -> &'static str {
         match (&self.verdict, self.rule) {

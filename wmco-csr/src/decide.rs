@@ -26,16 +26,17 @@ use crate::pkcs10::CertificationRequest;
 use crate::policy::Policy;
 use crate::request::Request;
 use crate::rule::{Kind, Outcome, Rule};
+use crate::trace::Detail::{self, Fixed};
 use crate::trace::{Foreign, Trace};
 use crate::view::{Newer, View};
 
 /// Proof that a request kept every rule. Only [`decide`] makes one, and an executor that takes
 /// nothing else cannot approve an unchecked request.
 #[derive(Debug)]
-pub struct Approval {
-    name: String,
-    uid: Option<String>,
-    resource_version: Option<String>,
+pub struct Approval<'r> {
+    name: &'r str,
+    uid: Option<&'r str>,
+    resource_version: Option<&'r str>,
     kind: Kind,
     node: String,
 }
@@ -43,16 +44,16 @@ pub struct Approval {
 /// Permission to deny a request: it is ours, it is wrong, and the policy says that such requests
 /// are denied. Only [`decide`] makes one.
 #[derive(Debug)]
-pub struct Denial {
-    name: String,
-    resource_version: Option<String>,
+pub struct Denial<'r> {
+    name: &'r str,
+    resource_version: Option<&'r str>,
     rule: Rule,
 }
 
-impl Approval {
+impl<'r> Approval<'r> {
     /// The name of the approved request.
-    pub fn name(&self) -> &str {
-        &self.name
+    pub fn name(&self) -> &'r str {
+        self.name
     }
 
     /// The kind of the approved request.
@@ -66,13 +67,13 @@ impl Approval {
     }
 
     /// The UID of the approved request, to be sent along so that no namesake is approved.
-    pub fn uid(&self) -> Option<&str> {
-        self.uid.as_deref()
+    pub fn uid(&self) -> Option<&'r str> {
+        self.uid
     }
 
     /// The version that was looked at, to be sent along so that nothing newer is approved.
-    pub fn resource_version(&self) -> Option<&str> {
-        self.resource_version.as_deref()
+    pub fn resource_version(&self) -> Option<&'r str> {
+        self.resource_version
     }
 
     /// The condition to append. Source: `spec/csr.md`, section 7.
@@ -87,15 +88,15 @@ impl Approval {
     }
 }
 
-impl Denial {
+impl<'r> Denial<'r> {
     /// The name of the denied request.
-    pub fn name(&self) -> &str {
-        &self.name
+    pub fn name(&self) -> &'r str {
+        self.name
     }
 
     /// The version that was looked at, to be sent along.
-    pub fn resource_version(&self) -> Option<&str> {
-        self.resource_version.as_deref()
+    pub fn resource_version(&self) -> Option<&'r str> {
+        self.resource_version
     }
 
     /// The condition to append.
@@ -125,26 +126,30 @@ fn condition(
 /// and the cheap ones behind it are looked at as well, so that a refusal names all faults.
 ///
 /// Source: `spec/csr.md`, section 11.
-pub fn decide(request: &Request<'_>, policy: &Policy, view: &View, now: Timestamp) -> Decision {
+pub fn decide<'r>(
+    request: &Request<'r>,
+    policy: &Policy,
+    view: &View,
+    now: Timestamp,
+) -> Decision<'r> {
     let mut exam =
         Exam { request, policy, view, now, trace: Trace::new(), kind: None, worst: None };
-    let end = exam.run();
-    let name = request.name.to_owned();
-    let resource_version = request.resource_version.map(str::to_owned);
+    let mut der = Vec::new();
+    let end = exam.run(&mut der);
+    let Request { name, uid, resource_version, .. } = *request;
     let (verdict, rule) = match end {
         Ok((kind, node)) => {
-            let uid = request.uid.map(str::to_owned);
-            let approval = Approval { name: name.clone(), uid, resource_version, kind, node };
+            let approval = Approval { name, uid, resource_version, kind, node };
             (Verdict::Approve(approval), None)
         }
         Err(End::Ignore(rule)) => (Verdict::Ignore, Some(rule)),
         Err(End::Refuse(rule)) => {
-            let denial = Denial { name: name.clone(), resource_version, rule };
+            let denial = Denial { name, resource_version, rule };
             (Verdict::Refuse(policy.deny.then_some(denial)), Some(rule))
         }
         Err(End::Wait(rule, deadline)) => (Verdict::Wait { deadline }, Some(rule)),
     };
-    Decision { name, kind: exam.kind, verdict, rule, trace: exam.trace }
+    Decision { name, kind: exam.kind, verdict, rule, trace: exam.trace, der }
 }
 
 /// Why a request is not approved.
@@ -156,12 +161,12 @@ enum End {
 }
 
 /// One request being looked at.
-struct Exam<'e> {
-    request: &'e Request<'e>,
+struct Exam<'e, 'r> {
+    request: &'e Request<'r>,
     policy: &'e Policy,
     view: &'e View,
     now: Timestamp,
-    trace: Trace,
+    trace: Trace<'r>,
     kind: Option<Kind>,
     /// What stands in the way so far: the first broken rule, else the first one to wait for.
     worst: Option<End>,
@@ -171,27 +176,30 @@ struct Exam<'e> {
 #[derive(Clone, Copy)]
 struct Asked<'p> {
     kind: Kind,
+    /// The bytes that were parsed.
+    der: &'p [u8],
     parsed: &'p CertificationRequest<'p>,
     common_name: &'p str,
     node: &'p str,
 }
 
-impl Exam<'_> {
-    fn run(&mut self) -> Result<(Kind, String), End> {
+impl Exam<'_, '_> {
+    /// Looks at everything; `der` becomes the bytes of the request.
+    fn run(&mut self, der: &mut Vec<u8>) -> Result<(Kind, String), End> {
         let kind = self.kind()?;
-        let der = self.der(kind)?;
-        let parsed = self.parsed(kind, &der)?;
-        let asked = self.asked(kind, &parsed)?;
-        let instance = self.owned(&asked)?;
+        *der = self.der(kind)?;
+        let parsed = self.parsed(kind, der)?;
+        let asked = self.asked(kind, der, &parsed)?;
+        let owned = self.owned(&asked)?;
         self.content(&asked);
-        self.placement(&asked, instance);
+        self.placement(&asked, owned);
         let unspoiled = self.worst.map_or_else(|| self.limits(&asked), Err);
         if let Err(end) = unspoiled {
             self.trace.add(Rule::Signature, Outcome::Skipped, format_args!("decided before"));
             return Err(end);
         }
         match parsed.verify() {
-            Ok(()) => self.trace.pass(Rule::Signature, "made by the requested key"),
+            Ok(()) => self.trace.pass(Rule::Signature, Fixed("made by the requested key")),
             Err(error) => return Err(self.refuse(Rule::Signature, format_args!("{error}"))),
         }
         Ok((kind, asked.node.to_owned()))
@@ -202,14 +210,14 @@ impl Exam<'_> {
         if let Some(decided) = self.request.decided {
             return Err(self.ignore(Rule::Undecided, format_args!("{decided} already")));
         }
-        self.trace.pass(Rule::Undecided, "pending");
+        self.trace.pass(Rule::Undecided, Fixed("pending"));
         let signer = self.request.signer;
         let Some(kind) = Kind::from_signer(signer) else {
             let detail = format_args!("{} is none of ours", Foreign(signer));
             return Err(self.ignore(Rule::Signer, detail));
         };
         self.kind = Some(kind);
-        self.trace.pass(Rule::Signer, signer);
+        self.trace.pass(Rule::Signer, Fixed(kind.signer()));
         Ok(kind)
     }
 
@@ -219,10 +227,10 @@ impl Exam<'_> {
             let detail = format_args!("{bytes} bytes are more than {most}");
             return Err(self.malformed(kind, Rule::Size, detail));
         }
-        self.trace.add(Rule::Size, Outcome::Pass, format_args!("{bytes} bytes"));
+        self.trace.pass(Rule::Size, Detail::Bytes(bytes));
         match pem::decode(self.request.pem) {
             Ok(der) => {
-                self.trace.pass(Rule::Pem, "one block");
+                self.trace.pass(Rule::Pem, Fixed("one block"));
                 Ok(der)
             }
             Err(error) => Err(self.malformed(kind, Rule::Pem, format_args!("{error}"))),
@@ -232,7 +240,7 @@ impl Exam<'_> {
     fn parsed<'d>(&mut self, kind: Kind, der: &'d [u8]) -> Result<CertificationRequest<'d>, End> {
         match CertificationRequest::parse(der) {
             Ok(parsed) => {
-                self.trace.pass(Rule::Pkcs10, "canonical");
+                self.trace.pass(Rule::Pkcs10, Fixed("canonical"));
                 Ok(parsed)
             }
             Err(error) => Err(self.malformed(kind, Rule::Pkcs10, format_args!("{error}"))),
@@ -262,13 +270,13 @@ impl Exam<'_> {
                 return Err(self.ignore(Rule::Duplicate, detail));
             }
             Newer::Others(count) => {
-                self.trace.pass(Rule::Duplicate, "none is newer");
+                self.trace.pass(Rule::Duplicate, Fixed("none is newer"));
                 if count >= most {
                     let detail = format_args!("{most} or more newer requests are pending");
                     return Err(self.refuse(Rule::PendingLimit, detail));
                 }
                 let detail = if count == 0 { "none is newer" } else { "few are newer" };
-                self.trace.pass(Rule::PendingLimit, detail);
+                self.trace.pass(Rule::PendingLimit, Fixed(detail));
             }
         }
         Ok(())

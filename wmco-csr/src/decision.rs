@@ -1,5 +1,6 @@
 //! The answer to one request: the verdict, and every check that led to it.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use jiff::Timestamp;
@@ -11,30 +12,33 @@ use crate::names;
 use crate::rule::{Kind, Outcome, Rule};
 use crate::trace::Trace;
 
-/// What is to be done about one request, and why.
+/// What is to be done about one request, and why. Borrows from the object of the request; what is
+/// to be shown of its checks is put into words when somebody asks for them.
 ///
 /// Serializes as [`Report`]; its `Display` is what `wmco-operator explain csr` prints.
 #[derive(Debug)]
 #[must_use = "a decision does nothing until an executor carries it out"]
-pub struct Decision {
-    pub(crate) name: String,
+pub struct Decision<'r> {
+    pub(crate) name: &'r str,
     pub(crate) kind: Option<Kind>,
-    pub(crate) verdict: Verdict,
+    pub(crate) verdict: Verdict<'r>,
     /// The rule that decided, unless all were kept.
     pub(crate) rule: Option<Rule>,
-    pub(crate) trace: Trace,
+    pub(crate) trace: Trace<'r>,
+    /// The bytes of the request, as far as they could be decoded.
+    pub(crate) der: Vec<u8>,
 }
 
 /// What is to be done about a request.
 #[derive(Debug)]
-pub enum Verdict {
+pub enum Verdict<'r> {
     /// It kept every rule: write the condition that the proof holds.
-    Approve(Approval),
+    Approve(Approval<'r>),
     /// It is not ours, or nothing is left to decide: leave it alone.
     Ignore,
     /// It is ours and wrong. Write the Denied condition if the policy asked for one, otherwise
     /// leave it pending; either way say so with [`Decision::warning`]. A retry does not help.
-    Refuse(Option<Denial>),
+    Refuse(Option<Denial<'r>>),
     /// What it depends on is not there yet. Look again on an event, at the latest at `deadline`.
     Wait {
         /// From then on the answer is another one.
@@ -42,7 +46,7 @@ pub enum Verdict {
     },
 }
 
-impl Verdict {
+impl Verdict<'_> {
     /// The short stable name, as in JSON and metric labels.
     pub fn name(&self) -> &'static str {
         match self {
@@ -55,14 +59,14 @@ impl Verdict {
 }
 
 /// One rule that a request was held against.
-#[derive(Clone, Copy, Debug, Eq, JsonSchema, PartialEq, Serialize)]
+#[derive(Clone, Debug, Eq, JsonSchema, PartialEq, Serialize)]
 pub struct Check<'a> {
     /// Which rule.
     pub rule: Rule,
     /// What came of it.
     pub outcome: Outcome,
     /// The value that was looked at, or what is wrong with it. One line, without secrets.
-    pub detail: &'a str,
+    pub detail: Cow<'a, str>,
 }
 
 /// What a decision looks like in JSON.
@@ -94,10 +98,10 @@ pub struct Warning {
     pub message: String,
 }
 
-impl Decision {
+impl<'r> Decision<'r> {
     /// The name of the request.
-    pub fn name(&self) -> &str {
-        &self.name
+    pub fn name(&self) -> &'r str {
+        self.name
     }
 
     /// The kind of the request, if its signer is one of ours.
@@ -106,12 +110,12 @@ impl Decision {
     }
 
     /// What is to be done.
-    pub fn verdict(&self) -> &Verdict {
+    pub fn verdict(&self) -> &Verdict<'r> {
         &self.verdict
     }
 
     /// What is to be done, to be carried out.
-    pub fn into_verdict(self) -> Verdict {
+    pub fn into_verdict(self) -> Verdict<'r> {
         self.verdict
     }
 
@@ -122,14 +126,14 @@ impl Decision {
 
     /// Every check, in the order in which they were made.
     pub fn checks(&self) -> impl Iterator<Item = Check<'_>> {
-        self.trace.checks()
+        self.trace.checks(&self.der)
     }
 
     /// The rule that decided and what it found, in one line.
     pub fn reason(&self) -> String {
         let Some(rule) = self.rule else { return "every check passed".to_owned() };
         let decisive = self.checks().find(|check| check.rule == rule);
-        format!("{rule}: {}", decisive.map_or("", |check| check.detail))
+        format!("{rule}: {}", decisive.map(|check| check.detail).unwrap_or_default())
     }
 
     /// The Warning Event that people should see, for refused requests and for a Node that stands in
@@ -147,7 +151,7 @@ impl Decision {
     /// The decision as data.
     pub fn report(&self) -> Report<'_> {
         Report {
-            name: &self.name,
+            name: self.name,
             kind: self.kind,
             verdict: self.verdict.name(),
             reason: self.reason(),
@@ -160,14 +164,14 @@ impl Decision {
     }
 }
 
-impl Serialize for Decision {
+impl Serialize for Decision<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         self.report().serialize(serializer)
     }
 }
 
-impl JsonSchema for Decision {
-    fn schema_name() -> std::borrow::Cow<'static, str> {
+impl JsonSchema for Decision<'_> {
+    fn schema_name() -> Cow<'static, str> {
         Report::schema_name()
     }
 
@@ -176,11 +180,11 @@ impl JsonSchema for Decision {
     }
 }
 
-impl fmt::Display for Decision {
+impl fmt::Display for Decision<'_> {
     /// A block for people: the verdict, the reason, what to do, and a line for each check. An arrow
     /// points at the check that decided.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.name)?;
+        f.write_str(self.name)?;
         if let Some(kind) = self.kind {
             write!(f, " ({kind})")?;
         }
@@ -194,7 +198,7 @@ impl fmt::Display for Decision {
             write!(f, "\n  {arrow:<2} {outcome:<7}  {rule:<13}")?;
             if !detail.is_empty() {
                 f.write_str("  ")?;
-                f.write_str(detail)?;
+                f.write_str(&detail)?;
             }
         }
         Ok(())

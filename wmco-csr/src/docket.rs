@@ -68,9 +68,9 @@ struct Answered {
 
 /// A decision about an open request.
 #[derive(Debug)]
-pub struct Answer {
+pub struct Answer<'r> {
     /// The decision.
-    pub decision: Decision,
+    pub decision: Decision<'r>,
     /// Whether it is another answer than the last one, worth to be counted and told.
     pub is_news: bool,
 }
@@ -167,12 +167,12 @@ impl Docket {
 
     /// Decides about an open request; `None` if it is not open any more, or is a namesake of the
     /// one that is.
-    pub fn decide(
+    pub fn decide<'r>(
         &mut self,
-        request: &Request<'_>,
+        request: &Request<'r>,
         policy: &Policy,
         now: Timestamp,
-    ) -> Option<Answer> {
+    ) -> Option<Answer<'r>> {
         let open = self.open.get_mut(request.name)?;
         if open.uid.as_deref() != request.uid {
             return None;
@@ -184,13 +184,13 @@ impl Docket {
     }
 
     /// As [`Self::decide`], beside a Node that was just read and that no watch has shown.
-    pub fn decide_beside(
+    pub fn decide_beside<'r>(
         &mut self,
         node: &Node,
-        request: &Request<'_>,
+        request: &Request<'r>,
         policy: &Policy,
         now: Timestamp,
-    ) -> Option<Answer> {
+    ) -> Option<Answer<'r>> {
         let name = node.metadata.name.as_deref().unwrap_or_default();
         let before = self.view.node(name).cloned();
         self.view.set_node(node);

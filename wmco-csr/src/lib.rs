@@ -63,7 +63,8 @@
 //! the requester, and lets nobody change `spec` afterwards.
 //!
 //! # Not here
-//! Talking to a cluster: the caller keeps the [`View`] up to date and carries out the verdict.
+//! Talking to a cluster: the caller tells a [`Docket`] (or, for one look, a [`View`]) what the
+//! cluster shows, and carries out the verdict.
 
 #![forbid(unsafe_code)]
 

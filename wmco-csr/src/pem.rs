@@ -16,6 +16,8 @@ const END: &[u8] = b"-----END CERTIFICATE REQUEST-----";
 const HYPHENS: &[u8] = b"-----";
 /// Characters of each line but the last.
 const LINE: usize = 64;
+/// Lines that are decoded in one go: few calls, and no memory to be allocated for them.
+const ROWS: usize = 16;
 
 static BASE64: LazyLock<Simd> = LazyLock::new(|| Simd::standard(PAD));
 
@@ -54,8 +56,7 @@ pub fn decode(text: &[u8]) -> Result<Vec<u8>, PemError> {
     let Some(body) = block.strip_suffix(END) else {
         return Err(if find(block, END).is_some() { PemError::Trailing } else { PemError::End });
     };
-    let joined = joined(body);
-    joined.and_then(|characters| BASE64.decode(characters).ok()).ok_or_else(|| fault_of(body))
+    decoded(body).ok_or_else(|| fault_of(body))
 }
 
 /// What follows the first BEGIN line.
@@ -72,19 +73,49 @@ fn block(text: &[u8]) -> Result<&[u8], PemError> {
     rest.strip_prefix(BEGIN).ok_or(PemError::Begin)?.strip_prefix(b"\n").ok_or(PemError::Lines)
 }
 
-/// The lines of `body` without their line feeds, if all but the last are full. A short line within
-/// leaves its line feed in a chunk, and is found by the base64 decoder.
-fn joined(body: &[u8]) -> Option<Vec<u8>> {
-    let mut joined = Vec::with_capacity(body.len());
-    let mut lines = body.chunks(LINE + 1).peekable();
-    while let Some(line) = lines.next() {
-        let characters = line.strip_suffix(b"\n")?;
-        if characters.is_empty() || (characters.len() < LINE && lines.peek().is_some()) {
+/// The bytes that `body` stands for, if all lines but the last are full. A short line within leaves
+/// its line feed in a row, and is found by the base64 decoder.
+#[expect(clippy::slow_vector_initialization, reason = "zeroed memory takes malloc longer")]
+fn decoded(body: &[u8]) -> Option<Vec<u8>> {
+    let most = body.len() / 4 * 3 + 3;
+    let mut der = Vec::with_capacity(most);
+    der.resize(most, 0);
+    let mut rows = [[0; LINE]; ROWS];
+    let mut written = 0;
+    let mut rest = body;
+    while !rest.is_empty() {
+        let group = rest.get(..ROWS * (LINE + 1)).unwrap_or(rest);
+        rest = rest.get(group.len()..).unwrap_or_default();
+        let characters = gather(group, rest.is_empty(), &mut rows)?;
+        let characters = rows.as_flattened().get(..characters)?;
+        let bytes = BASE64.decode_slice(characters, der.get_mut(written..)?).ok()?;
+        written += bytes;
+        // Padding belongs to the end of the text, not to that of a group.
+        if !rest.is_empty() && bytes != ROWS * LINE / 4 * 3 {
             return None;
         }
-        joined.extend_from_slice(characters);
     }
-    Some(joined)
+    der.truncate(written);
+    Some(der)
+}
+
+/// Copies the lines of `group` into `rows` and returns how many characters they have.
+fn gather(group: &[u8], is_last: bool, rows: &mut [[u8; LINE]; ROWS]) -> Option<usize> {
+    let mut lines = group.chunks(LINE + 1).peekable();
+    let mut characters = 0;
+    for row in rows {
+        let Some(line) = lines.next() else { break };
+        let line = line.strip_suffix(b"\n")?;
+        if let Some(full) = line.first_chunk() {
+            *row = *full;
+        } else if !line.is_empty() && is_last && lines.peek().is_none() {
+            row.get_mut(..line.len())?.copy_from_slice(line);
+        } else {
+            return None;
+        }
+        characters += line.len();
+    }
+    Some(characters)
 }
 
 /// Why `body` was not decoded.
@@ -140,6 +171,36 @@ mod tests {
             "A".repeat(64),
         );
         assert_eq!(decode(text.as_bytes()), Ok(vec![0; 97]));
+    }
+
+    /// A text of so many characters, in lines, ending with `end`.
+    fn lines(characters: usize, end: &str) -> String {
+        let body = "A".repeat(characters - end.len()) + end;
+        let lines: Vec<_> = body.as_bytes().chunks(64).map(String::from_utf8_lossy).collect();
+        format!(
+            "-----BEGIN CERTIFICATE REQUEST-----\n{}\n-----END CERTIFICATE REQUEST-----\n",
+            lines.join("\n")
+        )
+    }
+
+    #[test]
+    fn texts_of_every_length_are_decoded() {
+        for quads in 1..600 {
+            let text = lines(quads * 4, "");
+            assert_eq!(decode(text.as_bytes()), Ok(vec![0; quads * 3]), "{quads}");
+            let text = lines(quads * 4, "A==");
+            assert_eq!(decode(text.as_bytes()), Ok(vec![0; quads * 3 - 2]), "{quads}");
+        }
+    }
+
+    #[test]
+    fn padding_within_the_text_is_refused() {
+        for place in (0..4096).step_by(4) {
+            let mut text = lines(4096 + 8, "").into_bytes();
+            let start = BEGIN.len() + 1 + place + place / 64;
+            text[start + 2..start + 4].copy_from_slice(b"==");
+            assert_eq!(decode(&text), Err(PemError::Base64), "{place}");
+        }
     }
 
     #[test]

@@ -1,65 +1,143 @@
-//! Records checks cheaply: all details share one string.
+//! Records checks cheaply: what is shown of them is put into words when somebody asks.
 
+use std::borrow::Cow;
 use std::fmt::{self, Write as _};
+use std::net::Ipv4Addr;
 
 use crate::decision::Check;
+use crate::pkcs10::{GeneralName, GeneralNames};
 use crate::rule::{Outcome, Rule};
 
-/// No decision has more checks, and few have longer details: one allocation each.
+/// No decision has more checks, and few have longer texts: one allocation each.
 const CHECKS: usize = 32;
-const DETAILS: usize = 1024;
+const TEXTS: usize = 256;
 /// The most characters that a detail repeats of a foreign value.
 const SHOWN: usize = 200;
 
 /// The checks of one decision.
 #[derive(Clone, Debug)]
-pub(crate) struct Trace {
-    /// All details, one behind the other.
-    details: String,
-    checks: Vec<(Rule, Outcome, usize)>,
+pub(crate) struct Trace<'r> {
+    /// Texts of details that are nowhere else, one behind the other.
+    texts: String,
+    checks: Vec<(Rule, Outcome, Detail<'r>)>,
 }
 
-impl Trace {
-    pub(crate) fn new() -> Self {
-        Self { details: String::with_capacity(DETAILS), checks: Vec::with_capacity(CHECKS) }
+/// What is to be shown of a check.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Detail<'r> {
+    /// An address.
+    Address(Ipv4Addr),
+    /// A size.
+    Bytes(usize),
+    /// The same words each time, or a member of the object.
+    Fixed(&'r str),
+    /// Members of a list in the object.
+    List(&'r [String]),
+    /// The alternative names whose content stands here in the bytes of the request.
+    Names(Place),
+    /// A time span.
+    Seconds(i32),
+    /// A text that stands here in the bytes of the request.
+    Stands(Place),
+    /// The next text of [`Trace::texts`], up to this place.
+    Text(usize),
+}
+
+/// A range of the bytes of a request.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Place {
+    start: u32,
+    end: u32,
+}
+
+impl Place {
+    /// Where `part` stands in `der`, which it was borrowed from.
+    pub(crate) fn of(part: &[u8], der: &[u8]) -> Self {
+        let start = part.as_ptr().addr().saturating_sub(der.as_ptr().addr());
+        let place = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
+        Self { start: place(start), end: place(start + part.len()) }
     }
 
-    /// Records that `rule` is kept by `value`.
-    pub(crate) fn pass(&mut self, rule: Rule, value: &str) {
-        self.details.push_str(value);
-        self.end(rule, Outcome::Pass);
+    fn within(self, der: &[u8]) -> &[u8] {
+        let place = |at: u32| usize::try_from(at).unwrap_or(usize::MAX);
+        der.get(place(self.start)..place(self.end)).unwrap_or_default()
+    }
+}
+
+impl<'r> Trace<'r> {
+    pub(crate) fn new() -> Self {
+        Self { texts: String::new(), checks: Vec::with_capacity(CHECKS) }
+    }
+
+    /// Records that `rule` is kept.
+    #[inline]
+    pub(crate) fn pass(&mut self, rule: Rule, detail: Detail<'r>) {
+        self.checks.push((rule, Outcome::Pass, detail));
     }
 
     /// Records that `rule` is kept by all `values`.
     pub(crate) fn pass_all<'v>(&mut self, rule: Rule, values: impl IntoIterator<Item = &'v str>) {
+        self.make_room();
         for (index, value) in values.into_iter().enumerate() {
             if index > 0 {
-                self.details.push_str(", ");
+                self.texts.push_str(", ");
             }
-            self.details.push_str(value);
+            self.texts.push_str(value);
         }
-        self.end(rule, Outcome::Pass);
+        self.pass(rule, Detail::Text(self.texts.len()));
     }
 
     /// Records any outcome.
     pub(crate) fn add(&mut self, rule: Rule, outcome: Outcome, detail: fmt::Arguments<'_>) {
+        self.make_room();
         // Writing to a string cannot fail, and a `Display` that does only shortens its detail.
-        let _ = self.details.write_fmt(detail);
-        self.end(rule, outcome);
+        let _ = self.texts.write_fmt(detail);
+        self.checks.push((rule, outcome, Detail::Text(self.texts.len())));
     }
 
-    fn end(&mut self, rule: Rule, outcome: Outcome) {
-        self.checks.push((rule, outcome, self.details.len()));
+    /// Room for texts, for decisions that have any.
+    fn make_room(&mut self) {
+        if self.texts.capacity() == 0 {
+            self.texts.reserve(TEXTS);
+        }
     }
 
-    pub(crate) fn checks(&self) -> impl Iterator<Item = Check<'_>> {
-        let mut start = 0;
-        self.checks.iter().map(move |&(rule, outcome, end)| {
-            let detail = self.details.get(start..end).unwrap_or_default();
-            start = end;
+    /// The checks, in words. `der` are the bytes of the request.
+    pub(crate) fn checks<'a>(&'a self, der: &'a [u8]) -> impl Iterator<Item = Check<'a>> {
+        let mut begin = 0;
+        self.checks.iter().map(move |&(rule, outcome, detail)| {
+            let detail = match detail {
+                Detail::Address(ipv4) => ipv4.to_string().into(),
+                Detail::Bytes(bytes) => format!("{bytes} bytes").into(),
+                Detail::Fixed(text) => text.into(),
+                Detail::List(list) => list.join(", ").into(),
+                Detail::Names(place) => names(place.within(der)),
+                Detail::Seconds(seconds) => format!("{seconds} s").into(),
+                Detail::Stands(place) => String::from_utf8_lossy(place.within(der)),
+                Detail::Text(end) => {
+                    let text = self.texts.get(begin..end).unwrap_or_default();
+                    begin = end;
+                    text.into()
+                }
+            };
             Check { rule, outcome, detail }
         })
     }
+}
+
+/// Host names and addresses among alternative names, with commas.
+fn names(content: &[u8]) -> Cow<'static, str> {
+    let mut text = String::new();
+    for name in GeneralNames::read_again(content).iter() {
+        let separator = if text.is_empty() { "" } else { ", " };
+        // Writing to a string cannot fail.
+        let _ = match name {
+            GeneralName::Dns(name) => write!(text, "{separator}{name}"),
+            GeneralName::Ip(ip) => write!(text, "{separator}{ip}"),
+            GeneralName::Email(_) | GeneralName::Other(_) | GeneralName::Uri(_) => Ok(()),
+        };
+    }
+    text.into()
 }
 
 /// A foreign value, escaped and cut so that it stays in its line.

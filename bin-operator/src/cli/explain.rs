@@ -83,16 +83,16 @@ impl Csr {
         for request in &requests {
             view.set_request(request);
         }
-        let decisions: Vec<Decision> = requests
+        let decisions: Vec<Decision<'_>> = requests
             .iter()
             .map(|request| decide(&Request::from(request), &policy, &view, now))
             .collect();
         self.output.print(&decisions, || text(&decisions))?;
-        let unknown = |decision: &Decision| decision.rule() == Some(Rule::Instance);
+        let unknown = |decision: &Decision<'_>| decision.rule() == Some(Rule::Instance);
         if self.facts.is_none() && decisions.iter().any(unknown) {
             tell("note", "names and hosts are not asked, tell what they answer with --facts FILE");
         }
-        let approved = |decision: &Decision| matches!(decision.verdict(), Verdict::Approve(_));
+        let approved = |decision: &Decision<'_>| matches!(decision.verdict(), Verdict::Approve(_));
         Ok(if decisions.iter().all(approved) { Answer::Yes } else { Answer::No })
     }
 }
@@ -202,7 +202,7 @@ fn is_bare(file: &Path, bytes: &[u8]) -> bool {
 }
 
 /// A block for each decision, and how many there are of each.
-fn text(decisions: &[Decision]) -> String {
+fn text(decisions: &[Decision<'_>]) -> String {
     let mut text = String::new();
     let of = |name: &str| decisions.iter().filter(|d| d.verdict().name() == name).count();
     let verdicts = [

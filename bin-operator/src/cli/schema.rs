@@ -41,7 +41,7 @@ impl Schema {
     /// The output cannot be written.
     pub fn run(self) -> anyhow::Result<Answer> {
         let schema = match self.name {
-            Name::CsrDecision => json!(schema_for!(wmco_csr::Decision)),
+            Name::CsrDecision => json!(schema_for!(wmco_csr::Decision<'_>)),
             Name::Facts => json!(schema_for!(Facts)),
             Name::HostPlan => json!(schema_for!(HostPlan)),
             Name::HostReport => json!(schema_for!(ReportLine)),

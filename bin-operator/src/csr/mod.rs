@@ -1,8 +1,8 @@
 //! The controller of certificate requests: follows the cluster, asks `wmco-csr`, carries out its
 //! verdicts.
 //!
-//! One [`Docket`] holds all state. [`follow`] keeps it current from watches and says which requests
-//! to look at; [`reconcile`] decides about one and writes what was decided.
+//! One [`Docket`] holds all state. `follow` keeps it current from watches and says which requests to
+//! look at; `reconcile` decides about one and writes what was decided.
 
 mod follow;
 mod machines;
@@ -178,7 +178,11 @@ impl Context {
         self.docket.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn decide(&self, request: &CertificateSigningRequest, beside: Option<&Node>) -> Option<Answer> {
+    fn decide<'r>(
+        &self,
+        request: &'r CertificateSigningRequest,
+        beside: Option<&Node>,
+    ) -> Option<Answer<'r>> {
         let (begun, now) = (Instant::now(), Timestamp::now());
         let request = Request::from(request);
         let answer = match beside {
@@ -191,11 +195,11 @@ impl Context {
 
     /// The caches hold Windows nodes only, and are a moment late, but whoever is approved as a new
     /// node must not take the name of any that exists. So that is asked before it is approved.
-    async fn confirm(
+    async fn confirm<'r>(
         &self,
-        request: &CertificateSigningRequest,
-        answer: Answer,
-    ) -> Result<Option<Answer>, CsrError> {
+        request: &'r CertificateSigningRequest,
+        answer: Answer<'r>,
+    ) -> Result<Option<Answer<'r>>, CsrError> {
         let Verdict::Approve(approval) = answer.decision.verdict() else { return Ok(Some(answer)) };
         if approval.kind() != Kind::KubeletClient {
             return Ok(Some(answer));
@@ -209,7 +213,7 @@ impl Context {
     }
 
     /// Counts and tells an answer that is new.
-    async fn tell(&self, request: &CertificateSigningRequest, answer: &Answer) {
+    async fn tell(&self, request: &CertificateSigningRequest, answer: &Answer<'_>) {
         if !answer.is_news {
             return;
         }

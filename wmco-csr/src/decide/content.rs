@@ -6,12 +6,13 @@ use super::{Asked, Exam};
 use crate::names;
 use crate::pkcs10::{Attribute, GeneralName, Oid};
 use crate::rule::{Kind, Outcome, Rule};
+use crate::trace::Detail::{self, Fixed};
 use crate::trace::{Foreign, ForeignList};
 
 /// The shortest lifetime that the API server lets anybody ask for, in seconds.
 const LEAST_LIFETIME_SECONDS: i32 = 600;
 
-impl Exam<'_> {
+impl Exam<'_, '_> {
     /// Looks at everything, so that a refusal names all faults.
     pub(super) fn content(&mut self, asked: &Asked<'_>) {
         self.requester(asked);
@@ -30,7 +31,7 @@ impl Exam<'_> {
             Kind::Wicd => username == policy.wicd || username == asked.common_name,
         };
         if proven {
-            self.trace.pass(Rule::Requester, username);
+            self.trace.pass(Rule::Requester, Fixed(username));
         } else {
             let username = Foreign(username);
             let detail = format_args!("{username} may not ask for {}", asked.common_name);
@@ -45,20 +46,21 @@ impl Exam<'_> {
         }
     }
 
-    fn groups<'g, S: AsRef<str> + 'g>(&mut self, needed: impl Iterator<Item = &'g S> + Clone) {
+    fn groups<'g, S: AsRef<str> + 'g>(&mut self, mut needed: impl Iterator<Item = &'g S>) {
         let groups = self.request.groups;
-        let lacking = needed.clone().map(AsRef::as_ref).find(|group| !has(groups, group));
-        match lacking {
-            Some(group) => self.fail(Rule::Groups, format_args!("{group} is missing")),
-            None => self.trace.pass_all(Rule::Groups, needed.map(AsRef::as_ref)),
+        match needed.find(|group| !has(groups, group.as_ref())) {
+            Some(group) => {
+                self.fail(Rule::Groups, format_args!("{} is missing", group.as_ref()));
+            }
+            None => self.trace.pass(Rule::Groups, Detail::List(groups)),
         }
     }
 
     /// Source: `spec/csr.md`, W-3.
     fn token_node(&mut self, node: &str) {
         match self.request.token_node {
-            None => self.trace.pass(Rule::TokenNode, "bound to no node"),
-            Some([bound]) if bound == node => self.trace.pass(Rule::TokenNode, bound),
+            None => self.trace.pass(Rule::TokenNode, Fixed("bound to no node")),
+            Some([bound]) if bound == node => self.trace.pass(Rule::TokenNode, Fixed(bound)),
             Some(bound) => {
                 let bound = ForeignList(bound.iter().map(String::as_str));
                 self.fail(Rule::TokenNode, format_args!("bound to {bound}, not to {node}"));
@@ -70,10 +72,10 @@ impl Exam<'_> {
         let (subject, needed) = (asked.parsed.subject(), asked.kind.organization());
         match subject.other().map(Oid) {
             Some(other) => self.fail(Rule::Subject, format_args!("holds {other}")),
-            None => self.trace.pass(Rule::Subject, "common name and organizations only"),
+            None => self.trace.pass(Rule::Subject, Fixed("common name and organizations only")),
         }
         if subject.organization() == Some(needed) {
-            return self.trace.pass(Rule::Organization, needed);
+            return self.trace.pass(Rule::Organization, Fixed(needed));
         }
         let organizations = subject.attributes().filter_map(|attribute| match attribute {
             Attribute::Organization(name) => Some(name),
@@ -90,7 +92,7 @@ impl Exam<'_> {
         let enciphers = has(usages, names::USAGE_KEY_ENCIPHERMENT);
         // All members are known and there are no more than members: nothing else, nothing twice.
         if signs && has(usages, essential) && usages.len() == 2 + usize::from(enciphers) {
-            return self.trace.pass_all(Rule::Usages, usages.iter().map(String::as_str));
+            return self.trace.pass(Rule::Usages, Detail::List(usages));
         }
         let found = ForeignList(usages.iter().map(String::as_str));
         let detail = format_args!(
@@ -105,7 +107,9 @@ impl Exam<'_> {
         let extensions = asked.parsed.extensions();
         let names = extensions.alternative_names();
         match (asked.kind, names) {
-            (Kind::KubeletClient | Kind::Wicd, None) => self.trace.pass(Rule::NameKinds, "none"),
+            (Kind::KubeletClient | Kind::Wicd, None) => {
+                self.trace.pass(Rule::NameKinds, Fixed("none"));
+            }
             (Kind::KubeletClient | Kind::Wicd, Some(_)) => {
                 let detail = format_args!("client certificates have no alternative names");
                 self.fail(Rule::NameKinds, detail);
@@ -113,25 +117,29 @@ impl Exam<'_> {
             (Kind::KubeletServing, None) => {
                 self.fail(Rule::NameKinds, format_args!("none, at least one is needed"));
             }
+            (Kind::KubeletServing, Some(names)) if names.are_hosts() => {
+                self.trace.pass(Rule::NameKinds, Fixed("host names and addresses only"));
+            }
             (Kind::KubeletServing, Some(names)) => {
-                let foreign = names
-                    .iter()
-                    .find(|name| !matches!(name, GeneralName::Dns(_) | GeneralName::Ip(_)));
-                match foreign {
-                    None => self.trace.pass(Rule::NameKinds, "host names and addresses only"),
-                    Some(GeneralName::Email(name) | GeneralName::Uri(name)) => {
-                        let name = Foreign(name);
-                        self.fail(Rule::NameKinds, format_args!("{name} is no host or address"));
-                    }
-                    Some(GeneralName::Other(_) | GeneralName::Dns(_) | GeneralName::Ip(_)) => {
-                        let detail = format_args!("a name that is no host and no address");
-                        self.fail(Rule::NameKinds, detail);
-                    }
+                let foreign = names.iter().find_map(|name| match name {
+                    GeneralName::Email(name) | GeneralName::Uri(name) => Some(Foreign(name)),
+                    GeneralName::Other(_) | GeneralName::Dns(_) | GeneralName::Ip(_) => None,
+                });
+                if let Some(name) = foreign {
+                    self.fail(Rule::NameKinds, format_args!("{name} is no host or address"));
+                } else {
+                    self.fail(
+                        Rule::NameKinds,
+                        format_args!("a name that is no host and no address"),
+                    );
                 }
             }
         }
         match extensions.unknown().map(Oid) {
-            None => self.trace.pass(Rule::Extensions, "alternative names and key usages at most"),
+            None => {
+                let detail = Fixed("alternative names and key usages at most");
+                self.trace.pass(Rule::Extensions, detail);
+            }
             Some(oid) => self.fail(Rule::Extensions, format_args!("asks for {oid}")),
         }
     }
@@ -144,11 +152,11 @@ impl Exam<'_> {
             Kind::Wicd => limits.wicd_lifetime,
         };
         let Some(seconds) = self.request.expiration_seconds else {
-            return self.trace.pass(Rule::Lifetime, "the signer's default");
+            return self.trace.pass(Rule::Lifetime, Fixed("the signer's default"));
         };
         let lifetime = SignedDuration::from_secs(i64::from(seconds));
         if seconds >= LEAST_LIFETIME_SECONDS && lifetime <= most {
-            return self.trace.add(Rule::Lifetime, Outcome::Pass, format_args!("{seconds} s"));
+            return self.trace.pass(Rule::Lifetime, Detail::Seconds(seconds));
         }
         let most = most.as_secs();
         let detail = format_args!("{seconds} s, not {LEAST_LIFETIME_SECONDS} s to {most} s");
@@ -162,11 +170,11 @@ impl Exam<'_> {
             return self.fail(Rule::Key, detail);
         }
         match key.usual_name() {
-            Some(name) => self.trace.pass(Rule::Key, name),
+            Some(name) => self.trace.pass(Rule::Key, Fixed(name)),
             None => self.trace.add(Rule::Key, Outcome::Pass, format_args!("{key}")),
         }
         if let Some(name) = algorithm.name().filter(|_| algorithm.fits(&key)) {
-            self.trace.pass(Rule::Algorithm, name);
+            self.trace.pass(Rule::Algorithm, Fixed(name));
         } else {
             let detail = format_args!("{algorithm} is not accepted for {key}");
             self.fail(Rule::Algorithm, detail);

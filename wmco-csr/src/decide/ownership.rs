@@ -7,14 +7,25 @@ use wmco_core::names::OS_WINDOWS;
 use super::{Asked, End, Exam, after};
 use crate::pkcs10::{Attribute, CertificationRequest};
 use crate::rule::{Kind, Outcome, Rule};
-use crate::trace::{Foreign, ForeignList};
-use crate::view::{Found, Instance, Source};
+use crate::trace::Detail::{self, Fixed};
+use crate::trace::{Foreign, ForeignList, Place};
+use crate::view::{Found, Instance, NodeFacts, Source};
 
-impl<'e> Exam<'e> {
+/// What a request is held against once it is known to be ours.
+#[derive(Clone, Copy)]
+pub(super) struct Owned<'e> {
+    /// The Node, if there is one.
+    pub(super) node: Option<&'e NodeFacts>,
+    /// The instance, for kubelets.
+    pub(super) instance: Option<&'e Instance>,
+}
+
+impl<'e> Exam<'e, '_> {
     /// Which node the request is about.
     pub(super) fn asked<'p>(
         &mut self,
         kind: Kind,
+        der: &'p [u8],
         parsed: &'p CertificationRequest<'p>,
     ) -> Result<Asked<'p>, End> {
         let prefix = kind.prefix();
@@ -43,20 +54,27 @@ impl<'e> Exam<'e> {
             );
             return Err(self.refuse(Rule::NodeName, detail));
         }
-        self.trace.pass(Rule::CommonName, common_name);
-        self.trace.pass(Rule::NodeName, node);
-        Ok(Asked { kind, parsed, common_name, node })
+        let stands = |part: &str| Detail::Stands(Place::of(part.as_bytes(), der));
+        self.trace.pass(Rule::CommonName, stands(common_name));
+        self.trace.pass(Rule::NodeName, stands(node));
+        Ok(Asked { kind, der, parsed, common_name, node })
     }
 
-    /// Whether this operator is in charge of the node. Returns the instance for kubelets.
-    pub(super) fn owned(&mut self, asked: &Asked<'_>) -> Result<Option<&'e Instance>, End> {
-        match asked.kind {
-            Kind::Wicd => Ok(None),
-            Kind::KubeletClient | Kind::KubeletServing => self.instance(asked).map(Some),
-        }
+    /// Whether this operator is in charge of the node.
+    pub(super) fn owned(&mut self, asked: &Asked<'_>) -> Result<Owned<'e>, End> {
+        let node = self.view.node(asked.node);
+        let instance = match asked.kind {
+            Kind::Wicd => None,
+            Kind::KubeletClient | Kind::KubeletServing => Some(self.instance(asked, node)?),
+        };
+        Ok(Owned { node, instance })
     }
 
-    fn instance(&mut self, asked: &Asked<'_>) -> Result<&'e Instance, End> {
+    fn instance(
+        &mut self,
+        asked: &Asked<'_>,
+        node: Option<&NodeFacts>,
+    ) -> Result<&'e Instance, End> {
         let found = self.view.instances.find(asked.node);
         self.not_of_a_machine(asked, &found)?;
         if asked.kind == Kind::KubeletClient {
@@ -64,12 +82,11 @@ impl<'e> Exam<'e> {
                 let detail = format_args!("left to the cluster's own approver of renewals");
                 return Err(self.ignore(Rule::Renewal, detail));
             }
-            self.trace.pass(Rule::Renewal, "no");
+            self.trace.pass(Rule::Renewal, Fixed("no"));
         }
-        let node = self.view.node(asked.node);
         if let Some(facts) = node {
             match facts.os.as_deref() {
-                Some(OS_WINDOWS) => self.trace.pass(Rule::NodeOs, OS_WINDOWS),
+                Some(OS_WINDOWS) => self.trace.pass(Rule::NodeOs, Fixed(OS_WINDOWS)),
                 Some(os) => return Err(self.ignore(Rule::NodeOs, format_args!("{}", Foreign(os)))),
                 None => return Err(self.ignore(Rule::NodeOs, format_args!("not known"))),
             }
@@ -93,7 +110,7 @@ impl<'e> Exam<'e> {
                 let detail = format_args!("node {} exists, delete it if it is stale", asked.node);
                 return Err(self.ignore(Rule::NodeAbsent, detail));
             }
-            self.trace.pass(Rule::NodeAbsent, "no such node");
+            self.trace.pass(Rule::NodeAbsent, Fixed("no such node"));
         }
         Ok(instance)
     }
@@ -113,7 +130,7 @@ impl<'e> Exam<'e> {
             let detail = format_args!("a Machine has the address {ipv4}");
             return Err(self.ignore(Rule::Machine, detail));
         }
-        self.trace.pass(Rule::Machine, "none");
+        self.trace.pass(Rule::Machine, Fixed("none"));
         Ok(())
     }
 

@@ -1,30 +1,31 @@
 //! Does the cluster look as the request says? Looks at the Node and the instance.
 
-use std::fmt;
 use std::net::IpAddr;
 
 use wmco_core::names::OS_WINDOWS;
 
+use super::ownership::Owned;
 use super::{Asked, Exam, after};
 use crate::pkcs10::GeneralName;
-use crate::rule::{Kind, Outcome, Rule};
-use crate::trace::Foreign;
+use crate::rule::{Kind, Rule};
+use crate::trace::Detail::{self, Fixed};
+use crate::trace::{Foreign, Place};
 use crate::view::{Instance, NodeFacts};
 
-impl Exam<'_> {
+impl Exam<'_, '_> {
     /// Looks at everything, so that a refusal names all faults.
-    pub(super) fn placement(&mut self, asked: &Asked<'_>, instance: Option<&Instance>) {
+    pub(super) fn placement(&mut self, asked: &Asked<'_>, owned: Owned<'_>) {
         if asked.kind == Kind::KubeletClient {
             return;
         }
-        let view = self.view;
-        let Some(node) = view.node(asked.node) else {
+        let Some(node) = owned.node else {
             let deadline = after(self.request.created, self.policy.limits.node_wait);
             let detail = format_args!("node {} does not exist", asked.node);
             return self.fail_after(deadline, Rule::Node, detail);
         };
-        self.trace.pass(Rule::Node, asked.node);
-        match (asked.kind, instance) {
+        let stands = Place::of(asked.node.as_bytes(), asked.der);
+        self.trace.pass(Rule::Node, Detail::Stands(stands));
+        match (asked.kind, owned.instance) {
             (Kind::KubeletServing, Some(instance)) => {
                 self.node_address(node, instance);
                 self.addresses(asked, node);
@@ -37,7 +38,7 @@ impl Exam<'_> {
     /// WICD runs on Windows nodes only, so a request for another one is an attempt.
     fn runs_windows(&mut self, node: &NodeFacts) {
         match node.os.as_deref() {
-            Some(OS_WINDOWS) => self.trace.pass(Rule::NodeOs, OS_WINDOWS),
+            Some(OS_WINDOWS) => self.trace.pass(Rule::NodeOs, Fixed(OS_WINDOWS)),
             other => {
                 let os = Foreign(other.unwrap_or_default());
                 self.fail(Rule::NodeOs, format_args!("{os}, not {OS_WINDOWS}"));
@@ -50,11 +51,14 @@ impl Exam<'_> {
         let address = &instance.address;
         let listed = node.names.iter().any(|name| name.eq_ignore_ascii_case(address));
         match instance.ipv4 {
-            _ if listed => self.trace.pass(Rule::NodeAddress, address),
+            _ if listed => self.trace.pass_all(Rule::NodeAddress, [address.as_str()]),
             // That its name does not resolve at the moment proves nothing against the Node.
-            None => self.trace.pass(Rule::NodeAddress, "the instance's address is not known"),
+            None => {
+                let detail = Fixed("the instance's address is not known");
+                self.trace.pass(Rule::NodeAddress, detail);
+            }
             Some(ipv4) if node.addresses.contains(&IpAddr::V4(ipv4)) => {
-                self.trace.add(Rule::NodeAddress, Outcome::Pass, format_args!("{ipv4}"));
+                self.trace.pass(Rule::NodeAddress, Detail::Address(ipv4));
             }
             Some(ipv4) => {
                 let deadline = after(node.created, self.policy.limits.address_wait);
@@ -67,55 +71,34 @@ impl Exam<'_> {
     /// The Node's own addresses only: what else is known of the instance is no part of what its
     /// kubelet asks for. Source: `spec/csr.md`, W-7.
     fn addresses(&mut self, asked: &Asked<'_>, node: &NodeFacts) {
-        let names = || asked.parsed.extensions().alternative_names();
-        let all = || names().into_iter().flat_map(|names| names.iter());
+        // That there are some is the business of another rule, and so are those of other kinds.
+        let Some(names) = asked.parsed.extensions().alternative_names() else { return };
         let deadline = after(node.created, self.policy.limits.address_wait);
         let outside = "is no address of the node";
-        match all().find(|name| !is_known(name, node)) {
-            Some(GeneralName::Dns(name)) => {
-                let name = Foreign(name);
-                self.fail_after(deadline, Rule::Addresses, format_args!("{name} {outside}"));
-            }
-            Some(GeneralName::Ip(ip)) => {
-                self.fail_after(deadline, Rule::Addresses, format_args!("{ip} {outside}"));
-            }
-            // Other kinds are the business of another rule.
-            Some(GeneralName::Email(_) | GeneralName::Other(_) | GeneralName::Uri(_)) | None => {
-                self.trace.add(Rule::Addresses, Outcome::Pass, format_args!("{}", Known(all)));
-            }
+        let is_known = |name: &[u8]| {
+            node.names.iter().any(|known| known.as_bytes().eq_ignore_ascii_case(name))
+        };
+        let has = |address: IpAddr| node.addresses.contains(&address);
+        if names.all(is_known, has) {
+            let place = Place::of(names.content(), asked.der);
+            return self.trace.pass(Rule::Addresses, Detail::Names(place));
         }
-    }
-}
-
-/// Host names and addresses that were found to be those of the node, with commas.
-struct Known<F>(F);
-
-impl<'a, I: Iterator<Item = GeneralName<'a>>, F: Fn() -> I> fmt::Display for Known<F> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut separator = "";
-        for name in (self.0)() {
+        for name in names.iter() {
             match name {
-                GeneralName::Dns(name) => {
-                    f.write_str(separator)?;
-                    f.write_str(name)?;
+                GeneralName::Dns(name) if !is_known(name.as_bytes()) => {
+                    let detail = format_args!("{} {outside}", Foreign(name));
+                    return self.fail_after(deadline, Rule::Addresses, detail);
                 }
-                GeneralName::Ip(ip) => {
-                    f.write_str(separator)?;
-                    ip.fmt(f)?;
+                GeneralName::Ip(ip) if !has(ip) => {
+                    let detail = format_args!("{ip} {outside}");
+                    return self.fail_after(deadline, Rule::Addresses, detail);
                 }
-                GeneralName::Email(_) | GeneralName::Other(_) | GeneralName::Uri(_) => continue,
+                GeneralName::Dns(_)
+                | GeneralName::Email(_)
+                | GeneralName::Ip(_)
+                | GeneralName::Other(_)
+                | GeneralName::Uri(_) => {}
             }
-            separator = ", ";
         }
-        Ok(())
-    }
-}
-
-/// Whether an alternative name belongs to the node; those of other kinds are not looked at.
-fn is_known(name: &GeneralName<'_>, node: &NodeFacts) -> bool {
-    match name {
-        GeneralName::Ip(ip) => node.addresses.contains(ip),
-        GeneralName::Dns(name) => node.names.iter().any(|known| known.eq_ignore_ascii_case(name)),
-        GeneralName::Email(_) | GeneralName::Other(_) | GeneralName::Uri(_) => true,
     }
 }

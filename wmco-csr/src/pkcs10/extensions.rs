@@ -8,6 +8,9 @@ const EXTENSION_REQUEST: &[u8] = &[0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x0
 const ALTERNATIVE_NAMES: &[u8] = &[0x55, 0x1d, 0x11];
 const KEY_USAGE: &[u8] = &[0x55, 0x1d, 0x0f];
 const EXTENDED_KEY_USAGE: &[u8] = &[0x55, 0x1d, 0x25];
+/// Tags of the two kinds of alternative name that serving certificates may have.
+const DNS: u8 = 0x82;
+const IP: u8 = 0x87;
 /// No real request has more; bounds the search for repeated ones.
 const MOST: usize = 16;
 
@@ -128,6 +131,8 @@ impl<'a> Seen<'a> {
 pub struct GeneralNames<'a> {
     /// The content of the sequence; [`GeneralNames::parse`] has seen all of it.
     names: Reader<'a>,
+    /// Whether there is any that is neither a host name nor an address.
+    other: bool,
 }
 
 /// One alternative name.
@@ -151,10 +156,48 @@ impl<'a> GeneralNames<'a> {
             return Err(names.error(Fault::Expected("an alternative name")));
         }
         let mut rest = names;
+        let mut other = false;
         while !rest.is_empty() {
-            general_name(&mut rest)?;
+            let name = general_name(&mut rest)?;
+            other |= !matches!(name, GeneralName::Dns(_) | GeneralName::Ip(_));
         }
-        Ok(Self { names })
+        Ok(Self { names, other })
+    }
+
+    /// Names from [`Self::content`] that was read before.
+    pub(crate) fn read_again(content: &'a [u8]) -> Self {
+        Self { names: Reader::new(content), other: true }
+    }
+
+    /// The names in DER, one behind the other.
+    pub(crate) fn content(&self) -> &'a [u8] {
+        self.names.rest()
+    }
+
+    /// Whether `is_known` says yes to each host name (ASCII) and `has` to each address.
+    pub(crate) fn all(
+        &self,
+        is_known: impl Fn(&[u8]) -> bool,
+        has: impl Fn(IpAddr) -> bool,
+    ) -> bool {
+        let mut rest = self.names;
+        while let Ok(name) = rest.element() {
+            let bytes = name.content.rest();
+            let fits = match name.tag {
+                DNS => is_known(bytes),
+                IP => address(bytes).is_some_and(&has),
+                _ => true,
+            };
+            if !fits {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Whether all of them are host names and addresses.
+    pub(crate) fn are_hosts(&self) -> bool {
+        !self.other
     }
 
     /// The names in their order.
@@ -175,17 +218,20 @@ fn general_name<'a>(names: &mut Reader<'a>) -> Result<GeneralName<'a>, ParseErro
     };
     match name.tag {
         0x81 => ascii().map(GeneralName::Email),
-        0x82 => ascii().map(GeneralName::Dns),
+        DNS => ascii().map(GeneralName::Dns),
         0x86 => ascii().map(GeneralName::Uri),
-        0x87 => {
-            let four = <[u8; 4]>::try_from(bytes).map(|octets| IpAddr::V4(Ipv4Addr::from(octets)));
-            let sixteen = || <[u8; 16]>::try_from(bytes).map(|o| IpAddr::V6(Ipv6Addr::from(o)));
-            let address = four.or_else(|_| sixteen());
+        IP => {
             let fault = Fault::Expected("an address of 4 or 16 bytes");
-            address.map(GeneralName::Ip).map_err(|_| name.content.error(fault))
+            address(bytes).map(GeneralName::Ip).ok_or_else(|| name.content.error(fault))
         }
         // otherName, x400Address, directoryName, ediPartyName, registeredID
         0xa0 | 0xa3 | 0xa4 | 0xa5 | 0x88 => Ok(GeneralName::Other(name.tag)),
         _ => Err(name.content.error(Fault::Expected("a known kind of alternative name"))),
     }
+}
+
+fn address(bytes: &[u8]) -> Option<IpAddr> {
+    let four = <[u8; 4]>::try_from(bytes).map(|octets| IpAddr::V4(Ipv4Addr::from(octets)));
+    four.or_else(|_| <[u8; 16]>::try_from(bytes).map(|octets| IpAddr::V6(Ipv6Addr::from(octets))))
+        .ok()
 }

@@ -120,12 +120,18 @@ fn text<'a>(pair: &mut Reader<'a>) -> Result<&'a str, ParseError> {
 
 /// Whether all bytes are of the alphabet of PrintableString (X.680, section 41.4).
 fn printable(bytes: &[u8]) -> bool {
-    // Counted to the end, so that the compiler takes many bytes at a time.
-    let allowed = bytes.iter().map(|&byte| {
-        let letter = (byte | 0x20).wrapping_sub(b'a') < 26;
-        let digit_or_sign = byte.wrapping_sub(b'+') <= b':' - b'+';
-        let sign = matches!(byte, b' ' | b'\'' | b'(' | b')' | b'=' | b'?');
-        usize::from(letter || digit_or_sign || sign)
-    });
-    allowed.sum::<usize>() == bytes.len()
+    bytes.iter().all(|&byte| PRINTABLE.get(usize::from(byte)) == Some(&true))
 }
+
+/// By byte: whether it is of that alphabet.
+#[expect(clippy::indexing_slicing, reason = "a constant that panics does not compile")]
+const PRINTABLE: [bool; 256] = {
+    let mut table = [false; 256];
+    let mut byte = 0_u8;
+    while byte < 128 {
+        let sign = matches!(byte, b' ' | b'\'' | b'('..=b')' | b'+'..=b'/' | b':' | b'=' | b'?');
+        table[byte as usize] = sign || byte.is_ascii_alphanumeric();
+        byte += 1;
+    }
+    table
+};

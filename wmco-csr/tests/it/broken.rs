@@ -49,9 +49,8 @@ fn every_kind_of_key_that_rings_can_make_is_approved() {
 
 #[test]
 fn approval_names_exactly_what_was_looked_at() {
-    let Verdict::Approve(approval) = World::new(Wicd).decide().into_verdict() else {
-        panic!("not approved")
-    };
+    let world = World::new(Wicd);
+    let Verdict::Approve(approval) = world.decide().into_verdict() else { panic!("not approved") };
     let found = (approval.name(), approval.uid(), approval.resource_version(), approval.kind());
     assert_eq!(found, ("csr-1", Some("uid-1"), Some("17"), Wicd));
 }

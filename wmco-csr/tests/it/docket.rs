@@ -130,6 +130,7 @@ fn only_what_may_have_another_answer_is_looked_at_again() {
     assert_eq!(docket.set_node(&node("linux-2", "linux", IPV4)), none, "nobody asks for it");
     assert_eq!(docket.set_node(&node("linux-1", "linux", IPV4)), ["stranger"]);
     check(&mut docket, &stranger, "ignore node-os", true);
+    assert_eq!(docket.set_node(&node("linux-1", "linux", IPV4)), none, "it is as it was");
     assert_eq!(list(&mut docket, Some("WIN-7")), ["stranger"]);
     assert_eq!(docket.remove_node("linux-1"), ["stranger"]);
     let machine = MachineFacts { names: strings(&["linux-1"]), ..MachineFacts::default() };

@@ -136,6 +136,12 @@ impl World {
         self.csr.spec.request = ByteString(pem.into_bytes());
     }
 
+    /// Makes `csr.spec.request` anew after `change`.
+    pub(crate) fn params_change(&mut self, change: impl FnOnce(&mut CertificateParams)) {
+        change(&mut self.params);
+        self.ask();
+    }
+
     /// The DER bytes of the request.
     pub(crate) fn der(&self) -> Vec<u8> {
         wmco_csr::pem::decode(&self.csr.spec.request.0).unwrap()
@@ -186,7 +192,7 @@ impl World {
         view
     }
 
-    pub(crate) fn decide(&self) -> Decision {
+    pub(crate) fn decide(&self) -> Decision<'_> {
         let now = created() + self.later;
         decide(&Request::from(&self.csr), &self.policy, &self.view(), now)
     }

@@ -105,7 +105,7 @@ fn decided(change: impl Fn(&mut Parts), rule: Rule, detail: &str) {
     world.set_der(&parts.der());
     let decision = world.decide();
     let check = decision.checks().find(|check| check.rule == rule).unwrap();
-    assert_eq!((decision.rule(), check.detail), (Some(rule), detail));
+    assert_eq!((decision.rule(), &*check.detail), (Some(rule), detail));
 }
 
 #[test]

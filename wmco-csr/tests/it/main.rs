@@ -14,6 +14,8 @@ mod form;
 #[cfg(test)]
 mod laws;
 #[cfg(test)]
+mod mutations;
+#[cfg(test)]
 mod oracle;
 #[cfg(test)]
 mod outcomes;

@@ -46,7 +46,10 @@ fn foreign_signer_as_json() {
 
 #[test]
 fn schemas() {
-    insta::assert_snapshot!("schema_decision", json(&schemars::schema_for!(wmco_csr::Decision)));
+    insta::assert_snapshot!(
+        "schema_decision",
+        json(&schemars::schema_for!(wmco_csr::Decision<'_>))
+    );
     insta::assert_snapshot!("schema_facts", json(&schemars::schema_for!(Facts)));
 }
 

@@ -90,7 +90,7 @@ fn cases() -> Vec<Case> {
     serde_json::from_str(include_str!("../vectors/csr.json")).unwrap()
 }
 
-fn decision(input: &Input) -> Decision {
+fn decision(input: &Input) -> Decision<'_> {
     let cluster = &input.cluster;
     let mut view = View::new();
     for node in &cluster.nodes {
