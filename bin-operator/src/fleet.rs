@@ -18,11 +18,11 @@ use wmco_core::names;
 use wmco_core::node::{Desired, NodeFacts};
 use wmco_core::secret::Secret;
 use wmco_ssh::username::{self, Randomness, UsernameError};
-use wmco_ssh::{Blob, Credentials, HostKeyPolicy, PrivateKey, Target};
+use wmco_ssh::{Blob, Credentials, HostKeyPolicy, PrivateKey, Route, Target};
 
 use crate::claims::Claims;
 use crate::config::Config;
-use crate::instance::{Executor, InstanceInputs, NodeSeen, Release, Route, Worker};
+use crate::instance::{Executor, InstanceInputs, NodeSeen, Release, Worker};
 use crate::payload::Payload;
 use crate::resolver::Resolver;
 use crate::snapshot;
@@ -124,7 +124,9 @@ impl Fleet {
         for (_, keeper) in std::mem::take(&mut self.workers) {
             // A worker between two steps is as good as a killed one: the next process goes on.
             keeper.task.abort();
+            let _ = keeper.task.await;
         }
+        self.executor.pool.close_idle().await;
     }
 
     async fn pass(&mut self, now: Timestamp) {
@@ -351,7 +353,7 @@ impl Fleet {
 }
 
 fn route(way: &Reach, key: &Key) -> Result<Route, String> {
-    let host_key = match &way.host_key {
+    let policy = match &way.host_key {
         Some(text) => {
             HostKeyPolicy::Pinned(text.parse().map_err(|problem| bad_stored_key(&problem))?)
         }
@@ -359,7 +361,7 @@ fn route(way: &Reach, key: &Key) -> Result<Route, String> {
     };
     let target = Target { address: way.address.clone(), port: way.port };
     let credentials = Credentials { user: way.username.clone(), key: Arc::clone(&key.parsed) };
-    Ok(Route { target, credentials, host_key })
+    Ok(Route::new(target, credentials).host_key(policy))
 }
 
 fn bad_stored_key(problem: &BadHostKey) -> String {

@@ -10,7 +10,7 @@ use anyhow::{Context as _, bail};
 use wmco_core::protocol::AgentLocation;
 use wmco_core::secret::Secret;
 use wmco_ssh::{
-    Credentials, HostAgent as _, HostKeyPolicy, NoReport, Options, PrivateKey, ProbeOutcome,
+    Credentials, HostAgent as _, HostKeyPolicy, NoReport, Options, PrivateKey, ProbeOutcome, Route,
     Session, SshHost, Target, TcpDialer,
 };
 
@@ -31,8 +31,8 @@ async fn main() -> anyhow::Result<()> {
     };
 
     let target = Target::new(address);
-    let options = Options::default();
-    let session = Session::connect(&target, &credentials, &policy, &TcpDialer, &options).await?;
+    let route = Route::new(target.clone(), credentials).host_key(policy);
+    let session = Session::connect(&route, &TcpDialer, &Options::default()).await?;
     let key = &session.host_key().key;
     println!("host key {} {}\n{key}", key.algorithm(), key.fingerprint());
 

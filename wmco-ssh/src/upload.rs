@@ -9,17 +9,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use futures::stream::{self, FuturesOrdered, StreamExt};
 use tokio::sync::Mutex;
 use tokio::time::timeout;
+use wmco_core::limits::{UPLOAD_BLOCK_BYTES as BLOCK, UPLOAD_BLOCKS_IN_FLIGHT as BLOCKS_IN_FLIGHT};
 use wmco_core::winpath::WindowsPath;
 
 use crate::blob::Payload;
 use crate::error::HostError;
 use crate::session::{Session, Sftp};
-
-/// Bytes per write request: with all headers it fits into one SSH packet of 32 KiB.
-const BLOCK: usize = 32 * 1024 - 512;
-
-/// Write requests that wait for their answers at the same time.
-const BLOCKS_IN_FLIGHT: usize = 32;
 
 /// Bytes that wait for their answers at the same time.
 const BYTES_IN_FLIGHT: u64 = (BLOCK * BLOCKS_IN_FLIGHT) as u64;
@@ -107,6 +102,7 @@ impl Session {
         }
         // A closed semaphore means no limit.
         let _permit = self.options().uploads.acquire().await.ok();
+        let _uploading = self.options().counters.uploading();
         let upload = Upload {
             session: self,
             sftp: &sftp,

@@ -15,11 +15,13 @@ use wmco_core::names::{host, objects};
 use wmco_core::node::{Action, HostSeen, HostWork, NodePatch, PodFacts, agent_for_work};
 use wmco_core::protocol::{AgentLocation, Probe, ReportLine};
 use wmco_core::winpath::WindowsPath;
-use wmco_ssh::{ApplyOutcome, Blob, HostAgent, HostKeyVerdict, NoReport, ProbeOutcome};
+use wmco_ssh::{
+    ApplyOutcome, Blob, HostAgent, HostKeyPolicy, HostKeyVerdict, NoReport, Pool, ProbeOutcome,
+};
 
 use super::error::StepError;
 use super::inputs::InstanceInputs;
-use super::link::{Connector, Link};
+use super::link::Link;
 use crate::announce::Announcer;
 use crate::leader::Leadership;
 use crate::learned::Learned;
@@ -62,8 +64,8 @@ pub struct Executor {
     pub namespace: String,
     /// Whether we may write.
     pub leadership: Leadership,
-    /// How hosts are reached.
-    pub connector: Connector,
+    /// Connections to hosts; shared by all workers, so that limits and counters are shared too.
+    pub pool: Pool,
     /// Events for people.
     pub announcer: Announcer,
     /// Happenings for whoever watches.
@@ -135,10 +137,15 @@ impl Executor {
         if let Some(host) = link.current() {
             return Ok(host);
         }
+        // One lease at a time, or this would wait for itself.
+        link.release();
         let route = inputs.route.as_ref().map_err(|why| StepError::Route(why.clone()))?;
-        let host = self.connector.connect(route).await?;
+        // Boxed: the future of a handshake is large, and it is rare.
+        let host = Box::pin(self.pool.lease(route)).await?;
         let seen = host.host_key();
-        if seen.verdict == HostKeyVerdict::FirstUse {
+        // A connection from the pool may be older than the pin that its key became.
+        let unpinned = route.host_key == HostKeyPolicy::TrustOnFirstUse;
+        if unpinned && seen.verdict == HostKeyVerdict::FirstUse {
             tracing::info!(
                 instance = %inputs.assignment.address,
                 fingerprint = %seen.key.fingerprint(),
@@ -146,8 +153,7 @@ impl Executor {
             );
             self.keep_host_key(&inputs.key_name, &seen.key.to_string()).await?;
         }
-        link.keep(Arc::clone(&host));
-        Ok(host)
+        Ok(link.keep(host))
     }
 
     async fn probe(&self, inputs: &InstanceInputs, link: &mut Link) -> Result<Seen, StepError> {

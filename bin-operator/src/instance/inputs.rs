@@ -6,7 +6,7 @@ use std::sync::Arc;
 use wmco_core::digest::Sha256;
 use wmco_core::fleet::Assignment;
 use wmco_core::node::{Desired, NodeFacts};
-use wmco_ssh::{Blob, Credentials, HostKeyPolicy, Target};
+use wmco_ssh::{Blob, Route};
 
 /// Everything that one instance's worker needs to know of the cluster.
 #[derive(Clone, Debug)]
@@ -34,17 +34,6 @@ pub struct NodeSeen {
     pub resource_version: u64,
     /// What matters of it.
     pub facts: NodeFacts,
-}
-
-/// How a host is reached.
-#[derive(Clone, Debug)]
-pub struct Route {
-    /// Where.
-    pub target: Target,
-    /// As whom.
-    pub credentials: Credentials,
-    /// Which host key it has to show.
-    pub host_key: HostKeyPolicy,
 }
 
 /// Contents of this version, by digest.
@@ -85,14 +74,8 @@ impl InstanceInputs {
             let desired = &inputs.desired;
             (inputs.assignment.intent.verb(), desired.version.clone(), desired.agent)
         };
-        let route = |inputs: &Self| {
-            inputs.route.as_ref().ok().map(|route| {
-                let key = route.credentials.key.public().hash();
-                (route.target.clone(), route.credentials.user.clone(), key, route.host_key.clone())
-            })
-        };
         asked(self) != asked(old)
             || self.desired.files != old.desired.files
-            || route(self) != route(old)
+            || self.route.as_ref().ok() != old.route.as_ref().ok()
     }
 }

@@ -19,8 +19,8 @@ use wmco_core::node::{self, Awaited, HostSeen, Next, Observed, Plan, PodFacts, W
 
 pub use error::StepError;
 pub use executor::{Executor, Seen};
-pub use inputs::{InstanceInputs, NodeSeen, Release, Route};
-pub use link::{Connector, Link};
+pub use inputs::{InstanceInputs, NodeSeen, Release};
+pub use link::Link;
 
 use crate::claims::Claims;
 use crate::progress::{Progress, Stage};
@@ -236,7 +236,7 @@ impl Worker {
         };
         let deadline = sleep_until(until);
         let mut deadline = std::pin::pin!(deadline);
-        let mut idle = std::pin::pin!(tokio::time::sleep(limits::CONNECTION_IDLE.unsigned_abs()));
+        self.link.release();
         loop {
             tokio::select! {
                 changed = self.inputs.changed() => {
@@ -258,7 +258,6 @@ impl Worker {
                     }
                     return true;
                 }
-                () = &mut idle, if self.link.is_open() => self.link.close().await,
             }
         }
     }

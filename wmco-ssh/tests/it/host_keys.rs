@@ -58,10 +58,8 @@ async fn a_mismatch_leaves_nothing_open() {
     let (server, other) = tokio::join!(Sshd::start(&["ecdsa"]), Sshd::start(&["ecdsa"]));
     let options = server.options();
     let policy = HostKeyPolicy::Pinned(other.host_key("ecdsa"));
-    let (target, credentials) = (server.target(), server.credentials());
-    let refused =
-        wmco_ssh::Session::connect(&target, &credentials, &policy, &wmco_ssh::TcpDialer, &options)
-            .await;
+    let route = server.route(&server.credentials()).host_key(policy);
+    let refused = wmco_ssh::Session::connect(&route, &wmco_ssh::TcpDialer, &options).await;
     assert_eq!(refused.unwrap_err().verb(), "host-key-mismatch");
     crate::hostile::all_closed(&options).await;
 }

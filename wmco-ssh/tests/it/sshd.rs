@@ -15,8 +15,8 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use wmco_core::host_key::HostKey;
 use wmco_core::secret::Secret;
 use wmco_ssh::{
-    ConnectError, Credentials, Dialer, HostKeyPolicy, Options, PathStyle, PrivateKey, Session,
-    SshHost, Target, TcpDialer, Timeouts,
+    ConnectError, Credentials, Dialer, HostKeyPolicy, Options, PathStyle, PrivateKey, Route,
+    Session, SshHost, Target, TcpDialer, Timeouts,
 };
 
 /// The server and everything that it needs; gone on drop, with its processes.
@@ -143,19 +143,23 @@ impl Sshd {
         std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o755)).unwrap();
     }
 
+    /// The way to it for `credentials`; any host key will do.
+    pub(crate) fn route(&self, credentials: &Credentials) -> Route {
+        Route::new(self.target(), credentials.clone())
+    }
+
     pub(crate) async fn connect(
         &self,
         credentials: &Credentials,
         policy: &HostKeyPolicy,
     ) -> Result<Session, ConnectError> {
-        Session::connect(&self.target(), credentials, policy, &TcpDialer, &self.options()).await
+        let route = self.route(credentials).host_key(policy.clone());
+        Session::connect(&route, &TcpDialer, &self.options()).await
     }
 
     /// A host with the accepted credentials.
     pub(crate) async fn host(&self, dialer: &dyn Dialer, options: &Options) -> SshHost {
-        let policy = HostKeyPolicy::TrustOnFirstUse;
-        let session =
-            Session::connect(&self.target(), &self.credentials(), &policy, dialer, options).await;
+        let session = Session::connect(&self.route(&self.credentials()), dialer, options).await;
         SshHost::new(session.expect("the server accepts this key"))
     }
 }

@@ -10,8 +10,8 @@ use wmco_core::names::host;
 use wmco_core::protocol::{staged_agent, staged_content};
 use wmco_core::winpath::WindowsPath;
 use wmco_ssh::{
-    Blob, HostAgent, HostError, HostKeyPolicy, Options, Session, SshHost, TcpDialer,
-    UPLOAD_WINDOW_BYTES, UploadProgress, UploadSummary,
+    Blob, HostAgent, HostError, Options, Session, SshHost, TcpDialer, UPLOAD_WINDOW_BYTES,
+    UploadProgress, UploadSummary,
 };
 
 use crate::dialers::{Cutting, Silent};
@@ -149,9 +149,8 @@ async fn cuts_at_any_byte_cost_a_window_at_most() {
         // Some cuts hit the handshake or the login, most the upload.
         let bytes = 1_000 * u64::from(draw[0]) + 37_000 * u64::from(draw[1] % 64) + round as u64;
         let dialer = Cutting(bytes);
-        let (target, credentials) = (server.target(), server.credentials());
-        let policy = HostKeyPolicy::TrustOnFirstUse;
-        let session = Session::connect(&target, &credentials, &policy, &dialer, &options).await;
+        let route = server.route(&server.credentials());
+        let session = Session::connect(&route, &dialer, &options).await;
         let Ok(session) = session else { continue };
         let host = SshHost::new(session);
         match host.upload(std::slice::from_ref(&blob), &QUIET).await {
