@@ -11,7 +11,9 @@ use tokio_util::sync::CancellationToken;
 use wmco_core::cluster::services_name;
 use wmco_core::content::{self, HostContent, Marks};
 use wmco_core::digest::Sha256;
-use wmco_core::fleet::{self, Assignment, Reach, reach, remembered_port};
+use wmco_core::fleet::{
+    self, Assignment, Reach, jump_keys_in_use, reach, remembered_port, remembered_via,
+};
 use wmco_core::host_key::{BadHostKey, HostKey};
 use wmco_core::instances::{self, Entries};
 use wmco_core::names;
@@ -176,7 +178,9 @@ impl Fleet {
             facts.iter().filter(|n| n.holds_slot()).map(|n| n.name.as_str()).collect();
         let claims = self.claims.all();
         self.granted.retain(|name| claims.contains(name) && !marked.contains(name.as_str()));
-        let kept_keys = kept.keys().cloned().collect();
+        let of_jump_hosts = jump_keys_in_use(entries, &facts, kept);
+        let kept_keys =
+            kept.keys().filter(|name| !of_jump_hosts.contains(*name)).cloned().collect();
         let assignments = fleet::reconcile(
             &fleet::Desired { listed: &listed, budget: self.config.disruption_budget },
             &fleet::Observed {
@@ -302,9 +306,11 @@ impl Fleet {
         };
         let host_key = way_known.and_then(|w| w.host_key.as_deref()?.parse::<HostKey>().ok());
         let host_key = host_key.map(|key| (key.to_string(), key.algorithm()));
+        let via = instance.and_then(|instance| remembered_via(instance, facts));
         let marks = instance.map(|instance| Marks {
             address: &instance.address,
-            port: remembered_port(instance),
+            port: remembered_port(instance, facts),
+            via: via.as_deref(),
             username: &sealed,
             key_hash: key.parsed.public().hash(),
             host_key: host_key.as_ref().map(|(key, type_)| (key.as_str(), *type_)),
@@ -315,6 +321,10 @@ impl Fleet {
             desired: Arc::new(desired),
             node: node.cloned(),
             key_name: way_known.map_or_else(|| assignment.address.clone(), |w| w.key_name.clone()),
+            jump_key_name: way_known
+                .and_then(|way| way.via.as_ref())
+                .filter(|via| via.to_keep)
+                .map(|via| via.key_name.clone()),
             kept_keys: way_known.map(|way| way.kept_keys.clone()).unwrap_or_default(),
             route: way.map_err(|error| error.to_string()).and_then(|way| route(&way, key)),
             release: Arc::clone(&current.blobs),
@@ -353,15 +363,24 @@ impl Fleet {
 }
 
 fn route(way: &Reach, key: &Key) -> Result<Route, String> {
-    let policy = match &way.host_key {
-        Some(text) => {
-            HostKeyPolicy::Pinned(text.parse().map_err(|problem| bad_stored_key(&problem))?)
-        }
-        None => HostKeyPolicy::TrustOnFirstUse,
+    let to = |address: &str, port, user: &str, host_key: Option<&str>| {
+        let policy = match host_key {
+            Some(text) => {
+                HostKeyPolicy::Pinned(text.parse().map_err(|problem| bad_stored_key(&problem))?)
+            }
+            None => HostKeyPolicy::TrustOnFirstUse,
+        };
+        let target = Target { address: address.to_owned(), port };
+        let credentials = Credentials { user: user.to_owned(), key: Arc::clone(&key.parsed) };
+        Ok::<_, String>(Route::new(target, credentials).host_key(policy))
     };
-    let target = Target { address: way.address.clone(), port: way.port };
-    let credentials = Credentials { user: way.username.clone(), key: Arc::clone(&key.parsed) };
-    Ok(Route::new(target, credentials).host_key(policy))
+    let route = to(&way.address, way.port, &way.username, way.host_key.as_deref())?;
+    match &way.via {
+        Some(via) => {
+            Ok(route.via(to(&via.address, via.port, &via.username, via.host_key.as_deref())?))
+        }
+        None => Ok(route),
+    }
 }
 
 fn bad_stored_key(problem: &BadHostKey) -> String {

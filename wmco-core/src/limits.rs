@@ -32,8 +32,9 @@ pub const UPLOADS_AT_ONCE: usize = 8;
 /// 32 KiB.
 pub const UPLOAD_BLOCK_BYTES: usize = 32 * 1024 - 512;
 
-/// SFTP write requests of one host that wait for their answers at the same time.
-pub const UPLOAD_BLOCKS_IN_FLIGHT: usize = 32;
+/// SFTP write requests of one host that wait for their answers at the same time: together what an
+/// OpenSSH server takes on one channel before it has to answer, so more would not be quicker.
+pub const UPLOAD_BLOCKS_IN_FLIGHT: usize = 64;
 
 /// `wicd probe`: it hashes all files that we own.
 pub const PROBE: SignedDuration = SignedDuration::from_mins(2);

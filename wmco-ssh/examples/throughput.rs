@@ -67,7 +67,8 @@ async fn main() {
     println!("median: sftp {sftp_rate:.0}, ours {our_rate:.0}, {:.2} of it", our_rate / sftp_rate);
 
     println!("the same through {round_trip} ms of round trip, MB/s");
-    let network = Network::far(Duration::from_millis(round_trip.into()));
+    let one_way = Duration::from_millis(round_trip.into()) / 2;
+    let network = Network { one_way, ..Network::default() };
     let proxy = Proxy::start(&direct, network).await;
     let far = proxy.target();
     let sftp_rate = payload.rate(sftp(&server, &far, &payload).await);

@@ -65,4 +65,4 @@ pub use options::{Options, PathStyle, Timeouts};
 pub use pool::{Lease, Pool, PoolGauges, PoolLimits};
 pub use route::{Credentials, Route, Target};
 pub use session::{ExecOutcome, Exited, Session};
-pub use upload::{UPLOAD_WINDOW_BYTES, UploadProgress, UploadSummary};
+pub use upload::{UploadProgress, UploadSummary};

@@ -8,6 +8,7 @@ use wmco_core::limits;
 use wmco_core::winpath::WindowsPath;
 
 use crate::metrics::Counters;
+use crate::upload::FILES_AT_ONCE;
 
 /// How long each kind of wait may take. The defaults are those of [`wmco_core::limits`].
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -81,8 +82,27 @@ pub struct Options {
     pub paths: PathStyle,
     /// Permits for hosts that receive files at the same time; share one among all sessions.
     pub uploads: Arc<Semaphore>,
+    /// SFTP writes that wait for their answers at the same time, per host. An upload that was cut
+    /// goes on as much before its end, so it has to be the same in all attempts. At least 1.
+    pub writes_in_flight: usize,
     /// Where the work is counted; share one among all sessions.
     pub counters: Arc<Counters>,
+}
+
+impl Options {
+    /// Bytes that wait for their answers at the same time.
+    pub(crate) fn bytes_in_flight(&self) -> u64 {
+        (limits::UPLOAD_BLOCK_BYTES * self.writes_in_flight.max(1)) as u64
+    }
+
+    /// The most bytes that one cut of the connection costs an upload: those in flight, as many
+    /// before them, which are written again because a server may carry out the writes to a file in
+    /// any order, and short files that had not got their names yet.
+    ///
+    /// Source: draft-ietf-secsh-filexfer-02, section 6.1.
+    pub fn upload_window_bytes(&self) -> u64 {
+        2 * self.bytes_in_flight() + (FILES_AT_ONCE * limits::UPLOAD_BLOCK_BYTES) as u64
+    }
 }
 
 impl Default for Options {
@@ -91,6 +111,7 @@ impl Default for Options {
             timeouts: Timeouts::default(),
             paths: PathStyle::default(),
             uploads: Arc::new(Semaphore::new(limits::UPLOADS_AT_ONCE)),
+            writes_in_flight: limits::UPLOAD_BLOCKS_IN_FLIGHT,
             counters: Arc::default(),
         }
     }

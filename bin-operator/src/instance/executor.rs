@@ -153,6 +153,9 @@ impl Executor {
             );
             self.keep_host_key(&inputs.key_name, &seen.key.to_string()).await?;
         }
+        if let (Some(name), Some(seen)) = (&inputs.jump_key_name, host.jump_key()) {
+            self.keep_host_key(name, &seen.key.to_string()).await?;
+        }
         Ok(link.keep(host))
     }
 

@@ -21,6 +21,8 @@ pub struct InstanceInputs {
     pub route: Result<Route, String>,
     /// Key under which a host key seen for the first time is kept.
     pub key_name: String,
+    /// Key under which the host key of its jump host is to be kept; none: it is already.
+    pub jump_key_name: Option<String>,
     /// Keys in the ConfigMap of host keys that are its own.
     pub kept_keys: Vec<String>,
     /// Contents for its host.
@@ -61,6 +63,7 @@ impl InstanceInputs {
             && self.desired == other.desired
             && self.node == other.node
             && self.key_name == other.key_name
+            && self.jump_key_name == other.jump_key_name
             && self.kept_keys == other.kept_keys
             && route(self) == route(other)
             && Arc::ptr_eq(&self.release, &other.release)

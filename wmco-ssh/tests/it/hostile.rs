@@ -19,7 +19,7 @@ pub(crate) async fn all_closed(options: &Options) {
     }
 }
 
-fn credentials() -> Credentials {
+pub(crate) fn credentials() -> Credentials {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("key");
     crate::sshd::keygen(&file, &["-t", "ed25519"]);

@@ -1,8 +1,8 @@
 //! A TCP proxy on loopback that stands for a bad network: far away, or cut at a certain byte.
 
 use std::net::SocketAddr;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
@@ -24,21 +24,19 @@ pub(crate) struct Network {
     /// Time that each direction takes: half a round trip.
     pub(crate) one_way: Duration,
     /// Bytes from the client after which a connection is cut, counted down; `None` never cuts.
-    cut_after: Option<Arc<AtomicU64>>,
+    pub(crate) cut_after: Option<Arc<AtomicU64>>,
 }
 
 /// A running proxy. It ends with this.
 pub(crate) struct Proxy {
     address: SocketAddr,
+    /// Ends the connections that there are.
+    cut: Arc<Mutex<CancellationToken>>,
+    stop: CancellationToken,
     _stop: DropGuard,
 }
 
 impl Network {
-    /// A network in which a round trip takes so much longer.
-    pub(crate) fn far(round_trip: Duration) -> Self {
-        Self { one_way: round_trip / 2, cut_after: None }
-    }
-
     /// A network that breaks down for good after so many bytes to the server, all connections
     /// together.
     pub(crate) fn cut_after(bytes: u64) -> Self {
@@ -52,21 +50,28 @@ impl Proxy {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let stop = CancellationToken::new();
+        let cut = Arc::new(Mutex::new(stop.child_token()));
         let to = (to.address.clone(), to.port);
-        tokio::spawn(stop.clone().run_until_cancelled_owned({
-            let stop = stop.clone();
-            async move {
-                while let Ok((client, _)) = listener.accept().await {
-                    let (to, network, stop) = (to.clone(), network.clone(), stop.clone());
-                    tokio::spawn(stop.run_until_cancelled_owned(async move {
-                        if let Ok(server) = TcpStream::connect(to).await {
-                            carry(client, server, &network).await;
-                        }
-                    }));
-                }
+        let now = Arc::clone(&cut);
+        let serving = async move {
+            while let Ok((client, _)) = listener.accept().await {
+                let (to, network, cut) = (to.clone(), network.clone(), now.lock().unwrap().clone());
+                tokio::spawn(cut.run_until_cancelled_owned(async move {
+                    if let Ok(server) = TcpStream::connect(to).await {
+                        carry(client, server, &network).await;
+                    }
+                }));
             }
-        }));
-        Self { address, _stop: stop.drop_guard() }
+        };
+        tokio::spawn(stop.clone().run_until_cancelled_owned(serving));
+        Self { address, cut, stop: stop.clone(), _stop: stop.drop_guard() }
+    }
+
+    /// Cuts all connections that there are; later ones are carried.
+    pub(crate) fn cut_all(&self) {
+        let mut cut = self.cut.lock().unwrap();
+        cut.cancel();
+        *cut = self.stop.child_token();
     }
 
     /// Where it listens.
