@@ -21,6 +21,8 @@ mod login;
 mod lying;
 mod pool;
 mod proxy;
+mod restart;
 mod scripts;
+mod shell;
 mod sshd;
 mod upload;

@@ -25,6 +25,8 @@ pub(crate) struct Network {
     pub(crate) one_way: Duration,
     /// Bytes from the client after which a connection is cut, counted down; `None` never cuts.
     pub(crate) cut_after: Option<Arc<AtomicU64>>,
+    /// As `cut_after`, of bytes from the server.
+    pub(crate) cut_answers_after: Option<Arc<AtomicU64>>,
 }
 
 /// A running proxy. It ends with this.
@@ -40,7 +42,7 @@ impl Network {
     /// A network that breaks down for good after so many bytes to the server, all connections
     /// together.
     pub(crate) fn cut_after(bytes: u64) -> Self {
-        Self { one_way: Duration::ZERO, cut_after: Some(Arc::new(AtomicU64::new(bytes))) }
+        Self { cut_after: Some(Arc::new(AtomicU64::new(bytes))), ..Self::default() }
     }
 }
 
@@ -85,9 +87,10 @@ async fn carry(client: TcpStream, server: TcpStream, network: &Network) {
     let _ = (client.set_nodelay(true), server.set_nodelay(true));
     let (from_client, to_client) = client.into_split();
     let (from_server, to_server) = server.into_split();
+    let answers = network.cut_answers_after.as_deref();
     tokio::select! {
         () = one_way(from_client, to_server, network.one_way, network.cut_after.as_deref()) => {}
-        () = one_way(from_server, to_client, network.one_way, None) => {}
+        () = one_way(from_server, to_client, network.one_way, answers) => {}
     }
 }
 
