@@ -16,7 +16,8 @@ use wmco_core::node::{Action, HostSeen, HostWork, NodePatch, PodFacts, agent_for
 use wmco_core::protocol::{AgentLocation, Probe, ReportLine};
 use wmco_core::winpath::WindowsPath;
 use wmco_ssh::{
-    ApplyOutcome, Blob, HostAgent, HostKeyPolicy, HostKeyVerdict, NoReport, Pool, ProbeOutcome,
+    ApplyOutcome, Blob, ConnectError, HostAgent, HostKeyPolicy, HostKeyVerdict, NoReport, Pool,
+    ProbeOutcome,
 };
 
 use super::error::StepError;
@@ -156,6 +157,7 @@ impl Executor {
         if let (Some(name), Some(seen)) = (&inputs.jump_key_name, host.jump_key()) {
             self.keep_host_key(name, &seen.key.to_string()).await?;
         }
+        self.tell_host_key(inputs, None).await;
         Ok(link.keep(host))
     }
 
@@ -375,6 +377,9 @@ impl Executor {
     ) {
         let node = inputs.node.as_ref().map(|node| &node.facts);
         self.announcer.failed(&inputs.assignment, node, error, retry_at).await;
+        if let StepError::Connect(mismatch @ ConnectError::HostKeyMismatch { .. }) = error {
+            self.tell_host_key(inputs, Some(&mismatch.to_string())).await;
+        }
     }
 }
 

@@ -4,6 +4,7 @@
 //! host that does not answer holds up nobody else. What it keeps in memory is only what it saw;
 //! losing it costs a probe.
 
+mod condition;
 mod error;
 mod executor;
 mod inputs;

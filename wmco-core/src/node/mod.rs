@@ -29,6 +29,7 @@ mod configure;
 mod disrupt;
 mod drift;
 mod facts;
+mod host_key;
 mod plan;
 mod remove;
 #[cfg(test)]
@@ -42,6 +43,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 pub use facts::{NodeFacts, PodFacts};
+pub use host_key::host_key_condition;
 pub use plan::{Action, Awaited, Because, Next, NodePatch, Plan, Step};
 pub use work::{Grounds, HostWork, Vacancy};
 
