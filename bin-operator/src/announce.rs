@@ -83,9 +83,9 @@ impl Announcer {
         self.on_instances(EventType::Warning, events::INSTANCE_SETUP_FAILURE, note).await;
     }
 
-    /// A certificate request broke a rule.
-    pub async fn refused(&self, csr: &ObjectReference, note: String) {
-        self.publish(EventType::Warning, events::CERTIFICATE_REFUSED, note, csr).await;
+    /// Something is wrong with a certificate request, or with what it meets.
+    pub async fn warn_of(&self, csr: &ObjectReference, reason: &str, note: String) {
+        self.publish(EventType::Warning, reason, note, csr).await;
     }
 
     async fn on_instances(&self, type_: EventType, reason: &str, note: String) {

@@ -16,6 +16,8 @@ pub struct Config {
     pub disruption_budget: usize,
     /// Whether services on nodes log in detail.
     pub debug: bool,
+    /// Whether certificate requests that break a rule are denied; else they stay pending.
+    pub deny_requests: bool,
     /// The cluster's proxy.
     pub proxy: Proxy,
     /// How services on nodes rotate their logs.
@@ -71,6 +73,7 @@ impl Config {
             version: version.to_owned(),
             disruption_budget: limits::DISRUPTION_BUDGET,
             debug,
+            deny_requests: false,
             proxy,
             logs: LogSettings::from_environment(&lookup)?,
             log_file_size: set("SERVICES_LOG_FILE_SIZE"),

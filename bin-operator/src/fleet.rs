@@ -12,7 +12,7 @@ use wmco_core::cluster::services_name;
 use wmco_core::content::{self, HostContent, Marks};
 use wmco_core::digest::Sha256;
 use wmco_core::fleet::{
-    self, Assignment, Reach, jump_keys_in_use, reach, remembered_port, remembered_via,
+    self, Assignment, Listed, Reach, jump_keys_in_use, reach, remembered_port, remembered_via,
 };
 use wmco_core::host_key::{BadHostKey, HostKey};
 use wmco_core::instances::{self, Entries};
@@ -318,6 +318,7 @@ impl Fleet {
         let desired: Desired = current.release.desired(assignment.intent.clone(), marks.as_ref());
         Ok(InstanceInputs {
             assignment: assignment.clone(),
+            listed: instance.map(Listed::from),
             desired: Arc::new(desired),
             node: node.cloned(),
             key_name: way_known.map_or_else(|| assignment.address.clone(), |w| w.key_name.clone()),

@@ -37,6 +37,9 @@ use wmco_core::facts::Facts;
 /// What stands for standard input where a file is asked for.
 const STANDARD_INPUT: &str = "-";
 
+/// Stands in front of UTF-8 texts of some editors, and means nothing.
+const BYTE_ORDER_MARK: char = '\u{feff}';
+
 /// How deep YAML may nest. Cluster objects stay well below; twice as much overflowed the stack of a
 /// thread in a debug build.
 const NESTING: usize = 64;
@@ -155,9 +158,7 @@ impl<R: Read> Reader<R> {
     pub fn objects(&mut self, files: &[PathBuf]) -> Result<Objects, InputError> {
         let mut objects = Objects::default();
         for file in files {
-            for Located { at, object } in documents(file, &self.text(file)?)? {
-                objects.add_document(at, object)?;
-            }
+            objects.add_file(file, self.bytes(file)?)?;
         }
         Ok(objects)
     }
@@ -167,7 +168,7 @@ impl<R: Read> Reader<R> {
     /// # Errors
     /// The file cannot be read, or is not shaped so.
     pub fn facts(&mut self, file: &Path) -> Result<Facts, InputError> {
-        let mut documents = documents(file, &self.text(file)?)?.into_iter();
+        let mut documents = documents(file, &text(file, self.bytes(file)?)?)?.into_iter();
         match (documents.next(), documents.next()) {
             (Some(document), None) => Ok(typed(document.at, document.object)?.object),
             (None, _) => Ok(Facts::default()),
@@ -189,16 +190,20 @@ impl<R: Read> Reader<R> {
         input.read_to_end(&mut bytes).map_err(read)?;
         Ok(bytes)
     }
-
-    fn text(&mut self, file: &Path) -> Result<String, InputError> {
-        String::from_utf8(self.bytes(file)?).map_err(|error| InputError::Read {
-            file: file.to_owned(),
-            source: io::Error::new(io::ErrorKind::InvalidData, error),
-        })
-    }
 }
 
 impl Objects {
+    /// Adds the objects in `bytes`, which [`Reader::bytes`] gave for `file`.
+    ///
+    /// # Errors
+    /// The bytes are no text, or a document is no object of its kind.
+    pub fn add_file(&mut self, file: &Path, bytes: Vec<u8>) -> Result<(), InputError> {
+        for Located { at, object } in documents(file, &text(file, bytes)?)? {
+            self.add_document(at, object)?;
+        }
+        Ok(())
+    }
+
     /// Sorts one document in: an object, or each item of a list.
     fn add_document(&mut self, at: Location, document: Value) -> Result<(), InputError> {
         let text = |member| document.get(member).and_then(Value::as_str);
@@ -234,7 +239,7 @@ impl Objects {
                 self.secrets.push(typed(at, object).map_err(InputError::conceal)?);
             }
             (None | Some("certificates.k8s.io/v1"), "CertificateSigningRequest") => {
-                self.requests.push(typed(at, object)?);
+                self.requests.push(typed(at, joined(object))?);
             }
             _ => self.others.push(Located { at, object }),
         }
@@ -262,7 +267,8 @@ impl fmt::Display for Location {
     }
 }
 
-fn name(file: &Path) -> String {
+/// The file that a command names, as people know it.
+pub fn name(file: &Path) -> String {
     if file == Path::new(STANDARD_INPUT) {
         "standard input".to_owned()
     } else {
@@ -270,7 +276,29 @@ fn name(file: &Path) -> String {
     }
 }
 
-fn typed<T: DeserializeOwned>(at: Location, value: Value) -> Result<Located<T>, InputError> {
+/// `bytes` as text, without the mark that editors of Windows put in front of it.
+fn text(file: &Path, bytes: Vec<u8>) -> Result<String, InputError> {
+    let text = String::from_utf8(bytes).map_err(|error| InputError::Read {
+        file: file.to_owned(),
+        source: io::Error::new(io::ErrorKind::InvalidData, error),
+    })?;
+    Ok(text.strip_prefix(BYTE_ORDER_MARK).map(str::to_owned).unwrap_or(text))
+}
+
+/// A request whose base64 is in one line. People write it in several, and the API server, too,
+/// passes over line ends there.
+fn joined(mut request: Value) -> Value {
+    if let Some(Value::String(base64)) = request.pointer_mut("/spec/request") {
+        base64.retain(|character| !matches!(character, '\r' | '\n'));
+    }
+    request
+}
+
+/// `value` as an object of a type that the caller knows.
+///
+/// # Errors
+/// [`InputError::Shape`] names the member that does not fit.
+pub fn typed<T: DeserializeOwned>(at: Location, value: Value) -> Result<Located<T>, InputError> {
     match serde_path_to_error::deserialize(value) {
         Ok(object) => Ok(Located { at, object }),
         Err(error) => Err(InputError::Shape {
@@ -402,6 +430,23 @@ mod tests {
         }
         let many = "---\nkind: X\n".repeat(3000);
         assert_eq!(read(&many).unwrap().others.len(), 3000);
+    }
+
+    #[test]
+    fn files_of_windows_editors_are_read() {
+        let objects =
+            read("\u{feff}kind: Node\r\nmetadata: {name: a}\r\n---\r\nkind: X\r\n").unwrap();
+        assert_eq!(objects.nodes[0].object.metadata.name.as_deref(), Some("a"));
+        assert_eq!(objects.others.len(), 1);
+        assert_eq!(read("\u{feff}{\"kind\": \"Node\"}").unwrap().nodes.len(), 1);
+    }
+
+    #[test]
+    fn base64_of_a_request_may_have_several_lines() {
+        let text = "kind: CertificateSigningRequest\nspec:\n  request: |\n    aGVs\n    bG8=\n";
+        assert_eq!(read(text).unwrap().requests[0].object.spec.request.0, b"hello");
+        let message = refused(&text.replace("aGVs", "aG!s"));
+        assert!(message.contains("field `spec.request` is wrong"), "{message}");
     }
 
     #[test]

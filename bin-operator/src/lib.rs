@@ -33,6 +33,7 @@ pub mod resolver;
 pub mod run;
 pub mod snapshot;
 pub mod sources;
+pub mod worker_pool;
 
 /// Version of this build: what the version annotation of a configured node holds.
 ///

@@ -1,7 +1,10 @@
 //! This version's services ConfigMap, from the cluster and the configuration.
 
+use std::sync::Arc;
+
 use wmco_core::content::ContentError;
 use wmco_core::protocol::ServicesData;
+use wmco_core::worker_config::WorkerConfigError;
 use wmco_services::generate::{self, GenerateError, Inputs, KubeletArguments};
 
 use crate::config::Config;
@@ -27,6 +30,9 @@ pub enum ManifestError {
     /// An object is missing.
     #[error(transparent)]
     Missing(#[from] ContentError),
+    /// The configuration of the Linux workers cannot be used.
+    #[error(transparent)]
+    Worker(#[from] Arc<WorkerConfigError>),
 }
 
 /// Generates it.
@@ -35,11 +41,15 @@ pub enum ManifestError {
 /// [`ManifestError`] names the object and the next step.
 pub fn generate(sources: &Sources, config: &Config) -> Result<Generated, ManifestError> {
     let status = snapshot::infrastructure(sources)?;
+    let worker = snapshot::worker_config(sources)??;
     let manifest = generate::manifest(&Inputs {
         platform: status.platform_status.unwrap_or_default().type_,
         debug: config.debug,
-        vxlan_port: None,
-        kubelet: KubeletArguments::default(),
+        vxlan_port: snapshot::vxlan_port(sources),
+        kubelet: KubeletArguments {
+            cloud_provider: worker.cloud_provider.clone(),
+            cloud_config: worker.cloud_config.clone(),
+        },
         logs: config.logs.clone(),
         proxy: config.proxy.clone(),
         api_server: status.api_server_internal_uri,

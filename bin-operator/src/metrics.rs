@@ -9,6 +9,7 @@ use prometheus_client::encoding::{DescriptorEncoder, EncodeLabelSet, EncodeMetri
 use prometheus_client::metrics::counter::{ConstCounter, Counter};
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::{ConstGauge, Gauge};
+use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::Registry;
 use wmco_ssh::Pool;
 
@@ -24,12 +25,12 @@ pub struct ActionLabels {
 /// Labels of a counted decision about a certificate request.
 #[derive(Clone, Debug, EncodeLabelSet, Eq, Hash, PartialEq)]
 pub struct CsrLabels {
-    /// Kind of the request.
-    pub kind: String,
+    /// Kind of the request, `none` for those of other signers.
+    pub kind: &'static str,
     /// What was decided.
-    pub verdict: String,
+    pub verdict: &'static str,
     /// The rule that decided, empty for approvals.
-    pub rule: String,
+    pub rule: &'static str,
 }
 
 /// Labels of the gauge of instances.
@@ -47,6 +48,8 @@ pub struct Metrics {
     pub actions: Family<ActionLabels, Counter>,
     /// Decisions about certificate requests.
     pub csrs: Family<CsrLabels, Counter>,
+    /// Seconds that decisions about certificate requests took, without reads and writes.
+    pub csr_decision_time: Histogram,
     /// Instances by intent.
     pub instances: Family<IntentLabels, Gauge>,
     /// Nodes that hold a disruption slot.
@@ -61,6 +64,13 @@ impl Metrics {
         let (instances, disrupted) = (Family::default(), Gauge::default());
         registry.register("actions", "Actions carried out on nodes and hosts", actions.clone());
         registry.register("csr_decisions", "Decisions about certificate requests", csrs.clone());
+        // From 1 µs to a quarter of a second.
+        let csr_decision_time = Histogram::new(exponential_buckets(1e-6, 2.0, 19));
+        registry.register(
+            "csr_decision_seconds",
+            "Time that decisions about certificate requests took",
+            csr_decision_time.clone(),
+        );
         registry.register("instances", "Instances by what is wanted of them", instances.clone());
         registry.register(
             "disrupted_nodes",
@@ -68,7 +78,14 @@ impl Metrics {
             disrupted.clone(),
         );
         registry.register_collector(Box::new(Connections(pool)));
-        Self { registry: Arc::new(registry), actions, csrs, instances, disrupted }
+        Self {
+            registry: Arc::new(registry),
+            actions,
+            csrs,
+            csr_decision_time,
+            instances,
+            disrupted,
+        }
     }
 
     /// The text that a scrape gets.

@@ -49,6 +49,92 @@ pub struct NetworkSpec {
     pub service_network: Vec<String>,
 }
 
+/// How the cluster's networks are made; one object named `cluster`.
+#[derive(Clone, CustomResource, Debug, Default, Deserialize, JsonSchema, Serialize)]
+#[kube(
+    group = "operator.openshift.io",
+    version = "v1",
+    kind = "Network",
+    root = "OperatorNetwork",
+    plural = "networks"
+)]
+#[serde(default, rename_all = "camelCase")]
+pub struct OperatorNetworkSpec {
+    /// The network that pods are in.
+    pub default_network: DefaultNetwork,
+}
+
+/// The network that pods are in.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema, Serialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct DefaultNetwork {
+    /// Settings of the one plug-in that serves Windows.
+    pub ovn_kubernetes_config: OvnKubernetesConfig,
+}
+
+/// Settings of OVN-Kubernetes.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema, Serialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct OvnKubernetesConfig {
+    /// The overlay that Windows nodes are in.
+    pub hybrid_overlay_config: HybridOverlayConfig,
+}
+
+/// The overlay that Windows nodes are in.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema, Serialize)]
+#[serde(default)]
+pub struct HybridOverlayConfig {
+    /// Its VXLAN port, if it is not the usual one.
+    #[serde(rename = "hybridOverlayVXLANPort")]
+    pub vxlan_port: Option<u16>,
+}
+
+/// A pool of machines with one configuration; ours is the one named `worker`.
+#[derive(Clone, CustomResource, Debug, Default, Deserialize, JsonSchema, Serialize)]
+#[kube(
+    group = "machineconfiguration.openshift.io",
+    version = "v1",
+    kind = "MachineConfigPool",
+    plural = "machineconfigpools",
+    status = "MachineConfigPoolStatus"
+)]
+pub struct MachineConfigPoolSpec {}
+
+/// Where a pool stands.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema, Serialize)]
+#[serde(default)]
+pub struct MachineConfigPoolStatus {
+    /// The configuration that all its machines have had.
+    pub configuration: MachineConfigName,
+}
+
+/// Names a MachineConfig.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema, Serialize)]
+#[serde(default)]
+pub struct MachineConfigName {
+    /// Its name.
+    pub name: String,
+}
+
+/// A configuration of machines. One that was rendered is never changed, only replaced.
+#[derive(Clone, CustomResource, Debug, Default, Deserialize, JsonSchema, Serialize)]
+#[kube(
+    group = "machineconfiguration.openshift.io",
+    version = "v1",
+    kind = "MachineConfig",
+    plural = "machineconfigs"
+)]
+#[serde(default)]
+pub struct MachineConfigSpec {
+    /// An Ignition document.
+    #[schemars(schema_with = "any_object")]
+    pub config: serde_json::Value,
+}
+
+fn any_object(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+    schemars::json_schema!({ "type": "object", "x-kubernetes-preserve-unknown-fields": true })
+}
+
 /// What the machine config operator knows; ours is the one named `machine-config-controller`.
 #[derive(Clone, CustomResource, Debug, Default, Deserialize, JsonSchema, Serialize)]
 #[kube(

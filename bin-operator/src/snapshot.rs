@@ -1,6 +1,7 @@
 //! One pass's view of the cluster, taken from the caches.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::ResourceExt;
@@ -11,12 +12,14 @@ use wmco_core::names::objects;
 use wmco_core::protocol::ServicesData;
 use wmco_core::render::{KubeconfigError, ServiceNetwork, ServiceNetworkError, TokenSecret};
 use wmco_core::secret::Secret as Hidden;
+use wmco_core::worker_config::WorkerConfigError;
 
 use crate::config::Config;
 use crate::instance::NodeSeen;
 use crate::openshift;
 use crate::payload::Payload;
 use crate::sources::Sources;
+use crate::worker_pool::Current;
 
 /// Why hosts cannot be configured now. It names the object and the next step.
 #[derive(Debug, thiserror::Error)]
@@ -34,6 +37,9 @@ pub enum NotReady {
     /// The service network is unusable.
     #[error(transparent)]
     Network(#[from] ServiceNetworkError),
+    /// The configuration of the Linux workers cannot be used.
+    #[error(transparent)]
+    Worker(#[from] Arc<WorkerConfigError>),
     /// The services ConfigMap cannot be made.
     #[error(transparent)]
     Services(#[from] crate::manifest::ManifestError),
@@ -57,13 +63,13 @@ pub fn private_key(sources: &Sources, namespace: &str) -> Option<Hidden> {
 }
 
 /// The Secret with WICD's token, whatever is in it.
-pub fn token_secret(sources: &Sources, namespace: &str) -> Option<std::sync::Arc<Secret>> {
+pub fn token_secret(sources: &Sources, namespace: &str) -> Option<Arc<Secret>> {
     secret(&sources.secrets, namespace, objects::WICD)
 }
 
 /// All Windows nodes.
 pub fn nodes(sources: &Sources) -> Vec<NodeSeen> {
-    let seen = |node: std::sync::Arc<k8s_openapi::api::core::v1::Node>| NodeSeen {
+    let seen = |node: Arc<k8s_openapi::api::core::v1::Node>| NodeSeen {
         resource_version: node.resource_version().and_then(|v| v.parse().ok()).unwrap_or_default(),
         facts: node.as_ref().into(),
     };
@@ -74,7 +80,7 @@ pub fn nodes(sources: &Sources) -> Vec<NodeSeen> {
 pub fn services(sources: &Sources) -> BTreeMap<String, (ServicesData, bool)> {
     let ours = |map: &ConfigMap| map.name_any().starts_with(objects::SERVICES_CONFIG_MAP_PREFIX);
     let found = sources.config_maps.state_filter(ours);
-    let entry = |map: std::sync::Arc<ConfigMap>| {
+    let entry = |map: Arc<ConfigMap>| {
         let data = ServicesData(map.data.clone().unwrap_or_default());
         (map.name_any(), (data, map.immutable.unwrap_or_default()))
     };
@@ -92,6 +98,24 @@ pub fn infrastructure(sources: &Sources) -> Result<openshift::InfrastructureStat
         field: "status",
         remedy: "wait until the cluster is installed",
     })
+}
+
+/// The configuration of the Linux workers; the inner error tells what is wrong in it.
+///
+/// # Errors
+/// [`ContentError::Missing`] before one was rendered.
+pub fn worker_config(sources: &Sources) -> Result<Current, ContentError> {
+    sources.worker_config.borrow().clone().ok_or_else(|| ContentError::Missing {
+        object: format!("machineconfigpool {}", objects::WORKER_POOL),
+        field: "status.configuration.name",
+        remedy: "wait for the machine config operator",
+    })
+}
+
+/// The port of the hybrid overlay, if it is not the usual one.
+pub fn vxlan_port(sources: &Sources) -> Option<u16> {
+    let network = only(&sources.operator_network)?;
+    network.spec.default_network.ovn_kubernetes_config.hybrid_overlay_config.vxlan_port
 }
 
 /// What every configured host has.
@@ -130,6 +154,7 @@ pub fn content(
     let part = |key: &str| tls.get(key).map(|bytes| bytes.0.clone()).unwrap_or_default();
     let trusted = data(&sources.config_maps, namespace, objects::TRUSTED_CA_CONFIG_MAP);
     let proxy = if config.proxy.is_enabled() { Proxy::On(trusted.as_ref()) } else { Proxy::Off };
+    let worker = worker_config(sources)??;
     let spec = &controller.spec;
     let user = bundles(&spec.image_registry_bundle_user_data);
     let ca_bundle = ca_bundle::render(&user, &bundles(&spec.image_registry_bundle_data), proxy)?;
@@ -144,6 +169,7 @@ pub fn content(
         tls_certificate: &part(objects::TLS_CERTIFICATE_KEY),
         tls_key: &Hidden::new(part(objects::TLS_PRIVATE_KEY_KEY)),
         ca_bundle: &ca_bundle,
+        worker: &worker,
         payload: &payload.digests,
         log_file_size: config.log_file_size.as_deref(),
     })?)
@@ -153,12 +179,12 @@ fn data(store: &Store<ConfigMap>, namespace: &str, name: &str) -> Option<BTreeMa
     store.get(&ObjectRef::new(name).within(namespace)).and_then(|map| map.data.clone())
 }
 
-fn secret(store: &Store<Secret>, namespace: &str, name: &str) -> Option<std::sync::Arc<Secret>> {
+fn secret(store: &Store<Secret>, namespace: &str, name: &str) -> Option<Arc<Secret>> {
     store.get(&ObjectRef::new(name).within(namespace))
 }
 
 /// The one object of a cache that watches one name.
-fn only<K>(store: &Store<K>) -> Option<std::sync::Arc<K>>
+fn only<K>(store: &Store<K>) -> Option<Arc<K>>
 where
     K: kube::Resource<DynamicType = ()> + Clone + 'static,
 {

@@ -17,7 +17,10 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use wmco_core::names::{self, objects};
 
-use crate::openshift::{ControllerConfig, Infrastructure, Network};
+use crate::openshift::{
+    ControllerConfig, Infrastructure, MachineConfigPool, Network, OperatorNetwork,
+};
+use crate::worker_pool::{self, Current};
 
 /// All caches.
 #[derive(Clone)]
@@ -34,8 +37,13 @@ pub struct Sources {
     pub infrastructure: Store<Infrastructure>,
     /// The one Network.
     pub network: Store<Network>,
+    /// How the networks are made.
+    pub operator_network: Store<OperatorNetwork>,
     /// The one ControllerConfig.
     pub controller_config: Store<ControllerConfig>,
+    /// The configuration of the Linux workers, once it was read.
+    pub worker_config: watch::Receiver<Option<Current>>,
+    pool: Store<MachineConfigPool>,
     /// Counts changes of any cache.
     pub changes: watch::Receiver<u64>,
 }
@@ -58,6 +66,7 @@ impl Sources {
             names::OS_WINDOWS
         ));
         let all = watcher::Config::default;
+        let (pool, worker_config) = watches.worker_pool(client, by_name(objects::WORKER_POOL));
         let bootstrapper = Api::namespaced(client.clone(), objects::BOOTSTRAPPER_NAMESPACE);
         Self {
             config_maps: watches.start(Api::namespaced(client.clone(), namespace), all()),
@@ -66,6 +75,9 @@ impl Sources {
             nodes: watches.start(Api::all(client.clone()), windows),
             infrastructure: watches.start(Api::all(client.clone()), by_name(objects::CLUSTER)),
             network: watches.start(Api::all(client.clone()), by_name(objects::CLUSTER)),
+            operator_network: watches.start(Api::all(client.clone()), by_name(objects::CLUSTER)),
+            worker_config,
+            pool,
             controller_config: watches
                 .start(Api::all(client.clone()), by_name(objects::CONTROLLER_CONFIG)),
             changes,
@@ -83,6 +95,8 @@ impl Sources {
         self.nodes.wait_until_ready().await?;
         self.infrastructure.wait_until_ready().await?;
         self.network.wait_until_ready().await?;
+        self.operator_network.wait_until_ready().await?;
+        self.pool.wait_until_ready().await?;
         self.controller_config.wait_until_ready().await
     }
 }
@@ -99,8 +113,53 @@ impl Watches<'_> {
         K: Resource + Clone + Debug + DeserializeOwned + Send + Sync + 'static,
         K::DynamicType: Clone + Default + Debug + Eq + Hash + Send + Sync,
     {
-        let (store, writer) = reflector::store();
         let changed = Arc::clone(&self.changed);
+        self.start_and_tell(api, config, move |_| changed.send_modify(|count| *count += 1))
+    }
+
+    /// The worker pool, and what the MachineConfig says that it names.
+    fn worker_pool(
+        &self,
+        client: &Client,
+        config: watcher::Config,
+    ) -> (Store<MachineConfigPool>, watch::Receiver<Option<Current>>) {
+        let (name, names) = watch::channel(None);
+        let (current, receiver) = watch::channel(None);
+        let pool = self.start_and_tell(
+            Api::all(client.clone()),
+            config,
+            move |store: &Store<MachineConfigPool>| {
+                let found = store.state().into_iter().next();
+                let found =
+                    found.and_then(|pool| Some(pool.status.as_ref()?.configuration.name.clone()));
+                let found = found.filter(|name| !name.is_empty());
+                name.send_if_modified(|name| {
+                    let differs = found.is_some() && *name != found;
+                    if differs {
+                        *name = found;
+                    }
+                    differs
+                });
+            },
+        );
+        let changed = Arc::clone(&self.changed);
+        let tell = move || changed.send_modify(|count| *count += 1);
+        self.tasks.spawn(worker_pool::follow(client.clone(), names, current, tell));
+        (pool, receiver)
+    }
+
+    fn start_and_tell<K>(
+        &self,
+        api: Api<K>,
+        config: watcher::Config,
+        tell: impl Fn(&Store<K>) + Send + 'static,
+    ) -> Store<K>
+    where
+        K: Resource + Clone + Debug + DeserializeOwned + Send + Sync + 'static,
+        K::DynamicType: Clone + Default + Debug + Eq + Hash + Send + Sync,
+    {
+        let (store, writer) = reflector::store();
+        let filled = store.clone();
         let kind = std::any::type_name::<K>().rsplit("::").next().unwrap_or("object");
         let stream = watcher(api, config).default_backoff().reflect(writer);
         let stream = stream.take_until(self.stop.clone().cancelled_owned());
@@ -109,7 +168,7 @@ impl Watches<'_> {
             while let Some(event) = stream.next().await {
                 match event {
                     Ok(watcher::Event::Init | watcher::Event::InitApply(_)) => {}
-                    Ok(_) => changed.send_modify(|count| *count += 1),
+                    Ok(_) => tell(&filled),
                     Err(error) => tracing::warn!(kind, %error, "watch failed, trying again"),
                 }
             }

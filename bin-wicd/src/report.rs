@@ -68,7 +68,12 @@ mod tests {
             path: host::CNI.parse().unwrap(),
             access: Access::Inherited,
         };
-        let plan = serde_json::to_vec(&HostPlan { protocol: PROTOCOL, steps: vec![step] }).unwrap();
+        let plan = serde_json::to_vec(&HostPlan {
+            protocol: PROTOCOL,
+            vacant_since: None,
+            steps: vec![step],
+        })
+        .unwrap();
         let path = staged_plan(Sha256::of(&plan));
         host.put_file(&path, plan);
         (host, path)

@@ -16,6 +16,7 @@ use crate::render::{
 };
 use crate::secret::Secret;
 use crate::winpath::{BadPath, WindowsPath};
+use crate::worker_config::WorkerConfig;
 
 /// User of the kubelet's bootstrap kubeconfig. Source: `spec/node-config.md`, section 5.2.
 const KUBELET_USER: &str = "kubelet";
@@ -46,6 +47,8 @@ pub struct Inputs<'a> {
     pub tls_key: &'a Secret,
     /// Trusted CAs, PEM; may be empty.
     pub ca_bundle: &'a [u8],
+    /// What Linux workers have and Windows nodes need, too.
+    pub worker: &'a WorkerConfig,
     /// Digests of the payload.
     pub payload: &'a payload::Digests,
     /// Size of the daemon's log files as a quantity of bytes.
@@ -127,6 +130,17 @@ impl HostContent {
         content.live(&tls(objects::TLS_PRIVATE_KEY_KEY), inputs.tls_key.clone(), secret)?;
         // The kubelet reads its configuration when it starts.
         content.place(host::KUBELET_CONFIG, Secret::new(kubelet_config(dns)), open, false)?;
+        if let Some(cloud) = &inputs.worker.cloud_config_content {
+            // It may hold credentials of the cloud.
+            content.place(host::CLOUD_CONFIG, Secret::new(cloud.as_slice()), secret, false)?;
+        }
+        // Elsewhere no kubelet reads it. Source: `spec/node-config.md`, section 13, row 29.
+        if let (names::platforms::AWS, Some(providers)) =
+            (inputs.platform, &inputs.worker.credential_provider)
+        {
+            let providers = Secret::new(providers.as_str());
+            content.place(host::CREDENTIAL_PROVIDER_CONFIG, providers, open, false)?;
+        }
         let script = Secret::new(network_script(&inputs.service_network));
         for file in payload::files(inputs.platform) {
             if file.generated {

@@ -3,20 +3,15 @@
 //! Only what we need of the Ignition format is read: systemd units and files whose content is in
 //! the document. Source: `spec/node-config.md`, section 8, and the Ignition specification 3.5.
 
-use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::io::Read as _;
 
 use data_url::DataUrl;
-use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::Value;
 
 use crate::ignition_unit::{NoExecStart, kubelet_options};
 use crate::limits;
-
-/// Prefix of the names of the worker pool's rendered MachineConfigs; a hash follows.
-pub const RENDERED_WORKER_PREFIX: &str = "rendered-worker-";
 
 /// Cloud provider configuration of Linux workers.
 pub const CLOUD_CONFIG: &str = "/etc/kubernetes/cloud.conf";
@@ -27,17 +22,6 @@ pub const CREDENTIAL_PROVIDER: &str =
 
 /// The unit whose command line is read.
 const KUBELET_UNIT: &str = "kubelet.service";
-
-/// A MachineConfig, as far as it matters here.
-#[derive(Clone, Debug, PartialEq)]
-pub struct MachineConfig {
-    /// The object's name.
-    pub name: String,
-    /// The object's creation time.
-    pub created: Option<Timestamp>,
-    /// `spec.config`, an Ignition document; null if there is none.
-    pub config: Value,
-}
 
 /// Why nothing can be taken over.
 #[derive(Debug, thiserror::Error)]
@@ -86,9 +70,6 @@ pub enum IgnitionError {
     /// The document has no such unit, or one without contents.
     #[error("the rendered MachineConfig has no contents for {KUBELET_UNIT}, check the worker pool")]
     NoKubelet,
-    /// There is no rendered MachineConfig to read.
-    #[error("no rendered MachineConfig of the worker pool was found, wait until it was rendered")]
-    NotRendered,
     /// The document is not shaped as Ignition says.
     #[error("the config of MachineConfig {name} is no Ignition document, check its MachineConfigs")]
     Shape {
@@ -107,48 +88,21 @@ pub enum IgnitionError {
     },
 }
 
-/// Chooses the MachineConfig that the Linux workers run: the one that the worker pool calls
-/// `current`, else the newest that was rendered for it. Those of pools whose names only start with
-/// `worker-` do not count, nor do those without a config.
-///
-/// Source: `spec/node-config.md`, sections 8 and 13 (row 13).
-///
-/// # Errors
-/// [`IgnitionError::NotRendered`].
-pub fn choose<'a>(
-    configs: &'a [MachineConfig],
-    current: Option<&str>,
-) -> Result<&'a MachineConfig, IgnitionError> {
-    let usable = || configs.iter().filter(|config| !config.config.is_null());
-    let rendered = |config: &&MachineConfig| {
-        config.name.strip_prefix(RENDERED_WORKER_PREFIX).is_some_and(|hash| !hash.contains('-'))
-    };
-    // Of two that were made in the same second, the name that sorts first.
-    let newest = || {
-        let age = |config: &&MachineConfig| (config.created, Reverse(config.name.clone()));
-        usable().filter(rendered).max_by_key(age)
-    };
-    usable()
-        .find(|config| current == Some(config.name.as_str()))
-        .or_else(newest)
-        .ok_or(IgnitionError::NotRendered)
-}
-
 /// A readable Ignition document.
 #[derive(Clone, Debug)]
 pub struct Ignition(Document);
 
 impl Ignition {
-    /// Reads the config of a MachineConfig.
+    /// Reads `spec.config` of the MachineConfig `name`.
     ///
     /// # Errors
     /// It is no Ignition document of version 3.
-    pub fn read(config: &MachineConfig) -> Result<Self, IgnitionError> {
-        let document = Document::deserialize(&config.config)
-            .map_err(|source| IgnitionError::Shape { name: config.name.clone(), source })?;
+    pub fn read(name: &str, config: &Value) -> Result<Self, IgnitionError> {
+        let document = Document::deserialize(config)
+            .map_err(|source| IgnitionError::Shape { name: name.to_owned(), source })?;
         if document.ignition.version.split('.').next() != Some("3") {
             let version = document.ignition.version;
-            return Err(IgnitionError::Version { name: config.name.clone(), version });
+            return Err(IgnitionError::Version { name: name.to_owned(), version });
         }
         Ok(Self(document))
     }
@@ -276,16 +230,20 @@ mod tests {
 
     use super::*;
 
-    fn config(name: &str, second: i64) -> MachineConfig {
-        let created = Some(Timestamp::from_second(second).unwrap());
-        let config = json!({"ignition": {"version": "3.5.0"}});
-        MachineConfig { name: name.to_owned(), created, config }
+    const NAME: &str = "rendered-worker-a";
+
+    fn document() -> Value {
+        json!({"ignition": {"version": "3.5.0"}})
+    }
+
+    fn read(document: &Value) -> Result<Ignition, IgnitionError> {
+        Ignition::read(NAME, document)
     }
 
     fn with_file(file: &Value) -> Ignition {
-        let mut config = config("rendered-worker-a", 0);
-        config.config["storage"] = json!({"files": [file]});
-        Ignition::read(&config).unwrap()
+        let mut document = document();
+        document["storage"] = json!({"files": [file]});
+        read(&document).unwrap()
     }
 
     fn gzip(content: &[u8]) -> String {
@@ -295,40 +253,18 @@ mod tests {
     }
 
     #[test]
-    fn the_pools_current_config_is_chosen() {
-        let configs = [config("rendered-worker-a", 1), config("rendered-worker-b", 2)];
-        assert_eq!(choose(&configs, Some("rendered-worker-a")).unwrap().name, "rendered-worker-a");
-    }
-
-    #[test]
-    fn without_it_the_newest_of_the_worker_pool_is_chosen() {
-        let mut empty = config("rendered-worker-c", 4);
-        empty.config = Value::Null;
-        let configs = [
-            config("rendered-worker-a", 1),
-            config("rendered-worker-b", 2),
-            config("rendered-worker-gpu-a", 3),
-            config("99-worker-ssh", 3),
-            empty,
-        ];
-        assert_eq!(choose(&configs, None).unwrap().name, "rendered-worker-b");
-        assert_eq!(choose(&configs, Some("gone")).unwrap().name, "rendered-worker-b");
-        assert!(matches!(choose(&[], None), Err(IgnitionError::NotRendered)));
-    }
-
-    #[test]
     fn the_kubelet_unit_is_read() {
-        let mut config = config("rendered-worker-a", 0);
+        let mut config = document();
         let unit = "[Service]\nExecStart=/usr/bin/kubelet --cloud-provider=external\n";
-        config.config["systemd"] = json!({"units": [
+        config["systemd"] = json!({"units": [
             {"name": "crio.service"},
             {"name": "kubelet.service", "contents": unit},
         ]});
-        let options = Ignition::read(&config).unwrap().kubelet_options().unwrap();
+        let options = read(&config).unwrap().kubelet_options().unwrap();
         assert_eq!(options, BTreeMap::from([("cloud-provider".into(), "external".into())]));
 
-        config.config["systemd"] = json!({"units": [{"name": "kubelet.service"}]});
-        let error = Ignition::read(&config).unwrap().kubelet_options().unwrap_err();
+        config["systemd"] = json!({"units": [{"name": "kubelet.service"}]});
+        let error = read(&config).unwrap().kubelet_options().unwrap_err();
         assert!(matches!(error, IgnitionError::NoKubelet));
     }
 
@@ -374,10 +310,9 @@ mod tests {
 
     #[test]
     fn other_versions_are_refused() {
-        let mut config = config("rendered-worker-a", 0);
-        config.config = json!({"ignition": {"version": "2.2.0"}});
-        assert!(matches!(Ignition::read(&config), Err(IgnitionError::Version { .. })));
-        config.config = json!({"ignition": {}});
-        assert!(matches!(Ignition::read(&config), Err(IgnitionError::Shape { .. })));
+        let config = json!({"ignition": {"version": "2.2.0"}});
+        assert!(matches!(read(&config), Err(IgnitionError::Version { .. })));
+        let config = json!({"ignition": {}});
+        assert!(matches!(read(&config), Err(IgnitionError::Shape { .. })));
     }
 }

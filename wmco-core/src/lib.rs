@@ -36,3 +36,4 @@ pub mod render;
 pub mod secret;
 pub mod units;
 pub mod winpath;
+pub mod worker_config;

@@ -104,3 +104,7 @@ pub const PODS_PER_NODE: u32 = 250;
 /// Most bytes of one file that is taken over from the Linux workers. etcd holds no bigger objects,
 /// but compressed content may grow.
 pub const IGNITION_FILE_BYTES: usize = 8 * 1024 * 1024;
+
+/// How often a certificate request is decided anew at once, after a write that met a newer version.
+/// Source: `spec/csr.md`, section 4.1.
+pub const CSR_CONFLICTS: u32 = 3;

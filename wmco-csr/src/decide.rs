@@ -37,6 +37,7 @@ pub struct Approval {
     uid: Option<String>,
     resource_version: Option<String>,
     kind: Kind,
+    node: String,
 }
 
 /// Permission to deny a request: it is ours, it is wrong, and the policy says that such requests
@@ -59,6 +60,11 @@ impl Approval {
         self.kind
     }
 
+    /// The name of the node that the certificate is for.
+    pub fn node(&self) -> &str {
+        &self.node
+    }
+
     /// The UID of the approved request, to be sent along so that no namesake is approved.
     pub fn uid(&self) -> Option<&str> {
         self.uid.as_deref()
@@ -73,9 +79,9 @@ impl Approval {
     pub fn condition(&self, now: Timestamp) -> CertificateSigningRequestCondition {
         let (reason, message) = match self.kind {
             Kind::KubeletClient | Kind::KubeletServing => {
-                (names::APPROVE_KUBELET_REASON, names::APPROVE_KUBELET_MESSAGE)
+                (names::KUBELET_APPROVAL_REASON, names::APPROVE_KUBELET_MESSAGE)
             }
-            Kind::Wicd => (names::APPROVE_WICD_REASON, names::APPROVE_WICD_MESSAGE),
+            Kind::Wicd => (names::WICD_APPROVAL_REASON, names::APPROVE_WICD_MESSAGE),
         };
         condition("Approved", reason, message.to_owned(), now)
     }
@@ -126,9 +132,9 @@ pub fn decide(request: &Request<'_>, policy: &Policy, view: &View, now: Timestam
     let name = request.name.to_owned();
     let resource_version = request.resource_version.map(str::to_owned);
     let (verdict, rule) = match end {
-        Ok(kind) => {
+        Ok((kind, node)) => {
             let uid = request.uid.map(str::to_owned);
-            let approval = Approval { name: name.clone(), uid, resource_version, kind };
+            let approval = Approval { name: name.clone(), uid, resource_version, kind, node };
             (Verdict::Approve(approval), None)
         }
         Err(End::Ignore(rule)) => (Verdict::Ignore, Some(rule)),
@@ -171,7 +177,7 @@ struct Asked<'p> {
 }
 
 impl Exam<'_> {
-    fn run(&mut self) -> Result<Kind, End> {
+    fn run(&mut self) -> Result<(Kind, String), End> {
         let kind = self.kind()?;
         let der = self.der(kind)?;
         let parsed = self.parsed(kind, &der)?;
@@ -188,7 +194,7 @@ impl Exam<'_> {
             Ok(()) => self.trace.pass(Rule::Signature, "made by the requested key"),
             Err(error) => return Err(self.refuse(Rule::Signature, format_args!("{error}"))),
         }
-        Ok(kind)
+        Ok((kind, asked.node.to_owned()))
     }
 
     /// What the object itself says, without looking into `spec.request`.

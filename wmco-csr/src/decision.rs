@@ -1,6 +1,6 @@
 //! The answer to one request: the verdict, and every check that led to it.
 
-use std::fmt::{self, Write as _};
+use std::fmt;
 
 use jiff::Timestamp;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
@@ -136,9 +136,9 @@ impl Decision {
     /// the way of a new instance of its name (`spec/csr.md`, W-27).
     pub fn warning(&self) -> Option<Warning> {
         let reason = match (&self.verdict, self.rule) {
-            (Verdict::Refuse(_), Some(Rule::NodeName)) => names::EVENT_NODE_NAME,
-            (Verdict::Refuse(_), _) => names::EVENT_REFUSED,
-            (Verdict::Ignore, Some(Rule::NodeAbsent)) => names::EVENT_NODE_EXISTS,
+            (Verdict::Refuse(_), Some(Rule::NodeName)) => names::events::NODE_NAME,
+            (Verdict::Refuse(_), _) => names::events::CERTIFICATE_REFUSED,
+            (Verdict::Ignore, Some(Rule::NodeAbsent)) => names::events::CERTIFICATE_NODE_EXISTS,
             (Verdict::Approve(_) | Verdict::Ignore | Verdict::Wait { .. }, _) => return None,
         };
         Some(Warning { reason, message: self.reason() })
@@ -177,20 +177,23 @@ impl JsonSchema for Decision {
 }
 
 impl fmt::Display for Decision {
-    /// One line for the verdict, one for each check.
+    /// A block for people: the verdict, the reason, what to do, and a line for each check. An arrow
+    /// points at the check that decided.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.name)?;
         if let Some(kind) = self.kind {
             write!(f, " ({kind})")?;
         }
-        write!(f, ": {}, {}", self.verdict.name(), self.reason())?;
+        write!(f, ": {}", self.verdict.name())?;
         if let Verdict::Wait { deadline } = &self.verdict {
-            write!(f, ", until {deadline}")?;
+            write!(f, " until {deadline}")?;
         }
+        write!(f, "\n  because  {}\n  to do    {}\n", self.reason(), self.advice())?;
         for Check { rule, outcome, detail } in self.checks() {
-            write!(f, "\n  {outcome:<7} {rule:<13}")?;
+            let arrow = if Some(rule) == self.rule { "->" } else { "" };
+            write!(f, "\n  {arrow:<2} {outcome:<7}  {rule:<13}")?;
             if !detail.is_empty() {
-                f.write_char(' ')?;
+                f.write_str("  ")?;
                 f.write_str(detail)?;
             }
         }

@@ -39,7 +39,7 @@
 //! view.set_request(&object);
 //! let decision = decide(&Request::from(&object), &policy, &view, now);
 //! assert_eq!(decision.reason(), "requester: \"jane\" may not ask for system:node:win-7");
-//! assert_eq!(decision.warning().map(|warning| warning.reason), Some("CSRRefused"));
+//! assert_eq!(decision.warning().map(|warning| warning.reason), Some("CertificateRefused"));
 //!
 //! // The node bootstrapper asks: approved. The proof knows the condition to write.
 //! object.spec.username = Some(policy.bootstrapper.username.clone());
@@ -67,9 +67,12 @@
 
 #![forbid(unsafe_code)]
 
+mod advice;
+mod bare;
 mod decide;
 mod decision;
 mod der;
+mod docket;
 mod names;
 pub mod pem;
 pub mod pkcs10;
@@ -79,8 +82,10 @@ mod rule;
 mod trace;
 mod view;
 
+pub use bare::honest;
 pub use decide::{Approval, Denial, decide};
 pub use decision::{Check, Decision, Report, Verdict, Warning};
+pub use docket::{Answer, Docket};
 pub use pkcs10::CertificationRequest;
 pub use policy::{Limits, Policy, Requester};
 pub use request::Request;

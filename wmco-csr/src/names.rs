@@ -4,6 +4,11 @@
 //! does not belong here but in `wmco_core::names`, which also has those that
 //! the operator uses elsewhere.
 
+pub(crate) use wmco_core::names::{
+    KUBELET_APPROVAL_REASON, NODE_USER_PREFIX, NODES_GROUP, WICD_APPROVAL_REASON, WICD_NODES_GROUP,
+    WICD_USER_PREFIX, events,
+};
+
 /// Signer of kubelet client certificates.
 pub(crate) const SIGNER_KUBELET_CLIENT: &str = "kubernetes.io/kube-apiserver-client-kubelet";
 /// Signer of kubelet serving certificates.
@@ -11,15 +16,6 @@ pub(crate) const SIGNER_KUBELET_SERVING: &str = "kubernetes.io/kubelet-serving";
 /// Signer of any other client certificate of the API server; WICD shares it with everybody.
 pub(crate) const SIGNER_API_CLIENT: &str = "kubernetes.io/kube-apiserver-client";
 
-/// What comes before the node name in a kubelet's user name and common name.
-pub(crate) const NODE_USER_PREFIX: &str = "system:node:";
-/// What comes before the node name in WICD's user name and common name.
-pub(crate) const WICD_USER_PREFIX: &str = "system:wicd-node:";
-
-/// Group, and therefore organization, of kubelets.
-pub(crate) const NODES_GROUP: &str = "system:nodes";
-/// Group, and therefore organization, of WICD.
-pub(crate) const WICD_GROUP: &str = "system:wicd-nodes";
 /// Group of everybody who is known to the API server.
 pub(crate) const AUTHENTICATED_GROUP: &str = "system:authenticated";
 /// Group of all service accounts; with `:<namespace>` behind it, of those in one namespace.
@@ -39,22 +35,11 @@ pub(crate) const USAGE_CLIENT_AUTH: &str = "client auth";
 /// Usage of serving certificates.
 pub(crate) const USAGE_SERVER_AUTH: &str = "server auth";
 
-/// Reason of our Approved condition on kubelet requests. Part of the wire contract.
-pub(crate) const APPROVE_KUBELET_REASON: &str = "WMCOApprove";
 /// Message of our Approved condition on kubelet requests.
 pub(crate) const APPROVE_KUBELET_MESSAGE: &str =
     "This CSR was approved by the WMCO certificate Approver.";
-/// Reason of our Approved condition on WICD requests. Part of the wire contract.
-pub(crate) const APPROVE_WICD_REASON: &str = "WICDAutoApproved";
 /// Message of our Approved condition on WICD requests; it has no full stop.
 pub(crate) const APPROVE_WICD_MESSAGE: &str =
     "This CSR was approved by the WICD certificate controller";
 /// Reason of our Denied condition, written only when the policy says so.
 pub(crate) const DENY_REASON: &str = "WMCODeny";
-
-/// Reason of the Warning Event about a node name that is no RFC 1123 subdomain.
-pub(crate) const EVENT_NODE_NAME: &str = "NodeNameValidationFailed";
-/// Reason of the Warning Event about any other refused request.
-pub(crate) const EVENT_REFUSED: &str = "CSRRefused";
-/// Reason of the Warning Event about a Node that stands in the way of its own successor.
-pub(crate) const EVENT_NODE_EXISTS: &str = "CSRNodeExists";

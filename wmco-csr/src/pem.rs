@@ -11,7 +11,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::PAD;
 use base64::engine::simd::Simd;
 
-const BEGIN: &[u8] = b"-----BEGIN CERTIFICATE REQUEST-----\n";
+const BEGIN: &[u8] = b"-----BEGIN CERTIFICATE REQUEST-----";
 const END: &[u8] = b"-----END CERTIFICATE REQUEST-----";
 const HYPHENS: &[u8] = b"-----";
 /// Characters of each line but the last.
@@ -60,8 +60,8 @@ pub fn decode(text: &[u8]) -> Result<Vec<u8>, PemError> {
 
 /// What follows the first BEGIN line.
 fn block(text: &[u8]) -> Result<&[u8], PemError> {
-    if let Some(block) = text.strip_prefix(BEGIN) {
-        return Ok(block);
+    if let Some(rest) = text.strip_prefix(BEGIN) {
+        return rest.strip_prefix(b"\n").ok_or(PemError::Lines);
     }
     // Whatever looks like a block to some reader starts with hyphens at the start of a line.
     let start = find(text, HYPHENS).ok_or(PemError::Begin)?;
@@ -69,7 +69,7 @@ fn block(text: &[u8]) -> Result<&[u8], PemError> {
     if !front.ends_with(b"\n") {
         return Err(PemError::Begin);
     }
-    rest.strip_prefix(BEGIN).ok_or(PemError::Begin)
+    rest.strip_prefix(BEGIN).ok_or(PemError::Begin)?.strip_prefix(b"\n").ok_or(PemError::Lines)
 }
 
 /// The lines of `body` without their line feeds, if all but the last are full. A short line within
@@ -174,7 +174,8 @@ mod tests {
         refused(&ONE_LINE.replace("AAEC", "AA\nEC"), PemError::Lines);
         refused(&ONE_LINE.replace("AAEC", &"A".repeat(76)), PemError::Lines);
         refused(&ONE_LINE.replace("AAEC", "AAEC\n"), PemError::Lines);
-        refused(&ONE_LINE.replace('\n', "\r\n"), PemError::Begin);
+        refused(&ONE_LINE.replace('\n', "\r\n"), PemError::Lines);
+        refused(&format!("text\r\n{}", ONE_LINE.replace('\n', "\r\n")), PemError::Lines);
     }
 
     #[test]

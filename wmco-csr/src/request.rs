@@ -5,6 +5,9 @@ use k8s_openapi::api::certificates::v1::CertificateSigningRequest;
 
 use crate::names;
 
+/// Type of the condition with which a request is granted.
+const APPROVED: &str = "Approved";
+
 /// A CertificateSigningRequest object, borrowed. Usually made with `Request::from(&object)`.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Request<'a> {
@@ -34,6 +37,13 @@ pub struct Request<'a> {
     pub pem: &'a [u8],
 }
 
+impl Request<'_> {
+    /// Whether the request was granted, so that its like need not be.
+    pub(crate) fn is_granted(&self) -> bool {
+        self.decided == Some(APPROVED)
+    }
+}
+
 impl<'a> From<&'a CertificateSigningRequest> for Request<'a> {
     fn from(object: &'a CertificateSigningRequest) -> Self {
         let (metadata, spec) = (&object.metadata, &object.spec);
@@ -58,10 +68,12 @@ impl<'a> From<&'a CertificateSigningRequest> for Request<'a> {
 /// Source: `spec/csr.md`, W-28.
 fn decided(object: &CertificateSigningRequest) -> Option<&str> {
     let status = object.status.as_ref()?;
-    let conditions = status.conditions.iter().flatten();
-    let mut types = conditions.map(|condition| condition.type_.as_str());
-    if let Some(decided) = types.find(|kind| matches!(*kind, "Approved" | "Denied" | "Failed")) {
-        return Some(decided);
+    let types = || status.conditions.iter().flatten().map(|condition| condition.type_.as_str());
+    // One that was approved and failed is over in another way than one that was approved.
+    for over in ["Denied", "Failed", APPROVED] {
+        if let Some(decided) = types().find(|kind| *kind == over) {
+            return Some(decided);
+        }
     }
     status.certificate.as_ref().filter(|pem| !pem.0.is_empty()).map(|_| "Issued")
 }

@@ -22,11 +22,16 @@ pub enum Kind {
 impl Kind {
     /// The kind that a signer stands for. Each kind has exactly one signer.
     pub fn from_signer(signer: &str) -> Option<Self> {
-        match signer {
-            names::SIGNER_KUBELET_CLIENT => Some(Self::KubeletClient),
-            names::SIGNER_KUBELET_SERVING => Some(Self::KubeletServing),
-            names::SIGNER_API_CLIENT => Some(Self::Wicd),
-            _ => None,
+        let kinds = [Self::KubeletClient, Self::KubeletServing, Self::Wicd];
+        kinds.into_iter().find(|kind| kind.signer() == signer)
+    }
+
+    /// The signer of this kind.
+    pub(crate) fn signer(self) -> &'static str {
+        match self {
+            Self::KubeletClient => names::SIGNER_KUBELET_CLIENT,
+            Self::KubeletServing => names::SIGNER_KUBELET_SERVING,
+            Self::Wicd => names::SIGNER_API_CLIENT,
         }
     }
 
@@ -51,7 +56,7 @@ impl Kind {
     pub(crate) fn organization(self) -> &'static str {
         match self {
             Self::KubeletClient | Self::KubeletServing => names::NODES_GROUP,
-            Self::Wicd => names::WICD_GROUP,
+            Self::Wicd => names::WICD_NODES_GROUP,
         }
     }
 
@@ -127,7 +132,7 @@ pub enum Rule {
     Algorithm,
     /// The Node has the address of the instance (kubelet serving).
     NodeAddress,
-    /// Each alternative name is an address of the Node or the instance (kubelet serving).
+    /// Each alternative name is an address of the Node (kubelet serving).
     Addresses,
     /// No newer request asks for the same node, key and requester.
     Duplicate,
@@ -171,6 +176,49 @@ impl Rule {
             Self::PendingLimit => "pending-limit",
             Self::Signature => "signature",
         }
+    }
+}
+
+impl Rule {
+    /// Whether a change of the cluster may change what the rule says. The other rules look at what
+    /// nobody can change any more.
+    pub(crate) fn depends_on_cluster(self) -> bool {
+        match self {
+            Self::Addresses
+            | Self::Instance
+            | Self::Machine
+            | Self::Node
+            | Self::NodeAbsent
+            | Self::NodeAddress
+            | Self::NodeOs => true,
+            Self::Algorithm
+            | Self::CommonName
+            | Self::Duplicate
+            | Self::Extensions
+            | Self::Groups
+            | Self::Key
+            | Self::Lifetime
+            | Self::NameKinds
+            | Self::NodeName
+            | Self::Organization
+            | Self::Pem
+            | Self::PendingLimit
+            | Self::Pkcs10
+            | Self::Renewal
+            | Self::Requester
+            | Self::Signature
+            | Self::Signer
+            | Self::Size
+            | Self::Subject
+            | Self::TokenNode
+            | Self::Undecided
+            | Self::Usages => false,
+        }
+    }
+
+    /// Whether other requests coming and going may change what the rule says.
+    pub(crate) fn depends_on_requests(self) -> bool {
+        matches!(self, Self::Duplicate | Self::PendingLimit)
     }
 }
 

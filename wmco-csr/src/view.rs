@@ -12,6 +12,7 @@ use std::collections::{HashMap, HashSet};
 use std::net::IpAddr;
 
 use jiff::Timestamp;
+use serde::Deserialize;
 
 pub(crate) use instances::{Found, Instance, Instances, Source};
 pub(crate) use pending::{Newer, PendingRequests};
@@ -40,8 +41,9 @@ pub struct NodeFacts {
     pub names: Vec<String>,
 }
 
-/// What a decision may know about one Machine.
-#[derive(Clone, Debug, Default, Eq, PartialEq)]
+/// What a decision may know about one Machine. Deserializes from a Machine object.
+#[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq)]
+#[serde(from = "objects::Machine")]
 pub struct MachineFacts {
     /// The name of its Node, the names that its cloud gave to it: whatever its kubelet may claim.
     pub names: Vec<String>,

@@ -24,6 +24,9 @@ pub struct Run {
     /// Log in detail, here and on the nodes
     #[arg(long = "debugLogging")]
     debug: bool,
+    /// Deny certificate requests that break a rule; else they stay pending
+    #[arg(long)]
+    deny_requests: bool,
     /// Where metrics and health are served
     #[arg(long, value_name = "ADDRESS", default_value = "0.0.0.0:9182")]
     metrics_bind_address: SocketAddr,
@@ -37,7 +40,8 @@ pub struct Run {
 
 /// Runs the controllers until a signal.
 pub(super) fn run(options: &Run) -> anyhow::Result<Answer> {
-    let config = Config::from_env(VERSION, options.debug, |name| std::env::var(name).ok())?;
+    let mut config = Config::from_env(VERSION, options.debug, |name| std::env::var(name).ok())?;
+    config.deny_requests = options.deny_requests;
     let level = if options.debug { "debug" } else { "info" };
     tracing_subscriber::fmt()
         .with_env_filter(EnvFilter::try_from_default_env().unwrap_or_else(|_| level.into()))

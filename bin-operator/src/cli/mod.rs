@@ -5,6 +5,7 @@
 //! or unreadable input. Results go to standard output, everything else to standard error.
 
 mod check;
+mod explain;
 mod live;
 mod output;
 mod plan;
@@ -37,6 +38,9 @@ pub enum Command {
     /// Show the whole story on an embedded cluster with simulated Windows hosts.
     #[cfg(feature = "demo")]
     Demo(crate::demo::Options),
+    /// Show why the operator decides as it does; it touches nothing.
+    #[command(subcommand)]
+    Explain(explain::Explain),
     /// Print what the operator would do with the objects in files; it touches nothing.
     Plan(plan::Plan),
     /// Print a file as it would be written on a host.
@@ -69,6 +73,7 @@ pub fn run(args: Args) -> ExitCode {
         Command::Check(check) => check.run(),
         #[cfg(feature = "demo")]
         Command::Demo(options) => live::demo(options),
+        Command::Explain(explain) => explain.run(),
         Command::Plan(plan) => plan.run(),
         Command::Render(render) => render.run(),
         Command::Run(run) => live::run(&run),

@@ -20,6 +20,8 @@ pub struct Schema {
 /// Formats with a schema.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Name {
+    /// One answer of `explain csr`.
+    CsrDecision,
     /// The file for --facts.
     Facts,
     /// What the operator tells the agent on a host to do.
@@ -35,6 +37,7 @@ impl Schema {
     /// The output cannot be written.
     pub fn run(self) -> anyhow::Result<Answer> {
         let schema = match self.name {
+            Name::CsrDecision => schema_for!(wmco_csr::Decision),
             Name::Facts => schema_for!(Facts),
             Name::HostPlan => schema_for!(HostPlan),
             Name::HostReport => schema_for!(ReportLine),

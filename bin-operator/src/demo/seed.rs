@@ -12,9 +12,14 @@ use wmco_core::secret::Secret;
 use wmco_sim::cluster::SimCluster;
 use wmco_sim::cluster::error::ApiError;
 
-use crate::openshift::{ControllerConfig, Infrastructure, Network};
+use crate::openshift::{
+    ControllerConfig, Infrastructure, MachineConfig, MachineConfigPool, Network, OperatorNetwork,
+};
 
 const NAMESPACE: &str = objects::DEFAULT_NAMESPACE;
+
+/// What the worker pool's machines have.
+const RENDERED_CONFIG: &str = "rendered-worker-0a1b2c3d";
 
 /// The operator's environment in the demo.
 pub(super) fn environment(name: &str) -> Option<String> {
@@ -32,7 +37,15 @@ pub(super) fn seed(
             "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": namespace },
         }))?;
     }
-    for mut crd in [Infrastructure::crd(), Network::crd(), ControllerConfig::crd()] {
+    let kinds = [
+        Infrastructure::crd(),
+        Network::crd(),
+        OperatorNetwork::crd(),
+        ControllerConfig::crd(),
+        MachineConfigPool::crd(),
+        MachineConfig::crd(),
+    ];
+    for mut crd in kinds {
         // No other component runs here that would write a status afterwards.
         crd.spec.versions.iter_mut().for_each(|version| version.subresources = None);
         cluster.apply(&serde_json::to_value(crd)?)?;
@@ -101,6 +114,28 @@ fn cluster_configuration(cluster: &SimCluster) -> anyhow::Result<()> {
         "spec": {
             "kubeAPIServerServingCAData": BASE64_STANDARD.encode(cluster.ca_pem()),
         },
+    }))?;
+    cluster.apply(&json!({
+        "apiVersion": "operator.openshift.io/v1", "kind": "Network",
+        "metadata": { "name": objects::CLUSTER },
+        "spec": { "defaultNetwork": { "ovnKubernetesConfig": { "hybridOverlayConfig": {
+            "hybridOverlayVXLANPort": 9898,
+        } } } },
+    }))?;
+    let unit = "[Service]\nExecStart=/usr/bin/kubelet --node-labels=example.com/rack=7\n";
+    cluster.apply(&json!({
+        "apiVersion": "machineconfiguration.openshift.io/v1", "kind": "MachineConfig",
+        "metadata": { "name": RENDERED_CONFIG },
+        "spec": { "config": {
+            "ignition": { "version": "3.5.0" },
+            "systemd": { "units": [{ "name": "kubelet.service", "contents": unit }] },
+        } },
+    }))?;
+    cluster.apply(&json!({
+        "apiVersion": "machineconfiguration.openshift.io/v1", "kind": "MachineConfigPool",
+        "metadata": { "name": objects::WORKER_POOL },
+        "spec": {},
+        "status": { "configuration": { "name": RENDERED_CONFIG } },
     }))?;
     Ok(())
 }

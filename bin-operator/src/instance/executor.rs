@@ -11,8 +11,11 @@ use kube::api::{
 use kube::{Api, Client};
 use serde_json::{Value, json};
 use wmco_core::digest::Sha256;
-use wmco_core::names::{host, objects};
-use wmco_core::node::{Action, HostSeen, HostWork, NodePatch, PodFacts, agent_for_work};
+use wmco_core::fleet;
+use wmco_core::names::{self, host, objects};
+use wmco_core::node::{
+    Action, HostSeen, HostWork, Learnt, NodeFacts, NodePatch, PodFacts, agent_for_work,
+};
 use wmco_core::protocol::{AgentLocation, Probe, ReportLine};
 use wmco_core::winpath::WindowsPath;
 use wmco_ssh::{
@@ -21,7 +24,7 @@ use wmco_ssh::{
 };
 
 use super::error::StepError;
-use super::inputs::InstanceInputs;
+use super::inputs::{InstanceInputs, NodeSeen};
 use super::link::Link;
 use crate::announce::Announcer;
 use crate::leader::Leadership;
@@ -32,12 +35,8 @@ use crate::progress::{Progress, What};
 /// What an action brought to light.
 #[derive(Debug)]
 pub enum Seen {
-    /// Nothing that the next plan needs.
-    Nothing,
-    /// The host as it is now.
-    Host(HostSeen),
-    /// Pods that would have to leave.
-    Pods(Vec<PodFacts>),
+    /// What the next plan needs to know.
+    Learnt(Learnt),
     /// Our write to the Node has this version.
     Node {
         /// Resource version of the Node after it.
@@ -91,7 +90,10 @@ impl Executor {
     ) -> Result<Seen, StepError> {
         self.leadership.check()?;
         let result = self.perform(action, inputs, host, link).await;
-        if let Ok(Seen::Host(HostSeen::Probed(probe))) = &result {
+        if let Ok(Seen::Learnt(
+            Learnt::Host(HostSeen::Probed(probe)) | Learnt::Worked(HostSeen::Probed(probe)),
+        )) = &result
+        {
             self.learned.set(&inputs.assignment.address, &probe.host_name);
         }
         let outcome = match &result {
@@ -119,6 +121,7 @@ impl Executor {
             Action::Apply(work) => self.apply(work, inputs, host, link).await,
             Action::RemoveLeftovers(_) => self.remove_leftovers(inputs, link).await,
             Action::PatchNode(patch) => self.patch_node(patch, inputs).await,
+            Action::SeekNode => self.seek_node(inputs).await,
             Action::ListPods => self.list_pods(inputs).await,
             Action::Evict { pods, .. } => self.evict(pods).await,
             Action::ForgetHostKey => {
@@ -163,14 +166,14 @@ impl Executor {
 
     async fn probe(&self, inputs: &InstanceInputs, link: &mut Link) -> Result<Seen, StepError> {
         let host = self.host(inputs, link).await?;
-        Ok(Seen::Host(match host.probe(AgentLocation::Installed).await? {
+        Ok(Seen::Learnt(Learnt::Host(match host.probe(AgentLocation::Installed).await? {
             ProbeOutcome::Reported(probe) => HostSeen::Probed(probe),
             // Whatever answers there is not ours to understand; ours goes up beside it.
             ProbeOutcome::NoReport(why) => {
                 tracing::debug!(instance = %inputs.assignment.address, ?why, "no agent of ours");
                 HostSeen::NoAgent
             }
-        }))
+        })))
     }
 
     async fn probe_with_ours(
@@ -183,7 +186,9 @@ impl Executor {
         let tell = |progress| self.progress.tell(&inputs.assignment, What::Upload(progress));
         host.upload_agent(&inputs.release.agent, &tell).await?;
         match host.probe(AgentLocation::Staged(agent)).await? {
-            ProbeOutcome::Reported(probe) => Ok(Seen::Host(HostSeen::Probed(probe))),
+            ProbeOutcome::Reported(probe) => {
+                Ok(Seen::Learnt(Learnt::Worked(HostSeen::Probed(probe))))
+            }
             ProbeOutcome::NoReport(why) => Err(StepError::AgentFails { what: in_words(&why) }),
         }
     }
@@ -202,7 +207,7 @@ impl Executor {
         let host = self.host(inputs, link).await?;
         let tell = |progress| self.progress.tell(&inputs.assignment, What::Upload(progress));
         host.upload(&blobs, &tell).await?;
-        Ok(Seen::Nothing)
+        Ok(Seen::Learnt(Learnt::Changed))
     }
 
     async fn apply(
@@ -231,7 +236,7 @@ impl Executor {
             ApplyOutcome::Finished { lines, probe } => Ok(finished(work, &lines, probe)),
             ApplyOutcome::Restarting { .. } => {
                 link.close().await;
-                Ok(Seen::Host(HostSeen::Unknown))
+                Ok(Seen::Learnt(Learnt::Worked(HostSeen::Unknown)))
             }
             ApplyOutcome::NoReport(why) => Err(StepError::AgentFails { what: in_words(&why) }),
         }
@@ -247,7 +252,7 @@ impl Executor {
         };
         let host = self.host(inputs, link).await?;
         host.remove_leftovers(&paths(&[host::AGENT]), &paths(&[host::STAGING, host::ROOT])).await?;
-        Ok(Seen::Host(HostSeen::NoAgent))
+        Ok(Seen::Learnt(Learnt::Worked(HostSeen::NoAgent)))
     }
 
     async fn patch_node(
@@ -255,15 +260,33 @@ impl Executor {
         patch: &NodePatch,
         inputs: &InstanceInputs,
     ) -> Result<Seen, StepError> {
-        let Some(node) = &inputs.node else { return Ok(Seen::Nothing) };
-        let body = merge_patch(patch, &node.facts.uid);
+        let Some(node) = &inputs.node else { return Ok(Seen::Learnt(Learnt::Changed)) };
+        let body = merge_patch(patch, node);
         let nodes: Api<Node> = Api::all(self.client.clone());
-        let patched = nodes
-            .patch(&node.facts.name, &PatchParams::default(), &Patch::Merge(&body))
-            .await
-            .map_err(api("change the node"))?;
+        let (params, body) = (PatchParams::default(), Patch::Merge(&body));
+        let patched = match nodes.patch(&node.facts.name, &params, &body).await {
+            Ok(patched) => patched,
+            // Somebody wrote between our look and this; the plan is made anew from what they wrote.
+            Err(kube::Error::Api(status)) if status.code == 409 => {
+                return Ok(Seen::Node { resource_version: node.resource_version + 1 });
+            }
+            Err(error) => return Err(api("change the node")(error)),
+        };
         let version = patched.metadata.resource_version.as_deref().unwrap_or_default();
         Ok(Seen::Node { resource_version: version.parse().unwrap_or_default() })
+    }
+
+    async fn seek_node(&self, inputs: &InstanceInputs) -> Result<Seen, StepError> {
+        let windows = format!("{}={}", names::OS_LABEL, names::OS_WINDOWS);
+        let nodes: Api<Node> = Api::all(self.client.clone());
+        let list = nodes
+            .list(&ListParams::default().labels(&windows))
+            .await
+            .map_err(api("list the windows nodes"))?;
+        let facts: Vec<NodeFacts> = list.iter().map(NodeFacts::from).collect();
+        let listed = inputs.listed.as_ref();
+        let found = listed.is_none_or(|listed| fleet::node_of(&facts, listed).is_some());
+        Ok(Seen::Learnt(if found { Learnt::FoundNode } else { Learnt::NoNode }))
     }
 
     async fn list_pods(&self, inputs: &InstanceInputs) -> Result<Seen, StepError> {
@@ -273,7 +296,7 @@ impl Executor {
             .list(&ListParams::default().fields(&on_node))
             .await
             .map_err(api("list the node's pods"))?;
-        Ok(Seen::Pods(list.iter().filter_map(PodFacts::that_must_leave).collect()))
+        Ok(Seen::Learnt(Learnt::Pods(list.iter().filter_map(PodFacts::that_must_leave).collect())))
     }
 
     /// A pod that a disruption budget protects now is asked again in a later pass.
@@ -289,7 +312,7 @@ impl Executor {
                 Err(error) => return Err(api("evict a pod")(error)),
             }
         }
-        Ok(Seen::Nothing)
+        Ok(Seen::Learnt(Learnt::Changed))
     }
 
     async fn delete_node(&self, name: &str, inputs: &InstanceInputs) -> Result<Seen, StepError> {
@@ -398,19 +421,32 @@ fn finished(work: &HostWork, lines: &[ReportLine], probe: Box<Probe>) -> Seen {
     let host = HostSeen::Probed(probe);
     match error {
         Some(error) => Seen::Failed { host, error },
-        None => Seen::Host(host),
+        None => Seen::Learnt(Learnt::Worked(host)),
     }
 }
 
 /// A merge patch that hits this very Node and no successor of the same name.
-fn merge_patch(patch: &NodePatch, uid: &str) -> Value {
-    let metadata = json!({ "uid": uid, "labels": patch.labels, "annotations": patch.annotations });
-    match patch.unschedulable {
-        None => json!({ "metadata": metadata }),
-        // Schedulable again means that the field is gone, as kubectl leaves it.
-        Some(on) => {
-            json!({ "metadata": metadata, "spec": { "unschedulable": on.then_some(true) } })
+///
+/// A cordon notes whose it is, so it must not miss one that a person sets at the same time. Labels
+/// and annotations of ours are written by nobody else, so heartbeats need not hold them up.
+fn merge_patch(patch: &NodePatch, node: &NodeSeen) -> Value {
+    let NodeSeen { resource_version, facts } = node;
+    let metadata = |version: Option<String>| {
+        let NodePatch { labels, annotations, .. } = patch;
+        let mut metadata =
+            json!({ "uid": facts.uid, "labels": labels, "annotations": annotations });
+        if let (Some(version), Some(fields)) = (version, metadata.as_object_mut()) {
+            fields.insert("resourceVersion".to_owned(), version.into());
         }
+        metadata
+    };
+    match patch.unschedulable {
+        None => json!({ "metadata": metadata(None) }),
+        // Schedulable again means that the field is gone, as kubectl leaves it.
+        Some(on) => json!({
+            "metadata": metadata(Some(resource_version.to_string())),
+            "spec": { "unschedulable": on.then_some(true) },
+        }),
     }
 }
 
@@ -431,9 +467,14 @@ mod tests {
 
     #[test]
     fn a_patch_names_the_node_it_was_planned_for() {
+        let facts = NodeFacts { uid: "u-1".to_owned(), ..NodeFacts::default() };
+        let node = NodeSeen { resource_version: 7, facts };
         let patch = NodePatch { unschedulable: Some(false), ..NodePatch::default() };
-        let body = merge_patch(&patch, "u-1");
+        let body = merge_patch(&patch, &node);
         assert_eq!(body["metadata"]["uid"], "u-1");
         assert_eq!(body["spec"], json!({ "unschedulable": null }));
+        assert_eq!(body["metadata"]["resourceVersion"], "7");
+        let labels = merge_patch(&NodePatch::default(), &node);
+        assert_eq!(labels["metadata"].get("resourceVersion"), None);
     }
 }

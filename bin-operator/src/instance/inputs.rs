@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use wmco_core::digest::Sha256;
-use wmco_core::fleet::Assignment;
+use wmco_core::fleet::{Assignment, Listed};
 use wmco_core::node::{Desired, NodeFacts};
 use wmco_ssh::{Blob, Route};
 
@@ -13,6 +13,8 @@ use wmco_ssh::{Blob, Route};
 pub struct InstanceInputs {
     /// What is wanted, and why.
     pub assignment: Assignment,
+    /// Its entry, as far as that tells which Node stands for it.
+    pub listed: Option<Listed>,
     /// What it is to become.
     pub desired: Arc<Desired>,
     /// The Node that stands for it.
@@ -60,6 +62,7 @@ impl InstanceInputs {
             Err(why) => Some(why.clone()),
         };
         self.assignment == other.assignment
+            && self.listed == other.listed
             && self.desired == other.desired
             && self.node == other.node
             && self.key_name == other.key_name

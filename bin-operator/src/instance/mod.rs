@@ -16,7 +16,7 @@ use backon::{BackoffBuilder, ExponentialBackoff, ExponentialBuilder};
 use jiff::Timestamp;
 use tokio::sync::watch;
 use wmco_core::limits;
-use wmco_core::node::{self, Awaited, HostSeen, Next, Observed, Plan, PodFacts, Waiting};
+use wmco_core::node::{Awaited, Learnt, Memory, Next, Plan, Wake};
 
 pub use error::StepError;
 pub use executor::{Executor, Seen};
@@ -33,22 +33,17 @@ pub struct Worker {
     claims: Claims,
     progress: Progress,
     link: Link,
-    host: HostSeen,
-    pods: Option<Vec<PodFacts>>,
-    waiting: Option<Waiting>,
+    memory: Memory,
     backoff: Option<ExponentialBackoff>,
     /// Whether anything was done since the instance was last settled.
     worked: bool,
 }
 
 /// How long a worker sleeps unless its inputs change.
-enum Pause {
-    /// Not at all.
-    None,
-    /// Until that time, or any change of its inputs.
-    Until(Timestamp),
-    /// Until that time, or a change of what people asked for: the Node's heartbeats do not count.
-    BackOff(Timestamp),
+struct Pause {
+    until: Timestamp,
+    /// Whether a change of the Node ends it; otherwise only what people ask for does.
+    heeds_node: bool,
 }
 
 impl Worker {
@@ -65,9 +60,7 @@ impl Worker {
             claims,
             progress,
             link: Link::default(),
-            host: HostSeen::Unknown,
-            pods: None,
-            waiting: None,
+            memory: Memory::default(),
             backoff: None,
             worked: false,
         }
@@ -75,49 +68,25 @@ impl Worker {
 
     /// Runs until the fleet has no more work for this instance.
     pub async fn run(mut self) {
-        loop {
+        while self.inputs.has_changed().is_ok() {
             let inputs = Arc::clone(&self.inputs.borrow_and_update());
-            let now = Timestamp::now();
-            if let HostSeen::Unreachable { retry_at } = self.host
-                && retry_at <= now
-            {
-                self.host = HostSeen::Unknown;
+            let (desired, node) = (&*inputs.desired, inputs.node.as_ref().map(|seen| &seen.facts));
+            let kept = !inputs.kept_keys.is_empty();
+            let plan = self.memory.plan(desired, node, kept, Timestamp::now());
+            if let Some(claims) = self.memory.claims_slot(desired, node) {
+                self.claims.set(inputs.node_name(), claims);
             }
-            let observed = self.observed(&inputs);
-            let claims = node::claims_slot(&inputs.desired, &observed);
-            self.claims.set(inputs.node_name(), claims);
-            let plan = node::reconcile(&inputs.desired, &observed, now);
-            self.note_wait(&plan, now);
             let pause = match self.carry_out(&plan, &inputs).await {
-                Ok(()) => self.pause_after(&plan, &inputs, now).await,
-                Err(error) => self.failed(&error, &inputs).await,
+                Ok(()) => self.pause_after(&plan, &inputs).await,
+                Err(error) => Some(self.failed(&error, &inputs).await),
             };
-            if !self.sleep(pause, &inputs).await {
+            if let Some(pause) = pause
+                && !self.sleep(&pause, &inputs).await
+            {
                 break;
             }
         }
         self.link.close().await;
-    }
-
-    fn observed(&mut self, inputs: &InstanceInputs) -> Observed {
-        Observed {
-            node: inputs.node.as_ref().map(|seen| seen.facts.clone()),
-            pods: self.pods.take(),
-            host: self.host.clone(),
-            key_in_config_map: !inputs.kept_keys.is_empty(),
-            waiting: self.waiting,
-        }
-    }
-
-    /// Remembers since when the same thing is waited for.
-    fn note_wait(&mut self, plan: &Plan, now: Timestamp) {
-        self.waiting = match &plan.next {
-            Next::Await { what, .. } => match self.waiting {
-                Some(waiting) if waiting.what == *what => Some(waiting),
-                _ => Some(Waiting { what: *what, since: now }),
-            },
-            Next::Settled | Next::Now => None,
-        };
     }
 
     /// Carries out a plan; what comes after a failed step is planned anew.
@@ -131,28 +100,39 @@ impl Worker {
                 "step"
             );
             self.progress.step(&inputs.assignment, step).await;
-            match self.executor.execute(&step.action, inputs, &self.host, &mut self.link).await? {
-                Seen::Nothing => {}
-                Seen::Host(host) => self.host = host,
-                Seen::Pods(pods) => self.pods = Some(pods),
+            let host = self.memory.host();
+            let seen = self.executor.execute(&step.action, inputs, host, &mut self.link).await?;
+            let learnt = match seen {
+                Seen::Learnt(learnt) => learnt,
                 Seen::Node { resource_version } => {
                     self.catch_up(|inputs| {
                         inputs.node.as_ref().is_none_or(|n| n.resource_version >= resource_version)
                     })
                     .await;
+                    Learnt::Changed
                 }
-                Seen::KeysForgotten => self.catch_up(|inputs| inputs.kept_keys.is_empty()).await,
-                Seen::Gone => self.progress.stage(&inputs.assignment, Stage::Gone),
+                Seen::KeysForgotten => {
+                    self.catch_up(|inputs| inputs.kept_keys.is_empty()).await;
+                    Learnt::Changed
+                }
+                Seen::Gone => {
+                    self.progress.stage(&inputs.assignment, Stage::Gone);
+                    Learnt::Changed
+                }
                 Seen::Failed { host, error } => {
-                    self.host = host;
+                    self.memory.learn(Learnt::Worked(host));
                     return Err(error);
                 }
+            };
+            if learnt == Learnt::FoundNode {
+                self.catch_up(|inputs| inputs.node.is_some()).await;
             }
             // Looking at a host proves nothing about what failed before.
-            if step.action != node::Action::Probe {
+            if !matches!(learnt, Learnt::Host(_)) {
                 self.worked = true;
                 self.backoff = None;
             }
+            self.memory.learn(learnt);
         }
         Ok(())
     }
@@ -164,23 +144,20 @@ impl Worker {
         let _ = tokio::time::timeout(limits::CATCH_UP.unsigned_abs(), caught_up).await;
     }
 
-    async fn pause_after(&mut self, plan: &Plan, inputs: &InstanceInputs, now: Timestamp) -> Pause {
-        match &plan.next {
-            Next::Now => Pause::None,
-            Next::Await { what, deadline } => {
+    /// `None` when the next plan follows at once.
+    async fn pause_after(&mut self, plan: &Plan, inputs: &InstanceInputs) -> Option<Pause> {
+        let until = self.memory.done(plan, Timestamp::now())?;
+        let heeds_node = match &plan.next {
+            Next::Now => return None,
+            Next::Await { what, .. } => {
                 self.progress.stage(&inputs.assignment, Stage::Awaits(*what));
                 match what {
-                    Awaited::HostReachable => Pause::BackOff(*deadline),
-                    Awaited::HostBack => {
-                        let retry_at = now + limits::DRAIN_RETRY;
-                        self.host = HostSeen::Unreachable { retry_at };
-                        Pause::BackOff(retry_at)
-                    }
+                    Awaited::HostReachable | Awaited::HostBack => false,
                     Awaited::DisruptionSlot
                     | Awaited::NodeAppears
                     | Awaited::NodeReady
                     | Awaited::PodsGone
-                    | Awaited::VersionMark => Pause::Until(*deadline),
+                    | Awaited::VersionMark => true,
                 }
             }
             Next::Settled => {
@@ -188,19 +165,21 @@ impl Worker {
                 if std::mem::take(&mut self.worked) {
                     self.executor.announce_settled(inputs).await;
                 }
-                Pause::Until(now + limits::RESYNC)
+                true
             }
-        }
+        };
+        Some(Pause { until, heeds_node })
     }
 
     /// Tells people about a failed step and backs off.
     async fn failed(&mut self, error: &StepError, inputs: &InstanceInputs) -> Pause {
         let pause = self.next_pause();
         let retry_at = Timestamp::now() + pause;
-        if error.leaves_host_unknown() {
+        let unknown = error.leaves_host_unknown();
+        if unknown {
             self.link.close().await;
-            self.host = HostSeen::Unreachable { retry_at };
         }
+        self.memory.failed(unknown.then_some(retry_at));
         tracing::warn!(
             instance = %inputs.assignment.address,
             error = %crate::chain(error),
@@ -209,7 +188,12 @@ impl Worker {
         );
         self.progress.failed(&inputs.assignment, error, retry_at);
         self.executor.announce_failure(inputs, error, retry_at).await;
-        Pause::BackOff(retry_at)
+        // The claim of a host that does not answer must not hold up the others.
+        let node = inputs.node.as_ref().map(|seen| &seen.facts);
+        if let Some(claims) = self.memory.claims_slot(&inputs.desired, node) {
+            self.claims.set(inputs.node_name(), claims);
+        }
+        Pause { until: retry_at, heeds_node: false }
     }
 
     fn next_pause(&mut self) -> std::time::Duration {
@@ -226,41 +210,39 @@ impl Worker {
     }
 
     /// Returns whether there is still something to work for.
-    async fn sleep(&mut self, pause: Pause, inputs: &InstanceInputs) -> bool {
-        let (until, any_change) = match pause {
-            Pause::None => return self.inputs.has_changed().is_ok(),
-            Pause::Until(until) => (until, true),
-            Pause::BackOff(until) => (until, false),
+    async fn sleep(&mut self, pause: &Pause, inputs: &InstanceInputs) -> bool {
+        let wake_of = |new: &InstanceInputs| {
+            let granted = new.assignment.intent != inputs.assignment.intent;
+            if new.asks_otherwise_than(inputs) {
+                Some(Wake::AskedOtherwise)
+            } else if !pause.heeds_node {
+                None
+            } else if granted {
+                Some(Wake::AskedOtherwise)
+            } else {
+                Some(Wake::NodeChanged)
+            }
         };
-        let wakes = |new: &Arc<InstanceInputs>| {
-            if new.asks_otherwise_than(inputs) { Some(true) } else { any_change.then_some(false) }
-        };
-        let deadline = sleep_until(until);
-        let mut deadline = std::pin::pin!(deadline);
+        let mut deadline = std::pin::pin!(sleep_until(pause.until));
         self.link.release();
-        loop {
+        let wake = loop {
             tokio::select! {
                 changed = self.inputs.changed() => {
                     if changed.is_err() {
                         return false;
                     }
-                    let woken = wakes(&self.inputs.borrow());
-                    if let Some(asked) = woken {
-                        if asked {
-                            self.host = HostSeen::Unknown;
-                            self.backoff = None;
-                        }
-                        return true;
+                    if let Some(wake) = wake_of(&self.inputs.borrow()) {
+                        break wake;
                     }
                 }
-                () = &mut deadline => {
-                    if matches!(pause, Pause::Until(_)) && self.waiting.is_none() {
-                        self.host = HostSeen::Unknown;
-                    }
-                    return true;
-                }
+                () = &mut deadline => break Wake::Deadline,
             }
+        };
+        if wake == Wake::AskedOtherwise {
+            self.backoff = None;
         }
+        self.memory.woken(wake, Timestamp::now());
+        true
     }
 }
 

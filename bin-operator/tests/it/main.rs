@@ -9,8 +9,10 @@
 )]
 
 mod check;
+mod explain;
 mod live;
 mod program;
 mod render;
+mod requests;
 mod usage;
 mod vectors;

@@ -66,7 +66,7 @@ fn several_files_are_read_together() {
 
 #[test]
 fn schemas_are_printed() {
-    for name in ["facts", "host-plan", "host-report"] {
+    for name in ["csr-decision", "facts", "host-plan", "host-report"] {
         let schema = run(&["schema", name, "-o", "json"], "").json();
         assert!(schema["$schema"].is_string(), "{name}");
     }

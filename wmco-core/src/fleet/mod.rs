@@ -67,9 +67,7 @@ pub struct Observed<'a> {
     /// All Nodes of the cluster.
     pub nodes: &'a [NodeFacts],
     /// Names of Nodes that cannot get on without a permit, by the last answer of
-    /// [`node::claims_slot`](crate::node::claims_slot) while their host was not
-    /// [`Unknown`](crate::node::HostSeen::Unknown): a permit must not be lost to the look that the
-    /// next pass begins with.
+    /// [`node::claims_slot`](crate::node::claims_slot).
     pub claims: &'a BTreeSet<String>,
     /// Names of Nodes that were given a permit and whose mark may not be visible yet. A name leaves
     /// when the pass that had the permit is over and `nodes` show what it did.

@@ -33,6 +33,7 @@ pub fn preview(
         let seen = node::Observed {
             node: node.cloned(),
             pods: None,
+            node_sought: false,
             host: HostSeen::Unknown,
             key_in_config_map: false,
             waiting: None,

@@ -144,4 +144,9 @@ pub mod events {
     pub const HOST_KEY_MISMATCH: &str = "HostKeyMismatch";
     /// A certificate request of ours broke a rule. Ours; the original shows nothing.
     pub const CERTIFICATE_REFUSED: &str = "CertificateRefused";
+    /// A node asks for its first certificate, but there is a Node of its name. Ours.
+    pub const CERTIFICATE_NODE_EXISTS: &str = "CertificateNodeExists";
+    /// A node name in a certificate request is no RFC 1123 subdomain. Source: `spec/csr.md`,
+    /// section 8.
+    pub const NODE_NAME: &str = "NodeNameValidationFailed";
 }

@@ -76,6 +76,13 @@ pub const CONTROLLER_CONFIG: &str = "machine-config-controller";
 /// Name of the one cluster-wide object of each configuration kind.
 pub const CLUSTER: &str = "cluster";
 
+/// Pool of the Linux workers; Windows nodes take over some of its settings.
+/// Source: `spec/node-config.md`, section 13, row 13.
+pub const WORKER_POOL: &str = "worker";
+
+/// Group, version and kind of Machines.
+pub const MACHINE: (&str, &str, &str) = ("machine.openshift.io", "v1beta1", "Machine");
+
 /// Namespace of Machines.
 pub const MACHINE_API_NAMESPACE: &str = "openshift-machine-api";
 

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::Timestamp;
 
 use super::drift::{Drift, runs};
-use super::work::{Grounds, HostWork, Vacancy};
+use super::work::{Grounds, HostWork, Vacancy, may_register};
 use super::{
     Action, Awaited, Because, Desired, NodeFacts, NodePatch, Observed, Plan, answering, disrupt,
 };
@@ -34,7 +34,7 @@ pub(super) fn plan(
     }
     match (due, permit) {
         (None, _) => keep(desired, observed, node, probe, now),
-        (Some(_), None) => Plan::wait(Awaited::DisruptionSlot, now + limits::RETRY_MOST),
+        (Some(_), None) => Plan::wait(Awaited::DisruptionSlot, now + limits::RESYNC),
         (Some(due), Some(permit)) => {
             // Content goes up while the node still works.
             if node.holds_slot() {
@@ -88,14 +88,13 @@ pub(super) fn disturbance(
 /// No Node stands for the host, so nothing on it can be disturbed.
 fn on_vacant_host(desired: &Desired, observed: &Observed, probe: &Probe, now: Timestamp) -> Plan {
     let drift = Drift::between(desired, probe, None);
-    let grounds = || Vacancy::of(observed).map_or(Grounds::Harmless, Grounds::Vacant);
     let tear_down = || vec![HostStep::RemoveDaemon, remove_services(desired)];
     let needs_restart = drift
         .disruptive
         .iter()
         .any(|step| matches!(step, HostStep::EnableContainers | HostStep::RenameComputer { .. }));
     if drift.live.is_empty() && drift.disruptive.is_empty() && !probe.reboot.is_empty() {
-        return restart(probe, grounds(), now);
+        return vacated(observed, probe, |grounds| restart(probe, grounds, now));
     }
     if !drift.is_empty() {
         let mut steps = Vec::new();
@@ -103,21 +102,50 @@ fn on_vacant_host(desired: &Desired, observed: &Observed, probe: &Probe, now: Ti
             steps = tear_down();
         }
         let torn_down = !steps.is_empty();
+        let disturbs = drift.disturbs() || !probe.reboot.is_empty();
         steps.extend(drift.live);
         steps.extend(drift.disruptive);
-        if !needs_restart && probe.reboot.is_empty() {
+        if needs_restart || !probe.reboot.is_empty() {
+            steps.push(HostStep::Restart);
+        } else {
             steps.extend(if torn_down { start_all(desired) } else { drift.start });
         }
-        return apply(drift.contents, steps, grounds(), Because::HostDiffers, now);
+        let because = Because::HostDiffers;
+        return if disturbs {
+            vacated(observed, probe, |grounds| apply(drift.contents, steps, grounds, because, now))
+        } else {
+            apply(drift.contents, steps, Grounds::Harmless, because, now)
+        };
     }
     let deadline = started(observed, Awaited::NodeAppears, now) + limits::NODE_APPEARS;
     if now < deadline {
         return Plan::wait(Awaited::NodeAppears, deadline);
     }
     // A kubelet registers its Node when it starts, so one whose Node was deleted starts again.
-    let steps = tear_down().into_iter().chain(start_all(desired)).collect();
-    apply(BTreeSet::new(), steps, grounds(), Because::NodeOverdue, now)
-        .until(Awaited::NodeAppears, now + limits::NODE_APPEARS)
+    apply(
+        BTreeSet::new(),
+        vec![HostStep::StopKubelet],
+        Grounds::Harmless,
+        Because::NodeOverdue,
+        now,
+    )
+}
+
+/// What `work` plans for a host to which no Node can come any more, or the steps to that.
+///
+/// A kubelet could register its Node, and pods could come, between our look and the work. So it
+/// stops first, which ends no pod, and then the API server is asked.
+fn vacated(observed: &Observed, probe: &Probe, work: impl FnOnce(Grounds) -> Plan) -> Plan {
+    if let Some(vacancy) = Vacancy::of(observed) {
+        return work(Grounds::Vacant(vacancy));
+    }
+    let mut plan = Plan { steps: Vec::new(), next: super::Next::Now };
+    if may_register(probe)
+        && let Some(stop) = HostWork::new(vec![HostStep::StopKubelet], Grounds::Harmless)
+    {
+        plan = plan.and(Action::Apply(stop), Because::NodeMayCome);
+    }
+    plan.and(Action::SeekNode, Because::NodeMayCome)
 }
 
 /// The node is cordoned and empty, and the permit is ours.

@@ -18,9 +18,10 @@
 //! # Assumptions
 //! The executor carries out the steps in order and stops at the first that fails, which ends the
 //! *pass*. A pass begins when a wait is over or anything in [`Observed`] or [`Desired`] changed,
-//! with [`HostSeen::Unknown`] and without pods, and goes on while plans say [`Next::Now`]; what its
-//! steps see is kept until it ends. After [`HostWork::restarts`] the host is unknown again. The
-//! Node is read back after each patch of ours.
+//! without pods, and with [`HostSeen::Unknown`] unless only the Node changed during a wait, and goes on
+//! while plans say [`Next::Now`]; what its
+//! steps see is kept until it ends; [`Memory`] keeps to that. After [`HostWork::restarts`] the host is
+//! unknown again. The Node is read back after each patch of ours.
 //!
 //! # Not here
 //! Which node may go next ([`fleet`](crate::fleet)), what a step does on the wire (`wmco-ssh`).
@@ -30,6 +31,7 @@ mod disrupt;
 mod drift;
 mod facts;
 mod host_key;
+mod memory;
 mod plan;
 mod remove;
 #[cfg(test)]
@@ -44,6 +46,7 @@ use serde::Serialize;
 
 pub use facts::{NodeFacts, PodFacts};
 pub use host_key::host_key_condition;
+pub use memory::{Learnt, Memory, Wake};
 pub use plan::{Action, Awaited, Because, Next, NodePatch, Plan, Step};
 pub use work::{Grounds, HostWork, Vacancy};
 
@@ -110,6 +113,8 @@ pub struct DesiredFile {
 pub struct Observed {
     /// The Node that stands for it.
     pub node: Option<NodeFacts>,
+    /// Whether the API server itself, and no cache, said in this pass that there is no Node.
+    pub node_sought: bool,
     /// Pods that would have to leave; `None` when nobody looked in this pass.
     pub pods: Option<Vec<PodFacts>>,
     /// The host.
@@ -157,7 +162,7 @@ pub struct Waiting {
 /// #   manifest: ServicesData(Default::default()), known_manifests: vec![],
 /// #   bootstrap_services: vec![], daemon_arguments: vec![], host_name: None,
 /// #   labels: Default::default(), annotations: Default::default() };
-/// # let observed = Observed { node: None, pods: None, host: HostSeen::Unknown,
+/// # let observed = Observed { node: None, node_sought: false, pods: None, host: HostSeen::Unknown,
 /// #   key_in_config_map: false, waiting: None };
 /// let plan = node::reconcile(&desired, &observed, jiff::Timestamp::UNIX_EPOCH);
 /// assert_eq!(plan.steps[0].action, Action::Probe);
@@ -173,15 +178,17 @@ pub fn reconcile(desired: &Desired, observed: &Observed, now: Timestamp) -> Plan
 /// Whether the instance cannot get on without a disruption permit.
 ///
 /// The fleet grants permits only to those that ask, so that a host which does not answer never
-/// holds up the others. The answer counts while the host is not [`HostSeen::Unknown`]; an earlier
-/// one stands until then.
-pub fn claims_slot(desired: &Desired, observed: &Observed) -> bool {
-    let Ok(probe) = answering(desired, observed) else { return false };
-    let Some(node) = &observed.node else { return false };
-    match &desired.intent {
-        Intent::Leave => false,
-        Intent::Configure(_) => configure::disturbance(desired, node, probe).is_some(),
-        Intent::Remove(_) => true,
+/// holds up the others. `None` until our agent has looked at the host; an earlier answer stands until
+/// then, since a permit must not be lost to the look that the next pass begins with.
+pub fn claims_slot(desired: &Desired, observed: &Observed) -> Option<bool> {
+    let Some(node) = &observed.node else { return Some(false) };
+    match (&desired.intent, answering(desired, observed)) {
+        (Intent::Leave, _) => Some(false),
+        (_, Err(plan)) => matches!(plan.next, Next::Await { .. }).then_some(false),
+        (Intent::Configure(_), Ok(probe)) => {
+            Some(configure::disturbance(desired, node, probe).is_some())
+        }
+        (Intent::Remove(_), Ok(_)) => Some(true),
     }
 }
 

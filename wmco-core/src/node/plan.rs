@@ -44,6 +44,8 @@ pub enum Action {
     Upload(Vec<Sha256>),
     /// Change labels, annotations or schedulability of the Node.
     PatchNode(NodePatch),
+    /// Ask the API server itself for the Node, since a cache may be behind.
+    SeekNode,
     /// List the node's pods that would have to leave.
     ListPods,
     /// Ask these pods to leave; does not wait.
@@ -115,6 +117,8 @@ pub enum Because {
     Restarted,
     /// The kubelet did not register its Node in time.
     NodeOverdue,
+    /// A Node could come meanwhile, and pods with it.
+    NodeMayCome,
     /// The version mark did not come in time.
     VersionOverdue,
     /// The node is about to be disrupted.
@@ -200,6 +204,7 @@ impl Action {
             Self::ProbeWithOurs(_) => "probe-with-ours",
             Self::Upload(_) => "upload",
             Self::PatchNode(_) => "patch-node",
+            Self::SeekNode => "seek-node",
             Self::ListPods => "list-pods",
             Self::Evict { .. } => "evict",
             Self::Apply(_) => "apply",
@@ -238,7 +243,7 @@ impl fmt::Display for Action {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.verb())?;
         match self {
-            Self::Probe | Self::ListPods | Self::ForgetHostKey => Ok(()),
+            Self::Probe | Self::SeekNode | Self::ListPods | Self::ForgetHostKey => Ok(()),
             Self::ProbeWithOurs(_) => f.write_str(" (upload it if it is missing)"),
             Self::Upload(contents) => write!(f, " {}", Counted(contents.len(), "content")),
             Self::PatchNode(patch) => write!(f, " {patch}"),
@@ -299,6 +304,7 @@ impl fmt::Display for Because {
             Self::RestartAsked => f.write_str("the node asks for a restart"),
             Self::Restarted => f.write_str("the host has restarted"),
             Self::NodeOverdue => f.write_str("the kubelet did not register in time"),
+            Self::NodeMayCome => f.write_str("a node could come meanwhile"),
             Self::VersionOverdue => f.write_str("the version mark did not come in time"),
             Self::DisruptionDue => f.write_str("it is about to be disrupted"),
             Self::Configured => f.write_str("it is configured"),

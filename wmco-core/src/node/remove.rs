@@ -24,7 +24,7 @@ pub(super) fn plan(
         Err(plan) => return plan,
     };
     let Some(permit) = permit else {
-        return Plan::wait(Awaited::DisruptionSlot, now + limits::RETRY_MOST);
+        return Plan::wait(Awaited::DisruptionSlot, now + limits::RESYNC);
     };
     if let Some(plan) = disrupt::empty(node, observed, probe, permit, now) {
         return plan;

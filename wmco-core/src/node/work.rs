@@ -5,9 +5,11 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::Observed;
+use super::drift::runs;
+use super::{HostSeen, Observed};
 use crate::fleet::DisruptionPermit;
-use crate::protocol::{HostPlan, HostStep, PROTOCOL};
+use crate::names::{host, objects};
+use crate::protocol::{HostPlan, HostStep, PROTOCOL, Probe};
 
 /// Why work on a host disturbs nobody, or may.
 #[derive(Clone, Debug, Eq, JsonSchema, PartialEq, Serialize)]
@@ -15,21 +17,37 @@ use crate::protocol::{HostPlan, HostStep, PROTOCOL};
 pub enum Grounds {
     /// Nothing in it ends or changes what runs.
     Harmless,
-    /// There is no Node, so nothing runs there for the cluster.
+    /// There is no Node and none can come, so nothing runs there for the cluster.
     Vacant(Vacancy),
     /// The fleet's budget lets us.
     Permitted(DisruptionPermit),
 }
 
-/// Proof that no Node stands for the host. Made from an observation only.
+/// Proof that no Node stands for the host and that none can come. Made from an observation only.
 #[derive(Clone, Debug, Eq, JsonSchema, PartialEq, Serialize)]
-pub struct Vacancy(());
+pub struct Vacancy {
+    /// Boot identity of the host when it was looked at.
+    since: String,
+}
 
 impl Vacancy {
-    /// The proof, if `observed` has no Node.
+    /// The proof, if there is no Node, nothing on the host can register one, and nothing did so
+    /// before a cache would have told.
+    ///
+    /// Only a kubelet registers Nodes, and only the daemon starts kubelets. Where neither was ever
+    /// installed nobody has to be asked.
     pub fn of(observed: &Observed) -> Option<Self> {
-        observed.node.is_none().then_some(Self(()))
+        let HostSeen::Probed(probe) = &observed.host else { return None };
+        let untouched = probe.services.is_empty() && probe.state.is_none();
+        let vacant = observed.node.is_none()
+            && (untouched || (observed.node_sought && !may_register(probe)));
+        vacant.then(|| Self { since: probe.boot_id.clone() })
     }
+}
+
+/// Whether something runs on the host that may bring a Node.
+pub(super) fn may_register(probe: &Probe) -> bool {
+    [host::KUBELET_SERVICE, objects::WICD].iter().any(|name| runs(probe, name))
 }
 
 /// Steps for a host that may be done. The executor takes nothing else.
@@ -51,7 +69,12 @@ impl HostWork {
     /// The work, or `None` if a step disturbs and the grounds are [`Grounds::Harmless`].
     pub fn new(steps: Vec<HostStep>, grounds: Grounds) -> Option<Self> {
         let allowed = grounds != Grounds::Harmless || !steps.iter().any(disturbs);
-        allowed.then_some(Self { plan: HostPlan { protocol: PROTOCOL, steps }, grounds })
+        let vacant_since = match &grounds {
+            Grounds::Vacant(vacancy) => Some(vacancy.since.clone()),
+            Grounds::Harmless | Grounds::Permitted(_) => None,
+        };
+        let plan = HostPlan { protocol: PROTOCOL, vacant_since, steps };
+        allowed.then_some(Self { plan, grounds })
     }
 
     /// What the agent is to do.
@@ -87,6 +110,7 @@ fn disturbs(step: &HostStep) -> bool {
         | HostStep::EnsureDirectory { .. }
         | HostStep::PlaceFile { .. }
         | HostStep::RemoveFile { .. }
+        | HostStep::StopKubelet
         | HostStep::EnsureDaemon { .. } => false,
     }
 }

@@ -16,6 +16,11 @@ use crate::winpath::WindowsPath;
 pub struct HostPlan {
     /// [`PROTOCOL`](super::PROTOCOL) of the operator; the agent refuses any other.
     pub protocol: u32,
+    /// Boot identity of the host when no Node stood for it and nothing on it could register one.
+    /// The agent refuses the plan after another start, or while a kubelet runs. `None` for work that
+    /// a Node may stand for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub vacant_since: Option<String>,
     /// The steps.
     pub steps: Vec<HostStep>,
 }
@@ -90,6 +95,9 @@ pub enum HostStep {
         /// The new first label of the host name.
         name: String,
     },
+    /// Stop the daemon, the kubelet, and what depends on it, so that no Node is registered any more.
+    /// Containers run on.
+    StopKubelet,
     /// Stop and delete the daemon's service and end its process.
     RemoveDaemon,
     /// Stop and remove every service with our tag, dependents first, the variables that the
@@ -135,6 +143,7 @@ impl HostStep {
             Self::RemoveDirectory { .. } => "remove-directory",
             Self::EnableContainers => "enable-containers",
             Self::RenameComputer { .. } => "rename-computer",
+            Self::StopKubelet => "stop-kubelet",
             Self::RemoveDaemon => "remove-daemon",
             Self::RemoveServices { .. } => "remove-services",
             Self::Bootstrap { .. } => "bootstrap",
@@ -157,6 +166,7 @@ impl fmt::Display for HostStep {
             Self::RenameComputer { name } | Self::RemoveNetwork { name } => write!(f, " {name}"),
             Self::InstallAgent
             | Self::EnableContainers
+            | Self::StopKubelet
             | Self::RemoveDaemon
             | Self::RemoveServices { .. }
             | Self::Bootstrap { .. }

@@ -196,7 +196,6 @@ fn cases() -> u32 {
 /// A broken promise that a run of [`safety`] found: the host was looked at while no Node stood for
 /// it, and its Node came back, with pods, before the work began.
 #[test]
-#[ignore = "open: a node deleted by hand while its kubelet is down comes back between look and work"]
 fn a_node_that_comes_back_between_look_and_work() {
     let start = Start { hosts: 2, budget: 1, features: 0, configured: true };
     let events = [

@@ -27,7 +27,7 @@ impl Exam<'_> {
         match (asked.kind, instance) {
             (Kind::KubeletServing, Some(instance)) => {
                 self.node_address(node, instance);
-                self.addresses(asked, node, instance);
+                self.addresses(asked, node);
             }
             (Kind::Wicd, _) => self.runs_windows(node),
             (Kind::KubeletClient | Kind::KubeletServing, _) => {}
@@ -64,13 +64,14 @@ impl Exam<'_> {
         }
     }
 
-    /// Source: `spec/csr.md`, W-7.
-    fn addresses(&mut self, asked: &Asked<'_>, node: &NodeFacts, instance: &Instance) {
+    /// The Node's own addresses only: what else is known of the instance is no part of what its
+    /// kubelet asks for. Source: `spec/csr.md`, W-7.
+    fn addresses(&mut self, asked: &Asked<'_>, node: &NodeFacts) {
         let names = || asked.parsed.extensions().alternative_names();
         let all = || names().into_iter().flat_map(|names| names.iter());
         let deadline = after(node.created, self.policy.limits.address_wait);
-        let outside = "is no address of the node or its instance";
-        match all().find(|name| !is_known(name, node, instance)) {
+        let outside = "is no address of the node";
+        match all().find(|name| !is_known(name, node)) {
             Some(GeneralName::Dns(name)) => {
                 let name = Foreign(name);
                 self.fail_after(deadline, Rule::Addresses, format_args!("{name} {outside}"));
@@ -111,17 +112,10 @@ impl<'a, I: Iterator<Item = GeneralName<'a>>, F: Fn() -> I> fmt::Display for Kno
 }
 
 /// Whether an alternative name belongs to the node; those of other kinds are not looked at.
-fn is_known(name: &GeneralName<'_>, node: &NodeFacts, instance: &Instance) -> bool {
+fn is_known(name: &GeneralName<'_>, node: &NodeFacts) -> bool {
     match name {
-        GeneralName::Ip(ip) => {
-            node.addresses.contains(ip) || instance.ipv4.map(IpAddr::V4).as_ref() == Some(ip)
-        }
-        GeneralName::Dns(name) => {
-            let is = |known: &String| known.eq_ignore_ascii_case(name);
-            // What the Node and the host call their names are no addresses; the listed one may be.
-            node.names.iter().chain(&instance.host_name).any(is)
-                || (is(&instance.address) && name.parse::<IpAddr>().is_err())
-        }
+        GeneralName::Ip(ip) => node.addresses.contains(ip),
+        GeneralName::Dns(name) => node.names.iter().any(|known| known.eq_ignore_ascii_case(name)),
         GeneralName::Email(_) | GeneralName::Other(_) | GeneralName::Uri(_) => true,
     }
 }

@@ -1,11 +1,31 @@
 //! Fills a [`View`] from Kubernetes objects.
 
-use k8s_openapi::api::core::v1::Node;
+use std::net::IpAddr;
+
+use k8s_openapi::api::core::v1::{Node, NodeAddress, ObjectReference};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use serde::Deserialize;
+use wmco_core::facts::Facts;
+use wmco_core::instances::{Entries, Problem};
 use wmco_core::names::OS_LABEL;
 
-use super::{NodeFacts, View, fold};
+use super::{MachineFacts, NodeFacts, View, fold};
 
 impl View {
+    /// Replaces all instances by the entries of `windows-instances`.
+    ///
+    /// An entry with a mistake in its value, or whose name does not resolve at the moment, stands
+    /// for its host as well: its node may be at work already. Only what cannot be the address of a
+    /// host is left out.
+    pub fn set_entries(&mut self, entries: &Entries, facts: &Facts) {
+        let instances = entries.iter().filter_map(|(address, entry)| match entry {
+            Ok(instance) => Some((address, Some(instance.ipv4))),
+            Err(error) if matches!(error.problem, Problem::Host(_)) => None,
+            Err(_) => Some((address, None)),
+        });
+        self.set_instances(instances, facts);
+    }
+
     /// Adds a Node or replaces what was known about it.
     pub fn set_node(&mut self, node: &Node) {
         let name = node.metadata.name.as_deref().unwrap_or_default();
@@ -23,16 +43,50 @@ impl From<&Node> for NodeFacts {
             ..Self::default()
         };
         let addresses = node.status.as_ref().and_then(|status| status.addresses.as_ref());
-        for entry in addresses.into_iter().flatten() {
-            let ip = entry.address.parse();
-            match (entry.type_.as_str(), ip) {
-                ("InternalIP" | "ExternalIP", Ok(ip)) => facts.addresses.push(ip),
-                ("Hostname" | "InternalDNS" | "ExternalDNS", Err(_)) => {
-                    facts.names.push(fold(&entry.address));
-                }
-                _ => {}
-            }
-        }
+        (facts.addresses, facts.names) = sorted(addresses.into_iter().flatten());
         facts
     }
+}
+
+/// A Machine object, as far as we look at it.
+#[derive(Deserialize)]
+pub(super) struct Machine {
+    metadata: Option<ObjectMeta>,
+    status: Option<MachineStatus>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct MachineStatus {
+    node_ref: Option<ObjectReference>,
+    addresses: Option<Vec<NodeAddress>>,
+}
+
+impl From<Machine> for MachineFacts {
+    /// The name of its Node, and the names that its cloud gave to it. Before it has any, it may
+    /// become a node of its own name.
+    fn from(machine: Machine) -> Self {
+        let status = machine.status.unwrap_or_default();
+        let (addresses, mut names) = sorted(status.addresses.iter().flatten());
+        names.extend(status.node_ref.and_then(|node| node.name));
+        if names.is_empty() {
+            names.extend(machine.metadata.and_then(|metadata| metadata.name));
+        }
+        Self { names, addresses }
+    }
+}
+
+/// IP addresses, and names in the spelling that is compared.
+fn sorted<'a>(list: impl Iterator<Item = &'a NodeAddress>) -> (Vec<IpAddr>, Vec<String>) {
+    let (mut addresses, mut names) = (Vec::new(), Vec::new());
+    for entry in list {
+        match (entry.type_.as_str(), entry.address.parse()) {
+            ("InternalIP" | "ExternalIP", Ok(ip)) => addresses.push(ip),
+            ("Hostname" | "InternalDNS" | "ExternalDNS", Err(_)) => {
+                names.push(fold(&entry.address));
+            }
+            _ => {}
+        }
+    }
+    (addresses, names)
 }

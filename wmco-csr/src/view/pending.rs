@@ -1,4 +1,4 @@
-//! Which requests are pending for a node, newest first.
+//! Which requests are there for a node, newest first.
 
 use std::collections::HashMap;
 
@@ -9,11 +9,19 @@ use crate::request::Request;
 use crate::rule::Kind;
 use crate::{CertificationRequest, pem};
 
-/// Pending requests by node name.
+/// Requests that are pending or were approved, by node name.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct PendingRequests {
     by_node: HashMap<String, Vec<Pending>>,
-    node_of: HashMap<String, String>,
+    known: HashMap<String, Known>,
+}
+
+/// A request whose text has been read, by its name.
+#[derive(Clone, Debug)]
+struct Known {
+    uid: Option<String>,
+    /// The node that it is about; none for one of other kinds, or without a name to be read.
+    node: Option<String>,
 }
 
 #[derive(Clone, Debug)]
@@ -22,6 +30,7 @@ struct Pending {
     age: (Option<Timestamp>, String),
     requester: String,
     key_info: Vec<u8>,
+    granted: bool,
 }
 
 /// What newer requests mean for a request.
@@ -34,21 +43,32 @@ pub(crate) enum Newer<'a> {
 }
 
 impl View {
-    /// Adds a pending request or replaces what was known about it. One that is decided already, or
-    /// that is none of our kinds, or that cannot be read, is forgotten.
+    /// Adds a request or replaces what was known about it. One that was denied or has failed is
+    /// forgotten; one that was approved makes older ones for the same superfluous.
+    ///
+    /// The text of a request is read once for each UID.
     pub fn set_request<'r>(&mut self, request: impl Into<Request<'r>>) {
         let request = request.into();
-        self.remove_request(request.name);
-        let Some((node, pending)) = Pending::from_request(&request) else { return };
-        self.pending.node_of.insert(request.name.to_owned(), node.clone());
-        let list = self.pending.by_node.entry(node).or_default();
-        let place = list.partition_point(|other| other.age > pending.age);
-        list.insert(place, pending);
+        if request.decided.is_some() && !request.is_granted() {
+            return self.remove_request(request.name);
+        }
+        match self.pending.known.get(request.name) {
+            Some(known) if known.uid.is_some() && known.uid.as_deref() == request.uid => {
+                let granted = request.is_granted();
+                if let Some(pending) = self.pending.find(request.name) {
+                    pending.granted = granted;
+                }
+            }
+            _ => {
+                self.remove_request(request.name);
+                self.pending.add(&request);
+            }
+        }
     }
 
     /// Forgets a request.
     pub fn remove_request(&mut self, name: &str) {
-        let Some(node) = self.pending.node_of.remove(name) else { return };
+        let Some(Known { node: Some(node), .. }) = self.pending.known.remove(name) else { return };
         if let Some(list) = self.pending.by_node.get_mut(&node) {
             list.retain(|pending| pending.age.1 != name);
             if list.is_empty() {
@@ -56,11 +76,27 @@ impl View {
             }
         }
     }
+
+    /// Names of all requests that are known.
+    pub(crate) fn requests(&self) -> impl Iterator<Item = &str> {
+        self.pending.known.keys().map(String::as_str)
+    }
+
+    /// Names of the requests about a node.
+    pub(crate) fn requests_of(&self, node: &str) -> impl Iterator<Item = &str> {
+        let list = self.pending.by_node.get(node).into_iter().flatten();
+        list.map(|pending| pending.age.1.as_str())
+    }
+
+    /// The node that a known request is about.
+    pub(crate) fn node_of_request(&self, name: &str) -> Option<&str> {
+        self.pending.known.get(name)?.node.as_deref()
+    }
 }
 
 impl Pending {
     fn from_request(request: &Request<'_>) -> Option<(String, Self)> {
-        let kind = Kind::from_signer(request.signer).filter(|_| request.decided.is_none())?;
+        let kind = Kind::from_signer(request.signer)?;
         let der = pem::decode(request.pem).ok()?;
         let parsed = CertificationRequest::parse(&der).ok()?;
         let node = parsed.subject().common_name()?.strip_prefix(kind.prefix())?;
@@ -69,14 +105,31 @@ impl Pending {
             age: (request.created, request.name.to_owned()),
             requester: request.username.to_owned(),
             key_info: parsed.key_info().to_vec(),
+            granted: request.is_granted(),
         };
         Some((node.to_owned(), pending))
     }
 }
 
 impl PendingRequests {
-    /// Looks at the pending requests of `kind` for `node`, by the same requester, that are newer
-    /// than `request`. Stops counting other keys at `most`.
+    fn add(&mut self, request: &Request<'_>) {
+        let (node, pending) = Pending::from_request(request).unzip();
+        let known = Known { uid: request.uid.map(str::to_owned), node: node.clone() };
+        self.known.insert(request.name.to_owned(), known);
+        if let (Some(node), Some(pending)) = (node, pending) {
+            let list = self.by_node.entry(node).or_default();
+            let place = list.partition_point(|other| other.age > pending.age);
+            list.insert(place, pending);
+        }
+    }
+
+    fn find(&mut self, name: &str) -> Option<&mut Pending> {
+        let node = self.known.get(name)?.node.as_ref()?;
+        self.by_node.get_mut(node)?.iter_mut().find(|pending| pending.age.1 == name)
+    }
+
+    /// Looks at the requests of `kind` for `node`, by the same requester, that are newer than
+    /// `request`. Stops counting other keys at `most`.
     pub(crate) fn newer(
         &self,
         request: &Request<'_>,
@@ -96,7 +149,8 @@ impl PendingRequests {
             if other.key_info == key_info {
                 return Newer::Same(&other.age.1);
             }
-            if !keys.contains(&other.key_info.as_slice()) {
+            // One that was answered already is no burden any more.
+            if !other.granted && !keys.contains(&other.key_info.as_slice()) {
                 keys.push(&other.key_info);
             }
             if keys.len() >= most {

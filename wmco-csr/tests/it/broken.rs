@@ -423,13 +423,19 @@ fn young_node_may_still_get_its_addresses() {
     check_asked(&[KubeletServing], young, "wait", "addresses");
 }
 
+/// Its entry and its host name say which host it is, but the kubelet asks for the Node's addresses.
 #[test]
-fn names_of_the_instance_count() {
-    let add = |w: &mut World| {
-        let name = INSTANCE.to_uppercase();
-        w.params.subject_alt_names.push(SanType::DnsName(name.try_into().unwrap()));
+fn name_of_the_instance_that_the_node_lacks() {
+    let name = || SanType::DnsName(INSTANCE.to_uppercase().try_into().unwrap());
+    let lacks = |w: &mut World| w.params.subject_alt_names.push(name());
+    check_asked(&[KubeletServing], lacks, "refuse", "addresses");
+    let has = |w: &mut World| {
+        lacks(w);
+        let address = serde_json::json!({"type": "InternalDNS", "address": INSTANCE});
+        let addresses = w.nodes[0].status.as_mut().unwrap().addresses.as_mut().unwrap();
+        addresses.push(serde_json::from_value(address).unwrap());
     };
-    check_asked(&[KubeletServing], add, "approve", "");
+    check_asked(&[KubeletServing], has, "approve", "");
 }
 
 /// An address is no host name, even if the instance is listed under it.

@@ -6,6 +6,8 @@ mod broken;
 #[cfg(test)]
 mod corpus;
 #[cfg(test)]
+mod docket;
+#[cfg(test)]
 mod fixture;
 #[cfg(test)]
 mod form;

@@ -75,7 +75,7 @@ fn warnings_name_the_rule() {
     assert_eq!(world.decide().warning(), None);
     world.csr.spec.expiration_seconds = Some(1);
     let warning = world.decide().warning().unwrap();
-    assert_eq!(warning.reason, "CSRRefused");
+    assert_eq!(warning.reason, "CertificateRefused");
     assert_eq!(warning.message, "lifetime: 1 s, not 600 s to 31536000 s");
 
     world.params.distinguished_name.push(rcgen::DnType::CommonName, "system:node:WIN-7");
@@ -86,7 +86,7 @@ fn warnings_name_the_rule() {
     let mut world = World::new(Kind::KubeletClient);
     world.nodes.push(node(NODE, "windows", IPV4));
     let warning = world.decide().warning().unwrap();
-    assert_eq!(warning.reason, "CSRNodeExists");
+    assert_eq!(warning.reason, "CertificateNodeExists");
     assert_eq!(warning.message, "node-absent: node win-7 exists, delete it if it is stale");
 
     world.instances.clear();
@@ -144,12 +144,18 @@ fn view_forgets_what_is_gone() {
     view.remove_request("csr-2");
     assert_eq!(verdict(&world, &view), "approve");
 
-    view.set_request(&world.pending[0]);
-    let mut approved = world.pending[0].clone();
-    let condition = serde_json::json!({"conditions": [{"type": "Approved", "status": "True"}]});
-    approved.status = Some(serde_json::from_value(condition).unwrap());
-    view.set_request(&approved);
-    assert_eq!(verdict(&world, &view), "approve", "decided requests are not pending");
+    for (condition, expected) in
+        [("Approved", "ignore"), ("Denied", "approve"), ("Failed", "approve")]
+    {
+        view.set_request(&world.pending[0]);
+        assert_eq!(verdict(&world, &view), "ignore");
+        let mut decided = world.pending[0].clone();
+        let status = serde_json::json!({"conditions": [{"type": condition, "status": "True"}]});
+        decided.status = Some(serde_json::from_value(status).unwrap());
+        view.set_request(&decided);
+        assert_eq!(verdict(&world, &view), expected, "the newer one is {condition}");
+        view.remove_request("csr-2");
+    }
 
     view.remove_node(NODE);
     assert_eq!(verdict(&world, &view), "wait");

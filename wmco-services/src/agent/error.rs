@@ -62,6 +62,12 @@ pub enum AgentError {
         /// The file.
         path: WindowsPath,
     },
+    /// The plan was made for a host that no Node stands for, and one may have come since.
+    #[error("the plan is for a host without a node, but {why}; look at the host again")]
+    NotVacant {
+        /// What tells.
+        why: &'static str,
+    },
     /// Windows did not do it.
     #[error(transparent)]
     Windows(#[from] WindowsError),

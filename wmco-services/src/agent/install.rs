@@ -25,7 +25,7 @@ pub(super) fn agent(windows: &dyn Windows) -> Result<bool, AgentError> {
 }
 
 /// Stops the daemon, and ends copies of it that no service runs.
-fn stop_daemon(windows: &dyn Windows) -> Result<(), AgentError> {
+pub(super) fn stop_daemon(windows: &dyn Windows) -> Result<(), AgentError> {
     windows.services().stop(&daemon_name()?, core_limits::SERVICE_STOP)?;
     let image = known(host::AGENT);
     windows.machine().end_processes(&known(host::ROOT), image.file_name())?;

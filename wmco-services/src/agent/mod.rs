@@ -20,6 +20,7 @@ mod probe;
 mod remove;
 mod staging;
 mod state;
+mod vacancy;
 
 use jiff::Timestamp;
 use wmco_core::names::host;
@@ -67,7 +68,9 @@ impl<'a> Agent<'a> {
         plan: &WindowsPath,
         report: &mut dyn FnMut(ReportLine),
     ) -> Result<bool, AgentError> {
-        let done = match plan_file::take(self.windows, plan) {
+        let taken = plan_file::take(self.windows, plan)
+            .and_then(|plan| vacancy::check(self.windows, &plan).map(|()| plan));
+        let done = match taken {
             Ok(plan) => self.carry_out(&plan, report),
             Err(error) => {
                 report(ReportLine::Refused { error: one_line(&error) });
@@ -136,6 +139,7 @@ impl<'a> Agent<'a> {
             }
             HostStep::EnableContainers => install::containers(windows),
             HostStep::RenameComputer { name } => install::computer_name(windows, name),
+            HostStep::StopKubelet => vacancy::stop_kubelet(windows),
             HostStep::RemoveDaemon => install::no_daemon(windows),
             HostStep::RemoveServices { manifests } => remove::services(windows, manifests),
             HostStep::Bootstrap { manifest } => install::bootstrap(windows, manifest, self.now),

@@ -64,6 +64,7 @@ pub(super) fn record_ahead(
             | HostStep::RemoveDirectory { .. }
             | HostStep::EnableContainers
             | HostStep::RenameComputer { .. }
+            | HostStep::StopKubelet
             | HostStep::RemoveDaemon
             | HostStep::RemoveServices { .. }
             | HostStep::EnsureDaemon { .. }

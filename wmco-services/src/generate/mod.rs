@@ -28,7 +28,7 @@ pub struct Inputs {
     pub debug: bool,
     /// Port of the hybrid overlay, unless it is the usual one.
     pub vxlan_port: Option<u16>,
-    /// What ignition tells Linux kubelets about the cloud.
+    /// What Linux kubelets are told about the cloud.
     pub kubelet: KubeletArguments,
     /// How logs of wrapped services are rotated.
     pub logs: LogSettings,

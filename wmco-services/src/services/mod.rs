@@ -169,6 +169,13 @@ pub fn remove(manifests: &[Manifest], services: &[Service]) -> Plan {
     plan
 }
 
+/// Plans that the service stops, with all that need it before it.
+pub fn stop(name: &ServiceName, services: &[Service]) -> Plan {
+    let mut plan = Plan::default();
+    Graph::new(services).stop(&[(name, Because::HostWork)].into(), &mut plan);
+    plan
+}
+
 /// Whether the service carries our tag. The daemon's own service is left to those who install it.
 pub fn is_tagged(service: &Service) -> bool {
     service.config.description == description(&service.name)

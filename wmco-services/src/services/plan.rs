@@ -117,6 +117,8 @@ pub enum Because {
     StoppedForTheChange,
     /// Everything of ours is to go.
     Removal,
+    /// The host is worked on before a Node may come.
+    HostWork,
     /// Its scripts have given nothing yet that can still be used.
     #[serde(rename_all = "camelCase")]
     ScriptsDue {
@@ -238,6 +240,7 @@ impl fmt::Display for Because {
             Self::FilesChanged => f.write_str("its scripts changed a file that it has read"),
             Self::StoppedForTheChange => f.write_str("it was stopped for the change"),
             Self::Removal => f.write_str("everything of ours is to go"),
+            Self::HostWork => f.write_str("its host is worked on"),
             Self::ScriptsDue { reason } => f.write_str(match reason {
                 ScriptsDue::FirstTime => "they have not run yet",
                 ScriptsDue::Changed => "they read otherwise now",
@@ -265,6 +268,7 @@ impl Because {
             | Self::FilesChanged
             | Self::StoppedForTheChange
             | Self::Removal
+            | Self::HostWork
             | Self::ScriptsDue { .. } => true,
         }
     }

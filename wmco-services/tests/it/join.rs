@@ -33,7 +33,8 @@ fn programs(manifest: &Manifest) -> BTreeSet<WindowsPath> {
 }
 
 fn apply(host: &FakeWindows, steps: Vec<HostStep>) {
-    let json = serde_json::to_vec(&HostPlan { protocol: PROTOCOL, steps }).expect("plain data");
+    let json = serde_json::to_vec(&HostPlan { protocol: PROTOCOL, vacant_since: None, steps })
+        .expect("plain data");
     let file = staged_plan(Sha256::of(&json));
     host.put_file(&file, json);
     let mut lines = Vec::new();

@@ -128,19 +128,27 @@ async fn cut_again_and_again<B: Backend>(seed: u64) {
     assert!(trees > 5, "{all} cuts in {trees} trees are not cuts of uploads");
 }
 
-macro_rules! cuts {
-    ($($name:ident: $backend:ty, $seed:literal;)+) => { $(
-        #[tokio::test]
-        async fn $name() {
-            cut_again_and_again::<$backend>($seed).await;
-        }
-    )+ };
+#[tokio::test]
+async fn cuts_cost_a_window_at_most() {
+    cut_again_and_again::<Sshd>(1).await;
 }
 
-cuts! {
-    cuts_cost_a_window_at_most: Sshd, 1;
-    cuts_cost_a_window_at_most_2: Sshd, 2;
-    cuts_cost_a_window_at_most_3: Sshd, 3;
-    cuts_cost_a_window_at_most_4: Sshd, 4;
-    cuts_of_a_simulated_host_do_too: Sim, 5;
+#[tokio::test]
+async fn other_cuts_do_too() {
+    cut_again_and_again::<Sshd>(2).await;
+}
+
+#[tokio::test]
+async fn and_others() {
+    cut_again_and_again::<Sshd>(3).await;
+}
+
+#[tokio::test]
+async fn and_the_last_of_500() {
+    cut_again_and_again::<Sshd>(4).await;
+}
+
+#[tokio::test]
+async fn cuts_of_a_simulated_host_cost_no_more() {
+    cut_again_and_again::<Sim>(5).await;
 }

@@ -54,7 +54,7 @@ async fn a_hanging_command_times_out_and_ends() {
 }
 
 fn plan(steps: Vec<HostStep>) -> HostPlan {
-    HostPlan { protocol: PROTOCOL, steps }
+    HostPlan { protocol: PROTOCOL, vacant_since: None, steps }
 }
 
 /// Checks that the plan is where the command line says, then reports.

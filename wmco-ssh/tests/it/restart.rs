@@ -48,7 +48,7 @@ async fn order(
     route: &Route,
 ) -> Option<Result<ApplyOutcome, HostError>> {
     let host = connect(server, route).await.ok()?;
-    let plan = HostPlan { protocol: PROTOCOL, steps: vec![HostStep::Restart] };
+    let plan = HostPlan { protocol: PROTOCOL, vacant_since: None, steps: vec![HostStep::Restart] };
     let outcome = host.apply(agent, &plan, &mut |_| {}).await;
     host.close().await;
     Some(outcome)

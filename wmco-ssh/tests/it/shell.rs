@@ -65,7 +65,11 @@ async fn everything(host: &SshHost, agent: AgentLocation, texts: &[String], path
             sha256: Sha256::of(b"x"),
             access: Access::Inherited,
         });
-        let plan = HostPlan { protocol: PROTOCOL, steps: place.chain(rename).collect() };
+        let plan = HostPlan {
+            protocol: PROTOCOL,
+            vacant_since: None,
+            steps: place.chain(rename).collect(),
+        };
         let _ = host.apply(agent, &plan, &mut |_| {}).await.unwrap();
     }
     // A path that is no file may be refused, but that is the SFTP server's affair.

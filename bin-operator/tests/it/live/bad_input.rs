@@ -8,7 +8,7 @@ use wmco_sim::host::Fault;
 
 use super::scenery::{addresses, is_finished, listed, nodes, notes, settled, stage, until};
 
-const FAILURE: &str = "InstanceSetupFailure";
+pub(super) const FAILURE: &str = "InstanceSetupFailure";
 
 /// A host with `fault` is told about in words that hold `told`; without it the host joins.
 async fn told_and_repaired(fault: Fault, reason: &str, told: &str) {

@@ -9,13 +9,13 @@ use super::scenery::{addresses, configure, is_finished, listed, nodes, settled, 
 
 /// The Go operator needs 81 remote commands and 26 SFTP sessions for this (`spec/ssh.md`, 16.1).
 #[tokio::test(flavor = "multi_thread")]
-async fn first_configuration_takes_three_commands_and_one_sftp_session() {
+async fn first_configuration_takes_four_commands_and_one_sftp_session() {
     let stage = stage(1).await;
     configure(&stage, &addresses(1)).await;
     assert!(nodes(&stage).iter().all(|node| is_finished(node)), "{:?}", nodes(&stage));
     let counts = stage.hosts.counts().remove(0);
     let commands = counts.executions;
-    assert_eq!(commands.len(), 3, "{commands:#?}");
+    assert_eq!(commands.len(), 4, "{commands:#?}");
     assert_eq!((counts.connections, counts.sftp_sessions), (1, 1));
     stage.shutdown().await;
 }

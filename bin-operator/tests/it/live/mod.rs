@@ -7,3 +7,4 @@ mod jump;
 mod removal;
 mod scenery;
 mod secrets;
+mod worker_pool;

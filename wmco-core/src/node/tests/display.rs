@@ -83,7 +83,7 @@ fn agent_of_another_version() {
 
 #[test]
 fn upgrade_begins() {
-    insta::assert_snapshot!(upgrade().plan(), @"await a disruption slot, until 1970-01-01T00:01:00Z");
+    insta::assert_snapshot!(upgrade().plan(), @"await a disruption slot, until 1970-01-01T00:30:00Z");
     insta::assert_snapshot!(upgrade().permitted().plan(), @r"
     upload 1 content, because the content of 1 file differs
     patch-node cordon +upgrading +cordoned, because it is about to be disrupted

@@ -1,6 +1,7 @@
 //! Tests of single plans: rows here, one node with nothing to do as the fixture.
 
 mod display;
+mod memory;
 mod rows;
 
 use jiff::Timestamp;
@@ -214,6 +215,7 @@ fn observed() -> Observed {
     };
     Observed {
         node: Some(node()),
+        node_sought: false,
         pods: None,
         host: HostSeen::Probed(Box::new(probe)),
         key_in_config_map: false,

@@ -36,6 +36,13 @@ fn stop(case: &mut Case, service: &str) {
     case.probe().services.get_mut(service).unwrap().state = ServiceRunState::Stopped;
 }
 
+/// Nothing on the host can register a Node, and nobody knows one.
+fn quiet(case: &mut Case) {
+    stop(case, KUBELET_SERVICE);
+    stop(case, WICD);
+    case.observed.node_sought = true;
+}
+
 macro_rules! rows {
     ($($name:ident: $case:expr => $expected:expr;)*) => {
         $(#[test]
@@ -73,37 +80,54 @@ rows! {
         c.probe().directories = observed_directories();
     }) => "upload apply +install-agent +place-file +place-file +bootstrap +ensure-daemon";
     fresh_host_without_containers: Case::vacant().with(|c| {
-        c.probe().services.clear();
+        make_bare(c.probe());
         c.probe().containers = FeatureState::Disabled;
-    }) => "apply +enable-containers";
+        c.desired.files.clear();
+        c.probe().agent.installed = Some(c.desired.agent);
+        c.probe().directories = observed_directories();
+    }) => "apply +enable-containers +restart await the host's return";
     vacant_host_with_another_name: Case::vacant().with(|c| {
         c.probe().services.clear();
+        c.observed.node_sought = true;
         c.desired.host_name = Some("win-10".into());
-    }) => "apply +rename-computer";
+    }) => "apply +rename-computer +restart await the host's return";
     vacant_host_whose_name_only_differs_in_case: Case::vacant().with(|c| {
         c.desired.host_name = Some("win-1".into());
     }) => "await the node";
-    rename_is_ordered_once: Case::vacant().with(|c| {
+    rename_is_ordered_once: Case::vacant().with(quiet).with(|c| {
         c.desired.host_name = Some("win-10".into());
         c.probe().reboot.insert(RebootReason::Rename);
     }) => "apply +restart await the host's return";
-    vacant_host_that_wants_a_restart: Case::vacant().with(|c| {
+    vacant_host_that_wants_a_restart: Case::vacant().with(quiet).with(|c| {
         c.probe().reboot.insert(RebootReason::Feature);
     }) => "apply +restart await the host's return";
-    vacant_host_with_other_files_is_torn_down: Case::vacant().with(tampered)
+    vacant_host_with_other_files_is_torn_down: Case::vacant().with(quiet).with(tampered)
         => "upload apply +remove-daemon +remove-services +place-file +bootstrap +ensure-daemon";
     vacant_host_lacks_a_live_file: Case::vacant().with(|c| {
         c.probe().files.remove(&path(names::host::KUBELET_CA));
     }) => "upload apply +place-file";
-    vacant_host_with_a_stopped_kubelet: Case::vacant().with(|c| stop(c, KUBELET_SERVICE))
-        => "apply +bootstrap";
+    vacant_host_with_a_stopped_kubelet: Case::vacant().with(quiet)
+        => "apply +bootstrap +ensure-daemon";
+    kubelet_stops_before_its_host_is_torn_down: Case::vacant().with(tampered)
+        => "apply +stop-kubelet seek-node";
+    daemon_that_may_start_the_kubelet_stops: Case::vacant().with(tampered).with(|c| {
+        quiet(c);
+        c.probe().services.get_mut(WICD).unwrap().state = ServiceRunState::Starting;
+    }) => "apply +stop-kubelet seek-node";
+    node_is_sought_before_its_host_is_torn_down: Case::vacant().with(tampered).with(|c| {
+        quiet(c);
+        c.observed.node_sought = false;
+    }) => "seek-node";
+    node_is_sought_after_a_half_done_join: Case::vacant().with(tampered).with(|c| {
+        c.probe().services.clear();
+    }) => "seek-node";
     kubelet_has_time_to_register: Case::vacant() => "await the node";
     kubelet_has_time_to_register_until_it_is_over: Case::vacant().with(|c| {
         c.waits(Awaited::NodeAppears, NOW - limits::NODE_APPEARS + jiff::SignedDuration::from_secs(1));
     }) => "await the node";
     overdue_node: Case::vacant().with(|c| {
         c.waits(Awaited::NodeAppears, NOW - limits::NODE_APPEARS);
-    }) => "apply +remove-daemon +remove-services +bootstrap +ensure-daemon await the node";
+    }) => "apply +stop-kubelet";
     another_wait_does_not_count: Case::vacant().with(|c| {
         c.waits(Awaited::HostBack, NOW - limits::NODE_APPEARS);
     }) => "await the node";
@@ -332,21 +356,32 @@ fn desired_version_waits_until_the_host_is_right() {
 #[test]
 fn claims() {
     let claims = |case: &Case| claims_slot(&case.desired, &case.observed);
-    assert!(!claims(&Case::new()), "nothing to do");
-    assert!(claims(&Case::new().with(outdated)), "upgrade");
-    assert!(claims(&Case::new().with(tampered)), "repair");
-    assert!(claims(&Case::new().with(|c| c.annotate(names::REBOOT_ANNOTATION, ""))), "restart");
-    assert!(claims(&Case::unlisted()), "removal");
-    assert!(!claims(&Case::vacant().with(tampered)), "no node");
-    assert!(
-        !claims(&Case::new().with(outdated).with(|c| c.desired.intent = Intent::Leave)),
-        "left"
-    );
-    for host in [HostSeen::Unknown, HostSeen::NoAgent, HostSeen::Unreachable { retry_at: NOW }] {
-        let case = Case::new().with(outdated).with(|c| c.observed.host = host.clone());
-        assert!(!claims(&case), "{host:?}");
-        let case = Case::unlisted().with(|c| c.observed.host = host.clone());
-        assert!(!claims(&case), "removal, {host:?}");
+    let left = |c: &mut Case| c.desired.intent = Intent::Leave;
+    let asked = |c: &mut Case| c.annotate(names::REBOOT_ANNOTATION, "");
+    let cases = [
+        (Case::new(), false, "nothing to do"),
+        (Case::new().with(outdated), true, "upgrade"),
+        (Case::new().with(tampered), true, "repair"),
+        (Case::new().with(asked), true, "restart"),
+        (Case::unlisted(), true, "removal"),
+        (Case::vacant().with(tampered), false, "no node"),
+        (Case::new().with(outdated).with(left), false, "left"),
+    ];
+    for (case, claimed, what) in cases {
+        assert_eq!(claims(&case), Some(claimed), "{what}");
+    }
+    let other_agent = Case::new().with(|c| c.probe().agent.sha256 = Sha256::of(b"old"));
+    let looks = [
+        (HostSeen::Unknown, None),
+        (HostSeen::NoAgent, None),
+        (other_agent.observed.host.clone(), None),
+        (HostSeen::Unreachable { retry_at: NOW }, Some(false)),
+    ];
+    for (host, claimed) in looks {
+        for case in [Case::new().with(outdated), Case::unlisted()] {
+            let case = case.with(|c| c.observed.host = host.clone());
+            assert_eq!(claims(&case), claimed, "{host:?}");
+        }
     }
 }
 
@@ -361,7 +396,9 @@ fn every_reason() {
             c.probe().agent.version = "1.0.0".into();
         })
         .because(&[Because::OtherAgent { version: "1.0.0".into() }]);
+    Case::vacant().with(tampered).because(&[Because::NodeMayCome, Because::NodeMayCome]);
     Case::vacant()
+        .with(quiet)
         .with(tampered)
         .because(&[Because::ContentDiffers { files: 1 }, Because::HostDiffers]);
     Case::new().with(outdated).emptied().because(&[
@@ -371,6 +408,7 @@ fn every_reason() {
     Case::new().with(tampered).emptied().because(&[Because::HostDiffers, Because::HostDiffers]);
     Case::new().with(|c| c.node().labels.clear()).because(&[Because::MetadataDiffers]);
     Case::vacant()
+        .with(quiet)
         .with(|c| {
             c.probe().reboot.insert(RebootReason::Feature);
         })

@@ -121,6 +121,10 @@ impl Host {
         reasons.iter().filter(|(due, _)| *due).map(|(_, reason)| *reason).collect()
     }
 
+    pub(crate) fn boot_id(&self) -> String {
+        format!("boot {}", self.boot)
+    }
+
     pub(crate) fn probe(&self, agent: Release) -> Probe {
         let agents = self.agent.iter().map(|release| (AGENT.clone(), release.agent()));
         let staged = self.staged.iter().map(|sha| (staged_content(*sha), *sha));
@@ -149,7 +153,7 @@ impl Host {
             addresses: vec![self.address],
             containers: self.containers,
             reboot: self.reboot(),
-            boot_id: format!("boot {}", self.boot),
+            boot_id: self.boot_id(),
             files: all.map(|(path, sha256)| (path, FileState { sha256 })).collect(),
             services: self.services.iter().map(|(n, s)| (n.clone(), facts(s))).collect(),
             environment: self
@@ -210,6 +214,14 @@ impl Host {
             }
             HostStep::EnableContainers => self.containers = FeatureState::Pending,
             HostStep::RenameComputer { name } => self.next_name.clone_from(name),
+            HostStep::StopKubelet => {
+                for name in [names::objects::WICD, host::KUBELET_SERVICE] {
+                    if let Some(service) = self.services.get_mut(name) {
+                        service.running = false;
+                    }
+                    faults.pass()?;
+                }
+            }
             HostStep::RemoveDaemon => {
                 self.services.remove(names::objects::WICD);
             }

@@ -8,10 +8,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use wmco_core::fleet::{self, Assignment, DisruptionPermit};
-use wmco_core::limits;
 use wmco_core::node::{
-    self, Action, Grounds, HostSeen, HostWork, Intent, Next, NodeFacts, Observed, PodFacts, Waiting,
+    Action, Grounds, HostSeen, HostWork, Intent, Learnt, Memory, Next, NodeFacts, Wake,
 };
+use wmco_core::{limits, names};
 
 use super::faults::Stop;
 use super::host::{Host, Power};
@@ -25,14 +25,12 @@ pub(crate) struct Operator {
     pub(crate) cache: Option<Vec<NodeFacts>>,
     granted: BTreeSet<String>,
     claims: BTreeSet<String>,
-    instances: BTreeMap<String, Memory>,
+    instances: BTreeMap<String, Worker>,
 }
 
 #[derive(Clone, Debug, Default)]
-struct Memory {
-    host: Option<HostSeen>,
-    pods: Option<Vec<PodFacts>>,
-    waiting: Option<Waiting>,
+struct Worker {
+    memory: Memory,
     asleep: Option<Asleep>,
 }
 
@@ -44,7 +42,12 @@ struct Asleep {
     settled: bool,
 }
 
-type Trigger = (Option<NodeFacts>, Intent, Release, bool, usize);
+/// What wakes a worker.
+#[derive(Clone, Debug, Eq, PartialEq)]
+struct Trigger {
+    asked: (Intent, Release),
+    there: (Option<NodeFacts>, bool, usize),
+}
 
 impl World {
     /// One look at the fleet and at most one plan per instance, with the `others` acting before
@@ -89,14 +92,14 @@ impl World {
 
     /// The next time that the operator looks by itself.
     pub(crate) fn next_deadline(&self) -> Option<Timestamp> {
-        let asleep = self.operator.instances.values().filter_map(|memory| memory.asleep.as_ref());
+        let asleep = self.operator.instances.values().filter_map(|worker| worker.asleep.as_ref());
         asleep.map(|asleep| asleep.until).min()
     }
 
     /// Whether the operator has nothing left to do, by its own account.
     pub(crate) fn operator_is_settled(&self) -> bool {
-        let mut memories = self.operator.instances.values();
-        memories.all(|memory| memory.asleep.as_ref().is_some_and(|asleep| asleep.settled))
+        let mut workers = self.operator.instances.values();
+        workers.all(|worker| worker.asleep.as_ref().is_some_and(|asleep| asleep.settled))
     }
 
     fn look_at(&mut self, instance: &Assignment, others: u8) -> Result<bool, Stop> {
@@ -110,44 +113,49 @@ impl World {
             }
             (None, None) => None,
         };
-        let mut memory = self.operator.instances.remove(&key).unwrap_or_default();
+        let mut worker = self.operator.instances.remove(&key).unwrap_or_default();
         let pods = node.iter().filter_map(|n| self.api.nodes.get(&n.name)).map(|n| n.pods.len());
-        let trigger: Trigger = (
-            node.clone(),
-            instance.intent.clone(),
-            self.release,
-            self.api.keys.contains(&key),
-            pods.sum(),
-        );
-        if let Some(asleep) = &memory.asleep {
-            if asleep.trigger == trigger && self.now < asleep.until {
-                self.operator.instances.insert(key, memory);
+        let own = own_names(instance, node.as_ref());
+        let kept = own.iter().any(|name| self.api.keys.contains(name));
+        let trigger = Trigger {
+            asked: (instance.intent.clone(), self.release),
+            there: (node.clone(), kept, pods.sum()),
+        };
+        if let Some(asleep) = &worker.asleep {
+            let wake = if asleep.trigger.asked != trigger.asked {
+                Wake::AskedOtherwise
+            } else if self.now >= asleep.until {
+                Wake::Deadline
+            } else if asleep.trigger == trigger {
+                self.operator.instances.insert(key, worker);
                 return Ok(false);
-            }
-            memory = Memory { waiting: memory.waiting, ..Memory::default() };
+            } else {
+                Wake::NodeChanged
+            };
+            worker.memory.woken(wake, self.now);
         }
+        let memory = &mut worker.memory;
         let name = index.map(|index| self.hosts[index].wanted_name());
         let desired = self.release.desired(&key, name, instance.intent.clone());
-        let observed = Observed {
-            node,
-            pods: memory.pods.clone(),
-            host: memory.host.clone().unwrap_or(HostSeen::Unknown),
-            key_in_config_map: self.api.keys.contains(&key),
-            waiting: memory.waiting,
-        };
-        let plan = node::reconcile(&desired, &observed, self.now);
+        let plan = memory.plan(&desired, node.as_ref(), kept, self.now);
         if self.log {
             eprintln!("{} {instance}\n{plan}\n", self.now);
         }
+        if let (Some(name), Some(claims)) =
+            (&instance.node, memory.claims_slot(&desired, node.as_ref()))
+        {
+            if claims {
+                self.operator.claims.insert(name.clone());
+            } else {
+                self.operator.claims.remove(name);
+            }
+        }
         let mut failed = false;
-        let mut changed = false;
         for step in &plan.steps {
             self.others_act(others);
             *self.actions.entry(step.action.verb()).or_default() += 1;
-            changed |=
-                !matches!(step.action, Action::Probe | Action::ProbeWithOurs(_) | Action::ListPods);
-            match self.carry_out(&step.action, &key, instance, index, &mut memory) {
-                Ok(()) => {}
+            match self.effect(&step.action, &key, instance, index) {
+                Ok(learnt) => memory.learn(learnt),
                 Err(Stop::Fail) => failed = true,
                 Err(Stop::Crash) => return Err(Stop::Crash),
             }
@@ -156,55 +164,18 @@ impl World {
                 break;
             }
         }
-        memory.waiting = memory.waiting.filter(|_| !changed);
-        let seen = memory.host.clone().unwrap_or(HostSeen::Unknown);
-        if let (Some(name), true) = (&instance.node, seen != HostSeen::Unknown) {
-            // A claim stands until a look at the host says otherwise.
-            if node::claims_slot(&desired, &Observed { host: seen, ..observed }) {
-                self.operator.claims.insert(name.clone());
-            } else {
-                self.operator.claims.remove(name);
-            }
-        }
-        memory.asleep = match (&plan.next, failed) {
-            (_, true) => Some((self.now + limits::RETRY_FIRST, false)),
-            (Next::Now, false) => None,
-            (Next::Settled, false) => Some((self.now + limits::RESYNC, true)),
-            (Next::Await { what, deadline }, false) => {
-                if memory.waiting.is_none_or(|waiting| waiting.what != *what) {
-                    memory.waiting = Some(Waiting { what: *what, since: self.now });
-                }
-                Some((*deadline, false))
-            }
-        }
-        .map(|(until, settled)| Asleep { trigger, until, settled });
-        let worked = !plan.steps.is_empty();
-        self.operator.instances.insert(key, memory);
-        Ok(worked)
-    }
-
-    fn carry_out(
-        &mut self,
-        action: &Action,
-        key: &str,
-        instance: &Assignment,
-        index: Option<usize>,
-        memory: &mut Memory,
-    ) -> Result<(), Stop> {
-        let result = self.effect(action, key, instance, index, memory);
-        let talks = matches!(
-            action,
-            Action::Probe
-                | Action::ProbeWithOurs(_)
-                | Action::Upload(_)
-                | Action::Apply(_)
-                | Action::RemoveLeftovers(_)
-        );
-        if talks && index.is_none_or(|index| self.hosts[index].power != Power::On) {
+        let until = if failed {
             let retry_at = self.now + limits::RETRY_FIRST;
-            memory.host = Some(HostSeen::Unreachable { retry_at });
-        }
-        result
+            let down = index.is_none_or(|index| self.hosts[index].power != Power::On);
+            memory.failed(down.then_some(retry_at));
+            Some(retry_at)
+        } else {
+            memory.done(&plan, self.now)
+        };
+        let settled = !failed && plan.next == Next::Settled;
+        worker.asleep = until.map(|until| Asleep { trigger, until, settled });
+        self.operator.instances.insert(key, worker);
+        Ok(!plan.steps.is_empty())
     }
 
     fn effect(
@@ -213,33 +184,41 @@ impl World {
         key: &str,
         instance: &Assignment,
         index: Option<usize>,
-        memory: &mut Memory,
-    ) -> Result<(), Stop> {
+    ) -> Result<Learnt, Stop> {
         self.faults.pass()?;
         let release = self.release;
-        match action {
+        let learnt = match action {
             Action::Probe => {
-                let Some(host) = self.connect(key, index) else { return Ok(()) };
-                memory.host =
-                    Some(host.agent.map_or(HostSeen::NoAgent, |agent| probed(host, agent)));
+                let host = self.connect(key, index).ok_or(Stop::Fail)?;
+                let seen = host.agent.map_or(HostSeen::NoAgent, |agent| probed(host, agent));
+                Learnt::Host(seen)
             }
             Action::ProbeWithOurs(agent) => {
-                let Some(host) = self.connect(key, index) else { return Ok(()) };
+                let host = self.connect(key, index).ok_or(Stop::Fail)?;
                 host.staged_agents.insert(*agent);
-                memory.host = Some(probed(host, release));
+                Learnt::Worked(probed(host, release))
             }
             Action::Upload(contents) => {
                 let host = self.connect(key, index).ok_or(Stop::Fail)?;
                 host.staged.extend(contents);
+                Learnt::Changed
             }
             Action::PatchNode(patch) => {
                 let name = instance.node.as_ref().ok_or(Stop::Fail)?;
                 self.promise_patch(name, patch);
                 self.api.nodes.get_mut(name).ok_or(Stop::Fail)?.patch(patch);
+                Learnt::Changed
+            }
+            Action::SeekNode => {
+                let address = self.hosts[index.ok_or(Stop::Fail)?].address;
+                match self.api.node_at(address) {
+                    Some(_) => Learnt::FoundNode,
+                    None => Learnt::NoNode,
+                }
             }
             Action::ListPods => {
                 let name = instance.node.as_ref().ok_or(Stop::Fail)?;
-                memory.pods = Some(self.api.nodes.get(name).ok_or(Stop::Fail)?.pods.clone());
+                Learnt::Pods(self.api.nodes.get(name).ok_or(Stop::Fail)?.pods.clone())
             }
             Action::Evict { pods, permit } => {
                 self.promise_permit(instance, permit);
@@ -249,31 +228,38 @@ impl World {
                     self.faults.pass()?;
                     pod.leaving = true;
                 }
+                Learnt::Changed
             }
             Action::Apply(work) => {
                 self.promise_grounds(instance, work);
                 self.connect(key, index).ok_or(Stop::Fail)?;
-                let result = self.apply(work, index.unwrap());
+                self.apply(work, index.unwrap())?;
                 // The agent's last line is a probe, unless the host goes down meanwhile.
                 let host = &self.hosts[index.unwrap()];
-                memory.host = (host.power == Power::On).then(|| probed(host, release));
-                result?;
+                let up = host.power == Power::On;
+                Learnt::Worked(if up { probed(host, release) } else { HostSeen::Unknown })
             }
             Action::RemoveLeftovers(work) => {
                 self.promise_grounds(instance, work);
                 self.connect(key, index).ok_or(Stop::Fail)?;
                 self.hosts[index.unwrap()].remove_leftovers(&mut self.faults)?;
+                Learnt::Worked(HostSeen::NoAgent)
             }
             Action::ForgetHostKey => {
-                self.api.keys.remove(key);
+                let node = instance.node.as_ref().and_then(|name| self.api.nodes.get(name));
+                let own = own_names(instance, node.map(|node| &node.facts));
+                self.api.keys.retain(|name| !own.contains(name));
+                Learnt::Changed
             }
             Action::DeleteNode(permit) => {
                 self.promise_permit(instance, permit);
                 self.promise_delete(permit.node());
                 self.api.nodes.remove(permit.node());
+                Learnt::Changed
             }
-        }
-        self.faults.pass()
+        };
+        self.faults.pass()?;
+        Ok(learnt)
     }
 
     /// The host, if it answers. A key that is pinned nowhere goes into the ConfigMap.
@@ -282,9 +268,8 @@ impl World {
         if host.power != Power::On {
             return None;
         }
-        let pinned = |node: &super::api::Node| {
-            node.facts.annotation(wmco_core::names::HOST_KEY_ANNOTATION).is_some()
-        };
+        let pinned =
+            |node: &super::api::Node| node.facts.annotation(names::HOST_KEY_ANNOTATION).is_some();
         if !self.api.node_at(host.address).is_some_and(|node| pinned(node)) {
             self.api.keys.insert(key.to_owned());
         }
@@ -292,6 +277,12 @@ impl World {
     }
 
     fn apply(&mut self, work: &HostWork, index: usize) -> Result<(), Stop> {
+        let host = &self.hosts[index];
+        let stays_vacant =
+            |boot| host.boot_id() == boot && !host.runs(names::host::KUBELET_SERVICE);
+        if !work.plan().vacant_since.as_deref().is_none_or(stays_vacant) {
+            return Err(Stop::Fail);
+        }
         for step in &work.plan().steps {
             self.promise_host_step(index, step);
             let host = &mut self.hosts[index];
@@ -325,6 +316,16 @@ impl World {
             self.broken.push(format!("{instance} used the {permit}"));
         }
     }
+}
+
+/// Under which names a key of the instance may be kept, as [`fleet::reach`] knows them.
+fn own_names(instance: &Assignment, node: Option<&NodeFacts>) -> BTreeSet<String> {
+    let origin = node.and_then(|node| node.annotation(names::INSTANCE_ANNOTATION));
+    let addresses = node.into_iter().flat_map(|node| node.addresses.iter());
+    let mut own: BTreeSet<String> = addresses.cloned().collect();
+    own.extend(origin.map(str::to_owned));
+    own.insert(instance.address.clone());
+    own
 }
 
 fn probed(host: &Host, agent: Release) -> HostSeen {

@@ -157,6 +157,7 @@ fn is_noticed(step: &HostStep, release: Release) -> bool {
     let lasting = |path: &WindowsPath| !release.files().get(path).is_some_and(|f| f.live);
     match step {
         HostStep::InstallAgent
+        | HostStep::StopKubelet
         | HostStep::RemoveDaemon
         | HostStep::EnsureDaemon { .. }
         | HostStep::EnsureDirectory { .. } => false,

@@ -72,7 +72,8 @@ impl Operator {
     }
 
     pub(super) async fn apply(&self, steps: Vec<HostStep>) -> Vec<ReportLine> {
-        let plan = serde_json::to_vec(&HostPlan { protocol: PROTOCOL, steps }).unwrap();
+        let plan = serde_json::to_vec(&HostPlan { protocol: PROTOCOL, vacant_since: None, steps })
+            .unwrap();
         let digest = Sha256::of(&plan);
         self.upload(&staged_plan(digest), &plan).await;
         self.run(Verb::Apply(digest)).await.unwrap()
@@ -180,7 +181,8 @@ async fn an_agent_that_loses_power_leaves_the_rest_of_its_plan_undone() {
     steps.pop();
     steps.push(HostStep::EnsureDaemon { arguments: vec!["controller".to_owned()] });
     steps.push(HostStep::EnsureDirectory { path: late.clone(), access: Access::Inherited });
-    let plan = serde_json::to_vec(&HostPlan { protocol: PROTOCOL, steps }).unwrap();
+    let plan =
+        serde_json::to_vec(&HostPlan { protocol: PROTOCOL, vacant_since: None, steps }).unwrap();
     operator.upload(&staged_plan(Sha256::of(&plan)), &plan).await;
     let verb = Verb::Apply(Sha256::of(&plan));
     let output = within(operator.client.exec(AgentCommand { agent: operator.agent, verb })).await;
@@ -199,7 +201,11 @@ async fn a_restart_that_the_agent_orders_happens() {
     let mut operator = Operator::new(&host, &key).await;
     operator.bring(&SimHost::agent_binary(VERSION)).await;
     let before = operator.probe().await.boot_id;
-    let plan = serde_json::to_vec(&HostPlan { protocol: PROTOCOL, steps: vec![HostStep::Restart] });
+    let plan = serde_json::to_vec(&HostPlan {
+        protocol: PROTOCOL,
+        vacant_since: None,
+        steps: vec![HostStep::Restart],
+    });
     let plan = plan.unwrap();
     operator.upload(&staged_plan(Sha256::of(&plan)), &plan).await;
     let command = AgentCommand { agent: operator.agent, verb: Verb::Apply(Sha256::of(&plan)) };

@@ -125,7 +125,7 @@ pub(super) async fn a_cut_is_told<B: Backend>() {
 }
 
 fn plan(steps: Vec<HostStep>) -> HostPlan {
-    HostPlan { protocol: PROTOCOL, steps }
+    HostPlan { protocol: PROTOCOL, vacant_since: None, steps }
 }
 
 pub(super) async fn a_plan_is_carried_out<B: Backend>() {

@@ -1,3 +1,7 @@
+//! The agent's steps on a host in memory.
+
+mod vacancy;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use wmco_core::digest::Sha256;
@@ -40,8 +44,11 @@ fn stage(host: &FakeWindows, content: &[u8]) -> Sha256 {
 
 /// Stages the plan and applies it; returns the report.
 fn apply(host: &FakeWindows, steps: &[HostStep]) -> Vec<ReportLine> {
-    let plan = HostPlan { protocol: PROTOCOL, steps: steps.to_vec() };
-    let json = serde_json::to_vec(&plan).unwrap();
+    apply_plan(host, &HostPlan { protocol: PROTOCOL, vacant_since: None, steps: steps.to_vec() })
+}
+
+fn apply_plan(host: &FakeWindows, plan: &HostPlan) -> Vec<ReportLine> {
+    let json = serde_json::to_vec(plan).unwrap();
     let file = staged_plan(Sha256::of(&json));
     host.put_file(&file, json);
     let lines = apply_file(host, &file);
@@ -212,7 +219,9 @@ fn other_agents_and_old_content_are_swept() {
     let now = NOW + crate::limits::STAGED_AGE + jiff::SignedDuration::from_secs(1);
     host.set_now(now);
     host.put_file(&new, "2");
-    let json = serde_json::to_vec(&HostPlan { protocol: PROTOCOL, steps: Vec::new() }).unwrap();
+    let json =
+        serde_json::to_vec(&HostPlan { protocol: PROTOCOL, vacant_since: None, steps: Vec::new() })
+            .unwrap();
     let file = staged_plan(Sha256::of(&json));
     host.put_file(&file, json);
     Agent::new(&host, "1", now).apply(&file, &mut |_| {}).unwrap();
@@ -454,7 +463,12 @@ fn cut_short(
 }
 
 fn apply_without_check(host: &FakeWindows, steps: &[HostStep]) -> Vec<ReportLine> {
-    let json = serde_json::to_vec(&HostPlan { protocol: PROTOCOL, steps: steps.to_vec() }).unwrap();
+    let json = serde_json::to_vec(&HostPlan {
+        protocol: PROTOCOL,
+        vacant_since: None,
+        steps: steps.to_vec(),
+    })
+    .unwrap();
     let file = staged_plan(Sha256::of(&json));
     host.put_file(&file, json);
     apply_file(host, &file)

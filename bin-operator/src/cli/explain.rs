@@ -1,0 +1,226 @@
+//! `explain`: why the operator decides as it does.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use anyhow::bail;
+use clap::{Args, Subcommand};
+use jiff::Timestamp;
+use k8s_openapi::api::certificates::v1::CertificateSigningRequest;
+use k8s_openapi::api::core::v1::ConfigMap;
+use wmco_core::facts::Facts;
+use wmco_core::instances;
+use wmco_core::names::objects::{DEFAULT_NAMESPACE, INSTANCES_CONFIG_MAP};
+use wmco_csr::{Decision, MachineFacts, Policy, Request, Rule, Verdict, View, decide, honest};
+
+use super::{Answer, Output, tell};
+use crate::input::{self, Located, Objects, Reader};
+
+/// What to explain.
+#[derive(Debug, Subcommand)]
+pub enum Explain {
+    /// Explain what becomes of certificate signing requests, with every check.
+    ///
+    /// Nodes, Machines and the ConfigMap windows-instances in the input are the cluster. Neither
+    /// names nor hosts are asked: tell what they answer with --facts.
+    Csr(Csr),
+}
+
+/// Arguments of `explain csr`.
+#[derive(Args, Debug)]
+pub struct Csr {
+    /// Files with cluster objects in YAML or JSON, or with one request in PEM; `-` is standard
+    /// input.
+    #[arg(short = 'f', long = "filename", value_name = "FILE", required = true, num_args = 1..)]
+    files: Vec<PathBuf>,
+    /// File with answers of the DNS and of hosts: {"dns": {"forward": {NAME: IPV4}, "reverse":
+    /// {IPV4: [NAME]}}, "hostnames": {ADDRESS: NAME}}.
+    #[arg(long, value_name = "FILE")]
+    facts: Option<PathBuf>,
+    /// Namespace of the operator; that of the ConfigMap windows-instances if not given.
+    #[arg(short, long, value_name = "NAMESPACE")]
+    namespace: Option<String>,
+    #[command(flatten)]
+    output: Output,
+}
+
+impl Explain {
+    /// Decides and prints. "No" means that not all requests are approved.
+    ///
+    /// # Errors
+    /// The input cannot be read, or holds no request.
+    pub fn run(self) -> anyhow::Result<Answer> {
+        match self {
+            Self::Csr(csr) => csr.run(),
+        }
+    }
+}
+
+/// What the files hold.
+#[derive(Default)]
+struct Input {
+    objects: Objects,
+    /// Requests without an object around them, by the name of their file.
+    bare: Vec<(String, Vec<u8>)>,
+}
+
+impl Csr {
+    fn run(self) -> anyhow::Result<Answer> {
+        let mut reader = Reader::new(std::io::stdin());
+        let input = Input::read(&mut reader, &self.files)?;
+        let facts = match &self.facts {
+            Some(file) => reader.facts(file)?,
+            None => Facts::default(),
+        };
+        let namespace = match self.namespace {
+            Some(namespace) => namespace,
+            None => input.namespace()?,
+        };
+        let policy = Policy::new(&namespace);
+        let now = Timestamp::now();
+        let requests = input.requests(&policy, now)?;
+        let mut view = input.cluster(&namespace, &facts)?;
+        for request in &requests {
+            view.set_request(request);
+        }
+        let decisions: Vec<Decision> = requests
+            .iter()
+            .map(|request| decide(&Request::from(request), &policy, &view, now))
+            .collect();
+        self.output.print(&decisions, || text(&decisions))?;
+        let unknown = |decision: &Decision| decision.rule() == Some(Rule::Instance);
+        if self.facts.is_none() && decisions.iter().any(unknown) {
+            tell("note", "names and hosts are not asked, tell what they answer with --facts FILE");
+        }
+        let approved = |decision: &Decision| matches!(decision.verdict(), Verdict::Approve(_));
+        Ok(if decisions.iter().all(approved) { Answer::Yes } else { Answer::No })
+    }
+}
+
+impl Input {
+    fn read<R: std::io::Read>(
+        reader: &mut Reader<R>,
+        files: &[PathBuf],
+    ) -> Result<Self, input::InputError> {
+        let mut input = Self::default();
+        for file in files {
+            let bytes = reader.bytes(file)?;
+            if is_bare(file, &bytes) {
+                input.bare.push((input::name(file), bytes));
+            } else {
+                input.objects.add_file(file, bytes)?;
+            }
+        }
+        Ok(input)
+    }
+
+    /// The namespace in which the hosts are listed.
+    fn namespace(&self) -> anyhow::Result<String> {
+        let mut found: Vec<&str> =
+            self.lists().filter_map(|map| map.metadata.namespace.as_deref()).collect();
+        found.sort_unstable();
+        found.dedup();
+        match found[..] {
+            [] => Ok(DEFAULT_NAMESPACE.to_owned()),
+            [one] => Ok(one.to_owned()),
+            _ => bail!(
+                "ConfigMaps {INSTANCES_CONFIG_MAP} are in the namespaces {}, choose that of the \
+                 operator with --namespace",
+                found.join(" and ")
+            ),
+        }
+    }
+
+    fn lists(&self) -> impl Iterator<Item = &ConfigMap> {
+        let maps = self.objects.config_maps.iter().map(|map| &map.object);
+        maps.filter(|map| map.metadata.name.as_deref() == Some(INSTANCES_CONFIG_MAP))
+    }
+
+    /// The requests as objects with a name. One that was never stored is asked now.
+    fn requests(
+        &self,
+        policy: &Policy,
+        now: Timestamp,
+    ) -> anyhow::Result<Vec<CertificateSigningRequest>> {
+        if let Some(other) = self.objects.others_of("CertificateSigningRequest").next() {
+            bail!("{} is of another API version, get it as certificates.k8s.io/v1", other.at);
+        }
+        let stored = self.objects.requests.iter().map(|Located { at, object }| {
+            let mut object = object.clone();
+            object.metadata.name.get_or_insert_with(|| at.to_string());
+            object
+        });
+        let bare = self.bare.iter().map(|(name, pem)| {
+            tell(
+                "note",
+                &format!(
+                    "{name} has no object around it, so who asks and for what is taken on trust"
+                ),
+            );
+            honest(name, pem.clone(), policy)
+        });
+        let mut requests: Vec<_> = stored.chain(bare).collect();
+        if requests.is_empty() {
+            bail!("the input has no CertificateSigningRequest, add one with -f FILE");
+        }
+        for request in &mut requests {
+            request.metadata.creation_timestamp.get_or_insert(now.into());
+        }
+        Ok(requests)
+    }
+
+    fn cluster(&self, namespace: &str, facts: &Facts) -> Result<View, input::InputError> {
+        let mut view = View::new();
+        for node in &self.objects.nodes {
+            view.set_node(&node.object);
+        }
+        let ours = |map: &&ConfigMap| {
+            map.metadata.namespace.as_deref().is_none_or(|found| found == namespace)
+        };
+        let data = self.lists().filter(ours).flat_map(|map| map.data.iter().flatten());
+        view.set_entries(&instances::parse(data, facts), facts);
+        let machines = self.objects.others_of("Machine");
+        let machines: Result<Vec<Located<MachineFacts>>, _> =
+            machines.map(|m| input::typed(m.at.clone(), m.object.clone())).collect();
+        view.set_machines(machines?.into_iter().map(|machine| machine.object));
+        Ok(view)
+    }
+}
+
+/// Whether a file holds one request in PEM rather than objects. No line of an object starts like
+/// a PEM block; without one, the file's name tells what it should have been.
+fn is_bare(file: &Path, bytes: &[u8]) -> bool {
+    let lines = || bytes.split(|byte| *byte == b'\n');
+    if lines().any(|line| line.starts_with(b"-----BEGIN")) {
+        return true;
+    }
+    let is_object = |line: &[u8]| line.starts_with(b"{") || line.starts_with(b"kind:");
+    let named = file.extension().is_some_and(|end| {
+        ["csr", "der", "pem", "req"].iter().any(|known| end.eq_ignore_ascii_case(known))
+    });
+    named && !lines().any(is_object)
+}
+
+/// A block for each decision, and how many there are of each.
+fn text(decisions: &[Decision]) -> String {
+    let mut text = String::new();
+    let of = |name: &str| decisions.iter().filter(|d| d.verdict().name() == name).count();
+    let verdicts = [
+        ("approve", "approved"),
+        ("refuse", "refused"),
+        ("wait", "waiting"),
+        ("ignore", "ignored"),
+    ];
+    let counts: Vec<String> = verdicts
+        .into_iter()
+        .filter(|(name, _)| of(name) > 0)
+        .map(|(name, word)| format!("{} {word}", of(name)))
+        .collect();
+    let noun = if decisions.len() == 1 { "request" } else { "requests" };
+    // Writing to a string does not fail.
+    for decision in decisions {
+        let _ = writeln!(text, "{decision}\n");
+    }
+    let _ = writeln!(text, "{} {noun}: {}", decisions.len(), counts.join(", "));
+    text
+}

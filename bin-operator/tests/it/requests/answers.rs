@@ -1,0 +1,246 @@
+//! Each verdict is carried out, once.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use kube::api::{Patch, PatchParams};
+use serde_json::json;
+use wmco_core::limits;
+use wmco_core::names::events;
+use wmco_sim::cluster::Fault;
+use wmco_sim::cluster::error::{ApiError, Subject};
+
+use super::scenery::{Asked, Scene, client_of, daemon_of, put, serving_of};
+
+const HOST: &str = "10.9.8.1";
+
+async fn scene() -> Scene {
+    Scene::start(&BTreeMap::from([(HOST.to_owned(), "WIN-1".to_owned())])).await
+}
+
+fn approval(reason: &str) -> (String, String) {
+    ("Approved".to_owned(), reason.to_owned())
+}
+
+#[tokio::test]
+async fn each_kind_is_approved_by_its_own_reason() {
+    let scene = scene().await;
+    scene.approve(false).await;
+    scene.ask(&client_of("win-1")).await;
+    assert_eq!(scene.condition("client-win-1").await, approval("WMCOApprove"));
+    scene.node("win-1", "windows", HOST);
+    scene.ask(&serving_of("win-1")).await;
+    assert_eq!(scene.condition("serving-win-1").await, approval("WMCOApprove"));
+    scene.ask(&daemon_of("win-1")).await;
+    assert_eq!(scene.condition("wicd-win-1").await, approval("WICDAutoApproved"));
+    for kind in ["kubelet-client", "kubelet-serving", "wicd"] {
+        assert_eq!(scene.count(kind, "approve", ""), 1, "{}", scene.metrics.text());
+    }
+    assert!(scene.events("client-win-1").is_empty());
+    scene.stop().await;
+}
+
+/// The approval belongs to the version that was looked at, so a newer one is looked at first.
+#[tokio::test]
+async fn a_conflict_is_decided_anew() {
+    let scene = scene().await;
+    let left = Arc::new(AtomicU64::new(u64::from(limits::CSR_CONFLICTS)));
+    let countdown = Arc::clone(&left);
+    scene.cluster.inject_faults(move |request| {
+        let ours = request.resource == "certificatesigningrequests/approval";
+        let fails = ours
+            && countdown
+                .fetch_update(Ordering::SeqCst, Ordering::SeqCst, |n| n.checked_sub(1))
+                .is_ok();
+        let of = Subject { group: "certificates.k8s.io", kind: "x", name: &request.name };
+        fails.then(|| Fault::Answer(ApiError::modified(of)))
+    });
+    scene.approve(false).await;
+    scene.ask(&client_of("win-1")).await;
+    assert_eq!(scene.condition("client-win-1").await, approval("WMCOApprove"));
+    assert_eq!(left.load(Ordering::SeqCst), 0);
+    assert_eq!(
+        scene.cluster.count("get", "certificatesigningrequests"),
+        u64::from(limits::CSR_CONFLICTS)
+    );
+    assert_eq!(scene.count("kubelet-client", "approve", ""), 1, "one approval is counted");
+    scene.stop().await;
+}
+
+/// What was denied between the decision and the write stays denied.
+#[tokio::test]
+async fn a_conflict_with_another_verdict_is_respected() {
+    let scene = scene().await;
+    scene.ask(&client_of("win-1")).await;
+    let mut denied = scene.stored("client-win-1");
+    let condition = json!({"type": "Denied", "status": "True", "reason": "ByHand"});
+    denied.status = Some(serde_json::from_value(json!({"conditions": [condition]})).unwrap());
+    let denied = Arc::new(std::sync::Mutex::new(Some((scene.requests(), denied))));
+    let handle = tokio::runtime::Handle::current();
+    scene.cluster.inject_faults(move |request| {
+        if request.verb == "get" && request.name == "client-win-1" {
+            // Long enough for the other verdict to be there.
+            return Some(Fault::Delay(Duration::from_secs(2)));
+        }
+        let first = request.resource == "certificatesigningrequests/approval";
+        let (requests, denied) = first.then(|| denied.lock().unwrap().take()).flatten()?;
+        let write = async move {
+            let parameters = kube::api::PostParams::default();
+            requests.replace_subresource("approval", "client-win-1", &parameters, &denied).await
+        };
+        let _writing = handle.spawn(write);
+        let of = Subject { group: "certificates.k8s.io", kind: "x", name: &request.name };
+        Some(Fault::Answer(ApiError::modified(of)))
+    });
+    scene.approve(false).await;
+    let denied = ("Denied".to_owned(), "ByHand".to_owned());
+    assert_eq!(scene.condition("client-win-1").await, denied);
+    scene.until(|| scene.cluster.count("get", "certificatesigningrequests") == 1).await;
+    assert_eq!(scene.condition("client-win-1").await, denied, "and nothing is added");
+    scene.stop().await;
+}
+
+fn by_jane(node: &str) -> Asked {
+    Asked { user: "jane".to_owned(), groups: vec!["people"], ..client_of(node) }
+}
+
+#[tokio::test]
+async fn a_refused_request_is_told_once_and_left_alone() {
+    let scene = scene().await;
+    scene.approve(false).await;
+    let made = scene.ask(&by_jane("win-1")).await;
+    let note = "requester: \"jane\" may not ask for system:node:win-1".to_owned();
+    let told = vec![(events::CERTIFICATE_REFUSED.to_owned(), note)];
+    scene.until(|| scene.events("client-win-1") == told).await;
+    assert_eq!(
+        scene.stored("client-win-1").metadata.resource_version,
+        made.metadata.resource_version
+    );
+
+    // Neither another event for it nor a change of the cluster is a reason to tell it again.
+    let touch = Patch::Merge(json!({"metadata": {"annotations": {"a": "b"}}}));
+    scene.requests().patch("client-win-1", &PatchParams::default(), &touch).await.unwrap();
+    scene.node("win-9", "windows", HOST);
+    scene.ask(&daemon_of("win-9")).await;
+    scene.condition("wicd-win-9").await;
+    assert_eq!(scene.count("kubelet-client", "refuse", "requester"), 1);
+    assert_eq!(scene.events("client-win-1").len(), 1);
+    assert!(scene.stored("client-win-1").status.unwrap_or_default().conditions.is_none());
+    assert_eq!(
+        scene.cluster.count("update", "certificatesigningrequests/approval"),
+        1,
+        "the daemon's"
+    );
+    scene.stop().await;
+}
+
+#[tokio::test]
+async fn a_refused_request_is_denied_if_that_was_asked_for() {
+    let scene = scene().await;
+    scene.approve(true).await;
+    scene.ask(&by_jane("win-1")).await;
+    let denied = ("Denied".to_owned(), "WMCODeny".to_owned());
+    assert_eq!(scene.condition("client-win-1").await, denied);
+    // Not even then is anything denied that is not ours.
+    let foreign = Asked { name: "foreign".to_owned(), ..client_of("linux-1") };
+    scene.ask(&foreign).await;
+    scene.answered("kubelet-client", "ignore", "instance").await;
+    assert!(scene.stored("foreign").status.unwrap_or_default().conditions.is_none());
+    scene.stop().await;
+}
+
+#[tokio::test]
+async fn a_bad_node_name_has_its_own_event() {
+    let scene = scene().await;
+    scene.approve(false).await;
+    let asked = Asked { name: "upper".to_owned(), ..client_of("WIN-1") };
+    scene.ask(&asked).await;
+    scene.until(|| !scene.events("upper").is_empty()).await;
+    assert_eq!(scene.events("upper")[0].0, events::NODE_NAME);
+    scene.stop().await;
+}
+
+/// The cache holds Windows nodes only, but nobody may become a node that exists.
+#[tokio::test]
+async fn a_linux_node_of_the_same_name_is_seen() {
+    let scene = scene().await;
+    scene.node("win-1", "linux", "10.0.0.1");
+    scene.approve(false).await;
+    scene.ask(&client_of("win-1")).await;
+    scene.answered("kubelet-client", "ignore", "node-os").await;
+    assert_eq!(scene.cluster.count("update", "certificatesigningrequests/approval"), 0);
+    scene.stop().await;
+}
+
+#[tokio::test]
+async fn a_request_waits_for_its_node() {
+    let scene = scene().await;
+    scene.approve(false).await;
+    scene.ask(&serving_of("win-1")).await;
+    scene.answered("kubelet-serving", "wait", "node").await;
+    scene.node("win-1", "windows", HOST);
+    assert_eq!(scene.condition("serving-win-1").await, approval("WMCOApprove"));
+    scene.stop().await;
+}
+
+#[tokio::test]
+async fn a_request_waits_for_the_name_of_its_host() {
+    let hosts = BTreeMap::from([(HOST.to_owned(), String::new())]);
+    let scene = Scene::start(&hosts).await;
+    scene.approve(false).await;
+    scene.ask(&client_of("win-1")).await;
+    scene.answered("kubelet-client", "wait", "instance").await;
+    scene.learned.set(HOST, "WIN-1");
+    assert_eq!(scene.condition("client-win-1").await, approval("WMCOApprove"));
+    scene.stop().await;
+}
+
+fn machine_api(scene: &Scene) {
+    put(
+        &scene.cluster,
+        &json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "openshift-machine-api"}}),
+    );
+    let any = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
+    put(
+        &scene.cluster,
+        &json!({
+            "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+            "metadata": {"name": "machines.machine.openshift.io"},
+            "spec": {
+                "group": "machine.openshift.io", "scope": "Namespaced",
+                "names": {"plural": "machines", "singular": "machine", "kind": "Machine", "listKind": "MachineList"},
+                "versions": [{
+                    "name": "v1beta1", "served": true, "storage": true,
+                    "schema": {"openAPIV3Schema": any},
+                }],
+            },
+        }),
+    );
+}
+
+fn machine(scene: &Scene, node: &str) {
+    put(
+        &scene.cluster,
+        &json!({
+            "apiVersion": "machine.openshift.io/v1beta1", "kind": "Machine",
+            "metadata": {"name": "m-1", "namespace": "openshift-machine-api"},
+            "status": {"nodeRef": {"kind": "Node", "name": node}},
+        }),
+    );
+}
+
+#[tokio::test]
+async fn requests_of_machines_are_left_to_their_approver() {
+    let scene = scene().await;
+    machine_api(&scene);
+    machine(&scene, "win-1");
+    scene.approve(false).await;
+    scene.ask(&client_of("win-1")).await;
+    scene.answered("kubelet-client", "ignore", "machine").await;
+    // The Machine turns out to be another node.
+    machine(&scene, "other");
+    assert_eq!(scene.condition("client-win-1").await, approval("WMCOApprove"));
+    scene.stop().await;
+}

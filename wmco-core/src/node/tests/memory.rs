@@ -1,0 +1,139 @@
+//! How long what was seen counts.
+
+use super::*;
+use crate::limits;
+
+/// A memory whose host is as in `case`.
+fn seen(case: &Case) -> Memory {
+    let mut memory = Memory::default();
+    memory.learn(Learnt::Host(case.observed.host.clone()));
+    memory
+}
+
+fn plan(memory: &mut Memory, case: &Case, now: Timestamp) -> Plan {
+    memory.plan(&case.desired, case.observed.node.as_ref(), false, now)
+}
+
+#[test]
+fn a_pass_begins_with_a_look() {
+    let case = Case::new();
+    let mut memory = seen(&case);
+    let settled = plan(&mut memory, &case, NOW);
+    assert_eq!(settled, Plan::settled());
+    assert_eq!(memory.done(&settled, NOW), Some(NOW + limits::RESYNC));
+    memory.woken(Wake::Deadline, NOW);
+    assert_eq!(plan(&mut memory, &case, NOW).steps[0].action, Action::Probe);
+    memory.learn(Learnt::Host(case.observed.host.clone()));
+    memory.woken(Wake::AskedOtherwise, NOW);
+    assert_eq!(plan(&mut memory, &case, NOW).steps[0].action, Action::Probe);
+}
+
+#[test]
+fn a_settled_instance_is_looked_at_only_when_its_node_asks_for_work() {
+    let case = Case::new();
+    let mut memory = seen(&case);
+    let settled = plan(&mut memory, &case, NOW);
+    memory.done(&settled, NOW);
+    memory.woken(Wake::NodeChanged, NOW);
+    let labelled = Case::new().with(|c| c.annotate("example.com/heard", "yes"));
+    assert_eq!(plan(&mut memory, &labelled, NOW), Plan::settled());
+    // It is given back only after a fresh look.
+    let held = Case::new().with(|c| {
+        c.node().labels.insert(names::UPGRADING_LABEL.into(), names::TRUE.into());
+    });
+    assert_eq!(plan(&mut memory, &held, NOW).steps[0].action, Action::Probe);
+}
+
+#[test]
+fn a_node_that_appears_costs_no_look() {
+    let vacant = Case::vacant();
+    let mut memory = seen(&vacant);
+    let wait = plan(&mut memory, &vacant, NOW);
+    assert_eq!(memory.done(&wait, NOW), Some(NOW + limits::NODE_APPEARS));
+    memory.woken(Wake::NodeChanged, NOW);
+    let appeared = Case::new().with(|c| c.node().annotations.clear());
+    let step = &plan(&mut memory, &appeared, NOW).steps[0];
+    assert_eq!(step.action.verb(), "patch-node");
+}
+
+#[test]
+fn a_wait_lasts_over_looks_and_ends_with_work() {
+    let vacant = Case::vacant();
+    let mut memory = seen(&vacant);
+    let wait = plan(&mut memory, &vacant, NOW);
+    memory.done(&wait, NOW);
+    let later = NOW + limits::NODE_APPEARS;
+    memory.woken(Wake::Deadline, NOW);
+    let look = plan(&mut memory, &vacant, later);
+    memory.learn(Learnt::Host(vacant.observed.host.clone()));
+    assert_eq!(memory.done(&look, later), None);
+    let overdue = plan(&mut memory, &vacant, later);
+    assert_eq!(overdue.steps[0].because, Because::NodeOverdue);
+    memory.learn(Learnt::Worked(vacant.observed.host.clone()));
+    assert_eq!(memory.done(&overdue, later), None);
+    assert_eq!(plan(&mut memory, &vacant, later).next, wait_for_node(later));
+}
+
+fn wait_for_node(now: Timestamp) -> Next {
+    Next::Await { what: Awaited::NodeAppears, deadline: now + limits::NODE_APPEARS }
+}
+
+#[test]
+fn what_the_api_said_counts_for_one_pass() {
+    let mut case = Case::vacant();
+    let file = FileState { sha256: Sha256::of(b"other") };
+    case.probe().files.insert(path(r"C:\k\kubelet.exe"), file);
+    case.probe().services.clear();
+    let mut memory = seen(&case);
+    let seek = plan(&mut memory, &case, NOW);
+    assert_eq!(seek.steps[0].action, Action::SeekNode);
+    memory.learn(Learnt::NoNode);
+    memory.done(&seek, NOW);
+    let work = plan(&mut memory, &case, NOW);
+    let Action::Apply(apply) = &work.steps[1].action else { panic!("{work}") };
+    // The agent holds to it even later.
+    assert_eq!(apply.plan().vacant_since.as_deref(), Some("boot 1"));
+    memory.failed(None);
+    memory.woken(Wake::NodeChanged, NOW);
+    assert_eq!(plan(&mut memory, &case, NOW).steps[0].action, Action::Probe);
+    memory.learn(Learnt::Host(case.observed.host.clone()));
+    let found = plan(&mut memory, &case, NOW);
+    memory.learn(Learnt::FoundNode);
+    memory.done(&found, NOW);
+    assert_eq!(plan(&mut memory, &case, NOW).steps[0].action, Action::SeekNode);
+}
+
+/// A boot that was noted from an old look would prove a restart that never came.
+#[test]
+fn a_restart_that_is_asked_for_is_counted_from_a_fresh_look() {
+    let case = Case::new().emptied();
+    let mut memory = seen(&case);
+    memory.done(&Plan::settled(), NOW);
+    memory.woken(Wake::NodeChanged, NOW);
+    let asked = case.with(|c| c.annotate(names::REBOOT_ANNOTATION, ""));
+    assert_eq!(plan(&mut memory, &asked, NOW).steps[0].action.verb(), "list-pods");
+    memory.learn(Learnt::Pods(Vec::new()));
+    assert_eq!(plan(&mut memory, &asked, NOW).steps[0].action, Action::Probe);
+}
+
+#[test]
+fn pods_that_take_their_time_cost_a_look_a_minute() {
+    let mut memory = seen(&Case::new());
+    let wait = Plan::wait(Awaited::PodsGone, NOW + limits::DRAIN_RETRY);
+    memory.done(&wait, NOW);
+    let later = NOW + limits::DRAIN_RETRY;
+    memory.woken(Wake::Deadline, later);
+    assert_ne!(*memory.host(), HostSeen::Unknown);
+    memory.done(&wait, later);
+    memory.woken(Wake::Deadline, NOW + limits::RETRY_MOST);
+    assert_eq!(*memory.host(), HostSeen::Unknown);
+}
+
+#[test]
+fn a_host_that_restarts_is_asked_often() {
+    let mut memory = Memory::default();
+    let plan = Plan::settled().until(Awaited::HostBack, NOW + limits::HOST_BACK);
+    assert_eq!(memory.done(&plan, NOW), Some(NOW + limits::DRAIN_RETRY));
+    memory.failed(Some(NOW));
+    assert_eq!(*memory.host(), HostSeen::Unreachable { retry_at: NOW });
+}

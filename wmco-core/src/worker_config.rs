@@ -1,0 +1,118 @@
+//! What Windows nodes take over from the Linux workers, picked out of their rendered MachineConfig.
+
+use serde_json::Value;
+
+use crate::ignition::{CLOUD_CONFIG, CREDENTIAL_PROVIDER, Ignition, IgnitionError};
+use crate::render::{CredentialProviderError, credential_provider};
+
+/// Settings of the worker pool that hold for Windows nodes, too.
+///
+/// ```
+/// use serde_json::json;
+/// use wmco_core::worker_config::WorkerConfig;
+///
+/// let unit = "[Service]\nExecStart=/usr/bin/kubelet --cloud-provider=external\n";
+/// let config = json!({
+///     "ignition": { "version": "3.5.0" },
+///     "systemd": { "units": [{ "name": "kubelet.service", "contents": unit }] },
+/// });
+/// let worker = WorkerConfig::read("rendered-worker-0a1b", &config)?;
+/// assert_eq!(worker.cloud_provider.as_deref(), Some("external"));
+/// # Ok::<(), wmco_core::worker_config::WorkerConfigError>(())
+/// ```
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct WorkerConfig {
+    /// The kubelet's option `cloud-provider`.
+    pub cloud_provider: Option<String>,
+    /// The kubelet's option `cloud-config`, a path on Linux.
+    pub cloud_config: Option<String>,
+    /// Content of [`CLOUD_CONFIG`], where the kubelet has the option `cloud-config`.
+    pub cloud_config_content: Option<Vec<u8>>,
+    /// The image credential providers, already as Windows needs them.
+    pub credential_provider: Option<String>,
+}
+
+/// Why nothing can be taken over.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum WorkerConfigError {
+    /// The credential providers cannot be rewritten.
+    #[error("MachineConfig {name}")]
+    CredentialProvider {
+        /// The MachineConfig's name.
+        name: String,
+        /// What is wrong.
+        source: CredentialProviderError,
+    },
+    /// The document cannot be read.
+    #[error(transparent)]
+    Ignition(#[from] IgnitionError),
+}
+
+impl WorkerConfig {
+    /// Reads `config`, the `spec.config` of the MachineConfig `name`.
+    ///
+    /// Source: `spec/node-config.md`, sections 3.1 and 8.
+    ///
+    /// # Errors
+    /// [`WorkerConfigError`] names the MachineConfig and what is wrong in it.
+    pub fn read(name: &str, config: &Value) -> Result<Self, WorkerConfigError> {
+        let ignition = Ignition::read(name, config)?;
+        let mut options = ignition.kubelet_options()?;
+        let cloud_config = options.remove("cloud-config");
+        let cloud_config_content =
+            if cloud_config.is_some() { ignition.file(CLOUD_CONFIG)? } else { None };
+        let credential_provider = ignition
+            .file(CREDENTIAL_PROVIDER)?
+            .map(|text| credential_provider(&String::from_utf8_lossy(&text)))
+            .transpose()
+            .map_err(|source| WorkerConfigError::CredentialProvider {
+                name: name.to_owned(),
+                source,
+            })?;
+        Ok(Self {
+            cloud_provider: options.remove("cloud-provider"),
+            cloud_config,
+            cloud_config_content,
+            credential_provider,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn worker(options: &str) -> Result<WorkerConfig, WorkerConfigError> {
+        let unit = format!("[Service]\nExecStart=/usr/bin/kubelet {options}\n");
+        let providers = "data:,%7B%22providers%22%3A%5B%7B%22name%22%3A%22ecr%22%7D%5D%7D";
+        let config = json!({
+            "ignition": { "version": "3.5.0" },
+            "storage": { "files": [
+                { "path": CLOUD_CONFIG, "contents": { "source": "data:,%5BGlobal%5D" } },
+                { "path": CREDENTIAL_PROVIDER, "contents": { "source": providers } },
+            ] },
+            "systemd": { "units": [{ "name": "kubelet.service", "contents": unit }] },
+        });
+        WorkerConfig::read("rendered-worker-a", &config)
+    }
+
+    #[test]
+    fn options_and_files_are_taken_over() {
+        let worker =
+            worker("--cloud-provider=azure \\\n --cloud-config=/etc/kubernetes/cloud.conf");
+        let worker = worker.unwrap();
+        assert_eq!(worker.cloud_config.as_deref(), Some("/etc/kubernetes/cloud.conf"));
+        assert_eq!(worker.cloud_config_content.as_deref(), Some(&b"[Global]"[..]));
+        assert!(worker.credential_provider.unwrap().contains("ecr.exe"));
+    }
+
+    #[test]
+    fn a_cloud_config_that_no_kubelet_reads_stays_away() {
+        let worker = worker("--cloud-provider=external").unwrap();
+        assert_eq!((worker.cloud_config, worker.cloud_config_content), (None, None));
+        assert_eq!(worker.cloud_provider.as_deref(), Some("external"));
+    }
+}

@@ -1,0 +1,114 @@
+//! What a person can do about a decision.
+
+use crate::decision::{Decision, Verdict};
+use crate::rule::{Kind, Rule};
+
+impl Decision {
+    /// The next step for a person, in one line.
+    pub fn advice(&self) -> &'static str {
+        match (&self.verdict, self.rule) {
+            (Verdict::Approve(_), _) | (_, None) => "nothing, the operator approves it",
+            (Verdict::Ignore, Some(rule)) => ignored(rule),
+            (Verdict::Refuse(_), Some(rule)) => refused(rule, self.kind),
+            (Verdict::Wait { .. }, Some(rule)) => awaited(rule),
+        }
+    }
+}
+
+/// Not ours: who is in charge, or what would make it ours.
+fn ignored(rule: Rule) -> &'static str {
+    match rule {
+        Rule::Undecided => "nothing, it is over",
+        Rule::Duplicate => "nothing, the newer request is the one that counts",
+        Rule::Renewal => "nothing, the cluster approves renewals of client certificates itself",
+        Rule::Machine => {
+            "leave it to cluster-machine-approver, or remove the entry of the host from \
+             windows-instances"
+        }
+        Rule::NodeOs => "approve or deny it by hand, nodes that do not run Windows are not ours",
+        Rule::NodeAbsent => {
+            "delete the Node if the host was installed anew, else find out why a node \
+             asks for its first certificate again"
+        }
+        Rule::Instance => {
+            "list the host in windows-instances if it is to be a node, or compare its \
+             host name with the node name"
+        }
+        _ => "approve or deny it by hand, or leave it to whoever is in charge of it",
+    }
+}
+
+/// Ours and wrong: what a new request has to be like.
+fn refused(rule: Rule, kind: Option<Kind>) -> &'static str {
+    match (rule, kind) {
+        (Rule::Size | Rule::Pem | Rule::Pkcs10, _) => {
+            "encode the request anew, as one PEM block \
+             of a PKCS#10 request in DER"
+        }
+        (Rule::Subject | Rule::CommonName | Rule::Organization, _) => {
+            "make a new request whose \
+             subject is one common name and the one organization of its kind"
+        }
+        (Rule::NodeName, _) => "give the host a lower-case name of letters, digits and hyphens",
+        (Rule::Instance, _) => "give each host a name of its own",
+        (Rule::Requester | Rule::Groups, Some(Kind::KubeletClient)) => {
+            "ask with the token of the \
+             node bootstrapper, and find out who asked"
+        }
+        (Rule::Requester | Rule::Groups, Some(Kind::KubeletServing)) => {
+            "ask with the node's own \
+             client certificate, and find out who asked"
+        }
+        (Rule::Requester | Rule::Groups | Rule::TokenNode, _) => {
+            "ask with the daemon's service \
+             account or the node's own WICD certificate, and find out who asked"
+        }
+        (Rule::Usages, _) => "ask for exactly the usages of this kind of certificate",
+        (Rule::NameKinds, Some(Kind::KubeletServing)) => {
+            "ask for host names and addresses of the \
+             node, at least one, and for nothing else"
+        }
+        (Rule::NameKinds | Rule::Extensions, _) => "make a new request without these extensions",
+        (Rule::Lifetime, _) => "ask for a lifetime within the bounds, or for none",
+        (Rule::Key | Rule::Algorithm, _) => {
+            "make a new key: P-256, P-384, Ed25519 or RSA with 2048 \
+             bits or more, signing with SHA-256 or better"
+        }
+        (Rule::Node, _) => "find out why the host is no Node; its next request will be looked at",
+        (Rule::NodeOs, _) => "find out who asked, the daemon runs on Windows nodes only",
+        (Rule::NodeAddress, _) => {
+            "compare the addresses of the Node with the entry of the host in \
+             windows-instances"
+        }
+        (Rule::Addresses, _) => {
+            "compare the names in the request with the addresses of the Node, \
+             and find out who asked"
+        }
+        (Rule::PendingLimit, _) => {
+            "delete old pending requests of the node, and find out why it \
+             asks so often"
+        }
+        (Rule::Signature, _) => "make a new request, signed by its own key",
+        (
+            Rule::Duplicate
+            | Rule::Machine
+            | Rule::NodeAbsent
+            | Rule::Renewal
+            | Rule::Signer
+            | Rule::Undecided,
+            _,
+        ) => "make a new request",
+    }
+}
+
+/// Not yet: what has to come.
+fn awaited(rule: Rule) -> &'static str {
+    match rule {
+        Rule::Instance => {
+            "wait until the operator has asked each host for its name, or see why it \
+             cannot reach one"
+        }
+        Rule::Node => "wait for the Node, or see why the kubelet does not register it",
+        _ => "wait until the Node shows its addresses",
+    }
+}
