@@ -11,18 +11,20 @@ use tokio_util::sync::CancellationToken;
 use wmco_core::cluster::services_name;
 use wmco_core::content::{self, HostContent, Marks};
 use wmco_core::digest::Sha256;
-use wmco_core::fleet::{self, Assignment, Listed, Reach, reach, remembered_port};
+use wmco_core::fleet::{
+    self, Assignment, Listed, Reach, jump_keys_in_use, reach, remembered_port, remembered_via,
+};
 use wmco_core::host_key::{BadHostKey, HostKey};
 use wmco_core::instances::{self, Entries};
 use wmco_core::names;
 use wmco_core::node::{Desired, NodeFacts};
 use wmco_core::secret::Secret;
 use wmco_ssh::username::{self, Randomness, UsernameError};
-use wmco_ssh::{Blob, Credentials, HostKeyPolicy, PrivateKey, Target};
+use wmco_ssh::{Blob, Credentials, HostKeyPolicy, PrivateKey, Route, Target};
 
 use crate::claims::Claims;
 use crate::config::Config;
-use crate::instance::{Executor, InstanceInputs, NodeSeen, Release, Route, Worker};
+use crate::instance::{Executor, InstanceInputs, NodeSeen, Release, Worker};
 use crate::payload::Payload;
 use crate::resolver::Resolver;
 use crate::snapshot;
@@ -124,7 +126,9 @@ impl Fleet {
         for (_, keeper) in std::mem::take(&mut self.workers) {
             // A worker between two steps is as good as a killed one: the next process goes on.
             keeper.task.abort();
+            let _ = keeper.task.await;
         }
+        self.executor.pool.close_idle().await;
     }
 
     async fn pass(&mut self, now: Timestamp) {
@@ -174,7 +178,9 @@ impl Fleet {
             facts.iter().filter(|n| n.holds_slot()).map(|n| n.name.as_str()).collect();
         let claims = self.claims.all();
         self.granted.retain(|name| claims.contains(name) && !marked.contains(name.as_str()));
-        let kept_keys = kept.keys().cloned().collect();
+        let of_jump_hosts = jump_keys_in_use(entries, &facts, kept);
+        let kept_keys =
+            kept.keys().filter(|name| !of_jump_hosts.contains(*name)).cloned().collect();
         let assignments = fleet::reconcile(
             &fleet::Desired { listed: &listed, budget: self.config.disruption_budget },
             &fleet::Observed {
@@ -300,9 +306,11 @@ impl Fleet {
         };
         let host_key = way_known.and_then(|w| w.host_key.as_deref()?.parse::<HostKey>().ok());
         let host_key = host_key.map(|key| (key.to_string(), key.algorithm()));
+        let via = instance.and_then(|instance| remembered_via(instance, facts));
         let marks = instance.map(|instance| Marks {
             address: &instance.address,
-            port: remembered_port(instance),
+            port: remembered_port(instance, facts),
+            via: via.as_deref(),
             username: &sealed,
             key_hash: key.parsed.public().hash(),
             host_key: host_key.as_ref().map(|(key, type_)| (key.as_str(), *type_)),
@@ -314,6 +322,10 @@ impl Fleet {
             desired: Arc::new(desired),
             node: node.cloned(),
             key_name: way_known.map_or_else(|| assignment.address.clone(), |w| w.key_name.clone()),
+            jump_key_name: way_known
+                .and_then(|way| way.via.as_ref())
+                .filter(|via| via.to_keep)
+                .map(|via| via.key_name.clone()),
             kept_keys: way_known.map(|way| way.kept_keys.clone()).unwrap_or_default(),
             route: way.map_err(|error| error.to_string()).and_then(|way| route(&way, key)),
             release: Arc::clone(&current.blobs),
@@ -352,15 +364,24 @@ impl Fleet {
 }
 
 fn route(way: &Reach, key: &Key) -> Result<Route, String> {
-    let host_key = match &way.host_key {
-        Some(text) => {
-            HostKeyPolicy::Pinned(text.parse().map_err(|problem| bad_stored_key(&problem))?)
-        }
-        None => HostKeyPolicy::TrustOnFirstUse,
+    let to = |address: &str, port, user: &str, host_key: Option<&str>| {
+        let policy = match host_key {
+            Some(text) => {
+                HostKeyPolicy::Pinned(text.parse().map_err(|problem| bad_stored_key(&problem))?)
+            }
+            None => HostKeyPolicy::TrustOnFirstUse,
+        };
+        let target = Target { address: address.to_owned(), port };
+        let credentials = Credentials { user: user.to_owned(), key: Arc::clone(&key.parsed) };
+        Ok::<_, String>(Route::new(target, credentials).host_key(policy))
     };
-    let target = Target { address: way.address.clone(), port: way.port };
-    let credentials = Credentials { user: way.username.clone(), key: Arc::clone(&key.parsed) };
-    Ok(Route { target, credentials, host_key })
+    let route = to(&way.address, way.port, &way.username, way.host_key.as_deref())?;
+    match &way.via {
+        Some(via) => {
+            Ok(route.via(to(&via.address, via.port, &via.username, via.host_key.as_deref())?))
+        }
+        None => Ok(route),
+    }
 }
 
 fn bad_stored_key(problem: &BadHostKey) -> String {

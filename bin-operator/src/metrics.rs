@@ -1,14 +1,17 @@
 //! What the operator counts, in Prometheus' form.
 
+use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::AtomicI64;
 
-use prometheus_client::encoding::EncodeLabelSet;
-use prometheus_client::metrics::counter::Counter;
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::{DescriptorEncoder, EncodeLabelSet, EncodeMetric as _};
+use prometheus_client::metrics::counter::{ConstCounter, Counter};
 use prometheus_client::metrics::family::Family;
-use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::gauge::{ConstGauge, Gauge};
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::Registry;
+use wmco_ssh::Pool;
 
 /// Labels of a counted action.
 #[derive(Clone, Debug, EncodeLabelSet, Eq, Hash, PartialEq)]
@@ -54,8 +57,8 @@ pub struct Metrics {
 }
 
 impl Metrics {
-    /// Registers everything.
-    pub fn new() -> Self {
+    /// Registers everything, what `pool` holds and did included.
+    pub fn new(pool: Pool) -> Self {
         let mut registry = Registry::with_prefix("wmco");
         let (actions, csrs) = (Family::default(), Family::default());
         let (instances, disrupted) = (Family::default(), Gauge::default());
@@ -74,6 +77,7 @@ impl Metrics {
             "Nodes that hold a disruption slot",
             disrupted.clone(),
         );
+        registry.register_collector(Box::new(Connections(pool)));
         Self {
             registry: Arc::new(registry),
             actions,
@@ -94,19 +98,69 @@ impl Metrics {
     }
 }
 
-impl Default for Metrics {
-    fn default() -> Self {
-        Self::new()
+/// Connections to hosts, looked at when somebody asks.
+#[derive(Debug)]
+struct Connections(Pool);
+
+impl Collector for Connections {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        let now = self.0.gauges();
+        let count = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
+        let done = self.0.counters().snapshot();
+        let uploading = i64::try_from(done.uploading).unwrap_or(i64::MAX);
+        for (name, help, value) in [
+            ("ssh_connections", "Connections to hosts that are open", count(now.open)),
+            ("ssh_connections_idle", "Open connections that nobody uses", count(now.idle)),
+            ("ssh_connections_waiting", "Workers that wait for a connection", count(now.waiting)),
+            ("ssh_uploads", "Hosts that receive files", uploading),
+        ] {
+            let gauge = ConstGauge::new(value);
+            gauge.encode(encoder.encode_descriptor(name, help, None, gauge.metric_type())?)?;
+        }
+        for (name, help, value) in [
+            ("ssh_connects", "Connections made to hosts", done.connects),
+            ("ssh_commands", "Commands run on hosts", done.executions),
+            ("ssh_sftp_sessions", "SFTP sessions opened on hosts", done.sftp_sessions),
+            ("ssh_uploaded_bytes", "Bytes of files sent to hosts", done.uploaded_bytes),
+            ("ssh_wire_bytes", "Bytes sent to hosts in all", done.wire_bytes),
+        ] {
+            let counter = ConstCounter::new(value);
+            counter.encode(encoder.encode_descriptor(
+                name,
+                help,
+                None,
+                counter.metric_type(),
+            )?)?;
+        }
+        Ok(())
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use wmco_ssh::{Options, PoolLimits, TcpDialer};
+
     use super::*;
+
+    fn metrics() -> Metrics {
+        Metrics::new(Pool::new(Arc::new(TcpDialer), Options::default(), PoolLimits::default()))
+    }
+
+    #[test]
+    fn connections_show_up_unasked() {
+        let text = metrics().text();
+        for line in [
+            "wmco_ssh_connections 0",
+            "wmco_ssh_connections_waiting 0",
+            "wmco_ssh_connects_total 0",
+        ] {
+            assert!(text.lines().any(|found| found == line), "{line} is missing: {text}");
+        }
+    }
 
     #[test]
     fn a_counted_action_shows_up() {
-        let metrics = Metrics::new();
+        let metrics = metrics();
         metrics.actions.get_or_create(&ActionLabels { action: "probe", result: "ok" }).inc();
         let text = metrics.text();
         assert!(text.contains(r#"wmco_actions_total{action="probe",result="ok"} 1"#), "{text}");

@@ -8,13 +8,13 @@ use kube::{Api, Client};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
-use wmco_ssh::{Dialer, Options};
+use wmco_ssh::{Dialer, Options, Pool, PoolLimits};
 
 use crate::announce::Announcer;
 use crate::config::Config;
 use crate::csr::Approver;
 use crate::fleet::Fleet;
-use crate::instance::{Connector, Executor};
+use crate::instance::Executor;
 use crate::leader::{self, Leadership};
 use crate::learned::Learned;
 use crate::metrics::Metrics;
@@ -50,7 +50,8 @@ impl Operator {
     pub async fn run(self, stop: CancellationToken) -> anyhow::Result<()> {
         let config = Arc::new(self.config);
         let tasks = TaskTracker::new();
-        let metrics = Metrics::new();
+        let pool = Pool::new(self.dialer, self.ssh, PoolLimits::default());
+        let metrics = Metrics::new(pool.clone());
         let (ready, is_ready) = watch::channel(false);
         if let Some(address) = self.http {
             let serving = crate::http::serve(address, metrics.clone(), is_ready, stop.clone());
@@ -83,8 +84,7 @@ impl Operator {
             metrics,
         };
         if !stop.is_cancelled() {
-            let connector = Connector::new(self.dialer, self.ssh);
-            controllers.start(self.payload, connector, self.progress, &stop, &tasks);
+            controllers.start(self.payload, pool, self.progress, &stop, &tasks);
         }
         let lost = tokio::select! {
             () = stop.cancelled() => false,
@@ -111,7 +111,7 @@ impl Controllers {
     fn start(
         self,
         payload: Payload,
-        connector: Connector,
+        pool: Pool,
         progress: Progress,
         stop: &CancellationToken,
         tasks: &TaskTracker,
@@ -123,7 +123,7 @@ impl Controllers {
             client: self.client.clone(),
             namespace: self.config.namespace.clone(),
             leadership: self.leadership.clone(),
-            connector,
+            pool,
             announcer: announcer.clone(),
             progress,
             metrics: self.metrics.clone(),

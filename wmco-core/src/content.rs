@@ -241,6 +241,8 @@ pub struct Marks<'a> {
     pub address: &'a str,
     /// Port of its SSH server, where it is not the usual one.
     pub port: Option<u16>,
+    /// Its jump host, empty if that is no more; none if there never was one.
+    pub via: Option<&'a str>,
     /// The encrypted user name.
     pub username: &'a str,
     /// Hash of the public key that lets us in.
@@ -285,6 +287,9 @@ fn byoh_metadata(marks: &Marks<'_>) -> (BTreeMap<String, String>, BTreeMap<Strin
     }
     if let Some(port) = marks.port {
         annotations.insert(names::SSH_PORT_ANNOTATION, port.to_string());
+    }
+    if let Some(via) = marks.via {
+        annotations.insert(names::SSH_VIA_ANNOTATION, via.to_owned());
     }
     (
         labels.map(|(key, value)| (key.to_owned(), value.to_owned())).into(),

@@ -7,14 +7,34 @@ use jiff::SignedDuration;
 /// TCP connect and SSH handshake together.
 pub const CONNECT: SignedDuration = SignedDuration::from_secs(15);
 
-/// TCP port of SSH servers, unless an instance names another.
+/// TCP port of SSH servers, unless an instance names another. Source: `spec/ssh.md`, section 4.
 pub const SSH_PORT: u16 = 22;
 
 /// Public-key authentication.
 pub const AUTHENTICATE: SignedDuration = SignedDuration::from_secs(20);
 
-/// Pause between SSH keep-alives; three unanswered ones end the connection.
+/// Pause between SSH keep-alives; [`KEEP_ALIVES`] unanswered ones end the connection.
 pub const KEEP_ALIVE: SignedDuration = SignedDuration::from_secs(15);
+
+/// Unanswered SSH keep-alives that end a connection.
+pub const KEEP_ALIVES: usize = 3;
+
+/// Shortest RSA modulus that we log in with, in bits.
+pub const RSA_BITS: u32 = 2048;
+
+/// Connections to hosts at the same time; each costs a few buffers. Ours.
+pub const SSH_SESSIONS: usize = 64;
+
+/// Hosts that receive files at the same time. Ours.
+pub const UPLOADS_AT_ONCE: usize = 8;
+
+/// Bytes of content in one SFTP write request: with all headers it fits into one SSH packet of
+/// 32 KiB.
+pub const UPLOAD_BLOCK_BYTES: usize = 32 * 1024 - 512;
+
+/// SFTP write requests of one host that wait for their answers at the same time: together what an
+/// OpenSSH server takes on one channel before it has to answer, so more would not be quicker.
+pub const UPLOAD_BLOCKS_IN_FLIGHT: usize = 64;
 
 /// `wicd probe`: it hashes all files that we own.
 pub const PROBE: SignedDuration = SignedDuration::from_mins(2);

@@ -29,6 +29,8 @@ pub enum Stage {
     Connect,
     /// Login.
     Authenticate,
+    /// A jump host's connection to the next host.
+    Forward,
 }
 
 impl fmt::Display for Stage {
@@ -36,6 +38,7 @@ impl fmt::Display for Stage {
         f.write_str(match self {
             Self::Connect => "the ssh handshake",
             Self::Authenticate => "the login",
+            Self::Forward => "connecting on",
         })
     }
 }
@@ -81,6 +84,19 @@ pub enum ConnectError {
         /// Fingerprint of the key shown.
         found: String,
     },
+    /// The jump host does not connect on.
+    #[error(
+        "jump host {via} cannot connect to {target}, check that it allows tcp forwarding and \
+         reaches that address"
+    )]
+    NotForwarded {
+        /// The host behind it.
+        target: String,
+        /// The jump host.
+        via: String,
+        /// What it said.
+        source: Cause,
+    },
     /// What answers is no SSH server that we can talk to.
     #[error("{target} breaks the ssh protocol or shares no algorithm with us, check its server")]
     Protocol {
@@ -122,6 +138,7 @@ impl ConnectError {
             Self::AuthenticationRefused { .. } => Retry::WhileNew,
             Self::HostKeyMismatch { .. } | Self::Protocol { .. } => Retry::NeedsPerson,
             Self::Dropped { .. }
+            | Self::NotForwarded { .. }
             | Self::Refused { .. }
             | Self::TimedOut { .. }
             | Self::Unreachable { .. } => Retry::Helps,
@@ -134,6 +151,7 @@ impl ConnectError {
             Self::AuthenticationRefused { .. } => "authentication-refused",
             Self::Dropped { .. } => "dropped",
             Self::HostKeyMismatch { .. } => "host-key-mismatch",
+            Self::NotForwarded { .. } => "not-forwarded",
             Self::Protocol { .. } => "protocol",
             Self::Refused { .. } => "refused",
             Self::TimedOut { .. } => "timed-out",

@@ -20,6 +20,9 @@ pub trait HostAgent: Send + Sync {
     /// The key that the host proved to hold; the caller stores one seen for the first time.
     fn host_key(&self) -> &SeenHostKey;
 
+    /// As [`Self::host_key`] for the jump host, if it is reached through one.
+    fn jump_key(&self) -> Option<&SeenHostKey>;
+
     /// Asks an agent to describe its host.
     ///
     /// # Errors
@@ -157,6 +160,10 @@ impl SshHost {
 impl HostAgent for SshHost {
     fn host_key(&self) -> &SeenHostKey {
         self.session.host_key()
+    }
+
+    fn jump_key(&self) -> Option<&SeenHostKey> {
+        self.session.via().map(Session::host_key)
     }
 
     async fn probe(&self, agent: AgentLocation) -> Result<ProbeOutcome, HostError> {

@@ -21,19 +21,14 @@
 //! use std::sync::Arc;
 //! use wmco_core::protocol::AgentLocation;
 //! use wmco_core::secret::Secret;
-//! use wmco_ssh::{Credentials, HostAgent, HostKeyPolicy, Options, PrivateKey, Session, SshHost};
+//! use wmco_ssh::{Credentials, HostAgent, Options, PrivateKey, Route, Session, SshHost};
 //! use wmco_ssh::{Target, TcpDialer};
 //!
 //! # async fn example(pem: Secret) -> Result<(), Box<dyn std::error::Error>> {
 //! let credentials = Credentials::new("Administrator", PrivateKey::parse(&pem)?);
-//! let session = Session::connect(
-//!     &Target::new("10.0.0.7"),
-//!     &credentials,
-//!     &HostKeyPolicy::TrustOnFirstUse,
-//!     &TcpDialer,
-//!     &Options::default(),
-//! )
-//! .await?;
+//! // Trusts whichever key it is shown; a caller keeps that and pins it from then on.
+//! let route = Route::new(Target::new("10.0.0.7"), credentials);
+//! let session = Session::connect(&route, &TcpDialer, &Options::default()).await?;
 //! println!("{:?}", session.host_key());
 //! let host = SshHost::new(session);
 //! println!("{:?}", host.probe(AgentLocation::Installed).await?);
@@ -53,6 +48,7 @@ mod key;
 mod metrics;
 mod options;
 mod pool;
+mod route;
 mod session;
 mod stream;
 mod upload;
@@ -65,7 +61,8 @@ pub use host::{ApplyOutcome, HostAgent, NoReport, ProbeOutcome, SshHost};
 pub use host_key::{HostKeyPolicy, HostKeyVerdict, SeenHostKey};
 pub use key::{KeyError, PrivateKey, PublicKey};
 pub use metrics::{Counters, Snapshot};
-pub use options::{Credentials, Options, PathStyle, Target, Timeouts};
+pub use options::{Options, PathStyle, Timeouts};
 pub use pool::{Lease, Pool, PoolGauges, PoolLimits};
+pub use route::{Credentials, Route, Target};
 pub use session::{ExecOutcome, Exited, Session};
-pub use upload::{UPLOAD_WINDOW_BYTES, UploadProgress, UploadSummary};
+pub use upload::{UploadProgress, UploadSummary};

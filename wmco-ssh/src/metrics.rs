@@ -14,12 +14,13 @@ pub struct Counters {
     uploaded_bytes: AtomicU64,
     wire_bytes: AtomicU64,
     open: AtomicU64,
+    uploading: AtomicU64,
 }
 
 /// The values of [`Counters`] at one moment.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Snapshot {
-    /// TCP connections made.
+    /// Connections made, those to jump hosts and through them included.
     pub connects: u64,
     /// Remote commands run.
     pub executions: u64,
@@ -29,8 +30,10 @@ pub struct Snapshot {
     pub uploaded_bytes: u64,
     /// Bytes written to sockets, with everything that SSH adds.
     pub wire_bytes: u64,
-    /// Sockets open now. It falls when the last task of a connection has ended.
+    /// Connections open now, counted as above. It falls when the last task of a connection has ended.
     pub open: u64,
+    /// Hosts that receive files now.
+    pub uploading: u64,
 }
 
 impl Counters {
@@ -44,6 +47,7 @@ impl Counters {
             uploaded_bytes: read(&self.uploaded_bytes),
             wire_bytes: read(&self.wire_bytes),
             open: read(&self.open),
+            uploading: read(&self.uploading),
         }
     }
 
@@ -55,12 +59,27 @@ impl Counters {
         self.sftp_sessions.fetch_add(1, Ordering::Relaxed);
     }
 
+    /// Counts a host that receives files, until the result is dropped.
+    pub(crate) fn uploading(&self) -> Uploading<'_> {
+        self.uploading.fetch_add(1, Ordering::Relaxed);
+        Uploading(self)
+    }
+
     pub(crate) fn uploaded(&self, bytes: u64) {
         self.uploaded_bytes.fetch_add(bytes, Ordering::Relaxed);
     }
 
     pub(crate) fn written(&self, bytes: u64) {
         self.wire_bytes.fetch_add(bytes, Ordering::Relaxed);
+    }
+}
+
+/// One host that receives files. Its drop counts it out.
+pub(crate) struct Uploading<'a>(&'a Counters);
+
+impl Drop for Uploading<'_> {
+    fn drop(&mut self) {
+        self.0.uploading.fetch_sub(1, Ordering::Relaxed);
     }
 }
 

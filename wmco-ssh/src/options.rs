@@ -1,6 +1,5 @@
-//! What a connection needs to know: where, as whom, how long, and how paths look.
+//! What connections have in common: how long they wait, how paths look, what is counted.
 
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,56 +7,8 @@ use tokio::sync::Semaphore;
 use wmco_core::limits;
 use wmco_core::winpath::WindowsPath;
 
-use crate::key::PrivateKey;
 use crate::metrics::Counters;
-
-/// Port of OpenSSH. Source: `spec/ssh.md`, section 4.
-const SSH_PORT: u16 = 22;
-
-/// Hosts that may receive files at the same time unless the caller says otherwise.
-const UPLOADS_AT_ONCE: usize = 8;
-
-/// Where a host is reached.
-#[derive(Clone, Debug, Eq, Hash, PartialEq)]
-pub struct Target {
-    /// IP address or name, as the [`Dialer`](crate::Dialer) understands it.
-    pub address: String,
-    /// TCP port.
-    pub port: u16,
-}
-
-impl Target {
-    /// `address` at the usual port, 22.
-    pub fn new(address: impl Into<String>) -> Self {
-        Self { address: address.into(), port: SSH_PORT }
-    }
-}
-
-impl fmt::Display for Target {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.address.contains(':') {
-            write!(f, "[{}]:{}", self.address, self.port)
-        } else {
-            write!(f, "{}:{}", self.address, self.port)
-        }
-    }
-}
-
-/// As whom to log in.
-#[derive(Clone, Debug)]
-pub struct Credentials {
-    /// SSH user name.
-    pub user: String,
-    /// Its private key.
-    pub key: Arc<PrivateKey>,
-}
-
-impl Credentials {
-    /// `user` with `key`.
-    pub fn new(user: impl Into<String>, key: PrivateKey) -> Self {
-        Self { user: user.into(), key: Arc::new(key) }
-    }
-}
+use crate::upload::FILES_AT_ONCE;
 
 /// How long each kind of wait may take. The defaults are those of [`wmco_core::limits`].
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -66,7 +17,7 @@ pub struct Timeouts {
     pub connect: Duration,
     /// Public-key authentication.
     pub authenticate: Duration,
-    /// Pause between keep-alives; three unanswered ones end the connection.
+    /// Pause between keep-alives; [`limits::KEEP_ALIVES`] unanswered ones end the connection.
     pub keep_alive: Duration,
     /// `probe`, from the request to the exit status.
     pub probe: Duration,
@@ -131,8 +82,27 @@ pub struct Options {
     pub paths: PathStyle,
     /// Permits for hosts that receive files at the same time; share one among all sessions.
     pub uploads: Arc<Semaphore>,
+    /// SFTP writes that wait for their answers at the same time, per host. An upload that was cut
+    /// goes on as much before its end, so it has to be the same in all attempts. At least 1.
+    pub writes_in_flight: usize,
     /// Where the work is counted; share one among all sessions.
     pub counters: Arc<Counters>,
+}
+
+impl Options {
+    /// Bytes that wait for their answers at the same time.
+    pub(crate) fn bytes_in_flight(&self) -> u64 {
+        (limits::UPLOAD_BLOCK_BYTES * self.writes_in_flight.max(1)) as u64
+    }
+
+    /// The most bytes that one cut of the connection costs an upload: those in flight, as many
+    /// before them, which are written again because a server may carry out the writes to a file in
+    /// any order, and short files that had not got their names yet.
+    ///
+    /// Source: draft-ietf-secsh-filexfer-02, section 6.1.
+    pub fn upload_window_bytes(&self) -> u64 {
+        2 * self.bytes_in_flight() + (FILES_AT_ONCE * limits::UPLOAD_BLOCK_BYTES) as u64
+    }
 }
 
 impl Default for Options {
@@ -140,7 +110,8 @@ impl Default for Options {
         Self {
             timeouts: Timeouts::default(),
             paths: PathStyle::default(),
-            uploads: Arc::new(Semaphore::new(UPLOADS_AT_ONCE)),
+            uploads: Arc::new(Semaphore::new(limits::UPLOADS_AT_ONCE)),
+            writes_in_flight: limits::UPLOAD_BLOCKS_IN_FLIGHT,
             counters: Arc::default(),
         }
     }
@@ -164,11 +135,5 @@ mod tests {
     fn elsewhere_the_drive_is_a_folder_too() {
         let style = PathStyle::Under("/srv/".to_owned());
         assert_eq!(style.chain(&staging()), ["/srv/C:", "/srv/C:/k", "/srv/C:/k/staging"]);
-    }
-
-    #[test]
-    fn targets_print_as_socket_addresses() {
-        assert_eq!(Target::new("10.0.0.7").to_string(), "10.0.0.7:22");
-        assert_eq!(Target::new("fd00::7").to_string(), "[fd00::7]:22");
     }
 }

@@ -1,6 +1,7 @@
 //! At most one connection per host, kept for a while after use.
 
 use std::collections::HashMap;
+use std::fmt;
 use std::ops::Deref;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -10,7 +11,6 @@ use async_trait::async_trait;
 use tokio::runtime::Handle;
 use tokio::sync::{OwnedMutexGuard, OwnedSemaphorePermit, Semaphore};
 use tokio::task::AbortHandle;
-use wmco_core::digest::Sha256;
 use wmco_core::limits;
 use wmco_core::protocol::{AgentLocation, HostPlan, ReportLine};
 use wmco_core::winpath::WindowsPath;
@@ -19,13 +19,12 @@ use crate::blob::Blob;
 use crate::dial::Dialer;
 use crate::error::{ConnectError, HostError};
 use crate::host::{ApplyOutcome, HostAgent, ProbeOutcome, SshHost};
-use crate::host_key::{HostKeyPolicy, HostKeyVerdict, SeenHostKey};
-use crate::options::{Credentials, Options, Target};
+use crate::host_key::SeenHostKey;
+use crate::metrics::Counters;
+use crate::options::Options;
+use crate::route::{Route, Target};
 use crate::session::Session;
 use crate::upload::{UploadProgress, UploadSummary};
-
-/// Connections at the same time unless the caller says otherwise; each costs a few buffers.
-const SESSIONS: usize = 64;
 
 /// How many connections a pool keeps, and how long.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -38,7 +37,7 @@ pub struct PoolLimits {
 
 impl Default for PoolLimits {
     fn default() -> Self {
-        Self { sessions: SESSIONS, idle: limits::CONNECTION_IDLE.unsigned_abs() }
+        Self { sessions: limits::SSH_SESSIONS, idle: limits::CONNECTION_IDLE.unsigned_abs() }
     }
 }
 
@@ -77,8 +76,6 @@ struct Parked {
 
 struct Connection {
     host: SshHost,
-    user: String,
-    key: Sha256,
     _permit: OwnedSemaphorePermit,
 }
 
@@ -102,40 +99,34 @@ impl Pool {
         Self(Arc::new(Inner { dialer, options, limits, permits, waiting, slots }))
     }
 
-    /// A connection to `target`, the kept one if it still fits. Waits while somebody else has the
+    /// A connection by `route`, the kept one if it still fits. Waits while somebody else has the
     /// host, and while the pool is full of hosts in use; so a caller holds one lease at a time.
     ///
     /// # Errors
     /// [`ConnectError`] if a new connection is needed and fails.
-    pub async fn lease(
-        &self,
-        target: &Target,
-        credentials: &Credentials,
-        policy: &HostKeyPolicy,
-    ) -> Result<Lease, ConnectError> {
+    pub async fn lease(&self, route: &Route) -> Result<Lease, ConnectError> {
         let inner = &self.0;
         inner.forget_unused();
-        let slot = Arc::clone(inner.slots().entry(target.clone()).or_default());
+        let slot = Arc::clone(inner.slots().entry(route.target.clone()).or_default());
         let pool = Arc::downgrade(inner);
         let mut held = slot.lock_owned().await;
         if let Some(parked) = held.take() {
             let Parked { connection, expiry } = parked;
             drop(expiry);
-            if connection.fits(credentials, policy) {
+            if connection.host.session().fits(route) {
                 return Ok(Lease { connection: Some(connection), held: Some(held), pool });
             }
             connection.host.close().await;
         }
         let permit = inner.permit().await;
-        let connecting =
-            Box::pin(Session::connect(target, credentials, policy, &*inner.dialer, &inner.options));
-        let connection = Connection {
-            host: SshHost::new(connecting.await?),
-            user: credentials.user.clone(),
-            key: credentials.key.public().hash(),
-            _permit: permit,
-        };
+        let session = Box::pin(Session::connect(route, &*inner.dialer, &inner.options)).await?;
+        let connection = Connection { host: SshHost::new(session), _permit: permit };
         Ok(Lease { connection: Some(connection), held: Some(held), pool })
+    }
+
+    /// What all its connections did, and those of others with the same [`Options`].
+    pub fn counters(&self) -> &Counters {
+        &self.0.options.counters
     }
 
     /// What it holds now.
@@ -160,6 +151,12 @@ impl Pool {
             }
         }
         self.0.forget_unused();
+    }
+}
+
+impl fmt::Debug for Pool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Pool").field(&self.gauges()).finish()
     }
 }
 
@@ -202,16 +199,6 @@ impl Inner {
             // New users come through the map, which is locked.
             Arc::strong_count(slot) > 1 || slot.try_lock().is_ok_and(|slot| slot.is_some())
         });
-    }
-}
-
-impl Connection {
-    /// Whether it is as good as a new connection with these.
-    fn fits(&self, credentials: &Credentials, policy: &HostKeyPolicy) -> bool {
-        !self.host.is_closed()
-            && self.user == credentials.user
-            && self.key == credentials.key.public().hash()
-            && policy.judge(&self.host.host_key().key) != HostKeyVerdict::Mismatch
     }
 }
 
@@ -269,6 +256,10 @@ impl Deref for Lease {
 impl HostAgent for Lease {
     fn host_key(&self) -> &SeenHostKey {
         (**self).host_key()
+    }
+
+    fn jump_key(&self) -> Option<&SeenHostKey> {
+        (**self).jump_key()
     }
 
     async fn probe(&self, agent: AgentLocation) -> Result<ProbeOutcome, HostError> {

@@ -4,34 +4,20 @@
 //! name when all of it is there. So a final name always means a whole file, and whatever part is
 //! found under the other name can be continued, also by another process.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use futures::stream::{self, FuturesOrdered, StreamExt};
 use tokio::sync::Mutex;
 use tokio::time::timeout;
+use wmco_core::limits::UPLOAD_BLOCK_BYTES as BLOCK;
 use wmco_core::winpath::WindowsPath;
 
 use crate::blob::Payload;
 use crate::error::HostError;
 use crate::session::{Session, Sftp};
 
-/// Bytes per write request: with all headers it fits into one SSH packet of 32 KiB.
-const BLOCK: usize = 32 * 1024 - 512;
-
-/// Write requests that wait for their answers at the same time.
-const BLOCKS_IN_FLIGHT: usize = 32;
-
-/// Bytes that wait for their answers at the same time.
-const BYTES_IN_FLIGHT: u64 = (BLOCK * BLOCKS_IN_FLIGHT) as u64;
-
-/// The most bytes that one cut of the connection costs: those in flight, and as many before them,
-/// which are written again because a server may carry out the writes to a file in any order.
-///
-/// Source: draft-ietf-secsh-filexfer-02, section 6.1.
-pub const UPLOAD_WINDOW_BYTES: u64 = 2 * BYTES_IN_FLIGHT;
-
 /// Files of one host that are prepared or finished at the same time; one of them at a time sends.
-const FILES_AT_ONCE: usize = 4;
+pub(crate) const FILES_AT_ONCE: usize = 4;
 
 /// Files that are looked for at the same time.
 const LOOKS_AT_ONCE: usize = 32;
@@ -107,10 +93,12 @@ impl Session {
         }
         // A closed semaphore means no limit.
         let _permit = self.options().uploads.acquire().await.ok();
+        let _uploading = self.options().counters.uploading();
         let upload = Upload {
             session: self,
             sftp: &sftp,
             lane: Mutex::new(()),
+            broken: AtomicBool::new(false),
             done: AtomicU64::new(0),
             total: missing.iter().map(|item| item.payload.length()).sum(),
             on_progress,
@@ -143,6 +131,8 @@ struct Upload<'a> {
     sftp: &'a Sftp,
     /// Held by the file that sends, which bounds memory and what a cut can cost.
     lane: Mutex<()>,
+    /// The connection is of no use any more.
+    broken: AtomicBool,
     done: AtomicU64,
     total: u64,
     on_progress: OnProgress<'a>,
@@ -157,16 +147,24 @@ impl Upload<'_> {
         let one_block = length <= BLOCK as u64;
         let offset = if one_block { 0 } else { self.resume_at(&part, length).await? };
         let handle = self.sftp.open_file(&part, offset == 0).await?;
-        let sent = {
-            let _lane = self.lane.lock().await;
-            self.advance(offset);
-            self.send(item, &handle, &part, offset).await
-        };
+        let lane = self.lane.lock().await;
+        if self.broken.load(Ordering::Relaxed) {
+            return Err(HostError::Dropped { doing: "uploading", source: None });
+        }
+        self.advance(offset);
+        let sent = self.send(item, &handle, &part, offset).await;
+        // Until it has its final name, a cut has its last bytes sent again. Of a short file that is
+        // less than waiting for it costs the others.
+        let _lane = (!one_block).then_some(lane);
         let closed = match &sent {
             Ok(()) | Err(HostError::Sftp { .. } | HostError::Blob(_)) => {
                 self.sftp.close_file(&handle, &part).await
             }
-            Err(_) => Ok(()),
+            Err(_) => {
+                // The others need not begin.
+                self.broken.store(true, Ordering::Relaxed);
+                Ok(())
+            }
         };
         if matches!(sent, Err(HostError::Sftp { .. })) {
             // Most often the disk is full: give its space back. The first error counts.
@@ -183,7 +181,9 @@ impl Upload<'_> {
     /// Where to go on with what is there of the part.
     async fn resume_at(&self, part: &str, length: u64) -> Result<u64, HostError> {
         match self.sftp.size(part).await? {
-            Some(there) if there <= length => Ok(there.saturating_sub(BYTES_IN_FLIGHT)),
+            Some(there) if there <= length => {
+                Ok(there.saturating_sub(self.session.options().bytes_in_flight()))
+            }
             Some(_) | None => Ok(0),
         }
     }
@@ -210,9 +210,9 @@ impl Upload<'_> {
         let stall = self.session.options().timeouts.upload_stall;
         let mut blocks = item.payload.blocks(offset, BLOCK).await?;
         let mut in_flight = FuturesOrdered::new();
-        let mut more = true;
+        let (mut more, most) = (true, self.session.options().writes_in_flight.max(1));
         loop {
-            while more && in_flight.len() < BLOCKS_IN_FLIGHT {
+            while more && in_flight.len() < most {
                 match blocks.next().await? {
                     Some((offset, block)) => {
                         self.session.options().counters.uploaded(block.len() as u64);

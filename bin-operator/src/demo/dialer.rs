@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use async_trait::async_trait;
 use wmco_ssh::{ByteStream, Dialer, TcpDialer};
@@ -19,9 +19,12 @@ impl MappedDialer {
 
 #[async_trait]
 impl Dialer for MappedDialer {
-    async fn dial(&self, address: &str, _port: u16) -> io::Result<ByteStream> {
+    async fn dial(&self, address: &str, port: u16) -> io::Result<ByteStream> {
+        let loopback = address.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback());
         match self.0.get(address) {
             Some(to) => TcpDialer.dial(&to.ip().to_string(), to.port()).await,
+            // Jump hosts are listed as they are.
+            None if loopback => TcpDialer.dial(address, port).await,
             None => Err(io::Error::new(io::ErrorKind::HostUnreachable, "no simulated host")),
         }
     }

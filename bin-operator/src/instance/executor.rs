@@ -18,11 +18,14 @@ use wmco_core::node::{
 };
 use wmco_core::protocol::{AgentLocation, Probe, ReportLine};
 use wmco_core::winpath::WindowsPath;
-use wmco_ssh::{ApplyOutcome, Blob, HostAgent, HostKeyVerdict, NoReport, ProbeOutcome};
+use wmco_ssh::{
+    ApplyOutcome, Blob, ConnectError, HostAgent, HostKeyPolicy, HostKeyVerdict, NoReport, Pool,
+    ProbeOutcome,
+};
 
 use super::error::StepError;
 use super::inputs::{InstanceInputs, NodeSeen};
-use super::link::{Connector, Link};
+use super::link::Link;
 use crate::announce::Announcer;
 use crate::leader::Leadership;
 use crate::learned::Learned;
@@ -61,8 +64,8 @@ pub struct Executor {
     pub namespace: String,
     /// Whether we may write.
     pub leadership: Leadership,
-    /// How hosts are reached.
-    pub connector: Connector,
+    /// Connections to hosts; shared by all workers, so that limits and counters are shared too.
+    pub pool: Pool,
     /// Events for people.
     pub announcer: Announcer,
     /// Happenings for whoever watches.
@@ -138,10 +141,15 @@ impl Executor {
         if let Some(host) = link.current() {
             return Ok(host);
         }
+        // One lease at a time, or this would wait for itself.
+        link.release();
         let route = inputs.route.as_ref().map_err(|why| StepError::Route(why.clone()))?;
-        let host = self.connector.connect(route).await?;
+        // Boxed: the future of a handshake is large, and it is rare.
+        let host = Box::pin(self.pool.lease(route)).await?;
         let seen = host.host_key();
-        if seen.verdict == HostKeyVerdict::FirstUse {
+        // A connection from the pool may be older than the pin that its key became.
+        let unpinned = route.host_key == HostKeyPolicy::TrustOnFirstUse;
+        if unpinned && seen.verdict == HostKeyVerdict::FirstUse {
             tracing::info!(
                 instance = %inputs.assignment.address,
                 fingerprint = %seen.key.fingerprint(),
@@ -149,8 +157,11 @@ impl Executor {
             );
             self.keep_host_key(&inputs.key_name, &seen.key.to_string()).await?;
         }
-        link.keep(Arc::clone(&host));
-        Ok(host)
+        if let (Some(name), Some(seen)) = (&inputs.jump_key_name, host.jump_key()) {
+            self.keep_host_key(name, &seen.key.to_string()).await?;
+        }
+        self.tell_host_key(inputs, None).await;
+        Ok(link.keep(host))
     }
 
     async fn probe(&self, inputs: &InstanceInputs, link: &mut Link) -> Result<Seen, StepError> {
@@ -389,6 +400,9 @@ impl Executor {
     ) {
         let node = inputs.node.as_ref().map(|node| &node.facts);
         self.announcer.failed(&inputs.assignment, node, error, retry_at).await;
+        if let StepError::Connect(mismatch @ ConnectError::HostKeyMismatch { .. }) = error {
+            self.tell_host_key(inputs, Some(&mismatch.to_string())).await;
+        }
     }
 }
 

@@ -2,45 +2,13 @@
 
 use std::sync::Arc;
 
-use wmco_ssh::{ConnectError, Dialer, HostAgent, Options, Session, SshHost};
+use wmco_ssh::{HostAgent, Lease};
 
-use super::inputs::Route;
-
-/// How connections are made; shared by all workers, so that limits and counters are shared too.
-#[derive(Clone)]
-pub struct Connector {
-    dialer: Arc<dyn Dialer>,
-    options: Options,
-}
-
-/// A connection that is made when it is first needed.
+/// A host that is leased from the pool when it is first needed, and given back while its worker
+/// rests.
 #[derive(Default)]
 pub struct Link {
     host: Option<Arc<dyn HostAgent>>,
-}
-
-impl Connector {
-    /// Dials with `dialer`.
-    pub fn new(dialer: Arc<dyn Dialer>, options: Options) -> Self {
-        Self { dialer, options }
-    }
-
-    /// Limits and counters of all connections.
-    pub const fn options(&self) -> &Options {
-        &self.options
-    }
-
-    pub(super) async fn connect(&self, route: &Route) -> Result<Arc<dyn HostAgent>, ConnectError> {
-        let session = Session::connect(
-            &route.target,
-            &route.credentials,
-            &route.host_key,
-            &*self.dialer,
-            &self.options,
-        );
-        // Boxed: the future of a handshake is large, and it is rare.
-        Ok(Arc::new(SshHost::new(Box::pin(session).await?)))
-    }
 }
 
 impl Link {
@@ -49,12 +17,13 @@ impl Link {
         self.host.as_ref().filter(|host| !host.is_closed()).map(Arc::clone)
     }
 
-    pub(super) fn keep(&mut self, host: Arc<dyn HostAgent>) {
-        self.host = Some(host);
+    pub(super) fn keep(&mut self, lease: Lease) -> Arc<dyn HostAgent> {
+        Arc::clone(self.host.insert(Arc::new(lease)))
     }
 
-    pub(super) fn is_open(&self) -> bool {
-        self.host.is_some()
+    /// Gives the connection back; the pool keeps it for a while.
+    pub(super) fn release(&mut self) {
+        self.host = None;
     }
 
     /// Ends the connection, if there is one.

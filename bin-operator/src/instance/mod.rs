@@ -4,6 +4,7 @@
 //! host that does not answer holds up nobody else. What it keeps in memory is only what it saw;
 //! losing it costs a probe.
 
+mod condition;
 mod error;
 mod executor;
 mod inputs;
@@ -19,8 +20,8 @@ use wmco_core::node::{Awaited, Learnt, Memory, Next, Plan, Wake};
 
 pub use error::StepError;
 pub use executor::{Executor, Seen};
-pub use inputs::{InstanceInputs, NodeSeen, Release, Route};
-pub use link::{Connector, Link};
+pub use inputs::{InstanceInputs, NodeSeen, Release};
+pub use link::Link;
 
 use crate::claims::Claims;
 use crate::progress::{Progress, Stage};
@@ -223,7 +224,7 @@ impl Worker {
             }
         };
         let mut deadline = std::pin::pin!(sleep_until(pause.until));
-        let mut idle = std::pin::pin!(tokio::time::sleep(limits::CONNECTION_IDLE.unsigned_abs()));
+        self.link.release();
         let wake = loop {
             tokio::select! {
                 changed = self.inputs.changed() => {
@@ -235,7 +236,6 @@ impl Worker {
                     }
                 }
                 () = &mut deadline => break Wake::Deadline,
-                () = &mut idle, if self.link.is_open() => self.link.close().await,
             }
         };
         if wake == Wake::AskedOtherwise {

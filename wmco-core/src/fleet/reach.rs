@@ -1,11 +1,12 @@
 //! How the host of an assignment is reached: address, port, user, host key.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
 
 use super::Assignment;
 use crate::content::usable_address;
-use crate::instances::Instance;
+use crate::host_key::HostKey;
+use crate::instances::{Entries, Instance, Jump};
 use crate::limits::SSH_PORT;
 use crate::names;
 use crate::node::NodeFacts;
@@ -25,6 +26,25 @@ pub struct Reach {
     pub key_name: String,
     /// Names of kept keys that are this instance's own.
     pub kept_keys: Vec<String>,
+    /// The jump host; none: directly.
+    pub via: Option<Via>,
+}
+
+/// How the jump host of a [`Reach`] is reached.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Via {
+    /// Address to dial; a name stays one.
+    pub address: String,
+    /// TCP port.
+    pub port: u16,
+    /// SSH user.
+    pub username: String,
+    /// Base64 wire form of the key that it has to show.
+    pub host_key: Option<String>,
+    /// Name under which its key is kept, see [`Jump::key_name`].
+    pub key_name: String,
+    /// Whether its key is not kept yet under that name.
+    pub to_keep: bool,
 }
 
 /// Why nobody knows how to reach a host.
@@ -77,8 +97,23 @@ pub fn reach(
         .or_else(|| node_key.map(str::to_owned))
         .or_else(|| kept_keys.first().and_then(|name| kept.get(name)).cloned());
     let key_name = origin.unwrap_or(&assignment.address).to_owned();
+    let via = |jump: &Jump, pinned: Option<&HostKey>, username: &str| {
+        let key_name = jump.key_name();
+        let kept_key = kept.get(&key_name).cloned();
+        let pinned = pinned.map(ToString::to_string);
+        Via {
+            address: jump.host.to_string(),
+            port: jump.port,
+            username: jump.username.clone().unwrap_or_else(|| username.to_owned()),
+            to_keep: kept_key.is_none() || pinned.is_some() && pinned != kept_key,
+            host_key: pinned.or(kept_key),
+            key_name,
+        }
+    };
     if let Some(instance) = instance {
+        let pinned = instance.via_host_key.as_ref();
         return Ok(Reach {
+            via: instance.via.as_ref().map(|jump| via(jump, pinned, &instance.username)),
             address: instance.ipv4.to_string(),
             port: instance.port,
             username: instance.username.clone(),
@@ -102,18 +137,48 @@ pub fn reach(
         .and_then(|node| node.annotation(names::SSH_PORT_ANNOTATION))
         .and_then(|port| port.parse().ok())
         .unwrap_or(SSH_PORT);
-    Ok(Reach { address, port, username, host_key, key_name, kept_keys })
+    let via = node.and_then(remembered_jump).map(|jump| via(&jump, None, &username));
+    Ok(Reach { address, port, username, host_key, key_name, kept_keys, via })
 }
 
-/// The port as a Node remembers it: only one that is not the usual one.
-pub fn remembered_port(instance: &Instance) -> Option<u16> {
-    (instance.port != SSH_PORT).then_some(instance.port)
+/// The port as `node` is to remember it: the usual one only if another stands there.
+pub fn remembered_port(instance: &Instance, node: Option<&NodeFacts>) -> Option<u16> {
+    let marked = node.is_some_and(|node| node.annotation(names::SSH_PORT_ANNOTATION).is_some());
+    (marked || instance.port != SSH_PORT).then_some(instance.port)
+}
+
+/// The jump host as `node` is to remember it: none, as an empty text, only if one stands there.
+pub fn remembered_via(instance: &Instance, node: Option<&NodeFacts>) -> Option<String> {
+    let marked = node.is_some_and(|node| node.annotation(names::SSH_VIA_ANNOTATION).is_some());
+    match &instance.via {
+        Some(jump) => Some(jump.to_string()),
+        None => marked.then(String::new),
+    }
+}
+
+/// Names of the kept keys of jump hosts that somebody needs. While an entry is broken nobody knows
+/// which it means, so then every name of a jump host counts.
+pub fn jump_keys_in_use(
+    entries: &Entries,
+    nodes: &[NodeFacts],
+    kept: &BTreeMap<String, String>,
+) -> BTreeSet<String> {
+    if entries.errors().next().is_some() {
+        return kept.keys().filter(|name| name.contains('_')).cloned().collect();
+    }
+    let listed = entries.instances().filter_map(|instance| instance.via.clone());
+    listed.chain(nodes.iter().filter_map(remembered_jump)).map(|jump| jump.key_name()).collect()
+}
+
+fn remembered_jump(node: &NodeFacts) -> Option<Jump> {
+    node.annotation(names::SSH_VIA_ANNOTATION)?.parse().ok()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::fleet::Because;
+    use crate::instances::{self, Resolutions};
     use crate::node::Intent;
 
     fn assignment() -> Assignment {
@@ -175,6 +240,64 @@ mod tests {
             (reach.key_name.as_str(), reach.kept_keys),
             ("win-1.test", vec!["win-1.test".into()])
         );
+    }
+
+    const KEY: &str = "AAAAC3NzaC1lZDI1NTE5AAAAIAABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhscHR4f";
+
+    fn listed(value: &str) -> Entries {
+        instances::parse([("10.0.0.5", value)], &Resolutions::default())
+    }
+
+    fn via_of(value: &str, kept: &BTreeMap<String, String>) -> Via {
+        let entries = listed(value);
+        let instance = entries.instances().next();
+        reach(&assignment(), instance, None, kept, |_| None).unwrap().via.unwrap()
+    }
+
+    #[test]
+    fn a_jump_host_has_its_own_user_port_and_key() {
+        let via = via_of("username=a\nvia=b@c.test:23", &kept(&["c.test_23", "10.0.0.5"]));
+        assert_eq!((via.address.as_str(), via.port, via.username.as_str()), ("c.test", 23, "b"));
+        assert_eq!((via.host_key.as_deref(), via.to_keep), (Some("key of c.test_23"), false));
+        let via = via_of("username=a\nvia=c.test", &kept(&["c.test_23"]));
+        assert_eq!((via.username.as_str(), via.host_key, via.to_keep), ("a", None, true));
+    }
+
+    #[test]
+    fn the_key_in_the_entry_counts_more_than_the_kept_one_of_a_jump_host() {
+        let value = format!("username=a\nvia=c.test\nviaHostKey={KEY}");
+        let via = via_of(&value, &kept(&["c.test_22"]));
+        assert_eq!((via.host_key.as_deref(), via.to_keep), (Some(KEY), true));
+        let via = via_of(&value, &[("c.test_22".to_owned(), KEY.to_owned())].into());
+        assert!(!via.to_keep);
+    }
+
+    #[test]
+    fn an_unlisted_node_tells_its_jump_host_until_it_has_none() {
+        let user = (names::USERNAME_ANNOTATION, "sealed core");
+        let through = node(&[user, (names::SSH_VIA_ANNOTATION, "c.test:23")]);
+        let via = to(&through, &kept(&[])).unwrap().via.unwrap();
+        assert_eq!((via.username.as_str(), via.key_name.as_str()), ("core", "c.test_23"));
+        let direct = node(&[user, (names::SSH_VIA_ANNOTATION, "")]);
+        assert_eq!(to(&direct, &kept(&[])).unwrap().via, None);
+
+        let entries = listed("username=a");
+        let instance = entries.instances().next().unwrap();
+        assert_eq!(remembered_via(instance, Some(&through)).as_deref(), Some(""));
+        assert_eq!(remembered_via(instance, Some(&node(&[]))), None);
+        let marked = node(&[(names::SSH_PORT_ANNOTATION, "2222")]);
+        assert_eq!(remembered_port(instance, Some(&marked)), Some(22));
+        assert_eq!(remembered_port(instance, None), None);
+    }
+
+    #[test]
+    fn keys_of_jump_hosts_are_kept_while_somebody_needs_them() {
+        let kept = kept(&["a_22", "b_22", "c_22", "10.0.0.5"]);
+        let nodes = [node(&[(names::SSH_VIA_ANNOTATION, "b")])];
+        let in_use = |value| jump_keys_in_use(&listed(value), &nodes, &kept);
+        assert_eq!(in_use("username=x\nvia=a"), ["a_22".into(), "b_22".into()].into());
+        let all = ["a_22".into(), "b_22".into(), "c_22".into()];
+        assert_eq!(in_use("user=x"), all.into(), "a broken entry may mean any of them");
     }
 
     #[test]

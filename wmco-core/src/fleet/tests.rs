@@ -78,6 +78,7 @@ fn node(number: u8) -> NodeFacts {
         addresses: vec![address],
         unschedulable: false,
         ready: true,
+        host_key_mismatch: None,
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{BadHost, Unresolved};
+use super::{BadHost, BadJump, Unresolved};
 use crate::host_key::BadHostKey;
 use crate::names::objects::INSTANCES_CONFIG_MAP;
 
@@ -31,6 +31,10 @@ pub enum Field {
     Port,
     /// The value of `hostKey`.
     HostKey,
+    /// The value of `via`.
+    Via,
+    /// The value of `viaHostKey`.
+    ViaHostKey,
     /// A whole line of the value, counted from 1.
     Line(usize),
 }
@@ -42,6 +46,8 @@ impl fmt::Display for Field {
             Self::Username => f.write_str(super::value::USERNAME),
             Self::Port => f.write_str(super::value::PORT),
             Self::HostKey => f.write_str(super::value::HOST_KEY),
+            Self::Via => f.write_str(super::value::VIA),
+            Self::ViaHostKey => f.write_str(super::value::VIA_HOST_KEY),
             Self::Line(number) => write!(f, "line {number}"),
         }
     }
@@ -69,6 +75,12 @@ pub enum Problem {
     /// No usable host key.
     #[error(transparent)]
     HostKey(#[from] BadHostKey),
+    /// No usable jump host.
+    #[error(transparent)]
+    Jump(#[from] BadJump),
+    /// A key for a jump host that there is none of.
+    #[error("there is no `via=` that it could be the key of, add that line or remove this one")]
+    NoVia,
     /// The value does not begin as it has to.
     #[error("it does not start with `username=`, make `username=NAME` the first line")]
     NotUsername,
@@ -79,7 +91,9 @@ pub enum Problem {
     #[error("it stands there twice, keep one line")]
     Repeated,
     /// A line that means nothing to us.
-    #[error("it is none of `port=` and `hostKey=`, correct the line or remove it")]
+    #[error(
+        "it is none of `port=`, `hostKey=`, `via=` and `viaHostKey=`, correct the line or remove it"
+    )]
     Unknown,
     /// The name has no IPv4 address.
     #[error(transparent)]

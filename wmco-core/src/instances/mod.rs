@@ -1,13 +1,14 @@
 //! Hosts that people list in [`INSTANCES_CONFIG_MAP`](crate::names::objects::INSTANCES_CONFIG_MAP).
 //!
-//! A key is an IPv4 address or a DNS name. Its value starts with `username=NAME`; lines `port=N` and
-//! `hostKey=KEY` may follow, for example:
+//! A key is an IPv4 address or a DNS name. Its value starts with `username=NAME`; lines `port=N`,
+//! `hostKey=KEY`, `via=[USER@]HOST[:PORT]` (a jump host) and `viaHostKey=KEY` may follow, for example:
 //!
 //! ```text
 //! win-1.example.test: |
 //!   username=Administrator
 //!   port=2222
 //!   hostKey=ssh-ed25519 AAAAC3Nza...
+//!   via=core@bastion.example.test
 //! ```
 //!
 //! A value of one line means what it means to the original operator. Source: `spec/ssh.md`,
@@ -21,6 +22,7 @@
 
 mod error;
 mod host;
+mod jump;
 mod nodes;
 mod resolve;
 mod value;
@@ -35,6 +37,7 @@ use crate::host_key::HostKey;
 
 pub use error::{EntryError, Field, Problem};
 pub use host::{BadHost, Host};
+pub use jump::{BadJump, Jump};
 pub use nodes::{UsernameError, username_of};
 pub use resolve::{Resolutions, Resolve, Unresolved, canonical};
 
@@ -91,6 +94,12 @@ pub struct Instance {
     /// The host key that it has to show; without one the first key seen is trusted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub host_key: Option<HostKey>,
+    /// The jump host that it is reached through; none: directly.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub via: Option<Jump>,
+    /// As `host_key`, for the jump host.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub via_host_key: Option<HostKey>,
 }
 
 /// Result per key, in the order of the keys.
@@ -138,8 +147,9 @@ fn parse_entry(address: &str, text: &str, names: &impl Resolve) -> Result<Instan
             names.resolve(&name).map_err(|unresolved| in_address(unresolved.into()))?
         }
     };
-    let value::Value { username, port, host_key } = value::parse(text).map_err(error)?;
-    Ok(Instance { address: address.to_owned(), ipv4, port, username, host_key })
+    let value::Value { username, port, host_key, via, via_host_key } =
+        value::parse(text).map_err(error)?;
+    Ok(Instance { address: address.to_owned(), ipv4, port, username, host_key, via, via_host_key })
 }
 
 /// Leaves of all entries for one machine the first and turns the others into errors.

@@ -1,6 +1,6 @@
 //! The value of one entry, line by line.
 
-use super::{Field, Problem};
+use super::{Field, Jump, Problem};
 use crate::host_key::HostKey;
 use crate::limits;
 
@@ -8,6 +8,8 @@ use crate::limits;
 pub(super) const USERNAME: &str = "username";
 pub(super) const PORT: &str = "port";
 pub(super) const HOST_KEY: &str = "hostKey";
+pub(super) const VIA: &str = "via";
+pub(super) const VIA_HOST_KEY: &str = "viaHostKey";
 
 /// What may surround a line without being part of it.
 const BLANKS: [char; 4] = [' ', '\t', '\r', '\n'];
@@ -18,6 +20,8 @@ pub(super) struct Value {
     pub(super) username: String,
     pub(super) port: u16,
     pub(super) host_key: Option<HostKey>,
+    pub(super) via: Option<Jump>,
+    pub(super) via_host_key: Option<HostKey>,
 }
 
 /// Reads `username=NAME`, then any of the optional lines in any order.
@@ -38,7 +42,7 @@ pub(super) fn parse(text: &str) -> Result<Value, (Field, Problem)> {
         return Err((Field::Username, Problem::Control));
     }
 
-    let (mut port, mut host_key) = (None, None);
+    let (mut port, mut host_key, mut via, mut via_host_key) = (None, None, None, None);
     for (line, number) in lines.map(|line| line.trim_matches(BLANKS)).zip(2..) {
         if line.is_empty() {
             continue;
@@ -50,10 +54,16 @@ pub(super) fn parse(text: &str) -> Result<Value, (Field, Problem)> {
             USERNAME => return Err((Field::Username, Problem::Repeated)),
             PORT => set(&mut port, Field::Port, value, parse_port)?,
             HOST_KEY => set(&mut host_key, Field::HostKey, value, |v| Ok(v.parse()?))?,
+            VIA => set(&mut via, Field::Via, value, |v| Ok(v.parse()?))?,
+            VIA_HOST_KEY => set(&mut via_host_key, Field::ViaHostKey, value, |v| Ok(v.parse()?))?,
             _ => return unknown,
         }
     }
-    Ok(Value { username: username.to_owned(), port: port.unwrap_or(limits::SSH_PORT), host_key })
+    if via_host_key.is_some() && via.is_none() {
+        return Err((Field::ViaHostKey, Problem::NoVia));
+    }
+    let (username, port) = (username.to_owned(), port.unwrap_or(limits::SSH_PORT));
+    Ok(Value { username, port, host_key, via, via_host_key })
 }
 
 fn set<T>(
@@ -72,7 +82,7 @@ fn set<T>(
     Ok(())
 }
 
-fn parse_port(text: &str) -> Result<u16, Problem> {
+pub(super) fn parse_port(text: &str) -> Result<u16, Problem> {
     let digits = text.bytes().all(|byte| byte.is_ascii_digit());
     text.parse().ok().filter(|port| digits && *port > 0).ok_or(Problem::Port)
 }
@@ -81,6 +91,7 @@ fn parse_port(text: &str) -> Result<u16, Problem> {
 mod tests {
     use proptest::prelude::*;
 
+    use super::super::{BadHost, BadJump};
     use super::*;
     use crate::host_key::BadHostKey;
     use crate::host_key::tests::ed25519;
@@ -168,6 +179,18 @@ mod tests {
         refused("username=a\nport =22", Field::Line(2), Problem::Unknown);
         refused("username=a\nhostkey", Field::Line(2), Problem::Unknown);
         refused("username=a\nhostKey=AAAA", Field::HostKey, BadHostKey::Shape.into());
+        refused("username=a\nvia=x\nvia=y", Field::Via, Problem::Repeated);
+        refused("username=a\nvia=x y", Field::Via, BadJump::Host(BadHost::Label).into());
+    }
+
+    #[test]
+    fn a_jump_host_may_have_a_key_of_its_own() {
+        let key = ed25519();
+        let value = parse(&format!("username=a\nvia=b@c.test:23\nviaHostKey={key}")).unwrap();
+        assert_eq!(value.via.unwrap().to_string(), "b@c.test:23");
+        assert_eq!(value.via_host_key.unwrap().to_string(), key);
+        assert_eq!(value.host_key, None);
+        refused(&format!("username=a\nviaHostKey={key}"), Field::ViaHostKey, Problem::NoVia);
     }
 
     proptest! {

@@ -60,6 +60,17 @@ pub const INSTANCE_ANNOTATION: &str = "windowsmachineconfig.openshift.io/instanc
 /// Node annotation of our own: port of the host's SSH server, where it is not the usual one.
 pub const SSH_PORT_ANNOTATION: &str = "windowsmachineconfig.openshift.io/ssh-port";
 
+/// Node annotation of our own: the jump host that the host is reached through, as in its entry;
+/// empty if there is none any more.
+pub const SSH_VIA_ANNOTATION: &str = "windowsmachineconfig.openshift.io/ssh-via";
+
+/// Node condition of our own: its host shows another SSH key than the pinned one, so nothing is done
+/// there. Its message names both keys and says how to accept the new one.
+pub const HOST_KEY_CONDITION: &str = "SSHHostKeyMismatch";
+
+/// Reason of [`HOST_KEY_CONDITION`] when the host shows the pinned key again.
+pub const HOST_KEY_AS_PINNED: &str = "AsPinned";
+
 /// Node annotation written by the cluster network operator: the node's pod subnet. kube-proxy on the
 /// node waits for it.
 pub const SUBNET_ANNOTATION: &str = "k8s.ovn.org/hybrid-overlay-node-subnet";

@@ -38,6 +38,8 @@ pub struct NodeFacts {
     pub unschedulable: bool,
     /// Whether its condition `Ready` is `True`.
     pub ready: bool,
+    /// Message of its condition [`HOST_KEY_CONDITION`](names::HOST_KEY_CONDITION), if that is `True`.
+    pub host_key_mismatch: Option<String>,
 }
 
 impl NodeFacts {
@@ -92,6 +94,7 @@ impl From<&api::Node> for NodeFacts {
         let status = node.status.as_ref();
         let conditions = status.and_then(|s| s.conditions.as_deref()).unwrap_or_default();
         let addresses = status.and_then(|s| s.addresses.as_deref()).unwrap_or_default();
+        let holds = |c: &&api::NodeCondition, type_| c.type_ == type_ && c.status == "True";
         Self {
             name: meta.name.clone().unwrap_or_default(),
             uid: meta.uid.clone().unwrap_or_default(),
@@ -99,7 +102,11 @@ impl From<&api::Node> for NodeFacts {
             annotations: meta.annotations.clone().unwrap_or_default(),
             addresses: addresses.iter().map(|a| a.address.clone()).collect(),
             unschedulable: node.spec.as_ref().and_then(|s| s.unschedulable).unwrap_or_default(),
-            ready: conditions.iter().any(|c| c.type_ == "Ready" && c.status == "True"),
+            ready: conditions.iter().any(|c| holds(&c, "Ready")),
+            host_key_mismatch: conditions
+                .iter()
+                .find(|c| holds(c, names::HOST_KEY_CONDITION))
+                .map(|c| c.message.clone().unwrap_or_default()),
         }
     }
 }

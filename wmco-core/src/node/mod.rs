@@ -30,6 +30,7 @@ mod configure;
 mod disrupt;
 mod drift;
 mod facts;
+mod host_key;
 mod memory;
 mod plan;
 mod remove;
@@ -44,6 +45,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 pub use facts::{NodeFacts, PodFacts};
+pub use host_key::host_key_condition;
 pub use memory::{Learnt, Memory, Wake};
 pub use plan::{Action, Awaited, Because, Next, NodePatch, Plan, Step};
 pub use work::{Grounds, HostWork, Vacancy};

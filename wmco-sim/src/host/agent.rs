@@ -25,9 +25,12 @@ pub(super) fn run(
     host.set_now(now);
     let protocol = match head.nature {
         AgentNature::Protocol(protocol) => protocol,
-        AgentNature::Real | AgentNature::Garbage | AgentNature::Hanging | AgentNature::Silent => {
-            PROTOCOL
-        }
+        AgentNature::Real
+        | AgentNature::Failing(_)
+        | AgentNature::Garbage
+        | AgentNature::Hanging
+        | AgentNature::Silent
+        | AgentNature::Talking(_) => PROTOCOL,
     };
     let mut report = |line: ReportLine| write(text(line, protocol));
     let agent = Agent::new(host, &head.version, now);

@@ -28,12 +28,16 @@ pub enum AgentNature {
     Real,
     /// The same, but it says that it speaks this protocol.
     Protocol(u32),
+    /// It complains on standard error and exits with this.
+    Failing(u32),
     /// It prints something that is no report and exits with 0.
     Garbage,
     /// It prints nothing and never ends.
     Hanging,
     /// It prints nothing and exits with 0.
     Silent,
+    /// It prints so many bytes that are no report, in lines, and exits with 0.
+    Talking(u64),
 }
 
 /// What is written into a stand-in.

@@ -1,6 +1,7 @@
 //! What a simulated host is to be like.
 
-use std::net::Ipv4Addr;
+use std::collections::BTreeMap;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -43,6 +44,7 @@ impl SimHostBuilder {
                     restart_duration: Duration::from_secs(2),
                     heartbeat: Duration::from_secs(10),
                 },
+                forwards: BTreeMap::new(),
                 authorized: Vec::new(),
             },
             host_keys: vec![HostKeyKind::EcdsaP256],
@@ -84,6 +86,12 @@ impl SimHostBuilder {
     /// Kinds of host key that the host has; one P-256 key if not set.
     pub fn host_keys(mut self, kinds: &[HostKeyKind]) -> Self {
         self.host_keys = kinds.to_vec();
+        self
+    }
+
+    /// Lets clients connect on to `address`, any port, which leads to `to`; to others they cannot.
+    pub fn forward(mut self, address: impl Into<String>, to: SocketAddr) -> Self {
+        self.profile.forwards.insert(address.into(), to);
         self
     }
 

@@ -67,12 +67,30 @@ async fn execute(host: &Shared, to_client: &ChannelWriteHalf<Msg>, command: &str
             stdout: "0123 not what you asked for\r\n\u{0}\u{1}\u{2}\r\n".to_owned(),
             ..Ended::default()
         },
+        AgentNature::Failing(code) => {
+            Ended { stderr: "something went wrong\r\n".to_owned(), code, ..Ended::default() }
+        }
         AgentNature::Hanging => std::future::pending().await,
+        AgentNature::Talking(bytes) => talk(to_client, bytes).await,
         AgentNature::Silent => Ended::default(),
         AgentNature::Real | AgentNature::Protocol(_) => {
             report(host, to_client, program, head, arguments).await
         }
     }
+}
+
+/// Prints so many bytes in lines, as far as the client takes them.
+async fn talk(to_client: &ChannelWriteHalf<Msg>, bytes: u64) -> Ended {
+    let lines = format!("{}\n", "-".repeat(63)).repeat(128).into_bytes();
+    let mut left = usize::try_from(bytes).unwrap_or(usize::MAX);
+    while left > 0 {
+        let piece = lines.get(..left).unwrap_or(&lines);
+        if to_client.data_bytes(piece.to_vec()).await.is_err() {
+            break;
+        }
+        left -= piece.len();
+    }
+    Ended::default()
 }
 
 /// What the agent does, faults included.

@@ -11,6 +11,10 @@ use super::SimHostError;
 pub enum HostKeyKind {
     /// ECDSA over P-256, what a Windows host is usually reached with.
     EcdsaP256,
+    /// ECDSA over P-384.
+    EcdsaP384,
+    /// ECDSA over P-521.
+    EcdsaP521,
     /// Ed25519.
     Ed25519,
     /// RSA with 2048 bits; making one takes about a second.
@@ -21,10 +25,11 @@ impl HostKeyKind {
     /// A new key of this kind.
     pub(super) fn generate(self) -> Result<PrivateKey, SimHostError> {
         let mut rng = safe_rng();
+        let ecdsa = |curve| PrivateKey::random(&mut safe_rng(), Algorithm::Ecdsa { curve });
         let key = match self {
-            Self::EcdsaP256 => {
-                PrivateKey::random(&mut rng, Algorithm::Ecdsa { curve: EcdsaCurve::NistP256 })
-            }
+            Self::EcdsaP256 => ecdsa(EcdsaCurve::NistP256),
+            Self::EcdsaP384 => ecdsa(EcdsaCurve::NistP384),
+            Self::EcdsaP521 => ecdsa(EcdsaCurve::NistP521),
             Self::Ed25519 => PrivateKey::random(&mut rng, Algorithm::Ed25519),
             Self::Rsa => RsaKeypair::random(&mut rng, 2048)
                 .and_then(|pair| PrivateKey::new(KeypairData::Rsa(pair), "")),

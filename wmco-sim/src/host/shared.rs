@@ -1,6 +1,8 @@
 //! What the parts of one simulated host share.
 
+use std::collections::BTreeMap;
 use std::hash::{BuildHasher as _, RandomState};
+use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -37,6 +39,8 @@ pub(super) struct Profile {
     pub(super) user: String,
     pub(super) shell: Shell,
     pub(super) timing: Timing,
+    /// Where connections to these addresses are taken.
+    pub(super) forwards: BTreeMap<String, SocketAddr>,
     /// Keys that the user may come in with at first.
     pub(super) authorized: Vec<PublicKey>,
 }
@@ -76,6 +80,7 @@ pub(super) struct Shared {
     pub(super) user: String,
     pub(super) shell: Shell,
     pub(super) timing: Timing,
+    pub(super) forwards: BTreeMap<String, SocketAddr>,
     pub(super) tally: Arc<Tally>,
     pub(super) conditions: watch::Sender<Conditions>,
     /// Counts changes of services, so that programs can wait for one.
@@ -102,7 +107,7 @@ impl Shared {
         conditions: Conditions,
         gates: Arc<Gates>,
     ) -> Self {
-        let Profile { user, shell, timing, authorized } = profile;
+        let Profile { user, shell, timing, forwards, authorized } = profile;
         let stop = CancellationToken::new();
         let threads = TaskTracker::new();
         threads.close(); // so that one can wait for those that are there
@@ -112,6 +117,7 @@ impl Shared {
             user,
             shell,
             timing,
+            forwards,
             tally: Arc::default(),
             conditions: watch::Sender::new(conditions),
             changes: watch::Sender::new(0),

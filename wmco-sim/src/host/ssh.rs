@@ -8,7 +8,8 @@ use russh::keys::{PrivateKey, PublicKey};
 use russh::server::{
     Auth, ChannelOpenHandle, Config, Handler, Msg, PublicKeyOffer, Session, VerifiedPublicKey,
 };
-use russh::{Channel, ChannelId, MethodKind, MethodSet, SshId};
+use russh::{Channel, ChannelId, ChannelOpenFailure, MethodKind, MethodSet, SshId};
+use tokio::net::TcpStream;
 use tokio_util::sync::CancellationToken;
 
 use super::exec;
@@ -91,6 +92,33 @@ impl Handler for Connection {
     ) -> Result<(), Self::Error> {
         self.channels.insert(channel.id(), channel);
         reply.accept().await;
+        Ok(())
+    }
+
+    async fn channel_open_direct_tcpip(
+        &mut self,
+        channel: Channel<Msg>,
+        address: &str,
+        _port: u32,
+        _origin: &str,
+        _origin_port: u32,
+        reply: ChannelOpenHandle,
+        _session: &mut Session,
+    ) -> Result<(), Self::Error> {
+        let connected = match self.host.forwards.get(address) {
+            Some(to) => TcpStream::connect(to).await.ok(),
+            None => None,
+        };
+        let Some(mut onward) = connected else {
+            reply.reject(ChannelOpenFailure::ConnectFailed).await;
+            return Ok(());
+        };
+        reply.accept().await;
+        let carry = async move {
+            // Either end may go when it likes.
+            let _ = tokio::io::copy_bidirectional(&mut channel.into_stream(), &mut onward).await;
+        };
+        self.host.tasks.spawn(self.cut.clone().run_until_cancelled_owned(carry));
         Ok(())
     }
 

@@ -8,13 +8,11 @@ use std::fmt;
 use std::sync::Arc;
 
 use russh::keys::{self, Algorithm, decode_secret_key};
+use wmco_core::limits;
 use wmco_core::secret::Secret;
 use zeroize::Zeroizing;
 
 pub use public::PublicKey;
-
-/// Shortest RSA modulus that we log in with, in bits. Source: `spec/ssh.md`, section 17.1, S-15.
-const RSA_BITS: u32 = 2048;
 
 /// A private key that may be used: known kind, not encrypted, long enough. `Debug` shows the
 /// fingerprint of its public half only.
@@ -89,7 +87,7 @@ impl PrivateKey {
         }
         let public = PublicKey::new(key.public_key().key_data().clone());
         match public.rsa_bits() {
-            Some(bits) if bits < RSA_BITS => Err(KeyError::ShortRsa { bits }),
+            Some(bits) if bits < limits::RSA_BITS => Err(KeyError::ShortRsa { bits }),
             _ => Ok(Self { key: Arc::new(key), public }),
         }
     }

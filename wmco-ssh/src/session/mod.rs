@@ -1,33 +1,45 @@
 //! One authenticated connection to a host.
 
 mod exec;
+mod forward;
 mod handler;
 mod sftp;
 
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::future::BoxFuture;
 use russh::client::{AuthResult, Config, Handle, connect_stream};
 use russh::keys::{Algorithm, HashAlg, PrivateKeyWithHashAlg};
-use russh::{Disconnect, Preferred};
+use russh::{Disconnect, Preferred, cipher};
 use tokio::sync::Mutex;
 use tokio::time::timeout;
 use tokio_util::sync::{CancellationToken, DropGuard};
+use wmco_core::limits;
 
 use crate::dial::Dialer;
 use crate::error::{ConnectError, HostError, Stage};
-use crate::host_key::{HostKeyPolicy, SeenHostKey};
+use crate::host_key::{HostKeyPolicy, HostKeyVerdict, SeenHostKey};
 use crate::metrics::Open;
-use crate::options::{Credentials, Options, Target};
+use crate::options::Options;
+use crate::route::{Credentials, Route, Target};
 use crate::stream::Guarded;
 
 pub use exec::{ExecOutcome, Exited};
 use handler::{Failure, Handler};
 pub(crate) use sftp::Sftp;
 
-/// Unanswered keep-alives that end a connection. Source: `spec/ssh.md`, section 17.2, K-1.
-const KEEP_ALIVES: usize = 3;
+/// Ciphers in the order in which we ask for them. AES in Galois mode first: machines that run
+/// Windows have instructions for it, which makes uploads cheap on both sides.
+const CIPHERS: [cipher::Name; 5] = [
+    cipher::AES_256_GCM,
+    cipher::CHACHA20_POLY1305,
+    cipher::AES_256_CTR,
+    cipher::AES_192_CTR,
+    cipher::AES_128_CTR,
+];
 
 /// Messages of one channel that wait for us before the connection stops reading.
 const CHANNEL_MESSAGES: usize = 32;
@@ -40,7 +52,8 @@ const GOODBYE: Duration = Duration::from_secs(1);
 /// Dropping it ends the socket and all tasks below it; [`Session::close`] also says goodbye.
 pub struct Session {
     handle: Handle<Handler>,
-    target: Target,
+    route: Route,
+    via: Option<Box<Session>>,
     host_key: SeenHostKey,
     options: Options,
     sftp: Mutex<Option<Arc<Sftp>>>,
@@ -50,40 +63,49 @@ pub struct Session {
 }
 
 impl Session {
-    /// Connects to `target`, checks its host key by `policy` and logs in.
+    /// Connects by `route`, jump hosts first, checks the host key and logs in.
     ///
     /// Dropping the future ends everything that it began.
     ///
     /// # Errors
-    /// [`ConnectError`]; its [`retry`](ConnectError::retry) says whether to try again.
+    /// [`ConnectError`], which names the host that it is about: a jump host has its own. Its
+    /// [`retry`](ConnectError::retry) says whether to try again.
     pub async fn connect(
-        target: &Target,
-        credentials: &Credentials,
-        policy: &HostKeyPolicy,
+        route: &Route,
         dialer: &dyn Dialer,
         options: &Options,
     ) -> Result<Self, ConnectError> {
+        let via = match &route.via {
+            Some(jump) => Some(Box::new(Self::connect_jump(jump, dialer, options).await?)),
+            None => None,
+        };
+        let target = &route.target;
         let end = CancellationToken::new();
         let end_on_drop = end.clone().drop_guard();
-        let (handler, shown) = Handler::new(policy.clone());
+        let (handler, shown) = Handler::new(route.host_key.clone());
         let connecting = async {
             let name = || target.to_string();
-            let socket = dialer
-                .dial(&target.address, target.port)
-                .await
-                .map_err(|error| ConnectError::from_io(name(), error))?;
+            let socket = match &via {
+                Some(jump) => jump.forward(target).await?,
+                None => dialer
+                    .dial(&target.address, target.port)
+                    .await
+                    .map_err(|error| ConnectError::from_io(name(), error))?,
+            };
             let open = Open::new(&options.counters);
             let ended = open.ended();
             let stream = Guarded::new(socket, open, &end);
-            let handle = connect_stream(Arc::new(config(policy, options)), stream, handler)
-                .await
-                .map_err(|failure| from_failure(name(), failure))?;
+            let handle =
+                connect_stream(Arc::new(config(&route.host_key, options)), stream, handler)
+                    .await
+                    .map_err(|failure| from_failure(name(), failure))?;
             Ok((handle, ended))
         };
         let (mut handle, ended) = timeout(options.timeouts.connect, connecting)
             .await
             .unwrap_or_else(|_| Err(timed_out(target, Stage::Connect)))?;
-        timeout(options.timeouts.authenticate, authenticate(&mut handle, target, credentials))
+        let login = authenticate(&mut handle, target, &route.credentials);
+        timeout(options.timeouts.authenticate, login)
             .await
             .unwrap_or_else(|_| Err(timed_out(target, Stage::Authenticate)))?;
         // Only now: a key seen before the login may be anybody's.
@@ -94,7 +116,8 @@ impl Session {
         tracing::debug!(%target, host_key = ?host_key.key, verdict = ?host_key.verdict, "connected");
         Ok(Self {
             handle,
-            target: target.clone(),
+            route: route.clone(),
+            via,
             host_key,
             options: options.clone(),
             sftp: Mutex::new(None),
@@ -104,6 +127,15 @@ impl Session {
         })
     }
 
+    /// Boxed, since it is the same future again.
+    fn connect_jump<'a>(
+        jump: &'a Route,
+        dialer: &'a dyn Dialer,
+        options: &'a Options,
+    ) -> BoxFuture<'a, Result<Self, ConnectError>> {
+        Box::pin(Self::connect(jump, dialer, options))
+    }
+
     /// The key that the host proved to hold.
     pub const fn host_key(&self) -> &SeenHostKey {
         &self.host_key
@@ -111,7 +143,27 @@ impl Session {
 
     /// Where it is connected to.
     pub const fn target(&self) -> &Target {
-        &self.target
+        &self.route.target
+    }
+
+    /// The connection to the jump host, if it goes through one.
+    pub fn via(&self) -> Option<&Self> {
+        self.via.as_deref()
+    }
+
+    /// Whether it is as good as a new connection by `route`.
+    pub(crate) fn fits(&self, route: &Route) -> bool {
+        !self.is_closed() && self.route.leads_where(route) && self.shows_what(route)
+    }
+
+    /// Whether the keys that were seen on the way are those that `route` asks for.
+    fn shows_what(&self, route: &Route) -> bool {
+        route.host_key.judge(&self.host_key.key) != HostKeyVerdict::Mismatch
+            && match (&self.via, &route.via) {
+                (Some(session), Some(route)) => session.shows_what(route),
+                (None, None) => true,
+                (Some(_), None) | (None, Some(_)) => false,
+            }
     }
 
     /// Whether the connection has ended, from either side.
@@ -130,6 +182,9 @@ impl Session {
         }
         self.end_now();
         let _ = timeout(GOODBYE, self.ended.cancelled()).await;
+        if let Some(jump) = &self.via {
+            Box::pin(jump.close()).await;
+        }
     }
 
     /// Ends the connection without a word; for when its state is unknown.
@@ -156,7 +211,7 @@ impl Session {
 impl fmt::Debug for Session {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Session")
-            .field("target", &self.target)
+            .field("target", &self.route.target)
             .field("host_key", &self.host_key)
             .field("closed", &self.is_closed())
             .finish_non_exhaustive()
@@ -165,9 +220,13 @@ impl fmt::Debug for Session {
 
 fn config(policy: &HostKeyPolicy, options: &Options) -> Config {
     Config {
-        preferred: Preferred { key: policy.preference(), ..Preferred::default() },
+        preferred: Preferred {
+            key: policy.preference(),
+            cipher: Cow::Borrowed(&CIPHERS),
+            ..Preferred::default()
+        },
         keepalive_interval: Some(options.timeouts.keep_alive),
-        keepalive_max: KEEP_ALIVES,
+        keepalive_max: limits::KEEP_ALIVES,
         channel_buffer_size: CHANNEL_MESSAGES,
         ..Config::default()
     }

@@ -5,15 +5,11 @@ use std::time::Duration;
 use wmco_core::digest::Sha256;
 use wmco_core::names::host;
 use wmco_core::protocol::{
-    AgentLocation, HostPlan, HostStep, PROTOCOL, ReportError, ReportLine, staged_agent, staged_plan,
+    AgentLocation, HostPlan, HostStep, PROTOCOL, ReportError, ReportLine, staged_plan,
 };
-use wmco_ssh::{
-    ApplyOutcome, Blob, Exited, HostAgent, HostError, NoReport, ProbeOutcome, SshHost, TcpDialer,
-};
+use wmco_ssh::{ApplyOutcome, HostAgent, HostError, NoReport, ProbeOutcome, SshHost, TcpDialer};
 
 use crate::sshd::Sshd;
-
-const PROBE: &str = r#"{"wicd":"probed","protocol":1,"agent":{"version":"1.0.0","sha256":"e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855","installed":null},"hostName":"win","osBuild":"10.0.20348","addresses":["10.0.0.7"],"containers":"enabled","reboot":[],"bootId":"b","files":{},"services":{},"environment":{},"networks":[],"directories":[],"stagingProtected":true,"daemonCertificateValid":false,"state":null}"#;
 
 const INSTALLED: AgentLocation = AgentLocation::Installed;
 
@@ -33,63 +29,9 @@ async fn no_report(script: &str) -> NoReport {
 }
 
 #[tokio::test]
-async fn a_probe_is_read_around_a_shells_own_lines() {
-    let script = format!("test \"$1\" = probe || exit 3\necho Welcome\necho '{PROBE}'\necho x >&2");
-    let (_server, host) = host_with(&script).await;
-    let ProbeOutcome::Reported(probe) = host.probe(INSTALLED).await.unwrap() else { panic!() };
-    assert_eq!(probe.host_name, "win");
-}
-
-#[tokio::test]
-async fn without_an_agent_the_shell_says_so() {
-    let server = Sshd::start(&["ed25519"]).await;
-    let host = server.host(&TcpDialer, &server.options()).await;
-    let outcome = host.probe(INSTALLED).await.unwrap();
-    let ProbeOutcome::NoReport(NoReport::NoAgent { status, errors }) = outcome else {
-        panic!("{outcome:?}")
-    };
-    assert_eq!(status, 127);
-    assert!(errors.contains("not found"), "{errors}");
-}
-
-#[tokio::test]
-async fn what_cmd_and_powershell_say_means_no_agent() {
-    let cmd = r"echo \'C:\\k\\x.exe\' is not recognized as an internal or external command >&2";
-    for script in [format!("{cmd}; exit 1"), format!("{cmd}; exit 240"), "exit 9".to_owned()] {
-        let why = no_report(&script).await;
-        assert!(matches!(why, NoReport::NoAgent { .. }), "{script}: {why:?}");
-    }
-}
-
-#[tokio::test]
-async fn garbage_is_not_an_absent_agent() {
-    let why = no_report("echo hello").await;
-    let NoReport::Unusable { error, exited, .. } = why else { panic!("{why:?}") };
-    assert!(matches!(error, ReportError::Garbage { bytes: 6 }));
-    assert_eq!(exited, Exited::Status(0));
-}
-
-#[tokio::test]
-async fn another_protocol_is_named() {
-    let other = PROBE.replace(r#""protocol":1"#, r#""protocol":99"#);
-    let why = no_report(&format!("echo '{other}'; exit 1")).await;
-    let NoReport::Unusable { error: ReportError::OtherProtocol { found: 99 }, .. } = why else {
-        panic!("{why:?}")
-    };
-}
-
-#[tokio::test]
 async fn an_agent_that_dies_is_incomplete() {
     let why = no_report(r#"echo '{"wicd":"started","step":0}'; kill -SEGV $$"#).await;
     let NoReport::Unusable { error: ReportError::Incomplete, .. } = why else { panic!("{why:?}") };
-}
-
-#[tokio::test]
-async fn endless_output_is_cut_off() {
-    let (_server, host) = host_with("yes").await;
-    let error = host.probe(INSTALLED).await.unwrap_err();
-    assert!(matches!(error, HostError::TooMuchOutput { .. }), "{error}");
-    assert!(!host.is_closed());
 }
 
 #[tokio::test]
@@ -126,27 +68,6 @@ fn apply_script(server: &Sshd, plan: &HostPlan, then: &str) -> String {
     )
 }
 
-#[tokio::test]
-async fn a_plan_arrives_and_its_lines_stream() {
-    let server = Sshd::start(&["ed25519"]).await;
-    let plan = plan(vec![HostStep::InstallAgent]);
-    let lines = format!(
-        "echo '{}'\necho '{}'\necho '{PROBE}'",
-        r#"{"wicd":"started","step":0}"#, r#"{"wicd":"done","step":0,"changed":true}"#
-    );
-    let digest = Sha256::of(b"agent");
-    let agent = staged_agent(digest);
-    server.install_agent(agent.as_str(), &apply_script(&server, &plan, &lines));
-    let host = server.host(&TcpDialer, &server.options()).await;
-    let mut seen = Vec::new();
-    let mut note = |line: &ReportLine| seen.push(line.clone());
-    let outcome = host.apply(AgentLocation::Staged(digest), &plan, &mut note).await.unwrap();
-    let ApplyOutcome::Finished { lines, probe } = outcome else { panic!("{outcome:?}") };
-    assert_eq!(probe.boot_id, "b");
-    assert_eq!(lines.len(), 3);
-    assert_eq!(seen, lines);
-}
-
 async fn apply_then_drop(steps: Vec<HostStep>) -> Result<ApplyOutcome, HostError> {
     let server = Sshd::start(&["ed25519"]).await;
     let plan = plan(steps);
@@ -175,20 +96,6 @@ async fn a_connection_that_drops_before_the_restart_is_an_error() {
 }
 
 #[tokio::test]
-async fn a_staged_agent_that_does_not_run_is_sent_again() {
-    let server = Sshd::start(&["ed25519"]).await;
-    let host = server.host(&TcpDialer, &server.options()).await;
-    let agent = Blob::from_bytes("no program");
-    let path = server.file(&staged_agent(agent.digest()));
-    host.upload_agent(&agent, &|_| {}).await.unwrap();
-    assert!(path.exists());
-    let outcome = host.probe(AgentLocation::Staged(agent.digest())).await.unwrap();
-    assert!(matches!(outcome, ProbeOutcome::NoReport(NoReport::NoAgent { .. })));
-    assert!(!path.exists());
-    assert_eq!(host.upload_agent(&agent, &|_| {}).await.unwrap().sent, 1);
-}
-
-#[tokio::test]
 async fn a_cancelled_command_ends_and_leaves_the_connection() {
     let server = Sshd::start(&["ed25519"]).await;
     let (begun, ended) = (server.path("begun"), server.path("ended"));
@@ -209,21 +116,6 @@ async fn a_cancelled_command_ends_and_leaves_the_connection() {
         () = exists(&begun) => {}
     }
     exists(&ended).await;
-    server.install_agent(host::AGENT, &format!("echo '{PROBE}'"));
+    server.install_agent(host::AGENT, &format!("echo '{}'", crate::scripts::probe()));
     assert!(matches!(host.probe(INSTALLED).await, Ok(ProbeOutcome::Reported(_))));
-}
-
-#[tokio::test]
-async fn commands_and_uploads_share_a_connection() {
-    let (_server, host) = host_with(&format!("sleep 0.1; echo '{PROBE}'")).await;
-    let blob = Blob::from_bytes(vec![7; 5_000_000]);
-    let (uploaded, first, second) = tokio::join!(
-        host.upload(std::slice::from_ref(&blob), &|_| {}),
-        host.probe(INSTALLED),
-        host.probe(INSTALLED),
-    );
-    assert_eq!(uploaded.unwrap().sent, 1);
-    for probed in [first, second] {
-        assert!(matches!(probed, Ok(ProbeOutcome::Reported(_))));
-    }
 }

@@ -8,8 +8,8 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use wmco_core::secret::Secret;
 use wmco_ssh::{
-    ConnectError, Credentials, HostKeyPolicy, Options, PrivateKey, Retry, Session, Target,
-    TcpDialer, Timeouts,
+    ConnectError, Credentials, Options, PrivateKey, Retry, Route, Session, Target, TcpDialer,
+    Timeouts,
 };
 
 /// Waits until no socket is open; a task that never ends makes the test end by its own time-out.
@@ -19,7 +19,7 @@ pub(crate) async fn all_closed(options: &Options) {
     }
 }
 
-fn credentials() -> Credentials {
+pub(crate) fn credentials() -> Credentials {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("key");
     crate::sshd::keygen(&file, &["-t", "ed25519"]);
@@ -53,9 +53,8 @@ async fn against<F: Future<Output = ()> + Send + 'static>(
 
 async fn connect(address: SocketAddr, options: &Options) -> Result<Session, ConnectError> {
     let target = Target { address: address.ip().to_string(), port: address.port() };
-    let policy = HostKeyPolicy::TrustOnFirstUse;
-    let credentials = credentials();
-    let connecting = Session::connect(&target, &credentials, &policy, &TcpDialer, options);
+    let route = Route::new(target, credentials());
+    let connecting = Session::connect(&route, &TcpDialer, options);
     let limit = Duration::from_secs(30);
     tokio::time::timeout(limit, connecting).await.expect("every wait has an end")
 }
@@ -73,13 +72,12 @@ async fn nobody_listens() {
 #[tokio::test]
 async fn an_unknown_name_is_unreachable() {
     let options = options();
-    let target = Target::new("host.invalid");
-    let policy = HostKeyPolicy::TrustOnFirstUse;
+    let route = Route::new(Target::new("host.invalid"), credentials());
     let long = Options {
         timeouts: Timeouts { connect: Duration::from_secs(30), ..options.timeouts },
         ..options
     };
-    let refused = Session::connect(&target, &credentials(), &policy, &TcpDialer, &long).await;
+    let refused = Session::connect(&route, &TcpDialer, &long).await;
     assert_eq!(refused.unwrap_err().verb(), "unreachable");
 }
 

@@ -1,4 +1,4 @@
-//! The crate against servers that we did not write: OpenSSH on loopback, and hostile ones.
+//! The crate against OpenSSH and simulated hosts on loopback, and against hostile servers.
 
 #![allow(
     clippy::expect_used,
@@ -8,12 +8,21 @@
     reason = "helpers of tests fail tests"
 )]
 
+mod backend;
+mod chaos;
+mod conformance;
+mod cuts;
 mod dialers;
 mod exec;
 mod gnupg;
-mod host_keys;
 mod hostile;
+mod jump;
 mod login;
+mod lying;
 mod pool;
+mod proxy;
+mod restart;
+mod scripts;
+mod shell;
 mod sshd;
 mod upload;

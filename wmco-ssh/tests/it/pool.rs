@@ -5,13 +5,12 @@ use std::time::Duration;
 
 use wmco_ssh::{
     Credentials, Dialer, HostAgent, HostKeyPolicy, Lease, Options, Pool, PoolGauges, PoolLimits,
-    Target, TcpDialer,
+    Route, Target, TcpDialer,
 };
 
 use crate::dialers::Everywhere;
 use crate::sshd::{Sshd, keygen, private_key};
 
-const TRUST: HostKeyPolicy = HostKeyPolicy::TrustOnFirstUse;
 const LONG: Duration = Duration::from_secs(600);
 
 struct Fixture {
@@ -35,7 +34,7 @@ impl Fixture {
     }
 
     async fn lease_as(&self, host: &str, credentials: &Credentials) -> Lease {
-        self.pool.lease(&Target::new(host), credentials, &TRUST).await.unwrap()
+        self.pool.lease(&route(host, credentials)).await.unwrap()
     }
 
     fn connects(&self) -> u64 {
@@ -47,6 +46,10 @@ impl Fixture {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     }
+}
+
+fn route(host: &str, credentials: &Credentials) -> Route {
+    Route::new(Target::new(host), credentials.clone())
 }
 
 fn gauges(open: usize, idle: usize, waiting: usize) -> PoolGauges {
@@ -118,7 +121,7 @@ async fn another_key_or_pin_needs_another_connection() {
 
     let stranger = Sshd::start(&["ed25519"]).await;
     let pinned = HostKeyPolicy::Pinned(stranger.host_key("ed25519"));
-    let refused = fixture.pool.lease(&Target::new("a"), &rotated, &pinned).await;
+    let refused = fixture.pool.lease(&route("a", &rotated).host_key(pinned)).await;
     assert_eq!(refused.err().unwrap().verb(), "host-key-mismatch");
     assert_eq!(fixture.pool.gauges().open, 0);
 }
@@ -154,9 +157,9 @@ async fn a_failed_connect_gives_its_place_back() {
     let closed = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let nobody = Target { port: closed.local_addr().unwrap().port(), ..server.target() };
     drop(closed);
-    let refused = pool.lease(&nobody, &server.credentials(), &TRUST).await;
+    let refused = pool.lease(&Route::new(nobody, server.credentials())).await;
     assert_eq!(refused.err().unwrap().verb(), "refused");
-    let lease = pool.lease(&server.target(), &server.credentials(), &TRUST).await.unwrap();
+    let lease = pool.lease(&server.route(&server.credentials())).await.unwrap();
     let host: Box<dyn HostAgent> = Box::new(lease);
     assert!(!host.is_closed());
 }

@@ -7,6 +7,8 @@ use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tempfile::TempDir;
@@ -15,14 +17,16 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use wmco_core::host_key::HostKey;
 use wmco_core::secret::Secret;
 use wmco_ssh::{
-    ConnectError, Credentials, Dialer, HostKeyPolicy, Options, PathStyle, PrivateKey, Session,
-    SshHost, Target, TcpDialer, Timeouts,
+    ConnectError, Credentials, Dialer, HostKeyPolicy, Options, PathStyle, PrivateKey, Route,
+    Session, SshHost, Target, TcpDialer, Timeouts,
 };
 
 /// The server and everything that it needs; gone on drop, with its processes.
 pub(crate) struct Sshd {
     folder: TempDir,
     address: SocketAddr,
+    largest: Arc<AtomicU64>,
+    processes: Processes,
     _stop: DropGuard,
 }
 
@@ -67,7 +71,10 @@ impl Sshd {
         );
         for kind in kinds {
             let file = at(&format!("host_{kind}"));
-            keygen(&file, &["-t", kind]);
+            match kind.strip_prefix("ecdsa-sha2-nistp") {
+                Some(bits) => keygen(&file, &["-t", "ecdsa", "-b", bits]),
+                None => keygen(&file, &["-t", kind.trim_start_matches("ssh-")]),
+            }
             writeln!(config, "HostKey {}", file.display()).unwrap();
         }
         std::fs::write(at("sshd_config"), config).unwrap();
@@ -79,8 +86,42 @@ impl Sshd {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let stop = CancellationToken::new();
-        tokio::spawn(stop.clone().run_until_cancelled_owned(serve(listener, at("sshd_config"))));
-        Self { folder, address, _stop: stop.drop_guard() }
+        let largest = Arc::new(AtomicU64::new(u64::MAX));
+        let processes = Processes::default();
+        let serving =
+            serve(listener, at("sshd_config"), Arc::clone(&largest), Arc::clone(&processes));
+        tokio::spawn(stop.clone().run_until_cancelled_owned(serving));
+        Self { folder, address, largest, processes, _stop: stop.drop_guard() }
+    }
+
+    /// Connections that its processes still serve, and commands that still run for them.
+    pub(crate) fn sessions(&self) -> usize {
+        let mut processes = self.processes.lock().unwrap();
+        processes.retain_mut(|process| process.0.try_wait().is_ok_and(|ended| ended.is_none()));
+        let ours = self.folder.path().to_str().unwrap().as_bytes();
+        let commands = std::fs::read_dir("/proc").unwrap().filter(|entry| {
+            let line = std::fs::read(entry.as_ref().unwrap().path().join("cmdline"));
+            line.is_ok_and(|line| line.windows(ours.len()).any(|part| part == ours))
+        });
+        // Server processes name the folder on their command lines, too.
+        processes.len().max(commands.count())
+    }
+
+    /// Replaces a text in the configuration of all later connections.
+    pub(crate) fn reconfigure(&self, what: &str, by: &str) {
+        let file = self.path("sshd_config");
+        let text = std::fs::read_to_string(&file).unwrap();
+        assert!(text.contains(what), "{what}: {text}");
+        std::fs::write(&file, text.replace(what, by)).unwrap();
+    }
+
+    /// Lets no file grow beyond so many bytes on later connections.
+    pub(crate) fn limit_files(&self, bytes: Option<u64>) {
+        self.largest.store(bytes.unwrap_or(u64::MAX), Ordering::Relaxed);
+    }
+
+    pub(crate) const fn folder(&self) -> &TempDir {
+        &self.folder
     }
 
     /// Adds a line to the configuration of all later connections.
@@ -124,6 +165,19 @@ impl Sshd {
         public_line(&self.path(&format!("host_{kind}.pub"))).parse().unwrap()
     }
 
+    /// All of them.
+    pub(crate) fn host_keys(&self) -> Vec<HostKey> {
+        let names = std::fs::read_dir(self.folder.path()).unwrap();
+        names
+            .map(|entry| entry.unwrap().path())
+            .filter(|path| {
+                let name = path.file_name().unwrap().to_str().unwrap();
+                name.starts_with("host_") && path.extension().is_some()
+            })
+            .map(|path| public_line(&path).parse().unwrap())
+            .collect()
+    }
+
     /// The user and key that the server accepts.
     pub(crate) fn credentials(&self) -> Credentials {
         Credentials::new(user(), private_key(&self.path("client")))
@@ -143,19 +197,23 @@ impl Sshd {
         std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o755)).unwrap();
     }
 
+    /// The way to it for `credentials`; any host key will do.
+    pub(crate) fn route(&self, credentials: &Credentials) -> Route {
+        Route::new(self.target(), credentials.clone())
+    }
+
     pub(crate) async fn connect(
         &self,
         credentials: &Credentials,
         policy: &HostKeyPolicy,
     ) -> Result<Session, ConnectError> {
-        Session::connect(&self.target(), credentials, policy, &TcpDialer, &self.options()).await
+        let route = self.route(credentials).host_key(policy.clone());
+        Session::connect(&route, &TcpDialer, &self.options()).await
     }
 
     /// A host with the accepted credentials.
     pub(crate) async fn host(&self, dialer: &dyn Dialer, options: &Options) -> SshHost {
-        let policy = HostKeyPolicy::TrustOnFirstUse;
-        let session =
-            Session::connect(&self.target(), &self.credentials(), &policy, dialer, options).await;
+        let session = Session::connect(&self.route(&self.credentials()), dialer, options).await;
         SshHost::new(session.expect("the server accepts this key"))
     }
 }
@@ -177,6 +235,9 @@ pub(crate) fn public_line(file: &Path) -> String {
     line.split(' ').nth(1).unwrap().trim().to_owned()
 }
 
+/// Those of all connections so far that have not ended, and some that have.
+type Processes = Arc<Mutex<Vec<Process>>>;
+
 /// A server process that ends with its socket, or with this.
 struct Process(Child);
 
@@ -188,16 +249,30 @@ impl Drop for Process {
 }
 
 /// One server process per connection.
-async fn serve(listener: TcpListener, config: PathBuf) {
+async fn serve(
+    listener: TcpListener,
+    config: PathBuf,
+    largest: Arc<AtomicU64>,
+    processes: Processes,
+) {
+    /// Unit of the limit in a POSIX shell.
+    const BLOCK: u64 = 512;
     let program = sshd();
-    let mut processes = Vec::new();
     loop {
         let (socket, _) = listener.accept().await.unwrap();
         let socket = socket.into_std().unwrap();
         socket.set_nonblocking(false).unwrap();
         let input: OwnedFd = socket.into();
         let output = input.try_clone().unwrap();
-        let process = Command::new(&program)
+        let largest = largest.load(Ordering::Relaxed);
+        let start = match largest {
+            u64::MAX => "exec \"$@\"".to_owned(),
+            // Whoever goes beyond is told so instead of being ended.
+            bytes => format!("trap '' XFSZ; ulimit -f {}; exec \"$@\"", bytes / BLOCK),
+        };
+        let process = Command::new("/bin/sh")
+            .args(["-c", &start, "sh"])
+            .arg(&program)
             .args(["-i", "-e", "-f"])
             .arg(&config)
             .stdin(Stdio::from(input))
@@ -205,6 +280,8 @@ async fn serve(listener: TcpListener, config: PathBuf) {
             .stderr(Stdio::null())
             .spawn()
             .unwrap();
+        let mut processes = processes.lock().unwrap();
+        processes.retain_mut(|process| process.0.try_wait().is_ok_and(|ended| ended.is_none()));
         processes.push(Process(process));
     }
 }

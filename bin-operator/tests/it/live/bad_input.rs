@@ -2,6 +2,8 @@
 
 use bin_operator::demo::Stage;
 use bin_operator::progress::Progress;
+use serde_json::Value;
+use wmco_core::names;
 use wmco_sim::host::Fault;
 
 use super::scenery::{addresses, is_finished, listed, nodes, notes, settled, stage, until};
@@ -53,6 +55,12 @@ async fn an_upload_that_is_cut_again_and_again() {
         .await;
 }
 
+/// What a Node says about its host's key.
+fn condition_of_key(node: &Value) -> Option<Value> {
+    let conditions = node["status"]["conditions"].as_array()?;
+    conditions.iter().find(|condition| condition["type"] == names::HOST_KEY_CONDITION).cloned()
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn another_host_key() {
     let all = addresses(1);
@@ -70,9 +78,16 @@ async fn another_host_key() {
     let running = stage.operate(progress.clone()).unwrap();
     let note = until(|| notes(&stage, "HostKeyMismatch").into_iter().next()).await;
     assert_eq!(note.matches("SHA256:").count(), 2, "both fingerprints: {note}");
+    let condition =
+        until(|| condition_of_key(&nodes(&stage)[0]).filter(|c| c["status"] == "True")).await;
+    assert_eq!(condition["reason"], "HostKeyMismatch");
+    let message = condition["message"].as_str().unwrap();
+    assert_eq!(message.matches("SHA256:").count(), 2, "{message}");
+    assert!(message.contains(names::HOST_KEY_ANNOTATION), "how to accept it: {message}");
     assert_eq!(host.counts().authentications, 0);
     host.clear_faults();
     kept.await;
+    until(|| condition_of_key(&nodes(&stage)[0]).filter(|c| c["status"] == "False")).await;
     running.stop().await.unwrap();
     stage.shutdown().await;
 }

@@ -3,6 +3,7 @@
 mod bad_input;
 mod crash;
 mod join;
+mod jump;
 mod removal;
 mod scenery;
 mod secrets;

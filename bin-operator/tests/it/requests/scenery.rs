@@ -22,6 +22,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use wmco_core::names::objects;
 use wmco_sim::cluster::SimCluster;
+use wmco_ssh::{Options, Pool, PoolLimits, TcpDialer};
 
 pub(super) const NAMESPACE: &str = objects::DEFAULT_NAMESPACE;
 const CERTIFICATES: &str = "/apis/certificates.k8s.io/v1/certificatesigningrequests";
@@ -162,7 +163,7 @@ impl Scene {
             client: Client::try_from(config).unwrap(),
             config: Config::from_env(bin_operator::VERSION, false, variable).unwrap(),
             learned,
-            metrics: Metrics::new(),
+            metrics: Metrics::new(no_hosts()),
             stop: CancellationToken::new(),
             tasks: TaskTracker::new(),
             cluster,
@@ -301,4 +302,9 @@ impl Scene {
 
 pub(super) fn put(cluster: &SimCluster, object: &Value) {
     cluster.apply(object).unwrap_or_else(|error| panic!("{error}: {object}"));
+}
+
+/// Connections to hosts, of which there are none.
+fn no_hosts() -> Pool {
+    Pool::new(Arc::new(TcpDialer), Options::default(), PoolLimits::default())
 }

@@ -174,6 +174,7 @@ fn node() -> NodeFacts {
         addresses: vec!["10.0.0.1".into()],
         unschedulable: false,
         ready: true,
+        host_key_mismatch: None,
     }
 }
 

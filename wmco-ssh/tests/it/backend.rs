@@ -1,0 +1,293 @@
+//! The two servers of the conformance suite behind one face.
+
+use std::time::Duration;
+
+use russh::keys::PublicKey as WirePublicKey;
+use tempfile::TempDir;
+use wmco_core::digest::Sha256;
+use wmco_core::host_key::HostKey;
+use wmco_core::protocol::{AgentLocation, staged_agent};
+use wmco_core::winpath::WindowsPath;
+use wmco_sim::host::{AgentFile, AgentNature, Fault, HostKeyKind, SimHost};
+use wmco_ssh::{Credentials, Options, PrivateKey, Route, Session, SshHost, Target, TcpDialer};
+
+use crate::sshd::{Sshd, keygen, private_key};
+
+/// Kind of a host key: an algorithm by its SSH name.
+pub(crate) const HOST_KEYS: [&str; 5] =
+    ["ecdsa-sha2-nistp256", "ecdsa-sha2-nistp384", "ecdsa-sha2-nistp521", "ssh-ed25519", "ssh-rsa"];
+
+/// Host name in every report.
+pub(crate) const HOST_NAME: &str = "winhost";
+
+/// What a program at an agent's place does.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Does {
+    /// Probes, and carries out a plan of one step, or of one and a restart.
+    Work,
+    /// Says that it speaks this protocol.
+    OtherProtocol(u32),
+    /// Complains and exits with this.
+    Fail(u32),
+    /// Prints something that is no report.
+    Garbage,
+    /// Prints nothing.
+    Nothing,
+    /// Prints so many bytes that are no report.
+    Talk(u64),
+    /// Never ends.
+    Hang,
+}
+
+/// A server on loopback with a disk of its own.
+pub(crate) trait Backend: Sized {
+    /// A server with host keys of these kinds, see [`HOST_KEYS`].
+    async fn with_host_keys(kinds: &[&str]) -> Self;
+
+    fn target(&self) -> Target;
+
+    fn options(&self) -> Options;
+
+    /// The user and a key that the server accepts.
+    fn credentials(&self) -> Credentials;
+
+    /// Lets in this key and no other, and returns who may now log in.
+    fn admit(&self, key: PrivateKey) -> Credentials;
+
+    fn host_keys(&self) -> Vec<HostKey>;
+
+    /// Puts a program at a place.
+    fn install(&self, path: &WindowsPath, does: Does);
+
+    fn put(&self, path: &WindowsPath, content: &[u8]);
+
+    fn content(&self, path: &WindowsPath) -> Option<Vec<u8>>;
+
+    /// Names in a folder, sorted.
+    fn names(&self, folder: &WindowsPath) -> Vec<String>;
+
+    /// Takes care that later connections cannot remove this file.
+    fn protect(&self, path: &WindowsPath);
+
+    /// Takes care that no file can grow beyond about so many bytes on later connections, or lifts
+    /// that again.
+    fn set_room(&self, bytes: Option<u64>);
+
+    /// Files in the folders of tools for tests.
+    fn scratch(&self) -> &TempDir;
+
+    /// A server with one host key.
+    async fn start() -> Self {
+        Self::with_host_keys(&["ssh-ed25519"]).await
+    }
+
+    fn route(&self) -> Route {
+        Route::new(self.target(), self.credentials())
+    }
+
+    async fn connect(&self, options: &Options) -> SshHost {
+        let session = Session::connect(&self.route(), &TcpDialer, options).await;
+        SshHost::new(session.expect("the server accepts this key"))
+    }
+
+    async fn host(&self) -> SshHost {
+        self.connect(&self.options()).await
+    }
+
+    /// A server with a program at the staged place of an agent, and a connection.
+    async fn host_with(does: Does) -> (Self, SshHost, AgentLocation) {
+        let server = Self::start().await;
+        let agent = server.stage(does);
+        let host = server.host().await;
+        (server, host, agent)
+    }
+
+    /// Puts a program at the staged place of an agent.
+    fn stage(&self, does: Does) -> AgentLocation {
+        let digest = Sha256::of(format!("{does:?}").as_bytes());
+        self.install(&staged_agent(digest), does);
+        AgentLocation::Staged(digest)
+    }
+
+    /// A new key of this kind, made by `ssh-keygen` with these arguments.
+    fn new_key(&self, arguments: &[&str]) -> PrivateKey {
+        let file = self.scratch().path().join(format!("key{}", arguments.join("")));
+        if !file.exists() {
+            keygen(&file, arguments);
+        }
+        private_key(&file)
+    }
+}
+
+impl Backend for Sshd {
+    async fn with_host_keys(kinds: &[&str]) -> Self {
+        Self::start(kinds).await
+    }
+
+    fn target(&self) -> Target {
+        self.target()
+    }
+
+    fn options(&self) -> Options {
+        self.options()
+    }
+
+    fn credentials(&self) -> Credentials {
+        self.credentials()
+    }
+
+    fn admit(&self, key: PrivateKey) -> Credentials {
+        self.admit(key)
+    }
+
+    fn host_keys(&self) -> Vec<HostKey> {
+        self.host_keys()
+    }
+
+    fn install(&self, path: &WindowsPath, does: Does) {
+        self.install_agent(path.as_str(), &crate::scripts::script(self, does));
+    }
+
+    fn put(&self, path: &WindowsPath, content: &[u8]) {
+        let file = self.file(path);
+        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+        std::fs::write(file, content).unwrap();
+    }
+
+    fn content(&self, path: &WindowsPath) -> Option<Vec<u8>> {
+        std::fs::read(self.file(path)).ok()
+    }
+
+    fn names(&self, folder: &WindowsPath) -> Vec<String> {
+        let Ok(entries) = std::fs::read_dir(self.file(folder)) else { return Vec::new() };
+        let mut names: Vec<_> =
+            entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+
+    fn protect(&self, _: &WindowsPath) {
+        // Modes do not hold back a server that runs as root.
+        self.reconfigure("internal-sftp", "internal-sftp -P remove");
+    }
+
+    fn set_room(&self, bytes: Option<u64>) {
+        self.limit_files(bytes);
+    }
+
+    fn scratch(&self) -> &TempDir {
+        self.folder()
+    }
+}
+
+/// A simulated host, and a key that opens it.
+pub(crate) struct Sim {
+    pub(crate) host: SimHost,
+    scratch: TempDir,
+    key: PrivateKey,
+}
+
+impl Sim {
+    /// A host made with these settings.
+    pub(crate) async fn build(
+        settings: impl FnOnce(wmco_sim::host::SimHostBuilder) -> wmco_sim::host::SimHostBuilder,
+    ) -> Self {
+        let scratch = tempfile::tempdir().unwrap();
+        let file = scratch.path().join("client");
+        keygen(&file, &["-t", "ed25519"]);
+        let key = private_key(&file);
+        let builder = SimHost::builder()
+            .host_name(HOST_NAME)
+            .authorized_key(wire(&key))
+            .restart_delay(Duration::from_millis(20))
+            .restart_duration(Duration::from_millis(20));
+        let host = settings(builder).start().await.unwrap();
+        Self { host, scratch, key }
+    }
+}
+
+impl Backend for Sim {
+    async fn with_host_keys(kinds: &[&str]) -> Self {
+        let kinds: Vec<_> = kinds
+            .iter()
+            .map(|kind| match *kind {
+                "ecdsa-sha2-nistp256" => HostKeyKind::EcdsaP256,
+                "ecdsa-sha2-nistp384" => HostKeyKind::EcdsaP384,
+                "ecdsa-sha2-nistp521" => HostKeyKind::EcdsaP521,
+                "ssh-ed25519" => HostKeyKind::Ed25519,
+                "ssh-rsa" => HostKeyKind::Rsa,
+                other => panic!("unknown kind {other}"),
+            })
+            .collect();
+        Self::build(|builder| builder.host_keys(&kinds)).await
+    }
+
+    fn target(&self) -> Target {
+        let address = self.host.ssh_address();
+        Target { address: address.ip().to_string(), port: address.port() }
+    }
+
+    fn options(&self) -> Options {
+        Options::default()
+    }
+
+    fn credentials(&self) -> Credentials {
+        Credentials::new(self.host.user(), self.key.clone())
+    }
+
+    fn admit(&self, key: PrivateKey) -> Credentials {
+        self.host.authorize_only([wire(&key)]);
+        Credentials::new(self.host.user(), key)
+    }
+
+    fn host_keys(&self) -> Vec<HostKey> {
+        let wire = |key: &WirePublicKey| HostKey::from_wire(&key.to_bytes().unwrap()).unwrap();
+        self.host.host_keys().iter().map(wire).collect()
+    }
+
+    fn install(&self, path: &WindowsPath, does: Does) {
+        let nature = match does {
+            Does::Work => AgentNature::Real,
+            Does::OtherProtocol(number) => AgentNature::Protocol(number),
+            Does::Fail(code) => AgentNature::Failing(code),
+            Does::Garbage => AgentNature::Garbage,
+            Does::Nothing => AgentNature::Silent,
+            Does::Talk(bytes) => AgentNature::Talking(bytes),
+            Does::Hang => AgentNature::Hanging,
+        };
+        self.put(path, &AgentFile::new("1.0.0").nature(nature).bytes());
+    }
+
+    fn put(&self, path: &WindowsPath, content: &[u8]) {
+        self.host.model().put_file(path, content);
+    }
+
+    fn content(&self, path: &WindowsPath) -> Option<Vec<u8>> {
+        self.host.model().file(path).map(|bytes| bytes.to_vec())
+    }
+
+    fn names(&self, folder: &WindowsPath) -> Vec<String> {
+        self.host.model().with_tree(|tree| {
+            tree.children(folder).map(|(path, _)| path.file_name().to_owned()).collect()
+        })
+    }
+
+    fn protect(&self, path: &WindowsPath) {
+        self.host.model().set_locked(path, true);
+    }
+
+    fn set_room(&self, bytes: Option<u64>) {
+        match bytes {
+            Some(after_bytes) => self.host.set_fault(Fault::DiskFull { after_bytes }),
+            None => self.host.clear_fault(Fault::DiskFull { after_bytes: 0 }),
+        }
+    }
+
+    fn scratch(&self) -> &TempDir {
+        &self.scratch
+    }
+}
+
+fn wire(key: &PrivateKey) -> WirePublicKey {
+    WirePublicKey::from_openssh(&key.public().authorized_key()).unwrap()
+}

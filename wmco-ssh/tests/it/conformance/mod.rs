@@ -1,0 +1,88 @@
+//! One list of scenarios, run against OpenSSH and against simulated hosts: same results.
+//!
+//! What only one of both can show has tests of its own in the other modules.
+
+mod exec;
+mod files;
+mod login;
+
+use wmco_ssh::UploadProgress;
+
+/// Nobody looks at the progress.
+const QUIET: fn(UploadProgress) = |_| {};
+
+/// Bytes that do not compress, always the same for a seed (xorshift).
+pub(crate) fn noise(length: usize, seed: u64) -> Vec<u8> {
+    let mut state = seed | 1;
+    let mut next = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state
+    };
+    let mut bytes = Vec::with_capacity(length + 8);
+    while bytes.len() < length {
+        bytes.extend(next().to_le_bytes());
+    }
+    bytes.truncate(length);
+    bytes
+}
+
+/// Makes a test of each scenario for each server.
+macro_rules! scenarios {
+    ($($module:ident: $($scenario:ident),+ $(,)?;)+) => {
+        mod openssh {
+            $(mod $module { $(
+                #[tokio::test]
+                async fn $scenario() {
+                    super::super::$module::$scenario::<crate::sshd::Sshd>().await;
+                }
+            )+ })+
+        }
+
+        mod sim_host {
+            $(mod $module { $(
+                #[tokio::test]
+                async fn $scenario() {
+                    super::super::$module::$scenario::<crate::backend::Sim>().await;
+                }
+            )+ })+
+        }
+    };
+}
+
+scenarios! {
+    login:
+        each_kind_of_key_logs_in,
+        strangers_are_refused,
+        each_kind_of_host_key_is_pinned,
+        of_several_host_keys_the_pinned_one_is_asked_for,
+        another_host_key_is_a_mismatch;
+    exec:
+        without_an_agent_the_shell_says_so,
+        an_agent_reports,
+        a_failing_agent_is_no_agent,
+        garbage_is_not_an_absent_agent,
+        another_protocol_is_named,
+        big_output_is_read,
+        endless_output_is_cut_off,
+        a_hanging_agent_times_out,
+        a_cancelled_command_leaves_the_connection,
+        a_cut_is_told,
+        a_plan_is_carried_out,
+        a_restart_is_expected,
+        a_staged_agent_that_does_not_run_is_sent_again,
+        commands_and_uploads_share_a_connection;
+    files:
+        contents_arrive_once,
+        the_agent_is_sent_as_it_is,
+        folders_that_vanish_are_made_again,
+        a_wrong_file_under_the_final_name_is_replaced,
+        a_part_that_is_too_long_is_written_anew,
+        a_cut_upload_goes_on,
+        a_file_in_a_folders_place_is_named,
+        a_protected_file_is_named,
+        a_full_disk_is_told_and_cleared_up,
+        leftovers_go,
+        a_dropped_upload_ends_its_connection;
+}

@@ -1,0 +1,138 @@
+//! A TCP proxy on loopback that stands for a bad network: far away, or cut at a certain byte.
+
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::mpsc;
+use tokio::time::Instant;
+use tokio_util::sync::{CancellationToken, DropGuard};
+use wmco_ssh::Target;
+
+/// Bytes that are carried as one.
+const CHUNK: usize = 32 * 1024;
+
+/// Chunks under way in one direction, so that distance does not limit throughput.
+const UNDER_WAY: usize = 4096;
+
+/// What the network does to each connection through it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Network {
+    /// Time that each direction takes: half a round trip.
+    pub(crate) one_way: Duration,
+    /// Bytes from the client after which a connection is cut, counted down; `None` never cuts.
+    pub(crate) cut_after: Option<Arc<AtomicU64>>,
+    /// As `cut_after`, of bytes from the server.
+    pub(crate) cut_answers_after: Option<Arc<AtomicU64>>,
+}
+
+/// A running proxy. It ends with this.
+pub(crate) struct Proxy {
+    address: SocketAddr,
+    /// Ends the connections that there are.
+    cut: Arc<Mutex<CancellationToken>>,
+    stop: CancellationToken,
+    _stop: DropGuard,
+}
+
+impl Network {
+    /// A network that breaks down for good after so many bytes to the server, all connections
+    /// together.
+    pub(crate) fn cut_after(bytes: u64) -> Self {
+        Self { cut_after: Some(Arc::new(AtomicU64::new(bytes))), ..Self::default() }
+    }
+}
+
+impl Proxy {
+    /// Carries connections to `to` through `network`.
+    pub(crate) async fn start(to: &Target, network: Network) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let stop = CancellationToken::new();
+        let cut = Arc::new(Mutex::new(stop.child_token()));
+        let to = (to.address.clone(), to.port);
+        let now = Arc::clone(&cut);
+        let serving = async move {
+            while let Ok((client, _)) = listener.accept().await {
+                let (to, network, cut) = (to.clone(), network.clone(), now.lock().unwrap().clone());
+                tokio::spawn(cut.run_until_cancelled_owned(async move {
+                    if let Ok(server) = TcpStream::connect(to).await {
+                        carry(client, server, &network).await;
+                    }
+                }));
+            }
+        };
+        tokio::spawn(stop.clone().run_until_cancelled_owned(serving));
+        Self { address, cut, stop: stop.clone(), _stop: stop.drop_guard() }
+    }
+
+    /// Cuts all connections that there are; later ones are carried.
+    pub(crate) fn cut_all(&self) {
+        let mut cut = self.cut.lock().unwrap();
+        cut.cancel();
+        *cut = self.stop.child_token();
+    }
+
+    /// Where it listens.
+    pub(crate) fn target(&self) -> Target {
+        Target { address: self.address.ip().to_string(), port: self.address.port() }
+    }
+}
+
+/// Carries one connection until either side ends it, or it is cut.
+async fn carry(client: TcpStream, server: TcpStream, network: &Network) {
+    let _ = (client.set_nodelay(true), server.set_nodelay(true));
+    let (from_client, to_client) = client.into_split();
+    let (from_server, to_server) = server.into_split();
+    let answers = network.cut_answers_after.as_deref();
+    tokio::select! {
+        () = one_way(from_client, to_server, network.one_way, network.cut_after.as_deref()) => {}
+        () = one_way(from_server, to_client, network.one_way, answers) => {}
+    }
+}
+
+async fn one_way(
+    mut from: impl AsyncRead + Unpin,
+    mut to: impl AsyncWrite + Unpin,
+    delay: Duration,
+    left: Option<&AtomicU64>,
+) {
+    let (depart, mut arrive) = mpsc::channel::<(Instant, Vec<u8>)>(UNDER_WAY);
+    let receive = async move {
+        loop {
+            let mut chunk = Vec::with_capacity(CHUNK);
+            if !from.read_buf(&mut chunk).await.is_ok_and(|read| read > 0) {
+                return;
+            }
+            let cut = left.is_some_and(|left| shorten(&mut chunk, left));
+            if depart.send((Instant::now() + delay, chunk)).await.is_err() || cut {
+                return;
+            }
+        }
+    };
+    let deliver = async move {
+        while let Some((due, chunk)) = arrive.recv().await {
+            // Even a sleep for no time costs a millisecond.
+            if delay > Duration::ZERO {
+                tokio::time::sleep_until(due).await;
+            }
+            if to.write_all(&chunk).await.is_err() {
+                return;
+            }
+        }
+    };
+    tokio::join!(receive, deliver);
+}
+
+/// Keeps of `chunk` what still gets through, and returns whether that was the last of it.
+fn shorten(chunk: &mut Vec<u8>, left: &AtomicU64) -> bool {
+    let length = chunk.len() as u64;
+    let before = left
+        .fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| Some(left.saturating_sub(length)))
+        .unwrap_or_default();
+    chunk.truncate(usize::try_from(before).unwrap_or(usize::MAX));
+    before <= length
+}

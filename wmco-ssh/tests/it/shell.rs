@@ -1,0 +1,140 @@
+//! Nothing that a person or a host wrote reaches a shell: what servers are asked to run is put
+//! together from constants and digests, whatever users, names and paths are.
+
+use proptest::prelude::*;
+use proptest::test_runner::Config;
+use wmco_core::digest::Sha256;
+use wmco_core::protocol::{Access, AgentLocation, HostPlan, HostStep, PROTOCOL};
+use wmco_core::winpath::WindowsPath;
+use wmco_ssh::{Blob, HostAgent, Route, Session, SshHost, TcpDialer, UploadProgress};
+
+use crate::backend::{Backend, Does, Sim};
+use crate::sshd::Sshd;
+
+/// Servers that are started for one property.
+const CASES: u32 = 24;
+
+/// What shells do something with.
+const WORDS: [&str; 12] = [
+    "$(touch x)",
+    "`touch x`",
+    "; touch x",
+    "& calc",
+    "| more",
+    "%PATH%",
+    "'",
+    "\"",
+    "\n",
+    "^",
+    "..",
+    "a b",
+];
+
+fn any_text() -> impl Strategy<Value = String> {
+    let word = prop_oneof![prop::sample::select(&WORDS[..]).prop_map(str::to_owned), ".{0,8}"];
+    prop::collection::vec(word, 1..4).prop_map(|words| words.concat())
+}
+
+/// A path with anything in it that a path may hold.
+fn any_path() -> impl Strategy<Value = Option<WindowsPath>> {
+    any_text().prop_map(|text| format!(r"C:\k\{text}").parse().ok())
+}
+
+/// Whether this is one of the command lines that we know.
+fn is_ours(command: &str) -> bool {
+    let digest = |text: &str| text.parse::<Sha256>().is_ok_and(|sha| sha.to_string() == text);
+    let between = |text: &str, from: &str, to: &str| {
+        text.strip_prefix(from).and_then(|rest| rest.strip_suffix(to)).is_some_and(digest)
+    };
+    let Some((agent, rest)) = command.split_once(' ') else { return false };
+    let known = agent == r"C:\k\windows-instance-config-daemon.exe"
+        || between(agent, r"C:\k\staging\wicd-", ".exe");
+    known && (rest == "probe" || between(rest, r"apply C:\k\staging\plan-", ".json"))
+}
+
+/// Everything that we do with a host, with these texts wherever one fits.
+async fn everything(host: &SshHost, agent: AgentLocation, texts: &[String], paths: &[WindowsPath]) {
+    let quiet: fn(UploadProgress) = |_| {};
+    let blobs: Vec<_> = texts.iter().map(|text| Blob::from_bytes(text.as_bytes())).collect();
+    host.upload(&blobs, &quiet).await.unwrap();
+    for agent in [AgentLocation::Installed, agent] {
+        let _ = host.probe(agent).await.unwrap();
+        let rename = texts.iter().map(|name| HostStep::RenameComputer { name: name.clone() });
+        let place = paths.iter().map(|path| HostStep::PlaceFile {
+            path: path.clone(),
+            sha256: Sha256::of(b"x"),
+            access: Access::Inherited,
+        });
+        let plan = HostPlan {
+            protocol: PROTOCOL,
+            vacant_since: None,
+            steps: place.chain(rename).collect(),
+        };
+        let _ = host.apply(agent, &plan, &mut |_| {}).await.unwrap();
+    }
+    // A path that is no file may be refused, but that is the SFTP server's affair.
+    let _ = host.remove_leftovers(paths, paths).await;
+}
+
+proptest! {
+    #![proptest_config(Config { cases: CASES, ..Config::default() })]
+
+    /// Whoever the user is and whatever names and paths are: a host is asked for our commands only.
+    #[test]
+    fn commands_are_ours(
+        user in any_text(),
+        texts in prop::collection::vec(any_text(), 1..3),
+        paths in prop::collection::vec(any_path(), 0..3),
+    ) {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let commands = runtime.block_on(async {
+            let paths: Vec<_> = paths.into_iter().flatten().collect();
+            let server = Sim::build(|builder| builder.user(user.clone())).await;
+            let agent = server.stage(Does::Work);
+            let host = server.host().await;
+            everything(&host, agent, &texts, &paths).await;
+            host.close().await;
+            server.host.counts().executions
+        });
+        prop_assert_eq!(commands.len(), 4);
+        for command in commands {
+            prop_assert!(is_ours(&command), "{}", command);
+        }
+    }
+}
+
+/// The same on a server with a real shell, which is what has to be kept from the texts.
+#[tokio::test]
+async fn a_real_shell_is_handed_our_commands_only() {
+    let server = Sshd::start(&["ed25519"]).await;
+    let log = server.path("log");
+    let script = server.path("log.sh");
+    let write = format!("printf '%s\\n' \"$SSH_ORIGINAL_COMMAND\" >> '{}'\n", log.display());
+    let run = "exec /bin/sh -c \"$SSH_ORIGINAL_COMMAND\"";
+    std::fs::write(&script, format!("{write}{run}\n")).unwrap();
+    // SFTP is in the server itself, as a forced command is run for subsystems, too.
+    server.configure(&format!(
+        "ForceCommand case \"$SSH_ORIGINAL_COMMAND\" in *sftp) exec /usr/lib/openssh/sftp-server;; \
+         *) exec /bin/sh '{}';; esac",
+        script.display()
+    ));
+    let agent = server.stage(Does::Work);
+    let texts: Vec<String> = WORDS.iter().map(|word| format!("x{word}y")).collect();
+    let paths: Vec<WindowsPath> = vec![r"C:\k\a-b_c.d".parse().unwrap()];
+    let strangers = ["$(touch x)", "; reboot", "-oProxyCommand=x"];
+    for user in strangers {
+        let mut credentials = server.credentials();
+        user.clone_into(&mut credentials.user);
+        let route = Route::new(server.target(), credentials);
+        let refused = Session::connect(&route, &TcpDialer, &server.options()).await;
+        assert_eq!(refused.unwrap_err().verb(), "authentication-refused");
+    }
+    let host = server.host(&TcpDialer, &server.options()).await;
+    everything(&host, agent, &texts, &paths).await;
+    host.close().await;
+    let commands = std::fs::read_to_string(log).unwrap();
+    assert_eq!(commands.lines().count(), 4, "{commands}");
+    for command in commands.lines() {
+        assert!(is_ours(command), "{command}");
+    }
+}
