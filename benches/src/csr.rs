@@ -42,7 +42,7 @@ pub fn inputs() -> Inputs {
     serde_json::from_str(include_str!("../inputs/csr.json")).expect("inputs are in the repository")
 }
 
-/// A cluster of [`NODES`] nodes and half as many instances; the one that asks is among them.
+/// A cluster of 10,000 nodes and half as many instances; the one that asks is among them.
 pub fn view(node: Option<&Node>) -> View {
     let mut view = View::new();
     let address = |number: u32| Ipv4Addr::from(0x0b00_0000 + number);
