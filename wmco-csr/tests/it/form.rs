@@ -288,8 +288,11 @@ fn unsupported_keys_are_refused_by_name() {
     let rest = "not RSA-2048 to RSA-8192, P-256, P-384 or Ed25519";
     let curve = oid(&[0x2b, 0x81, 4, 0, 35]);
     decided(|p| p.key = key(EC, &curve), Rule::Key, &format!("P-521, {rest}"));
-    let unknown = oid(&[0x2b, 0x81, 4, 0, 10]);
-    decided(|p| p.key = key(EC, &unknown), Rule::Key, &format!("1.3.132.0.10, {rest}"));
+    let unknown = oid(&[0x2b, 0x81, 4, 0, 11]);
+    decided(|p| p.key = key(EC, &unknown), Rule::Key, &format!("1.3.132.0.11, {rest}"));
+    let parameters = der(0x30, &[&[2, 1, 1]]);
+    let detail = format!("a curve without a name, {rest}");
+    decided(|p| p.key = key(EC, &parameters), Rule::Key, &detail);
     let dsa = &[0x2a, 0x86, 0x48, 0xce, 0x38, 4, 1];
     decided(|p| p.key = key(dsa, &[]), Rule::Key, &format!("DSA, {rest}"));
     let own = &[0x88, 0x37, 3];
