@@ -2,8 +2,8 @@
 
 use crate::der::{Fault, ParseError, Reader, tag};
 
-const COMMON_NAME: &[u8] = &[0x55, 0x04, 0x03];
-const ORGANIZATION: &[u8] = &[0x55, 0x04, 0x0a];
+const COMMON_NAME: [u8; 3] = [0x55, 0x04, 0x03];
+const ORGANIZATION: [u8; 3] = [0x55, 0x04, 0x0a];
 
 /// Who a certificate shall be for.
 #[derive(Clone, Copy, Debug)]
@@ -102,7 +102,7 @@ impl<'a> Rest<'a> {
         let place = self.set;
         let pair = self.set.expect(tag::SEQUENCE, "a name attribute")?;
         // DER sorts the members of a set by their bytes.
-        if pair.raw <= self.before {
+        if !self.before.is_empty() && pair.raw <= self.before {
             return Err(place.error(Fault::Expected("attributes of a relative name in order")));
         }
         self.before = pair.raw;
@@ -112,12 +112,13 @@ impl<'a> Rest<'a> {
 
 fn attribute(mut pair: Reader<'_>) -> Result<Attribute<'_>, ParseError> {
     let kind = pair.oid()?;
-    let attribute = match kind {
-        COMMON_NAME => Attribute::CommonName(text(&mut pair)?),
-        ORGANIZATION => Attribute::Organization(text(&mut pair)?),
-        other => {
+    // As arrays they are compared without a call.
+    let attribute = match kind.try_into() {
+        Ok(COMMON_NAME) => Attribute::CommonName(text(&mut pair)?),
+        Ok(ORGANIZATION) => Attribute::Organization(text(&mut pair)?),
+        Ok(_) | Err(_) => {
             pair.element()?;
-            Attribute::Other(other)
+            Attribute::Other(kind)
         }
     };
     pair.finish()?;
