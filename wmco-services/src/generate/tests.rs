@@ -49,7 +49,7 @@ fn a_cloud_config_that_is_no_file_name_is_refused() {
     for name in ["a\nb", "a\"b", "a?"] {
         let mut bad = inputs("Azure");
         bad.kubelet.cloud_config = Some(format!("/etc/{name}"));
-        let error = super::manifest(&bad).unwrap_err().to_string();
+        let error = manifest(&bad).unwrap_err().to_string();
         assert!(error.starts_with("the kubelet argument cloud-config"), "{error}");
     }
 }
