@@ -7,4 +7,5 @@ mod jump;
 mod removal;
 mod scenery;
 mod secrets;
+mod services_map;
 mod worker_pool;
