@@ -8,6 +8,7 @@ use kube::{Api, Client};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
+use wmco_services::generate::LogSettings;
 use wmco_ssh::{Dialer, Options, Pool, PoolLimits};
 
 use crate::announce::Announcer;
@@ -49,6 +50,12 @@ impl Operator {
     /// be started again.
     pub async fn run(self, stop: CancellationToken) -> anyhow::Result<()> {
         let config = Arc::new(self.config);
+        if config.logs.is_configured() {
+            tracing::info!(settings = %config.logs, "log rotation configured");
+        }
+        if config.logs.age_without_size() {
+            tracing::warn!("{}", LogSettings::AGE_WITHOUT_SIZE);
+        }
         let tasks = TaskTracker::new();
         let pool = Pool::new(self.dialer, self.ssh, PoolLimits::default());
         let metrics = Metrics::new(pool.clone());

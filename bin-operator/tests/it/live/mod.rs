@@ -8,4 +8,5 @@ mod leader;
 mod removal;
 mod scenery;
 mod secrets;
+mod services_map;
 mod worker_pool;
