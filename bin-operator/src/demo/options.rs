@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
+use jiff::SignedDuration;
 use wmco_core::names::objects;
 use wmco_sim::host::Fault;
 
@@ -25,16 +26,20 @@ pub struct Options {
     /// A windows-instances ConfigMap to use instead; one host is simulated per entry
     #[arg(long, value_name = "FILE")]
     pub instances: Option<PathBuf>,
-    /// Round-trip time that the way to the hosts takes more, in milliseconds
-    #[arg(long, value_name = "MS", default_value = "0", value_parser = milliseconds)]
+    /// Round-trip time that the way to the hosts takes more, for example 50ms; without a unit it is
+    /// milliseconds
+    #[arg(long, value_name = "TIME", default_value = "0", value_parser = latency)]
     pub latency: Duration,
     /// What is wrong with the first host, for example black-hole or drop-upload=100000
     #[arg(long = "fault", value_name = "KIND")]
     pub faults: Vec<Fault>,
 }
 
-fn milliseconds(text: &str) -> Result<Duration, std::num::ParseIntError> {
-    text.parse().map(Duration::from_millis)
+fn latency(text: &str) -> Result<Duration, jiff::Error> {
+    if let Ok(milliseconds) = text.parse() {
+        return Ok(Duration::from_millis(milliseconds));
+    }
+    text.parse::<SignedDuration>()?.try_into()
 }
 
 impl Options {
@@ -71,5 +76,25 @@ impl Options {
             )
         })?;
         Ok(map.data.unwrap_or_default())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, expected: Option<Duration>) {
+        assert_eq!(latency(text).ok(), expected, "{text}");
+    }
+
+    #[test]
+    fn latency_has_a_unit_or_is_in_milliseconds() {
+        check("50", Some(Duration::from_millis(50)));
+        check("50ms", Some(Duration::from_millis(50)));
+        check("1.5s", Some(Duration::from_millis(1500)));
+        for wrong in ["", "-50ms", "fast", "50 apples"] {
+            check(wrong, None);
+        }
     }
 }
