@@ -13,7 +13,7 @@ use criterion::{
     BenchmarkGroup, Criterion, criterion_group, criterion_main, measurement::WallTime,
 };
 use k8s_openapi::api::certificates::v1::CertificateSigningRequest;
-use wmco_benches::csr::{Pem, bare, inputs, view};
+use wmco_benches::csr::{NODES, Pem, bare, inputs, view};
 use wmco_csr::pkcs10::CertificationRequest;
 use wmco_csr::{Policy, Request, Verdict, View, decide, pem};
 
@@ -57,7 +57,7 @@ fn parsing(criterion: &mut Criterion) {
 
 fn deciding(criterion: &mut Criterion) {
     let inputs = inputs();
-    let (without, with) = (view(None), view(Some(&inputs.node)));
+    let (without, with) = (view(NODES, None), view(NODES, Some(&inputs.node)));
     let view = |key: &str| if key.starts_with("kubelet-client") { &without } else { &with };
     let mut policy = Policy::new("openshift-windows-machine-config-operator");
     let mut group = criterion.benchmark_group("decide");

@@ -1,6 +1,9 @@
 //! Certificate requests against their goals, as a table: the best of many rounds, in which all that
 //! is compared takes turns, so that a busy machine disturbs all of it alike.
 //!
+//! `parse`: PEM and DER; `bare`: the signature verification of the crypto library; `decide`: all of a
+//! decision; `unsigned`: all but its signature; `alone`: the same in a cluster without other nodes.
+//!
 //! `cargo bench -p wmco-benches --bench figures [-- PART OF A LABEL]`
 
 #![allow(clippy::expect_used, clippy::print_stdout)] // it prints, or has nothing to say
@@ -8,7 +11,7 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use wmco_benches::csr::{bare, inputs, view};
+use wmco_benches::csr::{NODES, bare, inputs, view};
 use wmco_csr::pkcs10::CertificationRequest;
 use wmco_csr::{Policy, Request, decide, pem};
 
@@ -55,7 +58,8 @@ fn original_ns(of: &str) -> f64 {
 
 fn main() {
     let inputs = inputs();
-    let (without, with) = (view(None), view(Some(&inputs.node)));
+    let (without, with) = (view(NODES, None), view(NODES, Some(&inputs.node)));
+    let (alone_without, alone_with) = (view(0, None), view(0, Some(&inputs.node)));
     let policy = Policy::new("openshift-windows-machine-config-operator");
     // No pending request is allowed, which is the last rule before the signature.
     let mut unsigned = policy.clone();
@@ -69,7 +73,9 @@ fn main() {
         }));
     }
     for (key, csr) in &inputs.validate {
-        let view = if key.starts_with("kubelet-client") { &without } else { &with };
+        let is_first = key.starts_with("kubelet-client");
+        let (view, alone) =
+            if is_first { (&without, &alone_without) } else { (&with, &alone_with) };
         let now = csr.metadata.creation_timestamp.as_ref().expect("inputs have a time").0;
         let der = pem::decode(&csr.spec.request.0).expect("accepted");
         let signed = CertificationRequest::parse(&der).expect("accepted");
@@ -86,6 +92,9 @@ fn main() {
         all.push(Measured::new(format!("unsigned {key}"), 100, move || {
             black_box(decide(&Request::from(black_box(csr)), unsigned, view, now).rule());
         }));
+        all.push(Measured::new(format!("alone {key}"), 100, move || {
+            black_box(decide(&Request::from(black_box(csr)), unsigned, alone, now).rule());
+        }));
     }
     // Cargo adds `--bench`.
     if let Some(part) = std::env::args().skip(1).find(|argument| !argument.starts_with('-')) {
@@ -94,20 +103,24 @@ fn main() {
     for _ in 0..ROUNDS {
         all.iter_mut().for_each(Measured::round);
     }
-    let bare = |key: &str| {
-        let label = format!("bare {key}");
+    let best = |what: &str, key: &str| {
+        let label = format!("{what} {key}");
         all.iter().find(|measured| measured.label == label).map(|measured| measured.best_ns)
     };
     for Measured { label, best_ns, .. } in &all {
         let (what, key) = label.split_once(' ').expect("two words");
         let kind = key.split('/').next().unwrap_or(key);
-        let compared = match (what, bare(key)) {
-            ("decide", Some(bare)) => format!("{:.3} of the bare verification", best_ns / bare),
-            ("parse" | "unsigned", _) => {
-                format!("{:.1} times as fast as the original", original_ns(kind) / best_ns)
+        let compared = match what {
+            "alone" => best("unsigned", key)
+                .map(|unsigned| format!("{:.2} of it among {NODES} nodes", best_ns / unsigned)),
+            "decide" => best("bare", key)
+                .map(|bare| format!("{:.3} of the bare verification", best_ns / bare)),
+            "parse" | "unsigned" => {
+                Some(format!("{:.1} times as fast as the original", original_ns(kind) / best_ns))
             }
-            _ => String::new(),
+            _ => None,
         };
+        let compared = compared.unwrap_or_default();
         println!("{label:<32} {best_ns:>9.0} ns  {compared}");
     }
 }

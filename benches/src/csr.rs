@@ -12,8 +12,8 @@ use serde::Deserialize;
 use wmco_csr::pkcs10::{CertificationRequest, PublicKey};
 use wmco_csr::{Facts, NodeFacts, View};
 
-/// Nodes of the cluster.
-const NODES: u32 = 10_000;
+/// Nodes of a big cluster.
+pub const NODES: u32 = 10_000;
 const INSTANCE: &str = "win-bench-01.plant.example.net";
 
 /// What is measured.
@@ -42,11 +42,11 @@ pub fn inputs() -> Inputs {
     serde_json::from_str(include_str!("../inputs/csr.json")).expect("inputs are in the repository")
 }
 
-/// A cluster of 10,000 nodes and half as many instances; the one that asks is among them.
-pub fn view(node: Option<&Node>) -> View {
+/// A cluster of so many nodes and half as many instances; the one that asks is among them.
+pub fn view(nodes: u32, node: Option<&Node>) -> View {
     let mut view = View::new();
     let address = |number: u32| Ipv4Addr::from(0x0b00_0000 + number);
-    for number in 0..NODES {
+    for number in 0..nodes {
         let name = format!("worker-{number}.plant.example.net");
         let os = Some(if number % 2 == 0 { "windows" } else { "linux" }.to_owned());
         let addresses = vec![address(number).into()];
@@ -56,7 +56,7 @@ pub fn view(node: Option<&Node>) -> View {
     if let Some(node) = node {
         view.set_node(node);
     }
-    let list = (0..NODES / 2).map(|n| (format!("worker-{}.plant.example.net", n * 2), address(n)));
+    let list = (0..nodes / 2).map(|n| (format!("worker-{}.plant.example.net", n * 2), address(n)));
     let list: Vec<_> = list.collect();
     let others = list.iter().map(|(name, ipv4)| (name.as_str(), Some(*ipv4)));
     let ours = (INSTANCE, Some(Ipv4Addr::new(10, 40, 50, 60)));

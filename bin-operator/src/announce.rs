@@ -11,6 +11,7 @@ use wmco_core::limits;
 use wmco_core::names::{events, objects};
 use wmco_core::node::NodeFacts;
 use wmco_core::text::cut;
+use wmco_csr::Warning;
 
 use crate::instance::StepError;
 
@@ -61,15 +62,7 @@ impl Announcer {
             retry_at
         );
         if let (events::HOST_KEY_MISMATCH, Some(node)) = (reason, node) {
-            let reference = ObjectReference {
-                api_version: Some("v1".into()),
-                kind: Some("Node".into()),
-                name: Some(node.name.clone()),
-                // Events on Nodes carry the name as UID, so that kubectl describe finds them.
-                uid: Some(node.name.clone()),
-                ..ObjectReference::default()
-            };
-            self.publish(EventType::Warning, reason, what.clone(), &reference).await;
+            self.publish(EventType::Warning, reason, what.clone(), &reference(&node.name)).await;
         }
         self.on_instances(EventType::Warning, reason, what).await;
     }
@@ -79,9 +72,14 @@ impl Announcer {
         self.on_instances(EventType::Warning, events::INSTANCE_SETUP_FAILURE, note).await;
     }
 
-    /// Something is wrong with a certificate request, or with what it meets.
-    pub async fn warn_of(&self, csr: &ObjectReference, reason: &str, note: String) {
-        self.publish(EventType::Warning, reason, note, csr).await;
+    /// Something is wrong with a certificate request, or with what it meets: told on the request,
+    /// and on a Node that stands in its way.
+    pub async fn warn_of(&self, csr: &ObjectReference, warning: Warning) {
+        let Warning { reason, message, node } = warning;
+        if let Some(node) = node {
+            self.publish(EventType::Warning, reason, message.clone(), &reference(&node)).await;
+        }
+        self.publish(EventType::Warning, reason, message, csr).await;
     }
 
     async fn on_instances(&self, type_: EventType, reason: &str, note: String) {
@@ -109,5 +107,17 @@ impl Announcer {
         if let Err(error) = self.recorder.publish(&event, on).await {
             tracing::debug!(%error, reason, "event not published");
         }
+    }
+}
+
+/// A Node, as the object of Events.
+fn reference(node: &str) -> ObjectReference {
+    ObjectReference {
+        api_version: Some("v1".into()),
+        kind: Some("Node".into()),
+        name: Some(node.to_owned()),
+        // Events on Nodes carry the name as UID, so that kubectl describe finds them.
+        uid: Some(node.to_owned()),
+        ..ObjectReference::default()
     }
 }

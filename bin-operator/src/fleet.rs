@@ -138,7 +138,7 @@ impl Fleet {
         let namespace = self.config.namespace.clone();
         let mut problems = Found::new();
         let data = snapshot::listed(&self.sources, &namespace);
-        let answers = self.resolver.answers(instances::names(&data), now);
+        let answers = self.resolver.answers(&data, now);
         let entries = instances::parse(&data, &answers);
         problems.extend(entries.errors().map(|error| (error.to_string(), Duration::ZERO)));
         let nodes = snapshot::nodes(&self.sources);

@@ -96,6 +96,8 @@ pub struct Warning {
     pub reason: &'static str,
     /// The Event's message.
     pub message: String,
+    /// The Node that it should be told on as well as on the request.
+    pub node: Option<String>,
 }
 
 impl<'r> Decision<'r> {
@@ -132,8 +134,13 @@ impl<'r> Decision<'r> {
     /// The rule that decided and what it found, in one line.
     pub fn reason(&self) -> String {
         let Some(rule) = self.rule else { return "every check passed".to_owned() };
-        let decisive = self.checks().find(|check| check.rule == rule);
-        format!("{rule}: {}", decisive.map(|check| check.detail).unwrap_or_default())
+        format!("{rule}: {}", self.detail(rule).unwrap_or_default())
+    }
+
+    /// What the check of `rule` looked at or found, if it was made: for `common-name` and
+    /// `addresses` who the certificate is for.
+    pub fn detail(&self, rule: Rule) -> Option<Cow<'_, str>> {
+        self.checks().find(|check| check.rule == rule).map(|check| check.detail)
     }
 
     /// The Warning Event that people should see, for refused requests and for a Node that stands in
@@ -145,7 +152,9 @@ impl<'r> Decision<'r> {
             (Verdict::Ignore, Some(Rule::NodeAbsent)) => names::events::CERTIFICATE_NODE_EXISTS,
             (Verdict::Approve(_) | Verdict::Ignore | Verdict::Wait { .. }, _) => return None,
         };
-        Some(Warning { reason, message: self.reason() })
+        let in_the_way = self.rule == Some(Rule::NodeAbsent);
+        let node = in_the_way.then(|| self.detail(Rule::NodeName)).flatten();
+        Some(Warning { reason, message: self.reason(), node: node.map(Cow::into_owned) })
     }
 
     /// The decision as data.

@@ -1,6 +1,7 @@
 //! Keeps a [`Docket`] in step with the cluster: work for what changed, and for nothing else.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures::channel::mpsc::UnboundedSender;
@@ -9,7 +10,7 @@ use k8s_openapi::api::certificates::v1::CertificateSigningRequest;
 use k8s_openapi::api::core::v1::Node;
 use kube::ResourceExt;
 use kube::runtime::watcher::{self, Event};
-use wmco_core::instances::{self, Resolutions};
+use wmco_core::instances::{self, Resolutions, Resolve as _};
 use wmco_csr::{Docket, Facts};
 
 use super::Approver;
@@ -151,11 +152,16 @@ impl Cluster {
             again.extend(docket.remove_node(&name));
         }
         let data = snapshot::listed(&self.sources, &self.namespace);
-        let answers = self.resolver.answers(instances::names(&data), Timestamp::now());
+        let answers = self.resolver.answers(&data, Timestamp::now());
         let instances = Instances { data, answers, host_names: self.learned.all() };
         if self.instances.as_ref() != Some(&instances) {
             let entries = instances::parse(&instances.data, &instances.answers);
-            let facts = Facts { hostnames: instances.host_names.clone(), ..Facts::default() };
+            let mut facts = Facts { hostnames: instances.host_names.clone(), ..Facts::default() };
+            for address in instances::addresses(&instances.data).into_iter().map(IpAddr::from) {
+                // They lead back to the address, or they were not kept.
+                let names = instances.answers.reverse(address).to_vec();
+                facts.dns.reverse.insert(address, names);
+            }
             again.extend(docket.set_entries(&entries, &facts));
             self.instances = Some(instances);
         }

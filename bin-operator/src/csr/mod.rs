@@ -23,7 +23,7 @@ use kube::runtime::{WatchStreamExt, watcher};
 use kube::{Client, Resource, ResourceExt};
 use tokio_util::sync::CancellationToken;
 use wmco_core::limits;
-use wmco_csr::{Answer, Docket, Kind, Policy, Request, Verdict, Warning};
+use wmco_csr::{Answer, Docket, Kind, Policy, Request, Rule, Verdict};
 
 use crate::announce::Announcer;
 use crate::config::Config;
@@ -37,6 +37,8 @@ use crate::sources::Sources;
 const RETRY: Duration = Duration::from_secs(1);
 /// Requests that are worked on side by side; what takes time is writing to the API server.
 const CONCURRENCY: u16 = 16;
+/// What a line of the log about a decision says.
+const ABOUT: &str = "certificate request";
 
 /// Everything that a decision and its execution need.
 pub struct Approver {
@@ -222,23 +224,25 @@ impl Context {
         let labels = CsrLabels {
             kind: kind.map_or("none", Kind::name),
             verdict: decision.verdict().name(),
-            rule: rule.map_or("", wmco_csr::Rule::name),
+            rule: rule.map_or("", Rule::name),
         };
         self.approver.metrics.csrs.get_or_create(&labels).inc();
         let (csr, verdict, reason) = (decision.name(), labels.verdict, decision.reason());
         let (kind, requester) = (labels.kind, request.spec.username.as_deref().unwrap_or_default());
+        let subject = decision.detail(Rule::CommonName).unwrap_or_default();
         match decision.verdict() {
             Verdict::Approve(_) | Verdict::Refuse(_) => {
-                tracing::info!(csr, kind, verdict, requester, reason, "certificate request");
+                let names = decision.detail(Rule::Addresses).unwrap_or_default();
+                tracing::info!(csr, kind, verdict, requester, %subject, %names, reason, "{ABOUT}");
             }
             Verdict::Ignore | Verdict::Wait { .. } => {
-                tracing::debug!(csr, kind, verdict, requester, reason, "certificate request");
+                tracing::debug!(csr, kind, verdict, requester, %subject, reason, "{ABOUT}");
             }
         }
-        if let Some(Warning { reason, message }) = decision.warning()
+        if let Some(warning) = decision.warning()
             && self.approver.leadership.check().is_ok()
         {
-            self.approver.announcer.warn_of(&request.object_ref(&()), reason, message).await;
+            self.approver.announcer.warn_of(&request.object_ref(&()), warning).await;
         }
     }
 

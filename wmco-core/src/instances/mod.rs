@@ -79,6 +79,15 @@ pub fn names<K: AsRef<str>, V>(data: impl IntoIterator<Item = (K, V)>) -> BTreeS
     data.into_iter().filter_map(name).collect()
 }
 
+/// Addresses under which hosts are listed in `data`, whose names may be asked for.
+pub fn addresses<K: AsRef<str>, V>(data: impl IntoIterator<Item = (K, V)>) -> BTreeSet<Ipv4Addr> {
+    let address = |(address, _): (K, V)| match address.as_ref().parse() {
+        Ok(Host::Ipv4(address)) => Some(address),
+        Ok(Host::Name(_)) | Err(_) => None,
+    };
+    data.into_iter().filter_map(address).collect()
+}
+
 /// A host that the cluster may use as a node.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]

@@ -80,6 +80,7 @@ fn warnings_name_the_rule() {
     let warning = world.decide().warning().unwrap();
     assert_eq!(warning.reason, "CertificateRefused");
     assert_eq!(warning.message, "lifetime: 1 s, not 600 s to 31536000 s");
+    assert_eq!(warning.node, None);
 
     world.params.distinguished_name.push(rcgen::DnType::CommonName, "system:node:WIN-7");
     world.ask();
@@ -91,6 +92,7 @@ fn warnings_name_the_rule() {
     let warning = world.decide().warning().unwrap();
     assert_eq!(warning.reason, "CertificateNodeExists");
     assert_eq!(warning.message, "node-absent: node win-7 exists, delete it if it is stale");
+    assert_eq!(warning.node.as_deref(), Some(NODE));
 
     world.instances.clear();
     assert_eq!(world.decide().warning(), None, "not ours");

@@ -162,6 +162,33 @@ async fn a_bad_node_name_has_its_own_event() {
     scene.stop().await;
 }
 
+/// Where a cloud names its machines, a node has the name of the DNS and not that of its host.
+#[tokio::test]
+async fn the_name_of_an_address_in_the_dns_is_evidence() {
+    let scene = Scene::start(&[("127.0.0.1".to_owned(), "WIN-1".to_owned())].into()).await;
+    scene.approve(false).await;
+    // Every system knows this name of that address, without a network.
+    scene.ask(&client_of("localhost")).await;
+    assert_eq!(scene.condition("client-localhost").await, approval("WMCOApprove"));
+    scene.ask(&client_of("win-1")).await;
+    assert_eq!(scene.condition("client-win-1").await, approval("WMCOApprove"));
+    scene.stop().await;
+}
+
+/// Whoever looks at the Node is told as well, for it is what people can do something about.
+#[tokio::test]
+async fn a_node_in_the_way_is_told_on_both() {
+    let scene = scene().await;
+    scene.node("win-1", "windows", "10.0.0.1");
+    scene.approve(false).await;
+    scene.ask(&client_of("win-1")).await;
+    let note = "node-absent: node win-1 exists, delete it if it is stale".to_owned();
+    let told = vec![(events::CERTIFICATE_NODE_EXISTS.to_owned(), note)];
+    scene.until(|| scene.events("client-win-1") == told).await;
+    assert_eq!(scene.events("win-1"), told);
+    scene.stop().await;
+}
+
 /// The cache holds Windows nodes only, but nobody may become a node that exists.
 #[tokio::test]
 async fn a_linux_node_of_the_same_name_is_seen() {
