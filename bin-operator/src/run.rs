@@ -16,7 +16,7 @@ use crate::config::Config;
 use crate::csr::Approver;
 use crate::fleet::Fleet;
 use crate::instance::Executor;
-use crate::leader::{self, Leadership};
+use crate::leader::{self, Leadership, Times};
 use crate::learned::Learned;
 use crate::metrics::Metrics;
 use crate::owned::Owned;
@@ -71,8 +71,10 @@ impl Operator {
             });
         }
         let leases: Api<Lease> = Api::namespaced(self.client.clone(), &config.namespace);
+        let office = CancellationToken::new();
+        let end_of_office = office.clone().drop_guard();
         let (mut leadership, election) =
-            leader::elect(leases, config.identity.clone(), stop.clone());
+            leader::elect(leases, config.identity.clone(), Times::default(), office);
         let sources = Sources::watch(&self.client, &config.namespace, &stop, &tasks);
         tokio::select! {
             filled = sources.ready() => filled?,
@@ -100,6 +102,7 @@ impl Operator {
         stop.cancel();
         tasks.close();
         tasks.wait().await;
+        drop(end_of_office);
         election.await?;
         anyhow::ensure!(!lost, "lost the leadership, start again");
         Ok(())

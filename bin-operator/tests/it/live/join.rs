@@ -17,6 +17,12 @@ async fn first_configuration_takes_four_commands_and_one_sftp_session() {
     let commands = counts.executions;
     assert_eq!(commands.len(), 4, "{commands:#?}");
     assert_eq!((counts.connections, counts.sftp_sessions), (1, 1));
+    let told = stage.cluster.objects("", "events", "").into_iter();
+    let warnings: Vec<_> = told
+        .chain(stage.cluster.objects("events.k8s.io", "events", ""))
+        .filter(|event| event["type"] == "Warning")
+        .collect();
+    assert!(warnings.is_empty(), "nothing was wrong: {warnings:#?}");
     stage.shutdown().await;
 }
 

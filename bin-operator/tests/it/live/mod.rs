@@ -4,6 +4,7 @@ mod bad_input;
 mod crash;
 mod join;
 mod jump;
+mod leader;
 mod removal;
 mod scenery;
 mod secrets;
