@@ -291,14 +291,15 @@ fn people_get_every_problem_with_its_place() {
     insta::assert_snapshot!(run.out, @r#"
     ConfigMap windows-services-1.2.3-a1b2c3d in standard input, document 1:
 
-      wrong  environmentVars.HTTP_PROXY: fix the JSON at `environmentVars.HTTP_PROXY`: write an object whose values are text
+      wrong  environmentVars.HTTP_PROXY: fix the JSON at `environmentVars.HTTP_PROXY`: write text
       wrong  files: add the key `files`; `[]` will do
       wrong  services[0].dependencies: services need each other in a circle, drop one dependency: a -> a
-      wrong  services[1].priority: fix the JSON at `services[1].priority`: invalid type: string "1", expected u64
+      wrong  services[1].priority: fix the JSON at `services[1].priority`: write a whole number, 0 or more
+      wrong  services[1].path: field `path` of service `b` is empty, fill it
       doubt  services[0].dependencies[1]: service `RpcSs` is not in this ConfigMap, so Windows must bring it
       doubt  immutable: is not set, so the operator makes this ConfigMap anew; write `immutable: true`
 
-    refused, 4 problems
+    refused, 5 problems
 
     ConfigMap windows-services-1.2.4-a1b2c3d in standard input, document 2:
 

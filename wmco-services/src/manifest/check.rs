@@ -4,8 +4,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::read::Draft;
 use super::review::Problem;
-use super::wire::Draft;
 use super::{
     ENVIRONMENT_KEY, ManifestError, NodeVariable, PreScript, SERVICES_KEY, Service, WATCHED_KEY,
     order,

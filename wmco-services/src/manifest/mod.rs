@@ -15,6 +15,7 @@ mod check;
 mod compare;
 mod error;
 mod order;
+mod read;
 mod review;
 mod schema;
 mod wire;
@@ -23,11 +24,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use wmco_core::protocol::ServicesData;
 
 use crate::windows::ServiceName;
-use wire::Draft;
+use read::Draft;
 
 pub use compare::{Difference, How};
 pub use error::ManifestError;
@@ -63,7 +64,7 @@ pub struct Service {
 }
 
 /// A placeholder whose value a Node gives.
-#[derive(Clone, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
+#[derive(Clone, Debug, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct NodeVariable {
     /// The placeholder.
@@ -76,7 +77,7 @@ pub struct NodeVariable {
 }
 
 /// A PowerShell script that runs before its service is configured.
-#[derive(Clone, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
+#[derive(Clone, Debug, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PreScript {
     /// Placeholder in the service's command that its output replaces; empty when only its effect
@@ -94,7 +95,7 @@ pub struct PreScript {
 }
 
 /// A file that a node must have.
-#[derive(Clone, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
+#[derive(Clone, Debug, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct FileInfo {
     /// Where it is on the instance.
@@ -159,7 +160,7 @@ impl Manifest {
     /// [`ManifestError`], the first of those that [`review`] finds; nothing that is not understood is
     /// passed over.
     pub fn parse(data: &ServicesData) -> Result<Self, ManifestError> {
-        let (draft, problems) = wire::read(data);
+        let (draft, problems) = read::read(data);
         match problems.into_iter().next() {
             Some(problem) => Err(problem.error),
             None => Self::checked(draft),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use wmco_core::protocol::ServicesData;
 
-use super::{Manifest, ManifestError, NodeVariable, SERVICES_KEY, Service, check, wire};
+use super::{Manifest, ManifestError, NodeVariable, SERVICES_KEY, Service, check, read};
 use crate::windows::ServiceName;
 use crate::{generate, words};
 
@@ -40,7 +40,7 @@ pub struct Review {
 
 /// Reads the data of a services ConfigMap and goes on after a problem.
 pub fn review(data: &ServicesData) -> Review {
-    let (draft, mut problems) = wire::read(data);
+    let (draft, mut problems) = read::read(data);
     problems.extend(check::all(&draft));
     let services = &draft.parts.services;
     let by_name: BTreeMap<_, _> = services.iter().map(|service| (&service.name, service)).collect();
@@ -131,7 +131,7 @@ fn paths(at: &str, variables: &[NodeVariable], doubts: &mut Vec<Doubt>) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{ENVIRONMENT_KEY, FILES_KEY};
+    use super::super::{ENVIRONMENT_KEY, FILES_KEY, WATCHED_KEY};
     use super::*;
 
     fn data(entries: &[(&str, &str)]) -> ServicesData {
@@ -193,10 +193,68 @@ mod tests {
         services[2].powershellPreScripts[0].variableName: placeholder `B` in field `variableName` of service `other` does not occur as a word in the text that it is for, drop it
         services[2].powershellPreScripts[0].path: field `powershellPreScripts.path` of service `other` is empty, fill it
         services[2].powershellPreScripts[1].NodeArgs[0].name: placeholder `C` in field `NodeArgs` of service `other` does not occur as a word in the text that it is for, drop it
-        services[3].priority: fix the JSON at `services[3].priority`: invalid type: string "2", expected u64
+        services[3].priority: fix the JSON at `services[3].priority`: write a whole number, 0 or more
+        services[3].name: service `Other` is there twice (names ignore case), drop one
         services[4].name: service `Other` is there twice (names ignore case), drop one
         watchedenvironmentvars: drop the key `watchedenvironmentvars`, it means nothing here
         "#);
+    }
+
+    #[test]
+    fn every_value_of_a_wrong_kind_is_told() {
+        let services = r#"[5, null,
+            {"name": 1, "path": [], "nodeVariablesInCommand": {}, "powershellPreScripts": [7],
+             "dependencies": [true, ""], "bootstrap": "true", "priority": -1},
+            {"name": "a", "path": "a", "priority": 1.0, "nodeVariablesInCommand": [{"name": 2}],
+             "powershellPreScripts": [{"path": "p", "NodeArgs": "x"}], "NAME": "b"}]"#;
+        let found = problems(&[
+            (SERVICES_KEY, services),
+            (FILES_KEY, r#"[{"path": 1}, 2]"#),
+            (ENVIRONMENT_KEY, r#"{"A": 1, "B": [], "C": null}"#),
+            (WATCHED_KEY, r#"[1, "A"]"#),
+        ]);
+        let json = |line: &&String| line.contains("fix the JSON");
+        let told: Vec<&str> = found
+            .iter()
+            .filter(json)
+            .map(|line| line.split_once(": ").map_or("", |(_, rest)| rest))
+            .collect();
+        insta::assert_snapshot!(told.join("\n"), @r"
+        fix the JSON at `environmentVars.A`: write text
+        fix the JSON at `environmentVars.B`: write text
+        fix the JSON at `files[0].path`: write text
+        fix the JSON at `files[1]`: write an object
+        fix the JSON at `services[0]`: write an object
+        fix the JSON at `services[2].name`: write text
+        fix the JSON at `services[2].path`: write text
+        fix the JSON at `services[2].nodeVariablesInCommand`: write a list
+        fix the JSON at `services[2].powershellPreScripts[0]`: write an object
+        fix the JSON at `services[2].dependencies[0]`: write text
+        fix the JSON at `services[2].bootstrap`: write true or false
+        fix the JSON at `services[2].priority`: write a whole number, 0 or more
+        fix the JSON at `services[3].name`: it is there twice, drop one
+        fix the JSON at `services[3].nodeVariablesInCommand[0].name`: write text
+        fix the JSON at `services[3].powershellPreScripts[0].NodeArgs`: write a list
+        fix the JSON at `services[3].priority`: write a whole number, 0 or more
+        fix the JSON at `watchedEnvironmentVars[0]`: write text
+        ");
+    }
+
+    #[test]
+    fn an_unreadable_priority_is_told_once() {
+        let services = r#"[{"name": "a", "path": "a", "bootstrap": true, "priority": 3},
+            {"name": "b", "path": "b", "priority": "4"}]"#;
+        assert_eq!(problems(&[(SERVICES_KEY, services), (FILES_KEY, "[]")]).len(), 1);
+    }
+
+    #[test]
+    fn a_variable_that_is_null_is_empty() {
+        let review = review(&data(&[
+            (SERVICES_KEY, "[]"),
+            (FILES_KEY, "[]"),
+            (ENVIRONMENT_KEY, r#"{"A": null}"#),
+        ]));
+        assert_eq!(review.manifest.unwrap().environment()["A"], "");
     }
 
     #[test]
