@@ -132,12 +132,16 @@ fn descriptors() -> usize {
     std::fs::read_dir("/proc/self/fd").unwrap().count()
 }
 
-fn tasks() -> usize {
+pub(crate) fn tasks() -> usize {
     tokio::runtime::Handle::current().metrics().num_alive_tasks()
 }
 
 /// Waits until `now` gives what it is to be, and says what it gave last if it never does.
-async fn becomes<T: PartialEq + std::fmt::Debug>(what: &str, wanted: T, now: impl Fn() -> T) {
+pub(crate) async fn becomes<T: PartialEq + std::fmt::Debug>(
+    what: &str,
+    wanted: T,
+    now: impl Fn() -> T,
+) {
     let deadline = tokio::time::Instant::now() + PATIENCE;
     while now() != wanted {
         let found = now();

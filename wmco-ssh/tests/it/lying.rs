@@ -31,6 +31,8 @@ enum Lie {
     WrongIds,
     /// Takes writes and never answers.
     SilentWrites,
+    /// Ends its side of the channel in the middle of the writes.
+    Quits,
     /// Acknowledges writes that it did not carry out.
     LostWrites,
     /// Says that a part is longer than anything.
@@ -262,6 +264,7 @@ async fn sftp(mut stream: ChannelStream<Msg>, lie: Lie, seen: &Mutex<Seen>) -> s
             }
             (kind::READDIR, _) => names(id),
             (kind::WRITE, Lie::SilentWrites) => continue,
+            (kind::WRITE, Lie::Quits) => return Ok(()),
             _ => status(id, OK, ""),
         };
         stream.write_all(&answer).await?;
@@ -368,6 +371,13 @@ async fn writes_that_are_never_acknowledged() {
     let seen = seen.lock().unwrap();
     assert_eq!(seen.count(kind::WRITE), limits::UPLOAD_BLOCKS_IN_FLIGHT);
     assert_eq!(seen.count(kind::RENAME), 0);
+}
+
+#[tokio::test]
+async fn a_server_that_quits() {
+    let (error, seen) = upload(Lie::Quits).await;
+    assert!(matches!(error, HostError::Dropped { .. }), "no time-out is needed: {error}");
+    assert_eq!(seen.lock().unwrap().count(kind::WRITE), 1);
 }
 
 #[tokio::test]
