@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use wmco_core::digest::Sha256;
-use wmco_core::fleet::{Assignment, Listed};
+use wmco_core::fleet::{Assignment, Listed, Pin};
 use wmco_core::node::{Desired, NodeFacts};
 use wmco_ssh::{Blob, Route};
 
@@ -27,6 +27,10 @@ pub struct InstanceInputs {
     pub jump_key_name: Option<String>,
     /// Keys in the ConfigMap of host keys that are its own.
     pub kept_keys: Vec<String>,
+    /// Where the host key that it has to show is pinned.
+    pub pin: Option<Pin>,
+    /// As `pin`, for its jump host.
+    pub jump_pin: Option<Pin>,
     /// Contents for its host.
     pub release: Arc<Release>,
 }
@@ -68,6 +72,7 @@ impl InstanceInputs {
             && self.key_name == other.key_name
             && self.jump_key_name == other.jump_key_name
             && self.kept_keys == other.kept_keys
+            && (&self.pin, &self.jump_pin) == (&other.pin, &other.jump_pin)
             && route(self) == route(other)
             && Arc::ptr_eq(&self.release, &other.release)
             && !self.asks_otherwise_than(other)

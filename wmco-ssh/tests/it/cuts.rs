@@ -22,10 +22,10 @@ use crate::sshd::Sshd;
 const CUTS: u64 = 125;
 
 /// A cut comes before so many bytes were carried, which is about half of a tree and several windows.
-const LATEST: u64 = 1_200_000;
+const LATEST: u64 = 600_000;
 
 /// Writes in flight here: few, so that the window is small beside the files.
-const WRITES: usize = 4;
+const WRITES: usize = 2;
 
 /// Numbers that look random, always the same for a seed.
 struct Draws(std::vec::IntoIter<u8>);
@@ -48,8 +48,7 @@ struct Tree {
 impl Tree {
     async fn new(seed: u64) -> Self {
         let mut tree = Self { blobs: Vec::new(), files: BTreeMap::new(), bytes: 0 };
-        for (number, size) in [1_500_000, 0, 700, 300_000, 31_000, 40_000, 5_000].iter().enumerate()
-        {
+        for (number, size) in [750_000, 0, 700, 150_000, 31_000, 40_000, 5_000].iter().enumerate() {
             let blob = Blob::from_bytes(noise(*size, seed * 100 + number as u64));
             let packed = blob.packed().await.unwrap();
             let name = staged_content(blob.digest()).file_name().to_owned();

@@ -160,7 +160,7 @@ async fn a_failed_connect_gives_its_place_back() {
     let refused = pool.lease(&Route::new(nobody, server.credentials())).await;
     assert_eq!(refused.err().unwrap().verb(), "refused");
     let lease = pool.lease(&server.route(&server.credentials())).await.unwrap();
-    let host: Box<dyn HostAgent> = Box::new(lease);
+    let host: &dyn HostAgent = &*lease;
     assert!(!host.is_closed());
 }
 
