@@ -61,10 +61,6 @@ impl InstanceInputs {
 
     /// Whether nothing differs that a worker looks at.
     pub fn equals(&self, other: &Self) -> bool {
-        let route = |inputs: &Self| match &inputs.route {
-            Ok(_) => None,
-            Err(why) => Some(why.clone()),
-        };
         self.assignment == other.assignment
             && self.listed == other.listed
             && self.desired == other.desired
@@ -73,13 +69,14 @@ impl InstanceInputs {
             && self.jump_key_name == other.jump_key_name
             && self.kept_keys == other.kept_keys
             && (&self.pin, &self.jump_pin) == (&other.pin, &other.jump_pin)
-            && route(self) == route(other)
+            && self.route == other.route
             && Arc::ptr_eq(&self.release, &other.release)
             && !self.asks_otherwise_than(other)
     }
 
     /// Whether people or the cluster ask for something else than in `old`, so that waiting for a
-    /// retry is pointless. What others write on the Node does not count.
+    /// retry is pointless. What others write on the Node does not count, nor does it when the key
+    /// that its host showed us becomes the pinned one.
     pub fn asks_otherwise_than(&self, old: &Self) -> bool {
         let asked = |inputs: &Self| {
             let desired = &inputs.desired;
@@ -87,6 +84,10 @@ impl InstanceInputs {
         };
         asked(self) != asked(old)
             || self.desired.files != old.desired.files
-            || self.route.as_ref().ok() != old.route.as_ref().ok()
+            || match (&self.route, &old.route) {
+                (Ok(new), Ok(old)) => !new.only_pins(old),
+                (Err(_), Err(_)) => false,
+                (Ok(_), Err(_)) | (Err(_), Ok(_)) => true,
+            }
     }
 }
