@@ -10,8 +10,17 @@ export PATH="$PATH:/usr/local/sbin:/usr/sbin:/sbin"
 # Older ones check objects against /openapi/v2, which the embedded cluster does not describe.
 kubectl_minor=27
 
+# Debian 13's kubectl also runs on Debian 12, whose own is too old: version and digest per machine.
+kubectl_deb="http://deb.debian.org/debian/pool/main/k/kubernetes/kubectl_1.32.3+ds-2_%s.deb"
+declare -A kubectl_sha256=(
+    [amd64]=9825aaf4c14913027aae04af8688e580459f781c829bd5de00cc4dc2cc5a867f
+    [arm64]=b85800b5e2d2ecc958e2b9dfa7d4ce13b14e1175242de1f71acb4fa4b0b63212
+)
+
 packages=() # Debian packages to install
 problems=() # what no package can mend
+downloads=$(mktemp -d)
+trap 'rm -rf "$downloads"' EXIT
 
 has() { command -v "$1" >/dev/null 2>&1; }
 
@@ -33,27 +42,39 @@ offered() { apt-cache policy "$1" 2>/dev/null | grep 'Candidate: [^(]' >/dev/nul
 # The 36 of a version such as 1.36.2 or 1.36.2-1+deb, at the end of the line that matches $1.
 minor() { sed -n "s/.*$1\"\{0,1\}v\{0,1\}1\.\([0-9]*\).*/\1/p" | head -n 1; }
 
-# Debian calls the package kubernetes-client, the Kubernetes project kubectl.
+# The minor version of the kubectl on the PATH, 0 when there is none.
+kubectl_found() {
+    if has kubectl; then kubectl version --client -o json | minor '"gitVersion": '; else echo 0; fi
+}
+
+# Debian 12 and 13 call the package kubernetes-client, later ones and the Kubernetes project kubectl.
 need_kubectl() {
-    local debian
-    if has kubectl; then return; fi
+    local debian architecture
+    if [ "$(kubectl_found)" -ge "$kubectl_minor" ]; then return; fi
     if may_install; then update; fi
     debian=$(apt-cache policy kubernetes-client 2>/dev/null | minor 'Candidate: ')
     if offered kubectl; then
         packages+=(kubectl)
     elif [ "${debian:-0}" -ge "$kubectl_minor" ]; then
         packages+=(kubernetes-client)
+    elif may_install; then
+        architecture=$(dpkg --print-architecture)
+        [ -n "${kubectl_sha256[$architecture]:-}" ] || return 0
+        # _apt, an ordinary user, has to read it.
+        chmod 755 "$downloads"
+        # shellcheck disable=SC2059 # The format is a constant.
+        /usr/lib/apt/apt-helper download-file "$(printf "$kubectl_deb" "$architecture")" \
+            "$downloads/kubectl.deb" "SHA256:${kubectl_sha256[$architecture]}" &&
+            packages+=("$downloads/kubectl.deb")
     fi
 }
 
 check_kubectl() {
-    local found=none
-    if has kubectl; then
-        found=$(kubectl version --client -o json | minor '"gitVersion": ')
-        if [ "${found:-0}" -ge "$kubectl_minor" ]; then return; fi
-        found="1.${found:-?} at $(command -v kubectl)"
-    fi
-    problems+=("the tests need kubectl 1.$kubectl_minor or newer, found $found;" \
+    local found name=none
+    found=$(kubectl_found)
+    if [ "$found" -ge "$kubectl_minor" ]; then return; fi
+    if [ "$found" -gt 0 ]; then name="1.$found at $(command -v kubectl)"; fi
+    problems+=("the tests need kubectl 1.$kubectl_minor or newer, found $name;" \
         "no package offers it here, put one on the PATH: https://kubernetes.io/docs/tasks/tools/")
 }
 

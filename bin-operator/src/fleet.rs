@@ -7,6 +7,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use wmco_core::cluster::services_name;
 use wmco_core::content::{self, HostContent, Marks};
@@ -17,6 +18,7 @@ use wmco_core::fleet::{
 };
 use wmco_core::host_key::{BadHostKey, HostKey};
 use wmco_core::instances::{self, Entries};
+use wmco_core::limits;
 use wmco_core::names;
 use wmco_core::node::{Desired, NodeFacts};
 use wmco_core::secret::Secret;
@@ -27,6 +29,7 @@ use crate::claims::Claims;
 use crate::config::Config;
 use crate::instance::{Executor, InstanceInputs, NodeSeen, Release, Worker};
 use crate::payload::Payload;
+use crate::problems::{Found, Problems};
 use crate::resolver::Resolver;
 use crate::snapshot;
 use crate::sources::Sources;
@@ -47,8 +50,7 @@ pub struct Fleet {
     granted: BTreeSet<String>,
     /// User names as encrypted last, since every encryption looks different.
     sealed: BTreeMap<(Sha256, String), String>,
-    /// Problems that people were told of, so that each is told once.
-    told: BTreeSet<String>,
+    problems: Problems,
     release: Option<Arc<Current>>,
 }
 
@@ -94,7 +96,7 @@ impl Fleet {
             workers: BTreeMap::new(),
             granted: BTreeSet::new(),
             sealed: BTreeMap::new(),
-            told: BTreeSet::new(),
+            problems: Problems::default(),
             release: None,
         }
     }
@@ -114,13 +116,14 @@ impl Fleet {
             claims.mark_unchanged();
             names.mark_unchanged();
             self.pass(Timestamp::now()).await;
-            let look_up_again = tokio::time::sleep(wmco_core::limits::NAME_LIFETIME.unsigned_abs());
+            let names_old = Instant::now() + limits::NAME_LIFETIME.unsigned_abs();
+            let again = self.problems.next().map_or(names_old, |told| told.min(names_old));
             tokio::select! {
                 () = stop.cancelled() => break,
                 _ = sources.changed() => {}
                 _ = claims.changed() => {}
                 _ = names.changed() => {}
-                () = look_up_again => {}
+                () = tokio::time::sleep_until(again) => {}
             }
             tokio::time::sleep(DEBOUNCE).await;
         }
@@ -134,11 +137,11 @@ impl Fleet {
 
     async fn pass(&mut self, now: Timestamp) {
         let namespace = self.config.namespace.clone();
-        let mut problems = BTreeSet::new();
+        let mut problems = Found::new();
         let data = snapshot::listed(&self.sources, &namespace);
         let answers = self.resolver.answers(instances::names(&data), now);
         let entries = instances::parse(&data, &answers);
-        problems.extend(entries.errors().map(ToString::to_string));
+        problems.extend(entries.errors().map(|error| (error.to_string(), Duration::ZERO)));
         let nodes = snapshot::nodes(&self.sources);
         let kept = snapshot::kept_keys(&self.sources, &namespace);
         let assignments = self.assign(&entries, &nodes, &kept);
@@ -150,7 +153,7 @@ impl Fleet {
                 match self.inputs(&current, &key, &view, assignment) {
                     Ok(inputs) => self.hand_over(assignment, inputs),
                     Err(error) => {
-                        problems.insert(error.to_string());
+                        problems.insert(error.to_string(), Duration::ZERO);
                     }
                 }
             }
@@ -164,7 +167,7 @@ impl Fleet {
                 tracing::warn!(error = %crate::chain(&error), "host keys stay for now");
             }
         }
-        self.tell(problems).await;
+        self.tell(&problems).await;
     }
 
     fn assign(
@@ -207,27 +210,29 @@ impl Fleet {
         metrics.disrupted.set(marked.try_into().unwrap_or(i64::MAX));
     }
 
-    fn key(&self, problems: &mut BTreeSet<String>) -> Option<Key> {
+    fn key(&self, problems: &mut Found) -> Option<Key> {
         let Some(pem) = snapshot::private_key(&self.sources, &self.config.namespace) else {
-            problems.insert(format!(
+            let problem = format!(
                 "secret {} has no key {}, create it with the private key of the instances",
                 names::objects::PRIVATE_KEY_SECRET,
                 names::objects::PRIVATE_KEY_KEY
-            ));
+            );
+            problems.insert(problem, Duration::ZERO);
             return None;
         };
         match PrivateKey::parse(&pem) {
             Ok(parsed) => Some(Key { pem, parsed: Arc::new(parsed) }),
             Err(error) => {
                 let secret = names::objects::PRIVATE_KEY_SECRET;
-                problems.insert(format!("secret {secret}: {}", crate::chain(&error)));
+                let problem = format!("secret {secret}: {}", crate::chain(&error));
+                problems.insert(problem, Duration::ZERO);
                 None
             }
         }
     }
 
     /// Renders what hosts get; while that is not possible, the last rendering stays in force.
-    fn refresh_release(&mut self, problems: &mut BTreeSet<String>) {
+    fn refresh_release(&mut self, problems: &mut Found) {
         match self.render() {
             Ok(release) if self.release.as_ref().is_none_or(|old| old.release != release) => {
                 let blobs = Arc::new(self.blobs(&release.content));
@@ -235,7 +240,7 @@ impl Fleet {
             }
             Ok(_) => {}
             Err(error) => {
-                problems.insert(crate::chain(&error));
+                problems.insert(crate::chain(&error), error.patience());
             }
         }
     }
@@ -358,12 +363,11 @@ impl Fleet {
     }
 
     /// Tells people of new problems, once each.
-    async fn tell(&mut self, problems: BTreeSet<String>) {
-        for problem in problems.difference(&self.told) {
+    async fn tell(&mut self, problems: &Found) {
+        for problem in self.problems.update(problems, Instant::now()) {
             tracing::warn!(%problem, "instances cannot be configured");
-            self.executor.announcer.instances_wrong(problem.clone()).await;
+            self.executor.announcer.instances_wrong(problem).await;
         }
-        self.told = problems;
     }
 }
 

@@ -1,8 +1,8 @@
 //! Cluster objects from files instead of from a cluster.
 //!
 //! A file holds YAML or JSON, any number of documents, each an object or a list of objects (`kind:
-//! List`, or a typed list such as `NodeList`) as `kubectl get -o yaml` prints them. `-` is standard
-//! input.
+//! List`, or a typed list such as `NodeList`) as `kubectl get -o yaml` prints them, or an array of
+//! objects as `jq` does. `-` is standard input.
 //!
 //! [`Reader::objects`] sorts them by kind into [`Objects`]: kinds that commands look into are typed,
 //! all others stay JSON, so that new commands can use them without a change here. Every object
@@ -206,6 +206,12 @@ impl Objects {
 
     /// Sorts one document in: an object, or each item of a list.
     fn add_document(&mut self, at: Location, document: Value) -> Result<(), InputError> {
+        if let Value::Array(items) = document {
+            for (item, number) in items.into_iter().zip(1..) {
+                self.add(Location { item: Some(number), ..at.clone() }, item)?;
+            }
+            return Ok(());
+        }
         let text = |member| document.get(member).and_then(Value::as_str);
         let Some(kind) = text("kind") else { return Err(InputError::NoObject { at }) };
         let (Some(kind), Some(items)) =
@@ -377,6 +383,10 @@ mod tests {
         let last = objects.nodes.last().unwrap();
         assert_eq!(last.object.metadata.name.as_deref(), Some("n"));
         assert_eq!(last.at.to_string(), "standard input, document 2, item 1");
+        for text in [r#"[{"kind": "X"}, {"kind": "Node"}]"#, "- kind: X\n- kind: Node\n"] {
+            let place = read(text).unwrap().nodes[0].at.to_string();
+            assert_eq!(place, "standard input, document 1, item 2");
+        }
     }
 
     #[test]
@@ -399,7 +409,7 @@ mod tests {
 
     #[test]
     fn what_is_no_object_is_refused() {
-        for text in ["a", "[]", "kind: 1", "kind: List\nitems: [{}]", "{}"] {
+        for text in ["a", "[a]", "kind: 1", "kind: List\nitems: [{}]", "{}"] {
             assert!(refused(text).contains("is no cluster object"), "{text}");
         }
     }

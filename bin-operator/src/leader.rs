@@ -3,16 +3,35 @@
 
 use std::time::Duration;
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
 use kube::api::{Api, ObjectMeta, PostParams};
 use tokio::sync::watch;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 use wmco_core::names::objects::LEADER_LEASE;
 
-const DURATION: SignedDuration = SignedDuration::from_secs(15);
-const RENEW_DEADLINE: SignedDuration = SignedDuration::from_secs(10);
-const RETRY: Duration = Duration::from_secs(2);
+/// The times of an election, in the terms of client-go.
+#[derive(Clone, Copy, Debug)]
+pub struct Times {
+    /// For so long after its last renewal a Lease is respected by others; whole seconds.
+    pub lease: Duration,
+    /// Who could not renew for so long does not lead any more; less than `lease`.
+    pub renew_deadline: Duration,
+    /// Between two attempts.
+    pub retry: Duration,
+}
+
+impl Default for Times {
+    fn default() -> Self {
+        Self {
+            lease: Duration::from_secs(15),
+            renew_deadline: Duration::from_secs(10),
+            retry: Duration::from_secs(2),
+        }
+    }
+}
 
 /// Whether this process leads, for everybody who writes.
 #[derive(Clone, Debug)]
@@ -52,21 +71,26 @@ impl Leadership {
     }
 }
 
-/// Starts the election; it ends, and gives the Lease back, when the returned guard's task is told.
+/// Starts the election. When `stop` is cancelled it ends and gives the Lease back: to be done after
+/// the last write, since the next candidate begins at once.
 pub fn elect(
     leases: Api<Lease>,
     identity: String,
-    stop: tokio_util::sync::CancellationToken,
+    times: Times,
+    stop: CancellationToken,
 ) -> (Leadership, tokio::task::JoinHandle<()>) {
     let (leads, seen) = watch::channel(false);
     let task = tokio::spawn(async move {
-        let mut candidate = Candidate { leases, identity, seen: None, renewed: None };
+        let mut candidate = Candidate { leases, identity, times, seen: None, renewed: None };
         loop {
-            let leading = candidate.attempt(Timestamp::now()).await;
+            let leading = tokio::select! {
+                leading = candidate.attempt() => leading,
+                () = stop.cancelled() => break,
+            };
             leads.send_if_modified(|old| std::mem::replace(old, leading) != leading);
             tokio::select! {
+                () = tokio::time::sleep(times.retry) => {}
                 () = stop.cancelled() => break,
-                () = tokio::time::sleep(RETRY) => {}
             }
         }
         leads.send_replace(false);
@@ -78,10 +102,11 @@ pub fn elect(
 struct Candidate {
     leases: Api<Lease>,
     identity: String,
+    times: Times,
     /// The Lease's last holder and renewal, and when we first saw them.
-    seen: Option<(Option<String>, Option<MicroTime>, Timestamp)>,
-    /// When our own last renewal was stored.
-    renewed: Option<Timestamp>,
+    seen: Option<(Option<String>, Option<MicroTime>, Instant)>,
+    /// When we asked for the last renewal of ours that was stored.
+    renewed: Option<Instant>,
 }
 
 /// What a candidate does with the Lease that it found.
@@ -94,27 +119,32 @@ enum Move {
 }
 
 impl Candidate {
-    /// One round; returns whether we lead afterwards.
-    async fn attempt(&mut self, now: Timestamp) -> bool {
-        match self.round(now).await {
-            Ok(leading) => {
-                self.renewed = leading.then_some(now);
-                leading
+    /// One round; returns whether we lead afterwards. It takes no longer than we may lead without
+    /// having renewed: an API server that does not answer must not keep us in office.
+    async fn attempt(&mut self) -> bool {
+        let asked = Instant::now();
+        let until = self.renewed.unwrap_or(asked) + self.times.renew_deadline;
+        let problem = match tokio::time::timeout_at(until, self.round(asked)).await {
+            Ok(Ok(leading)) => {
+                self.renewed = leading.then_some(asked);
+                return leading;
             }
-            Err(error) => {
-                tracing::debug!(%error, "lease not renewed");
-                // A hiccup of the API server does not end a lease that nobody else may take yet.
-                self.renewed.is_some_and(|at| now.duration_since(at) < RENEW_DEADLINE)
-            }
-        }
+            Ok(Err(error)) => error.to_string(),
+            Err(_) => "the API server does not answer".to_owned(),
+        };
+        tracing::debug!(problem, "lease not renewed");
+        // A hiccup of the API server does not end a lease that nobody else may take yet.
+        self.renewed = self.renewed.filter(|at| at.elapsed() < self.times.renew_deadline);
+        self.renewed.is_some()
     }
 
-    async fn round(&mut self, now: Timestamp) -> kube::Result<bool> {
+    async fn round(&mut self, now: Instant) -> kube::Result<bool> {
         let found = self.leases.get_opt(LEADER_LEASE).await?;
         let spec = found.as_ref().and_then(|lease| lease.spec.as_ref());
         let since = self.note(spec, now);
-        let next = choose(found.as_ref(), &self.identity, since, now);
-        let lease = self.ours(spec, next, now);
+        let unchanged = now.duration_since(since);
+        let next = choose(found.as_ref(), &self.identity, unchanged, self.times.lease);
+        let lease = self.ours(spec, next);
         match (next, found) {
             (Move::Wait, _) => return Ok(false),
             (_, Some(found)) => {
@@ -132,7 +162,7 @@ impl Candidate {
     }
 
     /// Remembers when the Lease last changed under our eyes, and returns that.
-    fn note(&mut self, spec: Option<&LeaseSpec>, now: Timestamp) -> Timestamp {
+    fn note(&mut self, spec: Option<&LeaseSpec>, now: Instant) -> Instant {
         let holder = spec.and_then(|s| s.holder_identity.clone());
         let renewal = spec.and_then(|s| s.renew_time.clone());
         match &self.seen {
@@ -144,14 +174,15 @@ impl Candidate {
         }
     }
 
-    fn ours(&self, found: Option<&LeaseSpec>, next: Move, now: Timestamp) -> LeaseSpec {
+    fn ours(&self, found: Option<&LeaseSpec>, next: Move) -> LeaseSpec {
+        let now = MicroTime(Timestamp::now());
         let transitions = found.and_then(|s| s.lease_transitions).unwrap_or_default();
         let kept = found.and_then(|s| s.acquire_time.clone()).filter(|_| next == Move::Renew);
         LeaseSpec {
             holder_identity: Some(self.identity.clone()),
-            lease_duration_seconds: i32::try_from(DURATION.as_secs()).ok(),
-            acquire_time: Some(kept.unwrap_or(MicroTime(now))),
-            renew_time: Some(MicroTime(now)),
+            lease_duration_seconds: i32::try_from(self.times.lease.as_secs()).ok(),
+            acquire_time: Some(kept.unwrap_or_else(|| now.clone())),
+            renew_time: Some(now),
             lease_transitions: Some(transitions + i32::from(next == Move::TakeOver)),
             ..LeaseSpec::default()
         }
@@ -172,23 +203,25 @@ impl Candidate {
             }
             Ok::<(), kube::Error>(())
         };
-        if let Err(error) = released.await {
-            tracing::debug!(%error, "lease not released, it will run out");
+        match tokio::time::timeout(self.times.renew_deadline, released).await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => tracing::debug!(%error, "lease not released, it will run out"),
+            Err(_) => tracing::debug!("lease not released in time, it will run out"),
         }
     }
 }
 
-/// The rule of the election. `since` is when the Lease last changed, by our own clock.
-fn choose(found: Option<&Lease>, identity: &str, since: Timestamp, now: Timestamp) -> Move {
+/// The rule of the election. The Lease has been `unchanged` for so long, by our own clock; `default`
+/// is how long it is good for when it does not say.
+fn choose(found: Option<&Lease>, identity: &str, unchanged: Duration, default: Duration) -> Move {
     let Some(spec) = found.map(|lease| lease.spec.clone().unwrap_or_default()) else {
         return Move::Create;
     };
-    let duration =
-        spec.lease_duration_seconds.map_or(DURATION, |s| SignedDuration::from_secs(s.into()));
+    let seconds = spec.lease_duration_seconds.and_then(|seconds| u64::try_from(seconds).ok());
     match spec.holder_identity.as_deref().unwrap_or_default() {
         holder if holder == identity => Move::Renew,
         "" => Move::TakeOver,
-        _ if now.duration_since(since) > duration => Move::TakeOver,
+        _ if unchanged > seconds.map_or(default, Duration::from_secs) => Move::TakeOver,
         _ => Move::Wait,
     }
 }
@@ -197,10 +230,8 @@ fn choose(found: Option<&Lease>, identity: &str, since: Timestamp, now: Timestam
 mod tests {
     use super::*;
 
-    const SEEN: Timestamp = Timestamp::UNIX_EPOCH;
-
     #[track_caller]
-    fn check(holder: Option<&str>, seconds: i64, expected: Move) {
+    fn check(holder: Option<&str>, seconds: u64, expected: Move) {
         let lease = holder.map(|holder| Lease {
             spec: Some(LeaseSpec {
                 holder_identity: Some(holder.into()),
@@ -209,8 +240,8 @@ mod tests {
             }),
             ..Lease::default()
         });
-        let now = SEEN + SignedDuration::from_secs(seconds);
-        assert_eq!(choose(lease.as_ref(), "me", SEEN, now), expected);
+        let unchanged = Duration::from_secs(seconds);
+        assert_eq!(choose(lease.as_ref(), "me", unchanged, Duration::from_secs(1)), expected);
     }
 
     #[test]

@@ -28,6 +28,7 @@ pub mod metrics;
 pub mod openshift;
 pub mod owned;
 pub mod payload;
+pub mod problems;
 pub mod progress;
 pub mod resolver;
 pub mod run;

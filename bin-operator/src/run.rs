@@ -8,6 +8,7 @@ use kube::{Api, Client};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
+use wmco_services::generate::LogSettings;
 use wmco_ssh::{Dialer, Options, Pool, PoolLimits};
 
 use crate::announce::Announcer;
@@ -15,7 +16,7 @@ use crate::config::Config;
 use crate::csr::Approver;
 use crate::fleet::Fleet;
 use crate::instance::Executor;
-use crate::leader::{self, Leadership};
+use crate::leader::{self, Leadership, Times};
 use crate::learned::Learned;
 use crate::metrics::Metrics;
 use crate::owned::Owned;
@@ -49,6 +50,12 @@ impl Operator {
     /// be started again.
     pub async fn run(self, stop: CancellationToken) -> anyhow::Result<()> {
         let config = Arc::new(self.config);
+        if config.logs.is_configured() {
+            tracing::info!(settings = %config.logs, "log rotation configured");
+        }
+        if config.logs.age_without_size() {
+            tracing::warn!("{}", LogSettings::AGE_WITHOUT_SIZE);
+        }
         let tasks = TaskTracker::new();
         let pool = Pool::new(self.dialer, self.ssh, PoolLimits::default());
         let metrics = Metrics::new(pool.clone());
@@ -64,8 +71,10 @@ impl Operator {
             });
         }
         let leases: Api<Lease> = Api::namespaced(self.client.clone(), &config.namespace);
+        let office = CancellationToken::new();
+        let end_of_office = office.clone().drop_guard();
         let (mut leadership, election) =
-            leader::elect(leases, config.identity.clone(), stop.clone());
+            leader::elect(leases, config.identity.clone(), Times::default(), office);
         let sources = Sources::watch(&self.client, &config.namespace, &stop, &tasks);
         tokio::select! {
             filled = sources.ready() => filled?,
@@ -93,6 +102,7 @@ impl Operator {
         stop.cancel();
         tasks.close();
         tasks.wait().await;
+        drop(end_of_office);
         election.await?;
         anyhow::ensure!(!lost, "lost the leadership, start again");
         Ok(())

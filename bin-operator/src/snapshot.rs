@@ -2,12 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::ResourceExt;
 use kube::runtime::reflector::{ObjectRef, Store};
 use wmco_core::ca_bundle::{self, CaBundleError, Proxy, RegistryBundle};
 use wmco_core::content::{ContentError, HostContent, Inputs};
+use wmco_core::limits;
 use wmco_core::names::objects;
 use wmco_core::protocol::ServicesData;
 use wmco_core::render::{KubeconfigError, ServiceNetwork, ServiceNetworkError, TokenSecret};
@@ -43,6 +45,19 @@ pub enum NotReady {
     /// The services ConfigMap cannot be made.
     #[error(transparent)]
     Services(#[from] crate::manifest::ManifestError),
+}
+
+impl NotReady {
+    /// How long this may last before a person is to hear of it: what others of the cluster make, or
+    /// we, is there a moment later.
+    pub fn patience(&self) -> Duration {
+        match self {
+            Self::Content(ContentError::Missing { .. }) | Self::Token(_) => {
+                limits::MISSING_OBJECT_PATIENCE.unsigned_abs()
+            }
+            _ => Duration::ZERO,
+        }
+    }
 }
 
 /// Data of the list of instances; an absent ConfigMap is an empty list.

@@ -30,6 +30,7 @@ use std::ffi::OsString;
 use std::io::{self, Write as _};
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::Context as _;
 use clap::Parser as _;
@@ -122,18 +123,19 @@ fn control(
         cluster: arguments.cluster,
     };
     let outcome = if arguments.windows_service {
-        let work = move |signals| work(host, &settings, signals);
+        let work = move |signals| work(host, &settings, &signals);
         windows::run_service(Box::new(work))?
     } else {
         let stop = CancellationToken::new();
         interrupts(stop.clone())?;
-        work(host, &settings, Signals { stop, ready: Box::new(|| {}) })
+        let signals = Signals { stop, ready: Box::new(|| {}), goes_on: Box::new(|| false) };
+        work(host, &settings, &signals)
     };
     Ok(outcome == Outcome::Stopped)
 }
 
 /// Runs the controller until its signals say so, and some seconds longer at most.
-fn work(host: Arc<dyn Windows>, settings: &Settings, signals: Signals) -> Outcome {
+fn work(host: Arc<dyn Windows>, settings: &Settings, signals: &Signals) -> Outcome {
     let runtime = match runtime() {
         Ok(runtime) => runtime,
         Err(error) => {
@@ -141,17 +143,17 @@ fn work(host: Arc<dyn Windows>, settings: &Settings, signals: Signals) -> Outcom
             return Outcome::Failed;
         }
     };
-    let Signals { stop, ready } = signals;
-    let site = Site { host, stop: stop.clone(), ready: &*ready };
+    let site = Site { host, stop: signals.stop.clone(), ready: &*signals.ready };
     runtime.block_on(async {
         let limit = async {
-            stop.cancelled().await;
+            signals.stop.cancelled().await;
             tokio::time::sleep(limits::DAEMON_STOP.unsigned_abs()).await;
         };
         tokio::select! {
             () = controller::run(&site, settings) => {}
             // What is half done is found by the next start: every step may be repeated.
             () = limit => tracing::warn!("the current step is abandoned, since it takes too long"),
+            () = signals.report() => {}
         }
     });
     runtime.shutdown_background();
@@ -175,9 +177,14 @@ fn interrupts(stop: CancellationToken) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// How long a thread for work on the host waits for more of it.
+const IDLE_THREAD: Duration = Duration::from_secs(1);
+
 /// Where requests to the cluster run.
 fn runtime() -> anyhow::Result<Runtime> {
     // Every TLS client of this process uses the same library; a second call changes nothing.
     let _ = rustls::crypto::ring::default_provider().install_default();
-    Ok(tokio::runtime::Builder::new_current_thread().enable_all().build()?)
+    let mut runtime = tokio::runtime::Builder::new_current_thread();
+    // An idle daemon needs a thread for a moment now and then, and not its memory in between.
+    Ok(runtime.thread_keep_alive(IDLE_THREAD).enable_all().build()?)
 }

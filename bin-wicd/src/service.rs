@@ -22,6 +22,24 @@ pub struct Signals {
     pub stop: CancellationToken,
     /// To be called by the work when it does what it is for; more calls do no harm.
     pub ready: Box<dyn Fn() + Send + Sync>,
+    /// To be called by the work as long as it begins or ends, at the start, after the order to stop, and
+    /// after every [`REPORT`] as long as the last call said `true`.
+    pub goes_on: Box<dyn Fn() -> bool + Send + Sync>,
+}
+
+impl Signals {
+    /// Says that the work goes on, whenever somebody wants to hear that. Never ends.
+    pub async fn report(&self) {
+        loop {
+            while (self.goes_on)() {
+                tokio::time::sleep(REPORT).await;
+            }
+            if self.stop.is_cancelled() {
+                return std::future::pending().await;
+            }
+            self.stop.cancelled().await;
+        }
+    }
 }
 
 /// Work that ends when its signals say so.
@@ -108,6 +126,11 @@ impl Protocol {
         matches!(self.state, State::Stopped(_))
     }
 
+    /// Whether it starts or stops, of which the manager wants to hear again and again.
+    pub const fn is_pending(&self) -> bool {
+        matches!(self.state, State::Starting | State::Stopping)
+    }
+
     /// What follows from `event` at `now`.
     pub fn on(&mut self, event: Event, now: Duration) -> Reaction {
         let late = now >= self.until;
@@ -134,13 +157,14 @@ impl Protocol {
     }
 
     fn report(&mut self, state: State) -> Report {
-        let pending = matches!(state, State::Starting | State::Stopping);
-        self.checkpoint = match (pending, state == self.state) {
+        let again = state == self.state;
+        self.state = state;
+        let pending = self.is_pending();
+        self.checkpoint = match (pending, again) {
             (true, true) => self.checkpoint + 1,
             (true, false) => 1,
             (false, _) => 0,
         };
-        self.state = state;
         Report {
             state,
             checkpoint: self.checkpoint,

@@ -79,13 +79,7 @@ mod tests {
 
     use super::*;
     use crate::names::host::PROXY_VARIABLES;
-
-    #[derive(Deserialize)]
-    struct Case {
-        name: String,
-        input: Input,
-        expect: Expect,
-    }
+    use crate::vectors::{Case, cases};
 
     #[derive(Deserialize)]
     struct Input {
@@ -119,9 +113,7 @@ mod tests {
 
     #[test]
     fn the_vectors_hold() {
-        let cases: Vec<Case> =
-            serde_json::from_str(include_str!("../tests/vectors/ca_bundle.json")).unwrap();
-        assert_eq!(cases.len(), 8);
+        let cases = cases::<Input, Expect>(include_str!("../tests/vectors/ca_bundle.json"), 8);
         for Case { name, input, expect } in cases {
             let (user, data) = (decode(&input.user), decode(&input.data));
             let proxy = if PROXY_VARIABLES.iter().any(|name| input.env.contains_key(*name)) {

@@ -63,13 +63,7 @@ mod tests {
     use serde::Deserialize;
 
     use super::*;
-
-    #[derive(Deserialize)]
-    struct Case {
-        name: String,
-        input: Input,
-        expect: Expect,
-    }
+    use crate::vectors::{Case, cases};
 
     #[derive(Deserialize)]
     struct Input {
@@ -83,10 +77,8 @@ mod tests {
 
     #[test]
     fn the_vectors_hold() {
-        let cases: Vec<Case> =
-            serde_json::from_str(include_str!("../tests/vectors/ignition_args.json")).unwrap();
-        assert_eq!(cases.len(), 8);
-        for Case { name, input, expect } in cases {
+        let text = include_str!("../tests/vectors/ignition_args.json");
+        for Case { name, input, expect } in cases::<Input, Expect>(text, 8) {
             assert_eq!(kubelet_options(&input.kubelet_unit).ok(), expect.args, "{name}");
         }
     }

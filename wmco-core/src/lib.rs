@@ -37,5 +37,7 @@ pub mod render;
 pub mod secret;
 pub mod text;
 pub mod units;
+#[cfg(test)]
+mod vectors;
 pub mod winpath;
 pub mod worker_config;

@@ -48,6 +48,9 @@ pub const UPLOAD_STALL: SignedDuration = SignedDuration::from_secs(60);
 /// An idle connection to a host is kept this long for the next pass.
 pub const CONNECTION_IDLE: SignedDuration = SignedDuration::from_mins(1);
 
+/// How long an object that somebody else makes may be missing before a person hears of it. Ours.
+pub const MISSING_OBJECT_PATIENCE: SignedDuration = SignedDuration::from_secs(10);
+
 /// How long a kubelet may take from its start to its Node.
 pub const NODE_APPEARS: SignedDuration = SignedDuration::from_mins(10);
 

@@ -195,7 +195,7 @@ impl Exam<'_, '_> {
         self.placement(&asked, owned);
         let unspoiled = self.worst.map_or_else(|| self.limits(&asked), Err);
         if let Err(end) = unspoiled {
-            self.trace.add(Rule::Signature, Outcome::Skipped, format_args!("decided before"));
+            self.trace.skip(Rule::Signature);
             return Err(end);
         }
         match parsed.verify() {

@@ -1,9 +1,10 @@
 //! Reads the one PEM block that `spec.request` may hold.
 //!
 //! PEM readers differ in what they forgive: headers, line lengths, blanks, several blocks, bytes
-//! behind the last one. We accept one form only, the strict one of RFC 7468 section 3 with line
-//! feeds, which is what Go, OpenSSL and rustls write. Explanatory text in front is allowed as long
-//! as it has no run of five hyphens, because then no reader can find a block in it.
+//! behind the last one. We accept one form only, the strict one of RFC 7468 section 3, which is what
+//! Go, OpenSSL and rustls write: with line feeds, or with a carriage return before each of them, as
+//! editors of Windows leave it. Explanatory text in front is allowed as long as it has no run of five
+//! hyphens, because then no reader can find a block in it; behind the block, line ends alone.
 
 use std::sync::LazyLock;
 
@@ -34,8 +35,9 @@ pub enum PemError {
     /// The END line is missing or is not the right one.
     #[error("the PEM block needs a line `-----END CERTIFICATE REQUEST-----`")]
     End,
-    /// A line of the body is not 64 characters long (or 1 to 64, for the last one).
-    #[error("the PEM body needs lines of 64 characters that end with a line feed")]
+    /// A line of the body is not 64 characters long (or 1 to 64, for the last one), or lines end in
+    /// different ways.
+    #[error("the PEM body needs lines of 64 characters that all end in the same way")]
     Lines,
     /// Something behind the END line, for example a second block.
     #[error("`spec.request` has data behind its PEM block, remove it")]
@@ -45,14 +47,34 @@ pub enum PemError {
 /// Decodes the only PEM block of `text` into DER bytes.
 ///
 /// # Guarantees
-/// Two accepted texts without explanatory text give equal bytes only if they are equal up to the
-/// final line feed.
+/// Two accepted texts without explanatory text give equal bytes only if they are equal up to how
+/// lines end, and how many empty ones follow.
 ///
 /// # Errors
 /// [`PemError`] when `text` is anything but one certificate request in the form of RFC 7468.
 pub fn decode(text: &[u8]) -> Result<Vec<u8>, PemError> {
-    let block = block(text)?;
-    let block = block.strip_suffix(b"\n").unwrap_or(block);
+    decode_plain(text).or_else(|error| decode_plain(&without_returns(text).ok_or(error)?))
+}
+
+/// `text` with line feeds alone, if a carriage return stands before each of them and nowhere else.
+fn without_returns(text: &[u8]) -> Option<Vec<u8>> {
+    let mut plain = Vec::with_capacity(text.len());
+    for line in text.split_inclusive(|byte| *byte == b'\n') {
+        match line.strip_suffix(b"\r\n") {
+            Some(line) => plain.extend([line, b"\n"].concat()),
+            None if line.ends_with(b"\n") => return None,
+            None => plain.extend(line),
+        }
+    }
+    (!plain.contains(&b'\r')).then_some(plain)
+}
+
+/// Decodes a text whose lines end with line feeds.
+fn decode_plain(text: &[u8]) -> Result<Vec<u8>, PemError> {
+    let mut block = block(text)?;
+    while let Some(shorter) = block.strip_suffix(b"\n") {
+        block = shorter;
+    }
     let Some(body) = block.strip_suffix(END) else {
         return Err(if find(block, END).is_some() { PemError::Trailing } else { PemError::End });
     };
@@ -124,7 +146,11 @@ fn fault_of(body: &[u8]) -> PemError {
     let last_fits = lines.next().is_some_and(|line| (2..=LINE + 1).contains(&line.len()));
     if find(body, HYPHENS).is_some() {
         PemError::Trailing
-    } else if body.ends_with(b"\n") && last_fits && lines.all(|line| line.len() == LINE + 1) {
+    } else if !body.contains(&b'\r')
+        && body.ends_with(b"\n")
+        && last_fits
+        && lines.all(|line| line.len() == LINE + 1)
+    {
         PemError::Base64
     } else {
         PemError::Lines
@@ -227,7 +253,35 @@ mod tests {
     #[test]
     fn data_behind_the_block_is_refused() {
         refused(&format!("{ONE_LINE}x"), PemError::Trailing);
-        refused(&format!("{ONE_LINE}\n"), PemError::Trailing);
+        refused(&format!("{ONE_LINE} "), PemError::Trailing);
+    }
+
+    #[test]
+    fn line_ends_behind_the_block_are_skipped() {
+        for text in [format!("{ONE_LINE}\n\n"), format!("{ONE_LINE}\n").replace('\n', "\r\n")] {
+            assert_eq!(decode(text.as_bytes()), Ok(vec![0, 1, 2]), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn lines_may_end_as_on_windows() {
+        for text in [ONE_LINE.to_owned(), format!("text\n{ONE_LINE}"), lines(200, "A==")] {
+            let expected = decode(text.as_bytes());
+            let windows = text.replace('\n', "\r\n");
+            assert_eq!(decode(windows.as_bytes()), expected, "{windows:?}");
+            assert_eq!(decode(windows.trim_end().as_bytes()), expected, "{windows:?}");
+        }
+    }
+
+    #[test]
+    fn lines_that_end_in_different_ways_are_refused() {
+        refused(&ONE_LINE.replacen('\n', "\r\n", 1), PemError::Lines);
+        refused(&ONE_LINE.replace("AAEC\n", "AAEC\r\n"), PemError::Lines);
+        refused(&ONE_LINE.replace('\n', "\r"), PemError::Lines);
+        refused(&ONE_LINE.replace('\n', "\r\r\n"), PemError::Lines);
+        refused(&format!("text\n{}", ONE_LINE.replace('\n', "\r\n")), PemError::Lines);
+        refused(&format!("{ONE_LINE}\r\n"), PemError::Trailing);
+        refused(&format!("{}\n", ONE_LINE.replace('\n', "\r\n")), PemError::Lines);
     }
 
     #[test]
@@ -235,8 +289,6 @@ mod tests {
         refused(&ONE_LINE.replace("AAEC", "AA\nEC"), PemError::Lines);
         refused(&ONE_LINE.replace("AAEC", &"A".repeat(76)), PemError::Lines);
         refused(&ONE_LINE.replace("AAEC", "AAEC\n"), PemError::Lines);
-        refused(&ONE_LINE.replace('\n', "\r\n"), PemError::Lines);
-        refused(&format!("text\r\n{}", ONE_LINE.replace('\n', "\r\n")), PemError::Lines);
     }
 
     #[test]

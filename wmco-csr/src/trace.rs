@@ -75,6 +75,11 @@ impl<'r> Trace<'r> {
         self.checks.push((rule, Outcome::Pass, detail));
     }
 
+    /// Records that `rule` was not looked at.
+    pub(crate) fn skip(&mut self, rule: Rule) {
+        self.checks.push((rule, Outcome::Skipped, Detail::Fixed("decided before")));
+    }
+
     /// Records that `rule` is kept by all `values`.
     pub(crate) fn pass_all<'v>(&mut self, rule: Rule, values: impl IntoIterator<Item = &'v str>) {
         self.make_room();

@@ -2,9 +2,9 @@
 //!
 //! Understood: one pair of braces around fields (`{.metadata.name}`), with a backslash before a
 //! character that would end a name (`{.metadata.annotations.k8s\.ovn\.org/x}`), and brackets with a
-//! quoted name, an index, a slice, `*`, a union or a filter. Recursive descent, `range` and several
-//! pairs of braces could never give the one value that is asked for and are refused. Text without an
-//! opening brace stands for itself.
+//! quoted name, an index, a slice, `*`, a union or a filter; `..` before a name that may be at any
+//! depth; `{range PATH}{PATH}{end}`. Other text beside the braces could never give the one value that
+//! is asked for and is refused. Text without an opening brace stands for itself.
 //!
 //! Source: `spec/wicd.md`, sections 13.2 and 13.4.
 
@@ -40,6 +40,8 @@ pub struct NodePath {
 enum Segment {
     Name(String),
     Any,
+    /// The value itself and all that is in it.
+    Deep,
     Selector(JpQuery),
 }
 
@@ -134,6 +136,11 @@ impl Segment {
                 Value::Object(members) => members.values().collect(),
                 Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => Vec::new(),
             },
+            Self::Deep => {
+                let mut all = vec![value];
+                all.extend(Self::Any.select(value).into_iter().flat_map(|part| self.select(part)));
+                all
+            }
             Self::Selector(query) => js_path_process(query, value)
                 .map(|found| found.into_iter().map(|found| found.val).collect())
                 .unwrap_or_default(),
@@ -146,6 +153,10 @@ impl FromStr for NodePath {
 
     fn from_str(template: &str) -> Result<Self, NodePathError> {
         let template = template.to_owned();
+        if template.is_empty() {
+            let problem = "write a path or the value itself".to_owned();
+            return Err(NodePathError::Syntax { template, problem });
+        }
         if !template.contains('{') {
             return Ok(Self { template, segments: None });
         }
@@ -168,23 +179,42 @@ fn ends_name(c: char) -> bool {
 }
 
 fn segments(template: &str) -> Result<Vec<Segment>, String> {
+    let Some(range) = template.strip_prefix("{range ") else { return path(template) };
+    let (over, each) = range
+        .strip_suffix("{end}")
+        .and_then(|range| range.split_once("}{"))
+        .ok_or("write a range as {range PATH}{PATH}{end}")?;
+    let mut segments = path(&format!("{{{over}}}"))?;
+    segments.extend(path(&format!("{{{each}"))?);
+    Ok(segments)
+}
+
+/// The segments in one pair of braces.
+fn path(template: &str) -> Result<Vec<Segment>, String> {
     let inner = template
         .strip_prefix('{')
         .ok_or("put nothing before the opening brace")?
         .strip_suffix('}')
         .ok_or("end it with the closing brace, and put nothing after")?
-        .trim();
+        .trim_matches(' ');
     let inner = inner.strip_prefix(['$', '@']).unwrap_or(inner);
     let mut rest = inner.chars().peekable();
     let mut segments = Vec::new();
     while let Some(c) = rest.next() {
         match c {
-            '.' if rest.peek() == Some(&'*') => {
-                rest.next();
-                segments.push(Segment::Any);
+            '.' => {
+                if rest.next_if_eq(&'.').is_some() {
+                    segments.push(Segment::Deep);
+                }
+                match rest.peek() {
+                    Some('[') => {}
+                    Some('*') => {
+                        rest.next();
+                        segments.push(Segment::Any);
+                    }
+                    _ => segments.push(Segment::Name(name(&mut rest)?)),
+                }
             }
-            '.' if rest.peek() == Some(&'[') => {}
-            '.' => segments.push(Segment::Name(name(&mut rest)?)),
             '[' => segments.push(bracket(&mut rest)?),
             '{' | '}' => return Err("use one pair of braces only".to_owned()),
             other => return Err(format!("write `.` or `[` instead of `{other}`")),
@@ -202,9 +232,7 @@ fn name(rest: &mut Peekable<Chars<'_>>) -> Result<String, String> {
         }
     }
     if name.is_empty() {
-        return Err(
-            "write a name after each `.`; recursive descent gives more than one value".into()
-        );
+        return Err("write a name after each `.`".to_owned());
     }
     Ok(name)
 }
@@ -289,8 +317,33 @@ mod tests {
     }
 
     #[test]
+    fn a_name_is_found_at_any_depth() {
+        assert_eq!(text("{..name}").as_deref(), Ok("n"));
+        assert_eq!(text("{.metadata..a\\]b}").as_deref(), Ok("r"));
+        assert!(text("{..address}").unwrap_err().contains("gives 2 values"));
+        for bad in ["{..}", "{...name}", "{.metadata..}"] {
+            assert!(text(bad).unwrap_err().contains("write a name"), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_range_over_one_is_that_one() {
+        let range = r#"{range .status.addresses[?(@.type=="Hostname")]}{.address}{end}"#;
+        assert_eq!(text(range).as_deref(), Ok("h"));
+        assert!(text("{range .status.addresses[*]}{.type}{end}").unwrap_err().contains("2 values"));
+        assert!(text("{range .metadata}{.name}{.uid}{end}").is_err());
+    }
+
+    #[test]
+    fn a_line_may_not_end_within() {
+        assert!(text("{.metadata.name\n}").is_err());
+    }
+
+    #[test]
     fn refusals_say_what_to_do() {
-        insta::assert_snapshot!(text("{..name}").unwrap_err(), @"`{..name}` is no node path: write a name after each `.`; recursive descent gives more than one value");
+        insta::assert_snapshot!(text("{.metadata..}").unwrap_err(), @"`{.metadata..}` is no node path: write a name after each `.`");
+        insta::assert_snapshot!(text("").unwrap_err(), @"`` is no node path: write a path or the value itself");
+        insta::assert_snapshot!(text("{range .status.addresses[*]}{.type}").unwrap_err(), @"`{range .status.addresses[*]}{.type}` is no node path: write a range as {range PATH}{PATH}{end}");
         insta::assert_snapshot!(text("{.metadata.uid}").unwrap_err(), @"the node has nothing at `{.metadata.uid}`, wait for it or correct the path");
         insta::assert_snapshot!(text("{.status.addresses[*].type}").unwrap_err(), @"`{.status.addresses[*].type}` gives 2 values, make it give one");
         insta::assert_snapshot!(text("{.metadata}").unwrap_err(), @"`{.metadata}` gives no text, make it end at a text field");

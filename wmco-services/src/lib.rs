@@ -5,6 +5,7 @@
 //!   [`jsonpath`]: values that it takes from a Node.
 //! - [`services`], [`mod@env`], [`certs`]: what each part of a host needs next; [`daemon`]: all of them
 //!   together with the Node; [`lifecycle`]: bringing up and taking away without a Node.
+//!   [`step`]: what all their plans are made of.
 //! - [`identity`]: the client certificate of a program on a node.
 //! - [`agent`]: the host's side of the protocol with the operator.
 //! - [`windows`]: what an executor needs from Windows, as traits; [`fake`]: a host in memory.
@@ -26,6 +27,7 @@ pub mod lifecycle;
 pub mod limits;
 pub mod manifest;
 pub mod services;
+pub mod step;
 pub mod windows;
 
 mod text;

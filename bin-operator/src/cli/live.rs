@@ -67,9 +67,7 @@ pub(super) fn run(options: &Run) -> anyhow::Result<Answer> {
             http: Some(http),
             progress: Progress::new(),
         };
-        let stop = CancellationToken::new();
-        stop_on_signal(&stop);
-        operator.run(stop).await
+        operator.run(stopped_by_signal()).await
     })?;
     Ok(Answer::Yes)
 }
@@ -82,7 +80,8 @@ pub(super) fn demo(options: crate::demo::Options) -> anyhow::Result<Answer> {
         .with_env_filter(EnvFilter::try_from_default_env().unwrap_or_else(|_| "off".into()))
         .with_writer(std::io::stderr)
         .init();
-    let done = runtime()?.block_on(Box::pin(crate::demo::run(options)))?;
+    let done = runtime()?
+        .block_on(async { Box::pin(crate::demo::run(options, stopped_by_signal())).await })?;
     Ok(if done { Answer::Yes } else { Answer::No })
 }
 
@@ -92,8 +91,10 @@ fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
     tokio::runtime::Builder::new_multi_thread().enable_all().build().context("no runtime")
 }
 
-fn stop_on_signal(stop: &CancellationToken) {
-    let stop = stop.clone();
+/// Cancelled by the first Ctrl-C or SIGTERM.
+fn stopped_by_signal() -> CancellationToken {
+    let stopped = CancellationToken::new();
+    let stop = stopped.clone();
     tokio::spawn(async move {
         let interrupt = tokio::signal::ctrl_c();
         let terminate = async {
@@ -109,4 +110,5 @@ fn stop_on_signal(stop: &CancellationToken) {
         }
         stop.cancel();
     });
+    stopped
 }

@@ -91,7 +91,7 @@ impl Services {
             Err(wrong) => return Ok(no(wrong)),
         };
         if inputs.logs.age_without_size() {
-            tell("note", "an age of logs has no effect without SERVICES_LOG_FILE_SIZE");
+            tell("note", LogSettings::AGE_WITHOUT_SIZE);
         }
         let manifest = match generate::manifest(&inputs) {
             Ok(manifest) => manifest,

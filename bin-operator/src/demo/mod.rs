@@ -13,6 +13,7 @@ mod view;
 
 use std::time::Duration;
 
+use tokio_util::sync::CancellationToken;
 use wmco_core::names::objects;
 use wmco_sim::cluster::SimCluster;
 
@@ -26,11 +27,12 @@ use view::View;
 /// How long all hosts together may take before the demo gives up.
 const PATIENCE: Duration = Duration::from_secs(300);
 
-/// Runs the demo; `Ok(false)` when not every host became a settled node.
+/// Runs the demo until it is through, or `stop`; `Ok(false)` when not every host became a settled
+/// node.
 ///
 /// # Errors
 /// When the stand-ins cannot be started, or the instances file cannot be used.
-pub async fn run(options: Options) -> anyhow::Result<bool> {
+pub async fn run(options: Options, stop: CancellationToken) -> anyhow::Result<bool> {
     let stage = Stage::start(&options.listed()?, |number, host| {
         let faults = options.faults.iter().filter(|_| number == 0);
         faults.fold(host.latency(options.latency), |host, fault| host.fault(*fault))
@@ -47,7 +49,7 @@ pub async fn run(options: Options) -> anyhow::Result<bool> {
     let progress = Progress::new();
     let mut view = View::new(progress.watch(), addresses.iter().cloned());
     let mut running = stage.operate(progress)?;
-    let done = view.until_all(Rest::Settled, expected, PATIENCE).await;
+    let done = view.until_all(Rest::Settled, expected, PATIENCE, &stop).await;
     let first = stage.hosts.counts();
 
     // A second operator process looks at everything anew: what costs one probe per host and changes
@@ -59,13 +61,13 @@ pub async fn run(options: Options) -> anyhow::Result<bool> {
         let progress = Progress::new();
         let mut view = View::quiet(progress.watch(), addresses.into_iter());
         running = stage.operate(progress)?;
-        view.until_all(Rest::Settled, expected, PATIENCE).await;
+        view.until_all(Rest::Settled, expected, PATIENCE, &stop).await;
         second = Some((stage.hosts.counts(), view.changes()));
     }
     let counters = stage.counters().snapshot();
     summary::print(&stage.cluster, &stage.hosts, &first, second.as_ref(), &counters);
-    if options.stay {
-        stay(&stage.cluster).await?;
+    if options.stay && !stop.is_cancelled() {
+        stay(&stage.cluster, &stop).await?;
     }
     running.stop().await?;
     stage.shutdown().await;
@@ -75,8 +77,8 @@ pub async fn run(options: Options) -> anyhow::Result<bool> {
     Ok(done && calm)
 }
 
-/// Keeps everything running for kubectl until Ctrl-C.
-async fn stay(cluster: &SimCluster) -> anyhow::Result<()> {
+/// Keeps everything running for kubectl until `stop`.
+async fn stay(cluster: &SimCluster, stop: &CancellationToken) -> anyhow::Result<()> {
     let folder = tempfile::Builder::new().prefix("wmco-demo-").tempdir()?;
     let path = folder.path().join("kubeconfig");
     cluster.write_kubeconfig(&path, "admin", &["system:masters"])?;
@@ -89,7 +91,7 @@ async fn stay(cluster: &SimCluster) -> anyhow::Result<()> {
         objects::DEFAULT_NAMESPACE,
     ));
     println_line("Ctrl-C ends it all.");
-    tokio::signal::ctrl_c().await?;
+    stop.cancelled().await;
     Ok(())
 }
 

@@ -1,5 +1,7 @@
 //! The table at the end of the demo.
 
+use std::iter;
+
 use serde_json::Value;
 use wmco_core::names;
 use wmco_sim::cluster::SimCluster;
@@ -17,60 +19,70 @@ pub(super) fn print(
     second: Option<&(Vec<HostCounts>, usize)>,
     ssh: &Snapshot,
 ) {
+    let nodes = cluster.objects("", "nodes", "");
+    print_table(["NODE", "READY", "SCHEDULING", "VERSION"], nodes.iter().map(|node| row(node)));
+    let requests = cluster.objects("certificates.k8s.io", "certificatesigningrequests", "");
+    print_table(
+        ["CSR", "CONDITION", "REASON", "SIGNER", "REQUESTER"],
+        requests.iter().map(|csr| {
+            [
+                "/metadata/name",
+                "/status/conditions/0/type",
+                "/status/conditions/0/reason",
+                "/spec/signerName",
+                "/spec/username",
+            ]
+            .map(|pointer| text(csr, pointer).to_owned())
+        }),
+    );
+    print_table(
+        ["HOST", "REMOTE COMMANDS", "SFTP SESSIONS", "REMOTE COMMANDS, SECOND PASS"],
+        hosts.iter().zip(first).enumerate().map(|(index, ((name, _), counts))| {
+            let again = second.and_then(|(counts, _)| counts.get(index));
+            [
+                name.to_owned(),
+                counts.executions.len().to_string(),
+                counts.sftp_sessions.to_string(),
+                again.map_or_else(|| "-".to_owned(), |counts| counts.executions.len().to_string()),
+            ]
+        }),
+    );
     println_line("");
-    println_line(&format!("{:<16}{:<8}{:<14}VERSION", "NODE", "READY", "SCHEDULING"));
-    for node in cluster.objects("", "nodes", "") {
-        let text = |pointer: &str| node.pointer(pointer).and_then(Value::as_str).unwrap_or("-");
-        let version = node
-            .pointer("/metadata/annotations")
-            .and_then(|annotations| annotations.get(names::VERSION_ANNOTATION))
-            .and_then(Value::as_str);
-        let cordoned = node.pointer("/spec/unschedulable").and_then(Value::as_bool) == Some(true);
-        println_line(&format!(
-            "{:<16}{:<8}{:<14}{}",
-            text("/metadata/name"),
-            ready(&node),
-            if cordoned { "disabled" } else { "enabled" },
-            version.unwrap_or("-"),
-        ));
-    }
-    println_line("");
-    println_line(&format!("{:<16}{:<42}{:<40}CONDITION", "CSR", "SIGNER", "REQUESTER"));
-    for csr in cluster.objects("certificates.k8s.io", "certificatesigningrequests", "") {
-        let text = |pointer: &str| csr.pointer(pointer).and_then(Value::as_str).unwrap_or("-");
-        let requester: String = text("/spec/username")
-            .trim_start_matches("system:serviceaccount:")
-            .chars()
-            .take(38)
-            .collect();
-        println_line(&format!(
-            "{:<16}{:<42}{:<40}{} {}",
-            text("/metadata/name"),
-            text("/spec/signerName"),
-            requester,
-            text("/status/conditions/0/type"),
-            text("/status/conditions/0/reason"),
-        ));
-    }
-    println_line("");
-    println_line(&format!(
-        "{:<16}{:<18}{:<16}REMOTE COMMANDS, SECOND PASS",
-        "HOST", "REMOTE COMMANDS", "SFTP SESSIONS"
-    ));
-    for (index, ((name, _), counts)) in hosts.iter().zip(first).enumerate() {
-        let again = second.and_then(|(counts, _)| counts.get(index));
-        println_line(&format!(
-            "{name:<16}{:<18}{:<16}{}",
-            counts.executions.len(),
-            counts.sftp_sessions,
-            again.map_or_else(|| "-".to_owned(), |counts| counts.executions.len().to_string()),
-        ));
-    }
     if let Some((_, changes)) = second {
-        println_line("");
         println_line(&format!("the second pass changed {changes} things"));
     }
     println_line(&format!("{} KiB of files went to hosts", ssh.uploaded_bytes.div_ceil(1024)));
+}
+
+/// A blank line, then rows whose columns are as wide as their widest text.
+fn print_table<const N: usize>(heads: [&str; N], rows: impl IntoIterator<Item = [String; N]>) {
+    let lines: Vec<_> = iter::once(heads.map(str::to_owned)).chain(rows).collect();
+    let width = |column: usize| lines.iter().filter_map(|l| Some(l.get(column)?.len())).max();
+    let widths: [usize; N] = std::array::from_fn(|column| width(column).unwrap_or_default());
+    println_line("");
+    for line in &lines {
+        let cells = line.iter().zip(widths).map(|(text, width)| format!("{text:<width$}"));
+        println_line(cells.collect::<Vec<_>>().join("   ").trim_end());
+    }
+}
+
+fn row(node: &Value) -> [String; 4] {
+    let version = node
+        .pointer("/metadata/annotations")
+        .and_then(|annotations| annotations.get(names::VERSION_ANNOTATION))
+        .and_then(Value::as_str);
+    let cordoned = node.pointer("/spec/unschedulable").and_then(Value::as_bool) == Some(true);
+    [
+        text(node, "/metadata/name"),
+        ready(node),
+        if cordoned { "disabled" } else { "enabled" },
+        version.unwrap_or("-"),
+    ]
+    .map(str::to_owned)
+}
+
+fn text<'a>(object: &'a Value, pointer: &str) -> &'a str {
+    object.pointer(pointer).and_then(Value::as_str).unwrap_or("-")
 }
 
 fn ready(node: &Value) -> &str {

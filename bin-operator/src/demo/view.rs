@@ -6,6 +6,7 @@ use std::io::{IsTerminal as _, Write as _};
 use std::time::{Duration, Instant};
 
 use tokio::sync::broadcast::{self, error::RecvError};
+use tokio_util::sync::CancellationToken;
 
 use crate::progress::{Happening, Stage, What};
 
@@ -68,12 +69,14 @@ impl View {
         self.changes
     }
 
-    /// Shows what happens until `enough` hosts rest at `stage`; `false` when patience ends first.
+    /// Shows what happens until `enough` hosts rest at `stage`; `false` when patience ends first, or
+    /// `stop` is asked for.
     pub(super) async fn until_all(
         &mut self,
         stage: Stage,
         enough: usize,
         patience: Duration,
+        stop: &CancellationToken,
     ) -> bool {
         let resting = |view: &Self| {
             view.rows.values().filter(|row| row.stage == Some(stage)).count() >= enough
@@ -88,7 +91,11 @@ impl View {
             }
             true
         };
-        let done = tokio::time::timeout(patience, waiting).await.unwrap_or(false);
+        let done = tokio::select! {
+            done = waiting => done,
+            () = tokio::time::sleep(patience) => false,
+            () = stop.cancelled() => false,
+        };
         if self.output == Output::Screen {
             self.draw();
         }

@@ -275,7 +275,11 @@ fn broken_bare_requests_are_refused() {
     let good = pem(&good(CLIENT));
     let cases = [
         ("two.pem", format!("{good}{good}"), "pem: `spec.request` has data behind its PEM block"),
-        ("crlf.csr", good.replace('\n', "\r\n"), "pem: the PEM body needs lines of 64 characters"),
+        (
+            "ends.csr",
+            good.replacen('\n', "\r\n", 1),
+            "pem: the PEM body needs lines of 64 characters",
+        ),
         ("mark.pem", format!("\u{feff}{good}"), "pem: `spec.request` needs one PEM block"),
         ("empty.pem", String::new(), "pem: `spec.request` needs one PEM block"),
         ("words.CSR", "hello\n".to_owned(), "pem: `spec.request` needs one PEM block"),
@@ -294,6 +298,18 @@ fn broken_bare_requests_are_refused() {
         assert_eq!((run.status, &answer["verdict"]), (1, &json!("refuse")), "{name}: {answer:#}");
         assert!(answer["reason"].as_str().unwrap().starts_with(reason), "{name}: {answer:#}");
     }
+}
+
+#[test]
+fn lines_may_end_as_on_windows() {
+    let input = good(CLIENT);
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("host.csr");
+    fs::write(&path, pem(&input).replace('\n', "\r\n")).unwrap();
+    let hosts = documents(&input.objects()).replace("CertificateSigningRequest", "Other");
+    let files = ["explain", "csr", "-f", path.to_str().unwrap(), "-f", "-", "-o", "json"];
+    let run = run(&files, &hosts);
+    assert_eq!((run.status, &run.json()[0]["verdict"]), (0, &json!("approve")), "{run:?}");
 }
 
 /// What stands in front of a block is passed over, as every reader does.

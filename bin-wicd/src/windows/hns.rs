@@ -1,12 +1,12 @@
 //! The Host Networking Service.
 #![expect(unsafe_code, reason = "its library is there only with the containers feature")]
 
+use std::ffi::{CStr, c_void};
 use std::io;
 use std::ptr::null_mut;
 
 use serde::de::DeserializeOwned;
 use windows_sys::Win32::Foundation::{ERROR_MOD_NOT_FOUND, FreeLibrary, HMODULE};
-use windows_sys::Win32::System::Com::CoTaskMemFree;
 use windows_sys::Win32::System::LibraryLoader::{
     GetProcAddress, LOAD_LIBRARY_SEARCH_SYSTEM32, LoadLibraryExW,
 };
@@ -19,41 +19,59 @@ use crate::hns::{Endpoint, Network, answer};
 /// `HRESULT HNSCall(LPCWSTR method, LPCWSTR path, LPCWSTR request, LPWSTR *response)`.
 type Call = unsafe extern "system" fn(*const u16, *const u16, *const u16, *mut *mut u16) -> i32;
 
-/// The service's library.
-struct Library {
-    module: HMODULE,
-    call: Call,
+/// `void CoTaskMemFree(LPVOID memory)`.
+type Free = unsafe extern "system" fn(*mut c_void);
+
+/// A library of Windows that is loaded.
+struct Module(HMODULE);
+
+impl Drop for Module {
+    fn drop(&mut self) {
+        // SAFETY: the module is loaded, and who uses its functions keeps it.
+        unsafe { FreeLibrary(self.0) };
+    }
 }
 
-impl Drop for Library {
-    fn drop(&mut self) {
-        // SAFETY: the module is loaded, and `call` is not used after.
-        unsafe { FreeLibrary(self.module) };
+impl Module {
+    fn load(name: &str) -> io::Result<Self> {
+        let name = wide(name);
+        // SAFETY: the name ends with a zero.
+        let module =
+            unsafe { LoadLibraryExW(name.as_ptr(), null_mut(), LOAD_LIBRARY_SEARCH_SYSTEM32) };
+        if module.is_null() { Err(io::Error::last_os_error()) } else { Ok(Self(module)) }
     }
+
+    fn function(&self, name: &CStr) -> io::Result<unsafe extern "system" fn() -> isize> {
+        // SAFETY: the module is loaded and the name ends with a zero.
+        let function = unsafe { GetProcAddress(self.0, name.as_ptr().cast()) };
+        function.ok_or_else(io::Error::last_os_error)
+    }
+}
+
+/// The service's functions, with the libraries that they are in.
+struct Library {
+    call: Call,
+    free: Free,
+    _modules: [Module; 2],
 }
 
 impl Library {
     /// `None` on a host without the containers feature, which has no such networks.
     fn load() -> io::Result<Option<Self>> {
-        let name = wide("vmcompute.dll");
-        // SAFETY: the name ends with a zero.
-        let module =
-            unsafe { LoadLibraryExW(name.as_ptr(), null_mut(), LOAD_LIBRARY_SEARCH_SYSTEM32) };
-        if module.is_null() {
-            let error = io::Error::last_os_error();
-            return if is(&error, ERROR_MOD_NOT_FOUND) { Ok(None) } else { Err(error) };
-        }
-        // SAFETY: the module is loaded and the name ends with a zero.
-        let Some(call) = (unsafe { GetProcAddress(module, c"HNSCall".as_ptr().cast()) }) else {
-            let error = io::Error::last_os_error();
-            // SAFETY: the module is loaded and not used after.
-            unsafe { FreeLibrary(module) };
-            return Err(error);
+        let service = match Module::load("vmcompute.dll") {
+            Err(error) if is(&error, ERROR_MOD_NOT_FOUND) => return Ok(None),
+            loaded => loaded?,
         };
+        // It brings others along, and the daemon on a host at rest needs none of them.
+        let memory = Module::load("combase.dll")?;
+        let (call, free) = (service.function(c"HNSCall")?, memory.function(c"CoTaskMemFree")?);
         // SAFETY: the exported function has this type, see `Call`.
         let call =
             unsafe { std::mem::transmute::<unsafe extern "system" fn() -> isize, Call>(call) };
-        Ok(Some(Self { module, call }))
+        // SAFETY: the exported function has this type, see `Free`.
+        let free =
+            unsafe { std::mem::transmute::<unsafe extern "system" fn() -> isize, Free>(free) };
+        Ok(Some(Self { call, free, _modules: [service, memory] }))
     }
 
     fn ask<T: DeserializeOwned + Default>(
@@ -76,7 +94,7 @@ impl Library {
         // SAFETY: the answer is null or ends with a zero.
         let text = unsafe { from_pointer(response) };
         // SAFETY: the answer is null or was allocated for us.
-        unsafe { CoTaskMemFree(response.cast()) };
+        unsafe { (self.free)(response.cast()) };
         if code < 0 {
             return Err(WindowsError::other(failed(), io::Error::from_raw_os_error(code)));
         }

@@ -2,7 +2,8 @@
 
 use std::ffi::OsString;
 use std::panic::AssertUnwindSafe;
-use std::sync::{Mutex, PoisonError, mpsc};
+use std::sync::mpsc::{self, Sender};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use anyhow::Context as _;
@@ -16,27 +17,34 @@ use windows_service::service_control_handler::{
 use windows_service::{define_windows_service, service_dispatcher};
 use wmco_core::names::objects;
 
-use crate::service::{Event, Outcome, Protocol, REPORT, Report, Signals, State, Work};
+use crate::service::{Event, Outcome, Protocol, Report, Signals, State, Work};
 
-/// What [`serve`] gets and gives; the dispatcher passes on nothing but text.
-static WORK: Mutex<Option<Work>> = Mutex::new(None);
-static OUTCOME: Mutex<Option<anyhow::Result<Outcome>>> = Mutex::new(None);
+/// What [`service_main`] gets, and where it tells what came of that; the dispatcher passes on nothing
+/// but text.
+static WORK: Mutex<Option<(Work, Sender<anyhow::Result<Outcome>>)>> = Mutex::new(None);
 
 define_windows_service!(entered, service_main);
 
+fn take_work() -> Option<(Work, Sender<anyhow::Result<Outcome>>)> {
+    WORK.lock().unwrap_or_else(PoisonError::into_inner).take()
+}
+
 /// Does `work` as the service; returns when that has stopped.
 pub(super) fn run(work: Work) -> anyhow::Result<Outcome> {
-    *WORK.lock().unwrap_or_else(PoisonError::into_inner) = Some(work);
+    let (over, outcome) = mpsc::channel();
+    *WORK.lock().unwrap_or_else(PoisonError::into_inner) = Some((work, over));
     service_dispatcher::start(objects::WICD, entered)
         .context("cannot run as a service, leave out --windows-service when starting by hand")?;
-    let outcome = OUTCOME.lock().unwrap_or_else(PoisonError::into_inner).take();
-    outcome.context("the service ended before it began, look at the Windows event log")?
+    // Else nobody would ever say that it did not begin.
+    drop(take_work());
+    outcome.recv().context("the service ended before it began, look at the Windows event log")?
 }
 
 fn service_main(_: Vec<OsString>) {
-    let work = WORK.lock().unwrap_or_else(PoisonError::into_inner).take();
-    let outcome = work.map(serve);
-    *OUTCOME.lock().unwrap_or_else(PoisonError::into_inner) = outcome;
+    if let Some((work, over)) = take_work() {
+        // The dispatcher listens until the service has stopped.
+        let _ = over.send(serve(work));
+    }
 }
 
 fn tell(handle: ServiceStatusHandle, report: Report) {
@@ -68,56 +76,67 @@ fn tell(handle: ServiceStatusHandle, report: Report) {
     }
 }
 
-/// Does the work on a thread of its own and keeps Windows informed.
-fn serve(work: Work) -> anyhow::Result<Outcome> {
-    let (events, seen) = mpsc::channel();
-    let controls = events.clone();
-    let handle = service_control_handler::register(objects::WICD, move |control| match control {
-        ServiceControl::Interrogate => ServiceControlHandlerResult::NoError,
-        ServiceControl::Stop | ServiceControl::Shutdown => {
-            // Nobody listens when the service has just ended by itself.
-            let _ = controls.send(Event::Stop);
-            ServiceControlHandlerResult::NoError
-        }
-        _ => ServiceControlHandlerResult::NotImplemented,
-    })
-    .context("cannot register as a service")?;
+/// The conversation with the Service Control Manager. Several threads carry it on, but none waits for
+/// the next word only: an idle service sleeps.
+struct Conversation {
+    clock: Instant,
+    stop: CancellationToken,
+    /// `None` until the service is registered; whoever wants to say something waits until then.
+    words: Mutex<Option<(Protocol, ServiceStatusHandle)>>,
+}
 
-    let clock = Instant::now();
-    let (mut protocol, report) = Protocol::begin(clock.elapsed());
-    tell(handle, report);
-    let stop = CancellationToken::new();
-    let ready = events.clone();
-    let ready = Box::new(move || {
-        // As above.
-        let _ = ready.send(Event::Ready);
-    });
-    let signals = Signals { stop: stop.clone(), ready };
-    std::thread::spawn(move || {
-        // A thread that broke down would leave a service that never ends.
-        let outcome = std::panic::catch_unwind(AssertUnwindSafe(|| work(signals)));
-        let outcome = outcome.unwrap_or(Outcome::Failed);
-        // As above.
-        let _ = events.send(Event::Over(outcome));
-    });
-    let mut outcome = Outcome::Stopped;
-    while !protocol.is_over() {
-        let event = match seen.recv_timeout(REPORT) {
-            Ok(event) => event,
-            Err(mpsc::RecvTimeoutError::Timeout) => Event::Nothing,
-            // The handler keeps its end, so this does not happen.
-            Err(mpsc::RecvTimeoutError::Disconnected) => Event::Over(Outcome::Failed),
-        };
-        if let Event::Over(how) = event {
-            outcome = how;
-        }
-        let reaction = protocol.on(event, clock.elapsed());
-        if reaction.cancel {
-            stop.cancel();
-        }
+impl Conversation {
+    /// Does what follows from `event`; tells whether more is to be reported soon.
+    fn on(&self, event: Event) -> bool {
+        let mut words = self.words.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some((protocol, handle)) = words.as_mut() else { return false };
+        let reaction = protocol.on(event, self.clock.elapsed());
         if let Some(report) = reaction.report {
-            tell(handle, report);
+            tell(*handle, report);
         }
+        if reaction.cancel {
+            self.stop.cancel();
+        }
+        protocol.is_pending()
     }
+}
+
+/// Does the work and keeps Windows informed.
+fn serve(work: Work) -> anyhow::Result<Outcome> {
+    let stop = CancellationToken::new();
+    let service = Arc::new(Conversation {
+        clock: Instant::now(),
+        stop: stop.clone(),
+        words: Mutex::default(),
+    });
+    {
+        let mut words = service.words.lock().unwrap_or_else(PoisonError::into_inner);
+        let told = Arc::clone(&service);
+        let handle =
+            service_control_handler::register(objects::WICD, move |control| match control {
+                ServiceControl::Interrogate => ServiceControlHandlerResult::NoError,
+                ServiceControl::Stop | ServiceControl::Shutdown => {
+                    told.on(Event::Stop);
+                    ServiceControlHandlerResult::NoError
+                }
+                _ => ServiceControlHandlerResult::NotImplemented,
+            })
+            .context("cannot register as a service")?;
+        let (protocol, report) = Protocol::begin(service.clock.elapsed());
+        tell(handle, report);
+        *words = Some((protocol, handle));
+    }
+    let (ready, goes_on) = (Arc::clone(&service), Arc::clone(&service));
+    let signals = Signals {
+        stop,
+        ready: Box::new(move || {
+            ready.on(Event::Ready);
+        }),
+        goes_on: Box::new(move || goes_on.on(Event::Nothing)),
+    };
+    // Work that broke down would leave a service that never ends.
+    let outcome = std::panic::catch_unwind(AssertUnwindSafe(|| work(signals)));
+    let outcome = outcome.unwrap_or(Outcome::Failed);
+    service.on(Event::Over(outcome));
     Ok(outcome)
 }

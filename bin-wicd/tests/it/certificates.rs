@@ -27,8 +27,7 @@ fn own() -> String {
 #[tokio::test]
 async fn the_first_is_asked_for_by_the_account_and_kept() {
     let world = World::new().await;
-    let running = world.start();
-    until(|| running.times_ready() == 1).await;
+    let running = world.logged_in().await;
     assert_eq!(world.requesters(), [account()]);
     let certificate = Certificate::parse(stored(&world).unwrap().expose()).unwrap();
     assert_eq!(certificate.node(), Some(NODE));
@@ -38,11 +37,9 @@ async fn the_first_is_asked_for_by_the_account_and_kept() {
 #[tokio::test]
 async fn one_that_is_good_is_used_again() {
     let world = World::new().await;
-    let running = world.start();
-    until(|| running.times_ready() == 1).await;
+    let running = world.logged_in().await;
     running.stop().await;
-    let running = world.start();
-    until(|| running.times_ready() == 1).await;
+    let running = world.logged_in().await;
     assert_eq!(world.requesters().len(), 1);
     running.stop().await;
 }
@@ -73,14 +70,12 @@ async fn short_lived_ones_are_renewed_without_a_restart() {
 #[tokio::test]
 async fn one_that_expired_while_the_host_was_off_is_replaced_through_the_kubeconfig() {
     let world = World::with_certificates_for(2).await;
-    let running = world.start();
-    until(|| running.times_ready() == 1).await;
+    let running = world.logged_in().await;
     running.kill().await;
     let old = Certificate::parse(stored(&world).unwrap().expose()).unwrap();
     until(|| jiff::Timestamp::now() > old.not_after).await;
     let before = world.requesters().len();
-    let running = world.start();
-    until(|| running.times_ready() == 1).await;
+    let running = world.logged_in().await;
     assert_eq!(world.requesters().iter().filter(|user| **user == account()).count(), 2);
     assert!(world.requesters().len() > before);
     running.stop().await;
@@ -89,8 +84,7 @@ async fn one_that_expired_while_the_host_was_off_is_replaced_through_the_kubecon
 #[tokio::test]
 async fn one_that_the_cluster_does_not_accept_any_more_is_replaced() {
     let world = World::new().await;
-    let running = world.start();
-    until(|| running.times_ready() == 1).await;
+    let running = world.logged_in().await;
     world.idle().await;
     let refused = AtomicBool::new(false);
     world.cluster.inject_faults(move |request| {
@@ -114,8 +108,7 @@ async fn one_of_another_node_is_replaced() {
     let store = Store { folder: &world.settings.certificates };
     let text = Secret::new(format!("{}{}", made.certificate, made.key));
     store.keep(&world.host, &text, jiff::Timestamp::UNIX_EPOCH).unwrap();
-    let running = world.start();
-    until(|| running.times_ready() == 1).await;
+    let running = world.logged_in().await;
     assert_eq!(world.requesters(), [account()]);
     running.stop().await;
 }
@@ -126,8 +119,7 @@ async fn half_a_file_is_replaced() {
     let store = Store { folder: &world.settings.certificates };
     let half = Secret::new("-----BEGIN CERTIFICATE-----\nMIIB");
     store.keep(&world.host, &half, jiff::Timestamp::UNIX_EPOCH).unwrap();
-    let running = world.start();
-    until(|| running.times_ready() == 1).await;
+    let running = world.logged_in().await;
     assert_eq!(world.requesters().len(), 1);
     running.stop().await;
 }

@@ -24,8 +24,7 @@ async fn services_and_mark_go_and_the_rest_is_as_before() {
     world.put_manifest(VERSION, &manifest(&[]).render());
     let before = world.host.snapshot();
     world.annotate(names::DESIRED_VERSION_ANNOTATION, VERSION).await;
-    let running = world.start();
-    until(|| world.version().is_some()).await;
+    let running = world.configured().await;
     running.stop().await;
     assert_ne!(world.host.snapshot().services, before.services);
     assert_eq!(clean(&world).await.unwrap(), "");
@@ -43,9 +42,7 @@ async fn services_and_mark_go_and_the_rest_is_as_before() {
 
 #[tokio::test]
 async fn variables_that_go_ask_for_a_restart() {
-    let world = World::new().await;
-    world.put_manifest(VERSION, &manifest(&[("HTTP_PROXY", "http://proxy:3128")]).render());
-    world.annotate(names::DESIRED_VERSION_ANNOTATION, VERSION).await;
+    let world = World::asked(&manifest(&[("HTTP_PROXY", "http://proxy:3128")])).await;
     let running = world.start();
     until(|| world.annotations().contains_key(names::REBOOT_ANNOTATION)).await;
     running.stop().await;

@@ -1,18 +1,17 @@
-//! What the controller does for the node.
+//! What the controller does for the node, beside what [`scenarios`](crate::scenarios) ask of every
+//! kind of host.
 
 use std::collections::BTreeSet;
 use std::sync::{Mutex, mpsc};
-use std::time::{Duration, Instant};
 
 use k8s_openapi::api::core::v1::Node;
 use kube::Api;
 use kube::api::DeleteParams;
-use serde_json::Value;
 use wmco_core::names::{self, events};
 use wmco_core::protocol::ServiceRunState;
 use wmco_services::fake::{Call, Fault};
 use wmco_services::manifest::{Manifest, Parts, PreScript};
-use wmco_services::windows::{Machine as _, ScriptOutput, ServiceConfig, StartType};
+use wmco_services::windows::ScriptOutput;
 
 use super::world::{NODE, VERSION, World, manifest, node, service, until};
 
@@ -22,8 +21,7 @@ const RUNNING: ServiceRunState = ServiceRunState::Running;
 async fn a_node_is_brought_to_its_desired_version() {
     let world = World::new().await;
     world.put_manifest(VERSION, &manifest(&[]).render());
-    let running = world.start();
-    until(|| running.times_ready() == 1).await;
+    let running = world.logged_in().await;
     assert_eq!(world.version(), None);
     world.annotate(names::DESIRED_VERSION_ANNOTATION, VERSION).await;
     until(|| world.version().as_deref() == Some(VERSION)).await;
@@ -34,77 +32,9 @@ async fn a_node_is_brought_to_its_desired_version() {
 }
 
 #[tokio::test]
-async fn a_settled_node_costs_no_write_and_no_process() {
-    let world = World::new().await;
-    world.put_manifest(VERSION, &manifest(&[]).render());
-    world.annotate(names::DESIRED_VERSION_ANNOTATION, VERSION).await;
-    let running = world.start();
-    until(|| world.version().is_some()).await;
-    world.idle().await;
-    world.host.clear_changes();
-    let writes =
-        || ["create", "patch", "update", "delete"].map(|verb| world.cluster.count(verb, "nodes"));
-    let before = writes();
-    let reads = world.cluster.count("get", "nodes");
-    // A change that concerns the daemon, but asks for nothing.
-    world.annotate("example.test/other", "1").await;
-    until(|| world.cluster.count("get", "nodes") > reads).await;
-    world.idle().await;
-    assert_eq!(world.host.changes(), []);
-    // The one patch is the test's own.
-    assert_eq!(writes(), [before[0], before[1] + 1, before[2], before[3]]);
-    running.stop().await;
-}
-
-#[tokio::test]
-async fn a_changed_config_map_changes_only_what_differs() {
-    let world = World::new().await;
-    world.put_manifest(VERSION, &manifest(&[]).render());
-    world.annotate(names::DESIRED_VERSION_ANNOTATION, VERSION).await;
-    let running = world.start();
-    until(|| world.version().is_some()).await;
-    world.idle().await;
-    world.host.clear_changes();
-    let mut data = manifest(&[]).render();
-    let services = data.0.get_mut("services").unwrap();
-    *services = services.replace("--node NODE_NAME", "--node NODE_NAME --more");
-    world.put_manifest(VERSION, &data);
-    until(|| world.service("overlay").unwrap().0.ends_with("--more")).await;
-    until(|| world.service("overlay").unwrap().1 == RUNNING).await;
-    let changed = world.host.changes();
-    let expected = [Call::ServicesStop, Call::ServicesConfigure, Call::ServicesStart];
-    let expected = expected.map(|call| (call, "overlay".to_owned()));
-    assert_eq!(changed, expected);
-    running.stop().await;
-}
-
-#[tokio::test]
-async fn a_changed_variable_asks_for_one_restart_before_anything_else() {
-    let world = World::new().await;
-    world.put_manifest(VERSION, &manifest(&[("HTTP_PROXY", "http://proxy:3128")]).render());
-    world.annotate(names::DESIRED_VERSION_ANNOTATION, VERSION).await;
-    let running = world.start();
-    until(|| world.annotations().contains_key(names::REBOOT_ANNOTATION)).await;
-    assert_eq!(world.service("kubelet"), None);
-    // The operator restarts the host; its end is the end of the process.
-    running.kill().await;
-    world.host.restart().unwrap();
-    let running = world.start();
-    until(|| running.times_ready() == 1).await;
-    world.idle().await;
-    assert_eq!(world.service("kubelet"), None, "nothing is done while the request stands");
-    world.annotate(names::REBOOT_ANNOTATION, Value::Null).await;
-    until(|| world.version().is_some()).await;
-    assert!(!world.annotations().contains_key(names::REBOOT_ANNOTATION));
-    running.stop().await;
-}
-
-#[tokio::test]
 async fn a_node_that_is_not_ready_is_marked_when_it_is() {
-    let world = World::new().await;
+    let world = World::asked(&manifest(&[])).await;
     world.ready("False").await;
-    world.put_manifest(VERSION, &manifest(&[]).render());
-    world.annotate(names::DESIRED_VERSION_ANNOTATION, VERSION).await;
     let running = world.start();
     until(|| world.service("overlay").is_some_and(|(_, state)| state == RUNNING)).await;
     world.idle().await;
@@ -118,8 +48,7 @@ async fn a_node_that_is_not_ready_is_marked_when_it_is() {
 async fn a_missing_config_map_is_awaited() {
     let world = World::new().await;
     world.annotate(names::DESIRED_VERSION_ANNOTATION, VERSION).await;
-    let running = world.start();
-    until(|| running.times_ready() == 1).await;
+    let running = world.logged_in().await;
     world.idle().await;
     world.put_manifest(VERSION, &manifest(&[]).render());
     until(|| world.version().is_some()).await;
@@ -128,10 +57,8 @@ async fn a_missing_config_map_is_awaited() {
 
 #[tokio::test]
 async fn a_host_whose_node_comes_later_waits_for_it() {
-    let world = World::new().await;
+    let world = World::asked(&manifest(&[])).await;
     world.host.set_addresses(vec![[10, 9, 9, 9].into()]);
-    world.put_manifest(VERSION, &manifest(&[]).render());
-    world.annotate(names::DESIRED_VERSION_ANNOTATION, VERSION).await;
     let running = world.start();
     until(|| world.cluster.count("list", "nodes") > 0).await;
     world.host.set_addresses(vec![[10, 0, 0, 10].into()]);
@@ -187,47 +114,16 @@ async fn told_to_stop_it_ends_after_the_step_it_is_at() {
 
 #[tokio::test]
 async fn a_service_that_fails_is_tried_again_and_holds_the_mark_back() {
-    let world = World::new().await;
+    let world = World::asked(&manifest(&[])).await;
     world.host.fail(Call::ServicesStart, "overlay", 2, Fault::Other);
-    world.put_manifest(VERSION, &manifest(&[]).render());
-    world.annotate(names::DESIRED_VERSION_ANNOTATION, VERSION).await;
-    let running = world.start();
-    until(|| world.version().is_some()).await;
+    let running = world.configured().await;
     assert_eq!(world.service("overlay").unwrap().1, RUNNING);
     running.stop().await;
 }
 
-/// Killed after each change of the host in turn, and started anew, it finishes what it began.
-#[tokio::test]
-async fn killed_at_any_change_it_converges_after_a_new_start() {
-    for cut in 0..8 {
-        let world = World::new().await;
-        world.put_manifest(VERSION, &manifest(&[]).render());
-        world.annotate(names::DESIRED_VERSION_ANNOTATION, VERSION).await;
-        world.host.cut_after(cut);
-        let running = world.start();
-        let seen = Instant::now();
-        // Until the cut, or until all is done when there are fewer changes.
-        until(|| {
-            world.host.is_cut()
-                || world.version().is_some()
-                || seen.elapsed() > Duration::from_secs(5)
-        })
-        .await;
-        running.kill().await;
-        world.host.heal();
-        let running = world.start();
-        until(|| world.version().as_deref() == Some(VERSION)).await;
-        assert_eq!(world.service("overlay").unwrap().1, RUNNING, "{cut}");
-        running.stop().await;
-    }
-}
-
 #[tokio::test]
 async fn an_api_that_hangs_up_is_asked_again() {
-    let world = World::new().await;
-    world.put_manifest(VERSION, &manifest(&[]).render());
-    world.annotate(names::DESIRED_VERSION_ANNOTATION, VERSION).await;
+    let world = World::asked(&manifest(&[])).await;
     // The first of each kind of request about nodes: get, list, patch, watch.
     let hung_up = Mutex::new(BTreeSet::new());
     world.cluster.inject_faults(move |request| {
@@ -235,54 +131,17 @@ async fn an_api_that_hangs_up_is_asked_again() {
         let first = request.resource == "nodes" && hung_up.lock().unwrap().insert(kind);
         first.then_some(wmco_sim::cluster::Fault::Hangup)
     });
-    let running = world.start();
-    until(|| world.version().is_some()).await;
+    let running = world.configured().await;
     world.cluster.clear_faults();
     running.stop().await;
 }
 
 #[tokio::test]
-async fn a_service_that_stops_or_goes_behind_its_back_comes_back() {
-    let world = World::new().await;
-    world.put_manifest(VERSION, &manifest(&[]).render());
-    world.annotate(names::DESIRED_VERSION_ANNOTATION, VERSION).await;
-    let running = world.start();
-    until(|| world.version().is_some()).await;
-    world.idle().await;
-    world.host.set_service_state(&"overlay".parse().unwrap(), ServiceRunState::Stopped);
-    until(|| world.service("overlay").unwrap().1 == RUNNING).await;
-    running.stop().await;
-}
-
-#[tokio::test]
-async fn a_foreign_service_with_our_tag_goes() {
-    let world = World::new().await;
-    world.put_manifest(VERSION, &manifest(&[]).render());
-    world.annotate(names::DESIRED_VERSION_ANNOTATION, VERSION).await;
-    let running = world.start();
-    until(|| world.version().is_some()).await;
-    world.idle().await;
-    let config = ServiceConfig {
-        command: "x".to_owned(),
-        description: "OpenShift managed leftover".to_owned(),
-        dependencies: Vec::new(),
-        start: StartType::Manual,
-        recovery: None,
-    };
-    world.host.add_service(&"leftover".parse().unwrap(), &config, RUNNING);
-    until(|| world.service("leftover").is_none()).await;
-    running.stop().await;
-}
-
-#[tokio::test]
 async fn a_damaged_bundle_is_told_on_the_node_and_holds_nothing_back() {
-    let world = World::new().await;
+    let world = World::asked(&manifest(&[])).await;
     let bundle = world.settings.ca_bundle.clone().unwrap();
     world.host.put_file(&bundle, "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n");
-    world.put_manifest(VERSION, &manifest(&[]).render());
-    world.annotate(names::DESIRED_VERSION_ANNOTATION, VERSION).await;
-    let running = world.start();
-    until(|| world.version().is_some()).await;
+    let running = world.configured().await;
     running.stop().await;
     assert_eq!(world.events(), [events::CERTIFICATE_READ_ERROR]);
 }
@@ -302,11 +161,8 @@ async fn a_config_map_that_is_refused_is_told_on_the_node() {
 
 #[tokio::test]
 async fn a_node_that_is_made_anew_is_brought_up_again() {
-    let world = World::new().await;
-    world.put_manifest(VERSION, &manifest(&[]).render());
-    world.annotate(names::DESIRED_VERSION_ANNOTATION, VERSION).await;
-    let running = world.start();
-    until(|| world.version().is_some()).await;
+    let world = World::asked(&manifest(&[])).await;
+    let running = world.configured().await;
     // So that nothing else wakes it.
     world.idle().await;
     let nodes: Api<Node> = Api::all(world.client.clone());

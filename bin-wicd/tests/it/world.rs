@@ -136,6 +136,14 @@ impl World {
         Self::on(builder.longest_certificates(life).start().await.unwrap()).await
     }
 
+    /// The operator asks for these services.
+    pub(crate) async fn asked(manifest: &Manifest) -> Self {
+        let world = Self::new().await;
+        world.put_manifest(VERSION, &manifest.render());
+        world.annotate(names::DESIRED_VERSION_ANNOTATION, VERSION).await;
+        world
+    }
+
     async fn on(cluster: SimCluster) -> Self {
         let text = cluster.kubeconfig("admin", &["system:masters"]).unwrap();
         let options = KubeConfigOptions::default();
@@ -202,6 +210,20 @@ impl World {
             controller::run(&Site { host, stop: token, ready: &ready }, &settings).await;
         });
         Running { stop, ready, task }
+    }
+
+    /// Starts the controller and waits until it says that the node is configured.
+    pub(crate) async fn configured(&self) -> Running {
+        let running = self.start();
+        until(|| self.version().is_some()).await;
+        running
+    }
+
+    /// Starts the controller and waits until it has its certificate.
+    pub(crate) async fn logged_in(&self) -> Running {
+        let running = self.start();
+        until(|| running.times_ready() == 1).await;
+        running
     }
 
     pub(crate) async fn annotate(&self, name: &str, value: impl Into<Value>) {

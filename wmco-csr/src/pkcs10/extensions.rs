@@ -142,7 +142,8 @@ pub enum GeneralName<'a> {
     Dns(&'a str),
     /// An e-mail address, ASCII, otherwise as it was sent.
     Email(&'a str),
-    /// An address, never a network.
+    /// An address, never a network. One of IPv4 that is written as one of IPv6 is one of IPv4: so
+    /// the signer reads it, and writes it into the certificate.
     Ip(IpAddr),
     /// Any other kind (directory names, other names, registered identifiers), with its tag.
     Other(u8),
@@ -232,6 +233,7 @@ fn general_name<'a>(names: &mut Reader<'a>) -> Result<GeneralName<'a>, ParseErro
 
 fn address(bytes: &[u8]) -> Option<IpAddr> {
     let four = <[u8; 4]>::try_from(bytes).map(|octets| IpAddr::V4(Ipv4Addr::from(octets)));
-    four.or_else(|_| <[u8; 16]>::try_from(bytes).map(|octets| IpAddr::V6(Ipv6Addr::from(octets))))
-        .ok()
+    let sixteen =
+        |_| <[u8; 16]>::try_from(bytes).map(|octets| Ipv6Addr::from(octets).to_canonical());
+    four.or_else(sixteen).ok()
 }

@@ -88,6 +88,11 @@ impl<'a> PublicKey<'a> {
                 null(&mut algorithm)?;
                 Self::rsa(key)?
             }
+            // Parameters of a curve in place of its name.
+            oid::EC_KEY if algorithm.peek() == Some(tag::SEQUENCE) => {
+                algorithm.element()?;
+                Self::Unsupported(Oid(kind), None)
+            }
             oid::EC_KEY => match algorithm.oid()? {
                 oid::P256 => Self::point(Curve::P256, key, 65)?,
                 oid::P384 => Self::point(Curve::P384, key, 97)?,
@@ -315,13 +320,18 @@ mod oid {
         (&[0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 1, 1, 4], "RSA with MD5"),
         (&[0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 1, 1, 5], "RSA with SHA-1"),
         (&[0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 1, 1, 10], "RSA with PSS padding"),
+        (&[0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 1, 1, 14], "RSA with SHA-224"),
+        (&[0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 1, 9, 1], "an e-mail address"),
         (&[0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 1, 9, 7], "a challenge password"),
         (&[0x2a, 0x86, 0x48, 0xce, 0x38, 4, 1], "DSA"),
+        (EC_KEY, "a curve without a name"),
         (&[0x2a, 0x86, 0x48, 0xce, 0x3d, 4, 1], "ECDSA with SHA-1"),
         (&[0x2a, 0x86, 0x48, 0xce, 0x3d, 4, 3, 4], "ECDSA with SHA-512"),
         (&[0x2b, 0x65, 0x71], "Ed448"),
+        (&[0x2b, 0x81, 4, 0, 10], "secp256k1"),
         (&[0x2b, 0x81, 4, 0, 33], "P-224"),
         (&[0x2b, 0x81, 4, 0, 35], "P-521"),
+        (&[0x55, 0x1d, 0x0e], "a subject key identifier"),
         (&[0x55, 0x1d, 0x13], "basic constraints"),
         (&[0x55, 4, 6], "a country"),
         (&[0x55, 4, 11], "an organizational unit"),

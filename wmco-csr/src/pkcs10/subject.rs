@@ -1,9 +1,9 @@
-//! The subject of a request: a sequence of attributes, one in each relative name.
+//! The subject of a request: a sequence of relative names, each a set of attributes.
 
 use crate::der::{Fault, ParseError, Reader, tag};
 
-const COMMON_NAME: &[u8] = &[0x55, 0x04, 0x03];
-const ORGANIZATION: &[u8] = &[0x55, 0x04, 0x0a];
+const COMMON_NAME: [u8; 3] = [0x55, 0x04, 0x03];
+const ORGANIZATION: [u8; 3] = [0x55, 0x04, 0x0a];
 
 /// Who a certificate shall be for.
 #[derive(Clone, Copy, Debug)]
@@ -39,9 +39,9 @@ impl<'a> Subject<'a> {
             organizations: 0,
             other: None,
         };
-        let mut rest = names;
-        while !rest.is_empty() {
-            match next(&mut rest)? {
+        let mut rest = Rest { names, set: Reader::new(&[]), before: &[] };
+        while let Some(attribute) = rest.next()? {
+            match attribute {
                 Attribute::CommonName(name) => {
                     subject.common_name = Some(name);
                     subject.common_names += 1;
@@ -75,26 +75,50 @@ impl<'a> Subject<'a> {
 
     /// All attributes in their order.
     pub fn attributes(&self) -> impl Iterator<Item = Attribute<'a>> + use<'a> {
-        let mut rest = self.names;
-        std::iter::from_fn(move || if rest.is_empty() { None } else { next(&mut rest).ok() })
+        let mut rest = Rest { names: self.names, set: Reader::new(&[]), before: &[] };
+        std::iter::from_fn(move || rest.next().ok().flatten())
     }
 }
 
-/// Reads one relative name. Several attributes in one of them are refused: DER sorts them, many
-/// encoders do not, and no node has such a name.
-fn next<'a>(names: &mut Reader<'a>) -> Result<Attribute<'a>, ParseError> {
-    let mut set = names.expect(tag::SET, "a relative name")?.content;
-    let mut pair = set.expect(tag::SEQUENCE, "a name attribute")?.content;
-    if !set.is_empty() {
-        return Err(set.error(Fault::Expected("one attribute in each relative name")));
+/// Attributes that are still to be read.
+struct Rest<'a> {
+    names: Reader<'a>,
+    /// Of the relative name that was begun.
+    set: Reader<'a>,
+    /// The attribute before it in its relative name.
+    before: &'a [u8],
+}
+
+impl<'a> Rest<'a> {
+    /// Reads the next attribute; `None` behind the last.
+    fn next(&mut self) -> Result<Option<Attribute<'a>>, ParseError> {
+        if self.set.is_empty() {
+            if self.names.is_empty() {
+                return Ok(None);
+            }
+            self.set = self.names.expect(tag::SET, "a relative name")?.content;
+            self.before = &[];
+        }
+        let place = self.set;
+        let pair = self.set.expect(tag::SEQUENCE, "a name attribute")?;
+        // DER sorts the members of a set by their bytes.
+        if !self.before.is_empty() && pair.raw <= self.before {
+            return Err(place.error(Fault::Expected("attributes of a relative name in order")));
+        }
+        self.before = pair.raw;
+        attribute(pair.content).map(Some)
     }
+}
+
+fn attribute(mut pair: Reader<'_>) -> Result<Attribute<'_>, ParseError> {
     let kind = pair.oid()?;
-    let attribute = match kind {
-        COMMON_NAME => Attribute::CommonName(text(&mut pair)?),
-        ORGANIZATION => Attribute::Organization(text(&mut pair)?),
-        other => {
+    // As arrays they are compared without a call.
+    let attribute = match kind.try_into() {
+        Ok(COMMON_NAME) => Attribute::CommonName(text(&mut pair)?),
+        Ok(ORGANIZATION) => Attribute::Organization(text(&mut pair)?),
+        Ok(_) | Err(_) => {
             pair.element()?;
-            Attribute::Other(other)
+            Attribute::Other(kind)
         }
     };
     pair.finish()?;

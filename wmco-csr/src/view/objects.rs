@@ -80,8 +80,8 @@ impl From<Machine> for MachineFacts {
 fn sorted<'a>(list: impl Iterator<Item = &'a NodeAddress>) -> (Vec<IpAddr>, Vec<String>) {
     let (mut addresses, mut names) = (Vec::new(), Vec::new());
     for entry in list {
-        match (entry.type_.as_str(), entry.address.parse()) {
-            ("InternalIP" | "ExternalIP", Ok(ip)) => addresses.push(ip),
+        match (entry.type_.as_str(), entry.address.parse::<IpAddr>()) {
+            ("InternalIP" | "ExternalIP", Ok(ip)) => addresses.push(ip.to_canonical()),
             ("Hostname" | "InternalDNS" | "ExternalDNS", Err(_)) => {
                 names.push(fold(&entry.address));
             }

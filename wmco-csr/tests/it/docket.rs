@@ -151,15 +151,21 @@ fn a_host_name_that_is_learned_answers_who_waited_for_it() {
     check(&mut docket, &world.csr, "approve ", true);
 }
 
+/// The request of `world`, a newer one for the same, and a docket that knows of both.
+fn older_and_newer(world: &mut World) -> (Docket, CertificateSigningRequest) {
+    let mut docket = docket(world);
+    let newer = later(world, "csr-2", 1);
+    docket.see(&world.csr);
+    docket.see(&newer);
+    check(&mut docket, &world.csr, "ignore duplicate", true);
+    (docket, newer)
+}
+
 #[test]
 fn of_several_requests_for_the_same_one_is_approved() {
     let mut world = World::new(KubeletClient);
-    let mut docket = docket(&world);
-    let newer = later(&mut world, "csr-2", 1);
-    let older = world.csr.clone();
-    docket.see(&older);
-    docket.see(&newer);
-    check(&mut docket, &older, "ignore duplicate", true);
+    let (mut docket, newer) = older_and_newer(&mut world);
+    let older = world.csr;
     check(&mut docket, &newer, "approve ", true);
     assert_eq!(docket.see(&decided(&newer, "Approved")), ["csr-1"]);
     check(&mut docket, &older, "ignore duplicate", false);
@@ -171,11 +177,7 @@ fn of_several_requests_for_the_same_one_is_approved() {
 #[test]
 fn a_denied_request_makes_room_for_older_ones() {
     let mut world = World::new(KubeletClient);
-    let mut docket = docket(&world);
-    let newer = later(&mut world, "csr-2", 1);
-    docket.see(&world.csr);
-    docket.see(&newer);
-    check(&mut docket, &world.csr, "ignore duplicate", true);
+    let (mut docket, newer) = older_and_newer(&mut world);
     assert_eq!(docket.see(&decided(&newer, "Denied")), ["csr-1"]);
     check(&mut docket, &world.csr, "approve ", true);
 }
@@ -183,11 +185,7 @@ fn a_denied_request_makes_room_for_older_ones() {
 #[test]
 fn a_new_list_forgets_what_is_not_in_it() {
     let mut world = World::new(KubeletClient);
-    let mut docket = docket(&world);
-    let newer = later(&mut world, "csr-2", 1);
-    docket.see(&world.csr);
-    docket.see(&newer);
-    check(&mut docket, &world.csr, "ignore duplicate", true);
+    let (mut docket, _) = older_and_newer(&mut world);
     let left: HashSet<String> = HashSet::from(["csr-1".to_owned()]);
     assert_eq!(docket.retain(&left), ["csr-1"]);
     assert_eq!(docket.names().collect::<Vec<_>>(), ["csr-1"]);

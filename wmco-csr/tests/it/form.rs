@@ -1,6 +1,6 @@
 //! Requests of a wrong form or with a weak key, built byte by byte around a right one.
 
-use wmco_csr::pkcs10::{CertificationRequest, Fault};
+use wmco_csr::pkcs10::{CertificationRequest, Fault, GeneralName};
 use wmco_csr::{Kind, Rule};
 
 use crate::fixture::World;
@@ -157,12 +157,49 @@ fn unknown_attribute_of_any_form() {
     decided(change, Rule::Extensions, "asks for a challenge password");
 }
 
+/// A subject of one relative name with these attributes.
+fn relative_name(attributes: &[(u8, &str)]) -> Vec<u8> {
+    let pair = |(kind, text): &(u8, &str)| {
+        der(0x30, &[&oid(&[0x55, 4, *kind]), &der(0x0c, &[text.as_bytes()])])
+    };
+    let pairs: Vec<_> = attributes.iter().map(pair).collect();
+    der(0x30, &[&der(0x31, &[&pairs.concat()])])
+}
+
+/// Every reader sees the same attributes, as long as they are in the order of DER.
 #[test]
-fn names_of_several_attributes() {
-    let pair = der(0x30, &[&oid(&[0x55, 4, 10]), &[0x0c, 1, b'a']]);
-    let subject = der(0x30, &[&der(0x31, &[&pair, &pair])]);
-    let fault = Fault::Expected("one attribute in each relative name");
-    refused(|p| p.subject.clone_from(&subject), fault);
+fn relative_names_of_several_attributes() {
+    let (nodes, name) = ((10, "system:nodes"), (3, "system:node:win-7"));
+    let mut parts = Parts::new();
+    parts.subject = relative_name(&[nodes, name]);
+    let bytes = parts.der();
+    assert!(crate::laws::reads_like_the_oracle(&bytes));
+    let request = CertificationRequest::parse(&bytes).unwrap();
+    let subject = request.subject();
+    assert_eq!(subject.common_name(), Some(name.1));
+    assert_eq!(subject.organization(), Some(nodes.1));
+    let fault = Fault::Expected("attributes of a relative name in order");
+    refused(|p| p.subject = relative_name(&[name, nodes]), fault);
+    refused(|p| p.subject = relative_name(&[nodes, nodes]), fault);
+    refused(|p| p.subject = relative_name(&[]), Fault::Expected("a name attribute"));
+    let masters = (10, "system:nodez");
+    let two = |p: &mut Parts| p.subject = relative_name(&[nodes, masters, name]);
+    let detail = "[\"system:nodes\", \"system:nodez\"], not system:nodes alone";
+    decided(two, Rule::Organization, detail);
+}
+
+/// So the signer reads it, and so it stands in the certificate.
+#[test]
+fn address_of_ipv4_written_as_one_of_ipv6() {
+    let mapped = [&[0; 10][..], &[0xff, 0xff, 192, 0, 2, 7]].concat();
+    let names = der(0x30, &[&der(0x87, &[&mapped])]);
+    let mut parts = Parts::new();
+    parts.attributes = der(0xa0, &[&extensions(&[extension(17, &names)])]);
+    let bytes = parts.der();
+    assert!(crate::laws::reads_like_the_oracle(&bytes));
+    let request = CertificationRequest::parse(&bytes).unwrap();
+    let names: Vec<_> = request.extensions().alternative_names().unwrap().iter().collect();
+    assert_eq!(names, [GeneralName::Ip([192, 0, 2, 7].into())]);
 }
 
 #[test]
@@ -251,8 +288,11 @@ fn unsupported_keys_are_refused_by_name() {
     let rest = "not RSA-2048 to RSA-8192, P-256, P-384 or Ed25519";
     let curve = oid(&[0x2b, 0x81, 4, 0, 35]);
     decided(|p| p.key = key(EC, &curve), Rule::Key, &format!("P-521, {rest}"));
-    let unknown = oid(&[0x2b, 0x81, 4, 0, 10]);
-    decided(|p| p.key = key(EC, &unknown), Rule::Key, &format!("1.3.132.0.10, {rest}"));
+    let unknown = oid(&[0x2b, 0x81, 4, 0, 11]);
+    decided(|p| p.key = key(EC, &unknown), Rule::Key, &format!("1.3.132.0.11, {rest}"));
+    let parameters = der(0x30, &[&[2, 1, 1]]);
+    let detail = format!("a curve without a name, {rest}");
+    decided(|p| p.key = key(EC, &parameters), Rule::Key, &detail);
     let dsa = &[0x2a, 0x86, 0x48, 0xce, 0x38, 4, 1];
     decided(|p| p.key = key(dsa, &[]), Rule::Key, &format!("DSA, {rest}"));
     let own = &[0x88, 0x37, 3];

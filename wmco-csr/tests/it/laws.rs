@@ -76,7 +76,8 @@ pub(crate) fn reads_like_the_oracle(der: &[u8]) -> bool {
 
 fn address(octets: &[u8]) -> Option<IpAddr> {
     let four = <[u8; 4]>::try_from(octets).map(|octets| Ipv4Addr::from(octets).into());
-    four.or_else(|_| <[u8; 16]>::try_from(octets).map(|o| Ipv6Addr::from(o).into())).ok()
+    let sixteen = |_| <[u8; 16]>::try_from(octets).map(|o| Ipv6Addr::from(o).to_canonical());
+    four.or_else(sixteen).ok()
 }
 
 /// One PEM text for one request: what is accepted is what an encoder writes.
@@ -93,9 +94,12 @@ pub(crate) fn pem_is_canonical(text: &[u8]) -> Option<Vec<u8>> {
         .collect();
     let (begin, end) = ("BEGIN CERTIFICATE REQUEST", "END CERTIFICATE REQUEST");
     let canonical = format!("-----{begin}-----\n{}\n-----{end}-----\n", lines.join("\n"));
-    let canonical = canonical.as_bytes();
-    let exact = text.ends_with(canonical)
-        || text.ends_with(canonical.strip_suffix(b"\n").expect("it ends with one"));
+    let end = text.iter().rposition(|byte| !matches!(byte, b'\r' | b'\n'));
+    let block = &text[..=end.expect("it has a block")];
+    let canonical = canonical.trim_end();
+    let exact = [canonical.replace('\n', "\r\n").as_bytes(), canonical.as_bytes()]
+        .iter()
+        .any(|canonical| block.ends_with(canonical));
     assert!(exact, "{:?}", String::from_utf8_lossy(text));
     Some(der)
 }

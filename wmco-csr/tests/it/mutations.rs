@@ -16,7 +16,7 @@ const MUTATIONS: &[Mutation] = &[
     ("undecided", Wicd, |w| w.condition("Approved"), "ignore"),
     ("signer", Wicd, |w| w.csr.spec.signer_name.push('2'), "ignore"),
     ("size", Wicd, |w| w.csr.spec.request.0.resize(20_000, b'\n'), "refuse"),
-    ("pem", KubeletClient, |w| w.csr.spec.request.0.push(b'\n'), "refuse"),
+    ("pem", KubeletClient, |w| w.csr.spec.request.0.push(b' '), "refuse"),
     ("pkcs10", KubeletServing, |w| w.set_der(&[0x30, 0]), "refuse"),
     ("common-name", KubeletClient, |w| rename(w, DnType::CommonName, "win-7"), "ignore"),
     ("subject", KubeletServing, |w| rename(w, DnType::LocalityName, "x"), "refuse"),

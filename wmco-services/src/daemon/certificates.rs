@@ -72,13 +72,38 @@ mod tests {
 
     const LATER: Timestamp = Timestamp::MAX;
 
+    // `spec/wicd.md`, section 22.6: of so many files the two newest stay.
+
+    #[track_caller]
+    fn two_newest_stay_of(days: u32) {
+        let stale = stale(&host_with(days), LATER).unwrap();
+        assert_eq!(stale.len(), days.saturating_sub(2) as usize);
+        assert!(!stale.contains(&at(days)) && (days < 2 || !stale.contains(&at(days - 1))));
+    }
+
     #[test]
-    fn the_two_newest_stay() {
-        for days in [0, 2, 3, 10, 150] {
-            let stale = stale(&host_with(days), LATER).unwrap();
-            assert_eq!(stale.len(), days.saturating_sub(2) as usize);
-            assert!(!stale.contains(&at(days)) && (days < 2 || !stale.contains(&at(days - 1))));
-        }
+    fn of_no_certificates_none_goes() {
+        two_newest_stay_of(0);
+    }
+
+    #[test]
+    fn of_2_certificates_none_goes() {
+        two_newest_stay_of(2);
+    }
+
+    #[test]
+    fn of_3_certificates_the_oldest_goes() {
+        two_newest_stay_of(3);
+    }
+
+    #[test]
+    fn of_10_certificates_2_stay() {
+        two_newest_stay_of(10);
+    }
+
+    #[test]
+    fn of_150_certificates_2_stay() {
+        two_newest_stay_of(150);
     }
 
     #[test]

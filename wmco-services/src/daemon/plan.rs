@@ -47,14 +47,7 @@ pub enum About {
 }
 
 /// An action with its reason.
-#[derive(Clone, Debug, Eq, JsonSchema, PartialEq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Step {
-    /// What to do.
-    pub action: Action,
-    /// Why.
-    pub because: Because,
-}
+pub type Step = crate::step::Step<Action, Because>;
 
 /// One side effect, or a plan of smaller ones. Idempotent.
 #[derive(Clone, Debug, Eq, JsonSchema, PartialEq, Serialize)]

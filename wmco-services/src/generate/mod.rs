@@ -18,6 +18,7 @@ use crate::manifest::{Manifest, ManifestError, Parts};
 
 pub use logs::{BadLogSetting, LogSettings, LogSettingsError};
 pub use scripts::{FULL_HOST_NAME, NODE_IP};
+pub(crate) use services::PLACEHOLDERS;
 
 /// What a manifest is made from.
 #[derive(Clone, Debug, Default)]
@@ -84,7 +85,8 @@ pub enum GenerateError {
     Manifest(#[from] ManifestError),
     /// A value would not be one argument.
     #[error(
-        "{what} is empty or holds blanks or quotes, correct it where the cluster's configuration has it"
+        "{what} is empty or holds blanks, quotes or others that cannot stand there, correct it where \
+         the cluster's configuration has it"
     )]
     Unfit {
         /// Which value.

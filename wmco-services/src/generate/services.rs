@@ -2,7 +2,7 @@
 
 use wmco_core::names::host;
 
-use super::command::{Command, fit};
+use super::command::{Command, file_name, fit};
 use super::{GenerateError, Inputs, scripts};
 use crate::manifest::{NodeVariable, PreScript, Service};
 use crate::windows::{BadServiceName, ServiceName};
@@ -11,6 +11,21 @@ const HYBRID_OVERLAY_SERVICE: &str = "hybrid-overlay-node";
 const NODE_NAME: &str = "NODE_NAME";
 const NODE_IP: &str = "NODE_IP";
 const HOSTNAME_OVERRIDE: &str = "HOSTNAME_OVERRIDE";
+const NODE_SUBNET: &str = "NODE_SUBNET";
+const KUBE_CONFIG_PATH: &str = "KUBE_CONFIG_PATH";
+const KUBE_PROXY_CONFIG_PATH: &str = "KUBE_PROXY_CONFIG_PATH";
+const VERBOSITY: &str = "VERBOSITY";
+
+/// All placeholders of generated services. Source: `spec/services.md`, section 7.
+pub(crate) const PLACEHOLDERS: [&str; 7] = [
+    HOSTNAME_OVERRIDE,
+    NODE_IP,
+    NODE_NAME,
+    NODE_SUBNET,
+    KUBE_CONFIG_PATH,
+    KUBE_PROXY_CONFIG_PATH,
+    VERBOSITY,
+];
 
 /// All services in the order in which they stand before they are sorted by priority.
 pub(super) fn all(inputs: &Inputs) -> Result<Vec<Service>, GenerateError> {
@@ -118,7 +133,7 @@ fn kubelet(inputs: &Inputs) -> Result<Service, GenerateError> {
     };
     let config = match arguments.cloud_config.as_deref().map(last_element) {
         None | Some("") => None,
-        Some(name) => Some(fit("the kubelet argument cloud-config", name)?),
+        Some(name) => Some(file_name("the kubelet argument cloud-config", name)?),
     };
     let command = wrapped(inputs, r"C:\var\log\kubelet\kubelet.log", r"C:\k\kubelet.exe")
         .arg(format!("--config={}", host::KUBELET_CONFIG))
@@ -192,16 +207,18 @@ fn kube_proxy(inputs: &Inputs) -> Service {
         .args(["--config", config, "--windows-service"]);
     let network = PreScript {
         variable_name: String::new(),
-        path: r"C:\Temp\network-conf.ps1 -hostnameOverride NODE_NAME -clusterCIDR NODE_SUBNET -kubeConfigPath KUBE_CONFIG_PATH -kubeProxyConfigPath KUBE_PROXY_CONFIG_PATH -verbosity VERBOSITY".to_owned(),
+        path: format!(
+            r"C:\Temp\network-conf.ps1 -hostnameOverride {NODE_NAME} -clusterCIDR {NODE_SUBNET} -kubeConfigPath {KUBE_CONFIG_PATH} -kubeProxyConfigPath {KUBE_PROXY_CONFIG_PATH} -verbosity {VERBOSITY}"
+        ),
         node_args: vec![
             node_name(),
             variable(
-                "NODE_SUBNET",
+                NODE_SUBNET,
                 r"{.metadata.annotations.k8s\.ovn\.org/hybrid-overlay-node-subnet}",
             ),
-            variable("KUBE_CONFIG_PATH", host::KUBELET_KUBECONFIG),
-            variable("KUBE_PROXY_CONFIG_PATH", config),
-            variable("VERBOSITY", if inputs.debug { "4" } else { "0" }),
+            variable(KUBE_CONFIG_PATH, host::KUBELET_KUBECONFIG),
+            variable(KUBE_PROXY_CONFIG_PATH, config),
+            variable(VERBOSITY, if inputs.debug { "4" } else { "0" }),
         ],
     };
     Service {

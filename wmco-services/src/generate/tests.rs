@@ -36,6 +36,25 @@ fn values_that_would_split_are_refused() {
 }
 
 #[test]
+fn a_cloud_config_with_a_blank_in_its_name_stays_one_argument() {
+    let mut blank = inputs("Azure");
+    blank.kubelet.cloud_config = Some("/etc/kubernetes/my cloud.conf".to_owned());
+    let manifest = manifest(&blank).unwrap();
+    let kubelet = manifest.service(&"kubelet".parse().unwrap()).unwrap();
+    assert!(kubelet.command.contains(r#" "--cloud-config=C:\k\my cloud.conf" "#), "{kubelet:?}");
+}
+
+#[test]
+fn a_cloud_config_that_is_no_file_name_is_refused() {
+    for name in ["a\nb", "a\"b", "a?"] {
+        let mut bad = inputs("Azure");
+        bad.kubelet.cloud_config = Some(format!("/etc/{name}"));
+        let error = manifest(&bad).unwrap_err().to_string();
+        assert!(error.starts_with("the kubelet argument cloud-config"), "{error}");
+    }
+}
+
+#[test]
 fn an_empty_cloud_config_gives_no_flag() {
     let mut empty = inputs("Azure");
     empty.kubelet.cloud_config = Some(String::new());

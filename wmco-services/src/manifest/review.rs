@@ -6,6 +6,7 @@ use wmco_core::protocol::ServicesData;
 
 use super::{Manifest, ManifestError, NodeVariable, SERVICES_KEY, Service, check, wire};
 use crate::windows::ServiceName;
+use crate::{generate, words};
 
 /// A reason to refuse the ConfigMap.
 #[derive(Debug)]
@@ -47,6 +48,7 @@ pub fn review(data: &ServicesData) -> Review {
     for (service, place) in services.iter().zip(&draft.places) {
         let at = format!("{SERVICES_KEY}[{place}]");
         needs(&at, service, &by_name, &mut doubts);
+        undeclared(&at, service, &mut doubts);
         paths(
             &format!("{at}.nodeVariablesInCommand"),
             &service.node_variables_in_command,
@@ -76,7 +78,9 @@ fn needs(
     doubts: &mut Vec<Doubt>,
 ) {
     for (k, need) in service.dependencies.iter().enumerate() {
+        let earlier = service.dependencies.get(..k).unwrap_or_default();
         let text = match by_name.get(need) {
+            _ if earlier.contains(need) => format!("service `{need}` is named twice, drop one"),
             None => format!("service `{need}` is not in this ConfigMap, so Windows must bring it"),
             Some(other) if other.priority > service.priority => format!(
                 "service `{need}` has priority {}, which is after this one's {}; it is started first \
@@ -86,6 +90,26 @@ fn needs(
             Some(_) => continue,
         };
         doubts.push(Doubt { at: format!("{at}.dependencies[{k}]"), text });
+    }
+}
+
+/// Placeholders of the operator's own services that nothing fills: the text would stay as it is.
+fn undeclared(at: &str, service: &Service, doubts: &mut Vec<Doubt>) {
+    let mut doubt = |at: String, text: &str, declared: &[&str]| {
+        let stays = |name: &&&str| !declared.contains(*name) && words::occurs(text, name);
+        doubts.extend(generate::PLACEHOLDERS.iter().filter(stays).map(|name| Doubt {
+            at: at.clone(),
+            text: format!("nothing fills {name} in, declare it or write the value"),
+        }));
+    };
+    let scripts = &service.powershell_pre_scripts;
+    let from_node = service.node_variables_in_command.iter().map(|variable| &variable.name);
+    let from_scripts = scripts.iter().map(|script| &script.variable_name);
+    let declared: Vec<&str> = from_node.chain(from_scripts).map(String::as_str).collect();
+    doubt(format!("{at}.path"), &service.command, &declared);
+    for (k, script) in scripts.iter().enumerate() {
+        let declared: Vec<&str> = script.node_args.iter().map(|arg| arg.name.as_str()).collect();
+        doubt(format!("{at}.powershellPreScripts[{k}].path"), &script.path, &declared);
     }
 }
 
@@ -143,7 +167,7 @@ mod tests {
                 {"name": "A", "nodeObjectJsonPath": "{.metadata"},
                 {"name": "", "nodeObjectJsonPath": "x"}]},
             {"name": "other", "path": "c", "priority": 1, "powershellPreScripts": [
-                {"path": "", "variableName": "B"}, {"path": "p", "nodeargs": [{"name": "C"}]}]},
+                {"path": "", "variableName": "B"}, {"path": "p", "nodeargs": [{"name": "C", "nodeObjectJsonPath": "x"}]}]},
             {"name": "Other", "path": "c", "priority": "2"},
             {"name": "Other", "path": "c", "priority": 2}
         ]"#;
@@ -215,6 +239,25 @@ mod tests {
         let services = r#"[{"name": "a", "path": "c", "priority": 1, "dependencies": ["b"]},
             {"name": "b", "path": "c", "priority": 2}]"#;
         insta::assert_snapshot!(doubts(services).join("\n"), @"services[0].dependencies[0]: service `b` has priority 2, which is after this one's 1; it is started first all the same, swap the numbers to say so");
+    }
+
+    #[test]
+    fn a_need_that_is_named_twice_is_doubted() {
+        let services = r#"[{"name": "b", "path": "c", "priority": 1},
+            {"name": "a", "path": "c", "priority": 1, "dependencies": ["b", "B"]}]"#;
+        insta::assert_snapshot!(doubts(services).join("\n"), @"services[1].dependencies[1]: service `B` is named twice, drop one");
+    }
+
+    #[test]
+    fn a_placeholder_that_nothing_fills_is_doubted() {
+        let services = r#"[{"name": "a", "path": "c --ip=NODE_IP --n NODE_NAME NODE_IPS", "priority": 1,
+            "nodeVariablesInCommand": [{"name": "NODE_NAME", "nodeObjectJsonPath": "{.metadata.name}"}],
+            "powershellPreScripts": [{"path": "p NODE_NAME VERBOSITY",
+                "NodeArgs": [{"name": "VERBOSITY", "nodeObjectJsonPath": "4"}]}]}]"#;
+        insta::assert_snapshot!(doubts(services).join("\n"), @r"
+        services[0].path: nothing fills NODE_IP in, declare it or write the value
+        services[0].powershellPreScripts[0].path: nothing fills NODE_NAME in, declare it or write the value
+        ");
     }
 
     #[test]

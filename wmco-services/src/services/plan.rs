@@ -22,14 +22,7 @@ pub struct Plan {
 }
 
 /// An action with its reason.
-#[derive(Clone, Debug, Eq, JsonSchema, PartialEq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Step {
-    /// What to do.
-    pub action: Action,
-    /// Why.
-    pub because: Because,
-}
+pub type Step = crate::step::Step<Action, Because>;
 
 /// One side effect. Idempotent.
 #[derive(Clone, Debug, Eq, JsonSchema, PartialEq, Serialize)]

@@ -21,6 +21,12 @@ async fn first_configuration_takes_at_most_four_commands_and_one_sftp_session() 
     // One of them is a look after the Node has changed, which may come too late to be needed.
     assert!(commands.len() <= 4, "{commands:#?}");
     assert_eq!((counts.connections, counts.sftp_sessions), (1, 1));
+    let told = stage.cluster.objects("", "events", "").into_iter();
+    let warnings: Vec<_> = told
+        .chain(stage.cluster.objects("events.k8s.io", "events", ""))
+        .filter(|event| event["type"] == "Warning")
+        .collect();
+    assert!(warnings.is_empty(), "nothing was wrong: {warnings:#?}");
     stage.shutdown().await;
 }
 

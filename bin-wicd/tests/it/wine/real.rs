@@ -3,6 +3,7 @@
 use std::fs;
 use std::net::Ipv4Addr;
 
+use jiff::SignedDuration;
 use wicd_wine::journal::Event;
 use wicd_wine::told;
 use wmco_core::digest::Sha256;
@@ -195,4 +196,64 @@ async fn a_script_that_never_ends_goes_with_the_daemon() {
     until("the script is gone", async || wine.windows.processes(&["powershell.exe"]).is_empty())
         .await;
     assert_eq!(wine.moves(), []);
+}
+
+/// What Linux says of a process of Wine's.
+struct Usage {
+    /// All memory that is its own: heap and stacks, those too that Wine makes for the kernel's part.
+    anonymous_kib: u64,
+    /// All that lies in memory, shared libraries included.
+    resident_kib: u64,
+    threads: u64,
+    /// In hundredths of a second.
+    cpu: u64,
+}
+
+impl Usage {
+    fn of(process: u32) -> Self {
+        let read = |file: &str| fs::read_to_string(format!("/proc/{process}/{file}")).unwrap();
+        let status = read("status");
+        let number = |name: &str| {
+            let line = status.lines().find_map(|line| line.strip_prefix(name));
+            line.and_then(|rest| rest.split_whitespace().nth(1)?.parse().ok()).unwrap()
+        };
+        // The name, which may hold blanks, ends with the last parenthesis.
+        let stat = read("stat");
+        let fields = stat.rsplit(')').next().unwrap().split_whitespace();
+        let cpu = fields.skip(11).take(2).map(|field| field.parse::<u64>().unwrap()).sum();
+        Self {
+            anonymous_kib: number("RssAnon"),
+            resident_kib: number("VmRSS"),
+            threads: number("Threads"),
+            cpu,
+        }
+    }
+}
+
+/// With [`WICD`](super::windows::WICD) it measures the program that is shipped.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_daemon_at_rest_is_small_and_sleeps() {
+    const REST: SignedDuration = SignedDuration::from_secs(25);
+    let cluster = Cluster::start().await;
+    let mut wine = Wine::new(&cluster).await;
+    cluster.publish(VERSION, &manifest());
+    cluster.join(wine.address(), VERSION);
+    wine.start_daemon().await;
+    cluster.configured(VERSION).await;
+    cluster.whole_pass().await;
+    let daemon = wine.daemon().unwrap();
+    // Until the threads of that pass are gone.
+    until("it rests", async || Usage::of(daemon).threads <= 3).await;
+    let before = Usage::of(daemon);
+    tokio::time::sleep(REST.unsigned_abs()).await;
+    let after = Usage::of(daemon);
+    let Usage { anonymous_kib, resident_kib, threads, .. } = after;
+    let cpu = after.cpu - before.cpu;
+    eprintln!(
+        "at rest: {resident_kib} KiB resident, {anonymous_kib} KiB anonymous, {threads} threads, \
+         {cpu}0 ms of CPU in {REST:#}"
+    );
+    // A stack under Wine takes one of these mebibytes.
+    assert!(anonymous_kib < 12 * 1024, "{anonymous_kib} KiB");
+    assert!(cpu < 25, "a daemon that does nothing took {cpu}0 ms in {REST:#}");
 }

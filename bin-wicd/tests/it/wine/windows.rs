@@ -44,6 +44,9 @@ fn target() -> &'static Path {
 /// Set by who has just run `scripts/wine.sh`. Each test would run it again, and wait for any other cargo.
 const MADE: &str = "WINE_IS_MADE";
 
+/// Set to the path of another build of the daemon, for example what `make wicd` makes.
+pub(crate) const WICD: &str = "WICD_EXE";
+
 /// A program that `scripts/wine.sh` made, which is run first.
 pub(crate) fn program(name: &str) -> PathBuf {
     static ONCE: OnceLock<()> = OnceLock::new();
@@ -56,7 +59,10 @@ pub(crate) fn program(name: &str) -> PathBuf {
         let said = String::from_utf8_lossy(&made.stderr);
         assert!(made.status.success(), "scripts/wine.sh failed, `make setup` may help: {said}");
     });
-    target().join("x86_64-pc-windows-gnu/debug").join(format!("{name}.exe"))
+    match std::env::var_os(WICD) {
+        Some(other) if name == "wicd" => other.into(),
+        _ => target().join("x86_64-pc-windows-gnu/debug").join(format!("{name}.exe")),
+    }
 }
 
 impl Windows {

@@ -1,10 +1,9 @@
-//! `spec/services.md`, section 14.
+//! `spec/services.md`, sections 14.1 to 14.5.
 
 use std::collections::BTreeMap;
 
 use wmco_core::digest::Sha256;
 use wmco_core::protocol::ServicesData;
-use wmco_services::generate::{FULL_HOST_NAME, Inputs, LogSettings, manifest};
 use wmco_services::manifest::{FileInfo, Manifest, Parts, Service};
 
 use super::{bootstrap, script, service, variable};
@@ -106,6 +105,26 @@ fn generated_data_without_variables_parses_to_itself() {
     let manifest = full(&[]);
     assert!(!manifest.render().0.contains_key("environmentVars"));
     assert_eq!(Manifest::parse(&manifest.render()).unwrap(), manifest);
+}
+
+/// What was generated without variables, read with `written` under their key.
+fn reads_without_variables(written: &str) {
+    let manifest = full(&[]);
+    let mut data = manifest.render();
+    data.0.insert("environmentVars".to_owned(), written.to_owned());
+    let read = Manifest::parse(&data).unwrap();
+    assert!(manifest.differences(&read).is_empty());
+    assert_eq!(read, manifest);
+}
+
+#[test]
+fn generated_data_with_an_empty_map_of_variables_is_the_same() {
+    reads_without_variables("{}");
+}
+
+#[test]
+fn generated_data_with_a_null_map_of_variables_is_the_same() {
+    reads_without_variables("null");
 }
 
 #[test]
@@ -267,133 +286,4 @@ fn priorities_bootstrap_last() {
 #[test]
 fn priorities_bootstrap_in_the_middle() {
     refused(vec![bootstrap("a", 1), at("b", 0), at("c", 2)], "priority");
-}
-
-// 14.6
-
-fn generated(platform: &str, debug: bool, vxlan_port: Option<u16>) -> Manifest {
-    manifest(&Inputs {
-        platform: platform.to_owned(),
-        debug,
-        vxlan_port,
-        api_server: "https://api-int.example.test:6443".to_owned(),
-        ..Inputs::default()
-    })
-    .unwrap()
-}
-
-fn line(manifest: &Manifest, service: &str) -> String {
-    manifest.service(&super::name(service)).unwrap().command.clone()
-}
-
-fn kubelet_scripts(platform: &str) -> Vec<String> {
-    let manifest = generated(platform, false, None);
-    let kubelet = manifest.service(&super::name("kubelet")).unwrap();
-    kubelet.powershell_pre_scripts.iter().map(|script| script.path.clone()).collect()
-}
-
-#[test]
-fn host_name_of_no_platform_is_left_to_the_kubelet() {
-    assert!(!line(&generated("None", false, None), "kubelet").contains("--hostname-override"));
-}
-
-#[test]
-fn host_name_on_aws_comes_from_the_metadata_service() {
-    assert!(kubelet_scripts("AWS").iter().any(|script| script.contains("169.254.169.254")));
-}
-
-#[test]
-fn host_name_on_gcp_comes_from_its_script() {
-    let scripts = kubelet_scripts("GCP");
-    assert!(scripts.iter().any(|script| script.contains("gcp-get-hostname.ps1")), "{scripts:?}");
-}
-
-#[test]
-fn host_name_on_vsphere_is_the_full_name() {
-    assert!(kubelet_scripts("VSphere").iter().any(|script| script == FULL_HOST_NAME));
-}
-
-#[test]
-fn exporter_logs_at_info() {
-    let line = line(&generated("AWS", false, None), "windows_exporter");
-    for part in ["windows_exporter.exe", "--web.config.file", "--log.level info", "--log.file"] {
-        assert!(line.contains(part), "{part} in {line}");
-    }
-}
-
-#[test]
-fn exporter_logs_at_debug() {
-    assert!(line(&generated("AWS", true, None), "windows_exporter").contains("--log.level debug"));
-}
-
-#[test]
-fn overlay_without_port_and_debug() {
-    let manifest = generated("None", false, None);
-    let overlay = manifest.service(&super::name("hybrid-overlay-node")).unwrap();
-    assert!(!overlay.bootstrap && overlay.powershell_pre_scripts.is_empty());
-    assert_eq!((overlay.priority, &overlay.dependencies), (2, &vec![super::name("kubelet")]));
-    assert_eq!(overlay.node_variables_in_command, [variable("NODE_NAME", "{.metadata.name}")]);
-    assert!(!overlay.command.contains("--hybrid-overlay-vxlan-port"));
-    assert!(!overlay.command.contains("--loglevel 5"));
-}
-
-#[test]
-fn overlay_with_debug() {
-    let line = line(&generated("None", true, None), "hybrid-overlay-node");
-    assert!(line.contains("--loglevel 5") && !line.contains("--hybrid-overlay-vxlan-port"));
-}
-
-#[test]
-fn overlay_with_port_and_debug() {
-    let line = line(&generated("None", true, Some(4789)), "hybrid-overlay-node");
-    assert!(line.contains("--loglevel 5") && line.contains("--hybrid-overlay-vxlan-port 4789"));
-}
-
-// 14.7, the second table; the first is tested beside the code that reads the values.
-
-const SIZE: (&str, &str) = ("SERVICES_LOG_FILE_SIZE", "100M");
-const AGE: (&str, &str) = ("SERVICES_LOG_FILE_AGE", "24h");
-const FLUSH: (&str, &str) = ("SERVICES_LOG_FLUSH_INTERVAL", "5s");
-
-/// Flags of the log runner that kubelet and kube-proxy are wrapped in.
-fn runner(set: &[(&str, &str)]) -> Vec<&'static str> {
-    let variable = |name: &str| {
-        set.iter().find(|(other, _)| *other == name).map(|(_, value)| (*value).to_owned())
-    };
-    let logs = LogSettings::from_environment(variable).unwrap();
-    assert_eq!(logs.is_configured(), !set.is_empty());
-    let inputs = Inputs { logs, api_server: "https://a:1".to_owned(), ..Inputs::default() };
-    let manifest = manifest(&inputs).unwrap();
-    let line = line(&manifest, "kubelet");
-    assert!(line.starts_with(r"C:\k\kube-log-runner.exe "), "{line}");
-    let (runner, _) = line.split_once(r" C:\k\kubelet.exe").unwrap();
-    ["-log-file=", "-log-file-size=", "-log-file-age=", "-flush-interval="]
-        .into_iter()
-        .filter(|flag| runner.contains(flag))
-        .collect()
-}
-
-#[test]
-fn no_log_settings() {
-    assert_eq!(runner(&[]), ["-log-file="]);
-}
-
-#[test]
-fn log_size_only() {
-    assert_eq!(runner(&[SIZE]), ["-log-file=", "-log-file-size="]);
-}
-
-#[test]
-fn log_age_only() {
-    assert_eq!(runner(&[AGE]), ["-log-file=", "-log-file-age="]);
-}
-
-#[test]
-fn log_flush_only() {
-    assert_eq!(runner(&[FLUSH]), ["-log-file=", "-flush-interval="]);
-}
-
-#[test]
-fn all_log_settings() {
-    assert_eq!(runner(&[SIZE, AGE, FLUSH]).len(), 4);
 }

@@ -2,6 +2,8 @@
 //! `spec/wicd.md`, section 22. Rows about live clusters and Windows itself are elsewhere.
 
 mod cleanup;
+mod generated;
+mod logs;
 mod manifest;
 mod network;
 mod node;

@@ -1,0 +1,97 @@
+//! Which problems of the cluster a person is to hear of, and when: each once, and one that is expected
+//! to go by itself only when it stays.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+/// What is wrong in one pass, and how long each may last before somebody is told.
+pub type Found = BTreeMap<String, Duration>;
+
+/// What was wrong so far.
+#[derive(Debug, Default)]
+pub struct Problems(BTreeMap<String, State>);
+
+#[derive(Clone, Copy, Debug)]
+enum State {
+    ToTell(Instant),
+    Told,
+}
+
+impl Problems {
+    /// Takes what a pass at `now` found, and returns what to tell. A problem that went and came back
+    /// is a new one.
+    pub fn update(&mut self, found: &Found, now: Instant) -> Vec<String> {
+        self.0.retain(|problem, _| found.contains_key(problem));
+        let mut due = Vec::new();
+        for (problem, patience) in found {
+            let state = self.0.entry(problem.clone()).or_insert(State::ToTell(now + *patience));
+            if matches!(state, State::ToTell(at) if *at <= now) {
+                *state = State::Told;
+                due.push(problem.clone());
+            }
+        }
+        due
+    }
+
+    /// When the next one is to be told, if it is still there then.
+    pub fn next(&self) -> Option<Instant> {
+        let to_tell = self.0.values().filter_map(|state| match state {
+            State::ToTell(at) => Some(*at),
+            State::Told => None,
+        });
+        to_tell.min()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PATIENCE: Duration = Duration::from_secs(10);
+
+    fn found(problems: &[(&str, Duration)]) -> Found {
+        problems.iter().map(|(problem, patience)| ((*problem).to_owned(), *patience)).collect()
+    }
+
+    #[test]
+    fn a_lasting_problem_is_told_once() {
+        let mut problems = Problems::default();
+        let now = Instant::now();
+        let wrong = found(&[("bad entry", Duration::ZERO)]);
+        assert_eq!(problems.update(&wrong, now), ["bad entry"]);
+        assert!(problems.update(&wrong, now + PATIENCE).is_empty());
+        assert_eq!(problems.next(), None);
+    }
+
+    #[test]
+    fn a_problem_that_comes_back_is_told_again() {
+        let mut problems = Problems::default();
+        let now = Instant::now();
+        let wrong = found(&[("bad entry", Duration::ZERO)]);
+        assert_eq!(problems.update(&wrong, now), ["bad entry"]);
+        assert!(problems.update(&Found::new(), now).is_empty());
+        assert_eq!(problems.update(&wrong, now), ["bad entry"]);
+    }
+
+    #[test]
+    fn what_goes_in_time_is_never_told() {
+        let mut problems = Problems::default();
+        let now = Instant::now();
+        assert!(problems.update(&found(&[("no token", PATIENCE)]), now).is_empty());
+        assert_eq!(problems.next(), Some(now + PATIENCE));
+        assert!(problems.update(&Found::new(), now + PATIENCE).is_empty());
+        assert_eq!(problems.next(), None);
+    }
+
+    #[test]
+    fn what_does_not_go_in_time_is_told() {
+        let mut problems = Problems::default();
+        let now = Instant::now();
+        let wrong = found(&[("no token", PATIENCE)]);
+        assert!(problems.update(&wrong, now).is_empty());
+        assert!(problems.update(&wrong, now + PATIENCE / 2).is_empty());
+        assert_eq!(problems.update(&wrong, now + PATIENCE), ["no token"]);
+    }
+}

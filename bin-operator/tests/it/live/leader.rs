@@ -1,0 +1,109 @@
+//! The election against the embedded cluster: never two leaders, and soon a next one.
+
+use std::time::Duration;
+
+use bin_operator::leader::{Leadership, Times, elect};
+use k8s_openapi::api::coordination::v1::Lease;
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::{Api, Client, Config};
+use tokio::io::copy_bidirectional;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+use wmco_sim::cluster::SimCluster;
+
+use super::scenery::until;
+
+const TIMES: Times = Times {
+    lease: Duration::from_secs(3),
+    renew_deadline: Duration::from_secs(1),
+    retry: Duration::from_millis(100),
+};
+
+struct Candidate {
+    leadership: Leadership,
+    stop: CancellationToken,
+    task: JoinHandle<()>,
+}
+
+impl Candidate {
+    /// A candidate that reaches the cluster through `port`.
+    async fn stand(cluster: &SimCluster, port: u16, name: &str) -> Self {
+        let kubeconfig = cluster.kubeconfig(name, &["system:masters"]).unwrap();
+        let kubeconfig = Kubeconfig::from_yaml(&kubeconfig).unwrap();
+        let options = KubeConfigOptions::default();
+        let mut config = Config::from_custom_kubeconfig(kubeconfig, &options).await.unwrap();
+        config.cluster_url = format!("https://127.0.0.1:{port}").parse().unwrap();
+        let leases: Api<Lease> = Api::namespaced(Client::try_from(config).unwrap(), "default");
+        let stop = CancellationToken::new();
+        let (leadership, task) = elect(leases, name.to_owned(), TIMES, stop.clone());
+        Self { leadership, stop, task }
+    }
+
+    fn leads(&self) -> bool {
+        self.leadership.check().is_ok()
+    }
+
+    async fn retire(self) {
+        self.stop.cancel();
+        self.task.await.unwrap();
+    }
+}
+
+fn port(cluster: &SimCluster) -> u16 {
+    cluster.url().rsplit(':').next().unwrap().parse().unwrap()
+}
+
+/// A way to `target` that keeps its connections but carries nothing once `silent` is cancelled.
+async fn line(target: u16, silent: CancellationToken) -> u16 {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    tokio::spawn(async move {
+        while let Ok((mut near, _)) = listener.accept().await {
+            let silent = silent.clone();
+            tokio::spawn(async move {
+                let mut far = TcpStream::connect(("127.0.0.1", target)).await.unwrap();
+                tokio::select! {
+                    _ = copy_bidirectional(&mut near, &mut far) => {}
+                    () = silent.cancelled() => std::future::pending().await,
+                }
+            });
+        }
+    });
+    port
+}
+
+#[tokio::test]
+async fn a_leader_that_retires_lets_the_next_one_in() {
+    let cluster = SimCluster::start().await.unwrap();
+    let first = Candidate::stand(&cluster, port(&cluster), "first").await;
+    until(|| first.leads().then_some(())).await;
+    let second = Candidate::stand(&cluster, port(&cluster), "second").await;
+    tokio::time::sleep(TIMES.lease * 2).await;
+    assert!(first.leads() && !second.leads(), "a lease that is renewed is respected");
+    first.retire().await;
+    until(|| second.leads().then_some(())).await;
+    let lease = &cluster.objects("coordination.k8s.io", "leases", "default")[0]["spec"];
+    assert_eq!(lease["holderIdentity"], "second");
+    assert_eq!(lease["leaseTransitions"], 1);
+    second.retire().await;
+}
+
+#[tokio::test]
+async fn a_leader_whose_api_server_is_silent_steps_down_before_another_one_leads() {
+    let cluster = SimCluster::start().await.unwrap();
+    let silent = CancellationToken::new();
+    let line = line(port(&cluster), silent.clone()).await;
+    let first = Candidate::stand(&cluster, line, "first").await;
+    until(|| first.leads().then_some(())).await;
+    let second = Candidate::stand(&cluster, port(&cluster), "second").await;
+    silent.cancel();
+    until(|| {
+        assert!(!(first.leads() && second.leads()), "two lead");
+        (!first.leads()).then_some(())
+    })
+    .await;
+    until(|| second.leads().then_some(())).await;
+    assert!(!first.leads());
+    second.retire().await;
+}
