@@ -1,12 +1,13 @@
 //! Events for people. Source of the reasons: `spec/operator.md`, section 8.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use jiff::Timestamp;
 use k8s_openapi::api::core::v1::ObjectReference;
 use kube::Client;
 use kube::runtime::events::{Event, EventType, Recorder, Reporter};
 use wmco_core::fleet::Assignment;
+use wmco_core::host_key::HostKey;
 use wmco_core::limits;
 use wmco_core::names::{events, objects};
 use wmco_core::node::NodeFacts;
@@ -46,25 +47,37 @@ impl Announcer {
         self.on_instances(EventType::Normal, events::INSTANCE_TEARDOWN, note).await;
     }
 
+    /// A host key was trusted on first use, and is kept as `name`.
+    pub async fn pinned(&self, assignment: &Assignment, name: &str, key: &HostKey) {
+        let note = format!(
+            "{}: trusted host key {} {} on first use and pinned it as `{name}`, compare it with \
+             what `ssh-keygen -l` says on the host",
+            assignment.address,
+            key.algorithm(),
+            key.fingerprint()
+        );
+        tracing::info!("{note}");
+        self.on_instances(EventType::Normal, events::HOST_KEY_PINNED, note).await;
+    }
+
     /// A step failed: told on the ConfigMap, and on the Node too when it is about its host key.
     pub async fn failed(
         &self,
         assignment: &Assignment,
         node: Option<&NodeFacts>,
         error: &StepError,
-        retry_at: Timestamp,
+        pause: Duration,
     ) {
         let reason = error.event_reason();
-        let what = format!(
-            "{}: {}; next attempt {:.0}",
-            assignment.address,
-            crate::chain(error),
-            retry_at
-        );
+        let next = format!("next attempt within {} s", pause.as_secs());
+        let what = format!("{}: {}", assignment.address, crate::chain(error));
+        // Another pause is another Event, so that what the note says of the next attempt is true.
+        let action = format!("{next}: {what}");
+        let what = format!("{}; {next}", cut(&what, limits::EVENT_NOTE_BYTES - 2 - next.len()));
         if let (events::HOST_KEY_MISMATCH, Some(node)) = (reason, node) {
-            self.publish(EventType::Warning, reason, what.clone(), &reference(&node.name)).await;
+            self.publish(EventType::Warning, reason, &action, &what, &reference(&node.name)).await;
         }
-        self.on_instances(EventType::Warning, reason, what).await;
+        self.publish(EventType::Warning, reason, &action, &what, &self.instances()).await;
     }
 
     /// Something on the list of instances is wrong.
@@ -74,34 +87,46 @@ impl Announcer {
 
     /// Something is wrong with a certificate request, or with what it meets: told on the request,
     /// and on a Node that stands in its way.
-    pub async fn warn_of(&self, csr: &ObjectReference, warning: Warning) {
+    pub async fn warn_of(&self, csr: &ObjectReference, warning: &Warning) {
         let Warning { reason, message, node } = warning;
         if let Some(node) = node {
-            self.publish(EventType::Warning, reason, message.clone(), &reference(&node)).await;
+            self.publish(EventType::Warning, reason, message, message, &reference(node)).await;
         }
-        self.publish(EventType::Warning, reason, message, csr).await;
+        self.publish(EventType::Warning, reason, message, message, csr).await;
     }
 
     async fn on_instances(&self, type_: EventType, reason: &str, note: String) {
-        let reference = ObjectReference {
+        self.publish(type_, reason, &note, &note, &self.instances()).await;
+    }
+
+    /// The list of instances.
+    fn instances(&self) -> ObjectReference {
+        ObjectReference {
             api_version: Some("v1".into()),
             kind: Some("ConfigMap".into()),
             name: Some(objects::INSTANCES_CONFIG_MAP.into()),
             namespace: Some(self.namespace.clone()),
             ..ObjectReference::default()
-        };
-        self.publish(type_, reason, note, &reference).await;
+        }
     }
 
     /// An Event that does not get through changes nothing; the log has it too.
-    async fn publish(&self, type_: EventType, reason: &str, note: String, on: &ObjectReference) {
+    ///
+    /// The recorder takes Events that differ in their note alone for one and keeps the first note,
+    /// so `action` tells which problem it is.
+    async fn publish(
+        &self,
+        type_: EventType,
+        reason: &str,
+        action: &str,
+        note: &str,
+        on: &ObjectReference,
+    ) {
         let event = Event {
             type_,
             reason: reason.to_owned(),
-            // The recorder takes Events that differ in their note alone for one and keeps the first
-            // note, so the action tells which problem it is.
-            action: cut(&note, limits::EVENT_ACTION_BYTES).to_owned(),
-            note: Some(cut(&note, limits::EVENT_NOTE_BYTES).to_owned()),
+            action: cut(action, limits::EVENT_ACTION_BYTES).to_owned(),
+            note: Some(cut(note, limits::EVENT_NOTE_BYTES).to_owned()),
             secondary: None,
         };
         if let Err(error) = self.recorder.publish(&event, on).await {

@@ -13,7 +13,8 @@ use wmco_core::cluster::services_name;
 use wmco_core::content::{self, HostContent, Marks};
 use wmco_core::digest::Sha256;
 use wmco_core::fleet::{
-    self, Assignment, Listed, Reach, jump_keys_in_use, reach, remembered_port, remembered_via,
+    self, Assignment, Listed, Pin, Pinned, Reach, jump_keys_in_use, reach, remembered_port,
+    remembered_via,
 };
 use wmco_core::host_key::{BadHostKey, HostKey};
 use wmco_core::instances::{self, Entries};
@@ -309,7 +310,7 @@ impl Fleet {
             Some(instance) => self.seal(&instance.username, facts, key)?,
             None => String::new(),
         };
-        let host_key = way_known.and_then(|w| w.host_key.as_deref()?.parse::<HostKey>().ok());
+        let host_key = way_known.and_then(|w| w.host_key.as_ref()?.key.parse::<HostKey>().ok());
         let host_key = host_key.map(|key| (key.to_string(), key.algorithm()));
         let via = instance.and_then(|instance| remembered_via(instance, facts));
         let marks = instance.map(|instance| Marks {
@@ -332,6 +333,9 @@ impl Fleet {
                 .filter(|via| via.to_keep)
                 .map(|via| via.key_name.clone()),
             kept_keys: way_known.map(|way| way.kept_keys.clone()).unwrap_or_default(),
+            pin: way_known.and_then(|way| Some(way.host_key.as_ref()?.by.clone())),
+            jump_pin: way_known
+                .and_then(|way| Some(way.via.as_ref()?.host_key.as_ref()?.by.clone())),
             route: way.map_err(|error| error.to_string()).and_then(|way| route(&way, key)),
             release: Arc::clone(&current.blobs),
         })
@@ -368,10 +372,10 @@ impl Fleet {
 }
 
 fn route(way: &Reach, key: &Key) -> Result<Route, String> {
-    let to = |address: &str, port, user: &str, host_key: Option<&str>| {
+    let to = |address: &str, port, user: &str, host_key: Option<&Pinned>| {
         let policy = match host_key {
-            Some(text) => {
-                HostKeyPolicy::Pinned(text.parse().map_err(|problem| bad_stored_key(&problem))?)
+            Some(Pinned { key, by }) => {
+                HostKeyPolicy::Pinned(key.parse().map_err(|problem| bad_stored_key(by, &problem))?)
             }
             None => HostKeyPolicy::TrustOnFirstUse,
         };
@@ -379,20 +383,15 @@ fn route(way: &Reach, key: &Key) -> Result<Route, String> {
         let credentials = Credentials { user: user.to_owned(), key: Arc::clone(&key.parsed) };
         Ok::<_, String>(Route::new(target, credentials).host_key(policy))
     };
-    let route = to(&way.address, way.port, &way.username, way.host_key.as_deref())?;
+    let route = to(&way.address, way.port, &way.username, way.host_key.as_ref())?;
     match &way.via {
         Some(via) => {
-            Ok(route.via(to(&via.address, via.port, &via.username, via.host_key.as_deref())?))
+            Ok(route.via(to(&via.address, via.port, &via.username, via.host_key.as_ref())?))
         }
         None => Ok(route),
     }
 }
 
-fn bad_stored_key(problem: &BadHostKey) -> String {
-    format!(
-        "the stored host key cannot be used ({problem}); remove the node's annotation {} or the \
-         address from ConfigMap {} to have it learned again",
-        names::HOST_KEY_ANNOTATION,
-        names::objects::HOST_KEYS_CONFIG_MAP
-    )
+fn bad_stored_key(by: &Pin, problem: &BadHostKey) -> String {
+    format!("the pinned host key cannot be used ({problem}); {by} to have it learned again")
 }

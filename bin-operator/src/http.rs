@@ -1,28 +1,28 @@
 //! `/metrics`, `/healthz` and `/readyz`.
 
-use std::net::SocketAddr;
+use std::net::TcpListener;
 
 use axum::Router;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::routing::get;
-use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::metrics::Metrics;
 
-/// Serves until `stop`; `ready` turns true when the caches are filled.
+/// Serves on `listener` until `stop`; `ready` turns true when the caches are filled.
 ///
 /// # Errors
-/// When the address cannot be listened on.
+/// When the listener is of no use.
 pub async fn serve(
-    address: SocketAddr,
+    listener: TcpListener,
     metrics: Metrics,
     ready: watch::Receiver<bool>,
     stop: CancellationToken,
 ) -> std::io::Result<()> {
-    let listener = TcpListener::bind(address).await?;
+    listener.set_nonblocking(true)?;
+    let listener = tokio::net::TcpListener::from_std(listener)?;
     tracing::info!(address = %listener.local_addr()?, "serving metrics and health");
     let app = router(metrics, ready);
     axum::serve(listener, app).with_graceful_shutdown(stop.cancelled_owned()).await

@@ -40,6 +40,13 @@ pub struct IntentLabels {
     pub intent: &'static str,
 }
 
+/// Labels of what is told of one instance.
+#[derive(Clone, Debug, EncodeLabelSet, Eq, Hash, PartialEq)]
+pub struct InstanceLabels {
+    /// Its address, as listed.
+    pub instance: String,
+}
+
 /// All metrics; cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Metrics {
@@ -52,6 +59,8 @@ pub struct Metrics {
     pub csr_decision_time: Histogram,
     /// Instances by intent.
     pub instances: Family<IntentLabels, Gauge>,
+    /// When what failed for an instance is tried again, in seconds since 1970; nothing for others.
+    pub retries: Family<InstanceLabels, Gauge>,
     /// Nodes that hold a disruption slot.
     pub disrupted: Gauge<i64, AtomicI64>,
 }
@@ -77,6 +86,12 @@ impl Metrics {
             "Nodes that hold a disruption slot",
             disrupted.clone(),
         );
+        let retries = Family::default();
+        registry.register(
+            "instance_next_attempt_timestamp_seconds",
+            "When what failed for an instance is tried again",
+            retries.clone(),
+        );
         registry.register_collector(Box::new(Connections(pool)));
         Self {
             registry: Arc::new(registry),
@@ -84,6 +99,7 @@ impl Metrics {
             csrs,
             csr_decision_time,
             instances,
+            retries,
             disrupted,
         }
     }

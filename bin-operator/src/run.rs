@@ -1,6 +1,6 @@
 //! The controllers, wired.
 
-use std::net::SocketAddr;
+use std::net::TcpListener;
 use std::sync::Arc;
 
 use k8s_openapi::api::coordination::v1::Lease;
@@ -37,7 +37,7 @@ pub struct Operator {
     /// Limits and counters of connections to hosts.
     pub ssh: Options,
     /// Where metrics and health are served.
-    pub http: Option<SocketAddr>,
+    pub http: Option<TcpListener>,
     /// Happenings for whoever watches.
     pub progress: Progress,
 }
@@ -60,12 +60,12 @@ impl Operator {
         let pool = Pool::new(self.dialer, self.ssh, PoolLimits::default());
         let metrics = Metrics::new(pool.clone());
         let (ready, is_ready) = watch::channel(false);
-        if let Some(address) = self.http {
-            let serving = crate::http::serve(address, metrics.clone(), is_ready, stop.clone());
+        if let Some(listener) = self.http {
+            let serving = crate::http::serve(listener, metrics.clone(), is_ready, stop.clone());
             let stop = stop.clone();
             tasks.spawn(async move {
                 if let Err(error) = serving.await {
-                    tracing::error!(%error, %address, "cannot serve metrics and health");
+                    tracing::error!(%error, "cannot serve metrics and health");
                     stop.cancel();
                 }
             });

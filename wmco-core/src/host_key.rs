@@ -13,6 +13,9 @@ use crate::digest::Sha256;
 const ALGORITHMS: [&str; 5] =
     ["ssh-ed25519", "ecdsa-sha2-nistp256", "ecdsa-sha2-nistp384", "ecdsa-sha2-nistp521", "ssh-rsa"];
 
+/// How fingerprints begin.
+const FINGERPRINTS: [&str; 2] = ["SHA256:", "MD5:"];
+
 /// A public host key in wire form. Source: RFC 4253, section 6.6; RFC 5656; RFC 8709.
 ///
 /// It is read from the wire form in base64 or from an authorized-keys line
@@ -45,6 +48,12 @@ pub enum BadHostKey {
     /// Not base64.
     #[error("it is no base64 text, copy the second word of the host's public key file")]
     Base64,
+    /// A digest of a key.
+    #[error(
+        "it is a fingerprint, which the key does not follow from; copy the line from the host's \
+             public key file or from `ssh-keyscan HOST`"
+    )]
+    Fingerprint,
     /// The word before the key names another algorithm than the key itself.
     #[error("its first word does not fit the key, copy the whole line from the public key file")]
     Mismatch,
@@ -100,6 +109,10 @@ impl FromStr for HostKey {
             Some(key) => (Some(first), key),
             None => (None, first),
         };
+        if [first, base64].iter().any(|word| FINGERPRINTS.iter().any(|form| word.starts_with(form)))
+        {
+            return Err(BadHostKey::Fingerprint);
+        }
         let wire = BASE64_STANDARD.decode(base64).map_err(|_| BadHostKey::Base64)?;
         let key = Self::from_wire(&wire)?;
         if named.is_some_and(|named| named != key.algorithm) {
@@ -208,6 +221,13 @@ pub(crate) mod tests {
         refused(&wire(&[b"rsa-sha2-256", &[3], &[5]]), &BadHostKey::Algorithm);
         refused(&wire(&[b"ssh-dss", &[1], &[2], &[3], &[4]]), &BadHostKey::Algorithm);
         refused(&format!("ssh-rsa {}", ed25519()), &BadHostKey::Mismatch);
+    }
+
+    #[test]
+    fn fingerprints_are_told() {
+        for text in ["SHA256:ZkAslGjFiUHdGf", "256 SHA256:ZkAslGjFiUHdGf root@win-1 (ED25519)"] {
+            refused(text, &BadHostKey::Fingerprint);
+        }
     }
 
     #[test]

@@ -6,7 +6,7 @@
 //! ```
 //!
 //! The first table is plain loopback: rounds of both clients in turns, so that both see the same
-//! machine; login included. The second goes through a proxy that adds the round trip. Needs OpenSSH's
+//! machine; login included. Then comes the memory that our uploads took. The second table goes through a proxy that adds the round trip. Needs OpenSSH's
 //! server and client.
 
 #![allow(
@@ -57,6 +57,7 @@ async fn main() {
 
     println!("{megabytes} MB to OpenSSH on loopback, {rounds} rounds in turns, MB/s");
     let direct = server.target();
+    let before = forget_peak();
     let (mut ours, mut theirs) = (Vec::new(), Vec::new());
     for round in 1..=rounds {
         theirs.push(payload.rate(sftp(&server, &direct, &payload).await));
@@ -65,6 +66,8 @@ async fn main() {
     }
     let (sftp_rate, our_rate) = (median(&mut theirs), median(&mut ours));
     println!("median: sftp {sftp_rate:.0}, ours {our_rate:.0}, {:.2} of it", our_rate / sftp_rate);
+
+    println!("memory: {before:.1} MB before, at most {:.1} MB during uploads", peak());
 
     println!("the same through {round_trip} ms of round trip, MB/s");
     let one_way = Duration::from_millis(round_trip.into()) / 2;
@@ -79,6 +82,20 @@ async fn main() {
          ours is {:.1} times the last",
         our_rate / one_rate
     );
+}
+
+/// Lets the most memory of this process be counted anew, and returns what it has now, in MB.
+fn forget_peak() -> f64 {
+    std::fs::write("/proc/self/clear_refs", "5").expect("linux lets a process do that");
+    peak()
+}
+
+/// The most memory that this process had, in MB.
+fn peak() -> f64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+    let kilobytes: f64 = line.trim().trim_end_matches(" kB").parse().unwrap();
+    kilobytes * 1.024 / 1000.0
 }
 
 /// A file of bytes that do not compress.

@@ -4,8 +4,6 @@ use std::fmt;
 use std::io;
 use std::time::Duration;
 
-use wmco_core::names;
-
 use crate::blob::BlobError;
 
 /// A cause of any type.
@@ -69,13 +67,7 @@ pub enum ConnectError {
         source: Cause,
     },
     /// The host shows another key than the pinned one.
-    #[error(
-        "{target} shows host key {found} but {expected} is pinned; if the host was reinstalled, \
-         remove the node's annotation `{}` or the address from the ConfigMap `{}` to accept the \
-         new key, else find out who answers there",
-        names::HOST_KEY_ANNOTATION,
-        names::objects::HOST_KEYS_CONFIG_MAP
-    )]
+    #[error("{target} shows host key {found} but {expected} is pinned, find out who answers there")]
     HostKeyMismatch {
         /// The host.
         target: String,

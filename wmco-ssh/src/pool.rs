@@ -7,24 +7,18 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
-use async_trait::async_trait;
 use tokio::runtime::Handle;
 use tokio::sync::{OwnedMutexGuard, OwnedSemaphorePermit, Semaphore};
 use tokio::task::AbortHandle;
 use wmco_core::limits;
-use wmco_core::protocol::{AgentLocation, HostPlan, ReportLine};
-use wmco_core::winpath::WindowsPath;
 
-use crate::blob::Blob;
 use crate::dial::Dialer;
-use crate::error::{ConnectError, HostError};
-use crate::host::{ApplyOutcome, HostAgent, ProbeOutcome, SshHost};
-use crate::host_key::SeenHostKey;
+use crate::error::ConnectError;
+use crate::host::{HostAgent as _, SshHost};
 use crate::metrics::Counters;
 use crate::options::Options;
 use crate::route::{Route, Target};
 use crate::session::Session;
-use crate::upload::{UploadProgress, UploadSummary};
 
 /// How many connections a pool keeps, and how long.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -228,7 +222,8 @@ async fn expire(slot: Weak<Slot>, idle: Duration) {
     connection.host.close().await;
 }
 
-/// The exclusive use of one host. On drop its connection, if still good, goes back to the pool.
+/// The exclusive use of one host, which it derefs to. On drop its connection, if still good, goes
+/// back to the pool.
 pub struct Lease {
     connection: Option<Connection>,
     held: Option<OwnedMutexGuard<Option<Parked>>>,
@@ -249,61 +244,5 @@ impl Deref for Lease {
     #[expect(clippy::expect_used, reason = "it is taken in `drop` only")]
     fn deref(&self) -> &SshHost {
         &self.connection.as_ref().expect("a lease has a connection").host
-    }
-}
-
-#[async_trait]
-impl HostAgent for Lease {
-    fn host_key(&self) -> &SeenHostKey {
-        (**self).host_key()
-    }
-
-    fn jump_key(&self) -> Option<&SeenHostKey> {
-        (**self).jump_key()
-    }
-
-    async fn probe(&self, agent: AgentLocation) -> Result<ProbeOutcome, HostError> {
-        (**self).probe(agent).await
-    }
-
-    async fn upload(
-        &self,
-        blobs: &[Blob],
-        on_progress: &(dyn Fn(UploadProgress) + Send + Sync),
-    ) -> Result<UploadSummary, HostError> {
-        (**self).upload(blobs, on_progress).await
-    }
-
-    async fn upload_agent(
-        &self,
-        agent: &Blob,
-        on_progress: &(dyn Fn(UploadProgress) + Send + Sync),
-    ) -> Result<UploadSummary, HostError> {
-        (**self).upload_agent(agent, on_progress).await
-    }
-
-    async fn apply(
-        &self,
-        agent: AgentLocation,
-        plan: &HostPlan,
-        on_line: &mut (dyn for<'line> FnMut(&'line ReportLine) + Send),
-    ) -> Result<ApplyOutcome, HostError> {
-        (**self).apply(agent, plan, on_line).await
-    }
-
-    async fn remove_leftovers(
-        &self,
-        files: &[WindowsPath],
-        directories: &[WindowsPath],
-    ) -> Result<Vec<WindowsPath>, HostError> {
-        (**self).remove_leftovers(files, directories).await
-    }
-
-    fn is_closed(&self) -> bool {
-        (**self).is_closed()
-    }
-
-    async fn close(&self) {
-        (**self).close().await;
     }
 }

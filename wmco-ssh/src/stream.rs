@@ -1,12 +1,14 @@
-//! The socket of a session, which can be ended from outside.
+//! Streams that end as a whole: the socket of a session, and channels that carry a protocol.
 //!
 //! The SSH library runs each connection in a task of its own that outlives its handle while it
-//! waits for the peer. Ending the stream below it ends that task, whatever it waits for.
+//! waits for the peer. Ending the stream below it ends that task, whatever it waits for. Whoever
+//! writes into a channel waits for room in its window, and nobody tells him that the connection has
+//! ended meanwhile.
 
 use std::future::Future;
 use std::io;
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
@@ -14,27 +16,92 @@ use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 use crate::dial::ByteStream;
 use crate::metrics::Open;
 
+/// A stream whose writes fail as soon as its token is cancelled, which the end of its input does,
+/// and its drop. What has arrived before can be read to the end.
+pub(crate) struct Ending<S> {
+    inner: S,
+    gone: CancellationToken,
+    writes_end: Pin<Box<WaitForCancellationFutureOwned>>,
+}
+
+impl<S> Ending<S> {
+    pub(crate) fn new(inner: S, gone: CancellationToken) -> Self {
+        let writes_end = Box::pin(gone.clone().cancelled_owned());
+        Self { inner, gone, writes_end }
+    }
+
+    fn writes_ended(&mut self, cx: &mut Context<'_>) -> bool {
+        self.writes_end.as_mut().poll(cx).is_ready()
+    }
+}
+
+impl<S> Drop for Ending<S> {
+    fn drop(&mut self) {
+        self.gone.cancel();
+    }
+}
+
+fn ended() -> io::Error {
+    io::Error::new(io::ErrorKind::ConnectionAborted, "the connection has ended")
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for Ending<S> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = buf.remaining();
+        let read = ready!(Pin::new(&mut self.inner).poll_read(cx, buf));
+        if read.is_err() || before > 0 && buf.remaining() == before {
+            self.gone.cancel();
+        }
+        Poll::Ready(read)
+    }
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for Ending<S> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        if self.writes_ended(cx) {
+            return Poll::Ready(Err(ended()));
+        }
+        Pin::new(&mut self.inner).poll_write(cx, buf)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        if self.writes_ended(cx) {
+            return Poll::Ready(Err(ended()));
+        }
+        Pin::new(&mut self.inner).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        if self.writes_ended(cx) {
+            return Poll::Ready(Ok(()));
+        }
+        Pin::new(&mut self.inner).poll_shutdown(cx)
+    }
+}
+
 /// A counted stream that fails as soon as its token is cancelled.
 pub(crate) struct Guarded {
-    inner: ByteStream,
+    inner: Ending<ByteStream>,
     open: Open,
     reads_end: Pin<Box<WaitForCancellationFutureOwned>>,
-    writes_end: Pin<Box<WaitForCancellationFutureOwned>>,
 }
 
 impl Guarded {
     pub(crate) fn new(inner: ByteStream, open: Open, token: &CancellationToken) -> Self {
         Self {
-            inner,
+            inner: Ending::new(inner, token.child_token()),
             open,
             reads_end: Box::pin(token.clone().cancelled_owned()),
-            writes_end: Box::pin(token.clone().cancelled_owned()),
         }
     }
-}
-
-fn ended() -> io::Error {
-    io::Error::new(io::ErrorKind::ConnectionAborted, "the session was closed on this side")
 }
 
 impl AsyncRead for Guarded {
@@ -56,25 +123,57 @@ impl AsyncWrite for Guarded {
         cx: &mut Context<'_>,
         buf: &[u8],
     ) -> Poll<io::Result<usize>> {
-        if self.writes_end.as_mut().poll(cx).is_ready() {
-            return Poll::Ready(Err(ended()));
-        }
-        let written = std::task::ready!(Pin::new(&mut self.inner).poll_write(cx, buf))?;
+        let written = ready!(Pin::new(&mut self.inner).poll_write(cx, buf))?;
         self.open.counters().written(written as u64);
         Poll::Ready(Ok(written))
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        if self.writes_end.as_mut().poll(cx).is_ready() {
-            return Poll::Ready(Err(ended()));
-        }
         Pin::new(&mut self.inner).poll_flush(cx)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        if self.writes_end.as_mut().poll(cx).is_ready() {
-            return Poll::Ready(Ok(()));
-        }
         Pin::new(&mut self.inner).poll_shutdown(cx)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, duplex, split};
+
+    use super::*;
+
+    /// Bytes that the other end takes before a writer has to wait.
+    const ROOM: usize = 16;
+
+    #[tokio::test]
+    async fn the_end_of_the_input_ends_a_write_that_waits() {
+        let (ours, theirs) = duplex(ROOM);
+        let (mut reads, mut writes) = split(Ending::new(ours, CancellationToken::new()));
+        let (_kept, mut says) = split(theirs);
+        let write = async { writes.write_all(&[0; 2 * ROOM]).await };
+        let read = async {
+            says.write_all(b"last words").await.unwrap();
+            says.shutdown().await.unwrap();
+            let mut text = String::new();
+            reads.read_to_string(&mut text).await.unwrap();
+            text
+        };
+        let (written, text) = tokio::join!(write, read);
+        assert_eq!(written.unwrap_err().kind(), io::ErrorKind::ConnectionAborted);
+        assert_eq!(text, "last words");
+    }
+
+    #[tokio::test]
+    async fn a_token_ends_a_write_that_waits_and_no_read() {
+        let (ours, mut theirs) = duplex(ROOM);
+        let gone = CancellationToken::new();
+        let mut ours = Ending::new(ours, gone.clone());
+        theirs.write_all(b"before").await.unwrap();
+        let (written, ()) = tokio::join!(ours.write_all(&[0; 2 * ROOM]), async { gone.cancel() });
+        assert!(written.is_err());
+        let mut before = [0; 6];
+        ours.read_exact(&mut before).await.unwrap();
+        assert_eq!(&before, b"before");
     }
 }

@@ -119,9 +119,12 @@ fn row<'a>(address: &'a str, entry: &'a Result<Instance, EntryError>) -> Row<'a>
 
 /// A line per entry and a summary, for people.
 fn report(entries: &Entries, nodes: &[NodeFacts]) -> String {
-    let width = entries.iter().map(|(address, _)| address.chars().count()).max().unwrap_or(0);
+    // What nobody could list in a cluster may stand in a file.
+    let shown: Vec<_> =
+        entries.iter().map(|(address, entry)| (printable(address), entry)).collect();
+    let width = shown.iter().map(|(address, _)| address.chars().count()).max().unwrap_or(0);
     let mut text = String::new();
-    for (address, entry) in entries.iter() {
+    for (address, entry) in shown {
         let (label, found) = match entry {
             Ok(instance) => ("ok", describe(instance, nodes)),
             Err(error) => ("wrong", format!("{}: {}", error.field, error.problem)),
@@ -141,13 +144,29 @@ fn report(entries: &Entries, nodes: &[NodeFacts]) -> String {
     text
 }
 
+/// What a terminal shows as it is; other characters as their codes.
+fn printable(text: &str) -> String {
+    text.chars()
+        .flat_map(|letter| match letter {
+            '\'' | '"' | '\\' => vec![letter],
+            _ => letter.escape_debug().collect(),
+        })
+        .collect()
+}
+
 fn describe(instance: &Instance, nodes: &[NodeFacts]) -> String {
-    let mut text = format!("{} at {}", instance.username, instance.ipv4);
+    let mut text = format!("{} at {}", printable(&instance.username), instance.ipv4);
     if instance.port != limits::SSH_PORT {
         let _ = write!(text, " port {}", instance.port);
     }
     if let Some(key) = &instance.host_key {
-        let _ = write!(text, ", host key {}", key.algorithm());
+        let _ = write!(text, ", host key {}", key.fingerprint());
+    }
+    if let Some(jump) = &instance.via {
+        let _ = write!(text, ", via {}", printable(&jump.to_string()));
+    }
+    if let Some(key) = &instance.via_host_key {
+        let _ = write!(text, " with host key {}", key.fingerprint());
     }
     if let Some(node) = node_of(nodes, &instance.into()) {
         let _ = write!(text, ", node {}", node.name);

@@ -1,6 +1,6 @@
 //! Commands that talk to a cluster and to hosts.
 
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpListener};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -54,13 +54,17 @@ pub(super) fn run(options: &Run) -> anyhow::Result<Answer> {
             .context("no cluster: run inside of one or set KUBECONFIG")?;
         let cache = options.cache.clone().unwrap_or_else(std::env::temp_dir);
         let payload = Payload::load(&options.payload, &cache)?;
+        let address = options.metrics_bind_address;
+        let http = TcpListener::bind(address).with_context(|| {
+            format!("cannot listen on {address}, choose another --metrics-bind-address")
+        })?;
         let operator = Operator {
             config,
             client,
             payload,
             dialer: Arc::new(TcpDialer),
             ssh: SshOptions::default(),
-            http: Some(options.metrics_bind_address),
+            http: Some(http),
             progress: Progress::new(),
         };
         operator.run(stopped_by_signal()).await

@@ -242,7 +242,7 @@ impl Context {
         if let Some(warning) = decision.warning()
             && self.approver.leadership.check().is_ok()
         {
-            self.approver.announcer.warn_of(&request.object_ref(&()), warning).await;
+            self.approver.announcer.warn_of(&request.object_ref(&()), &warning).await;
         }
     }
 

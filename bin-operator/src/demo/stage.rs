@@ -2,6 +2,7 @@
 //! tests of this crate do their worst to it.
 
 use std::collections::BTreeMap;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::sync::Arc;
 
 use anyhow::Context as _;
@@ -40,6 +41,8 @@ pub struct Stage {
 /// A running operator, in a runtime of its own: killing it leaves nothing of it behind, as the end
 /// of a process does.
 pub struct Running {
+    /// Where its metrics and its health are.
+    pub http: SocketAddr,
     stop: CancellationToken,
     runtime: Option<Runtime>,
     ended: tokio::sync::oneshot::Receiver<anyhow::Result<()>>,
@@ -90,13 +93,14 @@ impl Stage {
         let stop = CancellationToken::new();
         let (end, ended) = tokio::sync::oneshot::channel();
         let operating = self.operator(progress)?;
+        let http = operating.http.local_addr().context("its port is unknown")?;
         let until = stop.clone();
         runtime.spawn(async move {
             let result = async { operating.connect().await?.run(until).await }.await;
             // Whoever does not wait does not care.
             let _ = end.send(result);
         });
-        Ok(Running { stop, runtime: Some(runtime), ended })
+        Ok(Running { http, stop, runtime: Some(runtime), ended })
     }
 
     /// Runs an operator in the current runtime until `stop`.
@@ -155,6 +159,7 @@ impl Stage {
             payload: self.payload.clone(),
             dialer: Arc::clone(&self.dialer),
             ssh: self.ssh.clone(),
+            http: TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).context("no port for its metrics")?,
             progress,
         })
     }
@@ -178,6 +183,7 @@ struct ToConnect {
     payload: Payload,
     dialer: Arc<MappedDialer>,
     ssh: SshOptions,
+    http: TcpListener,
     progress: Progress,
 }
 
@@ -189,7 +195,7 @@ impl ToConnect {
             payload: self.payload,
             dialer: self.dialer,
             ssh: self.ssh,
-            http: None,
+            http: Some(self.http),
             progress: self.progress,
         })
     }

@@ -2,8 +2,9 @@
 
 use wmco_core::names::events;
 use wmco_core::protocol::HostStep;
-use wmco_ssh::{ConnectError, HostError};
+use wmco_ssh::{ConnectError, HostError, Route};
 
+use super::inputs::InstanceInputs;
 use crate::leader::NotLeading;
 
 /// Why a step failed.
@@ -49,6 +50,14 @@ pub enum StepError {
         /// What it said.
         error: String,
     },
+    /// The host, or its jump host, shows another key than the pinned one.
+    #[error("{mismatch}; if it was reinstalled, {accept} to have its new key trusted")]
+    OtherHostKey {
+        /// The host and both fingerprints.
+        mismatch: String,
+        /// What to change, see [`Pin`](wmco_core::fleet::Pin).
+        accept: String,
+    },
     /// It is not known how to reach the host.
     #[error("{0}")]
     Route(String),
@@ -66,7 +75,11 @@ impl StepError {
     /// Whether the next pass has to connect and look again.
     pub const fn leaves_host_unknown(&self) -> bool {
         match self {
-            Self::Connect(_) | Self::Host(_) | Self::Route(_) | Self::AgentFails { .. } => true,
+            Self::AgentFails { .. }
+            | Self::Connect(_)
+            | Self::Host(_)
+            | Self::OtherHostKey { .. }
+            | Self::Route(_) => true,
             Self::Api { .. }
             | Self::Content { .. }
             | Self::NotLeading(_)
@@ -78,8 +91,22 @@ impl StepError {
     /// Reason of the Event that tells people.
     pub const fn event_reason(&self) -> &'static str {
         match self {
-            Self::Connect(ConnectError::HostKeyMismatch { .. }) => events::HOST_KEY_MISMATCH,
+            Self::OtherHostKey { .. } => events::HOST_KEY_MISMATCH,
             _ => events::INSTANCE_SETUP_FAILURE,
+        }
+    }
+
+    /// The right variant for a failed connect by `route`.
+    pub(super) fn connect(error: ConnectError, route: &Route, inputs: &InstanceInputs) -> Self {
+        let ConnectError::HostKeyMismatch { target, .. } = &error else {
+            return Self::Connect(error);
+        };
+        let host = *target == route.target.to_string();
+        match if host { &inputs.pin } else { &inputs.jump_pin } {
+            Some(pin) => {
+                Self::OtherHostKey { mismatch: error.to_string(), accept: pin.to_string() }
+            }
+            None => Self::Connect(error),
         }
     }
 

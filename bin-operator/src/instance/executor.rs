@@ -1,27 +1,21 @@
 //! Carries out single actions. Holds clients and limits, no policy.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use jiff::Timestamp;
-use k8s_openapi::api::core::v1::{ConfigMap, Node, Pod};
-use kube::api::{
-    DeleteParams, EvictParams, ListParams, ObjectMeta, Patch, PatchParams, PostParams,
-    Preconditions,
-};
+use k8s_openapi::api::core::v1::{Node, Pod};
+use kube::api::{DeleteParams, EvictParams, ListParams, Patch, PatchParams, Preconditions};
 use kube::{Api, Client};
 use serde_json::{Value, json};
 use wmco_core::digest::Sha256;
 use wmco_core::fleet;
-use wmco_core::names::{self, host, objects};
+use wmco_core::names::{self, host};
 use wmco_core::node::{
     Action, HostSeen, HostWork, Learnt, NodeFacts, NodePatch, PodFacts, agent_for_work,
 };
 use wmco_core::protocol::{AgentLocation, Probe, ReportLine};
 use wmco_core::winpath::WindowsPath;
-use wmco_ssh::{
-    ApplyOutcome, Blob, ConnectError, HostAgent, HostKeyPolicy, HostKeyVerdict, NoReport, Pool,
-    ProbeOutcome,
-};
+use wmco_ssh::{ApplyOutcome, Blob, HostAgent as _, Lease, NoReport, Pool, ProbeOutcome};
 
 use super::error::StepError;
 use super::inputs::{InstanceInputs, NodeSeen};
@@ -137,7 +131,7 @@ impl Executor {
         &self,
         inputs: &InstanceInputs,
         link: &mut Link,
-    ) -> Result<Arc<dyn HostAgent>, StepError> {
+    ) -> Result<Arc<Lease>, StepError> {
         if let Some(host) = link.current() {
             return Ok(host);
         }
@@ -145,22 +139,10 @@ impl Executor {
         link.release();
         let route = inputs.route.as_ref().map_err(|why| StepError::Route(why.clone()))?;
         // Boxed: the future of a handshake is large, and it is rare.
-        let host = Box::pin(self.pool.lease(route)).await?;
-        let seen = host.host_key();
-        // A connection from the pool may be older than the pin that its key became.
-        let unpinned = route.host_key == HostKeyPolicy::TrustOnFirstUse;
-        if unpinned && seen.verdict == HostKeyVerdict::FirstUse {
-            tracing::info!(
-                instance = %inputs.assignment.address,
-                fingerprint = %seen.key.fingerprint(),
-                "trusting the host key on first use"
-            );
-            self.keep_host_key(&inputs.key_name, &seen.key.to_string()).await?;
-        }
-        if let (Some(name), Some(seen)) = (&inputs.jump_key_name, host.jump_key()) {
-            self.keep_host_key(name, &seen.key.to_string()).await?;
-        }
-        self.tell_host_key(inputs, None).await;
+        let host = Box::pin(self.pool.lease(route))
+            .await
+            .map_err(|error| StepError::connect(error, route, inputs))?;
+        self.pin_keys(inputs, route, &host).await?;
         Ok(link.keep(host))
     }
 
@@ -331,59 +313,6 @@ impl Executor {
         Ok(Seen::Gone)
     }
 
-    fn host_keys(&self) -> Api<ConfigMap> {
-        Api::namespaced(self.client.clone(), &self.namespace)
-    }
-
-    async fn keep_host_key(&self, name: &str, key: &str) -> Result<(), StepError> {
-        self.leadership.check()?;
-        let data = json!({ "data": { name: key } });
-        let keys = self.host_keys();
-        let object = objects::HOST_KEYS_CONFIG_MAP;
-        let (params, body) = (PatchParams::default(), Patch::Merge(&data));
-        let patch = || keys.patch(object, &params, &body);
-        match patch().await {
-            Ok(_) => return Ok(()),
-            Err(kube::Error::Api(status)) if status.code == 404 => {}
-            Err(error) => return Err(api("keep the host key")(error)),
-        }
-        let labels = [(objects::MANAGED_BY_LABEL.to_owned(), objects::OPERATOR.to_owned())];
-        let created = ConfigMap {
-            metadata: ObjectMeta {
-                name: Some(object.to_owned()),
-                labels: Some(labels.into()),
-                ..ObjectMeta::default()
-            },
-            data: Some([(name.to_owned(), key.to_owned())].into()),
-            ..ConfigMap::default()
-        };
-        match keys.create(&PostParams::default(), &created).await {
-            Ok(_) => Ok(()),
-            // Another worker was faster.
-            Err(kube::Error::Api(status)) if status.code == 409 => {
-                patch().await.map(drop).map_err(api("keep the host key"))
-            }
-            Err(error) => Err(api("keep the host key")(error)),
-        }
-    }
-
-    /// Removes host keys that belong to nobody, or whose Node has them.
-    ///
-    /// # Errors
-    /// [`StepError::Api`].
-    pub async fn forget_host_keys(&self, names: &[String]) -> Result<(), StepError> {
-        self.leadership.check()?;
-        let data: serde_json::Map<String, Value> =
-            names.iter().map(|name| (name.clone(), Value::Null)).collect();
-        let patch = Patch::Merge(json!({ "data": data }));
-        let name = objects::HOST_KEYS_CONFIG_MAP;
-        match self.host_keys().patch(name, &PatchParams::default(), &patch).await {
-            Ok(_) => Ok(()),
-            Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
-            Err(error) => Err(api("forget the host key")(error)),
-        }
-    }
-
     /// Tells people that an instance is configured.
     pub(super) async fn announce_settled(&self, inputs: &InstanceInputs) {
         if inputs.assignment.intent.verb() == "configure" {
@@ -396,12 +325,12 @@ impl Executor {
         &self,
         inputs: &InstanceInputs,
         error: &StepError,
-        retry_at: Timestamp,
+        pause: Duration,
     ) {
         let node = inputs.node.as_ref().map(|node| &node.facts);
-        self.announcer.failed(&inputs.assignment, node, error, retry_at).await;
-        if let StepError::Connect(mismatch @ ConnectError::HostKeyMismatch { .. }) = error {
-            self.tell_host_key(inputs, Some(&mismatch.to_string())).await;
+        self.announcer.failed(&inputs.assignment, node, error, pause).await;
+        if matches!(error, StepError::OtherHostKey { .. }) {
+            self.tell_host_key(inputs, Some(&error.to_string())).await;
         }
     }
 }
@@ -457,7 +386,7 @@ fn in_words(why: &NoReport) -> String {
     }
 }
 
-fn api(doing: &'static str) -> impl FnOnce(kube::Error) -> StepError {
+pub(super) fn api(doing: &'static str) -> impl FnOnce(kube::Error) -> StepError {
     move |source| StepError::Api { doing, source }
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use wmco_core::digest::Sha256;
-use wmco_core::fleet::{Assignment, Listed};
+use wmco_core::fleet::{Assignment, Listed, Pin};
 use wmco_core::node::{Desired, NodeFacts};
 use wmco_ssh::{Blob, Route};
 
@@ -27,6 +27,10 @@ pub struct InstanceInputs {
     pub jump_key_name: Option<String>,
     /// Keys in the ConfigMap of host keys that are its own.
     pub kept_keys: Vec<String>,
+    /// Where the host key that it has to show is pinned.
+    pub pin: Option<Pin>,
+    /// As `pin`, for its jump host.
+    pub jump_pin: Option<Pin>,
     /// Contents for its host.
     pub release: Arc<Release>,
 }
@@ -57,10 +61,6 @@ impl InstanceInputs {
 
     /// Whether nothing differs that a worker looks at.
     pub fn equals(&self, other: &Self) -> bool {
-        let route = |inputs: &Self| match &inputs.route {
-            Ok(_) => None,
-            Err(why) => Some(why.clone()),
-        };
         self.assignment == other.assignment
             && self.listed == other.listed
             && self.desired == other.desired
@@ -68,13 +68,15 @@ impl InstanceInputs {
             && self.key_name == other.key_name
             && self.jump_key_name == other.jump_key_name
             && self.kept_keys == other.kept_keys
-            && route(self) == route(other)
+            && (&self.pin, &self.jump_pin) == (&other.pin, &other.jump_pin)
+            && self.route == other.route
             && Arc::ptr_eq(&self.release, &other.release)
             && !self.asks_otherwise_than(other)
     }
 
     /// Whether people or the cluster ask for something else than in `old`, so that waiting for a
-    /// retry is pointless. What others write on the Node does not count.
+    /// retry is pointless. What others write on the Node does not count, nor does it when the key
+    /// that its host showed us becomes the pinned one.
     pub fn asks_otherwise_than(&self, old: &Self) -> bool {
         let asked = |inputs: &Self| {
             let desired = &inputs.desired;
@@ -82,6 +84,10 @@ impl InstanceInputs {
         };
         asked(self) != asked(old)
             || self.desired.files != old.desired.files
-            || self.route.as_ref().ok() != old.route.as_ref().ok()
+            || match (&self.route, &old.route) {
+                (Ok(new), Ok(old)) => !new.only_pins(old),
+                (Err(_), Err(_)) => false,
+                (Ok(_), Err(_)) | (Err(_), Ok(_)) => true,
+            }
     }
 }

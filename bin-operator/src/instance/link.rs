@@ -2,22 +2,22 @@
 
 use std::sync::Arc;
 
-use wmco_ssh::{HostAgent, Lease};
+use wmco_ssh::{HostAgent as _, Lease};
 
 /// A host that is leased from the pool when it is first needed, and given back while its worker
 /// rests.
 #[derive(Default)]
 pub struct Link {
-    host: Option<Arc<dyn HostAgent>>,
+    host: Option<Arc<Lease>>,
 }
 
 impl Link {
     /// The connection, if it is still there.
-    pub(super) fn current(&self) -> Option<Arc<dyn HostAgent>> {
+    pub(super) fn current(&self) -> Option<Arc<Lease>> {
         self.host.as_ref().filter(|host| !host.is_closed()).map(Arc::clone)
     }
 
-    pub(super) fn keep(&mut self, lease: Lease) -> Arc<dyn HostAgent> {
+    pub(super) fn keep(&mut self, lease: Lease) -> Arc<Lease> {
         Arc::clone(self.host.insert(Arc::new(lease)))
     }
 

@@ -4,26 +4,28 @@
 //! host that does not answer holds up nobody else. What it keeps in memory is only what it saw;
 //! losing it costs a probe.
 
-mod condition;
+mod backoff;
 mod error;
 mod executor;
+mod host_keys;
 mod inputs;
 mod link;
 
 use std::sync::Arc;
 
-use backon::{BackoffBuilder, ExponentialBackoff, ExponentialBuilder};
 use jiff::Timestamp;
 use tokio::sync::watch;
 use wmco_core::limits;
 use wmco_core::node::{Awaited, Learnt, Memory, Next, Plan, Wake};
 
+use backoff::Backoff;
 pub use error::StepError;
 pub use executor::{Executor, Seen};
 pub use inputs::{InstanceInputs, NodeSeen, Release};
 pub use link::Link;
 
 use crate::claims::Claims;
+use crate::metrics::InstanceLabels;
 use crate::progress::{Progress, Stage};
 
 /// Drives one instance until its inputs end.
@@ -33,8 +35,10 @@ pub struct Worker {
     claims: Claims,
     progress: Progress,
     link: Link,
+    /// What its metrics are called by.
+    label: InstanceLabels,
     memory: Memory,
-    backoff: Option<ExponentialBackoff>,
+    backoff: Backoff,
     /// Whether anything was done since the instance was last settled.
     worked: bool,
 }
@@ -54,14 +58,16 @@ impl Worker {
         claims: Claims,
         progress: Progress,
     ) -> Self {
+        let label = InstanceLabels { instance: inputs.borrow().assignment.address.clone() };
         Self {
             inputs,
+            label,
             executor,
             claims,
             progress,
             link: Link::default(),
             memory: Memory::default(),
-            backoff: None,
+            backoff: Backoff::default(),
             worked: false,
         }
     }
@@ -86,6 +92,7 @@ impl Worker {
                 break;
             }
         }
+        self.executor.metrics.retries.remove(&self.label);
         self.link.close().await;
     }
 
@@ -130,7 +137,7 @@ impl Worker {
             // Looking at a host proves nothing about what failed before.
             if !matches!(learnt, Learnt::Host(_)) {
                 self.worked = true;
-                self.backoff = None;
+                self.recovered();
             }
             self.memory.learn(learnt);
         }
@@ -161,6 +168,7 @@ impl Worker {
                 }
             }
             Next::Settled => {
+                self.recovered();
                 self.progress.stage(&inputs.assignment, Stage::Settled);
                 if std::mem::take(&mut self.worked) {
                     self.executor.announce_settled(inputs).await;
@@ -173,8 +181,10 @@ impl Worker {
 
     /// Tells people about a failed step and backs off.
     async fn failed(&mut self, error: &StepError, inputs: &InstanceInputs) -> Pause {
-        let pause = self.next_pause();
-        let retry_at = Timestamp::now() + pause;
+        let pause = self.backoff.next();
+        let retry_at = Timestamp::now() + pause.exact;
+        let retry = self.executor.metrics.retries.get_or_create(&self.label).clone();
+        retry.set(retry_at.as_second());
         let unknown = error.leaves_host_unknown();
         if unknown {
             self.link.close().await;
@@ -187,7 +197,7 @@ impl Worker {
             "step failed"
         );
         self.progress.failed(&inputs.assignment, error, retry_at);
-        self.executor.announce_failure(inputs, error, retry_at).await;
+        self.executor.announce_failure(inputs, error, pause.within).await;
         // The claim of a host that does not answer must not hold up the others.
         let node = inputs.node.as_ref().map(|seen| &seen.facts);
         if let Some(claims) = self.memory.claims_slot(&inputs.desired, node) {
@@ -196,17 +206,10 @@ impl Worker {
         Pause { until: retry_at, heeds_node: false }
     }
 
-    fn next_pause(&mut self) -> std::time::Duration {
-        let longest = limits::RETRY_MOST.unsigned_abs();
-        let backoff = self.backoff.get_or_insert_with(|| {
-            ExponentialBuilder::default()
-                .with_min_delay(limits::RETRY_FIRST.unsigned_abs())
-                .with_max_delay(longest)
-                .with_jitter()
-                .without_max_times()
-                .build()
-        });
-        backoff.next().unwrap_or(longest)
+    /// Nothing is waited for that failed before.
+    fn recovered(&mut self) {
+        self.backoff = Backoff::default();
+        self.executor.metrics.retries.remove(&self.label);
     }
 
     /// Returns whether there is still something to work for.
@@ -239,7 +242,7 @@ impl Worker {
             }
         };
         if wake == Wake::AskedOtherwise {
-            self.backoff = None;
+            self.backoff = Backoff::default();
         }
         self.memory.woken(wake, Timestamp::now());
         true

@@ -126,6 +126,11 @@ items:
       username=Administrator
       port=2222
     10.0.0.6: username=
+    10.0.0.8: |
+      username=core
+      hostKey=ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhscHR4f
+      via=jump@bastion.example.test
+    010.0.0.9: username=core
     win-7.example.test: username=core
 ";
 
@@ -136,13 +141,26 @@ fn people_get_a_line_per_entry() {
     insta::assert_snapshot!(run.out, @r"
     ConfigMap windows-instances in standard input, document 1, item 2:
 
+      wrong  010.0.0.9           address: its numbers have leading zeros, which some programs read as octal, leave them out
       ok     10.0.0.5            Administrator at 10.0.0.5 port 2222, node win-1
       wrong  10.0.0.6            username: it has no value, write one after the `=`
+      ok     10.0.0.8            core at 10.0.0.8, host key SHA256:ZkAslGjFiUHdGf/WUL8rQvkib4PTvQatUV0OUQSncCA, via jump@bastion.example.test
       wrong  win-7.example.test  address: the name does not exist, add it to the DNS or list the IPv4 address instead
 
-    3 entries, 2 wrong
+    5 entries, 3 wrong
     ");
     insta::assert_snapshot!(run.err, @"note: names are not looked up, tell their addresses with --facts FILE");
+}
+
+#[test]
+fn nothing_paints_a_terminal() {
+    let data = Data::from([
+        ("\u{1b}[2J".to_owned(), "username=core".to_owned()),
+        ("10.0.0.7".to_owned(), "username=ACME\\\u{202e}J\u{fc}rgen".to_owned()),
+    ]);
+    let run = check(&config_map(&data).to_string(), "text");
+    assert!(run.out.contains(r"wrong  \u{1b}[2J  address"), "{}", run.out);
+    assert!(run.out.contains("ACME\\\\u{202e}J\u{fc}rgen at"), "{}", run.out);
 }
 
 #[test]
@@ -153,7 +171,7 @@ fn yaml_says_the_same_as_json() {
 
 #[test]
 fn an_error_names_entry_field_and_next_step() {
-    let error = &check(MIXED, "json").json()[1];
+    let error = &check(MIXED, "json").json()[2];
     assert_eq!(
         *error,
         json!({

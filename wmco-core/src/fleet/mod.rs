@@ -30,7 +30,7 @@ use serde::Serialize;
 pub use permit::DisruptionPermit;
 pub use preview::{Preview, preview};
 pub use reach::{
-    Reach, Unreachable, Via, jump_keys_in_use, reach, remembered_port, remembered_via,
+    Pin, Pinned, Reach, Unreachable, Via, jump_keys_in_use, reach, remembered_port, remembered_via,
 };
 
 use crate::instances::Instance;

@@ -1,15 +1,65 @@
 //! How the host of an assignment is reached: address, port, user, host key.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 use std::net::Ipv4Addr;
 
 use super::Assignment;
 use crate::content::usable_address;
 use crate::host_key::HostKey;
-use crate::instances::{Entries, Instance, Jump};
+use crate::instances::{Entries, Field, Instance, Jump};
 use crate::limits::SSH_PORT;
 use crate::names;
 use crate::node::NodeFacts;
+
+/// Where a pinned host key stands. Its text says how to have another key trusted.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Pin {
+    /// In the entry: a person wrote it down.
+    Entry {
+        /// The entry's key.
+        address: String,
+        /// The line's key.
+        field: Field,
+    },
+    /// In an annotation of the Node.
+    Node {
+        /// The Node.
+        node: String,
+    },
+    /// In the ConfigMap of host keys.
+    Kept {
+        /// Its key there.
+        name: String,
+    },
+}
+
+impl fmt::Display for Pin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Entry { address, field } => write!(
+                f,
+                "change `{field}=` of entry `{address}` in ConfigMap {}",
+                names::objects::INSTANCES_CONFIG_MAP
+            ),
+            Self::Node { node } => {
+                write!(f, "remove annotation {} of node {node}", names::HOST_KEY_ANNOTATION)
+            }
+            Self::Kept { name } => {
+                write!(f, "remove `{name}` from ConfigMap {}", names::objects::HOST_KEYS_CONFIG_MAP)
+            }
+        }
+    }
+}
+
+/// A host key that has to be shown, and where it stands.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Pinned {
+    /// Base64 wire form.
+    pub key: String,
+    /// Where it stands.
+    pub by: Pin,
+}
 
 /// Where and as whom to connect.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -20,8 +70,8 @@ pub struct Reach {
     pub port: u16,
     /// SSH user.
     pub username: String,
-    /// Base64 wire form of the key that the host has to show.
-    pub host_key: Option<String>,
+    /// The key that the host has to show.
+    pub host_key: Option<Pinned>,
     /// Name under which a key seen for the first time is kept.
     pub key_name: String,
     /// Names of kept keys that are this instance's own.
@@ -39,8 +89,8 @@ pub struct Via {
     pub port: u16,
     /// SSH user.
     pub username: String,
-    /// Base64 wire form of the key that it has to show.
-    pub host_key: Option<String>,
+    /// The key that it has to show.
+    pub host_key: Option<Pinned>,
     /// Name under which its key is kept, see [`Jump::key_name`].
     pub key_name: String,
     /// Whether its key is not kept yet under that name.
@@ -91,21 +141,33 @@ pub fn reach(
     own.extend(node.into_iter().flat_map(|node| node.addresses.iter().map(String::as_str)));
     let kept_keys: Vec<String> =
         kept.keys().filter(|name| own.contains(&name.as_str())).cloned().collect();
-    let entry_key = instance.and_then(|i| i.host_key.as_ref()).map(ToString::to_string);
-    let node_key = node.and_then(|node| node.annotation(names::HOST_KEY_ANNOTATION));
-    let host_key = entry_key
-        .or_else(|| node_key.map(str::to_owned))
-        .or_else(|| kept_keys.first().and_then(|name| kept.get(name)).cloned());
+    let in_entry = |key: &HostKey, field| Pinned {
+        key: key.to_string(),
+        by: Pin::Entry { address: assignment.address.clone(), field },
+    };
+    let in_map = |name: &String| {
+        let (key, name) = (kept.get(name)?.clone(), name.clone());
+        Some(Pinned { key, by: Pin::Kept { name } })
+    };
+    let on_node = |node: &NodeFacts| {
+        let key = node.annotation(names::HOST_KEY_ANNOTATION)?.to_owned();
+        Some(Pinned { key, by: Pin::Node { node: node.name.clone() } })
+    };
+    let host_key = instance
+        .and_then(|instance| Some(in_entry(instance.host_key.as_ref()?, Field::HostKey)))
+        .or_else(|| on_node(node?))
+        .or_else(|| in_map(kept_keys.first()?));
     let key_name = origin.unwrap_or(&assignment.address).to_owned();
     let via = |jump: &Jump, pinned: Option<&HostKey>, username: &str| {
         let key_name = jump.key_name();
-        let kept_key = kept.get(&key_name).cloned();
-        let pinned = pinned.map(ToString::to_string);
+        let kept_key = in_map(&key_name);
+        let pinned = pinned.map(|key| in_entry(key, Field::ViaHostKey));
+        let same = |one: &Pinned| kept_key.as_ref().is_some_and(|kept| kept.key == one.key);
         Via {
             address: jump.host.to_string(),
             port: jump.port,
             username: jump.username.clone().unwrap_or_else(|| username.to_owned()),
-            to_keep: kept_key.is_none() || pinned.is_some() && pinned != kept_key,
+            to_keep: kept_key.is_none() || pinned.as_ref().is_some_and(|pinned| !same(pinned)),
             host_key: pinned.or(kept_key),
             key_name,
         }
@@ -209,6 +271,29 @@ mod tests {
         })
     }
 
+    fn key_of(pinned: Option<&Pinned>) -> &str {
+        &pinned.unwrap().key
+    }
+
+    #[test]
+    fn a_pin_says_how_to_let_go_of_it() {
+        let value = format!("username=a\nhostKey={KEY}\nvia=c.test\nviaHostKey={KEY}");
+        let (entries, node) = (listed(&value), node(&[(names::HOST_KEY_ANNOTATION, "its key")]));
+        let instance = entries.instances().next();
+        let reach = reach(&assignment(), instance, Some(&node), &kept(&[]), |_| None).unwrap();
+        let texts =
+            [reach.host_key, reach.via.unwrap().host_key].map(|key| key.unwrap().by.to_string());
+        assert_eq!(
+            texts,
+            [
+                "change `hostKey=` of entry `10.0.0.5` in ConfigMap windows-instances",
+                "change `viaHostKey=` of entry `10.0.0.5` in ConfigMap windows-instances"
+            ]
+        );
+        let by = Pin::Kept { name: "c.test_22".into() };
+        assert_eq!(by.to_string(), "remove `c.test_22` from ConfigMap windows-ssh-host-keys");
+    }
+
     #[test]
     fn an_unlisted_node_tells_user_port_and_key() {
         let node = node(&[
@@ -218,7 +303,8 @@ mod tests {
         ]);
         let reach = to(&node, &kept(&["10.0.0.5", "10.0.0.6"])).unwrap();
         assert_eq!((reach.address.as_str(), reach.port), ("10.0.0.5", 2222));
-        assert_eq!((reach.username.as_str(), reach.host_key.as_deref()), ("core", Some("its key")));
+        assert_eq!((reach.username.as_str(), key_of(reach.host_key.as_ref())), ("core", "its key"));
+        assert_eq!(reach.host_key.unwrap().by, Pin::Node { node: "win-1".into() });
         assert_eq!(reach.kept_keys, ["10.0.0.5"]);
     }
 
@@ -226,7 +312,8 @@ mod tests {
     fn the_kept_key_counts_while_the_node_has_none() {
         let node = node(&[(names::USERNAME_ANNOTATION, "sealed core")]);
         let reach = to(&node, &kept(&["10.0.0.5"])).unwrap();
-        assert_eq!((reach.host_key.as_deref(), reach.port), (Some("key of 10.0.0.5"), 22));
+        assert_eq!((key_of(reach.host_key.as_ref()), reach.port), ("key of 10.0.0.5", 22));
+        assert_eq!(reach.host_key.unwrap().by, Pin::Kept { name: "10.0.0.5".into() });
     }
 
     #[test]
@@ -258,7 +345,7 @@ mod tests {
     fn a_jump_host_has_its_own_user_port_and_key() {
         let via = via_of("username=a\nvia=b@c.test:23", &kept(&["c.test_23", "10.0.0.5"]));
         assert_eq!((via.address.as_str(), via.port, via.username.as_str()), ("c.test", 23, "b"));
-        assert_eq!((via.host_key.as_deref(), via.to_keep), (Some("key of c.test_23"), false));
+        assert_eq!((key_of(via.host_key.as_ref()), via.to_keep), ("key of c.test_23", false));
         let via = via_of("username=a\nvia=c.test", &kept(&["c.test_23"]));
         assert_eq!((via.username.as_str(), via.host_key, via.to_keep), ("a", None, true));
     }
@@ -267,7 +354,7 @@ mod tests {
     fn the_key_in_the_entry_counts_more_than_the_kept_one_of_a_jump_host() {
         let value = format!("username=a\nvia=c.test\nviaHostKey={KEY}");
         let via = via_of(&value, &kept(&["c.test_22"]));
-        assert_eq!((via.host_key.as_deref(), via.to_keep), (Some(KEY), true));
+        assert_eq!((key_of(via.host_key.as_ref()), via.to_keep), (KEY, true));
         let via = via_of(&value, &[("c.test_22".to_owned(), KEY.to_owned())].into());
         assert!(!via.to_keep);
     }

@@ -57,6 +57,9 @@ impl fmt::Display for Field {
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Problem {
+    /// A user name with a colon. Source: `spec/ssh.md`, section 17.2, K-12.
+    #[error("it holds a colon, which no Windows user name does; write the name only, no password")]
+    Colon,
     /// A user name with a character that cannot be typed.
     #[error("it holds a control character, leave that out")]
     Control,
@@ -78,6 +81,9 @@ pub enum Problem {
     /// No usable jump host.
     #[error(transparent)]
     Jump(#[from] BadJump),
+    /// The jump host is the host itself.
+    #[error("it is the host itself, write the jump host or remove the line")]
+    Itself,
     /// A key for a jump host that there is none of.
     #[error("there is no `via=` that it could be the key of, add that line or remove this one")]
     NoVia,

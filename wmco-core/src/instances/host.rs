@@ -43,6 +43,9 @@ pub enum BadHost {
          starts or ends with `-`"
     )]
     Label,
+    /// A number of an IPv4 address starts with 0, which some programs read as octal.
+    #[error("its numbers have leading zeros, which some programs read as octal, leave them out")]
+    LeadingZeros,
     /// The name is longer than DNS allows.
     #[error("it is longer than a DNS name may be, use at most 253 characters")]
     Long,
@@ -75,6 +78,9 @@ impl FromStr for Host {
         if !relative.split('.').all(is_label) {
             return Err(BadHost::Label);
         }
+        if without_zeros(text).is_some() {
+            return Err(BadHost::LeadingZeros);
+        }
         if relative.rsplit('.').next().is_some_and(is_number) {
             return Err(BadHost::Number);
         }
@@ -95,6 +101,13 @@ fn is_number(label: &str) -> bool {
     let hexadecimal = label.strip_prefix("0x").or_else(|| label.strip_prefix("0X"));
     label.bytes().all(|byte| byte.is_ascii_digit())
         || hexadecimal.is_some_and(|digits| digits.bytes().all(|byte| byte.is_ascii_hexdigit()))
+}
+
+/// The IPv4 address that `text` is apart from zeros before its numbers.
+fn without_zeros(text: &str) -> Option<Ipv4Addr> {
+    let octet = |text: &str| text.bytes().all(|b| b.is_ascii_digit()).then(|| text.parse().ok())?;
+    let octets: Option<Vec<u8>> = text.split('.').map(octet).collect();
+    Some(<[u8; 4]>::try_from(octets?).ok()?.into())
 }
 
 impl fmt::Display for Host {
@@ -123,10 +136,16 @@ mod tests {
 
     #[test]
     fn numbers_that_are_no_address_are_refused() {
-        for text in
-            ["10.0.0.256", "10.0.0.7.9", "10.0.0.7.", "0x0A012A07", "1", "a.0x1f", "010.0.0.1"]
+        for text in ["10.0.0.256", "10.0.0.7.9", "10.0.0.7.", "0x0A012A07", "1", "a.0x1f", "0.00.1"]
         {
             refused(text, &BadHost::Number);
+        }
+    }
+
+    #[test]
+    fn leading_zeros_are_told() {
+        for text in ["010.0.0.1", "10.0.0.07", "10.00.0.1"] {
+            refused(text, &BadHost::LeadingZeros);
         }
     }
 

@@ -40,8 +40,10 @@ pub enum BadJump {
     /// Not a port.
     #[error("what follows its colon is no port, write a number from 1 to 65535")]
     Port,
-    /// Nothing before the at sign, or something that cannot be typed.
-    #[error("its user name is empty or holds a control character, write `USER@HOST` or `HOST`")]
+    /// Nothing before the at sign, or something that is in no user name.
+    #[error(
+        "its user name is empty or holds a colon or control character, write `USER@HOST` or `HOST`"
+    )]
     Username,
 }
 
@@ -61,7 +63,8 @@ impl FromStr for Jump {
             Some((username, place)) => (Some(username), place),
             None => (None, text),
         };
-        if username.is_some_and(|name| name.is_empty() || name.chars().any(char::is_control)) {
+        let strange = |letter: char| letter == ':' || letter.is_control();
+        if username.is_some_and(|name| name.is_empty() || name.contains(strange)) {
             return Err(BadJump::Username);
         }
         let (host, port) = match place.split_once(':') {

@@ -158,6 +158,13 @@ fn parse_entry(address: &str, text: &str, names: &impl Resolve) -> Result<Instan
     };
     let value::Value { username, port, host_key, via, via_host_key } =
         value::parse(text).map_err(error)?;
+    let itself = |jump: &Jump| {
+        let host = jump.host.to_string();
+        jump.port == port && (host == ipv4.to_string() || canonical(&host) == canonical(address))
+    };
+    if via.as_ref().is_some_and(itself) {
+        return Err(error((Field::Via, Problem::Itself)));
+    }
     Ok(Instance { address: address.to_owned(), ipv4, port, username, host_key, via, via_host_key })
 }
 
@@ -226,6 +233,18 @@ mod tests {
         let data = [("localhost", "username=a"), ("127.0.0.1", "username=b")];
         let first = "127.0.0.1".to_owned();
         assert_eq!(problem(&data, "localhost"), Problem::Duplicate { first });
+    }
+
+    #[test]
+    fn a_host_is_not_reached_through_itself() {
+        for (address, via) in
+            [("10.0.0.5", "10.0.0.5"), ("A.test.", "a.test"), ("a.test", "10.0.0.1")]
+        {
+            let value = format!("username=a\nvia={via}");
+            assert_eq!(problem(&[(address, &value)], address), Problem::Itself, "{address}");
+        }
+        let data = [("10.0.0.5", "username=a\nvia=10.0.0.5:2222")];
+        assert_eq!(parse(data, &resolutions()).errors().count(), 0, "another port may be another");
     }
 
     #[test]

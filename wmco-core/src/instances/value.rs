@@ -41,6 +41,9 @@ pub(super) fn parse(text: &str) -> Result<Value, (Field, Problem)> {
     if username.chars().any(char::is_control) {
         return Err((Field::Username, Problem::Control));
     }
+    if username.contains(':') {
+        return Err((Field::Username, Problem::Colon));
+    }
 
     let (mut port, mut host_key, mut via, mut via_host_key) = (None, None, None, None);
     for (line, number) in lines.map(|line| line.trim_matches(BLANKS)).zip(2..) {
@@ -150,6 +153,12 @@ mod tests {
     }
 
     #[test]
+    fn a_colon_in_the_name_is_refused() {
+        refused("username=core:secret", Field::Username, Problem::Colon);
+        refused("username=a\nvia=core:secret@x", Field::Via, BadJump::Username.into());
+    }
+
+    #[test]
     fn further_lines_are_read_in_any_order() {
         let key = ed25519();
         let text = format!("username=core\r\n\r\nhostKey={key}\r\nport=2222\r\n");
@@ -197,7 +206,7 @@ mod tests {
         /// A value that is put together from its parts gives back these parts.
         #[test]
         fn parts_are_found_again(
-            name in "[^\\p{C}\\p{Z}]([^\\p{C}]{0,20}[^\\p{C}\\p{Z}])?",
+            name in "[^:\\p{C}\\p{Z}]([^:\\p{C}]{0,20}[^:\\p{C}\\p{Z}])?",
             port in 1..=u16::MAX,
             crlf: bool,
         ) {

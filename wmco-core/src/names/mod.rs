@@ -142,6 +142,9 @@ pub mod events {
     pub const INSTANCE_TEARDOWN: &str = "InstanceTeardown";
     /// A host shows another key than the pinned one. Ours; the original shows nothing.
     pub const HOST_KEY_MISMATCH: &str = "HostKeyMismatch";
+    /// A host key was trusted on first use and is pinned from then on. Ours; source: `spec/ssh.md`,
+    /// section 17.1, S-1.
+    pub const HOST_KEY_PINNED: &str = "HostKeyPinned";
     /// A certificate request of ours broke a rule. Ours; the original shows nothing.
     pub const CERTIFICATE_REFUSED: &str = "CertificateRefused";
     /// A node asks for its first certificate, but there is a Node of its name. Ours.

@@ -123,6 +123,8 @@ impl Memory {
                 !self.old && self.asked_before_look
             }
             (Action::PatchNode(_), Because::MetadataDiffers)
+            // That the Node has the key, too, is no matter of the host.
+            | (Action::ForgetHostKey, Because::KeyMoved)
             | (Action::ListPods | Action::Evict { .. } | Action::Probe, _) => true,
             // What changes the host or gives its node back.
             (_, _) => !self.old,

@@ -47,6 +47,9 @@ pub enum KeyError {
         /// What it looks like.
         found: &'static str,
     },
+    /// A text with no public key in it.
+    #[error("there is no public key in the text, give a line of an authorized keys file")]
+    NoPublicKey,
     /// It can be broken in reasonable time.
     #[error("the rsa key has {bits} bits only, make one of 3072 bits or an ed25519 key")]
     ShortRsa {

@@ -34,13 +34,13 @@ impl PublicKey {
     /// over.
     ///
     /// # Errors
-    /// [`KeyError::NotAKey`](super::KeyError::NotAKey) if there is none.
+    /// [`KeyError::NoPublicKey`](super::KeyError::NoPublicKey) if there is none.
     pub fn from_authorized_keys(text: &str) -> Result<Self, super::KeyError> {
         text.lines()
             .map(str::trim)
             .filter(|line| !line.is_empty() && !line.starts_with('#'))
             .find_map(|line| read(line).or_else(|| read(after_options(line)?)))
-            .ok_or(super::KeyError::NotAKey { found: "a text without any public key" })
+            .ok_or(super::KeyError::NoPublicKey)
     }
 
     /// Kind and base64, one blank between, no comment and no line end.

@@ -4,6 +4,7 @@ use super::Session;
 use crate::dial::ByteStream;
 use crate::error::{ConnectError, Stage, is_cut};
 use crate::route::Target;
+use crate::stream::Ending;
 
 /// What we tell of ourselves; servers only log it. Source: RFC 4254, section 7.2.
 const ORIGIN: (&str, u32) = ("127.0.0.1", 0);
@@ -15,7 +16,9 @@ impl Session {
         let opening =
             self.handle.channel_open_direct_tcpip(&to.address, to.port.into(), address, port);
         match opening.await {
-            Ok(channel) => Ok(Box::new(channel.into_stream())),
+            Ok(channel) => {
+                Ok(Box::new(Ending::new(channel.into_stream(), self.ended.child_token())))
+            }
             Err(error) if is_cut(&error) => Err(ConnectError::Dropped {
                 target: self.target().to_string(),
                 stage: Stage::Forward,

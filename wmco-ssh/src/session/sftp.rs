@@ -9,12 +9,14 @@ use russh_sftp::client::RawSftpSession;
 use russh_sftp::client::error::Error as Wrong;
 use russh_sftp::protocol::{FileAttributes, OpenFlags, StatusCode};
 use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
 use wmco_core::names::host;
 use wmco_core::winpath::WindowsPath;
 
 use super::handler::Handler;
 use crate::error::{HostError, is_cut, printable};
 use crate::options::{Options, PathStyle};
+use crate::stream::Ending;
 
 const OPENING: &str = "opening sftp";
 
@@ -32,6 +34,9 @@ const LISTED_AT_MOST: usize = 10_000;
 /// One SFTP session.
 pub(crate) struct Sftp {
     raw: RawSftpSession,
+    /// Cancelled when the server says nothing any more. The library fails the requests that wait at
+    /// that moment; one that is made just then, or while its task waits for room, it would forget.
+    gone: CancellationToken,
     paths: PathStyle,
     limit: Duration,
 }
@@ -42,6 +47,7 @@ impl Sftp {
         options: &Options,
     ) -> Result<Self, HostError> {
         let limit = options.timeouts.request;
+        let gone = CancellationToken::new();
         let opening = async {
             let mut channel = handle.channel_open_session().await.map_err(refused)?;
             channel.request_subsystem(true, "sftp").await.map_err(refused)?;
@@ -59,7 +65,8 @@ impl Sftp {
                 request_timeout_secs: LIBRARY_LIMIT_SECONDS,
                 ..Default::default()
             };
-            let raw = RawSftpSession::new_with_config(channel.into_stream(), config);
+            let stream = Ending::new(channel.into_stream(), gone.clone());
+            let raw = RawSftpSession::new_with_config(stream, config);
             raw.init().await.map_err(|wrong| HostError::ChannelRefused {
                 doing: OPENING,
                 source: Some(wrong.into()),
@@ -70,7 +77,7 @@ impl Sftp {
             .await
             .unwrap_or(Err(HostError::TimedOut { doing: OPENING, after: limit }))?;
         options.counters.sftp_opened();
-        Ok(Self { raw, paths: options.paths.clone(), limit })
+        Ok(Self { raw, gone, paths: options.paths.clone(), limit })
     }
 
     /// `path` as this server writes it.
@@ -135,10 +142,9 @@ impl Sftp {
         block: Vec<u8>,
     ) -> Result<u64, HostError> {
         let length = block.len() as u64;
-        match self.raw.write(handle, offset, block).await {
-            Ok(_) => Ok(length),
-            Err(wrong) => Err(failed("writing", path, wrong)),
-        }
+        let doing = "writing";
+        let written = self.unless_gone(doing, self.raw.write(handle, offset, block)).await?;
+        written.map(|_| length).map_err(|wrong| failed(doing, path, wrong))
     }
 
     pub(crate) async fn close_file(&self, handle: &str, path: &str) -> Result<(), HostError> {
@@ -229,9 +235,27 @@ impl Sftp {
         doing: &'static str,
         request: impl Future<Output = Result<T, Wrong>> + Send,
     ) -> Result<Result<T, Wrong>, HostError> {
-        timeout(self.limit, request)
+        timeout(self.limit, self.unless_gone(doing, request))
             .await
-            .map_err(|_| HostError::TimedOut { doing, after: self.limit })
+            .unwrap_or(Err(HostError::TimedOut { doing, after: self.limit }))
+    }
+
+    async fn unless_gone<T>(
+        &self,
+        doing: &'static str,
+        request: impl Future<Output = Result<T, Wrong>> + Send,
+    ) -> Result<Result<T, Wrong>, HostError> {
+        tokio::select! {
+            // What was answered counts, although it was the last answer.
+            biased;
+            answer = request => {
+                if matches!(answer, Err(ref wrong) if !matches!(wrong, Wrong::Status(_))) {
+                    self.gone.cancel();
+                }
+                Ok(answer)
+            }
+            () = self.gone.cancelled() => Err(HostError::Dropped { doing, source: None }),
+        }
     }
 }
 

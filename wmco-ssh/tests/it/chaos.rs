@@ -25,6 +25,9 @@ const HOSTS: u64 = 6;
 /// Connections that the pool may hold, fewer than hosts.
 const SESSIONS: usize = 3;
 
+/// How long a probe may take, above all one that hangs.
+const HANG: Duration = Duration::from_millis(500);
+
 /// How long what was ended may take to be gone.
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -132,12 +135,16 @@ fn descriptors() -> usize {
     std::fs::read_dir("/proc/self/fd").unwrap().count()
 }
 
-fn tasks() -> usize {
+pub(crate) fn tasks() -> usize {
     tokio::runtime::Handle::current().metrics().num_alive_tasks()
 }
 
 /// Waits until `now` gives what it is to be, and says what it gave last if it never does.
-async fn becomes<T: PartialEq + std::fmt::Debug>(what: &str, wanted: T, now: impl Fn() -> T) {
+pub(crate) async fn becomes<T: PartialEq + std::fmt::Debug>(
+    what: &str,
+    wanted: T,
+    now: impl Fn() -> T,
+) {
     let deadline = tokio::time::Instant::now() + PATIENCE;
     while now() != wanted {
         let found = now();
@@ -164,7 +171,8 @@ fn a_thousand_rounds_leave_nothing() {
 
 async fn rounds(count: u64, seed: u64) {
     let server = Sshd::start(&["ed25519"]).await;
-    let options = server.options();
+    let mut options = server.options();
+    options.timeouts.probe = HANG;
     let chaos = Arc::new(Chaos::new(&options, server).await);
     // Once, so that what is made once is there.
     drop(chaos.pool.lease(&Route::new(Target::new("a"), chaos.server.credentials())).await);

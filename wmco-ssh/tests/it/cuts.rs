@@ -2,14 +2,18 @@
 //! host, the same ones in each run.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use wmco_core::digest::Sha256;
 use wmco_core::names::host;
 use wmco_core::protocol::staged_content;
 use wmco_core::winpath::WindowsPath;
-use wmco_ssh::{Blob, HostAgent, Options, Route, Session, SshHost, TcpDialer, UploadProgress};
+use wmco_ssh::{
+    Blob, HostAgent, Options, Route, Session, SshHost, TcpDialer, Timeouts, UploadProgress,
+};
 
 use crate::backend::{Backend, Sim};
+use crate::chaos::{becomes, tasks};
 use crate::conformance::noise;
 use crate::proxy::{Network, Proxy};
 use crate::sshd::Sshd;
@@ -18,10 +22,10 @@ use crate::sshd::Sshd;
 const CUTS: u64 = 125;
 
 /// A cut comes before so many bytes were carried, which is about half of a tree and several windows.
-const LATEST: u64 = 1_200_000;
+const LATEST: u64 = 600_000;
 
 /// Writes in flight here: few, so that the window is small beside the files.
-const WRITES: usize = 4;
+const WRITES: usize = 2;
 
 /// Numbers that look random, always the same for a seed.
 struct Draws(std::vec::IntoIter<u8>);
@@ -44,8 +48,7 @@ struct Tree {
 impl Tree {
     async fn new(seed: u64) -> Self {
         let mut tree = Self { blobs: Vec::new(), files: BTreeMap::new(), bytes: 0 };
-        for (number, size) in [1_500_000, 0, 700, 300_000, 31_000, 40_000, 5_000].iter().enumerate()
-        {
+        for (number, size) in [750_000, 0, 700, 150_000, 31_000, 40_000, 5_000].iter().enumerate() {
             let blob = Blob::from_bytes(noise(*size, seed * 100 + number as u64));
             let packed = blob.packed().await.unwrap();
             let name = staged_content(blob.digest()).file_name().to_owned();
@@ -151,4 +154,46 @@ async fn and_the_last_of_500() {
 #[tokio::test]
 async fn cuts_of_a_simulated_host_cost_no_more() {
     cut_again_and_again::<Sim>(5).await;
+}
+
+/// Cuts an upload that has more under way than the server's window takes, so that whoever sends
+/// waits for room that will never come. Nothing here ends by a time-out.
+async fn full_window(through_jump_host: bool) {
+    let (server, jump) = (Sshd::start(&["ed25519"]).await, Sshd::start(&["ed25519"]).await);
+    let first = if through_jump_host { &jump } else { &server };
+    let far = Network { one_way: Duration::from_millis(20), ..Network::default() };
+    let proxy = Proxy::start(&first.target(), far).await;
+    let near = Route { target: proxy.target(), ..first.route(&first.credentials()) };
+    let route =
+        if through_jump_host { server.route(&server.credentials()).via(near) } else { near };
+    let long = Duration::from_secs(3600);
+    let mut options = Options { writes_in_flight: 256, ..server.options() };
+    options.timeouts =
+        Timeouts { keep_alive: long, upload_stall: long, request: long, ..options.timeouts };
+    let host = SshHost::new(Session::connect(&route, &TcpDialer, &options).await.unwrap());
+
+    // More files than are looked after at a time, so that some begin after the cut.
+    let blobs: Vec<_> = (0..6).map(|seed| Blob::from_bytes(noise(2_500_000, 60 + seed))).collect();
+    let cut = |progress: UploadProgress| {
+        if progress.done > 0 {
+            proxy.cut_all();
+        }
+    };
+    let uploading = tokio::time::timeout(Duration::from_secs(30), host.upload(&blobs, &cut));
+    let error = uploading.await.expect("the cut is noticed").unwrap_err();
+    assert_eq!(error.verb(), "dropped", "{error}");
+    drop((host, proxy));
+    // What listens for the two servers.
+    becomes("tasks", 2, tasks).await;
+    assert_eq!(options.counters.snapshot().open, 0);
+}
+
+#[tokio::test]
+async fn a_cut_is_noticed_while_the_window_is_full() {
+    full_window(false).await;
+}
+
+#[tokio::test]
+async fn a_cut_of_a_jump_host_is_noticed_while_the_window_is_full() {
+    full_window(true).await;
 }

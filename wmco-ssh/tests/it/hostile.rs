@@ -19,6 +19,16 @@ pub(crate) async fn all_closed(options: &Options) {
     }
 }
 
+/// More than all of our buffers, less than what a server could send within the time-outs.
+const PEAK_KIB: u64 = 256 * 1024;
+
+pub(crate) fn check_memory() {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+    let peak: u64 = peak.trim().trim_end_matches(" kB").parse().unwrap();
+    assert!(peak < PEAK_KIB, "{peak} KiB");
+}
+
 pub(crate) fn credentials() -> Credentials {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("key");
@@ -48,6 +58,7 @@ async fn against<F: Future<Output = ()> + Send + 'static>(
     let error = connect(address, &options).await.unwrap_err();
     all_closed(&options).await;
     server.abort();
+    check_memory();
     error
 }
 

@@ -17,6 +17,7 @@ mod exec;
 mod gnupg;
 mod hostile;
 mod jump;
+mod liar;
 mod login;
 mod lying;
 mod pool;

@@ -126,6 +126,20 @@ async fn another_key_or_pin_needs_another_connection() {
     assert_eq!(fixture.pool.gauges().open, 0);
 }
 
+/// What was trusted becomes the pinned key; that is no other way to the host.
+#[test]
+fn a_first_pin_is_the_same_way() {
+    let credentials = crate::hostile::credentials();
+    let key = "AAAAC3NzaC1lZDI1NTE5AAAAIAABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhscHR4f";
+    let pinned = || HostKeyPolicy::Pinned(key.parse().unwrap());
+    let to = |host: &str| route(host, &credentials);
+    assert!(to("a").host_key(pinned()).only_pins(&to("a")));
+    assert!(to("a").via(to("b").host_key(pinned())).only_pins(&to("a").via(to("b"))));
+    assert!(!to("a").only_pins(&to("a").host_key(pinned())), "a pin that was removed");
+    assert!(!to("b").host_key(pinned()).only_pins(&to("a")));
+    assert!(!to("a").via(to("b")).only_pins(&to("a")));
+}
+
 #[tokio::test]
 async fn a_full_pool_ends_idle_connections_first() {
     let fixture = fixture(2, LONG).await;
@@ -160,7 +174,7 @@ async fn a_failed_connect_gives_its_place_back() {
     let refused = pool.lease(&Route::new(nobody, server.credentials())).await;
     assert_eq!(refused.err().unwrap().verb(), "refused");
     let lease = pool.lease(&server.route(&server.credentials())).await.unwrap();
-    let host: Box<dyn HostAgent> = Box::new(lease);
+    let host: &dyn HostAgent = &*lease;
     assert!(!host.is_closed());
 }
 

@@ -6,9 +6,14 @@ use serde_json::Value;
 use wmco_core::names;
 use wmco_sim::host::Fault;
 
-use super::scenery::{addresses, is_finished, listed, nodes, notes, settled, stage, until};
+use super::scenery::{
+    addresses, is_finished, listed, metrics, nodes, notes, settled, stage, until,
+};
 
 pub(super) const FAILURE: &str = "InstanceSetupFailure";
+
+/// When the only host is tried again.
+const NEXT_ATTEMPT: &str = "wmco_instance_next_attempt_timestamp_seconds{instance=\"10.9.8.1\"} 1";
 
 /// A host with `fault` is told about in words that hold `told`; without it the host joins.
 async fn told_and_repaired(fault: Fault, reason: &str, told: &str) {
@@ -19,11 +24,13 @@ async fn told_and_repaired(fault: Fault, reason: &str, told: &str) {
     let running = stage.operate(progress.clone()).unwrap();
     let note = until(|| notes(&stage, reason).into_iter().find(|note| note.contains(told))).await;
     assert!(note.starts_with("10.9.8.1: "), "it names the entry: {note}");
-    assert!(note.contains("next attempt"), "it says when: {note}");
+    assert!(note.contains("next attempt within"), "it says when: {note}");
+    assert!(metrics(&running).await.contains(NEXT_ATTEMPT), "the exact time");
     assert!(nodes(&stage).is_empty());
     stage.hosts.iter().for_each(|(_, host)| host.clear_faults());
     joined.await;
     assert!(nodes(&stage).iter().all(|node| is_finished(node)));
+    assert!(!metrics(&running).await.contains(NEXT_ATTEMPT), "nothing is tried again");
     running.stop().await.unwrap();
     stage.shutdown().await;
 }
@@ -83,11 +90,38 @@ async fn another_host_key() {
     assert_eq!(condition["reason"], "HostKeyMismatch");
     let message = condition["message"].as_str().unwrap();
     assert_eq!(message.matches("SHA256:").count(), 2, "{message}");
-    assert!(message.contains(names::HOST_KEY_ANNOTATION), "how to accept it: {message}");
+    let name = nodes(&stage)[0]["metadata"]["name"].as_str().unwrap().to_owned();
+    let accept = format!("remove annotation {} of node {name}", names::HOST_KEY_ANNOTATION);
+    assert!(message.contains(&accept), "how to accept it: {message}");
     assert_eq!(host.counts().authentications, 0);
     host.clear_faults();
     kept.await;
     until(|| condition_of_key(&nodes(&stage)[0]).filter(|c| c["status"] == "False")).await;
+    running.stop().await.unwrap();
+    stage.shutdown().await;
+}
+
+/// A key that a person wrote down counts most, and only a person changes it.
+#[tokio::test(flavor = "multi_thread")]
+async fn another_host_key_than_the_listed_one() {
+    const KEY: &str = "AAAAC3NzaC1lZDI1NTE5AAAAIAABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhscHR4f";
+    let all = addresses(1);
+    let stage = stage(1).await;
+    let entry = |key: &str| format!("username=Administrator\nhostKey={key}");
+    stage.list(&[(all[0].clone(), entry(KEY))].into()).unwrap();
+    let progress = Progress::new();
+    let joined = settled(&progress, &all);
+    let running = stage.operate(progress.clone()).unwrap();
+    let note = until(|| notes(&stage, "HostKeyMismatch").into_iter().next()).await;
+    assert!(note.contains("change `hostKey=` of entry `10.9.8.1`"), "{note}");
+    let (_, host) = stage.hosts.iter().next().unwrap();
+    assert_eq!(host.counts().authentications, 0);
+
+    let keys = host.host_keys();
+    let line = keys.iter().map(|key| key.to_openssh().unwrap()).next().unwrap();
+    stage.list(&[(all[0].clone(), entry(&line))].into()).unwrap();
+    joined.await;
+    assert_eq!(notes(&stage, "HostKeyPinned"), Vec::<String>::new(), "nothing was trusted unseen");
     running.stop().await.unwrap();
     stage.shutdown().await;
 }

@@ -2,20 +2,24 @@
 
 use bin_operator::demo::Stage;
 use bin_operator::progress::Progress;
+use wmco_core::limits;
 use wmco_core::protocol::FeatureState;
 use wmco_sim::host::Fault;
 
-use super::scenery::{addresses, configure, is_finished, listed, nodes, settled, stage, until};
+use super::scenery::{
+    addresses, configure, is_finished, listed, metrics, nodes, settled, stage, until,
+};
 
 /// The Go operator needs 81 remote commands and 26 SFTP sessions for this (`spec/ssh.md`, 16.1).
 #[tokio::test(flavor = "multi_thread")]
-async fn first_configuration_takes_four_commands_and_one_sftp_session() {
+async fn first_configuration_takes_at_most_four_commands_and_one_sftp_session() {
     let stage = stage(1).await;
     configure(&stage, &addresses(1)).await;
     assert!(nodes(&stage).iter().all(|node| is_finished(node)), "{:?}", nodes(&stage));
     let counts = stage.hosts.counts().remove(0);
     let commands = counts.executions;
-    assert_eq!(commands.len(), 4, "{commands:#?}");
+    // One of them is a look after the Node has changed, which may come too late to be needed.
+    assert!(commands.len() <= 4, "{commands:#?}");
     assert_eq!((counts.connections, counts.sftp_sessions), (1, 1));
     let told = stage.cluster.objects("", "events", "").into_iter();
     let warnings: Vec<_> = told
@@ -55,6 +59,35 @@ async fn another_operator_finds_nothing_to_do_with_one_probe_per_host() {
         assert!(before.contains(&host.model().snapshot()));
     }
     stage.shutdown().await;
+}
+
+/// Hosts that take their files slowly, more than may receive at the same time.
+#[tokio::test(flavor = "multi_thread")]
+async fn uploads_to_all_hosts_together_are_limited() {
+    let most = limits::UPLOADS_AT_ONCE;
+    let all = addresses(u8::try_from(most + 2).unwrap());
+    let slow = Fault::Slow { bytes_per_second: 50_000 };
+    let stage = Stage::start(&listed(&all), |_, host| host.fault(slow)).await.unwrap();
+    let running = stage.operate(Progress::new()).unwrap();
+    // Those that have to wait are connected, too.
+    let full = format!("wmco_ssh_connections {}", all.len());
+    let text = loop {
+        let text = metrics(&running).await;
+        let uploads = gauge(&text, "wmco_ssh_uploads");
+        assert!(uploads <= most, "{text}");
+        if uploads == most && text.lines().any(|line| line == full) {
+            break text;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+    };
+    assert_eq!(gauge(&text, "wmco_ssh_connects_total"), all.len());
+    running.kill();
+    stage.shutdown().await;
+}
+
+fn gauge(text: &str, name: &str) -> usize {
+    let value = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+    value.map_or(0, |value| value.parse().unwrap())
 }
 
 /// No timing: the silent host is still within its first time-out when the others are done, so

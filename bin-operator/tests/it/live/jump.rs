@@ -53,11 +53,16 @@ async fn a_host_behind_a_jump_host_joins_and_leaves_through_it() {
     // Its own key is with the Node, the jump host's is kept and pinned.
     let name = format!("{}_{}", at.ip(), at.port());
     until(|| (kept_keys(&stage).keys().collect::<Vec<_>>() == [&name]).then_some(())).await;
+    let pinned = notes(&stage, "HostKeyPinned");
+    assert_eq!(pinned.len(), 2, "both were trusted on first use: {pinned:?}");
+    assert!(pinned.iter().all(|note| note.matches("SHA256:").count() == 1), "{pinned:?}");
     running.stop().await.unwrap();
     jump.change_host_keys().unwrap();
     let running = stage.operate(Progress::new()).unwrap();
     let told = until(|| notes(&stage, "HostKeyMismatch").into_iter().next()).await;
     assert!(told.contains(&at.to_string()), "it names the jump host: {told}");
+    let accept = format!("remove `{name}` from ConfigMap {}", objects::HOST_KEYS_CONFIG_MAP);
+    assert!(told.contains(&accept), "{told}");
     running.stop().await.unwrap();
 
     // A person accepts the new key, and the entry goes: the way back leads through the jump host.

@@ -4,9 +4,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bin_operator::demo::Stage;
+use bin_operator::demo::{Running, Stage};
 use bin_operator::progress::{Happening, Progress, Stage as Rest, What};
 use serde_json::Value;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::time::timeout;
 use wmco_core::names;
@@ -93,6 +95,15 @@ pub(super) fn is_finished(node: &Value) -> bool {
         && node["metadata"]["labels"][names::UPGRADING_LABEL].is_null()
         && annotation(names::VERSION_ANNOTATION) == Some(bin_operator::VERSION)
         && annotation(names::DESIRED_VERSION_ANNOTATION) == Some(bin_operator::VERSION)
+}
+
+/// The text that a scrape gets.
+pub(super) async fn metrics(running: &Running) -> String {
+    let mut socket = TcpStream::connect(running.http).await.unwrap();
+    socket.write_all(b"GET /metrics HTTP/1.0\r\n\r\n").await.unwrap();
+    let mut text = String::new();
+    socket.read_to_string(&mut text).await.unwrap();
+    text
 }
 
 /// Notes of all Events with this reason.
