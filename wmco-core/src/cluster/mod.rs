@@ -151,7 +151,7 @@ fn services(desired: &Desired<'_>, observed: &Observed, plan: &mut Plan) {
             let data = desired.services.clone();
             plan.push(Action::CreateServices { name: name.clone(), data }, Because::Missing);
         }
-        Some(found) if !found.immutable || !same_content(&found.data, desired.services) => {
+        Some(found) if !found.immutable || found.data.digest() != desired.services.digest() => {
             plan.push(Action::DeleteServices { name: name.clone() }, Because::Differs);
         }
         Some(_) => {}
@@ -167,17 +167,6 @@ fn services(desired: &Desired<'_>, observed: &Observed, plan: &mut Plan) {
 /// Name of the services ConfigMap of `version`.
 pub fn services_name(version: &str) -> String {
     format!("{}{version}", objects::SERVICES_CONFIG_MAP_PREFIX)
-}
-
-/// Whether two data say the same: equal keys, and equal JSON under each.
-fn same_content(a: &ServicesData, b: &ServicesData) -> bool {
-    let json = |text: &String| serde_json::from_str::<serde_json::Value>(text).ok();
-    a.0.len() == b.0.len()
-        && a.0.iter().all(|(key, text)| {
-            b.0.get(key).is_some_and(|other| {
-                text == other || (json(text).is_some() && json(text) == json(other))
-            })
-        })
 }
 
 impl TokenSecret {

@@ -18,6 +18,13 @@ pub const VERSION_ANNOTATION: &str = "windowsmachineconfig.openshift.io/version"
 /// Source: `spec/node-config.md`, section 9.
 pub const DESIRED_VERSION_ANNOTATION: &str = "windowsmachineconfig.openshift.io/desired-version";
 
+/// Node annotation of our own: digest of the services ConfigMap's content that the node is released
+/// for. Written by the operator; WICD leaves the node as it is while the content is another one.
+/// Without it the daemon follows the ConfigMap at once, as the Go operator's nodes do.
+///
+/// Source: `spec/services.md`, section 15, row 12.
+pub const SERVICES_ANNOTATION: &str = "windowsmachineconfig.openshift.io/services";
+
 /// Node annotation: its presence asks the operator to restart the host; the value is empty.
 ///
 /// Source: `spec/node-config.md`, section 9.

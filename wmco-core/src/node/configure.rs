@@ -61,6 +61,8 @@ pub(super) fn plan(
 pub(super) enum Disturbance {
     /// Services stop, content changes, services start.
     Reinstall,
+    /// The daemon brings its services to other content of the same version.
+    Release,
     /// The host restarts.
     Restart,
 }
@@ -78,11 +80,23 @@ pub(super) fn disturbance(
         && probe.services.contains_key(names::objects::WICD);
     if other_version || not_torn_down || Drift::between(desired, probe, Some(node)).disturbs() {
         Some(Disturbance::Reinstall)
+    } else if is_held(desired, node) {
+        Some(Disturbance::Release)
     } else if node.wants_restart() || !probe.reboot.is_empty() {
         Some(Disturbance::Restart)
     } else {
         None
     }
+}
+
+/// Whether the Node's daemon waits until the node is released for the content that services have now.
+///
+/// One without a mark follows the ConfigMap by itself; another version brings its own mark.
+fn is_held(desired: &Desired, node: &NodeFacts) -> bool {
+    node.desired_version() == Some(&desired.version)
+        && node
+            .annotation(names::SERVICES_ANNOTATION)
+            .is_some_and(|released| released != desired.manifest.digest().to_string())
 }
 
 /// No Node stands for the host, so nothing on it can be disturbed.
@@ -167,6 +181,12 @@ fn disturb(
         }
     }
     match due {
+        Disturbance::Release => {
+            // Both at once: the mark that comes next is for the content that is released now.
+            let mut patch = release_services(desired);
+            patch.annotations.insert(names::VERSION_ANNOTATION.into(), None);
+            Plan::step(Action::PatchNode(patch), Because::ServicesDiffer)
+        }
         Disturbance::Restart => restart_node(node, probe, grounds, now),
         Disturbance::Reinstall => {
             let drift = Drift::between(desired, probe, Some(node));
@@ -279,14 +299,26 @@ fn metadata(desired: &Desired, node: &NodeFacts, current: bool, host_is_right: b
     let owned = ownership(desired, node);
     patch.labels.extend(owned.labels);
     patch.annotations.extend(owned.annotations);
-    if host_is_right && node.desired_version() != Some(&desired.version) {
+    let told = node.desired_version() == Some(&desired.version);
+    if host_is_right && !told {
         let version = Some(desired.version.clone());
         patch.annotations.insert(names::DESIRED_VERSION_ANNOTATION.into(), version);
+    }
+    if host_is_right && (!told || node.annotation(names::SERVICES_ANNOTATION).is_none()) {
+        patch.annotations.extend(release_services(desired).annotations);
     }
     // No restart is due, so a noted boot would only prove a later one that did not happen.
     if node.annotation(names::RESTART_FROM_ANNOTATION).is_some() {
         patch.annotations.insert(names::RESTART_FROM_ANNOTATION.into(), None);
     }
+    patch
+}
+
+/// Releases the node for the content that services have now.
+fn release_services(desired: &Desired) -> NodePatch {
+    let mut patch = NodePatch::default();
+    let digest = desired.manifest.digest().to_string();
+    patch.annotations.insert(names::SERVICES_ANNOTATION.into(), Some(digest));
     patch
 }
 

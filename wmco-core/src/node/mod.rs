@@ -13,6 +13,8 @@
 //! - The version mark is taken off a Node before its host is torn down, and the daemon, which writes
 //!   it, is removed before that. The desired version is written when the host is right, so no daemon
 //!   of another version follows it.
+//! - Other content of the services ConfigMap under the same version is released for one empty node
+//!   after another; until then its daemon leaves the services as they are.
 //! - A restart that was asked for is forgotten only after one that began later.
 //!
 //! # Assumptions

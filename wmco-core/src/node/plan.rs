@@ -104,6 +104,8 @@ pub enum Because {
         /// The version that it shows.
         seen: Option<String>,
     },
+    /// The node is released for other content of the services ConfigMap.
+    ServicesDiffer,
     /// The Node's labels or annotations differ.
     MetadataDiffers,
     /// The host wants a restart.
@@ -286,6 +288,7 @@ impl fmt::Display for Because {
             Self::HostDiffers => f.write_str("the host differs"),
             Self::VersionDiffers { seen: Some(seen) } => write!(f, "it runs {seen}"),
             Self::VersionDiffers { seen: None } => f.write_str("it is not configured yet"),
+            Self::ServicesDiffer => f.write_str("the content of the services ConfigMap changed"),
             Self::MetadataDiffers => f.write_str("its metadata differs"),
             Self::RestartPending { reasons } => {
                 f.write_str("a restart is pending for")?;

@@ -118,6 +118,27 @@ fn upgrade_out_of_a_proxy() {
 }
 
 #[test]
+fn other_services() {
+    crashes(configured, &[Event::NewServices], &[]);
+    failures(configured, &[Event::NewServices]);
+}
+
+#[test]
+fn other_services_that_change_again() {
+    crashes(configured, &[Event::NewServices], &[Event::NewServices]);
+}
+
+#[test]
+fn other_services_while_a_new_operator_starts() {
+    crashes(configured, &[Event::NewServices], &[Event::Bump]);
+}
+
+#[test]
+fn other_services_while_the_host_restarts() {
+    crashes(configured, &[Event::NewServices], &[Event::HostRestarts(0)]);
+}
+
+#[test]
 fn upgrade_while_a_newer_operator_starts() {
     crashes(configured, &[Event::Bump], &[Event::Bump]);
 }

@@ -64,6 +64,7 @@ fn ordinary() -> impl Strategy<Value = Event> {
         1 => at.clone().prop_map(Event::Unlist),
         1 => at.clone().prop_map(Event::List),
         1 => Just(Event::Bump),
+        1 => Just(Event::NewServices),
         1 => at.prop_map(Event::AskRestart),
     ]
 }

@@ -28,7 +28,7 @@ fn registered_node() {
     case.node().annotations.clear();
     case.node().labels.remove(names::BYOH_LABEL);
     insta::assert_snapshot!(case.plan(), @r"
-    patch-node cordon +byoh +cordoned +desired-version +ssh-host-key, because its metadata differs
+    patch-node cordon +byoh +cordoned +desired-version +services +ssh-host-key, because its metadata differs
     then look again
     ");
 }
@@ -106,6 +106,28 @@ fn upgrade_of_an_empty_node() {
     apply remove-daemon, remove-services, place-file, bootstrap, because the host differs
     then look again
     ");
+}
+
+/// A services ConfigMap with other content under the same version, from the slot to the mark.
+#[test]
+fn changed_services() {
+    let mut case = Case::new();
+    case.desired.manifest.0.insert("services".into(), "[]".into());
+    insta::assert_snapshot!(case.plan(), @"await a disruption slot, until 1970-01-01T00:30:00Z");
+    insta::assert_snapshot!(case.permitted().plan(), @r"
+    patch-node cordon +upgrading +cordoned, because it is about to be disrupted
+    list-pods, because it is about to be disrupted
+    then look again
+    ");
+    let mut case = Case::new().emptied();
+    case.desired.manifest.0.insert("services".into(), "[]".into());
+    insta::assert_snapshot!(case.plan(), @r"
+    patch-node +services -version, because the content of the services ConfigMap changed
+    then look again
+    ");
+    case.node().annotations.remove(names::VERSION_ANNOTATION);
+    case.annotate(names::SERVICES_ANNOTATION, &case.desired.manifest.digest().to_string());
+    insta::assert_snapshot!(case.plan(), @"await the version mark, until 1970-01-01T00:10:00Z");
 }
 
 #[test]

@@ -167,6 +167,7 @@ fn node() -> NodeFacts {
         annotations: [
             (names::VERSION_ANNOTATION.to_owned(), "2.0.0".to_owned()),
             (names::DESIRED_VERSION_ANNOTATION.to_owned(), "2.0.0".to_owned()),
+            (names::SERVICES_ANNOTATION.to_owned(), desired().manifest.digest().to_string()),
         ]
         .into_iter()
         .chain(desired().annotations)

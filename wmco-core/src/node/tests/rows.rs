@@ -15,6 +15,11 @@ fn outdated(case: &mut Case) {
     case.annotate(names::VERSION_ANNOTATION, "1.0.0");
 }
 
+/// The ConfigMap of the same version got other content.
+fn other_services(case: &mut Case) {
+    case.desired.manifest.0.insert("services".into(), "[]".into());
+}
+
 /// Somebody changed a file that services read once.
 fn tampered(case: &mut Case) {
     let file = FileState { sha256: Sha256::of(b"other") };
@@ -205,7 +210,15 @@ rows! {
     node_whose_kubelet_still_starts_is_kept: held(Case::new().with(|c| stop(c, KUBELET_SERVICE)))
         => "await the node's readiness";
 
+    node_without_a_mark_of_services_gets_one: Case::new().with(other_services).with(|c| {
+        c.node().annotations.remove(names::SERVICES_ANNOTATION);
+    }) => "patch-node";
+
     // Without a permit nothing is disturbed.
+    other_services_wait_for_a_slot: Case::new().with(other_services)
+        => "await a disruption slot";
+    other_services_wait_for_a_slot_before_the_version_mark_too:
+        Case::new().with(other_services).with(unmarked) => "await a disruption slot";
     upgrade_waits_for_a_slot: Case::new().with(outdated) => "await a disruption slot";
     repair_waits_for_a_slot: Case::new().with(tampered) => "await a disruption slot";
     restart_waits_for_a_slot: Case::new().with(|c| c.annotate(names::REBOOT_ANNOTATION, ""))
@@ -258,6 +271,20 @@ rows! {
         c.annotate(names::DESIRED_VERSION_ANNOTATION, "1.0.0");
         c.probe().services.remove(WICD);
     }) => "patch-node";
+    emptied_node_is_released: Case::new().with(other_services).emptied() => "patch-node";
+    files_come_before_the_release: Case::new().with(other_services).with(tampered).emptied()
+        => "apply +remove-daemon patch-node";
+    release_comes_before_a_restart: Case::new().with(other_services).emptied().with(|c| {
+        c.probe().reboot.insert(RebootReason::Environment);
+    }) => "patch-node";
+    released_node_awaits_its_mark: Case::new().with(other_services).with(unmarked).emptied()
+        .with(|c| c.annotate(names::SERVICES_ANNOTATION, &c.desired.manifest.digest().to_string()))
+        => "await the version mark";
+    other_version_brings_its_own_services: Case::new().with(other_services).with(unmarked).emptied()
+        .with(|c| {
+            c.annotate(names::DESIRED_VERSION_ANNOTATION, "1.0.0");
+            c.probe().services.remove(WICD);
+        }) => "patch-node";
     node_without_containers_restarts: Case::new().with(unmarked).emptied().with(|c| {
         c.probe().containers = FeatureState::Disabled;
     }) => &format!("{REINSTALL} +enable-containers +restart await the host's return");
@@ -353,6 +380,32 @@ fn desired_version_waits_until_the_host_is_right() {
     assert!(patch.annotations.contains_key(names::DESIRED_VERSION_ANNOTATION), "{right}");
 }
 
+/// The daemon starts to work on the first of them, so there must be no second.
+#[test]
+fn version_and_services_are_written_in_one_patch() {
+    let digest = |c: &Case| Some(c.desired.manifest.digest().to_string());
+    let joining = Case::new().with(|c| c.node().annotations.clear());
+    let upgraded = Case::new().with(unmarked).with(other_services).emptied().with(|c| {
+        c.annotate(names::DESIRED_VERSION_ANNOTATION, "1.0.0");
+        c.probe().services.remove(WICD);
+    });
+    for case in [joining, upgraded] {
+        let plan = case.plan();
+        let Action::PatchNode(patch) = &plan.steps[0].action else { panic!("{plan}") };
+        let written = |name| patch.annotations.get(name).cloned().flatten();
+        assert_eq!(written(names::DESIRED_VERSION_ANNOTATION), Some("2.0.0".to_owned()));
+        assert_eq!(written(names::SERVICES_ANNOTATION), digest(&case));
+    }
+    let released = Case::new().with(other_services).emptied();
+    let plan = released.plan();
+    let Action::PatchNode(patch) = &plan.steps[0].action else { panic!("{plan}") };
+    let expected = [
+        (names::SERVICES_ANNOTATION.to_owned(), digest(&released)),
+        (names::VERSION_ANNOTATION.to_owned(), None),
+    ];
+    assert_eq!(patch.annotations, expected.into());
+}
+
 #[test]
 fn claims() {
     let claims = |case: &Case| claims_slot(&case.desired, &case.observed);
@@ -363,6 +416,7 @@ fn claims() {
         (Case::new().with(outdated), true, "upgrade"),
         (Case::new().with(tampered), true, "repair"),
         (Case::new().with(asked), true, "restart"),
+        (Case::new().with(other_services), true, "other services"),
         (Case::unlisted(), true, "removal"),
         (Case::vacant().with(tampered), false, "no node"),
         (Case::new().with(outdated).with(left), false, "left"),
@@ -405,6 +459,7 @@ fn every_reason() {
         Because::VersionDiffers { seen: seen("1.0.0") },
         Because::VersionDiffers { seen: seen("1.0.0") },
     ]);
+    Case::new().with(other_services).emptied().because(&[Because::ServicesDiffer]);
     Case::new().with(tampered).emptied().because(&[Because::HostDiffers, Because::HostDiffers]);
     Case::new().with(|c| c.node().labels.clear()).because(&[Because::MetadataDiffers]);
     Case::vacant()

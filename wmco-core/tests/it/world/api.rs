@@ -14,6 +14,8 @@ pub(crate) struct Node {
     pub(crate) persons_cordon: bool,
     /// Ghost: it has been in service, so taking it out disrupts the cluster.
     pub(crate) served: bool,
+    /// Ghost: a person made it schedulable while it held a slot, so pods came that nobody expects.
+    pub(crate) meddled: bool,
     /// Ghost: boot of its host when a restart was asked for that has not happened yet.
     pub(crate) asked_at_boot: Option<u32>,
 }
@@ -28,7 +30,8 @@ impl Node {
             addresses,
             ..NodeFacts::default()
         };
-        Self { facts, pods: vec![], persons_cordon: false, served: false, asked_at_boot: None }
+        let (persons_cordon, served, meddled) = (false, false, false);
+        Self { facts, pods: vec![], persons_cordon, served, meddled, asked_at_boot: None }
     }
 
     pub(crate) fn is_disrupted(&self) -> bool {

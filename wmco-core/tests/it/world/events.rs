@@ -58,6 +58,8 @@ pub(crate) enum Event {
     FixEntry(usize),
     /// A new operator starts.
     Bump,
+    /// The services ConfigMap gets other content under the same version.
+    NewServices,
 }
 
 impl World {
@@ -81,6 +83,10 @@ impl World {
             Event::Bump => {
                 self.release = Release(self.release.0 + 1);
                 self.crash();
+            }
+            Event::NewServices => {
+                let edition = self.edition(self.release).wrapping_add(1);
+                self.editions.insert(self.release, edition);
             }
             Event::Vanish(at)
             | Event::Return(at)
@@ -157,6 +163,7 @@ impl World {
                 node.facts.unschedulable = true;
             }
             Event::Uncordon(_) => {
+                node.meddled |= node.facts.unschedulable && node.facts.holds_slot();
                 node.facts.unschedulable = false;
                 node.persons_cordon = false;
             }

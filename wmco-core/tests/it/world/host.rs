@@ -43,6 +43,8 @@ pub(crate) struct Service {
     pub(crate) running: bool,
     /// Release of the manifest that it was made from; for the daemon, of its executable.
     pub(crate) release: Release,
+    /// Edition of that manifest.
+    pub(crate) edition: u8,
     pub(crate) command: String,
 }
 
@@ -105,11 +107,10 @@ impl Host {
         self.power == Power::On && self.services.get(service).is_some_and(|s| s.running)
     }
 
-    /// Whether all services of a release run, and no other.
-    pub(crate) fn serves(&self, release: Release) -> bool {
-        SERVICES.iter().all(|name| {
-            self.runs(name) && self.services.get(*name).is_some_and(|s| s.release == release)
-        })
+    /// Whether all services of a manifest run, and no other.
+    pub(crate) fn serves(&self, (release, edition): (Release, u8)) -> bool {
+        let is = |s: &Service| s.release == release && s.edition == edition;
+        SERVICES.iter().all(|name| self.runs(name) && self.services.get(*name).is_some_and(is))
     }
 
     pub(crate) fn reboot(&self) -> BTreeSet<RebootReason> {
@@ -236,7 +237,7 @@ impl Host {
             HostStep::EnsureDaemon { arguments } => {
                 let release = self.agent.ok_or(Stop::Fail)?;
                 let command = format!("{} {}", host::AGENT, arguments.join(" "));
-                let daemon = Service { running: true, release, command };
+                let daemon = Service { running: true, release, edition: 0, command };
                 self.services.insert(names::objects::WICD.to_owned(), daemon);
             }
             HostStep::RemoveNetwork { name } => {
@@ -248,7 +249,7 @@ impl Host {
         faults.pass()
     }
 
-    fn bootstrap(&mut self, release: Release) -> Result<(), Stop> {
+    fn bootstrap(&mut self, (release, edition): (Release, u8)) -> Result<(), Stop> {
         let placed = |(path, file): (_, &DesiredFile)| self.files.get(path) == Some(&file.sha256);
         if self.containers != FeatureState::Enabled
             || self.agent != Some(release)
@@ -257,14 +258,14 @@ impl Host {
             return Err(Stop::Fail);
         }
         for name in &SERVICES[..2] {
-            self.start(name, release);
+            self.start(name, release, edition);
         }
         Ok(())
     }
 
-    /// Starts a service, made anew if it is of another release.
-    pub(crate) fn start(&mut self, name: &str, release: Release) {
-        let service = Service { running: true, release, command: name.to_owned() };
+    /// Starts a service, made anew if it is of another manifest.
+    pub(crate) fn start(&mut self, name: &str, release: Release, edition: u8) {
+        let service = Service { running: true, release, edition, command: name.to_owned() };
         if self.services.get(name) != Some(&service) {
             self.services.insert(name.to_owned(), service);
             self.registered &= name != host::KUBELET_SERVICE;

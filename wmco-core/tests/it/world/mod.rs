@@ -57,6 +57,8 @@ impl Entry {
 pub(crate) struct World {
     now: Timestamp,
     release: Release,
+    /// What the services ConfigMap of each release says, where it is not the first edition any more.
+    editions: BTreeMap<Release, u8>,
     budget: usize,
     listed: BTreeMap<String, Entry>,
     api: Api,
@@ -83,6 +85,7 @@ impl World {
         let mut world = Self {
             now: Timestamp::UNIX_EPOCH,
             release: Release(1),
+            editions: BTreeMap::new(),
             budget,
             listed: BTreeMap::new(),
             api: Api::default(),
@@ -160,6 +163,16 @@ impl World {
     pub(crate) fn listed_count(&self) -> u32 {
         let ours = self.listed.values().filter(|entry| !STRANGERS.contains(&entry.ipv4));
         u32::try_from(ours.count()).unwrap()
+    }
+
+    /// Edition of a release's services ConfigMap.
+    fn edition(&self, release: Release) -> u8 {
+        self.editions.get(&release).copied().unwrap_or_default()
+    }
+
+    /// What the operator wants services to be.
+    fn wanted_services(&self) -> (Release, u8) {
+        (self.release, self.edition(self.release))
     }
 
     fn list(&mut self, index: usize) {

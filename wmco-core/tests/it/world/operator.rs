@@ -45,7 +45,7 @@ struct Asleep {
 /// What wakes a worker.
 #[derive(Clone, Debug, Eq, PartialEq)]
 struct Trigger {
-    asked: (Intent, Release),
+    asked: (Intent, (Release, u8)),
     there: (Option<NodeFacts>, bool, usize),
 }
 
@@ -118,7 +118,7 @@ impl World {
         let own = own_names(instance, node.as_ref());
         let kept = own.iter().any(|name| self.api.keys.contains(name));
         let trigger = Trigger {
-            asked: (instance.intent.clone(), self.release),
+            asked: (instance.intent.clone(), self.wanted_services()),
             there: (node.clone(), kept, pods.sum()),
         };
         if let Some(asleep) = &worker.asleep {
@@ -135,8 +135,9 @@ impl World {
             worker.memory.woken(wake, self.now);
         }
         let memory = &mut worker.memory;
+        let edition = self.edition(self.release);
         let name = index.map(|index| self.hosts[index].wanted_name());
-        let desired = self.release.desired(&key, name, instance.intent.clone());
+        let desired = self.release.desired(edition, &key, name, instance.intent.clone());
         let plan = memory.plan(&desired, node.as_ref(), kept, self.now);
         if self.log {
             eprintln!("{} {instance}\n{plan}\n", self.now);

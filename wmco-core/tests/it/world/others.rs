@@ -5,7 +5,7 @@ use wmco_core::node::{DesiredFile, PodFacts};
 
 use super::World;
 use super::api::Node;
-use super::host::{Power, tampered};
+use super::host::{Power, Service, tampered};
 use super::release::{Release, SERVICES};
 
 /// Who gets to act, one bit each.
@@ -66,6 +66,7 @@ impl World {
 
     /// The daemon follows its Node's desired version; it pauses while a restart is asked for.
     fn daemon_acts(&mut self, index: usize) {
+        let editions = self.editions.clone();
         let host = &mut self.hosts[index];
         if !host.runs(objects::WICD) {
             return;
@@ -88,6 +89,11 @@ impl World {
             self.broken.push(format!("{}: a daemon of {daemon:?} follows {version}", host.name));
             return;
         }
+        let edition = editions.get(&release).copied().unwrap_or_default();
+        let released = node.facts.annotation(names::SERVICES_ANNOTATION);
+        if released.is_some_and(|r| r != release.manifest(edition).digest().to_string()) {
+            return;
+        }
         host.proxy = release.has_proxy();
         if host.proxy != host.proxy_at_boot {
             node.annotate(names::REBOOT_ANNOTATION, "");
@@ -95,14 +101,20 @@ impl World {
             return;
         }
         let wrong = |name: &&&str| {
-            host.services.get(**name).is_none_or(|s| s.release != release || !s.running)
+            let right = |s: &Service| s.release == release && s.edition == edition && s.running;
+            !host.services.get(**name).is_some_and(right)
         };
         if let Some(name) = SERVICES.iter().find(wrong) {
             let other = host.services.get(*name).is_some_and(|s| s.release != release);
             if other && !node.pods.is_empty() {
                 self.broken.push(format!("{}: {name} changed under running pods", host.name));
             }
-            host.start(name, release);
+            let newer = host.services.get(*name).is_some_and(|s| s.edition != edition);
+            let empty = node.facts.unschedulable && node.pods.iter().all(|pod| pod.leaving);
+            if newer && node.served && !node.meddled && !(node.facts.holds_slot() && empty) {
+                self.broken.push(format!("{}: {name} changed on a node in service", host.name));
+            }
+            host.start(name, release, edition);
             host.networks.extend(host::HNS_NETWORKS.map(str::to_owned));
         } else if node.facts.ready && node.facts.version() != Some(version.as_str()) {
             node.annotate(names::VERSION_ANNOTATION, &version);

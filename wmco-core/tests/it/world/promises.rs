@@ -28,9 +28,19 @@ impl World {
 
     /// Before a patch: an uncordon is due and undoes nothing that a person did.
     pub(crate) fn promise_patch(&mut self, name: &str, patch: &NodePatch) {
+        let wanted = self.wanted_services();
         let Some(node) = self.api.nodes.get_mut(name) else { return };
         let host = self.hosts.iter().find(|host| host.name == name);
         let mut broken = Vec::new();
+        // A new version comes with a mark of its own, when its host has been made anew.
+        let same_version = !patch.annotations.contains_key(names::DESIRED_VERSION_ANNOTATION);
+        let now = node.facts.annotation(names::SERVICES_ANNOTATION);
+        let then = patch.annotations.get(names::SERVICES_ANNOTATION);
+        let releases = same_version && now.is_some() && then.is_some();
+        let kubelet_runs = host.is_some_and(|host| host.runs(host::KUBELET_SERVICE));
+        if releases && node.pods.iter().any(|pod| !pod.leaving || kubelet_runs) && !node.meddled {
+            broken.push("released for other services under running pods");
+        }
         if patch.unschedulable == Some(false) {
             if node.persons_cordon {
                 broken.push("a person's cordon was lifted");
@@ -41,10 +51,11 @@ impl World {
             if node.facts.wants_restart() || host.is_some_and(|h| !h.reboot().is_empty()) {
                 broken.push("uncordoned with a restart pending");
             }
-            if host.is_some_and(|host| !host.serves(self.release)) && !self.breakdown {
+            if host.is_some_and(|host| !host.serves(wanted)) && !self.breakdown {
                 broken.push("uncordoned while its services are down");
             }
             node.served = true;
+            node.meddled = false;
         }
         if patch.annotations.get(names::REBOOT_ANNOTATION) == Some(&None)
             && node.asked_at_boot.take().is_some()
@@ -109,6 +120,11 @@ impl World {
             if facts.version() != Some(&version) || facts.desired_version() != Some(&version) {
                 say("has another version");
             }
+            let (release, edition) = self.wanted_services();
+            let digest = release.manifest(edition).digest().to_string();
+            if facts.annotation(names::SERVICES_ANNOTATION) != Some(&digest) {
+                say("is not released for what services are now");
+            }
             if !super::release::labels().iter().all(|(k, v)| facts.labels.get(k) == Some(v)) {
                 say("lacks labels");
             }
@@ -123,7 +139,7 @@ impl World {
             if facts.holds_slot() || ours.iter().any(|name| facts.annotation(name).is_some()) {
                 say("still has marks of work");
             }
-            if !facts.ready || !host.serves(self.release) || !host.reboot().is_empty() {
+            if !facts.ready || !host.serves(self.wanted_services()) || !host.reboot().is_empty() {
                 say("does not work");
             }
             let daemon = host.services.get(names::objects::WICD);

@@ -35,13 +35,15 @@ impl Release {
         self.0 % 3 == 2
     }
 
-    /// The services ConfigMap; only the release is in it, the model knows the rest.
-    pub(crate) fn manifest(self) -> ServicesData {
-        ServicesData([("release".to_owned(), self.0.to_string())].into())
+    /// The services ConfigMap; only the release and the edition are in it, the model knows the rest.
+    pub(crate) fn manifest(self, edition: u8) -> ServicesData {
+        let data = [("release", self.0), ("edition", edition)];
+        ServicesData(data.map(|(key, value)| (key.to_owned(), value.to_string())).into())
     }
 
-    pub(crate) fn of_manifest(manifest: &ServicesData) -> Self {
-        Self(manifest.0["release"].parse().unwrap())
+    /// The release and the edition in a services ConfigMap.
+    pub(crate) fn of_manifest(manifest: &ServicesData) -> (Self, u8) {
+        (Self(manifest.0["release"].parse().unwrap()), manifest.0["edition"].parse().unwrap())
     }
 
     /// The files: one that stays, one that changes with every other release, and two live ones, of
@@ -70,6 +72,7 @@ impl Release {
     /// What it wants of the instance with this address.
     pub(crate) fn desired(
         self,
+        edition: u8,
         address: &str,
         host_name: Option<String>,
         intent: Intent,
@@ -79,8 +82,8 @@ impl Release {
             version: self.version(),
             agent: self.agent(),
             files: self.files().clone(),
-            manifest: self.manifest(),
-            known_manifests: vec![self.manifest()],
+            manifest: self.manifest(edition),
+            known_manifests: vec![self.manifest(edition)],
             bootstrap_services: SERVICES[..2].iter().map(|name| (*name).to_owned()).collect(),
             daemon_arguments: vec!["controller".into(), format!("--release={}", self.0)],
             host_name,
