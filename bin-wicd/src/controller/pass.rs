@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 use wmco_core::cluster::services_name;
 use wmco_core::protocol::ServicesData;
 use wmco_core::winpath::WindowsPath;
-use wmco_services::daemon::{self, Asked, Found, Glance, Means, NodeFacts, Note, Pass};
+use wmco_services::daemon::{self, Asked, Found, Glance, Means, NodeFacts, Note, Pass, Released};
 use wmco_services::services::ScriptResults;
 use wmco_services::windows::{Windows, WindowsError};
 
@@ -50,6 +50,7 @@ pub(super) struct Passes {
     stop: CancellationToken,
     /// Losing them costs another run of the scripts, nothing else.
     results: Arc<Mutex<ScriptResults>>,
+    released: Released,
     /// What was noted last, so that the log tells it once.
     notes: Vec<Note>,
 }
@@ -68,6 +69,7 @@ impl Passes {
             node: node.to_owned(),
             stop: stop.clone(),
             results: Arc::default(),
+            released: Released::default(),
             notes: Vec::new(),
         }
     }
@@ -77,16 +79,23 @@ impl Passes {
         let nodes: Api<Node> = Api::all(client.clone());
         let node = self.ask(nodes.get_opt(&self.node)).await?.ok_or(PassError::NodeGone)?;
         let node = json!(node);
-        let found = match NodeFacts::of(&node).desired_version {
-            Some(version) => self.manifest(client, &version).await?,
-            None => Found::Missing,
+        let facts = NodeFacts::of(&node);
+        let data = match &facts.desired_version {
+            Some(version) => self.manifest(client, version).await?,
+            None => None,
         };
-        let pass = self.act(node, found).await?;
+        let found = self.released.choose(facts.released.as_deref(), data);
+        let pass = self.act(node.clone(), found).await?;
         self.tell(client, &pass).await;
-        if !pass.annotations.is_empty() {
+        if let Some(patch) = pass.patch(&node) {
             // A merge makes the map of annotations where there is none.
-            let patch = Patch::Merge(json!({ "metadata": { "annotations": pass.annotations } }));
-            self.ask(nodes.patch(&self.node, &PatchParams::default(), &patch)).await?;
+            let patch = Patch::Merge(patch);
+            match self.ask(nodes.patch(&self.node, &PatchParams::default(), &patch)).await {
+                Err(PassError::Api(kube::Error::Api(status))) if status.code == 409 => {
+                    return Ok((Timestamp::now(), pass.glance));
+                }
+                done => done?,
+            };
         }
         if !pass.failures.is_empty() {
             return Err(PassError::Steps { failures: pass.failures });
@@ -99,10 +108,14 @@ impl Passes {
         Ok(self.stop.run_until_cancelled(call).await.ok_or(PassError::Stopped)??)
     }
 
-    async fn manifest(&self, client: &Client, version: &str) -> Result<Found, PassError> {
+    async fn manifest(
+        &self,
+        client: &Client,
+        version: &str,
+    ) -> Result<Option<ServicesData>, PassError> {
         let maps: Api<ConfigMap> = Api::namespaced(client.clone(), &self.namespace);
         let map = self.ask(maps.get_opt(&services_name(version))).await?;
-        Ok(Found::read(map.map(|map| ServicesData(map.data.unwrap_or_default())).as_ref()))
+        Ok(map.map(|map| ServicesData(map.data.unwrap_or_default())))
     }
 
     /// Works on the host, on a thread of its own. Whoever drops this does not end that work.

@@ -35,6 +35,7 @@ on_both! {
     bootstrap_starts_containerd_then_kubelet
     the_rest_is_created_when_the_node_is_there
     a_changed_config_map_reconfigures_only_what_changed
+    content_that_is_not_released_changes_nothing
     dependents_stop_first_and_start_last
     a_stopped_and_a_deleted_service_come_back
     a_service_that_crashed_comes_back
@@ -160,6 +161,43 @@ async fn a_changed_config_map_reconfigures_only_what_changed<B: Bench>() {
     for service in before.iter().filter(|service| service.name.as_str() != "csi-proxy") {
         assert!(after.contains(service), "{service:?} is not among {after:?}");
     }
+}
+
+async fn content_that_is_not_released_changes_nothing<B: Bench>() {
+    let digest = |manifest: &Manifest| manifest.render().digest().to_string();
+    let cluster = Cluster::start().await;
+    let mut bench = B::new(&cluster).await;
+    let (old, new) = (manifest(), changed_proxy_daemon());
+    cluster.publish(VERSION, &old);
+    cluster.join(bench.address(), VERSION);
+    cluster.annotate(names::SERVICES_ANNOTATION, Some(&digest(&old)));
+    bench.start_daemon().await;
+    cluster.configured(VERSION).await;
+    let (before, patches) = (bench.services().await, cluster.patches());
+    cluster.publish(VERSION, &new);
+    cluster.whole_pass().await;
+    assert_eq!((bench.services().await, cluster.patches()), (before, patches));
+    // What runs is looked after all the same.
+    bench.person(Order::Stop { name: "csi-proxy".to_owned() }).await;
+    settled(&bench, &old).await;
+    // A daemon that never saw the old content leaves the host alone, and does not mark its node.
+    bench.kill_daemon().await;
+    cluster.annotate(names::VERSION_ANNOTATION, None);
+    bench.start_daemon().await;
+    cluster.whole_pass().await;
+    assert_eq!((seen(&bench).await, cluster.patches()), (wanted(&old), patches));
+    cluster.annotate(names::SERVICES_ANNOTATION, Some(&digest(&new)));
+    cluster.configured(VERSION).await;
+    assert_eq!(seen(&bench).await, wanted(&new));
+}
+
+/// The usual services, one of them with another command.
+fn changed_proxy_daemon() -> Manifest {
+    edited(|service| {
+        if service.name.as_str() == "csi-proxy" {
+            service.command.push_str(" -changed");
+        }
+    })
 }
 
 async fn dependents_stop_first_and_start_last<B: Bench>() {

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
+use serde_json::{Value, json};
 use wmco_core::winpath::WindowsPath;
 
 use super::{Action, Asked, Glance, ManifestState, Observed, Plan, observe, reconcile};
@@ -26,6 +27,17 @@ pub struct Pass {
     /// What failed, one line each. With any, the caller pauses before the next pass, and longer each
     /// time.
     pub failures: Vec<String>,
+}
+
+impl Pass {
+    /// The patch that sets the annotations, or `None` if there are none. `node` is the Node that the
+    /// pass was about: when it has changed since, the API answers 409 and the next pass decides anew,
+    /// so that a node is never marked for what it was asked before.
+    pub fn patch(&self, node: &Value) -> Option<Value> {
+        let version = node.pointer("/metadata/resourceVersion").cloned().unwrap_or_default();
+        let metadata = json!({"annotations": self.annotations, "resourceVersion": version});
+        (!self.annotations.is_empty()).then(|| json!({ "metadata": metadata }))
+    }
 }
 
 /// What a pass works with.
@@ -53,7 +65,7 @@ pub fn pass(
     let nothing = Manifest::empty();
     let manifest = match asked.manifest {
         ManifestState::Read(manifest) => manifest,
-        ManifestState::Missing | ManifestState::Refused(_) => &nothing,
+        ManifestState::Missing | ManifestState::Held | ManifestState::Refused(_) => &nothing,
     };
     let observed = observe(windows, manifest, bundle, now)?;
     let plan = reconcile(asked, &observed, results, now);

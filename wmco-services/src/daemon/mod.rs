@@ -7,12 +7,14 @@
 //! # Guarantees
 //! - Pure and level-triggered: what a killed daemon had in mind does not matter.
 //! - While a restart is asked for, nothing on the host changes.
+//! - Content that the Node is not released for changes nothing, and does not mark the Node.
 //! - The version annotation comes last: variables and roots are in force, all services run, the Node
 //!   is ready.
 //!
 //! Source: `spec/wicd.md`, sections 9 and 23.3.
 
 mod certificates;
+mod content;
 mod execute;
 mod glance;
 mod health;
@@ -24,7 +26,6 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use serde_json::Value;
 use wmco_core::names;
-use wmco_core::protocol::ServicesData;
 use wmco_core::winpath::WindowsPath;
 
 use crate::certs::{self, Bundle};
@@ -35,6 +36,7 @@ use crate::services::{self, Desired, Scope, ScriptResults};
 use crate::text::one_line;
 use crate::windows::{Service, Windows, WindowsError};
 
+pub use content::{Found, Released};
 pub use execute::{Means, Pass, pass};
 pub use glance::Glance;
 pub use node::{NodeFacts, NodeSearchError, concern, find_node};
@@ -45,41 +47,12 @@ pub use plan::{About, Action, Awaited, Because, Next, Note, Plan, Step};
 pub enum ManifestState<'a> {
     /// There is none of that version.
     Missing,
+    /// There is one, but its content is not released for this node.
+    Held,
     /// There is one, but it is refused; the text says why.
     Refused(&'a str),
     /// It is good.
     Read(&'a Manifest),
-}
-
-/// The services ConfigMap of the desired version, as it was read.
-#[derive(Clone, Debug)]
-pub enum Found {
-    /// There is none of that version.
-    Missing,
-    /// There is one, but it is refused; the text says why.
-    Refused(String),
-    /// It is good.
-    Read(Manifest),
-}
-
-impl Found {
-    /// Reads the data of the ConfigMap, if there is one.
-    pub fn read(data: Option<&ServicesData>) -> Self {
-        match data.map(Manifest::parse) {
-            None => Self::Missing,
-            Some(Err(error)) => Self::Refused(one_line(&error)),
-            Some(Ok(manifest)) => Self::Read(manifest),
-        }
-    }
-
-    /// The same, borrowed.
-    pub fn state(&self) -> ManifestState<'_> {
-        match self {
-            Self::Missing => ManifestState::Missing,
-            Self::Refused(why) => ManifestState::Refused(why),
-            Self::Read(manifest) => ManifestState::Read(manifest),
-        }
-    }
 }
 
 /// What the cluster asks of this node.
@@ -162,6 +135,10 @@ pub fn reconcile(
         ManifestState::Missing => {
             let text = format!("there is no services ConfigMap for version {version} yet");
             return Plan::wait(Awaited::Manifest, resync).note(About::Service, text);
+        }
+        ManifestState::Held => {
+            let text = "the content of the services ConfigMap is not released for this node yet";
+            return Plan::wait(Awaited::Release, resync).note(About::Service, text.to_owned());
         }
         ManifestState::Refused(why) => {
             let text = format!("the services ConfigMap for version {version} is refused: {why}");

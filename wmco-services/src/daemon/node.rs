@@ -12,6 +12,9 @@ pub struct NodeFacts {
     pub desired_version: Option<String>,
     /// Version that is configured.
     pub version: Option<String>,
+    /// Digest of the services ConfigMap's content that the node is released for; `None` where the
+    /// operator does not say.
+    pub released: Option<String>,
     /// Whether a restart is asked for.
     pub reboot_requested: bool,
     /// Whether the Node's condition `Ready` is true.
@@ -34,6 +37,7 @@ impl NodeFacts {
         Self {
             desired_version: text(names::DESIRED_VERSION_ANNOTATION),
             version: text(names::VERSION_ANNOTATION),
+            released: text(names::SERVICES_ANNOTATION),
             reboot_requested: annotation(names::REBOOT_ANNOTATION).is_some(),
             ready: list(node.pointer("/status/conditions"))
                 .iter()

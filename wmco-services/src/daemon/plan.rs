@@ -141,6 +141,8 @@ pub enum Awaited {
     Health,
     /// The own Node is ready.
     NodeReady,
+    /// The operator releases this node for the content of the services ConfigMap.
+    Release,
     /// The operator restarts the host and takes the request away.
     Restart,
     /// What some services wait for is there.
@@ -238,6 +240,7 @@ impl fmt::Display for Awaited {
             Self::Manifest => "the services ConfigMap",
             Self::Node => "the node",
             Self::NodeReady => "the node to be ready",
+            Self::Release => "the release of other services",
             Self::Restart => "the restart of the host",
             Self::Services => "what services wait for",
         })

@@ -125,6 +125,10 @@ fn waits_for_what_the_cluster_has_to_do() {
         node(json!({(names::DESIRED_VERSION_ANNOTATION): "1", (names::REBOOT_ANNOTATION): ""}));
     insta::assert_snapshot!(plan(Asked { node: Some(&reboot), manifest: read }), @"then await the restart of the host, until 1970-01-01T00:02:00Z");
     let asked = node(json!({(names::DESIRED_VERSION_ANNOTATION): "1"}));
+    insta::assert_snapshot!(plan(Asked { node: Some(&asked), manifest: ManifestState::Held }), @r"
+    note: the content of the services ConfigMap is not released for this node yet
+    then await the release of other services, until 1970-01-01T00:02:00Z
+    ");
     insta::assert_snapshot!(plan(Asked { node: Some(&asked), manifest: ManifestState::Refused("key missing") }), @r"
     note: the services ConfigMap for version 1 is refused: key missing
     then await the services ConfigMap, until 1970-01-01T00:02:00Z

@@ -5,6 +5,7 @@ mod crash;
 mod join;
 mod jump;
 mod leader;
+mod new_services;
 mod removal;
 mod scenery;
 mod secrets;

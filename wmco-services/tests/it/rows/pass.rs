@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use wmco_core::names;
-use wmco_core::protocol::ServiceRunState;
-use wmco_services::daemon::{Asked, ManifestState, Means, Next, Pass, pass};
+use wmco_core::protocol::{ServiceRunState, ServicesData};
+use wmco_services::daemon::{Asked, ManifestState, Means, Next, NodeFacts, Pass, Released, pass};
 use wmco_services::fake::FakeWindows;
-use wmco_services::manifest::{Manifest, Parts};
+use wmco_services::manifest::{Manifest, Parts, Service};
 use wmco_services::services::ScriptResults;
 use wmco_services::windows::{Environment as _, Machine as _};
 
@@ -134,4 +134,65 @@ fn variables_set_as_wanted() {
 fn a_value_with_blanks_around_it_is_compared_exactly() {
     assert!(!asks_for_restart(&[("A", " 1 ")], &[("A", " 1 ")]));
     assert!(asks_for_restart(&[("A", "1")], &[("A", " 1 ")]));
+}
+
+/// `spec/services.md`, section 15, row 12: same version, new content.
+#[test]
+fn other_content_waits_for_its_release() {
+    let host = FakeWindows::new("winhost");
+    let of = |command: &str| {
+        let wanted = vec![Service { command: command.to_owned(), ..service("a", &[]) }];
+        let environment = [("HTTP_PROXY".to_owned(), command.to_owned())].into();
+        let watched = vec!["HTTP_PROXY".to_owned()];
+        Manifest::new(Parts { services: wanted, environment, watched, ..Parts::default() }).unwrap()
+    };
+    let (old, new) = (of("a --old").render(), of("a --new").render());
+    let mut results = ScriptResults::new();
+    // What the Node says, what is in the cluster, and what the daemon remembers.
+    let mut go = |digest: Option<&str>, data: Option<&ServicesData>, released: &mut Released| {
+        let more: Vec<_> = digest.map(|d| (names::SERVICES_ANNOTATION, d)).into_iter().collect();
+        let node = ready_node(&more);
+        for _ in 0..4 {
+            let found = released.choose(NodeFacts::of(&node).released.as_deref(), data.cloned());
+            let asked = Asked { node: Some(&node), manifest: found.state() };
+            let means = Means { windows: &host, bundle: None, go_on: &|| true };
+            let pass = pass(means, asked, &mut results, NOW).unwrap();
+            if pass.annotations.contains_key(names::REBOOT_ANNOTATION) {
+                host.power_off();
+                host.boot();
+            }
+            if pass.plan.steps.is_empty()
+                || pass.annotations.contains_key(names::VERSION_ANNOTATION)
+            {
+                return (command(&host, "a"), pass.annotations.len());
+            }
+        }
+        panic!("it does not end");
+    };
+    let is = |command: &str| Some(command.to_owned());
+    let (old_digest, new_digest) = (old.digest().to_string(), new.digest().to_string());
+    let mut released = Released::default();
+    assert_eq!(go(Some(&old_digest), Some(&old), &mut released), (is("a --old"), 1));
+    // Another daemon knows nothing of the content that is gone.
+    let before = host.snapshot();
+    assert_eq!(go(Some(&old_digest), Some(&new), &mut Released::default()), (is("a --old"), 0));
+    assert_eq!(host.snapshot(), before);
+    // The same daemon puts right what somebody changes meanwhile.
+    host.add_service(&name("a"), &other("wrong", &tagged("a"), &[]), ServiceRunState::Running);
+    assert_eq!(go(Some(&old_digest), Some(&new), &mut released).0, is("a --old"));
+    assert_eq!(go(Some(&old_digest), None, &mut released).0, is("a --old"));
+    assert_eq!(go(Some(&new_digest), Some(&new), &mut released), (is("a --new"), 1));
+    // An operator that writes no digest.
+    assert_eq!(go(None, Some(&old), &mut released).0, is("a --old"));
+}
+
+#[test]
+fn a_node_is_marked_as_it_was_seen() {
+    let mut node = ready_node(&[]);
+    node["metadata"]["resourceVersion"] = "7".into();
+    let pass = passes(&FakeWindows::new("winhost"), &manifest_of(vec![]));
+    let patch = pass.patch(&node).unwrap();
+    assert_eq!(patch["metadata"]["resourceVersion"], "7");
+    assert_eq!(patch["metadata"]["annotations"][names::VERSION_ANNOTATION], "1");
+    assert_eq!(Pass { annotations: BTreeMap::new(), ..pass }.patch(&node), None);
 }

@@ -138,7 +138,7 @@ fn due(certificate: &Secret, node: &str) -> Option<Timestamp> {
 /// Passes, whenever something changed or the last pass says so.
 async fn work(host: &Shared, settings: &Settings, node: &str, client: &Client) -> Infallible {
     let mut changes = Box::pin(changes(settings, node, client));
-    let passes = pass::Passes::new(host, settings, node, client);
+    let mut passes = pass::Passes::new(host, settings, node, client);
     let mut backoff = Backoff::default();
     loop {
         // What came until now is seen by the pass that begins.

@@ -10,7 +10,7 @@ use kube::{Api, Client};
 use serde_json::{Value, json};
 use wmco_core::cluster::services_name;
 use wmco_core::protocol::ServicesData;
-use wmco_services::daemon::{self, Asked, Found, Means, NodeFacts};
+use wmco_services::daemon::{self, Asked, Found, Means, NodeFacts, Released};
 use wmco_services::services::ScriptResults;
 
 use super::{DaemonError, Settings};
@@ -27,6 +27,7 @@ pub(super) struct Passes<'a> {
     client: &'a Client,
     /// Remembered while the process lives, as the real daemon does.
     results: Arc<Mutex<ScriptResults>>,
+    released: Released,
 }
 
 impl<'a> Passes<'a> {
@@ -36,19 +37,27 @@ impl<'a> Passes<'a> {
         node: &'a str,
         client: &'a Client,
     ) -> Self {
-        Self { host, settings, node, client, results: Arc::default() }
+        Self {
+            host,
+            settings,
+            node,
+            client,
+            results: Arc::default(),
+            released: Released::default(),
+        }
     }
 
     /// Returns after which time the next pass is due.
-    pub(super) async fn run(&self) -> Result<Duration, DaemonError> {
+    pub(super) async fn run(&mut self) -> Result<Duration, DaemonError> {
         let nodes: Api<Node> = Api::all(self.client.clone());
         let node = nodes.get_opt(self.node).await?.map(|node| json!(node));
-        let version = node.as_ref().and_then(|node| NodeFacts::of(node).desired_version);
-        let found = match &version {
+        let facts = node.as_ref().map(NodeFacts::of).unwrap_or_default();
+        let data = match &facts.desired_version {
             Some(version) => self.manifest(version).await?,
-            None => Found::Missing,
+            None => None,
         };
-        let pass = self.act(node, found).await?;
+        let found = self.released.choose(facts.released.as_deref(), data);
+        let pass = self.act(node.clone(), found).await?;
         for note in &pass.plan.notes {
             tracing::debug!(
                 node = self.node,
@@ -56,9 +65,12 @@ impl<'a> Passes<'a> {
                 "the daemon of a simulated host noted something"
             );
         }
-        if !pass.annotations.is_empty() {
-            let patch = Patch::Merge(json!({ "metadata": { "annotations": pass.annotations } }));
-            nodes.patch(self.node, &PatchParams::default(), &patch).await?;
+        if let Some(patch) = node.and_then(|node| pass.patch(&node)) {
+            let patch = Patch::Merge(patch);
+            match nodes.patch(self.node, &PatchParams::default(), &patch).await {
+                Err(kube::Error::Api(status)) if status.code == 409 => return Ok(SHORTEST_PAUSE),
+                done => done?,
+            };
         }
         if !pass.failures.is_empty() {
             return Err(DaemonError::Steps { failures: pass.failures.join("; ") });
@@ -68,10 +80,10 @@ impl<'a> Passes<'a> {
         Ok(pause.unwrap_or_default().max(SHORTEST_PAUSE))
     }
 
-    async fn manifest(&self, version: &str) -> Result<Found, DaemonError> {
+    async fn manifest(&self, version: &str) -> Result<Option<ServicesData>, DaemonError> {
         let maps: Api<ConfigMap> = Api::namespaced(self.client.clone(), &self.settings.namespace);
         let map = maps.get_opt(&services_name(version)).await?;
-        Ok(Found::read(map.map(|map| ServicesData(map.data.unwrap_or_default())).as_ref()))
+        Ok(map.map(|map| ServicesData(map.data.unwrap_or_default())))
     }
 
     /// Works on the model, on a thread of its own.

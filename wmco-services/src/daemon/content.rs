@@ -1,0 +1,81 @@
+//! Which content of the services ConfigMap the daemon works with.
+
+use wmco_core::protocol::ServicesData;
+
+use super::ManifestState;
+use crate::manifest::Manifest;
+use crate::text::one_line;
+
+/// The services ConfigMap of the desired version, as it was read.
+#[derive(Clone, Debug)]
+pub enum Found {
+    /// There is none of that version.
+    Missing,
+    /// There is one, but its content is not released for this node.
+    Held,
+    /// There is one, but it is refused; the text says why.
+    Refused(String),
+    /// It is good.
+    Read(Manifest),
+}
+
+impl Found {
+    /// The same, borrowed.
+    pub fn state(&self) -> ManifestState<'_> {
+        match self {
+            Self::Missing => ManifestState::Missing,
+            Self::Held => ManifestState::Held,
+            Self::Refused(why) => ManifestState::Refused(why),
+            Self::Read(manifest) => ManifestState::Read(manifest),
+        }
+    }
+
+    fn read(data: &ServicesData) -> Self {
+        match Manifest::parse(data) {
+            Err(error) => Self::Refused(one_line(&error)),
+            Ok(manifest) => Self::Read(manifest),
+        }
+    }
+}
+
+/// The content that the node was last released for, so that services go on being looked after while
+/// the ConfigMap says something else. Losing it costs that care until the next release, nothing else.
+#[derive(Clone, Debug, Default)]
+pub struct Released(Option<ServicesData>);
+
+impl Released {
+    /// What the daemon works with, given the ConfigMap's data and the digest on the Node
+    /// ([`NodeFacts::released`](super::NodeFacts::released)). Without a digest that is what the
+    /// ConfigMap says.
+    ///
+    /// Source: `spec/services.md`, section 15, row 12.
+    ///
+    /// ```
+    /// use wmco_core::protocol::ServicesData;
+    /// use wmco_services::daemon::{Found, Released};
+    ///
+    /// let data = |services: &str| {
+    ///     ServicesData([("services", services), ("files", "[]")].map(|(k, v)| (k.into(), v.into())).into())
+    /// };
+    /// let mut released = Released::default();
+    /// let other = data("[]").digest().to_string();
+    /// assert!(matches!(released.choose(Some("another digest"), Some(data("[]"))), Found::Held));
+    /// assert!(matches!(released.choose(Some(&other), Some(data("[]"))), Found::Read(_)));
+    /// assert!(matches!(released.choose(None, Some(data("[]"))), Found::Read(_)));
+    /// ```
+    pub fn choose(&mut self, digest: Option<&str>, data: Option<ServicesData>) -> Found {
+        let missing = data.is_none();
+        let Some(digest) = digest else {
+            return data.map_or(Found::Missing, |data| Found::read(&data));
+        };
+        let is_released = |data: &ServicesData| data.digest().to_string() == digest;
+        if let Some(data) = data.filter(is_released) {
+            self.0 = Some(data);
+        }
+        match self.0.as_ref().filter(|data| is_released(data)) {
+            Some(data) => Found::read(data),
+            None if missing => Found::Missing,
+            None => Found::Held,
+        }
+    }
+}
