@@ -23,14 +23,46 @@ pub struct Resolver {
 #[derive(Default)]
 struct State {
     answers: Resolutions,
-    asked: Questions,
-    asked_at: Option<Timestamp>,
+    names: Round<String>,
+    addresses: Round<Ipv4Addr>,
 }
 
-#[derive(Clone, Default, Eq, PartialEq)]
-struct Questions {
-    names: BTreeSet<String>,
-    addresses: BTreeSet<Ipv4Addr>,
+/// Questions of one sort. They are asked in rounds, one at a time: a DNS that is slow gets no more
+/// of them by that.
+struct Round<Q> {
+    questions: BTreeSet<Q>,
+    asked_at: Option<Timestamp>,
+    runs: bool,
+    /// Others were wanted while it ran.
+    behind: bool,
+}
+
+impl<Q> Default for Round<Q> {
+    fn default() -> Self {
+        Self { questions: BTreeSet::new(), asked_at: None, runs: false, behind: false }
+    }
+}
+
+impl<Q: Clone + Ord> Round<Q> {
+    /// The questions of a round that begins now, if one is due.
+    fn begin(&mut self, wanted: BTreeSet<Q>, now: Timestamp) -> Option<BTreeSet<Q>> {
+        let old = |at: Timestamp| now.duration_since(at) > limits::NAME_LIFETIME;
+        let due = wanted != self.questions || self.asked_at.is_some_and(old);
+        self.behind |= due && self.runs;
+        if !due || self.runs {
+            return None;
+        }
+        self.questions.clone_from(&wanted);
+        self.asked_at = Some(now);
+        self.runs = !wanted.is_empty();
+        self.runs.then_some(wanted)
+    }
+
+    /// Whether there is more to ask.
+    fn end(&mut self) -> bool {
+        self.runs = false;
+        std::mem::take(&mut self.behind)
+    }
 }
 
 impl Resolver {
@@ -42,53 +74,55 @@ impl Resolver {
     /// The answers so far about the hosts that are listed in `data`. Those without an answer, or
     /// with an old one, are looked up meanwhile; a change is told through [`Self::changes`].
     pub fn answers(&self, data: &BTreeMap<String, String>, now: Timestamp) -> Resolutions {
-        let questions =
-            Questions { names: instances::names(data), addresses: instances::addresses(data) };
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let old = |at: Timestamp| now.duration_since(at) > limits::NAME_LIFETIME;
-        let due = questions != state.asked || state.asked_at.is_some_and(old);
-        if due && questions != Questions::default() {
-            state.asked.clone_from(&questions);
-            state.asked_at = Some(now);
-            tokio::spawn(self.clone().look_up(questions));
+        if let Some(names) = state.names.begin(instances::names(data), now) {
+            tokio::spawn(self.clone().look_up(names));
+        }
+        if let Some(addresses) = state.addresses.begin(instances::addresses(data), now) {
+            tokio::spawn(self.clone().look_up_reverse(addresses));
         }
         state.answers.clone()
     }
 
-    /// Tells of new answers.
+    /// Tells of new answers, and when it is time to ask again.
     pub fn changes(&self) -> watch::Receiver<u64> {
         self.changed.subscribe()
     }
 
-    async fn look_up(self, questions: Questions) {
-        let forward = stream::iter(questions.names)
+    async fn look_up(self, names: BTreeSet<String>) {
+        let found: Vec<_> = stream::iter(names)
             .map(|name| async { (ask(&name).await, name) })
             .buffer_unordered(SIDE_BY_SIDE)
-            .collect::<Vec<_>>();
-        let reverse = stream::iter(questions.addresses)
-            .map(|address| async move { (address, name_of(address).await) })
-            .buffer_unordered(SIDE_BY_SIDE)
-            .collect::<Vec<_>>();
-        let forward = forward.await;
-        self.take(|answers| {
-            for (answer, name) in forward {
-                answers.insert(&name, answer);
+            .collect()
+            .await;
+        self.take(|state| {
+            for (answer, name) in found {
+                state.answers.insert(&name, answer);
             }
-        });
-        // What is asked for last: who listed names must not wait for it.
-        let reverse = reverse.await;
-        self.take(|answers| {
-            for (address, name) in reverse {
-                answers.insert_reverse(address.into(), name.into_iter().collect());
-            }
+            state.names.end()
         });
     }
 
-    fn take(&self, answer: impl FnOnce(&mut Resolutions)) {
+    async fn look_up_reverse(self, addresses: BTreeSet<Ipv4Addr>) {
+        let found: Vec<_> = stream::iter(addresses)
+            .map(|address| async move { (address, name_of(address).await) })
+            .buffer_unordered(SIDE_BY_SIDE)
+            .collect()
+            .await;
+        self.take(|state| {
+            for (address, name) in found {
+                state.answers.insert_reverse(address.into(), name.into_iter().collect());
+            }
+            state.addresses.end()
+        });
+    }
+
+    /// Tells of a change when the answers are others now, or `answer` says that more is to be asked.
+    fn take(&self, answer: impl FnOnce(&mut State) -> bool) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let before = state.answers.clone();
-        answer(&mut state.answers);
-        if state.answers != before {
+        let behind = answer(&mut state);
+        if behind || state.answers != before {
             self.changed.send_modify(|count| *count += 1);
         }
     }
@@ -130,9 +164,27 @@ async fn name_of(address: Ipv4Addr) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use jiff::SignedDuration;
     use wmco_core::instances::Resolve as _;
 
     use super::*;
+
+    #[test]
+    fn a_round_waits_for_the_one_before() {
+        let at = |seconds| Timestamp::UNIX_EPOCH + SignedDuration::from_secs(seconds);
+        let (one, two) = (BTreeSet::from([1]), BTreeSet::from([1, 2]));
+        let mut round = Round::default();
+        assert_eq!(round.begin(BTreeSet::new(), at(0)), None, "nothing to ask");
+        assert_eq!(round.begin(one.clone(), at(0)), Some(one.clone()));
+        assert_eq!(round.begin(one.clone(), at(1)), None, "asked just now");
+        assert!(!round.end(), "nobody wanted more");
+        assert_eq!(round.begin(one.clone(), at(2)), None, "the answers are fresh");
+        assert_eq!(round.begin(one.clone(), at(61)), Some(one.clone()));
+        assert_eq!(round.begin(two.clone(), at(62)), None, "it runs");
+        assert_eq!(round.begin(one, at(200)), None, "it still runs");
+        assert!(round.end());
+        assert_eq!(round.begin(two.clone(), at(201)), Some(two));
+    }
 
     /// Every system knows these two, without a network.
     #[tokio::test]

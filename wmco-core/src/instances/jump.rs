@@ -36,7 +36,7 @@ pub struct Jump {
 pub enum BadJump {
     /// No address, or an unusable one.
     #[error("its host is wrong: {0}")]
-    Host(#[from] BadHost),
+    Host(BadHost),
     /// Not a port.
     #[error("what follows its colon is no port, write a number from 1 to 65535")]
     Port,
@@ -74,7 +74,11 @@ impl FromStr for Jump {
             }
             Some(_) | None => (place, SSH_PORT),
         };
-        Ok(Self { username: username.map(str::to_owned), host: host.parse()?, port })
+        Ok(Self {
+            username: username.map(str::to_owned),
+            host: host.parse().map_err(BadJump::Host)?,
+            port,
+        })
     }
 }
 

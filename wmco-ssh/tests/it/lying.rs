@@ -61,7 +61,8 @@ async fn probe(lie: Lie) -> Result<ProbeOutcome, HostError> {
 async fn a_login_that_is_never_answered() {
     let (server, mut options) = (Liar::start(Lie::SilentLogin).await, options());
     options.timeouts.authenticate = Duration::from_millis(300);
-    let error = server.connect(&options).await.unwrap_err();
+    let connecting = tokio::time::timeout(Duration::from_secs(20), server.connect(&options));
+    let error = connecting.await.expect("in time").unwrap_err();
     let stage = Stage::Authenticate;
     assert!(matches!(error, ConnectError::TimedOut { stage: at, .. } if at == stage), "{error}");
     all_closed(&options).await;
