@@ -23,6 +23,9 @@ pub(crate) const NAMESPACE: &str = "winc";
 /// Pause between two looks at what is waited for.
 const LOOK: Duration = Duration::from_millis(50);
 
+/// Without a request for so long, the daemon waits for something to happen.
+const SILENCE: Duration = Duration::from_secs(2);
+
 /// A simulated cluster with the daemon's rights and an operator that approves certificates.
 pub(crate) struct Cluster {
     pub(crate) sim: SimCluster,
@@ -178,6 +181,18 @@ impl Cluster {
             self.sim.apply(&data).unwrap();
             until("a pass begins", async || self.passes() > before).await;
         }
+    }
+
+    /// Waits until the daemon asks nothing any more for a while: whoever woke it may have done so
+    /// twice, and its last pass may not have ended. Returns the number of requests so far.
+    pub(crate) async fn silent(&self) -> u64 {
+        let mut asked = self.requests_about_nodes();
+        until("the daemon is silent", async || {
+            tokio::time::sleep(SILENCE).await;
+            std::mem::replace(&mut asked, self.requests_about_nodes()) == asked
+        })
+        .await;
+        asked
     }
 }
 
