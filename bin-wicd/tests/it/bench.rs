@@ -15,7 +15,7 @@ use wmco_core::protocol::{
 use wmco_core::render::wicd_arguments;
 use wmco_core::winpath::WindowsPath;
 use wmco_services::generate::{self, Inputs};
-use wmco_services::manifest::{Manifest, Parts, Service as ManifestService};
+use wmco_services::manifest::{Manifest, Parts};
 use wmco_services::windows::Service;
 
 use crate::cluster::{Cluster, NAMESPACE};
@@ -102,11 +102,12 @@ pub(crate) fn manifest() -> Manifest {
     manifest_with(|_| {})
 }
 
-/// The same with changed services.
-pub(crate) fn edited(edit: impl Fn(&mut ManifestService)) -> Manifest {
+/// The same, one service with another command.
+pub(crate) fn with_other_command(name: &str) -> Manifest {
     let manifest = manifest();
     let mut services = manifest.services().to_vec();
-    services.iter_mut().for_each(edit);
+    let changed = services.iter_mut().find(|service| service.name.as_str() == name).unwrap();
+    changed.command.push_str(" --changed");
     let watched = manifest.watched().to_vec();
     Manifest::new(Parts { services, watched, ..Parts::default() }).unwrap()
 }

@@ -4,7 +4,7 @@ use futures::future::join_all;
 use wmco_core::names::host;
 use wmco_services::manifest::Manifest;
 
-use crate::bench::{Bench as _, edited, ensure_daemon, manifest, seen, wanted};
+use crate::bench::{Bench as _, ensure_daemon, manifest, seen, wanted, with_other_command};
 use crate::cluster::{Cluster, until};
 use crate::memory::Memory;
 
@@ -33,15 +33,6 @@ async fn brought_up(cut: usize) {
     assert_eq!(seen(&bench).await, wanted(&manifest), "{cut}");
 }
 
-/// What changes when containerd, which most others need, gets another command.
-fn changed() -> Manifest {
-    edited(|service| {
-        if service.name.as_str() == host::CONTAINERD_SERVICE {
-            service.command.push_str(" --changed");
-        }
-    })
-}
-
 /// The daemon of a configured host dies in the change after so many that a new ConfigMap asks for.
 async fn reconfigured(cut: usize) {
     let (cluster, mut bench) = registered(&manifest()).await;
@@ -49,7 +40,7 @@ async fn reconfigured(cut: usize) {
     cluster.configured(VERSION).await;
     cluster.whole_pass().await;
     bench.host.cut_after(cut);
-    let changed = changed();
+    let changed = with_other_command(host::CONTAINERD_SERVICE);
     cluster.publish(VERSION, &changed);
     until("it dies", async || bench.host.is_cut()).await;
     bench.kill_daemon().await;
@@ -65,7 +56,7 @@ async fn changes() -> (usize, usize) {
     cluster.configured(VERSION).await;
     cluster.whole_pass().await;
     let up = bench.host.changes().len();
-    let changed = changed();
+    let changed = with_other_command(host::CONTAINERD_SERVICE);
     cluster.publish(VERSION, &changed);
     until("all is as asked for", async || seen(&bench).await == wanted(&changed)).await;
     cluster.whole_pass().await;

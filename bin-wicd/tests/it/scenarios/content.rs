@@ -1,0 +1,76 @@
+//! What the daemon does when the services ConfigMap changes.
+
+use wicd_wine::hands::Order;
+use wicd_wine::told::Behaviour;
+use wmco_core::names::{self, host};
+use wmco_services::manifest::Manifest;
+
+use super::{VERSION, configured, settled, starts, stops};
+use crate::bench::{Bench, manifest, seen, wanted, with_other_command};
+use crate::cluster::Cluster;
+
+pub(super) async fn a_changed_config_map_reconfigures_only_what_changed<B: Bench>() {
+    let cluster = Cluster::start().await;
+    let bench: B = configured(&cluster, &manifest()).await;
+    let (before, begun) = (bench.services().await, bench.moves().len());
+    let changed = with_other_command("csi-proxy");
+    cluster.publish(VERSION, &changed);
+    settled(&bench, &changed).await;
+    let expected = [stops(&["csi-proxy"]), starts(&["csi-proxy"])].concat();
+    assert_eq!(bench.moves()[begun..], expected);
+    let after = bench.services().await;
+    for service in before.iter().filter(|service| service.name.as_str() != "csi-proxy") {
+        assert!(after.contains(service), "{service:?} is not among {after:?}");
+    }
+}
+
+pub(super) async fn content_that_is_not_released_changes_nothing<B: Bench>() {
+    let digest = |manifest: &Manifest| manifest.render().digest().to_string();
+    let cluster = Cluster::start().await;
+    let mut bench = B::new(&cluster).await;
+    let (old, new) = (manifest(), with_other_command("csi-proxy"));
+    cluster.publish(VERSION, &old);
+    cluster.join(bench.address(), VERSION);
+    cluster.annotate(names::SERVICES_ANNOTATION, Some(&digest(&old)));
+    bench.start_daemon().await;
+    cluster.configured(VERSION).await;
+    let (before, patches) = (bench.services().await, cluster.patches());
+    cluster.publish(VERSION, &new);
+    cluster.whole_pass().await;
+    assert_eq!((bench.services().await, cluster.patches()), (before, patches));
+    // What runs is looked after all the same.
+    bench.person(Order::Stop { name: "csi-proxy".to_owned() }).await;
+    settled(&bench, &old).await;
+    // A daemon that never saw the old content leaves the host alone, and does not mark its node.
+    bench.kill_daemon().await;
+    cluster.annotate(names::VERSION_ANNOTATION, None);
+    bench.start_daemon().await;
+    cluster.whole_pass().await;
+    assert_eq!((seen(&bench).await, cluster.patches()), (wanted(&old), patches));
+    cluster.annotate(names::SERVICES_ANNOTATION, Some(&digest(&new)));
+    cluster.configured(VERSION).await;
+    assert_eq!(seen(&bench).await, wanted(&new));
+}
+
+pub(super) async fn dependents_stop_first_and_start_last<B: Bench>() {
+    let cluster = Cluster::start().await;
+    let bench: B = configured(&cluster, &manifest()).await;
+    let begun = bench.moves().len();
+    let changed = with_other_command(host::CONTAINERD_SERVICE);
+    cluster.publish(VERSION, &changed);
+    settled(&bench, &changed).await;
+    let up = ["containerd", "kubelet", "hybrid-overlay-node", "kube-proxy"];
+    let mut down = up;
+    down.reverse();
+    assert_eq!(bench.moves()[begun..], [stops(&down), starts(&up)].concat());
+}
+
+pub(super) async fn a_service_that_ignores_stop_is_ended<B: Bench>() {
+    let cluster = Cluster::start().await;
+    let bench: B = configured(&cluster, &manifest()).await;
+    bench.tell("csi-proxy", &Behaviour { ignores_stop: true, ..Behaviour::default() });
+    let changed = with_other_command("csi-proxy");
+    cluster.publish(VERSION, &changed);
+    settled(&bench, &changed).await;
+    assert!(bench.moves().ends_with(&starts(&["csi-proxy"])));
+}

@@ -1,0 +1,76 @@
+//! What the daemon puts right when somebody else changes services.
+
+use wicd_wine::hands::{Config, Order, Start};
+use wmco_core::names::host;
+use wmco_core::protocol::ServiceRunState;
+
+use super::{configured, settled, starts, stops};
+use crate::bench::{Bench, manifest, seen};
+use crate::cluster::{Cluster, until};
+
+pub(super) async fn a_stopped_and_a_deleted_service_come_back<B: Bench>() {
+    let cluster = Cluster::start().await;
+    let manifest = manifest();
+    let bench: B = configured(&cluster, &manifest).await;
+    let name = || "csi-proxy".to_owned();
+    bench.person(Order::Stop { name: name() }).await;
+    until("it runs again", async || bench.moves().ends_with(&starts(&["csi-proxy"]))).await;
+    settled(&bench, &manifest).await;
+    bench.person(Order::Stop { name: name() }).await;
+    bench.person(Order::Delete { name: name() }).await;
+    settled(&bench, &manifest).await;
+}
+
+pub(super) async fn a_service_that_crashed_comes_back<B: Bench>() {
+    let cluster = Cluster::start().await;
+    let manifest = manifest();
+    let bench: B = configured(&cluster, &manifest).await;
+    let begun = bench.moves().len();
+    bench.crash("kube-proxy").await;
+    cluster.whole_pass().await;
+    let restarted = || bench.moves()[begun..].ends_with(&starts(&["kube-proxy"]));
+    until("it runs again", async || restarted()).await;
+    settled(&bench, &manifest).await;
+}
+
+pub(super) async fn a_command_that_somebody_changed_is_put_right<B: Bench>() {
+    let cluster = Cluster::start().await;
+    let manifest = manifest();
+    let bench: B = configured(&cluster, &manifest).await;
+    let begun = bench.moves().len();
+    let order =
+        Order::Command { name: "hybrid-overlay-node".to_owned(), command: "wrong".to_owned() };
+    bench.person(order).await;
+    cluster.whole_pass().await;
+    settled(&bench, &manifest).await;
+    // With what needs it.
+    let up = ["hybrid-overlay-node", "kube-proxy"];
+    let mut down = up;
+    down.reverse();
+    assert_eq!(bench.moves()[begun..], [stops(&down), starts(&up)].concat());
+}
+
+pub(super) async fn a_foreign_service_with_our_tag_goes<B: Bench>() {
+    let cluster = Cluster::start().await;
+    let manifest = manifest();
+    let bench: B = configured(&cluster, &manifest).await;
+    let create = |name: &str, description: String| Order::Create {
+        name: name.to_owned(),
+        config: Config {
+            command: r"C:\k\csi-proxy.exe --foreign".to_owned(),
+            description,
+            dependencies: Vec::new(),
+            start: Start::Manual,
+        },
+    };
+    let foreign = ["foreign", "bystander"];
+    bench.person(create(foreign[0], format!("{} {}", host::SERVICE_TAG, foreign[0]))).await;
+    bench.person(create(foreign[1], "none of yours".to_owned())).await;
+    for name in foreign {
+        bench.person(Order::Start { name: name.to_owned() }).await;
+    }
+    until("the foreign service goes", async || !seen(&bench).await.contains_key("foreign")).await;
+    let left = seen(&bench).await;
+    assert_eq!(left["bystander"].1, ServiceRunState::Running);
+    assert_eq!(left.len(), manifest.services().len() + 1);
+}
