@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::{Mutex, mpsc};
+use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Node;
 use kube::Api;
@@ -12,6 +13,7 @@ use wmco_core::protocol::ServiceRunState;
 use wmco_services::fake::{Call, Fault};
 use wmco_services::manifest::{Manifest, Parts, PreScript};
 use wmco_services::windows::ScriptOutput;
+use wmco_sim::cluster::{Fault as ApiFault, Request};
 
 use super::world::{NODE, VERSION, World, manifest, node, service, until};
 
@@ -40,6 +42,31 @@ async fn a_node_that_is_not_ready_is_marked_when_it_is() {
     world.idle().await;
     assert_eq!(world.version(), None);
     world.ready("True").await;
+    until(|| world.version().is_some()).await;
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn a_node_that_changed_meanwhile_is_not_marked_for_what_it_was_asked_before() {
+    /// Time to change the Node while its mark is on the way.
+    const ON_THE_WAY: Duration = Duration::from_secs(3);
+    let manifest = manifest(&[]);
+    let world = World::asked(&manifest).await;
+    let (sent, mut marks) = tokio::sync::mpsc::unbounded_channel();
+    world.cluster.inject_faults(move |request| {
+        let is_mark = request.verb == "patch" && request.resource == "nodes";
+        (is_mark && sent.send(()).is_ok()).then_some(ApiFault::Delay(ON_THE_WAY))
+    });
+    let running = world.start();
+    marks.recv().await.unwrap();
+    // Whatever comes now is as fast as ever.
+    world.cluster.clear_faults();
+    world.annotate(names::SERVICES_ANNOTATION, "other content").await;
+    let refused = |request: &Request| request.resource == "nodes" && request.code == 409;
+    until(|| world.cluster.requests().iter().any(refused)).await;
+    world.idle().await;
+    assert_eq!(world.version(), None);
+    world.annotate(names::SERVICES_ANNOTATION, manifest.render().digest().to_string()).await;
     until(|| world.version().is_some()).await;
     running.stop().await;
 }
@@ -129,7 +156,7 @@ async fn an_api_that_hangs_up_is_asked_again() {
     world.cluster.inject_faults(move |request| {
         let kind = (request.verb.clone(), request.resource.clone());
         let first = request.resource == "nodes" && hung_up.lock().unwrap().insert(kind);
-        first.then_some(wmco_sim::cluster::Fault::Hangup)
+        first.then_some(ApiFault::Hangup)
     });
     let running = world.configured().await;
     world.cluster.clear_faults();
