@@ -4,7 +4,7 @@
 //! # What belongs here
 //! - [`args`]: the command line; [`report`]: `probe` and `apply`; [`bootstrap`](mod@bootstrap) and
 //!   [`cleanup`](mod@cleanup); [`controller`]; [`cluster`]: clients for the cluster.
-//! - [`http`]: a question to a health endpoint; [`service`]: what a Windows service reports; [`logs`]: its files.
+//! - [`http`]: a question to an HTTP server; [`service`]: what a Windows service reports; [`logs`]: its files.
 //! - `windows`: adapters, the only place for `unsafe`.
 //! - [`dism`], [`failure_actions`], [`hns`], [`sddl`]: what Windows answers, read on every platform.
 //!

@@ -38,6 +38,12 @@ pub const ROUNDS: usize = 8;
 /// How long a health endpoint on the host may take to answer.
 pub const HEALTH: SignedDuration = SignedDuration::from_secs(3);
 
+/// How long the cloud's metadata service may take to answer.
+pub const METADATA: SignedDuration = SignedDuration::from_secs(5);
+
+/// Most bytes of an answer to an HTTP request.
+pub const HTTP_BYTES: u64 = 16 * 1024;
+
 /// Most bytes of a JSON file that the agent reads as a whole (plan, state).
 pub const JSON_BYTES: usize = 16 * 1024 * 1024;
 

@@ -1,16 +1,18 @@
-//! Addresses of the network interfaces.
-#![expect(unsafe_code, reason = "the list is chained by pointers")]
+//! Addresses of the network interfaces, and the ways out.
+#![expect(unsafe_code, reason = "the lists are reached through the Windows API only")]
 
 use std::io;
 use std::net::Ipv4Addr;
-use std::ptr::null;
+use std::ptr::{null, null_mut};
+use std::slice;
 
 use windows_sys::Win32::Foundation::{ERROR_BUFFER_OVERFLOW, ERROR_NO_DATA, NO_ERROR};
 use windows_sys::Win32::NetworkManagement::IpHelper::{
-    GAA_FLAG_SKIP_ANYCAST, GAA_FLAG_SKIP_DNS_SERVER, GAA_FLAG_SKIP_MULTICAST, GetAdaptersAddresses,
-    IP_ADAPTER_ADDRESSES_LH,
+    FreeMibTable, GAA_FLAG_SKIP_ANYCAST, GAA_FLAG_SKIP_DNS_SERVER, GAA_FLAG_SKIP_MULTICAST,
+    GetAdaptersAddresses, GetIpForwardTable2, IP_ADAPTER_ADDRESSES_LH, MIB_IPFORWARD_ROW2,
 };
 use windows_sys::Win32::Networking::WinSock::{AF_INET, SOCKADDR_IN};
+use wmco_services::windows::DefaultRoute;
 
 use super::failure::from_code;
 
@@ -20,8 +22,50 @@ const FIRST_BYTES: u32 = 15 * 1024;
 /// Attempts, since interfaces may come in between.
 const ATTEMPTS: usize = 5;
 
+/// A network interface.
+struct Adapter {
+    index: u32,
+    metric: u32,
+    addresses: Vec<Ipv4Addr>,
+}
+
 /// IPv4 addresses of all interfaces but loopback, in the system's order.
 pub(super) fn ipv4() -> io::Result<Vec<Ipv4Addr>> {
+    let found = adapters()?.into_iter().flat_map(|adapter| adapter.addresses);
+    Ok(found.filter(|address| !address.is_loopback()).collect())
+}
+
+/// The IPv4 default routes.
+pub(super) fn default_routes() -> io::Result<Vec<DefaultRoute>> {
+    let adapters = adapters()?;
+    let mut table = null_mut();
+    // SAFETY: the call fills in a pointer to a table that it has made.
+    let code = unsafe { GetIpForwardTable2(AF_INET, &raw mut table) };
+    if code != NO_ERROR {
+        return Err(from_code(code));
+    }
+    // SAFETY: the table is as long as it says and lives until it is freed, which is done once.
+    let routes = unsafe {
+        let rows = &raw const (*table).Table;
+        let rows = slice::from_raw_parts(rows.cast(), (*table).NumEntries as usize);
+        let routes = rows.iter().filter_map(|row| default_route(row, &adapters)).collect();
+        FreeMibTable(table.cast());
+        routes
+    };
+    Ok(routes)
+}
+
+/// The route of a row, if it is a default route of an interface.
+fn default_route(row: &MIB_IPFORWARD_ROW2, adapters: &[Adapter]) -> Option<DefaultRoute> {
+    let adapter = adapters.iter().find(|adapter| adapter.index == row.InterfaceIndex)?;
+    (row.DestinationPrefix.PrefixLength == 0).then(|| DefaultRoute {
+        metric: row.Metric.saturating_add(adapter.metric),
+        addresses: adapter.addresses.clone(),
+    })
+}
+
+/// All network interfaces, in the system's order.
+fn adapters() -> io::Result<Vec<Adapter>> {
     let flags = GAA_FLAG_SKIP_ANYCAST | GAA_FLAG_SKIP_MULTICAST | GAA_FLAG_SKIP_DNS_SERVER;
     let mut bytes = FIRST_BYTES;
     for _ in 0..ATTEMPTS {
@@ -45,11 +89,12 @@ pub(super) fn ipv4() -> io::Result<Vec<Ipv4Addr>> {
 
 /// # Safety
 /// `adapter` is null or starts a chain that [`GetAdaptersAddresses`] made and that still lives.
-unsafe fn read(mut adapter: *const IP_ADAPTER_ADDRESSES_LH) -> Vec<Ipv4Addr> {
+unsafe fn read(mut adapter: *const IP_ADAPTER_ADDRESSES_LH) -> Vec<Adapter> {
     let mut found = Vec::new();
     // SAFETY: every pointer comes from the chain that the caller promises.
     unsafe {
         while let Some(this) = adapter.as_ref() {
+            let mut addresses = Vec::new();
             let mut address = this.FirstUnicastAddress;
             while let Some(unicast) = address.as_ref() {
                 let socket = unicast.Address.lpSockaddr;
@@ -57,13 +102,14 @@ unsafe fn read(mut adapter: *const IP_ADAPTER_ADDRESSES_LH) -> Vec<Ipv4Addr> {
                     // The list promises no alignment of the family's own structure.
                     let raw = socket.cast::<SOCKADDR_IN>().read_unaligned().sin_addr.S_un.S_addr;
                     // The bytes lie in network order.
-                    found.push(Ipv4Addr::from(raw.to_ne_bytes()));
+                    addresses.push(Ipv4Addr::from(raw.to_ne_bytes()));
                 }
                 address = unicast.Next;
             }
+            let index = this.Anonymous1.Anonymous.IfIndex;
+            found.push(Adapter { index, metric: this.Ipv4Metric, addresses });
             adapter = this.Next;
         }
     }
-    found.retain(|address| !address.is_loopback());
     found
 }

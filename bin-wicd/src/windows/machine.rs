@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::io;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::Ipv4Addr;
 use std::sync::{Mutex, PoisonError};
 
 use jiff::SignedDuration;
@@ -17,7 +17,9 @@ use winreg::enums::HKEY_LOCAL_MACHINE;
 use wmco_core::names::host;
 use wmco_core::protocol::{FeatureState, RebootReason};
 use wmco_core::winpath::WindowsPath;
-use wmco_services::windows::{Machine, ScriptOutput, Wait, WindowsError};
+use wmco_services::windows::{
+    DefaultRoute, HttpAnswer, HttpRequest, Machine, ScriptOutput, Wait, WindowsError,
+};
 
 use super::failure::is;
 use super::text::{narrow, wide};
@@ -114,6 +116,10 @@ impl Machine for ThisMachine {
         addresses::ipv4().map_err(failed("list the network addresses"))
     }
 
+    fn default_routes(&self) -> Result<Vec<DefaultRoute>, WindowsError> {
+        addresses::default_routes().map_err(failed("list the network routes"))
+    }
+
     fn containers(&self) -> Result<FeatureState, WindowsError> {
         let mut known = self.containers.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(state) = *known {
@@ -193,13 +199,13 @@ impl Machine for ThisMachine {
         processes::end_all(&path).map_err(|error| WindowsError::other(format!("end {path}"), error))
     }
 
-    fn http_status(
+    fn http(
         &self,
-        address: SocketAddr,
-        path: &str,
+        request: &HttpRequest<'_>,
         limit: SignedDuration,
-    ) -> Result<Option<u16>, WindowsError> {
-        Ok(http::status(address, path, limit.unsigned_abs()))
+    ) -> Result<Option<HttpAnswer>, WindowsError> {
+        http::ask(request, limit)
+            .map_err(|bad| WindowsError::other(format!("ask {request:?}"), bad))
     }
 
     fn executable(&self) -> Result<WindowsPath, WindowsError> {

@@ -18,7 +18,7 @@ use wmco_services::generate::{self, Inputs};
 use wmco_services::manifest::{Manifest, Parts};
 use wmco_services::windows::Service;
 
-use crate::cluster::{Cluster, NAMESPACE};
+use crate::cluster::{Cluster, NAMESPACE, NODE};
 
 /// A Windows host with the daemon's program and files, the programs of all services, and none of the
 /// services.
@@ -32,7 +32,7 @@ pub(crate) trait Bench: Sized {
     /// A fresh host that can reach the cluster.
     async fn new(cluster: &Cluster) -> Self;
 
-    /// One of its addresses.
+    /// The address that others reach it by.
     fn address(&self) -> Ipv4Addr;
 
     /// All services but those of Windows, without their recovery actions.
@@ -131,11 +131,8 @@ pub(crate) fn programs(manifest: &Manifest) -> Vec<String> {
 }
 
 /// Part of each script that the manifest runs, with what it gives.
-pub(crate) const SCRIPTS: [(&str, &str); 3] =
-    [("Get-NetRoute", NODE_IP), ("windows-defender-exclusion.ps1", ""), ("network-conf.ps1", "")];
-
-/// What the host says is the address that the kubelet is to use.
-pub(crate) const NODE_IP: &str = "10.1.2.3";
+pub(crate) const SCRIPTS: [(&str, &str); 2] =
+    [("windows-defender-exclusion.ps1", ""), ("network-conf.ps1", "")];
 
 /// Files that the operator places for the daemon.
 pub(crate) fn files(cluster: &Cluster) -> [(&'static str, Vec<u8>); 2] {
@@ -150,12 +147,19 @@ pub(crate) async fn seen<B: Bench>(bench: &B) -> BTreeMap<String, (String, Servi
 }
 
 /// The commands of the manifest with all placeholders filled in, all running.
-pub(crate) fn wanted(manifest: &Manifest) -> BTreeMap<String, (String, ServiceRunState)> {
-    let filled = |command: &str| {
-        command.replace("NODE_NAME", crate::cluster::NODE).replace("NODE_IP", NODE_IP)
-    };
+pub(crate) fn wanted<B: Bench>(
+    bench: &B,
+    manifest: &Manifest,
+) -> BTreeMap<String, (String, ServiceRunState)> {
     let services = manifest.services().iter();
-    services.map(|s| (s.name.to_string(), (filled(&s.command), ServiceRunState::Running))).collect()
+    services
+        .map(|s| (s.name.to_string(), (filled(bench, &s.command), ServiceRunState::Running)))
+        .collect()
+}
+
+/// A command line with all placeholders of the generated services filled in.
+pub(crate) fn filled<B: Bench>(bench: &B, command: &str) -> String {
+    command.replace("NODE_NAME", NODE).replace("NODE_IP", &bench.address().to_string())
 }
 
 /// The step that registers and starts the daemon's service with the operator's arguments.

@@ -30,7 +30,7 @@ async fn brought_up(cut: usize) {
     bench.kill_daemon().await;
     bench.start_daemon().await;
     cluster.configured(VERSION).await;
-    assert_eq!(seen(&bench).await, wanted(&manifest), "{cut}");
+    assert_eq!(seen(&bench).await, wanted(&bench, &manifest), "{cut}");
 }
 
 /// The daemon of a configured host dies in the change after so many that a new ConfigMap asks for.
@@ -45,7 +45,7 @@ async fn reconfigured(cut: usize) {
     until("it dies", async || bench.host.is_cut()).await;
     bench.kill_daemon().await;
     bench.start_daemon().await;
-    until("all is as asked for", async || seen(&bench).await == wanted(&changed)).await;
+    until("all is as asked for", async || seen(&bench).await == wanted(&bench, &changed)).await;
 }
 
 /// How many changes the two make when nothing dies.
@@ -58,7 +58,7 @@ async fn changes() -> (usize, usize) {
     let up = bench.host.changes().len();
     let changed = with_other_command(host::CONTAINERD_SERVICE);
     cluster.publish(VERSION, &changed);
-    until("all is as asked for", async || seen(&bench).await == wanted(&changed)).await;
+    until("all is as asked for", async || seen(&bench).await == wanted(&bench, &changed)).await;
     cluster.whole_pass().await;
     (up, bench.host.changes().len() - up)
 }

@@ -14,7 +14,7 @@ use wmco_core::protocol::ServiceRunState;
 use wmco_core::winpath::WindowsPath;
 
 use crate::limits;
-use crate::windows::{Service, Windows, WindowsError};
+use crate::windows::{HttpRequest, Service, Windows, WindowsError};
 
 /// Where a kubelet answers that is not told otherwise.
 const DEFAULT_PORT: u16 = 10_248;
@@ -38,7 +38,9 @@ pub(super) fn observe(
         return Ok(Vec::new());
     };
     let Some(address) = endpoint(&text) else { return Ok(Vec::new()) };
-    let says = match windows.machine().http_status(address, PATH, limits::HEALTH)? {
+    let request = HttpRequest { method: "GET", address, path: PATH, headers: &[] };
+    let answer = windows.machine().http(&request, limits::HEALTH)?;
+    let says = match answer.map(|answer| answer.status) {
         Some(200) => return Ok(Vec::new()),
         Some(code) => format!("answers {code}"),
         None => "does not answer".to_owned(),

@@ -172,15 +172,14 @@ pub fn reconcile(
         plan = plan.note(About::Service, format!("service {}: {}", wait.service, wait.reason));
     }
     let blocked = !services.blocked.is_empty();
+    // What the Node or the host lacks is noticed when it comes; scripts have to be tried.
+    let retry = services.blocked.iter().filter_map(|wait| wait.until).min();
     if !services.steps.is_empty() {
         plan.push(Action::Services { plan: services }, Because::ServicesDiffer);
         plan.next = Next::Now;
         return plan;
     }
     if blocked {
-        // What the Node or the host lacks is noticed when it comes; scripts have to be tried.
-        let failed = results.values().filter(|result| result.values.is_err());
-        let retry = failed.map(|result| result.at + limits::SCRIPT_RETRY).min();
         let deadline = retry.map_or(resync, |retry| retry.clamp(now, resync));
         plan.next = Next::Await { what: Awaited::Services, deadline };
         return plan;

@@ -8,7 +8,7 @@ use wmco_core::protocol::{Access, FeatureState};
 use wmco_core::winpath::WindowsPath;
 
 use super::{Call, Content, FakeWindows, Fault, Node, Snapshot, State, Tree, lock, snapshot};
-use crate::windows::ScriptOutput;
+use crate::windows::{DefaultRoute, HttpAnswer, HttpRequest, ScriptOutput};
 
 impl FakeWindows {
     /// Lets `answer` answer every script. Until then every script fails as unknown.
@@ -119,6 +119,11 @@ impl FakeWindows {
         self.state().addresses = addresses;
     }
 
+    /// Sets the ways out. Until then there is one with all addresses.
+    pub fn set_default_routes(&self, routes: Vec<DefaultRoute>) {
+        self.state().routes = Some(routes);
+    }
+
     /// Sets the state of the containers feature.
     pub fn set_containers(&self, state: FeatureState) {
         self.state().containers = state;
@@ -139,10 +144,25 @@ impl FakeWindows {
         self.state().processes.clone()
     }
 
-    /// Lets requests for `port` be answered with `status`, or not at all. Until then all are answered
-    /// with 200.
+    /// Lets `answer` answer all requests over HTTP; `None` is no answer. Until then all are answered
+    /// with 200 and nothing else.
+    pub fn set_http(
+        &self,
+        answer: impl Fn(&HttpRequest<'_>) -> Option<HttpAnswer> + Send + Sync + 'static,
+    ) {
+        *lock(&self.shared.http) = Arc::new(answer);
+    }
+
+    /// Lets requests for `port` be answered with `status`, or not at all; the others as before.
     pub fn set_http_status(&self, port: u16, status: Option<u16>) {
-        self.state().http.insert(port, status);
+        let others = Arc::clone(&lock(&self.shared.http));
+        self.set_http(move |request| {
+            if request.address.port() == port {
+                status.map(|status| HttpAnswer { status, body: String::new() })
+            } else {
+                others(request)
+            }
+        });
     }
 
     /// Whether an ordered restart is only told to observers, who call [`Self::power_off`] and

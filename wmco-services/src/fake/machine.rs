@@ -1,7 +1,7 @@
 //! Everything of a fake host that is neither file nor service.
 
 use std::collections::BTreeSet;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::Ipv4Addr;
 use std::sync::Arc;
 
 use jiff::SignedDuration;
@@ -12,7 +12,8 @@ use wmco_core::winpath::WindowsPath;
 use super::faults::Call;
 use super::{FakeEvent, FakeWindows, State, lock};
 use crate::windows::{
-    Environment, Machine, PowerShell, RootStore, ScriptOutput, Wait, WindowsError,
+    DefaultRoute, Environment, HttpAnswer, HttpRequest, Machine, PowerShell, RootStore,
+    ScriptOutput, Wait, WindowsError,
 };
 
 impl State {
@@ -119,6 +120,13 @@ impl Machine for FakeWindows {
         self.act(Call::MachineFacts, "addresses", |host| Ok(host.addresses.clone()))
     }
 
+    fn default_routes(&self) -> Result<Vec<DefaultRoute>, WindowsError> {
+        self.act(Call::MachineFacts, "routes", |host| {
+            let only = || vec![DefaultRoute { metric: 1, addresses: host.addresses.clone() }];
+            Ok(host.routes.clone().unwrap_or_else(only))
+        })
+    }
+
     fn containers(&self) -> Result<FeatureState, WindowsError> {
         self.act(Call::MachineFacts, "containers feature", |host| Ok(host.containers))
     }
@@ -196,15 +204,14 @@ impl Machine for FakeWindows {
         })
     }
 
-    fn http_status(
+    fn http(
         &self,
-        address: SocketAddr,
-        _path: &str,
+        request: &HttpRequest<'_>,
         _limit: SignedDuration,
-    ) -> Result<Option<u16>, WindowsError> {
-        self.act(Call::MachineFacts, "http", |host| {
-            Ok(host.http.get(&address.port()).copied().unwrap_or(Some(200)))
-        })
+    ) -> Result<Option<HttpAnswer>, WindowsError> {
+        self.act(Call::MachineFacts, "http", |_| Ok(()))?;
+        let answer = Arc::clone(&lock(&self.shared.http));
+        Ok(answer(request))
     }
 
     fn executable(&self) -> Result<WindowsPath, WindowsError> {

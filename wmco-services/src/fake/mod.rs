@@ -40,8 +40,8 @@ pub use snapshot::{Snapshot, SnapshotEntry};
 pub use tree::{Content, Node, Tree};
 
 use crate::windows::{
-    Environment, Files, Machine, PowerShell, RootStore, ScriptOutput, ServiceManager, ServiceName,
-    Windows, WindowsError,
+    DefaultRoute, Environment, Files, HttpAnswer, HttpRequest, Machine, PowerShell, RootStore,
+    ScriptOutput, ServiceManager, ServiceName, Windows, WindowsError,
 };
 use faults::{Fate, Faults};
 use scm::Scm;
@@ -60,10 +60,12 @@ struct Shared {
     state: Mutex<State>,
     observers: Mutex<Vec<Observer>>,
     powershell: Mutex<ScriptAnswer>,
+    http: Mutex<HttpAnswering>,
 }
 
 type Observer = Arc<dyn Fn(&FakeEvent) + Send + Sync>;
 type ScriptAnswer = Arc<dyn Fn(&str) -> ScriptOutput + Send + Sync>;
+type HttpAnswering = Arc<dyn Fn(&HttpRequest<'_>) -> Option<HttpAnswer> + Send + Sync>;
 
 /// Something that the host did, told to observers after the call that caused it.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -95,14 +97,14 @@ struct State {
     next_host_name: Option<String>,
     os_build: String,
     addresses: Vec<Ipv4Addr>,
+    /// Ways out, unless there is one with all addresses.
+    routes: Option<Vec<DefaultRoute>>,
     containers: FeatureState,
     boots: u64,
     up: bool,
     restart_by_hand: bool,
     networks: BTreeSet<String>,
     processes: Vec<WindowsPath>,
-    /// What answers on a port, if not with 200.
-    http: BTreeMap<u16, Option<u16>>,
     faults: Faults,
     events: Vec<FakeEvent>,
 }
@@ -122,13 +124,13 @@ impl FakeWindows {
             next_host_name: None,
             os_build: "10.0.20348".to_owned(),
             addresses: vec![Ipv4Addr::new(10, 0, 0, 10)],
+            routes: None,
             containers: FeatureState::Disabled,
             boots: 1,
             up: true,
             restart_by_hand: false,
             networks: BTreeSet::from(["nat".to_owned()]),
             processes: Vec::new(),
-            http: BTreeMap::new(),
             faults: Faults::default(),
             events: Vec::new(),
         };
@@ -140,6 +142,7 @@ impl FakeWindows {
                 stdout: String::new(),
                 stderr: "the term is not recognized as the name of a cmdlet".to_owned(),
             })),
+            http: Mutex::new(Arc::new(|_| Some(HttpAnswer { status: 200, body: String::new() }))),
         };
         Self { shared: Arc::new(shared), executable: path(host::AGENT) }
     }

@@ -14,7 +14,7 @@ pub const NODE_IP: &str = "(Get-NetRoute -DestinationPrefix '0.0.0.0/0' | \
     Get-NetIpAddress -AddressFamily IPv4 -ifIndex {$_.ifIndex}[0]).IPAddress";
 
 /// Prints the host name that AWS knows the machine by.
-const AWS_HOST_NAME: &str = "Invoke-RestMethod -UseBasicParsing -Uri http://169.254.169.254/latest/meta-data/local-hostname";
+pub(crate) const AWS_HOST_NAME: &str = "Invoke-RestMethod -UseBasicParsing -Uri http://169.254.169.254/latest/meta-data/local-hostname";
 
 /// Prints the host name that GCP knows the machine by, cut to what Windows takes.
 const GCP_HOST_NAME: &str = r"C:\Temp\gcp-get-hostname.ps1";

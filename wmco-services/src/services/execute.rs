@@ -9,7 +9,8 @@ use wmco_core::limits as core_limits;
 use wmco_core::winpath::WindowsPath;
 
 use super::{
-    Action, Desired, Observed, Plan, Script, ScriptResult, ScriptResults, reconcile, resolve,
+    Action, Desired, Observed, Plan, Script, ScriptResult, ScriptResults, answers, reconcile,
+    resolve,
 };
 use crate::limits;
 use crate::text::one_line;
@@ -77,7 +78,15 @@ pub fn execute(
                 let was_stale = results.get(service).is_some_and(|old| old.process_is_stale);
                 let process_is_stale = was_stale || digests(watched, windows) != before;
                 let inputs = resolve::inputs(scripts);
-                let result = ScriptResult { inputs, at: now, values, process_is_stale };
+                let kept = results.remove(service).filter(|old| old.inputs == inputs);
+                let (values, problem) = match values {
+                    Ok(values) => (Some(values), None),
+                    Err(problem) => {
+                        tracing::warn!(%service, problem, "a service's scripts failed");
+                        (kept.and_then(|old| old.values), Some(problem))
+                    }
+                };
+                let result = ScriptResult { inputs, at: now, values, problem, process_is_stale };
                 results.insert(service.clone(), result);
                 continue;
             }
@@ -113,7 +122,7 @@ fn digests(files: &[WindowsPath], windows: &dyn Windows) -> Vec<Option<Sha256>> 
     files.iter().map(|path| windows.files().digest(path).ok().flatten()).collect()
 }
 
-/// Runs the scripts of one service in order; the first that fails ends it.
+/// Answers or runs the scripts of one service in order; the first that fails ends it.
 fn run(
     scripts: &[Script],
     windows: &dyn Windows,
@@ -122,6 +131,13 @@ fn run(
     let wait = Wait::at_most(limits::SCRIPT).as_long_as(go_on);
     let mut values = BTreeMap::new();
     for script in scripts {
+        if let (Some(variable), Some(answer)) =
+            (&script.variable, answers::answer(&script.text, windows.machine()))
+        {
+            let value = answer.map_err(|problem| format!("{variable} is not known: {problem}"))?;
+            values.insert(variable.clone(), value);
+            continue;
+        }
         let head = words_of(&script.text);
         let output = windows
             .powershell()

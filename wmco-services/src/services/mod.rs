@@ -12,9 +12,11 @@
 //! - What is not ours (no tag, not in the manifest) is never changed, at most stopped and started
 //!   again with what it needs.
 //! - One service that cannot be brought up holds back only those that need it.
+//! - A service that runs goes on with what its scripts gave before, when they fail later.
 //!
 //! Source: `spec/wicd.md`, sections 12, 13 and 23.6.
 
+mod answers;
 mod execute;
 mod graph;
 mod plan;
@@ -193,7 +195,7 @@ fn ready(
     let name = &service.name;
     let scripts = match resolve::scripts(service, observed.node) {
         Ok(scripts) => scripts,
-        Err(error) => return plan.block(name, one_line(&error)),
+        Err(error) => return plan.block(name, one_line(&error), None),
     };
     let none = BTreeMap::new();
     let values = if scripts.is_empty() {
@@ -209,16 +211,21 @@ fn ready(
                 plan.push(action, Because::ScriptsDue { reason });
                 return Readiness::Pending;
             }
-            (Some(ScriptResult { values: Ok(values), .. }), None) => values,
-            (Some(ScriptResult { values: Err(problem), .. }), None) => {
-                return plan.block(name, problem.clone());
+            (Some(ScriptResult { values: Some(values), problem, .. }), None)
+                if problem.is_none() || running =>
+            {
+                values
+            }
+            (Some(result), None) => {
+                let reason = result.problem.clone().unwrap_or_default();
+                return plan.block(name, reason, Some(result.at + limits::SCRIPT_RETRY));
             }
             (None, None) => &none,
         }
     };
     match resolve::config(service, observed.node, values) {
         Ok(config) => Readiness::Ready(config),
-        Err(error) => plan.block(name, one_line(&error)),
+        Err(error) => plan.block(name, one_line(&error), None),
     }
 }
 
@@ -234,11 +241,14 @@ fn due(
         return Some(ScriptsDue::Changed);
     }
     let age = now.duration_since(result.at);
-    match (&result.values, running) {
-        (Err(_), _) => (age >= limits::SCRIPT_RETRY).then_some(ScriptsDue::Retry),
-        (Ok(_), true) => (age >= limits::SCRIPT_REFRESH).then_some(ScriptsDue::Old),
-        (Ok(_), false) => (age >= limits::SCRIPT_RECHECK).then_some(ScriptsDue::Old),
-    }
+    let (pause, reason) = match (&result.problem, &result.values, running) {
+        // It does its work with what they gave before.
+        (Some(_), Some(_), true) => (limits::SCRIPT_RECHECK, ScriptsDue::Retry),
+        (Some(_), _, _) => (limits::SCRIPT_RETRY, ScriptsDue::Retry),
+        (None, _, true) => (limits::SCRIPT_REFRESH, ScriptsDue::Old),
+        (None, _, false) => (limits::SCRIPT_RECHECK, ScriptsDue::Old),
+    };
+    (age >= pause).then_some(reason)
 }
 
 /// Why a service must stop before it is right, if it must.
@@ -295,12 +305,13 @@ fn start(
         let created = |need: &ServiceName| wanted.iter().any(|other| other.name == *need);
         let missing = |need: &&ServiceName| graph.service(need).is_none() && !created(need);
         if let Some(need) = config.dependencies.iter().find(missing) {
-            plan.block(name, format!("it needs service {need}, which does not exist; install it"));
+            let reason = format!("it needs service {need}, which does not exist; install it");
+            plan.block(name, reason, None);
             down.insert(name);
         } else if let Some(need) = config.dependencies.iter().find(|need| down.contains(need)) {
             // While that one is only pending, the next plan comes at once and has no such wait.
             if !matches!(readiness.get(need), Some(Readiness::Pending)) {
-                plan.block(name, format!("it needs service {need}, which waits itself"));
+                plan.block(name, format!("it needs service {need}, which waits itself"), None);
             }
             down.insert(name);
         } else {
@@ -320,8 +331,13 @@ impl Plan {
         self.steps.push(Step { action, because });
     }
 
-    fn block(&mut self, service: &ServiceName, reason: String) -> Readiness {
-        self.blocked.push(Blocked { service: service.clone(), reason });
+    fn block(
+        &mut self,
+        service: &ServiceName,
+        reason: String,
+        until: Option<Timestamp>,
+    ) -> Readiness {
+        self.blocked.push(Blocked { service: service.clone(), reason, until });
         Readiness::Blocked
     }
 }

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::Serialize;
 use wmco_core::protocol::ServiceRunState;
@@ -160,6 +161,8 @@ pub struct Blocked {
     pub service: ServiceName,
     /// One line: what it waits for and what to do; never a secret.
     pub reason: String,
+    /// When it is tried again though nothing has changed; without it, when what it waits for comes.
+    pub until: Option<Timestamp>,
 }
 
 impl Plan {

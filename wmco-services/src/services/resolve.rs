@@ -33,8 +33,10 @@ pub struct ScriptResult {
     pub inputs: Sha256,
     /// When they ran.
     pub at: Timestamp,
-    /// Values of the placeholders that they fill, or why there are none.
-    pub values: Result<BTreeMap<String, String>, String>,
+    /// Values of the placeholders that they fill, of the last run that succeeded.
+    pub values: Option<BTreeMap<String, String>>,
+    /// Why the last run did not succeed.
+    pub problem: Option<String>,
     /// Whether they changed a file since the service's process started.
     pub process_is_stale: bool,
 }

@@ -5,7 +5,7 @@ use serde_json::json;
 use super::*;
 use crate::fake::{Call, FakeWindows, Fault};
 use crate::manifest::{NodeVariable, Parts, PreScript};
-use crate::windows::{ServiceManager as _, StartType};
+use crate::windows::{ServiceManager as _, StartType, Wait};
 
 const NOW: Timestamp = Timestamp::UNIX_EPOCH;
 
@@ -233,6 +233,43 @@ fn scripts_run_again_when_they_are_old_changed_or_failed() {
     assert_eq!(at(15, &host), (1, 0));
     assert_eq!(at(16, &host), (0, 0));
     assert_eq!(at(15 + limits::SCRIPT_REFRESH.as_secs(), &host), (1, 0));
+}
+
+/// `spec/services.md`, section 15, row 24.
+#[test]
+fn a_running_service_goes_on_with_what_its_scripts_gave_before() {
+    let host = FakeWindows::new("winhost");
+    let mut one = service("a", &[]);
+    one.command = "a --ip IP".to_owned();
+    one.powershell_pre_scripts = vec![PreScript {
+        variable_name: "IP".to_owned(),
+        path: "get-ip".to_owned(),
+        node_args: Vec::new(),
+    }];
+    let list = manifest(vec![one]);
+    let mut results = ScriptResults::new();
+    let refresh = limits::SCRIPT_REFRESH.as_secs();
+    let mut at = |seconds: i64| {
+        let now = Timestamp::from_second(seconds).unwrap();
+        settle(&host, all(&list), None, &mut results, now).unwrap().left.to_string()
+    };
+    let command = || host.query(&name("a")).unwrap().unwrap().config.command;
+    host.answer_scripts(&[("get-ip", "10.0.0.1")]);
+    assert_eq!(at(0), "");
+    host.answer_scripts(&[]);
+    // It is still looked after.
+    let right = host.query(&name("a")).unwrap().unwrap().config;
+    let wrong = ServiceConfig { command: "wrong".to_owned(), ..right };
+    host.configure(&name("a"), &wrong).unwrap();
+    assert_eq!(at(refresh), "");
+    assert_eq!(command(), "a --ip 10.0.0.1");
+    // One that does not run waits until its scripts work.
+    let again = refresh + limits::SCRIPT_RECHECK.as_secs();
+    host.stop(&name("a"), Wait::at_most(limits::SCRIPT)).unwrap();
+    insta::assert_snapshot!(at(again), @"service a waits: script `get-ip` failed with code 1, look at it on the host: no answer is prepared for this script");
+    host.answer_scripts(&[("get-ip", "10.0.0.2")]);
+    assert_eq!(at(again + limits::SCRIPT_RETRY.as_secs()), "");
+    assert_eq!(command(), "a --ip 10.0.0.2");
 }
 
 #[test]

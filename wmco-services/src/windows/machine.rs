@@ -1,6 +1,7 @@
 //! The machine itself.
 
 use std::collections::BTreeSet;
+use std::fmt;
 use std::net::{Ipv4Addr, SocketAddr};
 
 use jiff::SignedDuration;
@@ -8,6 +9,49 @@ use wmco_core::protocol::{FeatureState, RebootReason};
 use wmco_core::winpath::WindowsPath;
 
 use super::WindowsError;
+
+/// A way out of the networks that a machine belongs to.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct DefaultRoute {
+    /// Of the route and its interface together; the least is taken.
+    pub metric: u32,
+    /// IPv4 addresses of the interface, in the system's order.
+    pub addresses: Vec<Ipv4Addr>,
+}
+
+/// A request without a body.
+#[derive(Clone, Copy)]
+pub struct HttpRequest<'a> {
+    /// For example `GET`.
+    pub method: &'a str,
+    /// Who is asked.
+    pub address: SocketAddr,
+    /// From the first slash on.
+    pub path: &'a str,
+    /// Names and values. May be secret.
+    pub headers: &'a [(&'a str, &'a str)],
+}
+
+impl fmt::Debug for HttpRequest<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} http://{}{}", self.method, self.address, self.path)
+    }
+}
+
+/// What was answered.
+#[derive(Clone, Eq, PartialEq)]
+pub struct HttpAnswer {
+    /// The status code.
+    pub status: u16,
+    /// The start of the body, at most [`HTTP_BYTES`](crate::limits::HTTP_BYTES). May be secret.
+    pub body: String,
+}
+
+impl fmt::Debug for HttpAnswer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HttpAnswer").field("status", &self.status).finish_non_exhaustive()
+    }
+}
 
 /// Facts about a machine, and the few things that are done to it as a whole.
 pub trait Machine: Send + Sync {
@@ -19,6 +63,9 @@ pub trait Machine: Send + Sync {
 
     /// IPv4 addresses of all interfaces but loopback, in the system's order.
     fn addresses(&self) -> Result<Vec<Ipv4Addr>, WindowsError>;
+
+    /// All IPv4 default routes.
+    fn default_routes(&self) -> Result<Vec<DefaultRoute>, WindowsError>;
 
     /// State of the containers feature.
     fn containers(&self) -> Result<FeatureState, WindowsError>;
@@ -48,14 +95,13 @@ pub trait Machine: Send + Sync {
     /// calling process is never ended.
     fn end_processes(&self, folder: &WindowsPath, image: &str) -> Result<usize, WindowsError>;
 
-    /// Status of the answer to `GET http://address/path`; `None` when nobody there speaks HTTP within
-    /// `limit`.
-    fn http_status(
+    /// The answer to a request over HTTP, without a proxy and without following it elsewhere; `None`
+    /// when nobody there speaks HTTP within `limit`.
+    fn http(
         &self,
-        address: SocketAddr,
-        path: &str,
+        request: &HttpRequest<'_>,
         limit: SignedDuration,
-    ) -> Result<Option<u16>, WindowsError>;
+    ) -> Result<Option<HttpAnswer>, WindowsError>;
 
     /// The running program's own file.
     fn executable(&self) -> Result<WindowsPath, WindowsError>;

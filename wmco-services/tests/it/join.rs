@@ -17,6 +17,7 @@ use wmco_services::fake::FakeWindows;
 use wmco_services::generate::{Inputs, manifest};
 use wmco_services::manifest::Manifest;
 use wmco_services::services::ScriptResults;
+use wmco_services::windows::HttpAnswer;
 
 const NOW: Timestamp = Timestamp::UNIX_EPOCH;
 const SUBNET: &str = "k8s.ovn.org/hybrid-overlay-node-subnet";
@@ -56,10 +57,13 @@ fn an_aws_machine_becomes_a_node_and_a_bare_machine_again() {
     let first = bare.snapshot();
     bare.answer_scripts(&[
         ("windows-defender-exclusion.ps1", ""),
-        ("meta-data/local-hostname", "ip-10-0-0-10.internal\r\n"),
-        ("Get-NetRoute", "10.0.0.10\r\n"),
         ("-hostnameOverride win-1 -clusterCIDR 10.132.4.0/24 ", ""),
     ]);
+    bare.set_http(|request| {
+        let name = request.path.ends_with("meta-data/local-hostname");
+        let body = if name { "ip-10-0-0-10.internal" } else { "" };
+        Some(HttpAnswer { status: 200, body: body.to_owned() })
+    });
     let agent = staged_agent(Sha256::of(b"agent"));
     bare.put_file(&agent, "agent");
     let host = bare.running_as(agent);

@@ -8,7 +8,7 @@ use std::time::Duration;
 use russh::keys::PublicKey;
 use tokio::sync::mpsc;
 use wmco_services::fake::FakeWindows;
-use wmco_services::windows::{Machine as _, ScriptOutput};
+use wmco_services::windows::{HttpAnswer, Machine as _, ScriptOutput};
 
 use super::fault::{Conditions, Fault};
 use super::gate::Gates;
@@ -175,28 +175,23 @@ impl SimHostBuilder {
     }
 }
 
-/// A machine that answers the scripts of the services ConfigMap.
+/// A machine that tells its name to the scripts and requests of the services ConfigMap that ask for it.
+/// All others succeed and say nothing.
+///
+/// Source: `spec/services.md`, section 6.4.
 fn new_model(host_name: &str) -> FakeWindows {
     let model = FakeWindows::new(host_name);
     let machine = model.clone();
+    let told = move |question: &str| {
+        let asks =
+            ["local-hostname", "gcp-get-hostname"].iter().any(|part| question.contains(part));
+        if asks { machine.host_name().unwrap_or_default() } else { String::new() }
+    };
+    let told_by_script = told.clone();
     model.set_powershell(move |script| ScriptOutput {
-        stdout: answer(&machine, script),
+        stdout: told_by_script(script),
         ..ScriptOutput::default()
     });
+    model.set_http(move |request| Some(HttpAnswer { status: 200, body: told(request.path) }));
     model
-}
-
-/// What the scripts that ask for something are told; all others print nothing and succeed.
-///
-/// Source: `spec/services.md`, section 6.4.
-fn answer(machine: &FakeWindows, script: &str) -> String {
-    let mentions = |part: &str| script.contains(part);
-    if mentions("Get-NetRoute") {
-        let addresses = machine.addresses().unwrap_or_default();
-        addresses.first().map(ToString::to_string).unwrap_or_default()
-    } else if ["local-hostname", "gcp-get-hostname", "ipconfig"].into_iter().any(mentions) {
-        machine.host_name().unwrap_or_default()
-    } else {
-        String::new()
-    }
 }

@@ -251,6 +251,7 @@ impl Drop for SimHost {
         if self.own_model {
             // The answers hold on to the model, which would never be freed.
             self.shared.model.set_powershell(|_| ScriptOutput::default());
+            self.shared.model.set_http(|_| None);
         }
     }
 }

@@ -46,10 +46,10 @@ pub(super) async fn content_that_is_not_released_changes_nothing<B: Bench>() {
     cluster.annotate(names::VERSION_ANNOTATION, None);
     bench.start_daemon().await;
     cluster.whole_pass().await;
-    assert_eq!((seen(&bench).await, cluster.patches()), (wanted(&old), patches));
+    assert_eq!((seen(&bench).await, cluster.patches()), (wanted(&bench, &old), patches));
     cluster.annotate(names::SERVICES_ANNOTATION, Some(&digest(&new)));
     cluster.configured(VERSION).await;
-    assert_eq!(seen(&bench).await, wanted(&new));
+    assert_eq!(seen(&bench).await, wanted(&bench, &new));
 }
 
 pub(super) async fn dependents_stop_first_and_start_last<B: Bench>() {

@@ -136,7 +136,7 @@ pub(super) async fn killed_again_and_again_it_converges<B: Bench>() {
     }
     bench.start_daemon().await;
     cluster.configured(VERSION).await;
-    assert_eq!(seen(&bench).await, wanted(&manifest));
+    assert_eq!(seen(&bench).await, wanted(&bench, &manifest));
     // In the middle of a change, and after it.
     let changed = with_other_command(host::CONTAINERD_SERVICE);
     let begun = bench.moves().len();

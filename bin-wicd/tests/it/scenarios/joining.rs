@@ -19,7 +19,7 @@ pub(super) async fn bootstrap_starts_containerd_then_kubelet<B: Bench>() {
     assert!(bench.bootstrap(VERSION).await);
     let started = ["containerd", "kubelet"];
     assert_eq!(bench.moves(), starts(&started));
-    let mut wanted = wanted(&manifest);
+    let mut wanted = wanted(&bench, &manifest);
     wanted.retain(|name, _| started.contains(&name.as_str()));
     assert_eq!(seen(&bench).await, wanted);
     // Once more changes nothing.
@@ -41,7 +41,7 @@ pub(super) async fn the_rest_is_created_when_the_node_is_there<B: Bench>() {
     assert_eq!(seen(&bench).await.len(), 2);
     cluster.join(bench.address(), VERSION);
     cluster.configured(VERSION).await;
-    assert_eq!(seen(&bench).await, wanted(&manifest));
+    assert_eq!(seen(&bench).await, wanted(&bench, &manifest));
     // Who needs another one starts after it.
     let moves = bench.moves();
     let place = |name: &str| moves.iter().position(|m| *m == Move::Start(name.to_owned())).unwrap();
@@ -118,7 +118,7 @@ pub(super) async fn a_service_that_ends_at_once_holds_up_only_itself<B: Bench>()
     assert_eq!(cluster.annotation(names::VERSION_ANNOTATION), None);
     bench.tell("windows_exporter", &Behaviour::default());
     cluster.configured(VERSION).await;
-    assert_eq!(seen(&bench).await, wanted(&manifest));
+    assert_eq!(seen(&bench).await, wanted(&bench, &manifest));
 }
 
 pub(super) async fn a_service_that_hangs_holds_the_mark_back_until_it_runs<B: Bench>() {
@@ -130,7 +130,7 @@ pub(super) async fn a_service_that_hangs_holds_the_mark_back_until_it_runs<B: Be
     until("it is started", async || bench.moves().ends_with(&starts(&["kube-proxy"]))).await;
     bench.tell("kube-proxy", &Behaviour::default());
     cluster.configured(VERSION).await;
-    assert_eq!(seen(&bench).await, wanted(&manifest));
+    assert_eq!(seen(&bench).await, wanted(&bench, &manifest));
 }
 
 pub(super) async fn a_service_that_answers_500_holds_the_mark_back<B: Bench>() {

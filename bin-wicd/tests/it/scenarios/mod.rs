@@ -81,7 +81,7 @@ async fn configured<B: Bench>(cluster: &Cluster, manifest: &Manifest) -> B {
 
 /// Waits until the services are those of the manifest, all running.
 async fn settled<B: Bench>(bench: &B, manifest: &Manifest) {
-    let wanted = wanted(manifest);
+    let wanted = wanted(bench, manifest);
     until("all services are as the manifest says", async || seen(bench).await == wanted).await;
 }
 

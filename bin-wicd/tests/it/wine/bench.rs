@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr, UdpSocket};
 use std::path::PathBuf;
 use std::process::Command;
 
@@ -93,6 +93,16 @@ impl Wine {
     }
 }
 
+/// The address from which this machine, and Wine with it, reaches others. Nothing is sent.
+fn way_out() -> Ipv4Addr {
+    /// An address that nobody has. Source: RFC 5737.
+    const NOBODY: (Ipv4Addr, u16) = (Ipv4Addr::new(203, 0, 113, 1), 9);
+    let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).unwrap();
+    socket.connect(NOBODY).expect("a machine with a default route");
+    let IpAddr::V4(address) = socket.local_addr().unwrap().ip() else { panic!("it is IPv4") };
+    address
+}
+
 impl Bench for Wine {
     const ROOTS_GO: bool = false;
     const CERTIFICATES: SignedDuration = SignedDuration::from_mins(1);
@@ -109,7 +119,7 @@ impl Bench for Wine {
         for (file, content) in files(cluster) {
             windows.write(file, &content);
         }
-        let mut wine = Self { windows, address: Ipv4Addr::UNSPECIFIED, first: BTreeSet::new() };
+        let mut wine = Self { windows, address: way_out(), first: BTreeSet::new() };
         fs::create_dir_all(journal::place(&wine.stand_ins())).unwrap();
         fs::write(wine.stand_ins().join(told::CONTAINERS), "Enabled").unwrap();
         let answer = |(part, stdout): (&str, &str)| {
@@ -119,9 +129,6 @@ impl Bench for Wine {
         let answers = serde_json::to_vec(&answers).unwrap();
         fs::write(wine.stand_ins().join(told::POWERSHELL), answers).unwrap();
         wine.first = wine.all_services().await.into_iter().map(|service| service.name).collect();
-        let Some(ReportLine::Probed(probe)) = wine.agent("probe").await.pop() else { panic!() };
-        let address = probe.addresses.first();
-        wine.address = *address.expect("a machine with an address besides those of loopback");
         wine
     }
 

@@ -16,8 +16,8 @@ use wmco_core::winpath::WindowsPath;
 
 use super::Wine;
 use super::windows::program;
-use crate::bench::{Bench as _, NODE_IP, ensure_daemon, manifest, plan, succeeded};
-use crate::cluster::{Cluster, NAMESPACE, NODE, until};
+use crate::bench::{Bench as _, ensure_daemon, filled, manifest, plan, succeeded};
+use crate::cluster::{Cluster, NAMESPACE, until};
 
 const VERSION: &str = "1.2.3-a1b2c3d";
 
@@ -42,6 +42,7 @@ async fn a_probe_describes_the_host() {
     assert_eq!(seen.containers, FeatureState::Enabled);
     assert!(!seen.host_name.is_empty() && seen.os_build.split('.').count() == 3, "{seen:?}");
     assert!(!seen.addresses.iter().any(Ipv4Addr::is_loopback));
+    assert!(seen.addresses.contains(&wine.address()));
     assert_eq!(seen.agent.installed, Some(seen.agent.sha256));
     let agent = Sha256::of(&fs::read(program("wicd")).unwrap());
     assert_eq!(seen.files[&path(host::AGENT)].sha256, agent);
@@ -49,7 +50,7 @@ async fn a_probe_describes_the_host() {
     let kubelet = &seen.services["kubelet"];
     assert_eq!(kubelet.state, ServiceRunState::Running);
     assert_eq!(kubelet.dependencies, ["containerd"]);
-    assert!(kubelet.command.ends_with(&format!("--node-ip={NODE_IP}")), "{kubelet:?}");
+    assert!(kubelet.command.ends_with(&format!("--node-ip={}", wine.address())), "{kubelet:?}");
     // The boot identity is that of one run of the host.
     assert_eq!(probe(&wine).await.boot_id, seen.boot_id);
     wine.windows.reboot().await;
@@ -82,8 +83,7 @@ async fn services_get_the_words_of_their_command_lines() {
     for event in wine.events() {
         let Event::Started { service, words, .. } = event else { continue };
         let wanted = manifest.service(&service.parse().unwrap()).unwrap();
-        let line = wanted.command.replace("NODE_NAME", NODE).replace("NODE_IP", NODE_IP);
-        assert_eq!(words, line.split(' ').collect::<Vec<_>>());
+        assert_eq!(words, filled(&wine, &wanted.command).split(' ').collect::<Vec<_>>());
         started += 1;
     }
     assert_eq!(started, manifest.services().len());

@@ -1,0 +1,168 @@
+//! Questions of the generated manifest that the daemon answers by itself.
+//!
+//! Their PowerShell is part of the wire format, but it gives several lines on a host with several
+//! routes, reads the English words of a program, and asks a metadata service that may want a token.
+//!
+//! Source: `spec/services.md`, section 15, rows 17 to 19.
+
+use std::net::{Ipv4Addr, SocketAddr};
+
+use crate::generate::{AWS_HOST_NAME, FULL_HOST_NAME, NODE_IP};
+use crate::limits;
+use crate::text::one_line;
+use crate::windows::{HttpRequest, Machine};
+
+/// The answer to a script that is one of these questions, or why there is none.
+pub(super) fn answer(script: &str, machine: &dyn Machine) -> Option<Result<String, String>> {
+    match script {
+        AWS_HOST_NAME => Some(aws_host_name(machine)),
+        FULL_HOST_NAME => Some(machine.host_name().map_err(|error| one_line(&error))),
+        NODE_IP => Some(node_ip(machine)),
+        _ => None,
+    }
+}
+
+/// The first address of the best default route that others can reach.
+fn node_ip(machine: &dyn Machine) -> Result<String, String> {
+    let mut routes = machine.default_routes().map_err(|error| one_line(&error))?;
+    // Between equals the system's order decides.
+    routes.sort_by_key(|route| route.metric);
+    let usable = |address: &&Ipv4Addr| {
+        !(address.is_loopback() || address.is_link_local() || address.is_unspecified())
+    };
+    let address = routes.iter().flat_map(|route| &route.addresses).find(usable);
+    address.map(ToString::to_string).ok_or_else(|| {
+        "no interface with an IPv4 default route has an address, set one up".to_owned()
+    })
+}
+
+/// Asks with a token, as some instances demand, or without one where there are none.
+///
+/// Source: AWS documentation, "Use the Instance Metadata Service".
+fn aws_host_name(machine: &dyn Machine) -> Result<String, String> {
+    const ADDRESS: SocketAddr =
+        SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::new(169, 254, 169, 254)), 80);
+    let ask = |method, path, headers: &[(&str, &str)]| {
+        let request = HttpRequest { method, address: ADDRESS, path, headers };
+        machine.http(&request, limits::METADATA).map_err(|error| one_line(&error))
+    };
+    let lifetime = [("X-aws-ec2-metadata-token-ttl-seconds", "60")];
+    let token = ask("PUT", "/latest/api/token", &lifetime)?.filter(|answer| answer.status == 200);
+    let headers = token.iter().map(|token| ("X-aws-ec2-metadata-token", token.body.trim()));
+    let headers: Vec<_> = headers.collect();
+    let answer = ask("GET", "/latest/meta-data/local-hostname", &headers)?.ok_or(
+        "the instance metadata service does not answer, check the route to 169.254.169.254",
+    )?;
+    match answer.status {
+        200 => Ok(answer.body.trim().to_owned()),
+        status => Err(format!(
+            "the instance metadata service answers {status}, allow it in the instance's options"
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fake::{Call, FakeWindows, Fault};
+    use crate::windows::{DefaultRoute, HttpAnswer};
+
+    fn told(script: &str, host: &FakeWindows) -> Result<String, String> {
+        answer(script, host).expect("it is a question of ours")
+    }
+
+    fn route(metric: u32, addresses: &[[u8; 4]]) -> DefaultRoute {
+        DefaultRoute { metric, addresses: addresses.iter().copied().map(Ipv4Addr::from).collect() }
+    }
+
+    fn node_ip_of(routes: Vec<DefaultRoute>) -> Result<String, String> {
+        let host = FakeWindows::new("winhost");
+        host.set_default_routes(routes);
+        told(NODE_IP, &host)
+    }
+
+    #[test]
+    fn the_best_route_names_the_address() {
+        let routes = vec![route(20, &[[10, 0, 0, 1]]), route(5, &[[10, 0, 0, 2], [10, 0, 0, 3]])];
+        assert_eq!(node_ip_of(routes), Ok("10.0.0.2".to_owned()));
+        let equal = vec![route(5, &[[10, 0, 0, 1]]), route(5, &[[10, 0, 0, 2]])];
+        assert_eq!(node_ip_of(equal), Ok("10.0.0.1".to_owned()));
+    }
+
+    #[test]
+    fn an_address_that_nobody_reaches_is_passed_over() {
+        let routes =
+            vec![route(1, &[[169, 254, 3, 4]]), route(2, &[[127, 0, 0, 1], [10, 0, 0, 2]])];
+        assert_eq!(node_ip_of(routes), Ok("10.0.0.2".to_owned()));
+    }
+
+    #[test]
+    fn without_a_route_or_an_address_there_is_none() {
+        let problem =
+            Err("no interface with an IPv4 default route has an address, set one up".to_owned());
+        assert_eq!(node_ip_of(vec![]), problem);
+        assert_eq!(node_ip_of(vec![route(1, &[])]), problem);
+        let host = FakeWindows::new("winhost");
+        host.fail(Call::MachineFacts, "routes", 1, Fault::Other);
+        assert!(told(NODE_IP, &host).is_err());
+    }
+
+    #[test]
+    fn the_full_name_is_the_machines_own() {
+        assert_eq!(
+            told(FULL_HOST_NAME, &FakeWindows::new("w.example")),
+            Ok("w.example".to_owned())
+        );
+    }
+
+    /// A service that knows tokens, or demands them, or has none.
+    fn metadata(tokens: bool, demanded: bool) -> FakeWindows {
+        let host = FakeWindows::new("winhost");
+        host.set_http(move |request| {
+            let answer = |status, body: &str| Some(HttpAnswer { status, body: body.to_owned() });
+            assert_eq!(request.address.to_string(), "169.254.169.254:80");
+            let has = |header: (&str, &str)| request.headers.contains(&header);
+            match (request.method, request.path) {
+                ("PUT", "/latest/api/token") if tokens => {
+                    assert!(has(("X-aws-ec2-metadata-token-ttl-seconds", "60")));
+                    answer(200, "abc")
+                }
+                ("PUT", _) => answer(403, ""),
+                ("GET", "/latest/meta-data/local-hostname") => {
+                    if has(("X-aws-ec2-metadata-token", "abc")) || !demanded {
+                        answer(200, "ip-10-0-0-1.internal\n")
+                    } else {
+                        answer(401, "")
+                    }
+                }
+                _ => answer(404, ""),
+            }
+        });
+        host
+    }
+
+    #[test]
+    fn the_metadata_service_is_asked_with_a_token_or_without() {
+        let name = Ok("ip-10-0-0-1.internal".to_owned());
+        assert_eq!(told(AWS_HOST_NAME, &metadata(true, true)), name);
+        assert_eq!(told(AWS_HOST_NAME, &metadata(false, false)), name);
+        let refused = told(AWS_HOST_NAME, &metadata(false, true)).unwrap_err();
+        assert!(refused.contains("answers 401"), "{refused}");
+    }
+
+    #[test]
+    fn a_metadata_service_that_is_not_there_is_told() {
+        let host = FakeWindows::new("winhost");
+        host.set_http(|_| None);
+        let problem = told(AWS_HOST_NAME, &host).unwrap_err();
+        assert!(problem.contains("check the route to 169.254.169.254"), "{problem}");
+    }
+
+    #[test]
+    fn all_else_is_left_to_powershell() {
+        let host = FakeWindows::new("winhost");
+        for script in ["", "Get-NetRoute", r"C:\Temp\gcp-get-hostname.ps1"] {
+            assert!(answer(script, &host).is_none());
+        }
+    }
+}
