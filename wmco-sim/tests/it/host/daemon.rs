@@ -9,6 +9,7 @@ use kube::api::{Patch, PatchParams};
 use serde_json::{Value, json};
 use wmco_core::names::{self, host as paths, objects};
 use wmco_core::protocol::{HostStep, ReportLine, ServiceRunState, ServicesData};
+use wmco_services::generate::NODE_IP;
 use wmco_services::manifest::{Manifest, NodeVariable, Parts, PreScript, Service};
 use wmco_services::windows::{Machine as _, ServiceManager as _};
 use wmco_sim::host::SimHost;
@@ -46,7 +47,7 @@ fn manifest(environment: &[(&str, &str)]) -> ServicesData {
     );
     kubelet.powershell_pre_scripts = vec![PreScript {
         variable_name: "NODE_IP".to_owned(),
-        path: "(Get-NetRoute).IPAddress".to_owned(),
+        path: NODE_IP.to_owned(),
         node_args: Vec::new(),
     }];
     let mut overlay = service(
