@@ -14,6 +14,8 @@ use wmco_services::daemon::{self, Glance};
 use wmco_services::limits;
 use wmco_services::windows::Windows;
 
+use super::chain;
+
 /// An item for every change of what a pass reads from the Node, and of services ConfigMaps.
 ///
 /// Source: `spec/wicd.md`, section 8.2.
@@ -26,7 +28,7 @@ pub(super) fn in_cluster(
     let own = watcher::Config::default().fields(&format!("metadata.name={node}"));
     let nodes = watcher(nodes, own)
         .default_backoff()
-        .filter_map(async |event| event.ok())
+        .filter_map(async |event| heard("its node", event))
         .scan(Own::default(), |own, event| std::future::ready(Some(own.changes(event))))
         .filter(|changed| std::future::ready(*changed))
         .map(drop);
@@ -35,8 +37,13 @@ pub(super) fn in_cluster(
     let maps = watcher(maps, watcher::Config::default())
         .default_backoff()
         .touched_objects()
-        .filter_map(async |map| is_manifest(&map.ok()?.name_any()).then_some(()));
+        .filter_map(async |map| is_manifest(&heard("config maps", map)?.name_any()).then_some(()));
     stream::select(nodes, maps)
+}
+
+/// What a watch brought. After an error it begins anew by itself.
+fn heard<T>(of: &str, item: Result<T, watcher::Error>) -> Option<T> {
+    item.inspect_err(|error| tracing::warn!(error = chain(error), "cannot watch {of}")).ok()
 }
 
 /// What was last heard of the own Node.

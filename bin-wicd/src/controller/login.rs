@@ -19,7 +19,7 @@ use wmco_services::identity::{
 use wmco_services::limits;
 use wmco_services::windows::{Windows, WindowsError};
 
-use super::{Settings, pauses, rest, until};
+use super::{Settings, chain, pauses, rest, until};
 use crate::cluster::{self, ClusterError};
 
 /// Why there is no certificate yet; it is asked for again.
@@ -145,7 +145,13 @@ impl Login {
     }
 
     fn standing(&self, certificate: Option<&Secret>) -> Standing {
-        let certificate = certificate.and_then(|text| Certificate::parse(text.expose()).ok());
+        let certificate = certificate.and_then(|text| {
+            Certificate::parse(text.expose())
+                .inspect_err(|error| {
+                    tracing::warn!(error = chain(error), "the stored certificate cannot be read");
+                })
+                .ok()
+        });
         judge(certificate.as_ref(), &self.node, share(), Timestamp::now())
     }
 }
