@@ -10,10 +10,11 @@ use k8s_openapi::api::rbac::v1::{
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use schemars::JsonSchema;
 use serde::Serialize;
+use serde_json::{Value, json};
 
 use crate::names::{self, objects::WICD};
 
-/// Name of ClusterRole and ClusterRoleBinding of WICD's certificates.
+/// Name of the ClusterRole and the bindings of WICD's certificates.
 pub const WICD_NODES: &str = "system-wicd-nodes";
 
 const RBAC_GROUP: &str = "rbac.authorization.k8s.io";
@@ -83,68 +84,59 @@ pub fn cluster_role_binding(namespace: &str) -> ClusterRoleBinding {
     }
 }
 
-/// What an installation brings along for WICD.
-#[derive(Clone, Debug)]
-pub struct Shipped {
-    /// WICD's identity before it has a certificate.
-    pub account: ServiceAccount,
-    /// Its rights in the operator's namespace.
-    pub role: Role,
-    /// Its rights in the cluster, and those of its certificates.
-    pub cluster_roles: [ClusterRole; 2],
-    /// Gives certificates their rights.
-    pub certificates_binding: ClusterRoleBinding,
-}
-
-/// The objects that an installation in `namespace` brings along for WICD.
-pub fn shipped(namespace: &str) -> Shipped {
+/// The manifests that an installation in `namespace` brings along for WICD: the ServiceAccount that
+/// it is before it has a certificate, the rights of both identities, and the bindings of
+/// certificates. The operator itself makes those of the ServiceAccount.
+///
+/// ConfigMaps of the namespace alone may be read, since some hold credentials, as those of a proxy.
+pub fn shipped(namespace: &str) -> Vec<Value> {
     let certificates = rule(
         CERTIFICATES_GROUP,
         &["certificatesigningrequests"],
         &["create", "get", "list", "watch"],
     );
     let node_writes = ["get", "list", "patch", "update", "watch"];
-    Shipped {
-        account: ServiceAccount {
-            metadata: meta(WICD, Some(namespace)),
-            ..ServiceAccount::default()
-        },
-        role: Role {
-            metadata: meta(WICD, Some(namespace)),
-            rules: Some(vec![rule("", &["configmaps"], &["get", "list", "watch"])]),
-        },
-        cluster_roles: [
-            ClusterRole {
-                metadata: labelled(meta(WICD, None)),
-                rules: Some(vec![
-                    rule("", &["configmaps"], &["get", "list"]),
-                    rule("", &["nodes"], &["get", "list", "patch", "update"]),
-                    certificates.clone(),
-                ]),
-                ..ClusterRole::default()
-            },
-            ClusterRole {
-                metadata: labelled(meta(WICD_NODES, None)),
-                rules: Some(vec![
-                    rule("", &["configmaps"], &["get", "list", "watch"]),
-                    rule("", &["nodes", "nodes/status"], &node_writes),
-                    certificates,
-                    rule(EVENTS_GROUP, &["events"], &["create", "patch"]),
-                ]),
-                ..ClusterRole::default()
-            },
-        ],
-        certificates_binding: ClusterRoleBinding {
-            metadata: labelled(meta(WICD_NODES, None)),
-            role_ref: role_ref("ClusterRole", WICD_NODES),
-            subjects: Some(vec![Subject {
-                api_group: Some(RBAC_GROUP.into()),
-                kind: "Group".into(),
-                name: names::WICD_NODES_GROUP.into(),
-                namespace: None,
-            }]),
-        },
-    }
+    let account =
+        ServiceAccount { metadata: meta(WICD, Some(namespace)), ..ServiceAccount::default() };
+    let role = Role {
+        metadata: meta(WICD, Some(namespace)),
+        rules: Some(vec![rule("", &["configmaps"], &["get", "list", "watch"])]),
+    };
+    let of_account = ClusterRole {
+        metadata: labelled(meta(WICD, None)),
+        rules: Some(vec![
+            rule("", &["nodes"], &["get", "list", "patch", "update"]),
+            certificates.clone(),
+        ]),
+        ..ClusterRole::default()
+    };
+    let of_certificates = ClusterRole {
+        metadata: labelled(meta(WICD_NODES, None)),
+        rules: Some(vec![
+            rule("", &["nodes", "nodes/status"], &node_writes),
+            certificates,
+            rule(EVENTS_GROUP, &["events"], &["create", "patch"]),
+        ]),
+        ..ClusterRole::default()
+    };
+    let binding = RoleBinding {
+        metadata: labelled(meta(WICD_NODES, Some(namespace))),
+        role_ref: role_ref("Role", WICD),
+        subjects: Some(vec![group()]),
+    };
+    let cluster_binding = ClusterRoleBinding {
+        metadata: labelled(meta(WICD_NODES, None)),
+        role_ref: role_ref("ClusterRole", WICD_NODES),
+        subjects: Some(vec![group()]),
+    };
+    vec![
+        json!(account),
+        json!(role),
+        json!(of_account),
+        json!(of_certificates),
+        json!(binding),
+        json!(cluster_binding),
+    ]
 }
 
 fn account(namespace: &str) -> Subject {
@@ -153,6 +145,16 @@ fn account(namespace: &str) -> Subject {
         kind: "ServiceAccount".into(),
         name: WICD.into(),
         namespace: Some(namespace.into()),
+    }
+}
+
+/// WICD's certificates.
+fn group() -> Subject {
+    Subject {
+        api_group: Some(RBAC_GROUP.into()),
+        kind: "Group".into(),
+        name: names::WICD_NODES_GROUP.into(),
+        namespace: None,
     }
 }
 
