@@ -12,12 +12,13 @@ use k8s_openapi::api::authorization::v1::{
 use kube::api::PostParams;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Api, Client, Config};
+use wmco_core::cluster::rbac;
 use wmco_core::names::{self, objects};
 
 use super::scenery::{listed, until};
 
-const GROUPS: [&str; 5] =
-    ["", "certificates.k8s.io", "events.k8s.io", "rbac.authorization.k8s.io", "apps"];
+const GROUP: &str = "rbac.authorization.k8s.io";
+const GROUPS: [&str; 5] = ["", "apps", "certificates.k8s.io", "events.k8s.io", GROUP];
 const VERBS: [&str; 8] =
     ["create", "delete", "get", "list", "patch", "update", "watch", "impersonate"];
 const RESOURCES: [(&str, &str); 9] = [
@@ -32,16 +33,21 @@ const RESOURCES: [(&str, &str); 9] = [
     ("clusterroles", ""),
 ];
 
-/// Runs an operator until it has made WICD's bindings, and leaves the cluster.
-async fn installed() -> Stage {
+/// Runs an operator on a platform until it has made its bindings, and leaves the cluster.
+async fn installed(platform: &str) -> Stage {
     let stage = Stage::start(&listed(&[]), |_, host| host).await.unwrap();
+    let (group, cluster) = ("config.openshift.io", objects::CLUSTER);
+    let mut found = (*stage.cluster.object(group, "infrastructures", "", cluster).unwrap()).clone();
+    found["status"]["platformStatus"]["type"] = platform.into();
+    stage.cluster.apply(&found).unwrap();
     let running = stage.operate(Progress::new()).unwrap();
-    let rbac = "rbac.authorization.k8s.io";
-    until(|| {
-        let cluster = stage.cluster.object(rbac, "clusterrolebindings", "", objects::WICD);
-        cluster.and(stage.cluster.object(rbac, "rolebindings", stage.namespace(), objects::WICD))
-    })
-    .await;
+    for &kind in rbac::BindingKind::on(platform) {
+        let (plural, namespace) = match kind {
+            rbac::BindingKind::RoleBinding => ("rolebindings", stage.namespace()),
+            _ => ("clusterrolebindings", ""),
+        };
+        until(|| stage.cluster.object(GROUP, plural, namespace, kind.name())).await;
+    }
     running.stop().await.unwrap();
     stage
 }
@@ -96,7 +102,7 @@ async fn allowed(stage: &Stage, user: &str, groups: &[&str], namespace: &str) ->
 
 #[tokio::test(flavor = "multi_thread")]
 async fn config_maps_are_read_in_the_operators_namespace_only() {
-    let stage = installed().await;
+    let stage = installed("None").await;
     let identities =
         [(account(&stage), "system:serviceaccounts"), (certificate(), names::WICD_NODES_GROUP)];
     for (user, group) in &identities {
@@ -113,7 +119,7 @@ async fn config_maps_are_read_in_the_operators_namespace_only() {
 /// All that is allowed outside the operator's namespace.
 #[tokio::test(flavor = "multi_thread")]
 async fn elsewhere_there_are_nodes_requests_and_events() {
-    let stage = installed().await;
+    let stage = installed("None").await;
     let token = allowed(&stage, &account(&stage), &["system:serviceaccounts"], "").await;
     insta::assert_snapshot!(token, @r"
     /nodes/: get list patch update
@@ -122,9 +128,23 @@ async fn elsewhere_there_are_nodes_requests_and_events() {
     let certificate = allowed(&stage, &certificate(), &[names::WICD_NODES_GROUP], "").await;
     insta::assert_snapshot!(certificate, @r"
     /nodes/: get list patch update watch
-    /nodes/status: get list patch update watch
     certificates.k8s.io/certificatesigningrequests/: create get list watch
     events.k8s.io/events/: create patch
     ");
+    stage.shutdown().await;
+}
+
+/// It works with WICD's kubeconfig.
+#[tokio::test(flavor = "multi_thread")]
+async fn azures_cloud_node_manager_may_do_its_work() {
+    let stage = installed("Azure").await;
+    let identities =
+        [(account(&stage), "system:serviceaccounts"), (certificate(), names::WICD_NODES_GROUP)];
+    for (user, group) in &identities {
+        let allowed = allowed(&stage, user, &[group], "").await;
+        let needed = "/nodes/: get list patch update watch\n/nodes/status: patch\n";
+        assert!(allowed.contains(needed), "{user}: {allowed}");
+        assert!(!allowed.contains("configmaps"), "{user}: {allowed}");
+    }
     stage.shutdown().await;
 }
