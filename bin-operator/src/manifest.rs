@@ -18,6 +18,8 @@ pub struct Generated {
     pub data: ServicesData,
     /// Names of its bootstrap services.
     pub bootstrap_services: Vec<String>,
+    /// The platform that it is for.
+    pub platform: String,
 }
 
 /// Why there is none.
@@ -42,8 +44,9 @@ pub enum ManifestError {
 pub fn generate(sources: &Sources, config: &Config) -> Result<Generated, ManifestError> {
     let status = snapshot::infrastructure(sources)?;
     let worker = snapshot::worker_config(sources)??;
+    let platform = status.platform_status.unwrap_or_default().type_;
     let manifest = generate::manifest(&Inputs {
-        platform: status.platform_status.unwrap_or_default().type_,
+        platform: platform.clone(),
         debug: config.debug,
         vxlan_port: snapshot::vxlan_port(sources),
         kubelet: KubeletArguments {
@@ -57,5 +60,6 @@ pub fn generate(sources: &Sources, config: &Config) -> Result<Generated, Manifes
     Ok(Generated {
         bootstrap_services: manifest.bootstrap().map(|s| s.name.to_string()).collect(),
         data: manifest.render(),
+        platform,
     })
 }

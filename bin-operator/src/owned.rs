@@ -57,8 +57,10 @@ impl Owned {
 
     async fn pass(&self) -> anyhow::Result<()> {
         let manifest = crate::manifest::generate(&self.sources, &self.config)?;
-        let desired = cluster::Desired { version: &self.config.version, services: &manifest.data };
-        let observed = self.observe().await?;
+        let platform = manifest.platform.as_str();
+        let desired =
+            cluster::Desired { version: &self.config.version, services: &manifest.data, platform };
+        let observed = self.observe(platform).await?;
         for step in cluster::reconcile(&desired, &observed, &self.config.namespace).steps {
             tracing::info!(step = %step, "own objects");
             self.leadership.check()?;
@@ -67,7 +69,7 @@ impl Owned {
         Ok(())
     }
 
-    async fn observe(&self) -> kube::Result<Observed> {
+    async fn observe(&self, platform: &str) -> kube::Result<Observed> {
         let namespace = &self.config.namespace;
         let services = snapshot::services(&self.sources)
             .into_iter()
@@ -90,17 +92,27 @@ impl Owned {
                 .cloned(),
         });
         let mut bindings = BTreeMap::new();
-        let role: Api<RoleBinding> = self.namespaced();
-        if let Some(found) = role.get_opt(objects::WICD).await? {
-            let binding = rbac::Binding::found(&found.role_ref, found.subjects.as_deref());
-            bindings.insert(rbac::BindingKind::RoleBinding, binding);
-        }
-        let cluster: Api<ClusterRoleBinding> = Api::all(self.client.clone());
-        if let Some(found) = cluster.get_opt(objects::WICD).await? {
-            let binding = rbac::Binding::found(&found.role_ref, found.subjects.as_deref());
-            bindings.insert(rbac::BindingKind::ClusterRoleBinding, binding);
+        for &kind in rbac::BindingKind::on(platform) {
+            if let Some(found) = self.binding(kind).await? {
+                bindings.insert(kind, found);
+            }
         }
         Ok(Observed { services, node_versions: versions, token, bindings, bindings_known: true })
+    }
+
+    async fn binding(&self, kind: rbac::BindingKind) -> kube::Result<Option<rbac::Binding>> {
+        Ok(match kind {
+            rbac::BindingKind::RoleBinding => {
+                let api: Api<RoleBinding> = self.namespaced();
+                let found = api.get_opt(kind.name()).await?;
+                found.map(|b| rbac::Binding::found(&b.role_ref, b.subjects.as_deref()))
+            }
+            rbac::BindingKind::ClusterRoleBinding | rbac::BindingKind::CloudNodeManager => {
+                let api: Api<ClusterRoleBinding> = Api::all(self.client.clone());
+                let found = api.get_opt(kind.name()).await?;
+                found.map(|b| rbac::Binding::found(&b.role_ref, b.subjects.as_deref()))
+            }
+        })
     }
 
     async fn execute(&self, action: Action) -> kube::Result<()> {
@@ -141,12 +153,16 @@ impl Owned {
             Action::CreateBinding(rbac::BindingKind::ClusterRoleBinding) => {
                 create(&cluster_role_bindings, &rbac::cluster_role_binding(namespace)).await
             }
-            Action::DeleteBinding(rbac::BindingKind::RoleBinding) => {
-                delete(&role_bindings, objects::WICD).await
+            Action::CreateBinding(rbac::BindingKind::CloudNodeManager) => {
+                create(&cluster_role_bindings, &rbac::cloud_node_manager_binding(namespace)).await
             }
-            Action::DeleteBinding(rbac::BindingKind::ClusterRoleBinding) => {
-                delete(&cluster_role_bindings, objects::WICD).await
+            Action::DeleteBinding(kind @ rbac::BindingKind::RoleBinding) => {
+                delete(&role_bindings, kind.name()).await
             }
+            Action::DeleteBinding(
+                kind
+                @ (rbac::BindingKind::ClusterRoleBinding | rbac::BindingKind::CloudNodeManager),
+            ) => delete(&cluster_role_bindings, kind.name()).await,
         }
     }
 

@@ -58,13 +58,9 @@ pub(super) fn seed(
     for object in serde_saphyr::from_multiple::<Value>(OPERATOR_RIGHTS)? {
         cluster.apply(&object)?;
     }
-    let shipped = rbac::shipped(NAMESPACE);
-    apply(cluster, &shipped.account)?;
-    apply(cluster, &shipped.role)?;
-    for role in &shipped.cluster_roles {
-        apply(cluster, role)?;
+    for object in rbac::shipped(NAMESPACE) {
+        cluster.apply(&object)?;
     }
-    apply(cluster, &shipped.certificates_binding)?;
     cluster
         .apply(&secret(objects::PRIVATE_KEY_SECRET, &[(objects::PRIVATE_KEY_KEY, key.expose())]))?;
     let (certificate, private) = super::stand_in::serving_certificate()?;
@@ -171,20 +167,6 @@ fn bootstrapper(cluster: &SimCluster) -> anyhow::Result<()> {
         },
         "subjects": [{ "kind": "ServiceAccount", "name": ACCOUNT, "namespace": namespace }],
     }))?;
-    Ok(())
-}
-
-/// Applies a typed object, which knows its kind.
-fn apply<K>(cluster: &SimCluster, object: &K) -> anyhow::Result<()>
-where
-    K: k8s_openapi::Resource + serde::Serialize,
-{
-    let mut value = serde_json::to_value(object)?;
-    if let Some(fields) = value.as_object_mut() {
-        fields.insert("apiVersion".into(), K::API_VERSION.into());
-        fields.insert("kind".into(), K::KIND.into());
-    }
-    cluster.apply(&value)?;
     Ok(())
 }
 

@@ -45,15 +45,10 @@ impl Cluster {
 
     pub(crate) async fn start_as(builder: Builder) -> Self {
         let sim = builder.start().await.unwrap();
-        let shipped = rbac::shipped(NAMESPACE);
-        let [role, nodes_role] = &shipped.cluster_roles;
-        for object in [
-            json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}}),
-            json!(shipped.account),
-            json!(shipped.role),
-            json!(role),
-            json!(nodes_role),
-            json!(shipped.certificates_binding),
+        let namespace = json!({"apiVersion": "v1", "kind": "Namespace",
+            "metadata": {"name": NAMESPACE}});
+        sim.apply(&namespace).unwrap();
+        let made = [
             json!(rbac::role_binding(NAMESPACE)),
             json!(rbac::cluster_role_binding(NAMESPACE)),
             json!({
@@ -61,7 +56,8 @@ impl Cluster {
                 "metadata": {"name": objects::WICD, "namespace": NAMESPACE,
                     "annotations": {objects::SERVICE_ACCOUNT_ANNOTATION: objects::WICD}},
             }),
-        ] {
+        ];
+        for object in rbac::shipped(NAMESPACE).into_iter().chain(made) {
             sim.apply(&object).unwrap();
         }
         let kubeconfig = sim.kubeconfig("admin", &["system:masters"]).unwrap();

@@ -150,16 +150,12 @@ impl World {
         let kubeconfig = Kubeconfig::from_yaml(&text).unwrap();
         let config = Config::from_custom_kubeconfig(kubeconfig, &options).await.unwrap();
         let client = Client::try_from(config).unwrap();
-        let rights = rbac::shipped(NAMESPACE);
         let mut objects = vec![
             json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}}),
-            json!(rights.account),
-            json!(rights.role),
             json!(rbac::role_binding(NAMESPACE)),
             json!(rbac::cluster_role_binding(NAMESPACE)),
-            json!(rights.certificates_binding),
         ];
-        objects.extend(rights.cluster_roles.iter().map(|role| json!(role)));
+        objects.extend(rbac::shipped(NAMESPACE));
         objects.push(node());
         for object in objects {
             cluster.apply(&object).unwrap();

@@ -29,6 +29,8 @@ pub struct Desired<'a> {
     pub version: &'a str,
     /// Data of this version's services ConfigMap.
     pub services: &'a ServicesData,
+    /// Where the cluster runs, as [`platforms`](crate::names::platforms) spells it.
+    pub platform: &'a str,
 }
 
 /// What there is.
@@ -40,7 +42,7 @@ pub struct Observed {
     pub node_versions: BTreeSet<String>,
     /// The Secret named like WICD.
     pub token: Option<TokenSecret>,
-    /// Role name and subject of WICD's RoleBinding and ClusterRoleBinding, where they exist.
+    /// Role name and subjects of the bindings that the operator keeps, where they exist.
     pub bindings: BTreeMap<rbac::BindingKind, rbac::Binding>,
     /// Whether the bindings have been looked at.
     pub bindings_known: bool,
@@ -102,9 +104,9 @@ pub enum Action {
     CreateToken,
     /// Delete WICD's token Secret.
     DeleteToken,
-    /// Create one of WICD's bindings.
+    /// Create a binding.
     CreateBinding(rbac::BindingKind),
-    /// Delete one of WICD's bindings.
+    /// Delete a binding.
     DeleteBinding(rbac::BindingKind),
 }
 
@@ -130,11 +132,10 @@ pub fn reconcile(desired: &Desired<'_>, observed: &Observed, namespace: &str) ->
         Some(_) => {}
     }
     if observed.bindings_known {
-        let wanted = rbac::Binding::wanted(namespace);
-        for kind in rbac::BindingKind::ALL {
+        for &kind in rbac::BindingKind::on(desired.platform) {
             match observed.bindings.get(&kind) {
                 None => plan.push(Action::CreateBinding(kind), Because::Missing),
-                Some(found) if *found != wanted => {
+                Some(found) if *found != kind.wanted(namespace) => {
                     plan.push(Action::DeleteBinding(kind), Because::Differs);
                 }
                 Some(_) => {}
@@ -231,7 +232,7 @@ mod tests {
                 type_: objects::SERVICE_ACCOUNT_TOKEN_TYPE.into(),
                 account: Some(objects::WICD.into()),
             }),
-            bindings: rbac::BindingKind::ALL.map(|k| (k, rbac::Binding::wanted("ns"))).into(),
+            bindings: rbac::BindingKind::on("None").iter().map(|k| (*k, k.wanted("ns"))).collect(),
             bindings_known: true,
         }
     }
@@ -240,7 +241,7 @@ mod tests {
     fn check(given: fn(&mut Observed), expected: &[&str]) {
         let mut observed = settled();
         given(&mut observed);
-        let desired = Desired { version: "2.0.0", services: &data("[]") };
+        let desired = Desired { version: "2.0.0", services: &data("[]"), platform: "None" };
         let plan = reconcile(&desired, &observed, "ns");
         assert_eq!(plan.steps.iter().map(ToString::to_string).collect::<Vec<_>>(), expected);
     }
@@ -315,10 +316,23 @@ mod tests {
     fn binding_to_another_subject_is_deleted() {
         check(
             |o| {
-                let binding = rbac::Binding::wanted("elsewhere");
-                o.bindings.insert(rbac::BindingKind::ClusterRoleBinding, binding);
+                let kind = rbac::BindingKind::ClusterRoleBinding;
+                o.bindings.insert(kind, kind.wanted("elsewhere"));
             },
             &["delete-binding ClusterRoleBinding, because it differs"],
         );
+    }
+    #[test]
+    fn cloud_node_manager_is_bound_on_azure_only() {
+        for (platform, expected) in [
+            ("Azure", &["create-binding CloudNodeManager, because it is missing"][..]),
+            ("AWS", &[]),
+            ("", &[]),
+        ] {
+            let desired = Desired { version: "2.0.0", services: &data("[]"), platform };
+            let plan = reconcile(&desired, &settled(), "ns");
+            let steps: Vec<String> = plan.steps.iter().map(ToString::to_string).collect();
+            assert_eq!(steps, expected, "{platform:?}");
+        }
     }
 }

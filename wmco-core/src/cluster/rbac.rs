@@ -10,23 +10,30 @@ use k8s_openapi::api::rbac::v1::{
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use schemars::JsonSchema;
 use serde::Serialize;
+use serde_json::{Value, json};
 
-use crate::names::{self, objects::WICD};
+use crate::names::{self, objects::WICD, platforms};
 
-/// Name of ClusterRole and ClusterRoleBinding of WICD's certificates.
+/// Name of the ClusterRole and the bindings of WICD's certificates.
 pub const WICD_NODES: &str = "system-wicd-nodes";
+
+/// Name of the ClusterRole and the ClusterRoleBinding of what Azure's cloud node manager does with
+/// WICD's kubeconfig.
+pub const CLOUD_NODE_MANAGER: &str = "windows-cloud-node-manager";
 
 const RBAC_GROUP: &str = "rbac.authorization.k8s.io";
 const CERTIFICATES_GROUP: &str = "certificates.k8s.io";
 const EVENTS_GROUP: &str = "events.k8s.io";
 
-/// The two bindings that the operator itself keeps.
+/// The bindings that the operator itself keeps.
 #[derive(Clone, Copy, Debug, Eq, JsonSchema, Ord, PartialEq, PartialOrd, Serialize)]
 pub enum BindingKind {
-    /// In the operator's namespace.
+    /// WICD's in the operator's namespace.
     RoleBinding,
-    /// For the whole cluster.
+    /// WICD's for the whole cluster.
     ClusterRoleBinding,
+    /// The cloud node manager's, on Azure.
+    CloudNodeManager,
 }
 
 /// What of a binding is compared.
@@ -39,8 +46,41 @@ pub struct Binding {
 }
 
 impl BindingKind {
-    /// Both.
-    pub const ALL: [Self; 2] = [Self::RoleBinding, Self::ClusterRoleBinding];
+    /// Those that a cluster on this platform needs.
+    pub fn on(platform: &str) -> &'static [Self] {
+        match platform {
+            platforms::AZURE => {
+                &[Self::RoleBinding, Self::ClusterRoleBinding, Self::CloudNodeManager]
+            }
+            _ => &[Self::RoleBinding, Self::ClusterRoleBinding],
+        }
+    }
+
+    /// Name of the binding.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::RoleBinding | Self::ClusterRoleBinding => WICD,
+            Self::CloudNodeManager => CLOUD_NODE_MANAGER,
+        }
+    }
+
+    /// What it says when the operator lives in `namespace`.
+    pub fn wanted(self, namespace: &str) -> Binding {
+        match self {
+            Self::RoleBinding => {
+                let wanted = role_binding(namespace);
+                Binding::found(&wanted.role_ref, wanted.subjects.as_deref())
+            }
+            Self::ClusterRoleBinding => {
+                let wanted = cluster_role_binding(namespace);
+                Binding::found(&wanted.role_ref, wanted.subjects.as_deref())
+            }
+            Self::CloudNodeManager => {
+                let wanted = cloud_node_manager_binding(namespace);
+                Binding::found(&wanted.role_ref, wanted.subjects.as_deref())
+            }
+        }
+    }
 }
 
 impl fmt::Display for BindingKind {
@@ -50,12 +90,6 @@ impl fmt::Display for BindingKind {
 }
 
 impl Binding {
-    /// The binding that WICD needs when the operator lives in `namespace`.
-    pub fn wanted(namespace: &str) -> Self {
-        let subject = ("ServiceAccount".to_owned(), namespace.to_owned(), WICD.to_owned());
-        Self { role: WICD.to_owned(), subjects: vec![subject] }
-    }
-
     /// The compared part of an existing binding.
     pub fn found(role: &RoleRef, subjects: Option<&[Subject]>) -> Self {
         let subject =
@@ -83,68 +117,80 @@ pub fn cluster_role_binding(namespace: &str) -> ClusterRoleBinding {
     }
 }
 
-/// What an installation brings along for WICD.
-#[derive(Clone, Debug)]
-pub struct Shipped {
-    /// WICD's identity before it has a certificate.
-    pub account: ServiceAccount,
-    /// Its rights in the operator's namespace.
-    pub role: Role,
-    /// Its rights in the cluster, and those of its certificates.
-    pub cluster_roles: [ClusterRole; 2],
-    /// Gives certificates their rights.
-    pub certificates_binding: ClusterRoleBinding,
+/// What lets Azure's cloud node manager work on the nodes. WICD's kubeconfig, which it uses, holds
+/// the ServiceAccount's token, and a certificate where the Go operator wrote it.
+/// Source: `spec/wicd.md`, section 19.2.
+pub fn cloud_node_manager_binding(namespace: &str) -> ClusterRoleBinding {
+    ClusterRoleBinding {
+        metadata: meta(CLOUD_NODE_MANAGER, None),
+        role_ref: role_ref("ClusterRole", CLOUD_NODE_MANAGER),
+        subjects: Some(vec![account(namespace), group()]),
+    }
 }
 
-/// The objects that an installation in `namespace` brings along for WICD.
-pub fn shipped(namespace: &str) -> Shipped {
+/// The manifests that an installation in `namespace` brings along for WICD: the ServiceAccount that
+/// it is before it has a certificate, the rights of both identities, and the bindings of
+/// certificates. The operator itself makes the others ([`BindingKind`]).
+///
+/// ConfigMaps of the namespace alone may be read, since some hold credentials, as those of a proxy.
+pub fn shipped(namespace: &str) -> Vec<Value> {
     let certificates = rule(
         CERTIFICATES_GROUP,
         &["certificatesigningrequests"],
         &["create", "get", "list", "watch"],
     );
-    let node_writes = ["get", "list", "patch", "update", "watch"];
-    Shipped {
-        account: ServiceAccount {
-            metadata: meta(WICD, Some(namespace)),
-            ..ServiceAccount::default()
-        },
-        role: Role {
-            metadata: meta(WICD, Some(namespace)),
-            rules: Some(vec![rule("", &["configmaps"], &["get", "list", "watch"])]),
-        },
-        cluster_roles: [
-            ClusterRole {
-                metadata: labelled(meta(WICD, None)),
-                rules: Some(vec![
-                    rule("", &["configmaps"], &["get", "list"]),
-                    rule("", &["nodes"], &["get", "list", "patch", "update"]),
-                    certificates.clone(),
-                ]),
-                ..ClusterRole::default()
-            },
-            ClusterRole {
-                metadata: labelled(meta(WICD_NODES, None)),
-                rules: Some(vec![
-                    rule("", &["configmaps"], &["get", "list", "watch"]),
-                    rule("", &["nodes", "nodes/status"], &node_writes),
-                    certificates,
-                    rule(EVENTS_GROUP, &["events"], &["create", "patch"]),
-                ]),
-                ..ClusterRole::default()
-            },
-        ],
-        certificates_binding: ClusterRoleBinding {
-            metadata: labelled(meta(WICD_NODES, None)),
-            role_ref: role_ref("ClusterRole", WICD_NODES),
-            subjects: Some(vec![Subject {
-                api_group: Some(RBAC_GROUP.into()),
-                kind: "Group".into(),
-                name: names::WICD_NODES_GROUP.into(),
-                namespace: None,
-            }]),
-        },
-    }
+    let account =
+        ServiceAccount { metadata: meta(WICD, Some(namespace)), ..ServiceAccount::default() };
+    let role = Role {
+        metadata: meta(WICD, Some(namespace)),
+        rules: Some(vec![rule("", &["configmaps"], &["get", "list", "watch"])]),
+    };
+    let of_account = ClusterRole {
+        metadata: labelled(meta(WICD, None)),
+        rules: Some(vec![
+            rule("", &["nodes"], &["get", "list", "patch", "update"]),
+            certificates.clone(),
+        ]),
+        ..ClusterRole::default()
+    };
+    let of_certificates = ClusterRole {
+        metadata: labelled(meta(WICD_NODES, None)),
+        rules: Some(vec![
+            rule("", &["nodes"], &["get", "list", "patch", "update", "watch"]),
+            certificates,
+            rule(EVENTS_GROUP, &["events"], &["create", "patch"]),
+        ]),
+        ..ClusterRole::default()
+    };
+    // Whoever may write a node's status says which addresses its certificate may have, so these
+    // rights are given where they are needed only.
+    let of_cloud_node_manager = ClusterRole {
+        metadata: labelled(meta(CLOUD_NODE_MANAGER, None)),
+        rules: Some(vec![
+            rule("", &["nodes"], &["get", "list", "patch", "update", "watch"]),
+            rule("", &["nodes/status"], &["patch"]),
+        ]),
+        ..ClusterRole::default()
+    };
+    let binding = RoleBinding {
+        metadata: labelled(meta(WICD_NODES, Some(namespace))),
+        role_ref: role_ref("Role", WICD),
+        subjects: Some(vec![group()]),
+    };
+    let cluster_binding = ClusterRoleBinding {
+        metadata: labelled(meta(WICD_NODES, None)),
+        role_ref: role_ref("ClusterRole", WICD_NODES),
+        subjects: Some(vec![group()]),
+    };
+    vec![
+        json!(account),
+        json!(role),
+        json!(of_account),
+        json!(of_certificates),
+        json!(of_cloud_node_manager),
+        json!(binding),
+        json!(cluster_binding),
+    ]
 }
 
 fn account(namespace: &str) -> Subject {
@@ -153,6 +199,16 @@ fn account(namespace: &str) -> Subject {
         kind: "ServiceAccount".into(),
         name: WICD.into(),
         namespace: Some(namespace.into()),
+    }
+}
+
+/// WICD's certificates.
+fn group() -> Subject {
+    Subject {
+        api_group: Some(RBAC_GROUP.into()),
+        kind: "Group".into(),
+        name: names::WICD_NODES_GROUP.into(),
+        namespace: None,
     }
 }
 

@@ -7,6 +7,7 @@ mod jump;
 mod leader;
 mod new_services;
 mod removal;
+mod rights;
 mod scenery;
 mod secrets;
 mod services_map;

@@ -1,0 +1,150 @@
+//! What WICD's two identities may do in a cluster where the operator runs.
+//!
+//! Source: `spec/wicd.md`, section 19.
+
+use std::fmt::Write as _;
+
+use bin_operator::demo::Stage;
+use bin_operator::progress::Progress;
+use k8s_openapi::api::authorization::v1::{
+    ResourceAttributes, SelfSubjectAccessReview, SelfSubjectAccessReviewSpec,
+};
+use kube::api::PostParams;
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::{Api, Client, Config};
+use wmco_core::cluster::rbac;
+use wmco_core::names::{self, objects};
+
+use super::scenery::{listed, until};
+
+const GROUP: &str = "rbac.authorization.k8s.io";
+const GROUPS: [&str; 5] = ["", "apps", "certificates.k8s.io", "events.k8s.io", GROUP];
+const VERBS: [&str; 8] =
+    ["create", "delete", "get", "list", "patch", "update", "watch", "impersonate"];
+const RESOURCES: [(&str, &str); 9] = [
+    ("certificatesigningrequests", ""),
+    ("configmaps", ""),
+    ("events", ""),
+    ("nodes", ""),
+    ("nodes", "status"),
+    ("pods", ""),
+    ("secrets", ""),
+    ("serviceaccounts", "token"),
+    ("clusterroles", ""),
+];
+
+/// Runs an operator on a platform until it has made its bindings, and leaves the cluster.
+async fn installed(platform: &str) -> Stage {
+    let stage = Stage::start(&listed(&[]), |_, host| host).await.unwrap();
+    let (group, cluster) = ("config.openshift.io", objects::CLUSTER);
+    let mut found = (*stage.cluster.object(group, "infrastructures", "", cluster).unwrap()).clone();
+    found["status"]["platformStatus"]["type"] = platform.into();
+    stage.cluster.apply(&found).unwrap();
+    let running = stage.operate(Progress::new()).unwrap();
+    for &kind in rbac::BindingKind::on(platform) {
+        let (plural, namespace) = match kind {
+            rbac::BindingKind::RoleBinding => ("rolebindings", stage.namespace()),
+            _ => ("clusterrolebindings", ""),
+        };
+        until(|| stage.cluster.object(GROUP, plural, namespace, kind.name())).await;
+    }
+    running.stop().await.unwrap();
+    stage
+}
+
+fn account(stage: &Stage) -> String {
+    format!("system:serviceaccount:{}:{}", stage.namespace(), objects::WICD)
+}
+
+fn certificate() -> String {
+    format!("{}host", names::WICD_USER_PREFIX)
+}
+
+/// A line for each resource in `namespace` (empty: all) with the verbs that are allowed there.
+async fn allowed(stage: &Stage, user: &str, groups: &[&str], namespace: &str) -> String {
+    let text = stage.cluster.kubeconfig(user, groups).unwrap();
+    let options = KubeConfigOptions::default();
+    let kubeconfig = Kubeconfig::from_yaml(&text).unwrap();
+    let config = Config::from_custom_kubeconfig(kubeconfig, &options).await.unwrap();
+    let api: Api<SelfSubjectAccessReview> = Api::all(Client::try_from(config).unwrap());
+    let mut lines = String::new();
+    for group in GROUPS {
+        for (resource, subresource) in RESOURCES {
+            let mut verbs = Vec::new();
+            for verb in VERBS {
+                let text = |text: &str| Some(text.to_owned());
+                let review = SelfSubjectAccessReview {
+                    spec: SelfSubjectAccessReviewSpec {
+                        resource_attributes: Some(ResourceAttributes {
+                            group: text(group),
+                            namespace: text(namespace),
+                            resource: text(resource),
+                            subresource: text(subresource),
+                            verb: text(verb),
+                            ..ResourceAttributes::default()
+                        }),
+                        ..SelfSubjectAccessReviewSpec::default()
+                    },
+                    ..SelfSubjectAccessReview::default()
+                };
+                let review = api.create(&PostParams::default(), &review).await.unwrap();
+                if review.status.unwrap().allowed {
+                    verbs.push(verb);
+                }
+            }
+            if !verbs.is_empty() {
+                writeln!(lines, "{group}/{resource}/{subresource}: {}", verbs.join(" ")).unwrap();
+            }
+        }
+    }
+    lines
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn config_maps_are_read_in_the_operators_namespace_only() {
+    let stage = installed("None").await;
+    let identities =
+        [(account(&stage), "system:serviceaccounts"), (certificate(), names::WICD_NODES_GROUP)];
+    for (user, group) in &identities {
+        let here = allowed(&stage, user, &[group], stage.namespace()).await;
+        assert!(here.contains("/configmaps/: get list watch\n"), "{user}: {here}");
+        for elsewhere in ["", "default", objects::BOOTSTRAPPER_NAMESPACE] {
+            let there = allowed(&stage, user, &[group], elsewhere).await;
+            assert!(!there.contains("configmaps"), "{user} in {elsewhere}: {there}");
+        }
+    }
+    stage.shutdown().await;
+}
+
+/// All that is allowed outside the operator's namespace.
+#[tokio::test(flavor = "multi_thread")]
+async fn elsewhere_there_are_nodes_requests_and_events() {
+    let stage = installed("None").await;
+    let token = allowed(&stage, &account(&stage), &["system:serviceaccounts"], "").await;
+    insta::assert_snapshot!(token, @r"
+    /nodes/: get list patch update
+    certificates.k8s.io/certificatesigningrequests/: create get list watch
+    ");
+    let certificate = allowed(&stage, &certificate(), &[names::WICD_NODES_GROUP], "").await;
+    insta::assert_snapshot!(certificate, @r"
+    /nodes/: get list patch update watch
+    certificates.k8s.io/certificatesigningrequests/: create get list watch
+    events.k8s.io/events/: create patch
+    ");
+    stage.shutdown().await;
+}
+
+/// It works with WICD's kubeconfig.
+#[tokio::test(flavor = "multi_thread")]
+async fn azures_cloud_node_manager_may_do_its_work() {
+    let stage = installed("Azure").await;
+    let identities =
+        [(account(&stage), "system:serviceaccounts"), (certificate(), names::WICD_NODES_GROUP)];
+    for (user, group) in &identities {
+        let allowed = allowed(&stage, user, &[group], "").await;
+        let needed = "/nodes/: get list patch update watch\n/nodes/status: patch\n";
+        assert!(allowed.contains(needed), "{user}: {allowed}");
+        assert!(!allowed.contains("configmaps"), "{user}: {allowed}");
+    }
+    stage.shutdown().await;
+}
