@@ -113,7 +113,7 @@ pub fn cleanup(windows: &dyn Windows, manifests: &[Manifest]) -> Result<Cleaned,
     if let Ok(folder) = host::CONTAINERD.parse::<WindowsPath>() {
         changed |= windows.machine().end_processes(&folder, SHIM)? > 0;
     }
-    if let Some(why) = observed.unknown {
+    if let Some(why) = observed.unknown.or_else(|| certs::damage(&observed.recorded)) {
         return Err(LifecycleError::Roots { why });
     }
     let restart_needed =
