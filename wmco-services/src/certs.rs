@@ -36,6 +36,8 @@ pub struct Observed {
     pub recorded: Bundle,
     /// The text of a record that has problems; else empty.
     pub record: Vec<u8>,
+    /// Wanted certificates that are not in the store and that Windows does not understand.
+    pub refused: BTreeSet<Sha256>,
     /// Why the record is there and cannot be read, if so: then nothing is added or removed.
     pub unknown: Option<String>,
     /// See [`RootStore::changed_since_boot`](crate::windows::RootStore::changed_since_boot).
@@ -101,17 +103,25 @@ pub enum Because {
 ///
 /// # Errors
 /// [`WindowsError`] when the store or the record cannot be read.
-pub fn observe(windows: &dyn Windows) -> Result<Observed, WindowsError> {
+pub fn observe(desired: &Bundle, windows: &dyn Windows) -> Result<Observed, WindowsError> {
     let (text, unknown) = match windows.files().read(&record_file(), limits::BUNDLE_BYTES) {
         Ok(text) => (text.unwrap_or_default(), None),
         Err(error) => (Vec::new(), Some(one_line(&error))),
     };
     let recorded = Bundle::parse(&text);
     let record = if recorded.problems.is_empty() { Vec::new() } else { text };
+    let store = windows.roots().list()?;
+    let mut refused = BTreeSet::new();
+    for (sha256, der) in &desired.certificates {
+        if !store.contains(sha256) && !windows.roots().takes(der)? {
+            refused.insert(*sha256);
+        }
+    }
     Ok(Observed {
-        store: windows.roots().list()?,
+        store,
         recorded,
         record,
+        refused,
         unknown,
         changed_since_boot: windows.roots().changed_since_boot()?,
     })
@@ -132,7 +142,9 @@ pub fn reconcile(desired: &Bundle, observed: &Observed) -> Plan {
     }
     let wanted: BTreeSet<Sha256> = desired.certificates.keys().copied().collect();
     let recorded: BTreeSet<Sha256> = observed.recorded.certificates.keys().copied().collect();
-    let to_add: BTreeSet<Sha256> = wanted.difference(&observed.store).copied().collect();
+    let addable = |sha256: &&Sha256| !observed.refused.contains(sha256);
+    let missing = wanted.difference(&observed.store);
+    let to_add: BTreeSet<Sha256> = missing.filter(addable).copied().collect();
     // A piece that cannot be read may be the very certificate that would now be removed.
     let unwanted: BTreeSet<Sha256> = if desired.problems.is_empty() {
         recorded.difference(&wanted).copied().collect()
@@ -167,8 +179,16 @@ pub fn reconcile(desired: &Bundle, observed: &Observed) -> Plan {
     Plan {
         steps,
         restart_needed: changes || observed.changed_since_boot,
-        problems: desired.problems.iter().cloned().chain(damage(&observed.recorded)).collect(),
+        problems: problems(desired, observed),
     }
+}
+
+fn problems(desired: &Bundle, observed: &Observed) -> Vec<String> {
+    let refused = observed.refused.iter().map(|sha256| {
+        format!("certificate {sha256} of the bundle is refused by Windows, replace it")
+    });
+    let damage = damage(&observed.recorded);
+    desired.problems.iter().cloned().chain(refused).chain(damage).collect()
 }
 
 /// What people should know of a record that is damaged.
@@ -181,10 +201,11 @@ pub(crate) fn damage(recorded: &Bundle) -> Option<String> {
     ))
 }
 
-/// Takes the steps in order; tells whether any changed the store.
+/// Takes the steps in order; tells whether any changed the store. A certificate that cannot be added
+/// does not hold back the others, but their removal.
 ///
 /// # Errors
-/// [`WindowsError`] of the first step that failed; those before it are done.
+/// [`WindowsError`] of the first step that failed.
 pub fn execute(
     plan: &Plan,
     desired: &Bundle,
@@ -195,8 +216,15 @@ pub fn execute(
         desired.certificates.get(sha256).or_else(|| observed.recorded.certificates.get(sha256))
     };
     let mut changed = false;
+    let mut failure = None;
     for step in &plan.steps {
         match &step.action {
+            Action::Add { sha256 } => match der(sha256).map(|der| windows.roots().add(der)) {
+                Some(Ok(())) => changed = true,
+                Some(Err(error)) => failure = failure.or(Some(error)),
+                None => {}
+            },
+            _ if failure.is_some() => break,
             Action::Record { certificates } if certificates.is_empty() => {
                 windows.files().remove_file(&record_file())?;
             }
@@ -204,16 +232,10 @@ pub fn execute(
                 let text = record(certificates, observed, der);
                 windows.files().write(&record_file(), Access::Inherited, &mut text.as_slice())?;
             }
-            Action::Add { sha256 } => {
-                if let Some(der) = der(sha256) {
-                    windows.roots().add(der)?;
-                    changed = true;
-                }
-            }
             Action::Remove { sha256 } => changed |= windows.roots().remove(*sha256)?,
         }
     }
-    Ok(changed)
+    failure.map_or(Ok(changed), Err)
 }
 
 /// Text of a record with these certificates. What cannot be read of the present one stays in it.

@@ -106,8 +106,8 @@ pub fn cleanup(windows: &dyn Windows, manifests: &[Manifest]) -> Result<Cleaned,
             changed |= environment.remove(name)?;
         }
     }
-    let observed = certs::observe(windows)?;
     let nothing = Bundle::default();
+    let observed = certs::observe(&nothing, windows)?;
     let plan = certs::reconcile(&nothing, &observed);
     changed |= certs::execute(&plan, &nothing, &observed, windows)?;
     if let Ok(folder) = host::CONTAINERD.parse::<WindowsPath>() {

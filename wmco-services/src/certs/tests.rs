@@ -12,7 +12,7 @@ fn new_pem(name: &str) -> String {
 }
 
 fn pass(desired: &Bundle, host: &FakeWindows) -> Result<bool, WindowsError> {
-    let observed = observe(host)?;
+    let observed = observe(desired, host)?;
     execute(&reconcile(desired, &observed), desired, &observed, host)
 }
 
@@ -109,7 +109,7 @@ fn a_damaged_record_is_only_added_to() {
     assert!(!old.certificates.keys().any(|sha256| roots.contains(sha256)));
     let text = host.file(&record_file()).unwrap();
     assert!(text.starts_with(&record));
-    let observed = observe(&host).unwrap();
+    let observed = observe(&new, &host).unwrap();
     assert!(new.certificates.keys().all(|s| observed.recorded.certificates.contains_key(s)));
     // It stays known as damaged, and costs nothing more.
     let again = reconcile(&new, &observed);
@@ -256,7 +256,7 @@ proptest! {
         pass(&wanted, &host).unwrap();
         let goal: BTreeSet<Sha256> = before.roots.iter().copied().chain(wanted.certificates.keys().copied()).collect();
         prop_assert_eq!(&host.snapshot().roots, &goal);
-        prop_assert!(reconcile(&wanted, &observe(&host).unwrap()).steps.is_empty());
+        prop_assert!(reconcile(&wanted, &observe(&wanted, &host).unwrap()).steps.is_empty());
         pass(&Bundle::default(), &host).unwrap();
         prop_assert_eq!(host.snapshot().roots, before.roots);
         prop_assert_eq!(host.file(&record_file()), None);
@@ -271,11 +271,49 @@ fn a_record_that_cannot_be_read_is_told_and_changes_nothing() {
     pass(&old, &host).unwrap();
     let before = host.snapshot();
     host.fail(Call::FilesOpen, host::IMPORTED_CERTIFICATES, 1, Fault::Locked);
-    let observed = observe(&host).unwrap();
+    let observed = observe(&new, &host).unwrap();
     let plan = reconcile(&new, &observed);
     assert!(plan.problems[0].starts_with("the record of imported certificates cannot be read"));
     execute(&plan, &new, &observed, &host).unwrap();
     assert_eq!(host.snapshot(), before);
     // Later it can be read.
     assert!(pass(&new, &host).unwrap());
+}
+
+#[test]
+fn a_root_that_windows_refuses_is_told_and_holds_nothing_back() {
+    let host = host();
+    let (old, both) =
+        (Bundle::parse(new_pem("a").as_bytes()), [new_pem("b"), new_pem("c")].concat());
+    let both = Bundle::parse(both.as_bytes());
+    pass(&old, &host).unwrap();
+    host.machine().restart().unwrap();
+    let (refused, good) =
+        (*both.certificates.keys().next().unwrap(), *both.certificates.keys().nth(1).unwrap());
+    host.refuse_root(refused);
+    assert!(pass(&both, &host).unwrap());
+    let roots = host.snapshot().roots;
+    assert!(roots.contains(&good) && !roots.contains(&refused));
+    assert!(!old.certificates.keys().any(|sha256| roots.contains(sha256)));
+    // It is told again, but neither tried again nor a reason to restart again.
+    host.machine().restart().unwrap();
+    let again = reconcile(&both, &observe(&both, &host).unwrap());
+    let problem = format!("certificate {refused} of the bundle is refused by Windows, replace it");
+    assert_eq!(again, Plan { problems: vec![problem], ..Plan::default() });
+}
+
+#[test]
+fn a_root_that_cannot_be_added_now_holds_back_no_other() {
+    let host = host();
+    let both = Bundle::parse([new_pem("a"), new_pem("b")].concat().as_bytes());
+    let first = *both.certificates.keys().next().unwrap();
+    host.fail(Call::RootsAdd, &first.to_string(), 1, Fault::AccessDenied);
+    pass(&both, &host).unwrap_err();
+    let missing = |host: &FakeWindows| {
+        let roots = host.snapshot().roots;
+        both.certificates.keys().filter(|sha256| !roots.contains(sha256)).count()
+    };
+    assert_eq!(missing(&host), 1);
+    pass(&both, &host).unwrap();
+    assert_eq!(missing(&host), 0);
 }
