@@ -2,11 +2,14 @@
 //!
 //! The record of what we imported ([`host::IMPORTED_CERTIFICATES`]) is written before a certificate is
 //! added, and shortened after one was removed, so that a crash never leaves one that nobody knows. A
-//! certificate that was there before us is not recorded and never removed.
+//! certificate that was there before us is not recorded and never removed. A record that is damaged is
+//! only added to, since the piece that cannot be read may name one that somebody has to remove.
 //!
 //! Source: `spec/wicd.md`, sections 11 and 23.5.
 
-use std::collections::{BTreeMap, BTreeSet};
+mod bundle;
+
+use std::collections::BTreeSet;
 use std::fmt;
 
 use schemars::JsonSchema;
@@ -15,85 +18,26 @@ use wmco_core::digest::Sha256;
 use wmco_core::names::host;
 use wmco_core::protocol::Access;
 use wmco_core::winpath::WindowsPath;
-use x509_parser::pem::Pem;
-use x509_parser::prelude::{FromDer as _, X509Certificate};
 
 use crate::limits;
 use crate::text::one_line;
 use crate::windows::{Windows, WindowsError};
 
-/// Certificates of a PEM bundle.
-#[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub struct Bundle {
-    /// DER form by its SHA-256.
-    pub certificates: BTreeMap<Sha256, Vec<u8>>,
-    /// One line for each piece that could not be read. While there is any, nothing is removed.
-    pub problems: Vec<String>,
-}
+use bundle::pem;
 
-impl Bundle {
-    /// Reads a bundle; text between the certificates is passed over.
-    pub fn parse(text: &[u8]) -> Self {
-        let mut bundle = Self::default();
-        let begins = count(text, b"-----BEGIN ");
-        let mut read = 0;
-        for (place, block) in Pem::iter_from_buffer(text).enumerate() {
-            let number = place + 1;
-            let Ok(block) = block else {
-                bundle.problems.push(format!("block {number} of the bundle is cut or not base64"));
-                continue;
-            };
-            read += 1;
-            if block.label != "CERTIFICATE" {
-                bundle.problems.push(format!("block {number} of the bundle is no certificate"));
-            } else if X509Certificate::from_der(&block.contents).is_err() {
-                bundle.problems.push(format!("certificate {number} of the bundle is damaged"));
-            } else {
-                bundle.certificates.insert(Sha256::of(&block.contents), block.contents);
-            }
-        }
-        if read < begins && bundle.problems.is_empty() {
-            bundle.problems.push("the last block of the bundle is cut".to_owned());
-        }
-        bundle
-    }
-
-    /// A bundle of which nothing is known, because of `problem`.
-    pub fn unread(problem: String) -> Self {
-        Self { problems: vec![problem], ..Self::default() }
-    }
-
-    /// PEM text of the certificates.
-    pub fn to_pem(&self) -> String {
-        self.certificates.values().map(|der| pem(der)).collect()
-    }
-}
-
-fn count(text: &[u8], needle: &[u8]) -> usize {
-    text.windows(needle.len()).filter(|window| *window == needle).count()
-}
-
-fn pem(der: &[u8]) -> String {
-    use base64::Engine as _;
-    let base64 = base64::engine::general_purpose::STANDARD.encode(der);
-    let mut text = String::from("-----BEGIN CERTIFICATE-----\n");
-    let mut rest = base64.as_str();
-    while !rest.is_empty() {
-        let (line, after) = rest.split_at(rest.len().min(64));
-        text.push_str(line);
-        text.push('\n');
-        rest = after;
-    }
-    text + "-----END CERTIFICATE-----\n"
-}
+pub use bundle::Bundle;
 
 /// Trusted roots as they are.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Observed {
     /// What the store holds.
     pub store: BTreeSet<Sha256>,
-    /// What we imported, by our record.
+    /// What we imported, by our record. With problems, [`record`](Self::record) is kept as it is.
     pub recorded: Bundle,
+    /// The text of a record that has problems; else empty.
+    pub record: Vec<u8>,
+    /// Wanted certificates that are not in the store and that Windows does not understand.
+    pub refused: BTreeSet<Sha256>,
     /// Why the record is there and cannot be read, if so: then nothing is added or removed.
     pub unknown: Option<String>,
     /// See [`RootStore::changed_since_boot`](crate::windows::RootStore::changed_since_boot).
@@ -120,7 +64,8 @@ pub type Step = crate::step::Step<Action, Because>;
 #[derive(Clone, Debug, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase", tag = "action")]
 pub enum Action {
-    /// Write the record with exactly these certificates; remove it when there are none.
+    /// Write the record with exactly these certificates, and what cannot be read of the present one;
+    /// remove it when there are none.
     #[serde(rename_all = "camelCase")]
     Record {
         /// The certificates.
@@ -158,14 +103,25 @@ pub enum Because {
 ///
 /// # Errors
 /// [`WindowsError`] when the store or the record cannot be read.
-pub fn observe(windows: &dyn Windows) -> Result<Observed, WindowsError> {
-    let (recorded, unknown) = match windows.files().read(&record_file(), limits::BUNDLE_BYTES) {
-        Ok(record) => (record.map(|text| Bundle::parse(&text)).unwrap_or_default(), None),
-        Err(error) => (Bundle::default(), Some(one_line(&error))),
+pub fn observe(desired: &Bundle, windows: &dyn Windows) -> Result<Observed, WindowsError> {
+    let (text, unknown) = match windows.files().read(&record_file(), limits::BUNDLE_BYTES) {
+        Ok(text) => (text.unwrap_or_default(), None),
+        Err(error) => (Vec::new(), Some(one_line(&error))),
     };
+    let recorded = Bundle::parse(&text);
+    let record = if recorded.problems.is_empty() { Vec::new() } else { text };
+    let store = windows.roots().list()?;
+    let mut refused = BTreeSet::new();
+    for (sha256, der) in &desired.certificates {
+        if !store.contains(sha256) && !windows.roots().takes(der)? {
+            refused.insert(*sha256);
+        }
+    }
     Ok(Observed {
-        store: windows.roots().list()?,
+        store,
         recorded,
+        record,
+        refused,
         unknown,
         changed_since_boot: windows.roots().changed_since_boot()?,
     })
@@ -186,7 +142,9 @@ pub fn reconcile(desired: &Bundle, observed: &Observed) -> Plan {
     }
     let wanted: BTreeSet<Sha256> = desired.certificates.keys().copied().collect();
     let recorded: BTreeSet<Sha256> = observed.recorded.certificates.keys().copied().collect();
-    let to_add: BTreeSet<Sha256> = wanted.difference(&observed.store).copied().collect();
+    let addable = |sha256: &&Sha256| !observed.refused.contains(sha256);
+    let missing = wanted.difference(&observed.store);
+    let to_add: BTreeSet<Sha256> = missing.filter(addable).copied().collect();
     // A piece that cannot be read may be the very certificate that would now be removed.
     let unwanted: BTreeSet<Sha256> = if desired.problems.is_empty() {
         recorded.difference(&wanted).copied().collect()
@@ -209,7 +167,8 @@ pub fn reconcile(desired: &Bundle, observed: &Observed) -> Plan {
         because: Because::NotWanted,
     };
     steps.extend(unwanted.intersection(&observed.store).map(remove));
-    if !unwanted.is_empty() {
+    let shortens = observed.recorded.problems.is_empty();
+    if !unwanted.is_empty() && shortens {
         let certificates = ahead.difference(&unwanted).copied().collect();
         steps.push(Step {
             action: Action::Record { certificates },
@@ -220,14 +179,33 @@ pub fn reconcile(desired: &Bundle, observed: &Observed) -> Plan {
     Plan {
         steps,
         restart_needed: changes || observed.changed_since_boot,
-        problems: desired.problems.clone(),
+        problems: problems(desired, observed),
     }
 }
 
-/// Takes the steps in order; tells whether any changed the store.
+fn problems(desired: &Bundle, observed: &Observed) -> Vec<String> {
+    let refused = observed.refused.iter().map(|sha256| {
+        format!("certificate {sha256} of the bundle is refused by Windows, replace it")
+    });
+    let damage = damage(&observed.recorded);
+    desired.problems.iter().cloned().chain(refused).chain(damage).collect()
+}
+
+/// What people should know of a record that is damaged.
+pub(crate) fn damage(recorded: &Bundle) -> Option<String> {
+    let problem = recorded.problems.first()?;
+    Some(format!(
+        "{} is damaged, so certificates that it named may stay trusted; remove those by hand and then \
+         that file: {problem}",
+        host::IMPORTED_CERTIFICATES
+    ))
+}
+
+/// Takes the steps in order; tells whether any changed the store. A certificate that cannot be added
+/// does not hold back the others, but their removal.
 ///
 /// # Errors
-/// [`WindowsError`] of the first step that failed; those before it are done.
+/// [`WindowsError`] of the first step that failed.
 pub fn execute(
     plan: &Plan,
     desired: &Bundle,
@@ -238,26 +216,49 @@ pub fn execute(
         desired.certificates.get(sha256).or_else(|| observed.recorded.certificates.get(sha256))
     };
     let mut changed = false;
+    let mut failure = None;
     for step in &plan.steps {
         match &step.action {
+            Action::Add { sha256 } => match der(sha256).map(|der| windows.roots().add(der)) {
+                Some(Ok(())) => changed = true,
+                Some(Err(error)) => failure = failure.or(Some(error)),
+                None => {}
+            },
+            _ if failure.is_some() => break,
             Action::Record { certificates } if certificates.is_empty() => {
                 windows.files().remove_file(&record_file())?;
             }
             Action::Record { certificates } => {
-                let text: String =
-                    certificates.iter().filter_map(der).map(|der| pem(der)).collect();
-                windows.files().write(&record_file(), Access::Inherited, &mut text.as_bytes())?;
-            }
-            Action::Add { sha256 } => {
-                if let Some(der) = der(sha256) {
-                    windows.roots().add(der)?;
-                    changed = true;
-                }
+                let text = record(certificates, observed, der);
+                windows.files().write(&record_file(), Access::Inherited, &mut text.as_slice())?;
             }
             Action::Remove { sha256 } => changed |= windows.roots().remove(*sha256)?,
         }
     }
-    Ok(changed)
+    failure.map_or(Ok(changed), Err)
+}
+
+/// Text of a record with these certificates. What cannot be read of the present one stays in it.
+fn record<'a>(
+    certificates: &BTreeSet<Sha256>,
+    observed: &Observed,
+    der: impl Fn(&Sha256) -> Option<&'a Vec<u8>>,
+) -> Vec<u8> {
+    let mut text = observed.record.clone();
+    let kept =
+        |sha256: &Sha256| !text.is_empty() && observed.recorded.certificates.contains_key(sha256);
+    let more: String = certificates
+        .iter()
+        .filter(|sha256| !kept(sha256))
+        .filter_map(der)
+        .map(|d| pem(d))
+        .collect();
+    if !text.is_empty() {
+        // The last line may be one that was cut.
+        text.push(b'\n');
+    }
+    text.extend(more.into_bytes());
+    text
 }
 
 #[expect(clippy::expect_used, reason = "a constant that a test parses")]

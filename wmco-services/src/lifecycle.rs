@@ -106,14 +106,14 @@ pub fn cleanup(windows: &dyn Windows, manifests: &[Manifest]) -> Result<Cleaned,
             changed |= environment.remove(name)?;
         }
     }
-    let observed = certs::observe(windows)?;
     let nothing = Bundle::default();
+    let observed = certs::observe(&nothing, windows)?;
     let plan = certs::reconcile(&nothing, &observed);
     changed |= certs::execute(&plan, &nothing, &observed, windows)?;
     if let Ok(folder) = host::CONTAINERD.parse::<WindowsPath>() {
         changed |= windows.machine().end_processes(&folder, SHIM)? > 0;
     }
-    if let Some(why) = observed.unknown {
+    if let Some(why) = observed.unknown.or_else(|| certs::damage(&observed.recorded)) {
         return Err(LifecycleError::Roots { why });
     }
     let restart_needed =

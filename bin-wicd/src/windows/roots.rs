@@ -39,6 +39,10 @@ impl RootStore for MachineRoots {
         Ok(store.certs().map(|certificate| Sha256::of(certificate.to_der())).collect())
     }
 
+    fn takes(&self, der: &[u8]) -> Result<bool, WindowsError> {
+        Ok(CertContext::new(der).is_ok())
+    }
+
     fn add(&self, der: &[u8]) -> Result<(), WindowsError> {
         if self.list()?.contains(&Sha256::of(der)) {
             return Ok(());

@@ -8,6 +8,7 @@ use std::time::Duration;
 use k8s_openapi::api::core::v1::Node;
 use kube::Api;
 use kube::api::DeleteParams;
+use wmco_core::digest::Sha256;
 use wmco_core::names::{self, events};
 use wmco_core::protocol::ServiceRunState;
 use wmco_services::fake::{Call, Fault};
@@ -171,6 +172,34 @@ async fn a_damaged_bundle_is_told_on_the_node_and_holds_nothing_back() {
     let running = world.configured().await;
     running.stop().await;
     assert_eq!(world.events(), [events::CERTIFICATE_READ_ERROR]);
+}
+
+#[tokio::test]
+async fn a_root_that_windows_refuses_is_told_on_the_node_and_holds_nothing_back() {
+    let world = World::asked(&manifest(&[])).await;
+    let key = rcgen::KeyPair::generate().unwrap();
+    let root = rcgen::CertificateParams::default().self_signed(&key).unwrap();
+    world.host.refuse_root(Sha256::of(root.der()));
+    let bundle = world.settings.ca_bundle.clone().unwrap();
+    world.host.put_file(&bundle, root.pem());
+    let running = world.configured().await;
+    running.stop().await;
+    assert_eq!(world.events(), [events::CERTIFICATE_READ_ERROR]);
+    assert!(!world.annotations().contains_key(names::REBOOT_ANNOTATION));
+}
+
+#[tokio::test]
+async fn roots_that_cannot_be_added_are_told_on_the_node_and_hold_the_mark_back() {
+    let world = World::asked(&manifest(&[])).await;
+    let key = rcgen::KeyPair::generate().unwrap();
+    let root = rcgen::CertificateParams::default().self_signed(&key).unwrap();
+    world.host.fail(Call::RootsAdd, "", usize::MAX, Fault::AccessDenied);
+    world.host.put_file(&world.settings.ca_bundle.clone().unwrap(), root.pem());
+    let running = world.start();
+    until(|| world.events() == [events::CERTIFICATE_READ_ERROR]).await;
+    assert_eq!(world.version(), None);
+    assert!(!world.annotations().contains_key(names::REBOOT_ANNOTATION));
+    running.stop().await;
 }
 
 #[tokio::test]

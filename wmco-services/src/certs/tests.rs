@@ -1,3 +1,5 @@
+use std::collections::BTreeMap;
+
 use proptest::prelude::*;
 
 use super::*;
@@ -10,7 +12,7 @@ fn new_pem(name: &str) -> String {
 }
 
 fn pass(desired: &Bundle, host: &FakeWindows) -> Result<bool, WindowsError> {
-    let observed = observe(host)?;
+    let observed = observe(desired, host)?;
     execute(&reconcile(desired, &observed), desired, &observed, host)
 }
 
@@ -37,14 +39,161 @@ fn what_cannot_be_read_is_reported_and_removes_nothing() {
     pass(&Bundle::parse(format!("{a}{b}").as_bytes()), &host).unwrap();
     let before = host.snapshot();
     let cut = b.get(..b.len() / 2).unwrap();
-    for text in [
+    let key = b.replace("CERTIFICATE", "PRIVATE KEY");
+    let texts = [
         format!("{a}{cut}"),
+        format!("{a}{cut}{a}"),
         format!("{a}-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"),
-    ] {
-        let damaged = Bundle::parse(text.as_bytes());
-        assert_eq!(damaged.problems.len(), 1, "{:?}", damaged.problems);
+        format!("{a}{}", b.replacen("-----BEGIN", "----BEGIN", 1)),
+        format!("{a}{}", b.replace("END CERTIFICATE", "END CERTIFICAT")),
+        format!("{a}-----END CERTIFICATE-----\n"),
+        format!("{a}-----BEGIN CERT"),
+        format!("{a}-"),
+        format!("E-----\n{a}"),
+        format!("{a}{key}"),
+        "# nothing but a comment\n".to_owned(),
+        "<html>not found</html>".to_owned(),
+    ];
+    let utf16: Vec<u8> =
+        format!("\u{feff}{a}{b}").encode_utf16().flat_map(u16::to_le_bytes).collect();
+    for text in texts.into_iter().map(String::into_bytes).chain([utf16]) {
+        let damaged = Bundle::parse(&text);
+        let text = String::from_utf8_lossy(&text);
+        assert_eq!(damaged.problems.len(), 1, "{:?} in {text}", damaged.problems);
         pass(&damaged, &host).unwrap();
+        assert_eq!(host.snapshot(), before, "{text}");
+    }
+}
+
+#[test]
+fn a_bundle_that_is_really_empty_removes_what_was_imported() {
+    for text in ["", " \r\n\n", "\u{feff}\n"] {
+        let host = host();
+        let before = host.snapshot();
+        pass(&Bundle::parse(new_pem("a").as_bytes()), &host).unwrap();
+        assert!(pass(&Bundle::parse(text.as_bytes()), &host).unwrap());
         assert_eq!(host.snapshot(), before);
+    }
+}
+
+#[test]
+fn line_ends_and_indents_of_editors_are_fine() {
+    let (a, b) = (new_pem("a"), new_pem("b"));
+    let plain = Bundle::parse(format!("{a}{b}").as_bytes());
+    let indented = format!("  {}", format!("{a}{b}").replace('\n', " \r\n  "));
+    assert_eq!(Bundle::parse(format!("\u{feff}{indented}").as_bytes()), plain);
+    assert_eq!(Bundle::parse(format!("{a}{b}").replace('\n', "\r").as_bytes()), plain);
+}
+
+/// What a person or a half written disk left of our record, with one certificate that can be read and
+/// is not wanted any more.
+fn with_damaged_record(text: impl Fn(&str) -> String) -> (FakeWindows, Bundle, Vec<u8>) {
+    let host = host();
+    let old = new_pem("a");
+    let old_bundle = Bundle::parse(old.as_bytes());
+    pass(&old_bundle, &host).unwrap();
+    let record = text(&old).into_bytes();
+    host.put_file(&record_file(), record.clone());
+    (host, old_bundle, record)
+}
+
+#[test]
+fn a_damaged_record_is_only_added_to() {
+    let lost = new_pem("lost");
+    let cut = lost.get(..lost.len() / 2).unwrap().to_owned();
+    let (host, old, record) = with_damaged_record(|old| format!("{old}{cut}"));
+    let new = Bundle::parse(new_pem("b").as_bytes());
+    assert!(pass(&new, &host).unwrap());
+    let roots = host.snapshot().roots;
+    assert!(new.certificates.keys().all(|sha256| roots.contains(sha256)));
+    assert!(!old.certificates.keys().any(|sha256| roots.contains(sha256)));
+    let text = host.file(&record_file()).unwrap();
+    assert!(text.starts_with(&record));
+    let observed = observe(&new, &host).unwrap();
+    assert!(new.certificates.keys().all(|s| observed.recorded.certificates.contains_key(s)));
+    // It stays known as damaged, and costs nothing more.
+    let again = reconcile(&new, &observed);
+    assert!(again.steps.is_empty() && again.problems.len() == 1, "{again}");
+    assert!(again.problems[0].contains("imported-certs.pem is damaged"), "{again}");
+    // What was added later goes as ever.
+    assert!(pass(&Bundle::default(), &host).unwrap());
+    assert!(host.file(&record_file()).unwrap().starts_with(&record));
+    let roots = host.snapshot().roots;
+    assert!(!new.certificates.keys().any(|sha256| roots.contains(sha256)));
+}
+
+#[test]
+fn a_cleanup_with_a_damaged_record_says_so() {
+    let (host, old, record) =
+        with_damaged_record(|old| format!("{old}-----END CERTIFICATE-----\n"));
+    let error = crate::lifecycle::cleanup(&host, &[]).unwrap_err().to_string();
+    assert!(error.contains("imported-certs.pem is damaged"), "{error}");
+    let roots = host.snapshot().roots;
+    assert!(!old.certificates.keys().any(|sha256| roots.contains(sha256)));
+    assert_eq!(host.file(&record_file()).as_deref(), Some(&record));
+}
+
+/// A bundle of three certificates with comments, and where the block of each is, without its last line
+/// end.
+fn commented() -> (String, Vec<(Sha256, std::ops::Range<usize>)>) {
+    let mut text = String::from("# of somebody\n");
+    let mut blocks = Vec::new();
+    for name in ["a", "b", "c"] {
+        let pem = new_pem(name);
+        text = format!("{text}\n# {name}\n");
+        let start = text.len();
+        text.push_str(&pem);
+        let sha256 = *Bundle::parse(pem.as_bytes()).certificates.keys().next().unwrap();
+        blocks.push((sha256, start..start + pem.trim_end().len()));
+    }
+    (text + "# the end\n", blocks)
+}
+
+/// Roots of `blocks` that go when the bundle becomes `after`.
+fn removed(before: &str, after: &[u8], blocks: &[(Sha256, std::ops::Range<usize>)]) -> Vec<Sha256> {
+    let host = host();
+    pass(&Bundle::parse(before.as_bytes()), &host).unwrap();
+    pass(&Bundle::parse(after), &host).unwrap();
+    let roots = host.snapshot().roots;
+    blocks.iter().map(|(sha256, _)| *sha256).filter(|sha256| !roots.contains(sha256)).collect()
+}
+
+proptest! {
+    /// Where one byte is another one, nothing is removed. Only inside of base64 it may have become
+    /// another readable certificate, which is then taken for what it says.
+    #[test]
+    fn another_byte_removes_nothing(at in any::<prop::sample::Index>(), byte in any::<u8>()) {
+        let (text, blocks) = commented();
+        let at = at.index(text.len());
+        let mut after = text.clone().into_bytes();
+        after[at] = byte;
+        let removed = removed(&text, &after, &blocks);
+        let in_base64 = |place: &std::ops::Range<usize>| {
+            let block = &text[place.clone()];
+            let first = place.start + block.find('\n').unwrap();
+            let last = place.start + block.rfind('\n').unwrap();
+            (first + 1..last).contains(&at) && byte.is_ascii_graphic()
+        };
+        let own = blocks.iter().filter(|(_, place)| in_base64(place)).map(|(sha256, _)| *sha256);
+        let own: Vec<Sha256> = own.collect();
+        prop_assert!(removed.iter().all(|sha256| own.contains(sha256)), "{removed:?} of {own:?}");
+    }
+
+    /// Where a bundle is cut, whichever part is left, nothing that is still whole is removed; and
+    /// nothing at all when the cut goes through a certificate.
+    #[test]
+    fn a_cut_removes_nothing_that_is_left(at in any::<prop::sample::Index>(), rest in any::<bool>()) {
+        let (text, blocks) = commented();
+        let at = at.index(text.len());
+        let (left, kept) = if rest { (&text[at..], at..text.len()) } else { (&text[..at], 0..at) };
+        let removed = removed(&text, left.as_bytes(), &blocks);
+        let through = blocks.iter().any(|(_, place)| place.start < at && at < place.end);
+        // What begins with the end of a comment, or is empty, is as somebody may have written it.
+        let whole = |place: &std::ops::Range<usize>| kept.start <= place.start && place.end <= kept.end;
+        let stays = |(sha256, place): &(Sha256, std::ops::Range<usize>)| {
+            !removed.contains(sha256) || !(through || whole(place))
+        };
+        prop_assert!(blocks.iter().all(stays), "{removed:?} after a cut at {at}");
     }
 }
 
@@ -107,7 +256,7 @@ proptest! {
         pass(&wanted, &host).unwrap();
         let goal: BTreeSet<Sha256> = before.roots.iter().copied().chain(wanted.certificates.keys().copied()).collect();
         prop_assert_eq!(&host.snapshot().roots, &goal);
-        prop_assert!(reconcile(&wanted, &observe(&host).unwrap()).steps.is_empty());
+        prop_assert!(reconcile(&wanted, &observe(&wanted, &host).unwrap()).steps.is_empty());
         pass(&Bundle::default(), &host).unwrap();
         prop_assert_eq!(host.snapshot().roots, before.roots);
         prop_assert_eq!(host.file(&record_file()), None);
@@ -122,11 +271,49 @@ fn a_record_that_cannot_be_read_is_told_and_changes_nothing() {
     pass(&old, &host).unwrap();
     let before = host.snapshot();
     host.fail(Call::FilesOpen, host::IMPORTED_CERTIFICATES, 1, Fault::Locked);
-    let observed = observe(&host).unwrap();
+    let observed = observe(&new, &host).unwrap();
     let plan = reconcile(&new, &observed);
     assert!(plan.problems[0].starts_with("the record of imported certificates cannot be read"));
     execute(&plan, &new, &observed, &host).unwrap();
     assert_eq!(host.snapshot(), before);
     // Later it can be read.
     assert!(pass(&new, &host).unwrap());
+}
+
+#[test]
+fn a_root_that_windows_refuses_is_told_and_holds_nothing_back() {
+    let host = host();
+    let (old, both) =
+        (Bundle::parse(new_pem("a").as_bytes()), [new_pem("b"), new_pem("c")].concat());
+    let both = Bundle::parse(both.as_bytes());
+    pass(&old, &host).unwrap();
+    host.machine().restart().unwrap();
+    let (refused, good) =
+        (*both.certificates.keys().next().unwrap(), *both.certificates.keys().nth(1).unwrap());
+    host.refuse_root(refused);
+    assert!(pass(&both, &host).unwrap());
+    let roots = host.snapshot().roots;
+    assert!(roots.contains(&good) && !roots.contains(&refused));
+    assert!(!old.certificates.keys().any(|sha256| roots.contains(sha256)));
+    // It is told again, but neither tried again nor a reason to restart again.
+    host.machine().restart().unwrap();
+    let again = reconcile(&both, &observe(&both, &host).unwrap());
+    let problem = format!("certificate {refused} of the bundle is refused by Windows, replace it");
+    assert_eq!(again, Plan { problems: vec![problem], ..Plan::default() });
+}
+
+#[test]
+fn a_root_that_cannot_be_added_now_holds_back_no_other() {
+    let host = host();
+    let both = Bundle::parse([new_pem("a"), new_pem("b")].concat().as_bytes());
+    let first = *both.certificates.keys().next().unwrap();
+    host.fail(Call::RootsAdd, &first.to_string(), 1, Fault::AccessDenied);
+    pass(&both, &host).unwrap_err();
+    let missing = |host: &FakeWindows| {
+        let roots = host.snapshot().roots;
+        both.certificates.keys().filter(|sha256| !roots.contains(sha256)).count()
+    };
+    assert_eq!(missing(&host), 1);
+    pass(&both, &host).unwrap();
+    assert_eq!(missing(&host), 0);
 }

@@ -1,5 +1,7 @@
 //! Client certificates of hybrid-overlay-node that pile up.
 
+use std::collections::BTreeSet;
+
 use jiff::Timestamp;
 use wmco_core::names::host;
 use wmco_core::winpath::WindowsPath;
@@ -9,23 +11,25 @@ use crate::limits;
 use crate::windows::{Entry, EntryKind, Files, WindowsError};
 
 /// Start of their names; `<start><date>.pem` are files, `<start>current.pem` is the link to the one in
-/// use.
+/// use, and `<start>updated.pem` is there while that changes.
 const START: &str = "ovnkube-client-";
 
 /// How many are kept besides the one in use.
 const KEEP: usize = 2;
 
-/// Certificates that nobody needs any more. Never a link, what a link points to, one of the newest,
-/// or one that is only some minutes old.
+/// Certificates that nobody needs any more. Never a link, what any link in their folder points to, one
+/// of the newest, or one that is only some minutes old. None while a link cannot be followed.
 ///
 /// Source: `spec/wicd.md`, sections 7.5 and 23.2, row 11.
 pub(super) fn stale(files: &dyn Files, now: Timestamp) -> Result<Vec<WindowsPath>, WindowsError> {
     let Ok(folder) = host::CNI_CONFIG.parse::<WindowsPath>() else { return Ok(Vec::new()) };
-    let mut dated: Vec<Entry> = files
-        .walk(&folder)?
+    let entries = files.walk(&folder)?.into_iter();
+    let (links, others): (Vec<Entry>, Vec<Entry>) = entries
+        .filter(|entry| entry.path.parent().as_ref() == Some(&folder))
+        .partition(|entry| entry.kind == EntryKind::Link);
+    let mut dated: Vec<Entry> = others
         .into_iter()
         .filter(|entry| entry.kind == EntryKind::File)
-        .filter(|entry| entry.path.parent().as_ref() == Some(&folder))
         .filter(|entry| is_dated(entry.path.file_name(), START))
         .collect();
     dated.sort_by(|a, b| b.path.cmp(&a.path));
@@ -37,13 +41,20 @@ pub(super) fn stale(files: &dyn Files, now: Timestamp) -> Result<Vec<WindowsPath
     if old.is_empty() {
         return Ok(Vec::new());
     }
-    let in_use = match folder.join(&format!("{START}current.pem")) {
-        Ok(current) => files.digest(&current)?,
-        Err(_) => None,
-    };
+    // A link is known by what is read through it, so that it may be written in any way.
+    let mut in_use = BTreeSet::new();
+    for link in links {
+        match files.digest(&link.path) {
+            Ok(target) => in_use.extend(target),
+            Err(error) => {
+                tracing::debug!(link = %link.path, %error, "cannot follow a link, removing nothing");
+                return Ok(Vec::new());
+            }
+        }
+    }
     let mut stale = Vec::new();
     for entry in old {
-        if in_use.is_none() || files.digest(&entry.path)? != in_use {
+        if files.digest(&entry.path)?.is_some_and(|digest| !in_use.contains(&digest)) {
             stale.push(entry.path);
         }
     }
@@ -53,7 +64,7 @@ pub(super) fn stale(files: &dyn Files, now: Timestamp) -> Result<Vec<WindowsPath
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fake::{Content, FakeWindows};
+    use crate::fake::{Call, Content, FakeWindows, Fault};
 
     fn at(day: u32) -> WindowsPath {
         let (month, day) = (day / 28 + 1, day % 28 + 1);
@@ -106,16 +117,36 @@ mod tests {
         two_newest_stay_of(150);
     }
 
+    fn link(host: &FakeWindows, name: &str, day: u32) {
+        let link = format!(r"{}\{name}", host::CNI_CONFIG).parse().unwrap();
+        host.with_tree(|tree| {
+            tree.insert(link, Content::Link(at(day)), wmco_core::protocol::Access::Inherited);
+        });
+    }
+
     #[test]
     fn links_what_they_point_to_and_young_files_stay() {
-        let host = host_with(4);
-        for (name, day) in [("ovnkube-client-current.pem", 1), ("ovnkube-client-updated.pem", 2)] {
-            let link = format!(r"{}\{name}", host::CNI_CONFIG).parse().unwrap();
-            host.with_tree(|tree| {
-                tree.insert(link, Content::Link(at(day)), wmco_core::protocol::Access::Inherited);
-            });
-        }
-        assert_eq!(stale(&host, LATER).unwrap(), [at(2)]);
+        let host = host_with(6);
+        link(&host, "ovnkube-client-current.pem", 1);
+        link(&host, "ovnkube-client-updated.pem", 2);
+        link(&host, "in-use-elsewhere.pem", 4);
+        assert_eq!(stale(&host, LATER).unwrap(), [at(3)]);
         assert_eq!(stale(&host, Timestamp::UNIX_EPOCH).unwrap(), []);
+    }
+
+    #[test]
+    fn a_link_to_nothing_keeps_nothing() {
+        let host = host_with(3);
+        link(&host, "ovnkube-client-updated.pem", 9);
+        assert_eq!(stale(&host, LATER).unwrap(), [at(1)]);
+    }
+
+    #[test]
+    fn while_a_link_cannot_be_followed_all_stay() {
+        let host = host_with(3);
+        link(&host, "ovnkube-client-current.pem", 3);
+        host.fail(Call::FilesOpen, "current", 1, Fault::Locked);
+        assert_eq!(stale(&host, LATER).unwrap(), []);
+        assert_eq!(stale(&host, LATER).unwrap(), [at(1)]);
     }
 }

@@ -6,7 +6,9 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 use wmco_core::winpath::WindowsPath;
 
-use super::{Action, Asked, Glance, ManifestState, Observed, Plan, observe, reconcile};
+use super::{
+    About, Action, Asked, Glance, ManifestState, Note, Observed, Plan, observe, reconcile,
+};
 use crate::lifecycle;
 use crate::manifest::Manifest;
 use crate::services::{self, ScriptResults};
@@ -68,7 +70,8 @@ pub fn pass(
         ManifestState::Missing | ManifestState::Held | ManifestState::Refused(_) => &nothing,
     };
     let observed = observe(windows, manifest, bundle, now)?;
-    let plan = reconcile(asked, &observed, results, now);
+    let mut plan = reconcile(asked, &observed, results, now);
+    let mut notes = Vec::new();
     let mut annotations = BTreeMap::new();
     let mut failures = Vec::new();
     for step in &plan.steps {
@@ -78,9 +81,17 @@ pub fn pass(
         }
         match &step.action {
             Action::AnnotateNode { annotations: more } => annotations.extend(more.clone()),
-            action => failures.extend(act(action, means, manifest, &observed, results, now)),
+            action => {
+                failures = act(action, means, manifest, &observed, results, now);
+                // Nothing goes on without the roots, so the Node says so.
+                if matches!(action, Action::Roots { .. }) {
+                    let note = |text: &String| Note { about: About::Roots, text: text.clone() };
+                    notes.extend(failures.iter().map(note));
+                }
+            }
         }
     }
+    plan.notes.extend(notes);
     let glance = Glance::of(&observed.services, manifest);
     Ok(Pass { plan, annotations, glance, failures })
 }

@@ -106,7 +106,7 @@ pub fn observe(
     let services = windows.services().list()?;
     Ok(Observed {
         environment: env::observe(manifest, windows)?,
-        roots: certs::observe(windows)?,
+        roots: certs::observe(&bundle, windows)?,
         bundle,
         unhealthy: health::observe(windows, &services)?,
         services,

@@ -4,6 +4,7 @@ use std::net::Ipv4Addr;
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use wmco_core::digest::Sha256;
 use wmco_core::protocol::{Access, FeatureState};
 use wmco_core::winpath::WindowsPath;
 
@@ -127,6 +128,11 @@ impl FakeWindows {
     /// Sets the state of the containers feature.
     pub fn set_containers(&self, state: FeatureState) {
         self.state().containers = state;
+    }
+
+    /// Makes Windows not understand the certificate with this digest of its DER form.
+    pub fn refuse_root(&self, sha256: Sha256) {
+        self.state().refused_roots.insert(sha256);
     }
 
     /// Adds an HNS network.

@@ -79,9 +79,19 @@ impl RootStore for FakeWindows {
         self.act(Call::RootsList, "", |host| Ok(host.roots.clone()))
     }
 
+    fn takes(&self, der: &[u8]) -> Result<bool, WindowsError> {
+        let sha256 = Sha256::of(der);
+        self.act(Call::RootsList, &sha256.to_string(), |host| {
+            Ok(!host.refused_roots.contains(&sha256))
+        })
+    }
+
     fn add(&self, der: &[u8]) -> Result<(), WindowsError> {
         let sha256 = Sha256::of(der);
         self.act(Call::RootsAdd, &sha256.to_string(), |host| {
+            if host.refused_roots.contains(&sha256) {
+                return Err(WindowsError::other("add a trusted root", "it is not understood"));
+            }
             host.roots.insert(sha256);
             Ok(())
         })

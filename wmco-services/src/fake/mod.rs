@@ -93,6 +93,8 @@ struct State {
     environment_at_boot: BTreeMap<String, (String, String)>,
     roots: BTreeSet<Sha256>,
     roots_at_boot: BTreeSet<Sha256>,
+    /// Certificates that Windows does not understand.
+    refused_roots: BTreeSet<Sha256>,
     host_name: String,
     next_host_name: Option<String>,
     os_build: String,
@@ -120,6 +122,7 @@ impl FakeWindows {
             environment_at_boot: BTreeMap::new(),
             roots_at_boot: roots.clone(),
             roots,
+            refused_roots: BTreeSet::new(),
             host_name: host_name.to_owned(),
             next_host_name: None,
             os_build: "10.0.20348".to_owned(),

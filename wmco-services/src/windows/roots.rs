@@ -11,6 +11,10 @@ pub trait RootStore: Send + Sync {
     /// SHA-256 of the DER form of every certificate in the store.
     fn list(&self) -> Result<BTreeSet<Sha256>, WindowsError>;
 
+    /// Whether Windows understands a certificate, given in DER form. One that it does not understand
+    /// cannot be added, however often that is tried.
+    fn takes(&self, der: &[u8]) -> Result<bool, WindowsError>;
+
     /// Adds a certificate, given in DER form; one that is there already is fine.
     fn add(&self, der: &[u8]) -> Result<(), WindowsError>;
 
