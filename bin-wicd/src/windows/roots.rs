@@ -13,8 +13,8 @@ use super::boot;
 /// The store.
 const STORE: &str = "ROOT";
 
-/// Value of the key of [`boot`] that is there when the store was changed.
-const CHANGED: &str = "roots";
+/// Value of the key of [`boot`] with the [`mark`] of the store before its first change.
+const BEFORE: &str = "roots";
 
 /// The machine's store of roots.
 #[derive(Default)]
@@ -28,15 +28,28 @@ fn store() -> io::Result<CertStore> {
     CertStore::open_local_machine(STORE)
 }
 
-/// Notes that the store changes, before it does.
-fn note() -> io::Result<()> {
-    boot::key()?.set_value(CHANGED, &"changed")
+fn all(store: &CertStore) -> BTreeSet<Sha256> {
+    store.certs().map(|certificate| Sha256::of(certificate.to_der())).collect()
+}
+
+/// What is remembered of the roots.
+fn mark(roots: &BTreeSet<Sha256>) -> String {
+    let all: Vec<String> = roots.iter().map(ToString::to_string).collect();
+    Sha256::of(all.join(" ").as_bytes()).to_string()
+}
+
+/// Remembers what is in the store now, unless it was changed before.
+fn remember(store: &CertStore) -> io::Result<()> {
+    let known = boot::key()?;
+    if boot::text(&known, BEFORE)?.is_none() {
+        known.set_value(BEFORE, &mark(&all(store)))?;
+    }
+    Ok(())
 }
 
 impl RootStore for MachineRoots {
     fn list(&self) -> Result<BTreeSet<Sha256>, WindowsError> {
-        let store = store().map_err(failed("open the store of roots"))?;
-        Ok(store.certs().map(|certificate| Sha256::of(certificate.to_der())).collect())
+        Ok(all(&store().map_err(failed("open the store of roots"))?))
     }
 
     fn takes(&self, der: &[u8]) -> Result<bool, WindowsError> {
@@ -49,16 +62,20 @@ impl RootStore for MachineRoots {
         }
         let add = || -> io::Result<()> {
             let certificate = CertContext::new(der)?;
-            note()?;
-            store()?.add_cert(&certificate, CertAdd::ReplaceExisting)?;
+            let mut store = store()?;
+            remember(&store)?;
+            store.add_cert(&certificate, CertAdd::ReplaceExisting)?;
             Ok(())
         };
         add().map_err(failed("add a trusted root"))
     }
 
     fn changed_since_boot(&self) -> Result<bool, WindowsError> {
-        let seen = boot::key().and_then(|key| boot::text(&key, CHANGED));
-        Ok(seen.map_err(failed("read whether roots changed"))?.is_some())
+        let before = boot::key().and_then(|key| boot::text(&key, BEFORE));
+        match before.map_err(failed("read whether roots changed"))? {
+            None => Ok(false),
+            Some(before) => Ok(before != mark(&self.list()?)),
+        }
     }
 
     fn remove(&self, sha256: Sha256) -> Result<bool, WindowsError> {
@@ -72,7 +89,7 @@ impl RootStore for MachineRoots {
                 .collect();
             let was_there = !found.is_empty();
             if was_there {
-                note()?;
+                remember(&store)?;
             }
             found.into_iter().try_for_each(CertContext::delete)?;
             Ok(was_there)

@@ -18,9 +18,9 @@ pub trait RootStore: Send + Sync {
     /// Adds a certificate, given in DER form; one that is there already is fine.
     fn add(&self, der: &[u8]) -> Result<(), WindowsError>;
 
-    /// Whether a certificate was added or removed through this trait since the host started, so that
-    /// programs may still trust the old ones. Kept as [`Environment`](super::Environment) keeps its
-    /// changes.
+    /// Whether the store is another than before the first change through this trait since the host
+    /// started, so that programs may still trust the old roots. Kept as
+    /// [`Environment`](super::Environment) keeps its changes.
     fn changed_since_boot(&self) -> Result<bool, WindowsError>;
 
     /// Removes the certificate with this SHA-256 of its DER form; tells whether it was there.
