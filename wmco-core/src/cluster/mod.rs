@@ -111,13 +111,21 @@ pub enum Action {
 }
 
 /// Why a step is due.
-#[derive(Clone, Copy, Debug, Eq, JsonSchema, PartialEq, Serialize)]
+#[derive(Clone, Debug, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Because {
     /// It is not there.
     Missing,
     /// It is not as it should be.
     Differs,
+    /// Its data says something else.
+    #[serde(rename_all = "camelCase")]
+    DiffersIn {
+        /// Under these keys. What stands there can be secret.
+        keys: Vec<String>,
+    },
+    /// It is right but not immutable.
+    Mutable,
     /// No node needs it any more.
     Outdated,
 }
@@ -152,15 +160,28 @@ fn services(desired: &Desired<'_>, observed: &Observed, plan: &mut Plan) {
             let data = desired.services.clone();
             plan.push(Action::CreateServices { name: name.clone(), data }, Because::Missing);
         }
-        Some(found) if !found.immutable || found.data.digest() != desired.services.digest() => {
-            plan.push(Action::DeleteServices { name: name.clone() }, Because::Differs);
+        Some(found) => {
+            if let Some(because) = found.unlike(desired.services) {
+                plan.push(Action::DeleteServices { name: name.clone() }, because);
+            }
         }
-        Some(_) => {}
     }
     for other in observed.services.keys().filter(|other| **other != name) {
         let version = other.strip_prefix(objects::SERVICES_CONFIG_MAP_PREFIX).unwrap_or_default();
         if !observed.node_versions.contains(version) {
             plan.push(Action::DeleteServices { name: other.clone() }, Because::Outdated);
+        }
+    }
+}
+
+impl ServicesConfigMap {
+    /// In what it is not as it should be, if in anything.
+    fn unlike(&self, desired: &ServicesData) -> Option<Because> {
+        let keys = self.data.differing_keys(desired);
+        match (keys.is_empty(), self.immutable) {
+            (false, _) => Some(Because::DiffersIn { keys }),
+            (true, false) => Some(Because::Mutable),
+            (true, true) => None,
         }
     }
 }
@@ -207,11 +228,13 @@ impl fmt::Display for Step {
             Action::CreateBinding(kind) | Action::DeleteBinding(kind) => write!(f, " {kind}")?,
             Action::CreateToken | Action::DeleteToken => {}
         }
-        f.write_str(match self.because {
-            Because::Missing => ", because it is missing",
-            Because::Differs => ", because it differs",
-            Because::Outdated => ", because no node needs it",
-        })
+        match &self.because {
+            Because::Missing => f.write_str(", because it is missing"),
+            Because::Differs => f.write_str(", because it differs"),
+            Because::DiffersIn { keys } => write!(f, ", because it differs in {}", keys.join(", ")),
+            Because::Mutable => f.write_str(", because it can be changed"),
+            Because::Outdated => f.write_str(", because no node needs it"),
+        }
     }
 }
 
@@ -273,23 +296,49 @@ mod tests {
     fn other_content_is_deleted_first() {
         check(
             |o| o.services.values_mut().for_each(|s| s.data = data("[1]")),
-            &["delete-services windows-services-2.0.0, because it differs"],
+            &["delete-services windows-services-2.0.0, because it differs in services"],
         );
     }
 
     #[test]
-    fn unreadable_content_differs_even_from_itself() {
+    fn unreadable_content_differs() {
         check(
             |o| o.services.values_mut().for_each(|s| s.data = data("[")),
-            &["delete-services windows-services-2.0.0, because it differs"],
+            &["delete-services windows-services-2.0.0, because it differs in services"],
         );
+    }
+
+    #[test]
+    fn keys_that_differ_are_told_and_values_never() {
+        let with = |proxy: &str| {
+            let environment = format!(r#"{{"HTTPS_PROXY":"http://{proxy}@proxy"}}"#);
+            let mut data = data("[]");
+            data.0.insert(objects::ENVIRONMENT_KEY.to_owned(), environment);
+            data.0.insert(objects::WATCHED_KEY.to_owned(), format!(r#"["{proxy}"]"#));
+            data
+        };
+        let mut observed = settled();
+        let found = observed.services.values_mut().next().unwrap();
+        found.data = with("old-user:old-password");
+        let desired = with("user:password");
+        let desired = Desired { version: "2.0.0", services: &desired, platform: "None" };
+        let plan = reconcile(&desired, &observed, "ns");
+        let texts = [
+            plan.steps.iter().map(ToString::to_string).collect(),
+            format!("{plan:?} {observed:?} {desired:?}"),
+            serde_json::to_string(&plan).unwrap(),
+        ];
+        for text in texts {
+            assert!(text.contains("environmentVars") && text.contains("watched"), "{text}");
+            assert!(!text.contains("user") && !text.contains("password"), "{text}");
+        }
     }
 
     #[test]
     fn mutable_config_map_is_replaced() {
         check(
             |o| o.services.values_mut().for_each(|s| s.immutable = false),
-            &["delete-services windows-services-2.0.0, because it differs"],
+            &["delete-services windows-services-2.0.0, because it can be changed"],
         );
     }
 

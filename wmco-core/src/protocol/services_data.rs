@@ -1,6 +1,6 @@
 //! The data of a services ConfigMap as text, and what it says.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use schemars::JsonSchema;
@@ -37,6 +37,15 @@ impl ServicesData {
         let said: Map<String, Value> =
             self.said().map(|(key, said)| (key.to_owned(), said)).collect();
         Sha256::of(Value::Object(said).to_string().as_bytes())
+    }
+
+    /// The keys that say something else in `other`; values can be secret, so they are not told.
+    pub fn differing_keys(&self, other: &Self) -> Vec<String> {
+        let (mine, others): (BTreeMap<_, _>, BTreeMap<_, _>) =
+            (self.said().collect(), other.said().collect());
+        let keys: BTreeSet<&str> = mine.keys().chain(others.keys()).copied().collect();
+        let differs = |key: &&str| mine.get(key) != others.get(key);
+        keys.into_iter().filter(differs).map(str::to_owned).collect()
     }
 
     /// What each key says, without those that say no more than if they were missing.
@@ -109,8 +118,6 @@ impl fmt::Debug for ServicesData {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
-
     use proptest::collection::{btree_map, btree_set, vec};
     use proptest::prelude::*;
 
@@ -245,7 +252,7 @@ mod tests {
     }
 
     proptest! {
-        /// Data has the same digest if and only if it says the same.
+        /// Data has the same digest if and only if it says the same, and else the keys are told.
         #[test]
         fn digest_is_of_the_meaning(
             one in any_meaning(),
@@ -262,6 +269,15 @@ mod tests {
             let [way, other_way] = ways;
             let (data, other_data) = (Writer(way).write(&one), Writer(other_way).write(&changed));
             prop_assert_eq!(one == changed, data.digest() == other_data.digest());
+            let differ = [
+                (ENVIRONMENT_KEY, one.environment != changed.environment),
+                (FILES_KEY, one.files != changed.files),
+                (SERVICES_KEY, one.services != changed.services),
+                (WATCHED_KEY, one.watched != changed.watched),
+            ];
+            let differ = differ.into_iter().filter(|(_, differs)| *differs);
+            let keys: Vec<&str> = differ.map(|(key, _)| key).collect();
+            prop_assert_eq!(data.differing_keys(&other_data), keys);
         }
     }
 
