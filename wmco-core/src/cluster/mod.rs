@@ -1,8 +1,9 @@
 //! Decides what the operator's own objects in the cluster need.
 //!
 //! [`reconcile`] compares the objects that it owns as they should be ([`Desired`]) with what is
-//! there ([`Observed`]) and returns creates and deletes. Immutable objects are replaced by a delete
-//! now and a create in the pass that the delete event starts.
+//! there ([`Observed`]) and returns what to do. Objects that cannot be changed are replaced: the
+//! services ConfigMap in one step, since daemons miss it meanwhile, others by a delete now and a
+//! create in the pass that the delete event starts.
 //!
 //! # Guarantees
 //! - The services ConfigMap of a version that a node carries or is told to carry is kept, since the
@@ -55,6 +56,18 @@ pub struct ServicesConfigMap {
     pub data: ServicesData,
     /// Whether it is immutable, as it should be.
     pub immutable: bool,
+    /// Which one was seen.
+    pub revision: Revision,
+}
+
+/// One state of one object.
+#[derive(Clone, Debug, Default, Eq, JsonSchema, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Revision {
+    /// Another one when the object was deleted and created again.
+    pub uid: Option<String>,
+    /// Another one after every change.
+    pub resource_version: Option<String>,
 }
 
 /// WICD's token Secret as far as it matters.
@@ -92,6 +105,18 @@ pub enum Action {
         /// Its name.
         name: String,
         /// Its data.
+        #[serde(skip)]
+        data: ServicesData,
+    },
+    /// Delete this version's services ConfigMap if it is still the one that was seen, and create the
+    /// right one at once. Nothing is done when it is another one by now: that is looked at anew. When
+    /// it is gone already, or the operator dies in between, what is missing is created.
+    ReplaceServices {
+        /// Its name.
+        name: String,
+        /// What was seen.
+        found: Revision,
+        /// Its data from now on.
         #[serde(skip)]
         data: ServicesData,
     },
@@ -162,7 +187,8 @@ fn services(desired: &Desired<'_>, observed: &Observed, plan: &mut Plan) {
         }
         Some(found) => {
             if let Some(because) = found.unlike(desired.services) {
-                plan.push(Action::DeleteServices { name: name.clone() }, because);
+                let (found, data) = (found.revision.clone(), desired.services.clone());
+                plan.push(Action::ReplaceServices { name: name.clone(), found, data }, because);
             }
         }
     }
@@ -209,6 +235,7 @@ impl Action {
     pub const fn verb(&self) -> &'static str {
         match self {
             Self::CreateServices { .. } => "create-services",
+            Self::ReplaceServices { .. } => "replace-services",
             Self::DeleteServices { .. } => "delete-services",
             Self::CreateToken => "create-token",
             Self::DeleteToken => "delete-token",
@@ -222,7 +249,9 @@ impl fmt::Display for Step {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.action.verb())?;
         match &self.action {
-            Action::CreateServices { name, .. } | Action::DeleteServices { name } => {
+            Action::CreateServices { name, .. }
+            | Action::ReplaceServices { name, .. }
+            | Action::DeleteServices { name } => {
                 write!(f, " {name}")?;
             }
             Action::CreateBinding(kind) | Action::DeleteBinding(kind) => write!(f, " {kind}")?,
@@ -246,8 +275,13 @@ mod tests {
         ServicesData([("services".to_owned(), services.to_owned())].into())
     }
 
+    fn seen(data: ServicesData) -> ServicesConfigMap {
+        let revision = Revision { uid: Some("u".into()), resource_version: Some("7".into()) };
+        ServicesConfigMap { data, immutable: true, revision }
+    }
+
     fn settled() -> Observed {
-        let ours = ServicesConfigMap { data: data("[]"), immutable: true };
+        let ours = seen(data("[]"));
         Observed {
             services: [(services_name("2.0.0"), ours)].into(),
             node_versions: BTreeSet::new(),
@@ -293,10 +327,10 @@ mod tests {
     }
 
     #[test]
-    fn other_content_is_deleted_first() {
+    fn other_content_is_replaced() {
         check(
             |o| o.services.values_mut().for_each(|s| s.data = data("[1]")),
-            &["delete-services windows-services-2.0.0, because it differs in services"],
+            &["replace-services windows-services-2.0.0, because it differs in services"],
         );
     }
 
@@ -304,7 +338,7 @@ mod tests {
     fn unreadable_content_differs() {
         check(
             |o| o.services.values_mut().for_each(|s| s.data = data("[")),
-            &["delete-services windows-services-2.0.0, because it differs in services"],
+            &["replace-services windows-services-2.0.0, because it differs in services"],
         );
     }
 
@@ -335,10 +369,29 @@ mod tests {
     }
 
     #[test]
+    fn only_what_was_seen_is_replaced_and_by_what_is_desired() {
+        let mut observed = settled();
+        let name = services_name("2.0.0");
+        observed.services.insert(name.clone(), seen(data("[1]")));
+        let services = data("[]");
+        let desired = Desired { version: "2.0.0", services: &services, platform: "None" };
+        let Plan { steps } = reconcile(&desired, &observed, "ns");
+        let found = seen(ServicesData::default()).revision;
+        let action = Action::ReplaceServices { name: name.clone(), found, data: services.clone() };
+        let because = Because::DiffersIn { keys: vec!["services".into()] };
+        assert_eq!(steps, [Step { action, because }]);
+        // The operator dies after the deletion.
+        observed.services.remove(&name);
+        let Plan { steps } = reconcile(&desired, &observed, "ns");
+        let action = Action::CreateServices { name, data: services.clone() };
+        assert_eq!(steps, [Step { action, because: Because::Missing }]);
+    }
+
+    #[test]
     fn mutable_config_map_is_replaced() {
         check(
             |o| o.services.values_mut().for_each(|s| s.immutable = false),
-            &["delete-services windows-services-2.0.0, because it can be changed"],
+            &["replace-services windows-services-2.0.0, because it can be changed"],
         );
     }
 
@@ -347,7 +400,7 @@ mod tests {
         check(
             |o| {
                 for version in ["1.0.0", "0.9.0"] {
-                    let old = ServicesConfigMap { data: data("[]"), immutable: true };
+                    let old = seen(data("[]"));
                     o.services.insert(services_name(version), old);
                 }
                 o.node_versions.insert("1.0.0".into());
