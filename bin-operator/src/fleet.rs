@@ -250,7 +250,7 @@ impl Fleet {
         let ours = crate::manifest::generate(&self.sources, &self.config)?;
         let mut known = snapshot::services(&self.sources);
         known.remove(&services_name(&self.config.version));
-        let known = known.into_values().map(|(data, _)| data);
+        let known = known.into_values().map(|found| found.data);
         Ok(content::Release {
             version: self.config.version.clone(),
             agent: self.payload.agent.digest(),

@@ -6,13 +6,14 @@ use std::time::Duration;
 
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use k8s_openapi::api::rbac::v1::{ClusterRoleBinding, RoleBinding};
-use kube::api::{Api, DeleteParams, ObjectMeta, PostParams};
+use kube::api::{Api, DeleteParams, ObjectMeta, PostParams, Preconditions};
 use kube::{Client, Resource};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio_util::sync::CancellationToken;
-use wmco_core::cluster::{self, Action, Observed, ServicesConfigMap, TokenSecret, rbac};
+use wmco_core::cluster::{self, Action, Observed, Revision, TokenSecret, rbac};
 use wmco_core::names::objects;
+use wmco_core::protocol::ServicesData;
 
 use crate::config::Config;
 use crate::leader::Leadership;
@@ -71,10 +72,7 @@ impl Owned {
 
     async fn observe(&self, platform: &str) -> kube::Result<Observed> {
         let namespace = &self.config.namespace;
-        let services = snapshot::services(&self.sources)
-            .into_iter()
-            .map(|(name, (data, immutable))| (name, ServicesConfigMap { data, immutable }))
-            .collect();
+        let services = snapshot::services(&self.sources);
         let nodes = snapshot::nodes(&self.sources);
         let versions = nodes
             .iter()
@@ -115,21 +113,22 @@ impl Owned {
         })
     }
 
-    async fn execute(&self, action: Action) -> kube::Result<()> {
+    async fn execute(&self, action: Action) -> anyhow::Result<()> {
         let namespace = &self.config.namespace;
         let config_maps: Api<ConfigMap> = self.namespaced();
         let secrets: Api<Secret> = self.namespaced();
         let role_bindings: Api<RoleBinding> = self.namespaced();
         let cluster_role_bindings: Api<ClusterRoleBinding> = Api::all(self.client.clone());
-        match action {
+        let done = match action {
             Action::CreateServices { name, data } => {
-                let map = ConfigMap {
-                    metadata: ObjectMeta { name: Some(name), ..ObjectMeta::default() },
-                    immutable: Some(true),
-                    data: Some(data.0),
-                    ..ConfigMap::default()
-                };
-                create(&config_maps, &map).await
+                create(&config_maps, &services_map(name, data)).await
+            }
+            Action::ReplaceServices { name, found, data } => {
+                let map = services_map(name.clone(), data);
+                return replace(&config_maps, &name, found, &map, || {
+                    Ok(self.leadership.check()?)
+                })
+                .await;
             }
             Action::DeleteServices { name } => delete(&config_maps, &name).await,
             Action::CreateToken => {
@@ -163,7 +162,8 @@ impl Owned {
                 kind
                 @ (rbac::BindingKind::ClusterRoleBinding | rbac::BindingKind::CloudNodeManager),
             ) => delete(&cluster_role_bindings, kind.name()).await,
-        }
+        };
+        Ok(done?)
     }
 
     fn namespaced<K>(&self) -> Api<K>
@@ -171,6 +171,15 @@ impl Owned {
         K: Resource<Scope = kube::core::NamespaceResourceScope, DynamicType = ()>,
     {
         Api::namespaced(self.client.clone(), &self.config.namespace)
+    }
+}
+
+fn services_map(name: String, data: ServicesData) -> ConfigMap {
+    ConfigMap {
+        metadata: ObjectMeta { name: Some(name), ..ObjectMeta::default() },
+        immutable: Some(true),
+        data: Some(data.0),
+        ..ConfigMap::default()
     }
 }
 
@@ -186,6 +195,31 @@ where
     }
 }
 
+/// Deletes what was `found`, unless it is another one by now, and creates `object` in its place if
+/// it still may.
+async fn replace<K>(
+    api: &Api<K>,
+    name: &str,
+    found: Revision,
+    object: &K,
+    may_write: impl FnOnce() -> anyhow::Result<()>,
+) -> anyhow::Result<()>
+where
+    K: Clone + std::fmt::Debug + DeserializeOwned + Serialize,
+{
+    let Revision { uid, resource_version } = found;
+    let preconditions = Some(Preconditions { uid, resource_version });
+    match api.delete(name, &DeleteParams { preconditions, ..DeleteParams::default() }).await {
+        Ok(_) => {}
+        Err(kube::Error::Api(status)) if status.code == 404 => {}
+        // The change that we have not seen yet starts the next pass.
+        Err(kube::Error::Api(status)) if status.code == 409 => return Ok(()),
+        Err(error) => return Err(error.into()),
+    }
+    may_write()?;
+    Ok(create(api, object).await?)
+}
+
 async fn delete<K>(api: &Api<K>, name: &str) -> kube::Result<()>
 where
     K: Clone + std::fmt::Debug + DeserializeOwned,
@@ -194,5 +228,71 @@ where
         Ok(_) => Ok(()),
         Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
         Err(error) => Err(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use kube::ResourceExt as _;
+    use kube::api::{Patch, PatchParams};
+    use kube::config::{KubeConfigOptions, Kubeconfig};
+    use serde_json::json;
+    use wmco_sim::cluster::SimCluster;
+
+    use super::*;
+
+    const NAME: &str = "windows-services-1.0.0";
+
+    fn revision(map: &ConfigMap) -> Revision {
+        Revision { uid: map.uid(), resource_version: map.resource_version() }
+    }
+
+    fn says(map: &ConfigMap, services: &str) -> bool {
+        map.data.as_ref().unwrap()[objects::SERVICES_KEY] == services
+    }
+
+    #[tokio::test]
+    async fn only_the_config_map_that_was_seen_is_replaced() {
+        let cluster = SimCluster::builder().start().await.unwrap();
+        let namespace = objects::DEFAULT_NAMESPACE;
+        cluster
+            .apply(
+                &json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}),
+            )
+            .unwrap();
+        let text = cluster.kubeconfig("admin", &["system:masters"]).unwrap();
+        let kubeconfig = Kubeconfig::from_yaml(&text).unwrap();
+        let options = KubeConfigOptions::default();
+        let config = kube::Config::from_custom_kubeconfig(kubeconfig, &options).await.unwrap();
+        let api: Api<ConfigMap> = Api::namespaced(Client::try_from(config).unwrap(), namespace);
+        let data = |services: &str| {
+            ServicesData([(objects::SERVICES_KEY.to_owned(), services.to_owned())].into())
+        };
+        let (old, new) =
+            (services_map(NAME.into(), data("old")), services_map(NAME.into(), data("new")));
+        let old = ConfigMap { immutable: None, ..old };
+
+        let first = api.create(&PostParams::default(), &old).await.unwrap();
+        let patch = Patch::Merge(json!({"data": {objects::SERVICES_KEY: "a person's"}}));
+        let changed = api.patch(NAME, &PatchParams::default(), &patch).await.unwrap();
+        replace(&api, NAME, revision(&first), &new, || Ok(())).await.unwrap();
+        let found = api.get(NAME).await.unwrap();
+        assert_eq!(found, changed, "it was changed after it was seen");
+
+        replace(&api, NAME, revision(&changed), &new, || Ok(())).await.unwrap();
+        let replaced = api.get(NAME).await.unwrap();
+        assert!(says(&replaced, "new") && replaced.immutable == Some(true));
+        assert_ne!(replaced.uid(), changed.uid());
+
+        // The cache does not show it yet.
+        replace(&api, NAME, revision(&changed), &new, || Ok(())).await.unwrap();
+        assert_eq!(api.get(NAME).await.unwrap(), replaced);
+
+        // A pass ends in between, and the cache does not show it yet.
+        let lost = || anyhow::bail!("another one leads");
+        replace(&api, NAME, revision(&replaced), &new, lost).await.unwrap_err();
+        assert!(api.get_opt(NAME).await.unwrap().is_none());
+        replace(&api, NAME, revision(&replaced), &new, || Ok(())).await.unwrap();
+        assert!(says(&api.get(NAME).await.unwrap(), "new"));
     }
 }

@@ -8,6 +8,7 @@ use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::ResourceExt;
 use kube::runtime::reflector::{ObjectRef, Store};
 use wmco_core::ca_bundle::{self, CaBundleError, Proxy, RegistryBundle};
+use wmco_core::cluster::{Revision, ServicesConfigMap};
 use wmco_core::content::{ContentError, HostContent, Inputs};
 use wmco_core::limits;
 use wmco_core::names::objects;
@@ -91,13 +92,20 @@ pub fn nodes(sources: &Sources) -> Vec<NodeSeen> {
     sources.nodes.state().into_iter().map(seen).collect()
 }
 
-/// Data of every services ConfigMap, by name.
-pub fn services(sources: &Sources) -> BTreeMap<String, (ServicesData, bool)> {
+/// Every services ConfigMap, by name.
+pub fn services(sources: &Sources) -> BTreeMap<String, ServicesConfigMap> {
     let ours = |map: &ConfigMap| map.name_any().starts_with(objects::SERVICES_CONFIG_MAP_PREFIX);
     let found = sources.config_maps.state_filter(ours);
     let entry = |map: Arc<ConfigMap>| {
-        let data = ServicesData(map.data.clone().unwrap_or_default());
-        (map.name_any(), (data, map.immutable.unwrap_or_default()))
+        let found = ServicesConfigMap {
+            data: ServicesData(map.data.clone().unwrap_or_default()),
+            immutable: map.immutable.unwrap_or_default(),
+            revision: Revision {
+                uid: map.metadata.uid.clone(),
+                resource_version: map.metadata.resource_version.clone(),
+            },
+        };
+        (map.name_any(), found)
     };
     found.into_iter().map(entry).collect()
 }

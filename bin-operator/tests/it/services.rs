@@ -174,6 +174,19 @@ fn all_wrong_log_settings_are_told_at_once() {
 }
 
 #[test]
+fn the_operator_ends_with_all_wrong_log_settings() {
+    let environment = Texts::from([
+        ("WATCH_NAMESPACE".to_owned(), "winc".to_owned()),
+        ("SERVICES_LOG_FILE_SIZE".to_owned(), "-1M".to_owned()),
+        ("SERVICES_LOG_FILE_AGE".to_owned(), "-1h".to_owned()),
+        ("SERVICES_LOG_FLUSH_INTERVAL".to_owned(), "5".to_owned()),
+    ]);
+    let run = run_in(&environment, &["run"], "");
+    assert_eq!(run.status, 2);
+    insta::assert_snapshot!(run.err, @"error: variable SERVICES_LOG_FILE_SIZE is negative, write a quantity of 0 or more; variable SERVICES_LOG_FILE_AGE is negative, write a duration of 0s or more; variable SERVICES_LOG_FLUSH_INTERVAL is no duration, write for example 168h or 1m30s");
+}
+
+#[test]
 fn people_see_commands_and_no_values_of_variables() {
     let environment = Texts::from([
         ("HTTPS_PROXY".to_owned(), "http://user:hush@proxy.test:3128".to_owned()),

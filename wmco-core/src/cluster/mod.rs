@@ -1,8 +1,9 @@
 //! Decides what the operator's own objects in the cluster need.
 //!
 //! [`reconcile`] compares the objects that it owns as they should be ([`Desired`]) with what is
-//! there ([`Observed`]) and returns creates and deletes. Immutable objects are replaced by a delete
-//! now and a create in the pass that the delete event starts.
+//! there ([`Observed`]) and returns what to do. Objects that cannot be changed are replaced: the
+//! services ConfigMap in one step, since daemons miss it meanwhile, others by a delete now and a
+//! create in the pass that the delete event starts.
 //!
 //! # Guarantees
 //! - The services ConfigMap of a version that a node carries or is told to carry is kept, since the
@@ -55,6 +56,18 @@ pub struct ServicesConfigMap {
     pub data: ServicesData,
     /// Whether it is immutable, as it should be.
     pub immutable: bool,
+    /// Which one was seen.
+    pub revision: Revision,
+}
+
+/// One state of one object.
+#[derive(Clone, Debug, Default, Eq, JsonSchema, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Revision {
+    /// Another one when the object was deleted and created again.
+    pub uid: Option<String>,
+    /// Another one after every change.
+    pub resource_version: Option<String>,
 }
 
 /// WICD's token Secret as far as it matters.
@@ -95,6 +108,18 @@ pub enum Action {
         #[serde(skip)]
         data: ServicesData,
     },
+    /// Delete this version's services ConfigMap if it is still the one that was seen, and create the
+    /// right one at once. Nothing is done when it is another one by now: that is looked at anew. When
+    /// it is gone already, or the operator dies in between, what is missing is created.
+    ReplaceServices {
+        /// Its name.
+        name: String,
+        /// What was seen.
+        found: Revision,
+        /// Its data from now on.
+        #[serde(skip)]
+        data: ServicesData,
+    },
     /// Delete a services ConfigMap.
     DeleteServices {
         /// Its name.
@@ -111,13 +136,21 @@ pub enum Action {
 }
 
 /// Why a step is due.
-#[derive(Clone, Copy, Debug, Eq, JsonSchema, PartialEq, Serialize)]
+#[derive(Clone, Debug, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Because {
     /// It is not there.
     Missing,
     /// It is not as it should be.
     Differs,
+    /// Its data says something else.
+    #[serde(rename_all = "camelCase")]
+    DiffersIn {
+        /// Under these keys. What stands there can be secret.
+        keys: Vec<String>,
+    },
+    /// It is right but not immutable.
+    Mutable,
     /// No node needs it any more.
     Outdated,
 }
@@ -152,15 +185,29 @@ fn services(desired: &Desired<'_>, observed: &Observed, plan: &mut Plan) {
             let data = desired.services.clone();
             plan.push(Action::CreateServices { name: name.clone(), data }, Because::Missing);
         }
-        Some(found) if !found.immutable || found.data.digest() != desired.services.digest() => {
-            plan.push(Action::DeleteServices { name: name.clone() }, Because::Differs);
+        Some(found) => {
+            if let Some(because) = found.unlike(desired.services) {
+                let (found, data) = (found.revision.clone(), desired.services.clone());
+                plan.push(Action::ReplaceServices { name: name.clone(), found, data }, because);
+            }
         }
-        Some(_) => {}
     }
     for other in observed.services.keys().filter(|other| **other != name) {
         let version = other.strip_prefix(objects::SERVICES_CONFIG_MAP_PREFIX).unwrap_or_default();
         if !observed.node_versions.contains(version) {
             plan.push(Action::DeleteServices { name: other.clone() }, Because::Outdated);
+        }
+    }
+}
+
+impl ServicesConfigMap {
+    /// In what it is not as it should be, if in anything.
+    fn unlike(&self, desired: &ServicesData) -> Option<Because> {
+        let keys = self.data.differing_keys(desired);
+        match (keys.is_empty(), self.immutable) {
+            (false, _) => Some(Because::DiffersIn { keys }),
+            (true, false) => Some(Because::Mutable),
+            (true, true) => None,
         }
     }
 }
@@ -188,6 +235,7 @@ impl Action {
     pub const fn verb(&self) -> &'static str {
         match self {
             Self::CreateServices { .. } => "create-services",
+            Self::ReplaceServices { .. } => "replace-services",
             Self::DeleteServices { .. } => "delete-services",
             Self::CreateToken => "create-token",
             Self::DeleteToken => "delete-token",
@@ -201,17 +249,21 @@ impl fmt::Display for Step {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.action.verb())?;
         match &self.action {
-            Action::CreateServices { name, .. } | Action::DeleteServices { name } => {
+            Action::CreateServices { name, .. }
+            | Action::ReplaceServices { name, .. }
+            | Action::DeleteServices { name } => {
                 write!(f, " {name}")?;
             }
             Action::CreateBinding(kind) | Action::DeleteBinding(kind) => write!(f, " {kind}")?,
             Action::CreateToken | Action::DeleteToken => {}
         }
-        f.write_str(match self.because {
-            Because::Missing => ", because it is missing",
-            Because::Differs => ", because it differs",
-            Because::Outdated => ", because no node needs it",
-        })
+        match &self.because {
+            Because::Missing => f.write_str(", because it is missing"),
+            Because::Differs => f.write_str(", because it differs"),
+            Because::DiffersIn { keys } => write!(f, ", because it differs in {}", keys.join(", ")),
+            Because::Mutable => f.write_str(", because it can be changed"),
+            Because::Outdated => f.write_str(", because no node needs it"),
+        }
     }
 }
 
@@ -223,8 +275,13 @@ mod tests {
         ServicesData([("services".to_owned(), services.to_owned())].into())
     }
 
+    fn seen(data: ServicesData) -> ServicesConfigMap {
+        let revision = Revision { uid: Some("u".into()), resource_version: Some("7".into()) };
+        ServicesConfigMap { data, immutable: true, revision }
+    }
+
     fn settled() -> Observed {
-        let ours = ServicesConfigMap { data: data("[]"), immutable: true };
+        let ours = seen(data("[]"));
         Observed {
             services: [(services_name("2.0.0"), ours)].into(),
             node_versions: BTreeSet::new(),
@@ -270,26 +327,71 @@ mod tests {
     }
 
     #[test]
-    fn other_content_is_deleted_first() {
+    fn other_content_is_replaced() {
         check(
             |o| o.services.values_mut().for_each(|s| s.data = data("[1]")),
-            &["delete-services windows-services-2.0.0, because it differs"],
+            &["replace-services windows-services-2.0.0, because it differs in services"],
         );
     }
 
     #[test]
-    fn unreadable_content_differs_even_from_itself() {
+    fn unreadable_content_differs() {
         check(
             |o| o.services.values_mut().for_each(|s| s.data = data("[")),
-            &["delete-services windows-services-2.0.0, because it differs"],
+            &["replace-services windows-services-2.0.0, because it differs in services"],
         );
+    }
+
+    #[test]
+    fn keys_that_differ_are_told_and_values_never() {
+        let with = |proxy: &str| {
+            let environment = format!(r#"{{"HTTPS_PROXY":"http://{proxy}@proxy"}}"#);
+            let mut data = data("[]");
+            data.0.insert(objects::ENVIRONMENT_KEY.to_owned(), environment);
+            data.0.insert(objects::WATCHED_KEY.to_owned(), format!(r#"["{proxy}"]"#));
+            data
+        };
+        let mut observed = settled();
+        let found = observed.services.values_mut().next().unwrap();
+        found.data = with("old-user:old-password");
+        let desired = with("user:password");
+        let desired = Desired { version: "2.0.0", services: &desired, platform: "None" };
+        let plan = reconcile(&desired, &observed, "ns");
+        let texts = [
+            plan.steps.iter().map(ToString::to_string).collect(),
+            format!("{plan:?} {observed:?} {desired:?}"),
+            serde_json::to_string(&plan).unwrap(),
+        ];
+        for text in texts {
+            assert!(text.contains("environmentVars") && text.contains("watched"), "{text}");
+            assert!(!text.contains("user") && !text.contains("password"), "{text}");
+        }
+    }
+
+    #[test]
+    fn only_what_was_seen_is_replaced_and_by_what_is_desired() {
+        let mut observed = settled();
+        let name = services_name("2.0.0");
+        observed.services.insert(name.clone(), seen(data("[1]")));
+        let services = data("[]");
+        let desired = Desired { version: "2.0.0", services: &services, platform: "None" };
+        let Plan { steps } = reconcile(&desired, &observed, "ns");
+        let found = seen(ServicesData::default()).revision;
+        let action = Action::ReplaceServices { name: name.clone(), found, data: services.clone() };
+        let because = Because::DiffersIn { keys: vec!["services".into()] };
+        assert_eq!(steps, [Step { action, because }]);
+        // The operator dies after the deletion.
+        observed.services.remove(&name);
+        let Plan { steps } = reconcile(&desired, &observed, "ns");
+        let action = Action::CreateServices { name, data: services.clone() };
+        assert_eq!(steps, [Step { action, because: Because::Missing }]);
     }
 
     #[test]
     fn mutable_config_map_is_replaced() {
         check(
             |o| o.services.values_mut().for_each(|s| s.immutable = false),
-            &["delete-services windows-services-2.0.0, because it differs"],
+            &["replace-services windows-services-2.0.0, because it can be changed"],
         );
     }
 
@@ -298,7 +400,7 @@ mod tests {
         check(
             |o| {
                 for version in ["1.0.0", "0.9.0"] {
-                    let old = ServicesConfigMap { data: data("[]"), immutable: true };
+                    let old = seen(data("[]"));
                     o.services.insert(services_name(version), old);
                 }
                 o.node_versions.insert("1.0.0".into());

@@ -12,6 +12,18 @@ pub const INSTANCES_CONFIG_MAP: &str = "windows-instances";
 /// Prefix of the services ConfigMaps; the operator version follows.
 pub const SERVICES_CONFIG_MAP_PREFIX: &str = "windows-services-";
 
+/// Key of a services ConfigMap: the services. Source: `spec/services.md`, section 2.
+pub const SERVICES_KEY: &str = "services";
+
+/// Key of a services ConfigMap: files with their checksums.
+pub const FILES_KEY: &str = "files";
+
+/// Key of a services ConfigMap, may be missing: variables with their values.
+pub const ENVIRONMENT_KEY: &str = "environmentVars";
+
+/// Key of a services ConfigMap, may be missing: names of the variables that are looked after.
+pub const WATCHED_KEY: &str = "watchedEnvironmentVars";
+
 /// ConfigMap with the host keys of hosts that have no Node yet: address to base64 wire form.
 pub const HOST_KEYS_CONFIG_MAP: &str = "windows-ssh-host-keys";
 

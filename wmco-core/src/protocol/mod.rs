@@ -12,13 +12,15 @@ mod command;
 mod plan;
 mod probe;
 mod report;
+mod services_data;
 
 pub use command::{AgentCommand, AgentLocation, Verb, staged_agent, staged_content, staged_plan};
-pub use plan::{Access, HostPlan, HostStep, ServicesData};
+pub use plan::{Access, HostPlan, HostStep};
 pub use probe::{
     Agent, FeatureState, FileState, HostState, Probe, RebootReason, ServiceFacts, ServiceRunState,
 };
 pub use report::{ReportError, ReportLine, read_report};
+pub use services_data::ServicesData;
 
 /// Version of everything in this module; an agent with another one is replaced.
 pub const PROTOCOL: u32 = 1;

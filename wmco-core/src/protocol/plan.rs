@@ -1,12 +1,11 @@
 //! The plan that `wicd apply` carries out on a host.
 
-use std::collections::BTreeMap;
 use std::fmt;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
+use super::ServicesData;
 use crate::digest::Sha256;
 use crate::winpath::WindowsPath;
 
@@ -34,45 +33,6 @@ pub enum Access {
     Inherited,
     /// Administrators and the system only; inheritance is off.
     Administrators,
-}
-
-/// Data of a services ConfigMap, key to JSON text, exactly as in the cluster.
-///
-/// Proxy addresses in it can hold passwords, so `Debug` shows the keys only.
-#[derive(Clone, Default, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
-#[serde(transparent)]
-pub struct ServicesData(pub BTreeMap<String, String>);
-
-impl ServicesData {
-    /// Digest of what the data says: neither the spacing nor the order of keys in its JSON counts.
-    ///
-    /// ```
-    /// use wmco_core::protocol::ServicesData;
-    ///
-    /// let data = |json: &str| ServicesData([("files".to_owned(), json.to_owned())].into());
-    /// assert_eq!(data(r#"{"a":1,"b":2}"#).digest(), data(r#"{ "b": 2, "a": 1 }"#).digest());
-    /// assert_ne!(data("[1,2]").digest(), data("[2,1]").digest());
-    /// ```
-    pub fn digest(&self) -> Sha256 {
-        let said = self.0.iter().map(|(key, text)| {
-            let said = match serde_json::from_str::<Value>(text) {
-                Ok(mut json) => {
-                    json.sort_all_objects();
-                    // In a list, so that no other text is taken for it.
-                    Value::from(vec![json])
-                }
-                Err(_) => Value::from(text.as_str()),
-            };
-            (key.clone(), said)
-        });
-        Sha256::of(said.collect::<Value>().to_string().as_bytes())
-    }
-}
-
-impl fmt::Debug for ServicesData {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_set().entries(self.0.keys()).finish()
-    }
 }
 
 /// One idempotent step on the host.

@@ -12,7 +12,7 @@ use super::{
 };
 use crate::jsonpath::NodePath;
 use crate::windows::ServiceName;
-use crate::words;
+use crate::{generate, words};
 
 /// Every problem of a draft, each with its place on the wire.
 pub(super) fn all(draft: &Draft) -> Vec<Problem> {
@@ -43,6 +43,9 @@ struct Placed<'a> {
     service: &'a Service,
     at: String,
 }
+
+/// Where a placeholder is declared, in which field, and its name.
+type Declared<'a> = (String, &'static str, &'a str);
 
 /// What follows from all services together, cycles aside.
 fn together(services: &[Placed<'_>], found: &mut Vec<Problem>) {
@@ -118,7 +121,9 @@ impl Placed<'_> {
                 let at = format!(".powershellPreScripts[{k}].variableName");
                 (at, "variableName", script.variable_name.as_str())
             });
-        self.placeholders(command, from_node.chain(from_scripts), found);
+        let declared: Vec<_> = from_node.chain(from_scripts).collect();
+        self.undeclared(".path", "path", command, &declared, found);
+        self.placeholders(command, declared, found);
         self.paths(&format!(".{FIELD}"), asked, found);
         for (k, script) in powershell_pre_scripts.iter().enumerate() {
             self.pre_script(&format!(".powershellPreScripts[{k}]"), script, found);
@@ -143,19 +148,40 @@ impl Placed<'_> {
                 field: FIELD,
             });
         }
-        let declared = script.node_args.iter().enumerate().map(|(k, variable)| {
-            (format!("{at}.{FIELD}[{k}].name"), FIELD, variable.name.as_str())
-        });
+        let declared: Vec<_> = script
+            .node_args
+            .iter()
+            .enumerate()
+            .map(|(k, variable)| (format!("{at}.{FIELD}[{k}].name"), FIELD, variable.name.as_str()))
+            .collect();
+        let path = format!("{at}.path");
+        self.undeclared(&path, "powershellPreScripts.path", &script.path, &declared, found);
         self.placeholders(&script.path, declared, found);
     }
 
-    /// Every placeholder is declared once and occurs in `text` as a word.
-    fn placeholders<'a>(
+    /// Placeholders of the operator's own services that nothing fills in. Other words may be meant.
+    fn undeclared(
         &self,
+        at: &str,
+        field: &'static str,
         text: &str,
-        declared: impl Iterator<Item = (String, &'static str, &'a str)>,
+        declared: &[Declared<'_>],
         found: &mut Vec<Problem>,
     ) {
+        let is_declared = |name: &str| declared.iter().any(|(_, _, declared)| *declared == name);
+        for placeholder in generate::PLACEHOLDERS {
+            if !is_declared(placeholder) && words::occurs(text, placeholder) {
+                self.add(found, at, |service| ManifestError::UndeclaredPlaceholder {
+                    service,
+                    field,
+                    placeholder,
+                });
+            }
+        }
+    }
+
+    /// Every placeholder is declared once and occurs in `text` as a word.
+    fn placeholders(&self, text: &str, declared: Vec<Declared<'_>>, found: &mut Vec<Problem>) {
         let mut seen = BTreeSet::new();
         for (at, field, placeholder) in declared {
             let problem = if placeholder.trim().is_empty() {

@@ -122,6 +122,19 @@ pub enum ManifestError {
         /// A bootstrap service with the same or a higher number.
         bootstrap: String,
     },
+    /// A placeholder of the operator's own services would stay in a command as it is.
+    #[error(
+        "nothing fills {placeholder} in field `{field}` of service `{service}` in, declare it or \
+         write the value"
+    )]
+    UndeclaredPlaceholder {
+        /// The service.
+        service: String,
+        /// `path` or `powershellPreScripts.path`.
+        field: &'static str,
+        /// The placeholder.
+        placeholder: &'static str,
+    },
     /// There is a key that means nothing.
     #[error("drop the key `{key}`, it means nothing here")]
     UnknownKey {

@@ -12,7 +12,6 @@
 //! Source: `spec/services.md`, sections 2, 3 and 15.
 
 mod check;
-mod compare;
 mod error;
 mod order;
 mod read;
@@ -30,11 +29,10 @@ use wmco_core::protocol::ServicesData;
 use crate::windows::ServiceName;
 use read::Draft;
 
-pub use compare::{Difference, How};
 pub use error::ManifestError;
 pub use review::{Doubt, Problem, Review, review};
 pub use schema::schemas;
-pub use wire::{ENVIRONMENT_KEY, FILES_KEY, SERVICES_KEY, WATCHED_KEY};
+pub use wmco_core::names::objects::{ENVIRONMENT_KEY, FILES_KEY, SERVICES_KEY, WATCHED_KEY};
 
 /// One Windows service that a node runs.
 #[derive(Clone, Debug, Eq, JsonSchema, PartialEq, Serialize)]
@@ -206,11 +204,6 @@ impl Manifest {
     /// Names of the variables that must not exist unless they are in [`Self::environment`].
     pub fn watched(&self) -> &[String] {
         &self.watched
-    }
-
-    /// Everything in which `observed` differs from this manifest; empty when both mean the same.
-    pub fn differences(&self, observed: &Self) -> Vec<Difference> {
-        compare::differences(self, observed)
     }
 
     /// A manifest without anything, which takes nothing from a host.

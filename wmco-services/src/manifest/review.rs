@@ -6,7 +6,6 @@ use wmco_core::protocol::ServicesData;
 
 use super::{Manifest, ManifestError, NodeVariable, SERVICES_KEY, Service, check, read};
 use crate::windows::ServiceName;
-use crate::{generate, words};
 
 /// A reason to refuse the ConfigMap.
 #[derive(Debug)]
@@ -48,7 +47,6 @@ pub fn review(data: &ServicesData) -> Review {
     for (service, place) in services.iter().zip(&draft.places) {
         let at = format!("{SERVICES_KEY}[{place}]");
         needs(&at, service, &by_name, &mut doubts);
-        undeclared(&at, service, &mut doubts);
         paths(
             &format!("{at}.nodeVariablesInCommand"),
             &service.node_variables_in_command,
@@ -90,26 +88,6 @@ fn needs(
             Some(_) => continue,
         };
         doubts.push(Doubt { at: format!("{at}.dependencies[{k}]"), text });
-    }
-}
-
-/// Placeholders of the operator's own services that nothing fills: the text would stay as it is.
-fn undeclared(at: &str, service: &Service, doubts: &mut Vec<Doubt>) {
-    let mut doubt = |at: String, text: &str, declared: &[&str]| {
-        let stays = |name: &&&str| !declared.contains(*name) && words::occurs(text, name);
-        doubts.extend(generate::PLACEHOLDERS.iter().filter(stays).map(|name| Doubt {
-            at: at.clone(),
-            text: format!("nothing fills {name} in, declare it or write the value"),
-        }));
-    };
-    let scripts = &service.powershell_pre_scripts;
-    let from_node = service.node_variables_in_command.iter().map(|variable| &variable.name);
-    let from_scripts = scripts.iter().map(|script| &script.variable_name);
-    let declared: Vec<&str> = from_node.chain(from_scripts).map(String::as_str).collect();
-    doubt(format!("{at}.path"), &service.command, &declared);
-    for (k, script) in scripts.iter().enumerate() {
-        let declared: Vec<&str> = script.node_args.iter().map(|arg| arg.name.as_str()).collect();
-        doubt(format!("{at}.powershellPreScripts[{k}].path"), &script.path, &declared);
     }
 }
 
@@ -307,14 +285,14 @@ mod tests {
     }
 
     #[test]
-    fn a_placeholder_that_nothing_fills_is_doubted() {
+    fn a_placeholder_that_nothing_fills_is_a_problem() {
         let services = r#"[{"name": "a", "path": "c --ip=NODE_IP --n NODE_NAME NODE_IPS", "priority": 1,
             "nodeVariablesInCommand": [{"name": "NODE_NAME", "nodeObjectJsonPath": "{.metadata.name}"}],
             "powershellPreScripts": [{"path": "p NODE_NAME VERBOSITY",
                 "NodeArgs": [{"name": "VERBOSITY", "nodeObjectJsonPath": "4"}]}]}]"#;
-        insta::assert_snapshot!(doubts(services).join("\n"), @r"
-        services[0].path: nothing fills NODE_IP in, declare it or write the value
-        services[0].powershellPreScripts[0].path: nothing fills NODE_NAME in, declare it or write the value
+        insta::assert_snapshot!(problems(&[(SERVICES_KEY, services), (FILES_KEY, "[]")]).join("\n"), @r"
+        services[0].path: nothing fills NODE_IP in field `path` of service `a` in, declare it or write the value
+        services[0].powershellPreScripts[0].path: nothing fills NODE_NAME in field `powershellPreScripts.path` of service `a` in, declare it or write the value
         ");
     }
 

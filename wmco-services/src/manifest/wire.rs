@@ -5,18 +5,10 @@ use std::io;
 
 use serde::{Serialize, Serializer};
 use serde_json::ser::{CompactFormatter, Formatter};
+use wmco_core::names::objects::{ENVIRONMENT_KEY, FILES_KEY, SERVICES_KEY, WATCHED_KEY};
 use wmco_core::protocol::ServicesData;
 
 use super::{Manifest, NodeVariable};
-
-/// Key of the services.
-pub const SERVICES_KEY: &str = "services";
-/// Key of the files.
-pub const FILES_KEY: &str = "files";
-/// Key of the variables.
-pub const ENVIRONMENT_KEY: &str = "environmentVars";
-/// Key of the names of variables under management.
-pub const WATCHED_KEY: &str = "watchedEnvironmentVars";
 
 pub(super) fn write(manifest: &Manifest) -> ServicesData {
     let mut data = BTreeMap::from([

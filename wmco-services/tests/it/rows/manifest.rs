@@ -97,7 +97,6 @@ fn generated_data_with_three_variables_parses_to_itself() {
     let manifest = full(&[("A", "1"), ("B", "<2>"), ("C", "&3")]);
     let read = Manifest::parse(&manifest.render()).unwrap();
     assert_eq!(read, manifest);
-    assert!(manifest.differences(&read).is_empty());
 }
 
 #[test]
@@ -113,7 +112,7 @@ fn reads_without_variables(written: &str) {
     let mut data = manifest.render();
     data.0.insert("environmentVars".to_owned(), written.to_owned());
     let read = Manifest::parse(&data).unwrap();
-    assert!(manifest.differences(&read).is_empty());
+    assert_eq!(data.digest(), manifest.render().digest());
     assert_eq!(read, manifest);
 }
 
@@ -131,9 +130,7 @@ fn generated_data_with_a_null_map_of_variables_is_the_same() {
 fn another_value_of_a_variable_is_a_difference() {
     let found = full(&[("NO_PROXY", "localhost")]);
     let wanted = full(&[("NO_PROXY", "localhost, example.com")]);
-    let differences = wanted.differences(&found);
-    assert_eq!(differences.len(), 1);
-    assert!(!format!("{differences:?}").contains("example.com"));
+    assert_eq!(wanted.render().differing_keys(&found.render()), ["environmentVars"]);
 }
 
 // 14.3
