@@ -55,10 +55,10 @@ fn an_aws_machine_becomes_a_node_and_a_bare_machine_again() {
     let bare = FakeWindows::new("winhost");
     let first = bare.snapshot();
     bare.answer_scripts(&[
-        ("windows-defender-exclusion.ps1", ""),
+        (r"C:\k\scripts\windows-defender-exclusion.ps1 -BinPath ", ""),
         ("meta-data/local-hostname", "ip-10-0-0-10.internal\r\n"),
         ("Get-NetRoute", "10.0.0.10\r\n"),
-        ("-hostnameOverride win-1 -clusterCIDR 10.132.4.0/24 ", ""),
+        (r"C:\k\scripts\network-conf.ps1 -hostnameOverride win-1 -clusterCIDR 10.132.4.0/24 ", ""),
     ]);
     let agent = staged_agent(Sha256::of(b"agent"));
     bare.put_file(&agent, "agent");
