@@ -65,8 +65,7 @@ const fn file(
     PayloadFile { name, source, folder, access, platform: None, generated: false }
 }
 
-/// The system runs the scripts, and their folder is not below [`host::ROOT`], so nobody else may
-/// change them.
+/// The system runs the scripts, so nobody else may change them.
 const fn script(source: &'static str, name: &'static str) -> PayloadFile {
     file(source, name, host::SCRIPTS, Access::Administrators)
 }
@@ -83,6 +82,20 @@ pub fn files(platform: &str) -> impl Iterator<Item = &'static PayloadFile> {
 /// Every file of every platform, the [`AGENT`] included.
 pub fn all() -> impl Iterator<Item = &'static PayloadFile> {
     std::iter::once(&AGENT).chain(&FILES)
+}
+
+/// What stands for each script in the services ConfigMap, and where the script is on a host.
+///
+/// ```
+/// let (manifest, host) = wmco_core::payload::scripts()
+///     .find(|(_, host)| host.file_name() == "network-conf.ps1")
+///     .expect("it is part of the payload");
+/// assert_eq!(manifest.as_str(), r"C:\Temp\network-conf.ps1");
+/// assert_eq!(host.as_str(), r"C:\k\scripts\network-conf.ps1");
+/// ```
+pub fn scripts() -> impl Iterator<Item = (WindowsPath, WindowsPath)> {
+    let scripts = FILES.iter().filter(|file| file.folder == host::SCRIPTS);
+    scripts.map(|file| (path(host::MANIFEST_SCRIPTS, file.name), file.destination()))
 }
 
 impl PayloadFile {

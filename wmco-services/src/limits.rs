@@ -7,7 +7,8 @@ use jiff::SignedDuration;
 /// that. The Service Control Manager gives a service as long to answer.
 pub const SERVICE_ANSWER: SignedDuration = SignedDuration::from_secs(30);
 
-/// How long one pre-script may run. The network script waits up to 20 s for its network.
+/// How long one pre-script may run. The network script waits up to 20 s each for
+/// its network, its endpoint and the address of that.
 pub const SCRIPT: SignedDuration = SignedDuration::from_mins(2);
 
 /// Age at which the results of a running service's scripts are asked for again.

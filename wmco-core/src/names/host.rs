@@ -14,11 +14,19 @@ pub const AGENT: &str = r"C:\k\windows-instance-config-daemon.exe";
 /// What the agent has placed on the host, so that removal takes back exactly that.
 pub const STATE_FILE: &str = r"C:\k\wmco-state.json";
 
-/// Scripts that the services ConfigMap refers to.
-pub const SCRIPTS: &str = r"C:\Temp";
+/// Scripts of the payload, which the system runs.
+///
+/// The services ConfigMap has them in [`MANIFEST_SCRIPTS`].
+pub const SCRIPTS: &str = r"C:\k\scripts";
+
+/// Where the services ConfigMap says that the scripts are, for the original operator puts them there.
+///
+/// On many hosts everybody may write to it, so nothing of ours is in it: the daemon reads
+/// [`SCRIPTS`] in its place. Source: `spec/services.md`, sections 5 and 15, row 20.
+pub const MANIFEST_SCRIPTS: &str = r"C:\Temp";
 
 /// Module with commands for the Host Networking Service (HNS), part of the payload.
-pub const HNS_MODULE: &str = r"C:\Temp\hns.psm1";
+pub const HNS_MODULE: &str = r"C:\k\scripts\hns.psm1";
 
 /// Script that the operator renders for [`SCRIPTS`]; WICD runs it before kube-proxy starts.
 ///
@@ -104,9 +112,9 @@ pub const DIRECTORIES: [&str; 17] = [
     CONTAINERD,
     REGISTRIES,
     r"C:\k\etc\kubernetes\manifests",
+    SCRIPTS,
     TLS,
     WICD_CERTIFICATES,
-    SCRIPTS,
     LOGS,
     r"C:\var\log\containerd",
     r"C:\var\log\csi-proxy",

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
-use super::{Desired, NodeFacts};
+use super::{Desired, DesiredFile, NodeFacts};
 use crate::digest::Sha256;
 use crate::names::{self, host};
 use crate::protocol::{Access, FeatureState, HostStep, Probe, RebootReason, ServiceRunState};
@@ -58,8 +58,8 @@ impl Drift {
     fn directories(&mut self, desired: &Desired, probe: &Probe) {
         let missing = KNOWN.iter().filter(|path| !probe.directories.contains(path)).cloned();
         // Above placed files there can be folders beyond the known ones, such as a registry's.
-        let above = desired.files.keys().filter(|path| !is_placed(desired, probe, path));
-        let lowest = missing.chain(above.filter_map(WindowsPath::parent));
+        let placed = desired.files.iter().filter(|(path, file)| !is_placed(probe, path, file));
+        let lowest = missing.chain(placed.filter_map(|(path, _)| path.parent()));
         let wanted: BTreeSet<WindowsPath> = lowest
             .flat_map(|path| std::iter::successors(Some(path), WindowsPath::parent))
             .collect();
@@ -67,17 +67,19 @@ impl Drift {
         let steps = wanted
             .into_iter()
             .filter(|path| path.parent().is_some() && !probe.directories.contains(path))
-            .map(|path| HostStep::EnsureDirectory { access: directory_access(&path), path });
+            .map(|path| HostStep::EnsureDirectory { access: Access::of_directory(&path), path });
         self.live.extend(steps);
     }
 
     fn files(&mut self, desired: &Desired, probe: &Probe) {
         for (path, file) in &desired.files {
-            if is_placed(desired, probe, path) {
+            if is_placed(probe, path, file) {
                 continue;
             }
             self.contents.insert(file.sha256);
-            let steps = if file.live { &mut self.live } else { &mut self.disruptive };
+            // Whoever reads it does not notice that the same is written again.
+            let same = probe.files.get(path).is_some_and(|seen| seen.sha256 == file.sha256);
+            let steps = if file.live || same { &mut self.live } else { &mut self.disruptive };
             steps.push(HostStep::PlaceFile {
                 path: path.clone(),
                 sha256: file.sha256,
@@ -142,16 +144,9 @@ pub(super) fn runs(probe: &Probe, name: &str) -> bool {
     })
 }
 
-fn is_placed(desired: &Desired, probe: &Probe, path: &WindowsPath) -> bool {
-    let wanted = desired.files.get(path).map(|file| file.sha256);
-    probe.files.get(path).map(|file| file.sha256) == wanted
-}
-
-fn directory_access(path: &WindowsPath) -> Access {
-    let secret = [host::ROOT, host::TLS, host::TLS_CERTIFICATES, host::WICD_CERTIFICATES];
-    if secret.iter().any(|text| path.as_str().eq_ignore_ascii_case(text)) {
-        Access::Administrators
-    } else {
-        Access::Inherited
-    }
+/// Whether the file is there and, if it is for administrators only, nobody else can exchange it.
+fn is_placed(probe: &Probe, path: &WindowsPath, wanted: &DesiredFile) -> bool {
+    probe.files.get(path).is_some_and(|seen| {
+        seen.sha256 == wanted.sha256 && (seen.protected || wanted.access == Access::Inherited)
+    })
 }

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::ServicesData;
 use crate::digest::Sha256;
+use crate::names::host;
 use crate::winpath::WindowsPath;
 
 /// What one run of `wicd apply` does, in order. It stops at the first step that fails; every step
@@ -31,8 +32,19 @@ pub struct HostPlan {
 pub enum Access {
     /// Whoever may read the folder above.
     Inherited,
-    /// Administrators and the system only; inheritance is off.
+    /// Administrators and the system only; inheritance is off, and one of them is the owner.
     Administrators,
+}
+
+impl Access {
+    /// Who may read a folder of ours.
+    ///
+    /// Everything below [`host::ROOT`] is run by the system or secret. A folder there does not rely on
+    /// the one above: whoever made it before us would still own it.
+    pub fn of_directory(path: &WindowsPath) -> Self {
+        let ours = host::ROOT.parse().is_ok_and(|root| path.is_within(&root));
+        if ours { Self::Administrators } else { Self::Inherited }
+    }
 }
 
 /// One idempotent step on the host.

@@ -6,6 +6,8 @@ use std::net::Ipv4Addr;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+#[cfg(doc)]
+use super::Access;
 use crate::digest::Sha256;
 use crate::winpath::WindowsPath;
 
@@ -38,7 +40,7 @@ pub struct Probe {
     /// HNS networks of the overlay that are there.
     pub networks: BTreeSet<String>,
     /// Folders of [`host::DIRECTORIES`](crate::names::host::DIRECTORIES) that are there and have the
-    /// right access.
+    /// access of [`Access::of_directory`].
     pub directories: BTreeSet<WindowsPath>,
     /// Whether only administrators and the system can read the staging folder.
     pub staging_protected: bool,
@@ -92,6 +94,9 @@ pub enum RebootReason {
 pub struct FileState {
     /// Digest of its content.
     pub sha256: Sha256,
+    /// Whether it has [`Access::Administrators`], whatever its folder has. Older agents do not tell.
+    #[serde(default)]
+    pub protected: bool,
 }
 
 /// State of a Windows service; pending states count as what they leave.

@@ -15,6 +15,10 @@ const TEMPLATE: &str = include_str!("network_script.ps1");
 /// writes [`host::CNI_CONFIG_FILE`] and the configuration of kube-proxy where they differ. Its exit
 /// code is not 0 after the first error.
 ///
+/// It takes the network that has the subnet `-clusterCIDR`, which is the node's own, and no other. An
+/// endpoint counts when it is on that network; one that is left from an earlier network is removed.
+/// Of its own errors those begin with `not yet` that waiting may cure, and the others with `broken`.
+///
 /// kube-proxy's configuration is JSON, which its YAML reader takes as well, and leaves out what only
 /// repeats kube-proxy's defaults. Source: `spec/services.md`, section 13, and `spec/ssh.md`,
 /// section 10.
@@ -99,7 +103,7 @@ fn kube_proxy_config() -> Value {
 mod tests {
     use std::collections::BTreeSet;
 
-    use tree_sitter::Parser;
+    use tree_sitter::{Node, Parser, Tree};
 
     use super::*;
 
@@ -127,13 +131,59 @@ mod tests {
         assert!(!script().contains("{{"), "{}", script());
     }
 
-    #[test]
-    fn the_script_is_powershell() {
+    fn parsed(text: &str) -> Tree {
         let mut parser = Parser::new();
         parser.set_language(&tree_sitter_powershell::LANGUAGE.into()).unwrap();
-        let mut errors = |text: &str| parser.parse(text, None).unwrap().root_node().has_error();
+        parser.parse(text, None).unwrap()
+    }
+
+    /// Texts of all nodes of a kind, in order.
+    fn texts<'a>(node: Node<'_>, kind: &str, script: &'a str) -> Vec<&'a str> {
+        let mut found = Vec::new();
+        if node.kind() == kind {
+            found.push(&script[node.byte_range()]);
+        }
+        let mut cursor = node.walk();
+        for child in node.children(&mut cursor) {
+            found.extend(texts(child, kind, script));
+        }
+        found
+    }
+
+    fn all<'a>(kind: &str, script: &'a str) -> Vec<&'a str> {
+        texts(parsed(script).root_node(), kind, script)
+    }
+
+    #[test]
+    fn the_script_is_powershell() {
+        let errors = |text: &str| parsed(text).root_node().has_error();
         assert!(!errors(&script()));
         assert!(errors(&script().replacen('}', "", 1)), "the parser finds a missing brace");
+    }
+
+    /// What strict mode would find on the host only.
+    #[test]
+    fn every_variable_is_set() {
+        let script = script();
+        let tree = parsed(&script);
+        let names = |kind: &str| -> BTreeSet<String> {
+            let places = all(kind, &script);
+            let first = places.into_iter().filter_map(|place| place.rsplit('$').next());
+            first.map(|name| word(name).to_lowercase()).collect()
+        };
+        let mut set: BTreeSet<String> = ["_", "null", "true", "false"].map(str::to_owned).into();
+        set.extend(["left_assignment_expression", "script_parameter"].into_iter().flat_map(names));
+        let loops = all("foreach_statement", &script).into_iter();
+        set.extend(loops.filter_map(|text| Some(word(text.split('$').nth(1)?).to_lowercase())));
+        let used = texts(tree.root_node(), "variable", &script).into_iter();
+        let used: BTreeSet<_> =
+            used.map(|name| word(name.trim_start_matches(['$', '{'])).to_lowercase()).collect();
+        assert_eq!(used.difference(&set).collect::<Vec<_>>(), Vec::<&String>::new());
+        assert!(used.len() > 30, "{used:?}");
+    }
+
+    fn word(text: &str) -> &str {
+        text.split(|c: char| !(c.is_alphanumeric() || c == '_')).next().unwrap()
     }
 
     #[test]
@@ -224,6 +274,69 @@ mod tests {
             .collect();
         assert_eq!(places, values);
         assert_eq!(places.len(), 7);
+    }
+
+    /// Two subnets, or those of another node: the configurations of before stay as they are.
+    #[test]
+    fn another_subnet_is_told_before_anything_is_written() {
+        let script = script();
+        let at = |part: &str| script.find(part).unwrap_or_else(|| panic!("no {part}"));
+        let select = at("-contains $clusterCIDR");
+        let told = at("has the subnets '$($subnets -join ', ')'");
+        assert!(select < told && told < at("but the node has '$clusterCIDR'"));
+        assert!(told < at("\nSet-TextIfDifferent") && told < at("New-HNSEndpoint"));
+        assert!(!script.contains("Subnets)["), "none is taken by its place");
+        assert_eq!(script.matches("    subnet = $clusterCIDR\n").count(), 1);
+    }
+
+    /// An endpoint of the same name on another network is neither used nor, if that network is there
+    /// under a name of its own, removed.
+    #[test]
+    fn an_endpoint_counts_on_this_network_only() {
+        let script = script();
+        let by_name = format!("$_.Name -eq '{}'", host::VIP_ENDPOINT);
+        let filters = all("script_block_expression", &script).into_iter();
+        let filters: Vec<_> = filters
+            .filter(|block| block.trim_start_matches(['{', ' ', '\n']).starts_with(&by_name))
+            .collect();
+        let [left, ours] = filters.as_slice() else { panic!("{filters:#?}") };
+        assert!(left.contains("$_.VirtualNetwork -ne $network.ID"), "{left}");
+        assert!(left.contains("$others -notcontains $_.VirtualNetwork"), "{left}");
+        assert!(ours.contains("$_.VirtualNetwork -eq $network.ID"), "{ours}");
+        assert_eq!(script.matches(&by_name).count(), 2);
+        let removal = script.find("foreach ($old in $left)").unwrap();
+        assert!(removal < script.find("New-HNSEndpoint").unwrap());
+        assert_eq!(script.matches("-Method DELETE").count(), 1);
+    }
+
+    /// Modules that Windows loads by itself have commands of the same names.
+    #[test]
+    fn commands_that_change_endpoints_are_those_of_our_module() {
+        let script = script();
+        let commands = all("command_name", &script);
+        let changing = commands.iter().filter(|name| {
+            let name = name.to_lowercase();
+            name.contains("-hns") && !name.starts_with("get-")
+        });
+        let changing: Vec<_> = changing.copied().collect();
+        let ours =
+            [r"hns\Invoke-HNSRequest", r"hns\New-HNSEndpoint", r"hns\Attach-HNSHostEndpoint"];
+        assert_eq!(changing, ours);
+    }
+
+    #[test]
+    fn errors_tell_whether_waiting_helps() {
+        let script = script();
+        let thrown: Vec<_> = script.split("throw \"").skip(1).collect();
+        let kinds: Vec<_> = thrown.iter().filter_map(|text| text.split(':').next()).collect();
+        assert_eq!(kinds, ["broken", "not yet", "broken", "broken"]);
+    }
+
+    #[test]
+    fn names_come_from_one_place() {
+        for name in [host::OVERLAY_NETWORK, host::VIP_ENDPOINT, host::SCRIPTS, host::ROOT] {
+            assert!(!TEMPLATE.contains(name), "{name}");
+        }
     }
 
     #[test]

@@ -190,6 +190,12 @@ fn repair() {
 }
 
 #[test]
+fn closing_what_others_may_write_to() {
+    crashes(configured, &[Event::OpenUp(0)], &[Event::OpenUp(0)]);
+    failures(configured, &[Event::OpenUp(0)]);
+}
+
+#[test]
 fn node_deleted_by_a_person() {
     crashes(configured, &[Event::DeleteNode(0)], &[Event::Cordon(0)]);
 }

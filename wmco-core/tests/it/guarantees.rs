@@ -80,6 +80,7 @@ fn meddling() -> impl Strategy<Value = Event> {
         at.clone().prop_map(Event::BreakEntry),
         at.clone().prop_map(Event::FixEntry),
         at.clone().prop_map(Event::Tamper),
+        at.clone().prop_map(Event::OpenUp),
         Just(Event::ListStrangers),
         at.prop_map(Event::LoseLiveFile),
     ]

@@ -35,7 +35,7 @@ fn make_all(windows: &dyn Windows, path: &WindowsPath) -> Result<bool, AgentErro
     Ok(windows.files().make_directory(path)?)
 }
 
-/// Puts staged content into place unless it is there already.
+/// Puts staged content into place unless it is there already, as closed as it should be.
 pub(super) fn file(
     windows: &dyn Windows,
     path: &WindowsPath,
@@ -45,27 +45,25 @@ pub(super) fn file(
 ) -> Result<bool, AgentError> {
     let files = windows.files();
     let staged = staged_content(sha256);
-    let there = files.digest(path)? == Some(sha256);
-    let changed = if there {
-        let open = files.access(path)? != access;
-        if open {
-            files.set_access(path, access)?;
-        }
-        open
-    } else {
+    // A link to the right content is in the hands of whoever owns that content.
+    let there = files.kind(path)? == Some(EntryKind::File) && files.digest(path)? == Some(sha256);
+    // One that is closed although its folder would do is right. One that others could write to is
+    // not closed but replaced, since they may still hold it open.
+    let right =
+        there && (access == Access::Inherited || files.access(path)? == Access::Administrators);
+    if !right {
         if let Some(parent) = path.parent() {
             make_all(windows, &parent)?;
         }
         unpack(windows, path, &staged, sha256, access)?;
-        true
-    };
+    }
     let needed_again = later
         .iter()
         .any(|step| matches!(step, HostStep::PlaceFile { sha256: other, .. } if *other == sha256));
     if !needed_again {
         staging::drop_file(windows, &staged);
     }
-    Ok(changed)
+    Ok(!right)
 }
 
 fn unpack(

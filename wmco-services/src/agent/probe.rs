@@ -63,16 +63,22 @@ fn contents<'a>(
     paths.extend(recorded.filter(|path| !path.is_within(&root)).cloned());
     let mut seen = BTreeMap::new();
     for path in paths {
-        match files.digest(&path) {
-            Ok(Some(sha256)) => {
-                seen.insert(path, FileState { sha256 });
+        match state_of(files, &path) {
+            Ok(Some(state)) => {
+                seen.insert(path, state);
             }
             // It went, or a program writes to it just now: it is none of those that we place.
-            Ok(None) | Err(WindowsError::Locked { .. }) => {}
+            Ok(None) | Err(WindowsError::Locked { .. } | WindowsError::Missing { .. }) => {}
             Err(error) => return Err(error),
         }
     }
     Ok(seen)
+}
+
+fn state_of(files: &dyn Files, path: &WindowsPath) -> Result<Option<FileState>, WindowsError> {
+    let Some(sha256) = files.digest(path)? else { return Ok(None) };
+    let protected = files.access(path)? == Access::Administrators;
+    Ok(Some(FileState { sha256, protected }))
 }
 
 fn reboot(windows: &dyn Windows) -> Result<BTreeSet<RebootReason>, WindowsError> {
@@ -118,14 +124,13 @@ fn networks(windows: &dyn Windows) -> Result<BTreeSet<String>, WindowsError> {
     Ok(names)
 }
 
-/// Our folders that are there; the root only when it is protected, which protects what is below.
+/// Our folders that are there and as closed as they should be.
 fn directories(files: &dyn Files) -> Result<BTreeSet<WindowsPath>, WindowsError> {
     let mut there = BTreeSet::new();
     for folder in host::DIRECTORIES.map(known) {
-        let right = if folder == known(host::ROOT) {
-            protected(files, &folder)?
-        } else {
-            files.kind(&folder)? == Some(EntryKind::Directory)
+        let right = match Access::of_directory(&folder) {
+            Access::Administrators => protected(files, &folder)?,
+            Access::Inherited => files.kind(&folder)? == Some(EntryKind::Directory),
         };
         if right {
             there.insert(folder);

@@ -3,20 +3,15 @@
 use std::collections::BTreeSet;
 
 use wmco_core::names::host;
+use wmco_core::payload;
 use wmco_core::protocol::ServicesData;
 use wmco_core::winpath::WindowsPath;
 
-use super::state::Record;
+use super::state::{self, Record};
 use super::{AgentError, known, runs_from_staging};
 use crate::lifecycle;
 use crate::manifest::Manifest;
 use crate::windows::{EntryKind, Files, TEMPORARY_SUFFIX, Windows, WindowsError};
-
-/// Scripts in [`host::SCRIPTS`] that the original operator placed without a record.
-///
-/// Source: `spec/ssh.md`, section 9.2.
-const SCRIPTS: [&str; 4] =
-    ["gcp-get-hostname.ps1", "hns.psm1", "network-conf.ps1", "windows-defender-exclusion.ps1"];
 
 pub(super) fn file(windows: &dyn Windows, path: &WindowsPath) -> Result<bool, AgentError> {
     check_ours(path)?;
@@ -28,11 +23,14 @@ pub(super) fn directory(windows: &dyn Windows, path: &WindowsPath) -> Result<boo
     Ok(windows.files().remove_tree(path)?)
 }
 
-/// Lets pass what lies below our folders, and our folders below shared ones.
+/// Lets pass what lies below our folders, our folders below shared ones, and the scripts that the
+/// original operator puts into a shared one.
 fn check_ours(path: &WindowsPath) -> Result<(), AgentError> {
     let below = |folder| path.is_within(&known(folder)) && *path != known(folder);
     let wholly = [host::CNI_STATE, host::KUBELET_STATE];
-    if [host::ROOT, host::SCRIPTS, host::LOGS].into_iter().any(below)
+    let script = payload::scripts().any(|(script, _)| script == *path);
+    if [host::ROOT, host::LOGS].into_iter().any(below)
+        || script
         || wholly.into_iter().any(|folder| path.is_within(&known(folder)))
     {
         Ok(())
@@ -66,10 +64,11 @@ pub(super) fn installation(windows: &dyn Windows, record: &Record) -> Result<boo
     let mut changed = false;
     let recorded = record.saved.clone();
 
-    // What lies in folders that we share with others.
-    let mut outside: BTreeSet<WindowsPath> =
-        SCRIPTS.iter().filter_map(|name| known(host::SCRIPTS).join(name).ok()).collect();
-    outside.extend(recorded.iter().flat_map(|state| state.files.clone()));
+    // What lies in folders that we share with others. The original operator keeps no record.
+    let outside: BTreeSet<WindowsPath> = match &recorded {
+        Some(state) => state.files.clone(),
+        None => state::left_by_the_original(windows)?.files,
+    };
     for path in outside.iter().filter(|path| !path.is_within(&root)) {
         changed |= remove_with_leftover(files, path)?;
     }
@@ -106,7 +105,7 @@ fn remove_empty(
     let root = known(host::ROOT);
     let mut made: Vec<WindowsPath> = match recorded {
         Some(made) => made.iter().filter(|path| !path.is_within(&root)).cloned().collect(),
-        None => vec![known(host::SCRIPTS), known(host::LOGS)],
+        None => vec![known(host::MANIFEST_SCRIPTS), known(host::LOGS)],
     };
     // What is deeper goes first.
     made.sort_by_key(|path| std::cmp::Reverse(path.as_str().matches('\\').count()));

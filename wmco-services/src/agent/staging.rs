@@ -8,19 +8,43 @@ use wmco_core::winpath::WindowsPath;
 
 use super::{AgentError, known, runs_from_staging};
 use crate::limits;
-use crate::windows::{EntryKind, Windows, WindowsError};
+use crate::windows::{EntryKind, Files, Windows, WindowsError};
 
-/// An agent that was just uploaded takes care that nobody else can read or exchange what comes next.
+/// An agent that was just uploaded takes care that nobody else can read or exchange what comes next,
+/// nor what is there already.
+///
+/// Closing a folder does not close what somebody else owns in it, so all of that becomes ours, too.
+/// The staging folder comes last: as long as it is open, the rest may be.
 pub(super) fn protect(windows: &dyn Windows) -> Result<(), AgentError> {
-    if !runs_from_staging(windows)? {
+    let (root, staging) = (known(host::ROOT), known(host::STAGING));
+    let files = windows.files();
+    if !runs_from_staging(windows)? || (is_closed(files, &root)? && is_closed(files, &staging)?) {
         return Ok(());
     }
-    for folder in [known(host::ROOT), known(host::STAGING)] {
-        if windows.files().access(&folder)? != Access::Administrators {
-            windows.files().set_access(&folder, Access::Administrators)?;
+    close(files, &root)?;
+    for entry in files.walk(&root)? {
+        // What a link points to need not be ours.
+        if entry.kind != EntryKind::Link && entry.path != staging {
+            close(files, &entry.path)?;
         }
     }
-    Ok(())
+    close(files, &staging)
+}
+
+fn is_closed(files: &dyn Files, path: &WindowsPath) -> Result<bool, WindowsError> {
+    Ok(files.access(path)? == Access::Administrators)
+}
+
+fn close(files: &dyn Files, path: &WindowsPath) -> Result<(), AgentError> {
+    let closed = match is_closed(files, path) {
+        Ok(false) => files.set_access(path, Access::Administrators),
+        closed => closed.map(drop),
+    };
+    match closed {
+        // It went meanwhile.
+        Err(WindowsError::Missing { .. }) => Ok(()),
+        closed => Ok(closed?),
+    }
 }
 
 /// Removes one staged file that is not needed any more.

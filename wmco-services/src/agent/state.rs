@@ -1,12 +1,13 @@
 //! The record of what we placed, written before it is made.
 
 use wmco_core::names::host;
+use wmco_core::payload;
 use wmco_core::protocol::{Access, HostState, HostStep};
 use wmco_core::winpath::WindowsPath;
 
 use super::{AgentError, known};
 use crate::limits;
-use crate::windows::{Windows, WindowsError};
+use crate::windows::{EntryKind, Windows, WindowsError};
 
 /// The record while a plan is carried out.
 #[derive(Debug)]
@@ -45,13 +46,36 @@ pub(super) fn read(windows: &dyn Windows) -> Result<Option<HostState>, WindowsEr
     Ok(content.and_then(|json| serde_json::from_slice(&json).ok()))
 }
 
+/// What the original operator left outside our root, which has no record of it: with it on record its
+/// scripts go as soon as nobody wants them, and their folder when the node leaves and nothing else is
+/// in it.
+pub(super) fn left_by_the_original(windows: &dyn Windows) -> Result<HostState, WindowsError> {
+    let mut left = HostState::default();
+    for (script, _) in payload::scripts() {
+        if windows.files().kind(&script)? == Some(EntryKind::File) {
+            left.directories.extend(script.parent());
+            left.files.insert(script);
+        }
+    }
+    // The module is a public sample, which people copy as well, so it alone tells nothing.
+    let module = known(host::HNS_MODULE);
+    if left.files.iter().all(|script| script.file_name() == module.file_name()) {
+        left = HostState::default();
+    }
+    Ok(left)
+}
+
 /// Records everything that `steps` will make and that is not recorded yet, in one write.
 pub(super) fn record_ahead(
     windows: &dyn Windows,
     steps: &[HostStep],
 ) -> Result<Record, AgentError> {
     let saved = read(windows)?;
-    let mut record = Record { now: saved.clone().unwrap_or_default(), saved };
+    let now = match &saved {
+        Some(state) => state.clone(),
+        None => left_by_the_original(windows)?,
+    };
+    let mut record = Record { saved, now };
     let mut makes = false;
     for step in steps {
         let (file, folder) = match step {

@@ -9,6 +9,7 @@ use serde_json::Value;
 use wmco_core::digest::Sha256;
 use wmco_core::limits as core_limits;
 use wmco_core::names::host;
+use wmco_core::payload;
 use wmco_core::winpath::WindowsPath;
 
 use crate::jsonpath::{NodePath, NodePathError};
@@ -74,14 +75,20 @@ pub enum ResolveError {
 }
 
 /// The scripts of a service, ready to run.
+///
+/// The manifest has ours in a folder that others may write to, so what runs is the copy in the folder
+/// that they may not. Without that copy it fails; it never falls back.
 pub(super) fn scripts(
     service: &manifest::Service,
     node: Option<&Value>,
 ) -> Result<Vec<Script>, ResolveError> {
+    let closed: Vec<(WindowsPath, WindowsPath)> = payload::scripts().collect();
     let ready = |script: &manifest::PreScript| {
         let values = node_values(&script.node_args, node)?;
+        let mut values = borrowed(&values);
+        values.extend(closed.iter().map(|(manifest, host)| (manifest.as_str(), host.as_str())));
         Ok(Script {
-            text: words::replace(&script.path, &borrowed(&values)),
+            text: words::replace(&script.path, &values),
             variable: Some(script.variable_name.clone()).filter(|name| !name.is_empty()),
         })
     };

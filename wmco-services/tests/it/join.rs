@@ -56,8 +56,8 @@ fn an_aws_machine_becomes_a_node_and_a_bare_machine_again() {
     let bare = FakeWindows::new("winhost");
     let first = bare.snapshot();
     bare.answer_scripts(&[
-        ("windows-defender-exclusion.ps1", ""),
-        ("-hostnameOverride win-1 -clusterCIDR 10.132.4.0/24 ", ""),
+        (r"C:\k\scripts\windows-defender-exclusion.ps1 -BinPath ", ""),
+        (r"C:\k\scripts\network-conf.ps1 -hostnameOverride win-1 -clusterCIDR 10.132.4.0/24 ", ""),
     ]);
     bare.set_http(|request| {
         let name = request.path.ends_with("meta-data/local-hostname");

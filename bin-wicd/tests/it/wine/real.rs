@@ -113,7 +113,7 @@ async fn failure_actions_are_kept_as_windows_keeps_them() {
 fn configuration(content: &[u8]) -> Vec<HostStep> {
     let folder = |text: &str| HostStep::EnsureDirectory {
         path: path(text),
-        access: if text == host::ROOT { Access::Administrators } else { Access::Inherited },
+        access: Access::of_directory(&path(text)),
     };
     let file = HostStep::PlaceFile {
         path: path(r"C:\k\cni\win-overlay.exe"),
@@ -153,7 +153,7 @@ async fn a_plan_configures_a_fresh_host_and_another_one_takes_all_away() {
     assert_eq!(probe.files[&path(r"C:\k\cni\win-overlay.exe")].sha256, Sha256::of(content));
     assert!(wine.windows.path(r"C:\var\log\kubelet").is_dir());
     let steps = configuration(content);
-    // Wine keeps no owner and no list of who may read, so this folder looks open each time.
+    // Wine keeps no owner and no list of who may read, so our folders look open each time.
     let closed = |step: usize| {
         let access = Access::Administrators;
         matches!(&steps[step], HostStep::EnsureDirectory { access: a, .. } if *a == access)

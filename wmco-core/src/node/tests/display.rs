@@ -6,7 +6,7 @@ fn upgrade() -> Case {
     let mut case = Case::new();
     case.annotate(names::VERSION_ANNOTATION, "1.0.0");
     case.annotate(names::DESIRED_VERSION_ANNOTATION, "1.0.0");
-    let old = FileState { sha256: Sha256::of(b"old") };
+    let old = open_file(b"old");
     case.probe().files.insert(path(r"C:\k\kubelet.exe"), old);
     case
 }

@@ -81,7 +81,7 @@ fn wait_for_node(now: Timestamp) -> Next {
 #[test]
 fn what_the_api_said_counts_for_one_pass() {
     let mut case = Case::vacant();
-    let file = FileState { sha256: Sha256::of(b"other") };
+    let file = open_file(b"other");
     case.probe().files.insert(path(r"C:\k\kubelet.exe"), file);
     case.probe().services.clear();
     let mut memory = seen(&case);

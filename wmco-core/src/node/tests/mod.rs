@@ -188,7 +188,11 @@ fn observed() -> Observed {
     let desired = desired();
     let named = |name: &str| (name.to_owned(), service(name.to_owned()));
     let daemon = (names::objects::WICD.to_owned(), service(desired.daemon_command()));
-    let files = desired.files.iter().map(|(p, f)| (p.clone(), FileState { sha256: f.sha256 }));
+    let placed = |f: &DesiredFile| FileState {
+        sha256: f.sha256,
+        protected: f.access == Access::Administrators,
+    };
+    let files = desired.files.iter().map(|(p, f)| (p.clone(), placed(f)));
     let probe = Probe {
         protocol: PROTOCOL,
         agent: Agent {
@@ -222,6 +226,11 @@ fn observed() -> Observed {
         key_in_config_map: false,
         waiting: None,
     }
+}
+
+/// A file that is as open as its folder.
+fn open_file(content: &[u8]) -> FileState {
+    FileState { sha256: Sha256::of(content), protected: false }
 }
 
 /// A host on which nothing of ours is.

@@ -22,8 +22,20 @@ fn other_services(case: &mut Case) {
 
 /// Somebody changed a file that services read once.
 fn tampered(case: &mut Case) {
-    let file = FileState { sha256: Sha256::of(b"other") };
+    let file = open_file(b"other");
     case.probe().files.insert(path(r"C:\k\kubelet.exe"), file);
+}
+
+/// The host has the right script, closed to others or not.
+fn script(case: &mut Case, protected: bool) {
+    secret(case, r"C:\k\scripts\hns.psm1", true, protected);
+}
+
+fn secret(case: &mut Case, name: &str, live: bool, protected: bool) {
+    let sha256 = Sha256::of(name.as_bytes());
+    let file = DesiredFile { sha256, access: Access::Administrators, live };
+    case.desired.files.insert(path(name), file);
+    case.probe().files.insert(path(name), FileState { sha256, protected });
 }
 
 fn unmarked(case: &mut Case) {
@@ -143,16 +155,24 @@ rows! {
     }) => "upload apply +place-file";
     stale_file_that_we_recorded: Case::new().with(|c| {
         let old = path(r"C:\k\old.exe");
-        c.probe().files.insert(old.clone(), FileState { sha256: Sha256::of(b"old") });
+        c.probe().files.insert(old.clone(), open_file(b"old"));
         c.probe().state.as_mut().unwrap().files.insert(old);
     }) => "apply +remove-file";
     files_of_others_stay: Case::new().with(|c| {
-        c.probe().files.insert(path(r"C:\Temp\owner.txt"), FileState { sha256: Sha256::of(b"o") });
+        c.probe().files.insert(path(r"C:\Temp\owner.txt"), open_file(b"o"));
     }) => "settled";
     file_in_a_folder_that_is_wholly_ours: Case::new().with(|c| {
         let old = path(r"C:\k\containerd\registries\old.example\hosts.toml");
-        c.probe().files.insert(old, FileState { sha256: Sha256::of(b"old") });
+        c.probe().files.insert(old, open_file(b"old"));
     }) => "apply +remove-file";
+    script_that_others_may_write_to: Case::new().with(|c| script(c, false)) => "upload apply +place-file";
+    script_in_its_place: Case::new().with(|c| script(c, true)) => "settled";
+    folder_that_others_may_write_to: Case::new().with(|c| {
+        c.probe().directories.remove(&path(names::host::SCRIPTS));
+    }) => "apply +ensure-directory";
+    closing_a_file_disturbs_nobody: Case::new().with(|c| {
+        secret(c, names::host::CLOUD_CONFIG, false, false);
+    }) => "upload apply +place-file";
     missing_folder_comes_with_those_above: Case::new().with(|c| {
         c.probe().directories.remove(&path(r"C:\var\log\kubelet"));
         c.probe().directories.remove(&path(names::host::LOGS));
@@ -321,9 +341,9 @@ rows! {
     }) => "apply +restart await the host's return";
     removal_of_a_clean_host: Case::unlisted().emptied().with(unmarked).with(|c| {
         make_bare(c.probe());
-        let agent = FileState { sha256: c.desired.agent };
+        let agent = FileState { sha256: c.desired.agent, protected: true };
         c.probe().files.insert(path(names::host::AGENT), agent);
-        c.probe().files.insert(path(r"C:\Temp\owner.txt"), FileState { sha256: Sha256::of(b"o") });
+        c.probe().files.insert(path(r"C:\Temp\owner.txt"), open_file(b"o"));
         c.observed.key_in_config_map = true;
     }) => "remove-leftovers forget-host-key delete-node";
 }

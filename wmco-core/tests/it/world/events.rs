@@ -38,6 +38,8 @@ pub(crate) enum Event {
     Tamper(usize),
     /// A file that its readers follow is lost.
     LoseLiveFile(usize),
+    /// Others may write to everything, and did.
+    OpenUp(usize),
     /// A person makes a node unschedulable.
     Cordon(usize),
     /// A person makes a node schedulable, whoever had cordoned it.
@@ -93,7 +95,8 @@ impl World {
             | Event::HostRestarts(at)
             | Event::KubeletEnds(at)
             | Event::Tamper(at)
-            | Event::LoseLiveFile(at) => self.happen_to_host(event, at % self.ours()),
+            | Event::LoseLiveFile(at)
+            | Event::OpenUp(at) => self.happen_to_host(event, at % self.ours()),
             Event::AskRestart(at)
             | Event::Cordon(at)
             | Event::Uncordon(at)
@@ -144,6 +147,7 @@ impl World {
             Event::LoseLiveFile(_) => {
                 host.files.retain(|path, _| path.as_str() != host::KUBELET_CA);
             }
+            Event::OpenUp(_) => host.open_up(),
             _ => {}
         }
     }

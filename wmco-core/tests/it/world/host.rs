@@ -8,7 +8,7 @@ use wmco_core::digest::Sha256;
 use wmco_core::names::{self, host};
 use wmco_core::node::DesiredFile;
 use wmco_core::protocol::{
-    Agent, FeatureState, FileState, HostState, HostStep, PROTOCOL, Probe, RebootReason,
+    Access, Agent, FeatureState, FileState, HostState, HostStep, PROTOCOL, Probe, RebootReason,
     ServiceFacts, ServiceRunState, staged_agent, staged_content,
 };
 use wmco_core::winpath::WindowsPath;
@@ -28,6 +28,11 @@ static KNOWN: LazyLock<BTreeSet<WindowsPath>> =
 /// What is in a file that somebody changed.
 pub(crate) fn tampered() -> Sha256 {
     Sha256::of(b"tampered")
+}
+
+/// Whether a folder that a probe tells of is for administrators only.
+fn for_administrators(folder: &WindowsPath) -> bool {
+    Access::of_directory(folder) == Access::Administrators
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -62,6 +67,8 @@ pub(crate) struct Host {
     pub(crate) staged: BTreeSet<Sha256>,
     pub(crate) files: BTreeMap<WindowsPath, Sha256>,
     pub(crate) directories: BTreeSet<WindowsPath>,
+    /// Files and folders that only administrators can exchange.
+    pub(crate) closed: BTreeSet<WindowsPath>,
     pub(crate) state: Option<HostState>,
     pub(crate) services: BTreeMap<String, Service>,
     pub(crate) proxy: bool,
@@ -87,6 +94,7 @@ impl Host {
             staged_agents: BTreeSet::new(),
             staged: BTreeSet::new(),
             directories: owners.parent().into_iter().collect(),
+            closed: BTreeSet::new(),
             files: [(owners, Sha256::of(b"owner"))].into(),
             state: None,
             services: BTreeMap::new(),
@@ -131,6 +139,8 @@ impl Host {
         let staged = self.staged.iter().map(|sha| (staged_content(*sha), *sha));
         let staged_agents = self.staged_agents.iter().map(|sha| (staged_agent(*sha), *sha));
         let files = self.files.iter().map(|(path, sha)| (path.clone(), *sha));
+        let closed = |path: &WindowsPath| self.closed.contains(path);
+        let right = |path: &&WindowsPath| !for_administrators(path) || closed(path);
         let all = files.chain(agents).chain(staged).chain(staged_agents);
         let facts = |service: &Service| ServiceFacts {
             state: if service.running {
@@ -155,7 +165,12 @@ impl Host {
             containers: self.containers,
             reboot: self.reboot(),
             boot_id: self.boot_id(),
-            files: all.map(|(path, sha256)| (path, FileState { sha256 })).collect(),
+            files: all
+                .map(|(path, sha256)| {
+                    let protected = closed(&path);
+                    (path, FileState { sha256, protected })
+                })
+                .collect(),
             services: self.services.iter().map(|(n, s)| (n.clone(), facts(s))).collect(),
             environment: self
                 .proxy
@@ -163,7 +178,7 @@ impl Host {
                 .into_iter()
                 .collect(),
             networks: self.networks.clone(),
-            directories: KNOWN.intersection(&self.directories).cloned().collect(),
+            directories: KNOWN.intersection(&self.directories).filter(right).cloned().collect(),
             staging_protected: true,
             daemon_certificate_valid: true,
             state: self.state.clone(),
@@ -187,7 +202,7 @@ impl Host {
                 self.agent = Some(agent);
                 self.state.get_or_insert_default();
             }
-            HostStep::EnsureDirectory { path, .. } => {
+            HostStep::EnsureDirectory { path, access } => {
                 let above = path.parent().unwrap();
                 if above.parent().is_some() && !self.directories.contains(&above) {
                     return Err(Stop::Fail);
@@ -195,8 +210,10 @@ impl Host {
                 if self.directories.insert(path.clone()) {
                     self.state.get_or_insert_default().directories.insert(path.clone());
                 }
+                faults.pass()?;
+                self.set_access(path, *access);
             }
-            HostStep::PlaceFile { path, sha256, .. } => {
+            HostStep::PlaceFile { path, sha256, access } => {
                 if !self.staged.contains(sha256)
                     || !self.directories.contains(&path.parent().unwrap())
                 {
@@ -205,6 +222,7 @@ impl Host {
                 self.state.get_or_insert_default().files.insert(path.clone());
                 faults.pass()?;
                 self.files.insert(path.clone(), *sha256);
+                self.set_access(path, *access);
             }
             HostStep::RemoveFile { path } => {
                 self.files.remove(path);
@@ -249,6 +267,37 @@ impl Host {
         faults.pass()
     }
 
+    fn set_access(&mut self, path: &WindowsPath, access: Access) {
+        match access {
+            Access::Administrators => self.closed.insert(path.clone()),
+            Access::Inherited => self.closed.remove(path),
+        };
+    }
+
+    /// What others can exchange although the system runs it or it is secret.
+    pub(crate) fn open(&self) -> impl Iterator<Item = &WindowsPath> {
+        let files = self.files.keys().filter(|path| {
+            let wanted = self.agent.and_then(|release| release.files().get(*path));
+            wanted.is_some_and(|file| file.access == Access::Administrators)
+        });
+        let folders = KNOWN.intersection(&self.directories).filter(|path| for_administrators(path));
+        files.chain(folders).filter(|path| !self.closed.contains(*path))
+    }
+
+    /// As the original operator leaves it, or somebody who is generous with rights: everybody may
+    /// write to everything, and the scripts are where ours go.
+    pub(crate) fn open_up(&mut self) {
+        self.closed.clear();
+        let Some(release) = self.agent else { return };
+        for (path, file) in release.files() {
+            let scripts = path.parent().filter(|folder| folder.as_str() == host::SCRIPTS);
+            if let Some(folder) = scripts {
+                self.directories.insert(folder);
+                self.files.insert(path.clone(), file.sha256);
+            }
+        }
+    }
+
     fn bootstrap(&mut self, (release, edition): (Release, u8)) -> Result<(), Stop> {
         let placed = |(path, file): (_, &DesiredFile)| self.files.get(path) == Some(&file.sha256);
         if self.containers != FeatureState::Enabled
@@ -291,6 +340,7 @@ impl Host {
         faults.pass()?;
         self.staged_agents.clear();
         self.staged.clear();
+        self.closed.clear();
         self.directories.retain(|path| path.as_str() != host::ROOT);
         faults.pass()
     }

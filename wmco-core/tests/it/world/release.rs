@@ -46,8 +46,8 @@ impl Release {
         (Self(manifest.0["release"].parse().unwrap()), manifest.0["edition"].parse().unwrap())
     }
 
-    /// The files: one that stays, one that changes with every other release, and two live ones, of
-    /// which one has another name in each release.
+    /// The files: one that stays, one that changes with every other release, two live ones, of which
+    /// one has another name in each release, and two for administrators only, of which one is live.
     pub(crate) fn files(self) -> &'static BTreeMap<WindowsPath, DesiredFile> {
         static FILES: LazyLock<Vec<BTreeMap<WindowsPath, DesiredFile>>> =
             LazyLock::new(|| (0..=u8::MAX).map(|number| Release(number).new_files()).collect());
@@ -55,16 +55,20 @@ impl Release {
     }
 
     fn new_files(self) -> BTreeMap<WindowsPath, DesiredFile> {
-        let file = |path: String, content: String, live| {
+        let place = |access, path: String, content: String, live| {
             let sha256 = Sha256::of(content.as_bytes());
-            (path.parse().unwrap(), DesiredFile { sha256, access: Access::Inherited, live })
+            (path.parse().unwrap(), DesiredFile { sha256, access, live })
         };
+        let file = |path, content, live| place(Access::Inherited, path, content, live);
+        let secret = |path, live| place(Access::Administrators, path, "secret".into(), live);
         let mirror = format!(r"{}\r{}.example\hosts.toml", host::REGISTRIES, self.0);
         [
             file(format!(r"{}\containerd.exe", host::CONTAINERD), "containerd".into(), false),
             file(r"C:\k\kubelet.exe".into(), format!("kubelet {}", self.0 / 2), false),
             file(host::KUBELET_CA.into(), format!("ca {}", self.0), true),
             file(mirror, "mirror".into(), true),
+            secret(format!(r"{}\{}", host::SCRIPTS, host::NETWORK_SCRIPT), true),
+            secret(host::CLOUD_CONFIG.into(), false),
         ]
         .into()
     }

@@ -1,5 +1,6 @@
 //! The agent's steps on a host in memory.
 
+mod closed;
 mod vacancy;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -24,13 +25,20 @@ fn path(text: &str) -> WindowsPath {
     text.parse().unwrap()
 }
 
-/// A new host with our agent uploaded, as the operator leaves it before the first command.
+/// A new host with our agent uploaded and asked once, as the operator leaves it before it sends
+/// anything else.
 fn fresh() -> FakeWindows {
     let host = FakeWindows::new("winhost");
     upload(&host)
 }
 
 fn upload(host: &FakeWindows) -> FakeWindows {
+    let host = with_agent(host);
+    Agent::new(&host, "1.0.0", NOW).probe().unwrap();
+    host
+}
+
+fn with_agent(host: &FakeWindows) -> FakeWindows {
     let agent = staged_agent(Sha256::of(AGENT));
     host.put_file(&agent, AGENT);
     host.running_as(agent)
@@ -117,7 +125,7 @@ fn place(host: &FakeWindows, at: &str, content: &[u8], access: Access) -> HostSt
 fn join(host: &FakeWindows) -> Vec<HostStep> {
     let folder = |text: &str| HostStep::EnsureDirectory {
         path: path(text),
-        access: if text == host::ROOT { Access::Administrators } else { Access::Inherited },
+        access: Access::of_directory(&path(text)),
     };
     let mut steps: Vec<HostStep> = host::DIRECTORIES.into_iter().map(folder).collect();
     steps.push(HostStep::InstallAgent);
@@ -125,12 +133,13 @@ fn join(host: &FakeWindows) -> Vec<HostStep> {
         (r"C:\k\containerd.exe", &b"containerd"[..]),
         (r"C:\k\kubelet.exe", b"kubelet"),
         (r"C:\k\copy-of-kubelet.exe", b"kubelet"),
-        (r"C:\Temp\hns.psm1", b"module"),
         (r"C:\k\containerd\registries\quay.io\hosts.toml", b"[host]"),
     ] {
         steps.push(place(host, at, content, Access::Inherited));
     }
-    steps.push(place(host, r"C:\k\tls\certs\tls.key", b"key", Access::Administrators));
+    for (at, content) in [(host::HNS_MODULE, &b"module"[..]), (r"C:\k\tls\certs\tls.key", b"key")] {
+        steps.push(place(host, at, content, Access::Administrators));
+    }
     steps.push(HostStep::Bootstrap { manifest: manifest() });
     steps.push(HostStep::EnsureDaemon { arguments: vec!["controller".to_owned()] });
     steps
@@ -191,7 +200,7 @@ fn a_host_joins_and_a_second_time_nothing_changes() {
         description(&objects::WICD.parse().unwrap())
     );
     assert_eq!(probe.reboot, BTreeSet::from([RebootReason::Environment]));
-    assert_eq!(probe.files[&path(r"C:\Temp\hns.psm1")].sha256, Sha256::of(b"module"));
+    assert_eq!(probe.files[&path(host::HNS_MODULE)].sha256, Sha256::of(b"module"));
     assert!(!serde_json::to_string(probe).unwrap().contains("pw@p"));
 
     let before = host.snapshot();
@@ -234,6 +243,7 @@ fn other_agents_and_old_content_are_swept() {
 fn a_left_host_is_as_it_was_first() {
     let bare = FakeWindows::new("winhost");
     bare.put_file(&path(r"C:\Temp\mine.txt"), "a user's");
+    bare.put_file(&path(r"C:\Temp\hns.psm1"), "a user's");
     bare.put_file(&path(r"C:\var\mine\x.txt"), "a user's");
     let first = bare.snapshot();
     let host = upload(&bare);
@@ -266,7 +276,7 @@ fn original(host: &FakeWindows) {
         host.with_tree(|tree| tree.make_folders(&path(folder)));
     }
     for name in ["gcp-get-hostname.ps1", "hns.psm1", "network-conf.ps1"] {
-        host.put_file(&path(host::SCRIPTS).join(name).unwrap(), "script");
+        host.put_file(&path(host::MANIFEST_SCRIPTS).join(name).unwrap(), "script");
     }
     host.put_file(&path(host::AGENT), "the original's daemon");
     host.put_file(&path(r"C:\k\kubelet.exe"), "kubelet");
@@ -370,14 +380,18 @@ fn plans_of_others_and_cut_plans_are_refused() {
 #[test]
 fn nothing_of_others_is_removed() {
     let host = fresh();
-    for text in [r"C:\Windows", "C:", host::SCRIPTS, host::LOGS, host::ROOT, r"C:\Users\me"] {
+    for text in
+        [r"C:\Windows", "C:", host::MANIFEST_SCRIPTS, host::LOGS, host::ROOT, r"C:\Users\me"]
+    {
         let lines = apply(&host, &[HostStep::RemoveDirectory { path: path(text) }]);
         assert!(error(&lines).is_some_and(|e| e.contains("is not in a folder of ours")), "{text}");
     }
-    host.put_file(&path(r"C:\Windows\x"), "");
-    let lines = apply(&host, &[HostStep::RemoveFile { path: path(r"C:\Windows\x") }]);
-    assert!(error(&lines).is_some());
-    assert!(host.file(&path(r"C:\Windows\x")).is_some());
+    for text in [r"C:\Windows\x", r"C:\Temp\x.ps1"] {
+        host.put_file(&path(text), "");
+        let lines = apply(&host, &[HostStep::RemoveFile { path: path(text) }]);
+        assert!(error(&lines).is_some(), "{text}");
+        assert!(host.file(&path(text)).is_some());
+    }
 }
 
 #[test]

@@ -6,7 +6,7 @@ use wmco_services::fake::{Call, FakeWindows};
 use wmco_services::lifecycle;
 use wmco_services::manifest::{PreScript, Service};
 use wmco_services::services::{Desired, Scope, ScriptResults, Settled, settle};
-use wmco_services::windows::{ServiceManager as _, StartType};
+use wmco_services::windows::{ScriptOutput, ServiceManager as _, StartType};
 
 use super::{
     NOW, bootstrap, command, manifest_of, name, other, ready_node, script, service, state, tagged,
@@ -107,6 +107,27 @@ fn five_arguments_of_a_script_are_filled_in() {
     let settled = bring_up(&host, with_scripts("x RESULT", vec![script]), Some(&node));
     assert!(settled.left.is_settled(), "{}", settled.left);
     assert_eq!(command(&host, "x").unwrap(), "x done");
+}
+
+/// `spec/services.md`, section 15, row 20: on many hosts everybody may write to `C:\\Temp`.
+#[test]
+fn scripts_of_ours_run_from_where_nobody_else_may_write() {
+    let host = FakeWindows::new("winhost");
+    let runs = |text: &str| {
+        host.clear_changes();
+        host.set_powershell(|_| ScriptOutput::default());
+        bring_up(&host, with_scripts("x", vec![script("", text)]), None);
+        let run = host.changes().into_iter().find(|(call, _)| *call == Call::PowerShellRun);
+        run.map(|(_, text)| text).unwrap()
+    };
+    assert_eq!(
+        runs(r"C:\Temp\windows-defender-exclusion.ps1 -BinPath C:\k\x.exe"),
+        r"C:\k\scripts\windows-defender-exclusion.ps1 -BinPath C:\k\x.exe"
+    );
+    assert_eq!(runs(r"& 'C:\Temp\network-conf.ps1'"), r"& 'C:\k\scripts\network-conf.ps1'");
+    // What a person's own manifest names is theirs.
+    assert_eq!(runs(r"C:\Temp\theirs.ps1"), r"C:\Temp\theirs.ps1");
+    assert_eq!(runs(r"C:\Temp\network-conf.ps1x"), r"C:\Temp\network-conf.ps1x");
 }
 
 #[test]

@@ -100,7 +100,7 @@ async fn an_uploaded_agent_describes_its_host() {
 pub(super) fn configuration(content: &[u8]) -> Vec<HostStep> {
     let folder = |path: &str| HostStep::EnsureDirectory {
         path: path.parse().unwrap(),
-        access: if path == ROOT { Access::Administrators } else { Access::Inherited },
+        access: Access::of_directory(&path.parse().unwrap()),
     };
     let file = HostStep::PlaceFile {
         path: path(r"C:\k\kubelet.exe"),
