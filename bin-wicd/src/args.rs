@@ -41,7 +41,7 @@ pub enum Command {
         #[arg(long)]
         desired_version: String,
     },
-    /// Take away what bootstrap and controller did.
+    /// Take away what bootstrap and controller did. Exit code 3010: all done, restart this host.
     Cleanup {
         /// How to reach the cluster.
         #[command(flatten)]

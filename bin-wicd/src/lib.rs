@@ -28,7 +28,6 @@ mod windows;
 
 use std::ffi::OsString;
 use std::io::{self, Write as _};
-use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -52,29 +51,39 @@ pub const VERSION: &str = match option_env!("WMCO_VERSION") {
     None => env!("CARGO_PKG_VERSION"),
 };
 
-/// Runs the program; `arguments` start with its name.
-pub fn run(arguments: impl Iterator<Item = OsString>) -> ExitCode {
+/// Exit code when all was done.
+pub const DONE: i32 = 0;
+
+/// Exit code when something was not done; standard error says what.
+pub const FAILED: i32 = 1;
+
+/// Exit code of `cleanup` when all was done and the host must restart, as installers for Windows use it.
+///
+/// Source: Windows documentation, `ERROR_SUCCESS_REBOOT_REQUIRED`.
+pub const RESTART_NEEDED: i32 = 3010;
+
+/// Runs the program and returns its exit code; `arguments` start with its name.
+pub fn run(arguments: impl Iterator<Item = OsString>) -> i32 {
     let args = match Args::try_parse_from(arguments) {
         Ok(args) => args,
         Err(error) => {
             // Without anywhere to write to, only the exit code is left.
             let _ = error.print();
-            return if error.use_stderr() { ExitCode::FAILURE } else { ExitCode::SUCCESS };
+            return if error.use_stderr() { FAILED } else { DONE };
         }
     };
     match perform(args) {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => ExitCode::FAILURE,
+        Ok(code) => code,
         Err(error) => {
             // Standard output is the operator's; people read standard error.
             let _ = writeln!(io::stderr(), "error: {error:#}");
-            ExitCode::FAILURE
+            FAILED
         }
     }
 }
 
-/// Tells whether all was done.
-fn perform(args: Args) -> anyhow::Result<bool> {
+/// Returns the exit code.
+fn perform(args: Args) -> anyhow::Result<i32> {
     let detail = match args.verbose {
         0 => Detail::Usual,
         1 => Detail::More,
@@ -82,19 +91,27 @@ fn perform(args: Args) -> anyhow::Result<bool> {
     };
     let host = windows::host()?;
     if let Command::Controller(controller) = args.command {
-        return control(host, *controller, detail);
+        return control(host, *controller, detail).map(all_or_failed);
     }
     logs::to_console(detail);
     let out = &mut io::stdout();
-    match args.command {
-        Command::Probe => report::probe(&*host, VERSION, out),
-        Command::Apply { plan } => report::apply(&*host, VERSION, &plan, out),
+    let all = match args.command {
+        Command::Probe => report::probe(&*host, VERSION, out)?,
+        Command::Apply { plan } => report::apply(&*host, VERSION, &plan, out)?,
         Command::Bootstrap { cluster, desired_version } => {
-            bootstrap::bootstrap(&*host, &cluster, &desired_version)
+            bootstrap::bootstrap(&*host, &cluster, &desired_version)?
         }
-        Command::Cleanup { cluster } => cleanup::cleanup(&*host, &cluster, out),
-        Command::Controller(_) => Ok(false),
-    }
+        Command::Cleanup { cluster } => {
+            let restart_needed = cleanup::cleanup(&*host, &cluster, out)?;
+            return Ok(if restart_needed { RESTART_NEEDED } else { DONE });
+        }
+        Command::Controller(_) => false,
+    };
+    Ok(all_or_failed(all))
+}
+
+const fn all_or_failed(all: bool) -> i32 {
+    if all { DONE } else { FAILED }
 }
 
 /// Runs the controller as a service or from a console.
