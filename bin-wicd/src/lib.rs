@@ -64,9 +64,14 @@ pub const RESTART_NEEDED: i32 = 3010;
 
 /// Runs the program and returns its exit code; `arguments` start with its name.
 pub fn run(arguments: impl Iterator<Item = OsString>) -> i32 {
-    let args = match Args::try_parse_from(arguments) {
+    let arguments: Vec<OsString> = arguments.collect();
+    let args = match Args::try_parse_from(&arguments) {
         Ok(args) => args,
         Err(error) => {
+            if args::ask_for_a_service(&arguments) {
+                // Whoever started the service waits for a word of it. Nobody did who typed this by hand.
+                let _ = windows::run_service(Box::new(|_| Outcome::Failed));
+            }
             // Without anywhere to write to, only the exit code is left.
             let _ = error.print();
             return if error.use_stderr() { FAILED } else { DONE };
@@ -120,35 +125,46 @@ fn control(
     arguments: args::Controller,
     detail: Detail,
 ) -> anyhow::Result<bool> {
-    match arguments.log_folder() {
-        Some(folder) => {
-            logs::to_files(folder, arguments.log_megabytes(), detail)
-                .with_context(|| format!("cannot log to {}, check --log-dir", folder.display()))?;
-            tracing::info!(
-                folder = %folder.display(),
-                megabytes = arguments.log_megabytes(),
-                version = VERSION,
-                "service controller starting"
-            );
+    let as_a_service = arguments.windows_service;
+    // In here, so that a service also says that it has stopped when there is nowhere to log to.
+    let work = move |signals: Signals| {
+        if let Err(error) = open_logs(&arguments, detail) {
+            let _ = writeln!(io::stderr(), "error: {error:#}");
+            return Outcome::Failed;
         }
-        None => logs::to_console(detail),
-    }
-    let settings = Settings {
-        ca_bundle: arguments.bundle().cloned(),
-        certificates: arguments.cert_dir,
-        lifetime: arguments.cert_duration,
-        cluster: arguments.cluster,
+        let settings = Settings {
+            ca_bundle: arguments.bundle().cloned(),
+            certificates: arguments.cert_dir,
+            lifetime: arguments.cert_duration,
+            cluster: arguments.cluster,
+        };
+        work(host, &settings, &signals)
     };
-    let outcome = if arguments.windows_service {
-        let work = move |signals| work(host, &settings, &signals);
+    let outcome = if as_a_service {
         windows::run_service(Box::new(work))?
     } else {
         let stop = CancellationToken::new();
         interrupts(stop.clone())?;
         let signals = Signals { stop, ready: Box::new(|| {}), goes_on: Box::new(|| false) };
-        work(host, &settings, &signals)
+        work(signals)
     };
     Ok(outcome == Outcome::Stopped)
+}
+
+fn open_logs(arguments: &args::Controller, detail: Detail) -> anyhow::Result<()> {
+    let Some(folder) = arguments.log_folder() else {
+        logs::to_console(detail);
+        return Ok(());
+    };
+    logs::to_files(folder, arguments.log_megabytes(), detail)
+        .with_context(|| format!("cannot log to {}, check --log-dir", folder.display()))?;
+    tracing::info!(
+        folder = %folder.display(),
+        megabytes = arguments.log_megabytes(),
+        version = VERSION,
+        "service controller starting"
+    );
+    Ok(())
 }
 
 /// Runs the controller until its signals say so, and some seconds longer at most.
