@@ -170,6 +170,11 @@ impl Bench for Memory {
                 config.command = command;
                 self.host.configure(&named(name), &config).unwrap();
             }
+            Order::Show { name, shown } => self.host.change_service(&named(name), |service| {
+                service.display_name = shown;
+                service.errors_ignored = false;
+            }),
+            Order::Number { variable } => self.host.set_variable_unreadable(&variable),
             Order::Start { name } => {
                 self.host.start(&named(name), Wait::at_most(limits::SERVICE_START)).unwrap();
             }

@@ -50,6 +50,24 @@ pub(super) async fn a_command_that_somebody_changed_is_put_right<B: Bench>() {
     assert_eq!(bench.moves()[begun..], [stops(&down), starts(&up)].concat());
 }
 
+pub(super) async fn a_name_that_somebody_gave_a_service_is_put_right<B: Bench>() {
+    let cluster = Cluster::start().await;
+    let bench: B = configured(&cluster, &manifest()).await;
+    let begun = bench.moves().len();
+    let service = async || {
+        let mut services = bench.services().await.into_iter();
+        services.find(|service| service.name.as_str() == "csi-proxy").unwrap()
+    };
+    let before = service().await;
+    let name = "csi-proxy".to_owned();
+    bench.person(Order::Show { name, shown: "My proxy".to_owned() }).await;
+    let shown = service().await;
+    assert_eq!((shown.display_name.as_str(), shown.errors_ignored), ("My proxy", false));
+    cluster.whole_pass().await;
+    until("it is as before", async || service().await == before).await;
+    assert_eq!(bench.moves().get(begun..), Some([].as_slice()));
+}
+
 pub(super) async fn a_foreign_service_with_our_tag_goes<B: Bench>() {
     let cluster = Cluster::start().await;
     let manifest = manifest();
