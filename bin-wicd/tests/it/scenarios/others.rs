@@ -4,7 +4,7 @@ use wicd_wine::hands::{Config, Order, Start};
 use wmco_core::names::host;
 use wmco_core::protocol::ServiceRunState;
 
-use super::{configured, settled, starts, stops};
+use super::{VERSION, configured, join, restarted, settled, starts, stops};
 use crate::bench::{Bench, manifest, seen};
 use crate::cluster::{Cluster, until};
 
@@ -66,6 +66,23 @@ pub(super) async fn a_name_that_somebody_gave_a_service_is_put_right<B: Bench>()
     cluster.whole_pass().await;
     until("it is as before", async || service().await == before).await;
     assert_eq!(bench.moves().get(begun..), Some([].as_slice()));
+}
+
+pub(super) async fn a_variable_that_is_no_text_goes<B: Bench>() {
+    let cluster = Cluster::start().await;
+    let mut bench: B = B::new(&cluster).await;
+    let before = bench.variables().await;
+    bench.person(Order::Number { variable: host::PROXY_VARIABLES[0].to_owned() }).await;
+    assert_ne!(bench.variables().await, before);
+    join(&cluster, &mut bench, &manifest()).await;
+    restarted(&cluster, &mut bench).await;
+    cluster.configured(VERSION).await;
+    assert_eq!(bench.variables().await, before);
+    // A cleanup takes it away, too; no program has seen it.
+    bench.stop_daemon().await;
+    bench.person(Order::Number { variable: host::PROXY_VARIABLES[0].to_owned() }).await;
+    assert_eq!(bench.cleanup().await, Some(false));
+    assert_eq!(bench.variables().await, before);
 }
 
 pub(super) async fn a_foreign_service_with_our_tag_goes<B: Bench>() {
