@@ -1,5 +1,6 @@
 //! What was typed.
 
+use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
 use clap::{Args as Arguments, Parser, Subcommand};
@@ -41,7 +42,7 @@ pub enum Command {
         #[arg(long)]
         desired_version: String,
     },
-    /// Take away what bootstrap and controller did.
+    /// Take away what bootstrap and controller did. Exit code 3010: all done, restart this host.
     Cleanup {
         /// How to reach the cluster.
         #[command(flatten)]
@@ -109,6 +110,13 @@ impl Controller {
     pub fn bundle(&self) -> Option<&WindowsPath> {
         self.ca_bundle.as_ref()?.0.as_ref()
     }
+}
+
+/// Whether a command line that cannot be read is meant for a service.
+pub fn ask_for_a_service(arguments: &[OsString]) -> bool {
+    let asks =
+        |argument: &OsStr| argument == "--windows-service" || argument == "--windows-service=true";
+    arguments.iter().any(|argument| asks(argument))
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "the signature that clap asks for")]

@@ -25,7 +25,8 @@ struct Known {
     node: Option<String>,
 }
 
-/// Cleans the host. Says on `out` when the host must restart, since without a Node nothing else can.
+/// Cleans the host. Tells whether the host must restart, and says so on `out`: without a Node nothing else
+/// can.
 ///
 /// # Errors
 /// The cluster cannot be asked, and nothing is touched; or something on the host cannot be taken away.
@@ -50,7 +51,7 @@ pub fn cleanup(
             .block_on(annotate(client, &node, cleaned.restart_needed))
             .with_context(|| format!("node {node} cannot be annotated"))?;
     }
-    Ok(true)
+    Ok(cleaned.restart_needed)
 }
 
 async fn know(client: &Client, namespace: &str, windows: &dyn Windows) -> anyhow::Result<Known> {

@@ -28,7 +28,6 @@ mod windows;
 
 use std::ffi::OsString;
 use std::io::{self, Write as _};
-use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -52,29 +51,44 @@ pub const VERSION: &str = match option_env!("WMCO_VERSION") {
     None => env!("CARGO_PKG_VERSION"),
 };
 
-/// Runs the program; `arguments` start with its name.
-pub fn run(arguments: impl Iterator<Item = OsString>) -> ExitCode {
-    let args = match Args::try_parse_from(arguments) {
+/// Exit code when all was done.
+pub const DONE: i32 = 0;
+
+/// Exit code when something was not done; standard error says what.
+pub const FAILED: i32 = 1;
+
+/// Exit code of `cleanup` when all was done and the host must restart, as installers for Windows use it.
+///
+/// Source: Windows documentation, `ERROR_SUCCESS_REBOOT_REQUIRED`.
+pub const RESTART_NEEDED: i32 = 3010;
+
+/// Runs the program and returns its exit code; `arguments` start with its name.
+pub fn run(arguments: impl Iterator<Item = OsString>) -> i32 {
+    let arguments: Vec<OsString> = arguments.collect();
+    let args = match Args::try_parse_from(&arguments) {
         Ok(args) => args,
         Err(error) => {
+            if args::ask_for_a_service(&arguments) {
+                // Whoever started the service waits for a word of it. Nobody did who typed this by hand.
+                let _ = windows::run_service(Box::new(|_| Outcome::Failed));
+            }
             // Without anywhere to write to, only the exit code is left.
             let _ = error.print();
-            return if error.use_stderr() { ExitCode::FAILURE } else { ExitCode::SUCCESS };
+            return if error.use_stderr() { FAILED } else { DONE };
         }
     };
     match perform(args) {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => ExitCode::FAILURE,
+        Ok(code) => code,
         Err(error) => {
             // Standard output is the operator's; people read standard error.
             let _ = writeln!(io::stderr(), "error: {error:#}");
-            ExitCode::FAILURE
+            FAILED
         }
     }
 }
 
-/// Tells whether all was done.
-fn perform(args: Args) -> anyhow::Result<bool> {
+/// Returns the exit code.
+fn perform(args: Args) -> anyhow::Result<i32> {
     let detail = match args.verbose {
         0 => Detail::Usual,
         1 => Detail::More,
@@ -82,19 +96,27 @@ fn perform(args: Args) -> anyhow::Result<bool> {
     };
     let host = windows::host()?;
     if let Command::Controller(controller) = args.command {
-        return control(host, *controller, detail);
+        return control(host, *controller, detail).map(all_or_failed);
     }
     logs::to_console(detail);
     let out = &mut io::stdout();
-    match args.command {
-        Command::Probe => report::probe(&*host, VERSION, out),
-        Command::Apply { plan } => report::apply(&*host, VERSION, &plan, out),
+    let all = match args.command {
+        Command::Probe => report::probe(&*host, VERSION, out)?,
+        Command::Apply { plan } => report::apply(&*host, VERSION, &plan, out)?,
         Command::Bootstrap { cluster, desired_version } => {
-            bootstrap::bootstrap(&*host, &cluster, &desired_version)
+            bootstrap::bootstrap(&*host, &cluster, &desired_version)?
         }
-        Command::Cleanup { cluster } => cleanup::cleanup(&*host, &cluster, out),
-        Command::Controller(_) => Ok(false),
-    }
+        Command::Cleanup { cluster } => {
+            let restart_needed = cleanup::cleanup(&*host, &cluster, out)?;
+            return Ok(if restart_needed { RESTART_NEEDED } else { DONE });
+        }
+        Command::Controller(_) => false,
+    };
+    Ok(all_or_failed(all))
+}
+
+const fn all_or_failed(all: bool) -> i32 {
+    if all { DONE } else { FAILED }
 }
 
 /// Runs the controller as a service or from a console.
@@ -103,35 +125,46 @@ fn control(
     arguments: args::Controller,
     detail: Detail,
 ) -> anyhow::Result<bool> {
-    match arguments.log_folder() {
-        Some(folder) => {
-            logs::to_files(folder, arguments.log_megabytes(), detail)
-                .with_context(|| format!("cannot log to {}, check --log-dir", folder.display()))?;
-            tracing::info!(
-                folder = %folder.display(),
-                megabytes = arguments.log_megabytes(),
-                version = VERSION,
-                "service controller starting"
-            );
+    let as_a_service = arguments.windows_service;
+    // In here, so that a service also says that it has stopped when there is nowhere to log to.
+    let work = move |signals: Signals| {
+        if let Err(error) = open_logs(&arguments, detail) {
+            let _ = writeln!(io::stderr(), "error: {error:#}");
+            return Outcome::Failed;
         }
-        None => logs::to_console(detail),
-    }
-    let settings = Settings {
-        ca_bundle: arguments.bundle().cloned(),
-        certificates: arguments.cert_dir,
-        lifetime: arguments.cert_duration,
-        cluster: arguments.cluster,
+        let settings = Settings {
+            ca_bundle: arguments.bundle().cloned(),
+            certificates: arguments.cert_dir,
+            lifetime: arguments.cert_duration,
+            cluster: arguments.cluster,
+        };
+        work(host, &settings, &signals)
     };
-    let outcome = if arguments.windows_service {
-        let work = move |signals| work(host, &settings, &signals);
+    let outcome = if as_a_service {
         windows::run_service(Box::new(work))?
     } else {
         let stop = CancellationToken::new();
         interrupts(stop.clone())?;
         let signals = Signals { stop, ready: Box::new(|| {}), goes_on: Box::new(|| false) };
-        work(host, &settings, &signals)
+        work(signals)
     };
     Ok(outcome == Outcome::Stopped)
+}
+
+fn open_logs(arguments: &args::Controller, detail: Detail) -> anyhow::Result<()> {
+    let Some(folder) = arguments.log_folder() else {
+        logs::to_console(detail);
+        return Ok(());
+    };
+    logs::to_files(folder, arguments.log_megabytes(), detail)
+        .with_context(|| format!("cannot log to {}, check --log-dir", folder.display()))?;
+    tracing::info!(
+        folder = %folder.display(),
+        megabytes = arguments.log_megabytes(),
+        version = VERSION,
+        "service controller starting"
+    );
+    Ok(())
 }
 
 /// Runs the controller until its signals say so, and some seconds longer at most.

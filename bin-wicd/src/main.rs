@@ -1,7 +1,6 @@
 //! WICD, the daemon on each Windows node.
 
-use std::process::ExitCode;
-
-fn main() -> ExitCode {
-    bin_wicd::run(std::env::args_os())
+fn main() {
+    // What the library for exit codes offers ends at 255.
+    std::process::exit(bin_wicd::run(std::env::args_os()))
 }

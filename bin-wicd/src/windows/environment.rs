@@ -37,14 +37,15 @@ fn value(name: &str) -> io::Result<Option<String>> {
         Ok(value) if value.vtype == REG_SZ || value.vtype == REG_EXPAND_SZ => {
             winreg::types::FromRegValue::from_reg_value(&value).map(Some)
         }
-        Ok(_) => Ok(None),
+        Ok(_) => Ok(Some(String::new())),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error),
     }
 }
 
-/// What is remembered of a value: it may hold a password.
+/// What is remembered of a value: it may hold a password. No program sees an empty one.
 fn mark(value: Option<&str>) -> String {
+    let value = value.filter(|value| !value.is_empty());
     value.map_or_else(|| UNSET.to_owned(), |value| Sha256::of(value.as_bytes()).to_string())
 }
 

@@ -124,6 +124,9 @@ fn look(name: &ServiceName, service: &Handle) -> Result<Service, Error> {
             recovery: scm_recovery::read(service, &key)?,
         },
         account: config.account_name.unwrap_or_default().to_string_lossy().into_owned(),
+        display_name: config.display_name.to_string_lossy().into_owned(),
+        own_process: config.service_type == ServiceType::OWN_PROCESS,
+        errors_ignored: config.error_control == ServiceErrorControl::Ignore,
         state: run_state(status.current_state as u32),
         exit_code: exit_code(&status),
         process: status.process_id,
@@ -189,7 +192,7 @@ fn apply(name: &ServiceName, service: &Handle, config: &ServiceConfig) -> Result
         StartType::Manual => ServiceStartType::OnDemand,
         StartType::Disabled => ServiceStartType::Disabled,
     };
-    scm_call::change(service, &config.command, &dependencies, start.to_raw())
+    scm_call::change(service, name.as_str(), &config.command, &dependencies, start.to_raw())
         .map_err(Error::Winapi)?;
     service.set_description(&config.description)?;
     scm_recovery::write(name, service, config.recovery.as_ref())

@@ -12,6 +12,7 @@ use windows_sys::Win32::System::Services::{
     OpenSCManagerW, SC_ENUM_PROCESS_INFO, SC_MANAGER_CONNECT, SC_MANAGER_ENUMERATE_SERVICE,
     SERVICE_ERROR_IGNORE, SERVICE_STATE_ALL, SERVICE_WIN32, SERVICE_WIN32_OWN_PROCESS,
 };
+use wmco_services::windows::LOCAL_SYSTEM;
 
 use super::failure::is;
 use super::text::{from_pointer, wide};
@@ -77,9 +78,10 @@ pub(super) fn all() -> io::Result<Vec<(String, u32, u32)>> {
 }
 
 /// Makes a service have exactly this command line and these dependencies, run as LocalSystem in a
-/// process of its own, and start as `start` says.
+/// process of its own, start as `start` says and without trouble for the host, and be shown as `shown`.
 pub(super) fn change(
     service: &Service,
+    shown: &str,
     command: &str,
     dependencies: &[&str],
     start: u32,
@@ -89,9 +91,9 @@ pub(super) fn change(
     // would leave the list as it is.
     let mut list: Vec<u16> = dependencies.iter().flat_map(wide).collect();
     list.extend([0; 2]);
-    let (account, password) = (wide("LocalSystem"), wide(""));
+    let (account, password, shown) = (wide(LOCAL_SYSTEM), wide(""), wide(shown));
     // SAFETY: the handle is open while `service` lives; all texts end as the call asks for and
-    // outlive it; null means to leave group, tag and display name.
+    // outlive it; null means to leave group and tag.
     let ok = unsafe {
         ChangeServiceConfigW(
             service.raw_handle(),
@@ -104,7 +106,7 @@ pub(super) fn change(
             list.as_ptr(),
             account.as_ptr(),
             password.as_ptr(),
-            null(),
+            shown.as_ptr(),
         )
     };
     if ok == 0 { Err(io::Error::last_os_error()) } else { Ok(()) }

@@ -1,7 +1,6 @@
 //! The protocol of Windows services.
 
 use std::ffi::OsString;
-use std::panic::AssertUnwindSafe;
 use std::sync::mpsc::{self, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
@@ -134,9 +133,8 @@ fn serve(work: Work) -> anyhow::Result<Outcome> {
         }),
         goes_on: Box::new(move || goes_on.on(Event::Nothing)),
     };
-    // Work that broke down would leave a service that never ends.
-    let outcome = std::panic::catch_unwind(AssertUnwindSafe(|| work(signals)));
-    let outcome = outcome.unwrap_or(Outcome::Failed);
+    // A panic ends the process here, in every build. Windows takes that for a crash and restarts it.
+    let outcome = work(signals);
     service.on(Event::Over(outcome));
     Ok(outcome)
 }

@@ -69,8 +69,8 @@ pub(crate) trait Bench: Sized {
     /// Runs `wicd bootstrap`; tells whether it succeeded.
     async fn bootstrap(&self, version: &str) -> bool;
 
-    /// Runs `wicd cleanup`; tells whether it succeeded.
-    async fn cleanup(&self) -> bool;
+    /// Runs `wicd cleanup`; tells whether it asked for a restart, or `None` when it failed.
+    async fn cleanup(&self) -> Option<bool>;
 
     /// Registers and starts the daemon's service as the operator does.
     async fn start_daemon(&mut self);

@@ -8,12 +8,12 @@ use wmco_services::windows::{Machine as _, ServiceConfig, StartType};
 
 use super::world::{VERSION, World, manifest, until};
 
-/// Cleans on a thread, as the command does, and returns what it said.
-async fn clean(world: &World) -> anyhow::Result<String> {
+/// Cleans on a thread, as the command does, and returns whether to restart, and what it said.
+async fn clean(world: &World) -> anyhow::Result<(bool, String)> {
     let (host, cluster) = (world.host.clone(), world.settings.cluster.clone());
     let work = move || {
         let mut out = Vec::new();
-        cleanup(&host, &cluster, &mut out).map(|_| String::from_utf8(out).unwrap())
+        cleanup(&host, &cluster, &mut out).map(|restart| (restart, String::from_utf8(out).unwrap()))
     };
     tokio::task::spawn_blocking(work).await.unwrap()
 }
@@ -27,7 +27,7 @@ async fn services_and_mark_go_and_the_rest_is_as_before() {
     let running = world.configured().await;
     running.stop().await;
     assert_ne!(world.host.snapshot().services, before.services);
-    assert_eq!(clean(&world).await.unwrap(), "");
+    assert_eq!(clean(&world).await.unwrap(), (false, String::new()));
     let after = world.host.snapshot();
     assert_eq!((after.services, after.environment), (before.services, before.environment));
     assert_eq!(after.roots, before.roots);
@@ -48,8 +48,8 @@ async fn variables_that_go_ask_for_a_restart() {
     running.stop().await;
     world.host.restart().unwrap();
     world.annotate(names::REBOOT_ANNOTATION, serde_json::Value::Null).await;
-    let said = clean(&world).await.unwrap();
-    assert!(said.starts_with("restart this host"), "{said}");
+    let (restart, said) = clean(&world).await.unwrap();
+    assert!(restart && said.starts_with("restart this host"), "{said}");
     assert!(world.annotations().contains_key(names::REBOOT_ANNOTATION));
     assert!(world.host.snapshot().environment.is_empty());
 }
@@ -64,7 +64,8 @@ async fn without_a_node_it_says_that_a_restart_is_needed() {
     };
     set(&world.host);
     world.host.restart().unwrap();
-    assert!(clean(&world).await.unwrap().starts_with("restart this host"));
+    let (restart, said) = clean(&world).await.unwrap();
+    assert!(restart && said.starts_with("restart this host"), "{said}");
     assert!(!world.annotations().contains_key(names::REBOOT_ANNOTATION));
 }
 

@@ -170,6 +170,11 @@ impl Bench for Memory {
                 config.command = command;
                 self.host.configure(&named(name), &config).unwrap();
             }
+            Order::Show { name, shown } => self.host.change_service(&named(name), |service| {
+                service.display_name = shown;
+                service.errors_ignored = false;
+            }),
+            Order::Number { variable } => self.host.set_variable_unreadable(&variable),
             Order::Start { name } => {
                 self.host.start(&named(name), Wait::at_most(limits::SERVICE_START)).unwrap();
             }
@@ -213,11 +218,9 @@ impl Bench for Memory {
         .await
     }
 
-    async fn cleanup(&self) -> bool {
-        self.on_the_host(|host| {
-            cleanup::cleanup(host, &cluster_arguments(), &mut Vec::new()).is_ok_and(|all| all)
-        })
-        .await
+    async fn cleanup(&self) -> Option<bool> {
+        self.on_the_host(|host| cleanup::cleanup(host, &cluster_arguments(), &mut Vec::new()).ok())
+            .await
     }
 
     fn sees(&self, _service: &str, variable: &str) -> Option<String> {

@@ -28,6 +28,18 @@ pub enum Order {
         /// The command line.
         command: String,
     },
+    /// Show a service by another name, and let the host tell at its start when that fails.
+    Show {
+        /// Its name.
+        name: String,
+        /// The other one.
+        shown: String,
+    },
+    /// Set a system-wide variable to a number, which no program sees.
+    Number {
+        /// The variable.
+        variable: String,
+    },
     /// Start a service; does not wait.
     Start {
         /// Its name.
@@ -69,6 +81,9 @@ pub struct Service {
     pub name: String,
     pub config: Config,
     pub account: String,
+    pub display_name: String,
+    pub own_process: bool,
+    pub errors_ignored: bool,
     pub state: State,
     pub exit_code: u32,
     pub process: Option<u32>,

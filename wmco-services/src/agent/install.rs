@@ -92,14 +92,14 @@ pub(super) fn daemon(windows: &dyn Windows, arguments: &[String]) -> Result<bool
         manager.start(&name, Wait::at_most(core_limits::SERVICE_START))?;
         return Ok(true);
     };
-    let same_account = seen.account.eq_ignore_ascii_case("LocalSystem");
-    let right = seen.config == config && same_account;
+    let never_ours = services::never_ours(&seen);
+    let right = seen.config == config && never_ours.is_empty();
     let mut runs = seen.state == ServiceRunState::Running;
     if !right {
         // A running daemon keeps its old arguments until it starts anew.
         let same_process = seen.config.command == config.command
             && seen.config.dependencies == config.dependencies
-            && same_account;
+            && !never_ours.iter().any(|field| field.needs_a_stop());
         if !same_process {
             manager.stop(&name, Wait::at_most(core_limits::SERVICE_STOP))?;
             runs = false;

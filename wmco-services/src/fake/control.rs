@@ -135,6 +135,11 @@ impl FakeWindows {
         self.state().refused_roots.insert(sha256);
     }
 
+    /// Sets a system-wide variable to something that is no text.
+    pub fn set_variable_unreadable(&self, name: &str) {
+        self.state().environment.insert(name.to_uppercase(), (name.to_owned(), String::new()));
+    }
+
     /// Adds an HNS network.
     pub fn add_network(&self, name: &str) {
         self.state().networks.insert(name.to_owned());

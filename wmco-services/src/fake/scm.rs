@@ -10,7 +10,8 @@ use wmco_core::winpath::WindowsPath;
 use super::faults::Call;
 use super::{FakeEvent, FakeWindows, State};
 use crate::windows::{
-    Service, ServiceConfig, ServiceManager, ServiceName, StartType, Wait, WindowsError,
+    LOCAL_SYSTEM, Service, ServiceConfig, ServiceManager, ServiceName, StartType, Wait,
+    WindowsError,
 };
 
 /// Services and what is special about some of them.
@@ -81,7 +82,10 @@ fn stopped(name: &ServiceName, config: &ServiceConfig) -> Service {
     Service {
         name: name.clone(),
         config: config.clone(),
-        account: "LocalSystem".to_owned(),
+        account: LOCAL_SYSTEM.to_owned(),
+        display_name: name.to_string(),
+        own_process: true,
+        errors_ignored: true,
         state: ServiceRunState::Stopped,
         exit_code: 0,
         process: None,
@@ -192,13 +196,9 @@ impl FakeWindows {
         self.act_freely(|host| host.set_service(name, state, 0));
     }
 
-    /// Lets a service run as somebody else, as a person may configure it.
-    pub fn set_service_account(&self, name: &ServiceName, account: &str) {
-        self.act_freely(|host| {
-            if let Some(service) = host.scm.services.get_mut(name) {
-                account.clone_into(&mut service.account);
-            }
-        });
+    /// Changes a service as a person may.
+    pub fn change_service(&self, name: &ServiceName, change: impl FnOnce(&mut Service)) {
+        self.act_freely(|host| host.scm.services.get_mut(name).map(change));
     }
 
     /// Makes a service end with `code` right after every start, or, with `None`, run again.
@@ -285,8 +285,9 @@ impl ServiceManager for FakeWindows {
     fn configure(&self, name: &ServiceName, config: &ServiceConfig) -> Result<(), WindowsError> {
         self.act(Call::ServicesConfigure, name.as_str(), |host| {
             let service = host.scm.find(name)?;
-            service.config = config.clone();
-            "LocalSystem".clone_into(&mut service.account);
+            let stopped = stopped(&service.name, config);
+            let (state, exit_code, process) = (service.state, service.exit_code, service.process);
+            *service = Service { state, exit_code, process, ..stopped };
             Ok(())
         })
     }

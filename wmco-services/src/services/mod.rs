@@ -32,7 +32,7 @@ use wmco_core::protocol::ServiceRunState;
 use crate::limits;
 use crate::manifest::{self, Manifest};
 use crate::text::one_line;
-use crate::windows::{Service, ServiceConfig, ServiceName};
+use crate::windows::{LOCAL_SYSTEM, Service, ServiceConfig, ServiceName};
 
 use graph::Graph;
 
@@ -251,19 +251,32 @@ fn due(
     (age >= pause).then_some(reason)
 }
 
+/// In what a service differs from all of ours, whatever the manifest says.
+///
+/// Source: `spec/wicd.md`, sections 12.2 and 23.6, row 51.
+pub(crate) fn never_ours(seen: &Service) -> Vec<ServiceField> {
+    let name = seen.name.as_str();
+    let all = [
+        (ServiceField::Account, !seen.account.eq_ignore_ascii_case(LOCAL_SYSTEM)),
+        (ServiceField::DisplayName, !seen.display_name.eq_ignore_ascii_case(name)),
+        (ServiceField::ErrorControl, !seen.errors_ignored),
+        (ServiceField::ServiceType, !seen.own_process),
+    ];
+    all.into_iter().filter(|(_, differs)| *differs).map(|(field, _)| field).collect()
+}
+
 /// Why a service must stop before it is right, if it must.
 fn drift(config: &ServiceConfig, seen: &Service, result: Option<&ScriptResult>) -> Option<Because> {
     let set = |names: &[ServiceName]| names.iter().cloned().collect::<BTreeSet<_>>();
     let all = [
-        (ServiceField::Account, !seen.account.eq_ignore_ascii_case("LocalSystem")),
         (ServiceField::Command, config.command != seen.config.command),
         (ServiceField::Dependencies, set(&config.dependencies) != set(&seen.config.dependencies)),
         (ServiceField::Description, config.description != seen.config.description),
         (ServiceField::Recovery, config.recovery != seen.config.recovery),
         (ServiceField::StartType, config.start != seen.config.start),
     ];
-    let fields: Vec<ServiceField> =
-        all.into_iter().filter(|(_, differs)| *differs).map(|(field, _)| field).collect();
+    let differing = all.into_iter().filter(|(_, differs)| *differs).map(|(field, _)| field);
+    let fields: Vec<ServiceField> = never_ours(seen).into_iter().chain(differing).collect();
     if !fields.is_empty() {
         Some(Because::Differs { fields })
     } else if seen.state == ServiceRunState::Running

@@ -147,8 +147,14 @@ pub enum ServiceField {
     Dependencies,
     /// The description.
     Description,
+    /// The name that people see.
+    DisplayName,
+    /// What the host does when it cannot start the service.
+    ErrorControl,
     /// What happens when it fails.
     Recovery,
+    /// Whether it has a process of its own.
+    ServiceType,
     /// When it starts.
     StartType,
 }
@@ -251,12 +257,7 @@ impl Because {
     /// Whether a service must stop before it can be put right.
     pub(super) fn needs_a_stop(&self) -> bool {
         match self {
-            Self::Differs { fields } => fields.iter().any(|field| match field {
-                ServiceField::Account | ServiceField::Command | ServiceField::Dependencies => true,
-                ServiceField::Description | ServiceField::Recovery | ServiceField::StartType => {
-                    false
-                }
-            }),
+            Self::Differs { fields } => fields.iter().any(|field| field.needs_a_stop()),
             Self::Missing
             | Self::NotInManifest
             | Self::NeedsAStoppedOne { .. }
@@ -271,13 +272,28 @@ impl Because {
 }
 
 impl ServiceField {
+    /// Whether it comes into force only when the service starts anew.
+    pub(crate) const fn needs_a_stop(self) -> bool {
+        match self {
+            Self::Account | Self::Command | Self::Dependencies | Self::ServiceType => true,
+            Self::Description
+            | Self::DisplayName
+            | Self::ErrorControl
+            | Self::Recovery
+            | Self::StartType => false,
+        }
+    }
+
     const fn words(self) -> &'static str {
         match self {
             Self::Account => "account",
             Self::Command => "command",
             Self::Dependencies => "dependencies",
             Self::Description => "description",
+            Self::DisplayName => "display name",
+            Self::ErrorControl => "error control",
             Self::Recovery => "recovery",
+            Self::ServiceType => "service type",
             Self::StartType => "start type",
         }
     }

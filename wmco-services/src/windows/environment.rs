@@ -10,7 +10,8 @@ use super::WindowsError;
 /// Services see a change only after the host has restarted. Values can hold passwords: neither errors
 /// nor logs show them. Source: `spec/wicd.md`, section 10.
 pub trait Environment: Send + Sync {
-    /// The unexpanded value; `None` when it is not set, or is not text.
+    /// The unexpanded value; `None` when it is not set. What is set and is no text, so that no program sees
+    /// it, reads as empty.
     fn get(&self, name: &str) -> Result<Option<String>, WindowsError>;
 
     /// Sets the value, whatever was there and of whatever type.

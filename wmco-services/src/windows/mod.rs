@@ -25,8 +25,8 @@ pub use machine::{DefaultRoute, HttpAnswer, HttpRequest, Machine};
 pub use powershell::{PowerShell, ScriptOutput};
 pub use roots::RootStore;
 pub use services::{
-    BadServiceName, Glimpse, Recovery, Service, ServiceConfig, ServiceManager, ServiceName,
-    StartType,
+    BadServiceName, Glimpse, LOCAL_SYSTEM, Recovery, Service, ServiceConfig, ServiceManager,
+    ServiceName, StartType,
 };
 pub use wait::Wait;
 

@@ -102,6 +102,9 @@ impl JsonSchema for ServiceName {
     }
 }
 
+/// Account of all services of ours.
+pub const LOCAL_SYSTEM: &str = "LocalSystem";
+
 /// When a service starts.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -151,8 +154,14 @@ pub struct Service {
     pub name: ServiceName,
     /// How it is configured.
     pub config: ServiceConfig,
-    /// Account that it runs as; ours run as `LocalSystem`.
+    /// Account that it runs as; ours run as [`LOCAL_SYSTEM`].
     pub account: String,
+    /// Name that people see; that of ours is the name.
+    pub display_name: String,
+    /// Whether it has a process of its own that talks to no desktop, as ours have.
+    pub own_process: bool,
+    /// Whether the host starts without a word when it does not, as with ours.
+    pub errors_ignored: bool,
     /// What it does now.
     pub state: ServiceRunState,
     /// Code that it ended with when it last stopped; 0 while it runs.
@@ -190,14 +199,15 @@ pub trait ServiceManager: Send + Sync {
     /// One service; `None` when there is none of that name.
     fn query(&self, name: &ServiceName) -> Result<Option<Service>, WindowsError>;
 
-    /// Creates a stopped service that runs as LocalSystem in a process of its own.
+    /// Creates a stopped service that runs as [`LOCAL_SYSTEM`] in a process of its own, is shown by its name,
+    /// and does not trouble the start of the host.
     ///
     /// # Errors
     /// [`WindowsError::Exists`], [`WindowsError::MarkedForDeletion`].
     fn create(&self, name: &ServiceName, config: &ServiceConfig) -> Result<(), WindowsError>;
 
-    /// Makes the service be configured as `config` says and run as LocalSystem, whatever it was
-    /// before. A running process keeps its old command line until it is started anew.
+    /// Makes the service be configured as `config` says and all else as [`create`](Self::create) does,
+    /// whatever it was before. A running process keeps its old command line until it is started anew.
     ///
     /// # Errors
     /// [`WindowsError::Missing`].

@@ -47,6 +47,8 @@ on_both! {
         a_stopped_and_a_deleted_service_come_back
         a_service_that_crashed_comes_back
         a_command_that_somebody_changed_is_put_right
+        a_name_that_somebody_gave_a_service_is_put_right
+        a_variable_that_is_no_text_goes
         a_foreign_service_with_our_tag_goes;
     daemon:
         short_certificates_are_renewed_without_a_restart

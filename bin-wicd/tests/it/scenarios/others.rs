@@ -4,7 +4,7 @@ use wicd_wine::hands::{Config, Order, Start};
 use wmco_core::names::host;
 use wmco_core::protocol::ServiceRunState;
 
-use super::{configured, settled, starts, stops};
+use super::{VERSION, configured, join, restarted, settled, starts, stops};
 use crate::bench::{Bench, manifest, seen};
 use crate::cluster::{Cluster, until};
 
@@ -48,6 +48,41 @@ pub(super) async fn a_command_that_somebody_changed_is_put_right<B: Bench>() {
     let mut down = up;
     down.reverse();
     assert_eq!(bench.moves()[begun..], [stops(&down), starts(&up)].concat());
+}
+
+pub(super) async fn a_name_that_somebody_gave_a_service_is_put_right<B: Bench>() {
+    let cluster = Cluster::start().await;
+    let bench: B = configured(&cluster, &manifest()).await;
+    let begun = bench.moves().len();
+    let service = async || {
+        let mut services = bench.services().await.into_iter();
+        services.find(|service| service.name.as_str() == "csi-proxy").unwrap()
+    };
+    let before = service().await;
+    let name = "csi-proxy".to_owned();
+    bench.person(Order::Show { name, shown: "My proxy".to_owned() }).await;
+    let shown = service().await;
+    assert_eq!((shown.display_name.as_str(), shown.errors_ignored), ("My proxy", false));
+    cluster.whole_pass().await;
+    until("it is as before", async || service().await == before).await;
+    assert_eq!(bench.moves().get(begun..), Some([].as_slice()));
+}
+
+pub(super) async fn a_variable_that_is_no_text_goes<B: Bench>() {
+    let cluster = Cluster::start().await;
+    let mut bench: B = B::new(&cluster).await;
+    let before = bench.variables().await;
+    bench.person(Order::Number { variable: host::PROXY_VARIABLES[0].to_owned() }).await;
+    assert_ne!(bench.variables().await, before);
+    join(&cluster, &mut bench, &manifest()).await;
+    restarted(&cluster, &mut bench).await;
+    cluster.configured(VERSION).await;
+    assert_eq!(bench.variables().await, before);
+    // A cleanup takes it away, too; no program has seen it.
+    bench.stop_daemon().await;
+    bench.person(Order::Number { variable: host::PROXY_VARIABLES[0].to_owned() }).await;
+    assert_eq!(bench.cleanup().await, Some(false));
+    assert_eq!(bench.variables().await, before);
 }
 
 pub(super) async fn a_foreign_service_with_our_tag_goes<B: Bench>() {

@@ -75,8 +75,9 @@ impl Wine {
         }
     }
 
-    /// Runs `wicd` with a kubeconfig and tells whether it succeeded.
-    async fn wicd(&self, command: &str) -> bool {
+    /// Runs `wicd` with a kubeconfig and returns the last byte of its exit code, which is all that comes
+    /// through.
+    async fn wicd(&self, command: &str) -> i32 {
         let kubeconfig = host::WICD_KUBECONFIG;
         let line =
             format!("{} {command} --kubeconfig {kubeconfig} --namespace {NAMESPACE}", host::AGENT);
@@ -84,7 +85,7 @@ impl Wine {
         if !output.status.success() {
             eprintln!("{command}: {}", String::from_utf8_lossy(&output.stderr));
         }
-        output.status.success()
+        output.status.code().unwrap()
     }
 
     async fn daemon_state(&self) -> Option<ServiceRunState> {
@@ -185,11 +186,15 @@ impl Bench for Wine {
     }
 
     async fn bootstrap(&self, version: &str) -> bool {
-        self.wicd(&format!("bootstrap --desired-version {version}")).await
+        self.wicd(&format!("bootstrap --desired-version {version}")).await == bin_wicd::DONE
     }
 
-    async fn cleanup(&self) -> bool {
-        self.wicd("cleanup").await
+    async fn cleanup(&self) -> Option<bool> {
+        match self.wicd("cleanup").await {
+            bin_wicd::DONE => Some(false),
+            code if code == bin_wicd::RESTART_NEEDED & 0xff => Some(true),
+            _ => None,
+        }
     }
 
     fn sees(&self, of: &str, variable: &str) -> Option<String> {

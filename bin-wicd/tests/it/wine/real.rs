@@ -4,6 +4,7 @@ use std::fs;
 use std::net::Ipv4Addr;
 
 use jiff::SignedDuration;
+use wicd_wine::hands::{Config, Order, Start};
 use wicd_wine::journal::Event;
 use wicd_wine::told;
 use wmco_core::digest::Sha256;
@@ -68,6 +69,35 @@ async fn the_log_is_where_people_look_for_it() {
         fs::read_to_string(&log).is_ok_and(|text| text.contains("service controller starting"))
     })
     .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_service_that_cannot_begin_says_that_it_has_stopped_and_how() {
+    let cluster = Cluster::start().await;
+    let wine = Wine::new(&cluster).await;
+    let kubeconfig = host::WICD_KUBECONFIG;
+    let good = format!("--windows-service --kubeconfig {kubeconfig} --namespace {NAMESPACE}");
+    // A folder below a file cannot be made.
+    for arguments in [format!("{good} --nonsense"), format!(r"{good} --log-dir {kubeconfig}\logs")]
+    {
+        let name = objects::WICD.to_owned();
+        let config = Config {
+            command: format!("{} controller {arguments}", host::AGENT),
+            description: String::new(),
+            dependencies: Vec::new(),
+            start: Start::Manual,
+        };
+        wine.person(Order::Create { name: name.clone(), config }).await;
+        wine.person(Order::Start { name: name.clone() }).await;
+        let seen = async || {
+            let mut services = wine.all_services().await.into_iter();
+            services.find(|service| service.name.as_str() == name).unwrap()
+        };
+        until("it has stopped", async || seen().await.state == ServiceRunState::Stopped).await;
+        assert_eq!(seen().await.exit_code, 1, "{arguments}");
+        until("its process is gone", async || wine.daemon().is_none()).await;
+        wine.person(Order::Delete { name }).await;
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

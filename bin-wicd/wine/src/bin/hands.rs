@@ -34,7 +34,7 @@ mod hands {
         ServiceStartType, ServiceState, ServiceType,
     };
     use windows_service::service_manager::{ServiceManager, ServiceManagerAccess};
-    use winreg::enums::{HKEY_LOCAL_MACHINE, REG_SZ};
+    use winreg::enums::{HKEY_LOCAL_MACHINE, KEY_SET_VALUE, REG_SZ};
     use winreg::types::FromRegValue;
     use winreg::{HKEY, RegKey};
 
@@ -53,11 +53,20 @@ mod hands {
             Order::Registry => return registry().map(Answer::Registry),
             Order::Create { name, config } => create(&name, &config)?,
             Order::Command { name, command } => {
-                let key = RegKey::predef(MACHINE).open_subkey(format!(r"{SERVICES}\{name}"))?;
-                let dependencies = value(&key, "DependOnService")?.unwrap_or_default();
-                let start = Start::Manual;
-                let config = Config { command, description: String::new(), dependencies, start };
-                open(&name, ServiceAccess::CHANGE_CONFIG)?.change_config(&info(&name, &config))?;
+                change(&name, |info| {
+                    let mut words = command.split(' ');
+                    info.executable_path = words.next().unwrap_or_default().into();
+                    info.launch_arguments = words.map(OsString::from).collect();
+                })?;
+            }
+            Order::Show { name, shown } => change(&name, |info| {
+                info.display_name = shown.into();
+                info.error_control = ServiceErrorControl::Normal;
+            })?,
+            Order::Number { variable } => {
+                let key =
+                    RegKey::predef(MACHINE).open_subkey_with_flags(VARIABLES, KEY_SET_VALUE)?;
+                key.set_value(variable, &1_u32)?;
             }
             Order::Start { name } => open(&name, ServiceAccess::START)?.start::<OsString>(&[])?,
             Order::Stop { name } => {
@@ -74,6 +83,20 @@ mod hands {
     ) -> anyhow::Result<windows_service::service::Service> {
         let manager = ServiceManager::local_computer(None::<&str>, ServiceManagerAccess::CONNECT)?;
         manager.open_service(name, rights).with_context(|| format!("open {name}"))
+    }
+
+    /// Changes a service, otherwise as it is.
+    fn change(name: &str, change: impl FnOnce(&mut ServiceInfo)) -> anyhow::Result<()> {
+        let key = RegKey::predef(MACHINE).open_subkey(format!(r"{SERVICES}\{name}"))?;
+        let config = Config {
+            command: value(&key, "ImagePath")?.unwrap_or_default(),
+            description: String::new(),
+            dependencies: value(&key, "DependOnService")?.unwrap_or_default(),
+            start: Start::Manual,
+        };
+        let mut info = info(name, &config);
+        change(&mut info);
+        Ok(open(name, ServiceAccess::CHANGE_CONFIG)?.change_config(&info)?)
     }
 
     fn create(name: &str, config: &Config) -> anyhow::Result<()> {
@@ -123,6 +146,10 @@ mod hands {
                 },
             };
             let account = value(&key, "ObjectName")?.unwrap_or_default();
+            let display_name = value(&key, "DisplayName")?.unwrap_or_else(|| name.clone());
+            // Numbers of `SERVICE_WIN32_OWN_PROCESS` and `SERVICE_ERROR_IGNORE`.
+            let own_process = value::<u32>(&key, "Type")? == Some(0x10);
+            let errors_ignored = value::<u32>(&key, "ErrorControl")? == Some(0);
             // Drivers and what is half deleted have no state to ask for.
             let Ok(service) = open(&name, ServiceAccess::QUERY_STATUS) else { continue };
             let status = service.query_status()?;
@@ -138,7 +165,17 @@ mod hands {
                 | ServiceState::ContinuePending => State::Paused,
             };
             let process = status.process_id;
-            services.push(Service { name, config, account, state, exit_code, process });
+            services.push(Service {
+                name,
+                config,
+                account,
+                display_name,
+                own_process,
+                errors_ignored,
+                state,
+                exit_code,
+                process,
+            });
         }
         Ok(services)
     }

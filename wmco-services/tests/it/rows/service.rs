@@ -6,7 +6,7 @@ use wmco_services::fake::{Call, FakeWindows};
 use wmco_services::lifecycle;
 use wmco_services::manifest::{PreScript, Service};
 use wmco_services::services::{Desired, Scope, ScriptResults, Settled, settle};
-use wmco_services::windows::{ScriptOutput, ServiceManager as _, StartType};
+use wmco_services::windows::{self, ScriptOutput, ServiceManager as _, StartType};
 
 use super::{
     NOW, bootstrap, command, manifest_of, name, other, ready_node, script, service, state, tagged,
@@ -198,15 +198,42 @@ fn a_wrong_description_alone_is_corrected() {
     corrected(("fakeservice", "wrong"), plain("fakeservice"), "fakeservice");
 }
 
-/// `spec/wicd.md`, section 23.6, row 51.
-#[test]
-fn a_wrong_account_is_corrected() {
+/// `spec/wicd.md`, section 23.6, row 51: what a person did to a service is put right; tells whether it was
+/// started anew.
+#[track_caller]
+fn restarts_for(change: impl FnOnce(&mut windows::Service)) -> bool {
     let host = host();
     bring_up(&host, service("x", &[]), None);
-    host.set_service_account(&name("x"), r".\somebody");
+    let before = host.query(&name("x")).unwrap();
+    host.change_service(&name("x"), change);
+    assert_ne!(host.query(&name("x")).unwrap(), before);
+    host.clear_changes();
     bring_up(&host, service("x", &[]), None);
-    let seen = host.query(&name("x")).unwrap().unwrap();
-    assert_eq!((seen.account.as_str(), seen.state), ("LocalSystem", ServiceRunState::Running));
+    let mut after = host.query(&name("x")).unwrap().unwrap();
+    let before = before.unwrap();
+    let process = std::mem::replace(&mut after.process, before.process);
+    assert_eq!(after, before);
+    process != before.process
+}
+
+#[test]
+fn a_wrong_account_is_corrected() {
+    assert!(restarts_for(|service| r".\somebody".clone_into(&mut service.account)));
+}
+
+#[test]
+fn a_wrong_display_name_is_corrected() {
+    assert!(!restarts_for(|service| "Anything".clone_into(&mut service.display_name)));
+}
+
+#[test]
+fn a_wrong_error_control_is_corrected() {
+    assert!(!restarts_for(|service| service.errors_ignored = false));
+}
+
+#[test]
+fn a_wrong_service_type_is_corrected() {
+    assert!(restarts_for(|service| service.own_process = false));
 }
 
 #[test]
