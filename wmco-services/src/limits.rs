@@ -7,6 +7,11 @@ use jiff::SignedDuration;
 /// that. The Service Control Manager gives a service as long to answer.
 pub const SERVICE_ANSWER: SignedDuration = SignedDuration::from_secs(30);
 
+/// How long a service may start or stop that says all the time that it gets on: five times as long as
+/// another, so that one that puts its data in order can do so, but no longer than what the operator waits
+/// for a whole plan, [`wmco_core::limits::APPLY`], leaves room for.
+pub const SERVICE_HONEST: SignedDuration = SignedDuration::from_mins(10);
+
 /// How long one pre-script may run. The network script waits up to 20 s for its network.
 pub const SCRIPT: SignedDuration = SignedDuration::from_mins(2);
 

@@ -11,7 +11,7 @@ use windows_sys::Win32::Foundation::{
     ERROR_SERVICE_MARKED_FOR_DELETE, ERROR_SERVICE_NOT_ACTIVE, ERROR_SERVICE_REQUEST_TIMEOUT,
 };
 use wmco_core::protocol::ServiceRunState;
-use wmco_services::windows::{ServiceManager as _, ServiceName, Wait, WindowsError};
+use wmco_services::windows::{Progress, ServiceManager as _, ServiceName, Wait, WindowsError};
 
 use super::processes::Process;
 use super::scm::{Scm, code, demand, exit_code, failed, open, run_state, true_status};
@@ -33,8 +33,14 @@ impl<'a> Waiting<'a> {
         Self { wait, begun: Instant::now() }
     }
 
-    fn is_at_its_end(&self) -> bool {
-        self.begun.elapsed() >= self.wait.limit().unsigned_abs()
+    fn is_at_its_end(&self, gets_on: bool) -> bool {
+        self.begun.elapsed() >= self.wait.limit_of(gets_on).unsigned_abs()
+    }
+
+    /// See [`Progress::hears`].
+    fn hears(&self, progress: &mut Progress, status: &ServiceStatus) -> bool {
+        let state = run_state(status.current_state as u32);
+        progress.hears(state, status.checkpoint, status.wait_hint, self.begun.elapsed())
     }
 
     /// Pauses before the next look, if anybody wants one.
@@ -82,8 +88,10 @@ fn start_one(name: &ServiceName, waiting: &Waiting<'_>) -> Result<(), WindowsErr
     let rights = ServiceAccess::START | ServiceAccess::QUERY_STATUS;
     let service = demand(name, rights)?;
     let mut ordered = false;
+    let mut progress = Progress::default();
     loop {
         let status = true_status(&service).map_err(failed("look at", name))?;
+        let gets_on = waiting.hears(&mut progress, &status);
         match status.current_state {
             ServiceState::Running => return Ok(()),
             ServiceState::Stopped if ordered => {
@@ -115,10 +123,10 @@ fn start_one(name: &ServiceName, waiting: &Waiting<'_>) -> Result<(), WindowsErr
             | ServiceState::PausePending
             | ServiceState::Paused => {}
         }
-        if waiting.is_at_its_end() {
+        if waiting.is_at_its_end(gets_on) {
             return Err(WindowsError::TimedOut {
                 object: format!("start of service {name}"),
-                limit: waiting.wait.limit(),
+                limit: waiting.wait.limit_of(gets_on),
             });
         }
         waiting.pause("start", name)?;
@@ -144,8 +152,10 @@ pub(super) fn stop(scm: &Scm, name: &ServiceName, wait: Wait<'_>) -> Result<(), 
     };
     let waiting = Waiting::begin(wait);
     let mut told: Option<Instant> = None;
+    let mut progress = Progress::default();
     let linger = loop {
         let status = true_status(&service).map_err(failed("look at", name))?;
+        let gets_on = waiting.hears(&mut progress, &status);
         if status.current_state == ServiceState::Stopped {
             break LINGER;
         }
@@ -167,7 +177,9 @@ pub(super) fn stop(scm: &Scm, name: &ServiceName, wait: Wait<'_>) -> Result<(), 
                 }
             }
         }
-        if waiting.is_at_its_end() || told.is_some_and(|told| is_over(&status, told, wait)) {
+        let state = run_state(status.current_state as u32);
+        let is_over = |told: Instant| wait.is_over(state, told.elapsed(), gets_on);
+        if waiting.is_at_its_end(gets_on) || told.is_some_and(is_over) {
             break Duration::ZERO;
         }
         waiting.pause("stop", name)?;
@@ -179,11 +191,6 @@ pub(super) fn stop(scm: &Scm, name: &ServiceName, wait: Wait<'_>) -> Result<(), 
         }
         _ => Ok(()),
     }
-}
-
-/// See [`Wait::is_over`].
-fn is_over(status: &ServiceStatus, told: Instant, wait: Wait<'_>) -> bool {
-    wait.is_over(run_state(status.current_state as u32), told.elapsed())
 }
 
 /// See [`delete`](wmco_services::windows::ServiceManager::delete).
@@ -201,7 +208,7 @@ pub(super) fn delete(name: &ServiceName, wait: Wait<'_>) -> Result<bool, Windows
     // It is gone when the last handle is closed, whoever holds it.
     let waiting = Waiting::begin(wait);
     while open(name, ServiceAccess::QUERY_STATUS).map_err(failed("open", name))?.is_some() {
-        if waiting.is_at_its_end() {
+        if waiting.is_at_its_end(false) {
             return Err(WindowsError::MarkedForDeletion { service: name.to_string() });
         }
         waiting.pause("deletion", name)?;
