@@ -4,7 +4,9 @@ use std::ffi::OsString;
 use std::time::{Duration, Instant};
 
 use windows_service::Error;
-use windows_service::service::{ServiceAccess, ServiceState, ServiceStatus, ServiceType};
+use windows_service::service::{
+    Service as Handle, ServiceAccess, ServiceState, ServiceStatus, ServiceType,
+};
 use windows_sys::Win32::Foundation::{
     ERROR_DEPENDENT_SERVICES_RUNNING, ERROR_PROCESS_ABORTED, ERROR_SERVICE_ALREADY_RUNNING,
     ERROR_SERVICE_CANNOT_ACCEPT_CTRL, ERROR_SERVICE_DEPENDENCY_DELETED,
@@ -143,13 +145,7 @@ pub(super) fn stop(scm: &Scm, name: &ServiceName, wait: Wait<'_>) -> Result<(), 
     if status.current_state == ServiceState::Stopped {
         return Ok(());
     }
-    // Opened before the stop, so that a later process with its number is never ended. What shares
-    // its process with other services is left alone.
-    let own = status.service_type.contains(ServiceType::OWN_PROCESS);
-    let process = match status.process_id.filter(|_| own) {
-        Some(id) => Process::open(id).map_err(|e| failed("stop", name)(Error::Winapi(e)))?,
-        None => None,
-    };
+    let process = own_process(name, &service, &status)?;
     let waiting = Waiting::begin(wait);
     let mut told: Option<Instant> = None;
     let mut progress = Progress::default();
@@ -191,6 +187,21 @@ pub(super) fn stop(scm: &Scm, name: &ServiceName, wait: Wait<'_>) -> Result<(), 
         }
         _ => Ok(()),
     }
+}
+
+/// The process that a service has to itself, so that it can be ended later; what shares its process with
+/// other services is left alone. Opened before the stop, and believed only if the manager still names it
+/// after that, so that another process which got its number is never ended.
+fn own_process(
+    name: &ServiceName,
+    service: &Handle,
+    status: &ServiceStatus,
+) -> Result<Option<Process>, WindowsError> {
+    let own = status.service_type.contains(ServiceType::OWN_PROCESS);
+    let Some(id) = status.process_id.filter(|_| own) else { return Ok(None) };
+    let process = Process::open(id).map_err(|e| failed("stop", name)(Error::Winapi(e)))?;
+    let still = true_status(service).map_err(failed("look at", name))?.process_id == Some(id);
+    Ok(process.filter(|_| still))
 }
 
 /// See [`delete`](wmco_services::windows::ServiceManager::delete).
