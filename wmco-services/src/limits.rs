@@ -88,6 +88,12 @@ pub const DAEMON_RETRY: (SignedDuration, SignedDuration) =
 pub const NODE_SEARCH: (SignedDuration, SignedDuration) =
     (SignedDuration::from_secs(2), SignedDuration::from_secs(15));
 
+/// The same for a Node that was there and is gone, perhaps for good.
+///
+/// Source: `spec/wicd.md`, section 23.3, row 24.
+pub const NODE_GONE: (SignedDuration, SignedDuration) =
+    (SignedDuration::from_secs(2), SignedDuration::from_mins(3));
+
 /// How long the daemon takes to stop at most; what it does then is abandoned.
 ///
 /// Source: `spec/wicd.md`, section 23.1, row 1.
