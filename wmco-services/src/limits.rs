@@ -7,8 +7,13 @@ use jiff::SignedDuration;
 /// that. The Service Control Manager gives a service as long to answer.
 pub const SERVICE_ANSWER: SignedDuration = SignedDuration::from_secs(30);
 
-/// How long one pre-script may run. The network script waits up to 20 s each for
-/// its network, its endpoint and the address of that.
+/// How long a service may start or stop that says all the time that it gets on: five times as long as
+/// another, so that one that puts its data in order can do so, but no longer than what the operator waits
+/// for a whole plan, [`wmco_core::limits::APPLY`], leaves room for.
+pub const SERVICE_HONEST: SignedDuration = SignedDuration::from_mins(10);
+
+/// How long one pre-script may run. The network script waits up to 20 s each for its network, its
+/// endpoint and the address of that.
 pub const SCRIPT: SignedDuration = SignedDuration::from_mins(2);
 
 /// Age at which the results of a running service's scripts are asked for again.
@@ -89,6 +94,12 @@ pub const DAEMON_RETRY: (SignedDuration, SignedDuration) =
 /// most. Ours.
 pub const NODE_SEARCH: (SignedDuration, SignedDuration) =
     (SignedDuration::from_secs(2), SignedDuration::from_secs(15));
+
+/// The same for a Node that was there and is gone, perhaps for good.
+///
+/// Source: `spec/wicd.md`, section 23.3, row 24.
+pub const NODE_GONE: (SignedDuration, SignedDuration) =
+    (SignedDuration::from_secs(2), SignedDuration::from_mins(3));
 
 /// How long the daemon takes to stop at most; what it does then is abandoned.
 ///

@@ -74,27 +74,39 @@ enum NodeError {
 /// Runs until it is told to stop.
 pub async fn run(site: &Site<'_>, settings: &Settings) {
     // What is half done when it is dropped are requests to the cluster; work on the host ends first.
+    let mut search = limits::NODE_SEARCH;
     while !site.stop.is_cancelled() {
-        let node = site.stop.run_until_cancelled(own_node(site, settings)).await;
+        let node = site.stop.run_until_cancelled(own_node(site, settings, search)).await;
         let Some(node) = node else { break };
         tracing::info!(node, "this host's node is found");
+        // A host that joins waits for its Node, one that was taken from the cluster may do so for ever.
+        search = limits::NODE_GONE;
         let login = Login { host: Arc::clone(&site.host), settings: settings.clone(), node };
         serve(site, settings, &login).await;
     }
     tracing::info!("the controller has stopped");
 }
 
-/// The name of the Node of this host, as soon as there is one.
-async fn own_node(site: &Site<'_>, settings: &Settings) -> String {
+/// The name of the Node of this host, as soon as there is one. That there is none is logged once.
+async fn own_node(
+    site: &Site<'_>,
+    settings: &Settings,
+    search: (SignedDuration, SignedDuration),
+) -> String {
     let mut failing = pauses(limits::DAEMON_RETRY);
-    let mut waiting = pauses(limits::NODE_SEARCH);
+    let mut waiting = pauses(search);
+    let mut told = false;
     loop {
         match find_node(&*site.host, settings).await {
             Ok(node) => return node,
             Err(error @ NodeError::None) => {
                 // The cluster answers, and whoever waits for the start should not wait for the kubelet.
                 (site.ready)();
-                rest(&mut waiting, "find its node", &error).await;
+                if !std::mem::replace(&mut told, true) {
+                    let longest = search.1.unsigned_abs();
+                    tracing::warn!(%error, ?longest, "looking for the node, at growing intervals");
+                }
+                tokio::time::sleep(waiting.next().unwrap_or(search.1.unsigned_abs())).await;
             }
             Err(error) => rest(&mut failing, "find its node", &error).await,
         }
@@ -239,4 +251,17 @@ fn until(then: Timestamp) -> Duration {
 fn chain(error: &(dyn Error + 'static)) -> String {
     let causes = std::iter::successors(Some(error), |cause| (*cause).source());
     causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pauses_grow_to_minutes_for_a_node_that_is_gone_and_stay_short_for_one_that_comes() {
+        let nth = |lengths, n| pauses(lengths).nth(n).unwrap().as_secs();
+        assert!(nth(limits::NODE_GONE, 0) < 5);
+        assert!((180..=360).contains(&nth(limits::NODE_GONE, 1000)));
+        assert!((15..=30).contains(&nth(limits::NODE_SEARCH, 1000)));
+    }
 }

@@ -4,14 +4,16 @@ use std::ffi::OsString;
 use std::time::{Duration, Instant};
 
 use windows_service::Error;
-use windows_service::service::{ServiceAccess, ServiceState, ServiceStatus, ServiceType};
+use windows_service::service::{
+    Service as Handle, ServiceAccess, ServiceState, ServiceStatus, ServiceType,
+};
 use windows_sys::Win32::Foundation::{
     ERROR_DEPENDENT_SERVICES_RUNNING, ERROR_PROCESS_ABORTED, ERROR_SERVICE_ALREADY_RUNNING,
     ERROR_SERVICE_CANNOT_ACCEPT_CTRL, ERROR_SERVICE_DEPENDENCY_DELETED,
     ERROR_SERVICE_MARKED_FOR_DELETE, ERROR_SERVICE_NOT_ACTIVE, ERROR_SERVICE_REQUEST_TIMEOUT,
 };
 use wmco_core::protocol::ServiceRunState;
-use wmco_services::windows::{ServiceManager as _, ServiceName, Wait, WindowsError};
+use wmco_services::windows::{Progress, ServiceManager as _, ServiceName, Wait, WindowsError};
 
 use super::processes::Process;
 use super::scm::{Scm, code, demand, exit_code, failed, open, run_state, true_status};
@@ -33,8 +35,14 @@ impl<'a> Waiting<'a> {
         Self { wait, begun: Instant::now() }
     }
 
-    fn is_at_its_end(&self) -> bool {
-        self.begun.elapsed() >= self.wait.limit().unsigned_abs()
+    fn is_at_its_end(&self, gets_on: bool) -> bool {
+        self.begun.elapsed() >= self.wait.limit_of(gets_on).unsigned_abs()
+    }
+
+    /// See [`Progress::hears`].
+    fn hears(&self, progress: &mut Progress, status: &ServiceStatus) -> bool {
+        let state = run_state(status.current_state as u32);
+        progress.hears(state, status.checkpoint, status.wait_hint, self.begun.elapsed())
     }
 
     /// Pauses before the next look, if anybody wants one.
@@ -82,8 +90,10 @@ fn start_one(name: &ServiceName, waiting: &Waiting<'_>) -> Result<(), WindowsErr
     let rights = ServiceAccess::START | ServiceAccess::QUERY_STATUS;
     let service = demand(name, rights)?;
     let mut ordered = false;
+    let mut progress = Progress::default();
     loop {
         let status = true_status(&service).map_err(failed("look at", name))?;
+        let gets_on = waiting.hears(&mut progress, &status);
         match status.current_state {
             ServiceState::Running => return Ok(()),
             ServiceState::Stopped if ordered => {
@@ -115,10 +125,10 @@ fn start_one(name: &ServiceName, waiting: &Waiting<'_>) -> Result<(), WindowsErr
             | ServiceState::PausePending
             | ServiceState::Paused => {}
         }
-        if waiting.is_at_its_end() {
+        if waiting.is_at_its_end(gets_on) {
             return Err(WindowsError::TimedOut {
                 object: format!("start of service {name}"),
-                limit: waiting.wait.limit(),
+                limit: waiting.wait.limit_of(gets_on),
             });
         }
         waiting.pause("start", name)?;
@@ -135,17 +145,13 @@ pub(super) fn stop(scm: &Scm, name: &ServiceName, wait: Wait<'_>) -> Result<(), 
     if status.current_state == ServiceState::Stopped {
         return Ok(());
     }
-    // Opened before the stop, so that a later process with its number is never ended. What shares
-    // its process with other services is left alone.
-    let own = status.service_type.contains(ServiceType::OWN_PROCESS);
-    let process = match status.process_id.filter(|_| own) {
-        Some(id) => Process::open(id).map_err(|e| failed("stop", name)(Error::Winapi(e)))?,
-        None => None,
-    };
+    let process = own_process(name, &service, &status)?;
     let waiting = Waiting::begin(wait);
     let mut told: Option<Instant> = None;
+    let mut progress = Progress::default();
     let linger = loop {
         let status = true_status(&service).map_err(failed("look at", name))?;
+        let gets_on = waiting.hears(&mut progress, &status);
         if status.current_state == ServiceState::Stopped {
             break LINGER;
         }
@@ -167,7 +173,9 @@ pub(super) fn stop(scm: &Scm, name: &ServiceName, wait: Wait<'_>) -> Result<(), 
                 }
             }
         }
-        if waiting.is_at_its_end() || told.is_some_and(|told| is_over(&status, told, wait)) {
+        let state = run_state(status.current_state as u32);
+        let is_over = |told: Instant| wait.is_over(state, told.elapsed(), gets_on);
+        if waiting.is_at_its_end(gets_on) || told.is_some_and(is_over) {
             break Duration::ZERO;
         }
         waiting.pause("stop", name)?;
@@ -181,9 +189,19 @@ pub(super) fn stop(scm: &Scm, name: &ServiceName, wait: Wait<'_>) -> Result<(), 
     }
 }
 
-/// See [`Wait::is_over`].
-fn is_over(status: &ServiceStatus, told: Instant, wait: Wait<'_>) -> bool {
-    wait.is_over(run_state(status.current_state as u32), told.elapsed())
+/// The process that a service has to itself, so that it can be ended later; what shares its process with
+/// other services is left alone. Opened before the stop, and believed only if the manager still names it
+/// after that, so that another process which got its number is never ended.
+fn own_process(
+    name: &ServiceName,
+    service: &Handle,
+    status: &ServiceStatus,
+) -> Result<Option<Process>, WindowsError> {
+    let own = status.service_type.contains(ServiceType::OWN_PROCESS);
+    let Some(id) = status.process_id.filter(|_| own) else { return Ok(None) };
+    let process = Process::open(id).map_err(|e| failed("stop", name)(Error::Winapi(e)))?;
+    let still = true_status(service).map_err(failed("look at", name))?.process_id == Some(id);
+    Ok(process.filter(|_| still))
 }
 
 /// See [`delete`](wmco_services::windows::ServiceManager::delete).
@@ -201,7 +219,7 @@ pub(super) fn delete(name: &ServiceName, wait: Wait<'_>) -> Result<bool, Windows
     // It is gone when the last handle is closed, whoever holds it.
     let waiting = Waiting::begin(wait);
     while open(name, ServiceAccess::QUERY_STATUS).map_err(failed("open", name))?.is_some() {
-        if waiting.is_at_its_end() {
+        if waiting.is_at_its_end(false) {
             return Err(WindowsError::MarkedForDeletion { service: name.to_string() });
         }
         waiting.pause("deletion", name)?;

@@ -2,7 +2,7 @@
 //! kind of host.
 
 use std::collections::BTreeSet;
-use std::sync::{Mutex, mpsc};
+use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Node;
@@ -212,6 +212,60 @@ async fn a_config_map_that_is_refused_is_told_on_the_node() {
     let running = world.start();
     until(|| world.events() == [events::SERVICES_REFUSED]).await;
     assert_eq!(world.service("kubelet"), None);
+    running.stop().await;
+}
+
+/// What is logged on this thread.
+#[derive(Clone, Default)]
+struct Log(Arc<Mutex<Vec<u8>>>);
+
+impl Log {
+    fn keep(&self) -> tracing::subscriber::DefaultGuard {
+        let log = self.clone();
+        let writer = tracing_subscriber::fmt().with_ansi(false).with_writer(move || log.clone());
+        tracing::subscriber::set_default(writer.finish())
+    }
+
+    /// Lines with this part.
+    fn with(&self, part: &str) -> Vec<String> {
+        let text = String::from_utf8(self.0.lock().unwrap().clone()).unwrap();
+        text.lines().filter(|line| line.contains(part)).map(str::to_owned).collect()
+    }
+}
+
+impl std::io::Write for Log {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().unwrap().write(bytes)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+#[tokio::test]
+async fn a_node_that_is_gone_is_told_once_and_looked_for_at_long_intervals() {
+    let log = Log::default();
+    let _kept = log.keep();
+    let world = World::asked(&manifest(&[])).await;
+    world.host.set_addresses(vec![[10, 9, 9, 9].into()]);
+    let running = world.start();
+    let looked_for = || log.with("looking for the node, at growing intervals");
+    until(|| !looked_for().is_empty()).await;
+    assert!(looked_for()[0].contains("longest=15s"), "{:?}", looked_for());
+    world.host.set_addresses(vec![[10, 0, 0, 10].into()]);
+    until(|| world.version().is_some()).await;
+    world.idle().await;
+    let nodes: Api<Node> = Api::all(world.client.clone());
+    nodes.delete(NODE, &DeleteParams::default()).await.unwrap();
+    until(|| looked_for().len() == 2).await;
+    let lists = world.cluster.count("list", "nodes");
+    until(|| world.cluster.count("list", "nodes") >= lists + 2).await;
+    let warnings = log.with("WARN");
+    assert_eq!(looked_for().len(), 2, "{warnings:?}");
+    assert!(looked_for()[1].contains("longest=180s"), "{warnings:?}");
+    assert_eq!(log.with("the node is gone").len(), 1, "{warnings:?}");
+    assert!(log.with("cannot find its node").is_empty(), "{warnings:?}");
     running.stop().await;
 }
 

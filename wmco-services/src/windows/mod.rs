@@ -28,7 +28,7 @@ pub use services::{
     BadServiceName, Glimpse, LOCAL_SYSTEM, Recovery, Service, ServiceConfig, ServiceManager,
     ServiceName, StartType,
 };
-pub use wait::Wait;
+pub use wait::{Progress, Wait};
 
 /// One Windows host.
 pub trait Windows: Send + Sync {

@@ -78,6 +78,18 @@ fn no_config_map_at_all() {
 }
 
 #[test]
+fn two_config_maps_of_which_one_is_empty() {
+    let existing = [("a", true, &[][..]), ("b", false, &[])];
+    assert_eq!(left(&existing, &[&["a"], &[]]), ["b"]);
+    assert_eq!(left(&existing, &[&[], &["a"]]), ["b"]);
+}
+
+#[test]
+fn two_config_maps_that_are_empty() {
+    assert_eq!(left(&[("b", false, &[])], &[&[], &[]]), ["b"]);
+}
+
+#[test]
 fn two_config_maps_with_different_services() {
     let existing = [("a", true, &[][..]), ("b", true, &["a"])];
     assert_eq!(left(&existing, &[&["a"], &["b"]]), NONE);
@@ -89,20 +101,45 @@ fn two_config_maps_that_share_a_service() {
     assert_eq!(left(&existing, &[&["a", "b"], &["b"]]), NONE);
 }
 
-/// Names watched by several ConfigMaps: all go, once, and others stay.
-#[test]
-fn watched_names_of_all_config_maps_go() {
+/// Variables that are left of `A`, `B`, `C` and one of somebody else after a cleanup with ConfigMaps that
+/// watch those names.
+fn variables_left(watched: &[&[&str]]) -> String {
     let host = FakeWindows::new("winhost");
     for variable in ["A", "B", "C", "OTHER"] {
         host.set(variable, "1").unwrap();
     }
-    let watching = |names: &[&str]| {
+    let watching = |names: &&[&str]| {
         let watched = names.iter().map(|name| (*name).to_owned()).collect();
         let parts = wmco_services::manifest::Parts { watched, ..Default::default() };
         Manifest::new(parts).unwrap()
     };
-    let manifests = [watching(&[]), watching(&["A", "B"]), watching(&["B", "C"])];
-    assert!(lifecycle::cleanup(&host, &manifests).unwrap().restart_needed);
-    let left: Vec<String> = host.snapshot().environment.into_keys().collect();
-    assert_eq!(left, ["OTHER"]);
+    let manifests: Vec<Manifest> = watched.iter().map(watching).collect();
+    host.clear_changes();
+    lifecycle::cleanup(&host, &manifests).unwrap();
+    let removals: Vec<_> = host.changes().into_iter().map(|(_, object)| object).collect();
+    let once: BTreeSet<&String> = removals.iter().collect();
+    assert_eq!(once.len(), removals.len(), "{removals:?}");
+    host.snapshot().environment.into_keys().collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn names_of_two_config_maps_without_any() {
+    assert_eq!(variables_left(&[&[], &[]]), "A B C OTHER");
+}
+
+#[test]
+fn names_of_two_config_maps_of_which_one_has_none() {
+    assert_eq!(variables_left(&[&["A", "B"], &[]]), "C OTHER");
+    assert_eq!(variables_left(&[&[], &["A", "B"]]), "C OTHER");
+}
+
+#[test]
+fn names_of_two_config_maps_of_which_one_has_some_of_the_other() {
+    assert_eq!(variables_left(&[&["A", "B"], &["B"]]), "C OTHER");
+    assert_eq!(variables_left(&[&["B"], &["A", "B"]]), "C OTHER");
+}
+
+#[test]
+fn names_of_two_config_maps_that_overlap() {
+    assert_eq!(variables_left(&[&["A", "B"], &["B", "C"]]), "OTHER");
 }

@@ -4,7 +4,9 @@ use std::net::Ipv4Addr;
 
 use serde_json::{Value, json};
 use wmco_core::names;
-use wmco_services::daemon::{Action, Asked, ManifestState, Observed, Step, find_node, reconcile};
+use wmco_services::daemon::{
+    Action, Asked, Glance, ManifestState, Next, Observed, Pass, Plan, Step, find_node, reconcile,
+};
 use wmco_services::services::ScriptResults;
 
 use super::{NOW, manifest_of, ready_node};
@@ -80,4 +82,32 @@ fn one_annotation_with_a_slash_is_written_as_it_is() {
     let expected = [(names::VERSION_ANNOTATION.to_owned(), "1".to_owned())];
     assert_eq!(written(&ready_node(&[])), expected);
     assert_eq!(written(&ready_node(&[(names::VERSION_ANNOTATION, "0")])), expected);
+}
+
+/// The patch for these annotations.
+fn patch(annotations: &[(&str, &str)]) -> Option<Value> {
+    let annotations = annotations.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
+    let plan = Plan { steps: Vec::new(), notes: Vec::new(), next: Next::Now };
+    let pass = Pass { plan, annotations, glance: Glance::default(), failures: Vec::new() };
+    pass.patch(&json!({"metadata": {"resourceVersion": "7", "labels": {"zone": "east"}}}))
+}
+
+#[test]
+fn no_annotations_are_no_patch() {
+    assert_eq!(patch(&[]), None);
+}
+
+#[test]
+fn two_annotations_one_with_a_slash_are_one_patch() {
+    let annotations = json!({"annotation": "a", "escaped/annotation": "b"});
+    let expected = json!({"metadata": {"annotations": annotations, "resourceVersion": "7"}});
+    assert_eq!(patch(&[("annotation", "a"), ("escaped/annotation", "b")]), Some(expected));
+}
+
+/// The rows about labels have nothing to hold here: the daemon writes none, so whatever it patches, those
+/// of the Node stay out of it.
+#[test]
+fn no_patch_has_labels() {
+    let patch = patch(&[("annotation", "a")]).unwrap();
+    assert_eq!(patch.pointer("/metadata/labels"), None);
 }

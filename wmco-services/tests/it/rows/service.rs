@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use wmco_core::protocol::ServiceRunState;
 use wmco_services::fake::{Call, FakeWindows};
 use wmco_services::lifecycle;
-use wmco_services::manifest::{PreScript, Service};
+use wmco_services::manifest::{Manifest, PreScript, Service};
 use wmco_services::services::{Desired, Scope, ScriptResults, Settled, settle};
 use wmco_services::windows::{self, ScriptOutput, ServiceManager as _, StartType};
 
@@ -295,9 +295,10 @@ fn bootstrap_takes_the_first_two_of_three() {
     assert_eq!(bootstrapped(three), ["a", "b"]);
 }
 
-// 22.5, lists of dependencies: as the manifest has it, as the host has it, whether that is a change.
+// 22.5, lists of dependencies: as the ConfigMap has it, as the host has it, whether that is a change. A
+// host has a list that may be empty and no null, so that is one of the ConfigMap only.
 
-fn list_differs(wanted: &[&str], seen: &[&str]) -> bool {
+fn list_differs(wanted: &str, seen: &[&str]) -> bool {
     let host = host();
     host.add_service(&name("foo"), &other("foo", "", &[]), ServiceRunState::Running);
     let mut config = other("x", &tagged("x"), seen);
@@ -305,22 +306,47 @@ fn list_differs(wanted: &[&str], seen: &[&str]) -> bool {
     assert_eq!(config.start, StartType::Manual);
     host.add_service(&name("x"), &config, ServiceRunState::Running);
     host.clear_changes();
-    bring_up(&host, service("x", wanted), Some(&json!({})));
+    let services =
+        format!(r#"[{{"name": "x", "path": "x", "bootstrap": false, "priority": 1{wanted}}}]"#);
+    let mut data = manifest_of(vec![]).render();
+    data.0.insert("services".to_owned(), services);
+    let manifest = Manifest::parse(&data).unwrap();
+    let desired = Desired { manifest: &manifest, scope: Scope::All };
+    settle(&host, desired, Some(&json!({})), &mut ScriptResults::new(), NOW).unwrap();
     !host.changes().is_empty()
 }
 
 #[test]
-fn no_dependencies_are_no_dependencies() {
-    assert!(!list_differs(&[], &[]));
+fn an_empty_list_is_no_dependencies() {
+    assert!(!list_differs(r#", "dependencies": []"#, &[]));
+}
+
+#[test]
+fn null_is_no_dependencies() {
+    assert!(!list_differs(r#", "dependencies": null"#, &[]));
+}
+
+#[test]
+fn a_list_that_is_left_out_is_no_dependencies() {
+    assert!(!list_differs("", &[]));
 }
 
 #[test]
 fn the_same_dependency_is_the_same() {
-    assert!(!list_differs(&["foo"], &["foo"]));
+    assert!(!list_differs(r#", "dependencies": ["foo"]"#, &["foo"]));
 }
 
 #[test]
 fn a_dependency_is_not_none() {
-    assert!(list_differs(&["foo"], &[]));
-    assert!(list_differs(&[], &["foo"]));
+    assert!(list_differs(r#", "dependencies": ["foo"]"#, &[]));
+}
+
+#[test]
+fn null_is_not_a_dependency() {
+    assert!(list_differs(r#", "dependencies": null"#, &["foo"]));
+}
+
+#[test]
+fn an_empty_list_is_not_a_dependency() {
+    assert!(list_differs(r#", "dependencies": []"#, &["foo"]));
 }
