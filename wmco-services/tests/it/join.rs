@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 use wmco_core::digest::Sha256;
 use wmco_core::names::{self, host};
+use wmco_core::payload;
 use wmco_core::protocol::{
     Access, HostPlan, HostStep, PROTOCOL, ReportLine, ServiceRunState, staged_agent,
     staged_content, staged_plan,
@@ -13,11 +14,11 @@ use wmco_core::protocol::{
 use wmco_core::winpath::WindowsPath;
 use wmco_services::agent::Agent;
 use wmco_services::daemon::{Asked, ManifestState, Means, Next, pass};
-use wmco_services::fake::FakeWindows;
+use wmco_services::fake::{Call, FakeWindows};
 use wmco_services::generate::{Inputs, manifest};
 use wmco_services::manifest::Manifest;
 use wmco_services::services::ScriptResults;
-use wmco_services::windows::HttpAnswer;
+use wmco_services::windows::{HttpAnswer, Windows as _};
 
 const NOW: Timestamp = Timestamp::UNIX_EPOCH;
 const SUBNET: &str = "k8s.ovn.org/hybrid-overlay-node-subnet";
@@ -44,6 +45,19 @@ fn apply(host: &FakeWindows, steps: Vec<HostStep>) {
     assert!(matches!(lines.last(), Some(ReportLine::Probed(_))));
 }
 
+/// Names of the script files that ran, all of them such as only administrators may exchange.
+fn scripts_run(host: &FakeWindows) -> BTreeSet<String> {
+    let runs = host.changes().into_iter().filter(|(call, _)| *call == Call::PowerShellRun);
+    let files = runs.filter_map(|(_, text)| text.split(' ').next()?.parse::<WindowsPath>().ok());
+    let closed = |file: WindowsPath| {
+        for at in [Some(file.clone()), file.parent()].iter().flatten() {
+            assert_eq!(host.files().access(at).ok(), Some(Access::Administrators), "{at}");
+        }
+        file.file_name().to_owned()
+    };
+    files.map(closed).collect()
+}
+
 #[test]
 fn an_aws_machine_becomes_a_node_and_a_bare_machine_again() {
     let inputs = Inputs {
@@ -56,8 +70,8 @@ fn an_aws_machine_becomes_a_node_and_a_bare_machine_again() {
     let bare = FakeWindows::new("winhost");
     let first = bare.snapshot();
     bare.answer_scripts(&[
-        (r"C:\k\scripts\windows-defender-exclusion.ps1 -BinPath ", ""),
-        (r"C:\k\scripts\network-conf.ps1 -hostnameOverride win-1 -clusterCIDR 10.132.4.0/24 ", ""),
+        ("windows-defender-exclusion.ps1", ""),
+        ("-hostnameOverride win-1 -clusterCIDR 10.132.4.0/24 ", ""),
     ]);
     bare.set_http(|request| {
         let name = request.path.ends_with("meta-data/local-hostname");
@@ -78,6 +92,15 @@ fn an_aws_machine_becomes_a_node_and_a_bare_machine_again() {
         let packed = zstd::encode_all(content.as_bytes(), 3).expect("memory can be packed");
         host.put_file(&staged_content(sha256), packed);
         steps.push(HostStep::PlaceFile { path: program, sha256, access: Access::Inherited });
+    }
+    let folder = path(host::SCRIPTS);
+    let access = Access::of_directory(&folder);
+    steps.push(HostStep::EnsureDirectory { path: folder, access });
+    for file in payload::files("AWS").filter(|file| file.folder == host::SCRIPTS) {
+        let sha256 = Sha256::of(file.name.as_bytes());
+        let packed = zstd::encode_all(file.name.as_bytes(), 3).expect("memory can be packed");
+        host.put_file(&staged_content(sha256), packed);
+        steps.push(HostStep::PlaceFile { path: file.destination(), sha256, access: file.access });
     }
     steps.push(HostStep::Bootstrap { manifest: data.clone() });
     steps.push(HostStep::EnsureDaemon { arguments: vec!["controller".to_owned()] });
@@ -110,6 +133,8 @@ fn an_aws_machine_becomes_a_node_and_a_bare_machine_again() {
     annotations.insert(SUBNET.to_owned(), "10.132.4.0/24".to_owned());
     while run(&mut annotations) == Next::Now {}
     assert_eq!(annotations.get(names::VERSION_ANNOTATION).map(String::as_str), Some("1"));
+    let ours = ["network-conf.ps1", "windows-defender-exclusion.ps1"].map(str::to_owned);
+    assert_eq!(scripts_run(&host), ours.into());
     let services = host.snapshot().services;
     for service in manifest.services() {
         assert_eq!(services[&service.name].1, ServiceRunState::Running, "{}", service.name);

@@ -6,6 +6,7 @@ mod join;
 mod jump;
 mod leader;
 mod new_services;
+mod open_host;
 mod removal;
 mod rights;
 mod scenery;
