@@ -77,9 +77,7 @@ impl Drift {
                 continue;
             }
             self.contents.insert(file.sha256);
-            // Whoever reads it does not notice that the same is written again.
-            let same = probe.files.get(path).is_some_and(|seen| seen.sha256 == file.sha256);
-            let steps = if file.live || same { &mut self.live } else { &mut self.disruptive };
+            let steps = if file.live { &mut self.live } else { &mut self.disruptive };
             steps.push(HostStep::PlaceFile {
                 path: path.clone(),
                 sha256: file.sha256,
@@ -145,8 +143,12 @@ pub(super) fn runs(probe: &Probe, name: &str) -> bool {
 }
 
 /// Whether the file is there and, if it is for administrators only, nobody else can exchange it.
+///
+/// One that services read once is not looked at that closely: its content may change between the look
+/// and the work, so it is placed on an empty node only, and its folder closes it as well.
 fn is_placed(probe: &Probe, path: &WindowsPath, wanted: &DesiredFile) -> bool {
     probe.files.get(path).is_some_and(|seen| {
-        seen.sha256 == wanted.sha256 && (seen.protected || wanted.access == Access::Inherited)
+        let open = wanted.live && wanted.access == Access::Administrators && !seen.protected;
+        seen.sha256 == wanted.sha256 && !open
     })
 }

@@ -211,3 +211,14 @@ fn a_node_that_comes_back_between_look_and_work() {
     let outcome = after(start, &events).run(ROUNDS);
     assert!(outcome.is_ok(), "{outcome:#?}");
 }
+
+/// A broken promise that a run of [`convergence`] found while closing a file counted as harmless: what
+/// is in it changed after the look, so that closing it meant placing other content under pods.
+#[test]
+fn a_file_that_changes_between_look_and_work() {
+    let start = Start { hosts: 2, budget: 1, features: 0, configured: true };
+    let events =
+        [Event::OpenUp(0), Event::TimePasses, Event::Round(0), Event::Tamper(2), Event::Round(0)];
+    let outcome = after(start, &events).run(ROUNDS);
+    assert!(outcome.is_ok(), "{outcome:#?}");
+}

@@ -170,9 +170,9 @@ rows! {
     folder_that_others_may_write_to: Case::new().with(|c| {
         c.probe().directories.remove(&path(names::host::SCRIPTS));
     }) => "apply +ensure-directory";
-    closing_a_file_disturbs_nobody: Case::new().with(|c| {
+    nobody_is_drained_to_close_a_file: Case::new().with(|c| {
         secret(c, names::host::CLOUD_CONFIG, false, false);
-    }) => "upload apply +place-file";
+    }) => "settled";
     missing_folder_comes_with_those_above: Case::new().with(|c| {
         c.probe().directories.remove(&path(r"C:\var\log\kubelet"));
         c.probe().directories.remove(&path(names::host::LOGS));

@@ -274,11 +274,12 @@ impl Host {
         };
     }
 
-    /// What others can exchange although the system runs it or it is secret.
+    /// What others can exchange although the system runs it or it is secret, and it can be closed at
+    /// any time.
     pub(crate) fn open(&self) -> impl Iterator<Item = &WindowsPath> {
         let files = self.files.keys().filter(|path| {
             let wanted = self.agent.and_then(|release| release.files().get(*path));
-            wanted.is_some_and(|file| file.access == Access::Administrators)
+            wanted.is_some_and(|file| file.live && file.access == Access::Administrators)
         });
         let folders = KNOWN.intersection(&self.directories).filter(|path| for_administrators(path));
         files.chain(folders).filter(|path| !self.closed.contains(*path))

@@ -6,7 +6,6 @@ use wmco_core::protocol::HostStep;
 use wmco_core::winpath::WindowsPath;
 
 use super::World;
-use super::host::Host;
 use super::release::{Release, SERVICES};
 
 impl World {
@@ -87,7 +86,7 @@ impl World {
         let host = &self.hosts[index];
         let (address, release) = (host.address, self.release);
         let kubelet_runs = host.runs(host::KUBELET_SERVICE);
-        if !is_noticed(step, host, release) {
+        if !is_noticed(step, release) {
             return;
         }
         let Some(node) = self.api.node_at(address) else { return };
@@ -173,7 +172,7 @@ impl World {
 }
 
 /// Whether a pod on the host would notice the step.
-fn is_noticed(step: &HostStep, host: &Host, release: Release) -> bool {
+fn is_noticed(step: &HostStep, release: Release) -> bool {
     let lasting = |path: &WindowsPath| !release.files().get(path).is_some_and(|f| f.live);
     match step {
         HostStep::InstallAgent
@@ -181,10 +180,7 @@ fn is_noticed(step: &HostStep, host: &Host, release: Release) -> bool {
         | HostStep::RemoveDaemon
         | HostStep::EnsureDaemon { .. }
         | HostStep::EnsureDirectory { .. } => false,
-        // The same content in a file of its own changes nothing for who reads it.
-        HostStep::PlaceFile { path, sha256, .. } => {
-            lasting(path) && host.files.get(path) != Some(sha256)
-        }
+        HostStep::PlaceFile { path, .. } => lasting(path),
         HostStep::RemoveFile { path } => !path.as_str().contains(host::REGISTRIES),
         HostStep::RemoveDirectory { .. }
         | HostStep::EnableContainers
