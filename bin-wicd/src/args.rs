@@ -42,7 +42,8 @@ pub enum Command {
         #[arg(long)]
         desired_version: String,
     },
-    /// Take away what bootstrap and controller did. Exit code 3010: all done, restart this host.
+    /// Take away what bootstrap and controller did. A restart is asked for on the Node; without a Node
+    /// by exit code 3010.
     Cleanup {
         /// How to reach the cluster.
         #[command(flatten)]

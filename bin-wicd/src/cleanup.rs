@@ -25,8 +25,8 @@ struct Known {
     node: Option<String>,
 }
 
-/// Cleans the host. Tells whether the host must restart, and says so on `out`: without a Node nothing else
-/// can.
+/// Cleans the host. A restart that it needs is asked for on the Node, and told on `out`. Tells whether
+/// the host must restart and there is no Node to say so.
 ///
 /// # Errors
 /// The cluster cannot be asked, and nothing is touched; or something on the host cannot be taken away.
@@ -46,12 +46,11 @@ pub fn cleanup(
     if cleaned.restart_needed {
         writeln!(out, "restart this host: variables or trusted roots were taken away")?;
     }
-    if let Some(node) = known.node {
-        runtime
-            .block_on(annotate(client, &node, cleaned.restart_needed))
-            .with_context(|| format!("node {node} cannot be annotated"))?;
-    }
-    Ok(cleaned.restart_needed)
+    let Some(node) = known.node else { return Ok(cleaned.restart_needed) };
+    runtime
+        .block_on(annotate(client, &node, cleaned.restart_needed))
+        .with_context(|| format!("node {node} cannot be annotated"))?;
+    Ok(false)
 }
 
 async fn know(client: &Client, namespace: &str, windows: &dyn Windows) -> anyhow::Result<Known> {

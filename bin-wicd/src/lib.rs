@@ -57,7 +57,8 @@ pub const DONE: i32 = 0;
 /// Exit code when something was not done; standard error says what.
 pub const FAILED: i32 = 1;
 
-/// Exit code of `cleanup` when all was done and the host must restart, as installers for Windows use it.
+/// Exit code of `cleanup` when all was done and the host must restart, but has no Node to say so, as
+/// installers for Windows use it. With a Node it is [`DONE`], which the original operator expects.
 ///
 /// Source: Windows documentation, `ERROR_SUCCESS_REBOOT_REQUIRED`.
 pub const RESTART_NEEDED: i32 = 3010;

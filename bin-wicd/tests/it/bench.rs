@@ -69,7 +69,7 @@ pub(crate) trait Bench: Sized {
     /// Runs `wicd bootstrap`; tells whether it succeeded.
     async fn bootstrap(&self, version: &str) -> bool;
 
-    /// Runs `wicd cleanup`; tells whether it asked for a restart, or `None` when it failed.
+    /// Runs `wicd cleanup`; tells whether it left a restart to its caller, or `None` when it failed.
     async fn cleanup(&self) -> Option<bool>;
 
     /// Registers and starts the daemon's service as the operator does.

@@ -4,7 +4,8 @@ use std::net::Ipv4Addr;
 use std::time::Duration;
 
 use k8s_openapi::api::certificates::v1::CertificateSigningRequest;
-use kube::api::{ListParams, Patch, PatchParams};
+use k8s_openapi::api::core::v1::Node;
+use kube::api::{DeleteParams, ListParams, Patch, PatchParams};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Api, Client, Config};
 use serde_json::{Value, json};
@@ -29,6 +30,7 @@ const SILENCE: Duration = Duration::from_secs(2);
 /// A simulated cluster with the daemon's rights and an operator that approves certificates.
 pub(crate) struct Cluster {
     pub(crate) sim: SimCluster,
+    admin: Client,
     operator: tokio::task::JoinHandle<()>,
 }
 
@@ -65,8 +67,9 @@ impl Cluster {
         let kubeconfig = Kubeconfig::from_yaml(&kubeconfig).unwrap();
         let mut config = Config::from_custom_kubeconfig(kubeconfig, &options).await.unwrap();
         config.proxy_url = None;
-        let operator = tokio::spawn(approve(Client::try_from(config).unwrap()));
-        Self { sim, operator }
+        let admin = Client::try_from(config).unwrap();
+        let operator = tokio::spawn(approve(admin.clone()));
+        Self { sim, admin, operator }
     }
 
     /// The daemon's kubeconfig, with the token of its service account.
@@ -115,6 +118,12 @@ impl Cluster {
     /// The value of an annotation of the Node.
     pub(crate) fn annotation(&self, name: &str) -> Option<String> {
         Some(self.node()?["metadata"]["annotations"].get(name)?.as_str()?.to_owned())
+    }
+
+    /// Deletes the Node.
+    pub(crate) async fn leave(&self) {
+        let nodes: Api<Node> = Api::all(self.admin.clone());
+        nodes.delete(NODE, &DeleteParams::default()).await.unwrap();
     }
 
     /// Sets an annotation of the Node, or removes it.
