@@ -1,6 +1,7 @@
 //! A Windows that Wine runs, with a file system, a registry and a Service Control Manager of its own.
 
-use std::fs;
+use std::fs::{self, File};
+use std::io::{Read as _, Seek as _};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command as Plain, Output, Stdio};
@@ -132,9 +133,22 @@ impl Windows {
         command
     }
 
-    /// Runs a command line to its end.
+    /// Runs a command line to its end. Its output goes to files: some process of Wine's own may keep a
+    /// pipe open for ever.
     pub(crate) async fn run(&self, command: &str) -> Output {
-        self.wine().args(command.split(' ')).stdin(Stdio::null()).output().await.unwrap()
+        let (mut stdout, mut stderr) =
+            (tempfile::tempfile().unwrap(), tempfile::tempfile().unwrap());
+        let mut wine = self.wine();
+        wine.args(command.split(' ')).stdin(Stdio::null());
+        wine.stdout(stdout.try_clone().unwrap()).stderr(stderr.try_clone().unwrap());
+        let status = wine.status().await.unwrap();
+        let written = |file: &mut File| {
+            let mut bytes = Vec::new();
+            file.rewind().unwrap();
+            file.read_to_end(&mut bytes).unwrap();
+            bytes
+        };
+        Output { status, stdout: written(&mut stdout), stderr: written(&mut stderr) }
     }
 
     /// Starts the host; services that start with it are started.
