@@ -65,9 +65,11 @@ impl Sshd {
         let mut config = format!(
             "AuthorizedKeysFile {authorized}\nPidFile none\nUsePAM no\nStrictModes no\n\
              PermitRootLogin prohibit-password\nPasswordAuthentication no\n\
-             Subsystem sftp internal-sftp\nSetEnv PATH={bin}:/usr/bin:/bin\n",
+             Subsystem sftp internal-sftp\nSetEnv PATH={bin}:/usr/bin:/bin HOME={home}\n",
             authorized = at("authorized").display(),
             bin = at("bin").display(),
+            // Nothing that the user's own shell does at its start takes part.
+            home = folder.path().display(),
         );
         for kind in kinds {
             let file = at(&format!("host_{kind}"));
