@@ -178,6 +178,7 @@ fn a_changed_variable_asks_for_one_restart_before_anything_else() {
     let text = text.replace(names::REBOOT_ANNOTATION, "REBOOT");
     insta::assert_snapshot!(text, @r#"
     change-variables, because variables are not as asked for
+      record-variables (1 in all), because variables are about to be set
       set-variable HTTP_PROXY, because it is not set
       then restart the host
     annotate-node REBOOT="", because a change comes into force only when the host restarts
