@@ -5,7 +5,9 @@
 //! # Guarantees
 //! - Values are compared exactly and never shown: plans carry digests.
 //! - Nothing is removed that is neither watched nor set by us.
-//! - Whether a restart is needed follows from what the host says about itself, so no crash loses it.
+//! - Whether a restart is needed follows from what services really get, where that is known, and else from
+//!   what the host remembers since its start, so no crash loses it.
+//! - A restart that did not help is not asked for again; people are told.
 //!
 //! Source: `spec/wicd.md`, sections 10 and 23.4.
 
@@ -20,9 +22,9 @@ use wmco_core::digest::Sha256;
 use wmco_core::names::host;
 
 use crate::manifest::Manifest;
-use crate::windows::{Windows, WindowsError};
+use crate::windows::{Inherited, Windows, WindowsError};
 
-pub use record::Record;
+pub use record::{Record, Restart};
 
 /// Variables as they are.
 #[derive(Clone, Default, Eq, PartialEq)]
@@ -31,6 +33,10 @@ pub struct Observed {
     pub values: BTreeMap<String, String>,
     /// See [`Environment::changed_since_boot`](crate::windows::Environment::changed_since_boot).
     pub changed_since_boot: BTreeSet<String>,
+    /// See [`Environment::inherited`](crate::windows::Environment::inherited); by the name asked for.
+    pub inherited: BTreeMap<String, Inherited>,
+    /// Identity of this run of the host.
+    pub boot: String,
     /// What we remember.
     pub record: Record,
 }
@@ -41,6 +47,8 @@ impl fmt::Debug for Observed {
         f.debug_struct("Observed")
             .field("values", &self.values.keys())
             .field("changed_since_boot", &self.changed_since_boot)
+            .field("inherited", &self.inherited)
+            .field("boot", &self.boot)
             .field("record", &self.record)
             .finish()
     }
@@ -55,6 +63,8 @@ pub struct Plan {
     pub steps: Vec<Step>,
     /// Whether services see the desired values only after a restart.
     pub restart_needed: bool,
+    /// Variables that are not in force although the host has restarted; for people.
+    pub problems: Vec<String>,
 }
 
 /// An action with its reason.
@@ -94,6 +104,8 @@ pub enum Because {
     BeforeSetting,
     /// The record names values that are gone.
     AfterChanging,
+    /// A restart is asked for, or need not be remembered any more.
+    Restarts,
     /// The variable is not set.
     Missing,
     /// The variable has another value.
@@ -122,13 +134,20 @@ fn each_once<'a>(names: impl Iterator<Item = &'a str>) -> impl Iterator<Item = &
 pub fn observe(manifest: &Manifest, windows: &dyn Windows) -> Result<Observed, WindowsError> {
     let environment = windows.environment();
     let record = Record::read(windows)?;
-    let mut values = BTreeMap::new();
+    let (mut values, mut inherited) = (BTreeMap::new(), BTreeMap::new());
     for name in managed(manifest, &record) {
         if let Some(value) = environment.get(name)? {
             values.insert(name.to_owned(), value);
         }
+        inherited.insert(name.to_owned(), environment.inherited(name)?);
     }
-    Ok(Observed { values, changed_since_boot: environment.changed_since_boot()?, record })
+    Ok(Observed {
+        values,
+        changed_since_boot: environment.changed_since_boot()?,
+        inherited,
+        boot: windows.machine().boot_id()?,
+        record,
+    })
 }
 
 /// The value that the manifest has for a variable. One that shall be empty is removed: Windows has no
@@ -141,16 +160,34 @@ fn wanted<'a>(desired: &'a Manifest, name: &str) -> Option<&'a str> {
 
 /// Returns the steps to take now.
 pub fn reconcile(desired: &Manifest, observed: &Observed) -> Plan {
-    let mut steps = Vec::new();
-    let mut ahead = observed.record.clone();
+    let (mut steps, mut problems) = (Vec::new(), Vec::new());
     let mut restart_needed = false;
+    let mut ahead = Record { set: observed.record.set.clone(), ..Record::default() };
     for name in managed(desired, &observed.record) {
-        let change = change(name, desired, observed);
-        if let Some(Step { action: Action::Set { name, sha256 }, .. }) = &change {
-            ahead.set.entry(name.to_uppercase()).or_default().insert(*sha256);
+        let (key, change) = (name.to_uppercase(), change(name, desired, observed));
+        if let Some(Step { action: Action::Set { sha256, .. }, .. }) = &change {
+            ahead.set.entry(key.clone()).or_default().insert(*sha256);
         }
-        let before = observed.changed_since_boot.iter().any(|n| n.eq_ignore_ascii_case(name));
-        restart_needed |= before || change.is_some();
+        let restart = match force(name, change.is_some(), desired, observed) {
+            Force::Now => None,
+            Force::Unsure { restart } => {
+                restart_needed |= restart;
+                // What the daemon remembers is the daemon's, whoever comes in between.
+                observed.record.restarts.get(&key).cloned()
+            }
+            Force::AfterRestart(restart) => {
+                restart_needed = true;
+                Some(restart)
+            }
+            Force::Never(restart) => {
+                problems.push(format!(
+                    "services get another value of variable {name} than is set, and a restart of the \
+                     host did not change that; look for what else sets it"
+                ));
+                Some(restart)
+            }
+        };
+        ahead.restarts.extend(restart.map(|restart| (key, restart)));
         steps.extend(change);
     }
     let mut after = ahead.clone();
@@ -163,9 +200,48 @@ pub fn reconcile(desired: &Manifest, observed: &Observed) -> Plan {
         let action = Action::Record { record: to.clone() };
         (from != to).then_some(Step { action, because })
     };
-    let first = record(&observed.record, &ahead, Because::BeforeSetting);
+    let sets = ahead.set != observed.record.set;
+    let because = if sets { Because::BeforeSetting } else { Because::Restarts };
+    let first = record(&observed.record, &ahead, because);
     let last = record(&ahead, &after, Because::AfterChanging);
-    Plan { steps: first.into_iter().chain(steps).chain(last).collect(), restart_needed }
+    Plan { steps: first.into_iter().chain(steps).chain(last).collect(), restart_needed, problems }
+}
+
+/// When services get a variable as it is wanted, given that it is set so.
+enum Force {
+    /// They do.
+    Now,
+    /// Nobody knows, but whether a restart would make sure.
+    Unsure { restart: bool },
+    /// When the host has restarted.
+    AfterRestart(Restart),
+    /// The host has restarted since that was asked for, and nothing is different.
+    Never(Restart),
+}
+
+/// When a variable under management is in force. `changes`: whether it is not set so yet.
+fn force(name: &str, changes: bool, desired: &Manifest, observed: &Observed) -> Force {
+    let inherited = match observed.inherited.get(name).unwrap_or(&Inherited::Unknown) {
+        Inherited::Unknown => {
+            let before = observed.changed_since_boot.iter().any(|n| n.eq_ignore_ascii_case(name));
+            return Force::Unsure { restart: changes || before };
+        }
+        Inherited::Nothing => None,
+        Inherited::Value(value) => Some(value.as_str()).filter(|value| !value.is_empty()),
+    };
+    let wanted = wanted(desired, name);
+    if inherited == wanted {
+        return Force::Now;
+    }
+    let sha256 = |value: Option<&str>| value.map(|value| Sha256::of(value.as_bytes()));
+    let (wanted, inherited) = (sha256(wanted), sha256(inherited));
+    let restart = Restart { boot: observed.boot.clone(), wanted, inherited };
+    match observed.record.restarts.get(&name.to_uppercase()) {
+        Some(known) if known.is_about_the_same(&restart) && known.boot != restart.boot => {
+            Force::Never(known.clone())
+        }
+        Some(_) | None => Force::AfterRestart(restart),
+    }
 }
 
 /// What makes a variable as it is wanted.
@@ -251,6 +327,7 @@ impl Action {
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.steps.iter().try_for_each(|step| writeln!(f, "{step}"))?;
+        self.problems.iter().try_for_each(|problem| writeln!(f, "note: {problem}"))?;
         if self.restart_needed { writeln!(f, "then restart the host") } else { Ok(()) }
     }
 }
@@ -265,6 +342,7 @@ impl fmt::Display for Step {
         let because = match self.because {
             Because::BeforeSetting => "variables are about to be set",
             Because::AfterChanging => "it names values that are gone",
+            Because::Restarts => "it tells of restarts",
             Because::Missing => "it is not set",
             Because::Differs => "it has another value",
             Because::NotWanted => "it shall not be set",

@@ -22,6 +22,29 @@ pub struct Record {
     ///
     /// Source: `spec/wicd.md`, section 23.4, row 32.
     pub set: BTreeMap<String, BTreeSet<Sha256>>,
+    /// Restarts that variables ask for, until services get what is wanted.
+    ///
+    /// Source: `spec/wicd.md`, section 23.4, rows 28 and 30.
+    pub restarts: BTreeMap<String, Restart>,
+}
+
+/// A restart that a variable asks for.
+#[derive(Clone, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Restart {
+    /// Boot identity of the host when it was first asked for.
+    pub boot: String,
+    /// Digest of the value that was wanted.
+    pub wanted: Option<Sha256>,
+    /// Digest of the value that services got.
+    pub inherited: Option<Sha256>,
+}
+
+impl Restart {
+    /// Whether both are about the same difference.
+    pub(super) fn is_about_the_same(&self, other: &Self) -> bool {
+        (self.wanted, self.inherited) == (other.wanted, other.inherited)
+    }
 }
 
 impl Record {

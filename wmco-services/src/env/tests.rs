@@ -64,7 +64,7 @@ fn a_change_that_a_crash_forgot_still_asks_for_a_restart() {
     assert!(execute(&plan, &desired, &host).is_err());
     host.environment().set("B", "2").unwrap();
     let plan = reconcile(&desired, &observe(&desired, &host).unwrap());
-    assert_eq!(plan, Plan { steps: Vec::new(), restart_needed: true });
+    assert_eq!(plan, Plan { restart_needed: true, ..Plan::default() });
     host.machine().restart().unwrap();
     assert_eq!(reconcile(&desired, &observe(&desired, &host).unwrap()), Plan::default());
 }
@@ -156,6 +156,131 @@ fn a_damaged_record_holds_up_nothing() {
     assert!(Record::read(&host).unwrap().is_ours("a", "1"));
 }
 
+// `spec/wicd.md`, section 23.4, rows 28 and 30: what services really get decides.
+
+/// Whether a restart is needed for a variable of which services get `inherited`, that is set to `set` and
+/// shall be `wanted`. The host remembers that it was changed, if `changed`.
+fn needs_restart(
+    inherited: Inherited,
+    changed: bool,
+    set: Option<&str>,
+    wanted: Option<&str>,
+) -> bool {
+    let desired =
+        manifest(&wanted.map(|value| ("A", value)).into_iter().collect::<Vec<_>>(), &["A"]);
+    let observed = Observed {
+        values: set.map(|value| ("A".to_owned(), value.to_owned())).into_iter().collect(),
+        changed_since_boot: changed.then(|| "A".to_owned()).into_iter().collect(),
+        inherited: [("A".to_owned(), inherited)].into(),
+        boot: "this".to_owned(),
+        record: Record::default(),
+    };
+    let plan = reconcile(&desired, &observed);
+    assert!(plan.problems.is_empty());
+    plan.restart_needed
+}
+
+/// Tests of one row each: what is inherited, what is remembered, what is set, what is wanted, the answer.
+macro_rules! rows {
+    ($($name:ident: $inherited:expr, $changed:literal, $set:expr, $wanted:expr => $restart:literal;)*) => {
+        $(#[test]
+        fn $name() {
+            assert_eq!(needs_restart($inherited, $changed, $set, $wanted), $restart);
+        })*
+    };
+}
+
+fn gets(value: &str) -> Inherited {
+    Inherited::Value(value.to_owned())
+}
+
+rows! {
+    row_28_all_is_as_wanted: gets("p"), false, Some("p"), Some("p") => false;
+    row_28_somebody_set_it_before_us: Inherited::Nothing, false, Some("p"), Some("p") => true;
+    row_28_somebody_changed_it_before_us: gets("old"), false, Some("p"), Some("p") => true;
+    row_28_somebody_removed_it_before_us: gets("old"), false, None, None => true;
+    row_28_it_is_set_now: Inherited::Nothing, false, None, Some("p") => true;
+    row_28_it_goes_now: gets("old"), false, Some("old"), None => true;
+    row_28_what_somebody_changed_is_put_back: gets("p"), false, Some("theirs"), Some("p") => false;
+    row_28_what_somebody_changed_again_is_put_back: gets("p"), true, Some("theirs"), Some("p") => false;
+    row_28_what_somebody_added_goes_unseen: Inherited::Nothing, true, Some("theirs"), None => false;
+    row_30_values_are_compared_exactly: gets("p "), false, Some("p"), Some("p") => true;
+    row_30_case_of_values_counts: gets("P"), false, Some("p"), Some("p") => true;
+    row_30_an_empty_value_is_none: gets(""), false, None, None => false;
+    row_30_an_empty_wish_is_none: Inherited::Nothing, false, None, Some("") => false;
+    unknown_and_nothing_changed: Inherited::Unknown, false, Some("p"), Some("p") => false;
+    unknown_and_changed_before: Inherited::Unknown, true, Some("p"), Some("p") => true;
+    unknown_and_changed_now: Inherited::Unknown, false, None, Some("p") => true;
+}
+
+#[test]
+fn row_28_a_change_of_somebody_else_is_seen_by_the_service_alone() {
+    let host = host();
+    host.change_variable("HTTP_PROXY", Some("p"));
+    let desired = manifest(&[("http_proxy", "p")], &["HTTP_PROXY"]);
+    assert_eq!(go(&host, &desired), "");
+    let service = host.running_as_service();
+    assert!(go(&service, &desired).ends_with(RESTART));
+    host.machine().restart().unwrap();
+    // All is in force, so nothing is to be remembered any more.
+    assert_eq!(
+        go(&service, &desired),
+        "record-variables (0 in all), because it tells of restarts\n"
+    );
+    assert_eq!(go(&service, &desired), "");
+    assert_eq!(Record::read(&host).unwrap(), Record::default());
+}
+
+#[test]
+fn row_28_who_fights_with_us_does_not_get_the_host_restarted_again_and_again() {
+    let host = host();
+    let service = host.running_as_service();
+    let desired = manifest(&[("HTTP_PROXY", "p")], &[]);
+    go(&service, &desired);
+    for boot in 0..3 {
+        host.machine().restart().unwrap();
+        go(&service, &desired);
+        for change in 0..3 {
+            host.change_variable("HTTP_PROXY", Some("theirs"));
+            let plan = go(&service, &desired);
+            assert!(
+                plan.contains("set-variable") && !plan.contains(RESTART),
+                "{boot} {change} {plan}"
+            );
+            // Nor does the operator, which asks another process.
+            assert!(host.environment().changed_since_boot().unwrap().is_empty());
+        }
+    }
+}
+
+#[test]
+fn row_28_a_restart_that_did_not_help_is_told_and_not_asked_for_again() {
+    let host = host();
+    let service = host.running_as_service();
+    host.give_services("HTTP_PROXY", Some("of its own"));
+    let asks = |proxy: &str| {
+        let plan = go(&service, &manifest(&[("HTTP_PROXY", proxy)], &[]));
+        (
+            plan.contains(RESTART),
+            plan.contains("note: services get another value of variable HTTP_PROXY"),
+        )
+    };
+    // Until it is done it is asked for.
+    assert_eq!([asks("p"), asks("p")], [(true, false); 2]);
+    for _ in 0..3 {
+        host.machine().restart().unwrap();
+        // A process of the operator in between makes nobody forget.
+        go(&host, &manifest(&[("HTTP_PROXY", "p")], &[]));
+        assert_eq!([asks("p"), asks("p")], [(false, true); 2]);
+    }
+    // Another value, another try.
+    assert_eq!(asks("q"), (true, false));
+    host.machine().restart().unwrap();
+    assert_eq!(asks("q"), (false, true));
+    host.give_services("HTTP_PROXY", Some("q"));
+    assert_eq!(asks("q"), (false, false));
+}
+
 /// Names that the manifests of the property watch.
 const WATCHED: [&str; 2] = ["A", "B"];
 
@@ -202,5 +327,52 @@ proptest! {
         let wanted = last.iter().filter(|(_, value)| !value.is_empty());
         goal.extend(wanted.map(|(name, value)| (name.clone(), value.clone())));
         prop_assert_eq!(host.snapshot().environment, goal);
+    }
+
+    /// Whatever others do to variables and whoever of ours works when, in the end services get what is
+    /// wanted after at most one restart, or that is told.
+    #[test]
+    fn services_get_what_is_wanted_or_people_are_told(
+        events in proptest::collection::vec((0..6_usize, "[A-C]", "[ab]?"), 0..16),
+        last in any_variables(),
+    ) {
+        let host = host();
+        let service = host.running_as_service();
+        let release = |set: BTreeMap<String, String>| {
+            let watched = WATCHED.map(str::to_owned).to_vec();
+            Manifest::new(Parts { environment: set, watched, ..Parts::default() }).unwrap()
+        };
+        for (event, name, value) in events {
+            let one = || release(BTreeMap::from([(name.clone(), value.clone())]));
+            match event {
+                0 => host.change_variable(&name, Some(value.as_str()).filter(|v| !v.is_empty())),
+                1 => host.machine().restart().unwrap(),
+                2 => drop(go(&host, &one())),
+                3 => drop(go(&service, &one())),
+                4 => host.give_services(&name, Some(&value)),
+                _ => drop(go(&service, &release(last.clone()))),
+            }
+        }
+        let desired = release(last);
+        let mut restarts = 0;
+        let told = loop {
+            let plan = reconcile(&desired, &observe(&desired, &service).unwrap());
+            execute(&plan, &desired, &service).unwrap();
+            if !plan.restart_needed {
+                break plan.problems.join(" ");
+            }
+            restarts += 1;
+            prop_assert!(restarts <= 1, "{plan}");
+            host.machine().restart().unwrap();
+        };
+        for name in WATCHED.iter().copied().chain(desired.environment().keys().map(String::as_str)) {
+            let got = match service.environment().inherited(name).unwrap() {
+                Inherited::Value(value) => value,
+                Inherited::Nothing | Inherited::Unknown => String::new(),
+            };
+            let wanted = desired.environment().get(name).cloned().unwrap_or_default();
+            prop_assert!(got == wanted || told.contains(&format!("variable {name} ")), "{told}");
+        }
+        prop_assert_eq!(go(&service, &desired).contains(RESTART), false);
     }
 }

@@ -18,7 +18,7 @@ const RUNNING: Option<ServiceRunState> = Some(ServiceRunState::Running);
 fn host_of_ours() -> FakeWindows {
     let host = FakeWindows::new("winhost");
     host.with_tree(|tree| tree.make_folders(&host::ROOT.parse().unwrap()));
-    host
+    host.running_as_service()
 }
 
 /// Passes until one does not ask for another at once.
