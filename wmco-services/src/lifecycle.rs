@@ -74,13 +74,27 @@ pub fn bootstrap(
     }
 }
 
-/// Takes away every service of ours, the variables that the manifests watch or that we set, the
-/// certificates that
-/// we imported, and left-over containers. The daemon's own service is left alone.
+/// Takes away all that `wicd cleanup` does: what [`remove_services`] and [`remove_roots`] do.
+///
+/// # Errors
+/// [`LifecycleError`] of the first of the two that could not do all; the second is then not tried.
+pub fn cleanup(windows: &dyn Windows, manifests: &[Manifest]) -> Result<Cleaned, LifecycleError> {
+    let mut changed = remove_services(windows, manifests)?;
+    changed |= remove_roots(windows)?;
+    let restart_needed = !windows.environment().changed_since_boot()?.is_empty()
+        || windows.roots().changed_since_boot()?;
+    Ok(Cleaned { changed, restart_needed })
+}
+
+/// Takes away every service of ours, the variables that the manifests watch or that we set, and left-over
+/// containers; tells whether anything was there. The daemon's own service is left alone.
 ///
 /// # Errors
 /// [`LifecycleError`] with every service that is still there; the rest is then not touched.
-pub fn cleanup(windows: &dyn Windows, manifests: &[Manifest]) -> Result<Cleaned, LifecycleError> {
+pub(crate) fn remove_services(
+    windows: &dyn Windows,
+    manifests: &[Manifest],
+) -> Result<bool, LifecycleError> {
     let plan = services::remove(manifests, &windows.services().list()?);
     // No script runs in such a plan, so the time does not matter.
     let mut done = services::execute(
@@ -98,19 +112,26 @@ pub fn cleanup(windows: &dyn Windows, manifests: &[Manifest]) -> Result<Cleaned,
     }
     let mut changed = done.changed;
     changed |= env::clear(manifests, windows)?;
-    let nothing = Bundle::default();
-    let observed = certs::observe(&nothing, windows)?;
-    let plan = certs::reconcile(&nothing, &observed);
-    changed |= certs::execute(&plan, &nothing, &observed, windows)?;
     if let Ok(folder) = host::CONTAINERD.parse::<WindowsPath>() {
         changed |= windows.machine().end_processes(&folder, SHIM)? > 0;
     }
-    if let Some(why) = observed.unknown.or_else(|| certs::damage(&observed.recorded)) {
-        return Err(LifecycleError::Roots { why });
+    Ok(changed)
+}
+
+/// Takes away the certificates that we imported; tells whether any was there.
+///
+/// # Errors
+/// [`LifecycleError::Roots`] when the record of them cannot be read or is damaged. What can be read of it is
+/// removed all the same.
+pub(crate) fn remove_roots(windows: &dyn Windows) -> Result<bool, LifecycleError> {
+    let nothing = Bundle::default();
+    let observed = certs::observe(&nothing, windows)?;
+    let plan = certs::reconcile(&nothing, &observed);
+    let changed = certs::execute(&plan, &nothing, &observed, windows)?;
+    match observed.unknown.or_else(|| certs::damage(&observed.recorded)) {
+        Some(why) => Err(LifecycleError::Roots { why }),
+        None => Ok(changed),
     }
-    let restart_needed = !windows.environment().changed_since_boot()?.is_empty()
-        || windows.roots().changed_since_boot()?;
-    Ok(Cleaned { changed, restart_needed })
 }
 
 /// One line for each failed step.

@@ -299,6 +299,8 @@ impl fmt::Display for Because {
                         RebootReason::Feature => "a feature",
                         RebootReason::Rename => "the computer's name",
                         RebootReason::Environment => "variables",
+                        RebootReason::Roots => "trusted roots",
+                        RebootReason::Other => "another reason",
                     })?;
                     separator = ", ";
                 }

@@ -8,7 +8,7 @@ use super::{Action, Awaited, Because, Desired, Observed, Plan, answering, disrup
 use crate::fleet::DisruptionPermit;
 use crate::limits;
 use crate::names::host;
-use crate::protocol::{HostStep, Probe, RebootReason};
+use crate::protocol::{HostStep, Probe};
 use crate::winpath::WindowsPath;
 
 pub(super) fn plan(
@@ -43,7 +43,7 @@ pub(super) fn plan(
         steps.push(HostStep::RemoveInstallation);
         return apply(std::collections::BTreeSet::new(), steps, grounds(), Because::Unlisted, now);
     }
-    if probe.reboot.contains(&RebootReason::Environment) {
+    if probe.reboot.iter().any(|reason| reason.comes_from_leaving()) {
         return restart(probe, grounds(), now);
     }
     let mut plan = Plan { steps: Vec::new(), next: super::Next::Now };

@@ -99,8 +99,8 @@ pub enum HostStep {
     StopKubelet,
     /// Stop and delete the daemon's service and end its process.
     RemoveDaemon,
-    /// Stop and remove every service with our tag, dependents first, the variables that the
-    /// manifests watch, and the certificates that we imported; end left-over containers.
+    /// Stop and remove every service with our tag, dependents first, and the variables that the manifests
+    /// watch or that we set; end left-over containers.
     #[serde(rename_all = "camelCase")]
     RemoveServices {
         /// Services ConfigMaps that may be in force on the node; unreadable ones are passed over.
@@ -124,7 +124,7 @@ pub enum HostStep {
         /// The network's name.
         name: String,
     },
-    /// Remove what the state file records: files, then folders that are empty or wholly ours, then
+    /// Remove the trusted roots that we imported, and what the state file records: files, then folders that are empty or wholly ours, then
     /// the state file. The running agent and its folder stay for the operator to remove.
     RemoveInstallation,
     /// Order a restart and return; the connection may drop at any moment after.

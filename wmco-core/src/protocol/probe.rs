@@ -86,6 +86,21 @@ pub enum RebootReason {
     Rename,
     /// System-wide variables of ours changed after the last start.
     Environment,
+    /// Trusted roots changed after the last start.
+    Roots,
+    /// What this version does not know; an agent of another version said so.
+    #[serde(other)]
+    Other,
+}
+
+impl RebootReason {
+    /// Whether the host is as it was before us only after that restart.
+    pub const fn comes_from_leaving(self) -> bool {
+        match self {
+            Self::Environment | Self::Roots => true,
+            Self::Feature | Self::Rename | Self::Other => false,
+        }
+    }
 }
 
 /// One file.
@@ -139,4 +154,17 @@ pub struct HostState {
     pub files: BTreeSet<WindowsPath>,
     /// Folders that did not exist before us.
     pub directories: BTreeSet<WindowsPath>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reason_of_another_version_is_read() {
+        let reasons: BTreeSet<RebootReason> =
+            serde_json::from_str(r#"["roots", "moonPhase", "environment"]"#).unwrap();
+        let expected = [RebootReason::Environment, RebootReason::Roots, RebootReason::Other];
+        assert_eq!(reasons, BTreeSet::from(expected));
+    }
 }

@@ -26,6 +26,14 @@ fn configured_through_proxy() -> World {
     world
 }
 
+/// The same of the release after that, which only trusts roots.
+fn configured_with_roots() -> World {
+    let mut world = configured_through_proxy();
+    world.happen(Event::Bump);
+    world.run(ROUNDS).unwrap();
+    world
+}
+
 /// Tells the story again for every effect in it, with a fault at that effect.
 ///
 /// Then `also` happens, and the world must reach what people ask for all the same.
@@ -162,6 +170,12 @@ fn upgrade_that_becomes_a_removal() {
 fn removal() {
     crashes(configured_through_proxy, &[Event::Unlist(0)], &[]);
     failures(configured_through_proxy, &[Event::Unlist(0)]);
+}
+
+#[test]
+fn row_26_removal_of_a_host_that_trusts_roots() {
+    crashes(configured_with_roots, &[Event::Unlist(0)], &[]);
+    failures(configured_with_roots, &[Event::Unlist(0)]);
 }
 
 #[test]

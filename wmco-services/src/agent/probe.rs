@@ -86,6 +86,9 @@ fn reboot(windows: &dyn Windows) -> Result<BTreeSet<RebootReason>, WindowsError>
     if !windows.environment().changed_since_boot()?.is_empty() {
         reasons.insert(RebootReason::Environment);
     }
+    if windows.roots().changed_since_boot()? {
+        reasons.insert(RebootReason::Roots);
+    }
     Ok(reasons)
 }
 

@@ -47,21 +47,23 @@ fn remove_with_leftover(files: &dyn Files, path: &WindowsPath) -> Result<bool, W
     files.remove_file(path)
 }
 
-/// Takes away services, variables, imported certificates and containers.
+/// Takes away services, variables and containers. Imported roots stay: the next daemon finds them, and
+/// each change of them costs a restart.
 pub(super) fn services(
     windows: &dyn Windows,
     manifests: &[ServicesData],
 ) -> Result<bool, AgentError> {
     let manifests: Vec<Manifest> =
         manifests.iter().filter_map(|data| Manifest::parse(data).ok()).collect();
-    Ok(lifecycle::cleanup(windows, &manifests)?.changed)
+    Ok(lifecycle::remove_services(windows, &manifests)?)
 }
 
-/// Takes away every file and folder of ours but the running agent and what it lies in.
+/// Takes away imported roots, and every file and folder of ours but the running agent and what it lies in.
 pub(super) fn installation(windows: &dyn Windows, record: &Record) -> Result<bool, AgentError> {
     let files = windows.files();
     let root = known(host::ROOT);
-    let mut changed = false;
+    // First, since what is left to do is known from a file of ours.
+    let mut changed = lifecycle::remove_roots(windows)?;
     let recorded = record.saved.clone();
 
     // What lies in folders that we share with others. The original operator keeps no record.

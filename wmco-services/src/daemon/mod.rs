@@ -8,8 +8,8 @@
 //! - Pure and level-triggered: what a killed daemon had in mind does not matter.
 //! - While a restart is asked for, nothing on the host changes.
 //! - Content that the Node is not released for changes nothing, and does not mark the Node.
-//! - The version annotation comes last: variables and roots are in force, all services run, the Node
-//!   is ready.
+//! - The version annotation comes last: variables and roots are in force, or people are told why no
+//!   restart brings a variable into force; all services run, the Node is ready.
 //!
 //! Source: `spec/wicd.md`, sections 9 and 23.3.
 

@@ -8,7 +8,7 @@ use wicd_wine::hands::{Config, Order, Start};
 use wicd_wine::journal::Event;
 use wicd_wine::told;
 use wmco_core::digest::Sha256;
-use wmco_core::names::{host, objects};
+use wmco_core::names::{self, host, objects};
 use wmco_core::protocol::{
     Access, FeatureState, HostStep, Probe, RebootReason, ReportLine, ServiceRunState, staged_agent,
     staged_content,
@@ -17,7 +17,9 @@ use wmco_core::winpath::WindowsPath;
 
 use super::Wine;
 use super::windows::program;
-use crate::bench::{Bench as _, ensure_daemon, filled, manifest, plan, succeeded};
+use crate::bench::{
+    Bench as _, ensure_daemon, filled, manifest, manifest_that_sets, plan, succeeded,
+};
 use crate::cluster::{Cluster, NAMESPACE, until};
 
 const VERSION: &str = "1.2.3-a1b2c3d";
@@ -56,6 +58,26 @@ async fn a_probe_describes_the_host() {
     assert_eq!(probe(&wine).await.boot_id, seen.boot_id);
     wine.windows.reboot().await;
     assert_ne!(probe(&wine).await.boot_id, seen.boot_id);
+}
+
+/// `spec/wicd.md`, section 23.3, row 26: who waits for a restart hears that one is due, and for what.
+#[tokio::test(flavor = "multi_thread")]
+async fn row_26_a_probe_tells_of_changed_roots_and_variables_until_the_restart() {
+    let cluster = Cluster::start().await;
+    let mut wine = Wine::new(&cluster).await;
+    wine.put(host::CA_BUNDLE, cluster.sim.ca_pem().as_bytes());
+    assert_eq!(probe(&wine).await.reboot, [].into());
+    cluster.publish(VERSION, &manifest_that_sets(&[("WMCO_OURS", "1")]));
+    cluster.join(wine.address(), VERSION);
+    wine.start_daemon().await;
+    until("a restart is asked for", async || {
+        cluster.annotation(names::REBOOT_ANNOTATION).is_some()
+    })
+    .await;
+    let reasons = [RebootReason::Environment, RebootReason::Roots];
+    assert_eq!(probe(&wine).await.reboot, reasons.into());
+    wine.reboot().await;
+    assert_eq!(probe(&wine).await.reboot, [].into());
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -133,9 +133,10 @@ fn changed_services() {
 #[test]
 fn restart() {
     let mut case = Case::new().emptied();
-    case.probe().reboot.insert(RebootReason::Environment);
+    let reasons = [RebootReason::Environment, RebootReason::Roots, RebootReason::Other];
+    case.probe().reboot.extend(reasons);
     insta::assert_snapshot!(case.plan(), @r"
-    apply restart, because a restart is pending for variables
+    apply restart, because a restart is pending for variables, trusted roots, another reason
     then await the host's return, until 1970-01-01T00:10:00Z
     ");
 }

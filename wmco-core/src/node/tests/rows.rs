@@ -243,6 +243,9 @@ rows! {
     repair_waits_for_a_slot: Case::new().with(tampered) => "await a disruption slot";
     restart_waits_for_a_slot: Case::new().with(|c| c.annotate(names::REBOOT_ANNOTATION, ""))
         => "await a disruption slot";
+    row_26_roots_that_are_not_in_force_wait_for_a_slot: Case::new().with(|c| {
+        c.probe().reboot.insert(RebootReason::Roots);
+    }) => "await a disruption slot";
     pending_restart_waits_for_a_slot: Case::new().with(|c| {
         c.probe().reboot.insert(RebootReason::Environment);
     }) => "await a disruption slot";
@@ -339,6 +342,15 @@ rows! {
         make_bare(c.probe());
         c.probe().reboot.insert(RebootReason::Environment);
     }) => "apply +restart await the host's return";
+    row_26_removal_restarts_for_roots: Case::unlisted().emptied().with(unmarked).with(|c| {
+        make_bare(c.probe());
+        c.probe().reboot.insert(RebootReason::Roots);
+    }) => "apply +restart await the host's return";
+    removal_does_not_restart_for_what_is_not_ours: Case::unlisted().emptied().with(unmarked).with(|c| {
+        make_bare(c.probe());
+        let others = [RebootReason::Feature, RebootReason::Rename, RebootReason::Other];
+        c.probe().reboot.extend(others);
+    }) => "remove-leftovers delete-node";
     removal_of_a_clean_host: Case::unlisted().emptied().with(unmarked).with(|c| {
         make_bare(c.probe());
         let agent = FileState { sha256: c.desired.agent, protected: true };

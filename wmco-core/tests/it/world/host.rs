@@ -73,6 +73,9 @@ pub(crate) struct Host {
     pub(crate) services: BTreeMap<String, Service>,
     pub(crate) proxy: bool,
     pub(crate) proxy_at_boot: bool,
+    /// Whether roots of the cluster are trusted.
+    pub(crate) roots: bool,
+    pub(crate) roots_at_boot: bool,
     pub(crate) containers: FeatureState,
     pub(crate) networks: BTreeSet<String>,
     /// Whether the running kubelet has registered its Node; it does that once per start.
@@ -100,6 +103,8 @@ impl Host {
             services: BTreeMap::new(),
             proxy: false,
             proxy_at_boot: false,
+            roots: false,
+            roots_at_boot: false,
             containers,
             networks: BTreeSet::new(),
             registered: false,
@@ -126,6 +131,7 @@ impl Host {
             (self.containers == FeatureState::Pending, RebootReason::Feature),
             (self.name != self.next_name, RebootReason::Rename),
             (self.proxy != self.proxy_at_boot, RebootReason::Environment),
+            (self.roots != self.roots_at_boot, RebootReason::Roots),
         ];
         reasons.iter().filter(|(due, _)| *due).map(|(_, reason)| *reason).collect()
     }
@@ -324,6 +330,8 @@ impl Host {
 
     fn remove_installation(&mut self, faults: &mut Faults) -> Result<(), Stop> {
         let root: WindowsPath = host::ROOT.parse().unwrap();
+        self.roots = false;
+        faults.pass()?;
         self.files.retain(|path, _| !path.is_within(&root));
         faults.pass()?;
         let Some(state) = self.state.clone() else { return Ok(()) };
@@ -351,6 +359,7 @@ impl Host {
         self.power = Power::On;
         self.boot += 1;
         self.proxy_at_boot = self.proxy;
+        self.roots_at_boot = self.roots;
         self.name = self.next_name.clone();
         if self.containers == FeatureState::Pending {
             self.containers = FeatureState::Enabled;
@@ -369,6 +378,7 @@ impl Host {
             && self.state.is_none()
             && self.reboot().is_empty()
             && !self.proxy
+            && !self.roots
             && self.files.keys().all(|path| path.as_str() == FOREIGN_FILE)
     }
 }

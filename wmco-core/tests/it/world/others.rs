@@ -95,7 +95,8 @@ impl World {
             return;
         }
         host.proxy = release.has_proxy();
-        if host.proxy != host.proxy_at_boot {
+        host.roots = release.has_roots();
+        if host.proxy != host.proxy_at_boot || host.roots != host.roots_at_boot {
             node.annotate(names::REBOOT_ANNOTATION, "");
             node.asked_at_boot = Some(host.boot);
             return;

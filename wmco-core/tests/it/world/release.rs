@@ -35,6 +35,11 @@ impl Release {
         self.0 % 3 == 2
     }
 
+    /// Whether its nodes trust roots of the cluster, which needs a restart, too.
+    pub(crate) fn has_roots(self) -> bool {
+        self.0 % 4 > 1
+    }
+
     /// The services ConfigMap; only the release and the edition are in it, the model knows the rest.
     pub(crate) fn manifest(self, edition: u8) -> ServicesData {
         let data = [("release", self.0), ("edition", edition)];

@@ -1,6 +1,7 @@
 //! The agent's steps on a host in memory.
 
 mod closed;
+mod restarts;
 mod vacancy;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -167,6 +168,7 @@ fn live(host: &FakeWindows) {
     ] {
         host.put_file(&path(file), content);
     }
+    restarts::import(host);
     host.add_network(host::HNS_NETWORKS[0]);
     host.add_process(path(r"C:\k\containerd\containerd-shim-runhcs-v1.exe"));
 }
