@@ -129,6 +129,8 @@ mod tests {
                 }
                 ("PUT", _) => answer(403, ""),
                 ("GET", "/latest/meta-data/local-hostname") => {
+                    // A service without tokens is not sent what it answered instead.
+                    assert!(tokens || request.headers.is_empty());
                     if has(("X-aws-ec2-metadata-token", "abc")) || !demanded {
                         answer(200, "ip-10-0-0-1.internal\n")
                     } else {
