@@ -12,6 +12,11 @@ use crate::limits;
 use crate::text::one_line;
 use crate::windows::{HttpRequest, Machine};
 
+/// Whether the answer to a script stays the same as long as the machine exists.
+pub(super) fn lasts(script: &str) -> bool {
+    script == AWS_HOST_NAME
+}
+
 /// The answer to a script that is one of these questions, or why there is none.
 pub(super) fn answer(script: &str, machine: &dyn Machine) -> Option<Result<String, String>> {
     match script {

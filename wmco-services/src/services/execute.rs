@@ -134,7 +134,19 @@ fn run(
         if let (Some(variable), Some(answer)) =
             (&script.variable, answers::answer(&script.text, windows.machine()))
         {
-            let value = answer.map_err(|problem| format!("{variable} is not known: {problem}"))?;
+            let value = match (answer, &script.remembered) {
+                (Err(problem), Some(value)) => {
+                    tracing::warn!(
+                        variable,
+                        problem,
+                        "a question is not answered, it stays as it was"
+                    );
+                    value.clone()
+                }
+                (answer, _) => {
+                    answer.map_err(|problem| format!("{variable} is not known: {problem}"))?
+                }
+            };
             values.insert(variable.clone(), value);
             continue;
         }

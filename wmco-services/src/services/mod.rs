@@ -193,7 +193,8 @@ fn ready(
     plan: &mut Plan,
 ) -> Readiness {
     let name = &service.name;
-    let scripts = match resolve::scripts(service, observed.node) {
+    let seen = graph.service(name);
+    let scripts = match resolve::scripts(service, seen, observed.node) {
         Ok(scripts) => scripts,
         Err(error) => return plan.block(name, one_line(&error), None),
     };
@@ -201,8 +202,7 @@ fn ready(
     let values = if scripts.is_empty() {
         &none
     } else {
-        let running =
-            graph.service(name).is_some_and(|seen| seen.state == ServiceRunState::Running);
+        let running = seen.is_some_and(|seen| seen.state == ServiceRunState::Running);
         match (observed.results.get(name), due(observed.results.get(name), &scripts, running, now))
         {
             (_, Some(reason)) => {
