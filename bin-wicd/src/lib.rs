@@ -6,12 +6,13 @@
 //!   [`cleanup`](mod@cleanup); [`controller`]; [`cluster`]: clients for the cluster.
 //! - [`http`]: a question to an HTTP server; [`service`]: what a Windows service reports; [`logs`]: its files.
 //! - `windows`: adapters, the only place for `unsafe`.
-//! - [`dism`], [`failure_actions`], [`hns`], [`sddl`]: what Windows answers, read on every platform.
+//! - [`block`], [`dism`], [`failure_actions`], [`hns`], [`sddl`]: what Windows answers, read on every platform.
 //!
 //! # Not here
 //! Decisions about services, nodes and certificates: `wmco-services`.
 
 pub mod args;
+pub mod block;
 pub mod bootstrap;
 pub mod cleanup;
 pub mod cluster;
@@ -95,7 +96,9 @@ fn perform(args: Args) -> anyhow::Result<i32> {
         1 => Detail::More,
         _ => Detail::Everything,
     };
-    let host = windows::host()?;
+    // Whoever types the option by hand gets no further than to the manager, which does not know them.
+    let as_service = matches!(&args.command, Command::Controller(c) if c.windows_service);
+    let host = windows::host(as_service)?;
     if let Command::Controller(controller) = args.command {
         return control(host, *controller, detail).map(all_or_failed);
     }

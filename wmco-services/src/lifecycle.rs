@@ -2,8 +2,6 @@
 //!
 //! Source: `spec/wicd.md`, sections 14, 15 and 23.
 
-use std::collections::BTreeSet;
-
 use jiff::Timestamp;
 use wmco_core::names::host;
 use wmco_core::winpath::WindowsPath;
@@ -76,7 +74,8 @@ pub fn bootstrap(
     }
 }
 
-/// Takes away every service of ours, the variables that the manifests manage, the certificates that
+/// Takes away every service of ours, the variables that the manifests watch or that we set, the
+/// certificates that
 /// we imported, and left-over containers. The daemon's own service is left alone.
 ///
 /// # Errors
@@ -98,14 +97,7 @@ pub fn cleanup(windows: &dyn Windows, manifests: &[Manifest]) -> Result<Cleaned,
         return Err(LifecycleError::Services { problems: problems(&done.failures).collect() });
     }
     let mut changed = done.changed;
-    let environment = windows.environment();
-    let names: BTreeSet<&str> =
-        manifests.iter().flat_map(env::managed).chain(host::PROXY_VARIABLES).collect();
-    for name in names {
-        if environment.get(name)?.is_some() {
-            changed |= environment.remove(name)?;
-        }
-    }
+    changed |= env::clear(manifests, windows)?;
     let nothing = Bundle::default();
     let observed = certs::observe(&nothing, windows)?;
     let plan = certs::reconcile(&nothing, &observed);
@@ -116,8 +108,8 @@ pub fn cleanup(windows: &dyn Windows, manifests: &[Manifest]) -> Result<Cleaned,
     if let Some(why) = observed.unknown.or_else(|| certs::damage(&observed.recorded)) {
         return Err(LifecycleError::Roots { why });
     }
-    let restart_needed =
-        !environment.changed_since_boot()?.is_empty() || windows.roots().changed_since_boot()?;
+    let restart_needed = !windows.environment().changed_since_boot()?.is_empty()
+        || windows.roots().changed_since_boot()?;
     Ok(Cleaned { changed, restart_needed })
 }
 

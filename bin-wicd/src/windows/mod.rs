@@ -47,14 +47,15 @@ use wmco_services::windows::Windows;
 
 use crate::service::{Outcome, Work};
 
-/// The host that this process runs on.
+/// The host that this process runs on. `as_service`: whether it works only if the Service Control Manager
+/// started it, so that it knows what services inherit.
 ///
 /// # Errors
 /// On anything but Windows.
 #[cfg(windows)]
 #[expect(clippy::unnecessary_wraps, reason = "other platforms have no host to give")]
-pub(crate) fn host() -> anyhow::Result<Arc<dyn Windows>> {
-    Ok(Arc::new(real::RealWindows::default()))
+pub(crate) fn host(as_service: bool) -> anyhow::Result<Arc<dyn Windows>> {
+    Ok(Arc::new(real::RealWindows::new(as_service)))
 }
 
 /// The host that this process runs on.
@@ -62,7 +63,7 @@ pub(crate) fn host() -> anyhow::Result<Arc<dyn Windows>> {
 /// # Errors
 /// On anything but Windows.
 #[cfg(not(windows))]
-pub(crate) fn host() -> anyhow::Result<Arc<dyn Windows>> {
+pub(crate) fn host(_: bool) -> anyhow::Result<Arc<dyn Windows>> {
     anyhow::bail!("this program works on Windows only, run it on a Windows host")
 }
 
@@ -101,6 +102,17 @@ mod real {
         roots: roots::MachineRoots,
         powershell: powershell::WindowsPowerShell,
         machine: machine::ThisMachine,
+    }
+
+    impl RealWindows {
+        pub(super) fn new(as_service: bool) -> Self {
+            let environment = if as_service {
+                environment::SystemVariables::of_service()
+            } else {
+                environment::SystemVariables::default()
+            };
+            Self { environment, ..Self::default() }
+        }
     }
 
     impl Windows for RealWindows {

@@ -41,6 +41,9 @@ pub(crate) trait Bench: Sized {
     /// System-wide variables of proxies that are set.
     async fn variables(&self) -> BTreeMap<String, String>;
 
+    /// Whether a system-wide variable is set.
+    async fn has_variable(&self, name: &str) -> bool;
+
     /// Does what a person at the host does.
     async fn person(&self, order: Order);
 
@@ -110,6 +113,19 @@ pub(crate) fn with_other_command(name: &str) -> Manifest {
     changed.command.push_str(" --changed");
     let watched = manifest.watched().to_vec();
     Manifest::new(Parts { services, watched, ..Parts::default() }).unwrap()
+}
+
+/// The same, with variables that it sets and does not watch.
+pub(crate) fn manifest_that_sets(variables: &[(&str, &str)]) -> Manifest {
+    let manifest = manifest();
+    let pairs = variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+    Manifest::new(Parts {
+        services: manifest.services().to_vec(),
+        environment: pairs.collect(),
+        watched: manifest.watched().to_vec(),
+        ..Parts::default()
+    })
+    .unwrap()
 }
 
 /// The same with other inputs.

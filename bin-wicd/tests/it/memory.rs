@@ -20,7 +20,7 @@ use wmco_core::protocol::{FeatureState, HostStep, ServiceRunState};
 use wmco_core::winpath::WindowsPath;
 use wmco_services::fake::{Call, FakeEvent, FakeWindows};
 use wmco_services::windows::{
-    Environment, Service, ServiceManager as _, ServiceName, Wait, Windows,
+    Environment as _, Inherited, Service, ServiceManager as _, ServiceName, Wait, Windows,
 };
 
 use crate::bench::{
@@ -75,7 +75,8 @@ impl Memory {
             cluster: arguments.cluster,
         };
         let (stop, kill) = (CancellationToken::new(), CancellationToken::new());
-        let site = Site { host: Arc::new(self.host.clone()), stop: stop.clone(), ready: &|| {} };
+        let host = Arc::new(self.host.running_as_service());
+        let site = Site { host, stop: stop.clone(), ready: &|| {} };
         let killed = kill.clone();
         let thread = std::thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
@@ -157,6 +158,10 @@ impl Bench for Memory {
         host::PROXY_VARIABLES.into_iter().filter_map(value).collect()
     }
 
+    async fn has_variable(&self, name: &str) -> bool {
+        self.host.get(name).unwrap().is_some()
+    }
+
     async fn person(&self, order: Order) {
         let named = |name: String| name.parse::<ServiceName>().unwrap();
         match order {
@@ -174,6 +179,7 @@ impl Bench for Memory {
                 service.display_name = shown;
                 service.errors_ignored = false;
             }),
+            Order::Variable { name, value } => self.host.change_variable(&name, value.as_deref()),
             Order::Number { variable } => self.host.set_variable_unreadable(&variable),
             Order::Start { name } => {
                 self.host.start(&named(name), Wait::at_most(limits::SERVICE_START)).unwrap();
@@ -224,9 +230,10 @@ impl Bench for Memory {
     }
 
     fn sees(&self, _service: &str, variable: &str) -> Option<String> {
-        // Services get what was there when the host started.
-        let changed = Environment::changed_since_boot(&self.host).unwrap();
-        if changed.contains(variable) { None } else { self.host.get(variable).unwrap() }
+        match self.host.running_as_service().inherited(variable).unwrap() {
+            Inherited::Value(value) => Some(value),
+            Inherited::Nothing | Inherited::Unknown => None,
+        }
     }
 
     fn scripts(&self) -> usize {

@@ -195,7 +195,7 @@ impl World {
     }
 
     pub(crate) fn start(&self) -> Running {
-        let (host, settings) = (Arc::new(self.host.clone()), self.settings.clone());
+        let (host, settings) = (Arc::new(self.host.running_as_service()), self.settings.clone());
         let stop = CancellationToken::new();
         let ready = Arc::new(AtomicUsize::new(0));
         let (token, count) = (stop.clone(), Arc::clone(&ready));

@@ -35,6 +35,13 @@ pub enum Order {
         /// The other one.
         shown: String,
     },
+    /// Set a system-wide variable, or remove it.
+    Variable {
+        /// Its name.
+        name: String,
+        /// Its value.
+        value: Option<String>,
+    },
     /// Set a system-wide variable to a number, which no program sees.
     Number {
         /// The variable.

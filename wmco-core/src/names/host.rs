@@ -102,6 +102,9 @@ pub const CA_BUNDLE: &str = r"C:\k\ca-bundle.crt";
 /// Copy of the bundle that WICD imported last.
 pub const IMPORTED_CERTIFICATES: &str = r"C:\k\imported-certs.pem";
 
+/// What the daemon remembers of the system-wide variables that it manages. Ours.
+pub const VARIABLES_RECORD: &str = r"C:\k\variables.json";
+
 /// Directories that a configured host has, parents before children.
 ///
 /// Source: `spec/node-config.md`, section 3.3 (a set there; the order here is ours).

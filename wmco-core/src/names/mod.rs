@@ -165,4 +165,8 @@ pub mod events {
     pub const CERTIFICATE_READ_ERROR: &str = "CertificateReadError";
     /// The daemon refuses the services ConfigMap of its node's version. Ours.
     pub const SERVICES_REFUSED: &str = "ServicesConfigMapRefused";
+
+    /// Warning from WICD about its Node: services get another value of a variable than is set, and a
+    /// restart did not help. Ours.
+    pub const VARIABLE_NOT_IN_FORCE: &str = "VariableNotInForce";
 }

@@ -152,6 +152,9 @@ pub fn reconcile(
     for problem in &roots.problems {
         plan = plan.note(About::Roots, problem.clone());
     }
+    for problem in &variables.problems {
+        plan = plan.note(About::Variables, problem.clone());
+    }
     let restart_needed = variables.restart_needed || roots.restart_needed;
     if !variables.steps.is_empty() {
         plan.push(Action::Environment { plan: variables }, Because::VariablesDiffer);

@@ -44,6 +44,8 @@ pub enum About {
     Manifest,
     /// A service that waits, which is usual on a new node.
     Service,
+    /// System-wide variables.
+    Variables,
 }
 
 /// An action with its reason.
@@ -156,6 +158,7 @@ impl About {
             Self::Roots => Some(events::CERTIFICATE_READ_ERROR),
             Self::Manifest => Some(events::SERVICES_REFUSED),
             Self::Service => None,
+            Self::Variables => Some(events::VARIABLE_NOT_IN_FORCE),
         }
     }
 }

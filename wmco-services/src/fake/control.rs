@@ -135,6 +135,24 @@ impl FakeWindows {
         self.state().refused_roots.insert(sha256);
     }
 
+    /// Sets a system-wide variable, or removes it, as a person does or another program.
+    pub fn change_variable(&self, name: &str, value: Option<&str>) {
+        let mut state = self.state();
+        match value {
+            None => state.environment.remove(&name.to_uppercase()),
+            Some(value) => {
+                let entry = (name.to_owned(), value.to_owned());
+                state.environment.insert(name.to_uppercase(), entry)
+            }
+        };
+    }
+
+    /// Makes services get this of a variable, whatever is set and however often the host restarts.
+    pub fn give_services(&self, name: &str, value: Option<&str>) {
+        let value = value.map(str::to_owned);
+        self.state().environment_given.insert(name.to_uppercase(), value);
+    }
+
     /// Sets a system-wide variable to something that is no text.
     pub fn set_variable_unreadable(&self, name: &str) {
         self.state().environment.insert(name.to_uppercase(), (name.to_owned(), String::new()));

@@ -12,11 +12,29 @@ use wmco_core::winpath::WindowsPath;
 use super::faults::Call;
 use super::{FakeEvent, FakeWindows, State, lock};
 use crate::windows::{
-    DefaultRoute, Environment, HttpAnswer, HttpRequest, Machine, PowerShell, RootStore,
+    DefaultRoute, Environment, HttpAnswer, HttpRequest, Inherited, Machine, PowerShell, RootStore,
     ScriptOutput, Wait, WindowsError,
 };
 
 impl State {
+    /// What the Service Control Manager gives services of a variable.
+    fn inherited(&self, key: &str) -> Option<String> {
+        if let Some(given) = self.environment_given.get(key) {
+            return given.clone();
+        }
+        let at_boot = self.environment_at_boot.get(key).map(|(_, value)| value.clone());
+        at_boot.filter(|value| !value.is_empty())
+    }
+
+    /// Remembers what a variable is before it changes for the first time since the host started.
+    fn remember(&mut self, name: &str, inherits: bool) {
+        let key = name.to_uppercase();
+        let now = self.environment.get(&key).map(|(_, value)| value.clone());
+        let before = if inherits { self.inherited(&key) } else { now };
+        let before = before.filter(|value| !value.is_empty());
+        self.environment_before.entry(key).or_insert(before);
+    }
+
     pub(super) fn power_off(&mut self) {
         self.end_all_services();
         self.processes.clear();
@@ -27,6 +45,7 @@ impl State {
         self.up = true;
         self.boots += 1;
         self.environment_at_boot = self.environment.clone();
+        self.environment_before.clear();
         self.roots_at_boot = self.roots.clone();
         if let Some(name) = self.next_host_name.take() {
             self.host_name = name;
@@ -48,6 +67,7 @@ impl Environment for FakeWindows {
 
     fn set(&self, name: &str, value: &str) -> Result<(), WindowsError> {
         self.act(Call::EnvironmentSet, name, |host| {
+            host.remember(name, self.is_service);
             host.environment.insert(name.to_uppercase(), (name.to_owned(), value.to_owned()));
             Ok(())
         })
@@ -55,21 +75,28 @@ impl Environment for FakeWindows {
 
     fn remove(&self, name: &str) -> Result<bool, WindowsError> {
         self.act(Call::EnvironmentRemove, name, |host| {
+            host.remember(name, self.is_service);
             Ok(host.environment.remove(&name.to_uppercase()).is_some())
+        })
+    }
+
+    fn inherited(&self, name: &str) -> Result<Inherited, WindowsError> {
+        self.act(Call::EnvironmentGet, name, |host| {
+            Ok(match host.inherited(&name.to_uppercase()) {
+                _ if !self.is_service => Inherited::Unknown,
+                None => Inherited::Nothing,
+                Some(value) => Inherited::Value(value),
+            })
         })
     }
 
     fn changed_since_boot(&self) -> Result<BTreeSet<String>, WindowsError> {
         self.act(Call::EnvironmentGet, "", |host| {
-            let (now, boot) = (&host.environment, &host.environment_at_boot);
-            let keys: BTreeSet<&String> = now.keys().chain(boot.keys()).collect();
-            let value = |at: Option<&(String, String)>| at.map(|(_, value)| value.clone());
-            Ok(keys
-                .into_iter()
-                .filter(|key| value(now.get(*key)) != value(boot.get(*key)))
-                .filter_map(|key| now.get(key).or_else(|| boot.get(key)))
-                .map(|(name, _)| name.clone())
-                .collect())
+            let changed = host.environment_before.iter().filter(|(key, before)| {
+                let now = host.environment.get(*key).map(|(_, value)| value);
+                now.filter(|value| !value.is_empty()) != before.as_ref()
+            });
+            Ok(changed.map(|(key, _)| key.clone()).collect())
         })
     }
 }

@@ -54,6 +54,7 @@ use scm::Scm;
 pub struct FakeWindows {
     shared: Arc<Shared>,
     executable: WindowsPath,
+    is_service: bool,
 }
 
 struct Shared {
@@ -91,6 +92,10 @@ struct State {
     scm: Scm,
     environment: BTreeMap<String, (String, String)>,
     environment_at_boot: BTreeMap<String, (String, String)>,
+    /// What variables were before a program of ours changed them.
+    environment_before: BTreeMap<String, Option<String>>,
+    /// What services get of some variables, whatever is set.
+    environment_given: BTreeMap<String, Option<String>>,
     roots: BTreeSet<Sha256>,
     roots_at_boot: BTreeSet<Sha256>,
     /// Certificates that Windows does not understand.
@@ -120,6 +125,8 @@ impl FakeWindows {
             scm: Scm::with_windows_services(),
             environment: BTreeMap::new(),
             environment_at_boot: BTreeMap::new(),
+            environment_before: BTreeMap::new(),
+            environment_given: BTreeMap::new(),
             roots_at_boot: roots.clone(),
             roots,
             refused_roots: BTreeSet::new(),
@@ -147,13 +154,19 @@ impl FakeWindows {
             })),
             http: Mutex::new(Arc::new(|_| Some(HttpAnswer { status: 200, body: String::new() }))),
         };
-        Self { shared: Arc::new(shared), executable: path(host::AGENT) }
+        Self { shared: Arc::new(shared), executable: path(host::AGENT), is_service: false }
     }
 
     /// The same host, seen by the program at `executable`.
     #[must_use]
     pub fn running_as(&self, executable: WindowsPath) -> Self {
-        Self { shared: Arc::clone(&self.shared), executable }
+        Self { executable, ..self.clone() }
+    }
+
+    /// The same host, seen by a program that the Service Control Manager started.
+    #[must_use]
+    pub fn running_as_service(&self) -> Self {
+        Self { is_service: true, ..self.clone() }
     }
 
     /// Calls `observer` for every event from now on, on the thread that caused it and without any

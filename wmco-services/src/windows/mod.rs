@@ -18,7 +18,7 @@ mod roots;
 mod services;
 mod wait;
 
-pub use environment::Environment;
+pub use environment::{Environment, Inherited};
 pub use error::WindowsError;
 pub use files::{Entry, EntryKind, Files, TEMPORARY_SUFFIX};
 pub use machine::{DefaultRoute, HttpAnswer, HttpRequest, Machine};

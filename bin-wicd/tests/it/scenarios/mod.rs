@@ -49,6 +49,9 @@ on_both! {
         a_command_that_somebody_changed_is_put_right
         a_name_that_somebody_gave_a_service_is_put_right
         a_variable_that_is_no_text_goes
+        row_28_a_variable_that_somebody_else_set_asks_for_one_restart
+        row_28_a_variable_that_is_put_back_asks_for_no_restart
+        row_32_a_variable_goes_that_no_manifest_knows_any_more
         a_foreign_service_with_our_tag_goes;
     daemon:
         short_certificates_are_renewed_without_a_restart

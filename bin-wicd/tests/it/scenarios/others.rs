@@ -1,11 +1,11 @@
 //! What the daemon puts right when somebody else changes services.
 
 use wicd_wine::hands::{Config, Order, Start};
-use wmco_core::names::host;
+use wmco_core::names::{self, host};
 use wmco_core::protocol::ServiceRunState;
 
-use super::{VERSION, configured, join, restarted, settled, starts, stops};
-use crate::bench::{Bench, manifest, seen};
+use super::{VERSION, configured, join, joining, proxied, restarted, settled, starts, stops};
+use crate::bench::{Bench, manifest, manifest_that_sets, seen};
 use crate::cluster::{Cluster, until};
 
 pub(super) async fn a_stopped_and_a_deleted_service_come_back<B: Bench>() {
@@ -75,14 +75,75 @@ pub(super) async fn a_variable_that_is_no_text_goes<B: Bench>() {
     bench.person(Order::Number { variable: host::PROXY_VARIABLES[0].to_owned() }).await;
     assert_ne!(bench.variables().await, before);
     join(&cluster, &mut bench, &manifest()).await;
-    restarted(&cluster, &mut bench).await;
     cluster.configured(VERSION).await;
     assert_eq!(bench.variables().await, before);
-    // A cleanup takes it away, too; no program has seen it.
+    // No program has seen it, so none has to forget it.
+    assert_eq!(cluster.annotation(names::REBOOT_ANNOTATION), None);
+    // A cleanup takes it away, too.
     bench.stop_daemon().await;
     bench.person(Order::Number { variable: host::PROXY_VARIABLES[0].to_owned() }).await;
     assert_eq!(bench.cleanup().await, Some(false));
     assert_eq!(bench.variables().await, before);
+}
+
+/// As the Go operator's daemon does before a host is taken over, or a person.
+pub(super) async fn row_28_a_variable_that_somebody_else_set_asks_for_one_restart<B: Bench>() {
+    let cluster = Cluster::start().await;
+    let mut bench: B = B::new(&cluster).await;
+    let proxied = proxied();
+    for (name, value) in proxied.environment() {
+        let (name, value) = (name.clone(), Some(value.clone()));
+        bench.person(Order::Variable { name, value }).await;
+    }
+    let before = bench.variables().await;
+    join(&cluster, &mut bench, &proxied).await;
+    restarted(&cluster, &mut bench).await;
+    cluster.configured(VERSION).await;
+    assert_eq!(bench.variables().await, before);
+    let proxy = proxied.environment()["HTTPS_PROXY"].clone();
+    assert_eq!(bench.sees(host::KUBELET_SERVICE, "HTTPS_PROXY"), Some(proxy));
+    assert_eq!(cluster.annotation(names::REBOOT_ANNOTATION), None);
+}
+
+pub(super) async fn row_28_a_variable_that_is_put_back_asks_for_no_restart<B: Bench>() {
+    let cluster = Cluster::start().await;
+    let mut bench: B = joining(&cluster, &proxied()).await;
+    restarted(&cluster, &mut bench).await;
+    cluster.configured(VERSION).await;
+    let before = bench.variables().await;
+    for value in [Some("http://another.example.test".to_owned()), None] {
+        bench.person(Order::Variable { name: "HTTPS_PROXY".to_owned(), value }).await;
+        assert_ne!(bench.variables().await, before);
+        cluster.whole_pass().await;
+        until("it is as before", async || bench.variables().await == before).await;
+    }
+    cluster.whole_pass().await;
+    assert_eq!(cluster.annotation(names::REBOOT_ANNOTATION), None);
+    assert_eq!(cluster.annotation(names::VERSION_ANNOTATION).as_deref(), Some(VERSION));
+}
+
+pub(super) async fn row_32_a_variable_goes_that_no_manifest_knows_any_more<B: Bench>() {
+    const OURS: &str = "WMCO_OURS";
+    const THEIRS: &str = "WMCO_THEIRS";
+    let cluster = Cluster::start().await;
+    let mut bench: B = B::new(&cluster).await;
+    let theirs = Order::Variable { name: THEIRS.to_owned(), value: Some("1".to_owned()) };
+    bench.person(theirs).await;
+    let with = manifest_that_sets(&[(OURS, "1")]);
+    join(&cluster, &mut bench, &with).await;
+    restarted(&cluster, &mut bench).await;
+    cluster.configured(VERSION).await;
+    assert!(bench.has_variable(OURS).await);
+    cluster.publish(VERSION, &manifest());
+    restarted(&cluster, &mut bench).await;
+    assert!(!bench.has_variable(OURS).await);
+    // And when the host is cleaned while it is set.
+    cluster.publish(VERSION, &with);
+    until("ours is set", async || bench.has_variable(OURS).await).await;
+    bench.stop_daemon().await;
+    cluster.publish(VERSION, &manifest());
+    assert!(bench.cleanup().await.is_some());
+    assert!(!bench.has_variable(OURS).await && bench.has_variable(THEIRS).await);
 }
 
 pub(super) async fn a_foreign_service_with_our_tag_goes<B: Bench>() {

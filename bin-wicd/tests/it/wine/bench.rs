@@ -151,6 +151,10 @@ impl Bench for Wine {
         host::PROXY_VARIABLES.into_iter().filter_map(value).collect()
     }
 
+    async fn has_variable(&self, name: &str) -> bool {
+        self.registry().await.contains_key(&format!(r"{VARIABLES}\{name}"))
+    }
+
     async fn person(&self, order: Order) {
         let answer = self.windows.person(&order).await;
         assert!(matches!(answer, Answer::Done), "{order:?}: {answer:?}");

@@ -63,11 +63,9 @@ mod hands {
                 info.display_name = shown.into();
                 info.error_control = ServiceErrorControl::Normal;
             })?,
-            Order::Number { variable } => {
-                let key =
-                    RegKey::predef(MACHINE).open_subkey_with_flags(VARIABLES, KEY_SET_VALUE)?;
-                key.set_value(variable, &1_u32)?;
-            }
+            Order::Variable { name, value: Some(value) } => variables()?.set_value(name, &value)?,
+            Order::Variable { name, value: None } => variables()?.delete_value(name)?,
+            Order::Number { variable } => variables()?.set_value(variable, &1_u32)?,
             Order::Start { name } => open(&name, ServiceAccess::START)?.start::<OsString>(&[])?,
             Order::Stop { name } => {
                 open(&name, ServiceAccess::STOP)?.stop()?;
@@ -75,6 +73,11 @@ mod hands {
             Order::Delete { name } => open(&name, ServiceAccess::DELETE)?.delete()?,
         }
         Ok(Answer::Done)
+    }
+
+    /// The system-wide variables.
+    fn variables() -> io::Result<RegKey> {
+        RegKey::predef(MACHINE).open_subkey_with_flags(VARIABLES, KEY_SET_VALUE)
     }
 
     fn open(

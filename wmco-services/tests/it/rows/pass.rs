@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use wmco_core::names;
+use wmco_core::names::{self, host};
 use wmco_core::protocol::{ServiceRunState, ServicesData};
 use wmco_services::daemon::{Asked, ManifestState, Means, Next, NodeFacts, Pass, Released, pass};
 use wmco_services::fake::FakeWindows;
@@ -13,6 +13,13 @@ use wmco_services::windows::{Environment as _, Machine as _};
 use super::{NOW, command, manifest_of, name, other, ready_node, service, state, tagged, variable};
 
 const RUNNING: Option<ServiceRunState> = Some(ServiceRunState::Running);
+
+/// A host with our folder, in which the daemon's program lies.
+fn host_of_ours() -> FakeWindows {
+    let host = FakeWindows::new("winhost");
+    host.with_tree(|tree| tree.make_folders(&host::ROOT.parse().unwrap()));
+    host.running_as_service()
+}
 
 /// Passes until one does not ask for another at once.
 fn passes(host: &FakeWindows, manifest: &Manifest) -> Pass {
@@ -31,13 +38,13 @@ fn passes(host: &FakeWindows, manifest: &Manifest) -> Pass {
 
 #[test]
 fn no_services() {
-    let pass = passes(&FakeWindows::new("winhost"), &manifest_of(vec![]));
+    let pass = passes(&host_of_ours(), &manifest_of(vec![]));
     assert_eq!(pass.annotations.get(names::VERSION_ANNOTATION).unwrap(), "1");
 }
 
 #[test]
 fn one_service_with_a_node_variable() {
-    let host = FakeWindows::new("winhost");
+    let host = host_of_ours();
     let mut wanted = service("a", &[]);
     wanted.command = "a NODE".to_owned();
     wanted.node_variables_in_command = vec![variable("NODE", "{.metadata.name}")];
@@ -47,7 +54,7 @@ fn one_service_with_a_node_variable() {
 
 #[test]
 fn one_service_with_a_wrong_command() {
-    let host = FakeWindows::new("winhost");
+    let host = host_of_ours();
     host.add_service(&name("a"), &other("wrong", &tagged("a"), &[]), ServiceRunState::Running);
     passes(&host, &manifest_of(vec![service("a", &[])]));
     assert_eq!((command(&host, "a").unwrap().as_str(), state(&host, "a")), ("a", RUNNING));
@@ -55,7 +62,7 @@ fn one_service_with_a_wrong_command() {
 
 #[test]
 fn one_with_a_wrong_command_and_a_running_dependent() {
-    let host = FakeWindows::new("winhost");
+    let host = host_of_ours();
     host.add_service(&name("a"), &other("wrong", &tagged("a"), &[]), ServiceRunState::Running);
     host.add_service(&name("b"), &other("b", "somebody's", &["a"]), ServiceRunState::Running);
     passes(&host, &manifest_of(vec![service("a", &[])]));
@@ -65,7 +72,7 @@ fn one_with_a_wrong_command_and_a_running_dependent() {
 
 #[test]
 fn a_chain_of_three_whose_first_is_wrong() {
-    let host = FakeWindows::new("winhost");
+    let host = host_of_ours();
     let wanted = vec![service("a", &[]), service("b", &["a"]), service("c", &["b"])];
     let manifest = manifest_of(wanted);
     passes(&host, &manifest);
@@ -78,14 +85,14 @@ fn a_chain_of_three_whose_first_is_wrong() {
 
 #[test]
 fn two_services_that_do_not_exist() {
-    let host = FakeWindows::new("winhost");
+    let host = host_of_ours();
     passes(&host, &manifest_of(vec![service("a", &[]), service("b", &[])]));
     assert_eq!((state(&host, "a"), state(&host, "b")), (RUNNING, RUNNING));
 }
 
 /// A pass on a host where `before` was in force when it started; tells whether a restart is asked for.
 fn asks_for_restart(before: &[(&str, &str)], wanted: &[(&str, &str)]) -> bool {
-    let host = FakeWindows::new("winhost");
+    let host = host_of_ours();
     for (name, value) in before {
         host.set(name, value).unwrap();
     }
@@ -139,7 +146,7 @@ fn a_value_with_blanks_around_it_is_compared_exactly() {
 /// `spec/services.md`, section 15, row 12: same version, new content.
 #[test]
 fn other_content_waits_for_its_release() {
-    let host = FakeWindows::new("winhost");
+    let host = host_of_ours();
     let of = |command: &str| {
         let wanted = vec![Service { command: command.to_owned(), ..service("a", &[]) }];
         let environment = [("HTTP_PROXY".to_owned(), command.to_owned())].into();
@@ -190,7 +197,7 @@ fn other_content_waits_for_its_release() {
 fn a_node_is_marked_as_it_was_seen() {
     let mut node = ready_node(&[]);
     node["metadata"]["resourceVersion"] = "7".into();
-    let pass = passes(&FakeWindows::new("winhost"), &manifest_of(vec![]));
+    let pass = passes(&host_of_ours(), &manifest_of(vec![]));
     let patch = pass.patch(&node).unwrap();
     assert_eq!(patch["metadata"]["resourceVersion"], "7");
     assert_eq!(patch["metadata"]["annotations"][names::VERSION_ANNOTATION], "1");

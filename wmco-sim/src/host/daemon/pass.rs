@@ -97,7 +97,8 @@ impl<'a> Passes<'a> {
             model.set_now(now);
             // One pass at a time, so nobody can have left half of a result.
             let mut results = results.lock().unwrap_or_else(PoisonError::into_inner);
-            let means = Means { windows: &model, bundle: bundle.as_ref(), go_on: &|| true };
+            let windows = &model.running_as_service();
+            let means = Means { windows, bundle: bundle.as_ref(), go_on: &|| true };
             let pass = || daemon::pass(means, asked, &mut results, now);
             gates.daemon.enter(&model, pass)
         });
