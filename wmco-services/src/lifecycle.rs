@@ -110,8 +110,8 @@ pub fn cleanup(windows: &dyn Windows, manifests: &[Manifest]) -> Result<Cleaned,
     let observed = certs::observe(&nothing, windows)?;
     let plan = certs::reconcile(&nothing, &observed);
     changed |= certs::execute(&plan, &nothing, &observed, windows)?;
-    if let Ok(folder) = host::CONTAINERD.parse::<WindowsPath>() {
-        changed |= windows.machine().end_processes(&folder, SHIM)? > 0;
+    if let Ok(shim) = format!(r"{}\{SHIM}", host::CONTAINERD).parse::<WindowsPath>() {
+        changed |= windows.machine().end_processes(&BTreeSet::from([shim]))? > 0;
     }
     if let Some(why) = observed.unknown.or_else(|| certs::damage(&observed.recorded)) {
         return Err(LifecycleError::Roots { why });

@@ -194,9 +194,10 @@ impl Machine for ThisMachine {
         hns::remove(name)
     }
 
-    fn end_processes(&self, folder: &WindowsPath, image: &str) -> Result<usize, WindowsError> {
-        let path = format!(r"{folder}\{image}");
-        processes::end_all(&path).map_err(|error| WindowsError::other(format!("end {path}"), error))
+    fn end_processes(&self, programs: &BTreeSet<WindowsPath>) -> Result<usize, WindowsError> {
+        let names = || programs.iter().map(WindowsPath::file_name).collect::<Vec<_>>().join(", ");
+        processes::end_all(programs)
+            .map_err(|error| WindowsError::other(format!("end processes of {}", names()), error))
     }
 
     fn http(

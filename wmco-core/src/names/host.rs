@@ -51,6 +51,11 @@ pub const CNI_STATE: &str = r"C:\var\lib\cni";
 /// State of the kubelet; removed when a node leaves, since its keys lie below.
 pub const KUBELET_STATE: &str = r"C:\var\lib\kubelet";
 
+/// The kubelet's current client certificate and key, one file; the user is the node.
+///
+/// Source: `spec/services.md`, section 5, and the Kubernetes documentation of kubelet certificates.
+pub const KUBELET_CLIENT_CERTIFICATE: &str = r"C:\var\lib\kubelet\pki\kubelet-client-current.pem";
+
 /// containerd, its shim and its configuration.
 pub const CONTAINERD: &str = r"C:\k\containerd";
 
@@ -62,6 +67,9 @@ pub const TLS: &str = r"C:\k\tls";
 
 /// Exporter certificates.
 pub const TLS_CERTIFICATES: &str = r"C:\k\tls\certs";
+
+/// Program that runs another one and writes what that says to a log.
+pub const LOG_RUNNER: &str = r"C:\k\kube-log-runner.exe";
 
 /// WICD's client certificates.
 pub const WICD_CERTIFICATES: &str = r"C:\k\wicd-certs";

@@ -191,11 +191,11 @@ impl Machine for FakeWindows {
         self.act(Call::MachineRemoveNetwork, name, |host| Ok(host.networks.remove(name)))
     }
 
-    fn end_processes(&self, folder: &WindowsPath, image: &str) -> Result<usize, WindowsError> {
-        let Ok(target) = folder.join(image) else { return Ok(0) };
-        self.act(Call::MachineEndProcesses, target.as_str(), |host| {
+    fn end_processes(&self, programs: &BTreeSet<WindowsPath>) -> Result<usize, WindowsError> {
+        let names: Vec<&str> = programs.iter().map(WindowsPath::as_str).collect();
+        self.act(Call::MachineEndProcesses, &names.join(", "), |host| {
             let before = host.processes.len();
-            host.processes.retain(|process| *process != target);
+            host.processes.retain(|process| !programs.contains(process));
             let ended = before - host.processes.len();
             let services: Vec<_> = host
                 .scm
@@ -203,7 +203,8 @@ impl Machine for FakeWindows {
                 .values()
                 .filter(|service| service.state != ServiceRunState::Stopped)
                 .filter(|service| {
-                    super::scm::first_image(&service.config.command).as_ref() == Some(&target)
+                    // A wrapper ends with what it wraps.
+                    super::scm::images(&service.config.command).any(|it| programs.contains(&it))
                 })
                 .map(|service| service.name.clone())
                 .collect();

@@ -91,9 +91,9 @@ pub trait Machine: Send + Sync {
     /// Removes an HNS network with its endpoints; tells whether it was there.
     fn remove_network(&self, name: &str) -> Result<bool, WindowsError>;
 
-    /// Ends every process whose image is `folder\image`, with its children; tells how many. The
-    /// calling process is never ended.
-    fn end_processes(&self, folder: &WindowsPath, image: &str) -> Result<usize, WindowsError>;
+    /// Ends every process that runs one of `programs`, with its children; tells how many. The calling
+    /// process is never ended.
+    fn end_processes(&self, programs: &BTreeSet<WindowsPath>) -> Result<usize, WindowsError>;
 
     /// The answer to a request over HTTP, without a proxy and without following it elsewhere; `None`
     /// when nobody there speaks HTTP within `limit`.

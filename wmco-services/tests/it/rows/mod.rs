@@ -3,6 +3,7 @@
 
 mod cleanup;
 mod generated;
+mod leftovers;
 mod logs;
 mod manifest;
 mod network;
