@@ -142,6 +142,14 @@ pub const HNS_NETWORKS: [&str; 2] = ["BaseOVNKubernetesHybridOverlayNetwork", OV
 /// HNS endpoint on [`OVERLAY_NETWORK`] whose address kube-proxy uses as its own.
 pub const VIP_ENDPOINT: &str = "VIPEndpoint";
 
+/// Start of the name of network adapters that Windows makes for networks of containers and for itself when
+/// such a network takes over an adapter.
+pub const VIRTUAL_ADAPTER_NAME: &str = "vEthernet (";
+
+/// Start of the description of these adapters, which nobody changes. The adapter of a virtual machine is
+/// called otherwise.
+pub const VIRTUAL_ADAPTER_DESCRIPTION: &str = "Hyper-V Virtual Ethernet";
+
 /// Start of the description of every Windows service of ours; the service's name follows.
 pub const SERVICE_TAG: &str = "OpenShift managed";
 

@@ -1,7 +1,6 @@
 //! Everything of a fake host that is neither file nor service.
 
 use std::collections::BTreeSet;
-use std::net::Ipv4Addr;
 use std::sync::Arc;
 
 use jiff::SignedDuration;
@@ -12,7 +11,7 @@ use wmco_core::winpath::WindowsPath;
 use super::faults::Call;
 use super::{FakeEvent, FakeWindows, State, lock};
 use crate::windows::{
-    DefaultRoute, Environment, HttpAnswer, HttpRequest, Machine, PowerShell, RootStore,
+    DefaultRoute, Environment, HttpAnswer, HttpRequest, Interface, Machine, PowerShell, RootStore,
     ScriptOutput, Wait, WindowsError,
 };
 
@@ -126,8 +125,16 @@ impl Machine for FakeWindows {
         self.act(Call::MachineFacts, "build", |host| Ok(host.os_build.clone()))
     }
 
-    fn addresses(&self) -> Result<Vec<Ipv4Addr>, WindowsError> {
-        self.act(Call::MachineFacts, "addresses", |host| Ok(host.addresses.clone()))
+    fn interfaces(&self) -> Result<Vec<Interface>, WindowsError> {
+        self.act(Call::MachineFacts, "addresses", |host| {
+            let first = Interface {
+                name: "Ethernet".to_owned(),
+                description: "Microsoft Hyper-V Network Adapter".to_owned(),
+                addresses: host.addresses.clone(),
+                leads_out: true,
+            };
+            Ok([first].into_iter().chain(host.more_interfaces.iter().cloned()).collect())
+        })
     }
 
     fn default_routes(&self) -> Result<Vec<DefaultRoute>, WindowsError> {

@@ -8,6 +8,7 @@ mod logs;
 mod manifest;
 mod network;
 mod node;
+mod own_node;
 mod pass;
 mod scm;
 mod service;
