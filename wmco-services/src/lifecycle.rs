@@ -2,6 +2,8 @@
 //!
 //! Source: `spec/wicd.md`, sections 14, 15 and 23.
 
+use std::collections::BTreeSet;
+
 use jiff::Timestamp;
 use wmco_core::names::host;
 use wmco_core::winpath::WindowsPath;
@@ -102,8 +104,8 @@ pub fn cleanup(windows: &dyn Windows, manifests: &[Manifest]) -> Result<Cleaned,
     let observed = certs::observe(&nothing, windows)?;
     let plan = certs::reconcile(&nothing, &observed);
     changed |= certs::execute(&plan, &nothing, &observed, windows)?;
-    if let Ok(folder) = host::CONTAINERD.parse::<WindowsPath>() {
-        changed |= windows.machine().end_processes(&folder, SHIM)? > 0;
+    if let Ok(shim) = format!(r"{}\{SHIM}", host::CONTAINERD).parse::<WindowsPath>() {
+        changed |= windows.machine().end_processes(&BTreeSet::from([shim]))? > 0;
     }
     if let Some(why) = observed.unknown.or_else(|| certs::damage(&observed.recorded)) {
         return Err(LifecycleError::Roots { why });

@@ -460,6 +460,10 @@ fn check_safety(plan: &Plan, seen: &[Service]) -> Result<(), TestCaseError> {
                 );
                 stopped.remove(service);
             }
+            Action::EndLeftovers { .. } => {
+                let rests = stopped.contains(service) || graph.service(service).is_none();
+                prop_assert!(rests, "{} runs", service);
+            }
             Action::RunScripts { .. } | Action::Create { .. } => {}
         }
     }
