@@ -11,7 +11,6 @@ use kube::{Api, Client};
 use serde_json::{Value, json};
 use wmco_core::names::{self, host, objects};
 use wmco_core::protocol::ServicesData;
-use wmco_services::identity::Store;
 use wmco_services::manifest::Manifest;
 use wmco_services::windows::Windows;
 use wmco_services::{daemon, lifecycle};
@@ -23,10 +22,12 @@ use crate::cluster;
 struct Known {
     manifests: Vec<Manifest>,
     node: Option<String>,
+    /// What could not be read or is doubtful, one line each.
+    problems: Vec<String>,
 }
 
-/// Cleans the host. A restart that it needs is asked for on the Node, and told on `out`. Tells whether
-/// the host must restart and there is no Node to say so.
+/// Cleans the host. A restart that it needs is asked for on the Node, and told on `out`, and so is what could
+/// not be read and is passed over. Tells whether the host must restart and there is no Node to say so.
 ///
 /// # Errors
 /// The cluster cannot be asked, and nothing is touched; or something on the host cannot be taken away.
@@ -41,6 +42,10 @@ pub fn cleanup(
         let known = know(&client, &cluster.namespace, windows).await?;
         anyhow::Ok((client, known))
     })?;
+    for problem in &known.problems {
+        tracing::warn!("{problem}");
+        writeln!(out, "{problem}")?;
+    }
     let cleaned = lifecycle::cleanup(windows, &known.manifests)?;
     tracing::info!(changed = cleaned.changed, "the host is clean");
     if cleaned.restart_needed {
@@ -62,21 +67,28 @@ async fn know(client: &Client, namespace: &str, windows: &dyn Windows) -> anyhow
         let name = map.metadata.name.as_deref().unwrap_or_default();
         name.starts_with(objects::SERVICES_CONFIG_MAP_PREFIX)
     };
-    // Whichever was in force, what it brought is known; what cannot be read brought nothing.
-    let manifests = maps
-        .items
-        .into_iter()
-        .filter(is_ours)
-        .filter_map(|map| Manifest::parse(&ServicesData(map.data?)).ok())
-        .collect();
+    // Whichever was in force, what it brought is known. What was not understood may still be known by its tag.
+    let (mut manifests, mut problems) = (Vec::new(), Vec::new());
+    for map in maps.items.into_iter().filter(is_ours) {
+        match Manifest::parse(&ServicesData(map.data.unwrap_or_default())) {
+            Ok(manifest) => manifests.push(manifest),
+            Err(error) => {
+                let name = map.metadata.name.unwrap_or_default();
+                let error = anyhow::Error::from(error);
+                problems.push(format!(
+                    "ConfigMap {name} cannot be read, what only it names is left: {error:#}"
+                ));
+            }
+        }
+    }
     let nodes = cluster::windows_nodes(client).await.context("the nodes cannot be listed")?;
     let folder = host::WICD_CERTIFICATES.parse()?;
-    let known = Store { folder: &folder }.known_node(windows.files())?;
-    let node = daemon::find_node(&nodes, &windows.machine().addresses()?, known.as_deref())?;
-    if node.is_none() {
-        tracing::info!("no node has an address of this host");
+    let search = daemon::find_node(&nodes, &daemon::marks(windows, &folder)?)?;
+    if search.node.is_none() {
+        tracing::info!("no node has an address of this host or the name in its certificates");
     }
-    Ok(Known { manifests, node })
+    problems.extend(search.doubts);
+    Ok(Known { manifests, node: search.node, problems })
 }
 
 async fn annotate(client: Client, node: &str, restart_needed: bool) -> kube::Result<()> {

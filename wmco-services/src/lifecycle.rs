@@ -2,6 +2,8 @@
 //!
 //! Source: `spec/wicd.md`, sections 14, 15 and 23.
 
+use std::collections::BTreeSet;
+
 use jiff::Timestamp;
 use wmco_core::names::host;
 use wmco_core::winpath::WindowsPath;
@@ -112,8 +114,8 @@ pub(crate) fn remove_services(
     }
     let mut changed = done.changed;
     changed |= env::clear(manifests, windows)?;
-    if let Ok(folder) = host::CONTAINERD.parse::<WindowsPath>() {
-        changed |= windows.machine().end_processes(&folder, SHIM)? > 0;
+    if let Ok(shim) = format!(r"{}\{SHIM}", host::CONTAINERD).parse::<WindowsPath>() {
+        changed |= windows.machine().end_processes(&BTreeSet::from([shim]))? > 0;
     }
     Ok(changed)
 }

@@ -19,6 +19,17 @@ pub(crate) fn replace(text: &str, values: &BTreeMap<&str, &str>) -> String {
     replace_each(text, values, |_| {})
 }
 
+/// What `placeholder` stands for in `filled`, when that has one word like the one of `template` in which
+/// the placeholder stands. That word must say what it is, such as `--name=PLACEHOLDER`.
+pub(crate) fn recall<'a>(template: &str, placeholder: &str, filled: &'a str) -> Option<&'a str> {
+    let word = template.split_whitespace().find(|word| occurs(word, placeholder))?;
+    let (before, after) = word.split_once(placeholder)?;
+    let value = |word: &'a str| word.strip_prefix(before)?.strip_suffix(after);
+    let mut values = filled.split_whitespace().filter_map(value);
+    let only = values.next().filter(|value| !before.is_empty() && !value.is_empty());
+    only.filter(|_| values.next().is_none())
+}
+
 fn replace_each<'a>(
     text: &str,
     values: &BTreeMap<&'a str, &str>,
@@ -72,7 +83,26 @@ mod tests {
         assert!(!occurs("HOSTNAME", "NAME"));
     }
 
+    #[test]
+    fn a_value_is_recalled_from_the_word_that_names_it() {
+        let recalled = |filled| recall("run --name=NAME --ip NAME", "NAME", filled);
+        assert_eq!(recalled("other --v --name=a.b"), Some("a.b"));
+        for filled in ["", "run", "run --name= --ip x", "run --name x", "--name=a --name=b"] {
+            assert_eq!(recalled(filled), None, "{filled}");
+        }
+        assert_eq!(recall("run NAME", "NAME", "run a"), None);
+        assert_eq!(recall("run --name=NAMES", "NAME", "run --name=a"), None);
+    }
+
     proptest! {
+        /// What was filled in is recalled.
+        #[test]
+        fn recall_is_the_way_back(value in "[A-Za-z0-9.=-]{1,9}", more in "[a-z -]{0,9}") {
+            let template = format!("run {more} --name=NAME,x {more}");
+            let filled = replace(&template, &BTreeMap::from([("NAME", value.as_str())]));
+            prop_assert_eq!(recall(&template, "NAME", &filled), Some(value.as_str()));
+        }
+
         /// Values are never searched again, whatever they hold.
         #[test]
         fn one_pass(a in "[AB ]{0,9}", b in "[AB ]{0,9}") {

@@ -24,7 +24,6 @@ use jiff::{SignedDuration, Timestamp};
 use tokio_util::sync::CancellationToken;
 use wmco_core::winpath::WindowsPath;
 use wmco_services::daemon::{self, NodeSearchError};
-use wmco_services::identity::Store;
 use wmco_services::limits;
 use wmco_services::windows::{Windows, WindowsError};
 
@@ -63,11 +62,13 @@ enum NodeError {
     Api(#[from] kube::Error),
     #[error(transparent)]
     Cluster(#[from] ClusterError),
-    #[error("no node has an address of this host, wait for the kubelet")]
+    #[error(
+        "no node has an address of this host or the name in its certificates, wait for the kubelet"
+    )]
     None,
     #[error(transparent)]
     Search(#[from] NodeSearchError),
-    #[error("the addresses of this host cannot be read")]
+    #[error("the network interfaces of this host cannot be read")]
     Windows(#[from] WindowsError),
 }
 
@@ -116,9 +117,13 @@ async fn own_node(
 async fn find_node(host: &dyn Windows, settings: &Settings) -> Result<String, NodeError> {
     let client = cluster::client(host.files(), &settings.cluster.kubeconfig).await?;
     let nodes = cluster::windows_nodes(&client).await?;
-    let known = Store { folder: &settings.certificates }.known_node(host.files())?;
-    let node = daemon::find_node(&nodes, &host.machine().addresses()?, known.as_deref())?;
-    node.ok_or(NodeError::None)
+    let marks = daemon::marks(host, &settings.certificates)?;
+    let search = daemon::find_node(&nodes, &marks)?;
+    let node = search.node.ok_or(NodeError::None)?;
+    for doubt in search.doubts {
+        tracing::warn!(node, "{doubt}");
+    }
+    Ok(node)
 }
 
 /// How a session ended.

@@ -12,9 +12,10 @@ use windows_sys::Win32::NetworkManagement::IpHelper::{
     GetAdaptersAddresses, GetIpForwardTable2, IP_ADAPTER_ADDRESSES_LH, MIB_IPFORWARD_ROW2,
 };
 use windows_sys::Win32::Networking::WinSock::{AF_INET, SOCKADDR_IN};
-use wmco_services::windows::DefaultRoute;
+use wmco_services::windows::{DefaultRoute, Interface};
 
 use super::failure::from_code;
+use super::text::from_pointer;
 
 /// Size of the first attempt; Windows recommends it.
 const FIRST_BYTES: u32 = 15 * 1024;
@@ -26,18 +27,38 @@ const ATTEMPTS: usize = 5;
 struct Adapter {
     index: u32,
     metric: u32,
+    name: String,
+    description: String,
     addresses: Vec<Ipv4Addr>,
 }
 
-/// IPv4 addresses of all interfaces but loopback, in the system's order.
-pub(super) fn ipv4() -> io::Result<Vec<Ipv4Addr>> {
-    let found = adapters()?.into_iter().flat_map(|adapter| adapter.addresses);
-    Ok(found.filter(|address| !address.is_loopback()).collect())
+/// All network interfaces, in the system's order.
+pub(super) fn interfaces() -> io::Result<Vec<Interface>> {
+    let (adapters, out) = (adapters()?, ways_out()?);
+    let interface = |adapter: Adapter| Interface {
+        name: adapter.name,
+        description: adapter.description,
+        addresses: adapter.addresses,
+        leads_out: out.iter().any(|(index, _)| *index == adapter.index),
+    };
+    Ok(adapters.into_iter().map(interface).collect())
 }
 
 /// The IPv4 default routes.
 pub(super) fn default_routes() -> io::Result<Vec<DefaultRoute>> {
     let adapters = adapters()?;
+    let route = |(index, metric): (u32, u32)| {
+        let adapter = adapters.iter().find(|adapter| adapter.index == index)?;
+        Some(DefaultRoute {
+            metric: metric.saturating_add(adapter.metric),
+            addresses: adapter.addresses.clone(),
+        })
+    };
+    Ok(ways_out()?.into_iter().filter_map(route).collect())
+}
+
+/// Of each IPv4 default route the interface, by its index, and the metric.
+fn ways_out() -> io::Result<Vec<(u32, u32)>> {
     let mut table = null_mut();
     // SAFETY: the call fills in a pointer to a table that it has made.
     let code = unsafe { GetIpForwardTable2(AF_INET, &raw mut table) };
@@ -47,21 +68,14 @@ pub(super) fn default_routes() -> io::Result<Vec<DefaultRoute>> {
     // SAFETY: the table is as long as it says and lives until it is freed, which is done once.
     let routes = unsafe {
         let rows = &raw const (*table).Table;
-        let rows = slice::from_raw_parts(rows.cast(), (*table).NumEntries as usize);
-        let routes = rows.iter().filter_map(|row| default_route(row, &adapters)).collect();
+        let rows: &[MIB_IPFORWARD_ROW2] =
+            slice::from_raw_parts(rows.cast(), (*table).NumEntries as usize);
+        let out = rows.iter().filter(|row| row.DestinationPrefix.PrefixLength == 0);
+        let routes = out.map(|row| (row.InterfaceIndex, row.Metric)).collect();
         FreeMibTable(table.cast());
         routes
     };
     Ok(routes)
-}
-
-/// The route of a row, if it is a default route of an interface.
-fn default_route(row: &MIB_IPFORWARD_ROW2, adapters: &[Adapter]) -> Option<DefaultRoute> {
-    let adapter = adapters.iter().find(|adapter| adapter.index == row.InterfaceIndex)?;
-    (row.DestinationPrefix.PrefixLength == 0).then(|| DefaultRoute {
-        metric: row.Metric.saturating_add(adapter.metric),
-        addresses: adapter.addresses.clone(),
-    })
 }
 
 /// All network interfaces, in the system's order.
@@ -107,7 +121,13 @@ unsafe fn read(mut adapter: *const IP_ADAPTER_ADDRESSES_LH) -> Vec<Adapter> {
                 address = unicast.Next;
             }
             let index = this.Anonymous1.Anonymous.IfIndex;
-            found.push(Adapter { index, metric: this.Ipv4Metric, addresses });
+            found.push(Adapter {
+                index,
+                metric: this.Ipv4Metric,
+                name: from_pointer(this.FriendlyName),
+                description: from_pointer(this.Description),
+                addresses,
+            });
             adapter = this.Next;
         }
     }

@@ -3,7 +3,6 @@
 
 use std::collections::BTreeSet;
 use std::io;
-use std::net::Ipv4Addr;
 use std::sync::{Mutex, PoisonError};
 
 use jiff::SignedDuration;
@@ -18,7 +17,7 @@ use wmco_core::names::host;
 use wmco_core::protocol::{FeatureState, RebootReason};
 use wmco_core::winpath::WindowsPath;
 use wmco_services::windows::{
-    DefaultRoute, HttpAnswer, HttpRequest, Machine, ScriptOutput, Wait, WindowsError,
+    DefaultRoute, HttpAnswer, HttpRequest, Interface, Machine, ScriptOutput, Wait, WindowsError,
 };
 
 use super::failure::is;
@@ -112,8 +111,8 @@ impl Machine for ThisMachine {
         version().map_err(failed("read the Windows build"))
     }
 
-    fn addresses(&self) -> Result<Vec<Ipv4Addr>, WindowsError> {
-        addresses::ipv4().map_err(failed("list the network addresses"))
+    fn interfaces(&self) -> Result<Vec<Interface>, WindowsError> {
+        addresses::interfaces().map_err(failed("list the network interfaces"))
     }
 
     fn default_routes(&self) -> Result<Vec<DefaultRoute>, WindowsError> {
@@ -194,9 +193,10 @@ impl Machine for ThisMachine {
         hns::remove(name)
     }
 
-    fn end_processes(&self, folder: &WindowsPath, image: &str) -> Result<usize, WindowsError> {
-        let path = format!(r"{folder}\{image}");
-        processes::end_all(&path).map_err(|error| WindowsError::other(format!("end {path}"), error))
+    fn end_processes(&self, programs: &BTreeSet<WindowsPath>) -> Result<usize, WindowsError> {
+        let names = || programs.iter().map(WindowsPath::file_name).collect::<Vec<_>>().join(", ");
+        processes::end_all(programs)
+            .map_err(|error| WindowsError::other(format!("end processes of {}", names()), error))
     }
 
     fn http(

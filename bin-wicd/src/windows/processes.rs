@@ -1,6 +1,7 @@
 //! Processes of the host.
 #![expect(unsafe_code, reason = "Windows has no other way to look at processes")]
 
+use std::collections::BTreeSet;
 use std::io;
 use std::mem::zeroed;
 use std::os::windows::io::{AsRawHandle as _, FromRawHandle as _, OwnedHandle};
@@ -16,6 +17,8 @@ use windows_sys::Win32::System::Threading::{
     GetProcessTimes, OpenProcess, PROCESS_QUERY_LIMITED_INFORMATION, PROCESS_SYNCHRONIZE,
     PROCESS_TERMINATE, QueryFullProcessImageNameW, TerminateProcess, WaitForSingleObject,
 };
+
+use wmco_core::winpath::WindowsPath;
 
 use super::failure::is;
 use super::text::narrow;
@@ -154,16 +157,17 @@ fn all() -> io::Result<Vec<(u32, u32)>> {
     if is(&end, ERROR_NO_MORE_FILES) || !found.is_empty() { Ok(found) } else { Err(end) }
 }
 
-/// Ends every process whose program is `image`, with its children, but never this one; tells how many
+/// Ends every process that runs one of `programs`, with its children, but never this one; tells how many
 /// there were.
-pub(super) fn end_all(image: &str) -> io::Result<usize> {
+pub(super) fn end_all(programs: &BTreeSet<WindowsPath>) -> io::Result<usize> {
     let mut count = 0;
     for (id, _) in all()? {
         if id == std::process::id() {
             continue;
         }
         let Ok(Some(process)) = Process::open(id) else { continue };
-        if process.image().is_ok_and(|path| path.eq_ignore_ascii_case(image)) {
+        let image = process.image().ok().and_then(|path| path.parse().ok());
+        if image.is_some_and(|image: WindowsPath| programs.contains(&image)) {
             process.end_tree()?;
             count += 1;
         }

@@ -50,6 +50,13 @@ pub(crate) trait Bench: Sized {
     /// Ends a service's process from outside.
     async fn crash(&self, service: &str);
 
+    /// Ends a service's process from outside, but not the program that it wraps, and returns the number of
+    /// that one's process.
+    async fn crash_leaving(&self, service: &str, program: &str) -> u32;
+
+    /// Whether a process that was left behind still runs that program.
+    fn runs(&self, program: &str, process: u32) -> bool;
+
     /// Tells a service how to behave from now on.
     fn tell(&self, service: &str, behaviour: &Behaviour);
 

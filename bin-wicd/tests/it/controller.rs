@@ -94,6 +94,30 @@ async fn a_host_whose_node_comes_later_waits_for_it() {
     running.stop().await;
 }
 
+/// `spec/wicd.md`, section 23.2, row 17.
+#[tokio::test]
+async fn row_17_a_host_with_new_addresses_is_known_by_its_kubelets_certificate() {
+    let world = World::asked(&manifest(&[])).await;
+    world.host.set_addresses(vec![[10, 9, 9, 9].into()]);
+    world.put_kubelet_certificate(NODE);
+    world.configured().await.stop().await;
+}
+
+#[tokio::test]
+async fn row_17_a_certificate_of_a_former_name_is_told_and_locks_nobody_out() {
+    let log = Log::default();
+    let _kept = log.keep();
+    let world = World::asked(&manifest(&[])).await;
+    let mut former = node();
+    former["metadata"]["name"] = "former".into();
+    former["status"]["addresses"][0]["address"] = "10.0.0.77".into();
+    world.cluster.apply(&former).unwrap();
+    world.put_kubelet_certificate("former");
+    world.configured().await.stop().await;
+    let told = log.with("a certificate on this host is one of node former");
+    assert_eq!(told.len(), 1, "{told:?}");
+}
+
 #[tokio::test]
 async fn it_is_told_to_stop_before_it_can_reach_anything() {
     let world = World::new().await;
@@ -217,17 +241,17 @@ async fn a_config_map_that_is_refused_is_told_on_the_node() {
 
 /// What is logged on this thread.
 #[derive(Clone, Default)]
-struct Log(Arc<Mutex<Vec<u8>>>);
+pub(crate) struct Log(Arc<Mutex<Vec<u8>>>);
 
 impl Log {
-    fn keep(&self) -> tracing::subscriber::DefaultGuard {
+    pub(crate) fn keep(&self) -> tracing::subscriber::DefaultGuard {
         let log = self.clone();
         let writer = tracing_subscriber::fmt().with_ansi(false).with_writer(move || log.clone());
         tracing::subscriber::set_default(writer.finish())
     }
 
     /// Lines with this part.
-    fn with(&self, part: &str) -> Vec<String> {
+    pub(crate) fn with(&self, part: &str) -> Vec<String> {
         let text = String::from_utf8(self.0.lock().unwrap().clone()).unwrap();
         text.lines().filter(|line| line.contains(part)).map(str::to_owned).collect()
     }

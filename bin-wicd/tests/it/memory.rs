@@ -198,6 +198,16 @@ impl Bench for Memory {
         self.host.crash(&service.parse().unwrap(), 1);
     }
 
+    async fn crash_leaving(&self, service: &str, program: &str) -> u32 {
+        self.crash(service).await;
+        assert!(self.runs(program, 0));
+        0
+    }
+
+    fn runs(&self, program: &str, _process: u32) -> bool {
+        self.host.processes().contains(&path(program))
+    }
+
     fn tell(&self, service: &str, behaviour: &Behaviour) {
         if let Some(port) = behaviour.port {
             self.host.set_http_status(port, Some(behaviour.health));
@@ -205,6 +215,7 @@ impl Bench for Memory {
         let name = service.parse().unwrap();
         let code = behaviour.ends_after_ms.map(|_| behaviour.code);
         self.host.set_ends_on_start(&name, code);
+        self.host.set_leaves_a_child(&name, behaviour.wraps);
         self.host.set_stop_takes(&name, behaviour.ignores_stop.then_some(STUBBORN));
     }
 

@@ -194,6 +194,14 @@ impl World {
             .unwrap();
     }
 
+    /// The kubelet's certificate, of a node of that name.
+    pub(crate) fn put_kubelet_certificate(&self, node: &str) {
+        let user = format!("{}{node}", names::NODE_USER_PREFIX);
+        let made = self.cluster.client_certificate(&user, &[names::NODES_GROUP]).unwrap();
+        let path = paths::KUBELET_CLIENT_CERTIFICATE.parse().unwrap();
+        self.host.put_file(&path, format!("{}{}", made.certificate, made.key));
+    }
+
     pub(crate) fn start(&self) -> Running {
         let (host, settings) = (Arc::new(self.host.running_as_service()), self.settings.clone());
         let stop = CancellationToken::new();

@@ -16,6 +16,8 @@ pub struct Behaviour {
     pub ends_after_ms: Option<u64>,
     /// Exit code of its own end.
     pub code: u32,
+    /// It starts the program that it wraps, which goes on when it ends itself.
+    pub wraps: bool,
     /// It takes the order to stop and goes on.
     pub ignores_stop: bool,
     /// Where on 127.0.0.1 it tells its health, from its start on.
@@ -23,6 +25,9 @@ pub struct Behaviour {
     /// HTTP status of its health at the moment; 500 is unhealthy.
     pub health: u16,
 }
+
+/// Argument of a program that was started by its wrapper.
+pub const WRAPPED: &str = "--wrapped";
 
 /// File of [`Answers`].
 pub const POWERSHELL: &str = "powershell.json";

@@ -51,6 +51,11 @@ pub const CNI_STATE: &str = r"C:\var\lib\cni";
 /// State of the kubelet; removed when a node leaves, since its keys lie below.
 pub const KUBELET_STATE: &str = r"C:\var\lib\kubelet";
 
+/// The kubelet's current client certificate and key, one file; the user is the node.
+///
+/// Source: `spec/services.md`, section 5, and the Kubernetes documentation of kubelet certificates.
+pub const KUBELET_CLIENT_CERTIFICATE: &str = r"C:\var\lib\kubelet\pki\kubelet-client-current.pem";
+
 /// containerd, its shim and its configuration.
 pub const CONTAINERD: &str = r"C:\k\containerd";
 
@@ -62,6 +67,9 @@ pub const TLS: &str = r"C:\k\tls";
 
 /// Exporter certificates.
 pub const TLS_CERTIFICATES: &str = r"C:\k\tls\certs";
+
+/// Program that runs another one and writes what that says to a log.
+pub const LOG_RUNNER: &str = r"C:\k\kube-log-runner.exe";
 
 /// WICD's client certificates.
 pub const WICD_CERTIFICATES: &str = r"C:\k\wicd-certs";
@@ -136,6 +144,14 @@ pub const HNS_NETWORKS: [&str; 2] = ["BaseOVNKubernetesHybridOverlayNetwork", OV
 
 /// HNS endpoint on [`OVERLAY_NETWORK`] whose address kube-proxy uses as its own.
 pub const VIP_ENDPOINT: &str = "VIPEndpoint";
+
+/// Start of the name of network adapters that Windows makes for networks of containers and for itself when
+/// such a network takes over an adapter.
+pub const VIRTUAL_ADAPTER_NAME: &str = "vEthernet (";
+
+/// Start of the description of these adapters, which nobody changes. The adapter of a virtual machine is
+/// called otherwise.
+pub const VIRTUAL_ADAPTER_DESCRIPTION: &str = "Hyper-V Virtual Ethernet";
 
 /// Start of the description of every Windows service of ours; the service's name follows.
 pub const SERVICE_TAG: &str = "OpenShift managed";

@@ -1,5 +1,7 @@
 //! Steps that install and start things: the agent, the feature, the services, the daemon.
 
+use std::collections::BTreeSet;
+
 use jiff::Timestamp;
 use wmco_core::limits as core_limits;
 use wmco_core::names::{host, objects};
@@ -27,8 +29,7 @@ pub(super) fn agent(windows: &dyn Windows) -> Result<bool, AgentError> {
 /// Stops the daemon, and ends copies of it that no service runs.
 pub(super) fn stop_daemon(windows: &dyn Windows) -> Result<(), AgentError> {
     windows.services().stop(&daemon_name()?, Wait::at_most(core_limits::SERVICE_STOP))?;
-    let image = known(host::AGENT);
-    windows.machine().end_processes(&known(host::ROOT), image.file_name())?;
+    windows.machine().end_processes(&BTreeSet::from([known(host::AGENT)]))?;
     Ok(())
 }
 

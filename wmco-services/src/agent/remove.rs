@@ -11,6 +11,7 @@ use super::state::{self, Record};
 use super::{AgentError, known, runs_from_staging};
 use crate::lifecycle;
 use crate::manifest::Manifest;
+use crate::text::one_line;
 use crate::windows::{EntryKind, Files, TEMPORARY_SUFFIX, Windows, WindowsError};
 
 pub(super) fn file(windows: &dyn Windows, path: &WindowsPath) -> Result<bool, AgentError> {
@@ -53,8 +54,17 @@ pub(super) fn services(
     windows: &dyn Windows,
     manifests: &[ServicesData],
 ) -> Result<bool, AgentError> {
-    let manifests: Vec<Manifest> =
-        manifests.iter().filter_map(|data| Manifest::parse(data).ok()).collect();
+    let read = |data: &ServicesData| {
+        let manifest = Manifest::parse(data).inspect_err(|error| {
+            let error = one_line(error);
+            tracing::warn!(
+                error,
+                "a services ConfigMap cannot be read, what only it names is left"
+            );
+        });
+        manifest.ok()
+    };
+    let manifests: Vec<Manifest> = manifests.iter().filter_map(read).collect();
     Ok(lifecycle::remove_services(windows, &manifests)?)
 }
 

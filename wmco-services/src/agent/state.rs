@@ -43,7 +43,11 @@ impl Record {
 /// The record on disk; `None` when there is none, or none that can be read.
 pub(super) fn read(windows: &dyn Windows) -> Result<Option<HostState>, WindowsError> {
     let content = windows.files().read(&known(host::STATE_FILE), limits::JSON_BYTES)?;
-    Ok(content.and_then(|json| serde_json::from_slice(&json).ok()))
+    let state = content.map(|json| serde_json::from_slice(&json)).transpose();
+    Ok(state.unwrap_or_else(|error| {
+        tracing::warn!(%error, "{} is damaged and counts as missing", host::STATE_FILE);
+        None
+    }))
 }
 
 /// What the original operator left outside our root, which has no record of it: with it on record its

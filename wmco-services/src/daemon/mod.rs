@@ -20,6 +20,7 @@ mod glance;
 mod health;
 mod node;
 mod plan;
+mod search;
 
 use std::collections::BTreeMap;
 
@@ -39,8 +40,9 @@ use crate::windows::{Service, Windows, WindowsError};
 pub use content::{Found, Released};
 pub use execute::{Means, Pass, pass};
 pub use glance::Glance;
-pub use node::{NodeFacts, NodeSearchError, concern, find_node};
+pub use node::{NodeFacts, concern};
 pub use plan::{About, Action, Awaited, Because, Next, Note, Plan, Step};
+pub use search::{Marks, NodeSearchError, Search, find_node, marks, own_addresses};
 
 /// The services ConfigMap of the desired version, as it was found.
 #[derive(Clone, Copy, Debug)]

@@ -263,7 +263,8 @@ fn the_node_is_found_by_internal_addresses_first() {
         })
     };
     let addresses = [[169, 254, 0, 1].into(), [127, 0, 0, 1].into(), [10, 0, 0, 1].into()];
-    let find = |nodes: &[Value]| find_node(nodes, &addresses, None);
+    let marks = Marks { addresses: addresses.to_vec(), ..Marks::default() };
+    let find = |nodes: &[Value]| find_node(nodes, &marks).map(|search| search.node);
     let linux = node("linux", "linux", "InternalIP", "10.0.0.1");
     let outside = node("outside", names::OS_WINDOWS, "ExternalIP", "10.0.0.1");
     let inside = node("inside", names::OS_WINDOWS, "InternalIP", "10.0.0.1");
@@ -289,7 +290,11 @@ fn the_name_in_a_certificate_decides_where_addresses_do_not() {
         node("c", names::OS_WINDOWS, "10.0.0.2"),
         node("d", "linux", "10.0.0.3"),
     ];
-    let find = |address: [u8; 4], known| find_node(&nodes, &[address.into()], known);
+    let find = |address: [u8; 4], known: Option<&str>| {
+        let names = known.into_iter().map(str::to_owned).collect();
+        let marks = Marks { addresses: vec![address.into()], names, ..Marks::default() };
+        find_node(&nodes, &marks).map(|search| search.node)
+    };
     assert_eq!(find([10, 0, 0, 1], Some("b")), Ok(Some("b".to_owned())));
     assert!(find([10, 0, 0, 1], Some("c")).is_err());
     // Addresses tell more about a host than a certificate that may have been copied with its disk.

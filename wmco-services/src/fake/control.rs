@@ -9,7 +9,7 @@ use wmco_core::protocol::{Access, FeatureState};
 use wmco_core::winpath::WindowsPath;
 
 use super::{Call, Content, FakeWindows, Fault, Node, Snapshot, State, Tree, lock, snapshot};
-use crate::windows::{DefaultRoute, HttpAnswer, HttpRequest, ScriptOutput};
+use crate::windows::{DefaultRoute, HttpAnswer, HttpRequest, Interface, ScriptOutput};
 
 impl FakeWindows {
     /// Lets `answer` answer every script. Until then every script fails as unknown.
@@ -115,9 +115,14 @@ impl FakeWindows {
         self.state().tree.now = now;
     }
 
-    /// Sets the addresses of the host's interfaces.
+    /// Sets the addresses of the host's first interface, which leads out.
     pub fn set_addresses(&self, addresses: Vec<Ipv4Addr>) {
         self.state().addresses = addresses;
+    }
+
+    /// Adds an interface.
+    pub fn add_interface(&self, interface: Interface) {
+        self.state().more_interfaces.push(interface);
     }
 
     /// Sets the ways out. Until then there is one with all addresses.

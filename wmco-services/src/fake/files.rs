@@ -16,6 +16,7 @@ impl FakeWindows {
     fn check_free(&self, state: &State, path: &WindowsPath) -> Result<(), WindowsError> {
         let held = *path == self.executable
             || state.tree.locked.contains(path)
+            || state.processes.contains(path)
             || state.scm.runs_image(path);
         if held { Err(WindowsError::Locked { object: path.to_string() }) } else { Ok(()) }
     }

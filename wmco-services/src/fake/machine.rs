@@ -1,7 +1,6 @@
 //! Everything of a fake host that is neither file nor service.
 
 use std::collections::BTreeSet;
-use std::net::Ipv4Addr;
 use std::sync::Arc;
 
 use jiff::SignedDuration;
@@ -12,8 +11,8 @@ use wmco_core::winpath::WindowsPath;
 use super::faults::Call;
 use super::{FakeEvent, FakeWindows, State, lock};
 use crate::windows::{
-    DefaultRoute, Environment, HttpAnswer, HttpRequest, Inherited, Machine, PowerShell, RootStore,
-    ScriptOutput, Wait, WindowsError,
+    DefaultRoute, Environment, HttpAnswer, HttpRequest, Inherited, Interface, Machine, PowerShell,
+    RootStore, ScriptOutput, Wait, WindowsError,
 };
 
 impl State {
@@ -153,8 +152,16 @@ impl Machine for FakeWindows {
         self.act(Call::MachineFacts, "build", |host| Ok(host.os_build.clone()))
     }
 
-    fn addresses(&self) -> Result<Vec<Ipv4Addr>, WindowsError> {
-        self.act(Call::MachineFacts, "addresses", |host| Ok(host.addresses.clone()))
+    fn interfaces(&self) -> Result<Vec<Interface>, WindowsError> {
+        self.act(Call::MachineFacts, "addresses", |host| {
+            let first = Interface {
+                name: "Ethernet".to_owned(),
+                description: "Microsoft Hyper-V Network Adapter".to_owned(),
+                addresses: host.addresses.clone(),
+                leads_out: true,
+            };
+            Ok([first].into_iter().chain(host.more_interfaces.iter().cloned()).collect())
+        })
     }
 
     fn default_routes(&self) -> Result<Vec<DefaultRoute>, WindowsError> {
@@ -218,11 +225,11 @@ impl Machine for FakeWindows {
         self.act(Call::MachineRemoveNetwork, name, |host| Ok(host.networks.remove(name)))
     }
 
-    fn end_processes(&self, folder: &WindowsPath, image: &str) -> Result<usize, WindowsError> {
-        let Ok(target) = folder.join(image) else { return Ok(0) };
-        self.act(Call::MachineEndProcesses, target.as_str(), |host| {
+    fn end_processes(&self, programs: &BTreeSet<WindowsPath>) -> Result<usize, WindowsError> {
+        let names: Vec<&str> = programs.iter().map(WindowsPath::as_str).collect();
+        self.act(Call::MachineEndProcesses, &names.join(", "), |host| {
             let before = host.processes.len();
-            host.processes.retain(|process| *process != target);
+            host.processes.retain(|process| !programs.contains(process));
             let ended = before - host.processes.len();
             let services: Vec<_> = host
                 .scm
@@ -230,7 +237,8 @@ impl Machine for FakeWindows {
                 .values()
                 .filter(|service| service.state != ServiceRunState::Stopped)
                 .filter(|service| {
-                    super::scm::first_image(&service.config.command).as_ref() == Some(&target)
+                    // A wrapper ends with what it wraps.
+                    super::scm::images(&service.config.command).any(|it| programs.contains(&it))
                 })
                 .map(|service| service.name.clone())
                 .collect();

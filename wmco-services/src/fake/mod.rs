@@ -40,8 +40,8 @@ pub use snapshot::{Snapshot, SnapshotEntry};
 pub use tree::{Content, Node, Tree};
 
 use crate::windows::{
-    DefaultRoute, Environment, Files, HttpAnswer, HttpRequest, Machine, PowerShell, RootStore,
-    ScriptOutput, ServiceManager, ServiceName, Windows, WindowsError,
+    DefaultRoute, Environment, Files, HttpAnswer, HttpRequest, Interface, Machine, PowerShell,
+    RootStore, ScriptOutput, ServiceManager, ServiceName, Windows, WindowsError,
 };
 use faults::{Fate, Faults};
 use scm::Scm;
@@ -104,6 +104,8 @@ struct State {
     next_host_name: Option<String>,
     os_build: String,
     addresses: Vec<Ipv4Addr>,
+    /// Interfaces beside the one with these addresses.
+    more_interfaces: Vec<Interface>,
     /// Ways out, unless there is one with all addresses.
     routes: Option<Vec<DefaultRoute>>,
     containers: FeatureState,
@@ -134,6 +136,7 @@ impl FakeWindows {
             next_host_name: None,
             os_build: "10.0.20348".to_owned(),
             addresses: vec![Ipv4Addr::new(10, 0, 0, 10)],
+            more_interfaces: Vec::new(),
             routes: None,
             containers: FeatureState::Disabled,
             boots: 1,

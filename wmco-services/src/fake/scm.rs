@@ -1,6 +1,6 @@
 //! The Service Control Manager of a fake host. Source: `spec/wicd.md`, section 18.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 use jiff::SignedDuration;
@@ -20,6 +20,8 @@ pub(super) struct Scm {
     pub(super) services: BTreeMap<ServiceName, Service>,
     /// Services that end with this code right after they start.
     ends_with: BTreeMap<ServiceName, u32>,
+    /// Services whose last program goes on when the first ends by itself.
+    leave_a_child: BTreeSet<ServiceName>,
     /// Services that stop only when their process is ended, which is after this time.
     stop_takes: BTreeMap<ServiceName, Duration>,
     /// How often each service has failed since the host started.
@@ -65,7 +67,7 @@ impl Scm {
 }
 
 /// Programs on a command line: the first word and every other that is the path of an executable.
-fn images(command: &str) -> impl Iterator<Item = WindowsPath> + '_ {
+pub(super) fn images(command: &str) -> impl Iterator<Item = WindowsPath> + '_ {
     command
         .split_whitespace()
         .map(|word| word.trim_matches('"'))
@@ -151,7 +153,10 @@ impl State {
             return Err(WindowsError::Missing { object: image.to_string() });
         }
         self.set_service(name, ServiceRunState::Running, 0);
-        if let Some(code) = self.scm.ends_with.get(name).copied() {
+        // What is left of an earlier process has the ports of this one.
+        let beside = images(&command).last().filter(|image| self.processes.contains(image));
+        let ends = self.scm.ends_with.get(name).copied().or_else(|| beside.map(|_| 1));
+        if let Some(code) = ends {
             self.set_service(name, ServiceRunState::Stopped, code);
             return Err(WindowsError::ServiceEnded { service: name.to_string(), code });
         }
@@ -210,6 +215,17 @@ impl FakeWindows {
         };
     }
 
+    /// Makes the program that a service wraps go on, or not, when the service's process crashes. A service
+    /// of which something is left ends right after its start.
+    pub fn set_leaves_a_child(&self, name: &ServiceName, leaves: bool) {
+        let mut state = self.state();
+        if leaves {
+            state.scm.leave_a_child.insert(name.clone());
+        } else {
+            state.scm.leave_a_child.remove(name);
+        }
+    }
+
     /// Makes a service that is told to stop stay in that state until its process is ended, after this
     /// time, or, with `None`, stop at once again.
     pub fn set_stop_takes(&self, name: &ServiceName, time: Option<Duration>) {
@@ -243,6 +259,10 @@ impl FakeWindows {
     /// Call [`Self::recover`] when that has passed.
     pub fn crash(&self, name: &ServiceName, code: u32) -> Option<SignedDuration> {
         self.act_freely(|host| {
+            let service = host.scm.services.get(name)?;
+            if host.scm.leave_a_child.contains(name) && service.state == ServiceRunState::Running {
+                host.processes.extend(images(&service.config.command).last());
+            }
             host.set_service(name, ServiceRunState::Stopped, code);
             let failures = host.scm.failures.entry(name.clone()).or_default();
             let nth = *failures;

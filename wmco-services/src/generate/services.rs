@@ -84,7 +84,7 @@ fn level(inputs: &Inputs) -> &'static str {
 
 /// A program whose output the wrapper writes to a file and rotates.
 fn wrapped(inputs: &Inputs, log: &str, program: &str) -> Command {
-    Command::new(r"C:\k\kube-log-runner.exe")
+    Command::new(host::LOG_RUNNER)
         .arg(format!(r"-log-file={log}"))
         .extend(inputs.logs.runner_flags())
         .arg(program)

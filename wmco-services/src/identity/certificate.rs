@@ -46,9 +46,7 @@ impl Certificate {
     /// [`CertificateError`] when one of them is missing, damaged, or does not fit the other.
     pub fn parse(pem: &[u8]) -> Result<Self, CertificateError> {
         let blocks: Vec<Pem> = Pem::iter_from_buffer(pem).filter_map(Result::ok).collect();
-        let leaf = blocks.iter().find(|block| block.label == "CERTIFICATE");
-        let leaf = leaf.ok_or(CertificateError::Certificate)?;
-        let leaf = leaf.parse_x509().map_err(|_| CertificateError::Certificate)?;
+        let leaf = first(&blocks)?;
         let key = blocks.iter().find(|block| block.label.ends_with("PRIVATE KEY"));
         let key = key.ok_or(CertificateError::Key)?;
         let key = KeyPair::try_from(key.contents.as_slice()).map_err(|_| CertificateError::Key)?;
@@ -56,6 +54,15 @@ impl Certificate {
             return Err(CertificateError::OtherKey);
         }
         Self::of(&leaf)
+    }
+
+    /// The same of a text that need not have the key.
+    ///
+    /// # Errors
+    /// [`CertificateError::Certificate`] when there is no certificate that can be read.
+    pub fn leaf(pem: &[u8]) -> Result<Self, CertificateError> {
+        let blocks: Vec<Pem> = Pem::iter_from_buffer(pem).filter_map(Result::ok).collect();
+        Self::of(&first(&blocks)?)
     }
 
     fn of(leaf: &X509Certificate<'_>) -> Result<Self, CertificateError> {
@@ -83,8 +90,20 @@ impl Certificate {
 
     /// The node that the certificate speaks for, if it is one of the daemon's.
     pub fn node(&self) -> Option<&str> {
-        self.user.strip_prefix(names::WICD_USER_PREFIX).filter(|name| !name.is_empty())
+        self.node_after(names::WICD_USER_PREFIX)
     }
+
+    /// What follows `prefix` in the user, if anything does.
+    pub(super) fn node_after(&self, prefix: &str) -> Option<&str> {
+        self.user.strip_prefix(prefix).filter(|name| !name.is_empty())
+    }
+}
+
+/// The first certificate.
+fn first(blocks: &[Pem]) -> Result<X509Certificate<'_>, CertificateError> {
+    let leaf = blocks.iter().find(|block| block.label == "CERTIFICATE");
+    let leaf = leaf.ok_or(CertificateError::Certificate)?;
+    leaf.parse_x509().map_err(|_| CertificateError::Certificate)
 }
 
 /// Values of one kind in a name.

@@ -7,7 +7,6 @@ use wmco_core::protocol::Access;
 use wmco_core::secret::Secret;
 use wmco_core::winpath::{BadPath, WindowsPath};
 
-use super::Certificate;
 use crate::limits;
 use crate::windows::{EntryKind, Files, TEMPORARY_SUFFIX, WindowsError};
 
@@ -51,16 +50,6 @@ impl Store<'_> {
             both.push(b'\n');
         }
         Ok(Some(Secret::new(both)))
-    }
-
-    /// The node that the certificate in use speaks for, be it valid or not.
-    ///
-    /// # Errors
-    /// [`WindowsError`] when a file is there and cannot be read.
-    pub fn known_node(&self, files: &dyn Files) -> Result<Option<String>, WindowsError> {
-        let text = self.load(files)?;
-        let certificate = text.and_then(|text| Certificate::parse(text.expose()).ok());
-        Ok(certificate.and_then(|certificate| certificate.node().map(str::to_owned)))
     }
 
     /// Stores certificate chain and key under the date `now`, lets the link point there, and removes

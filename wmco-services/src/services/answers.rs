@@ -12,6 +12,11 @@ use crate::limits;
 use crate::text::one_line;
 use crate::windows::{HttpRequest, Machine};
 
+/// Whether the answer to a script stays the same as long as the machine exists.
+pub(super) fn lasts(script: &str) -> bool {
+    script == AWS_HOST_NAME
+}
+
 /// The answer to a script that is one of these questions, or why there is none.
 pub(super) fn answer(script: &str, machine: &dyn Machine) -> Option<Result<String, String>> {
     match script {
@@ -129,6 +134,8 @@ mod tests {
                 }
                 ("PUT", _) => answer(403, ""),
                 ("GET", "/latest/meta-data/local-hostname") => {
+                    // A service without tokens is not sent what it answered instead.
+                    assert!(tokens || request.headers.is_empty());
                     if has(("X-aws-ec2-metadata-token", "abc")) || !demanded {
                         answer(200, "ip-10-0-0-1.internal\n")
                     } else {

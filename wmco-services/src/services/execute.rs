@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 use wmco_core::digest::Sha256;
 use wmco_core::limits as core_limits;
+use wmco_core::protocol::ServiceRunState;
 use wmco_core::winpath::WindowsPath;
 
 use super::{
@@ -60,6 +61,7 @@ pub fn execute(
             Action::Start { needs, .. } => needs.iter().any(|need| held_back.contains(need)),
             Action::RunScripts { .. }
             | Action::Stop { .. }
+            | Action::EndLeftovers { .. }
             | Action::Delete { .. }
             | Action::Create { .. }
             | Action::Configure { .. } => false,
@@ -90,15 +92,16 @@ pub fn execute(
                 results.insert(service.clone(), result);
                 continue;
             }
-            Action::Stop { .. } => services.stop(service, stopping),
-            Action::Delete { .. } => services.delete(service, stopping).map(|_| ()),
-            Action::Create { config, .. } => services.create(service, config),
-            Action::Configure { config, .. } => services.configure(service, config),
-            Action::Start { .. } => services.start(service, starting),
+            Action::Stop { .. } => services.stop(service, stopping).map(|()| true),
+            Action::EndLeftovers { programs, .. } => end_leftovers(service, programs, windows),
+            Action::Delete { .. } => services.delete(service, stopping).map(|_| true),
+            Action::Create { config, .. } => services.create(service, config).map(|()| true),
+            Action::Configure { config, .. } => services.configure(service, config).map(|()| true),
+            Action::Start { .. } => services.start(service, starting).map(|()| true),
         };
         match outcome {
-            Ok(()) => {
-                done.changed = true;
+            Ok(changed) => {
+                done.changed |= changed;
                 let ends_process =
                     matches!(step.action, Action::Stop { .. } | Action::Start { .. });
                 if let (true, Some(result)) = (ends_process, results.get_mut(service)) {
@@ -115,6 +118,24 @@ pub fn execute(
         }
     }
     done
+}
+
+/// Ends what is left of a service; tells whether there was anything. The Service Control Manager may have
+/// started the service since it was seen, and then nothing is left over.
+fn end_leftovers(
+    service: &ServiceName,
+    programs: &BTreeSet<WindowsPath>,
+    windows: &dyn Windows,
+) -> Result<bool, WindowsError> {
+    let seen = windows.services().query(service)?;
+    if seen.is_some_and(|seen| seen.state != ServiceRunState::Stopped) {
+        return Ok(false);
+    }
+    let count = windows.machine().end_processes(programs)?;
+    if count > 0 {
+        tracing::warn!(%service, count, "processes that a service left behind are ended");
+    }
+    Ok(count > 0)
 }
 
 /// What is in these files; a file that cannot be read counts as one that is not there.
@@ -134,7 +155,19 @@ fn run(
         if let (Some(variable), Some(answer)) =
             (&script.variable, answers::answer(&script.text, windows.machine()))
         {
-            let value = answer.map_err(|problem| format!("{variable} is not known: {problem}"))?;
+            let value = match (answer, &script.remembered) {
+                (Err(problem), Some(value)) => {
+                    tracing::warn!(
+                        variable,
+                        problem,
+                        "a question is not answered, it stays as it was"
+                    );
+                    value.clone()
+                }
+                (answer, _) => {
+                    answer.map_err(|problem| format!("{variable} is not known: {problem}"))?
+                }
+            };
             values.insert(variable.clone(), value);
             continue;
         }

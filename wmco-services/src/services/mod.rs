@@ -9,6 +9,8 @@
 //!   and come back in start order.
 //! - What a service's process depends on is changed only while it is stopped, and all differences of
 //!   a service at once.
+//! - What a service left behind when it ended is ended before it starts again or goes; nothing that any
+//!   other service may run.
 //! - What is not ours (no tag, not in the manifest) is never changed, at most stopped and started
 //!   again with what it needs.
 //! - One service that cannot be brought up holds back only those that need it.
@@ -19,6 +21,7 @@
 mod answers;
 mod execute;
 mod graph;
+mod leftovers;
 mod plan;
 mod resolve;
 
@@ -35,6 +38,7 @@ use crate::text::one_line;
 use crate::windows::{LOCAL_SYSTEM, Service, ServiceConfig, ServiceName};
 
 use graph::Graph;
+use leftovers::Commands;
 
 pub use execute::{Execution, Failure, Settled, execute, settle};
 pub use plan::{Action, Because, Blocked, Plan, ScriptsDue, ServiceField, Step};
@@ -83,6 +87,7 @@ enum Readiness {
 /// once, since commands depend on what scripts give.
 pub fn reconcile(desired: Desired<'_>, observed: Observed<'_>, now: Timestamp) -> Plan {
     let graph = Graph::new(observed.services);
+    let commands = Commands::new(observed.services, [desired.manifest]);
     let mut plan = Plan::default();
     let wanted: Vec<&manifest::Service> = desired
         .manifest
@@ -115,6 +120,7 @@ pub fn reconcile(desired: Desired<'_>, observed: Observed<'_>, now: Timestamp) -
     roots.extend(foreign.iter().map(|name| (*name, Because::NotInManifest)));
     let stopped = graph.stop(&roots, &mut plan);
     for name in &foreign {
+        plan.end_leftovers(name, &commands, Because::NotInManifest);
         plan.push(Action::Delete { service: (*name).clone() }, Because::NotInManifest);
     }
 
@@ -131,7 +137,7 @@ pub fn reconcile(desired: Desired<'_>, observed: Observed<'_>, now: Timestamp) -
             }
         }
     }
-    start(&wanted, &readiness, &graph, &stopped, &mut plan);
+    start(&wanted, &readiness, &graph, &commands, &stopped, &mut plan);
     // Others that had to stop with a changed service come back at the end.
     let gone: BTreeSet<&ServiceName> = foreign.into_iter().collect();
     for name in stopped.iter().rev() {
@@ -148,9 +154,11 @@ pub fn reconcile(desired: Desired<'_>, observed: Observed<'_>, now: Timestamp) -
 }
 
 /// Plans that every service of ours goes: those that carry our tag, and those that a manifest names
-/// and that were left without a description half way.
+/// and that were left without a description half way. With them goes what they left running, also where
+/// a manifest's service is gone already.
 pub fn remove(manifests: &[Manifest], services: &[Service]) -> Plan {
     let graph = Graph::new(services);
+    let commands = Commands::new(services, manifests);
     let named = |service: &Service| {
         let listed = manifests.iter().any(|manifest| manifest.service(&service.name).is_some());
         let command = service.config.command.trim_matches(['"', ' ']).to_lowercase();
@@ -165,16 +173,22 @@ pub fn remove(manifests: &[Manifest], services: &[Service]) -> Plan {
         .collect();
     let mut plan = Plan::default();
     graph.stop(&going.iter().map(|name| (*name, Because::Removal)).collect(), &mut plan);
+    let named = manifests.iter().flat_map(Manifest::services).map(|service| &service.name);
+    for name in named.filter(|name| graph.service(name).is_none()).collect::<BTreeSet<_>>() {
+        plan.end_leftovers(name, &commands, Because::Removal);
+    }
     for name in going {
+        plan.end_leftovers(name, &commands, Because::Removal);
         plan.push(Action::Delete { service: name.clone() }, Because::Removal);
     }
     plan
 }
 
-/// Plans that the service stops, with all that need it before it.
+/// Plans that the service stops, with all that need it before it, and that nothing of it is left running.
 pub fn stop(name: &ServiceName, services: &[Service]) -> Plan {
     let mut plan = Plan::default();
     Graph::new(services).stop(&[(name, Because::HostWork)].into(), &mut plan);
+    plan.end_leftovers(name, &Commands::new(services, []), Because::HostWork);
     plan
 }
 
@@ -193,7 +207,8 @@ fn ready(
     plan: &mut Plan,
 ) -> Readiness {
     let name = &service.name;
-    let scripts = match resolve::scripts(service, observed.node) {
+    let seen = graph.service(name);
+    let scripts = match resolve::scripts(service, seen, observed.node) {
         Ok(scripts) => scripts,
         Err(error) => return plan.block(name, one_line(&error), None),
     };
@@ -201,8 +216,7 @@ fn ready(
     let values = if scripts.is_empty() {
         &none
     } else {
-        let running =
-            graph.service(name).is_some_and(|seen| seen.state == ServiceRunState::Running);
+        let running = seen.is_some_and(|seen| seen.state == ServiceRunState::Running);
         match (observed.results.get(name), due(observed.results.get(name), &scripts, running, now))
         {
             (_, Some(reason)) => {
@@ -296,6 +310,7 @@ fn start(
     wanted: &[&manifest::Service],
     readiness: &BTreeMap<&ServiceName, Readiness>,
     graph: &Graph<'_>,
+    commands: &Commands<'_>,
     stopped: &[&ServiceName],
     plan: &mut Plan,
 ) {
@@ -333,6 +348,11 @@ fn start(
                 Some(_) if stopped.contains(&name) => Because::StoppedForTheChange,
                 Some(seen) => Because::NotRunning { state: seen.state, exit_code: seen.exit_code },
             };
+            // One that is on its way up or down has its process still.
+            let at_rest = seen.is_none_or(|seen| seen.state == ServiceRunState::Stopped);
+            if at_rest || stopped.contains(&name) {
+                plan.end_leftovers(name, commands, Because::NotTwice);
+            }
             let needs = config.dependencies.clone();
             plan.push(Action::Start { service: name.clone(), needs }, because);
         }
@@ -342,6 +362,14 @@ fn start(
 impl Plan {
     fn push(&mut self, action: Action, because: Because) {
         self.steps.push(Step { action, because });
+    }
+
+    /// Ends what is left of the service, if there is a program whose processes could be.
+    fn end_leftovers(&mut self, service: &ServiceName, commands: &Commands<'_>, why: Because) {
+        let programs = commands.own(service);
+        if !programs.is_empty() {
+            self.push(Action::EndLeftovers { service: service.clone(), programs }, why);
+        }
     }
 
     fn block(

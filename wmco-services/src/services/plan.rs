@@ -1,5 +1,6 @@
 //! What to do about services, as data.
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 use jiff::Timestamp;
@@ -44,6 +45,14 @@ pub enum Action {
     Stop {
         /// The service.
         service: ServiceName,
+    },
+    /// End what is left of a service that does not run: processes of programs that are its own.
+    #[serde(rename_all = "camelCase")]
+    EndLeftovers {
+        /// The service. When it runs after all, nothing is ended.
+        service: ServiceName,
+        /// The programs.
+        programs: BTreeSet<WindowsPath>,
     },
     /// Delete a stopped service.
     #[serde(rename_all = "camelCase")]
@@ -107,6 +116,8 @@ pub enum Because {
     },
     /// Its scripts changed a file that it has read.
     FilesChanged,
+    /// A process that it may have left behind would run beside the new one.
+    NotTwice,
     /// It was stopped above.
     StoppedForTheChange,
     /// Everything of ours is to go.
@@ -184,6 +195,7 @@ impl Action {
         match self {
             Self::RunScripts { .. } => "run-scripts",
             Self::Stop { .. } => "stop",
+            Self::EndLeftovers { .. } => "end-leftovers-of",
             Self::Delete { .. } => "delete",
             Self::Create { .. } => "create",
             Self::Configure { .. } => "configure",
@@ -196,6 +208,7 @@ impl Action {
         match self {
             Self::RunScripts { service, .. }
             | Self::Stop { service }
+            | Self::EndLeftovers { service, .. }
             | Self::Delete { service }
             | Self::Create { service, .. }
             | Self::Configure { service, .. }
@@ -215,7 +228,12 @@ impl fmt::Display for Plan {
 
 impl fmt::Display for Step {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {}, because {}", self.action.verb(), self.action.service(), self.because)
+        write!(f, "{} {}", self.action.verb(), self.action.service())?;
+        if let Action::EndLeftovers { programs, .. } = &self.action {
+            let names: Vec<&str> = programs.iter().map(WindowsPath::file_name).collect();
+            write!(f, " ({})", names.join(", "))?;
+        }
+        write!(f, ", because {}", self.because)
     }
 }
 
@@ -240,6 +258,7 @@ impl fmt::Display for Because {
                 write!(f, "it is {state}, last exit code {exit_code}")
             }
             Self::FilesChanged => f.write_str("its scripts changed a file that it has read"),
+            Self::NotTwice => f.write_str("what it may have left would run beside it"),
             Self::StoppedForTheChange => f.write_str("it was stopped for the change"),
             Self::Removal => f.write_str("everything of ours is to go"),
             Self::HostWork => f.write_str("its host is worked on"),
@@ -263,6 +282,7 @@ impl Because {
             | Self::NeedsAStoppedOne { .. }
             | Self::NotRunning { .. }
             | Self::FilesChanged
+            | Self::NotTwice
             | Self::StoppedForTheChange
             | Self::Removal
             | Self::HostWork

@@ -14,8 +14,10 @@ use wmco_core::winpath::WindowsPath;
 
 use crate::jsonpath::{NodePath, NodePathError};
 use crate::manifest::{self, NodeVariable};
-use crate::windows::{Recovery, ServiceConfig, ServiceName, StartType};
+use crate::windows::{Recovery, Service, ServiceConfig, ServiceName, StartType};
 use crate::words;
+
+use super::answers;
 
 /// A pre-script with its placeholders filled in.
 #[derive(Clone, Debug, Eq, JsonSchema, PartialEq, Serialize)]
@@ -25,6 +27,12 @@ pub struct Script {
     pub text: String,
     /// Placeholder of the command that its output fills, if any.
     pub variable: Option<String>,
+    /// What the service on the host has in that place, if that holds as long as the machine exists: taken
+    /// when the script gives nothing. After a restart of the host the question may have no answer.
+    ///
+    /// Source: `spec/services.md`, section 15, row 17.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub remembered: Option<String>,
 }
 
 /// What the pre-scripts of one service gave when they last ran.
@@ -80,6 +88,7 @@ pub enum ResolveError {
 /// that they may not. Without that copy it fails; it never falls back.
 pub(super) fn scripts(
     service: &manifest::Service,
+    seen: Option<&Service>,
     node: Option<&Value>,
 ) -> Result<Vec<Script>, ResolveError> {
     let closed: Vec<(WindowsPath, WindowsPath)> = payload::scripts().collect();
@@ -87,10 +96,11 @@ pub(super) fn scripts(
         let values = node_values(&script.node_args, node)?;
         let mut values = borrowed(&values);
         values.extend(closed.iter().map(|(manifest, host)| (manifest.as_str(), host.as_str())));
-        Ok(Script {
-            text: words::replace(&script.path, &values),
-            variable: Some(script.variable_name.clone()).filter(|name| !name.is_empty()),
-        })
+        let text = words::replace(&script.path, &values);
+        let variable = Some(script.variable_name.clone()).filter(|name| !name.is_empty());
+        let had = || words::recall(&service.command, variable.as_ref()?, &seen?.config.command);
+        let remembered = if answers::lasts(&text) { had().map(str::to_owned) } else { None };
+        Ok(Script { text, variable, remembered })
     };
     service.powershell_pre_scripts.iter().map(ready).collect()
 }

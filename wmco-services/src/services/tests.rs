@@ -4,8 +4,9 @@ use serde_json::json;
 
 use super::*;
 use crate::fake::{Call, FakeWindows, Fault};
+use crate::generate::AWS_HOST_NAME;
 use crate::manifest::{NodeVariable, Parts, PreScript};
-use crate::windows::{ServiceManager as _, StartType, Wait};
+use crate::windows::{HttpAnswer, ServiceManager as _, StartType, Wait, Windows as _};
 
 const NOW: Timestamp = Timestamp::UNIX_EPOCH;
 
@@ -272,6 +273,48 @@ fn a_running_service_goes_on_with_what_its_scripts_gave_before() {
     assert_eq!(command(), "a --ip 10.0.0.2");
 }
 
+/// `spec/services.md`, section 15, row 17: after a restart the way to the metadata service may be missing.
+#[test]
+fn row_17_a_service_starts_with_the_name_that_it_had() {
+    let host = FakeWindows::new("winhost");
+    let mut one = service("a", &[]);
+    one.command = "a --name=NAME --ip=IP".to_owned();
+    let script = |variable: &str, path: &str| PreScript {
+        variable_name: variable.to_owned(),
+        path: path.to_owned(),
+        node_args: Vec::new(),
+    };
+    one.powershell_pre_scripts = vec![script("NAME", AWS_HOST_NAME), script("IP", "get-ip")];
+    let list = manifest(vec![one]);
+    let answers = |name: Option<&'static str>| {
+        host.set_http(move |request| {
+            let body = if request.method == "GET" { name? } else { "token" };
+            Some(HttpAnswer { status: 200, body: body.to_owned() })
+        });
+    };
+    // Each time a daemon that remembers nothing.
+    let settled = || {
+        let done = settle(&host, all(&list), None, &mut ScriptResults::new(), NOW).unwrap();
+        (done.left.to_string(), host.query(&name("a")).unwrap().map(|seen| seen.config.command))
+    };
+    host.answer_scripts(&[("get-ip", "10.0.0.1")]);
+    answers(None);
+    assert!(settled().0.contains("NAME is not known"), "nobody ever said it");
+    answers(Some("one.internal"));
+    let running = (String::new(), Some("a --name=one.internal --ip=10.0.0.1".to_owned()));
+    assert_eq!(settled(), running);
+    host.machine().restart().unwrap();
+    answers(None);
+    assert_eq!(settled(), running);
+    assert_eq!(host.query(&name("a")).unwrap().unwrap().state, ServiceRunState::Running);
+    // Another answer counts, and what may change is not remembered.
+    answers(Some("two.internal"));
+    assert_eq!(settled().1.unwrap(), "a --name=two.internal --ip=10.0.0.1");
+    host.machine().restart().unwrap();
+    host.answer_scripts(&[]);
+    assert!(settled().0.contains("`get-ip` failed"));
+}
+
 #[test]
 fn a_process_whose_file_a_script_changed_starts_anew_once() {
     let host = FakeWindows::new("winhost");
@@ -416,6 +459,10 @@ fn check_safety(plan: &Plan, seen: &[Service]) -> Result<(), TestCaseError> {
                     "{service} is early"
                 );
                 stopped.remove(service);
+            }
+            Action::EndLeftovers { .. } => {
+                let rests = stopped.contains(service) || graph.service(service).is_none();
+                prop_assert!(rests, "{} runs", service);
             }
             Action::RunScripts { .. } | Action::Create { .. } => {}
         }

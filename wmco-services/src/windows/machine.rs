@@ -19,6 +19,19 @@ pub struct DefaultRoute {
     pub addresses: Vec<Ipv4Addr>,
 }
 
+/// A network interface.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Interface {
+    /// Name that people see and may change, for example `vEthernet (nat)`.
+    pub name: String,
+    /// What kind of adapter it is, in the driver's words.
+    pub description: String,
+    /// IPv4 addresses, in the system's order.
+    pub addresses: Vec<Ipv4Addr>,
+    /// Whether a default route goes through it.
+    pub leads_out: bool,
+}
+
 /// A request without a body.
 #[derive(Clone, Copy)]
 pub struct HttpRequest<'a> {
@@ -61,8 +74,14 @@ pub trait Machine: Send + Sync {
     /// Windows build, for example `10.0.20348`.
     fn os_build(&self) -> Result<String, WindowsError>;
 
+    /// All network interfaces, in the system's order.
+    fn interfaces(&self) -> Result<Vec<Interface>, WindowsError>;
+
     /// IPv4 addresses of all interfaces but loopback, in the system's order.
-    fn addresses(&self) -> Result<Vec<Ipv4Addr>, WindowsError>;
+    fn addresses(&self) -> Result<Vec<Ipv4Addr>, WindowsError> {
+        let all = self.interfaces()?.into_iter().flat_map(|interface| interface.addresses);
+        Ok(all.filter(|address| !address.is_loopback()).collect())
+    }
 
     /// All IPv4 default routes.
     fn default_routes(&self) -> Result<Vec<DefaultRoute>, WindowsError>;
@@ -91,9 +110,9 @@ pub trait Machine: Send + Sync {
     /// Removes an HNS network with its endpoints; tells whether it was there.
     fn remove_network(&self, name: &str) -> Result<bool, WindowsError>;
 
-    /// Ends every process whose image is `folder\image`, with its children; tells how many. The
-    /// calling process is never ended.
-    fn end_processes(&self, folder: &WindowsPath, image: &str) -> Result<usize, WindowsError>;
+    /// Ends every process that runs one of `programs`, with its children; tells how many. The calling
+    /// process is never ended.
+    fn end_processes(&self, programs: &BTreeSet<WindowsPath>) -> Result<usize, WindowsError>;
 
     /// The answer to a request over HTTP, without a proxy and without following it elsewhere; `None`
     /// when nobody there speaks HTTP within `limit`.

@@ -46,6 +46,7 @@ on_both! {
     others:
         a_stopped_and_a_deleted_service_come_back
         a_service_that_crashed_comes_back
+        row_52_what_a_crashed_wrapper_left_ends_before_the_next_start_and_with_cleanup
         a_command_that_somebody_changed_is_put_right
         a_name_that_somebody_gave_a_service_is_put_right
         a_variable_that_is_no_text_goes

@@ -1,6 +1,7 @@
 //! What the daemon puts right when somebody else changes services.
 
 use wicd_wine::hands::{Config, Order, Start};
+use wicd_wine::told::Behaviour;
 use wmco_core::names::{self, host};
 use wmco_core::protocol::ServiceRunState;
 
@@ -31,6 +32,30 @@ pub(super) async fn a_service_that_crashed_comes_back<B: Bench>() {
     let restarted = || bench.moves()[begun..].ends_with(&starts(&["kube-proxy"]));
     until("it runs again", async || restarted()).await;
     settled(&bench, &manifest).await;
+}
+
+pub(super) async fn row_52_what_a_crashed_wrapper_left_ends_before_the_next_start_and_with_cleanup<
+    B: Bench,
+>() {
+    const PROGRAM: &str = r"C:\k\kube-proxy.exe";
+    let cluster = Cluster::start().await;
+    let manifest = manifest();
+    let mut bench = B::new(&cluster).await;
+    bench.tell("kube-proxy", &Behaviour { wraps: true, ..Behaviour::default() });
+    join(&cluster, &mut bench, &manifest).await;
+    cluster.configured(VERSION).await;
+    let begun = bench.moves().len();
+    let left = bench.crash_leaving("kube-proxy", PROGRAM).await;
+    cluster.whole_pass().await;
+    let restarted = || bench.moves()[begun..].ends_with(&starts(&["kube-proxy"]));
+    until("it runs again", async || restarted()).await;
+    settled(&bench, &manifest).await;
+    assert!(!bench.runs(PROGRAM, left));
+    // Nobody restarts it any more, and nothing of it stays.
+    bench.stop_daemon().await;
+    let left = bench.crash_leaving("kube-proxy", PROGRAM).await;
+    assert_eq!(bench.cleanup().await, Some(false));
+    assert!(!bench.runs(PROGRAM, left));
 }
 
 pub(super) async fn a_command_that_somebody_changed_is_put_right<B: Bench>() {

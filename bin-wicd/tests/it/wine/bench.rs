@@ -114,7 +114,7 @@ impl Bench for Wine {
             fs::create_dir_all(windows.path(folder)).unwrap();
         }
         for program in programs(&manifest()) {
-            windows.install("stub-service", &program);
+            windows.install_copy("stub-service", &program);
         }
         windows.install("wicd", host::AGENT);
         for (file, content) in files(cluster) {
@@ -166,6 +166,18 @@ impl Bench for Wine {
         assert_eq!(processes.len(), 1, "{service}");
         end(processes[0]);
         until("it is gone", async || self.windows.processes(&[&log]).is_empty()).await;
+    }
+
+    async fn crash_leaving(&self, service: &str, program: &str) -> u32 {
+        let wrapped = self.windows.processes(&[program, told::WRAPPED]);
+        assert_eq!(wrapped.len(), 1, "{service}");
+        self.crash(service).await;
+        assert!(self.runs(program, wrapped[0]));
+        wrapped[0]
+    }
+
+    fn runs(&self, program: &str, process: u32) -> bool {
+        self.windows.processes(&[program, told::WRAPPED]).contains(&process)
     }
 
     fn tell(&self, service: &str, behaviour: &Behaviour) {

@@ -114,6 +114,14 @@ impl Windows {
         link(&program(name), &place);
     }
 
+    /// Puts a copy of a program there that is a program of its own: Wine gives processes of all names of
+    /// one file the same name.
+    pub(crate) fn install_copy(&self, name: &str, path: &str) {
+        let place = self.path(path);
+        fs::create_dir_all(place.parent().unwrap()).unwrap();
+        fs::copy(program(name), place).unwrap();
+    }
+
     /// The environment in which all of this Windows runs, and nothing else of ours.
     fn environment(&self) -> Vec<(&'static str, String)> {
         let folder = self.folder.path().to_str().unwrap().to_owned();

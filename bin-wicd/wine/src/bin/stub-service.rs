@@ -15,13 +15,14 @@ mod stub {
     use std::io::{Read as _, Write as _};
     use std::net::{Ipv4Addr, TcpListener};
     use std::path::Path;
+    use std::process::Command;
     use std::sync::OnceLock;
     use std::sync::mpsc::{self, RecvTimeoutError, Sender};
     use std::time::Duration;
 
     use wicd_wine::FOLDER;
     use wicd_wine::journal::{self, Event};
-    use wicd_wine::told::{self, Behaviour};
+    use wicd_wine::told::{self, Behaviour, WRAPPED};
     use windows_service::service::{
         ServiceControl, ServiceControlAccept, ServiceExitCode, ServiceState, ServiceStatus,
         ServiceType,
@@ -41,6 +42,9 @@ mod stub {
     const LOOK: Duration = Duration::from_millis(100);
 
     pub(super) fn run() -> anyhow::Result<()> {
+        while std::env::args().any(|word| word == WRAPPED) {
+            std::thread::park();
+        }
         // The name does not matter for a process with one service.
         Ok(service_dispatcher::start("", entry)?)
     }
@@ -81,8 +85,12 @@ mod stub {
         while told().hangs {
             std::thread::park_timeout(LOOK);
         }
-        report(ServiceState::Running, ServiceControlAccept::STOP, 0)?;
         let behaviour = told();
+        let wrapped = std::env::args().skip(1).find(|word| word.ends_with(".exe"));
+        if let (true, Some(program)) = (behaviour.wraps, wrapped) {
+            Command::new(program).arg(WRAPPED).spawn()?;
+        }
+        report(ServiceState::Running, ServiceControlAccept::STOP, 0)?;
         if let Some(port) = behaviour.port {
             std::thread::spawn(move || tell_health(port, &told));
         }

@@ -6,20 +6,32 @@ use wmco_core::protocol::ServiceRunState;
 use wmco_services::fake::FakeWindows;
 use wmco_services::lifecycle;
 use wmco_services::manifest::Manifest;
-use wmco_services::windows::{Environment as _, ServiceManager as _};
+use wmco_services::windows::{Environment as _, ServiceConfig, ServiceManager as _, ServiceName};
 
 use super::{manifest_of, name, other, service, tagged};
 
 /// Services of these that are left after a cleanup with ConfigMaps that name those: name, whether it
 /// is tagged, what it needs.
 fn left(existing: &[(&str, bool, &[&str])], manifests: &[&[&str]]) -> Vec<String> {
+    let config = |(service, ours, needs): &(&str, bool, &[&str])| {
+        let description = if *ours { tagged(service) } else { "somebody's".to_owned() };
+        (name(service), other("x", &description, needs))
+    };
+    left_of(existing.iter().map(config).collect(), manifests)
+}
+
+/// The same for services that were left half made, which only a ConfigMap tells from those of others.
+fn left_of_half_made(existing: &[(&str, &[&str])], manifests: &[&[&str]]) -> Vec<String> {
+    let config = |(service, needs): &(&str, &[&str])| (name(service), other("", "", needs));
+    left_of(existing.iter().map(config).collect(), manifests)
+}
+
+fn left_of(existing: Vec<(ServiceName, ServiceConfig)>, manifests: &[&[&str]]) -> Vec<String> {
     let host = FakeWindows::new("winhost");
     let before: BTreeSet<String> =
         host.list().unwrap().iter().map(|service| service.name.to_string()).collect();
-    for (service, ours, needs) in existing {
-        let description = if *ours { tagged(service) } else { "somebody's".to_owned() };
-        let config = other("x", &description, needs);
-        host.add_service(&name(service), &config, ServiceRunState::Running);
+    for (service, config) in existing {
+        host.add_service(&service, &config, ServiceRunState::Running);
     }
     let named = |names: &&[&str]| manifest_of(names.iter().map(|n| service(n, &[])).collect());
     let manifests: Vec<Manifest> = manifests.iter().map(named).collect();
@@ -79,26 +91,27 @@ fn no_config_map_at_all() {
 
 #[test]
 fn two_config_maps_of_which_one_is_empty() {
-    let existing = [("a", true, &[][..]), ("b", false, &[])];
-    assert_eq!(left(&existing, &[&["a"], &[]]), ["b"]);
-    assert_eq!(left(&existing, &[&[], &["a"]]), ["b"]);
+    let existing = [("a", &[][..]), ("b", &[])];
+    assert_eq!(left_of_half_made(&existing, &[&["a"], &[]]), ["b"]);
+    assert_eq!(left_of_half_made(&existing, &[&[], &["a"]]), ["b"]);
 }
 
 #[test]
 fn two_config_maps_that_are_empty() {
-    assert_eq!(left(&[("b", false, &[])], &[&[], &[]]), ["b"]);
+    assert_eq!(left_of_half_made(&[("b", &[])], &[&[], &[]]), ["b"]);
 }
 
 #[test]
 fn two_config_maps_with_different_services() {
-    let existing = [("a", true, &[][..]), ("b", true, &["a"])];
-    assert_eq!(left(&existing, &[&["a"], &["b"]]), NONE);
+    let existing = [("a", &[][..]), ("b", &["a"]), ("c", &[])];
+    assert_eq!(left_of_half_made(&existing, &[&["a"], &["b"]]), ["c"]);
 }
 
 #[test]
 fn two_config_maps_that_share_a_service() {
-    let existing = [("a", true, &[][..]), ("b", true, &["a"])];
-    assert_eq!(left(&existing, &[&["a", "b"], &["b"]]), NONE);
+    let existing = [("a", &[][..]), ("b", &["a"]), ("c", &[])];
+    assert_eq!(left_of_half_made(&existing, &[&["a", "b"], &["b"]]), ["c"]);
+    assert_eq!(left_of_half_made(&existing, &[&["b"], &["a", "b"]]), ["c"]);
 }
 
 /// Variables that are left of `A`, `B`, `C` and one of somebody else after a cleanup with ConfigMaps that

@@ -3,10 +3,12 @@
 
 mod cleanup;
 mod generated;
+mod leftovers;
 mod logs;
 mod manifest;
 mod network;
 mod node;
+mod own_node;
 mod pass;
 mod scm;
 mod service;

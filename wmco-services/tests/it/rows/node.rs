@@ -5,7 +5,8 @@ use std::net::Ipv4Addr;
 use serde_json::{Value, json};
 use wmco_core::names;
 use wmco_services::daemon::{
-    Action, Asked, Glance, ManifestState, Next, Observed, Pass, Plan, Step, find_node, reconcile,
+    Action, Asked, Glance, ManifestState, Marks, Next, Observed, Pass, Plan, Step, find_node,
+    reconcile,
 };
 use wmco_services::services::ScriptResults;
 
@@ -19,7 +20,8 @@ fn node(name: &str, kind: &str, address: &str) -> Value {
 }
 
 fn find(nodes: &[Value], address: [u8; 4]) -> Option<String> {
-    find_node(nodes, &[Ipv4Addr::from(address)], None).unwrap()
+    let marks = Marks { addresses: vec![Ipv4Addr::from(address)], ..Marks::default() };
+    find_node(nodes, &marks).unwrap().node
 }
 
 #[test]

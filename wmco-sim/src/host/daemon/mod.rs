@@ -18,7 +18,7 @@ use wmco_core::secret::Secret;
 use wmco_services::daemon::{self, NodeSearchError};
 use wmco_services::fake::FakeWindows;
 use wmco_services::identity::{Certificate, Standing, Store, Wanted, judge};
-use wmco_services::windows::{Machine as _, WindowsError};
+use wmco_services::windows::WindowsError;
 
 use super::backoff::Backoff;
 use super::identity::{self, IdentityError};
@@ -37,7 +37,9 @@ enum DaemonError {
     Identity(#[from] IdentityError),
     #[error("the runtime of the simulation ended")]
     Interrupted { source: tokio::task::JoinError },
-    #[error("no node has an address of this host, wait for the kubelet")]
+    #[error(
+        "no node has an address of this host or the name in its certificates, wait for the kubelet"
+    )]
     NoNode,
     #[error("the daemon cannot tell which node is its own")]
     NodeSearch(#[from] NodeSearchError),
@@ -92,8 +94,8 @@ async fn find_node(host: &FakeWindows, settings: &Settings) -> Result<String, Da
     let nodes: Api<Node> = Api::all(identity::client(host, &settings.kubeconfig).await?);
     let nodes = nodes.list(&ListParams::default()).await?.items;
     let nodes: Vec<_> = nodes.iter().map(|node| json!(node)).collect();
-    let known = Store { folder: &settings.certificates }.known_node(host)?;
-    daemon::find_node(&nodes, &host.addresses()?, known.as_deref())?.ok_or(DaemonError::NoNode)
+    let marks = daemon::marks(host, &settings.certificates)?;
+    daemon::find_node(&nodes, &marks)?.node.ok_or(DaemonError::NoNode)
 }
 
 /// A client with the daemon's own certificate, which is asked for if there is no valid one, and the

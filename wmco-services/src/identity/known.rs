@@ -1,0 +1,40 @@
+//! Whose node the certificates on a host are.
+
+use wmco_core::names::{self, host};
+use wmco_core::winpath::WindowsPath;
+
+use super::{Certificate, Store};
+use crate::limits;
+use crate::text::one_line;
+use crate::windows::Files;
+
+/// The nodes that certificates on a host speak for, be they valid or not: the kubelet's, then the one of
+/// the daemon in `folder`, each once; and one line for each that is there and cannot be read.
+pub fn known_nodes(files: &dyn Files, folder: &WindowsPath) -> (Vec<String>, Vec<String>) {
+    let (mut found, mut problems) = (Vec::new(), Vec::new());
+    let kubelets = || {
+        let path = host::KUBELET_CLIENT_CERTIFICATE.parse().ok();
+        path.map_or(Ok(None), |path| files.read(&path, limits::CERTIFICATE_BYTES))
+    };
+    let daemons = || {
+        let stored = Store { folder }.load(files)?;
+        Ok(stored.map(|text| text.expose().to_vec()))
+    };
+    let all = [
+        ("kubelet", names::NODE_USER_PREFIX, kubelets()),
+        ("daemon", names::WICD_USER_PREFIX, daemons()),
+    ];
+    for (whose, prefix, text) in all {
+        let certificate = match text {
+            Ok(None) => continue,
+            Ok(Some(text)) => Certificate::leaf(&text).map_err(|error| one_line(&error)),
+            Err(error) => Err(one_line(&error)),
+        };
+        match certificate {
+            Ok(certificate) => found.extend(certificate.node_after(prefix).map(str::to_owned)),
+            Err(why) => problems.push(format!("the {whose}'s certificate tells no node: {why}")),
+        }
+    }
+    found.dedup();
+    (found, problems)
+}
