@@ -138,7 +138,6 @@ pub(super) async fn row_28_a_variable_that_is_put_back_asks_for_no_restart<B: Be
     let before = bench.variables().await;
     for value in [Some("http://another.example.test".to_owned()), None] {
         bench.person(Order::Variable { name: "HTTPS_PROXY".to_owned(), value }).await;
-        assert_ne!(bench.variables().await, before);
         cluster.whole_pass().await;
         until("it is as before", async || bench.variables().await == before).await;
     }
