@@ -18,7 +18,7 @@ use k8s_openapi::api::certificates::v1::{
 use k8s_openapi::api::core::v1::Node;
 use kube::api::{Api, PostParams};
 use kube::runtime::controller::{self, Action};
-use kube::runtime::reflector::{self, ObjectRef};
+use kube::runtime::reflector::{self, ObjectRef, Store};
 use kube::runtime::{WatchStreamExt, watcher};
 use kube::{Client, Resource, ResourceExt};
 use tokio_util::sync::CancellationToken;
@@ -91,6 +91,7 @@ impl Approver {
             () = stop.cancelled() => return,
         }
         let (store, writer) = reflector::store();
+        let listed = store.clone();
         let mut list = follow::Requests::new(Arc::clone(&docket));
         let from_requests = watcher(requests.clone(), watcher::Config::default())
             .default_backoff()
@@ -119,7 +120,18 @@ impl Approver {
             // It ends with its queue, after what it has begun.
             () = reconciled => {}
             () = cluster.follow() => {}
+            () = stopped_unlisted(&listed, &stop) => {}
         }
+    }
+}
+
+/// Returns at `stop` if the requests have not been listed by then. The controller waits for that list
+/// before anything else, and nobody reads it any more.
+async fn stopped_unlisted(listed: &Store<CertificateSigningRequest>, stop: &CancellationToken) {
+    tokio::select! {
+        biased;
+        _ = listed.wait_until_ready() => std::future::pending().await,
+        () = stop.cancelled() => {}
     }
 }
 

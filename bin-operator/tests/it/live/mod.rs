@@ -12,4 +12,5 @@ mod rights;
 mod scenery;
 mod secrets;
 mod services_map;
+mod stop;
 mod worker_pool;
