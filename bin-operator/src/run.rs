@@ -77,8 +77,10 @@ impl Operator {
             leader::elect(leases, config.identity.clone(), Times::default(), office);
         let sources = Sources::watch(&self.client, &config.namespace, &stop, &tasks);
         tokio::select! {
-            filled = sources.ready() => filled?,
+            // First, since the watches end with it, too.
+            biased;
             () = stop.cancelled() => {}
+            filled = sources.ready() => filled?,
         }
         ready.send_replace(true);
         tokio::select! {

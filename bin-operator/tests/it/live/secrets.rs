@@ -34,6 +34,8 @@ fn nothing_secret_is_logged_at_trace_level() {
         .with_max_level(tracing::Level::TRACE)
         .with_writer(move || writer.clone())
         .finish();
+    // With more than one, threads of other tests do not decide alone what is of no interest to any.
+    let _other = tracing::Dispatch::new(tracing::subscriber::NoSubscriber::new());
     let secrets = tracing::subscriber::with_default(subscriber, || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async {
