@@ -76,10 +76,12 @@ pub fn bootstrap(
     }
 }
 
-/// Takes away all that `wicd cleanup` does: what [`remove_services`] and [`remove_roots`] do.
+/// Takes away every service of ours but the daemon's own, the variables that the manifests watch or that
+/// we set, left-over containers, and then the certificates that we imported.
 ///
 /// # Errors
-/// [`LifecycleError`] of the first of the two that could not do all; the second is then not tried.
+/// [`LifecycleError`] with every service that is still there; certificates are then not touched. Or of the
+/// record of certificates, when it cannot be read or is damaged.
 pub fn cleanup(windows: &dyn Windows, manifests: &[Manifest]) -> Result<Cleaned, LifecycleError> {
     let mut changed = remove_services(windows, manifests)?;
     changed |= remove_roots(windows)?;
