@@ -6,7 +6,8 @@
 //!   [`cleanup`](mod@cleanup); [`controller`]; [`cluster`]: clients for the cluster.
 //! - [`http`]: a question to an HTTP server; [`service`]: what a Windows service reports; [`logs`]: its files.
 //! - `windows`: adapters, the only place for `unsafe`.
-//! - [`block`], [`dism`], [`failure_actions`], [`hns`], [`sddl`]: what Windows answers, read on every platform.
+//! - [`block`], [`dism`], [`failure_actions`], [`hns`], [`sddl`]: what Windows answers, read on every
+//!   platform.
 //!
 //! # Not here
 //! Decisions about services, nodes and certificates: `wmco-services`.

@@ -4,7 +4,7 @@ use bin_wicd::cleanup::cleanup;
 use bin_wicd::report;
 use wmco_core::names::{self, host as paths};
 use wmco_core::protocol::{HostStep, ServiceRunState, ServicesData};
-use wmco_services::fake::{Call, FakeWindows};
+use wmco_services::fake::{Call, FakeWindows, Snapshot};
 use wmco_services::windows::{
     Files as _, Machine as _, ServiceConfig, ServiceManager as _, StartType,
 };
@@ -24,14 +24,20 @@ async fn clean(world: &World) -> anyhow::Result<(bool, String)> {
     tokio::task::spawn_blocking(work).await.unwrap()
 }
 
-#[tokio::test]
-async fn services_and_mark_go_and_the_rest_is_as_before() {
+/// A world whose host is configured and has no daemon running any more, and the host before.
+async fn configured() -> (World, Snapshot) {
     let world = World::new().await;
     world.put_manifest(VERSION, &manifest(&[]).render());
     let before = world.host.snapshot();
     world.annotate(names::DESIRED_VERSION_ANNOTATION, VERSION).await;
     let running = world.configured().await;
     running.stop().await;
+    (world, before)
+}
+
+#[tokio::test]
+async fn services_and_mark_go_and_the_rest_is_as_before() {
+    let (world, before) = configured().await;
     assert_ne!(world.host.snapshot().services, before.services);
     assert_eq!(clean(&world).await.unwrap(), (false, String::new()));
     let after = world.host.snapshot();
@@ -103,12 +109,7 @@ async fn a_cluster_that_does_not_answer_leaves_the_host_untouched() {
 /// `spec/wicd.md`, section 23.3, row 22.
 #[tokio::test]
 async fn row_22_what_cannot_be_read_is_told_and_the_rest_goes() {
-    let world = World::new().await;
-    world.put_manifest(VERSION, &manifest(&[]).render());
-    let before = world.host.snapshot();
-    world.annotate(names::DESIRED_VERSION_ANNOTATION, VERSION).await;
-    let running = world.configured().await;
-    running.stop().await;
+    let (world, before) = configured().await;
     let mut damaged = manifest(&[]).render();
     damaged.0.insert("services".to_owned(), "[{".to_owned());
     world.put_manifest("0.9.0-damaged", &damaged);

@@ -244,10 +244,13 @@ async fn a_config_map_that_is_refused_is_told_on_the_node() {
 pub(crate) struct Log(Arc<Mutex<Vec<u8>>>);
 
 impl Log {
-    pub(crate) fn keep(&self) -> tracing::subscriber::DefaultGuard {
+    /// As long as the result lives. The second subscriber is there because with one alone, threads of other
+    /// tests decide by themselves what is of no interest to any.
+    pub(crate) fn keep(&self) -> (tracing::subscriber::DefaultGuard, tracing::Dispatch) {
         let log = self.clone();
         let writer = tracing_subscriber::fmt().with_ansi(false).with_writer(move || log.clone());
-        tracing::subscriber::set_default(writer.finish())
+        let other = tracing::Dispatch::new(tracing::subscriber::NoSubscriber::new());
+        (tracing::subscriber::set_default(writer.finish()), other)
     }
 
     /// Lines with this part.

@@ -124,8 +124,9 @@ pub enum HostStep {
         /// The network's name.
         name: String,
     },
-    /// Remove the trusted roots that we imported, and what the state file records: files, then folders that are empty or wholly ours, then
-    /// the state file. The running agent and its folder stay for the operator to remove.
+    /// Remove the trusted roots that we imported, and what the state file records: files, then folders
+    /// that are empty or wholly ours, then the state file. The running agent and its folder stay for the
+    /// operator to remove.
     RemoveInstallation,
     /// Order a restart and return; the connection may drop at any moment after.
     Restart,
