@@ -333,6 +333,7 @@ impl Fleet {
                 .filter(|via| via.to_keep)
                 .map(|via| via.key_name.clone()),
             kept_keys: way_known.map(|way| way.kept_keys.clone()).unwrap_or_default(),
+            record: way_known.and_then(|way| way.record.clone()),
             pin: way_known.and_then(|way| Some(way.host_key.as_ref()?.by.clone())),
             jump_pin: way_known
                 .and_then(|way| Some(way.via.as_ref()?.host_key.as_ref()?.by.clone())),

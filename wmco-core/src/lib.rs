@@ -10,6 +10,7 @@
 //! - [`content`], made from [`render`], [`ca_bundle`], [`payload`]: what a host gets.
 //! - [`cluster`]: what the operator's own objects in the cluster need.
 //! - [`protocol`]: what the operator and the agent on a host say to each other.
+//! - [`host_record`]: what the operator keeps of a host.
 //! - [`secret`], [`digest`], [`winpath`], [`host_key`], [`units`]: small types that remember a check;
 //!   [`text`]: text that is cut to fit.
 //!
@@ -25,6 +26,7 @@ pub mod digest;
 pub mod facts;
 pub mod fleet;
 pub mod host_key;
+pub mod host_record;
 pub mod ignition;
 pub mod ignition_unit;
 pub mod instances;

@@ -1,5 +1,7 @@
 //! Host keys: where they are kept, and what people are told of them.
 
+use std::collections::BTreeMap;
+
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{ConfigMap, Node};
 use kube::Api;
@@ -64,9 +66,13 @@ impl Executor {
     }
 
     async fn keep_host_key(&self, name: &str, key: &HostKey) -> Result<(), StepError> {
+        self.keep([(name.to_owned(), key.to_string())].into()).await
+    }
+
+    /// Sets keys of the ConfigMap of host keys, which is made if it is not there.
+    async fn keep(&self, values: BTreeMap<String, String>) -> Result<(), StepError> {
         self.leadership.check()?;
-        let key = key.to_string();
-        let data = json!({ "data": { name: key } });
+        let data = json!({ "data": values });
         let keys = self.host_keys();
         let object = objects::HOST_KEYS_CONFIG_MAP;
         let (params, body) = (PatchParams::default(), Patch::Merge(&data));
@@ -83,7 +89,7 @@ impl Executor {
                 labels: Some(labels.into()),
                 ..ObjectMeta::default()
             },
-            data: Some([(name.to_owned(), key)].into()),
+            data: Some(values.clone()),
             ..ConfigMap::default()
         };
         match keys.create(&PostParams::default(), &created).await {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use wmco_core::digest::Sha256;
 use wmco_core::fleet::{Assignment, Listed, Pin};
+use wmco_core::host_record::HostRecord;
 use wmco_core::node::{Desired, NodeFacts};
 use wmco_ssh::{Blob, Route};
 
@@ -27,6 +28,8 @@ pub struct InstanceInputs {
     pub jump_key_name: Option<String>,
     /// Keys in the ConfigMap of host keys that are its own.
     pub kept_keys: Vec<String>,
+    /// What is on record of its host.
+    pub record: Option<HostRecord>,
     /// Where the host key that it has to show is pinned.
     pub pin: Option<Pin>,
     /// As `pin`, for its jump host.
@@ -68,6 +71,7 @@ impl InstanceInputs {
             && self.key_name == other.key_name
             && self.jump_key_name == other.jump_key_name
             && self.kept_keys == other.kept_keys
+            && self.record == other.record
             && (&self.pin, &self.jump_pin) == (&other.pin, &other.jump_pin)
             && self.route == other.route
             && Arc::ptr_eq(&self.release, &other.release)

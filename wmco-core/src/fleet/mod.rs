@@ -33,6 +33,7 @@ pub use reach::{
     Pin, Pinned, Reach, Unreachable, Via, jump_keys_in_use, reach, remembered_port, remembered_via,
 };
 
+use crate::host_record::HostRecord;
 use crate::instances::Instance;
 use crate::names;
 use crate::node::{Intent, NodeFacts};
@@ -242,7 +243,10 @@ fn forgotten_keys(desired: &Desired<'_>, observed: &Observed<'_>) -> BTreeSet<St
                 || node.annotation(names::INSTANCE_ANNOTATION) == Some(key.as_str())
         })
     };
-    observed.kept_keys.iter().filter(|key| !listed(key) && !on_node(key)).cloned().collect()
+    let known = |address: &String| listed(address) || on_node(address);
+    let of_record = |key: &str| HostRecord::address_in(key).map(str::to_owned);
+    let kept = observed.kept_keys.iter();
+    kept.filter(|key| !known(&of_record(key).unwrap_or_else(|| (*key).clone()))).cloned().collect()
 }
 
 /// The free part of the budget.

@@ -7,6 +7,7 @@ use std::net::Ipv4Addr;
 use super::Assignment;
 use crate::content::usable_address;
 use crate::host_key::HostKey;
+use crate::host_record::HostRecord;
 use crate::instances::{Entries, Field, Instance, Jump};
 use crate::limits::SSH_PORT;
 use crate::names;
@@ -76,6 +77,8 @@ pub struct Reach {
     pub key_name: String,
     /// Names of kept keys that are this instance's own.
     pub kept_keys: Vec<String>,
+    /// What is on record of the host, if that can be read.
+    pub record: Option<HostRecord>,
     /// The jump host; none: directly.
     pub via: Option<Via>,
 }
@@ -158,6 +161,9 @@ pub fn reach(
         .or_else(|| on_node(node?))
         .or_else(|| in_map(kept_keys.first()?));
     let key_name = origin.unwrap_or(&assignment.address).to_owned();
+    let record_of = |name: &str| {
+        kept.get(&HostRecord::key_name(name)).and_then(|text| serde_json::from_str(text).ok())
+    };
     let via = |jump: &Jump, pinned: Option<&HostKey>, username: &str| {
         let key_name = jump.key_name();
         let kept_key = in_map(&key_name);
@@ -180,6 +186,7 @@ pub fn reach(
             port: instance.port,
             username: instance.username.clone(),
             host_key,
+            record: record_of(&instance.address),
             key_name: instance.address.clone(),
             kept_keys,
         });
@@ -200,7 +207,8 @@ pub fn reach(
         .and_then(|port| port.parse().ok())
         .unwrap_or(SSH_PORT);
     let via = node.and_then(remembered_jump).map(|jump| via(&jump, None, &username));
-    Ok(Reach { address, port, username, host_key, key_name, kept_keys, via })
+    let record = record_of(&key_name);
+    Ok(Reach { address, port, username, host_key, key_name, kept_keys, record, via })
 }
 
 /// The port as `node` is to remember it: the usual one only if another stands there.
@@ -226,7 +234,9 @@ pub fn jump_keys_in_use(
     kept: &BTreeMap<String, String>,
 ) -> BTreeSet<String> {
     if entries.errors().next().is_some() {
-        return kept.keys().filter(|name| name.contains('_')).cloned().collect();
+        let of_jump_host =
+            |name: &&String| name.contains('_') && HostRecord::address_in(name).is_none();
+        return kept.keys().filter(of_jump_host).cloned().collect();
     }
     let listed = entries.instances().filter_map(|instance| instance.via.clone());
     listed.chain(nodes.iter().filter_map(remembered_jump)).map(|jump| jump.key_name()).collect()

@@ -24,8 +24,13 @@ pub const ENVIRONMENT_KEY: &str = "environmentVars";
 /// Key of a services ConfigMap, may be missing: names of the variables that are looked after.
 pub const WATCHED_KEY: &str = "watchedEnvironmentVars";
 
-/// ConfigMap with the host keys of hosts that have no Node yet: address to base64 wire form.
+/// ConfigMap with the pinned host keys: address to base64 wire form; of jump hosts as `HOST_PORT`.
+/// Records of hosts are there, too, see [`HOST_RECORD_SUFFIX`].
 pub const HOST_KEYS_CONFIG_MAP: &str = "windows-ssh-host-keys";
+
+/// What follows the address in the key of a [`HostRecord`](crate::host_record::HostRecord) in
+/// [`HOST_KEYS_CONFIG_MAP`]. The Go operator never looks up such a key.
+pub const HOST_RECORD_SUFFIX: &str = "_host";
 
 /// ConfigMap that the cluster fills with the trusted CA bundle.
 pub const TRUSTED_CA_CONFIG_MAP: &str = "trusted-ca";
