@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use crate::digest::Sha256;
 use crate::names::{self, host, objects};
-use crate::node::{self, DesiredFile, Intent, NodeFacts};
+use crate::node::{self, DesiredFile, Intent, KnownAs, NodeFacts};
 use crate::payload;
 use crate::protocol::{Access, ServicesData};
 use crate::render::{
@@ -239,10 +239,6 @@ pub struct Release {
 pub struct Marks<'a> {
     /// The entry's address as written.
     pub address: &'a str,
-    /// Port of its SSH server, where it is not the usual one.
-    pub port: Option<u16>,
-    /// Its jump host, empty if that is no more; none if there never was one.
-    pub via: Option<&'a str>,
     /// The encrypted user name.
     pub username: &'a str,
     /// Hash of the public key that lets us in.
@@ -253,10 +249,16 @@ pub struct Marks<'a> {
 
 impl Release {
     /// What one instance is to become.
-    pub fn desired(&self, intent: Intent, marks: Option<&Marks<'_>>) -> node::Desired {
+    pub fn desired(
+        &self,
+        intent: Intent,
+        known_as: KnownAs,
+        marks: Option<&Marks<'_>>,
+    ) -> node::Desired {
         let (labels, annotations) = marks.map(byoh_metadata).unwrap_or_default();
         node::Desired {
             intent,
+            known_as,
             version: self.version.clone(),
             agent: self.agent,
             files: self.content.files.clone(),
@@ -284,12 +286,6 @@ fn byoh_metadata(marks: &Marks<'_>) -> (BTreeMap<String, String>, BTreeMap<Strin
     if let Some((key, type_)) = marks.host_key {
         annotations.insert(names::HOST_KEY_ANNOTATION, key.to_owned());
         annotations.insert(names::HOST_KEY_TYPE_ANNOTATION, type_.to_owned());
-    }
-    if let Some(port) = marks.port {
-        annotations.insert(names::SSH_PORT_ANNOTATION, port.to_string());
-    }
-    if let Some(via) = marks.via {
-        annotations.insert(names::SSH_VIA_ANNOTATION, via.to_owned());
     }
     (
         labels.map(|(key, value)| (key.to_owned(), value.to_owned())).into(),

@@ -3,10 +3,15 @@
 //! It lies where no host and no Windows node may write, so it may be believed when a Node's
 //! annotations say something else, and it outlives the Node.
 
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::Ipv4Addr;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::host_key::HostKey;
+use crate::instances::Instance;
+use crate::limits::SSH_PORT;
 use crate::names::objects::HOST_RECORD_SUFFIX;
 
 /// One host's record, a JSON value of the ConfigMap
@@ -27,6 +32,12 @@ use crate::names::objects::HOST_RECORD_SUFFIX;
 #[derive(Clone, Debug, Default, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct HostRecord {
+    /// What its address resolved to last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ipv4: Option<Ipv4Addr>,
+    /// Name of its Node.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node: Option<String>,
     /// SSH user, encrypted as in annotation
     /// [`USERNAME_ANNOTATION`](crate::names::USERNAME_ANNOTATION).
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -37,10 +48,90 @@ pub struct HostRecord {
     /// Jump host, as in the line `via=` of an entry.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub via: Option<String>,
+    /// Fingerprint of the host key that was pinned last. While it is here a missing pin is no reason
+    /// to trust the next key that the host shows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pinned: Option<String>,
+    /// The same of its jump host, after the name under which that key is kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub jump_pinned: Option<(String, String)>,
     /// Fingerprint of the host key with which an agent of ours said that the root folder is closed:
     /// only administrators may write below it, and what lies there is ours.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub closed_for: Option<String>,
+    /// Whether its removal may go on: it was within the limit for removals at once, or confirmed.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub removal_confirmed: bool,
+}
+
+/// The ConfigMap [`HOST_KEYS_CONFIG_MAP`](crate::names::objects::HOST_KEYS_CONFIG_MAP), read once.
+///
+/// ```
+/// use wmco_core::host_record::KnownHosts;
+///
+/// let data = [("10.0.0.5", "AAAA..."), ("10.0.0.5_host", r#"{"node": "win-1"}"#)];
+/// let known = KnownHosts::read(data);
+/// assert_eq!(known.pin("10.0.0.5"), Some("AAAA..."));
+/// assert_eq!(known.record("10.0.0.5").unwrap().node.as_deref(), Some("win-1"));
+/// ```
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct KnownHosts {
+    pins: BTreeMap<String, String>,
+    records: BTreeMap<String, HostRecord>,
+    damaged: BTreeSet<String>,
+}
+
+impl KnownHosts {
+    /// Reads the ConfigMap's data. A record that is no JSON counts as absent.
+    pub fn read<K, V>(data: impl IntoIterator<Item = (K, V)>) -> Self
+    where
+        K: AsRef<str>,
+        V: AsRef<str>,
+    {
+        let mut known = Self::default();
+        for (key, value) in data {
+            let (key, value) = (key.as_ref(), value.as_ref());
+            match HostRecord::address_in(key) {
+                None => drop(known.pins.insert(key.to_owned(), value.to_owned())),
+                Some(address) => match serde_json::from_str(value) {
+                    Ok(record) => drop(known.records.insert(address.to_owned(), record)),
+                    Err(_) => drop(known.damaged.insert(key.to_owned())),
+                },
+            }
+        }
+        known
+    }
+
+    /// The pinned key of a host, by its address as listed, or of a jump host, by
+    /// [`Jump::key_name`](crate::instances::Jump::key_name): base64 of the wire form, unchecked.
+    pub fn pin(&self, name: &str) -> Option<&str> {
+        self.pins.get(name).map(String::as_str)
+    }
+
+    /// Names of all pinned keys.
+    pub fn pins(&self) -> impl Iterator<Item = &str> {
+        self.pins.keys().map(String::as_str)
+    }
+
+    /// The record of the host listed as `address`.
+    pub fn record(&self, address: &str) -> Option<&HostRecord> {
+        self.records.get(address)
+    }
+
+    /// All records, by address as listed.
+    pub fn records(&self) -> impl Iterator<Item = (&str, &HostRecord)> {
+        self.records.iter().map(|(address, record)| (address.as_str(), record))
+    }
+
+    /// Keys of records that cannot be read.
+    pub fn damaged(&self) -> impl Iterator<Item = &str> {
+        self.damaged.iter().map(String::as_str)
+    }
+
+    /// Whether there is nothing in it.
+    pub fn is_empty(&self) -> bool {
+        self.pins.is_empty() && self.records.is_empty() && self.damaged.is_empty()
+    }
 }
 
 impl HostRecord {
@@ -52,6 +143,35 @@ impl HostRecord {
     /// The address whose record has this key, if it is the key of a record.
     pub fn address_in(key_name: &str) -> Option<&str> {
         key_name.strip_suffix(HOST_RECORD_SUFFIX)
+    }
+
+    /// The record of a listed host, from its entry and from what was on record of it before.
+    ///
+    /// `username` is encrypted; `node` is the Node that stands for it beyond doubt, if there is one.
+    #[must_use]
+    pub fn of_listed(
+        before: Option<&Self>,
+        instance: &Instance,
+        username: &str,
+        node: Option<&str>,
+    ) -> Self {
+        let before = before.cloned().unwrap_or_default();
+        Self {
+            ipv4: Some(instance.ipv4),
+            node: node.map(str::to_owned).or(before.node),
+            username: Some(username.to_owned()),
+            port: (instance.port != SSH_PORT).then_some(instance.port),
+            via: instance.via.as_ref().map(ToString::to_string),
+            pinned: before.pinned,
+            jump_pinned: before.jump_pinned,
+            closed_for: before.closed_for,
+            removal_confirmed: false,
+        }
+    }
+
+    /// Whether we never logged in to the host and it has no Node, so that nothing of ours is there.
+    pub const fn is_untouched(&self) -> bool {
+        self.pinned.is_none() && self.node.is_none()
     }
 
     /// Whether the host that shows `key` was seen closed. Another key means another host, or one that

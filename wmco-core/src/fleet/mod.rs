@@ -13,13 +13,17 @@
 //! # Not here
 //! What a configured node needs ([`node`](crate::node)).
 
+mod guard;
+mod hosts;
+mod leaving;
+mod matching;
+mod notice;
 mod permit;
 mod preview;
 mod reach;
 #[cfg(test)]
 mod tests;
 
-use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::net::Ipv4Addr;
@@ -27,13 +31,16 @@ use std::net::Ipv4Addr;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+pub use guard::RemovalGuard;
+use hosts::Hosts;
+use leaving::Leaving;
+use matching::{Index, Matching, Stand, Subject};
+pub use notice::Notice;
 pub use permit::DisruptionPermit;
 pub use preview::{Preview, preview};
-pub use reach::{
-    Pin, Pinned, Reach, Unreachable, Via, jump_keys_in_use, reach, remembered_port, remembered_via,
-};
+pub use reach::{Pin, Pinned, Reach, Unreachable, Via, forgotten_jump_keys, reach};
 
-use crate::host_record::HostRecord;
+use crate::host_record::{HostRecord, KnownHosts};
 use crate::instances::Instance;
 use crate::names;
 use crate::node::{Intent, NodeFacts};
@@ -54,16 +61,19 @@ impl From<&Instance> for Listed {
 }
 
 /// What people ask for.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Desired<'a> {
-    /// All entries, broken ones included.
-    pub listed: &'a [Listed],
+    /// All entries, broken ones included; `None` while the ConfigMap is absent, so that nobody knows
+    /// what people want.
+    pub listed: Option<&'a [Listed]>,
     /// Most nodes that may be disrupted at the same time.
     pub budget: usize,
+    /// Which removals need a confirmation.
+    pub guard: RemovalGuard,
 }
 
 /// What there is.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Observed<'a> {
     /// All Nodes of the cluster.
     pub nodes: &'a [NodeFacts],
@@ -73,17 +83,25 @@ pub struct Observed<'a> {
     /// Names of Nodes that were given a permit and whose mark may not be visible yet. A name leaves
     /// when the pass that had the permit is over and `nodes` show what it did.
     pub granted: &'a BTreeSet<String>,
-    /// Addresses that have an entry in the ConfigMap of host keys.
-    pub kept_keys: &'a BTreeSet<String>,
+    /// Pinned keys and records of hosts.
+    pub hosts: &'a KnownHosts,
+    /// Names of hosts by address as listed: those that they reported over SSH, and those of the DNS.
+    pub host_names: &'a BTreeMap<String, BTreeSet<String>>,
 }
 
 /// What to do with one instance.
 #[derive(Clone, Debug, Eq, JsonSchema, PartialEq, Serialize)]
 pub struct Assignment {
-    /// Address as listed, or of the Node when it is not listed.
+    /// Address as listed, or of the Node when nobody listed it and nothing is on record.
     pub address: String,
+    /// The address under which the same host was listed before, while that is still on record.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub formerly: Option<String>,
     /// Name of the Node that stands for it.
     pub node: Option<String>,
+    /// Whether that is beyond doubt, since the host calls itself by that name, so that it may be put on
+    /// record.
+    pub confirmed: bool,
     /// What is wanted.
     pub intent: Intent,
     /// Why.
@@ -96,157 +114,162 @@ pub struct Assignment {
 pub struct Assignments {
     /// One per instance, sorted by address.
     pub instances: Vec<Assignment>,
-    /// Host keys in the ConfigMap that belong to nobody any more.
+    /// Records to write before anything is done with their hosts, by address.
+    pub records: BTreeMap<String, HostRecord>,
+    /// Keys in the ConfigMap of host keys that belong to nobody any more.
     pub forgotten_keys: BTreeSet<String>,
+    /// Whether the confirmation of removals has served its purpose and is to be taken off.
+    pub confirmation_used: bool,
+    /// What people have to know.
+    pub notices: BTreeSet<Notice>,
 }
 
 /// Why an instance is treated as it is.
-#[derive(Clone, Debug, Eq, JsonSchema, PartialEq, Serialize)]
+#[derive(Clone, Debug, Eq, JsonSchema, Ord, PartialEq, PartialOrd, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Because {
     /// It is listed.
     Listed,
     /// Its entry is broken.
     EntryBroken,
-    /// The Node with its address is no Windows node.
+    /// The Node that stands for it is no Windows node.
     OtherSystem,
-    /// A Machine is behind the Node with its address.
+    /// A Machine is behind the Node that stands for it.
     MachineBehind,
     /// Another entry stands for the same host or Node.
     SameNode {
         /// That entry's address.
         address: String,
     },
+    /// Several Nodes claim to stand for it.
+    Contested {
+        /// Their names.
+        nodes: Vec<String>,
+    },
     /// It is no longer listed.
     Unlisted,
-    /// It is not listed, but a broken entry may mean it.
+    /// It is not listed, but may be the Node of this entry.
     MayBeListed {
-        /// The broken entry's address.
+        /// The entry's address.
         address: String,
     },
+    /// The ConfigMap of instances is absent.
+    ListAbsent,
+    /// It is no longer listed, and what is needed to remove it is not on record yet.
+    RecordDue,
+    /// It is no longer listed, nothing is on record of it, and another Node shows its address, so
+    /// nobody knows which host to clean.
+    AddressShared {
+        /// That Node's name.
+        node: String,
+    },
+    /// It is no longer listed, but so many are not that people have to confirm it.
+    Unconfirmed,
 }
 
 /// Returns what to do with every instance. The order of entries and Nodes does not matter.
 pub fn reconcile(desired: &Desired<'_>, observed: &Observed<'_>) -> Assignments {
-    let mut slots = Slots::count(desired.budget, observed);
-    let mut entries: Vec<&Listed> = desired.listed.iter().collect();
+    let index = Index::of(observed.nodes);
+    let Some(listed) = desired.listed else {
+        return unknown_list(observed);
+    };
+    let mut entries: Vec<&Listed> = listed.iter().collect();
     entries.sort();
-    let mut taken = Taken::default();
-    let mut instances: Vec<Assignment> = Vec::new();
-    for entry in entries {
-        let node = node_of(observed.nodes, entry);
-        let because = because_listed(entry, node, &taken);
-        if because == Because::Listed {
-            taken.by(entry, node);
+    let hosts = Hosts::of(&entries, observed.hosts);
+    let subjects = hosts.subjects(&entries);
+    let matching = Matching::of(&subjects, &index, observed);
+    let mut out = Assignments::default();
+    listed_hosts(&subjects, &hosts, &matching, &index, observed, &mut out);
+    let leaving = Leaving { entries: &entries, hosts: &hosts, index: &index, matching: &matching };
+    leaving.decide(observed, &mut out);
+    desired.guard.apply(observed.hosts, &mut out);
+    out.instances.sort_by(|a, b| (&a.address, &a.node).cmp(&(&b.address, &b.node)));
+    // What was begun is finished before anything else is begun.
+    let mut slots = Slots::count(desired.budget, observed);
+    for turn in [Turn::Disrupted, Turn::Marked, Turn::New] {
+        for instance in &mut out.instances {
+            slots.serve(instance, turn, observed);
         }
+    }
+    out.forgotten_keys = hosts.forgotten(&entries, &out, observed);
+    let told = notice::of(&entries, &subjects, &matching, &index, &out);
+    out.notices.extend(told);
+    let damaged = observed.hosts.damaged().map(str::to_owned);
+    out.notices.extend(damaged.map(|key| Notice::UnreadableRecord { key }));
+    out
+}
+
+/// Nobody knows what people want, so everything stays as it is.
+fn unknown_list(observed: &Observed<'_>) -> Assignments {
+    let ours = observed.nodes.iter().filter(|node| node.is_windows() && node.is_byoh());
+    let left = |node: &NodeFacts| Assignment {
+        address: shown_address(node),
+        formerly: None,
+        node: Some(node.name.clone()),
+        confirmed: false,
+        intent: Intent::Leave,
+        because: Because::ListAbsent,
+    };
+    let mut instances: Vec<_> = ours.map(left).collect();
+    instances.sort_by(|a, b| (&a.address, &a.node).cmp(&(&b.address, &b.node)));
+    let known = !instances.is_empty() || observed.hosts.records().next().is_some();
+    let notices = known.then_some(Notice::ListAbsent).into_iter().collect();
+    Assignments { instances, notices, ..Assignments::default() }
+}
+
+/// What to do with each entry.
+fn listed_hosts(
+    subjects: &[Subject<'_>],
+    known: &Hosts<'_>,
+    matching: &Matching<'_>,
+    index: &Index<'_>,
+    observed: &Observed<'_>,
+    out: &mut Assignments,
+) {
+    let mut hosts: BTreeMap<Ipv4Addr, &str> = BTreeMap::new();
+    // Of two entries for one host the one that has a Node goes on with it.
+    let stands = |entry: &&Subject<'_>| matching.stand(entry.address).node().is_some();
+    let entries = subjects.iter().filter(|subject| subject.listed);
+    let (with_node, without): (Vec<_>, Vec<_>) = entries.partition(stands);
+    for entry in with_node.into_iter().chain(without) {
+        let stand = matching.stand(entry.address);
+        let node = stand.node();
+        let because = match (entry.ipv4, stand) {
+            (None, _) => Because::EntryBroken,
+            (Some(_), Stand::Contested(nodes)) => Because::contested(&nodes),
+            (Some(_), Stand::Node(node)) if !node.is_windows() => Because::OtherSystem,
+            (Some(_), Stand::Node(node)) if node.belongs_to_machine() => Because::MachineBehind,
+            (Some(ipv4), stand) => {
+                let first = *hosts.entry(ipv4).or_insert(entry.address);
+                let other = match stand {
+                    Stand::Nobody => matching.maybe_same_host(entry, index, observed),
+                    Stand::Node(_) | Stand::Contested(_) => None,
+                };
+                let other = other.and_then(|node| matching.host_of(&node.name));
+                match Some(first).filter(|first| *first != entry.address).or(other) {
+                    None => Because::Listed,
+                    Some(address) => Because::SameNode { address: address.to_owned() },
+                }
+            }
+        };
         let intent = match because {
             Because::Listed => Intent::Configure(None),
             _ => Intent::Leave,
         };
-        let node = node.map(|node| node.name.clone());
-        instances.push(Assignment { address: entry.address.clone(), node, intent, because });
-    }
-    for node in observed.nodes.iter().filter(|n| n.is_windows() && n.is_byoh()) {
-        if taken.nodes.contains_key(&node.name) {
-            continue;
-        }
-        // A host that was renamed leaves a second Node; cleaning its host would hit the first.
-        let same_host = taken.hosts.iter().find(|(ip, _)| node.addresses.contains(&ip.to_string()));
-        let because = match (same_host, may_mean(desired.listed, observed.nodes, node)) {
-            (Some((_, address)), _) => Because::SameNode { address: address.clone() },
-            (None, Some(entry)) => Because::MayBeListed { address: entry.address.clone() },
-            (None, None) => Because::Unlisted,
-        };
-        let intent =
-            if because == Because::Unlisted { Intent::Remove(None) } else { Intent::Leave };
-        let address = node.addresses.first().unwrap_or(&node.name).clone();
-        instances.push(Assignment { address, node: Some(node.name.clone()), intent, because });
-    }
-    instances.sort_by(|a, b| (&a.address, &a.node).cmp(&(&b.address, &b.node)));
-    // What was begun is finished before anything else is begun.
-    for turn in [Turn::Disrupted, Turn::Marked, Turn::New] {
-        for instance in &mut instances {
-            slots.serve(instance, turn, observed);
-        }
-    }
-    let forgotten_keys = forgotten_keys(desired, observed);
-    Assignments { instances, forgotten_keys }
-}
-
-/// Which entry stands for a host and for a Node, so that no two work on the same.
-#[derive(Default)]
-struct Taken {
-    hosts: BTreeMap<Ipv4Addr, String>,
-    nodes: BTreeMap<String, String>,
-}
-
-impl Taken {
-    fn by(&mut self, entry: &Listed, node: Option<&NodeFacts>) {
-        self.hosts.extend(entry.ipv4.map(|ip| (ip, entry.address.clone())));
-        self.nodes.extend(node.map(|node| (node.name.clone(), entry.address.clone())));
-    }
-
-    fn entry(&self, entry: &Listed, node: Option<&NodeFacts>) -> Option<&String> {
-        let by_node = node.and_then(|node| self.nodes.get(&node.name));
-        by_node.or_else(|| self.hosts.get(&entry.ipv4?))
+        out.instances.push(Assignment {
+            address: entry.address.to_owned(),
+            formerly: known.former_address(entry.address).map(str::to_owned),
+            node: node.map(|node| node.name.clone()),
+            confirmed: matching.is_confirmed(entry.address),
+            intent,
+            because,
+        });
     }
 }
 
-fn because_listed(entry: &Listed, node: Option<&NodeFacts>, taken: &Taken) -> Because {
-    match node {
-        _ if entry.ipv4.is_none() => Because::EntryBroken,
-        Some(node) if !node.is_windows() => Because::OtherSystem,
-        Some(node) if node.belongs_to_machine() => Because::MachineBehind,
-        _ => match taken.entry(entry, node) {
-            Some(address) => Because::SameNode { address: address.clone() },
-            None => Because::Listed,
-        },
-    }
-}
-
-/// The Node with the entry's address, else the one that was made from the entry and has lost its
-/// addresses. Of several a Windows node that is ready comes first.
-///
-/// Source: `spec/ssh.md`, section 1.2; the rest is ours, since a Node without addresses must not
-/// look like one that nobody lists.
-pub fn node_of<'a>(nodes: &'a [NodeFacts], entry: &Listed) -> Option<&'a NodeFacts> {
-    let text = entry.ipv4?.to_string();
-    let made_from = |node: &&NodeFacts| {
-        node.addresses.is_empty()
-            && node.annotation(names::INSTANCE_ANNOTATION) == Some(&entry.address)
-    };
-    let rank = |node: &&NodeFacts| (node.is_windows(), node.ready, Reverse(node.name.clone()));
-    let with_address = nodes.iter().filter(|node| node.addresses.contains(&text)).max_by_key(rank);
-    with_address.or_else(|| nodes.iter().find(made_from))
-}
-
-/// The broken entry that may mean this Node: the one that it was made from, one that is its address,
-/// or any that is a name and that no Node was made from.
-fn may_mean<'a>(listed: &'a [Listed], nodes: &[NodeFacts], node: &NodeFacts) -> Option<&'a Listed> {
-    let made_from = |node: &NodeFacts, entry: &Listed| {
-        node.annotation(names::INSTANCE_ANNOTATION) == Some(entry.address.as_str())
-    };
-    let is_name = |entry: &Listed| entry.address.parse::<Ipv4Addr>().is_err();
-    listed.iter().filter(|entry| entry.ipv4.is_none()).find(|entry| {
-        node.addresses.contains(&entry.address)
-            || made_from(node, entry)
-            || (is_name(entry) && !nodes.iter().any(|other| made_from(other, entry)))
-    })
-}
-
-/// Kept keys of addresses that nobody lists and no Node has.
-fn forgotten_keys(desired: &Desired<'_>, observed: &Observed<'_>) -> BTreeSet<String> {
-    let listed = |key: &String| desired.listed.iter().any(|entry| &entry.address == key);
-    let on_node = |key: &String| {
-        observed.nodes.iter().any(|node| {
-            node.addresses.contains(key)
-                || node.annotation(names::INSTANCE_ANNOTATION) == Some(key.as_str())
-        })
-    };
-    let known = |address: &String| listed(address) || on_node(address);
-    let of_record = |key: &str| HostRecord::address_in(key).map(str::to_owned);
-    let kept = observed.kept_keys.iter();
-    kept.filter(|key| !known(&of_record(key).unwrap_or_else(|| (*key).clone()))).cloned().collect()
+/// The address by which people know a Node that nobody lists.
+fn shown_address(node: &NodeFacts) -> String {
+    node.addresses.first().unwrap_or(&node.name).clone()
 }
 
 /// The free part of the budget.
@@ -338,6 +361,12 @@ impl Intent {
     }
 }
 
+impl Because {
+    fn contested(nodes: &[&NodeFacts]) -> Self {
+        Self::Contested { nodes: nodes.iter().map(|node| node.name.clone()).collect() }
+    }
+}
+
 impl fmt::Display for Because {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -346,11 +375,27 @@ impl fmt::Display for Because {
             Self::OtherSystem => f.write_str("its node is no windows node"),
             Self::MachineBehind => f.write_str("a machine is behind its node"),
             Self::SameNode { address } => write!(f, "entry {address} stands for the same host"),
+            Self::Contested { nodes } => {
+                write!(f, "nodes {} claim to stand for it", nodes.join(" and "))
+            }
             Self::Unlisted => f.write_str("it is no longer listed"),
             Self::MayBeListed { address } => {
-                write!(f, "it is not listed, but the broken entry {address} may mean it")
+                write!(f, "it is not listed, but may be the node of entry {address}")
             }
+            Self::ListAbsent => f.write_str("the list of instances is absent"),
+            Self::RecordDue => f.write_str("its removal is put on record first"),
+            Self::AddressShared { node } => {
+                write!(f, "it is not listed, but node {node} shows its address, too")
+            }
+            Self::Unconfirmed => f.write_str("its removal is not confirmed"),
         }
+    }
+}
+
+impl Assignment {
+    /// The Node, if it may be put on record.
+    pub fn confirmed_node(&self) -> Option<&str> {
+        self.node.as_deref().filter(|_| self.confirmed)
     }
 }
 

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::{Assignment, Desired, Observed, reconcile};
 use crate::content::Release;
-use crate::node::{self, HostSeen, Plan};
+use crate::node::{self, HostSeen, KnownAs, Plan};
 
 /// What would be done with one instance.
 #[derive(Clone, Debug, Eq, JsonSchema, PartialEq, Serialize)]
@@ -35,10 +35,10 @@ pub fn preview(
             pods: None,
             node_sought: false,
             host: HostSeen::Unknown,
-            key_in_config_map: false,
+            on_record: false,
             waiting: None,
         };
-        let wanted = release.desired(assignment.intent.clone(), None);
+        let wanted = release.desired(assignment.intent.clone(), KnownAs::default(), None);
         let plan = node::reconcile(&wanted, &seen, now);
         Preview { assignment, plan }
     };

@@ -9,8 +9,13 @@ struct Case {
     nodes: Vec<NodeFacts>,
     claims: Vec<&'static str>,
     granted: Vec<&'static str>,
-    kept_keys: Vec<&'static str>,
+    /// Data of the ConfigMap of host keys.
+    host_keys: Vec<(&'static str, &'static str)>,
+    /// Names of hosts, by address as listed.
+    host_names: Vec<(&'static str, &'static str)>,
     budget: usize,
+    guard: RemovalGuard,
+    list_absent: bool,
 }
 
 impl Case {
@@ -32,13 +37,20 @@ impl Case {
 
     fn assignments(&self) -> Assignments {
         let set = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+        let names =
+            self.host_names.iter().map(|(address, name)| ((*address).to_owned(), set(&[name])));
         reconcile(
-            &Desired { listed: &self.listed, budget: self.budget },
+            &Desired {
+                listed: (!self.list_absent).then_some(&self.listed),
+                budget: self.budget,
+                guard: self.guard,
+            },
             &Observed {
                 nodes: &self.nodes,
                 claims: &set(&self.claims),
                 granted: &set(&self.granted),
-                kept_keys: &set(&self.kept_keys),
+                hosts: &KnownHosts::read(self.host_keys.iter().copied()),
+                host_names: &names.collect(),
             },
         )
     }
@@ -48,6 +60,16 @@ impl Case {
         let assignments = self.assignments();
         let permits = assignments.instances.iter().filter_map(|i| i.intent.permit());
         permits.map(DisruptionPermit::node).collect::<Vec<_>>().join(" ")
+    }
+
+    /// What people are told.
+    fn told(&self) -> String {
+        self.assignments().notices.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
+    }
+
+    /// Keys of records that are written.
+    fn records(&self) -> String {
+        self.assignments().records.into_keys().collect::<Vec<_>>().join(" ")
     }
 
     /// One line per instance.
@@ -103,12 +125,31 @@ fn behind_machine(node: &mut NodeFacts) {
     node.annotations.insert(names::MACHINE_ANNOTATION.into(), "openshift-machine-api/m".into());
 }
 
+/// On record of a host that was logged in to.
+const TOUCHED: (&str, &str) =
+    ("10.0.0.1_host", r#"{"ipv4": "10.0.0.1", "username": "sealed", "pinned": "SHA256:x"}"#);
+
+/// A Node that the Go operator made: it tells the user, and nothing else of its host.
+fn from_go(case: &mut Case) {
+    case.nodes[0].annotations = [(names::USERNAME_ANNOTATION.into(), "sealed".into())].into();
+}
+
+/// Two hosts that nobody lists, where one at once needs no confirmation.
+fn two_removals() -> Case {
+    let other = ("10.0.0.2_host", r#"{"ipv4": "10.0.0.2", "pinned": "SHA256:y"}"#);
+    Case {
+        host_keys: vec![TOUCHED, other],
+        guard: RemovalGuard { most: Some(1), confirmed: None },
+        ..Case::default()
+    }
+}
+
 macro_rules! rows {
     ($method:ident: $($name:ident: $case:expr => $expected:expr;)*) => {
         $(#[test]
         fn $name() {
             let case: Case = $case;
-            assert_eq!(case.$method(), $expected);
+            assert_eq!(case.$method(), *$expected);
         })*
     };
 }
@@ -207,25 +248,27 @@ rows! { lines:
         }) => "10.0.0.1: leave (node win-1), because its node is no windows node";
     entry_that_became_broken: Case {
         listed: vec![broken("10.0.0.1")], nodes: vec![node(1)], ..Case::default()
-    } => "10.0.0.1: leave, because its entry is broken\n\
-          10.0.0.1: leave (node win-1), because it is not listed, but the broken entry 10.0.0.1 may mean it";
+    } => "10.0.0.1: leave (node win-1), because its entry is broken";
+    address_that_became_broken_of_a_node_without_origin: Case {
+        listed: vec![broken("10.0.0.1")], nodes: vec![node(1)], ..Case::default()
+    }.with(|c| c.nodes[0].annotations.clear())
+        => "10.0.0.1: leave, because its entry is broken\n\
+            10.0.0.1: leave (node win-1), because it is not listed, but may be the node of entry 10.0.0.1";
     name_that_no_longer_resolves: Case {
         listed: vec![broken("win-1.example")], nodes: vec![node(1)], ..Case::default()
     }.with(|c| {
         c.nodes[0].annotations.insert(names::INSTANCE_ANNOTATION.into(), "win-1.example".into());
-    }) => "10.0.0.1: leave (node win-1), because it is not listed, but the broken entry win-1.example may mean it\n\
-           win-1.example: leave, because its entry is broken";
+    }) => "win-1.example: leave (node win-1), because its entry is broken";
     name_that_never_resolved_may_mean_any_node: Case {
         listed: vec![broken("new.example")], nodes: vec![node(1)], ..Case::default()
-    } => "10.0.0.1: leave (node win-1), because it is not listed, but the broken entry new.example may mean it\n\
+    } => "10.0.0.1: leave (node win-1), because it is not listed, but may be the node of entry new.example\n\
           new.example: leave, because its entry is broken";
     name_of_one_node_does_not_mean_another: Case {
         listed: vec![broken("win-1.example")], nodes: vec![node(1), node(2)], ..Case::default()
     }.with(|c| {
         c.nodes[0].annotations.insert(names::INSTANCE_ANNOTATION.into(), "win-1.example".into());
-    }) => "10.0.0.1: leave (node win-1), because it is not listed, but the broken entry win-1.example may mean it\n\
-           10.0.0.2: remove (node win-2), because it is no longer listed\n\
-           win-1.example: leave, because its entry is broken";
+    }) => "10.0.0.2: remove (node win-2), because it is no longer listed\n\
+           win-1.example: leave (node win-1), because its entry is broken";
     broken_address_of_another_node: Case {
         listed: vec![broken("10.0.0.9")], nodes: vec![node(1)], ..Case::default()
     } => "10.0.0.1: remove (node win-1), because it is no longer listed\n\
@@ -235,7 +278,7 @@ rows! { lines:
         nodes: vec![node(1)],
         ..Case::default()
     } => "10.0.0.1: configure (node win-1), because it is listed\n\
-          win-1.example: leave (node win-1), because entry 10.0.0.1 stands for the same host";
+          win-1.example: leave, because entry 10.0.0.1 stands for the same host";
     same_host_twice_before_it_has_a_node: Case {
         listed: vec![Listed { address: "win-1.example".into(), ..entry(1) }, entry(1)],
         ..Case::default()
@@ -245,18 +288,179 @@ rows! { lines:
         listed: vec![entry(1), entry(2)], nodes: vec![node(1)], ..Case::default()
     }.with(|c| c.nodes[0].addresses.push("10.0.0.2".into()))
         => "10.0.0.1: configure (node win-1), because it is listed\n\
-            10.0.0.2: leave (node win-1), because entry 10.0.0.1 stands for the same host";
+            10.0.0.2: leave, because entry 10.0.0.1 stands for the same host";
+    address_of_a_host_that_calls_itself_otherwise: Case {
+        listed: vec![entry(1), entry(2)],
+        nodes: vec![node(1)],
+        host_names: vec![("10.0.0.2", "WIN-2")],
+        ..Case::default()
+    }.with(|c| c.nodes[0].addresses.push("10.0.0.2".into()))
+        => "10.0.0.1: configure (node win-1), because it is listed\n\
+            10.0.0.2: configure, because it is listed";
     old_node_of_a_renamed_host: Case {
         listed: vec![entry(1)], nodes: vec![node(1), node(2)], ..Case::default()
     }.with(|c| {
         c.nodes[0].ready = false;
         c.nodes[1].addresses = vec!["10.0.0.1".into()];
-    }) => "10.0.0.1: leave (node win-1), because entry 10.0.0.1 stands for the same host\n\
-           10.0.0.1: configure (node win-2), because it is listed";
+    }) => "10.0.0.1: configure (node win-1), because it is listed\n\
+           10.0.0.1: leave (node win-2), because it is not listed, but may be the node of entry 10.0.0.1";
+    name_by_which_a_host_calls_itself_decides: Case {
+        listed: vec![entry(1)],
+        nodes: vec![node(1), node(2)],
+        host_names: vec![("10.0.0.1", "WIN-2.corp.example")],
+        ..Case::default()
+    }.with(|c| c.nodes[1].addresses = vec!["10.0.0.1".into()])
+        => "10.0.0.1: leave (node win-1), because it is not listed, but may be the node of entry 10.0.0.1\n\
+            10.0.0.1: configure (node win-2), because it is listed";
+    name_on_record_outranks_what_everybody_says: Case {
+        listed: vec![entry(1)],
+        nodes: vec![node(1), node(2)],
+        host_names: vec![("10.0.0.1", "win-2")],
+        host_keys: vec![("10.0.0.1_host", r#"{"node": "win-1"}"#)],
+        ..Case::default()
+    }.with(|c| {
+        c.nodes[0].addresses.clear();
+        c.nodes[0].annotations.clear();
+        c.nodes[1].addresses = vec!["10.0.0.1".into()];
+        c.nodes[1].annotations.insert(names::INSTANCE_ANNOTATION.into(), "10.0.0.1".into());
+    }) => "10.0.0.1: configure (node win-1), because it is listed\n\
+           10.0.0.1: leave (node win-2), because it is not listed, but may be the node of entry 10.0.0.1";
+    nodes_that_nothing_tells_apart: Case {
+        listed: vec![entry(1)], nodes: vec![node(1), node(2)], ..Case::default()
+    }.with(|c| {
+        for node in &mut c.nodes {
+            node.annotations.clear();
+            node.addresses = vec!["10.0.0.1".into()];
+        }
+    }) => "10.0.0.1: leave, because nodes win-1 and win-2 claim to stand for it\n\
+           10.0.0.1: leave (node win-1), because it is not listed, but may be the node of entry 10.0.0.1\n\
+           10.0.0.1: leave (node win-2), because it is not listed, but may be the node of entry 10.0.0.1";
+    node_of_a_host_whose_address_another_shows: Case {
+        listed: vec![entry(1), entry(2)], nodes: vec![node(1), node(2)], ..Case::default()
+    }.with(|c| c.nodes[0].addresses.push("10.0.0.2".into()))
+        => "10.0.0.1: configure (node win-1), because it is listed\n\
+            10.0.0.2: configure (node win-2), because it is listed";
+    node_that_shows_an_old_address: Case {
+        listed: vec![entry(1), entry(2)], nodes: vec![node(1), node(2)], ..Case::default()
+    }.with(|c| c.nodes[1].addresses = vec!["10.0.0.77".into()])
+        => "10.0.0.1: configure (node win-1), because it is listed\n\
+            10.0.0.2: configure (node win-2), because it is listed";
+    node_that_says_it_comes_from_anothers_entry: Case {
+        listed: vec![entry(1), entry(2)], nodes: vec![node(1)], ..Case::default()
+    }.with(|c| {
+        c.nodes[0].annotations.insert(names::INSTANCE_ANNOTATION.into(), "10.0.0.2".into());
+    }) => "10.0.0.1: configure, because it is listed\n\
+           10.0.0.1: leave (node win-1), because it is not listed, but may be the node of entry 10.0.0.1\n\
+           10.0.0.2: configure, because it is listed";
+    node_of_the_go_operator_that_nobody_lists_is_put_on_record: Case {
+        nodes: vec![node(1)], ..Case::default()
+    }.with(from_go) => "10.0.0.1: leave (node win-1), because its removal is put on record first";
+    node_that_nobody_lists_and_whose_address_another_shows: Case {
+        nodes: vec![node(1), node(2)], ..Case::default()
+    }.with(from_go).with(|c| {
+        foreign(&mut c.nodes[1]);
+        c.nodes[1].addresses.push("10.0.0.1".into());
+    }) => "10.0.0.1: leave (node win-1), because it is not listed, but node win-2 shows its address, too";
+    absent_list: Case { nodes: vec![node(1)], list_absent: true, ..Case::default() }
+        => "10.0.0.1: leave (node win-1), because the list of instances is absent";
+    host_whose_entry_went_before_its_node_came: Case { host_keys: vec![TOUCHED], ..Case::default() }
+        => "10.0.0.1: remove, because it is no longer listed";
+    host_that_was_never_logged_in_to: Case {
+        host_keys: vec![("10.0.0.1_host", r#"{"ipv4": "10.0.0.1"}"#)], ..Case::default()
+    } => "";
+    host_that_is_listed_by_a_name_now: Case {
+        listed: vec![Listed { address: "win-1.example".into(), ..entry(1) }],
+        host_keys: vec![TOUCHED],
+        ..Case::default()
+    } => "win-1.example: configure, because it is listed";
+    host_that_a_broken_entry_may_mean: Case {
+        listed: vec![broken("new.example")], host_keys: vec![TOUCHED], ..Case::default()
+    } => "10.0.0.1: leave, because it is not listed, but may be the node of entry new.example\n\
+          new.example: leave, because its entry is broken";
+    stranger_at_the_address_of_a_host_that_left: Case {
+        nodes: vec![node(1)], host_keys: vec![TOUCHED], ..Case::default()
+    }.with(|c| foreign(&mut c.nodes[0])) => "10.0.0.1: remove, because it is no longer listed";
+    more_removals_than_need_no_confirmation: two_removals()
+        => "10.0.0.1: leave, because its removal is not confirmed\n\
+            10.0.0.2: leave, because its removal is not confirmed";
+    confirmation_of_another_number: two_removals().with(|c| c.guard.confirmed = Some(3))
+        => "10.0.0.1: leave, because its removal is not confirmed\n\
+            10.0.0.2: leave, because its removal is not confirmed";
+    confirmation_of_the_number: two_removals().with(|c| c.guard.confirmed = Some(2))
+        => "10.0.0.1: leave, because its removal is put on record first\n\
+            10.0.0.2: leave, because its removal is put on record first";
+    confirmed_removal_goes_on_beside_new_ones: two_removals().with(|c| {
+        c.guard.most = Some(0);
+        c.host_keys[0].1 = r#"{"ipv4": "10.0.0.1", "pinned": "x", "removalConfirmed": true}"#;
+    }) => "10.0.0.1: remove, because it is no longer listed\n\
+           10.0.0.2: leave, because its removal is not confirmed";
     node_that_has_lost_its_addresses: Case {
         listed: vec![entry(1)], nodes: vec![node(1)], ..Case::default()
     }.with(|c| c.nodes[0].addresses.clear())
         => "10.0.0.1: configure (node win-1), because it is listed";
+}
+
+rows! { told:
+    nothing_to_tell: Case::three() => "";
+    two_nodes_at_one_address: Case::three().with(|c| c.nodes[0].addresses.push("10.0.0.2".into()))
+        => &format!(
+            "node win-1 claims entry 10.0.0.2 by its addresses or its annotation {}, but node win-2 \
+             stands for that entry; correct node win-1, or delete the one of both whose host is gone",
+            names::INSTANCE_ANNOTATION
+        );
+    absent_list_is_told: Case { nodes: vec![node(1)], list_absent: true, ..Case::default() }
+        => "ConfigMap windows-instances is absent, so all hosts are left as they are; create it again, \
+            without entries if all hosts are to be removed";
+    absent_list_of_a_cluster_without_hosts: Case { list_absent: true, ..Case::default() } => "";
+    what_confirms_a_removal: two_removals().with(|c| c.guard.confirmed = Some(3))
+        => &format!(
+            "2 hosts are no longer listed, and more than 1 at once need a confirmation of their \
+             number, which is not 3; list them again, or have them removed by `kubectl annotate \
+             configmap windows-instances --overwrite {}=2`",
+            names::CONFIRM_REMOVAL_ANNOTATION
+        );
+    record_that_nobody_can_read: Case { host_keys: vec![("10.0.0.1_host", "{")], ..Case::default() }
+        => "`10.0.0.1_host` in ConfigMap windows-ssh-host-keys is no record of a host, remove it";
+    linux_node_that_is_listed: Case { listed: vec![entry(1)], nodes: vec![node(1)], ..Case::default() }
+        .with(|c| {
+            c.nodes[0].labels.insert(names::OS_LABEL.into(), "linux".into());
+        }) => "10.0.0.1 is left alone, because its node is no windows node; remove its entry, or delete \
+               node win-1 if its host is gone";
+}
+
+rows! { records:
+    of_a_node_of_the_go_operator: Case { nodes: vec![node(1)], ..Case::default() }.with(from_go)
+        => "10.0.0.1";
+    of_confirmed_removals: two_removals().with(|c| c.guard.confirmed = Some(2)) => "10.0.0.1 10.0.0.2";
+    of_removals_that_need_no_confirmation: two_removals().with(|c| c.guard.most = None) => "";
+}
+
+#[test]
+fn a_confirmation_is_taken_off_when_it_has_served() {
+    let confirmed = two_removals().with(|c| {
+        c.guard.confirmed = Some(2);
+        c.host_keys = vec![
+            ("10.0.0.1_host", r#"{"pinned": "x", "removalConfirmed": true}"#),
+            ("10.0.0.2_host", r#"{"pinned": "y", "removalConfirmed": true}"#),
+        ];
+    });
+    assert!(confirmed.assignments().confirmation_used);
+    assert!(!two_removals().with(|c| c.guard.confirmed = Some(2)).assignments().confirmation_used);
+}
+
+#[test]
+fn a_host_listed_by_another_name_is_forgotten_under_its_old_one_when_its_pin_is_taken_over() {
+    let renamed = |host_keys: &[(&'static str, &'static str)]| Case {
+        listed: vec![Listed { address: "win-1.example".into(), ..entry(1) }],
+        nodes: vec![node(1)],
+        host_keys: [&[TOUCHED, ("10.0.0.1", "key")], host_keys].concat(),
+        ..Case::default()
+    };
+    let new = [("win-1.example_host", "{}"), ("win-1.example", "key")];
+    assert_eq!(renamed(&[]).assignments().forgotten_keys, [].into());
+    assert_eq!(renamed(&new[..1]).assignments().forgotten_keys, [].into());
+    let all = renamed(&new).assignments().forgotten_keys;
+    assert_eq!(all, ["10.0.0.1".to_owned(), "10.0.0.1_host".to_owned()].into());
 }
 
 #[test]
@@ -264,7 +468,9 @@ fn forgotten_keys() {
     let case = Case {
         listed: vec![entry(1), broken("win-3.example")],
         nodes: vec![node(2)],
-        kept_keys: vec!["10.0.0.1", "10.0.0.2", "win-2.example", "win-3.example", "10.0.0.9"],
+        host_keys: ["10.0.0.1", "10.0.0.2", "win-2.example", "win-3.example", "10.0.0.9"]
+            .map(|name| (name, "key"))
+            .into(),
         ..Case::default()
     };
     let case = case.with(|c| {

@@ -64,12 +64,9 @@ pub const RESTART_FROM_ANNOTATION: &str = "windowsmachineconfig.openshift.io/res
 /// that a name that does not resolve for a while does not look like a removed entry.
 pub const INSTANCE_ANNOTATION: &str = "windowsmachineconfig.openshift.io/instance";
 
-/// Node annotation of our own: port of the host's SSH server, where it is not the usual one.
-pub const SSH_PORT_ANNOTATION: &str = "windowsmachineconfig.openshift.io/ssh-port";
-
-/// Node annotation of our own: the jump host that the host is reached through, as in its entry;
-/// empty if there is none any more.
-pub const SSH_VIA_ANNOTATION: &str = "windowsmachineconfig.openshift.io/ssh-via";
+/// Annotation of [`objects::INSTANCES_CONFIG_MAP`] of our own: so many hosts may be removed at once.
+/// The operator takes it off when they are on their way.
+pub const CONFIRM_REMOVAL_ANNOTATION: &str = "windowsmachineconfig.openshift.io/confirm-removal";
 
 /// Node condition of our own: its host shows another SSH key than the pinned one, so nothing is done
 /// there. Its message names both keys and says how to accept the new one.

@@ -7,7 +7,8 @@ use jiff::Timestamp;
 use super::drift::{Drift, runs};
 use super::work::{Grounds, HostWork, Vacancy, may_register};
 use super::{
-    Action, Awaited, Because, Desired, NodeFacts, NodePatch, Observed, Plan, answering, disrupt,
+    Action, Awaited, Because, Desired, NodeFacts, NodePatch, NodeSearch, Observed, Plan, answering,
+    disrupt,
 };
 use crate::fleet::DisruptionPermit;
 use crate::protocol::{HostStep, Probe, RebootReason};
@@ -108,7 +109,7 @@ fn on_vacant_host(desired: &Desired, observed: &Observed, probe: &Probe, now: Ti
         .iter()
         .any(|step| matches!(step, HostStep::EnableContainers | HostStep::RenameComputer { .. }));
     if drift.live.is_empty() && drift.disruptive.is_empty() && !probe.reboot.is_empty() {
-        return vacated(observed, probe, |grounds| restart(probe, grounds, now));
+        return vacated(desired, observed, probe, |grounds| restart(probe, grounds, now));
     }
     if !drift.is_empty() {
         let mut steps = Vec::new();
@@ -126,7 +127,9 @@ fn on_vacant_host(desired: &Desired, observed: &Observed, probe: &Probe, now: Ti
         }
         let because = Because::HostDiffers;
         return if disturbs {
-            vacated(observed, probe, |grounds| apply(drift.contents, steps, grounds, because, now))
+            vacated(desired, observed, probe, |grounds| {
+                apply(drift.contents, steps, grounds, because, now)
+            })
         } else {
             apply(drift.contents, steps, Grounds::Harmless, because, now)
         };
@@ -148,18 +151,25 @@ fn on_vacant_host(desired: &Desired, observed: &Observed, probe: &Probe, now: Ti
 /// What `work` plans for a host to which no Node can come any more, or the steps to that.
 ///
 /// A kubelet could register its Node, and pods could come, between our look and the work. So it
-/// stops first, which ends no pod, and then the API server is asked.
-fn vacated(observed: &Observed, probe: &Probe, work: impl FnOnce(Grounds) -> Plan) -> Plan {
+/// stops first, which ends no pod, and then the API server is asked. It is asked before, too: a kubelet
+/// whose Node is there but not known as this host's does not stop for that.
+pub(super) fn vacated(
+    desired: &Desired,
+    observed: &Observed,
+    probe: &Probe,
+    work: impl FnOnce(Grounds) -> Plan,
+) -> Plan {
     if let Some(vacancy) = Vacancy::of(observed) {
         return work(Grounds::Vacant(vacancy));
     }
-    let mut plan = Plan { steps: Vec::new(), next: super::Next::Now };
-    if may_register(probe)
-        && let Some(stop) = HostWork::new(vec![HostStep::StopKubelet], Grounds::Harmless)
-    {
-        plan = plan.and(Action::Apply(stop), Because::NodeMayCome);
+    let seek = Action::SeekNode(NodeSearch::of(&desired.known_as, probe));
+    let stop = HostWork::new(vec![HostStep::StopKubelet], Grounds::Harmless);
+    match stop.filter(|_| may_register(probe) && observed.node_sought) {
+        Some(stop) => {
+            Plan::step(Action::Apply(stop), Because::NodeMayCome).and(seek, Because::NodeMayCome)
+        }
+        None => Plan::step(seek, Because::NodeMayCome),
     }
-    plan.and(Action::SeekNode, Because::NodeMayCome)
 }
 
 /// The node is cordoned and empty, and the permit is ours.
@@ -244,9 +254,6 @@ fn keep(
     let patch = metadata(desired, node, current, drift.is_empty());
     if !patch.is_empty() {
         return Plan::step(Action::PatchNode(patch), Because::MetadataDiffers);
-    }
-    if observed.key_in_config_map && node.annotation(names::HOST_KEY_ANNOTATION).is_some() {
-        return Plan::step(Action::ForgetHostKey, Because::KeyMoved);
     }
     if !drift.is_empty() {
         let steps = drift.live.into_iter().chain(drift.start).collect();

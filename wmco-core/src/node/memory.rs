@@ -96,22 +96,22 @@ impl Memory {
         &self.host
     }
 
-    /// What to do now; `node` and `key_in_config_map` are as in [`Observed`].
+    /// What to do now; `node` and `on_record` are as in [`Observed`].
     pub fn plan(
         &mut self,
         desired: &Desired,
         node: Option<&NodeFacts>,
-        key_in_config_map: bool,
+        on_record: bool,
         now: Timestamp,
     ) -> Plan {
         self.changed = false;
         self.asked = node.is_some_and(NodeFacts::wants_restart);
-        let plan = reconcile(desired, &self.observed(node, key_in_config_map), now);
+        let plan = reconcile(desired, &self.observed(node, on_record), now);
         if plan.steps.iter().all(|step| self.may_rest_on_last_look(&step.action, &step.because)) {
             return plan;
         }
         self.forget();
-        reconcile(desired, &self.observed(node, key_in_config_map), now)
+        reconcile(desired, &self.observed(node, on_record), now)
     }
 
     /// Whether a step may rest on the last look at the host.
@@ -123,8 +123,6 @@ impl Memory {
                 !self.old && self.asked_before_look
             }
             (Action::PatchNode(_), Because::MetadataDiffers)
-            // That the Node has the key, too, is no matter of the host.
-            | (Action::ForgetHostKey, Because::KeyMoved)
             | (Action::ListPods | Action::Evict { .. } | Action::Probe, _) => true,
             // What changes the host or gives its node back.
             (_, _) => !self.old,
@@ -139,6 +137,8 @@ impl Memory {
     /// Notes the outcome of one step.
     pub fn learn(&mut self, learnt: Learnt) {
         self.changed |= matches!(learnt, Learnt::Worked(_) | Learnt::Changed | Learnt::FoundNode);
+        // What the API server said before the work does not tell what came of it.
+        self.node_sought &= !matches!(learnt, Learnt::Worked(_));
         match learnt {
             Learnt::Host(host) | Learnt::Worked(host) => {
                 self.host = host;
@@ -216,13 +216,13 @@ impl Memory {
         self.old = false;
     }
 
-    fn observed(&self, node: Option<&NodeFacts>, key_in_config_map: bool) -> Observed {
+    fn observed(&self, node: Option<&NodeFacts>, on_record: bool) -> Observed {
         Observed {
             node: node.cloned(),
             node_sought: self.node_sought,
             pods: self.pods.clone(),
             host: self.host.clone(),
-            key_in_config_map,
+            on_record,
             waiting: self.waiting,
         }
     }

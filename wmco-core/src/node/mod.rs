@@ -36,6 +36,7 @@ mod host_key;
 mod memory;
 mod plan;
 mod remove;
+mod search;
 #[cfg(test)]
 mod tests;
 mod work;
@@ -50,6 +51,7 @@ pub use facts::{NodeFacts, PodFacts};
 pub use host_key::host_key_condition;
 pub use memory::{Learnt, Memory, Wake};
 pub use plan::{Action, Awaited, Because, Next, NodePatch, Plan, Step};
+pub use search::{KnownAs, NodeSearch};
 pub use work::{Grounds, HostWork, Vacancy};
 
 use crate::digest::Sha256;
@@ -75,6 +77,8 @@ pub enum Intent {
 pub struct Desired {
     /// What is wanted of the instance.
     pub intent: Intent,
+    /// What its Node can be found by.
+    pub known_as: KnownAs,
     /// Operator version, for example `11.0.0-1a2b3c4`.
     pub version: String,
     /// Digest of our agent.
@@ -121,8 +125,8 @@ pub struct Observed {
     pub pods: Option<Vec<PodFacts>>,
     /// The host.
     pub host: HostSeen,
-    /// Whether the ConfigMap of host keys has an entry for it.
-    pub key_in_config_map: bool,
+    /// Whether the ConfigMap of host keys has its key or its record.
+    pub on_record: bool,
     /// What the last pass waited for, and since when: the first pass in a row that ended so, or the
     /// last that changed anything. A hint: losing it only delays.
     pub waiting: Option<Waiting>,
@@ -160,12 +164,13 @@ pub struct Waiting {
 /// use wmco_core::node::{self, Action, HostSeen};
 /// # use wmco_core::{digest::Sha256, node::*, protocol::ServicesData};
 /// # let desired = Desired { intent: Intent::Configure(None), version: "2.0.0".into(),
+/// #   known_as: KnownAs::default(),
 /// #   agent: Sha256::of(b"agent"), files: Default::default(),
 /// #   manifest: ServicesData(Default::default()), known_manifests: vec![],
 /// #   bootstrap_services: vec![], daemon_arguments: vec![], host_name: None,
 /// #   labels: Default::default(), annotations: Default::default() };
 /// # let observed = Observed { node: None, node_sought: false, pods: None, host: HostSeen::Unknown,
-/// #   key_in_config_map: false, waiting: None };
+/// #   on_record: false, waiting: None };
 /// let plan = node::reconcile(&desired, &observed, jiff::Timestamp::UNIX_EPOCH);
 /// assert_eq!(plan.steps[0].action, Action::Probe);
 /// ```

@@ -8,6 +8,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::facts::PodFacts;
+use super::search::NodeSearch;
 use super::work::HostWork;
 use crate::digest::Sha256;
 use crate::fleet::DisruptionPermit;
@@ -45,7 +46,7 @@ pub enum Action {
     /// Change labels, annotations or schedulability of the Node.
     PatchNode(NodePatch),
     /// Ask the API server itself for the Node, since a cache may be behind.
-    SeekNode,
+    SeekNode(NodeSearch),
     /// List the node's pods that would have to leave.
     ListPods,
     /// Ask these pods to leave; does not wait.
@@ -59,10 +60,10 @@ pub enum Action {
     Apply(HostWork),
     /// Remove over SFTP what the agent could not remove itself: its own file and our root folder.
     RemoveLeftovers(HostWork),
-    /// Remove the host's key from the ConfigMap of keys.
-    ForgetHostKey,
     /// Delete the Node object.
     DeleteNode(DisruptionPermit),
+    /// Remove the host's key and record from the ConfigMap of host keys.
+    ForgetHost,
 }
 
 /// A change of a Node's metadata and schedulability, sent as one merge patch.
@@ -129,8 +130,6 @@ pub enum Because {
     Configured,
     /// The instance is no longer listed.
     Unlisted,
-    /// The host's key is kept on the Node now.
-    KeyMoved,
 }
 
 /// When to look again.
@@ -206,13 +205,13 @@ impl Action {
             Self::ProbeWithOurs(_) => "probe-with-ours",
             Self::Upload(_) => "upload",
             Self::PatchNode(_) => "patch-node",
-            Self::SeekNode => "seek-node",
+            Self::SeekNode(_) => "seek-node",
             Self::ListPods => "list-pods",
             Self::Evict { .. } => "evict",
             Self::Apply(_) => "apply",
             Self::RemoveLeftovers(_) => "remove-leftovers",
-            Self::ForgetHostKey => "forget-host-key",
             Self::DeleteNode(_) => "delete-node",
+            Self::ForgetHost => "forget-host",
         }
     }
 }
@@ -245,7 +244,8 @@ impl fmt::Display for Action {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.verb())?;
         match self {
-            Self::Probe | Self::SeekNode | Self::ListPods | Self::ForgetHostKey => Ok(()),
+            Self::Probe | Self::ListPods | Self::ForgetHost => Ok(()),
+            Self::SeekNode(search) => write!(f, " {search}"),
             Self::ProbeWithOurs(_) => f.write_str(" (upload it if it is missing)"),
             Self::Upload(contents) => write!(f, " {}", Counted(contents.len(), "content")),
             Self::PatchNode(patch) => write!(f, " {patch}"),
@@ -314,7 +314,6 @@ impl fmt::Display for Because {
             Self::DisruptionDue => f.write_str("it is about to be disrupted"),
             Self::Configured => f.write_str("it is configured"),
             Self::Unlisted => f.write_str("it is no longer listed"),
-            Self::KeyMoved => f.write_str("its key is kept on the node now"),
         }
     }
 }

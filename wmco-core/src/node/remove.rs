@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-use super::configure::{apply, restart};
+use super::configure::{apply, restart, vacated};
 use super::work::{Grounds, HostWork};
 use super::{Action, Awaited, Because, Desired, Observed, Plan, answering, disrupt};
 use crate::fleet::DisruptionPermit;
@@ -17,11 +17,12 @@ pub(super) fn plan(
     permit: Option<&DisruptionPermit>,
     now: Timestamp,
 ) -> Plan {
-    // Without a Node nothing of it is left to us; the fleet lists no such instance.
-    let Some(node) = &observed.node else { return Plan::settled() };
     let probe = match answering(desired, observed) {
         Ok(probe) => probe,
         Err(plan) => return plan,
+    };
+    let Some(node) = &observed.node else {
+        return without_node(desired, observed, probe, now);
     };
     let Some(permit) = permit else {
         return Plan::wait(Awaited::DisruptionSlot, now + limits::RESYNC);
@@ -33,6 +34,29 @@ pub(super) fn plan(
         return plan;
     }
     let grounds = || Grounds::Permitted(permit.clone());
+    if let Some(plan) = clean(desired, probe, grounds, now) {
+        return plan;
+    }
+    // The record goes last: it is what finds the host again when the Node is gone.
+    let plan = remove_leftovers(grounds());
+    forget(plan.and(Action::DeleteNode(permit.clone()), Because::Unlisted), observed)
+}
+
+/// Cleaning a host whose Node is gone, or never came, by what is on record of it.
+fn without_node(desired: &Desired, observed: &Observed, probe: &Probe, now: Timestamp) -> Plan {
+    vacated(desired, observed, probe, |grounds| {
+        clean(desired, probe, || grounds.clone(), now)
+            .unwrap_or_else(|| forget(remove_leftovers(grounds.clone()), observed))
+    })
+}
+
+/// The plan that makes the host what it was before us, or `None` when it is but for leftovers.
+fn clean(
+    desired: &Desired,
+    probe: &Probe,
+    grounds: impl Fn() -> Grounds,
+    now: Timestamp,
+) -> Option<Plan> {
     if !is_clean(probe) {
         let mut steps = vec![
             HostStep::RemoveDaemon,
@@ -41,19 +65,24 @@ pub(super) fn plan(
         let networks = host::HNS_NETWORKS.iter().filter(|name| probe.networks.contains(**name));
         steps.extend(networks.map(|name| HostStep::RemoveNetwork { name: (*name).to_owned() }));
         steps.push(HostStep::RemoveInstallation);
-        return apply(std::collections::BTreeSet::new(), steps, grounds(), Because::Unlisted, now);
+        let nothing = std::collections::BTreeSet::new();
+        return Some(apply(nothing, steps, grounds(), Because::Unlisted, now));
     }
-    if probe.reboot.iter().any(|reason| reason.comes_from_leaving()) {
-        return restart(probe, grounds(), now);
+    let restart_due = probe.reboot.iter().any(|reason| reason.comes_from_leaving());
+    restart_due.then(|| restart(probe, grounds(), now))
+}
+
+/// Removes what the agent could not remove itself.
+fn remove_leftovers(grounds: Grounds) -> Plan {
+    let plan = Plan { steps: Vec::new(), next: super::Next::Now };
+    match HostWork::new(vec![HostStep::RemoveInstallation], grounds) {
+        Some(work) => plan.and(Action::RemoveLeftovers(work), Because::Unlisted),
+        None => plan,
     }
-    let mut plan = Plan { steps: Vec::new(), next: super::Next::Now };
-    if let Some(work) = HostWork::new(vec![HostStep::RemoveInstallation], grounds()) {
-        plan = plan.and(Action::RemoveLeftovers(work), Because::Unlisted);
-    }
-    if observed.key_in_config_map {
-        plan = plan.and(Action::ForgetHostKey, Because::Unlisted);
-    }
-    plan.and(Action::DeleteNode(permit.clone()), Because::Unlisted)
+}
+
+fn forget(plan: Plan, observed: &Observed) -> Plan {
+    if observed.on_record { plan.and(Action::ForgetHost, Because::Unlisted) } else { plan }
 }
 
 /// Whether nothing of ours is left but the agent's own file and the folders around it.

@@ -86,6 +86,22 @@ fn meddling() -> impl Strategy<Value = Event> {
     ]
 }
 
+/// Nodes that lie about who they are, and people who change who they are.
+fn lies() -> impl Strategy<Value = Event> {
+    let at = 0..3_usize;
+    let two = || (0..3_usize, 0..3_usize);
+    prop_oneof![
+        2 => two().prop_map(|(at, other)| Event::ForgeAddress(at, other)),
+        2 => two().prop_map(|(at, other)| Event::ForgeOrigin(at, other)),
+        1 => two().prop_map(|(at, other)| Event::SwapAddresses(at, other)),
+        1 => at.clone().prop_map(Event::LoseAddresses),
+        1 => at.clone().prop_map(Event::LosePin),
+        1 => at.prop_map(Event::RenameEntry),
+        1 => Just(Event::LoseList),
+        1 => Just(Event::RestoreList),
+    ]
+}
+
 fn crash() -> impl Strategy<Value = Event> {
     prop_oneof![Just(Event::Crash), (0..40_u16).prop_map(Event::CrashIn)]
 }
@@ -123,7 +139,7 @@ proptest! {
     #[test]
     fn convergence(
         start in any_start(),
-        events in vec(prop_oneof![3 => ordinary(), 1 => meddling()], 0..30),
+        events in vec(prop_oneof![6 => ordinary(), 2 => meddling(), 1 => lies()], 0..30),
     ) {
         settles(&mut after(start, &events))?;
     }
@@ -177,7 +193,9 @@ proptest! {
     fn safety(
         start in any_start(),
         events in vec(
-            prop_oneof![5 => ordinary(), 2 => meddling(), 1 => crash(), 2 => fault()],
+            prop_oneof![
+                5 => ordinary(), 2 => meddling(), 2 => lies(), 1 => crash(), 2 => fault()
+            ],
             0..40,
         ),
     ) {

@@ -86,7 +86,7 @@ fn what_the_api_said_counts_for_one_pass() {
     case.probe().services.clear();
     let mut memory = seen(&case);
     let seek = plan(&mut memory, &case, NOW);
-    assert_eq!(seek.steps[0].action, Action::SeekNode);
+    assert_eq!(seek.steps[0].action.verb(), "seek-node");
     memory.learn(Learnt::NoNode);
     memory.done(&seek, NOW);
     let work = plan(&mut memory, &case, NOW);
@@ -100,7 +100,7 @@ fn what_the_api_said_counts_for_one_pass() {
     let found = plan(&mut memory, &case, NOW);
     memory.learn(Learnt::FoundNode);
     memory.done(&found, NOW);
-    assert_eq!(plan(&mut memory, &case, NOW).steps[0].action, Action::SeekNode);
+    assert_eq!(plan(&mut memory, &case, NOW).steps[0].action.verb(), "seek-node");
 }
 
 /// A boot that was noted from an old look would prove a restart that never came.

@@ -121,12 +121,13 @@ impl Case {
 fn permit() -> DisruptionPermit {
     let listed = [fleet::Listed { address: "10.0.0.1".into(), ipv4: "10.0.0.1".parse().ok() }];
     let assignments = fleet::reconcile(
-        &fleet::Desired { listed: &listed, budget: 1 },
+        &fleet::Desired { listed: Some(&listed), budget: 1, guard: fleet::RemovalGuard::default() },
         &fleet::Observed {
             nodes: &[node()],
             claims: &["win-1".to_owned()].into(),
             granted: &[].into(),
-            kept_keys: &[].into(),
+            hosts: &crate::host_record::KnownHosts::default(),
+            host_names: &[].into(),
         },
     );
     assignments.instances[0].intent.permit().unwrap().clone()
@@ -142,6 +143,7 @@ fn desired() -> Desired {
         (path(name), DesiredFile { sha256, access: Access::Inherited, live })
     };
     Desired {
+        known_as: KnownAs::default(),
         intent: Intent::Configure(None),
         version: "2.0.0".into(),
         agent: Sha256::of(b"agent 2"),
@@ -223,7 +225,7 @@ fn observed() -> Observed {
         node_sought: false,
         pods: None,
         host: HostSeen::Probed(Box::new(probe)),
-        key_in_config_map: false,
+        on_record: false,
         waiting: None,
     }
 }

@@ -125,7 +125,9 @@ rows! {
     }) => "upload apply +place-file";
     vacant_host_with_a_stopped_kubelet: Case::vacant().with(quiet)
         => "apply +bootstrap +ensure-daemon";
+    kubelet_whose_node_may_be_there_runs_on: Case::vacant().with(tampered) => "seek-node";
     kubelet_stops_before_its_host_is_torn_down: Case::vacant().with(tampered)
+        .with(|c| c.observed.node_sought = true)
         => "apply +stop-kubelet seek-node";
     daemon_that_may_start_the_kubelet_stops: Case::vacant().with(tampered).with(|c| {
         quiet(c);
@@ -202,8 +204,8 @@ rows! {
     node_is_ours_before_it_holds_a_slot: Case::new().with(tampered).permitted().with(|c| {
         c.node().labels.remove(names::BYOH_LABEL);
     }) => "patch-node";
-    key_moves_to_the_node: Case::new().with(|c| c.observed.key_in_config_map = true)
-        => "forget-host-key";
+    the_key_stays_in_the_config_map: Case::new().with(|c| c.observed.on_record = true)
+        => "settled";
     leftover_label_goes: Case::new().with(|c| {
         c.node().labels.insert(names::UPGRADING_LABEL.into(), names::TRUE.into());
     }) => "patch-node";
@@ -327,7 +329,21 @@ rows! {
     }) => "patch-node";
 
     // Nodes that nobody lists.
-    removal_without_a_node: Case::unlisted().with(|c| c.observed.node = None) => "settled";
+    removal_without_a_node_seeks_it_first: Case::unlisted().with(|c| c.observed.node = None)
+        => "seek-node";
+    removal_without_a_node_stops_the_kubelet: Case::unlisted().with(|c| {
+        c.observed.node = None;
+        c.observed.node_sought = true;
+    }) => "apply +stop-kubelet seek-node";
+    removal_without_a_node_cleans_the_host: Case::unlisted().with(quiet).with(|c| {
+        c.observed.node = None;
+        c.observed.node_sought = true;
+    }) => "apply +remove-daemon +remove-services +remove-installation";
+    removal_without_a_node_forgets_last: Case::unlisted().with(|c| {
+        c.observed.node = None;
+        make_bare(c.probe());
+        c.observed.on_record = true;
+    }) => "remove-leftovers forget-host";
     removal_cordons_first: Case::unlisted() => "patch-node list-pods";
     removal_stops_the_daemon_first: Case::unlisted().emptied()
         => "apply +remove-daemon patch-node";
@@ -356,8 +372,8 @@ rows! {
         let agent = FileState { sha256: c.desired.agent, protected: true };
         c.probe().files.insert(path(names::host::AGENT), agent);
         c.probe().files.insert(path(r"C:\Temp\owner.txt"), open_file(b"o"));
-        c.observed.key_in_config_map = true;
-    }) => "remove-leftovers forget-host-key delete-node";
+        c.observed.on_record = true;
+    }) => "remove-leftovers delete-node forget-host";
 }
 
 fn observed_directories() -> std::collections::BTreeSet<WindowsPath> {
@@ -482,7 +498,7 @@ fn every_reason() {
             c.probe().agent.version = "1.0.0".into();
         })
         .because(&[Because::OtherAgent { version: "1.0.0".into() }]);
-    Case::vacant().with(tampered).because(&[Because::NodeMayCome, Because::NodeMayCome]);
+    Case::vacant().with(tampered).because(&[Because::NodeMayCome]);
     Case::vacant()
         .with(quiet)
         .with(tampered)
@@ -518,5 +534,4 @@ fn every_reason() {
         .because(&[Because::DisruptionDue, Because::DisruptionDue]);
     held(Case::new()).because(&[Because::Configured]);
     Case::unlisted().emptied().because(&[Because::Unlisted, Because::Unlisted]);
-    Case::new().with(|c| c.observed.key_in_config_map = true).because(&[Because::KeyMoved]);
 }

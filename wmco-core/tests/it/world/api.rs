@@ -1,7 +1,6 @@
 //! A model of the API: Nodes with the pods on them, and the ConfigMap of host keys.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::net::Ipv4Addr;
+use std::collections::BTreeMap;
 
 use wmco_core::names;
 use wmco_core::node::{NodeFacts, NodePatch, PodFacts};
@@ -63,19 +62,14 @@ fn change(map: &mut BTreeMap<String, String>, changes: &BTreeMap<String, Option<
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub(crate) struct Api {
     pub(crate) nodes: BTreeMap<String, Node>,
-    /// Addresses with an entry in the ConfigMap of host keys.
-    pub(crate) keys: BTreeSet<String>,
+    /// Data of the ConfigMap of host keys.
+    pub(crate) host_keys: BTreeMap<String, String>,
     pub(crate) last_uid: u32,
 }
 
 impl Api {
     pub(crate) fn facts(&self) -> Vec<NodeFacts> {
         self.nodes.values().map(|node| node.facts.clone()).collect()
-    }
-
-    pub(crate) fn node_at(&mut self, address: Ipv4Addr) -> Option<&mut Node> {
-        let text = address.to_string();
-        self.nodes.values_mut().find(|node| node.facts.addresses.contains(&text))
     }
 
     pub(crate) fn next_uid(&mut self) -> u32 {

@@ -1,5 +1,6 @@
 //! What may happen to a world.
 
+use wmco_core::host_record::{HostRecord, KnownHosts};
 use wmco_core::limits;
 use wmco_core::names::{self, host};
 
@@ -58,6 +59,22 @@ pub(crate) enum Event {
     BreakEntry(usize),
     /// It resolves again.
     FixEntry(usize),
+    /// An entry is written under another name of the same host.
+    RenameEntry(usize),
+    /// The ConfigMap of instances is deleted.
+    LoseList,
+    /// It is there again.
+    RestoreList,
+    /// A Node shows the address of another host beside its own.
+    ForgeAddress(usize, usize),
+    /// A Node says that it was made from the entry of another host.
+    ForgeOrigin(usize, usize),
+    /// Two Nodes show each other's addresses.
+    SwapAddresses(usize, usize),
+    /// A Node shows no address any more.
+    LoseAddresses(usize),
+    /// Somebody removes the pinned key of a host.
+    LosePin(usize),
     /// A new operator starts.
     Bump,
     /// The services ConfigMap gets other content under the same version.
@@ -102,18 +119,78 @@ impl World {
             | Event::Uncordon(at)
             | Event::DeleteNode(at)
             | Event::LeaveLabel(at) => self.happen_to_node(event, at % self.ours()),
-            Event::Unlist(at) | Event::List(at) | Event::BreakEntry(at) | Event::FixEntry(at) => {
-                self.happen_to_entry(event, at % self.ours());
+            Event::Unlist(at)
+            | Event::List(at)
+            | Event::BreakEntry(at)
+            | Event::FixEntry(at)
+            | Event::RenameEntry(at) => self.happen_to_entry(event, at % self.ours()),
+            Event::LoseList => self.list_absent = true,
+            Event::RestoreList => self.list_absent = false,
+            Event::ForgeAddress(at, other)
+            | Event::ForgeOrigin(at, other)
+            | Event::SwapAddresses(at, other) => {
+                self.lie(event, at % self.ours(), other % self.ours());
+            }
+            Event::LoseAddresses(at) => self.lie(event, at % self.ours(), 0),
+            Event::LosePin(at) => {
+                let address = self.hosts[at % self.ours()].address;
+                let key = self.listed.iter().find(|(_, entry)| entry.ipv4 == address);
+                if let Some(key) = key.map(|(key, _)| key.clone()) {
+                    self.api.host_keys.remove(&key);
+                }
             }
         }
     }
 
-    /// No more faults: hosts are back, entries resolve.
+    /// No more faults: hosts are back, entries resolve, Nodes tell the truth, pins are back.
     pub(crate) fn calm_down(&mut self) {
         self.faults = super::Faults::default();
+        self.list_absent = false;
         for at in 0..self.ours() {
             self.happen(Event::Return(at));
             self.happen(Event::FixEntry(at));
+            let host = &self.hosts[at];
+            let entry = self.listed.iter().find(|(_, entry)| entry.ipv4 == host.address);
+            let entry = entry.map(|(key, _)| key.clone());
+            if let Some(node) = self.api.nodes.get_mut(&host.name) {
+                node.facts.addresses = host.true_addresses();
+                if let Some(origin) = node.facts.annotations.get_mut(names::INSTANCE_ANNOTATION) {
+                    origin.clone_from(entry.as_ref().unwrap_or(&String::new()));
+                }
+            }
+            if host.known {
+                let known = KnownHosts::read(&self.api.host_keys);
+                let is_its = |record: &HostRecord| record.ipv4 == Some(host.address);
+                for (name, _) in known.records().filter(|(_, record)| is_its(record)) {
+                    self.api.host_keys.insert(name.to_owned(), host.key().to_string());
+                }
+            }
+        }
+    }
+
+    /// What a Node says that is not so. It is its own to say.
+    fn lie(&mut self, event: Event, at: usize, other: usize) {
+        let address = |index: usize| self.hosts[index].address;
+        let (mine, others) = (address(at).to_string(), address(other).to_string());
+        let origin = self.listed.iter().find(|(_, entry)| entry.ipv4 == address(other));
+        let origin = origin.map(|(key, _)| key.clone());
+        let [at, other] = [at, other].map(|index| self.hosts[index].name.clone());
+        let nodes = &mut self.api.nodes;
+        match (event, origin) {
+            (Event::ForgeAddress(..), _) => {
+                nodes.entry(at).and_modify(|node| node.facts.addresses.push(others));
+            }
+            (Event::ForgeOrigin(..), Some(origin)) => {
+                nodes.entry(at).and_modify(|n| n.annotate(names::INSTANCE_ANNOTATION, &origin));
+            }
+            (Event::SwapAddresses(..), _) => {
+                nodes.entry(at).and_modify(|node| node.facts.addresses = vec![others]);
+                nodes.entry(other).and_modify(|node| node.facts.addresses = vec![mine]);
+            }
+            (Event::LoseAddresses(_), _) => {
+                nodes.entry(at).and_modify(|node| node.facts.addresses.clear());
+            }
+            _ => {}
         }
     }
 
@@ -153,8 +230,8 @@ impl World {
     }
 
     fn happen_to_node(&mut self, event: Event, at: usize) {
-        let (address, boot) = (self.hosts[at].address, self.hosts[at].boot);
-        let Some(node) = self.api.node_at(address) else { return };
+        let boot = self.hosts[at].boot;
+        let Some(node) = self.api.nodes.get_mut(&self.hosts[at].name) else { return };
         match event {
             Event::AskRestart(_) if !node.facts.wants_restart() => {
                 node.annotate(names::REBOOT_ANNOTATION, "");
@@ -173,8 +250,6 @@ impl World {
             }
             Event::DeleteNode(_) => {
                 let name = node.facts.name.clone();
-                let listed = self.listed.values().any(|entry| entry.ipv4 == address);
-                self.hosts[at].deserted |= !listed;
                 self.api.nodes.remove(&name);
             }
             Event::LeaveLabel(_) => {
@@ -189,16 +264,14 @@ impl World {
         let key = self.listed.iter().find(|(_, e)| e.ipv4 == address).map(|(key, _)| key.clone());
         let entry = key.as_ref().and_then(|key| self.listed.get_mut(key));
         match (event, entry) {
-            (Event::List(_), None) => {
-                self.list(at);
-                self.hosts[at].deserted = false;
-            }
+            (Event::List(_), None) => self.list(at),
             (Event::BreakEntry(_), Some(entry)) => entry.broken = true,
             (Event::FixEntry(_), Some(entry)) => entry.broken = false,
-            (Event::Unlist(_), Some(_)) => {
-                let ours = self.api.node_at(address).is_some_and(|node| node.facts.is_byoh());
-                self.hosts[at].deserted = !ours;
+            (Event::Unlist(_), Some(_)) => drop(self.listed.remove(&key.unwrap())),
+            (Event::RenameEntry(_), Some(entry)) => {
+                let entry = *entry;
                 self.listed.remove(&key.unwrap());
+                self.listed.insert(format!("other-{at}.example"), entry);
             }
             _ => {}
         }

@@ -5,6 +5,7 @@ use std::net::Ipv4Addr;
 use std::sync::LazyLock;
 
 use wmco_core::digest::Sha256;
+use wmco_core::host_key::HostKey;
 use wmco_core::names::{self, host};
 use wmco_core::node::DesiredFile;
 use wmco_core::protocol::{
@@ -80,8 +81,8 @@ pub(crate) struct Host {
     pub(crate) networks: BTreeSet<String>,
     /// Whether the running kubelet has registered its Node; it does that once per start.
     pub(crate) registered: bool,
-    /// Ghost: it was unlisted before it had a Node of ours, so nobody cleans it.
-    pub(crate) deserted: bool,
+    /// Ghost: its key was pinned, so nobody may log in without a pin any more.
+    pub(crate) known: bool,
 }
 
 impl Host {
@@ -108,12 +109,24 @@ impl Host {
             containers,
             networks: BTreeSet::new(),
             registered: false,
-            deserted: false,
+            known: false,
         }
     }
 
-    pub(crate) fn is_at(&self, address: &str) -> bool {
-        self.address.to_string() == address
+    /// What its kubelet reports when it tells the truth.
+    pub(crate) fn true_addresses(&self) -> Vec<String> {
+        vec![self.address.to_string(), self.name.clone()]
+    }
+
+    /// The key that it shows.
+    pub(crate) fn key(&self) -> HostKey {
+        let (algorithm, mut public) = (b"ssh-ed25519", [0; 32]);
+        public[..4].copy_from_slice(&self.address.octets());
+        let field = |bytes: &[u8]| {
+            let length = u32::try_from(bytes.len()).unwrap().to_be_bytes();
+            [&length[..], bytes].concat()
+        };
+        HostKey::from_wire(&[field(algorithm), field(&public)].concat()).unwrap()
     }
 
     pub(crate) fn runs(&self, service: &str) -> bool {

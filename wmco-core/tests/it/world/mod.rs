@@ -61,6 +61,8 @@ pub(crate) struct World {
     editions: BTreeMap<Release, u8>,
     budget: usize,
     listed: BTreeMap<String, Entry>,
+    /// Whether the ConfigMap of instances is gone for a while.
+    list_absent: bool,
     api: Api,
     /// The last one is a stranger's.
     hosts: Vec<Host>,
@@ -88,6 +90,7 @@ impl World {
             editions: BTreeMap::new(),
             budget,
             listed: BTreeMap::new(),
+            list_absent: false,
             api: Api::default(),
             hosts: Vec::new(),
             operator: Operator::default(),

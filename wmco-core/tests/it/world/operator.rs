@@ -8,8 +8,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use wmco_core::fleet::{self, Assignment, DisruptionPermit};
+use wmco_core::host_record::{HostRecord, KnownHosts};
+use wmco_core::instances::Instance;
 use wmco_core::node::{
-    Action, Grounds, HostSeen, HostWork, Intent, Learnt, Memory, Next, NodeFacts, Wake,
+    Action, Grounds, HostSeen, HostWork, Intent, KnownAs, Learnt, Memory, Next, NodeFacts, Wake,
 };
 use wmco_core::{limits, names};
 
@@ -25,6 +27,8 @@ pub(crate) struct Operator {
     pub(crate) cache: Option<Vec<NodeFacts>>,
     granted: BTreeSet<String>,
     claims: BTreeSet<String>,
+    /// Names that hosts reported, by address as listed.
+    host_names: BTreeMap<String, BTreeSet<String>>,
     instances: BTreeMap<String, Worker>,
 }
 
@@ -56,15 +60,23 @@ impl World {
         let listed: Vec<_> = self.listed.iter().map(|(a, entry)| entry.listed(a)).collect();
         let cache = self.operator.cache.get_or_insert_with(|| self.api.facts()).clone();
         let assignments = fleet::reconcile(
-            &fleet::Desired { listed: &listed, budget: self.budget },
+            &fleet::Desired {
+                listed: (!self.list_absent).then_some(&listed),
+                budget: self.budget,
+                guard: fleet::RemovalGuard::default(),
+            },
             &fleet::Observed {
                 nodes: &cache,
                 claims: &self.operator.claims,
                 granted: &self.operator.granted,
-                kept_keys: &self.api.keys,
+                hosts: &KnownHosts::read(&self.api.host_keys),
+                host_names: &self.operator.host_names,
             },
         );
-        self.api.keys.retain(|key| !assignments.forgotten_keys.contains(key));
+        self.api.host_keys.retain(|key, _| !assignments.forgotten_keys.contains(key));
+        for (address, record) in &assignments.records {
+            self.put_on_record(address, record);
+        }
         for instance in &assignments.instances {
             if let Some(permit) = instance.intent.permit() {
                 self.operator.granted.insert(permit.node().to_owned());
@@ -105,18 +117,17 @@ impl World {
     fn look_at(&mut self, instance: &Assignment, others: u8) -> Result<bool, Stop> {
         let key = instance.address.clone();
         let index = self.host_of(instance);
-        let node = match (&instance.node, index) {
-            (Some(name), _) => self.api.nodes.get(name).map(|node| node.facts.clone()),
-            (None, Some(index)) => {
-                let address = self.hosts[index].address;
-                self.api.node_at(address).map(|node| node.facts.clone())
-            }
-            (None, None) => None,
-        };
+        let node = instance.node.as_ref().and_then(|name| self.api.nodes.get(name));
+        let node = node.map(|node| node.facts.clone());
+        if instance.intent == Intent::Leave {
+            self.operator.instances.remove(&key);
+            return Ok(false);
+        }
+        self.keep_record(instance);
         let mut worker = self.operator.instances.remove(&key).unwrap_or_default();
         let pods = node.iter().filter_map(|n| self.api.nodes.get(&n.name)).map(|n| n.pods.len());
-        let own = own_names(instance, node.as_ref());
-        let kept = own.iter().any(|name| self.api.keys.contains(name));
+        let own = [key.clone(), HostRecord::key_name(&key)];
+        let kept = own.iter().any(|name| self.api.host_keys.contains_key(name));
         let trigger = Trigger {
             asked: (instance.intent.clone(), self.wanted_services()),
             there: (node.clone(), kept, pods.sum()),
@@ -137,7 +148,11 @@ impl World {
         let memory = &mut worker.memory;
         let edition = self.edition(self.release);
         let name = index.map(|index| self.hosts[index].wanted_name());
-        let desired = self.release.desired(edition, &key, name, instance.intent.clone());
+        let record = KnownHosts::read(&self.api.host_keys).record(&key).cloned();
+        let record = record.unwrap_or_default();
+        let known_as = KnownAs { names: record.node.into_iter().collect(), ipv4: record.ipv4 };
+        let wanted = (instance.intent.clone(), known_as);
+        let desired = self.release.desired(edition, &key, name, wanted);
         let plan = memory.plan(&desired, node.as_ref(), kept, self.now);
         if self.log {
             eprintln!("{} {instance}\n{plan}\n", self.now);
@@ -188,19 +203,22 @@ impl World {
     ) -> Result<Learnt, Stop> {
         self.faults.pass()?;
         let release = self.release;
+        if !matches!(action, Action::Probe | Action::ForgetHost) {
+            self.promise_leaving(instance, index);
+        }
         let learnt = match action {
             Action::Probe => {
-                let host = self.connect(key, index).ok_or(Stop::Fail)?;
+                let host = self.connect(instance, index).ok_or(Stop::Fail)?;
                 let seen = host.agent.map_or(HostSeen::NoAgent, |agent| probed(host, agent));
                 Learnt::Host(seen)
             }
             Action::ProbeWithOurs(agent) => {
-                let host = self.connect(key, index).ok_or(Stop::Fail)?;
+                let host = self.connect(instance, index).ok_or(Stop::Fail)?;
                 host.staged_agents.insert(*agent);
                 Learnt::Worked(probed(host, release))
             }
             Action::Upload(contents) => {
-                let host = self.connect(key, index).ok_or(Stop::Fail)?;
+                let host = self.connect(instance, index).ok_or(Stop::Fail)?;
                 host.staged.extend(contents);
                 Learnt::Changed
             }
@@ -210,12 +228,12 @@ impl World {
                 self.api.nodes.get_mut(name).ok_or(Stop::Fail)?.patch(patch);
                 Learnt::Changed
             }
-            Action::SeekNode => {
-                let address = self.hosts[index.ok_or(Stop::Fail)?].address;
-                match self.api.node_at(address) {
-                    Some(_) => Learnt::FoundNode,
-                    None => Learnt::NoNode,
-                }
+            Action::SeekNode(search) => {
+                let is_meant = |node: &NodeFacts| {
+                    search.names.contains(&node.name) || search.is_at(&node.addresses)
+                };
+                let found = self.api.nodes.values().any(|node| is_meant(&node.facts));
+                if found { Learnt::FoundNode } else { Learnt::NoNode }
             }
             Action::ListPods => {
                 let name = instance.node.as_ref().ok_or(Stop::Fail)?;
@@ -233,7 +251,7 @@ impl World {
             }
             Action::Apply(work) => {
                 self.promise_grounds(instance, work);
-                self.connect(key, index).ok_or(Stop::Fail)?;
+                self.connect(instance, index).ok_or(Stop::Fail)?;
                 self.apply(work, index.unwrap())?;
                 // The agent's last line is a probe, unless the host goes down meanwhile.
                 let host = &self.hosts[index.unwrap()];
@@ -242,14 +260,15 @@ impl World {
             }
             Action::RemoveLeftovers(work) => {
                 self.promise_grounds(instance, work);
-                self.connect(key, index).ok_or(Stop::Fail)?;
+                self.connect(instance, index).ok_or(Stop::Fail)?;
                 self.hosts[index.unwrap()].remove_leftovers(&mut self.faults)?;
                 Learnt::Worked(HostSeen::NoAgent)
             }
-            Action::ForgetHostKey => {
-                let node = instance.node.as_ref().and_then(|name| self.api.nodes.get(name));
-                let own = own_names(instance, node.map(|node| &node.facts));
-                self.api.keys.retain(|name| !own.contains(name));
+            Action::ForgetHost => {
+                self.api.host_keys.remove(key);
+                self.api.host_keys.remove(&HostRecord::key_name(key));
+                // It is as it was before us, so its next key is a first one.
+                self.hosts[index.ok_or(Stop::Fail)?].known = false;
                 Learnt::Changed
             }
             Action::DeleteNode(permit) => {
@@ -263,18 +282,70 @@ impl World {
         Ok(learnt)
     }
 
-    /// The host, if it answers. A key that is pinned nowhere goes into the ConfigMap.
-    fn connect(&mut self, key: &str, index: Option<usize>) -> Option<&mut Host> {
-        let host = self.hosts.get_mut(index?)?;
-        if host.power != Power::On {
+    /// The host, if it answers and shows the pinned key. A key that is pinned nowhere goes into the
+    /// ConfigMap, with its fingerprint on record.
+    fn connect(&mut self, instance: &Assignment, index: Option<usize>) -> Option<&mut Host> {
+        let index = index?;
+        if self.hosts[index].power != Power::On {
             return None;
         }
-        let pinned =
-            |node: &super::api::Node| node.facts.annotation(names::HOST_KEY_ANNOTATION).is_some();
-        if !self.api.node_at(host.address).is_some_and(|node| pinned(node)) {
-            self.api.keys.insert(key.to_owned());
+        let known = KnownHosts::read(&self.api.host_keys);
+        let listed = self.instance(&instance.address);
+        let node = instance.node.as_ref().and_then(|name| self.api.nodes.get(name));
+        let facts = node.map(|node| &node.facts);
+        let user = |text: &str| Some(text.to_owned());
+        let way = fleet::reach(instance, listed.as_ref(), facts, &known, user).ok()?;
+        let host = &self.hosts[index];
+        let (shown, address) = (host.key(), host.address);
+        if way.host_key.as_ref().is_some_and(|pinned| pinned.key != shown.to_string()) {
+            return None;
         }
+        if way.host_key.is_none() && host.known {
+            self.broken.push(format!("{address} was trusted on first use a second time"));
+        }
+        if way.address != address {
+            self.broken.push(format!("{instance} dials {} for the host at {address}", way.address));
+        }
+        if way.host_key.is_none() || way.to_keep {
+            let mut record = known.record(&instance.address).cloned().unwrap_or_default();
+            record.pinned = Some(shown.fingerprint());
+            self.put_on_record(&instance.address, &record);
+            self.api.host_keys.insert(instance.address.clone(), shown.to_string());
+        }
+        let host = &mut self.hosts[index];
+        host.known = true;
+        let names = BTreeSet::from([host.name.clone()]);
+        self.operator.host_names.insert(instance.address.clone(), names);
         Some(host)
+    }
+
+    /// The entry of an instance, as the operator reads it.
+    fn instance(&self, address: &str) -> Option<Instance> {
+        let entry = self.listed.get(address).filter(|entry| !entry.broken)?;
+        Some(Instance {
+            address: address.to_owned(),
+            ipv4: entry.ipv4,
+            port: limits::SSH_PORT,
+            username: "core".to_owned(),
+            host_key: None,
+            via: None,
+            via_host_key: None,
+        })
+    }
+
+    /// What is needed to clean the host later is on record before anything is done there.
+    fn keep_record(&mut self, instance: &Assignment) {
+        let Some(listed) = self.instance(&instance.address) else { return };
+        let known = KnownHosts::read(&self.api.host_keys);
+        let before = std::iter::once(&instance.address).chain(&instance.formerly);
+        let before = before.filter_map(|name| known.record(name)).next();
+        let record = HostRecord::of_listed(before, &listed, "sealed", instance.confirmed_node());
+        self.put_on_record(&instance.address, &record);
+    }
+
+    fn put_on_record(&mut self, address: &str, record: &HostRecord) {
+        let json = serde_json::to_string(record).unwrap();
+        self.api.host_keys.insert(HostRecord::key_name(address), json);
     }
 
     fn apply(&mut self, work: &HostWork, index: usize) -> Result<(), Stop> {
@@ -300,7 +371,10 @@ impl World {
     fn host_of(&self, instance: &Assignment) -> Option<usize> {
         let address = match self.listed.get(&instance.address) {
             Some(Entry { ipv4, .. }) => *ipv4,
-            None => instance.address.parse().ok()?,
+            None => {
+                let known = KnownHosts::read(&self.api.host_keys);
+                known.record(&instance.address)?.ipv4?
+            }
         };
         self.hosts.iter().position(|host| host.address == address)
     }
@@ -317,16 +391,6 @@ impl World {
             self.broken.push(format!("{instance} used the {permit}"));
         }
     }
-}
-
-/// Under which names a key of the instance may be kept, as [`fleet::reach`] knows them.
-fn own_names(instance: &Assignment, node: Option<&NodeFacts>) -> BTreeSet<String> {
-    let origin = node.and_then(|node| node.annotation(names::INSTANCE_ANNOTATION));
-    let addresses = node.into_iter().flat_map(|node| node.addresses.iter());
-    let mut own: BTreeSet<String> = addresses.cloned().collect();
-    own.extend(origin.map(str::to_owned));
-    own.insert(instance.address.clone());
-    own
 }
 
 fn probed(host: &Host, agent: Release) -> HostSeen {

@@ -23,8 +23,8 @@ impl World {
         for index in 0..self.hosts.len() {
             if who & 1 != 0 && self.hosts[index].power == Power::Restarting {
                 self.hosts[index].come_up();
-                let (address, boot) = (self.hosts[index].address, self.hosts[index].boot);
-                if let Some(node) = self.api.node_at(address) {
+                let boot = self.hosts[index].boot;
+                if let Some(node) = self.api.nodes.get_mut(&self.hosts[index].name) {
                     node.asked_at_boot = node.asked_at_boot.filter(|asked| *asked >= boot);
                 }
             }
@@ -55,7 +55,7 @@ impl World {
         host.registered |= registers;
         if registers && !self.api.nodes.contains_key(&name) {
             let uid = self.api.next_uid();
-            let addresses = vec![host.address.to_string(), name.clone()];
+            let addresses = host.true_addresses();
             let node = Node::registered(&name, uid, addresses, names::OS_WINDOWS);
             self.api.nodes.insert(name.clone(), node);
         }
@@ -72,9 +72,7 @@ impl World {
             return;
         }
         let daemon = host.services[objects::WICD].release;
-        let text = host.address.to_string();
-        let found = self.api.nodes.values_mut().find(|n| n.facts.addresses.contains(&text));
-        let Some(node) = found else { return };
+        let Some(node) = self.api.nodes.get_mut(&host.name) else { return };
         let Some(version) = node.facts.desired_version().map(str::to_owned) else { return };
         if node.facts.wants_restart() {
             return;

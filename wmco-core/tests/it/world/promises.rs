@@ -1,11 +1,14 @@
 //! Safety, checked at every single effect with what no planner can see.
 
+use wmco_core::fleet::Assignment;
+use wmco_core::host_record::HostRecord;
 use wmco_core::names::{self, host};
-use wmco_core::node::{Action, NodePatch};
+use wmco_core::node::{Action, Intent, NodePatch};
 use wmco_core::protocol::HostStep;
 use wmco_core::winpath::WindowsPath;
 
 use super::World;
+use super::host::Host;
 use super::release::{Release, SERVICES};
 
 impl World {
@@ -65,13 +68,32 @@ impl World {
         self.broken.extend(broken.iter().map(|text| format!("{name}: {text}")));
     }
 
+    /// Whether people list the host, by an entry that may be broken now. While the list is absent
+    /// nobody knows, so then it is as it was.
+    pub(crate) fn is_listed(&self, host: &Host) -> bool {
+        self.listed.values().any(|entry| entry.ipv4 == host.address)
+    }
+
+    /// Before anything is done to a Node or host that is to leave: it is not that of a listed host,
+    /// whatever Nodes say of their addresses and origin.
+    pub(crate) fn promise_leaving(&mut self, instance: &Assignment, index: Option<usize>) {
+        if !matches!(instance.intent, Intent::Remove(_)) {
+            return;
+        }
+        let of_node = instance.node.as_ref().and_then(|n| self.hosts.iter().find(|h| &h.name == n));
+        let at_work = index.map(|index| &self.hosts[index]);
+        let listed = of_node.into_iter().chain(at_work).find(|host| self.is_listed(host));
+        if let Some(host) = listed.map(|host| host.name.clone()) {
+            self.broken.push(format!("{host} is listed, and {instance} is carried out"));
+        }
+        if self.list_absent {
+            self.broken.push(format!("nobody knows what is listed, and {instance} is carried out"));
+        }
+    }
+
     /// Before a Node is deleted: nobody lists it, and its host is clean.
     pub(crate) fn promise_delete(&mut self, name: &str) {
         let Some(node) = self.api.nodes.get(name) else { return };
-        let addresses = &node.facts.addresses;
-        if self.listed.values().any(|entry| addresses.contains(&entry.ipv4.to_string())) {
-            self.broken.push(format!("{name} was deleted although it is listed"));
-        }
         if node.pods.iter().any(|pod| !pod.leaving) {
             self.broken.push(format!("{name} was deleted under its pods"));
         }
@@ -89,7 +111,7 @@ impl World {
         if !is_noticed(step, release) {
             return;
         }
-        let Some(node) = self.api.node_at(address) else { return };
+        let Some(node) = self.api.nodes.get(&self.hosts[index].name) else { return };
         let staying = node.pods.iter().any(|pod| !pod.leaving || kubelet_runs);
         if staying {
             self.broken.push(format!("{step} on {address} under running pods"));
@@ -108,9 +130,9 @@ impl World {
             let Some(node) = node.filter(|_| listed) else {
                 if listed {
                     say("has no node");
-                } else if node.is_some_and(|node| node.facts.is_byoh()) {
+                } else if node.is_some() {
                     say("is not listed but has a node");
-                } else if node.is_none() && host.state.is_some() && !host.deserted {
+                } else if host.state.is_some() {
                     say("is not listed but not clean");
                 }
                 continue;
@@ -162,10 +184,11 @@ impl World {
             }
         }
         // The key of a host that has a Node which is not ours is the business of its owner.
-        let desert = |key: &&String| self.hosts.iter().any(|h| h.deserted && h.is_at(key));
-        let keys: Vec<_> = self.api.keys.iter().filter(|key| !desert(key)).collect();
+        let of = |key: &str| HostRecord::address_in(key).unwrap_or(key).to_owned();
+        let listed = |key: &&String| self.listed.contains_key(&of(key));
+        let keys: Vec<_> = self.api.host_keys.keys().filter(|key| !listed(key)).collect();
         if !keys.is_empty() {
-            unmet.push(format!("host keys are left: {keys:?}"));
+            unmet.push(format!("keys or records of hosts are left: {keys:?}"));
         }
         unmet
     }

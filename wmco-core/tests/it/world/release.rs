@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use wmco_core::digest::Sha256;
 use wmco_core::names::{self, host};
-use wmco_core::node::{Desired, DesiredFile, Intent};
+use wmco_core::node::{Desired, DesiredFile, Intent, KnownAs};
 use wmco_core::protocol::{Access, ServicesData};
 use wmco_core::winpath::WindowsPath;
 
@@ -84,10 +84,11 @@ impl Release {
         edition: u8,
         address: &str,
         host_name: Option<String>,
-        intent: Intent,
+        (intent, known_as): (Intent, KnownAs),
     ) -> Desired {
         Desired {
             intent,
+            known_as,
             version: self.version(),
             agent: self.agent(),
             files: self.files().clone(),

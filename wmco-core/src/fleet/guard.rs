@@ -1,0 +1,62 @@
+//! How many hosts may leave at once without a person's word.
+
+use super::{Assignments, Because, Notice};
+use crate::host_record::KnownHosts;
+use crate::node::Intent;
+
+/// The limit for removals at once. By default there is none, as in the Go operator.
+///
+/// ```
+/// use wmco_core::fleet::RemovalGuard;
+///
+/// let guard = RemovalGuard { most: Some(2), confirmed: None };
+/// assert!(!guard.lets_go(3));
+/// assert!(RemovalGuard { confirmed: Some(3), ..guard }.lets_go(3));
+/// assert!(RemovalGuard::default().lets_go(100));
+/// ```
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct RemovalGuard {
+    /// Most removals that may begin at once; `None`: any number.
+    pub most: Option<usize>,
+    /// The number in the annotation
+    /// [`CONFIRM_REMOVAL_ANNOTATION`](crate::names::CONFIRM_REMOVAL_ANNOTATION).
+    pub confirmed: Option<usize>,
+}
+
+impl RemovalGuard {
+    /// Whether so many removals may begin together.
+    pub fn lets_go(&self, count: usize) -> bool {
+        self.most.is_none_or(|most| count <= most) || self.confirmed == Some(count)
+    }
+
+    /// Holds back removals that need a confirmation. One that may begin gets that on record first, so
+    /// that it goes on when others are done or added.
+    pub(super) fn apply(&self, known: &KnownHosts, out: &mut Assignments) {
+        let Some(most) = self.most else { return };
+        let is_removal = |intent: &Intent| matches!(intent, Intent::Remove(_));
+        let mut pending = Vec::new();
+        for instance in out.instances.iter_mut().filter(|i| is_removal(&i.intent)) {
+            if known.record(&instance.address).is_none_or(|record| !record.removal_confirmed) {
+                pending.push(instance);
+            }
+        }
+        let count = pending.len();
+        if count == 0 {
+            out.confirmation_used = self.confirmed.is_some();
+            return;
+        }
+        let lets_go = self.lets_go(count);
+        for instance in pending {
+            instance.intent = Intent::Leave;
+            instance.because = if lets_go { Because::RecordDue } else { Because::Unconfirmed };
+            if let Some(record) = known.record(&instance.address).filter(|_| lets_go) {
+                let mut record = record.clone();
+                record.removal_confirmed = true;
+                out.records.insert(instance.address.clone(), record);
+            }
+        }
+        if !lets_go {
+            out.notices.insert(Notice::Unconfirmed { count, most, confirmed: self.confirmed });
+        }
+    }
+}

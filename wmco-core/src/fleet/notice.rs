@@ -1,0 +1,165 @@
+//! What people have to know of the fleet: what waits for them, and who claims what is not theirs.
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::matching::{Index, Matching, Subject};
+use super::{Assignments, Because, Listed};
+use crate::names;
+use crate::names::objects::{HOST_KEYS_CONFIG_MAP, INSTANCES_CONFIG_MAP};
+use crate::node::NodeFacts;
+
+/// Something that goes on only when a person does something. Its text says what.
+#[derive(Clone, Debug, Eq, JsonSchema, Ord, PartialEq, PartialOrd, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Notice {
+    /// A Node shows an address of an entry that another Node stands for, or says that it was made
+    /// from that entry.
+    ForeignClaim {
+        /// The Node that claims.
+        node: String,
+        /// The entry.
+        address: String,
+        /// The Node that stands for the entry.
+        owner: String,
+    },
+    /// An instance is left alone for a reason that people can mend.
+    Left {
+        /// Its address.
+        address: String,
+        /// Its Node, if it has one.
+        node: Option<String>,
+        /// Why.
+        because: Because,
+    },
+    /// The ConfigMap of instances is absent.
+    ListAbsent,
+    /// More hosts would be removed at once than is allowed without a confirmation.
+    Unconfirmed {
+        /// So many.
+        count: usize,
+        /// Most that need none.
+        most: usize,
+        /// The number that was confirmed.
+        confirmed: Option<usize>,
+    },
+    /// A record cannot be read.
+    UnreadableRecord {
+        /// Its key in the ConfigMap of host keys.
+        key: String,
+    },
+}
+
+/// What is to be told of one pass.
+pub(super) fn of(
+    entries: &[&Listed],
+    subjects: &[Subject<'_>],
+    matching: &Matching<'_>,
+    index: &Index<'_>,
+    out: &Assignments,
+) -> BTreeSet<Notice> {
+    let mut notices = BTreeSet::new();
+    for subject in subjects.iter().filter(|subject| subject.listed) {
+        let Some(owner) = matching.stand(subject.address).node() else { continue };
+        let at = subject.ipv4.map(|ip| ip.to_string());
+        let at = at.as_deref().map_or(&[][..], |address| index.at(address));
+        let claims = |node: &&&NodeFacts| node.name != owner.name;
+        for node in at.iter().chain(index.made_from(subject.address)).filter(claims) {
+            notices.insert(Notice::ForeignClaim {
+                node: node.name.clone(),
+                address: subject.address.to_owned(),
+                owner: owner.name.clone(),
+            });
+        }
+    }
+    let is_entry = |address: &str| entries.iter().any(|entry| entry.address == address);
+    for instance in &out.instances {
+        let told = match &instance.because {
+            Because::OtherSystem
+            | Because::MachineBehind
+            | Because::Contested { .. }
+            | Because::AddressShared { .. } => true,
+            Because::SameNode { .. } => is_entry(&instance.address),
+            Because::Listed
+            | Because::EntryBroken
+            | Because::Unlisted
+            | Because::MayBeListed { .. }
+            | Because::ListAbsent
+            | Because::RecordDue
+            | Because::Unconfirmed => false,
+        };
+        if told {
+            notices.insert(Notice::Left {
+                address: instance.address.clone(),
+                node: instance.node.clone(),
+                because: instance.because.clone(),
+            });
+        }
+    }
+    notices
+}
+
+impl fmt::Display for Notice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::ForeignClaim { node, address, owner } => write!(
+                f,
+                "node {node} claims entry {address} by its addresses or its annotation {}, but node \
+                 {owner} stands for that entry; correct node {node}, or delete the one of both whose \
+                 host is gone",
+                names::INSTANCE_ANNOTATION
+            ),
+            Self::Left { address, node, because } => {
+                write!(f, "{address} is left alone, because {because}")?;
+                let node = node.as_deref().unwrap_or("that stands for it");
+                match because {
+                    Because::Contested { .. } => f.write_str(
+                        "; delete those whose host is gone or that show a wrong address",
+                    ),
+                    Because::AddressShared { node: other } => {
+                        write!(f, "; delete node {node} or {other}, whichever has no host any more")
+                    }
+                    Because::SameNode { .. } => f.write_str("; remove one of both entries"),
+                    Because::OtherSystem | Because::MachineBehind => {
+                        write!(f, "; remove its entry, or delete node {node} if its host is gone")
+                    }
+                    Because::Listed
+                    | Because::EntryBroken
+                    | Because::Unlisted
+                    | Because::MayBeListed { .. }
+                    | Because::ListAbsent
+                    | Because::RecordDue
+                    | Because::Unconfirmed => Ok(()),
+                }
+            }
+            Self::ListAbsent => write!(
+                f,
+                "ConfigMap {INSTANCES_CONFIG_MAP} is absent, so all hosts are left as they are; \
+                 create it again, without entries if all hosts are to be removed"
+            ),
+            Self::Unconfirmed { count, most, confirmed } => {
+                write!(
+                    f,
+                    "{count} hosts are no longer listed, and more than {most} at once need a \
+                     confirmation"
+                )?;
+                if let Some(confirmed) = confirmed {
+                    write!(f, " of their number, which is not {confirmed}")?;
+                }
+                write!(
+                    f,
+                    "; list them again, or have them removed by `kubectl annotate configmap \
+                     {INSTANCES_CONFIG_MAP} --overwrite {}={count}`",
+                    names::CONFIRM_REMOVAL_ANNOTATION
+                )
+            }
+            Self::UnreadableRecord { key } => write!(
+                f,
+                "`{key}` in ConfigMap {HOST_KEYS_CONFIG_MAP} is no record of a host, remove it"
+            ),
+        }
+    }
+}

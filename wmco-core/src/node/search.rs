@@ -1,0 +1,68 @@
+//! What the Node of a host can be found by.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::net::Ipv4Addr;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::protocol::Probe;
+
+/// What people and records say of a host's Node.
+#[derive(Clone, Debug, Default, Eq, JsonSchema, PartialEq, Serialize)]
+pub struct KnownAs {
+    /// Names that the Node may have: the one on record, and the name by which the host is listed.
+    pub names: BTreeSet<String>,
+    /// The address at which the host is reached.
+    pub ipv4: Option<Ipv4Addr>,
+}
+
+/// What to ask the API server for: one Node per name, and any Node with one of the addresses. Not a
+/// label: anybody who may change a Node can take that off.
+///
+/// ```
+/// use wmco_core::node::NodeSearch;
+///
+/// let search = NodeSearch {
+///     names: ["win-1".to_owned()].into(),
+///     addresses: ["10.0.0.5".parse()?].into(),
+/// };
+/// assert_eq!(search.to_string(), "named win-1 or at 10.0.0.5");
+/// # Ok::<(), std::net::AddrParseError>(())
+/// ```
+#[derive(Clone, Debug, Default, Eq, JsonSchema, PartialEq, Serialize)]
+pub struct NodeSearch {
+    /// Names that the host's kubelet can register: those that are known, and its host name, whole and
+    /// up to the first dot, in lower case.
+    pub names: BTreeSet<String>,
+    /// Addresses of the host, as listed and as it reports them.
+    pub addresses: BTreeSet<Ipv4Addr>,
+}
+
+impl NodeSearch {
+    /// Everything that the Node of the host that gave `probe` can be found by.
+    pub fn of(known_as: &KnownAs, probe: &Probe) -> Self {
+        let whole = probe.host_name.to_lowercase();
+        let label = whole.split('.').next().unwrap_or_default().to_owned();
+        let names = known_as.names.iter().cloned().chain([whole, label]);
+        let addresses = known_as.ipv4.into_iter().chain(probe.addresses.iter().copied());
+        Self {
+            names: names.filter(|name| !name.is_empty()).collect(),
+            addresses: addresses.collect(),
+        }
+    }
+
+    /// Whether a Node with these addresses is meant by them.
+    pub fn is_at(&self, addresses: &[String]) -> bool {
+        self.addresses.iter().any(|ip| addresses.contains(&ip.to_string()))
+    }
+}
+
+impl fmt::Display for NodeSearch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<&str> = self.names.iter().map(String::as_str).collect();
+        let addresses: Vec<String> = self.addresses.iter().map(ToString::to_string).collect();
+        write!(f, "named {} or at {}", names.join(" or "), addresses.join(" or "))
+    }
+}
