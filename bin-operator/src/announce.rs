@@ -8,9 +8,10 @@ use kube::Client;
 use kube::runtime::events::{Event, EventType, Recorder, Reporter};
 use wmco_core::fleet::Assignment;
 use wmco_core::host_key::HostKey;
+use wmco_core::host_record::HostRecord;
 use wmco_core::limits;
 use wmco_core::names::{events, objects};
-use wmco_core::node::NodeFacts;
+use wmco_core::node::{Intent, NodeFacts};
 use wmco_core::text::cut;
 use wmco_csr::Warning;
 
@@ -69,7 +70,11 @@ impl Announcer {
         pause: Duration,
     ) {
         let reason = error.event_reason();
-        let next = format!("next attempt within {} s", pause.as_secs());
+        let mut next = format!("next attempt within {} s", pause.as_secs());
+        if assignment.node.is_none() && matches!(assignment.intent, Intent::Remove(_)) {
+            let give_up = HostRecord::give_up_command(&self.namespace, &assignment.address);
+            next = format!("{next}; if this host is gone, give it up by `{give_up}`");
+        }
         let what = format!("{}: {}", assignment.address, crate::chain(error));
         // Another pause is another Event, so that what the note says of the next attempt is true.
         let action = format!("{next}: {what}");

@@ -14,6 +14,8 @@ pub struct Config {
     pub identity: String,
     /// Most nodes disrupted at the same time.
     pub disruption_budget: usize,
+    /// Most removals that may begin at once without a person's confirmation; `None`: any number.
+    pub guard_removals: Option<usize>,
     /// Whether services on nodes log in detail.
     pub debug: bool,
     /// Whether certificate requests that break a rule are denied; else they stay pending.
@@ -70,6 +72,7 @@ impl Config {
             namespace,
             version: version.to_owned(),
             disruption_budget: limits::DISRUPTION_BUDGET,
+            guard_removals: None,
             debug,
             deny_requests: false,
             proxy: Proxy::from_environment(&lookup),

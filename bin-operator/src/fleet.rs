@@ -13,14 +13,14 @@ use wmco_core::cluster::services_name;
 use wmco_core::content::{self, HostContent, Marks};
 use wmco_core::digest::Sha256;
 use wmco_core::fleet::{
-    self, Assignment, Listed, Pin, Pinned, Reach, jump_keys_in_use, reach, remembered_port,
-    remembered_via,
+    self, Assignment, Because, Pin, Pinned, Reach, RemovalGuard, forgotten_jump_keys, reach,
 };
 use wmco_core::host_key::{BadHostKey, HostKey};
+use wmco_core::host_record::{HostRecord, KnownHosts};
 use wmco_core::instances::{self, Entries};
 use wmco_core::limits;
 use wmco_core::names;
-use wmco_core::node::{Desired, NodeFacts};
+use wmco_core::node::{Desired, Intent, KnownAs, NodeFacts};
 use wmco_core::secret::Secret;
 use wmco_ssh::username::{self, Randomness, UsernameError};
 use wmco_ssh::{Blob, Credentials, HostKeyPolicy, PrivateKey, Route, Target};
@@ -68,8 +68,8 @@ struct Current {
 /// The cluster in one pass.
 struct View<'a> {
     entries: &'a Entries,
-    nodes: &'a [NodeSeen],
-    kept: &'a BTreeMap<String, String>,
+    nodes: &'a BTreeMap<&'a str, &'a NodeSeen>,
+    hosts: &'a KnownHosts,
 }
 
 /// The private key and what follows from it.
@@ -111,10 +111,12 @@ impl Fleet {
         let mut sources = self.sources.changes.clone();
         let mut claims = self.claims.changes();
         let mut names = self.resolver.changes();
+        let mut learned = self.executor.learned.changes();
         loop {
             sources.mark_unchanged();
             claims.mark_unchanged();
             names.mark_unchanged();
+            learned.mark_unchanged();
             self.pass(Timestamp::now()).await;
             let names_old = Instant::now() + limits::NAME_LIFETIME.unsigned_abs();
             let again = self.problems.next().map_or(names_old, |told| told.min(names_old));
@@ -123,6 +125,7 @@ impl Fleet {
                 _ = sources.changed() => {}
                 _ = claims.changed() => {}
                 _ = names.changed() => {}
+                _ = learned.changed() => {}
                 () = tokio::time::sleep_until(again) => {}
             }
             tokio::time::sleep(DEBOUNCE).await;
@@ -138,60 +141,119 @@ impl Fleet {
     async fn pass(&mut self, now: Timestamp) {
         let namespace = self.config.namespace.clone();
         let mut problems = Found::new();
-        let data = snapshot::listed(&self.sources, &namespace);
+        let list = snapshot::instance_list(&self.sources, &namespace);
+        let data = list.as_ref().map(|list| list.data.clone()).unwrap_or_default();
         let answers = self.resolver.answers(&data, now);
         let entries = instances::parse(&data, &answers);
         problems.extend(entries.errors().map(|error| (error.to_string(), Duration::ZERO)));
         let nodes = snapshot::nodes(&self.sources);
-        let kept = snapshot::kept_keys(&self.sources, &namespace);
-        let assignments = self.assign(&entries, &nodes, &kept);
+        let hosts = snapshot::known_hosts(&self.sources, &namespace);
+        let reported = self.executor.learned.all();
+        let host_names = fleet::host_names(&entries, &answers, &reported);
+        let listed = list.as_ref().map(|_| entries.listed());
+        let guard = RemovalGuard {
+            most: self.config.guard_removals,
+            confirmed: list.and_then(|list| list.confirmed),
+        };
+        let facts: Vec<NodeFacts> = nodes.iter().map(|node| node.facts.clone()).collect();
+        let desired = fleet::Desired {
+            listed: listed.as_deref(),
+            budget: self.config.disruption_budget,
+            guard,
+        };
+        let assignments = self.assign(&desired, &facts, &hosts, &host_names);
+        let notices = assignments.notices.iter();
+        problems.extend(notices.map(|notice| (notice.to_string(), Duration::ZERO)));
         let key = self.key(&mut problems);
         self.refresh_release(&mut problems);
         if let (Some(current), Some(key)) = (self.release.clone(), key) {
-            for assignment in &assignments.instances {
-                let view = View { entries: &entries, nodes: &nodes, kept: &kept };
-                match self.inputs(&current, &key, &view, assignment) {
-                    Ok(inputs) => self.hand_over(assignment, inputs),
-                    Err(error) => {
-                        problems.insert(error.to_string(), Duration::ZERO);
-                    }
-                }
-            }
-            let wanted: BTreeSet<&String> =
-                assignments.instances.iter().map(|a| &a.address).collect();
-            self.workers.retain(|address, _| wanted.contains(address));
+            let nodes = nodes.iter().map(|node| (node.facts.name.as_str(), node)).collect();
+            let view = View { entries: &entries, nodes: &nodes, hosts: &hosts };
+            self.direct(&current, &key, &view, &assignments, &mut problems).await;
         }
-        if !assignments.forgotten_keys.is_empty() {
-            let names: Vec<String> = assignments.forgotten_keys.into_iter().collect();
-            if let Err(error) = self.executor.forget_host_keys(&names).await {
-                tracing::warn!(error = %crate::chain(&error), "host keys stay for now");
-            }
+        let mut forgotten = assignments.forgotten_keys;
+        forgotten
+            .extend(forgotten_jump_keys(&entries, &hosts).into_iter().filter(|_| listed.is_some()));
+        if !forgotten.is_empty()
+            && let Err(error) = self.executor.forget(&forgotten).await
+        {
+            tracing::warn!(error = %crate::chain(&error), "host keys stay for now");
+        }
+        if assignments.confirmation_used
+            && let Err(error) = self.executor.use_up_confirmation().await
+        {
+            tracing::warn!(error = %crate::chain(&error), "the confirmation stays for now");
         }
         self.tell(&problems).await;
     }
 
+    /// Puts on record what is needed to clean hosts later, and hands each instance to its worker.
+    async fn direct(
+        &mut self,
+        current: &Current,
+        key: &Key,
+        view: &View<'_>,
+        assignments: &fleet::Assignments,
+        problems: &mut Found,
+    ) {
+        let mut records = assignments.records.clone();
+        let mut ready = Vec::new();
+        for assignment in &assignments.instances {
+            if assignment.intent == Intent::Leave {
+                continue;
+            }
+            match self.inputs(current, key, view, assignment) {
+                Ok((inputs, record)) => {
+                    // Nothing is done with a host before what is needed to undo it is kept.
+                    let kept = view.hosts.record(&assignment.address);
+                    match record.filter(|record| kept != Some(record)) {
+                        Some(record) => drop(records.insert(assignment.address.clone(), record)),
+                        None => ready.push((assignment, inputs)),
+                    }
+                }
+                Err(error) => {
+                    problems.insert(error.to_string(), Duration::ZERO);
+                }
+            }
+        }
+        let mut wanted: BTreeSet<&String> =
+            assignments.instances.iter().map(|a| &a.address).collect();
+        for assignment in &assignments.instances {
+            if assignment.intent == Intent::Leave && assignment.because != Because::RecordDue {
+                wanted.remove(&assignment.address);
+            }
+        }
+        self.workers.retain(|address, _| wanted.contains(address));
+        for (assignment, inputs) in ready {
+            self.hand_over(assignment, inputs);
+        }
+        if !records.is_empty()
+            && let Err(error) = self.executor.put_on_record(&records).await
+        {
+            let problem = format!("hosts wait until they are on record: {}", crate::chain(&error));
+            problems.insert(problem, limits::MISSING_OBJECT_PATIENCE.unsigned_abs());
+        }
+    }
+
     fn assign(
         &mut self,
-        entries: &Entries,
-        nodes: &[NodeSeen],
-        kept: &BTreeMap<String, String>,
+        desired: &fleet::Desired<'_>,
+        facts: &[NodeFacts],
+        hosts: &KnownHosts,
+        host_names: &BTreeMap<String, BTreeSet<String>>,
     ) -> fleet::Assignments {
-        let facts: Vec<NodeFacts> = nodes.iter().map(|node| node.facts.clone()).collect();
-        let listed = entries.listed();
         let marked: BTreeSet<&str> =
             facts.iter().filter(|n| n.holds_slot()).map(|n| n.name.as_str()).collect();
         let claims = self.claims.all();
         self.granted.retain(|name| claims.contains(name) && !marked.contains(name.as_str()));
-        let of_jump_hosts = jump_keys_in_use(entries, &facts, kept);
-        let kept_keys =
-            kept.keys().filter(|name| !of_jump_hosts.contains(*name)).cloned().collect();
         let assignments = fleet::reconcile(
-            &fleet::Desired { listed: &listed, budget: self.config.disruption_budget },
+            desired,
             &fleet::Observed {
-                nodes: &facts,
+                nodes: facts,
                 claims: &claims,
                 granted: &self.granted,
-                kept_keys: &kept_keys,
+                hosts,
+                host_names,
             },
         );
         let permits = assignments.instances.iter().filter_map(|a| a.intent.permit());
@@ -290,66 +352,79 @@ impl Fleet {
         self.workers.insert(assignment.address.clone(), Keeper { inputs: sender, task });
     }
 
+    /// What its worker gets, and the record that has to be kept of a listed host.
     fn inputs(
         &mut self,
         current: &Current,
         key: &Key,
         view: &View<'_>,
         assignment: &Assignment,
-    ) -> Result<InstanceInputs, UsernameError> {
-        let node = assignment
-            .node
-            .as_ref()
-            .and_then(|name| view.nodes.iter().find(|node| &node.facts.name == name));
+    ) -> Result<(InstanceInputs, Option<HostRecord>), UsernameError> {
+        let node = assignment.node.as_ref().and_then(|name| view.nodes.get(name.as_str()).copied());
         let facts = node.map(|node| &node.facts);
         let instance = view.entries.get(&assignment.address).and_then(|entry| entry.as_ref().ok());
+        let kept = view.hosts.record(&assignment.address);
+        let former = assignment.formerly.as_ref().and_then(|name| view.hosts.record(name));
+        let kept = kept.or(former);
         let decrypt = |text: &str| username::decrypt(text, &key.pem).ok();
-        let way = reach(assignment, instance, facts, view.kept, decrypt);
-        let way_known = way.as_ref().ok();
+        let way = reach(assignment, instance, facts, view.hosts, decrypt);
         let sealed = match instance {
-            Some(instance) => self.seal(&instance.username, facts, key)?,
+            Some(instance) => {
+                let on_record = kept.and_then(|record| record.username.as_deref());
+                self.seal(&instance.username, on_record, key)?
+            }
             None => String::new(),
         };
+        let record = instance.map(|instance| {
+            HostRecord::of_listed(kept, instance, &sealed, assignment.confirmed_node())
+        });
+        let way_known = way.as_ref().ok();
         let host_key = way_known.and_then(|w| w.host_key.as_ref()?.key.parse::<HostKey>().ok());
         let host_key = host_key.map(|key| (key.to_string(), key.algorithm()));
-        let via = instance.and_then(|instance| remembered_via(instance, facts));
         let marks = instance.map(|instance| Marks {
             address: &instance.address,
-            port: remembered_port(instance, facts),
-            via: via.as_deref(),
             username: &sealed,
             key_hash: key.parsed.public().hash(),
             host_key: host_key.as_ref().map(|(key, type_)| (key.as_str(), *type_)),
         });
-        let desired: Desired = current.release.desired(assignment.intent.clone(), marks.as_ref());
-        Ok(InstanceInputs {
+        let known_as = KnownAs {
+            names: kept
+                .and_then(|record| record.node.clone())
+                .into_iter()
+                .chain([assignment.address.clone()])
+                .collect(),
+            ipv4: way_known.map(|way| way.address),
+        };
+        let intent = assignment.intent.clone();
+        let desired: Desired = current.release.desired(intent, known_as, marks.as_ref());
+        let inputs = InstanceInputs {
             assignment: assignment.clone(),
-            listed: instance.map(Listed::from),
             desired: Arc::new(desired),
             node: node.cloned(),
-            key_name: way_known.map_or_else(|| assignment.address.clone(), |w| w.key_name.clone()),
+            on_record: view.hosts.record(&assignment.address).is_some()
+                || view.hosts.pin(&assignment.address).is_some(),
+            key_to_keep: way_known.is_some_and(|way| way.to_keep),
             jump_key_name: way_known
                 .and_then(|way| way.via.as_ref())
                 .filter(|via| via.to_keep)
                 .map(|via| via.key_name.clone()),
-            kept_keys: way_known.map(|way| way.kept_keys.clone()).unwrap_or_default(),
-            record: way_known.and_then(|way| way.record.clone()),
+            record: kept.cloned(),
             pin: way_known.and_then(|way| Some(way.host_key.as_ref()?.by.clone())),
             jump_pin: way_known
                 .and_then(|way| Some(way.via.as_ref()?.host_key.as_ref()?.by.clone())),
             route: way.map_err(|error| error.to_string()).and_then(|way| route(&way, key)),
             release: Arc::clone(&current.blobs),
-        })
+        };
+        Ok((inputs, record))
     }
 
-    /// The encrypted user name: the Node's own while it says the same, else the last one made.
+    /// The encrypted user name: the one on record while it says the same, else the last one made.
     fn seal(
         &mut self,
         user: &str,
-        node: Option<&NodeFacts>,
+        current: Option<&str>,
         key: &Key,
     ) -> Result<String, UsernameError> {
-        let current = node.and_then(|node| node.annotation(names::USERNAME_ANNOTATION));
         let same = |text: &&str| username::decrypt(text, &key.pem).is_ok_and(|found| found == user);
         if let Some(text) = current.filter(same) {
             return Ok(text.to_owned());
@@ -384,7 +459,8 @@ fn route(way: &Reach, key: &Key) -> Result<Route, String> {
         let credentials = Credentials { user: user.to_owned(), key: Arc::clone(&key.parsed) };
         Ok::<_, String>(Route::new(target, credentials).host_key(policy))
     };
-    let route = to(&way.address, way.port, &way.username, way.host_key.as_ref())?;
+    let address = way.address.to_string();
+    let route = to(&address, way.port, &way.username, way.host_key.as_ref())?;
     match &way.via {
         Some(via) => {
             Ok(route.via(to(&via.address, via.port, &via.username, via.host_key.as_ref())?))
@@ -394,5 +470,5 @@ fn route(way: &Reach, key: &Key) -> Result<Route, String> {
 }
 
 fn bad_stored_key(by: &Pin, problem: &BadHostKey) -> String {
-    format!("the pinned host key cannot be used ({problem}); {by} to have it learned again")
+    format!("the pinned host key cannot be used ({problem}); look at the host's own and {by}")
 }

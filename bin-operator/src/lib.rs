@@ -25,6 +25,7 @@ pub mod leader;
 pub mod learned;
 pub mod manifest;
 pub mod metrics;
+pub mod nodes;
 pub mod openshift;
 pub mod owned;
 pub mod payload;

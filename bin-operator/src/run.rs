@@ -140,6 +140,7 @@ impl Controllers {
             progress,
             metrics: self.metrics.clone(),
             learned: learned.clone(),
+            nodes: self.sources.nodes.clone(),
         };
         let fleet = Fleet::new(Arc::clone(&self.config), payload, self.sources.clone(), executor);
         let approver = Approver {

@@ -10,8 +10,9 @@ use kube::runtime::reflector::{ObjectRef, Store};
 use wmco_core::ca_bundle::{self, CaBundleError, Proxy, RegistryBundle};
 use wmco_core::cluster::{Revision, ServicesConfigMap};
 use wmco_core::content::{ContentError, HostContent, Inputs};
+use wmco_core::host_record::KnownHosts;
 use wmco_core::limits;
-use wmco_core::names::objects;
+use wmco_core::names::{self, objects};
 use wmco_core::protocol::ServicesData;
 use wmco_core::render::{KubeconfigError, ServiceNetwork, ServiceNetworkError, TokenSecret};
 use wmco_core::secret::Secret as Hidden;
@@ -61,14 +62,35 @@ impl NotReady {
     }
 }
 
-/// Data of the list of instances; an absent ConfigMap is an empty list.
-pub fn listed(sources: &Sources, namespace: &str) -> BTreeMap<String, String> {
-    data(&sources.config_maps, namespace, objects::INSTANCES_CONFIG_MAP).unwrap_or_default()
+/// The list of instances as people wrote it.
+#[derive(Clone, Debug, Default)]
+pub struct InstanceList {
+    /// Address to value.
+    pub data: BTreeMap<String, String>,
+    /// How many removals were confirmed; a text that is no number confirms none.
+    pub confirmed: Option<usize>,
 }
 
-/// Host keys of hosts without a Node.
-pub fn kept_keys(sources: &Sources, namespace: &str) -> BTreeMap<String, String> {
-    data(&sources.config_maps, namespace, objects::HOST_KEYS_CONFIG_MAP).unwrap_or_default()
+/// The list of instances; `None` while its ConfigMap is absent.
+pub fn instance_list(sources: &Sources, namespace: &str) -> Option<InstanceList> {
+    let object = ObjectRef::new(objects::INSTANCES_CONFIG_MAP).within(namespace);
+    Some(InstanceList::from(sources.config_maps.get(&object)?.as_ref()))
+}
+
+impl From<&ConfigMap> for InstanceList {
+    fn from(map: &ConfigMap) -> Self {
+        let confirmed = map.annotations().get(names::CONFIRM_REMOVAL_ANNOTATION);
+        Self {
+            data: map.data.clone().unwrap_or_default(),
+            confirmed: confirmed.and_then(|text| text.trim().parse().ok()),
+        }
+    }
+}
+
+/// Pinned keys and records of hosts.
+pub fn known_hosts(sources: &Sources, namespace: &str) -> KnownHosts {
+    let data = data(&sources.config_maps, namespace, objects::HOST_KEYS_CONFIG_MAP);
+    KnownHosts::read(data.unwrap_or_default())
 }
 
 /// The SSH private key in PEM, if there is one.
@@ -83,7 +105,7 @@ pub fn token_secret(sources: &Sources, namespace: &str) -> Option<Arc<Secret>> {
     secret(&sources.secrets, namespace, objects::WICD)
 }
 
-/// All Windows nodes.
+/// All Nodes.
 pub fn nodes(sources: &Sources) -> Vec<NodeSeen> {
     let seen = |node: Arc<k8s_openapi::api::core::v1::Node>| NodeSeen {
         resource_version: node.resource_version().and_then(|v| v.parse().ok()).unwrap_or_default(),

@@ -10,13 +10,14 @@ use futures::StreamExt;
 use k8s_openapi::api::core::v1::{ConfigMap, Node, Secret};
 use kube::runtime::reflector::{self, Store};
 use kube::runtime::{WatchStreamExt, watcher};
-use kube::{Api, Client, Resource};
+use kube::{Api, Client, Resource, ResourceExt as _};
 use serde::de::DeserializeOwned;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
-use wmco_core::names::{self, objects};
+use wmco_core::names::objects;
 
+use crate::nodes::{Heartbeats, Nodes, strip};
 use crate::openshift::{
     ControllerConfig, Infrastructure, MachineConfigPool, Network, OperatorNetwork,
 };
@@ -31,8 +32,8 @@ pub struct Sources {
     pub secrets: Store<Secret>,
     /// The kubelet's bootstrap credentials.
     pub bootstrapper: Store<Secret>,
-    /// Windows nodes.
-    pub nodes: Store<Node>,
+    /// All Nodes: anybody may take a label off, and addresses are compared across all.
+    pub nodes: Nodes,
     /// The one Infrastructure.
     pub infrastructure: Store<Infrastructure>,
     /// The one Network.
@@ -60,11 +61,6 @@ impl Sources {
         let watches = Watches { changed: Arc::new(tell), stop, tasks };
         let by_name =
             |name: &str| watcher::Config::default().fields(&format!("metadata.name={name}"));
-        let windows = watcher::Config::default().labels(&format!(
-            "{}={}",
-            names::OS_LABEL,
-            names::OS_WINDOWS
-        ));
         let all = watcher::Config::default;
         let (pool, worker_config) = watches.worker_pool(client, by_name(objects::WORKER_POOL));
         let bootstrapper = Api::namespaced(client.clone(), objects::BOOTSTRAPPER_NAMESPACE);
@@ -72,7 +68,7 @@ impl Sources {
             config_maps: watches.start(Api::namespaced(client.clone(), namespace), all()),
             secrets: watches.start(Api::namespaced(client.clone(), namespace), all()),
             bootstrapper: watches.start(bootstrapper, by_name(objects::BOOTSTRAPPER_SECRET)),
-            nodes: watches.start(Api::all(client.clone()), windows),
+            nodes: watches.nodes(Api::all(client.clone())),
             infrastructure: watches.start(Api::all(client.clone()), by_name(objects::CLUSTER)),
             network: watches.start(Api::all(client.clone()), by_name(objects::CLUSTER)),
             operator_network: watches.start(Api::all(client.clone()), by_name(objects::CLUSTER)),
@@ -92,7 +88,7 @@ impl Sources {
         self.config_maps.wait_until_ready().await?;
         self.secrets.wait_until_ready().await?;
         self.bootstrapper.wait_until_ready().await?;
-        self.nodes.wait_until_ready().await?;
+        self.nodes.store().wait_until_ready().await?;
         self.infrastructure.wait_until_ready().await?;
         self.network.wait_until_ready().await?;
         self.operator_network.wait_until_ready().await?;
@@ -114,7 +110,31 @@ impl Watches<'_> {
         K::DynamicType: Clone + Default + Debug + Eq + Hash + Send + Sync,
     {
         let changed = Arc::clone(&self.changed);
-        self.start_and_tell(api, config, move |_| changed.send_modify(|count| *count += 1))
+        self.start_and_tell(api, config, move |_, _| changed.send_modify(|count| *count += 1))
+    }
+
+    /// All Nodes, without what nobody looks at.
+    fn nodes(&self, api: Api<Node>) -> Nodes {
+        let changed = Arc::clone(&self.changed);
+        let (newest, seen) = watch::channel(0);
+        let mut heartbeats = Heartbeats::default();
+        let store = self.start_stripped(api, watcher::Config::default(), strip, move |_, event| {
+            if let watcher::Event::Apply(node)
+            | watcher::Event::InitApply(node)
+            | watcher::Event::Delete(node) = event
+            {
+                let version = node.resource_version().and_then(|v| v.parse().ok());
+                newest.send_if_modified(|newest| {
+                    let newer = version.filter(|version| *version > *newest);
+                    *newest = newer.unwrap_or(*newest);
+                    newer.is_some()
+                });
+            }
+            if heartbeats.changes(event) {
+                changed.send_modify(|count| *count += 1);
+            }
+        });
+        Nodes::new(store, seen)
     }
 
     /// The worker pool, and what the MachineConfig says that it names.
@@ -128,7 +148,7 @@ impl Watches<'_> {
         let pool = self.start_and_tell(
             Api::all(client.clone()),
             config,
-            move |store: &Store<MachineConfigPool>| {
+            move |store: &Store<MachineConfigPool>, _| {
                 let found = store.state().into_iter().next();
                 let found =
                     found.and_then(|pool| Some(pool.status.as_ref()?.configuration.name.clone()));
@@ -148,11 +168,36 @@ impl Watches<'_> {
         (pool, receiver)
     }
 
+    /// Tells of every event but those of a list that has only begun.
     fn start_and_tell<K>(
         &self,
         api: Api<K>,
         config: watcher::Config,
-        tell: impl Fn(&Store<K>) + Send + 'static,
+        mut tell: impl FnMut(&Store<K>, &watcher::Event<K>) + Send + 'static,
+    ) -> Store<K>
+    where
+        K: Resource + Clone + Debug + DeserializeOwned + Send + Sync + 'static,
+        K::DynamicType: Clone + Default + Debug + Eq + Hash + Send + Sync,
+    {
+        self.start_stripped(
+            api,
+            config,
+            |_| {},
+            move |store, event| match event {
+                watcher::Event::Init | watcher::Event::InitApply(_) => {}
+                watcher::Event::Apply(_) | watcher::Event::Delete(_) | watcher::Event::InitDone => {
+                    tell(store, event);
+                }
+            },
+        )
+    }
+
+    fn start_stripped<K>(
+        &self,
+        api: Api<K>,
+        config: watcher::Config,
+        strip: impl FnMut(&mut K) + Send + 'static,
+        mut tell: impl FnMut(&Store<K>, &watcher::Event<K>) + Send + 'static,
     ) -> Store<K>
     where
         K: Resource + Clone + Debug + DeserializeOwned + Send + Sync + 'static,
@@ -161,14 +206,13 @@ impl Watches<'_> {
         let (store, writer) = reflector::store();
         let filled = store.clone();
         let kind = std::any::type_name::<K>().rsplit("::").next().unwrap_or("object");
-        let stream = watcher(api, config).default_backoff().reflect(writer);
+        let stream = watcher(api, config).default_backoff().modify(strip).reflect(writer);
         let stream = stream.take_until(self.stop.clone().cancelled_owned());
         self.tasks.spawn(async move {
             let mut stream = std::pin::pin!(stream);
             while let Some(event) = stream.next().await {
                 match event {
-                    Ok(watcher::Event::Init | watcher::Event::InitApply(_)) => {}
-                    Ok(_) => tell(&filled),
+                    Ok(event) => tell(&filled, &event),
                     Err(error) => tracing::warn!(kind, %error, "watch failed, trying again"),
                 }
             }

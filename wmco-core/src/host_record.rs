@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::host_key::HostKey;
 use crate::instances::Instance;
 use crate::limits::SSH_PORT;
-use crate::names::objects::HOST_RECORD_SUFFIX;
+use crate::names::objects::{HOST_KEYS_CONFIG_MAP, HOST_RECORD_SUFFIX};
 
 /// One host's record, a JSON value of the ConfigMap
 /// [`HOST_KEYS_CONFIG_MAP`](crate::names::objects::HOST_KEYS_CONFIG_MAP) under
@@ -143,6 +143,15 @@ impl HostRecord {
     /// The address whose record has this key, if it is the key of a record.
     pub fn address_in(key_name: &str) -> Option<&str> {
         key_name.strip_suffix(HOST_RECORD_SUFFIX)
+    }
+
+    /// The command by which a person gives up a host that nobody lists and nobody reaches: nothing is
+    /// cleaned there then.
+    pub fn give_up_command(namespace: &str, address: &str) -> String {
+        let record = Self::key_name(address);
+        format!(
+            r#"kubectl patch configmap {HOST_KEYS_CONFIG_MAP} -n {namespace} --type merge -p '{{"data":{{"{address}":null,"{record}":null}}}}'"#
+        )
     }
 
     /// The record of a listed host, from its entry and from what was on record of it before.

@@ -117,3 +117,6 @@ pub const EVENT_ACTION_BYTES: usize = 128;
 
 /// Most bytes of an Event's note. Source: Kubernetes API reference, Event `note`.
 pub const EVENT_NOTE_BYTES: usize = 1024;
+
+/// How long a cache of Nodes may take to show that it is as new as an answer of the API server. Ours.
+pub const CACHE_PROOF: SignedDuration = SignedDuration::from_millis(500);

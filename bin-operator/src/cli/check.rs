@@ -1,5 +1,6 @@
 //! `check`: what is wrong with what a person wrote.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
@@ -9,7 +10,7 @@ use clap::{Args, Subcommand};
 use k8s_openapi::api::core::v1::ConfigMap;
 use serde::Serialize;
 use wmco_core::facts::Facts;
-use wmco_core::fleet::node_of;
+use wmco_core::fleet::nodes_of;
 use wmco_core::instances::{Entries, EntryError, Instance, Problem, parse};
 use wmco_core::limits;
 use wmco_core::names::objects::INSTANCES_CONFIG_MAP;
@@ -123,10 +124,11 @@ fn report(entries: &Entries, nodes: &[NodeFacts]) -> String {
     let shown: Vec<_> =
         entries.iter().map(|(address, entry)| (printable(address), entry)).collect();
     let width = shown.iter().map(|(address, _)| address.chars().count()).max().unwrap_or(0);
+    let nodes = nodes_of(&entries.listed(), nodes);
     let mut text = String::new();
     for (address, entry) in shown {
         let (label, found) = match entry {
-            Ok(instance) => ("ok", describe(instance, nodes)),
+            Ok(instance) => ("ok", describe(instance, &nodes)),
             Err(error) => ("wrong", format!("{}: {}", error.field, error.problem)),
         };
         // Writing to a string does not fail.
@@ -154,7 +156,7 @@ fn printable(text: &str) -> String {
         .collect()
 }
 
-fn describe(instance: &Instance, nodes: &[NodeFacts]) -> String {
+fn describe(instance: &Instance, nodes: &BTreeMap<String, String>) -> String {
     let mut text = format!("{} at {}", printable(&instance.username), instance.ipv4);
     if instance.port != limits::SSH_PORT {
         let _ = write!(text, " port {}", instance.port);
@@ -168,8 +170,8 @@ fn describe(instance: &Instance, nodes: &[NodeFacts]) -> String {
     if let Some(key) = &instance.via_host_key {
         let _ = write!(text, " with host key {}", key.fingerprint());
     }
-    if let Some(node) = node_of(nodes, &instance.into()) {
-        let _ = write!(text, ", node {}", node.name);
+    if let Some(node) = nodes.get(&instance.address) {
+        let _ = write!(text, ", node {node}");
     }
     text
 }

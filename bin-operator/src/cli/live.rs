@@ -11,7 +11,7 @@ use tracing_subscriber::EnvFilter;
 
 use wmco_ssh::{Options as SshOptions, TcpDialer};
 
-use super::Answer;
+use super::{Answer, GuardOption};
 use crate::VERSION;
 use crate::config::Config;
 use crate::payload::Payload;
@@ -27,6 +27,8 @@ pub struct Run {
     /// Deny certificate requests that break a rule; else they stay pending
     #[arg(long)]
     deny_requests: bool,
+    #[command(flatten)]
+    guard: GuardOption,
     /// Where metrics and health are served
     #[arg(long, value_name = "ADDRESS", default_value = "0.0.0.0:9182")]
     metrics_bind_address: SocketAddr,
@@ -42,6 +44,7 @@ pub struct Run {
 pub(super) fn run(options: &Run) -> anyhow::Result<Answer> {
     let mut config = Config::from_env(VERSION, options.debug, |name| std::env::var(name).ok())?;
     config.deny_requests = options.deny_requests;
+    config.guard_removals = options.guard.most();
     let level = if options.debug { "debug" } else { "info" };
     tracing_subscriber::fmt()
         .with_env_filter(EnvFilter::try_from_default_env().unwrap_or_else(|_| level.into()))

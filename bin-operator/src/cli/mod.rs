@@ -7,6 +7,7 @@
 mod check;
 mod check_services;
 mod explain;
+mod guard;
 mod live;
 mod output;
 mod plan;
@@ -20,6 +21,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 use crate::VERSION;
+pub use guard::GuardOption;
 pub use output::{Format, Output};
 
 /// Makes Windows machines nodes of a Kubernetes cluster.

@@ -8,16 +8,18 @@ use jiff::Timestamp;
 use wmco_core::content::{HostContent, Release};
 use wmco_core::digest::Sha256;
 use wmco_core::facts::Facts;
-use wmco_core::fleet::{Desired, Observed, Preview, preview};
+use wmco_core::fleet::{self, Desired, Observed, Preview, RemovalGuard, host_names, preview};
+use wmco_core::host_record::KnownHosts;
 use wmco_core::instances;
 use wmco_core::limits;
 use wmco_core::names::objects;
 use wmco_core::node::NodeFacts;
 use wmco_core::protocol::ServicesData;
 
-use super::{Answer, Output, tell};
+use super::{Answer, GuardOption, Output, tell};
 use crate::VERSION;
 use crate::input::Reader;
+use crate::snapshot::InstanceList;
 
 /// Arguments of `plan`.
 #[derive(Args, Debug)]
@@ -31,6 +33,8 @@ pub struct Plan {
     /// Version that nodes are to run; this program's own if not given.
     #[arg(long, value_name = "VERSION", default_value = VERSION)]
     operator_version: String,
+    #[command(flatten)]
+    guard: GuardOption,
     #[command(flatten)]
     output: Output,
 }
@@ -47,31 +51,38 @@ impl Plan {
             Some(file) => reader.facts(file)?,
             None => Facts::default(),
         };
-        let data = |name: &str| {
-            let maps = objects.config_maps.iter().map(|map| &map.object);
-            maps.filter(move |map| map.metadata.name.as_deref() == Some(name))
-                .flat_map(|map| map.data.iter().flatten())
-                .map(|(key, value)| (key.clone(), value.clone()))
-                .collect::<Vec<_>>()
+        let map = |name: &str| {
+            let mut maps = objects.config_maps.iter().map(|map| &map.object);
+            maps.find(|map| map.metadata.name.as_deref() == Some(name))
         };
-        let entries = instances::parse(data(objects::INSTANCES_CONFIG_MAP), &facts);
-        let listed = entries.listed();
+        let list = map(objects::INSTANCES_CONFIG_MAP).map(InstanceList::from);
+        let data = list.as_ref().map(|list| list.data.clone()).unwrap_or_default();
+        let entries = instances::parse(&data, &facts);
+        let listed = list.as_ref().map(|_| entries.listed());
         let nodes: Vec<NodeFacts> =
             objects.nodes.iter().map(|node| NodeFacts::from(&node.object)).collect();
-        let kept_keys =
-            data(objects::HOST_KEYS_CONFIG_MAP).into_iter().map(|(address, _)| address).collect();
+        let kept = map(objects::HOST_KEYS_CONFIG_MAP).and_then(|map| map.data.clone());
         let observed = Observed {
             nodes: &nodes,
             claims: &BTreeSet::new(),
             granted: &BTreeSet::new(),
-            kept_keys: &kept_keys,
+            hosts: &KnownHosts::read(kept.unwrap_or_default()),
+            host_names: &host_names(&entries, &facts, &facts.hostnames),
         };
-        let desired = Desired { listed: &listed, budget: limits::DISRUPTION_BUDGET };
+        let guard = RemovalGuard {
+            most: self.guard.most(),
+            confirmed: list.and_then(|list| list.confirmed),
+        };
+        let desired =
+            Desired { listed: listed.as_deref(), budget: limits::DISRUPTION_BUDGET, guard };
         let release = unrendered(self.operator_version);
         let plan = preview(&desired, &observed, &release, Timestamp::now());
         self.output.print(&plan, || text(&plan))?;
         for error in entries.errors() {
             tell("error", &error.to_string());
+        }
+        for notice in fleet::reconcile(&desired, &observed).notices {
+            tell("warning", &notice.to_string());
         }
         Ok(if entries.errors().next().is_some() { Answer::No } else { Answer::Yes })
     }

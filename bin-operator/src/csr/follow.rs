@@ -140,7 +140,7 @@ impl Cluster {
         let mut docket = lock(&self.docket);
         let mut again = Vec::new();
         let mut gone = std::mem::take(&mut self.nodes);
-        for node in self.sources.nodes.state() {
+        for node in self.sources.nodes.windows() {
             let name = node.name_any();
             let known = gone.remove(&name).is_some_and(|known| Arc::ptr_eq(&known, &node));
             if !known {
@@ -151,7 +151,8 @@ impl Cluster {
         for name in gone.into_keys() {
             again.extend(docket.remove_node(&name));
         }
-        let data = snapshot::listed(&self.sources, &self.namespace);
+        let list = snapshot::instance_list(&self.sources, &self.namespace);
+        let data = list.unwrap_or_default().data;
         let answers = self.resolver.answers(&data, Timestamp::now());
         let instances = Instances { data, answers, host_names: self.learned.all() };
         if self.instances.as_ref() != Some(&instances) {

@@ -115,6 +115,11 @@ impl Stage {
         self.operator(progress)?.connect().await?.run(stop).await
     }
 
+    /// Gives operators that start from now on another configuration.
+    pub fn reconfigure(&mut self, change: impl FnOnce(&mut Config)) {
+        change(&mut self.config);
+    }
+
     /// What connections to hosts did.
     pub fn counters(&self) -> &Arc<Counters> {
         &self.ssh.counters

@@ -41,6 +41,17 @@ pub enum StepError {
     /// Something on the host did not work.
     #[error(transparent)]
     Host(#[from] HostError),
+    /// A Node is in the API that could be the host's, but is not known as that.
+    #[error(
+        "node {node} may be the one of this host but is not known as that, so nothing is changed on the \
+         host: delete the node if it is left of another installation, or correct its addresses and \
+         annotation {}",
+        wmco_core::names::INSTANCE_ANNOTATION
+    )]
+    NodeInTheWay {
+        /// The Node.
+        node: String,
+    },
     /// Another process leads.
     #[error(transparent)]
     NotLeading(#[from] NotLeading),
@@ -82,6 +93,7 @@ impl StepError {
             | Self::Route(_) => true,
             Self::Api { .. }
             | Self::Content { .. }
+            | Self::NodeInTheWay { .. }
             | Self::NotLeading(_)
             | Self::Refused { .. }
             | Self::Step { .. } => false,

@@ -8,10 +8,10 @@ use kube::api::{DeleteParams, EvictParams, ListParams, Patch, PatchParams, Preco
 use kube::{Api, Client};
 use serde_json::{Value, json};
 use wmco_core::digest::Sha256;
-use wmco_core::fleet;
-use wmco_core::names::{self, host};
+use wmco_core::host_record::HostRecord;
+use wmco_core::names::host;
 use wmco_core::node::{
-    Action, HostSeen, HostWork, Learnt, NodeFacts, NodePatch, PodFacts, agent_for_work,
+    Action, HostSeen, HostWork, Learnt, NodePatch, NodeSearch, PodFacts, agent_for_work,
 };
 use wmco_core::protocol::{AgentLocation, Probe, ReportLine};
 use wmco_core::winpath::WindowsPath;
@@ -24,6 +24,7 @@ use crate::announce::Announcer;
 use crate::leader::Leadership;
 use crate::learned::Learned;
 use crate::metrics::{ActionLabels, Metrics};
+use crate::nodes::Nodes;
 use crate::progress::{Progress, What};
 
 /// What an action brought to light.
@@ -36,8 +37,13 @@ pub enum Seen {
         /// Resource version of the Node after it.
         resource_version: u64,
     },
-    /// The host keys of this instance are no longer in the ConfigMap.
-    KeysForgotten,
+    /// A Node that is meant by a search.
+    FoundNode {
+        /// Its name.
+        name: String,
+    },
+    /// Neither key nor record of this instance is kept any more.
+    Forgotten,
     /// The Node is deleted.
     Gone,
     /// The agent came to its end, but not through the plan.
@@ -68,6 +74,8 @@ pub struct Executor {
     pub metrics: Metrics,
     /// Host names that hosts reported.
     pub learned: Learned,
+    /// All Nodes.
+    pub nodes: Nodes,
 }
 
 impl Executor {
@@ -115,14 +123,11 @@ impl Executor {
             Action::Apply(work) => self.apply(work, inputs, host, link).await,
             Action::RemoveLeftovers(_) => self.remove_leftovers(inputs, link).await,
             Action::PatchNode(patch) => self.patch_node(patch, inputs).await,
-            Action::SeekNode => self.seek_node(inputs).await,
+            Action::SeekNode(search) => self.seek_node(search).await,
             Action::ListPods => self.list_pods(inputs).await,
             Action::Evict { pods, .. } => self.evict(pods).await,
-            Action::ForgetHostKey => {
-                self.forget_host_keys(&inputs.kept_keys).await?;
-                Ok(Seen::KeysForgotten)
-            }
             Action::DeleteNode(permit) => self.delete_node(permit.node(), inputs).await,
+            Action::ForgetHost => self.forget_host(inputs).await,
         }
     }
 
@@ -258,17 +263,22 @@ impl Executor {
         Ok(Seen::Node { resource_version: version.parse().unwrap_or_default() })
     }
 
-    async fn seek_node(&self, inputs: &InstanceInputs) -> Result<Seen, StepError> {
-        let windows = format!("{}={}", names::OS_LABEL, names::OS_WINDOWS);
-        let nodes: Api<Node> = Api::all(self.client.clone());
-        let list = nodes
-            .list(&ListParams::default().labels(&windows))
-            .await
-            .map_err(api("list the windows nodes"))?;
-        let facts: Vec<NodeFacts> = list.iter().map(NodeFacts::from).collect();
-        let listed = inputs.listed.as_ref();
-        let found = listed.is_none_or(|listed| fleet::node_of(&facts, listed).is_some());
-        Ok(Seen::Learnt(if found { Learnt::FoundNode } else { Learnt::NoNode }))
+    async fn seek_node(&self, search: &NodeSearch) -> Result<Seen, StepError> {
+        let found =
+            self.nodes.find(&self.client, search).await.map_err(api("look for the node"))?;
+        Ok(match found {
+            Some(name) => Seen::FoundNode { name },
+            None => Seen::Learnt(Learnt::NoNode),
+        })
+    }
+
+    async fn forget_host(&self, inputs: &InstanceInputs) -> Result<Seen, StepError> {
+        let address = &inputs.assignment.address;
+        self.forget(&[address.clone(), HostRecord::key_name(address)].into()).await?;
+        if inputs.node.is_none() {
+            self.announcer.removed(&inputs.assignment).await;
+        }
+        Ok(Seen::Forgotten)
     }
 
     async fn list_pods(&self, inputs: &InstanceInputs) -> Result<Seen, StepError> {
@@ -392,6 +402,8 @@ pub(super) fn api(doing: &'static str) -> impl FnOnce(kube::Error) -> StepError 
 
 #[cfg(test)]
 mod tests {
+    use wmco_core::node::NodeFacts;
+
     use super::*;
 
     #[test]

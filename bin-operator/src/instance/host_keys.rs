@@ -1,14 +1,14 @@
 //! Host keys: where they are kept, and what people are told of them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{ConfigMap, Node};
 use kube::Api;
 use kube::api::{ObjectMeta, Patch, PatchParams, PostParams};
 use serde_json::{Value, json};
-use wmco_core::host_key::HostKey;
-use wmco_core::names::objects;
+use wmco_core::host_record::HostRecord;
+use wmco_core::names::{self, objects};
 use wmco_core::node::host_key_condition;
 use wmco_ssh::{HostAgent as _, HostKeyPolicy, HostKeyVerdict, Route, SshHost};
 
@@ -25,18 +25,28 @@ impl Executor {
         route: &Route,
         host: &SshHost,
     ) -> Result<(), StepError> {
+        let address = &inputs.assignment.address;
         let seen = host.host_key();
         // A connection from the pool may be older than the pin that its key became.
         let unpinned = route.host_key == HostKeyPolicy::TrustOnFirstUse;
-        if unpinned && seen.verdict == HostKeyVerdict::FirstUse {
-            self.keep_host_key(&inputs.key_name, &seen.key).await?;
-            self.announcer.pinned(&inputs.assignment, &inputs.key_name, &seen.key).await;
-        }
-        if let (Some(name), Some(seen)) = (&inputs.jump_key_name, host.jump_key()) {
-            self.keep_host_key(name, &seen.key).await?;
-            if inputs.jump_pin.is_none() {
-                self.announcer.pinned(&inputs.assignment, name, &seen.key).await;
+        let first_use = unpinned && seen.verdict == HostKeyVerdict::FirstUse;
+        let jump = inputs.jump_key_name.as_ref().zip(host.jump_key());
+        if first_use || inputs.key_to_keep || jump.is_some() {
+            let mut values = BTreeMap::from([(address.clone(), seen.key.to_string())]);
+            values.extend(jump.map(|(name, seen)| (name.clone(), seen.key.to_string())));
+            let mut record = inputs.record.clone().unwrap_or_default();
+            record.pinned = Some(seen.key.fingerprint());
+            if let Some((name, seen)) = jump {
+                record.jump_pinned = Some((name.clone(), seen.key.fingerprint()));
             }
+            values.extend([on_record(address, &record)?]);
+            self.keep(values).await?;
+        }
+        if first_use {
+            self.announcer.pinned(&inputs.assignment, address, &seen.key).await;
+        }
+        if let Some((name, seen)) = jump.filter(|_| inputs.jump_pin.is_none()) {
+            self.announcer.pinned(&inputs.assignment, name, &seen.key).await;
         }
         self.tell_host_key(inputs, None).await;
         Ok(())
@@ -61,19 +71,27 @@ impl Executor {
         }
     }
 
-    fn host_keys(&self) -> Api<ConfigMap> {
+    fn config_maps(&self) -> Api<ConfigMap> {
         Api::namespaced(self.client.clone(), &self.namespace)
     }
 
-    async fn keep_host_key(&self, name: &str, key: &HostKey) -> Result<(), StepError> {
-        self.keep([(name.to_owned(), key.to_string())].into()).await
+    /// Keeps the records of hosts, by address as listed.
+    ///
+    /// # Errors
+    /// [`StepError::Api`].
+    pub async fn put_on_record(
+        &self,
+        records: &BTreeMap<String, HostRecord>,
+    ) -> Result<(), StepError> {
+        let values = records.iter().map(|(address, record)| on_record(address, record));
+        self.keep(values.collect::<Result<_, _>>()?).await
     }
 
     /// Sets keys of the ConfigMap of host keys, which is made if it is not there.
     async fn keep(&self, values: BTreeMap<String, String>) -> Result<(), StepError> {
         self.leadership.check()?;
         let data = json!({ "data": values });
-        let keys = self.host_keys();
+        let keys = self.config_maps();
         let object = objects::HOST_KEYS_CONFIG_MAP;
         let (params, body) = (PatchParams::default(), Patch::Merge(&data));
         let patch = || keys.patch(object, &params, &body);
@@ -102,20 +120,47 @@ impl Executor {
         }
     }
 
-    /// Removes host keys that belong to nobody, or whose Node has them.
+    /// Removes keys of the ConfigMap of host keys.
     ///
     /// # Errors
     /// [`StepError::Api`].
-    pub async fn forget_host_keys(&self, names: &[String]) -> Result<(), StepError> {
+    pub async fn forget(&self, names: &BTreeSet<String>) -> Result<(), StepError> {
         self.leadership.check()?;
         let data: serde_json::Map<String, Value> =
             names.iter().map(|name| (name.clone(), Value::Null)).collect();
         let patch = Patch::Merge(json!({ "data": data }));
-        let name = objects::HOST_KEYS_CONFIG_MAP;
-        match self.host_keys().patch(name, &PatchParams::default(), &patch).await {
+        self.patch_if_there(objects::HOST_KEYS_CONFIG_MAP, &patch, "forget the host").await
+    }
+
+    /// Takes the confirmation of removals off the list of instances.
+    ///
+    /// # Errors
+    /// [`StepError::Api`].
+    pub async fn use_up_confirmation(&self) -> Result<(), StepError> {
+        self.leadership.check()?;
+        let annotations = json!({ names::CONFIRM_REMOVAL_ANNOTATION: null });
+        let patch = Patch::Merge(json!({ "metadata": { "annotations": annotations } }));
+        let doing = "take the confirmation off";
+        self.patch_if_there(objects::INSTANCES_CONFIG_MAP, &patch, doing).await
+    }
+
+    async fn patch_if_there(
+        &self,
+        name: &str,
+        patch: &Patch<Value>,
+        doing: &'static str,
+    ) -> Result<(), StepError> {
+        match self.config_maps().patch(name, &PatchParams::default(), patch).await {
             Ok(_) => Ok(()),
             Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
-            Err(error) => Err(api("forget the host key")(error)),
+            Err(error) => Err(api(doing)(error)),
         }
     }
+}
+
+/// A record as a value of the ConfigMap, under its key.
+fn on_record(address: &str, record: &HostRecord) -> Result<(String, String), StepError> {
+    let json = serde_json::to_string(record)
+        .map_err(|error| api("keep the record")(kube::Error::SerdeError(error)))?;
+    Ok((HostRecord::key_name(address), json))
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use wmco_core::digest::Sha256;
-use wmco_core::fleet::{Assignment, Listed, Pin};
+use wmco_core::fleet::{Assignment, Pin};
 use wmco_core::host_record::HostRecord;
 use wmco_core::node::{Desired, NodeFacts};
 use wmco_ssh::{Blob, Route};
@@ -14,20 +14,18 @@ use wmco_ssh::{Blob, Route};
 pub struct InstanceInputs {
     /// What is wanted, and why.
     pub assignment: Assignment,
-    /// Its entry, as far as that tells which Node stands for it.
-    pub listed: Option<Listed>,
     /// What it is to become.
     pub desired: Arc<Desired>,
     /// The Node that stands for it.
     pub node: Option<NodeSeen>,
     /// How its host is reached; `Err` says in one line what is missing for that.
     pub route: Result<Route, String>,
-    /// Key under which a host key seen for the first time is kept.
-    pub key_name: String,
+    /// Whether the ConfigMap of host keys has its key or its record.
+    pub on_record: bool,
+    /// Whether the pinned key, which is not kept yet under the instance's address, is to be.
+    pub key_to_keep: bool,
     /// Key under which the host key of its jump host is to be kept; none: it is already.
     pub jump_key_name: Option<String>,
-    /// Keys in the ConfigMap of host keys that are its own.
-    pub kept_keys: Vec<String>,
     /// What is on record of its host.
     pub record: Option<HostRecord>,
     /// Where the host key that it has to show is pinned.
@@ -65,12 +63,10 @@ impl InstanceInputs {
     /// Whether nothing differs that a worker looks at.
     pub fn equals(&self, other: &Self) -> bool {
         self.assignment == other.assignment
-            && self.listed == other.listed
             && self.desired == other.desired
             && self.node == other.node
-            && self.key_name == other.key_name
+            && (self.on_record, self.key_to_keep) == (other.on_record, other.key_to_keep)
             && self.jump_key_name == other.jump_key_name
-            && self.kept_keys == other.kept_keys
             && self.record == other.record
             && (&self.pin, &self.jump_pin) == (&other.pin, &other.jump_pin)
             && self.route == other.route

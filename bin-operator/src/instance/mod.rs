@@ -77,8 +77,7 @@ impl Worker {
         while self.inputs.has_changed().is_ok() {
             let inputs = Arc::clone(&self.inputs.borrow_and_update());
             let (desired, node) = (&*inputs.desired, inputs.node.as_ref().map(|seen| &seen.facts));
-            let kept = !inputs.kept_keys.is_empty();
-            let plan = self.memory.plan(desired, node, kept, Timestamp::now());
+            let plan = self.memory.plan(desired, node, inputs.on_record, Timestamp::now());
             if let Some(claims) = self.memory.claims_slot(desired, node) {
                 self.claims.set(inputs.node_name(), claims);
             }
@@ -118,8 +117,16 @@ impl Worker {
                     .await;
                     Learnt::Changed
                 }
-                Seen::KeysForgotten => {
-                    self.catch_up(|inputs| inputs.kept_keys.is_empty()).await;
+                Seen::FoundNode { name } => {
+                    self.catch_up(|inputs| inputs.node.is_some()).await;
+                    if self.inputs.borrow().node.is_none() {
+                        return Err(StepError::NodeInTheWay { node: name });
+                    }
+                    Learnt::FoundNode
+                }
+                Seen::Forgotten => {
+                    self.progress.stage(&inputs.assignment, Stage::Gone);
+                    self.catch_up(|inputs| !inputs.on_record).await;
                     Learnt::Changed
                 }
                 Seen::Gone => {
@@ -131,9 +138,6 @@ impl Worker {
                     return Err(error);
                 }
             };
-            if learnt == Learnt::FoundNode {
-                self.catch_up(|inputs| inputs.node.is_some()).await;
-            }
             // Looking at a host proves nothing about what failed before.
             if !matches!(learnt, Learnt::Host(_)) {
                 self.worked = true;

@@ -7,7 +7,7 @@ use k8s_openapi::api::core::v1::Node;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use wmco_core::facts::Facts;
-use wmco_core::fleet::node_of;
+use wmco_core::fleet::nodes_of;
 use wmco_core::instances::{parse, username_of};
 use wmco_core::node::NodeFacts;
 
@@ -85,9 +85,9 @@ fn the_instances_vectors_hold() {
 
         let entries = parse(&input.data, &Facts::default());
         let nodes: Vec<NodeFacts> = input.nodes.iter().map(NodeFacts::from).collect();
+        let nodes = nodes_of(&entries.listed(), &nodes);
         for (instance, expected) in entries.instances().zip(&expected) {
-            let node = node_of(&nodes, &instance.into()).map(|node| &node.name);
-            assert_eq!(node, expected.node.as_ref(), "{name}");
+            assert_eq!(nodes.get(&instance.address), expected.node.as_ref(), "{name}");
         }
     }
 }

@@ -14,6 +14,7 @@
 //! What a configured node needs ([`node`](crate::node)).
 
 mod guard;
+mod host_names;
 mod hosts;
 mod leaving;
 mod matching;
@@ -32,6 +33,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 pub use guard::RemovalGuard;
+pub use host_names::host_names;
 use hosts::Hosts;
 use leaving::Leaving;
 use matching::{Index, Matching, Stand, Subject};
@@ -192,11 +194,23 @@ pub fn reconcile(desired: &Desired<'_>, observed: &Observed<'_>) -> Assignments 
         }
     }
     out.forgotten_keys = hosts.forgotten(&entries, &out, observed);
-    let told = notice::of(&entries, &subjects, &matching, &index, &out);
+    let told = notice::of(&entries, &subjects, &matching, &index, observed.hosts, &out);
     out.notices.extend(told);
     let damaged = observed.hosts.damaged().map(str::to_owned);
     out.notices.extend(damaged.map(|key| Notice::UnreadableRecord { key }));
     out
+}
+
+/// Names of the Nodes that stand for listed hosts, by address as listed, as far as people and Nodes tell:
+/// nothing is on record and no host was asked.
+pub fn nodes_of(listed: &[Listed], nodes: &[NodeFacts]) -> BTreeMap<String, String> {
+    let (none, hosts, names) = (BTreeSet::new(), KnownHosts::default(), BTreeMap::new());
+    let desired = Desired { listed: Some(listed), budget: 0, guard: RemovalGuard::default() };
+    let observed =
+        Observed { nodes, claims: &none, granted: &none, hosts: &hosts, host_names: &names };
+    let is_listed = |found: &Assignment| listed.iter().any(|entry| entry.address == found.address);
+    let found = reconcile(&desired, &observed).instances.into_iter().filter(is_listed);
+    found.filter_map(|found| Some((found.address, found.node?))).collect()
 }
 
 /// Nobody knows what people want, so everything stays as it is.

@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use super::matching::{Index, Matching, Subject};
 use super::{Assignments, Because, Listed};
+use crate::host_record::KnownHosts;
 use crate::names;
 use crate::names::objects::{HOST_KEYS_CONFIG_MAP, INSTANCES_CONFIG_MAP};
 use crate::node::NodeFacts;
@@ -25,6 +26,13 @@ pub enum Notice {
         address: String,
         /// The Node that stands for the entry.
         owner: String,
+    },
+    /// The copy of a pinned host key on a Node is another key. The operator writes the pinned one.
+    KeyCopyDiffers {
+        /// The Node.
+        node: String,
+        /// The entry, whose key is pinned.
+        address: String,
     },
     /// An instance is left alone for a reason that people can mend.
     Left {
@@ -59,11 +67,19 @@ pub(super) fn of(
     subjects: &[Subject<'_>],
     matching: &Matching<'_>,
     index: &Index<'_>,
+    hosts: &KnownHosts,
     out: &Assignments,
 ) -> BTreeSet<Notice> {
     let mut notices = BTreeSet::new();
     for subject in subjects.iter().filter(|subject| subject.listed) {
         let Some(owner) = matching.stand(subject.address).node() else { continue };
+        let copy = owner.annotation(names::HOST_KEY_ANNOTATION);
+        if copy.zip(hosts.pin(subject.address)).is_some_and(|(copy, pin)| copy != pin) {
+            notices.insert(Notice::KeyCopyDiffers {
+                node: owner.name.clone(),
+                address: subject.address.to_owned(),
+            });
+        }
         let at = subject.ipv4.map(|ip| ip.to_string());
         let at = at.as_deref().map_or(&[][..], |address| index.at(address));
         let claims = |node: &&&NodeFacts| node.name != owner.name;
@@ -111,6 +127,13 @@ impl fmt::Display for Notice {
                  {owner} stands for that entry; correct node {node}, or delete the one of both whose \
                  host is gone",
                 names::INSTANCE_ANNOTATION
+            ),
+            Self::KeyCopyDiffers { node, address } => write!(
+                f,
+                "annotation {} of node {node} is not the key pinned as `{address}` in ConfigMap \
+                 {HOST_KEYS_CONFIG_MAP} and is set back; unless you have just pinned another key, find \
+                 out who may write annotations of that node",
+                names::HOST_KEY_ANNOTATION
             ),
             Self::Left { address, node, because } => {
                 write!(f, "{address} is left alone, because {because}")?;

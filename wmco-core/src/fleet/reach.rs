@@ -47,7 +47,7 @@ impl fmt::Display for Pin {
             }
             Self::Kept { name } => write!(
                 f,
-                "write that key as `{name}` into ConfigMap {}",
+                "replace `{name}` in ConfigMap {} by its new key",
                 names::objects::HOST_KEYS_CONFIG_MAP
             ),
         }

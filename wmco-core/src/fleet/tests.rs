@@ -408,6 +408,19 @@ rows! { told:
              stands for that entry; correct node win-1, or delete the one of both whose host is gone",
             names::INSTANCE_ANNOTATION
         );
+    key_that_somebody_wrote_on_a_node: Case::three()
+        .with(|c| {
+            c.host_keys = vec![("10.0.0.1", "its key"), ("10.0.0.2", "its key")];
+            let annotations = &mut c.nodes[0].annotations;
+            annotations.insert(names::HOST_KEY_ANNOTATION.into(), "another key".into());
+            let annotations = &mut c.nodes[1].annotations;
+            annotations.insert(names::HOST_KEY_ANNOTATION.into(), "its key".into());
+        }) => &format!(
+            "annotation {} of node win-1 is not the key pinned as `10.0.0.1` in ConfigMap \
+             windows-ssh-host-keys and is set back; unless you have just pinned another key, find out \
+             who may write annotations of that node",
+            names::HOST_KEY_ANNOTATION
+        );
     absent_list_is_told: Case { nodes: vec![node(1)], list_absent: true, ..Case::default() }
         => "ConfigMap windows-instances is absent, so all hosts are left as they are; create it again, \
             without entries if all hosts are to be removed";

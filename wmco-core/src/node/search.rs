@@ -7,6 +7,7 @@ use std::net::Ipv4Addr;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::instances::Host;
 use crate::protocol::Probe;
 
 /// What people and records say of a host's Node.
@@ -48,7 +49,8 @@ impl NodeSearch {
         let names = known_as.names.iter().cloned().chain([whole, label]);
         let addresses = known_as.ipv4.into_iter().chain(probe.addresses.iter().copied());
         Self {
-            names: names.filter(|name| !name.is_empty()).collect(),
+            // A host may report anything; what is no name of an object is in no Node's way.
+            names: names.filter(|name| matches!(name.parse(), Ok(Host::Name(_)))).collect(),
             addresses: addresses.collect(),
         }
     }
@@ -64,5 +66,28 @@ impl fmt::Display for NodeSearch {
         let names: Vec<&str> = self.names.iter().map(String::as_str).collect();
         let addresses: Vec<String> = self.addresses.iter().map(ToString::to_string).collect();
         write!(f, "named {} or at {}", names.join(" or "), addresses.join(" or "))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::node::tests::probe;
+
+    fn names(host_name: &str) -> Vec<String> {
+        let known_as = KnownAs { names: ["win-9".to_owned()].into(), ipv4: None };
+        let probe = Probe { host_name: host_name.to_owned(), ..probe() };
+        NodeSearch::of(&known_as, &probe).names.into_iter().collect()
+    }
+
+    #[test]
+    fn a_kubelet_may_register_either_form_of_its_hosts_name() {
+        assert_eq!(names("WIN-1.corp.example"), ["win-1", "win-1.corp.example", "win-9"]);
+    }
+
+    #[test]
+    fn a_host_name_that_leads_elsewhere_is_not_asked_for() {
+        assert_eq!(names("../secrets"), ["win-9"]);
+        assert_eq!(names(""), ["win-9"]);
     }
 }

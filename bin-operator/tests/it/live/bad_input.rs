@@ -3,7 +3,7 @@
 use bin_operator::demo::Stage;
 use bin_operator::progress::Progress;
 use serde_json::Value;
-use wmco_core::names;
+use wmco_core::names::{self, objects};
 use wmco_sim::host::Fault;
 
 use super::scenery::{
@@ -90,8 +90,7 @@ async fn another_host_key() {
     assert_eq!(condition["reason"], "HostKeyMismatch");
     let message = condition["message"].as_str().unwrap();
     assert_eq!(message.matches("SHA256:").count(), 2, "{message}");
-    let name = nodes(&stage)[0]["metadata"]["name"].as_str().unwrap().to_owned();
-    let accept = format!("remove annotation {} of node {name}", names::HOST_KEY_ANNOTATION);
+    let accept = format!("replace `{}` in ConfigMap {}", all[0], objects::HOST_KEYS_CONFIG_MAP);
     assert!(message.contains(&accept), "how to accept it: {message}");
     assert_eq!(host.counts().authentications, 0);
     host.clear_faults();

@@ -4,11 +4,14 @@ use std::collections::BTreeMap;
 
 use bin_operator::demo::Stage;
 use bin_operator::progress::{Progress, Stage as Rest, What};
-use wmco_core::names::{self, objects};
+use wmco_core::host_record::HostRecord;
+use wmco_core::names::objects;
 use wmco_sim::host::SimHost;
 use wmco_ssh::PrivateKey;
 
-use super::scenery::{addresses, is_finished, nodes, notes, settled, stage, until, wait};
+use super::scenery::{
+    addresses, change_kept_keys, is_finished, kept_keys, nodes, notes, settled, stage, until, wait,
+};
 
 /// A host that connects on to the only host of `stage`.
 async fn jump_to(stage: &Stage) -> SimHost {
@@ -21,13 +24,6 @@ async fn jump_to(stage: &Stage) -> SimHost {
         .start()
         .await
         .unwrap()
-}
-
-fn kept_keys(stage: &Stage) -> BTreeMap<String, String> {
-    let map =
-        stage.cluster.object("", "configmaps", stage.namespace(), objects::HOST_KEYS_CONFIG_MAP);
-    let data = map.map(|map| map["data"].clone()).unwrap_or_default();
-    serde_json::from_value(data).unwrap_or_default()
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -43,16 +39,15 @@ async fn a_host_behind_a_jump_host_joins_and_leaves_through_it() {
     joined.await;
     let joined_node = nodes(&stage).remove(0);
     assert!(is_finished(&joined_node), "{joined_node}");
-    assert_eq!(
-        joined_node["metadata"]["annotations"][names::SSH_VIA_ANNOTATION],
-        format!("jump@{at}")
-    );
+    let record = kept_keys(&stage)[&HostRecord::key_name(&all[0])].clone();
+    let record: HostRecord = serde_json::from_str(&record).unwrap();
+    assert_eq!(record.via, Some(format!("jump@{at}")));
     assert!(jump.counts().authentications >= 1);
     assert!(jump.counts().executions.is_empty(), "nothing is run on the way");
 
-    // Its own key is with the Node, the jump host's is kept and pinned.
+    // Its own key is kept, and so is the jump host's.
     let name = format!("{}_{}", at.ip(), at.port());
-    until(|| (kept_keys(&stage).keys().collect::<Vec<_>>() == [&name]).then_some(())).await;
+    assert!(kept_keys(&stage).contains_key(&name) && kept_keys(&stage).contains_key(&all[0]));
     let pinned = notes(&stage, "HostKeyPinned");
     assert_eq!(pinned.len(), 2, "both were trusted on first use: {pinned:?}");
     assert!(pinned.iter().all(|note| note.matches("SHA256:").count() == 1), "{pinned:?}");
@@ -61,19 +56,14 @@ async fn a_host_behind_a_jump_host_joins_and_leaves_through_it() {
     let running = stage.operate(Progress::new()).unwrap();
     let told = until(|| notes(&stage, "HostKeyMismatch").into_iter().next()).await;
     assert!(told.contains(&at.to_string()), "it names the jump host: {told}");
-    let accept = format!("remove `{name}` from ConfigMap {}", objects::HOST_KEYS_CONFIG_MAP);
+    let accept = format!("replace `{name}` in ConfigMap {}", objects::HOST_KEYS_CONFIG_MAP);
     assert!(told.contains(&accept), "{told}");
     running.stop().await.unwrap();
 
     // A person accepts the new key, and the entry goes: the way back leads through the jump host.
-    let mut map = stage
-        .cluster
-        .object("", "configmaps", stage.namespace(), objects::HOST_KEYS_CONFIG_MAP)
-        .unwrap()
-        .as_ref()
-        .clone();
-    map["data"] = serde_json::json!({});
-    stage.cluster.apply(&map).unwrap();
+    let key = jump.host_keys()[0].to_openssh().unwrap();
+    let key = key.split_whitespace().nth(1).unwrap().to_owned();
+    change_kept_keys(&stage, &[(&name, Some(key))]);
     stage.list(&BTreeMap::new()).unwrap();
     let before = jump.counts().authentications;
     let progress = Progress::new();

@@ -1,12 +1,15 @@
 //! The operator against the embedded cluster and simulated hosts: real HTTPS, real SSH.
 
 mod bad_input;
+mod claims;
 mod crash;
 mod join;
 mod jump;
 mod leader;
+mod mass_removal;
 mod new_services;
 mod open_host;
+mod pins;
 mod removal;
 mod rights;
 mod scenery;

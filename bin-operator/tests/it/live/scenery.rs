@@ -6,12 +6,16 @@ use std::time::Duration;
 
 use bin_operator::demo::{Running, Stage};
 use bin_operator::progress::{Happening, Progress, Stage as Rest, What};
+use k8s_openapi::api::core::v1::{ConfigMap, Node};
+use kube::api::{DeleteParams, Patch, PatchParams};
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::{Api, Client, Config};
 use serde_json::Value;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::time::timeout;
-use wmco_core::names;
+use wmco_core::names::{self, objects};
 
 /// Longest wait for anything; a machine under load needs most of it.
 pub(super) const PATIENCE: Duration = Duration::from_secs(120);
@@ -82,6 +86,82 @@ pub(super) async fn configure(stage: &Stage, addresses: &[String]) {
 
 pub(super) fn nodes(stage: &Stage) -> Vec<Arc<Value>> {
     stage.cluster.objects("", "nodes", "")
+}
+
+/// Data of the ConfigMap of host keys.
+pub(super) fn kept_keys(stage: &Stage) -> BTreeMap<String, String> {
+    let map =
+        stage.cluster.object("", "configmaps", stage.namespace(), objects::HOST_KEYS_CONFIG_MAP);
+    let data = map.map(|map| map["data"].clone()).unwrap_or_default();
+    serde_json::from_value(data).unwrap_or_default()
+}
+
+/// Changes data of the ConfigMap of host keys as a person does; none removes.
+pub(super) fn change_kept_keys(stage: &Stage, changes: &[(&str, Option<String>)]) {
+    let map =
+        stage.cluster.object("", "configmaps", stage.namespace(), objects::HOST_KEYS_CONFIG_MAP);
+    let mut map = map.unwrap().as_ref().clone();
+    let data = map["data"].as_object_mut().unwrap();
+    for (key, value) in changes {
+        match value {
+            Some(value) => drop(data.insert((*key).to_owned(), value.clone().into())),
+            None => drop(data.remove(*key)),
+        }
+    }
+    stage.cluster.apply(&map).unwrap();
+}
+
+/// A person who may do everything.
+pub(super) struct Admin {
+    client: Client,
+    namespace: &'static str,
+}
+
+/// Logs in as a person who may do everything.
+pub(super) async fn admin(stage: &Stage) -> Admin {
+    let kubeconfig = stage.cluster.kubeconfig("admin", &["system:masters"]).unwrap();
+    let kubeconfig = Kubeconfig::from_yaml(&kubeconfig).unwrap();
+    let options = KubeConfigOptions::default();
+    let config = Config::from_custom_kubeconfig(kubeconfig, &options).await.unwrap();
+    Admin { client: Client::try_from(config).unwrap(), namespace: stage.namespace() }
+}
+
+impl Admin {
+    fn config_maps(&self) -> Api<ConfigMap> {
+        Api::namespaced(self.client.clone(), self.namespace)
+    }
+
+    async fn patch(&self, name: &str, patch: &Value) {
+        let patch = Patch::Merge(patch);
+        self.config_maps().patch(name, &PatchParams::default(), &patch).await.unwrap();
+    }
+
+    pub(super) async fn patch_host_keys(&self, patch: &str) {
+        let patch = serde_json::from_str(patch).unwrap();
+        self.patch(objects::HOST_KEYS_CONFIG_MAP, &patch).await;
+    }
+
+    pub(super) async fn patch_list(&self, patch: &Value) {
+        self.patch(objects::INSTANCES_CONFIG_MAP, patch).await;
+    }
+
+    pub(super) async fn delete_list(&self) {
+        let (name, params) = (objects::INSTANCES_CONFIG_MAP, DeleteParams::default());
+        self.config_maps().delete(name, &params).await.unwrap();
+    }
+}
+
+/// Deletes a Node, as a person does.
+pub(super) async fn delete_node(stage: &Stage, name: &str) {
+    let nodes: Api<Node> = Api::all(admin(stage).await.client);
+    nodes.delete(name, &DeleteParams::default()).await.unwrap();
+}
+
+/// Changes a Node as somebody does who may.
+pub(super) fn change_node(stage: &Stage, name: &str, change: impl FnOnce(&mut Value)) {
+    let mut node = stage.cluster.object("", "nodes", "", name).unwrap().as_ref().clone();
+    change(&mut node);
+    stage.cluster.apply(&node).unwrap();
 }
 
 /// Whether a Node is Ready, schedulable, without a slot, and carries our version.

@@ -189,7 +189,7 @@ impl Scene {
     pub(super) async fn approve(&self, deny: bool) {
         let (stop, tasks) = (&self.stop, &self.tasks);
         let sources = Sources::watch(&self.client, NAMESPACE, stop, tasks);
-        sources.nodes.wait_until_ready().await.unwrap();
+        sources.nodes.store().wait_until_ready().await.unwrap();
         sources.config_maps.wait_until_ready().await.unwrap();
         let approver = Approver {
             client: self.client.clone(),

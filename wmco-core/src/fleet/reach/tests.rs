@@ -70,7 +70,7 @@ fn a_pin_says_how_another_key_is_trusted() {
     let by = Pin::Kept { name: "c.test_22".into() };
     assert_eq!(
         by.to_string(),
-        "write that key as `c.test_22` into ConfigMap windows-ssh-host-keys"
+        "replace `c.test_22` in ConfigMap windows-ssh-host-keys by its new key"
     );
 }
 
