@@ -120,3 +120,7 @@ pub const EVENT_NOTE_BYTES: usize = 1024;
 
 /// How long a cache of Nodes may take to show that it is as new as an answer of the API server. Ours.
 pub const CACHE_PROOF: SignedDuration = SignedDuration::from_millis(500);
+
+/// Most bytes that are hashed for the key of an encrypted user name. The Go operator asks for 64 KiB.
+/// Ours.
+pub const USERNAME_KEY_WORK_BYTES: usize = 1 << 20;

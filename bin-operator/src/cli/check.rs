@@ -11,7 +11,7 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use serde::Serialize;
 use wmco_core::facts::Facts;
 use wmco_core::fleet::nodes_of;
-use wmco_core::instances::{Entries, EntryError, Instance, Problem, parse};
+use wmco_core::instances::{Entries, EntryError, Instance, Problem, doubts, parse};
 use wmco_core::limits;
 use wmco_core::names::objects::INSTANCES_CONFIG_MAP;
 use wmco_core::node::NodeFacts;
@@ -98,6 +98,10 @@ impl Instances {
             };
             checked.iter().map(report).collect::<Vec<_>>().join("\n")
         })?;
+        let instances = entries().filter_map(|(_, entry)| entry.as_ref().ok());
+        for doubt in instances.flat_map(doubts) {
+            tell("doubt", &printable(&doubt.to_string()));
+        }
         let unresolved = |error: &EntryError| matches!(error.problem, Problem::Unresolved(_));
         if self.facts.is_none() && entries().any(|(_, entry)| entry.as_ref().is_err_and(unresolved))
         {

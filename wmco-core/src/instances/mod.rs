@@ -20,6 +20,7 @@
 //!   sorts first counts.
 //! - No I/O: names are resolved before, see [`Resolve`] and [`names`].
 
+mod doubt;
 mod error;
 mod host;
 mod jump;
@@ -35,6 +36,7 @@ use serde::Serialize;
 use crate::fleet::Listed;
 use crate::host_key::HostKey;
 
+pub use doubt::{Doubt, doubts};
 pub use error::{EntryError, Field, Problem};
 pub use host::{BadHost, Host};
 pub use jump::{BadJump, Jump};

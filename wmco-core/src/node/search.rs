@@ -68,26 +68,3 @@ impl fmt::Display for NodeSearch {
         write!(f, "named {} or at {}", names.join(" or "), addresses.join(" or "))
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::node::tests::probe;
-
-    fn names(host_name: &str) -> Vec<String> {
-        let known_as = KnownAs { names: ["win-9".to_owned()].into(), ipv4: None };
-        let probe = Probe { host_name: host_name.to_owned(), ..probe() };
-        NodeSearch::of(&known_as, &probe).names.into_iter().collect()
-    }
-
-    #[test]
-    fn a_kubelet_may_register_either_form_of_its_hosts_name() {
-        assert_eq!(names("WIN-1.corp.example"), ["win-1", "win-1.corp.example", "win-9"]);
-    }
-
-    #[test]
-    fn a_host_name_that_leads_elsewhere_is_not_asked_for() {
-        assert_eq!(names("../secrets"), ["win-9"]);
-        assert_eq!(names(""), ["win-9"]);
-    }
-}

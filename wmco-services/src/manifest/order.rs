@@ -1,11 +1,12 @@
 //! The order in which services can be started.
 
-use std::collections::BTreeMap;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
 
 use super::Service;
 use crate::windows::ServiceName;
 
-/// Places in `services` in start order, by Kahn's algorithm: of all services whose needs are met the
+/// Places in `services` in start order, by Kahn's algorithm, which looks at each need once: of all services whose needs are met the
 /// first in the given order comes next. Needs outside the list count as met. Services in a circle, and
 /// those that need them, are not in it.
 pub(super) fn start_order(services: &[Service]) -> Vec<usize> {
@@ -50,18 +51,34 @@ fn needs(services: &[Service]) -> Vec<Vec<usize>> {
 
 /// Takes out of `needs` what can be met; returns the order in which that happens, and what is left.
 fn sort(needs: &mut [Vec<usize>]) -> (Vec<usize>, Vec<usize>) {
-    let mut order = Vec::with_capacity(needs.len());
-    let mut left: Vec<usize> = (0..needs.len()).collect();
-    while let Some(next) =
-        left.iter().position(|place| needs.get(*place).is_some_and(Vec::is_empty))
-    {
-        let place = left.remove(next);
-        order.push(place);
-        for others in &mut *needs {
-            others.retain(|need| *need != place);
+    let mut dependents: Vec<Vec<usize>> = vec![Vec::new(); needs.len()];
+    for (place, needs) in needs.iter().enumerate() {
+        for need in needs {
+            if let Some(dependents) = dependents.get_mut(*need) {
+                dependents.push(place);
+            }
         }
     }
-    (order, left)
+    let mut unmet: Vec<usize> = needs.iter().map(Vec::len).collect();
+    let ready = unmet.iter().enumerate().filter(|(_, count)| **count == 0);
+    let mut ready: BinaryHeap<Reverse<usize>> = ready.map(|(place, _)| Reverse(place)).collect();
+    let mut order = Vec::with_capacity(needs.len());
+    while let Some(Reverse(place)) = ready.pop() {
+        order.push(place);
+        for dependent in dependents.get(place).into_iter().flatten() {
+            if let Some(count) = unmet.get_mut(*dependent) {
+                *count -= 1;
+                if *count == 0 {
+                    ready.push(Reverse(*dependent));
+                }
+            }
+        }
+    }
+    let is_left = |place: &usize| unmet.get(*place).is_some_and(|count| *count > 0);
+    for needs in &mut *needs {
+        needs.retain(is_left);
+    }
+    (order, (0..unmet.len()).filter(is_left).collect())
 }
 
 /// Walks from need to need among what is left; since each has one, the walk must come back.

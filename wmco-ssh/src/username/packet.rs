@@ -11,6 +11,7 @@ use wmco_core::secret::Secret;
 use zeroize::Zeroizing;
 
 use super::UsernameError;
+use wmco_core::limits::USERNAME_KEY_WORK_BYTES;
 
 /// Bytes of salt.
 pub(super) const SALT: usize = 8;
@@ -112,6 +113,10 @@ fn content_key(body: &[u8], passphrase: &Secret) -> Result<Zeroizing<Vec<u8>>> {
     let (salt, rest) = rest.split_at_checked(SALT).ok_or(CUT)?;
     let (count, encrypted) = rest.split_first().ok_or(CUT)?;
     let Some(length) = key_length(*cipher) else { return unsupported("another cipher") };
+    // Whoever may write the value chooses how much is hashed for each look at it.
+    if octets_to_hash(*count) > USERNAME_KEY_WORK_BYTES {
+        return unsupported("more work for its key than a user name is worth");
+    }
     let outer = derive(passphrase, salt, *count, length);
     if encrypted.is_empty() {
         return Ok(outer);
@@ -136,9 +141,14 @@ const fn key_length(cipher: u8) -> Option<usize> {
     }
 }
 
+/// Source: RFC 9580, section 3.7.1.3.
+fn octets_to_hash(count: u8) -> usize {
+    (16 + usize::from(count & 15)) << (usize::from(count >> 4) + 6)
+}
+
 /// Iterated and salted S2K with SHA-256, which is long enough for every key length.
 fn derive(passphrase: &Secret, salt: &[u8], count: u8, length: usize) -> Zeroizing<Vec<u8>> {
-    let total = (16 + usize::from(count & 15)) << (usize::from(count >> 4) + 6);
+    let total = octets_to_hash(count);
     let once = Zeroizing::new([salt, passphrase.expose()].concat());
     let mut left = total.max(once.len());
     let mut hasher = Sha256::new();
@@ -293,6 +303,16 @@ mod tests {
         assert_eq!(all(&[0xac, 1, 7, 0xad, 0, 1, 8]).unwrap(), [(11, vec![7]), (11, vec![8])]);
         assert_eq!(all(&[0xae, 0, 0, 0, 1, 7]).unwrap(), [(11, vec![7])]);
         assert_eq!(all(&[0xaf, 7, 8]).unwrap(), [(11, vec![7, 8])]);
+    }
+
+    #[test]
+    fn a_value_cannot_ask_for_endless_hashing() {
+        let passphrase = Secret::new(b"key".to_vec());
+        let asks =
+            |count| [&[4, AES_128, S2K_ITERATED, SHA_256][..], &[0; SALT], &[count]].concat();
+        assert!(content_key(&asks(S2K_COUNT), &passphrase).is_ok());
+        let dear = content_key(&asks(255), &passphrase).unwrap_err();
+        assert!(matches!(dear, UsernameError::Unsupported { .. }), "{dear}");
     }
 
     #[test]

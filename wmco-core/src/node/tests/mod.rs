@@ -3,6 +3,7 @@
 mod display;
 mod memory;
 mod rows;
+mod search;
 
 use jiff::Timestamp;
 

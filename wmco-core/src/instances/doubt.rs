@@ -1,0 +1,118 @@
+//! What is allowed in an entry, and is probably a mistake.
+
+use std::fmt;
+use std::net::Ipv4Addr;
+
+use super::Instance;
+
+/// Something in an entry that a person should look at again. Its text says why.
+///
+/// ```
+/// use wmco_core::instances::{Resolutions, doubts, parse};
+///
+/// let entries = parse([("127.0.0.1", "username=core")], &Resolutions::default());
+/// let doubt = doubts(entries.instances().next().unwrap()).remove(0);
+/// assert_eq!(doubt.to_string(), "entry `127.0.0.1`: 127.0.0.1 is an address of the operator itself");
+/// ```
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Doubt {
+    address: String,
+    what: What,
+}
+
+#[derive(Clone, Debug, Eq, PartialEq)]
+enum What {
+    /// Its address can be no other machine's.
+    Address { ipv4: Ipv4Addr, is: &'static str },
+    /// Its user name looks like another one.
+    Username { letter: char },
+}
+
+/// What is doubtful in an entry.
+pub fn doubts(instance: &Instance) -> Vec<Doubt> {
+    let ipv4 = instance.ipv4;
+    let is = if ipv4.is_loopback() {
+        Some("an address of the operator itself")
+    } else if ipv4.is_link_local() {
+        Some("an address that only its own link knows")
+    } else if ipv4.is_multicast() || ipv4.is_broadcast() || ipv4.is_unspecified() {
+        Some("the address of no single machine")
+    } else {
+        None
+    };
+    let letter = instance.username.chars().find(|letter| is_invisible(*letter));
+    let address = is.map(|is| What::Address { ipv4, is });
+    let what = address.into_iter().chain(letter.map(|letter| What::Username { letter }));
+    what.map(|what| Doubt { address: instance.address.clone(), what }).collect()
+}
+
+/// Control and format characters, above all those that change the direction of what follows.
+/// Source: Unicode Standard Annex 9, section 2, and the general category `Cf`.
+fn is_invisible(letter: char) -> bool {
+    letter.is_control()
+        || matches!(
+            letter,
+            '\u{ad}'
+                | '\u{61c}'
+                | '\u{200b}'..='\u{200f}'
+                | '\u{2028}'..='\u{202e}'
+                | '\u{2060}'..='\u{2069}'
+                | '\u{feff}'
+        )
+}
+
+impl fmt::Display for Doubt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "entry `{}`: ", self.address)?;
+        match self.what {
+            What::Address { ipv4, is } => write!(f, "{ipv4} is {is}"),
+            What::Username { letter } => write!(
+                f,
+                "the user name holds the invisible character {}, write it anew",
+                letter.escape_unicode()
+            ),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::instances::{Resolutions, parse};
+
+    #[track_caller]
+    fn check(address: &str, username: &str, expected: &[&str]) {
+        let mut names = Resolutions::default();
+        names.insert("many.test", Ok(Ipv4Addr::new(224, 0, 0, 5)));
+        let value = format!("username={username}");
+        let entries = parse([(address, value.as_str())], &names);
+        let found = doubts(entries.instances().next().unwrap());
+        let texts: Vec<String> = found.iter().map(ToString::to_string).collect();
+        assert_eq!(texts.len(), expected.len(), "{texts:?}");
+        for (text, expected) in texts.iter().zip(expected) {
+            assert!(
+                text.starts_with(&format!("entry `{address}`")) && text.contains(expected),
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
+    fn an_ordinary_entry_is_not_doubted() {
+        check("10.0.0.5", "Administrator", &[]);
+        check("10.0.0.5", "Müller", &[]);
+    }
+
+    #[test]
+    fn addresses_of_no_other_machine_are_doubted() {
+        check("127.0.0.1", "a", &["operator itself"]);
+        check("169.254.1.1", "a", &["its own link"]);
+        check("many.test", "a", &["no single machine"]);
+    }
+
+    #[test]
+    fn user_names_that_look_like_others_are_doubted() {
+        check("10.0.0.5", "ad\u{202e}min", &["\\u{202e}"]);
+        check("169.254.1.1", "ad\u{200b}min", &["its own link", "\\u{200b}"]);
+    }
+}
