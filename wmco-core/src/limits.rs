@@ -117,3 +117,9 @@ pub const EVENT_ACTION_BYTES: usize = 128;
 
 /// Most bytes of an Event's note. Source: Kubernetes API reference, Event `note`.
 pub const EVENT_NOTE_BYTES: usize = 1024;
+
+/// Bytes and nodes that aliases may add to the YAML of one file. Ours.
+pub const YAML_ALIAS_BYTES: usize = 256 * 1024;
+
+/// Nodes that aliases may repeat in one YAML document. Ours.
+pub const YAML_ALIAS_NODES: usize = 10_000;
