@@ -3,6 +3,8 @@
 use wmco_core::{limits, names};
 use wmco_services::generate::{LogSettings, LogSettingsError, Proxy};
 
+use crate::leader::Times;
+
 /// Configuration of the controllers.
 #[derive(Clone, Debug)]
 pub struct Config {
@@ -12,6 +14,8 @@ pub struct Config {
     pub version: String,
     /// Name of this process in the leader election and in Events.
     pub identity: String,
+    /// Times of the leader election.
+    pub election: Times,
     /// Most nodes disrupted at the same time.
     pub disruption_budget: usize,
     /// Whether services on nodes log in detail.
@@ -67,6 +71,7 @@ impl Config {
         };
         Ok(Self {
             identity: set("POD_NAME").unwrap_or_else(|| names::objects::OPERATOR.to_owned()),
+            election: Times::default(),
             namespace,
             version: version.to_owned(),
             disruption_budget: limits::DISRUPTION_BUDGET,

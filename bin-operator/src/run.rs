@@ -16,7 +16,7 @@ use crate::config::Config;
 use crate::csr::Approver;
 use crate::fleet::Fleet;
 use crate::instance::Executor;
-use crate::leader::{self, Leadership, Times};
+use crate::leader::{self, Leadership};
 use crate::learned::Learned;
 use crate::metrics::Metrics;
 use crate::owned::Owned;
@@ -74,7 +74,7 @@ impl Operator {
         let office = CancellationToken::new();
         let end_of_office = office.clone().drop_guard();
         let (mut leadership, election) =
-            leader::elect(leases, config.identity.clone(), Times::default(), office);
+            leader::elect(leases, config.identity.clone(), config.election, office);
         let sources = Sources::watch(&self.client, &config.namespace, &stop, &tasks);
         tokio::select! {
             // First, since the watches end with it, too.

@@ -123,3 +123,13 @@ pub const YAML_ALIAS_BYTES: usize = 256 * 1024;
 
 /// Nodes that aliases may repeat in one YAML document. Ours.
 pub const YAML_ALIAS_NODES: usize = 10_000;
+
+/// For so long after its last renewal others respect the Lease of a leader. This and the next two
+/// let an API server be away for a minute. Source: OpenShift's conventions for operators.
+pub const LEASE: SignedDuration = SignedDuration::from_secs(137);
+
+/// A leader that could not renew its Lease for so long does not lead any more.
+pub const LEASE_RENEW_DEADLINE: SignedDuration = SignedDuration::from_secs(107);
+
+/// Pause between two attempts to renew a Lease, or to get it.
+pub const LEASE_RETRY: SignedDuration = SignedDuration::from_secs(26);

@@ -14,11 +14,11 @@ use wmco_sim::cluster::SimCluster;
 
 use super::scenery::until;
 
-const TIMES: Times = Times {
-    lease: Duration::from_secs(3),
-    renew_deadline: Duration::from_secs(1),
-    retry: Duration::from_millis(100),
-};
+const LEASE: Duration = Duration::from_secs(3);
+
+fn times() -> Times {
+    Times::new(LEASE, Duration::from_secs(1), Duration::from_millis(100)).unwrap()
+}
 
 struct Candidate {
     leadership: Leadership,
@@ -36,7 +36,7 @@ impl Candidate {
         config.cluster_url = format!("https://127.0.0.1:{port}").parse().unwrap();
         let leases: Api<Lease> = Api::namespaced(Client::try_from(config).unwrap(), "default");
         let stop = CancellationToken::new();
-        let (leadership, task) = elect(leases, name.to_owned(), TIMES, stop.clone());
+        let (leadership, task) = elect(leases, name.to_owned(), times(), stop.clone());
         Self { leadership, stop, task }
     }
 
@@ -79,7 +79,7 @@ async fn a_leader_that_retires_lets_the_next_one_in() {
     let first = Candidate::stand(&cluster, port(&cluster), "first").await;
     until(|| first.leads().then_some(())).await;
     let second = Candidate::stand(&cluster, port(&cluster), "second").await;
-    tokio::time::sleep(TIMES.lease * 2).await;
+    tokio::time::sleep(LEASE * 2).await;
     assert!(first.leads() && !second.leads(), "a lease that is renewed is respected");
     first.retire().await;
     until(|| second.leads().then_some(())).await;

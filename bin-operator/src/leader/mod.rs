@@ -1,6 +1,8 @@
 //! Leader election by a Lease, with the rules of client-go: a holder renews, others wait until the
 //! holder has not renewed for the lease's duration *as seen by their own clock*.
 
+mod times;
+
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -12,26 +14,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use wmco_core::names::objects::LEADER_LEASE;
 
-/// The times of an election, in the terms of client-go.
-#[derive(Clone, Copy, Debug)]
-pub struct Times {
-    /// For so long after its last renewal a Lease is respected by others; whole seconds.
-    pub lease: Duration,
-    /// Who could not renew for so long does not lead any more; less than `lease`.
-    pub renew_deadline: Duration,
-    /// Between two attempts.
-    pub retry: Duration,
-}
-
-impl Default for Times {
-    fn default() -> Self {
-        Self {
-            lease: Duration::from_secs(15),
-            renew_deadline: Duration::from_secs(10),
-            retry: Duration::from_secs(2),
-        }
-    }
-}
+pub use times::{Span, Times, TimesArgs, TimesError};
 
 /// Whether this process leads, for everybody who writes.
 #[derive(Clone, Debug)]
@@ -89,7 +72,7 @@ pub fn elect(
             };
             leads.send_if_modified(|old| std::mem::replace(old, leading) != leading);
             tokio::select! {
-                () = tokio::time::sleep(times.retry) => {}
+                () = tokio::time::sleep(times.retry()) => {}
                 () = stop.cancelled() => break,
             }
         }
@@ -123,7 +106,7 @@ impl Candidate {
     /// having renewed: an API server that does not answer must not keep us in office.
     async fn attempt(&mut self) -> bool {
         let asked = Instant::now();
-        let until = self.renewed.unwrap_or(asked) + self.times.renew_deadline;
+        let until = self.renewed.unwrap_or(asked) + self.times.renew_deadline();
         let problem = match tokio::time::timeout_at(until, self.round(asked)).await {
             Ok(Ok(leading)) => {
                 self.renewed = leading.then_some(asked);
@@ -134,7 +117,7 @@ impl Candidate {
         };
         tracing::debug!(problem, "lease not renewed");
         // A hiccup of the API server does not end a lease that nobody else may take yet.
-        self.renewed = self.renewed.filter(|at| at.elapsed() < self.times.renew_deadline);
+        self.renewed = self.renewed.filter(|at| at.elapsed() < self.times.renew_deadline());
         self.renewed.is_some()
     }
 
@@ -143,7 +126,7 @@ impl Candidate {
         let spec = found.as_ref().and_then(|lease| lease.spec.as_ref());
         let since = self.note(spec, now);
         let unchanged = now.duration_since(since);
-        let next = choose(found.as_ref(), &self.identity, unchanged, self.times.lease);
+        let next = choose(found.as_ref(), &self.identity, unchanged, self.times.lease());
         let lease = self.ours(spec, next);
         match (next, found) {
             (Move::Wait, _) => return Ok(false),
@@ -180,7 +163,7 @@ impl Candidate {
         let kept = found.and_then(|s| s.acquire_time.clone()).filter(|_| next == Move::Renew);
         LeaseSpec {
             holder_identity: Some(self.identity.clone()),
-            lease_duration_seconds: i32::try_from(self.times.lease.as_secs()).ok(),
+            lease_duration_seconds: i32::try_from(self.times.lease().as_secs()).ok(),
             acquire_time: Some(kept.unwrap_or_else(|| now.clone())),
             renew_time: Some(now),
             lease_transitions: Some(transitions + i32::from(next == Move::TakeOver)),
@@ -203,7 +186,7 @@ impl Candidate {
             }
             Ok::<(), kube::Error>(())
         };
-        match tokio::time::timeout(self.times.renew_deadline, released).await {
+        match tokio::time::timeout(self.times.renew_deadline(), released).await {
             Ok(Ok(())) => {}
             Ok(Err(error)) => tracing::debug!(%error, "lease not released, it will run out"),
             Err(_) => tracing::debug!("lease not released in time, it will run out"),
