@@ -60,16 +60,17 @@ impl Operator {
         let pool = Pool::new(self.dialer, self.ssh, PoolLimits::default());
         let metrics = Metrics::new(pool.clone());
         let (ready, is_ready) = watch::channel(false);
-        if let Some(listener) = self.http {
+        // Not among the tasks that the Lease waits for: clients may be in no hurry.
+        let http = self.http.map(|listener| {
             let serving = crate::http::serve(listener, metrics.clone(), is_ready, stop.clone());
             let stop = stop.clone();
-            tasks.spawn(async move {
+            tokio::spawn(async move {
                 if let Err(error) = serving.await {
                     tracing::error!(%error, "cannot serve metrics and health");
                     stop.cancel();
                 }
-            });
-        }
+            })
+        });
         let leases: Api<Lease> = Api::namespaced(self.client.clone(), &config.namespace);
         let office = CancellationToken::new();
         let end_of_office = office.clone().drop_guard();
@@ -89,7 +90,7 @@ impl Operator {
         }
         let controllers = Controllers {
             config,
-            client: self.client,
+            client: leader::guarded(&self.client, &leadership),
             sources,
             leadership: leadership.clone(),
             metrics,
@@ -106,6 +107,9 @@ impl Operator {
         tasks.wait().await;
         drop(end_of_office);
         election.await?;
+        if let Some(http) = http {
+            http.await?;
+        }
         anyhow::ensure!(!lost, "lost the leadership, start again");
         Ok(())
     }

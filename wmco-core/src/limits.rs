@@ -133,3 +133,19 @@ pub const LEASE_RENEW_DEADLINE: SignedDuration = SignedDuration::from_secs(107);
 
 /// Pause between two attempts to renew a Lease, or to get it.
 pub const LEASE_RETRY: SignedDuration = SignedDuration::from_secs(26);
+
+/// Longest time to give a Lease back, and before that to let a renewal end that is on its way: a Pod
+/// that is told to stop has little time. Ours.
+pub const LEASE_RELEASE: SignedDuration = SignedDuration::from_secs(2);
+
+/// Longest time for the headers of a request for metrics or health. Ours.
+pub const HTTP_HEADERS: SignedDuration = SignedDuration::from_secs(5);
+
+/// Longest time for a request for metrics or health, from the connection to the end of the answer.
+pub const HTTP_REQUEST: SignedDuration = SignedDuration::from_secs(10);
+
+/// Most connections for metrics and health at the same time. Ours.
+pub const HTTP_CONNECTIONS: usize = 64;
+
+/// How long requests for metrics or health may take when the process is to end. Ours.
+pub const HTTP_END: SignedDuration = SignedDuration::from_secs(1);

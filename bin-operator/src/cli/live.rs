@@ -43,7 +43,9 @@ pub struct Run {
 
 /// Runs the controllers until a signal.
 pub(super) fn run(options: &Run) -> anyhow::Result<Answer> {
-    let mut config = Config::from_env(VERSION, options.debug, |name| std::env::var(name).ok())?;
+    let process = getrandom::u64().context("no random number for the name of this process")?;
+    let lookup = |name: &str| std::env::var(name).ok();
+    let mut config = Config::from_env(VERSION, options.debug, process, lookup)?;
     config.deny_requests = options.deny_requests;
     config.election = options.election.try_into()?;
     let level = if options.debug { "debug" } else { "info" };

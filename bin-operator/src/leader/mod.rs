@@ -1,24 +1,52 @@
 //! Leader election by a Lease, with the rules of client-go: a holder renews, others wait until the
 //! holder has not renewed for the lease's duration *as seen by their own clock*.
+//!
+//! # Guarantees
+//! - [`Leadership::check`] compares clocks; nobody has to be awake to turn a flag. A process that was
+//!   stopped, or whose machine slept, for longer than the renew deadline is refused at the first check.
+//! - A renewal counts from before it was asked for, what others did counts from after it was seen.
+//!   So a leader's time is over before anybody else's begins, however slow the answers are.
+//! - A process leads once. When its time is over, it ends, so nothing that it knew from then is used.
+//!
+//! # Not here
+//! A request that is on its way when the time ends is not called back. That is why the renew deadline
+//! is shorter than the lease.
 
+mod candidate;
+mod guard;
 mod times;
 
 use std::time::Duration;
 
-use jiff::Timestamp;
-use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
-use kube::api::{Api, ObjectMeta, PostParams};
+use k8s_openapi::api::coordination::v1::Lease;
+use kube::Api;
 use tokio::sync::watch;
-use tokio::time::Instant;
+use tokio::task::JoinHandle;
+use tokio::time;
 use tokio_util::sync::CancellationToken;
-use wmco_core::names::objects::LEADER_LEASE;
+use wmco_core::limits;
 
+use crate::clock::Moment;
+use candidate::Candidate;
+pub use guard::guarded;
 pub use times::{Span, Times, TimesArgs, TimesError};
 
 /// Whether this process leads, for everybody who writes.
 #[derive(Clone, Debug)]
-pub struct Leadership(watch::Receiver<bool>);
+pub struct Leadership(watch::Receiver<Term>);
+
+/// When this process leads.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Term {
+    /// Not yet.
+    NotYet,
+    /// Until this moment; a renewal makes it a later one.
+    Until(Moment),
+    /// For ever.
+    Unchallenged,
+    /// It has led, and never will again.
+    Over,
+}
 
 /// This process does not lead, so it must not write.
 #[derive(Clone, Copy, Debug, thiserror::Error)]
@@ -28,7 +56,7 @@ pub struct NotLeading;
 impl Leadership {
     /// Leads for ever: for a process that is known to be the only one.
     pub fn unchallenged() -> Self {
-        Self(watch::channel(true).1)
+        Self(watch::channel(Term::Unchallenged).1)
     }
 
     /// To be asked right before each write.
@@ -36,22 +64,47 @@ impl Leadership {
     /// # Errors
     /// [`NotLeading`] when another process may have taken over.
     pub fn check(&self) -> Result<(), NotLeading> {
-        if *self.0.borrow() { Ok(()) } else { Err(NotLeading) }
+        let left = self.0.borrow().left(Moment::now());
+        if left.is_zero() { Err(NotLeading) } else { Ok(()) }
     }
 
     /// Waits until this process leads.
     pub async fn gained(&mut self) {
-        if self.0.wait_for(|leads| *leads).await.is_err() {
+        if self.0.wait_for(|term| *term != Term::NotYet).await.is_err() {
             std::future::pending::<()>().await;
         }
     }
 
-    /// Waits until this process no longer leads.
+    /// Waits until this process, which has led, no longer does.
     pub async fn lost(&mut self) {
-        if self.0.wait_for(|leads| !*leads).await.is_err() {
-            std::future::pending::<()>().await;
+        loop {
+            let left = self.0.borrow_and_update().left(Moment::now());
+            if left.is_zero() {
+                return;
+            }
+            // Where nobody renews any more, only the time is left.
+            if let Ok(Err(_)) = time::timeout(left, self.0.changed()).await {
+                time::sleep(left).await;
+            }
         }
     }
+}
+
+impl Term {
+    /// For how long from `now` on the process leads.
+    fn left(self, now: Moment) -> Duration {
+        match self {
+            Self::NotYet | Self::Over => Duration::ZERO,
+            Self::Until(end) => end.since(now),
+            Self::Unchallenged => Duration::MAX,
+        }
+    }
+}
+
+/// The name of one process among candidates: that of its pod, and a random number, for a container
+/// that was started again, or a pod without a name, is another process.
+pub fn identity(pod: &str, process: u64) -> String {
+    format!("{pod}_{process:016x}")
 }
 
 /// Starts the election. When `stop` is cancelled it ends and gives the Lease back: to be done after
@@ -61,152 +114,24 @@ pub fn elect(
     identity: String,
     times: Times,
     stop: CancellationToken,
-) -> (Leadership, tokio::task::JoinHandle<()>) {
-    let (leads, seen) = watch::channel(false);
+) -> (Leadership, JoinHandle<()>) {
+    let (term, seen) = watch::channel(Term::NotYet);
     let task = tokio::spawn(async move {
-        let mut candidate = Candidate { leases, identity, times, seen: None, renewed: None };
-        loop {
-            let leading = tokio::select! {
-                leading = candidate.attempt() => leading,
-                () = stop.cancelled() => break,
-            };
-            leads.send_if_modified(|old| std::mem::replace(old, leading) != leading);
-            tokio::select! {
-                () = tokio::time::sleep(times.retry()) => {}
-                () = stop.cancelled() => break,
-            }
+        let mut candidate = Candidate::new(leases, identity, times);
+        // A renewal that is cut off could be stored after the Lease was given back.
+        let patience = async {
+            stop.cancelled().await;
+            time::sleep(limits::LEASE_RELEASE.unsigned_abs()).await;
+        };
+        tokio::select! {
+            () = candidate.stand(&term, &stop) => {}
+            () = patience => {}
         }
-        leads.send_replace(false);
+        term.send_replace(Term::Over);
+        stop.cancelled().await;
         candidate.release().await;
     });
     (Leadership(seen), task)
-}
-
-struct Candidate {
-    leases: Api<Lease>,
-    identity: String,
-    times: Times,
-    /// The Lease's last holder and renewal, and when we first saw them.
-    seen: Option<(Option<String>, Option<MicroTime>, Instant)>,
-    /// When we asked for the last renewal of ours that was stored.
-    renewed: Option<Instant>,
-}
-
-/// What a candidate does with the Lease that it found.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Move {
-    Create,
-    Renew,
-    TakeOver,
-    Wait,
-}
-
-impl Candidate {
-    /// One round; returns whether we lead afterwards. It takes no longer than we may lead without
-    /// having renewed: an API server that does not answer must not keep us in office.
-    async fn attempt(&mut self) -> bool {
-        let asked = Instant::now();
-        let until = self.renewed.unwrap_or(asked) + self.times.renew_deadline();
-        let problem = match tokio::time::timeout_at(until, self.round(asked)).await {
-            Ok(Ok(leading)) => {
-                self.renewed = leading.then_some(asked);
-                return leading;
-            }
-            Ok(Err(error)) => error.to_string(),
-            Err(_) => "the API server does not answer".to_owned(),
-        };
-        tracing::debug!(problem, "lease not renewed");
-        // A hiccup of the API server does not end a lease that nobody else may take yet.
-        self.renewed = self.renewed.filter(|at| at.elapsed() < self.times.renew_deadline());
-        self.renewed.is_some()
-    }
-
-    async fn round(&mut self, now: Instant) -> kube::Result<bool> {
-        let found = self.leases.get_opt(LEADER_LEASE).await?;
-        let spec = found.as_ref().and_then(|lease| lease.spec.as_ref());
-        let since = self.note(spec, now);
-        let unchanged = now.duration_since(since);
-        let next = choose(found.as_ref(), &self.identity, unchanged, self.times.lease());
-        let lease = self.ours(spec, next);
-        match (next, found) {
-            (Move::Wait, _) => return Ok(false),
-            (_, Some(found)) => {
-                let lease = Lease { metadata: found.metadata, spec: Some(lease) };
-                self.leases.replace(LEADER_LEASE, &PostParams::default(), &lease).await?;
-            }
-            (_, None) => {
-                let metadata =
-                    ObjectMeta { name: Some(LEADER_LEASE.into()), ..ObjectMeta::default() };
-                let lease = Lease { metadata, spec: Some(lease) };
-                self.leases.create(&PostParams::default(), &lease).await?;
-            }
-        }
-        Ok(true)
-    }
-
-    /// Remembers when the Lease last changed under our eyes, and returns that.
-    fn note(&mut self, spec: Option<&LeaseSpec>, now: Instant) -> Instant {
-        let holder = spec.and_then(|s| s.holder_identity.clone());
-        let renewal = spec.and_then(|s| s.renew_time.clone());
-        match &self.seen {
-            Some((h, r, since)) if *h == holder && *r == renewal => *since,
-            _ => {
-                self.seen = Some((holder, renewal, now));
-                now
-            }
-        }
-    }
-
-    fn ours(&self, found: Option<&LeaseSpec>, next: Move) -> LeaseSpec {
-        let now = MicroTime(Timestamp::now());
-        let transitions = found.and_then(|s| s.lease_transitions).unwrap_or_default();
-        let kept = found.and_then(|s| s.acquire_time.clone()).filter(|_| next == Move::Renew);
-        LeaseSpec {
-            holder_identity: Some(self.identity.clone()),
-            lease_duration_seconds: i32::try_from(self.times.lease().as_secs()).ok(),
-            acquire_time: Some(kept.unwrap_or_else(|| now.clone())),
-            renew_time: Some(now),
-            lease_transitions: Some(transitions + i32::from(next == Move::TakeOver)),
-            ..LeaseSpec::default()
-        }
-    }
-
-    /// Lets the next candidate in at once.
-    async fn release(&mut self) {
-        if self.renewed.is_none() {
-            return;
-        }
-        let released = async {
-            let Some(mut lease) = self.leases.get_opt(LEADER_LEASE).await? else { return Ok(()) };
-            if let Some(spec) = &mut lease.spec
-                && spec.holder_identity.as_ref() == Some(&self.identity)
-            {
-                spec.holder_identity = Some(String::new());
-                self.leases.replace(LEADER_LEASE, &PostParams::default(), &lease).await?;
-            }
-            Ok::<(), kube::Error>(())
-        };
-        match tokio::time::timeout(self.times.renew_deadline(), released).await {
-            Ok(Ok(())) => {}
-            Ok(Err(error)) => tracing::debug!(%error, "lease not released, it will run out"),
-            Err(_) => tracing::debug!("lease not released in time, it will run out"),
-        }
-    }
-}
-
-/// The rule of the election. The Lease has been `unchanged` for so long, by our own clock; `default`
-/// is how long it is good for when it does not say.
-fn choose(found: Option<&Lease>, identity: &str, unchanged: Duration, default: Duration) -> Move {
-    let Some(spec) = found.map(|lease| lease.spec.clone().unwrap_or_default()) else {
-        return Move::Create;
-    };
-    let seconds = spec.lease_duration_seconds.and_then(|seconds| u64::try_from(seconds).ok());
-    match spec.holder_identity.as_deref().unwrap_or_default() {
-        holder if holder == identity => Move::Renew,
-        "" => Move::TakeOver,
-        _ if unchanged > seconds.map_or(default, Duration::from_secs) => Move::TakeOver,
-        _ => Move::Wait,
-    }
 }
 
 #[cfg(test)]
@@ -214,41 +139,35 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(holder: Option<&str>, seconds: u64, expected: Move) {
-        let lease = holder.map(|holder| Lease {
-            spec: Some(LeaseSpec {
-                holder_identity: Some(holder.into()),
-                lease_duration_seconds: Some(15),
-                ..LeaseSpec::default()
-            }),
-            ..Lease::default()
-        });
-        let unchanged = Duration::from_secs(seconds);
-        assert_eq!(choose(lease.as_ref(), "me", unchanged, Duration::from_secs(1)), expected);
+    fn check(term: Term, leads: bool) {
+        let (_sender, receiver) = watch::channel(term);
+        assert_eq!(Leadership(receiver).check().is_ok(), leads);
     }
 
     #[test]
-    fn absent_lease_is_created() {
-        check(None, 0, Move::Create);
+    fn a_leader_leads_until_its_time_is_over() {
+        let second = Duration::from_secs(1);
+        check(Term::NotYet, false);
+        check(Term::Until(Moment::now() + second), true);
+        check(Term::Until(Moment::now()), false);
+        check(Term::Over, false);
+        check(Term::Unchallenged, true);
+    }
+
+    #[tokio::test]
+    async fn a_leader_that_nobody_renews_hears_when_its_time_is_over() {
+        let (sender, receiver) = watch::channel(Term::NotYet);
+        let mut leadership = Leadership(receiver);
+        sender.send_replace(Term::Until(Moment::now() + Duration::from_millis(50)));
+        drop(sender);
+        leadership.gained().await;
+        leadership.check().unwrap();
+        leadership.lost().await;
+        leadership.check().unwrap_err();
     }
 
     #[test]
-    fn own_lease_is_renewed() {
-        check(Some("me"), 100, Move::Renew);
-    }
-
-    #[test]
-    fn released_lease_is_taken_at_once() {
-        check(Some(""), 0, Move::TakeOver);
-    }
-
-    #[test]
-    fn fresh_lease_of_another_is_respected() {
-        check(Some("other"), 15, Move::Wait);
-    }
-
-    #[test]
-    fn stale_lease_of_another_is_taken() {
-        check(Some("other"), 16, Move::TakeOver);
+    fn two_processes_of_one_pod_have_two_names() {
+        assert_eq!(identity("pod-1", 17), "pod-1_0000000000000011");
     }
 }

@@ -163,6 +163,11 @@ impl Times {
         self.renew_deadline
     }
 
+    /// One attempt may take so long: a connection that carries nothing leaves time for another one.
+    pub(super) fn attempt(self) -> Duration {
+        self.renew_deadline / 2
+    }
+
     /// Between two attempts.
     pub const fn retry(self) -> Duration {
         self.retry

@@ -7,6 +7,8 @@ mod jump;
 mod leader;
 mod new_services;
 mod open_host;
+mod process;
+mod processes;
 mod removal;
 mod rights;
 mod scenery;

@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use bin_operator::demo::{Running, Stage};
 use bin_operator::progress::{Happening, Progress, Stage as Rest, What};
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::{Client, Config};
 use serde_json::Value;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
@@ -69,6 +71,15 @@ pub(super) async fn until<T>(mut found: impl FnMut() -> Option<T>) -> T {
         }
     };
     timeout(PATIENCE, waiting).await.expect("it shows in the cluster in time")
+}
+
+/// A client that may do everything.
+pub(super) async fn admin(stage: &Stage) -> Client {
+    let text = stage.cluster.kubeconfig("admin", &["system:masters"]).unwrap();
+    let kubeconfig = Kubeconfig::from_yaml(&text).unwrap();
+    let options = KubeConfigOptions::default();
+    let config = Config::from_custom_kubeconfig(kubeconfig, &options).await.unwrap();
+    Client::try_from(config).unwrap()
 }
 
 /// Runs an operator until all hosts are settled, then stops it.
