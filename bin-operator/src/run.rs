@@ -8,6 +8,7 @@ use kube::{Api, Client};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
+use wmco_core::limits;
 use wmco_services::generate::LogSettings;
 use wmco_ssh::{Dialer, Options, Pool, PoolLimits};
 
@@ -161,6 +162,7 @@ impl Controllers {
             config: self.config,
             sources: self.sources,
             leadership: self.leadership,
+            resync: limits::OWNED_RESYNC.unsigned_abs(),
         };
         tasks.spawn(owned.run(stop.clone()));
         tasks.spawn(approver.run(stop.clone()));

@@ -149,3 +149,7 @@ pub const HTTP_CONNECTIONS: usize = 64;
 
 /// How long requests for metrics or health may take when the process is to end. Ours.
 pub const HTTP_END: SignedDuration = SignedDuration::from_secs(1);
+
+/// How often the operator's own objects are looked at in the API server itself, whatever the watches
+/// say. Ours.
+pub const OWNED_RESYNC: SignedDuration = SignedDuration::from_mins(10);

@@ -1,6 +1,7 @@
 //! The operator against the embedded cluster and simulated hosts: real HTTPS, real SSH.
 
 mod bad_input;
+mod bindings;
 mod crash;
 mod join;
 mod jump;
