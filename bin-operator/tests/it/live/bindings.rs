@@ -16,7 +16,7 @@ use kube::api::{DeleteParams, Patch, PatchParams};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
-use wmco_core::cluster::rbac::BindingKind;
+use wmco_core::cluster::rbac::{self, BindingKind};
 use wmco_core::names::objects;
 use wmco_sim::cluster::Fault;
 
@@ -119,7 +119,9 @@ async fn one_that_is_changed_is_right_at_once() {
 #[tokio::test(flavor = "multi_thread")]
 async fn one_that_no_event_tells_of_is_back_after_a_resync() {
     let stage = Stage::start(&listed(&[]), |_, host| host).await.unwrap();
-    // The cache is filled, and then its watch is silent.
+    let there = rbac::cluster_role_binding(stage.namespace());
+    stage.cluster.apply(&serde_json::to_value(there).unwrap()).unwrap();
+    // The cache has it, and then its watch is silent.
     stage.cluster.inject_faults(|request| {
         let silent = request.verb == "watch" && request.resource == "clusterrolebindings";
         silent.then_some(Fault::Delay(Duration::from_secs(3600)))
@@ -137,9 +139,8 @@ async fn one_that_no_event_tells_of_is_back_after_a_resync() {
         resync: Duration::from_secs(1),
     };
     let running = tokio::spawn(owned.run(stop.clone()));
+    until(|| binding(&stage, BindingKind::RoleBinding)).await;
     let kind = BindingKind::ClusterRoleBinding;
-    until(|| binding(&stage, kind)).await;
-    tokio::time::sleep(Duration::from_secs(1)).await;
     delete(&stage, kind).await;
     let deleted = Instant::now();
     until(|| binding(&stage, kind)).await;
