@@ -59,10 +59,10 @@ pub async fn serve(
             },
             () = stop.cancelled() => break,
         };
-        let served = server.serve_connection(TokioIo::new(stream), service.clone());
-        let served = graceful.watch(served);
+        let connection = server.serve_connection(TokioIo::new(stream), service.clone());
+        let connection = graceful.watch(connection);
         connections.add(async move {
-            match time::timeout(limits::HTTP_REQUEST.unsigned_abs(), served).await {
+            match time::timeout(limits::HTTP_REQUEST.unsigned_abs(), connection).await {
                 Ok(Ok(())) => {}
                 Ok(Err(error)) => tracing::debug!(%error, "connection to metrics and health ended"),
                 Err(_) => tracing::debug!("connection to metrics and health took too long"),

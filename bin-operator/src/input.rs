@@ -345,6 +345,8 @@ fn documents(file: &Path, text: &str) -> Result<Vec<Located<Value>>, InputError>
 
 #[cfg(test)]
 mod tests {
+    use std::fmt::Write as _;
+
     use super::*;
 
     fn read(text: &str) -> Result<Objects, InputError> {
@@ -444,7 +446,7 @@ mod tests {
         let mut text = format!("kind: X\nl0: &l0 [{word}]\n");
         for level in 1..levels {
             let aliases = vec![format!("*l{}", level - 1); 9].join(", ");
-            text += &format!("l{level}: &l{level} [{aliases}]\n");
+            writeln!(text, "l{level}: &l{level} [{aliases}]").unwrap();
         }
         text
     }

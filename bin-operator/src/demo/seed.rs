@@ -99,7 +99,9 @@ pub(super) fn let_lease_run_out(cluster: &SimCluster) -> Result<(), ApiError> {
     let (group, name) = ("coordination.k8s.io", objects::LEADER_LEASE);
     let Some(lease) = cluster.object(group, "leases", NAMESPACE, name) else { return Ok(()) };
     let mut lease = (*lease).clone();
-    lease["spec"]["leaseDurationSeconds"] = 1.into();
+    if let Some(seconds) = lease.pointer_mut("/spec/leaseDurationSeconds") {
+        *seconds = 1.into();
+    }
     cluster.apply(&lease).map(drop)
 }
 

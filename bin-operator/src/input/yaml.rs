@@ -30,9 +30,7 @@ pub(super) fn documents(text: &str) -> Result<Vec<Value>, (usize, YamlError)> {
     let mut bytes = text.as_bytes();
     for document in serde_saphyr::read_with_options(&mut bytes, options(text.len())) {
         let document = document.map_err(|error| (documents.len(), error.into()))?;
-        left = left
-            .checked_sub(size(&document))
-            .ok_or_else(|| (documents.len(), YamlError::Aliases))?;
+        left = left.checked_sub(size(&document)).ok_or((documents.len(), YamlError::Aliases))?;
         documents.push(document);
     }
     Ok(documents)

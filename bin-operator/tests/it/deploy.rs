@@ -1,5 +1,6 @@
 //! The manifests for a real cluster say what the code says.
 
+use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
@@ -26,7 +27,7 @@ fn manifests(components: &[&str]) -> Vec<Value> {
     let mut list = fs::read_to_string(source.join("kustomization.yaml")).unwrap();
     for component in components {
         copy(&source.join(component), &target.path().join(component));
-        list += &format!("components: [{component}]\n");
+        writeln!(list, "components: [{component}]").unwrap();
     }
     fs::write(target.path().join("kustomization.yaml"), list).unwrap();
     let built = Command::new("kubectl").arg("kustomize").arg(target.path()).output().unwrap();
@@ -108,7 +109,7 @@ fn the_pod_shares_nothing_with_its_host() {
     for shared in ["hostNetwork", "hostPID", "hostIPC"] {
         assert!(!matches!(pod[shared], Value::Bool(true)), "{shared}");
     }
-    for port in containers.iter().flat_map(|container| container["ports"].as_array()).flatten() {
+    for port in containers.iter().filter_map(|container| container["ports"].as_array()).flatten() {
         assert!(port["hostPort"].is_null(), "{port}");
     }
     let groups = |rule: &Value| rule["apiGroups"].as_array().cloned().unwrap_or_default();

@@ -1,5 +1,6 @@
 //! Exit statuses and messages that all commands share.
 
+use std::fmt::Write as _;
 use std::fs;
 
 use crate::program::{run, run_small};
@@ -55,7 +56,7 @@ fn aliases_cannot_exhaust_memory() {
         let mut text = "kind: X\nl0: &l0 [x]\n".to_owned();
         for level in 1..levels {
             let aliases = vec![format!("*l{}", level - 1); 9].join(", ");
-            text += &format!("l{level}: &l{level} [{aliases}]\n");
+            writeln!(text, "l{level}: &l{level} [{aliases}]").unwrap();
         }
         text
     };

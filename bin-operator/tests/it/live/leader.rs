@@ -115,6 +115,7 @@ async fn a_leader_whose_api_server_is_silent_steps_down_before_another_one_leads
 }
 
 #[tokio::test]
+#[expect(clippy::disallowed_methods, reason = "the runtime is to stand still")]
 async fn the_first_check_after_a_stop_refuses() {
     let cluster = SimCluster::start().await.unwrap();
     let first = Candidate::stand(&cluster, port(&cluster), "first").await;
