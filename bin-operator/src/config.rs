@@ -3,6 +3,8 @@
 use wmco_core::{limits, names};
 use wmco_services::generate::{LogSettings, LogSettingsError, Proxy};
 
+use crate::leader::{self, Times};
+
 /// Configuration of the controllers.
 #[derive(Clone, Debug)]
 pub struct Config {
@@ -12,6 +14,8 @@ pub struct Config {
     pub version: String,
     /// Name of this process in the leader election and in Events.
     pub identity: String,
+    /// Times of the leader election.
+    pub election: Times,
     /// Most nodes disrupted at the same time.
     pub disruption_budget: usize,
     /// Most removals that may begin at once without a person's confirmation; `None`: any number.
@@ -44,7 +48,8 @@ pub enum ConfigError {
 }
 
 impl Config {
-    /// From environment variables, looked up by name.
+    /// From environment variables, looked up by name. `process` is a number that no other process has,
+    /// whatever their environments say.
     ///
     /// Source: `spec/operator.md`, section 1.2.
     ///
@@ -53,6 +58,7 @@ impl Config {
     pub fn from_env(
         version: &str,
         debug: bool,
+        process: u64,
         lookup: impl Fn(&str) -> Option<String>,
     ) -> Result<Self, ConfigError> {
         let namespace = lookup("WATCH_NAMESPACE").unwrap_or_default();
@@ -67,8 +73,10 @@ impl Config {
         let set = |name: &str| {
             lookup(name).map(|value| value.trim().to_owned()).filter(|value| !value.is_empty())
         };
+        let pod = set("POD_NAME").unwrap_or_else(|| names::objects::OPERATOR.to_owned());
         Ok(Self {
-            identity: set("POD_NAME").unwrap_or_else(|| names::objects::OPERATOR.to_owned()),
+            identity: leader::identity(&pod, process),
+            election: Times::default(),
             namespace,
             version: version.to_owned(),
             disruption_budget: limits::DISRUPTION_BUDGET,
@@ -91,7 +99,7 @@ mod tests {
     fn from(variables: &[(&str, &str)]) -> Result<Config, ConfigError> {
         let variables: BTreeMap<String, String> =
             variables.iter().map(|(k, v)| ((*k).into(), (*v).into())).collect();
-        Config::from_env("1.0.0", false, |name| variables.get(name).cloned())
+        Config::from_env("1.0.0", false, 1, |name| variables.get(name).cloned())
     }
 
     #[test]
@@ -102,6 +110,20 @@ mod tests {
             problem(&[("WATCH_NAMESPACE", "a,b")]),
             ConfigError::Namespace { problem: "a list" }
         );
+    }
+
+    #[test]
+    fn two_processes_without_a_pod_name_have_two_names() {
+        let name = |process, variables: &[(&str, &str)]| {
+            let variables: BTreeMap<_, _> =
+                variables.iter().copied().chain([("WATCH_NAMESPACE", "winc")]).collect();
+            let lookup = |name: &str| variables.get(name).map(ToString::to_string);
+            Config::from_env("1.0.0", false, process, lookup).unwrap().identity
+        };
+        for variables in [&[][..], &[("POD_NAME", "")], &[("POD_NAME", "a")]] {
+            assert_ne!(name(1, variables), name(2, variables));
+        }
+        assert!(name(1, &[("POD_NAME", "a")]).starts_with("a_"));
     }
 
     #[test]

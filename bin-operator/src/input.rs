@@ -23,6 +23,8 @@
 //! - Empty documents are passed over and not counted.
 //! - In YAML a key that stands twice is an error; in JSON the last one counts, as in the API server.
 
+mod yaml;
+
 use std::fmt;
 use std::fs;
 use std::io::{self, Read};
@@ -33,16 +35,13 @@ use k8s_openapi::api::core::v1::{ConfigMap, Node, Secret};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use wmco_core::facts::Facts;
+use yaml::YamlError;
 
 /// What stands for standard input where a file is asked for.
 const STANDARD_INPUT: &str = "-";
 
 /// Stands in front of UTF-8 texts of some editors, and means nothing.
 const BYTE_ORDER_MARK: char = '\u{feff}';
-
-/// How deep YAML may nest. Cluster objects stay well below; twice as much overflowed the stack of a
-/// thread in a debug build.
-const NESTING: usize = 64;
 
 /// Objects by kind, each in the order in which they were read.
 #[derive(Clone, Debug, Default)]
@@ -83,6 +82,14 @@ pub struct Location {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum InputError {
+    /// Aliases make more of the file than is good.
+    #[error(
+        "{at} repeats too much by aliases, write out what `*NAME` stands for or name fewer things"
+    )]
+    Aliases {
+        /// The document at which it was too much.
+        at: Location,
+    },
     /// More than one document where one is asked for.
     #[error("{} has more than one document, leave one in it", name(.file))]
     Many {
@@ -327,27 +334,19 @@ fn documents(file: &Path, text: &str) -> Result<Vec<Located<Value>>, InputError>
             return Ok(json.into_iter().enumerate().map(located).collect());
         }
     }
-    // People's own files may be as big as they like; how deep they nest stays limited.
-    let budget = serde_saphyr::budget! {
-        max_depth: NESTING,
-        max_documents: usize::MAX,
-        max_events: usize::MAX,
-        max_nodes: usize::MAX,
-        max_reader_input_bytes: None,
-        max_total_scalar_bytes: usize::MAX,
-    };
-    let options = serde_saphyr::options! { budget: budget, with_snippet: false };
-    serde_saphyr::read_with_options(&mut text.as_bytes(), options)
-        .enumerate()
-        .map(|(index, value)| match value {
-            Ok(object) => Ok(located((index, object))),
-            Err(error) => Err(InputError::Syntax { at: at(index), source: Box::new(error) }),
-        })
-        .collect()
+    match yaml::documents(text) {
+        Ok(documents) => Ok(documents.into_iter().enumerate().map(located).collect()),
+        Err((index, YamlError::Aliases)) => Err(InputError::Aliases { at: at(index) }),
+        Err((index, YamlError::Syntax(source))) => {
+            Err(InputError::Syntax { at: at(index), source })
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fmt::Write as _;
+
     use super::*;
 
     fn read(text: &str) -> Result<Objects, InputError> {
@@ -440,6 +439,38 @@ mod tests {
         }
         let many = "---\nkind: X\n".repeat(3000);
         assert_eq!(read(&many).unwrap().others.len(), 3000);
+    }
+
+    /// A document in which each of `levels` lists names the one before nine times.
+    fn bomb(levels: usize, word: &str) -> String {
+        let mut text = format!("kind: X\nl0: &l0 [{word}]\n");
+        for level in 1..levels {
+            let aliases = vec![format!("*l{}", level - 1); 9].join(", ");
+            writeln!(text, "l{level}: &l{level} [{aliases}]").unwrap();
+        }
+        text
+    }
+
+    #[test]
+    fn aliases_cannot_make_a_small_file_big() {
+        let long = "x".repeat(100_000);
+        let many = vec![bomb(4, "x"); 1500].join("---\n");
+        for text in [bomb(10, "x"), bomb(3, &long), many] {
+            let start = std::time::Instant::now();
+            let message = refused(&text);
+            assert!(message.contains("`*NAME`") && message.contains("write out"), "{message}");
+            assert!(message.len() < 300, "{message}");
+            assert!(start.elapsed().as_secs() < 20, "{:?}", start.elapsed());
+        }
+    }
+
+    #[test]
+    fn aliases_of_people_are_read() {
+        let text = "kind: ConfigMap\nmetadata: {labels: &l {a: b}, annotations: *l}\n";
+        let text = format!("{text}---\n{}", bomb(4, "x"));
+        let objects = read(&text).unwrap();
+        assert_eq!(objects.config_maps[0].object.metadata.annotations.as_ref().unwrap()["a"], "b");
+        assert_eq!(objects.others[0].object["l3"][8][8][8][0], "x");
     }
 
     #[test]

@@ -13,6 +13,7 @@
 pub mod announce;
 pub mod claims;
 pub mod cli;
+pub mod clock;
 pub mod config;
 pub mod csr;
 #[cfg(feature = "demo")]

@@ -1,6 +1,7 @@
 //! The controller of the operator's own objects: services ConfigMap, WICD's token and bindings.
 
-use std::collections::BTreeMap;
+mod look;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,15 +11,16 @@ use kube::api::{Api, DeleteParams, ObjectMeta, PostParams, Preconditions};
 use kube::{Client, Resource};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use tokio::time::{self, Instant, MissedTickBehavior};
 use tokio_util::sync::CancellationToken;
-use wmco_core::cluster::{self, Action, Observed, Revision, TokenSecret, rbac};
+use wmco_core::cluster::{self, Action, Revision, rbac};
 use wmco_core::names::objects;
 use wmco_core::protocol::ServicesData;
 
 use crate::config::Config;
 use crate::leader::Leadership;
-use crate::snapshot;
 use crate::sources::Sources;
+use look::Look;
 
 /// Pause after a failed pass.
 const RETRY: Duration = Duration::from_secs(5);
@@ -33,84 +35,48 @@ pub struct Owned {
     pub sources: Sources,
     /// Whether we may write.
     pub leadership: Leadership,
+    /// How often the objects are looked at in the API server itself.
+    pub resync: Duration,
 }
 
 impl Owned {
     /// Keeps the objects as they should be until `stop`.
     pub async fn run(self, stop: CancellationToken) {
         let mut changes = self.sources.changes.clone();
+        let mut resync = time::interval_at(Instant::now() + self.resync, self.resync);
+        resync.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut look = Look::Cached;
         loop {
             changes.mark_unchanged();
-            let retry = match self.pass().await {
-                Ok(()) => None,
+            let failed = match self.pass(look).await {
+                Ok(()) => false,
                 Err(error) => {
                     tracing::warn!(error = %format!("{error:#}"), "own objects not in order");
-                    Some(RETRY)
+                    true
                 }
             };
-            tokio::select! {
+            look = tokio::select! {
                 () = stop.cancelled() => return,
-                _ = changes.changed() => {}
-                () = tokio::time::sleep(retry.unwrap_or(Duration::MAX)), if retry.is_some() => {}
-            }
+                _ = resync.tick() => Look::Fresh,
+                _ = changes.changed() => if failed { look } else { Look::Cached },
+                () = time::sleep(RETRY), if failed => look,
+            };
         }
     }
 
-    async fn pass(&self) -> anyhow::Result<()> {
+    async fn pass(&self, look: Look) -> anyhow::Result<()> {
         let manifest = crate::manifest::generate(&self.sources, &self.config)?;
         let platform = manifest.platform.as_str();
         let desired =
             cluster::Desired { version: &self.config.version, services: &manifest.data, platform };
-        let observed = self.observe(platform).await?;
-        for step in cluster::reconcile(&desired, &observed, &self.config.namespace).steps {
+        let namespace = &self.config.namespace;
+        let observed = look::observe(look, &self.client, &self.sources, namespace).await?;
+        for step in cluster::reconcile(&desired, &observed, namespace).steps {
             tracing::info!(step = %step, "own objects");
             self.leadership.check()?;
             self.execute(step.action).await?;
         }
         Ok(())
-    }
-
-    async fn observe(&self, platform: &str) -> kube::Result<Observed> {
-        let namespace = &self.config.namespace;
-        let services = snapshot::services(&self.sources);
-        let nodes = snapshot::nodes(&self.sources);
-        let versions = nodes
-            .iter()
-            .flat_map(|node| [node.facts.version(), node.facts.desired_version()])
-            .flatten()
-            .map(str::to_owned)
-            .collect();
-        let token = snapshot::token_secret(&self.sources, namespace).map(|secret| TokenSecret {
-            type_: secret.type_.clone().unwrap_or_default(),
-            account: secret
-                .metadata
-                .annotations
-                .as_ref()
-                .and_then(|a| a.get(objects::SERVICE_ACCOUNT_ANNOTATION))
-                .cloned(),
-        });
-        let mut bindings = BTreeMap::new();
-        for &kind in rbac::BindingKind::on(platform) {
-            if let Some(found) = self.binding(kind).await? {
-                bindings.insert(kind, found);
-            }
-        }
-        Ok(Observed { services, node_versions: versions, token, bindings, bindings_known: true })
-    }
-
-    async fn binding(&self, kind: rbac::BindingKind) -> kube::Result<Option<rbac::Binding>> {
-        Ok(match kind {
-            rbac::BindingKind::RoleBinding => {
-                let api: Api<RoleBinding> = self.namespaced();
-                let found = api.get_opt(kind.name()).await?;
-                found.map(|b| rbac::Binding::found(&b.role_ref, b.subjects.as_deref()))
-            }
-            rbac::BindingKind::ClusterRoleBinding | rbac::BindingKind::CloudNodeManager => {
-                let api: Api<ClusterRoleBinding> = Api::all(self.client.clone());
-                let found = api.get_opt(kind.name()).await?;
-                found.map(|b| rbac::Binding::found(&b.role_ref, b.subjects.as_deref()))
-            }
-        })
     }
 
     async fn execute(&self, action: Action) -> anyhow::Result<()> {
@@ -155,13 +121,14 @@ impl Owned {
             Action::CreateBinding(rbac::BindingKind::CloudNodeManager) => {
                 create(&cluster_role_bindings, &rbac::cloud_node_manager_binding(namespace)).await
             }
-            Action::DeleteBinding(kind @ rbac::BindingKind::RoleBinding) => {
-                delete(&role_bindings, kind.name()).await
-            }
-            Action::DeleteBinding(
-                kind
-                @ (rbac::BindingKind::ClusterRoleBinding | rbac::BindingKind::CloudNodeManager),
-            ) => delete(&cluster_role_bindings, kind.name()).await,
+            Action::DeleteBinding { kind, found } => match kind {
+                rbac::BindingKind::RoleBinding => {
+                    delete_found(&role_bindings, kind.name(), found).await.map(drop)
+                }
+                rbac::BindingKind::ClusterRoleBinding | rbac::BindingKind::CloudNodeManager => {
+                    delete_found(&cluster_role_bindings, kind.name(), found).await.map(drop)
+                }
+            },
         };
         Ok(done?)
     }
@@ -207,17 +174,27 @@ async fn replace<K>(
 where
     K: Clone + std::fmt::Debug + DeserializeOwned + Serialize,
 {
-    let Revision { uid, resource_version } = found;
-    let preconditions = Some(Preconditions { uid, resource_version });
-    match api.delete(name, &DeleteParams { preconditions, ..DeleteParams::default() }).await {
-        Ok(_) => {}
-        Err(kube::Error::Api(status)) if status.code == 404 => {}
-        // The change that we have not seen yet starts the next pass.
-        Err(kube::Error::Api(status)) if status.code == 409 => return Ok(()),
-        Err(error) => return Err(error.into()),
+    // The change that we have not seen yet starts the next pass.
+    if !delete_found(api, name, found).await? {
+        return Ok(());
     }
     may_write()?;
     Ok(create(api, object).await?)
+}
+
+/// Deletes what was `found`, and tells whether nothing is there now; it is another one by now if not.
+async fn delete_found<K>(api: &Api<K>, name: &str, found: Revision) -> kube::Result<bool>
+where
+    K: Clone + std::fmt::Debug + DeserializeOwned,
+{
+    let Revision { uid, resource_version } = found;
+    let preconditions = Some(Preconditions { uid, resource_version });
+    match api.delete(name, &DeleteParams { preconditions, ..DeleteParams::default() }).await {
+        Ok(_) => Ok(true),
+        Err(kube::Error::Api(status)) if status.code == 404 => Ok(true),
+        Err(kube::Error::Api(status)) if status.code == 409 => Ok(false),
+        Err(error) => Err(error),
+    }
 }
 
 async fn delete<K>(api: &Api<K>, name: &str) -> kube::Result<()>

@@ -8,6 +8,7 @@ use kube::{Api, Client};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
+use wmco_core::limits;
 use wmco_services::generate::LogSettings;
 use wmco_ssh::{Dialer, Options, Pool, PoolLimits};
 
@@ -16,7 +17,7 @@ use crate::config::Config;
 use crate::csr::Approver;
 use crate::fleet::Fleet;
 use crate::instance::Executor;
-use crate::leader::{self, Leadership, Times};
+use crate::leader::{self, Leadership};
 use crate::learned::Learned;
 use crate::metrics::Metrics;
 use crate::owned::Owned;
@@ -60,21 +61,22 @@ impl Operator {
         let pool = Pool::new(self.dialer, self.ssh, PoolLimits::default());
         let metrics = Metrics::new(pool.clone());
         let (ready, is_ready) = watch::channel(false);
-        if let Some(listener) = self.http {
+        // Not among the tasks that the Lease waits for: clients may be in no hurry.
+        let http = self.http.map(|listener| {
             let serving = crate::http::serve(listener, metrics.clone(), is_ready, stop.clone());
             let stop = stop.clone();
-            tasks.spawn(async move {
+            tokio::spawn(async move {
                 if let Err(error) = serving.await {
                     tracing::error!(%error, "cannot serve metrics and health");
                     stop.cancel();
                 }
-            });
-        }
+            })
+        });
         let leases: Api<Lease> = Api::namespaced(self.client.clone(), &config.namespace);
         let office = CancellationToken::new();
         let end_of_office = office.clone().drop_guard();
         let (mut leadership, election) =
-            leader::elect(leases, config.identity.clone(), Times::default(), office);
+            leader::elect(leases, config.identity.clone(), config.election, office);
         let sources = Sources::watch(&self.client, &config.namespace, &stop, &tasks);
         tokio::select! {
             // First, since the watches end with it, too.
@@ -89,7 +91,7 @@ impl Operator {
         }
         let controllers = Controllers {
             config,
-            client: self.client,
+            client: leader::guarded(&self.client, &leadership),
             sources,
             leadership: leadership.clone(),
             metrics,
@@ -106,6 +108,9 @@ impl Operator {
         tasks.wait().await;
         drop(end_of_office);
         election.await?;
+        if let Some(http) = http {
+            http.await?;
+        }
         anyhow::ensure!(!lost, "lost the leadership, start again");
         Ok(())
     }
@@ -158,6 +163,7 @@ impl Controllers {
             config: self.config,
             sources: self.sources,
             leadership: self.leadership,
+            resync: limits::OWNED_RESYNC.unsigned_abs(),
         };
         tasks.spawn(owned.run(stop.clone()));
         tasks.spawn(approver.run(stop.clone()));

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::ResourceExt;
+use kube::api::ObjectMeta;
 use kube::runtime::reflector::{ObjectRef, Store};
 use wmco_core::ca_bundle::{self, CaBundleError, Proxy, RegistryBundle};
 use wmco_core::cluster::{Revision, ServicesConfigMap};
@@ -116,20 +117,28 @@ pub fn nodes(sources: &Sources) -> Vec<NodeSeen> {
 
 /// Every services ConfigMap, by name.
 pub fn services(sources: &Sources) -> BTreeMap<String, ServicesConfigMap> {
-    let ours = |map: &ConfigMap| map.name_any().starts_with(objects::SERVICES_CONFIG_MAP_PREFIX);
-    let found = sources.config_maps.state_filter(ours);
-    let entry = |map: Arc<ConfigMap>| {
+    services_among(&sources.config_maps.state())
+}
+
+/// Every services ConfigMap in `maps`, by name.
+pub fn services_among(maps: &[Arc<ConfigMap>]) -> BTreeMap<String, ServicesConfigMap> {
+    let ours =
+        |map: &&Arc<ConfigMap>| map.name_any().starts_with(objects::SERVICES_CONFIG_MAP_PREFIX);
+    let entry = |map: &Arc<ConfigMap>| {
         let found = ServicesConfigMap {
             data: ServicesData(map.data.clone().unwrap_or_default()),
             immutable: map.immutable.unwrap_or_default(),
-            revision: Revision {
-                uid: map.metadata.uid.clone(),
-                resource_version: map.metadata.resource_version.clone(),
-            },
+            revision: revision(&map.metadata),
         };
         (map.name_any(), found)
     };
-    found.into_iter().map(entry).collect()
+    maps.iter().filter(ours).map(entry).collect()
+}
+
+/// Which state of an object this is.
+pub fn revision(metadata: &ObjectMeta) -> Revision {
+    let (uid, resource_version) = (metadata.uid.clone(), metadata.resource_version.clone());
+    Revision { uid, resource_version }
 }
 
 /// What the cluster's installer wrote down about it.
@@ -229,7 +238,7 @@ fn secret(store: &Store<Secret>, namespace: &str, name: &str) -> Option<Arc<Secr
 }
 
 /// The one object of a cache that watches one name.
-fn only<K>(store: &Store<K>) -> Option<Arc<K>>
+pub fn only<K>(store: &Store<K>) -> Option<Arc<K>>
 where
     K: kube::Resource<DynamicType = ()> + Clone + 'static,
 {

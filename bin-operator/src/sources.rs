@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use futures::StreamExt;
 use k8s_openapi::api::core::v1::{ConfigMap, Node, Secret};
+use k8s_openapi::api::rbac::v1::{ClusterRoleBinding, RoleBinding};
 use kube::runtime::reflector::{self, Store};
 use kube::runtime::{WatchStreamExt, watcher};
 use kube::{Api, Client, Resource, ResourceExt as _};
@@ -15,6 +16,7 @@ use serde::de::DeserializeOwned;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
+use wmco_core::cluster::rbac::BindingKind;
 use wmco_core::names::objects;
 
 use crate::nodes::{Heartbeats, Nodes, strip};
@@ -42,6 +44,12 @@ pub struct Sources {
     pub operator_network: Store<OperatorNetwork>,
     /// The one ControllerConfig.
     pub controller_config: Store<ControllerConfig>,
+    /// WICD's binding in our namespace.
+    pub role_binding: Store<RoleBinding>,
+    /// WICD's binding for the whole cluster.
+    pub cluster_role_binding: Store<ClusterRoleBinding>,
+    /// The cloud node manager's binding.
+    pub cloud_node_manager: Store<ClusterRoleBinding>,
     /// The configuration of the Linux workers, once it was read.
     pub worker_config: watch::Receiver<Option<Current>>,
     pool: Store<MachineConfigPool>,
@@ -76,6 +84,14 @@ impl Sources {
             pool,
             controller_config: watches
                 .start(Api::all(client.clone()), by_name(objects::CONTROLLER_CONFIG)),
+            role_binding: watches.start(
+                Api::namespaced(client.clone(), namespace),
+                by_name(BindingKind::RoleBinding.name()),
+            ),
+            cluster_role_binding: watches
+                .start(Api::all(client.clone()), by_name(BindingKind::ClusterRoleBinding.name())),
+            cloud_node_manager: watches
+                .start(Api::all(client.clone()), by_name(BindingKind::CloudNodeManager.name())),
             changes,
         }
     }
@@ -93,7 +109,10 @@ impl Sources {
         self.network.wait_until_ready().await?;
         self.operator_network.wait_until_ready().await?;
         self.pool.wait_until_ready().await?;
-        self.controller_config.wait_until_ready().await
+        self.controller_config.wait_until_ready().await?;
+        self.role_binding.wait_until_ready().await?;
+        self.cluster_role_binding.wait_until_ready().await?;
+        self.cloud_node_manager.wait_until_ready().await
     }
 }
 

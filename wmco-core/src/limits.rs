@@ -124,3 +124,39 @@ pub const CACHE_PROOF: SignedDuration = SignedDuration::from_millis(500);
 /// Most bytes that are hashed for the key of an encrypted user name. The Go operator asks for 64 KiB.
 /// Ours.
 pub const USERNAME_KEY_WORK_BYTES: usize = 1 << 20;
+
+/// Bytes and nodes that aliases may add to the YAML of one file. Ours.
+pub const YAML_ALIAS_BYTES: usize = 256 * 1024;
+
+/// Nodes that aliases may repeat in one YAML document. Ours.
+pub const YAML_ALIAS_NODES: usize = 10_000;
+
+/// For so long after its last renewal others respect the Lease of a leader. This and the next two
+/// let an API server be away for a minute. Source: OpenShift's conventions for operators.
+pub const LEASE: SignedDuration = SignedDuration::from_secs(137);
+
+/// A leader that could not renew its Lease for so long does not lead any more.
+pub const LEASE_RENEW_DEADLINE: SignedDuration = SignedDuration::from_secs(107);
+
+/// Pause between two attempts to renew a Lease, or to get it.
+pub const LEASE_RETRY: SignedDuration = SignedDuration::from_secs(26);
+
+/// Longest time to give a Lease back, and before that to let a renewal end that is on its way: a Pod
+/// that is told to stop has little time. Ours.
+pub const LEASE_RELEASE: SignedDuration = SignedDuration::from_secs(2);
+
+/// Longest time for the headers of a request for metrics or health. Ours.
+pub const HTTP_HEADERS: SignedDuration = SignedDuration::from_secs(5);
+
+/// Longest time for a request for metrics or health, from the connection to the end of the answer.
+pub const HTTP_REQUEST: SignedDuration = SignedDuration::from_secs(10);
+
+/// Most connections for metrics and health at the same time. Ours.
+pub const HTTP_CONNECTIONS: usize = 64;
+
+/// How long requests for metrics or health may take when the process is to end. Ours.
+pub const HTTP_END: SignedDuration = SignedDuration::from_secs(1);
+
+/// How often the operator's own objects are looked at in the API server itself, whatever the watches
+/// say. Ours.
+pub const OWNED_RESYNC: SignedDuration = SignedDuration::from_mins(10);

@@ -14,6 +14,7 @@ use wmco_ssh::{Options as SshOptions, TcpDialer};
 use super::{Answer, GuardOption};
 use crate::VERSION;
 use crate::config::Config;
+use crate::leader::TimesArgs;
 use crate::payload::Payload;
 use crate::progress::Progress;
 use crate::run::Operator;
@@ -38,13 +39,18 @@ pub struct Run {
     /// Folder for compressed payload; a temporary one if not given
     #[arg(long, value_name = "FOLDER")]
     cache: Option<PathBuf>,
+    #[command(flatten)]
+    election: TimesArgs,
 }
 
 /// Runs the controllers until a signal.
 pub(super) fn run(options: &Run) -> anyhow::Result<Answer> {
-    let mut config = Config::from_env(VERSION, options.debug, |name| std::env::var(name).ok())?;
+    let process = getrandom::u64().context("no random number for the name of this process")?;
+    let lookup = |name: &str| std::env::var(name).ok();
+    let mut config = Config::from_env(VERSION, options.debug, process, lookup)?;
     config.deny_requests = options.deny_requests;
     config.guard_removals = options.guard.most();
+    config.election = options.election.try_into()?;
     let level = if options.debug { "debug" } else { "info" };
     tracing_subscriber::fmt()
         .with_env_filter(EnvFilter::try_from_default_env().unwrap_or_else(|_| level.into()))

@@ -94,6 +94,17 @@ pub(super) fn give_key(cluster: &SimCluster, pem: &[u8]) -> Result<(), ApiError>
     cluster.apply(&secret).map(drop)
 }
 
+/// Makes the Lease good for a second only.
+pub(super) fn let_lease_run_out(cluster: &SimCluster) -> Result<(), ApiError> {
+    let (group, name) = ("coordination.k8s.io", objects::LEADER_LEASE);
+    let Some(lease) = cluster.object(group, "leases", NAMESPACE, name) else { return Ok(()) };
+    let mut lease = (*lease).clone();
+    if let Some(seconds) = lease.pointer_mut("/spec/leaseDurationSeconds") {
+        *seconds = 1.into();
+    }
+    cluster.apply(&lease).map(drop)
+}
+
 /// Facts about the cluster that its installer writes down.
 fn cluster_configuration(cluster: &SimCluster) -> anyhow::Result<()> {
     cluster.apply(&json!({

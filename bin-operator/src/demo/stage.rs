@@ -19,6 +19,7 @@ use super::dialer::MappedDialer;
 use super::hosts::Hosts;
 use super::{seed, stand_in};
 use crate::config::Config;
+use crate::leader;
 use crate::payload::Payload;
 use crate::progress::Progress;
 use crate::run::Operator;
@@ -71,7 +72,7 @@ impl Stage {
         Ok(Self {
             network,
             dialer: Arc::new(MappedDialer::new(hosts.addresses())),
-            config: Config::from_env(crate::VERSION, false, seed::environment)?,
+            config: Config::from_env(crate::VERSION, false, 0, seed::environment)?,
             payload: stand_in::payload(crate::VERSION)?,
             ssh: SshOptions::default(),
             cluster,
@@ -141,6 +142,14 @@ impl Stage {
         Ok(seed::give_key(&self.cluster, pem)?)
     }
 
+    /// Lets the Lease of an operator that was killed run out, as if the time had passed.
+    ///
+    /// # Errors
+    /// What the API would answer.
+    pub fn let_lease_run_out(&self) -> anyhow::Result<()> {
+        Ok(seed::let_lease_run_out(&self.cluster)?)
+    }
+
     /// The operator's namespace.
     pub const fn namespace(&self) -> &'static str {
         objects::DEFAULT_NAMESPACE
@@ -154,13 +163,15 @@ impl Stage {
     }
 
     fn operator(&self, progress: Progress) -> anyhow::Result<ToConnect> {
+        let process = getrandom::u64().context("no random number for a name")?;
+        let identity = leader::identity(objects::OPERATOR, process);
         Ok(ToConnect {
             // The same rights as in a real cluster, and no others.
             kubeconfig: self.cluster.kubeconfig(
                 &format!("system:serviceaccount:{}:{}", self.namespace(), objects::OPERATOR),
                 &["system:serviceaccounts"],
             )?,
-            config: self.config.clone(),
+            config: Config { identity, ..self.config.clone() },
             payload: self.payload.clone(),
             dialer: Arc::clone(&self.dialer),
             ssh: self.ssh.clone(),

@@ -31,6 +31,9 @@ const READ: [&str; 6] = [
     "SERVICES_LOG_FLUSH_INTERVAL",
 ];
 
+/// The built program.
+pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_wmco-operator");
+
 /// Runs the program with `arguments` and `input` as standard input.
 pub(crate) fn run(arguments: &[&str], input: &str) -> Run {
     run_in(&BTreeMap::new(), arguments, input)
@@ -42,13 +45,23 @@ pub(crate) fn run_in(
     arguments: &[&str],
     input: &str,
 ) -> Run {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_wmco-operator"));
+    let mut command = Command::new(PROGRAM);
+    run_command(command.args(arguments), environment, input)
+}
+
+/// The same with 512 MiB of address space: what needs more ends by a signal.
+pub(crate) fn run_small(arguments: &[&str], input: &str) -> Run {
+    let mut command = Command::new("sh");
+    let limited = "ulimit -v 524288 && exec \"$0\" \"$@\"";
+    run_command(command.args(["-c", limited, PROGRAM]).args(arguments), &BTreeMap::new(), input)
+}
+
+fn run_command(command: &mut Command, environment: &BTreeMap<String, String>, input: &str) -> Run {
     for name in READ {
         command.env_remove(name);
     }
     let mut child = command
         .envs(environment)
-        .args(arguments)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())

@@ -1,8 +1,9 @@
 //! Exit statuses and messages that all commands share.
 
+use std::fmt::Write as _;
 use std::fs;
 
-use crate::program::run;
+use crate::program::{run, run_small};
 
 const INSTANCES: [&str; 2] = ["check", "instances"];
 
@@ -47,6 +48,29 @@ fn files_are_named_in_messages() {
     fs::write(&file, "kind: Node\n---\nkind: NodeList\nitems: [{metadata: {name: 1}}]\n").unwrap();
     let message = "nodes.yaml, document 2, item 1, field `metadata.name` is wrong";
     refused(&[INSTANCES[0], INSTANCES[1], "-f", file.to_str().unwrap()], "", message);
+}
+
+#[test]
+fn aliases_cannot_exhaust_memory() {
+    let document = |levels: usize| {
+        let mut text = "kind: X\nl0: &l0 [x]\n".to_owned();
+        for level in 1..levels {
+            let aliases = vec![format!("*l{}", level - 1); 9].join(", ");
+            writeln!(text, "l{level}: &l{level} [{aliases}]").unwrap();
+        }
+        text
+    };
+    let many = vec![document(4); 1500].join("---\n");
+    for (command, text) in [
+        ("plan -f -", &document(10)),
+        ("check instances -f -", &document(10)),
+        ("check services -f -", &document(10)),
+        ("explain csr -f -", &many),
+    ] {
+        let run = run_small(&command.split(' ').collect::<Vec<_>>(), text);
+        assert_eq!((run.status, run.out.as_str()), (2, ""), "{}", run.err);
+        assert!(run.err.contains("repeats too much by aliases"), "{command}: {}", run.err);
+    }
 }
 
 #[test]

@@ -43,10 +43,17 @@ pub struct Observed {
     pub node_versions: BTreeSet<String>,
     /// The Secret named like WICD.
     pub token: Option<TokenSecret>,
-    /// Role name and subjects of the bindings that the operator keeps, where they exist.
-    pub bindings: BTreeMap<rbac::BindingKind, rbac::Binding>,
-    /// Whether the bindings have been looked at.
-    pub bindings_known: bool,
+    /// The bindings that the operator keeps, where they exist.
+    pub bindings: BTreeMap<rbac::BindingKind, FoundBinding>,
+}
+
+/// A binding as it is.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct FoundBinding {
+    /// What it says.
+    pub binding: rbac::Binding,
+    /// Which one was seen.
+    pub revision: Revision,
 }
 
 /// A services ConfigMap as it is.
@@ -131,8 +138,13 @@ pub enum Action {
     DeleteToken,
     /// Create a binding.
     CreateBinding(rbac::BindingKind),
-    /// Delete a binding.
-    DeleteBinding(rbac::BindingKind),
+    /// Delete a binding if it is still the one that was seen. What it is now starts the next pass.
+    DeleteBinding {
+        /// Which one.
+        kind: rbac::BindingKind,
+        /// What was seen.
+        found: Revision,
+    },
 }
 
 /// Why a step is due.
@@ -164,15 +176,14 @@ pub fn reconcile(desired: &Desired<'_>, observed: &Observed, namespace: &str) ->
         Some(token) if !token.is_ours() => plan.push(Action::DeleteToken, Because::Differs),
         Some(_) => {}
     }
-    if observed.bindings_known {
-        for &kind in rbac::BindingKind::on(desired.platform) {
-            match observed.bindings.get(&kind) {
-                None => plan.push(Action::CreateBinding(kind), Because::Missing),
-                Some(found) if *found != kind.wanted(namespace) => {
-                    plan.push(Action::DeleteBinding(kind), Because::Differs);
-                }
-                Some(_) => {}
+    for &kind in rbac::BindingKind::on(desired.platform) {
+        match observed.bindings.get(&kind) {
+            None => plan.push(Action::CreateBinding(kind), Because::Missing),
+            Some(found) if found.binding != kind.wanted(namespace) => {
+                let found = found.revision.clone();
+                plan.push(Action::DeleteBinding { kind, found }, Because::Differs);
             }
+            Some(_) => {}
         }
     }
     plan
@@ -240,7 +251,7 @@ impl Action {
             Self::CreateToken => "create-token",
             Self::DeleteToken => "delete-token",
             Self::CreateBinding(_) => "create-binding",
-            Self::DeleteBinding(_) => "delete-binding",
+            Self::DeleteBinding { .. } => "delete-binding",
         }
     }
 }
@@ -254,7 +265,9 @@ impl fmt::Display for Step {
             | Action::DeleteServices { name } => {
                 write!(f, " {name}")?;
             }
-            Action::CreateBinding(kind) | Action::DeleteBinding(kind) => write!(f, " {kind}")?,
+            Action::CreateBinding(kind) | Action::DeleteBinding { kind, .. } => {
+                write!(f, " {kind}")?;
+            }
             Action::CreateToken | Action::DeleteToken => {}
         }
         match &self.because {
@@ -276,8 +289,15 @@ mod tests {
     }
 
     fn seen(data: ServicesData) -> ServicesConfigMap {
-        let revision = Revision { uid: Some("u".into()), resource_version: Some("7".into()) };
-        ServicesConfigMap { data, immutable: true, revision }
+        ServicesConfigMap { data, immutable: true, revision: revision() }
+    }
+
+    fn revision() -> Revision {
+        Revision { uid: Some("u".into()), resource_version: Some("7".into()) }
+    }
+
+    fn bound(kind: rbac::BindingKind, namespace: &str) -> FoundBinding {
+        FoundBinding { binding: kind.wanted(namespace), revision: revision() }
     }
 
     fn settled() -> Observed {
@@ -289,8 +309,7 @@ mod tests {
                 type_: objects::SERVICE_ACCOUNT_TOKEN_TYPE.into(),
                 account: Some(objects::WICD.into()),
             }),
-            bindings: rbac::BindingKind::on("None").iter().map(|k| (*k, k.wanted("ns"))).collect(),
-            bindings_known: true,
+            bindings: rbac::BindingKind::on("None").iter().map(|k| (*k, bound(*k, "ns"))).collect(),
         }
     }
 
@@ -311,7 +330,7 @@ mod tests {
     #[test]
     fn everything_is_made_once() {
         check(
-            |o| *o = Observed { bindings_known: true, ..Observed::default() },
+            |o| *o = Observed::default(),
             &[
                 "create-services windows-services-2.0.0, because it is missing",
                 "create-token, because it is missing",
@@ -419,11 +438,34 @@ mod tests {
         check(
             |o| {
                 let kind = rbac::BindingKind::ClusterRoleBinding;
-                o.bindings.insert(kind, kind.wanted("elsewhere"));
+                o.bindings.insert(kind, bound(kind, "elsewhere"));
             },
             &["delete-binding ClusterRoleBinding, because it differs"],
         );
     }
+
+    #[test]
+    fn binding_to_a_role_of_another_kind_is_deleted() {
+        check(
+            |o| {
+                let found = o.bindings.get_mut(&rbac::BindingKind::RoleBinding).unwrap();
+                found.binding.role.0 = "ClusterRole".into();
+            },
+            &["delete-binding RoleBinding, because it differs"],
+        );
+    }
+
+    #[test]
+    fn only_the_binding_that_was_seen_is_deleted() {
+        let mut observed = settled();
+        let kind = rbac::BindingKind::RoleBinding;
+        observed.bindings.insert(kind, bound(kind, "elsewhere"));
+        let desired = Desired { version: "2.0.0", services: &data("[]"), platform: "None" };
+        let Plan { steps } = reconcile(&desired, &observed, "ns");
+        let action = Action::DeleteBinding { kind, found: revision() };
+        assert_eq!(steps, [Step { action, because: Because::Differs }]);
+    }
+
     #[test]
     fn cloud_node_manager_is_bound_on_azure_only() {
         for (platform, expected) in [

@@ -39,8 +39,8 @@ pub enum BindingKind {
 /// What of a binding is compared.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Binding {
-    /// Name of the role.
-    pub role: String,
+    /// The role, as kind and name.
+    pub role: (String, String),
     /// All subjects, as kind, namespace and name.
     pub subjects: Vec<(String, String, String)>,
 }
@@ -95,7 +95,7 @@ impl Binding {
         let subject =
             |s: &Subject| (s.kind.clone(), s.namespace.clone().unwrap_or_default(), s.name.clone());
         let subjects = subjects.unwrap_or_default().iter().map(subject).collect();
-        Self { role: role.name.clone(), subjects }
+        Self { role: (role.kind.clone(), role.name.clone()), subjects }
     }
 }
 

@@ -3,11 +3,11 @@
 use bin_operator::progress::{Progress, Stage as Rest, What};
 use serde_json::{Value, json};
 use wmco_core::host_record::HostRecord;
-use wmco_core::names;
+use wmco_core::names::{self, objects};
 
 use super::scenery::{
-    addresses, admin, change_node, configure, delete_node, is_finished, kept_keys, listed, nodes,
-    notes, settled, stage, until, wait,
+    addresses, change_node, configure, delete_node, is_finished, kept_keys, listed, nodes, notes,
+    patch_config_map, settled, stage, until, wait,
 };
 
 fn name(node: &Value) -> String {
@@ -91,8 +91,8 @@ async fn a_host_that_nobody_lists_or_reaches_is_given_up_by_a_person() {
     })
     .await;
     // The patch in that command.
-    let patch = command.split('\'').nth(1).unwrap();
-    admin(&stage).await.patch_host_keys(patch).await;
+    let patch = serde_json::from_str(command.split('\'').nth(1).unwrap()).unwrap();
+    patch_config_map(&stage, objects::HOST_KEYS_CONFIG_MAP, &patch).await;
     until(|| kept_keys(&stage).is_empty().then_some(())).await;
     stage.hosts.reset_counts();
     running.stop().await.unwrap();

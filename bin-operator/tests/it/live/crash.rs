@@ -40,6 +40,7 @@ async fn a_join_survives_a_kill_before_every_action() {
             () = done => true,
         };
         running.kill();
+        stage.let_lease_run_out().unwrap();
         assert_eq!(taken.load(Ordering::SeqCst), killed.min(taken.load(Ordering::SeqCst)));
         configure(&stage, &all).await;
         let node = nodes(&stage).remove(0);

@@ -14,11 +14,11 @@ use wmco_sim::cluster::SimCluster;
 
 use super::scenery::until;
 
-const TIMES: Times = Times {
-    lease: Duration::from_secs(3),
-    renew_deadline: Duration::from_secs(1),
-    retry: Duration::from_millis(100),
-};
+const LEASE: Duration = Duration::from_secs(3);
+
+fn times() -> Times {
+    Times::new(LEASE, Duration::from_secs(1), Duration::from_millis(100)).unwrap()
+}
 
 struct Candidate {
     leadership: Leadership,
@@ -29,6 +29,10 @@ struct Candidate {
 impl Candidate {
     /// A candidate that reaches the cluster through `port`.
     async fn stand(cluster: &SimCluster, port: u16, name: &str) -> Self {
+        Self::stand_with(cluster, port, name, times()).await
+    }
+
+    async fn stand_with(cluster: &SimCluster, port: u16, name: &str, times: Times) -> Self {
         let kubeconfig = cluster.kubeconfig(name, &["system:masters"]).unwrap();
         let kubeconfig = Kubeconfig::from_yaml(&kubeconfig).unwrap();
         let options = KubeConfigOptions::default();
@@ -36,7 +40,7 @@ impl Candidate {
         config.cluster_url = format!("https://127.0.0.1:{port}").parse().unwrap();
         let leases: Api<Lease> = Api::namespaced(Client::try_from(config).unwrap(), "default");
         let stop = CancellationToken::new();
-        let (leadership, task) = elect(leases, name.to_owned(), TIMES, stop.clone());
+        let (leadership, task) = elect(leases, name.to_owned(), times, stop.clone());
         Self { leadership, stop, task }
     }
 
@@ -54,14 +58,16 @@ fn port(cluster: &SimCluster) -> u16 {
     cluster.url().rsplit(':').next().unwrap().parse().unwrap()
 }
 
-/// A way to `target` that keeps its connections but carries nothing once `silent` is cancelled.
-async fn line(target: u16, silent: CancellationToken) -> u16 {
+/// A way to `target` that needs `lag` for each new connection, and keeps its connections but carries
+/// nothing once `silent` is cancelled.
+async fn line(target: u16, lag: Duration, silent: CancellationToken) -> u16 {
     let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
     let port = listener.local_addr().unwrap().port();
     tokio::spawn(async move {
         while let Ok((mut near, _)) = listener.accept().await {
             let silent = silent.clone();
             tokio::spawn(async move {
+                tokio::time::sleep(lag).await;
                 let mut far = TcpStream::connect(("127.0.0.1", target)).await.unwrap();
                 tokio::select! {
                     _ = copy_bidirectional(&mut near, &mut far) => {}
@@ -79,7 +85,7 @@ async fn a_leader_that_retires_lets_the_next_one_in() {
     let first = Candidate::stand(&cluster, port(&cluster), "first").await;
     until(|| first.leads().then_some(())).await;
     let second = Candidate::stand(&cluster, port(&cluster), "second").await;
-    tokio::time::sleep(TIMES.lease * 2).await;
+    tokio::time::sleep(LEASE * 2).await;
     assert!(first.leads() && !second.leads(), "a lease that is renewed is respected");
     first.retire().await;
     until(|| second.leads().then_some(())).await;
@@ -93,7 +99,7 @@ async fn a_leader_that_retires_lets_the_next_one_in() {
 async fn a_leader_whose_api_server_is_silent_steps_down_before_another_one_leads() {
     let cluster = SimCluster::start().await.unwrap();
     let silent = CancellationToken::new();
-    let line = line(port(&cluster), silent.clone()).await;
+    let line = line(port(&cluster), Duration::ZERO, silent.clone()).await;
     let first = Candidate::stand(&cluster, line, "first").await;
     until(|| first.leads().then_some(())).await;
     let second = Candidate::stand(&cluster, port(&cluster), "second").await;
@@ -105,5 +111,36 @@ async fn a_leader_whose_api_server_is_silent_steps_down_before_another_one_leads
     .await;
     until(|| second.leads().then_some(())).await;
     assert!(!first.leads());
+    second.retire().await;
+}
+
+#[tokio::test]
+#[expect(clippy::disallowed_methods, reason = "the runtime is to stand still")]
+async fn the_first_check_after_a_stop_refuses() {
+    let cluster = SimCluster::start().await.unwrap();
+    let first = Candidate::stand(&cluster, port(&cluster), "first").await;
+    until(|| first.leads().then_some(())).await;
+    // Nothing of this runtime goes on, as nothing of a process that is stopped.
+    std::thread::sleep(LEASE);
+    assert!(!first.leads(), "nobody has told it yet, and it may not write");
+}
+
+#[tokio::test]
+async fn a_slow_answer_does_not_age_a_lease() {
+    let times = Times::new(LEASE, Duration::from_millis(2800), Duration::from_millis(100)).unwrap();
+    let cluster = SimCluster::start().await.unwrap();
+    let silent = CancellationToken::new();
+    let near = line(port(&cluster), Duration::ZERO, silent.clone()).await;
+    let far = line(port(&cluster), Duration::from_millis(1300), CancellationToken::new()).await;
+    let first = Candidate::stand_with(&cluster, near, "first", times).await;
+    until(|| first.leads().then_some(())).await;
+    let second = Candidate::stand_with(&cluster, far, "second", times).await;
+    until(|| cluster.requests().iter().any(|request| request.user == "second").then_some(())).await;
+    silent.cancel();
+    until(|| {
+        assert!(!(first.leads() && second.leads()), "two lead");
+        second.leads().then_some(())
+    })
+    .await;
     second.retire().await;
 }

@@ -7,7 +7,8 @@ use serde_json::json;
 use wmco_core::names::{self, objects};
 
 use super::scenery::{
-    addresses, admin, configure, is_finished, listed, nodes, notes, settled, stage, until,
+    addresses, configure, delete_list, is_finished, listed, nodes, notes, patch_config_map,
+    settled, stage, until,
 };
 
 fn told(stage: &bin_operator::demo::Stage) -> Vec<String> {
@@ -22,7 +23,7 @@ async fn a_list_that_is_gone_removes_nothing() {
     let looked = settled(&progress, &all);
     let running = stage.operate(progress.clone()).unwrap();
     looked.await;
-    admin(&stage).await.delete_list().await;
+    delete_list(&stage).await;
     let told = until(|| told(&stage).into_iter().find(|note| note.contains("is absent"))).await;
     assert!(told.contains(objects::INSTANCES_CONFIG_MAP), "{told}");
     tokio::time::sleep(Duration::from_secs(1)).await;
@@ -46,11 +47,11 @@ async fn more_removals_than_allowed_wait_for_their_number() {
     assert!(told.contains(&wanted), "{told}");
     assert_eq!(nodes(&stage).len(), 3);
     let confirm = |number: &str| json!({ "metadata": { "annotations": { names::CONFIRM_REMOVAL_ANNOTATION: number } } });
-    let admin = admin(&stage).await;
-    admin.patch_list(&confirm("3")).await;
+    let list_map = objects::INSTANCES_CONFIG_MAP;
+    patch_config_map(&stage, list_map, &confirm("3")).await;
     tokio::time::sleep(Duration::from_secs(1)).await;
     assert_eq!(nodes(&stage).len(), 3, "another number confirms nothing");
-    admin.patch_list(&confirm("2")).await;
+    patch_config_map(&stage, list_map, &confirm("2")).await;
     until(|| (nodes(&stage).len() == 1).then_some(())).await;
     // It does not count for what comes later.
     let list = || {

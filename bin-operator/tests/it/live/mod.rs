@@ -1,6 +1,7 @@
 //! The operator against the embedded cluster and simulated hosts: real HTTPS, real SSH.
 
 mod bad_input;
+mod bindings;
 mod claims;
 mod crash;
 mod join;
@@ -10,6 +11,8 @@ mod mass_removal;
 mod new_services;
 mod open_host;
 mod pins;
+mod process;
+mod processes;
 mod removal;
 mod rights;
 mod scenery;

@@ -12,6 +12,7 @@ use k8s_openapi::api::authorization::v1::{
 use kube::api::PostParams;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Api, Client, Config};
+use serde_json::json;
 use wmco_core::cluster::rbac;
 use wmco_core::names::{self, objects};
 
@@ -32,6 +33,29 @@ const RESOURCES: [(&str, &str); 9] = [
     ("serviceaccounts", "token"),
     ("clusterroles", ""),
 ];
+
+/// The operator has the rights that it uses: all of its watches, and the wait for a Lease.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_operator_is_refused_nothing() {
+    let stage = Stage::start(&listed(&[]), |_, host| host).await.unwrap();
+    let lease = json!({
+        "apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
+        "metadata": {"name": objects::LEADER_LEASE, "namespace": stage.namespace()},
+        "spec": {"holderIdentity": "another", "leaseDurationSeconds": 2},
+    });
+    stage.cluster.apply(&lease).unwrap();
+    let running = stage.operate(Progress::new()).unwrap();
+    let binding = rbac::BindingKind::ClusterRoleBinding;
+    until(|| stage.cluster.object(GROUP, "clusterrolebindings", "", binding.name())).await;
+    running.stop().await.unwrap();
+    let operator = format!("system:serviceaccount:{}:{}", stage.namespace(), objects::OPERATOR);
+    let requests = stage.cluster.requests();
+    let ours = || requests.iter().filter(|request| request.user == operator);
+    assert!(ours().any(|request| request.verb == "watch" && request.resource == "leases"));
+    let refused: Vec<_> = ours().filter(|request| request.code == 403).collect();
+    assert!(refused.is_empty(), "{refused:#?}");
+    stage.shutdown().await;
+}
 
 /// Runs an operator on a platform until it has made its bindings, and leaves the cluster.
 async fn installed(platform: &str) -> Stage {

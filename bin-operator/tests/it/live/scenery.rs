@@ -75,6 +75,15 @@ pub(super) async fn until<T>(mut found: impl FnMut() -> Option<T>) -> T {
     timeout(PATIENCE, waiting).await.expect("it shows in the cluster in time")
 }
 
+/// A client that may do everything.
+pub(super) async fn admin(stage: &Stage) -> Client {
+    let text = stage.cluster.kubeconfig("admin", &["system:masters"]).unwrap();
+    let kubeconfig = Kubeconfig::from_yaml(&text).unwrap();
+    let options = KubeConfigOptions::default();
+    let config = Config::from_custom_kubeconfig(kubeconfig, &options).await.unwrap();
+    Client::try_from(config).unwrap()
+}
+
 /// Runs an operator until all hosts are settled, then stops it.
 pub(super) async fn configure(stage: &Stage, addresses: &[String]) {
     let progress = Progress::new();
@@ -111,49 +120,21 @@ pub(super) fn change_kept_keys(stage: &Stage, changes: &[(&str, Option<String>)]
     stage.cluster.apply(&map).unwrap();
 }
 
-/// A person who may do everything.
-pub(super) struct Admin {
-    client: Client,
-    namespace: &'static str,
+/// Changes a ConfigMap of the operator's namespace, as a person does.
+pub(super) async fn patch_config_map(stage: &Stage, name: &str, patch: &Value) {
+    let maps: Api<ConfigMap> = Api::namespaced(admin(stage).await, stage.namespace());
+    maps.patch(name, &PatchParams::default(), &Patch::Merge(patch)).await.unwrap();
 }
 
-/// Logs in as a person who may do everything.
-pub(super) async fn admin(stage: &Stage) -> Admin {
-    let kubeconfig = stage.cluster.kubeconfig("admin", &["system:masters"]).unwrap();
-    let kubeconfig = Kubeconfig::from_yaml(&kubeconfig).unwrap();
-    let options = KubeConfigOptions::default();
-    let config = Config::from_custom_kubeconfig(kubeconfig, &options).await.unwrap();
-    Admin { client: Client::try_from(config).unwrap(), namespace: stage.namespace() }
-}
-
-impl Admin {
-    fn config_maps(&self) -> Api<ConfigMap> {
-        Api::namespaced(self.client.clone(), self.namespace)
-    }
-
-    async fn patch(&self, name: &str, patch: &Value) {
-        let patch = Patch::Merge(patch);
-        self.config_maps().patch(name, &PatchParams::default(), &patch).await.unwrap();
-    }
-
-    pub(super) async fn patch_host_keys(&self, patch: &str) {
-        let patch = serde_json::from_str(patch).unwrap();
-        self.patch(objects::HOST_KEYS_CONFIG_MAP, &patch).await;
-    }
-
-    pub(super) async fn patch_list(&self, patch: &Value) {
-        self.patch(objects::INSTANCES_CONFIG_MAP, patch).await;
-    }
-
-    pub(super) async fn delete_list(&self) {
-        let (name, params) = (objects::INSTANCES_CONFIG_MAP, DeleteParams::default());
-        self.config_maps().delete(name, &params).await.unwrap();
-    }
+/// Deletes the list of instances, as a person does.
+pub(super) async fn delete_list(stage: &Stage) {
+    let maps: Api<ConfigMap> = Api::namespaced(admin(stage).await, stage.namespace());
+    maps.delete(objects::INSTANCES_CONFIG_MAP, &DeleteParams::default()).await.unwrap();
 }
 
 /// Deletes a Node, as a person does.
 pub(super) async fn delete_node(stage: &Stage, name: &str) {
-    let nodes: Api<Node> = Api::all(admin(stage).await.client);
+    let nodes: Api<Node> = Api::all(admin(stage).await);
     nodes.delete(name, &DeleteParams::default()).await.unwrap();
 }
 

@@ -7,13 +7,12 @@ use std::sync::Arc;
 use bin_operator::demo::Stage;
 use bin_operator::progress::Progress;
 use k8s_openapi::api::core::v1::ConfigMap;
+use kube::Api;
 use kube::api::DeleteParams;
-use kube::config::{KubeConfigOptions, Kubeconfig};
-use kube::{Api, Client, Config};
 use serde_json::{Value, json};
 use wmco_core::cluster::services_name;
 
-use super::scenery::{listed, until};
+use super::scenery::{admin, listed, until};
 
 fn map(stage: &Stage) -> Option<Arc<Value>> {
     let name = services_name(bin_operator::VERSION);
@@ -22,12 +21,7 @@ fn map(stage: &Stage) -> Option<Arc<Value>> {
 
 /// Deletes it as an administrator does.
 async fn delete(stage: &Stage) {
-    let text = stage.cluster.kubeconfig("admin", &["system:masters"]).unwrap();
-    let options = KubeConfigOptions::default();
-    let kubeconfig = Kubeconfig::from_yaml(&text).unwrap();
-    let config = Config::from_custom_kubeconfig(kubeconfig, &options).await.unwrap();
-    let client = Client::try_from(config).unwrap();
-    let maps: Api<ConfigMap> = Api::namespaced(client, stage.namespace());
+    let maps: Api<ConfigMap> = Api::namespaced(admin(stage).await, stage.namespace());
     maps.delete(&services_name(bin_operator::VERSION), &DeleteParams::default()).await.unwrap();
 }
 

@@ -161,7 +161,7 @@ impl Scene {
         let variable = |name: &str| (name == "WATCH_NAMESPACE").then(|| NAMESPACE.to_owned());
         Self {
             client: Client::try_from(config).unwrap(),
-            config: Config::from_env(bin_operator::VERSION, false, variable).unwrap(),
+            config: Config::from_env(bin_operator::VERSION, false, 1, variable).unwrap(),
             learned,
             metrics: Metrics::new(no_hosts()),
             stop: CancellationToken::new(),

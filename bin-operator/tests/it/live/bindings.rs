@@ -1,0 +1,150 @@
+//! The daemon's bindings are what the operator makes, whoever deletes or changes them, and without
+//! anything else that happens in the cluster.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bin_operator::config::Config;
+use bin_operator::demo::{Running, Stage};
+use bin_operator::leader::Leadership;
+use bin_operator::owned::Owned;
+use bin_operator::progress::Progress;
+use bin_operator::sources::Sources;
+use k8s_openapi::api::rbac::v1::{ClusterRoleBinding, RoleBinding};
+use kube::Api;
+use kube::api::{DeleteParams, Patch, PatchParams};
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use wmco_core::cluster::rbac::{self, BindingKind};
+use wmco_core::names::objects;
+use wmco_sim::cluster::Fault;
+
+use super::scenery::{admin, listed, until};
+
+const GROUP: &str = "rbac.authorization.k8s.io";
+
+/// How soon a binding is right again; the operator retries what failed every five seconds.
+const SOON: Duration = Duration::from_secs(4);
+
+fn binding(stage: &Stage, kind: BindingKind) -> Option<Arc<Value>> {
+    let (plural, namespace) = match kind {
+        BindingKind::RoleBinding => ("rolebindings", stage.namespace()),
+        BindingKind::ClusterRoleBinding | BindingKind::CloudNodeManager => {
+            ("clusterrolebindings", "")
+        }
+    };
+    stage.cluster.object(GROUP, plural, namespace, kind.name())
+}
+
+/// An operator that has nothing to do any more, on a platform that needs all bindings.
+async fn at_rest() -> (Stage, Running) {
+    let stage = Stage::start(&listed(&[]), |_, host| host).await.unwrap();
+    let (group, cluster) = ("config.openshift.io", objects::CLUSTER);
+    let mut found = (*stage.cluster.object(group, "infrastructures", "", cluster).unwrap()).clone();
+    found["status"]["platformStatus"]["type"] = "Azure".into();
+    stage.cluster.apply(&found).unwrap();
+    let running = stage.operate(Progress::new()).unwrap();
+    for &kind in BindingKind::on("Azure") {
+        until(|| binding(&stage, kind)).await;
+    }
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    (stage, running)
+}
+
+async fn delete(stage: &Stage, kind: BindingKind) {
+    let (client, options) = (admin(stage).await, DeleteParams::default());
+    match kind {
+        BindingKind::RoleBinding => {
+            let api: Api<RoleBinding> = Api::namespaced(client, stage.namespace());
+            api.delete(kind.name(), &options).await.map(drop).unwrap();
+        }
+        BindingKind::ClusterRoleBinding | BindingKind::CloudNodeManager => {
+            let api: Api<ClusterRoleBinding> = Api::all(client);
+            api.delete(kind.name(), &options).await.map(drop).unwrap();
+        }
+    }
+}
+
+/// Binds the role to somebody else.
+async fn change(stage: &Stage, kind: BindingKind) {
+    let subject = json!({"kind": "Group", "apiGroup": GROUP, "name": "everybody"});
+    let patch = Patch::Merge(json!({"subjects": [subject]}));
+    let (client, options) = (admin(stage).await, PatchParams::default());
+    match kind {
+        BindingKind::RoleBinding => {
+            let api: Api<RoleBinding> = Api::namespaced(client, stage.namespace());
+            api.patch(kind.name(), &options, &patch).await.map(drop).unwrap();
+        }
+        BindingKind::ClusterRoleBinding | BindingKind::CloudNodeManager => {
+            let api: Api<ClusterRoleBinding> = Api::all(client);
+            api.patch(kind.name(), &options, &patch).await.map(drop).unwrap();
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_that_is_deleted_is_back_at_once() {
+    let (stage, running) = at_rest().await;
+    for &kind in BindingKind::on("Azure") {
+        let before = binding(&stage, kind).unwrap();
+        delete(&stage, kind).await;
+        let deleted = Instant::now();
+        let after = until(|| binding(&stage, kind)).await;
+        assert!(deleted.elapsed() < SOON, "{kind}: {:?}", deleted.elapsed());
+        assert_eq!(
+            (&after["subjects"], &after["roleRef"]),
+            (&before["subjects"], &before["roleRef"])
+        );
+    }
+    running.stop().await.unwrap();
+    stage.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_that_is_changed_is_right_at_once() {
+    let (stage, running) = at_rest().await;
+    for &kind in BindingKind::on("Azure") {
+        let before = binding(&stage, kind).unwrap();
+        change(&stage, kind).await;
+        let changed = Instant::now();
+        until(|| binding(&stage, kind).filter(|found| found["subjects"] == before["subjects"]))
+            .await;
+        assert!(changed.elapsed() < SOON, "{kind}: {:?}", changed.elapsed());
+    }
+    running.stop().await.unwrap();
+    stage.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_that_no_event_tells_of_is_back_after_a_resync() {
+    let stage = Stage::start(&listed(&[]), |_, host| host).await.unwrap();
+    let there = rbac::cluster_role_binding(stage.namespace());
+    stage.cluster.apply(&serde_json::to_value(there).unwrap()).unwrap();
+    // The cache has it, and then its watch is silent.
+    stage.cluster.inject_faults(|request| {
+        let silent = request.verb == "watch" && request.resource == "clusterrolebindings";
+        silent.then_some(Fault::Delay(Duration::from_secs(3600)))
+    });
+    let (stop, tasks) = (CancellationToken::new(), TaskTracker::new());
+    let client = admin(&stage).await;
+    let sources = Sources::watch(&client, stage.namespace(), &stop, &tasks);
+    sources.ready().await.unwrap();
+    let namespace = |name: &str| (name == "WATCH_NAMESPACE").then(|| stage.namespace().to_owned());
+    let owned = Owned {
+        client,
+        config: Arc::new(Config::from_env(bin_operator::VERSION, false, 1, namespace).unwrap()),
+        sources,
+        leadership: Leadership::unchallenged(),
+        resync: Duration::from_secs(1),
+    };
+    let running = tokio::spawn(owned.run(stop.clone()));
+    until(|| binding(&stage, BindingKind::RoleBinding)).await;
+    let kind = BindingKind::ClusterRoleBinding;
+    delete(&stage, kind).await;
+    let deleted = Instant::now();
+    until(|| binding(&stage, kind)).await;
+    assert!(deleted.elapsed() < SOON, "{:?}", deleted.elapsed());
+    stop.cancel();
+    running.await.unwrap();
+}

@@ -1,0 +1,179 @@
+//! Several processes of the operator, stopped, continued and killed, and clients that are in no hurry:
+//! one leads at most, and the next one is not kept waiting.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bin_operator::demo::Stage;
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::Api;
+use kube::api::DeleteParams;
+use rustix::process::Signal;
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+use wmco_core::cluster::services_name;
+use wmco_core::names::objects;
+use wmco_sim::cluster::Fault;
+
+use super::process::{LEASE, Process};
+use super::scenery::{PATIENCE, admin, listed, until};
+
+async fn stage() -> Stage {
+    Stage::start(&listed(&[]), |_, host| host).await.unwrap()
+}
+
+/// Who holds the Lease; empty when it was given back.
+fn holder(stage: &Stage) -> Option<String> {
+    let leases = stage.cluster.objects("coordination.k8s.io", "leases", stage.namespace());
+    Some(leases.first()?["spec"]["holderIdentity"].as_str().unwrap_or_default().to_owned())
+}
+
+/// Waits until a process holds the Lease whose identity begins with `pod`.
+async fn leads(stage: &Stage, pod: &str) {
+    until(|| holder(stage).filter(|holder| holder.starts_with(pod))).await;
+}
+
+/// Waits until a process has asked for the Lease.
+async fn asks(stage: &Stage, process: &Process) {
+    let asked = || process.requests(stage, 0).iter().any(|request| request.resource == "leases");
+    until(|| asked().then_some(())).await;
+}
+
+/// This version's services ConfigMap, which a leader makes first.
+fn services(stage: &Stage) -> Option<Arc<Value>> {
+    let name = services_name(bin_operator::VERSION);
+    stage.cluster.object("", "configmaps", stage.namespace(), &name)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stopped_process_that_goes_on_after_its_lease_writes_nothing() {
+    let stage = stage().await;
+    let mut first = Process::start(&stage, "first", &[("POD_NAME", "first")]);
+    leads(&stage, "first").await;
+    until(|| services(&stage)).await;
+    let second = Process::start(&stage, "second", &[("POD_NAME", "second")]);
+    asks(&stage, &second).await;
+    first.signal(Signal::STOP);
+    let stopped = Instant::now();
+    leads(&stage, "second").await;
+    assert!(stopped.elapsed() + Duration::from_secs(1) >= LEASE, "{:?}", stopped.elapsed());
+    // Now there is work that nobody else does, and answers about the Lease are slow.
+    second.signal(Signal::STOP);
+    stage.cluster.inject_faults(|request| {
+        let lease = request.resource == "leases";
+        lease.then_some(Fault::Delay(Duration::from_secs(1)))
+    });
+    let maps: Api<ConfigMap> = Api::namespaced(admin(&stage).await, stage.namespace());
+    maps.delete(&services_name(bin_operator::VERSION), &DeleteParams::default()).await.unwrap();
+    let instances = json!({
+        "apiVersion": "v1", "kind": "ConfigMap",
+        "metadata": { "name": objects::INSTANCES_CONFIG_MAP, "namespace": stage.namespace() },
+        "data": { "10.9.8.7": "nonsense" },
+    });
+    stage.cluster.apply(&instances).unwrap();
+    let before = stage.cluster.requests().len();
+    first.signal(Signal::CONT);
+    let status = first.ended().await;
+    assert_eq!(first.writes(&stage, before), [], "{}", first.log());
+    assert_eq!(status.code(), Some(2), "{}", first.log());
+    assert!(first.log().contains("lost the leadership"), "{}", first.log());
+    drop((first, second));
+    stage.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_processes_without_a_pod_name_are_two() {
+    let stage = stage().await;
+    let first = Process::start(&stage, "first", &[]);
+    let identity = until(|| holder(&stage)).await;
+    let second = Process::start(&stage, "second", &[]);
+    asks(&stage, &second).await;
+    tokio::time::sleep(LEASE).await;
+    assert_eq!(second.writes(&stage, 0), [], "{}", second.log());
+    assert_eq!(holder(&stage), Some(identity));
+    drop((first, second));
+    stage.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_half_sent_request_delays_neither_release_nor_end() {
+    let stage = stage().await;
+    let mut process = Process::start(&stage, "first", &[("POD_NAME", "first")]);
+    leads(&stage, "first").await;
+    let mut half = TcpStream::connect(process.http().await).await.unwrap();
+    half.write_all(b"GET /metrics HTTP/1.1\r\nHost: x\r\nX-Slow: ").await.unwrap();
+    let mut silent = TcpStream::connect(process.http().await).await.unwrap();
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    process.signal(Signal::TERM);
+    let told = Instant::now();
+    until(|| holder(&stage).filter(String::is_empty)).await;
+    let released = told.elapsed();
+    let status = process.ended().await;
+    let ended = told.elapsed();
+    assert!(released < Duration::from_secs(2), "released after {released:?}");
+    assert!(ended < Duration::from_secs(4), "ended after {ended:?}");
+    assert_eq!(status.code(), Some(0), "{}", process.log());
+    for connection in [&mut half, &mut silent] {
+        // Closed or reset, whatever there was.
+        let _ = connection.read_to_end(&mut Vec::new()).await;
+    }
+    stage.shutdown().await;
+}
+
+/// The status line that a probe gets.
+async fn probe(process: &Process) -> String {
+    let mut socket = TcpStream::connect(process.http().await).await.unwrap();
+    socket
+        .write_all(b"GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+        .await
+        .unwrap();
+    let mut text = String::new();
+    let read = timeout(Duration::from_secs(1), socket.read_to_string(&mut text)).await;
+    read.expect("a probe waits a second").unwrap();
+    text.lines().next().unwrap_or_default().to_owned()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn idle_connections_keep_no_probe_out_and_end() {
+    let stage = stage().await;
+    let process = Process::start_with_descriptors(&stage, "first", 200);
+    until(|| holder(&stage)).await;
+    let http = process.http().await;
+    assert_eq!(probe(&process).await, "HTTP/1.1 200 OK");
+    let mut idle = Vec::new();
+    for number in 0..400 {
+        let mut connection = TcpStream::connect(http).await.unwrap();
+        if number % 2 == 0 {
+            // A server that has closed it already is right as well.
+            let _ = connection.write_all(b"GET /metrics HTTP/1.1\r\nX: ").await;
+        }
+        idle.push(connection);
+    }
+    assert_eq!(probe(&process).await, "HTTP/1.1 200 OK");
+    for mut connection in idle {
+        let mut rest = Vec::new();
+        let _ = timeout(PATIENCE, connection.read_to_end(&mut rest)).await.expect("it is closed");
+    }
+    drop(process);
+    stage.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_successor_takes_a_released_lease_at_once() {
+    let stage = stage().await;
+    let slow = [("LEADER_ELECT_RETRY_PERIOD", "3s")];
+    let mut first = Process::start(&stage, "first", &[("POD_NAME", "first")]);
+    leads(&stage, "first").await;
+    let second = Process::start(&stage, "second", &[("POD_NAME", "second"), slow[0]]);
+    asks(&stage, &second).await;
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    first.signal(Signal::TERM);
+    let told = Instant::now();
+    leads(&stage, "second").await;
+    assert!(told.elapsed() < Duration::from_millis(1500), "{:?}", told.elapsed());
+    assert_eq!(first.ended().await.code(), Some(0));
+    drop(second);
+    stage.shutdown().await;
+}
