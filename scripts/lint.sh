@@ -44,6 +44,12 @@ while read -r cell; do
     done
 done < <(grep -E '^\| .*`[a-z-]+/[a-z/_]+\.rs`' ARCHITECTURE.md | cut -d'|' -f3)
 
+# THREATS.md names tests in its third column.
+names=$(grep -E '^\| ' THREATS.md | cut -d'|' -f4 | grep -oE '`[a-z0-9_]+`' | tr -d '`' | sort -u)
+for name in $names; do
+    files '*.rs' | xargs grep -qE "fn $name\b" || complain "THREATS.md names $name, which no file has"
+done
+
 for script in $(files 'scripts/*' '.ci/*'); do
     bash -n "$script" || complain "$script is no bash"
 done
