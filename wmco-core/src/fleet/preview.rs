@@ -37,6 +37,7 @@ pub fn preview(
             host: HostSeen::Unknown,
             key_in_config_map: false,
             waiting: None,
+            drain: node::DrainSeen::default(),
         };
         let wanted = release.desired(assignment.intent.clone(), None);
         let plan = node::reconcile(&wanted, &seen, now);

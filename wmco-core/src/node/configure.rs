@@ -32,17 +32,17 @@ pub(super) fn plan(
         // Before it can hold a slot a Node is known as ours, or nobody would ever free the slot.
         return Plan::step(Action::PatchNode(patch), Because::MetadataDiffers);
     }
-    match (due, permit) {
+    match (due, disrupt::usable(permit, node, observed, now)) {
         (None, _) => keep(desired, observed, node, probe, now),
-        (Some(_), None) => Plan::wait(Awaited::DisruptionSlot, now + limits::RESYNC),
+        (Some(_), None) => disrupt::await_slot(node, observed, now),
         (Some(due), Some(permit)) => {
             // Content goes up while the node still works.
             if node.holds_slot() {
-                disrupt::empty(node, observed, probe, permit, now)
+                disrupt::empty(desired, node, observed, probe, permit, now)
                     .unwrap_or_else(|| disturb(desired, node, probe, permit, due, now))
             } else {
                 let contents = Drift::between(desired, probe, Some(node)).contents;
-                let mark = disrupt::empty(node, observed, probe, permit, now);
+                let mark = disrupt::empty(desired, node, observed, probe, permit, now);
                 let mut plan = mark.unwrap_or_else(Plan::settled);
                 if !contents.is_empty() {
                     let files = contents.len();
@@ -254,7 +254,9 @@ fn keep(
     }
     if current {
         let patch = disrupt::release(node);
-        return if patch.is_empty() {
+        return if patch.is_empty() && node.drain_notice.is_some() {
+            disrupt::unblocked()
+        } else if patch.is_empty() {
             Plan::settled()
         } else if node.ready && runs(probe, names::host::KUBELET_SERVICE) {
             Plan::step(Action::PatchNode(patch), Because::Configured)

@@ -3,10 +3,10 @@
 use jiff::Timestamp;
 
 use super::{
-    Action, Awaited, Because, Desired, HostSeen, Next, NodeFacts, Observed, Plan, PodFacts,
-    Waiting, claims_slot, reconcile,
+    Action, Awaited, Because, Desired, DrainMarks, DrainSeen, HostSeen, Next, NodeFacts, Observed,
+    Plan, PodFacts, Refusal, Waiting, claims_slot, reconcile,
 };
-use crate::limits;
+use crate::{limits, names};
 
 /// What was seen of one instance in its last *pass*: the plans that follow each other at once.
 ///
@@ -34,6 +34,11 @@ pub struct Memory {
     pods: Option<Vec<PodFacts>>,
     node_sought: bool,
     waiting: Option<Waiting>,
+    /// What was noted about the drain of the Node with this UID when it was met, or after our last
+    /// change of that: a host may write it, too, and must not keep a slot by that.
+    marks: Option<(String, DrainMarks)>,
+    /// Evictions that were refused when pods were asked last.
+    refused: Option<Vec<Refusal>>,
     /// When the pass ended in which the host was seen.
     seen_at: Option<Timestamp>,
     /// Whether the host was seen in an earlier pass.
@@ -55,6 +60,8 @@ pub enum Learnt {
     Worked(HostSeen),
     /// The node's pods that would have to leave.
     Pods(Vec<PodFacts>),
+    /// Pods were asked to leave; these evictions were refused.
+    Evicted(Vec<Refusal>),
     /// The API server knows no Node.
     NoNode,
     /// The API server knows a Node.
@@ -81,6 +88,8 @@ impl Default for Memory {
             pods: None,
             node_sought: false,
             waiting: None,
+            marks: None,
+            refused: None,
             seen_at: None,
             old: false,
             asked_before_look: false,
@@ -106,12 +115,31 @@ impl Memory {
     ) -> Plan {
         self.changed = false;
         self.asked = node.is_some_and(NodeFacts::wants_restart);
-        let plan = reconcile(desired, &self.observed(node, key_in_config_map), now);
-        if plan.steps.iter().all(|step| self.may_rest_on_last_look(&step.action, &step.because)) {
-            return plan;
+        self.read_marks(desired, node, now);
+        let mut plan = reconcile(desired, &self.observed(node, key_in_config_map), now);
+        if !plan.steps.iter().all(|step| self.may_rest_on_last_look(&step.action, &step.because)) {
+            self.forget();
+            plan = reconcile(desired, &self.observed(node, key_in_config_map), now);
         }
-        self.forget();
-        reconcile(desired, &self.observed(node, key_in_config_map), now)
+        if plan.steps.iter().any(|step| changes_marks(&step.action)) {
+            self.marks = None;
+        }
+        plan
+    }
+
+    /// Reads what is noted on a Node that is met for the first time, or after a change of ours.
+    fn read_marks(&mut self, desired: &Desired, node: Option<&NodeFacts>, now: Timestamp) {
+        let Some(node) = node else {
+            (self.marks, self.refused) = (None, None);
+            return;
+        };
+        if self.marks.as_ref().is_none_or(|(uid, _)| *uid != node.uid) {
+            let marks = DrainMarks::of(node, desired.drain_timeout, now);
+            self.marks = Some((node.uid.clone(), marks));
+        }
+        if !node.holds_slot() {
+            self.refused = None;
+        }
     }
 
     /// Whether a step may rest on the last look at the host.
@@ -125,20 +153,29 @@ impl Memory {
             (Action::PatchNode(_), Because::MetadataDiffers)
             // That the Node has the key, too, is no matter of the host.
             | (Action::ForgetHostKey, Because::KeyMoved)
-            | (Action::ListPods | Action::Evict { .. } | Action::Probe, _) => true,
+            | (Action::ListPods | Action::Evict { .. } | Action::Probe, _)
+            | (Action::TellDrain { .. }, _) => true,
             // What changes the host or gives its node back.
             (_, _) => !self.old,
         }
     }
 
     /// Whether the instance claims a disruption slot, as [`claims_slot`] tells.
-    pub fn claims_slot(&self, desired: &Desired, node: Option<&NodeFacts>) -> Option<bool> {
-        claims_slot(desired, &self.observed(node, false))
+    pub fn claims_slot(
+        &self,
+        desired: &Desired,
+        node: Option<&NodeFacts>,
+        now: Timestamp,
+    ) -> Option<bool> {
+        claims_slot(desired, &self.observed(node, false), now)
     }
 
     /// Notes the outcome of one step.
     pub fn learn(&mut self, learnt: Learnt) {
-        self.changed |= matches!(learnt, Learnt::Worked(_) | Learnt::Changed | Learnt::FoundNode);
+        self.changed |= matches!(
+            learnt,
+            Learnt::Worked(_) | Learnt::Changed | Learnt::Evicted(_) | Learnt::FoundNode
+        );
         match learnt {
             Learnt::Host(host) | Learnt::Worked(host) => {
                 self.host = host;
@@ -146,6 +183,7 @@ impl Memory {
                 self.asked_before_look = self.asked;
             }
             Learnt::Pods(pods) => self.pods = Some(pods),
+            Learnt::Evicted(refused) => self.refused = Some(refused),
             Learnt::NoNode => self.node_sought = true,
             Learnt::FoundNode | Learnt::Changed => {}
         }
@@ -224,6 +262,29 @@ impl Memory {
             host: self.host.clone(),
             key_in_config_map,
             waiting: self.waiting,
+            drain: DrainSeen {
+                marks: self.marks.as_ref().map(|(_, marks)| *marks).unwrap_or_default(),
+                refused: self.refused.clone(),
+            },
         }
+    }
+}
+
+/// Whether an action changes what is noted about a drain.
+fn changes_marks(action: &Action) -> bool {
+    let notes = [names::DRAIN_SINCE_ANNOTATION, names::DRAIN_GIVEN_UP_ANNOTATION];
+    match action {
+        Action::PatchNode(patch) => notes.iter().any(|note| patch.annotations.contains_key(*note)),
+        Action::Probe
+        | Action::ProbeWithOurs(_)
+        | Action::Upload(_)
+        | Action::SeekNode
+        | Action::ListPods
+        | Action::Evict { .. }
+        | Action::TellDrain { .. }
+        | Action::Apply(_)
+        | Action::RemoveLeftovers(_)
+        | Action::ForgetHostKey
+        | Action::DeleteNode(_) => false,
     }
 }

@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::drain::DrainNotice;
 use super::facts::PodFacts;
 use super::work::HostWork;
 use crate::digest::Sha256;
@@ -54,6 +55,13 @@ pub enum Action {
         pods: Vec<PodFacts>,
         /// The right to do so.
         permit: DisruptionPermit,
+    },
+    /// Tell people on the Node, and in an Event, that pods block its drain, or that none does any more.
+    TellDrain {
+        /// What the condition is to say; none takes it back.
+        notice: Option<DrainNotice>,
+        /// Whether an Event tells it, too.
+        event: bool,
     },
     /// Run the agent's `apply`.
     Apply(HostWork),
@@ -125,6 +133,12 @@ pub enum Because {
     VersionOverdue,
     /// The node is about to be disrupted.
     DisruptionDue,
+    /// Pods block the drain.
+    DrainBlocked,
+    /// No pod blocks the drain any more.
+    DrainUnblocked,
+    /// Pods did not leave in time.
+    DrainOverdue,
     /// The node is configured.
     Configured,
     /// The instance is no longer listed.
@@ -209,6 +223,7 @@ impl Action {
             Self::SeekNode => "seek-node",
             Self::ListPods => "list-pods",
             Self::Evict { .. } => "evict",
+            Self::TellDrain { .. } => "tell-drain",
             Self::Apply(_) => "apply",
             Self::RemoveLeftovers(_) => "remove-leftovers",
             Self::ForgetHostKey => "forget-host-key",
@@ -250,6 +265,8 @@ impl fmt::Display for Action {
             Self::Upload(contents) => write!(f, " {}", Counted(contents.len(), "content")),
             Self::PatchNode(patch) => write!(f, " {patch}"),
             Self::Evict { pods, .. } => write!(f, " {}", Counted(pods.len(), "pod")),
+            Self::TellDrain { notice: Some(notice), .. } => write!(f, " ({})", notice.message),
+            Self::TellDrain { notice: None, .. } => f.write_str(" (no pod blocks it)"),
             Self::Apply(work) | Self::RemoveLeftovers(work) => write!(f, " {work}"),
             Self::DeleteNode(permit) => write!(f, " {}", permit.node()),
         }
@@ -312,6 +329,9 @@ impl fmt::Display for Because {
             Self::NodeMayCome => f.write_str("a node could come meanwhile"),
             Self::VersionOverdue => f.write_str("the version mark did not come in time"),
             Self::DisruptionDue => f.write_str("it is about to be disrupted"),
+            Self::DrainBlocked => f.write_str("pods block its drain"),
+            Self::DrainUnblocked => f.write_str("no pod blocks its drain any more"),
+            Self::DrainOverdue => f.write_str("its pods did not leave in time"),
             Self::Configured => f.write_str("it is configured"),
             Self::Unlisted => f.write_str("it is no longer listed"),
             Self::KeyMoved => f.write_str("its key is kept on the node now"),

@@ -8,6 +8,7 @@
     reason = "all of it is test code, clippy allows these in test functions only"
 )]
 
+mod drains;
 mod enumerated;
 mod guarantees;
 mod world;

@@ -1,6 +1,7 @@
 //! Tests of single plans: rows here, one node with nothing to do as the fixture.
 
 mod display;
+mod drains;
 mod memory;
 mod rows;
 
@@ -153,6 +154,7 @@ fn desired() -> Desired {
         host_name: None,
         labels: [(names::BYOH_LABEL.to_owned(), names::TRUE.to_owned())].into(),
         annotations: [(names::HOST_KEY_ANNOTATION.to_owned(), "key".to_owned())].into(),
+        drain_timeout: crate::limits::DRAIN_TIMEOUT,
     }
 }
 
@@ -176,6 +178,8 @@ fn node() -> NodeFacts {
         unschedulable: false,
         ready: true,
         host_key_mismatch: None,
+        drain_notice: None,
+        drain_blocked_since: None,
     }
 }
 
@@ -225,6 +229,7 @@ fn observed() -> Observed {
         host: HostSeen::Probed(Box::new(probe)),
         key_in_config_map: false,
         waiting: None,
+        drain: DrainSeen { marks: DrainMarks { since: Some(NOW), given_up: None }, refused: None },
     }
 }
 

@@ -8,7 +8,8 @@ use names::objects::WICD;
 const REINSTALL: &str = "apply +remove-daemon +remove-services";
 
 fn pod(leaving: bool) -> PodFacts {
-    PodFacts { namespace: "default".into(), name: "web".into(), leaving }
+    let leaves_by = leaving.then_some(NOW);
+    PodFacts { namespace: "default".into(), name: "web".into(), leaves_by }
 }
 
 fn outdated(case: &mut Case) {
@@ -140,7 +141,7 @@ rows! {
     }) => "seek-node";
     kubelet_has_time_to_register: Case::vacant() => "await the node";
     kubelet_has_time_to_register_until_it_is_over: Case::vacant().with(|c| {
-        c.waits(Awaited::NodeAppears, NOW - limits::NODE_APPEARS + jiff::SignedDuration::from_secs(1));
+        c.waits(Awaited::NodeAppears, NOW - limits::NODE_APPEARS + SignedDuration::from_secs(1));
     }) => "await the node";
     overdue_node: Case::vacant().with(|c| {
         c.waits(Awaited::NodeAppears, NOW - limits::NODE_APPEARS);
@@ -440,7 +441,7 @@ fn version_and_services_are_written_in_one_patch() {
 
 #[test]
 fn claims() {
-    let claims = |case: &Case| claims_slot(&case.desired, &case.observed);
+    let claims = |case: &Case| claims_slot(&case.desired, &case.observed, NOW);
     let left = |c: &mut Case| c.desired.intent = Intent::Leave;
     let asked = |c: &mut Case| c.annotate(names::REBOOT_ANNOTATION, "");
     let cases = [

@@ -3,9 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
 
+use jiff::Timestamp;
 use wmco_core::names;
 use wmco_core::node::{NodeFacts, NodePatch, PodFacts};
 
+#[expect(clippy::struct_excessive_bools, reason = "facts that are independent of each other")]
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct Node {
     pub(crate) facts: NodeFacts,
@@ -16,6 +18,10 @@ pub(crate) struct Node {
     pub(crate) served: bool,
     /// Ghost: a person made it schedulable while it held a slot, so pods came that nobody expects.
     pub(crate) meddled: bool,
+    /// Ghost: since when it is out of service for us.
+    pub(crate) held_since: Option<Timestamp>,
+    /// Ghost: something on its host was changed meanwhile that its services may notice.
+    pub(crate) touched: bool,
     /// Ghost: boot of its host when a restart was asked for that has not happened yet.
     pub(crate) asked_at_boot: Option<u32>,
 }
@@ -30,8 +36,16 @@ impl Node {
             addresses,
             ..NodeFacts::default()
         };
-        let (persons_cordon, served, meddled) = (false, false, false);
-        Self { facts, pods: vec![], persons_cordon, served, meddled, asked_at_boot: None }
+        Self {
+            facts,
+            pods: vec![],
+            persons_cordon: false,
+            served: false,
+            meddled: false,
+            held_since: None,
+            touched: false,
+            asked_at_boot: None,
+        }
     }
 
     pub(crate) fn is_disrupted(&self) -> bool {

@@ -7,6 +7,9 @@ use super::World;
 use super::host::{Power, tampered};
 use super::release::Release;
 
+/// Rounds of a while.
+const WHILE: usize = 15;
+
 /// Something that happens; the numbers choose a host.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Event {
@@ -16,6 +19,8 @@ pub(crate) enum Event {
     Others(u8),
     /// The operator's view of all Nodes becomes current.
     CacheCatchesUp,
+    /// A while passes in which everybody does what is due.
+    Wait,
     /// Half an hour passes.
     TimePasses,
     /// The operator dies now.
@@ -46,6 +51,16 @@ pub(crate) enum Event {
     Uncordon(usize),
     /// A person deletes a Node.
     DeleteNode(usize),
+    /// A budget that never yields protects the pods of a node.
+    Protect(usize),
+    /// That budget is gone.
+    Unprotect(usize),
+    /// Pods of a node do not end when they are told to.
+    Cling(usize),
+    /// They end now.
+    LetGo(usize),
+    /// Pods of a node have a long grace period.
+    Grace(usize),
     /// A slot label was left on a node.
     LeaveLabel(usize),
     /// A person removes an entry.
@@ -73,7 +88,16 @@ impl World {
             }
             Event::Others(who) => self.others_act(who),
             Event::CacheCatchesUp => self.cache_catches_up(),
-            Event::TimePasses => self.now += limits::RESYNC,
+            Event::TimePasses => {
+                self.now += limits::RESYNC;
+                let names: Vec<_> = self.api.nodes.keys().cloned().collect();
+                self.excused.extend(names.into_iter().map(|name| (name, self.now)));
+            }
+            Event::Wait => {
+                for _ in 0..WHILE {
+                    self.fair_round();
+                }
+            }
             Event::Crash => self.crash(),
             Event::CrashIn(effects) => self.faults.crash_in = Some(effects.into()),
             Event::FailIn(effects) => self.faults.fail_in = Some(effects.into()),
@@ -90,6 +114,11 @@ impl World {
                 let edition = self.edition(self.release).wrapping_add(1);
                 self.editions.insert(self.release, edition);
             }
+            Event::Protect(at) => drop(self.protected.insert(at % self.ours())),
+            Event::Unprotect(at) => drop(self.protected.remove(&(at % self.ours()))),
+            Event::Cling(at) => drop(self.clinging.insert(at % self.ours())),
+            Event::Grace(at) => drop(self.graceful.insert(at % self.ours())),
+            Event::LetGo(at) => drop(self.clinging.remove(&(at % self.ours()))),
             Event::Vanish(at)
             | Event::Return(at)
             | Event::HostRestarts(at)
@@ -108,12 +137,14 @@ impl World {
         }
     }
 
-    /// No more faults: hosts are back, entries resolve.
+    /// No more faults: hosts are back, entries resolve, pods leave when they are asked to.
     pub(crate) fn calm_down(&mut self) {
         self.faults = super::Faults::default();
         for at in 0..self.ours() {
             self.happen(Event::Return(at));
             self.happen(Event::FixEntry(at));
+            self.happen(Event::Unprotect(at));
+            self.happen(Event::LetGo(at));
         }
     }
 

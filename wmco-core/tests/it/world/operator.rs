@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::Timestamp;
 use wmco_core::fleet::{self, Assignment, DisruptionPermit};
 use wmco_core::node::{
-    Action, Grounds, HostSeen, HostWork, Intent, Learnt, Memory, Next, NodeFacts, Wake,
+    Action, Grounds, HostSeen, HostWork, Intent, Learnt, Memory, Next, NodeFacts, Refusal, Wake,
 };
 use wmco_core::{limits, names};
 
@@ -24,7 +24,7 @@ pub(crate) struct Operator {
     /// The Nodes as the fleet's last look at the cache showed them, maybe behind.
     pub(crate) cache: Option<Vec<NodeFacts>>,
     granted: BTreeSet<String>,
-    claims: BTreeSet<String>,
+    pub(crate) claims: BTreeSet<String>,
     instances: BTreeMap<String, Worker>,
 }
 
@@ -143,7 +143,7 @@ impl World {
             eprintln!("{} {instance}\n{plan}\n", self.now);
         }
         if let (Some(name), Some(claims)) =
-            (&instance.node, memory.claims_slot(&desired, node.as_ref()))
+            (&instance.node, memory.claims_slot(&desired, node.as_ref(), self.now))
         {
             if claims {
                 self.operator.claims.insert(name.clone());
@@ -224,11 +224,26 @@ impl World {
             Action::Evict { pods, permit } => {
                 self.promise_permit(instance, permit);
                 let name = instance.node.as_ref().ok_or(Stop::Fail)?;
+                let number = self.number(name);
+                let protected = number.is_some_and(|number| self.protected.contains(&number));
+                let leaves_by = self.now + self.grace_on(number);
                 let node = self.api.nodes.get_mut(name).ok_or(Stop::Fail)?;
+                let mut refused = Vec::new();
                 for pod in node.pods.iter_mut().filter(|pod| pods.contains(pod)) {
                     self.faults.pass()?;
-                    pod.leaving = true;
+                    if protected {
+                        let (namespace, name) = (pod.namespace.clone(), pod.name.clone());
+                        refused.push(Refusal { namespace, name, why: "budget".into() });
+                    } else {
+                        pod.leaves_by = Some(leaves_by);
+                    }
                 }
+                Learnt::Evicted(refused)
+            }
+            Action::TellDrain { notice, .. } => {
+                let name = instance.node.as_ref().ok_or(Stop::Fail)?;
+                let node = self.api.nodes.get_mut(name).ok_or(Stop::Fail)?;
+                node.facts.drain_notice.clone_from(notice);
                 Learnt::Changed
             }
             Action::Apply(work) => {
@@ -284,8 +299,12 @@ impl World {
         if !work.plan().vacant_since.as_deref().is_none_or(stays_vacant) {
             return Err(Stop::Fail);
         }
+        let permitted = matches!(work.grounds(), Grounds::Permitted(_));
         for step in &work.plan().steps {
             self.promise_host_step(index, step);
+            if let Some(node) = self.api.node_at(self.hosts[index].address) {
+                node.touched |= permitted;
+            }
             let host = &mut self.hosts[index];
             if !host.staged_agents.contains(&self.release.agent())
                 && host.agent != Some(self.release)
