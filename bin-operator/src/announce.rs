@@ -10,7 +10,7 @@ use wmco_core::fleet::Assignment;
 use wmco_core::host_key::HostKey;
 use wmco_core::limits;
 use wmco_core::names::{events, objects};
-use wmco_core::node::NodeFacts;
+use wmco_core::node::{DrainNotice, NodeFacts};
 use wmco_core::text::cut;
 use wmco_csr::Warning;
 
@@ -78,6 +78,13 @@ impl Announcer {
             self.publish(EventType::Warning, reason, &action, &what, &reference(&node.name)).await;
         }
         self.publish(EventType::Warning, reason, &action, &what, &self.instances()).await;
+    }
+
+    /// Pods block the drain of a Node.
+    pub async fn drain_blocked(&self, node: &NodeFacts, notice: &DrainNotice) {
+        let (reason, note) = (notice.stage.reason(), &notice.message);
+        tracing::warn!(node = %node.name, reason, "{note}");
+        self.publish(EventType::Warning, reason, note, note, &reference(&node.name)).await;
     }
 
     /// Something on the list of instances is wrong.

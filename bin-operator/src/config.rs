@@ -1,5 +1,6 @@
 //! What the operator was told at its start, checked.
 
+use jiff::SignedDuration;
 use wmco_core::{limits, names};
 use wmco_services::generate::{LogSettings, LogSettingsError, Proxy};
 
@@ -14,6 +15,8 @@ pub struct Config {
     pub identity: String,
     /// Most nodes disrupted at the same time.
     pub disruption_budget: usize,
+    /// How long a drain may take before its node is given back.
+    pub drain_timeout: SignedDuration,
     /// Whether services on nodes log in detail.
     pub debug: bool,
     /// Whether certificate requests that break a rule are denied; else they stay pending.
@@ -70,6 +73,7 @@ impl Config {
             namespace,
             version: version.to_owned(),
             disruption_budget: limits::DISRUPTION_BUDGET,
+            drain_timeout: limits::DRAIN_TIMEOUT,
             debug,
             deny_requests: false,
             proxy: Proxy::from_environment(&lookup),

@@ -30,6 +30,8 @@ pub struct Operator {
     pub config: Config,
     /// Kubernetes.
     pub client: Client,
+    /// Kubernetes, for requests that are sent once; see [`sending_once`].
+    pub once: Client,
     /// What goes to hosts.
     pub payload: Payload,
     /// How hosts are dialled.
@@ -90,6 +92,7 @@ impl Operator {
         let controllers = Controllers {
             config,
             client: self.client,
+            once: self.once,
             sources,
             leadership: leadership.clone(),
             metrics,
@@ -111,9 +114,23 @@ impl Operator {
     }
 }
 
+/// A client for requests that are not to be sent again by itself.
+///
+/// The usual one sends a request again, for minutes, that is answered with 429. For an eviction that
+/// is no failure but the answer: a disruption budget refuses it.
+///
+/// # Errors
+/// When no client can be made of the configuration.
+pub fn sending_once(config: &kube::Config) -> kube::Result<Client> {
+    let mut config = config.clone();
+    config.default_retry = false;
+    Client::try_from(config)
+}
+
 struct Controllers {
     config: Arc<Config>,
     client: Client,
+    once: Client,
     sources: Sources,
     leadership: Leadership,
     metrics: Metrics,
@@ -133,6 +150,7 @@ impl Controllers {
         let learned = Learned::new();
         let executor = Executor {
             client: self.client.clone(),
+            once: self.once,
             namespace: self.config.namespace.clone(),
             leadership: self.leadership.clone(),
             pool,

@@ -6,6 +6,7 @@ use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::sync::Arc;
 
 use anyhow::Context as _;
+use jiff::SignedDuration;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use tokio::runtime::Runtime;
 use tokio_util::sync::CancellationToken;
@@ -21,7 +22,7 @@ use super::{seed, stand_in};
 use crate::config::Config;
 use crate::payload::Payload;
 use crate::progress::Progress;
-use crate::run::Operator;
+use crate::run::{Operator, sending_once};
 
 /// Everything but an operator.
 pub struct Stage {
@@ -115,6 +116,11 @@ impl Stage {
         self.operator(progress)?.connect().await?.run(stop).await
     }
 
+    /// Gives operators that start from now on another time for drains.
+    pub fn set_drain_timeout(&mut self, timeout: SignedDuration) {
+        self.config.drain_timeout = timeout;
+    }
+
     /// What connections to hosts did.
     pub fn counters(&self) -> &Arc<Counters> {
         &self.ssh.counters
@@ -170,10 +176,12 @@ fn admin(cluster: &SimCluster) -> anyhow::Result<String> {
 }
 
 async fn client(kubeconfig: &str) -> anyhow::Result<kube::Client> {
+    Ok(kube::Client::try_from(client_config(kubeconfig).await?)?)
+}
+
+async fn client_config(kubeconfig: &str) -> anyhow::Result<kube::Config> {
     let kubeconfig = Kubeconfig::from_yaml(kubeconfig)?;
-    let config =
-        kube::Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?;
-    Ok(kube::Client::try_from(config)?)
+    Ok(kube::Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?)
 }
 
 /// An operator before it has a client, which belongs to the runtime that it runs in.
@@ -189,9 +197,11 @@ struct ToConnect {
 
 impl ToConnect {
     async fn connect(self) -> anyhow::Result<Operator> {
+        let cluster = client_config(&self.kubeconfig).await?;
         Ok(Operator {
             config: self.config,
-            client: client(&self.kubeconfig).await?,
+            once: sending_once(&cluster)?,
+            client: kube::Client::try_from(cluster)?,
             payload: self.payload,
             dialer: self.dialer,
             ssh: self.ssh,

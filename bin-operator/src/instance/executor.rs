@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::{Node, Pod};
-use kube::api::{DeleteParams, EvictParams, ListParams, Patch, PatchParams, Preconditions};
+use kube::api::{DeleteParams, ListParams, Patch, PatchParams, Preconditions};
 use kube::{Api, Client};
 use serde_json::{Value, json};
 use wmco_core::digest::Sha256;
@@ -54,6 +54,8 @@ pub enum Seen {
 pub struct Executor {
     /// Kubernetes.
     pub client: Client,
+    /// Kubernetes, for requests that are sent once; see [`sending_once`](crate::run::sending_once).
+    pub once: Client,
     /// The operator's namespace.
     pub namespace: String,
     /// Whether we may write.
@@ -118,6 +120,9 @@ impl Executor {
             Action::SeekNode => self.seek_node(inputs).await,
             Action::ListPods => self.list_pods(inputs).await,
             Action::Evict { pods, .. } => self.evict(pods).await,
+            Action::TellDrain { notice, event } => {
+                self.tell_drain(inputs, notice.as_ref(), *event).await
+            }
             Action::ForgetHostKey => {
                 self.forget_host_keys(&inputs.kept_keys).await?;
                 Ok(Seen::KeysForgotten)
@@ -279,22 +284,6 @@ impl Executor {
             .await
             .map_err(api("list the node's pods"))?;
         Ok(Seen::Learnt(Learnt::Pods(list.iter().filter_map(PodFacts::that_must_leave).collect())))
-    }
-
-    /// A pod that a disruption budget protects now is asked again in a later pass.
-    async fn evict(&self, pods: &[PodFacts]) -> Result<Seen, StepError> {
-        for pod in pods {
-            self.leadership.check()?;
-            let api_: Api<Pod> = Api::namespaced(self.client.clone(), &pod.namespace);
-            match api_.evict(&pod.name, &EvictParams::default()).await {
-                Ok(_) => {}
-                Err(kube::Error::Api(status)) if matches!(status.code, 404 | 429) => {
-                    tracing::debug!(pod = %pod.name, code = status.code, "not evicted now");
-                }
-                Err(error) => return Err(api("evict a pod")(error)),
-            }
-        }
-        Ok(Seen::Learnt(Learnt::Changed))
     }
 
     async fn delete_node(&self, name: &str, inputs: &InstanceInputs) -> Result<Seen, StepError> {

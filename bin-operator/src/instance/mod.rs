@@ -5,6 +5,7 @@
 //! losing it costs a probe.
 
 mod backoff;
+mod drain;
 mod error;
 mod executor;
 mod host_keys;
@@ -79,7 +80,7 @@ impl Worker {
             let (desired, node) = (&*inputs.desired, inputs.node.as_ref().map(|seen| &seen.facts));
             let kept = !inputs.kept_keys.is_empty();
             let plan = self.memory.plan(desired, node, kept, Timestamp::now());
-            if let Some(claims) = self.memory.claims_slot(desired, node) {
+            if let Some(claims) = self.memory.claims_slot(desired, node, Timestamp::now()) {
                 self.claims.set(inputs.node_name(), claims);
             }
             let pause = match self.carry_out(&plan, &inputs).await {
@@ -200,7 +201,7 @@ impl Worker {
         self.executor.announce_failure(inputs, error, pause.within).await;
         // The claim of a host that does not answer must not hold up the others.
         let node = inputs.node.as_ref().map(|seen| &seen.facts);
-        if let Some(claims) = self.memory.claims_slot(&inputs.desired, node) {
+        if let Some(claims) = self.memory.claims_slot(&inputs.desired, node, Timestamp::now()) {
             self.claims.set(inputs.node_name(), claims);
         }
         Pause { until: retry_at, heeds_node: false }

@@ -265,7 +265,10 @@ struct Slots {
 
 /// How often in a row the drains of Nodes were given up, by name.
 fn times_given_up(nodes: &[NodeFacts]) -> BTreeMap<&str, u32> {
-    nodes.iter().filter_map(|node| Some((node.name.as_str(), GivenUp::noted(node)?.times))).collect()
+    nodes
+        .iter()
+        .filter_map(|node| Some((node.name.as_str(), GivenUp::noted(node)?.times)))
+        .collect()
 }
 
 /// In which order permits are given.

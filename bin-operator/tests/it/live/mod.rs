@@ -2,6 +2,7 @@
 
 mod bad_input;
 mod crash;
+mod drain;
 mod join;
 mod jump;
 mod leader;

@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use bin_operator::demo::{Running, Stage};
 use bin_operator::progress::{Happening, Progress, Stage as Rest, What};
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::{Client, Config};
 use serde_json::Value;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
@@ -78,6 +80,14 @@ pub(super) async fn configure(stage: &Stage, addresses: &[String]) {
     let running = stage.operate(progress.clone()).unwrap();
     watched.await;
     running.stop().await.unwrap();
+}
+
+/// A client that may do everything.
+pub(super) async fn admin(stage: &Stage) -> Client {
+    let text = stage.cluster.kubeconfig("admin", &["system:masters"]).unwrap();
+    let kubeconfig = Kubeconfig::from_yaml(&text).unwrap();
+    let options = KubeConfigOptions::default();
+    Client::try_from(Config::from_custom_kubeconfig(kubeconfig, &options).await.unwrap()).unwrap()
 }
 
 pub(super) fn nodes(stage: &Stage) -> Vec<Arc<Value>> {

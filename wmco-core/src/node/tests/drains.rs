@@ -196,8 +196,8 @@ fn a_drain_that_was_given_up_waits_before_it_is_tried_again() {
     let case = given_up(1, NOW + second);
     assert_eq!(claims_slot(&case.desired, &case.observed, NOW), Some(false));
     assert_eq!(case.plan(), Plan::wait(Awaited::DisruptionSlot, NOW + second));
-    let removal = given_up(1, NOW + second)
-        .with(|c| c.desired.intent = Intent::Remove(Some(permit())));
+    let removal =
+        given_up(1, NOW + second).with(|c| c.desired.intent = Intent::Remove(Some(permit())));
     assert_eq!(removal.plan(), case.plan());
     let due = given_up(1, NOW);
     assert_eq!(claims_slot(&due.desired, &due.observed, NOW), Some(true));

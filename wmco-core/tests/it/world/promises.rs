@@ -7,8 +7,8 @@ use wmco_core::protocol::HostStep;
 use wmco_core::winpath::WindowsPath;
 
 use super::host::Power;
-use super::{DRAIN_TIMEOUT, World};
 use super::release::{Release, SERVICES};
+use super::{DRAIN_TIMEOUT, World};
 
 /// How much longer a node may be held, for looks and retries.
 const SLACK: SignedDuration = SignedDuration::from_mins(2);
@@ -71,7 +71,10 @@ impl World {
         let then = patch.annotations.get(names::SERVICES_ANNOTATION);
         let releases = same_version && before.is_some() && then.is_some();
         let kubelet_runs = host.is_some_and(|host| host.runs(host::KUBELET_SERVICE));
-        if releases && node.pods.iter().any(|pod| !pod.is_leaving() || kubelet_runs) && !node.meddled {
+        if releases
+            && node.pods.iter().any(|pod| !pod.is_leaving() || kubelet_runs)
+            && !node.meddled
+        {
             broken.push("released for other services under running pods");
         }
         let removes = |name| patch.annotations.get(name) == Some(&None);
@@ -113,9 +116,7 @@ impl World {
         if removes(names::CORDONED_ANNOTATION) {
             node.held_since = None;
         }
-        if removes(names::REBOOT_ANNOTATION)
-            && node.asked_at_boot.take().is_some()
-        {
+        if removes(names::REBOOT_ANNOTATION) && node.asked_at_boot.take().is_some() {
             broken.push("a restart that was asked for did not happen");
         }
         self.broken.extend(broken.iter().map(|text| format!("{name}: {text}")));
