@@ -80,6 +80,16 @@ impl Announcer {
         self.publish(EventType::Warning, reason, &action, &what, &self.instances()).await;
     }
 
+    /// The Node of an instance is gone, so its kubelet is started again.
+    pub async fn node_gone(&self, assignment: &Assignment) {
+        let note = format!(
+            "{}: its Node is gone while its kubelet runs, which is started again to register it; \
+             remove the entry to take the instance out of the cluster",
+            assignment.address
+        );
+        self.on_instances(EventType::Warning, events::NODE_GONE, note).await;
+    }
+
     /// Pods block the drain of a Node.
     pub async fn drain_blocked(&self, node: &NodeFacts, notice: &DrainNotice) {
         let (reason, note) = (notice.stage.reason(), &notice.message);

@@ -54,6 +54,10 @@ pub const MISSING_OBJECT_PATIENCE: SignedDuration = SignedDuration::from_secs(10
 /// How long a kubelet may take from its start to its Node.
 pub const NODE_APPEARS: SignedDuration = SignedDuration::from_mins(10);
 
+/// Pause before a kubelet whose Node is gone is started a second time; doubles up to
+/// [`NODE_APPEARS`]. Ours.
+pub const KUBELET_AGAIN: SignedDuration = SignedDuration::from_mins(1);
+
 /// How long WICD may take from the desired version to the version annotation.
 pub const VERSION_MARK: SignedDuration = SignedDuration::from_mins(10);
 

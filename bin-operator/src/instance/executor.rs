@@ -137,18 +137,18 @@ impl Executor {
         inputs: &InstanceInputs,
         link: &mut Link,
     ) -> Result<Arc<Lease>, StepError> {
-        if let Some(host) = link.current() {
+        let route = inputs.route.as_ref().map_err(|why| StepError::Route(why.clone()))?;
+        if let Some(host) = link.current(route) {
             return Ok(host);
         }
         // One lease at a time, or this would wait for itself.
         link.release();
-        let route = inputs.route.as_ref().map_err(|why| StepError::Route(why.clone()))?;
         // Boxed: the future of a handshake is large, and it is rare.
         let host = Box::pin(self.pool.lease(route))
             .await
             .map_err(|error| StepError::connect(error, route, inputs))?;
         self.pin_keys(inputs, route, &host).await?;
-        Ok(link.keep(host))
+        Ok(link.keep(host, route.clone()))
     }
 
     async fn probe(&self, inputs: &InstanceInputs, link: &mut Link) -> Result<Seen, StepError> {

@@ -17,7 +17,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use tokio::sync::watch;
 use wmco_core::limits;
-use wmco_core::node::{Awaited, Learnt, Memory, Next, Plan, Wake};
+use wmco_core::node::{Awaited, Because, Learnt, Memory, Next, Plan, Wake};
 
 use backoff::Backoff;
 pub use error::StepError;
@@ -108,6 +108,9 @@ impl Worker {
                 "step"
             );
             self.progress.step(&inputs.assignment, step).await;
+            if step.because == Because::NodeGone {
+                self.executor.announcer.node_gone(&inputs.assignment).await;
+            }
             let host = self.memory.host();
             let seen = self.executor.execute(&step.action, inputs, host, &mut self.link).await?;
             let learnt = match seen {

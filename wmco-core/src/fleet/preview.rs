@@ -38,6 +38,7 @@ pub fn preview(
             key_in_config_map: false,
             waiting: None,
             drain: node::DrainSeen::default(),
+            registration: node::Registration::default(),
         };
         let wanted = release.desired(assignment.intent.clone(), None);
         let plan = node::reconcile(&wanted, &seen, now);

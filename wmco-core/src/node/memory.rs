@@ -4,7 +4,7 @@ use jiff::Timestamp;
 
 use super::{
     Action, Awaited, Because, Desired, DrainMarks, DrainSeen, HostSeen, Next, NodeFacts, Observed,
-    Plan, PodFacts, Refusal, Waiting, claims_slot, reconcile,
+    Plan, PodFacts, Refusal, Registration, Waiting, claims_slot, reconcile,
 };
 use crate::{limits, names};
 
@@ -31,6 +31,8 @@ use crate::{limits, names};
 #[derive(Clone, Debug)]
 pub struct Memory {
     host: HostSeen,
+    /// The key and the user name that it was seen with, as they are noted on its Node.
+    login: Option<[Option<String>; 2]>,
     pods: Option<Vec<PodFacts>>,
     node_sought: bool,
     waiting: Option<Waiting>,
@@ -39,6 +41,7 @@ pub struct Memory {
     marks: Option<(String, DrainMarks)>,
     /// Evictions that were refused when pods were asked last.
     refused: Option<Vec<Refusal>>,
+    registration: Registration,
     /// When the pass ended in which the host was seen.
     seen_at: Option<Timestamp>,
     /// Whether the host was seen in an earlier pass.
@@ -85,11 +88,13 @@ impl Default for Memory {
     fn default() -> Self {
         Self {
             host: HostSeen::Unknown,
+            login: None,
             pods: None,
             node_sought: false,
             waiting: None,
             marks: None,
             refused: None,
+            registration: Registration::default(),
             seen_at: None,
             old: false,
             asked_before_look: false,
@@ -115,9 +120,13 @@ impl Memory {
     ) -> Plan {
         self.changed = false;
         self.asked = node.is_some_and(NodeFacts::wants_restart);
+        self.expect_login(desired);
         self.read_marks(desired, node, now);
+        self.registration.meet(node);
         let mut plan = reconcile(desired, &self.observed(node, key_in_config_map), now);
-        if !plan.steps.iter().all(|step| self.may_rest_on_last_look(&step.action, &step.because)) {
+        if !plan.steps.iter().all(|step| self.may_rest_on_last_look(&step.action, &step.because))
+            || self.may_be_over(&plan, node)
+        {
             self.forget();
             plan = reconcile(desired, &self.observed(node, key_in_config_map), now);
         }
@@ -127,13 +136,35 @@ impl Memory {
         plan
     }
 
+    /// Whether what a plan waits for may have come, though the last look at the host does not show it:
+    /// its kubelet starts before its node gets ready.
+    fn may_be_over(&self, plan: &Plan, node: Option<&NodeFacts>) -> bool {
+        let waits = matches!(plan.next, Next::Await { what: Awaited::NodeReady, .. });
+        self.old && waits && node.is_some_and(|node| node.ready)
+    }
+
+    /// Forgets a host that was seen with another login than is noted on its Node from now on: only a
+    /// login proves that the host lets us in.
+    fn expect_login(&mut self, desired: &Desired) {
+        let noted = |name: &str| desired.annotations.get(name).cloned();
+        let login = [names::PUBLIC_KEY_HASH_ANNOTATION, names::USERNAME_ANNOTATION].map(noted);
+        if self.login.replace(login.clone()).is_some_and(|before| before != login) {
+            self.forget();
+        }
+    }
+
     /// Reads what is noted on a Node that is met for the first time, or after a change of ours.
     fn read_marks(&mut self, desired: &Desired, node: Option<&NodeFacts>, now: Timestamp) {
         let Some(node) = node else {
             (self.marks, self.refused) = (None, None);
             return;
         };
-        if self.marks.as_ref().is_none_or(|(uid, _)| *uid != node.uid) {
+        let met = self.marks.as_ref().map(|(uid, _)| *uid == node.uid);
+        if met == Some(false) {
+            // Another one registered meanwhile: what was seen before says nothing of it.
+            self.forget();
+        }
+        if met != Some(true) {
             let marks = DrainMarks::of(node, desired.drain_timeout, now);
             self.marks = Some((node.uid.clone(), marks));
         }
@@ -196,6 +227,7 @@ impl Memory {
         }
         if self.changed {
             self.waiting = None;
+            self.registration = self.registration.after(&plan.steps, now);
         }
         match &plan.next {
             Next::Now => None,
@@ -266,6 +298,7 @@ impl Memory {
                 marks: self.marks.as_ref().map(|(_, marks)| *marks).unwrap_or_default(),
                 refused: self.refused.clone(),
             },
+            registration: self.registration,
         }
     }
 }

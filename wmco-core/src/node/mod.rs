@@ -38,6 +38,7 @@ mod facts;
 mod host_key;
 mod memory;
 mod plan;
+mod registration;
 mod remove;
 #[cfg(test)]
 mod tests;
@@ -56,6 +57,7 @@ pub use facts::{NodeFacts, PodFacts};
 pub use host_key::host_key_condition;
 pub use memory::{Learnt, Memory, Wake};
 pub use plan::{Action, Awaited, Because, Next, NodePatch, Plan, Step};
+pub use registration::{Registration, Starts};
 pub use work::{Grounds, HostWork, Vacancy};
 
 use crate::digest::Sha256;
@@ -136,6 +138,8 @@ pub struct Observed {
     pub waiting: Option<Waiting>,
     /// What is known of a drain besides its pods.
     pub drain: DrainSeen,
+    /// What is remembered of its kubelet's registration.
+    pub registration: Registration,
 }
 
 /// What a host answered last.
@@ -176,7 +180,8 @@ pub struct Waiting {
 /// #   labels: Default::default(), annotations: Default::default(),
 /// #   drain_timeout: wmco_core::limits::DRAIN_TIMEOUT };
 /// # let observed = Observed { node: None, node_sought: false, pods: None, host: HostSeen::Unknown,
-/// #   key_in_config_map: false, waiting: None, drain: DrainSeen::default() };
+/// #   key_in_config_map: false, waiting: None, drain: DrainSeen::default(),
+/// #   registration: Registration::default() };
 /// let plan = node::reconcile(&desired, &observed, jiff::Timestamp::UNIX_EPOCH);
 /// assert_eq!(plan.steps[0].action, Action::Probe);
 /// ```

@@ -127,6 +127,8 @@ pub enum Because {
     Restarted,
     /// The kubelet did not register its Node in time.
     NodeOverdue,
+    /// There was a Node, and it is gone while its kubelet runs.
+    NodeGone,
     /// A Node could come meanwhile, and pods with it.
     NodeMayCome,
     /// The version mark did not come in time.
@@ -326,6 +328,9 @@ impl fmt::Display for Because {
             Self::RestartAsked => f.write_str("the node asks for a restart"),
             Self::Restarted => f.write_str("the host has restarted"),
             Self::NodeOverdue => f.write_str("the kubelet did not register in time"),
+            Self::NodeGone => {
+                f.write_str("its node is gone, and a kubelet registers when it starts")
+            }
             Self::NodeMayCome => f.write_str("a node could come meanwhile"),
             Self::VersionOverdue => f.write_str("the version mark did not come in time"),
             Self::DisruptionDue => f.write_str("it is about to be disrupted"),

@@ -66,6 +66,19 @@ fn a_long_grace_period_is_no_blockage() {
     assert_eq!(world.actions.get("tell-drain"), None, "nothing was blocked");
 }
 
+/// Whoever runs pods is taken out of service with a slot only.
+#[test]
+fn nodes_that_lose_their_marks_stay_in_service() {
+    let lose: [fn(usize) -> Event; 2] = [Event::LoseMarks, Event::DeleteNode];
+    for lose in lose {
+        let mut world = configured(3);
+        (0..3).for_each(|number| world.happen(lose(number)));
+        if let Err(unmet) = world.run(ROUNDS) {
+            panic!("{unmet:#?}");
+        }
+    }
+}
+
 /// What the operator must not forget about a drain is on the Node.
 #[test]
 fn a_blocked_drain_outlives_the_operator() {

@@ -88,7 +88,8 @@ fn meddling() -> impl Strategy<Value = Event> {
         at.clone().prop_map(Event::Protect),
         at.clone().prop_map(Event::Unprotect),
         at.clone().prop_map(Event::Cling),
-        at.prop_map(Event::LetGo),
+        at.clone().prop_map(Event::LetGo),
+        at.prop_map(Event::LoseMarks),
     ]
 }
 

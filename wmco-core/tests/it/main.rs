@@ -11,4 +11,5 @@
 mod drains;
 mod enumerated;
 mod guarantees;
+mod registration;
 mod world;

@@ -7,6 +7,7 @@ mod join;
 mod jump;
 mod leader;
 mod new_services;
+mod node;
 mod open_host;
 mod removal;
 mod rights;

@@ -26,11 +26,20 @@ impl Case {
         Self { desired: desired(), observed: observed() }
     }
 
-    /// The same without a Node.
+    /// The same without a Node, which has not come yet.
     fn vacant() -> Self {
         let mut case = Self::new();
         case.observed.node = None;
+        case.probe().daemon_certificate_valid = false;
         case
+    }
+
+    /// The same while it is configured for the first time: only kubelet and daemon run.
+    fn joining(mut self) -> Self {
+        self.probe().services.remove("kube-proxy");
+        self.node().annotations.remove(names::VERSION_ANNOTATION);
+        self.node().labels.remove(names::BYOH_LABEL);
+        self
     }
 
     /// The same, no longer listed.
@@ -230,6 +239,7 @@ fn observed() -> Observed {
         key_in_config_map: false,
         waiting: None,
         drain: DrainSeen { marks: DrainMarks { since: Some(NOW), given_up: None }, refused: None },
+        registration: Registration::default(),
     }
 }
 

@@ -61,6 +61,13 @@ fn quiet(case: &mut Case) {
     case.observed.node_sought = true;
 }
 
+/// There was a Node, and so often and so many seconds ago its kubelet was started.
+fn gone(case: &mut Case, times: u32, seconds: i64) {
+    let last = NOW - SignedDuration::from_secs(seconds);
+    let starts = Some(Starts { times, last });
+    case.observed.registration = Registration { node_seen: true, bootstrapped: None, starts };
+}
+
 macro_rules! rows {
     ($($name:ident: $case:expr => $expected:expr;)*) => {
         $(#[test]
@@ -146,6 +153,17 @@ rows! {
     overdue_node: Case::vacant().with(|c| {
         c.waits(Awaited::NodeAppears, NOW - limits::NODE_APPEARS);
     }) => "apply +stop-kubelet";
+    node_that_is_gone_registers_again_at_once: Case::vacant().with(|c| {
+        c.observed.registration.node_seen = true;
+    }) => "apply +stop-kubelet";
+    certificate_of_the_daemon_tells_of_a_node_too: Case::vacant().with(|c| {
+        c.probe().daemon_certificate_valid = true;
+    }) => "apply +stop-kubelet";
+    kubelet_that_was_just_started_has_time: Case::vacant().with(|c| gone(c, 1, 59)) => "await the node";
+    kubelet_is_started_again_after_a_while: Case::vacant().with(|c| gone(c, 1, 60)) => "apply +stop-kubelet";
+    pauses_between_starts_grow: Case::vacant().with(|c| gone(c, 3, 239)) => "await the node";
+    pauses_between_starts_end: Case::vacant().with(|c| gone(c, u32::MAX, 600)) => "apply +stop-kubelet";
+    starts_are_forgotten: Case::vacant().with(|c| gone(c, u32::MAX, 1200)) => "apply +stop-kubelet";
     another_wait_does_not_count: Case::vacant().with(|c| {
         c.waits(Awaited::HostBack, NOW - limits::NODE_APPEARS);
     }) => "await the node";
@@ -203,6 +221,11 @@ rows! {
     node_is_ours_before_it_holds_a_slot: Case::new().with(tampered).permitted().with(|c| {
         c.node().labels.remove(names::BYOH_LABEL);
     }) => "patch-node";
+    node_that_joins_is_cordoned: Case::new().joining() => "patch-node";
+    node_that_lost_its_version_mark_is_not_cordoned: Case::new().with(unmarked)
+        => "await the version mark";
+    cordon_that_comes_with_a_slot_is_put_back: held(Case::new()).with(unmarked)
+        .with(|c| c.node().unschedulable = false) => "patch-node";
     key_moves_to_the_node: Case::new().with(|c| c.observed.key_in_config_map = true)
         => "forget-host-key";
     leftover_label_goes: Case::new().with(|c| {
@@ -401,7 +424,7 @@ fn cordon_notes_whose_it_is() {
 
 #[test]
 fn desired_version_waits_until_the_host_is_right() {
-    let case = Case::new().with(unmarked).with(|c| {
+    let case = Case::new().joining().with(|c| {
         c.node().annotations.remove(names::DESIRED_VERSION_ANNOTATION);
         c.probe().agent.installed = Some(Sha256::of(b"agent 1"));
     });

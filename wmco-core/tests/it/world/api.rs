@@ -14,13 +14,16 @@ pub(crate) struct Node {
     pub(crate) pods: Vec<PodFacts>,
     /// Ghost: a person cordoned it.
     pub(crate) persons_cordon: bool,
+    /// Ghost: pods came to it, whether or not we had put it into service.
+    pub(crate) ran: bool,
     /// Ghost: it has been in service, so taking it out disrupts the cluster.
     pub(crate) served: bool,
     /// Ghost: a person made it schedulable while it held a slot, so pods came that nobody expects.
     pub(crate) meddled: bool,
     /// Ghost: since when it is out of service for us.
     pub(crate) held_since: Option<Timestamp>,
-    /// Ghost: something on its host was changed meanwhile that its services may notice.
+    /// Ghost: something on its host was changed that its services may notice, and they are not all
+    /// back.
     pub(crate) touched: bool,
     /// Ghost: boot of its host when a restart was asked for that has not happened yet.
     pub(crate) asked_at_boot: Option<u32>,
@@ -40,6 +43,7 @@ impl Node {
             facts,
             pods: vec![],
             persons_cordon: false,
+            ran: false,
             served: false,
             meddled: false,
             held_since: None,
@@ -49,7 +53,7 @@ impl Node {
     }
 
     pub(crate) fn is_disrupted(&self) -> bool {
-        self.served && self.facts.annotation(names::CORDONED_ANNOTATION).is_some()
+        (self.served || self.ran) && self.facts.annotation(names::CORDONED_ANNOTATION).is_some()
     }
 
     pub(crate) fn patch(&mut self, patch: &NodePatch) {

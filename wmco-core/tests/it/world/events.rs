@@ -61,6 +61,8 @@ pub(crate) enum Event {
     LetGo(usize),
     /// Pods of a node have a long grace period.
     Grace(usize),
+    /// A Node loses all annotations.
+    LoseMarks(usize),
     /// A slot label was left on a node.
     LeaveLabel(usize),
     /// A person removes an entry.
@@ -130,6 +132,7 @@ impl World {
             | Event::Cordon(at)
             | Event::Uncordon(at)
             | Event::DeleteNode(at)
+            | Event::LoseMarks(at)
             | Event::LeaveLabel(at) => self.happen_to_node(event, at % self.ours()),
             Event::Unlist(at) | Event::List(at) | Event::BreakEntry(at) | Event::FixEntry(at) => {
                 self.happen_to_entry(event, at % self.ours());
@@ -207,6 +210,15 @@ impl World {
                 let listed = self.listed.values().any(|entry| entry.ipv4 == address);
                 self.hosts[at].deserted |= !listed;
                 self.api.nodes.remove(&name);
+            }
+            Event::LoseMarks(_) => {
+                let cordoned = node.facts.annotation(names::CORDONED_ANNOTATION).is_some();
+                // Nobody can tell any more that it was ours.
+                node.persons_cordon |= cordoned && node.facts.unschedulable;
+                node.facts.annotations.clear();
+                // Its daemon follows the ConfigMap until it is marked again.
+                node.served = false;
+                (node.asked_at_boot, node.held_since) = (None, None);
             }
             Event::LeaveLabel(_) => {
                 node.facts.labels.insert(names::UPGRADING_LABEL.into(), names::TRUE.into());

@@ -80,6 +80,10 @@ pub(crate) struct Host {
     pub(crate) networks: BTreeSet<String>,
     /// Whether the running kubelet has registered its Node; it does that once per start.
     pub(crate) registered: bool,
+    /// Whether the daemon has a certificate for its Node.
+    pub(crate) certificate: bool,
+    /// Ghost: how often its kubelet was started.
+    pub(crate) kubelet_starts: u32,
     /// Ghost: it was unlisted before it had a Node of ours, so nobody cleans it.
     pub(crate) deserted: bool,
 }
@@ -108,6 +112,8 @@ impl Host {
             containers,
             networks: BTreeSet::new(),
             registered: false,
+            certificate: false,
+            kubelet_starts: 0,
             deserted: false,
         }
     }
@@ -186,7 +192,7 @@ impl Host {
             networks: self.networks.clone(),
             directories: KNOWN.intersection(&self.directories).filter(right).cloned().collect(),
             staging_protected: true,
-            daemon_certificate_valid: true,
+            daemon_certificate_valid: self.certificate,
             state: self.state.clone(),
         }
     }
@@ -324,13 +330,17 @@ impl Host {
         let service = Service { running: true, release, edition, command: name.to_owned() };
         if self.services.get(name) != Some(&service) {
             self.services.insert(name.to_owned(), service);
-            self.registered &= name != host::KUBELET_SERVICE;
+            if name == host::KUBELET_SERVICE {
+                self.registered = false;
+                self.kubelet_starts += 1;
+            }
         }
     }
 
     fn remove_installation(&mut self, faults: &mut Faults) -> Result<(), Stop> {
         let root: WindowsPath = host::ROOT.parse().unwrap();
         self.roots = false;
+        self.certificate = false;
         faults.pass()?;
         self.files.retain(|path, _| !path.is_within(&root));
         faults.pass()?;

@@ -174,6 +174,11 @@ impl World {
         self.faults.crash_in.is_some() || self.faults.fail_in.is_some()
     }
 
+    /// How often kubelets were started.
+    pub(crate) fn kubelet_starts(&self) -> u32 {
+        self.hosts.iter().map(|host| host.kubelet_starts).sum()
+    }
+
     /// The time.
     pub(crate) fn now(&self) -> Timestamp {
         self.now

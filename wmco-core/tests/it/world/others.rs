@@ -75,6 +75,7 @@ impl World {
         let text = host.address.to_string();
         let found = self.api.nodes.values_mut().find(|n| n.facts.addresses.contains(&text));
         let Some(node) = found else { return };
+        host.certificate = true;
         let Some(version) = node.facts.desired_version().map(str::to_owned) else { return };
         if node.facts.wants_restart() {
             return;
@@ -119,6 +120,8 @@ impl World {
             host.networks.extend(host::HNS_NETWORKS.map(str::to_owned));
         } else if node.facts.ready && node.facts.version() != Some(version.as_str()) {
             node.annotate(names::VERSION_ANNOTATION, &version);
+            // The host is whole again.
+            node.touched = false;
         }
     }
 
@@ -147,6 +150,7 @@ impl World {
         for node in self.api.nodes.values_mut() {
             if node.facts.ready && !node.facts.unschedulable && node.pods.len() < PODS {
                 self.pods += 1;
+                node.ran = true;
                 let name = format!("pod-{}", self.pods);
                 node.pods.push(PodFacts { namespace: "default".into(), name, leaves_by: None });
             }

@@ -44,7 +44,9 @@ impl World {
             let now = self.now;
             let Some(node) = self.api.nodes.get(&name) else { continue };
             let Some(since) = node.held_since else { continue };
-            let blocked = node.facts.holds_slot() && !node.touched && !node.pods.is_empty();
+            // Without a version mark nobody knows whether its host is whole.
+            let whole = !node.touched && node.facts.version().is_some();
+            let blocked = node.facts.holds_slot() && whole && !node.pods.is_empty();
             if !blocked || !on || broken {
                 self.excused.insert(name, now);
                 continue;
