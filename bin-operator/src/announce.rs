@@ -92,9 +92,9 @@ impl Announcer {
 
     /// Pods block the drain of a Node.
     pub async fn drain_blocked(&self, node: &NodeFacts, notice: &DrainNotice) {
-        let (reason, note) = (notice.stage.reason(), &notice.message);
-        tracing::warn!(node = %node.name, reason, "{note}");
-        self.publish(EventType::Warning, reason, note, note, &reference(&node.name)).await;
+        let (reason, text) = (notice.stage.reason(), &notice.message);
+        tracing::warn!(node = %node.name, reason, "{text}");
+        self.publish(EventType::Warning, reason, text, text, &reference(&node.name)).await;
     }
 
     /// Something on the list of instances is wrong.

@@ -117,8 +117,8 @@ macro_rules! rows {
 
 /// Its drain was given up so often.
 fn given_up(node: &mut NodeFacts, times: u32) {
-    let note = format!("{times} 1970-01-01T00:00:00Z");
-    node.annotations.insert(names::DRAIN_GIVEN_UP_ANNOTATION.into(), note);
+    let turns = format!("{times} 1970-01-01T00:00:00Z");
+    node.annotations.insert(names::DRAIN_GIVEN_UP_ANNOTATION.into(), turns);
 }
 
 rows! { permits:

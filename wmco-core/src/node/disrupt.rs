@@ -87,8 +87,8 @@ fn give_back(
 ) -> Plan {
     let given_up = observed.drain.marks.give_up(desired.drain_timeout, now);
     let mut patch = release(node);
-    let note = Some(given_up.to_string());
-    patch.annotations.insert(names::DRAIN_GIVEN_UP_ANNOTATION.into(), note);
+    let noted = Some(given_up.to_string());
+    patch.annotations.insert(names::DRAIN_GIVEN_UP_ANNOTATION.into(), noted);
     let mut plan = Plan::step(Action::PatchNode(patch), Because::DrainOverdue);
     plan.steps.push(tell(node.drain_notice.as_ref(), drain.farewell(&given_up)));
     plan

@@ -184,8 +184,10 @@ impl Memory {
             (Action::PatchNode(_), Because::MetadataDiffers)
             // That the Node has the key, too, is no matter of the host.
             | (Action::ForgetHostKey, Because::KeyMoved)
-            | (Action::ListPods | Action::Evict { .. } | Action::Probe, _)
-            | (Action::TellDrain { .. }, _) => true,
+            | (
+                Action::ListPods | Action::Evict { .. } | Action::TellDrain { .. } | Action::Probe,
+                _,
+            ) => true,
             // What changes the host or gives its node back.
             (_, _) => !self.old,
         }

@@ -46,19 +46,17 @@ impl Registration {
 
     /// What is remembered after the steps of a plan.
     pub(super) fn after(self, steps: &[Step], now: Timestamp) -> Self {
-        let applies = |step: &Step, wanted: fn(&HostStep) -> bool| match &step.action {
-            Action::Apply(work) => work.plan().steps.iter().any(wanted),
-            _ => false,
-        };
-        let stops = |step: &Step| {
+        let applies = |step: &Step, wanted: fn(&HostStep) -> bool| matches!(&step.action, Action::Apply(work) if work.plan().steps.iter().any(wanted));
+        let begins_anew = |step: &Step| {
             matches!(step.because, Because::NodeGone | Because::NodeOverdue)
                 && applies(step, |step| *step == HostStep::StopKubelet)
         };
-        let starts = |step: &Step| applies(step, |step| matches!(step, HostStep::Bootstrap { .. }));
+        let bootstraps =
+            |step: &Step| applies(step, |step| matches!(step, HostStep::Bootstrap { .. }));
         let before = self.starts.filter(|starts| now < starts.forgotten_at());
         let times = before.map_or(0, |starts| starts.times).saturating_add(1);
-        let again = steps.iter().any(stops).then_some(Starts { times, last: now });
-        let bootstrapped = steps.iter().any(starts).then_some(now).or(self.bootstrapped);
+        let again = steps.iter().any(begins_anew).then_some(Starts { times, last: now });
+        let bootstrapped = steps.iter().any(bootstraps).then_some(now).or(self.bootstrapped);
         Self { starts: again.or(before), bootstrapped, ..self }
     }
 
