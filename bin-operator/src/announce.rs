@@ -11,7 +11,7 @@ use wmco_core::host_key::HostKey;
 use wmco_core::host_record::HostRecord;
 use wmco_core::limits;
 use wmco_core::names::{events, objects};
-use wmco_core::node::{Intent, NodeFacts};
+use wmco_core::node::{DrainNotice, Intent, NodeFacts};
 use wmco_core::text::cut;
 use wmco_csr::Warning;
 
@@ -83,6 +83,23 @@ impl Announcer {
             self.publish(EventType::Warning, reason, &action, &what, &reference(&node.name)).await;
         }
         self.publish(EventType::Warning, reason, &action, &what, &self.instances()).await;
+    }
+
+    /// The Node of an instance is gone, so its kubelet is started again.
+    pub async fn node_gone(&self, assignment: &Assignment) {
+        let note = format!(
+            "{}: its Node is gone while its kubelet runs, which is started again to register it; \
+             remove the entry to take the instance out of the cluster",
+            assignment.address
+        );
+        self.on_instances(EventType::Warning, events::NODE_GONE, note).await;
+    }
+
+    /// Pods block the drain of a Node.
+    pub async fn drain_blocked(&self, node: &NodeFacts, notice: &DrainNotice) {
+        let (reason, text) = (notice.stage.reason(), &notice.message);
+        tracing::warn!(node = %node.name, reason, "{text}");
+        self.publish(EventType::Warning, reason, text, text, &reference(&node.name)).await;
     }
 
     /// Something on the list of instances is wrong.

@@ -1,5 +1,6 @@
 //! What the operator was told at its start, checked.
 
+use jiff::SignedDuration;
 use wmco_core::{limits, names};
 use wmco_services::generate::{LogSettings, LogSettingsError, Proxy};
 
@@ -20,6 +21,8 @@ pub struct Config {
     pub disruption_budget: usize,
     /// Most removals that may begin at once without a person's confirmation; `None`: any number.
     pub guard_removals: Option<usize>,
+    /// How long a drain may take before its node is given back.
+    pub drain_timeout: SignedDuration,
     /// Whether services on nodes log in detail.
     pub debug: bool,
     /// Whether certificate requests that break a rule are denied; else they stay pending.
@@ -81,6 +84,7 @@ impl Config {
             version: version.to_owned(),
             disruption_budget: limits::DISRUPTION_BUDGET,
             guard_removals: None,
+            drain_timeout: limits::DRAIN_TIMEOUT,
             debug,
             deny_requests: false,
             proxy: Proxy::from_environment(&lookup),

@@ -28,6 +28,7 @@ use wmco_ssh::{Blob, Credentials, HostKeyPolicy, PrivateKey, Route, Target};
 use crate::claims::Claims;
 use crate::config::Config;
 use crate::instance::{Executor, InstanceInputs, NodeSeen, Release, Worker};
+use crate::metrics::NodeLabels;
 use crate::payload::Payload;
 use crate::problems::{Found, Problems};
 use crate::resolver::Resolver;
@@ -50,6 +51,8 @@ pub struct Fleet {
     granted: BTreeSet<String>,
     /// User names as encrypted last, since every encryption looks different.
     sealed: BTreeMap<(Sha256, String), String>,
+    /// Nodes that are shown with a blocked drain.
+    blocked: BTreeSet<NodeLabels>,
     problems: Problems,
     release: Option<Arc<Current>>,
 }
@@ -96,6 +99,7 @@ impl Fleet {
             workers: BTreeMap::new(),
             granted: BTreeSet::new(),
             sealed: BTreeMap::new(),
+            blocked: BTreeSet::new(),
             problems: Problems::default(),
             release: None,
         }
@@ -259,6 +263,7 @@ impl Fleet {
         let permits = assignments.instances.iter().filter_map(|a| a.intent.permit());
         self.granted.extend(permits.map(|permit| permit.node().to_owned()));
         self.count(&assignments.instances, marked.len());
+        self.count_blocked(&facts);
         assignments
     }
 
@@ -270,6 +275,21 @@ impl Fleet {
             metrics.instances.get_or_create(&labels).set(count.try_into().unwrap_or(i64::MAX));
         }
         metrics.disrupted.set(marked.try_into().unwrap_or(i64::MAX));
+    }
+
+    /// Shows of each Node since when pods block its drain.
+    fn count_blocked(&mut self, nodes: &[NodeFacts]) {
+        let gauges = &self.executor.metrics.blocked_drains;
+        let label = |node: &NodeFacts| NodeLabels { node: node.name.clone() };
+        let since = |node: &NodeFacts| Some((label(node), node.drain_blocked_since?.as_second()));
+        let blocked: BTreeMap<_, _> = nodes.iter().filter_map(since).collect();
+        for (label, since) in &blocked {
+            gauges.get_or_create(label).set(*since);
+        }
+        for label in self.blocked.difference(&blocked.keys().cloned().collect()) {
+            gauges.remove(label);
+        }
+        self.blocked = blocked.into_keys().collect();
     }
 
     fn key(&self, problems: &mut Found) -> Option<Key> {
@@ -320,6 +340,7 @@ impl Fleet {
             known_manifests: std::iter::once(ours.data.clone()).chain(known).collect(),
             manifest: ours.data,
             bootstrap_services: ours.bootstrap_services,
+            drain_timeout: self.config.drain_timeout,
         })
     }
 

@@ -47,6 +47,13 @@ pub struct InstanceLabels {
     pub instance: String,
 }
 
+/// Labels of what is told of one Node.
+#[derive(Clone, Debug, EncodeLabelSet, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub struct NodeLabels {
+    /// Its name.
+    pub node: String,
+}
+
 /// All metrics; cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Metrics {
@@ -61,6 +68,8 @@ pub struct Metrics {
     pub instances: Family<IntentLabels, Gauge>,
     /// When what failed for an instance is tried again, in seconds since 1970; nothing for others.
     pub retries: Family<InstanceLabels, Gauge>,
+    /// Since when pods block the drain of a node, in seconds since 1970; nothing for others.
+    pub blocked_drains: Family<NodeLabels, Gauge>,
     /// Nodes that hold a disruption slot.
     pub disrupted: Gauge<i64, AtomicI64>,
 }
@@ -92,6 +101,12 @@ impl Metrics {
             "When what failed for an instance is tried again",
             retries.clone(),
         );
+        let blocked_drains = Family::default();
+        registry.register(
+            "drain_blocked_since_timestamp_seconds",
+            "Since when pods block the drain of a node",
+            blocked_drains.clone(),
+        );
         registry.register_collector(Box::new(Connections(pool)));
         Self {
             registry: Arc::new(registry),
@@ -100,6 +115,7 @@ impl Metrics {
             csr_decision_time,
             instances,
             retries,
+            blocked_drains,
             disrupted,
         }
     }

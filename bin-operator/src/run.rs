@@ -31,6 +31,8 @@ pub struct Operator {
     pub config: Config,
     /// Kubernetes.
     pub client: Client,
+    /// Kubernetes, for requests that are sent once; see [`sending_once`].
+    pub once: Client,
     /// What goes to hosts.
     pub payload: Payload,
     /// How hosts are dialled.
@@ -92,6 +94,7 @@ impl Operator {
         let controllers = Controllers {
             config,
             client: leader::guarded(&self.client, &leadership),
+            once: leader::guarded(&self.once, &leadership),
             sources,
             leadership: leadership.clone(),
             metrics,
@@ -116,9 +119,23 @@ impl Operator {
     }
 }
 
+/// A client for requests that are not to be sent again by itself.
+///
+/// The usual one sends a request again, for minutes, that is answered with 429. For an eviction that
+/// is no failure but the answer: a disruption budget refuses it.
+///
+/// # Errors
+/// When no client can be made of the configuration.
+pub fn sending_once(config: &kube::Config) -> kube::Result<Client> {
+    let mut config = config.clone();
+    config.default_retry = false;
+    Client::try_from(config)
+}
+
 struct Controllers {
     config: Arc<Config>,
     client: Client,
+    once: Client,
     sources: Sources,
     leadership: Leadership,
     metrics: Metrics,
@@ -138,6 +155,7 @@ impl Controllers {
         let learned = Learned::new();
         let executor = Executor {
             client: self.client.clone(),
+            once: self.once,
             namespace: self.config.namespace.clone(),
             leadership: self.leadership.clone(),
             pool,

@@ -5,6 +5,8 @@
 
 use std::collections::BTreeMap;
 
+use jiff::SignedDuration;
+
 use crate::digest::Sha256;
 use crate::names::{self, host, objects};
 use crate::node::{self, DesiredFile, Intent, KnownAs, NodeFacts};
@@ -232,6 +234,8 @@ pub struct Release {
     pub known_manifests: Vec<ServicesData>,
     /// Names of the bootstrap services in `manifest`.
     pub bootstrap_services: Vec<String>,
+    /// How long a drain may take before the node is given back.
+    pub drain_timeout: SignedDuration,
 }
 
 /// How a Node of a listed host is marked.
@@ -269,6 +273,7 @@ impl Release {
             host_name: None,
             labels,
             annotations,
+            drain_timeout: self.drain_timeout,
         }
     }
 }

@@ -54,6 +54,10 @@ pub const MISSING_OBJECT_PATIENCE: SignedDuration = SignedDuration::from_secs(10
 /// How long a kubelet may take from its start to its Node.
 pub const NODE_APPEARS: SignedDuration = SignedDuration::from_mins(10);
 
+/// Pause before a kubelet whose Node is gone is started a second time; doubles up to
+/// [`NODE_APPEARS`]. Ours.
+pub const KUBELET_AGAIN: SignedDuration = SignedDuration::from_mins(1);
+
 /// How long WICD may take from the desired version to the version annotation.
 pub const VERSION_MARK: SignedDuration = SignedDuration::from_mins(10);
 
@@ -62,6 +66,32 @@ pub const HOST_BACK: SignedDuration = SignedDuration::from_mins(10);
 
 /// Pause before pods that did not leave are asked again.
 pub const DRAIN_RETRY: SignedDuration = SignedDuration::from_secs(5);
+
+/// How long a drain may take before the node is given back, unless the operator is told otherwise.
+/// Source: `spec/node-config.md`, section 13, row 2; the length is ours.
+pub const DRAIN_TIMEOUT: SignedDuration = SignedDuration::from_hours(1);
+
+/// Shortest and longest time-out of drains that can be asked for. Ours.
+pub const DRAIN_TIMEOUT_LEAST: SignedDuration = SignedDuration::from_secs(10);
+
+/// See [`DRAIN_TIMEOUT_LEAST`].
+pub const DRAIN_TIMEOUT_MOST: SignedDuration = SignedDuration::from_hours(7 * 24);
+
+/// A drain that was given up is tried again after the time-out divided by this: 5 minutes for an
+/// hour. Doubles each time. Ours.
+pub const DRAIN_PAUSE_PART: i32 = 12;
+
+/// Longest pause before a drain is tried again, in time-outs: 4 hours for an hour. Ours.
+pub const DRAIN_PAUSE_MOST: i32 = 4;
+
+/// Grace periods of pods extend a drain up to this. Ours.
+pub const DRAIN_GRACE_MOST: SignedDuration = SignedDuration::from_hours(24);
+
+/// How long a kubelet may take to end a pod after its grace period. Ours.
+pub const POD_END: SignedDuration = SignedDuration::from_secs(30);
+
+/// Most pods of a blocked drain that are told by name. Ours.
+pub const DRAIN_PODS_TOLD: usize = 5;
 
 /// Pause before an unreachable host is tried again, at first; doubles up to [`RETRY_MOST`].
 pub const RETRY_FIRST: SignedDuration = SignedDuration::from_secs(1);

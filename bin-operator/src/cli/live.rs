@@ -6,9 +6,11 @@ use std::sync::Arc;
 
 use anyhow::Context as _;
 use clap::Args;
+use jiff::SignedDuration;
 use tokio_util::sync::CancellationToken;
 use tracing_subscriber::EnvFilter;
 
+use wmco_core::limits;
 use wmco_ssh::{Options as SshOptions, TcpDialer};
 
 use super::{Answer, GuardOption};
@@ -17,7 +19,7 @@ use crate::config::Config;
 use crate::leader::TimesArgs;
 use crate::payload::Payload;
 use crate::progress::Progress;
-use crate::run::Operator;
+use crate::run::{Operator, sending_once};
 
 /// Options of `wmco-operator run`. The names of the first two are those of the original.
 #[derive(Args, Debug)]
@@ -30,6 +32,10 @@ pub struct Run {
     deny_requests: bool,
     #[command(flatten)]
     guard: GuardOption,
+    /// How long pods may take to leave a node before it is given back and another one gets its turn,
+    /// for example 90m
+    #[arg(long, value_name = "TIME", default_value = "1h", value_parser = drain_timeout)]
+    drain_timeout: SignedDuration,
     /// Where metrics and health are served
     #[arg(long, value_name = "ADDRESS", default_value = "0.0.0.0:9182")]
     metrics_bind_address: SocketAddr,
@@ -43,6 +49,17 @@ pub struct Run {
     election: TimesArgs,
 }
 
+/// Reads a time within the limits.
+fn drain_timeout(text: &str) -> Result<SignedDuration, String> {
+    let time: SignedDuration =
+        text.parse().map_err(|error| format!("{error}, write for example 90m"))?;
+    let (least, most) = (limits::DRAIN_TIMEOUT_LEAST, limits::DRAIN_TIMEOUT_MOST);
+    if time < least || time > most {
+        return Err(format!("it has to be between {least:#} and {most:#}"));
+    }
+    Ok(time)
+}
+
 /// Runs the controllers until a signal.
 pub(super) fn run(options: &Run) -> anyhow::Result<Answer> {
     let process = getrandom::u64().context("no random number for the name of this process")?;
@@ -51,6 +68,7 @@ pub(super) fn run(options: &Run) -> anyhow::Result<Answer> {
     config.deny_requests = options.deny_requests;
     config.guard_removals = options.guard.most();
     config.election = options.election.try_into()?;
+    config.drain_timeout = options.drain_timeout;
     let level = if options.debug { "debug" } else { "info" };
     tracing_subscriber::fmt()
         .with_env_filter(EnvFilter::try_from_default_env().unwrap_or_else(|_| level.into()))
@@ -58,9 +76,11 @@ pub(super) fn run(options: &Run) -> anyhow::Result<Answer> {
         .json()
         .init();
     runtime()?.block_on(async {
-        let client = kube::Client::try_default()
+        let cluster = kube::Config::infer()
             .await
             .context("no cluster: run inside of one or set KUBECONFIG")?;
+        let once = sending_once(&cluster)?;
+        let client = kube::Client::try_from(cluster)?;
         let cache = options.cache.clone().unwrap_or_else(std::env::temp_dir);
         let payload = Payload::load(&options.payload, &cache)?;
         let address = options.metrics_bind_address;
@@ -70,6 +90,7 @@ pub(super) fn run(options: &Run) -> anyhow::Result<Answer> {
         let operator = Operator {
             config,
             client,
+            once,
             payload,
             dialer: Arc::new(TcpDialer),
             ssh: SshOptions::default(),

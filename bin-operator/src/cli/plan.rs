@@ -97,6 +97,7 @@ fn unrendered(version: String) -> Release {
         manifest: ServicesData::default(),
         known_manifests: Vec::new(),
         bootstrap_services: Vec::new(),
+        drain_timeout: limits::DRAIN_TIMEOUT,
     }
 }
 

@@ -22,7 +22,7 @@ use crate::config::Config;
 use crate::leader;
 use crate::payload::Payload;
 use crate::progress::Progress;
-use crate::run::Operator;
+use crate::run::{Operator, sending_once};
 
 /// Everything but an operator.
 pub struct Stage {
@@ -186,10 +186,12 @@ fn admin(cluster: &SimCluster) -> anyhow::Result<String> {
 }
 
 async fn client(kubeconfig: &str) -> anyhow::Result<kube::Client> {
+    Ok(kube::Client::try_from(client_config(kubeconfig).await?)?)
+}
+
+async fn client_config(kubeconfig: &str) -> anyhow::Result<kube::Config> {
     let kubeconfig = Kubeconfig::from_yaml(kubeconfig)?;
-    let config =
-        kube::Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?;
-    Ok(kube::Client::try_from(config)?)
+    Ok(kube::Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?)
 }
 
 /// An operator before it has a client, which belongs to the runtime that it runs in.
@@ -205,9 +207,11 @@ struct ToConnect {
 
 impl ToConnect {
     async fn connect(self) -> anyhow::Result<Operator> {
+        let cluster = client_config(&self.kubeconfig).await?;
         Ok(Operator {
             config: self.config,
-            client: client(&self.kubeconfig).await?,
+            once: sending_once(&cluster)?,
+            client: kube::Client::try_from(cluster)?,
             payload: self.payload,
             dialer: self.dialer,
             ssh: self.ssh,

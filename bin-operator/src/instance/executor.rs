@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::{Node, Pod};
-use kube::api::{DeleteParams, EvictParams, ListParams, Patch, PatchParams, Preconditions};
+use kube::api::{DeleteParams, ListParams, Patch, PatchParams, Preconditions};
 use kube::{Api, Client};
 use serde_json::{Value, json};
 use wmco_core::digest::Sha256;
@@ -60,6 +60,8 @@ pub enum Seen {
 pub struct Executor {
     /// Kubernetes.
     pub client: Client,
+    /// Kubernetes, for requests that are sent once; see [`sending_once`](crate::run::sending_once).
+    pub once: Client,
     /// The operator's namespace.
     pub namespace: String,
     /// Whether we may write.
@@ -126,6 +128,9 @@ impl Executor {
             Action::SeekNode(search) => self.seek_node(search).await,
             Action::ListPods => self.list_pods(inputs).await,
             Action::Evict { pods, .. } => self.evict(pods).await,
+            Action::TellDrain { notice, event } => {
+                self.tell_drain(inputs, notice.as_ref(), *event).await
+            }
             Action::DeleteNode(permit) => self.delete_node(permit.node(), inputs).await,
             Action::ForgetHost => self.forget_host(inputs).await,
         }
@@ -137,18 +142,18 @@ impl Executor {
         inputs: &InstanceInputs,
         link: &mut Link,
     ) -> Result<Arc<Lease>, StepError> {
-        if let Some(host) = link.current() {
+        let route = inputs.route.as_ref().map_err(|why| StepError::Route(why.clone()))?;
+        if let Some(host) = link.current(route) {
             return Ok(host);
         }
         // One lease at a time, or this would wait for itself.
         link.release();
-        let route = inputs.route.as_ref().map_err(|why| StepError::Route(why.clone()))?;
         // Boxed: the future of a handshake is large, and it is rare.
         let host = Box::pin(self.pool.lease(route))
             .await
             .map_err(|error| StepError::connect(error, route, inputs))?;
         self.pin_keys(inputs, route, &host).await?;
-        Ok(link.keep(host))
+        Ok(link.keep(host, route.clone()))
     }
 
     async fn probe(&self, inputs: &InstanceInputs, link: &mut Link) -> Result<Seen, StepError> {
@@ -289,22 +294,6 @@ impl Executor {
             .await
             .map_err(api("list the node's pods"))?;
         Ok(Seen::Learnt(Learnt::Pods(list.iter().filter_map(PodFacts::that_must_leave).collect())))
-    }
-
-    /// A pod that a disruption budget protects now is asked again in a later pass.
-    async fn evict(&self, pods: &[PodFacts]) -> Result<Seen, StepError> {
-        for pod in pods {
-            self.leadership.check()?;
-            let api_: Api<Pod> = Api::namespaced(self.client.clone(), &pod.namespace);
-            match api_.evict(&pod.name, &EvictParams::default()).await {
-                Ok(_) => {}
-                Err(kube::Error::Api(status)) if matches!(status.code, 404 | 429) => {
-                    tracing::debug!(pod = %pod.name, code = status.code, "not evicted now");
-                }
-                Err(error) => return Err(api("evict a pod")(error)),
-            }
-        }
-        Ok(Seen::Learnt(Learnt::Changed))
     }
 
     async fn delete_node(&self, name: &str, inputs: &InstanceInputs) -> Result<Seen, StepError> {

@@ -5,6 +5,7 @@
 //! losing it costs a probe.
 
 mod backoff;
+mod drain;
 mod error;
 mod executor;
 mod host_keys;
@@ -16,7 +17,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use tokio::sync::watch;
 use wmco_core::limits;
-use wmco_core::node::{Awaited, Learnt, Memory, Next, Plan, Wake};
+use wmco_core::node::{Awaited, Because, Learnt, Memory, Next, Plan, Wake};
 
 use backoff::Backoff;
 pub use error::StepError;
@@ -78,7 +79,7 @@ impl Worker {
             let inputs = Arc::clone(&self.inputs.borrow_and_update());
             let (desired, node) = (&*inputs.desired, inputs.node.as_ref().map(|seen| &seen.facts));
             let plan = self.memory.plan(desired, node, inputs.on_record, Timestamp::now());
-            if let Some(claims) = self.memory.claims_slot(desired, node) {
+            if let Some(claims) = self.memory.claims_slot(desired, node, Timestamp::now()) {
                 self.claims.set(inputs.node_name(), claims);
             }
             let pause = match self.carry_out(&plan, &inputs).await {
@@ -106,6 +107,9 @@ impl Worker {
                 "step"
             );
             self.progress.step(&inputs.assignment, step).await;
+            if step.because == Because::NodeGone {
+                self.executor.announcer.node_gone(&inputs.assignment).await;
+            }
             let host = self.memory.host();
             let seen = self.executor.execute(&step.action, inputs, host, &mut self.link).await?;
             let learnt = match seen {
@@ -204,7 +208,7 @@ impl Worker {
         self.executor.announce_failure(inputs, error, pause.within).await;
         // The claim of a host that does not answer must not hold up the others.
         let node = inputs.node.as_ref().map(|seen| &seen.facts);
-        if let Some(claims) = self.memory.claims_slot(&inputs.desired, node) {
+        if let Some(claims) = self.memory.claims_slot(&inputs.desired, node, Timestamp::now()) {
             self.claims.set(inputs.node_name(), claims);
         }
         Pause { until: retry_at, heeds_node: false }

@@ -27,6 +27,9 @@ fn wrong_usage_is_2() {
     refused(&INSTANCES, "", "--filename <FILE>");
     refused(&["check", "nothing"], "", "unrecognized subcommand");
     refused(&[INSTANCES[0], INSTANCES[1], "-f", "-", "-o", "xml"], "", "possible values: text");
+    for (time, told) in [("1s", "between 10s and 168h"), ("200h", "between"), ("soon", "90m")] {
+        refused(&["run", "--drain-timeout", time], "", told);
+    }
 }
 
 #[test]

@@ -45,7 +45,7 @@ pub use reach::{Pin, Pinned, Reach, Unreachable, Via, forgotten_jump_keys, reach
 use crate::host_record::{HostRecord, KnownHosts};
 use crate::instances::Instance;
 use crate::names;
-use crate::node::{Intent, NodeFacts};
+use crate::node::{GivenUp, Intent, NodeFacts};
 
 /// One instance as listed: its key in the ConfigMap and what that resolves to.
 #[derive(Clone, Debug, Eq, JsonSchema, Ord, PartialEq, PartialOrd, Serialize)]
@@ -186,10 +186,14 @@ pub fn reconcile(desired: &Desired<'_>, observed: &Observed<'_>) -> Assignments 
     leaving.decide(observed, &mut out);
     desired.guard.apply(observed.hosts, &mut out);
     out.instances.sort_by(|a, b| (&a.address, &a.node).cmp(&(&b.address, &b.node)));
-    // What was begun is finished before anything else is begun.
+    // What was begun is finished before anything else is begun; whose drain was given up less often
+    // comes first.
     let mut slots = Slots::count(desired.budget, observed);
+    let mut queue: Vec<&mut Assignment> = out.instances.iter_mut().collect();
+    let given_up = times_given_up(observed.nodes);
+    queue.sort_by_key(|instance| given_up.get(instance.node.as_deref()?).copied());
     for turn in [Turn::Disrupted, Turn::Marked, Turn::New] {
-        for instance in &mut out.instances {
+        for instance in &mut queue {
             slots.serve(instance, turn, observed);
         }
     }
@@ -294,6 +298,14 @@ struct Slots {
     /// Nodes with a mark but without our cordon: left over, or set by a predecessor. Each keeps a
     /// slot until the mark is gone, but more marks than slots disrupt no more nodes.
     marked: BTreeSet<String>,
+}
+
+/// How often in a row the drains of Nodes were given up, by name.
+fn times_given_up(nodes: &[NodeFacts]) -> BTreeMap<&str, u32> {
+    nodes
+        .iter()
+        .filter_map(|node| Some((node.name.as_str(), GivenUp::noted(node)?.times)))
+        .collect()
 }
 
 /// In which order permits are given.

@@ -37,6 +37,8 @@ pub fn preview(
             host: HostSeen::Unknown,
             on_record: false,
             waiting: None,
+            drain: node::DrainSeen::default(),
+            registration: node::Registration::default(),
         };
         let wanted = release.desired(assignment.intent.clone(), KnownAs::default(), None);
         let plan = node::reconcile(&wanted, &seen, now);

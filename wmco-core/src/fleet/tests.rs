@@ -101,6 +101,8 @@ fn node(number: u8) -> NodeFacts {
         unschedulable: false,
         ready: true,
         host_key_mismatch: None,
+        drain_notice: None,
+        drain_blocked_since: None,
     }
 }
 
@@ -154,7 +156,23 @@ macro_rules! rows {
     };
 }
 
+/// Its drain was given up so often.
+fn given_up(node: &mut NodeFacts, times: u32) {
+    let turns = format!("{times} 1970-01-01T00:00:00Z");
+    node.annotations.insert(names::DRAIN_GIVEN_UP_ANNOTATION.into(), turns);
+}
+
 rows! { permits:
+    one_that_had_its_turn_comes_last: Case::three().with(|c| given_up(&mut c.nodes[0], 1)) => "win-2";
+    who_had_fewer_turns_comes_first: Case::three().with(|c| {
+        given_up(&mut c.nodes[0], 3);
+        given_up(&mut c.nodes[1], 2);
+        c.claims = vec!["win-1", "win-2"];
+    }) => "win-2";
+    one_that_had_its_turn_goes_on_once_it_holds_a_slot: Case::three().with(|c| {
+        given_up(&mut c.nodes[2], 1);
+        held(&mut c.nodes[2]);
+    }) => "win-3";
     one_slot: Case::three() => "win-1";
     two_slots: Case::three().with(|c| c.budget = 2) => "win-1 win-2";
     no_slot: Case::three().with(|c| c.budget = 0) => "";

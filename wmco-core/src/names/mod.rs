@@ -68,6 +68,21 @@ pub const INSTANCE_ANNOTATION: &str = "windowsmachineconfig.openshift.io/instanc
 /// The operator takes it off when they are on their way.
 pub const CONFIRM_REMOVAL_ANNOTATION: &str = "windowsmachineconfig.openshift.io/confirm-removal";
 
+/// Node annotation of our own: since when the node is drained, such as `2026-11-22T04:05:06Z`. A copy
+/// for the next operator process; whoever changes it can hasten or delay this node's turn only.
+pub const DRAIN_SINCE_ANNOTATION: &str = "windowsmachineconfig.openshift.io/drain-since";
+
+/// Node annotation of our own: how many drains in a row were given up, and when the next may begin,
+/// such as `2 2026-11-22T05:15:06Z`. As [`DRAIN_SINCE_ANNOTATION`].
+pub const DRAIN_GIVEN_UP_ANNOTATION: &str = "windowsmachineconfig.openshift.io/drain-given-up";
+
+/// Node condition of our own: pods block the drain of the node. Its message names them, what holds
+/// each, since when, and what follows.
+pub const DRAIN_CONDITION: &str = "DrainBlocked";
+
+/// Reason of [`DRAIN_CONDITION`] when no pod blocks any more.
+pub const DRAIN_NOT_BLOCKED: &str = "NotBlocked";
+
 /// Node condition of our own: its host shows another SSH key than the pinned one, so nothing is done
 /// there. Its message names both keys and says how to accept the new one.
 pub const HOST_KEY_CONDITION: &str = "SSHHostKeyMismatch";
@@ -149,6 +164,14 @@ pub mod events {
     /// A host key was trusted on first use and is pinned from then on. Ours; source: `spec/ssh.md`,
     /// section 17.1, S-1.
     pub const HOST_KEY_PINNED: &str = "HostKeyPinned";
+    /// Pods block the drain of a node. Ours.
+    pub const DRAIN_BLOCKED: &str = "DrainBlocked";
+    /// The drain of a node was given up, to be tried again later. Ours.
+    pub const DRAIN_GIVEN_UP: &str = "DrainGivenUp";
+    /// A drain takes too long, but its host has been changed already. Ours.
+    pub const DRAIN_OVERDUE: &str = "DrainOverdue";
+    /// A Node is gone while its kubelet runs, which is started again. Ours.
+    pub const NODE_GONE: &str = "NodeGone";
     /// A certificate request of ours broke a rule. Ours; the original shows nothing.
     pub const CERTIFICATE_REFUSED: &str = "CertificateRefused";
     /// A node asks for its first certificate, but there is a Node of its name. Ours.

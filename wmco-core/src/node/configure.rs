@@ -33,17 +33,17 @@ pub(super) fn plan(
         // Before it can hold a slot a Node is known as ours, or nobody would ever free the slot.
         return Plan::step(Action::PatchNode(patch), Because::MetadataDiffers);
     }
-    match (due, permit) {
+    match (due, disrupt::usable(permit, node, observed, now)) {
         (None, _) => keep(desired, observed, node, probe, now),
-        (Some(_), None) => Plan::wait(Awaited::DisruptionSlot, now + limits::RESYNC),
+        (Some(_), None) => disrupt::await_slot(node, observed, now),
         (Some(due), Some(permit)) => {
             // Content goes up while the node still works.
             if node.holds_slot() {
-                disrupt::empty(node, observed, probe, permit, now)
+                disrupt::empty(desired, node, observed, probe, permit, now)
                     .unwrap_or_else(|| disturb(desired, node, probe, permit, due, now))
             } else {
                 let contents = Drift::between(desired, probe, Some(node)).contents;
-                let mark = disrupt::empty(node, observed, probe, permit, now);
+                let mark = disrupt::empty(desired, node, observed, probe, permit, now);
                 let mut plan = mark.unwrap_or_else(Plan::settled);
                 if !contents.is_empty() {
                     let files = contents.len();
@@ -134,18 +134,19 @@ fn on_vacant_host(desired: &Desired, observed: &Observed, probe: &Probe, now: Ti
             apply(drift.contents, steps, Grounds::Harmless, because, now)
         };
     }
-    let deadline = started(observed, Awaited::NodeAppears, now) + limits::NODE_APPEARS;
+    let overdue = started(observed, Awaited::NodeAppears, now) + limits::NODE_APPEARS;
+    let again_at = observed.registration.again_at(probe, now);
+    let deadline = again_at.map_or(overdue, |again_at| again_at.min(overdue));
     if now < deadline {
         return Plan::wait(Awaited::NodeAppears, deadline);
     }
-    // A kubelet registers its Node when it starts, so one whose Node was deleted starts again.
-    apply(
-        BTreeSet::new(),
-        vec![HostStep::StopKubelet],
-        Grounds::Harmless,
-        Because::NodeOverdue,
-        now,
-    )
+    // A kubelet registers its Node when it starts, so one whose Node was deleted starts again; not one
+    // whose Node is there, but not known as this host's.
+    let because = if now < overdue { Because::NodeGone } else { Because::NodeOverdue };
+    if !observed.node_sought {
+        return Plan::step(seek(desired, probe), because);
+    }
+    apply(BTreeSet::new(), vec![HostStep::StopKubelet], Grounds::Harmless, because, now)
 }
 
 /// What `work` plans for a host to which no Node can come any more, or the steps to that.
@@ -162,7 +163,7 @@ pub(super) fn vacated(
     if let Some(vacancy) = Vacancy::of(observed) {
         return work(Grounds::Vacant(vacancy));
     }
-    let seek = Action::SeekNode(NodeSearch::of(&desired.known_as, probe));
+    let seek = seek(desired, probe);
     let stop = HostWork::new(vec![HostStep::StopKubelet], Grounds::Harmless);
     match stop.filter(|_| may_register(probe) && observed.node_sought) {
         Some(stop) => {
@@ -170,6 +171,10 @@ pub(super) fn vacated(
         }
         None => Plan::step(seek, Because::NodeMayCome),
     }
+}
+
+fn seek(desired: &Desired, probe: &Probe) -> Action {
+    Action::SeekNode(NodeSearch::of(&desired.known_as, probe))
 }
 
 /// The node is cordoned and empty, and the permit is ours.
@@ -251,7 +256,11 @@ fn keep(
 ) -> Plan {
     let current = node.version() == Some(&desired.version);
     let drift = Drift::between(desired, probe, Some(node));
-    let patch = metadata(desired, node, current, drift.is_empty());
+    let joins = is_unknown(desired, node) && !may_run_workloads(desired, probe);
+    // A label alone may be left over; with our note the node was out of service.
+    let held = node.holds_slot() && node.annotation(names::CORDONED_ANNOTATION).is_some();
+    let cordon = !current && (held || joins);
+    let patch = metadata(desired, node, cordon, drift.is_empty());
     if !patch.is_empty() {
         return Plan::step(Action::PatchNode(patch), Because::MetadataDiffers);
     }
@@ -261,7 +270,9 @@ fn keep(
     }
     if current {
         let patch = disrupt::release(node);
-        return if patch.is_empty() {
+        return if patch.is_empty() && node.drain_notice.is_some() {
+            disrupt::unblocked()
+        } else if patch.is_empty() {
             Plan::settled()
         } else if node.ready && runs(probe, names::host::KUBELET_SERVICE) {
             Plan::step(Action::PatchNode(patch), Because::Configured)
@@ -297,12 +308,27 @@ fn ownership(desired: &Desired, node: &NodeFacts) -> NodePatch {
     }
 }
 
-/// All metadata that differs; a node that is not configured yet is cordoned with it.
+/// Whether the Node carries no label of ours, so that it was just registered.
+fn is_unknown(desired: &Desired, node: &NodeFacts) -> bool {
+    desired.labels.iter().all(|(key, value)| node.labels.get(key) != Some(value))
+}
+
+/// Whether the host has services that pods need and that only the daemon starts.
+///
+/// Without them a kubelet is not ready, so no pod has come to a node that is configured for the first
+/// time: it is cordoned without a slot. One that lost its marks, or registered again, may have pods.
+fn may_run_workloads(desired: &Desired, probe: &Probe) -> bool {
+    let bootstrap =
+        |name: &String| desired.bootstrap_services.contains(name) || name == names::objects::WICD;
+    !probe.services.keys().all(bootstrap)
+}
+
+/// All metadata that differs, with our cordon if that is wanted.
 ///
 /// The daemon acts on the desired version at once, so that is written only when the host, the
 /// daemon included, is as the version wants it.
-fn metadata(desired: &Desired, node: &NodeFacts, current: bool, host_is_right: bool) -> NodePatch {
-    let mut patch = if current { NodePatch::default() } else { disrupt::cordon(node) };
+fn metadata(desired: &Desired, node: &NodeFacts, cordon: bool, host_is_right: bool) -> NodePatch {
+    let mut patch = if cordon { disrupt::cordon(node) } else { NodePatch::default() };
     let owned = ownership(desired, node);
     patch.labels.extend(owned.labels);
     patch.annotations.extend(owned.annotations);

@@ -2,23 +2,34 @@
 
 use jiff::Timestamp;
 
+use super::drain::{Drain, is_news};
 use super::drift::runs;
 use super::work::{Grounds, HostWork};
-use super::{Action, Awaited, Because, Next, NodeFacts, NodePatch, Observed, Plan, PodFacts, Step};
+use super::{
+    Action, Awaited, Because, Desired, DrainNotice, Next, NodeFacts, NodePatch, Observed, Plan,
+    PodFacts, Step,
+};
 use crate::fleet::DisruptionPermit;
 use crate::protocol::{HostStep, Probe};
 use crate::{limits, names};
 
 /// The plan that empties the node, or `None` when it is marked, cordoned and empty.
+///
+/// When pods do not leave in time the node is given back if nothing was changed on its host, so that
+/// another one gets the slot.
 pub(super) fn empty(
+    desired: &Desired,
     node: &NodeFacts,
     observed: &Observed,
     probe: &Probe,
     permit: &DisruptionPermit,
     now: Timestamp,
 ) -> Option<Plan> {
-    let patch = mark(node);
+    let mut patch = mark(node);
     if !patch.is_empty() {
+        if observed.drain.marks.since.is_none() {
+            patch.annotations.extend(begin(now).annotations);
+        }
         // A list from before the cordon is worth nothing: pods may have come since.
         let cordon = Plan::step(Action::PatchNode(patch), Because::DisruptionDue);
         return Some(cordon.and(Action::ListPods, Because::DisruptionDue));
@@ -26,15 +37,97 @@ pub(super) fn empty(
     let Some(pods) = &observed.pods else {
         return Some(Plan::step(Action::ListPods, Because::DisruptionDue));
     };
-    let staying: Vec<PodFacts> = pods.iter().filter(|pod| !pod.leaving).cloned().collect();
-    let wait = Plan::wait(Awaited::PodsGone, now + limits::DRAIN_RETRY);
-    if !staying.is_empty() {
-        let evict = Action::Evict { pods: staying, permit: permit.clone() };
-        return Some(wait.and(evict, Because::DisruptionDue));
-    }
+    let staying: Vec<PodFacts> = pods.iter().filter(|pod| !pod.is_leaving()).cloned().collect();
     // Only a kubelet can end pods, so without one there is nothing more to wait for.
     let leaving = !pods.is_empty() && runs(probe, names::host::KUBELET_SERVICE);
-    leaving.then_some(wait)
+    if staying.is_empty() && !leaving {
+        return node.drain_notice.is_some().then(unblocked);
+    }
+    let Some(since) = observed.drain.marks.since else {
+        // A predecessor began the drain without a note.
+        return Some(Plan::step(Action::PatchNode(begin(now)), Because::DisruptionDue));
+    };
+    let drain = Drain::new(since, desired.drain_timeout, &observed.drain, pods, now);
+    let untouched = is_untouched(node, probe);
+    if now >= drain.deadline && untouched {
+        return Some(give_back(desired, node, observed, &drain, now));
+    }
+    let mut plan = Plan::wait(Awaited::PodsGone, now + limits::DRAIN_RETRY);
+    if !staying.is_empty() {
+        let evict = Action::Evict { pods: staying, permit: permit.clone() };
+        plan = plan.and(evict, Because::DisruptionDue);
+    }
+    let told = node.drain_notice.as_ref();
+    match drain.notice(told, untouched) {
+        Ok(notice) if notice.as_ref() == told => {}
+        Ok(Some(notice)) => plan.steps.push(tell(told, notice)),
+        Ok(None) => plan.steps.extend(unblocked().steps),
+        Err(super::drain::Unknown) => {}
+    }
+    Some(plan)
+}
+
+/// Whether nothing was changed on the host that its services would notice, so that the node may be
+/// given back as it is.
+///
+/// The first change is that the daemon goes or the version mark, or a restart.
+fn is_untouched(node: &NodeFacts, probe: &Probe) -> bool {
+    let restarted =
+        node.annotation(names::RESTART_FROM_ANNOTATION).is_some_and(|from| from != probe.boot_id);
+    node.version().is_some() && probe.services.contains_key(names::objects::WICD) && !restarted
+}
+
+/// Gives up a drain: the node takes pods again, and its slot goes to another one.
+fn give_back(
+    desired: &Desired,
+    node: &NodeFacts,
+    observed: &Observed,
+    drain: &Drain<'_>,
+    now: Timestamp,
+) -> Plan {
+    let given_up = observed.drain.marks.give_up(desired.drain_timeout, now);
+    let mut patch = release(node);
+    let noted = Some(given_up.to_string());
+    patch.annotations.insert(names::DRAIN_GIVEN_UP_ANNOTATION.into(), noted);
+    let mut plan = Plan::step(Action::PatchNode(patch), Because::DrainOverdue);
+    plan.steps.push(tell(node.drain_notice.as_ref(), drain.farewell(&given_up)));
+    plan
+}
+
+fn tell(told: Option<&DrainNotice>, notice: DrainNotice) -> Step {
+    let event = is_news(told, &notice);
+    let action = Action::TellDrain { notice: Some(notice), event };
+    Step { action, because: Because::DrainBlocked }
+}
+
+/// Takes back what people were told of a blocked drain.
+pub(super) fn unblocked() -> Plan {
+    Plan::step(Action::TellDrain { notice: None, event: false }, Because::DrainUnblocked)
+}
+
+/// The wait for a slot, which nobody gives while a drain that was given up is not to be tried again.
+pub(super) fn await_slot(node: &NodeFacts, observed: &Observed, now: Timestamp) -> Plan {
+    let paused_until = observed.drain.marks.paused_until(node, now);
+    let resync = now + limits::RESYNC;
+    Plan::wait(Awaited::DisruptionSlot, paused_until.map_or(resync, |until| until.min(resync)))
+}
+
+/// The permit, unless a drain that was given up is not to be tried again yet.
+pub(super) fn usable<'a>(
+    permit: Option<&'a DisruptionPermit>,
+    node: &NodeFacts,
+    observed: &Observed,
+    now: Timestamp,
+) -> Option<&'a DisruptionPermit> {
+    permit.filter(|_| observed.drain.marks.paused_until(node, now).is_none())
+}
+
+/// Notes since when the node is drained.
+fn begin(now: Timestamp) -> NodePatch {
+    let mut patch = NodePatch::default();
+    let since = Some(format!("{now:.0}"));
+    patch.annotations.insert(names::DRAIN_SINCE_ANNOTATION.into(), since);
+    patch
 }
 
 /// The plan that takes the version mark off an empty node, or `None` when it has none.
@@ -95,7 +188,12 @@ pub(super) fn release(node: &NodeFacts) -> NodePatch {
     if node.labels.contains_key(names::UPGRADING_LABEL) {
         patch.labels.insert(names::UPGRADING_LABEL.into(), None);
     }
-    for name in [names::CORDONED_ANNOTATION, names::RESTART_FROM_ANNOTATION] {
+    for name in [
+        names::CORDONED_ANNOTATION,
+        names::RESTART_FROM_ANNOTATION,
+        names::DRAIN_SINCE_ANNOTATION,
+        names::DRAIN_GIVEN_UP_ANNOTATION,
+    ] {
         if node.annotations.contains_key(name) {
             patch.annotations.insert(name.into(), None);
         }

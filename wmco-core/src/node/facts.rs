@@ -1,11 +1,14 @@
 //! What is known of a Node and its pods, cut down to what decisions need.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
+use jiff::Timestamp;
 use k8s_openapi::api::core::v1 as api;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::drain::{DrainNotice, DrainStage};
 use crate::names;
 
 /// A Node object as far as we look at it.
@@ -40,6 +43,10 @@ pub struct NodeFacts {
     pub ready: bool,
     /// Message of its condition [`HOST_KEY_CONDITION`](names::HOST_KEY_CONDITION), if that is `True`.
     pub host_key_mismatch: Option<String>,
+    /// What its condition [`DRAIN_CONDITION`](names::DRAIN_CONDITION) says, if that is `True`.
+    pub drain_notice: Option<DrainNotice>,
+    /// Since when that is so.
+    pub drain_blocked_since: Option<Timestamp>,
 }
 
 impl NodeFacts {
@@ -95,6 +102,9 @@ impl From<&api::Node> for NodeFacts {
         let conditions = status.and_then(|s| s.conditions.as_deref()).unwrap_or_default();
         let addresses = status.and_then(|s| s.addresses.as_deref()).unwrap_or_default();
         let holds = |c: &&api::NodeCondition, type_| c.type_ == type_ && c.status == "True";
+        let of_type = |type_| conditions.iter().find(|c| holds(c, type_));
+        let message = |c: &api::NodeCondition| c.message.clone().unwrap_or_default();
+        let drain = of_type(names::DRAIN_CONDITION);
         Self {
             name: meta.name.clone().unwrap_or_default(),
             uid: meta.uid.clone().unwrap_or_default(),
@@ -103,10 +113,13 @@ impl From<&api::Node> for NodeFacts {
             addresses: addresses.iter().map(|a| a.address.clone()).collect(),
             unschedulable: node.spec.as_ref().and_then(|s| s.unschedulable).unwrap_or_default(),
             ready: conditions.iter().any(|c| holds(&c, "Ready")),
-            host_key_mismatch: conditions
-                .iter()
-                .find(|c| holds(c, names::HOST_KEY_CONDITION))
-                .map(|c| c.message.clone().unwrap_or_default()),
+            host_key_mismatch: of_type(names::HOST_KEY_CONDITION).map(message),
+            drain_notice: drain.map(|c| DrainNotice {
+                stage: DrainStage::of_reason(c.reason.as_deref().unwrap_or_default())
+                    .unwrap_or(DrainStage::Blocked),
+                message: message(c),
+            }),
+            drain_blocked_since: drain.and_then(|c| Some(c.last_transition_time.as_ref()?.0)),
         }
     }
 }
@@ -118,11 +131,16 @@ pub struct PodFacts {
     pub namespace: String,
     /// Name of the pod.
     pub name: String,
-    /// Whether it is on its way out already.
-    pub leaving: bool,
+    /// When its grace period ends, if it is on its way out already.
+    pub leaves_by: Option<Timestamp>,
 }
 
 impl PodFacts {
+    /// Whether it is on its way out already.
+    pub fn is_leaving(&self) -> bool {
+        self.leaves_by.is_some()
+    }
+
     /// The pod, if it has to leave: not a mirror pod, not of a DaemonSet, not finished.
     ///
     /// Source: `spec/node-config.md`, section 4.1.
@@ -137,7 +155,13 @@ impl PodFacts {
         (!mirror && !daemon && !finished).then(|| Self {
             namespace: meta.namespace.clone().unwrap_or_default(),
             name: meta.name.clone().unwrap_or_default(),
-            leaving: meta.deletion_timestamp.is_some(),
+            leaves_by: meta.deletion_timestamp.as_ref().map(|ends| ends.0),
         })
+    }
+}
+
+impl fmt::Display for PodFacts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.namespace, self.name)
     }
 }

@@ -2,9 +2,9 @@
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::NodeCondition;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use super::NodeFacts;
+use super::condition::condition;
 use crate::names::{self, events};
 
 /// The condition as it has to become, or nothing if it says already what is so.
@@ -16,27 +16,15 @@ pub fn host_key_condition(
     mismatch: Option<&str>,
     now: Timestamp,
 ) -> Option<NodeCondition> {
-    let told = node.host_key_mismatch.as_deref();
-    if told == mismatch {
-        return None;
-    }
-    let (status, reason) = match mismatch {
-        Some(_) => ("True", events::HOST_KEY_MISMATCH),
-        None => ("False", names::HOST_KEY_AS_PINNED),
-    };
-    Some(NodeCondition {
-        type_: names::HOST_KEY_CONDITION.to_owned(),
-        status: status.to_owned(),
-        reason: Some(reason.to_owned()),
-        message: Some(mismatch.unwrap_or("the host shows the pinned host key").to_owned()),
-        last_heartbeat_time: Some(Time(now)),
-        // Another text for the same state is no transition.
-        last_transition_time: (told.is_some() != mismatch.is_some()).then_some(Time(now)),
-    })
+    let problem = mismatch.map(|message| (events::HOST_KEY_MISMATCH, message));
+    let fine = (names::HOST_KEY_AS_PINNED, "the host shows the pinned host key");
+    condition(names::HOST_KEY_CONDITION, node.host_key_mismatch.as_deref(), problem, fine, now)
 }
 
 #[cfg(test)]
 mod tests {
+    use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+
     use super::*;
 
     const NOW: Timestamp = Timestamp::UNIX_EPOCH;

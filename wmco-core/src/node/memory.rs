@@ -3,10 +3,10 @@
 use jiff::Timestamp;
 
 use super::{
-    Action, Awaited, Because, Desired, HostSeen, Next, NodeFacts, Observed, Plan, PodFacts,
-    Waiting, claims_slot, reconcile,
+    Action, Awaited, Because, Desired, DrainMarks, DrainSeen, HostSeen, Next, NodeFacts, Observed,
+    Plan, PodFacts, Refusal, Registration, Waiting, claims_slot, reconcile,
 };
-use crate::limits;
+use crate::{limits, names};
 
 /// What was seen of one instance in its last *pass*: the plans that follow each other at once.
 ///
@@ -31,9 +31,17 @@ use crate::limits;
 #[derive(Clone, Debug)]
 pub struct Memory {
     host: HostSeen,
+    /// The key and the user name that it was seen with, as they are noted on its Node.
+    login: Option<[Option<String>; 2]>,
     pods: Option<Vec<PodFacts>>,
     node_sought: bool,
     waiting: Option<Waiting>,
+    /// What was noted about the drain of the Node with this UID when it was met, or after our last
+    /// change of that: a host may write it, too, and must not keep a slot by that.
+    marks: Option<(String, DrainMarks)>,
+    /// Evictions that were refused when pods were asked last.
+    refused: Option<Vec<Refusal>>,
+    registration: Registration,
     /// When the pass ended in which the host was seen.
     seen_at: Option<Timestamp>,
     /// Whether the host was seen in an earlier pass.
@@ -55,6 +63,8 @@ pub enum Learnt {
     Worked(HostSeen),
     /// The node's pods that would have to leave.
     Pods(Vec<PodFacts>),
+    /// Pods were asked to leave; these evictions were refused.
+    Evicted(Vec<Refusal>),
     /// The API server knows no Node.
     NoNode,
     /// The API server knows a Node.
@@ -78,9 +88,13 @@ impl Default for Memory {
     fn default() -> Self {
         Self {
             host: HostSeen::Unknown,
+            login: None,
             pods: None,
             node_sought: false,
             waiting: None,
+            marks: None,
+            refused: None,
+            registration: Registration::default(),
             seen_at: None,
             old: false,
             asked_before_look: false,
@@ -106,12 +120,57 @@ impl Memory {
     ) -> Plan {
         self.changed = false;
         self.asked = node.is_some_and(NodeFacts::wants_restart);
-        let plan = reconcile(desired, &self.observed(node, on_record), now);
-        if plan.steps.iter().all(|step| self.may_rest_on_last_look(&step.action, &step.because)) {
-            return plan;
+        self.expect_login(desired);
+        self.read_marks(desired, node, now);
+        self.registration.meet(node);
+        let mut plan = reconcile(desired, &self.observed(node, on_record), now);
+        if !plan.steps.iter().all(|step| self.may_rest_on_last_look(&step.action, &step.because))
+            || self.may_be_over(&plan, node)
+        {
+            self.forget();
+            plan = reconcile(desired, &self.observed(node, on_record), now);
         }
-        self.forget();
-        reconcile(desired, &self.observed(node, on_record), now)
+        if plan.steps.iter().any(|step| changes_marks(&step.action)) {
+            self.marks = None;
+        }
+        plan
+    }
+
+    /// Whether what a plan waits for may have come, though the last look at the host does not show it:
+    /// its kubelet starts before its node gets ready.
+    fn may_be_over(&self, plan: &Plan, node: Option<&NodeFacts>) -> bool {
+        let waits = matches!(plan.next, Next::Await { what: Awaited::NodeReady, .. });
+        self.old && waits && node.is_some_and(|node| node.ready)
+    }
+
+    /// Forgets a host that was seen with another login than is noted on its Node from now on: only a
+    /// login proves that the host lets us in.
+    fn expect_login(&mut self, desired: &Desired) {
+        let noted = |name: &str| desired.annotations.get(name).cloned();
+        let login = [names::PUBLIC_KEY_HASH_ANNOTATION, names::USERNAME_ANNOTATION].map(noted);
+        if self.login.replace(login.clone()).is_some_and(|before| before != login) {
+            self.forget();
+        }
+    }
+
+    /// Reads what is noted on a Node that is met for the first time, or after a change of ours.
+    fn read_marks(&mut self, desired: &Desired, node: Option<&NodeFacts>, now: Timestamp) {
+        let Some(node) = node else {
+            (self.marks, self.refused) = (None, None);
+            return;
+        };
+        let met = self.marks.as_ref().map(|(uid, _)| *uid == node.uid);
+        if met == Some(false) {
+            // Another one registered meanwhile: what was seen before says nothing of it.
+            self.forget();
+        }
+        if met != Some(true) {
+            let marks = DrainMarks::of(node, desired.drain_timeout, now);
+            self.marks = Some((node.uid.clone(), marks));
+        }
+        if !node.holds_slot() {
+            self.refused = None;
+        }
     }
 
     /// Whether a step may rest on the last look at the host.
@@ -123,20 +182,31 @@ impl Memory {
                 !self.old && self.asked_before_look
             }
             (Action::PatchNode(_), Because::MetadataDiffers)
-            | (Action::ListPods | Action::Evict { .. } | Action::Probe, _) => true,
+            | (
+                Action::ListPods | Action::Evict { .. } | Action::TellDrain { .. } | Action::Probe,
+                _,
+            ) => true,
             // What changes the host or gives its node back.
             (_, _) => !self.old,
         }
     }
 
     /// Whether the instance claims a disruption slot, as [`claims_slot`] tells.
-    pub fn claims_slot(&self, desired: &Desired, node: Option<&NodeFacts>) -> Option<bool> {
-        claims_slot(desired, &self.observed(node, false))
+    pub fn claims_slot(
+        &self,
+        desired: &Desired,
+        node: Option<&NodeFacts>,
+        now: Timestamp,
+    ) -> Option<bool> {
+        claims_slot(desired, &self.observed(node, false), now)
     }
 
     /// Notes the outcome of one step.
     pub fn learn(&mut self, learnt: Learnt) {
-        self.changed |= matches!(learnt, Learnt::Worked(_) | Learnt::Changed | Learnt::FoundNode);
+        self.changed |= matches!(
+            learnt,
+            Learnt::Worked(_) | Learnt::Changed | Learnt::Evicted(_) | Learnt::FoundNode
+        );
         // What the API server said before the work does not tell what came of it.
         self.node_sought &= !matches!(learnt, Learnt::Worked(_));
         match learnt {
@@ -146,6 +216,7 @@ impl Memory {
                 self.asked_before_look = self.asked;
             }
             Learnt::Pods(pods) => self.pods = Some(pods),
+            Learnt::Evicted(refused) => self.refused = Some(refused),
             Learnt::NoNode => self.node_sought = true,
             Learnt::FoundNode | Learnt::Changed => {}
         }
@@ -158,6 +229,7 @@ impl Memory {
         }
         if self.changed {
             self.waiting = None;
+            self.registration = self.registration.after(&plan.steps, now);
         }
         match &plan.next {
             Next::Now => None,
@@ -224,6 +296,30 @@ impl Memory {
             host: self.host.clone(),
             on_record,
             waiting: self.waiting,
+            drain: DrainSeen {
+                marks: self.marks.as_ref().map(|(_, marks)| *marks).unwrap_or_default(),
+                refused: self.refused.clone(),
+            },
+            registration: self.registration,
         }
+    }
+}
+
+/// Whether an action changes what is noted about a drain.
+fn changes_marks(action: &Action) -> bool {
+    let notes = [names::DRAIN_SINCE_ANNOTATION, names::DRAIN_GIVEN_UP_ANNOTATION];
+    match action {
+        Action::PatchNode(patch) => notes.iter().any(|note| patch.annotations.contains_key(*note)),
+        Action::Probe
+        | Action::ProbeWithOurs(_)
+        | Action::Upload(_)
+        | Action::SeekNode(_)
+        | Action::ListPods
+        | Action::Evict { .. }
+        | Action::TellDrain { .. }
+        | Action::Apply(_)
+        | Action::RemoveLeftovers(_)
+        | Action::ForgetHost
+        | Action::DeleteNode(_) => false,
     }
 }

@@ -9,7 +9,8 @@
 //! - Safe at every step: under a Node that may run workloads nothing is changed that they would
 //!   notice before it is cordoned and empty, and not without a [`DisruptionPermit`].
 //! - A Node is uncordoned when its version mark is the desired version, no restart is due, it is
-//!   ready and its kubelet runs. A cordon that was there before ours stays.
+//!   ready and its kubelet runs; or when its pods did not leave in time and nothing was changed on its
+//!   host. A cordon that was there before ours stays.
 //! - The version mark is taken off a Node before its host is torn down, and the daemon, which writes
 //!   it, is removed before that. The desired version is written when the host is right, so no daemon
 //!   of another version follows it.
@@ -28,13 +29,16 @@
 //! # Not here
 //! Which node may go next ([`fleet`](crate::fleet)), what a step does on the wire (`wmco-ssh`).
 
+mod condition;
 mod configure;
 mod disrupt;
+mod drain;
 mod drift;
 mod facts;
 mod host_key;
 mod memory;
 mod plan;
+mod registration;
 mod remove;
 mod search;
 #[cfg(test)]
@@ -43,14 +47,18 @@ mod work;
 
 use std::collections::BTreeMap;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use schemars::JsonSchema;
 use serde::Serialize;
 
+pub use drain::{
+    DrainMarks, DrainNotice, DrainSeen, DrainStage, GivenUp, Refusal, drain_condition,
+};
 pub use facts::{NodeFacts, PodFacts};
 pub use host_key::host_key_condition;
 pub use memory::{Learnt, Memory, Wake};
 pub use plan::{Action, Awaited, Because, Next, NodePatch, Plan, Step};
+pub use registration::{Registration, Starts};
 pub use search::{KnownAs, NodeSearch};
 pub use work::{Grounds, HostWork, Vacancy};
 
@@ -101,6 +109,8 @@ pub struct Desired {
     pub labels: BTreeMap<String, String>,
     /// Annotations of the Node that the operator owns, but the desired version.
     pub annotations: BTreeMap<String, String>,
+    /// How long a drain may take before the node is given back.
+    pub drain_timeout: SignedDuration,
 }
 
 /// One file on a host.
@@ -130,6 +140,10 @@ pub struct Observed {
     /// What the last pass waited for, and since when: the first pass in a row that ended so, or the
     /// last that changed anything. A hint: losing it only delays.
     pub waiting: Option<Waiting>,
+    /// What is known of a drain besides its pods.
+    pub drain: DrainSeen,
+    /// What is remembered of its kubelet's registration.
+    pub registration: Registration,
 }
 
 /// What a host answered last.
@@ -168,9 +182,11 @@ pub struct Waiting {
 /// #   agent: Sha256::of(b"agent"), files: Default::default(),
 /// #   manifest: ServicesData(Default::default()), known_manifests: vec![],
 /// #   bootstrap_services: vec![], daemon_arguments: vec![], host_name: None,
-/// #   labels: Default::default(), annotations: Default::default() };
+/// #   labels: Default::default(), annotations: Default::default(),
+/// #   drain_timeout: wmco_core::limits::DRAIN_TIMEOUT };
 /// # let observed = Observed { node: None, node_sought: false, pods: None, host: HostSeen::Unknown,
-/// #   on_record: false, waiting: None };
+/// #   on_record: false, waiting: None, drain: DrainSeen::default(),
+/// #   registration: Registration::default() };
 /// let plan = node::reconcile(&desired, &observed, jiff::Timestamp::UNIX_EPOCH);
 /// assert_eq!(plan.steps[0].action, Action::Probe);
 /// ```
@@ -187,8 +203,13 @@ pub fn reconcile(desired: &Desired, observed: &Observed, now: Timestamp) -> Plan
 /// The fleet grants permits only to those that ask, so that a host which does not answer never
 /// holds up the others. `None` until our agent has looked at the host; an earlier answer stands until
 /// then, since a permit must not be lost to the look that the next pass begins with.
-pub fn claims_slot(desired: &Desired, observed: &Observed) -> Option<bool> {
+///
+/// A node whose drain was given up claims none until it is to be tried again.
+pub fn claims_slot(desired: &Desired, observed: &Observed, now: Timestamp) -> Option<bool> {
     let Some(node) = &observed.node else { return Some(false) };
+    if observed.drain.marks.paused_until(node, now).is_some() {
+        return Some(false);
+    }
     match (&desired.intent, answering(desired, observed)) {
         (Intent::Leave, _) => Some(false),
         (_, Err(plan)) => matches!(plan.next, Next::Await { .. }).then_some(false),

@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::drain::DrainNotice;
 use super::facts::PodFacts;
 use super::search::NodeSearch;
 use super::work::HostWork;
@@ -55,6 +56,13 @@ pub enum Action {
         pods: Vec<PodFacts>,
         /// The right to do so.
         permit: DisruptionPermit,
+    },
+    /// Tell people on the Node, and in an Event, that pods block its drain, or that none does any more.
+    TellDrain {
+        /// What the condition is to say; none takes it back.
+        notice: Option<DrainNotice>,
+        /// Whether an Event tells it, too.
+        event: bool,
     },
     /// Run the agent's `apply`.
     Apply(HostWork),
@@ -120,12 +128,20 @@ pub enum Because {
     Restarted,
     /// The kubelet did not register its Node in time.
     NodeOverdue,
+    /// There was a Node, and it is gone while its kubelet runs.
+    NodeGone,
     /// A Node could come meanwhile, and pods with it.
     NodeMayCome,
     /// The version mark did not come in time.
     VersionOverdue,
     /// The node is about to be disrupted.
     DisruptionDue,
+    /// Pods block the drain.
+    DrainBlocked,
+    /// No pod blocks the drain any more.
+    DrainUnblocked,
+    /// Pods did not leave in time.
+    DrainOverdue,
     /// The node is configured.
     Configured,
     /// The instance is no longer listed.
@@ -208,6 +224,7 @@ impl Action {
             Self::SeekNode(_) => "seek-node",
             Self::ListPods => "list-pods",
             Self::Evict { .. } => "evict",
+            Self::TellDrain { .. } => "tell-drain",
             Self::Apply(_) => "apply",
             Self::RemoveLeftovers(_) => "remove-leftovers",
             Self::DeleteNode(_) => "delete-node",
@@ -250,6 +267,8 @@ impl fmt::Display for Action {
             Self::Upload(contents) => write!(f, " {}", Counted(contents.len(), "content")),
             Self::PatchNode(patch) => write!(f, " {patch}"),
             Self::Evict { pods, .. } => write!(f, " {}", Counted(pods.len(), "pod")),
+            Self::TellDrain { notice: Some(notice), .. } => write!(f, " ({})", notice.message),
+            Self::TellDrain { notice: None, .. } => f.write_str(" (no pod blocks it)"),
             Self::Apply(work) | Self::RemoveLeftovers(work) => write!(f, " {work}"),
             Self::DeleteNode(permit) => write!(f, " {}", permit.node()),
         }
@@ -309,9 +328,15 @@ impl fmt::Display for Because {
             Self::RestartAsked => f.write_str("the node asks for a restart"),
             Self::Restarted => f.write_str("the host has restarted"),
             Self::NodeOverdue => f.write_str("the kubelet did not register in time"),
+            Self::NodeGone => {
+                f.write_str("its node is gone, and a kubelet registers when it starts")
+            }
             Self::NodeMayCome => f.write_str("a node could come meanwhile"),
             Self::VersionOverdue => f.write_str("the version mark did not come in time"),
             Self::DisruptionDue => f.write_str("it is about to be disrupted"),
+            Self::DrainBlocked => f.write_str("pods block its drain"),
+            Self::DrainUnblocked => f.write_str("no pod blocks its drain any more"),
+            Self::DrainOverdue => f.write_str("its pods did not leave in time"),
             Self::Configured => f.write_str("it is configured"),
             Self::Unlisted => f.write_str("it is no longer listed"),
         }

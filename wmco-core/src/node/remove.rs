@@ -4,9 +4,8 @@ use jiff::Timestamp;
 
 use super::configure::{apply, restart, vacated};
 use super::work::{Grounds, HostWork};
-use super::{Action, Awaited, Because, Desired, Observed, Plan, answering, disrupt};
+use super::{Action, Because, Desired, Observed, Plan, answering, disrupt};
 use crate::fleet::DisruptionPermit;
-use crate::limits;
 use crate::names::host;
 use crate::protocol::{HostStep, Probe};
 use crate::winpath::WindowsPath;
@@ -24,10 +23,10 @@ pub(super) fn plan(
     let Some(node) = &observed.node else {
         return without_node(desired, observed, probe, now);
     };
-    let Some(permit) = permit else {
-        return Plan::wait(Awaited::DisruptionSlot, now + limits::RESYNC);
+    let Some(permit) = disrupt::usable(permit, node, observed, now) else {
+        return disrupt::await_slot(node, observed, now);
     };
-    if let Some(plan) = disrupt::empty(node, observed, probe, permit, now) {
+    if let Some(plan) = disrupt::empty(desired, node, observed, probe, permit, now) {
         return plan;
     }
     if let Some(plan) = disrupt::unmark(node, probe, permit, &Because::Unlisted) {

@@ -65,7 +65,9 @@ fn ordinary() -> impl Strategy<Value = Event> {
         1 => at.clone().prop_map(Event::List),
         1 => Just(Event::Bump),
         1 => Just(Event::NewServices),
-        1 => at.prop_map(Event::AskRestart),
+        1 => at.clone().prop_map(Event::AskRestart),
+        1 => at.prop_map(Event::Grace),
+        1 => Just(Event::Wait),
     ]
 }
 
@@ -82,7 +84,12 @@ fn meddling() -> impl Strategy<Value = Event> {
         at.clone().prop_map(Event::Tamper),
         at.clone().prop_map(Event::OpenUp),
         Just(Event::ListStrangers),
-        at.prop_map(Event::LoseLiveFile),
+        at.clone().prop_map(Event::LoseLiveFile),
+        at.clone().prop_map(Event::Protect),
+        at.clone().prop_map(Event::Unprotect),
+        at.clone().prop_map(Event::Cling),
+        at.clone().prop_map(Event::LetGo),
+        at.prop_map(Event::LoseMarks),
     ]
 }
 
@@ -127,7 +134,8 @@ fn after(start: Start, events: &[Event]) -> World {
 }
 
 fn settles(world: &mut World) -> TestCaseResult {
-    let outcome = world.run(ROUNDS);
+    // Long grace periods and pauses after drains that were given up take their time.
+    let outcome = world.run(3 * ROUNDS);
     prop_assert!(outcome.is_ok(), "{outcome:#?}");
     Ok(())
 }

@@ -8,6 +8,8 @@
     reason = "all of it is test code, clippy allows these in test functions only"
 )]
 
+mod drains;
 mod enumerated;
 mod guarantees;
+mod registration;
 mod world;

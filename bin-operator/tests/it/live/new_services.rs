@@ -15,7 +15,7 @@ use super::scenery::{addresses, configure, is_finished, nodes, stage, until};
 const ARGUMENT: &str = "--cloud-provider=external";
 
 /// Changes what the Linux workers tell their kubelets, and with it what Windows nodes are told.
-fn change_worker_config(stage: &Stage) {
+pub(super) fn change_worker_config(stage: &Stage) {
     let kind = "machineconfiguration.openshift.io";
     let [config] = &stage.cluster.objects(kind, "machineconfigs", "")[..] else {
         panic!("there is one");
@@ -27,7 +27,7 @@ fn change_worker_config(stage: &Stage) {
     stage.cluster.apply(&config).unwrap();
 }
 
-fn released(node: &Value) -> Option<String> {
+pub(super) fn released(node: &Value) -> Option<String> {
     node["metadata"]["annotations"][names::SERVICES_ANNOTATION].as_str().map(str::to_owned)
 }
 

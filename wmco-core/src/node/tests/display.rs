@@ -24,11 +24,22 @@ fn first_join() {
 
 #[test]
 fn registered_node() {
-    let mut case = Case::new();
+    let mut case = Case::new().joining();
     case.node().annotations.clear();
     case.node().labels.remove(names::BYOH_LABEL);
     insta::assert_snapshot!(case.plan(), @r"
     patch-node cordon +byoh +cordoned +desired-version +services +ssh-host-key, because its metadata differs
+    then look again
+    ");
+}
+
+/// Its pods would notice a cordon, so that comes with a slot only.
+#[test]
+fn node_that_lost_its_marks() {
+    let mut case = Case::new();
+    case.node().annotations.clear();
+    insta::assert_snapshot!(case.plan(), @r"
+    patch-node +desired-version +services +ssh-host-key, because its metadata differs
     then look again
     ");
 }

@@ -150,3 +150,43 @@ fn a_restart_is_not_counted_from_a_look_before_it_was_asked_for() {
     memory.learn(Learnt::Pods(Vec::new()));
     assert_eq!(plan(&mut memory, &asked, NOW).steps[0].because, Because::RestartAsked);
 }
+
+/// A kubelet that was down when the host was seen last may be what made the node ready.
+#[test]
+fn a_slot_is_freed_as_soon_as_the_node_is_ready() {
+    let mut case = Case::new().emptied();
+    case.node().ready = false;
+    let kubelet = names::host::KUBELET_SERVICE;
+    let down = |c: &mut Case| {
+        c.probe().services.get_mut(kubelet).unwrap().state = ServiceRunState::Stopped;
+    };
+    let mut case = case.with(down);
+    let mut memory = seen(&case);
+    let wait = plan(&mut memory, &case, NOW);
+    assert_eq!(wait, Plan::wait(Awaited::NodeReady, NOW + limits::RETRY_MOST));
+    memory.done(&wait, NOW);
+    // It is not ready yet: nothing to look at.
+    memory.woken(Wake::NodeChanged, NOW);
+    assert_eq!(plan(&mut memory, &case, NOW).steps, []);
+    case.node().ready = true;
+    assert_eq!(plan(&mut memory, &case, NOW).steps[0].action, Action::Probe);
+    memory.learn(Learnt::Host(Case::new().observed.host));
+    assert_eq!(plan(&mut memory, &case, NOW).steps[0].because, Because::Configured);
+}
+
+/// What is noted of a login is true: a host was seen with it.
+#[test]
+fn a_new_key_is_noted_after_a_login_with_it() {
+    for name in [names::PUBLIC_KEY_HASH_ANNOTATION, names::USERNAME_ANNOTATION] {
+        let mut case = Case::new();
+        let mut memory = seen(&case);
+        assert_eq!(plan(&mut memory, &case, NOW), Plan::settled());
+        // In the middle of a pass people replace the key, or change the user.
+        case.desired.annotations.insert(name.to_owned(), "new".to_owned());
+        assert_eq!(plan(&mut memory, &case, NOW).steps[0].action, Action::Probe, "{name}");
+        memory.failed(Some(NOW));
+        assert_eq!(plan(&mut memory, &case, NOW).steps, [], "{name}");
+        memory.learn(Learnt::Host(case.observed.host.clone()));
+        assert_eq!(plan(&mut memory, &case, NOW).steps[0].action.verb(), "patch-node", "{name}");
+    }
+}

@@ -1,6 +1,7 @@
 //! Tests of single plans: rows here, one node with nothing to do as the fixture.
 
 mod display;
+mod drains;
 mod memory;
 mod rows;
 mod search;
@@ -26,11 +27,20 @@ impl Case {
         Self { desired: desired(), observed: observed() }
     }
 
-    /// The same without a Node.
+    /// The same without a Node, which has not come yet.
     fn vacant() -> Self {
         let mut case = Self::new();
         case.observed.node = None;
+        case.probe().daemon_certificate_valid = false;
         case
+    }
+
+    /// The same while it is configured for the first time: only kubelet and daemon run.
+    fn joining(mut self) -> Self {
+        self.probe().services.remove("kube-proxy");
+        self.node().annotations.remove(names::VERSION_ANNOTATION);
+        self.node().labels.remove(names::BYOH_LABEL);
+        self
     }
 
     /// The same, no longer listed.
@@ -156,6 +166,7 @@ fn desired() -> Desired {
         host_name: None,
         labels: [(names::BYOH_LABEL.to_owned(), names::TRUE.to_owned())].into(),
         annotations: [(names::HOST_KEY_ANNOTATION.to_owned(), "key".to_owned())].into(),
+        drain_timeout: crate::limits::DRAIN_TIMEOUT,
     }
 }
 
@@ -179,6 +190,8 @@ fn node() -> NodeFacts {
         unschedulable: false,
         ready: true,
         host_key_mismatch: None,
+        drain_notice: None,
+        drain_blocked_since: None,
     }
 }
 
@@ -228,6 +241,8 @@ fn observed() -> Observed {
         host: HostSeen::Probed(Box::new(probe)),
         on_record: false,
         waiting: None,
+        drain: DrainSeen { marks: DrainMarks { since: Some(NOW), given_up: None }, refused: None },
+        registration: Registration::default(),
     }
 }
 

@@ -8,7 +8,8 @@ use names::objects::WICD;
 const REINSTALL: &str = "apply +remove-daemon +remove-services";
 
 fn pod(leaving: bool) -> PodFacts {
-    PodFacts { namespace: "default".into(), name: "web".into(), leaving }
+    let leaves_by = leaving.then_some(NOW);
+    PodFacts { namespace: "default".into(), name: "web".into(), leaves_by }
 }
 
 fn outdated(case: &mut Case) {
@@ -60,6 +61,13 @@ fn quiet(case: &mut Case) {
     case.observed.node_sought = true;
 }
 
+/// There was a Node, and so often and so many seconds ago its kubelet was started.
+fn gone(case: &mut Case, times: u32, seconds: i64) {
+    let last = NOW - SignedDuration::from_secs(seconds);
+    let starts = Some(Starts { times, last });
+    case.observed.registration = Registration { node_seen: true, bootstrapped: None, starts };
+}
+
 macro_rules! rows {
     ($($name:ident: $case:expr => $expected:expr;)*) => {
         $(#[test]
@@ -68,6 +76,11 @@ macro_rules! rows {
             case.gives($expected);
         })*
     };
+}
+
+/// The API server said that there is no Node.
+fn sought(case: &mut Case) {
+    case.observed.node_sought = true;
 }
 
 rows! {
@@ -142,11 +155,28 @@ rows! {
     }) => "seek-node";
     kubelet_has_time_to_register: Case::vacant() => "await the node";
     kubelet_has_time_to_register_until_it_is_over: Case::vacant().with(|c| {
-        c.waits(Awaited::NodeAppears, NOW - limits::NODE_APPEARS + jiff::SignedDuration::from_secs(1));
+        c.waits(Awaited::NodeAppears, NOW - limits::NODE_APPEARS + SignedDuration::from_secs(1));
     }) => "await the node";
     overdue_node: Case::vacant().with(|c| {
         c.waits(Awaited::NodeAppears, NOW - limits::NODE_APPEARS);
-    }) => "apply +stop-kubelet";
+    }).with(sought) => "apply +stop-kubelet";
+    node_that_is_gone_registers_again_at_once: Case::vacant().with(|c| {
+        c.observed.registration.node_seen = true;
+    }).with(sought) => "apply +stop-kubelet";
+    certificate_of_the_daemon_tells_of_a_node_too: Case::vacant().with(|c| {
+        c.probe().daemon_certificate_valid = true;
+    }).with(sought) => "apply +stop-kubelet";
+    kubelet_that_was_just_started_has_time: Case::vacant().with(|c| gone(c, 1, 59)) => "await the node";
+    kubelet_is_started_again_after_a_while: Case::vacant().with(|c| gone(c, 1, 60)).with(sought)
+        => "apply +stop-kubelet";
+    pauses_between_starts_grow: Case::vacant().with(|c| gone(c, 3, 239)) => "await the node";
+    pauses_between_starts_end: Case::vacant().with(|c| gone(c, u32::MAX, 600)).with(sought)
+        => "apply +stop-kubelet";
+    starts_are_forgotten: Case::vacant().with(|c| gone(c, u32::MAX, 1200)).with(sought)
+        => "apply +stop-kubelet";
+    kubelet_whose_node_may_be_there_is_not_started_again: Case::vacant().with(|c| {
+        c.observed.registration.node_seen = true;
+    }) => "seek-node";
     another_wait_does_not_count: Case::vacant().with(|c| {
         c.waits(Awaited::HostBack, NOW - limits::NODE_APPEARS);
     }) => "await the node";
@@ -206,6 +236,11 @@ rows! {
     }) => "patch-node";
     the_key_stays_in_the_config_map: Case::new().with(|c| c.observed.on_record = true)
         => "settled";
+    node_that_joins_is_cordoned: Case::new().joining() => "patch-node";
+    node_that_lost_its_version_mark_is_not_cordoned: Case::new().with(unmarked)
+        => "await the version mark";
+    cordon_that_comes_with_a_slot_is_put_back: held(Case::new()).with(unmarked)
+        .with(|c| c.node().unschedulable = false) => "patch-node";
     leftover_label_goes: Case::new().with(|c| {
         c.node().labels.insert(names::UPGRADING_LABEL.into(), names::TRUE.into());
     }) => "patch-node";
@@ -416,7 +451,7 @@ fn cordon_notes_whose_it_is() {
 
 #[test]
 fn desired_version_waits_until_the_host_is_right() {
-    let case = Case::new().with(unmarked).with(|c| {
+    let case = Case::new().joining().with(|c| {
         c.node().annotations.remove(names::DESIRED_VERSION_ANNOTATION);
         c.probe().agent.installed = Some(Sha256::of(b"agent 1"));
     });
@@ -456,7 +491,7 @@ fn version_and_services_are_written_in_one_patch() {
 
 #[test]
 fn claims() {
-    let claims = |case: &Case| claims_slot(&case.desired, &case.observed);
+    let claims = |case: &Case| claims_slot(&case.desired, &case.observed, NOW);
     let left = |c: &mut Case| c.desired.intent = Intent::Leave;
     let asked = |c: &mut Case| c.annotate(names::REBOOT_ANNOTATION, "");
     let cases = [

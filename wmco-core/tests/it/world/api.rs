@@ -2,19 +2,28 @@
 
 use std::collections::BTreeMap;
 
+use jiff::Timestamp;
 use wmco_core::names;
 use wmco_core::node::{NodeFacts, NodePatch, PodFacts};
 
+#[expect(clippy::struct_excessive_bools, reason = "facts that are independent of each other")]
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct Node {
     pub(crate) facts: NodeFacts,
     pub(crate) pods: Vec<PodFacts>,
     /// Ghost: a person cordoned it.
     pub(crate) persons_cordon: bool,
+    /// Ghost: pods came to it, whether or not we had put it into service.
+    pub(crate) ran: bool,
     /// Ghost: it has been in service, so taking it out disrupts the cluster.
     pub(crate) served: bool,
     /// Ghost: a person made it schedulable while it held a slot, so pods came that nobody expects.
     pub(crate) meddled: bool,
+    /// Ghost: since when it is out of service for us.
+    pub(crate) held_since: Option<Timestamp>,
+    /// Ghost: something on its host was changed that its services may notice, and they are not all
+    /// back.
+    pub(crate) touched: bool,
     /// Ghost: boot of its host when a restart was asked for that has not happened yet.
     pub(crate) asked_at_boot: Option<u32>,
 }
@@ -29,12 +38,21 @@ impl Node {
             addresses,
             ..NodeFacts::default()
         };
-        let (persons_cordon, served, meddled) = (false, false, false);
-        Self { facts, pods: vec![], persons_cordon, served, meddled, asked_at_boot: None }
+        Self {
+            facts,
+            pods: vec![],
+            persons_cordon: false,
+            ran: false,
+            served: false,
+            meddled: false,
+            held_since: None,
+            touched: false,
+            asked_at_boot: None,
+        }
     }
 
     pub(crate) fn is_disrupted(&self) -> bool {
-        self.served && self.facts.annotation(names::CORDONED_ANNOTATION).is_some()
+        (self.served || self.ran) && self.facts.annotation(names::CORDONED_ANNOTATION).is_some()
     }
 
     pub(crate) fn patch(&mut self, patch: &NodePatch) {

@@ -8,6 +8,9 @@ use super::World;
 use super::host::{Power, tampered};
 use super::release::Release;
 
+/// Rounds of a while.
+const WHILE: usize = 15;
+
 /// Something that happens; the numbers choose a host.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Event {
@@ -17,6 +20,8 @@ pub(crate) enum Event {
     Others(u8),
     /// The operator's view of all Nodes becomes current.
     CacheCatchesUp,
+    /// A while passes in which everybody does what is due.
+    Wait,
     /// Half an hour passes.
     TimePasses,
     /// The operator dies now.
@@ -47,6 +52,18 @@ pub(crate) enum Event {
     Uncordon(usize),
     /// A person deletes a Node.
     DeleteNode(usize),
+    /// A budget that never yields protects the pods of a node.
+    Protect(usize),
+    /// That budget is gone.
+    Unprotect(usize),
+    /// Pods of a node do not end when they are told to.
+    Cling(usize),
+    /// They end now.
+    LetGo(usize),
+    /// Pods of a node have a long grace period.
+    Grace(usize),
+    /// A Node loses all annotations.
+    LoseMarks(usize),
     /// A slot label was left on a node.
     LeaveLabel(usize),
     /// A person removes an entry.
@@ -90,7 +107,16 @@ impl World {
             }
             Event::Others(who) => self.others_act(who),
             Event::CacheCatchesUp => self.cache_catches_up(),
-            Event::TimePasses => self.now += limits::RESYNC,
+            Event::TimePasses => {
+                self.now += limits::RESYNC;
+                let names: Vec<_> = self.api.nodes.keys().cloned().collect();
+                self.excused.extend(names.into_iter().map(|name| (name, self.now)));
+            }
+            Event::Wait => {
+                for _ in 0..WHILE {
+                    self.fair_round();
+                }
+            }
             Event::Crash => self.crash(),
             Event::CrashIn(effects) => self.faults.crash_in = Some(effects.into()),
             Event::FailIn(effects) => self.faults.fail_in = Some(effects.into()),
@@ -107,6 +133,11 @@ impl World {
                 let edition = self.edition(self.release).wrapping_add(1);
                 self.editions.insert(self.release, edition);
             }
+            Event::Protect(at) => drop(self.protected.insert(at % self.ours())),
+            Event::Unprotect(at) => drop(self.protected.remove(&(at % self.ours()))),
+            Event::Cling(at) => drop(self.clinging.insert(at % self.ours())),
+            Event::Grace(at) => drop(self.graceful.insert(at % self.ours())),
+            Event::LetGo(at) => drop(self.clinging.remove(&(at % self.ours()))),
             Event::Vanish(at)
             | Event::Return(at)
             | Event::HostRestarts(at)
@@ -118,6 +149,7 @@ impl World {
             | Event::Cordon(at)
             | Event::Uncordon(at)
             | Event::DeleteNode(at)
+            | Event::LoseMarks(at)
             | Event::LeaveLabel(at) => self.happen_to_node(event, at % self.ours()),
             Event::Unlist(at)
             | Event::List(at)
@@ -142,13 +174,16 @@ impl World {
         }
     }
 
-    /// No more faults: hosts are back, entries resolve, Nodes tell the truth, pins are back.
+    /// No more faults: hosts are back, entries resolve, Nodes tell the truth, pins are back, pods leave
+    /// when they are asked to.
     pub(crate) fn calm_down(&mut self) {
         self.faults = super::Faults::default();
         self.list_absent = false;
         for at in 0..self.ours() {
             self.happen(Event::Return(at));
             self.happen(Event::FixEntry(at));
+            self.happen(Event::Unprotect(at));
+            self.happen(Event::LetGo(at));
             let host = &self.hosts[at];
             let entry = self.listed.iter().find(|(_, entry)| entry.ipv4 == host.address);
             let entry = entry.map(|(key, _)| key.clone());
@@ -251,6 +286,15 @@ impl World {
             Event::DeleteNode(_) => {
                 let name = node.facts.name.clone();
                 self.api.nodes.remove(&name);
+            }
+            Event::LoseMarks(_) => {
+                let cordoned = node.facts.annotation(names::CORDONED_ANNOTATION).is_some();
+                // Nobody can tell any more that it was ours.
+                node.persons_cordon |= cordoned && node.facts.unschedulable;
+                node.facts.annotations.clear();
+                // Its daemon follows the ConfigMap until it is marked again.
+                node.served = false;
+                (node.asked_at_boot, node.held_since) = (None, None);
             }
             Event::LeaveLabel(_) => {
                 node.facts.labels.insert(names::UPGRADING_LABEL.into(), names::TRUE.into());

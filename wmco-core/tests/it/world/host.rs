@@ -83,6 +83,10 @@ pub(crate) struct Host {
     pub(crate) registered: bool,
     /// Ghost: its key was pinned, so nobody may log in without a pin any more.
     pub(crate) known: bool,
+    /// Whether the daemon has a certificate for its Node.
+    pub(crate) certificate: bool,
+    /// Ghost: how often its kubelet was started.
+    pub(crate) kubelet_starts: u32,
 }
 
 impl Host {
@@ -110,6 +114,8 @@ impl Host {
             networks: BTreeSet::new(),
             registered: false,
             known: false,
+            certificate: false,
+            kubelet_starts: 0,
         }
     }
 
@@ -199,7 +205,7 @@ impl Host {
             networks: self.networks.clone(),
             directories: KNOWN.intersection(&self.directories).filter(right).cloned().collect(),
             staging_protected: true,
-            daemon_certificate_valid: true,
+            daemon_certificate_valid: self.certificate,
             state: self.state.clone(),
         }
     }
@@ -337,13 +343,17 @@ impl Host {
         let service = Service { running: true, release, edition, command: name.to_owned() };
         if self.services.get(name) != Some(&service) {
             self.services.insert(name.to_owned(), service);
-            self.registered &= name != host::KUBELET_SERVICE;
+            if name == host::KUBELET_SERVICE {
+                self.registered = false;
+                self.kubelet_starts += 1;
+            }
         }
     }
 
     fn remove_installation(&mut self, faults: &mut Faults) -> Result<(), Stop> {
         let root: WindowsPath = host::ROOT.parse().unwrap();
         self.roots = false;
+        self.certificate = false;
         faults.pass()?;
         self.files.retain(|path, _| !path.is_within(&root));
         faults.pass()?;

@@ -13,7 +13,7 @@ mod others;
 mod promises;
 mod release;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
 
 use jiff::{SignedDuration, Timestamp};
@@ -32,6 +32,12 @@ use release::Release;
 
 /// Rounds that any world of three hosts may need when nothing goes wrong any more.
 pub(crate) const ROUNDS: usize = 150;
+
+/// How long a drain may take before its slot goes to another node.
+pub(crate) const DRAIN_TIMEOUT: SignedDuration = SignedDuration::from_mins(1);
+
+/// A grace period of pods that is longer than a drain may take.
+const LONG_GRACE: SignedDuration = SignedDuration::from_mins(2);
 
 /// Nodes that nobody may touch: a Linux node and a Windows node that a Machine is behind.
 const NOT_OURS: [&str; 2] = ["linux-1", "machine-1"];
@@ -70,10 +76,18 @@ pub(crate) struct World {
     faults: Faults,
     pods: u32,
     moments: u32,
+    /// Hosts, by number, whose pods a budget protects: none of them is evicted.
+    protected: BTreeSet<usize>,
+    /// Hosts, by number, whose pods do not end once they are told to.
+    clinging: BTreeSet<usize>,
+    /// Hosts, by number, whose pods have a long grace period.
+    graceful: BTreeSet<usize>,
     /// How often each kind of action was begun.
     pub(crate) actions: BTreeMap<&'static str, u32>,
     /// Ghost: promises that were broken.
     pub(crate) broken: Vec<String>,
+    /// Ghost: until when nodes could not have been given back, by name.
+    excused: BTreeMap<String, Timestamp>,
     /// Ghost: services went down by themselves this round.
     breakdown: bool,
     /// Print every plan.
@@ -97,8 +111,12 @@ impl World {
             faults: Faults::default(),
             pods: 0,
             moments: 0,
+            protected: BTreeSet::new(),
+            clinging: BTreeSet::new(),
+            graceful: BTreeSet::new(),
             actions: BTreeMap::new(),
             broken: Vec::new(),
+            excused: BTreeMap::new(),
             breakdown: false,
             log: false,
         };
@@ -138,7 +156,9 @@ impl World {
     /// Everybody acts; time passes as far as it must.
     pub(crate) fn fair_round(&mut self) {
         self.cache_catches_up();
-        let busy = self.round(EVERYBODY);
+        let claims = self.operator.claims.clone();
+        // A claim is answered at once.
+        let busy = self.round(EVERYBODY) || self.operator.claims != claims;
         let before = (!busy).then(|| self.visible());
         self.others_act(EVERYBODY);
         self.now += SignedDuration::from_secs(1);
@@ -155,6 +175,16 @@ impl World {
     /// Whether a fault that was ordered has not come yet.
     pub(crate) fn has_faults_ahead(&self) -> bool {
         self.faults.crash_in.is_some() || self.faults.fail_in.is_some()
+    }
+
+    /// How often kubelets were started.
+    pub(crate) fn kubelet_starts(&self) -> u32 {
+        self.hosts.iter().map(|host| host.kubelet_starts).sum()
+    }
+
+    /// The time.
+    pub(crate) fn now(&self) -> Timestamp {
+        self.now
     }
 
     /// Everything but the operator's own memory.
@@ -176,6 +206,17 @@ impl World {
     /// What the operator wants services to be.
     fn wanted_services(&self) -> (Release, u8) {
         (self.release, self.edition(self.release))
+    }
+
+    /// The number of the host behind a Node.
+    fn number(&self, node: &str) -> Option<usize> {
+        self.hosts.iter().position(|host| host.name == node)
+    }
+
+    /// Grace period of the pods on a host.
+    fn grace_on(&self, number: Option<usize>) -> SignedDuration {
+        let long = number.is_some_and(|number| self.graceful.contains(&number));
+        if long { LONG_GRACE } else { SignedDuration::ZERO }
     }
 
     fn list(&mut self, index: usize) {

@@ -11,7 +11,8 @@ use wmco_core::fleet::{self, Assignment, DisruptionPermit};
 use wmco_core::host_record::{HostRecord, KnownHosts};
 use wmco_core::instances::Instance;
 use wmco_core::node::{
-    Action, Grounds, HostSeen, HostWork, Intent, KnownAs, Learnt, Memory, Next, NodeFacts, Wake,
+    Action, Grounds, HostSeen, HostWork, Intent, KnownAs, Learnt, Memory, Next, NodeFacts, Refusal,
+    Wake,
 };
 use wmco_core::{limits, names};
 
@@ -26,7 +27,7 @@ pub(crate) struct Operator {
     /// The Nodes as the fleet's last look at the cache showed them, maybe behind.
     pub(crate) cache: Option<Vec<NodeFacts>>,
     granted: BTreeSet<String>,
-    claims: BTreeSet<String>,
+    pub(crate) claims: BTreeSet<String>,
     /// Names that hosts reported, by address as listed.
     host_names: BTreeMap<String, BTreeSet<String>>,
     instances: BTreeMap<String, Worker>,
@@ -158,7 +159,7 @@ impl World {
             eprintln!("{} {instance}\n{plan}\n", self.now);
         }
         if let (Some(name), Some(claims)) =
-            (&instance.node, memory.claims_slot(&desired, node.as_ref()))
+            (&instance.node, memory.claims_slot(&desired, node.as_ref(), self.now))
         {
             if claims {
                 self.operator.claims.insert(name.clone());
@@ -242,11 +243,26 @@ impl World {
             Action::Evict { pods, permit } => {
                 self.promise_permit(instance, permit);
                 let name = instance.node.as_ref().ok_or(Stop::Fail)?;
+                let number = self.number(name);
+                let protected = number.is_some_and(|number| self.protected.contains(&number));
+                let leaves_by = self.now + self.grace_on(number);
                 let node = self.api.nodes.get_mut(name).ok_or(Stop::Fail)?;
+                let mut refused = Vec::new();
                 for pod in node.pods.iter_mut().filter(|pod| pods.contains(pod)) {
                     self.faults.pass()?;
-                    pod.leaving = true;
+                    if protected {
+                        let (namespace, name) = (pod.namespace.clone(), pod.name.clone());
+                        refused.push(Refusal { namespace, name, why: "budget".into() });
+                    } else {
+                        pod.leaves_by = Some(leaves_by);
+                    }
                 }
+                Learnt::Evicted(refused)
+            }
+            Action::TellDrain { notice, .. } => {
+                let name = instance.node.as_ref().ok_or(Stop::Fail)?;
+                let node = self.api.nodes.get_mut(name).ok_or(Stop::Fail)?;
+                node.facts.drain_notice.clone_from(notice);
                 Learnt::Changed
             }
             Action::Apply(work) => {
@@ -355,8 +371,12 @@ impl World {
         if !work.plan().vacant_since.as_deref().is_none_or(stays_vacant) {
             return Err(Stop::Fail);
         }
+        let permitted = matches!(work.grounds(), Grounds::Permitted(_));
         for step in &work.plan().steps {
             self.promise_host_step(index, step);
+            if let Some(node) = self.api.nodes.get_mut(&self.hosts[index].name) {
+                node.touched |= permitted;
+            }
             let host = &mut self.hosts[index];
             if !host.staged_agents.contains(&self.release.agent())
                 && host.agent != Some(self.release)

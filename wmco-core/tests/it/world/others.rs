@@ -73,6 +73,7 @@ impl World {
         }
         let daemon = host.services[objects::WICD].release;
         let Some(node) = self.api.nodes.get_mut(&host.name) else { return };
+        host.certificate = true;
         let Some(version) = node.facts.desired_version().map(str::to_owned) else { return };
         if node.facts.wants_restart() {
             return;
@@ -109,7 +110,7 @@ impl World {
                 self.broken.push(format!("{}: {name} changed under running pods", host.name));
             }
             let newer = host.services.get(*name).is_some_and(|s| s.edition != edition);
-            let empty = node.facts.unschedulable && node.pods.iter().all(|pod| pod.leaving);
+            let empty = node.facts.unschedulable && node.pods.iter().all(PodFacts::is_leaving);
             if newer && node.served && !node.meddled && !(node.facts.holds_slot() && empty) {
                 self.broken.push(format!("{}: {name} changed on a node in service", host.name));
             }
@@ -117,6 +118,8 @@ impl World {
             host.networks.extend(host::HNS_NETWORKS.map(str::to_owned));
         } else if node.facts.ready && node.facts.version() != Some(version.as_str()) {
             node.annotate(names::VERSION_ANNOTATION, &version);
+            // The host is whole again.
+            node.touched = false;
         }
     }
 
@@ -126,11 +129,16 @@ impl World {
         if !self.moments.is_multiple_of(GRACE) {
             return;
         }
-        let Self { hosts, api, .. } = self;
+        let Self { hosts, api, clinging, now, .. } = self;
+        let now = *now;
         for node in api.nodes.values_mut() {
+            let number = hosts.iter().position(|host| host.name == node.facts.name);
+            if number.is_some_and(|number| clinging.contains(&number)) {
+                continue;
+            }
             let host = hosts.iter().find(|host| host.name == node.facts.name);
             if host.is_none_or(|host| host.runs(host::KUBELET_SERVICE)) {
-                node.pods.retain(|pod| !pod.leaving);
+                node.pods.retain(|pod| pod.leaves_by.is_none_or(|ends| now < ends));
             }
         }
     }
@@ -140,8 +148,9 @@ impl World {
         for node in self.api.nodes.values_mut() {
             if node.facts.ready && !node.facts.unschedulable && node.pods.len() < PODS {
                 self.pods += 1;
+                node.ran = true;
                 let name = format!("pod-{}", self.pods);
-                node.pods.push(PodFacts { namespace: "default".into(), name, leaving: false });
+                node.pods.push(PodFacts { namespace: "default".into(), name, leaves_by: None });
             }
         }
     }

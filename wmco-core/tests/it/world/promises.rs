@@ -1,15 +1,19 @@
 //! Safety, checked at every single effect with what no planner can see.
 
+use jiff::SignedDuration;
 use wmco_core::fleet::Assignment;
 use wmco_core::host_record::HostRecord;
 use wmco_core::names::{self, host};
-use wmco_core::node::{Action, Intent, NodePatch};
+use wmco_core::node::{Action, Intent, NodePatch, PodFacts};
 use wmco_core::protocol::HostStep;
 use wmco_core::winpath::WindowsPath;
 
-use super::World;
-use super::host::Host;
+use super::host::{Host, Power};
 use super::release::{Release, SERVICES};
+use super::{DRAIN_TIMEOUT, World};
+
+/// How much longer a node may be held, for looks and retries.
+const SLACK: SignedDuration = SignedDuration::from_mins(2);
 
 impl World {
     /// After every action: the budget holds, and what is not ours is as it was.
@@ -18,6 +22,7 @@ impl World {
         if disrupted > self.budget {
             self.broken.push(format!("{disrupted} nodes are disrupted after {action}"));
         }
+        self.check_holds(action);
         for name in super::NOT_OURS {
             if self.api.nodes.get(name) != Some(&super::not_ours(name)) {
                 self.broken.push(format!("{action} touched {name}, which is not ours"));
@@ -29,25 +34,77 @@ impl World {
         }
     }
 
+    /// Nobody waits longer than a drain may take for a node that could be given back.
+    fn check_holds(&mut self, action: &Action) {
+        for number in 0..self.hosts.len() {
+            let (on, name) = {
+                let host = &self.hosts[number];
+                (host.power == Power::On, host.name.clone())
+            };
+            let ipv4 = self.hosts[number].address;
+            let broken = self.listed.values().any(|entry| entry.ipv4 == ipv4 && entry.broken);
+            let now = self.now;
+            let Some(node) = self.api.nodes.get(&name) else { continue };
+            let Some(since) = node.held_since else { continue };
+            // Without a version mark nobody knows whether its host is whole.
+            let whole = !node.touched && node.facts.version().is_some();
+            let blocked = node.facts.holds_slot() && whole && !node.pods.is_empty();
+            if !blocked || !on || broken {
+                self.excused.insert(name, now);
+                continue;
+            }
+            let grace = node.pods.iter().filter_map(|pod| pod.leaves_by).max();
+            let excused = self.excused.get(&name).copied().unwrap_or(since);
+            let ends = (since.max(excused) + DRAIN_TIMEOUT).max(grace.unwrap_or(since));
+            if now > ends + SLACK {
+                self.broken.push(format!("{name} held a slot since {since} until {action}"));
+            }
+        }
+    }
+
     /// Before a patch: an uncordon is due and undoes nothing that a person did.
     pub(crate) fn promise_patch(&mut self, name: &str, patch: &NodePatch) {
         let wanted = self.wanted_services();
+        let now = self.now;
         let Some(node) = self.api.nodes.get_mut(name) else { return };
         let host = self.hosts.iter().find(|host| host.name == name);
         let mut broken = Vec::new();
         // A new version comes with a mark of its own, when its host has been made anew.
         let same_version = !patch.annotations.contains_key(names::DESIRED_VERSION_ANNOTATION);
-        let now = node.facts.annotation(names::SERVICES_ANNOTATION);
+        let before = node.facts.annotation(names::SERVICES_ANNOTATION);
         let then = patch.annotations.get(names::SERVICES_ANNOTATION);
-        let releases = same_version && now.is_some() && then.is_some();
+        let releases = same_version && before.is_some() && then.is_some();
         let kubelet_runs = host.is_some_and(|host| host.runs(host::KUBELET_SERVICE));
-        if releases && node.pods.iter().any(|pod| !pod.leaving || kubelet_runs) && !node.meddled {
+        if releases
+            && node.pods.iter().any(|pod| !pod.is_leaving() || kubelet_runs)
+            && !node.meddled
+        {
             broken.push("released for other services under running pods");
         }
-        if patch.unschedulable == Some(false) {
-            if node.persons_cordon {
-                broken.push("a person's cordon was lifted");
+        let removes = |name| patch.annotations.get(name) == Some(&None);
+        let held = node.facts.annotation(names::CORDONED_ANNOTATION).is_some();
+        let holds = patch.annotations.get(names::CORDONED_ANNOTATION);
+        if !held && holds.is_some_and(Option::is_some) {
+            node.held_since = Some(now);
+            node.touched = false;
+        }
+        node.touched |= removes(names::VERSION_ANNOTATION);
+        if patch.unschedulable == Some(false) && node.persons_cordon {
+            broken.push("a person's cordon was lifted");
+        }
+        let given_up = patch.annotations.get(names::DRAIN_GIVEN_UP_ANNOTATION);
+        if given_up.is_some_and(Option::is_some) {
+            if node.touched {
+                broken.push("given back although its host was changed");
             }
+            if node.held_since.is_none_or(|since| now < since + DRAIN_TIMEOUT) {
+                broken.push("given up before its time");
+            }
+            let in_grace = |pod: &PodFacts| pod.leaves_by.is_some_and(|ends| now < ends);
+            if !node.pods.is_empty() && node.pods.iter().all(in_grace) {
+                broken.push("given up while its pods had their grace period");
+            }
+        } else if patch.unschedulable == Some(false) {
             if node.facts.version() != Some(self.release.version().as_str()) {
                 broken.push("uncordoned without the version mark");
             }
@@ -60,9 +117,10 @@ impl World {
             node.served = true;
             node.meddled = false;
         }
-        if patch.annotations.get(names::REBOOT_ANNOTATION) == Some(&None)
-            && node.asked_at_boot.take().is_some()
-        {
+        if removes(names::CORDONED_ANNOTATION) {
+            node.held_since = None;
+        }
+        if removes(names::REBOOT_ANNOTATION) && node.asked_at_boot.take().is_some() {
             broken.push("a restart that was asked for did not happen");
         }
         self.broken.extend(broken.iter().map(|text| format!("{name}: {text}")));
@@ -94,7 +152,7 @@ impl World {
     /// Before a Node is deleted: nobody lists it, and its host is clean.
     pub(crate) fn promise_delete(&mut self, name: &str) {
         let Some(node) = self.api.nodes.get(name) else { return };
-        if node.pods.iter().any(|pod| !pod.leaving) {
+        if node.pods.iter().any(|pod| !pod.is_leaving()) {
             self.broken.push(format!("{name} was deleted under its pods"));
         }
         if self.hosts.iter().any(|host| host.name == name && !host.is_clean()) {
@@ -112,7 +170,7 @@ impl World {
             return;
         }
         let Some(node) = self.api.nodes.get(&self.hosts[index].name) else { return };
-        let staying = node.pods.iter().any(|pod| !pod.leaving || kubelet_runs);
+        let staying = node.pods.iter().any(|pod| !pod.is_leaving() || kubelet_runs);
         if staying {
             self.broken.push(format!("{step} on {address} under running pods"));
         } else if !node.facts.unschedulable && node.served {
@@ -122,73 +180,84 @@ impl World {
 
     /// What is wrong with the world, if this is not what people asked for.
     pub(crate) fn unmet(&self) -> Vec<String> {
-        let mut unmet = Vec::new();
-        for host in &self.hosts[..self.hosts.len() - 1] {
-            let listed = self.listed.values().any(|entry| entry.ipv4 == host.address);
-            let node = self.api.nodes.get(&host.name);
-            let mut say = |text: &str| unmet.push(format!("{}: {text}", host.name));
-            let Some(node) = node.filter(|_| listed) else {
-                if listed {
-                    say("has no node");
-                } else if node.is_some() {
-                    say("is not listed but has a node");
-                } else if host.state.is_some() {
-                    say("is not listed but not clean");
-                }
-                continue;
-            };
-            let version = self.release.version();
-            let facts = &node.facts;
-            if facts.version() != Some(&version) || facts.desired_version() != Some(&version) {
-                say("has another version");
-            }
-            let (release, edition) = self.wanted_services();
-            let digest = release.manifest(edition).digest().to_string();
-            if facts.annotation(names::SERVICES_ANNOTATION) != Some(&digest) {
-                say("is not released for what services are now");
-            }
-            if !super::release::labels().iter().all(|(k, v)| facts.labels.get(k) == Some(v)) {
-                say("lacks labels");
-            }
-            if facts.unschedulable != node.persons_cordon {
-                say("is not schedulable as people want it");
-            }
-            let ours = [
-                names::CORDONED_ANNOTATION,
-                names::RESTART_FROM_ANNOTATION,
-                names::REBOOT_ANNOTATION,
-            ];
-            if facts.holds_slot() || ours.iter().any(|name| facts.annotation(name).is_some()) {
-                say("still has marks of work");
-            }
-            if !facts.ready || !host.serves(self.wanted_services()) || !host.reboot().is_empty() {
-                say("does not work");
-            }
-            let daemon = host.services.get(names::objects::WICD);
-            if daemon.is_none_or(|d| !d.running || d.release != self.release) {
-                say("has no daemon, or another");
-            }
-            let wanted = self.release.files();
-            let extra = |path: &WindowsPath| path.as_str() != super::host::FOREIGN_FILE;
-            if !wanted.iter().all(|(path, file)| host.files.get(path) == Some(&file.sha256))
-                || host.files.keys().filter(|path| extra(path)).count() != wanted.len()
-                || host.agent != Some(self.release)
-            {
-                say("has other files");
-            }
-            if host.open().next().is_some() {
-                say("lets others exchange what is for administrators only");
-            }
-            if SERVICES.len() + 1 != host.services.len() {
-                say("has other services");
-            }
-        }
+        let mut unmet: Vec<_> =
+            (0..self.hosts.len() - 1).flat_map(|number| self.unmet_of(number)).collect();
         // The key of a host that has a Node which is not ours is the business of its owner.
         let of = |key: &str| HostRecord::address_in(key).unwrap_or(key).to_owned();
         let listed = |key: &&String| self.listed.contains_key(&of(key));
         let keys: Vec<_> = self.api.host_keys.keys().filter(|key| !listed(key)).collect();
         if !keys.is_empty() {
             unmet.push(format!("keys or records of hosts are left: {keys:?}"));
+        }
+        unmet
+    }
+
+    /// The same of one host and its Node.
+    pub(crate) fn unmet_of(&self, number: usize) -> Vec<String> {
+        let mut unmet = Vec::new();
+        let host = &self.hosts[number];
+        let listed = self.listed.values().any(|entry| entry.ipv4 == host.address);
+        let node = self.api.nodes.get(&host.name);
+        let mut say = |text: &str| unmet.push(format!("{}: {text}", host.name));
+        let Some(node) = node.filter(|_| listed) else {
+            if listed {
+                say("has no node");
+            } else if node.is_some() {
+                say("is not listed but has a node");
+            } else if host.state.is_some() {
+                say("is not listed but not clean");
+            }
+            return unmet;
+        };
+        let version = self.release.version();
+        let facts = &node.facts;
+        if facts.version() != Some(&version) || facts.desired_version() != Some(&version) {
+            say("has another version");
+        }
+        let (release, edition) = self.wanted_services();
+        let digest = release.manifest(edition).digest().to_string();
+        if facts.annotation(names::SERVICES_ANNOTATION) != Some(&digest) {
+            say("is not released for what services are now");
+        }
+        if !super::release::labels().iter().all(|(k, v)| facts.labels.get(k) == Some(v)) {
+            say("lacks labels");
+        }
+        if facts.unschedulable != node.persons_cordon {
+            say("is not schedulable as people want it");
+        }
+        let ours = [
+            names::DRAIN_SINCE_ANNOTATION,
+            names::DRAIN_GIVEN_UP_ANNOTATION,
+            names::CORDONED_ANNOTATION,
+            names::RESTART_FROM_ANNOTATION,
+            names::REBOOT_ANNOTATION,
+        ];
+        if facts.holds_slot() || ours.iter().any(|name| facts.annotation(name).is_some()) {
+            say("still has marks of work");
+        }
+        if facts.drain_notice.is_some() {
+            say("tells of pods that are gone");
+        }
+        if !facts.ready || !host.serves(self.wanted_services()) || !host.reboot().is_empty() {
+            say("does not work");
+        }
+        let daemon = host.services.get(names::objects::WICD);
+        if daemon.is_none_or(|d| !d.running || d.release != self.release) {
+            say("has no daemon, or another");
+        }
+        let wanted = self.release.files();
+        let extra = |path: &WindowsPath| path.as_str() != super::host::FOREIGN_FILE;
+        if !wanted.iter().all(|(path, file)| host.files.get(path) == Some(&file.sha256))
+            || host.files.keys().filter(|path| extra(path)).count() != wanted.len()
+            || host.agent != Some(self.release)
+        {
+            say("has other files");
+        }
+        if host.open().next().is_some() {
+            say("lets others exchange what is for administrators only");
+        }
+        if SERVICES.len() + 1 != host.services.len() {
+            say("has other services");
         }
         unmet
     }

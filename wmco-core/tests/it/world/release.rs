@@ -103,6 +103,7 @@ impl Release {
                 (names::HOST_KEY_ANNOTATION.to_owned(), format!("key of {address}")),
             ]
             .into(),
+            drain_timeout: super::DRAIN_TIMEOUT,
         }
     }
 }

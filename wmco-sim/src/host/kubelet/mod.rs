@@ -104,7 +104,8 @@ async fn farewell(host: &FakeWindows, settings: &Settings) -> Result<(), Kubelet
     let nodes: Api<Node> = Api::all(identity::client(host, &settings.kubeconfig).await?);
     let node = nodes.get(&settings.node).await?;
     let conditions = node::conditions(Readiness::Silent, node.status.as_ref(), Timestamp::now());
-    let patch = Patch::Merge(json!({ "status": { "conditions": conditions } }));
+    // Merged by their type, as a real kubelet does, so that those of others stay.
+    let patch = Patch::Strategic(json!({ "status": { "conditions": conditions } }));
     nodes.patch_status(&settings.node, &PatchParams::default(), &patch).await?;
     Ok(())
 }
@@ -204,7 +205,7 @@ async fn report(host: &Shared, settings: &Settings, client: &Client) -> Result<N
     let old = nodes.get(&settings.node).await?.status;
     let (facts, ready) = (facts(&host.model)?, readiness(&host.model));
     let status = node::status(settings, &facts, ready, old.as_ref(), Timestamp::now());
-    let patch = Patch::Merge(json!({ "status": status }));
+    let patch = Patch::Strategic(json!({ "status": status }));
     Ok(nodes.patch_status(&settings.node, &PatchParams::default(), &patch).await?)
 }
 

@@ -1,0 +1,96 @@
+//! Asking pods to leave, and telling people which of them stay.
+
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::{Node, Pod};
+use kube::Api;
+use kube::api::{EvictParams, Patch, PatchParams};
+use kube::core::Status;
+use serde_json::json;
+use wmco_core::node::{DrainNotice, Learnt, PodFacts, Refusal, drain_condition};
+
+use super::error::StepError;
+use super::executor::{Executor, Seen, api};
+use super::inputs::InstanceInputs;
+
+/// Reason of the cause that names the disruption budget. Source: Kubernetes documentation,
+/// "API-initiated Eviction".
+const DISRUPTION_BUDGET: &str = "DisruptionBudget";
+
+impl Executor {
+    /// A pod that is not evicted now is asked again in a later pass, and holds up no other.
+    pub(super) async fn evict(&self, pods: &[PodFacts]) -> Result<Seen, StepError> {
+        let mut refused = Vec::new();
+        for pod in pods {
+            self.leadership.check()?;
+            let pods: Api<Pod> = Api::namespaced(self.once.clone(), &pod.namespace);
+            match pods.evict(&pod.name, &EvictParams::default()).await {
+                Ok(_) => {}
+                Err(kube::Error::Api(status)) if status.code == 404 => {}
+                // 500 is the answer when several budgets select the pod.
+                Err(kube::Error::Api(status)) if matches!(status.code, 429 | 500) => {
+                    refused.push(refusal(pod, &status));
+                }
+                Err(error) => return Err(api("evict a pod")(error)),
+            }
+        }
+        Ok(Seen::Learnt(Learnt::Evicted(refused)))
+    }
+
+    /// Sets or takes back the condition of the Node, and records an Event.
+    pub(super) async fn tell_drain(
+        &self,
+        inputs: &InstanceInputs,
+        notice: Option<&DrainNotice>,
+        event: bool,
+    ) -> Result<Seen, StepError> {
+        let Some(node) = &inputs.node else { return Ok(Seen::Learnt(Learnt::Changed)) };
+        let condition = drain_condition(&node.facts, notice, Timestamp::now());
+        let mut resource_version = node.resource_version;
+        if let Some(condition) = condition {
+            // Conditions are merged by their type, so the kubelet's stay.
+            let patch = Patch::Strategic(json!({ "status": { "conditions": [condition] } }));
+            let nodes: Api<Node> = Api::all(self.client.clone());
+            let patched = nodes
+                .patch_status(&node.facts.name, &PatchParams::default(), &patch)
+                .await
+                .map_err(api("set a condition of the node"))?;
+            let version = patched.metadata.resource_version.as_deref().unwrap_or_default();
+            resource_version = version.parse().unwrap_or_default();
+        }
+        if let Some(notice) = notice.filter(|_| event) {
+            self.announcer.drain_blocked(&node.facts, notice).await;
+        }
+        Ok(Seen::Node { resource_version })
+    }
+}
+
+/// Why the API server did not evict a pod: what it says of the budget, else of the request.
+fn refusal(pod: &PodFacts, status: &Status) -> Refusal {
+    let causes = status.details.iter().flat_map(|details| &details.causes);
+    let of_budget = causes.into_iter().find(|cause| cause.reason == DISRUPTION_BUDGET);
+    let why = of_budget.map_or(&status.message, |cause| &cause.message);
+    Refusal { namespace: pod.namespace.clone(), name: pod.name.clone(), why: why.clone() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_says_what_the_api_server_says_of_the_budget() {
+        let pod = PodFacts { namespace: "default".into(), name: "db".into(), leaves_by: None };
+        let why =
+            |status: serde_json::Value| refusal(&pod, &serde_json::from_value(status).unwrap()).why;
+        let budget = json!({
+            "message": "Cannot evict pod as it would violate the pod's disruption budget.",
+            "code": 429,
+            "details": { "causes": [
+                { "reason": "Other", "message": "other", "field": "" },
+                { "reason": "DisruptionBudget", "message": "The disruption budget b needs 1", "field": "" },
+            ] },
+        });
+        assert_eq!(why(budget), "The disruption budget b needs 1");
+        let several = json!({ "message": "more than one PodDisruptionBudget", "code": 500 });
+        assert_eq!(why(several), "more than one PodDisruptionBudget");
+    }
+}

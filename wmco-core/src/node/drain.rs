@@ -1,0 +1,291 @@
+//! A drain that takes long: how long it is waited for, and what people are told of it.
+//!
+//! What is noted on the Node outlives the operator. It is a copy: [`Memory`](super::Memory) reads it
+//! when it meets a Node and after each change of ours, since a host may write it too.
+
+use std::fmt;
+
+use jiff::{SignedDuration, Timestamp};
+use k8s_openapi::api::core::v1::NodeCondition;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::condition::condition;
+use super::{NodeFacts, PodFacts};
+use crate::limits;
+use crate::names::{self, events};
+
+/// What is known of a drain besides its pods.
+#[derive(Clone, Debug, Default, Eq, JsonSchema, PartialEq, Serialize)]
+pub struct DrainSeen {
+    /// What is noted on the Node.
+    pub marks: DrainMarks,
+    /// Evictions that were refused when pods were asked last; `None` if that is not known.
+    pub refused: Option<Vec<Refusal>>,
+}
+
+/// What is noted on a Node about its drain, as far as it is believed.
+#[derive(Clone, Copy, Debug, Default, Eq, JsonSchema, PartialEq, Serialize)]
+pub struct DrainMarks {
+    /// Since when the node has been drained.
+    pub since: Option<Timestamp>,
+    /// Drains before that were given up.
+    pub given_up: Option<GivenUp>,
+}
+
+/// Drains that were given up.
+#[derive(Clone, Copy, Debug, Eq, JsonSchema, PartialEq, Serialize)]
+pub struct GivenUp {
+    /// How many in a row.
+    pub times: u32,
+    /// When the node may be drained again.
+    pub retry_at: Timestamp,
+}
+
+/// An eviction that the API server refused.
+#[derive(Clone, Debug, Eq, JsonSchema, Ord, PartialEq, PartialOrd, Serialize)]
+pub struct Refusal {
+    /// Namespace of the pod.
+    pub namespace: String,
+    /// Name of the pod.
+    pub name: String,
+    /// What the API server said; it names the disruption budget.
+    pub why: String,
+}
+
+/// What a Node's condition says of its drain.
+#[derive(Clone, Debug, Eq, JsonSchema, PartialEq, Serialize)]
+pub struct DrainNotice {
+    /// How far the drain has come.
+    pub stage: DrainStage,
+    /// For people: which pods, what holds them, since when, and what follows.
+    pub message: String,
+}
+
+/// How far a blocked drain has come.
+#[derive(Clone, Copy, Debug, Eq, JsonSchema, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum DrainStage {
+    /// Pods stay, and are waited for.
+    Blocked,
+    /// The time is over, but the host has been changed already, so the node keeps its slot.
+    Overdue,
+    /// The node was given back, to be drained again later.
+    GivenUp,
+}
+
+impl DrainStage {
+    const ALL: [Self; 3] = [Self::Blocked, Self::Overdue, Self::GivenUp];
+
+    /// Reason of the condition and of Events.
+    pub const fn reason(self) -> &'static str {
+        match self {
+            Self::Blocked => events::DRAIN_BLOCKED,
+            Self::Overdue => events::DRAIN_OVERDUE,
+            Self::GivenUp => events::DRAIN_GIVEN_UP,
+        }
+    }
+
+    /// The stage that a condition's reason stands for.
+    pub fn of_reason(reason: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|stage| stage.reason() == reason)
+    }
+}
+
+impl DrainMarks {
+    /// What is noted on `node`. Times that we never write are not believed: a drain that has not begun
+    /// yet, or a pause longer than the longest.
+    ///
+    /// ```
+    /// use jiff::{SignedDuration, Timestamp};
+    /// use wmco_core::names::DRAIN_GIVEN_UP_ANNOTATION;
+    /// use wmco_core::node::{DrainMarks, NodeFacts};
+    ///
+    /// let mut node = NodeFacts::default();
+    /// let noted = |node: &NodeFacts| {
+    ///     DrainMarks::of(node, SignedDuration::from_hours(1), Timestamp::UNIX_EPOCH).given_up
+    /// };
+    /// let name = DRAIN_GIVEN_UP_ANNOTATION.to_owned();
+    /// node.annotations.insert(name.clone(), "2 1970-01-01T00:10:00Z".to_owned());
+    /// assert_eq!(noted(&node).unwrap().times, 2);
+    /// node.annotations.insert(name, "2 2970-01-01T00:00:00Z".to_owned());
+    /// assert_eq!(noted(&node), None);
+    /// ```
+    pub fn of(node: &NodeFacts, timeout: SignedDuration, now: Timestamp) -> Self {
+        let since = node.annotation(names::DRAIN_SINCE_ANNOTATION);
+        let given_up = GivenUp::noted(node);
+        Self {
+            since: since.and_then(|text| text.parse().ok()).filter(|since| *since <= now),
+            given_up: given_up.filter(|given_up| given_up.retry_at <= now + longest_pause(timeout)),
+        }
+    }
+
+    /// Until when the node is not to be drained again; `None` if it may be.
+    pub(super) fn paused_until(&self, node: &NodeFacts, now: Timestamp) -> Option<Timestamp> {
+        let retry_at = self.given_up.map(|given_up| given_up.retry_at);
+        retry_at.filter(|retry_at| !node.holds_slot() && now < *retry_at)
+    }
+
+    /// The same drain, given up now. Pauses double.
+    pub(super) fn give_up(&self, timeout: SignedDuration, now: Timestamp) -> GivenUp {
+        let times = self.given_up.map_or(0, |given_up| given_up.times).saturating_add(1);
+        let doubled = 2_i32.saturating_pow(times - 1);
+        let pause = (timeout / limits::DRAIN_PAUSE_PART).max(limits::DRAIN_RETRY);
+        let pause = pause.checked_mul(doubled).unwrap_or(SignedDuration::MAX);
+        GivenUp { times, retry_at: now + pause.min(longest_pause(timeout)) }
+    }
+}
+
+impl GivenUp {
+    /// What is noted on `node`, whether or not it is believed.
+    pub(crate) fn noted(node: &NodeFacts) -> Option<Self> {
+        let (times, retry_at) =
+            node.annotation(names::DRAIN_GIVEN_UP_ANNOTATION)?.split_once(' ')?;
+        Some(Self { times: times.parse().ok()?, retry_at: retry_at.parse().ok()? })
+    }
+}
+
+impl fmt::Display for GivenUp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {:.0}", self.times, self.retry_at)
+    }
+}
+
+/// The condition as it has to become, or nothing if it says already what is so.
+///
+/// A Node whose drain was never blocked gets no condition.
+pub fn drain_condition(
+    node: &NodeFacts,
+    notice: Option<&DrainNotice>,
+    now: Timestamp,
+) -> Option<NodeCondition> {
+    let told = node.drain_notice.as_ref().map(|told| told.message.as_str());
+    let problem = notice.map(|notice| (notice.stage.reason(), notice.message.as_str()));
+    let fine = (names::DRAIN_NOT_BLOCKED, "no pod blocks a drain of the node");
+    condition(names::DRAIN_CONDITION, told, problem, fine, now)
+}
+
+fn longest_pause(timeout: SignedDuration) -> SignedDuration {
+    timeout
+        .checked_mul(limits::DRAIN_PAUSE_MOST)
+        .unwrap_or(SignedDuration::MAX)
+        .max(limits::DRAIN_RETRY)
+}
+
+/// One drain in progress, with pods that are still there.
+pub(super) struct Drain<'a> {
+    pub(super) since: Timestamp,
+    /// When the time is over.
+    pub(super) deadline: Timestamp,
+    pods: &'a [PodFacts],
+    refused: Option<&'a [Refusal]>,
+    now: Timestamp,
+}
+
+impl<'a> Drain<'a> {
+    /// Pods that end within their own grace period get it, up to a day.
+    pub(super) fn new(
+        since: Timestamp,
+        timeout: SignedDuration,
+        seen: &'a DrainSeen,
+        pods: &'a [PodFacts],
+        now: Timestamp,
+    ) -> Self {
+        let grace = pods.iter().filter_map(|pod| pod.leaves_by).max();
+        let longest = since + timeout.max(limits::DRAIN_GRACE_MOST);
+        let grace = grace.map(|ends| (ends + limits::POD_END).min(longest));
+        let deadline = grace.into_iter().fold(since + timeout, Timestamp::max);
+        Self { since, deadline, pods, refused: seen.refused.as_deref(), now }
+    }
+
+    /// What people are to be told while pods are waited for; `Err` if that is not known yet.
+    ///
+    /// `untouched` says whether the node could still be given back.
+    pub(super) fn notice(
+        &self,
+        told: Option<&DrainNotice>,
+        untouched: bool,
+    ) -> Result<Option<DrainNotice>, Unknown> {
+        let blockers = self.blockers();
+        if blockers.is_empty() {
+            let asked = self.refused.is_some() || self.pods.iter().all(PodFacts::is_leaving);
+            // That it was given up before stays true until the pods are gone.
+            let over = told.is_none_or(|told| told.stage != DrainStage::GivenUp);
+            return if asked && over { Ok(None) } else { Err(Unknown) };
+        }
+        let stage =
+            if self.now < self.deadline { DrainStage::Blocked } else { DrainStage::Overdue };
+        let next = if untouched {
+            format!("else the node is given back at {:.0} and drained again later", self.deadline)
+        } else {
+            "its host is already changed, so the node keeps its disruption slot until then"
+                .to_owned()
+        };
+        let message = format!(
+            "pods block the drain that began at {:.0}: {}; let them go or delete them, {next}",
+            self.since,
+            in_short(&blockers)
+        );
+        Ok(Some(DrainNotice { stage, message }))
+    }
+
+    /// What people are to be told when the node was given back.
+    pub(super) fn farewell(&self, given_up: &GivenUp) -> DrainNotice {
+        let blockers = self.blockers();
+        let whoever = || self.pods.iter().map(|pod| format!("pod {pod} is there")).collect();
+        let pods: Vec<String> = if blockers.is_empty() { whoever() } else { blockers };
+        let message = format!(
+            "the drain that began at {:.0} was given up ({} in a row), the next one begins after \
+             {:.0}: {}; let them go or delete them",
+            self.since,
+            given_up.times,
+            given_up.retry_at,
+            in_short(&pods)
+        );
+        DrainNotice { stage: DrainStage::GivenUp, message }
+    }
+
+    /// Pods that nobody can wait for, and what holds each.
+    fn blockers(&self) -> Vec<String> {
+        let blocker = |pod: &PodFacts| match pod.leaves_by {
+            Some(ends) if ends + limits::POD_END < self.now => {
+                Some(format!("pod {pod} was to end by {ends:.0} and is still there"))
+            }
+            Some(_) => None,
+            None => {
+                let refusal = self.refused?.iter().find(|refusal| refusal.is_of(pod))?;
+                Some(format!("pod {pod} is not evicted ({})", refusal.why.trim_end_matches('.')))
+            }
+        };
+        self.pods.iter().filter_map(blocker).collect()
+    }
+}
+
+/// Nobody knows yet what blocks a drain.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) struct Unknown;
+
+impl Refusal {
+    fn is_of(&self, pod: &PodFacts) -> bool {
+        (&self.namespace, &self.name) == (&pod.namespace, &pod.name)
+    }
+}
+
+/// Whether an Event is due for what is told now: when a drain is blocked for the first time, and
+/// whenever it is given up or cannot be.
+pub(super) fn is_news(told: Option<&DrainNotice>, notice: &DrainNotice) -> bool {
+    match (notice.stage, told.map(|told| told.stage)) {
+        (DrainStage::GivenUp, _) | (DrainStage::Blocked, None) => true,
+        (DrainStage::Blocked, Some(_)) => false,
+        (DrainStage::Overdue, stage) => stage != Some(DrainStage::Overdue),
+    }
+}
+
+/// The first few of them, and how many there are besides.
+fn in_short(texts: &[String]) -> String {
+    let shown = texts.iter().take(limits::DRAIN_PODS_TOLD).cloned().collect::<Vec<_>>().join(", ");
+    match texts.len().checked_sub(limits::DRAIN_PODS_TOLD) {
+        None | Some(0) => shown,
+        Some(more) => format!("{shown} and {more} more"),
+    }
+}
