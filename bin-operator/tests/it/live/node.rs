@@ -5,9 +5,6 @@ use std::time::{Duration, Instant};
 
 use bin_operator::progress::{Gate, Happening, Progress, What};
 use futures::FutureExt as _;
-use k8s_openapi::api::core::v1::Node;
-use kube::Api;
-use kube::api::DeleteParams;
 use russh::keys::ssh_key::LineEnding;
 use russh::keys::{Algorithm, PrivateKey};
 use tokio::sync::Notify;
