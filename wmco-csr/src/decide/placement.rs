@@ -12,9 +12,9 @@ use crate::trace::Detail::{self, Fixed};
 use crate::trace::{Foreign, Place};
 use crate::view::{Instance, NodeFacts};
 
-impl Exam<'_, '_> {
+impl<'e> Exam<'e, '_> {
     /// Looks at everything, so that a refusal names all faults.
-    pub(super) fn placement(&mut self, asked: &Asked<'_>, owned: Owned<'_>) {
+    pub(super) fn placement(&mut self, asked: &Asked<'_>, owned: Owned<'e>) {
         if asked.kind == Kind::KubeletClient {
             return;
         }
@@ -28,7 +28,11 @@ impl Exam<'_, '_> {
         match (asked.kind, owned.instance) {
             (Kind::KubeletServing, Some(instance)) => {
                 self.node_address(node, instance);
-                self.addresses(asked, node);
+                if self.addresses(asked, node) {
+                    self.belongs(asked, node, instance);
+                } else {
+                    self.trace.skip(Rule::Belongs);
+                }
             }
             (Kind::Wicd, _) => self.runs_windows(node),
             (Kind::KubeletClient | Kind::KubeletServing, _) => {}
@@ -69,10 +73,12 @@ impl Exam<'_, '_> {
     }
 
     /// The Node's own addresses only: what else is known of the instance is no part of what its
-    /// kubelet asks for. Source: `spec/csr.md`, W-7.
-    fn addresses(&mut self, asked: &Asked<'_>, node: &NodeFacts) {
+    /// kubelet asks for. Whose they are is the business of another rule. Returns whether it is kept.
+    ///
+    /// Source: `spec/csr.md`, W-7.
+    fn addresses(&mut self, asked: &Asked<'_>, node: &NodeFacts) -> bool {
         // That there are some is the business of another rule, and so are those of other kinds.
-        let Some(names) = asked.parsed.extensions().alternative_names() else { return };
+        let Some(names) = asked.parsed.extensions().alternative_names() else { return true };
         let deadline = after(node.created, self.policy.limits.address_wait);
         let outside = "is no address of the node";
         let is_known = |name: &[u8]| {
@@ -81,17 +87,20 @@ impl Exam<'_, '_> {
         let has = |address: IpAddr| node.addresses.contains(&address);
         if names.all(is_known, has) {
             let place = Place::of(names.content(), asked.der);
-            return self.trace.pass(Rule::Addresses, Detail::Names(place));
+            self.trace.pass(Rule::Addresses, Detail::Names(place));
+            return true;
         }
         for name in names.iter() {
             match name {
                 GeneralName::Dns(name) if !is_known(name.as_bytes()) => {
                     let detail = format_args!("{} {outside}", Foreign(name));
-                    return self.fail_after(deadline, Rule::Addresses, detail);
+                    self.fail_after(deadline, Rule::Addresses, detail);
+                    return false;
                 }
                 GeneralName::Ip(ip) if !has(ip) => {
                     let detail = format_args!("{ip} {outside}");
-                    return self.fail_after(deadline, Rule::Addresses, detail);
+                    self.fail_after(deadline, Rule::Addresses, detail);
+                    return false;
                 }
                 GeneralName::Dns(_)
                 | GeneralName::Email(_)
@@ -100,5 +109,6 @@ impl Exam<'_, '_> {
                 | GeneralName::Uri(_) => {}
             }
         }
+        true
     }
 }

@@ -4,6 +4,8 @@
 #[cfg(test)]
 mod broken;
 #[cfg(test)]
+mod claims;
+#[cfg(test)]
 mod corpus;
 #[cfg(test)]
 mod docket;
@@ -19,6 +21,8 @@ mod mutations;
 mod oracle;
 #[cfg(test)]
 mod outcomes;
+#[cfg(test)]
+mod serving;
 #[cfg(test)]
 mod told;
 #[cfg(test)]
