@@ -127,10 +127,20 @@ impl Instance {
             || self.addresses.as_ref().is_some_and(|list| list.contains(&address))
     }
 
-    /// Whether both are the same entry, or two entries for the same host.
-    pub(crate) fn is_host_of(&self, other: &Self) -> bool {
+    /// Whether both are the same entry, or lead to the same SSH server.
+    pub(crate) fn is_reached_as(&self, other: &Self) -> bool {
         self.address == other.address
             || (self.ipv4.is_some() && (self.ipv4, self.port) == (other.ipv4, other.port))
+    }
+
+    /// Whether what answers where the DNS leads says that it is what it is listed as.
+    pub(crate) fn calls_itself_as_listed(&self) -> bool {
+        let label = |name: &str| name.split('.').next().map(str::to_ascii_lowercase);
+        let (listed, reported) = (self.listed_name(), self.host_name.as_deref());
+        listed.zip(reported).is_some_and(|(listed, reported)| {
+            let has_domains = listed.contains('.') && reported.contains('.');
+            fold(listed) == reported || (!has_domains && label(listed) == label(reported))
+        })
     }
 
     /// All claims to names: the source, the name, and the full name where that is another.

@@ -9,6 +9,8 @@
 use std::fmt;
 use std::net::IpAddr;
 
+use wmco_core::names::OS_WINDOWS;
+
 use super::instances::Claim;
 use super::{Instance, NodeFacts, Source, View};
 
@@ -102,7 +104,7 @@ impl View {
     ) -> Option<Found<'a>> {
         let best = claims.clone().min_by_key(|(claim, _)| (claim.source, claim.whole.is_some()));
         let (claim, instance) = best?;
-        let mut others = claims.filter(|(_, other)| !other.is_host_of(instance));
+        let mut others = claims.filter(|(_, other)| !other.is_reached_as(instance));
         Some(match others.next() {
             None => Found::One(instance, claim.source),
             Some((claim_of_other, other)) => Found::Disputed(Conflict {
@@ -132,15 +134,16 @@ impl View {
 
     /// Whether a Node runs on the host of an entry that is not `instance`.
     fn is_on_another_host(&self, node: &NodeFacts, instance: &Instance) -> bool {
-        let of_others =
-            |address: &IpAddr| self.instances.at(*address).any(|other| !other.is_host_of(instance));
+        let of_others = |address: &IpAddr| {
+            self.instances.at(*address).any(|other| !other.is_reached_as(instance))
+        };
         !node.addresses.iter().any(|address| instance.has(*address))
             && node.addresses.iter().any(of_others)
     }
 
     /// What speaks against the claim of `instance` to `name` that rests on a report or reverse DNS.
     fn against(&self, name: &str, claim: &Claim, instance: &Instance) -> Option<Against<'_>> {
-        if let Some(owner) = self.listed_elsewhere(name, instance) {
+        if let Some(owner) = self.listed_elsewhere(name, instance, name) {
             return Some(Against::Owner(owner));
         }
         let names = [Some(name), claim.whole.as_deref()];
@@ -148,17 +151,30 @@ impl View {
     }
 
     /// The other entry that is listed by `name`, or by a name that starts with it.
-    fn listed_elsewhere(&self, name: &str, instance: &Instance) -> Option<Owner<'_>> {
+    fn listed_elsewhere(&self, name: &str, instance: &Instance, node: &str) -> Option<Owner<'_>> {
         let (full, short) = self.listed(name);
-        let own = |(_, listed): (&Claim, &Instance)| listed.is_host_of(instance);
-        if full.clone().any(own) {
-            return None;
-        }
+        let is_own = |(_, listed): (&Claim, &Instance)| self.is_one_host(listed, instance, node);
         let mut entries = full.clone().chain(short.clone());
-        if full.count() == 0 && short.clone().any(own) {
+        let is_full = full.clone().next().is_some();
+        if full.clone().any(is_own) || (!is_full && short.clone().any(is_own)) {
             return None;
         }
         entries.next().map(|(_, other)| Owner::Entry(&other.address))
+    }
+
+    /// Whether `other` is a second entry for the host of `instance`, on which the Node `node` runs.
+    ///
+    /// That both lead to one SSH server is not enough, for the DNS of either may be wrong: `other` has
+    /// to claim the name of the Node as well, or what answers there has to say that it is `instance`.
+    /// Against an entry by address the latter counts nothing.
+    fn is_one_host(&self, other: &Instance, instance: &Instance, node: &str) -> bool {
+        let claims_node = || {
+            let mut claims = self.instances.claims(node);
+            claims.any(|(_, claimant)| claimant.address == other.address)
+        };
+        let outranks = || other.listed_name().is_some() && instance.calls_itself_as_listed();
+        other.address == instance.address
+            || (other.is_reached_as(instance) && (claims_node() || outranks()))
     }
 
     /// Where the DNS leads `name`, if not to the host of `instance` alone. A single label is completed
@@ -194,30 +210,28 @@ impl View {
         if instance.is_listed_by(address) {
             return None;
         }
-        let other = |other: &&Instance| !other.is_host_of(instance);
-        if let Some(entry) = self.instances.at(address).find(other) {
+        let is_other = |other: &&Instance| !self.is_one_host(other, instance, node);
+        if let Some(entry) = self.instances.at(address).find(is_other) {
             return Some(Owner::Entry(&entry.address));
         }
         let is_reached = instance.is_reached_at(address);
-        let counts = |name: &&String| !(is_reached && self.is_of_a_listed_host(name));
-        let mut nodes = self.nodes_by_address.holders(&address).filter(|name| *name != node);
-        if let Some(other) = nodes.find(counts) {
+        // Where what answers there has said that it is the entry, other hosts of ours claim in vain.
+        let is_sure = is_reached && instance.calls_itself_as_listed();
+        let counts = |name: &&String| *name != node && !(is_sure && self.is_of_a_host(name));
+        if let Some(other) = self.nodes_by_address.holders(&address).find(counts) {
             return Some(Owner::Node(other));
         }
         if is_reached {
             return None;
         }
-        let report = self.instances.reporting(address).find(other);
+        let report = self.instances.reporting(address).find(is_other);
         report.map(|entry| Owner::Report(&entry.address))
     }
 
-    /// Whether a Node is that of an entry, whose word about its addresses outranks that of the Node.
-    fn is_of_a_listed_host(&self, node: &str) -> bool {
-        let addresses = self.node(node).map_or(&[][..], |facts| &facts.addresses);
-        self.instances.claims(node).any(|(claim, instance)| {
-            claim.source == Source::Address
-                || addresses.iter().any(|address| instance.is_reached_at(*address))
-        })
+    /// Whether a Node is a Windows node by a name that a listed host claims.
+    fn is_of_a_host(&self, node: &str) -> bool {
+        let os = self.node(node).and_then(|facts| facts.os.as_deref());
+        os == Some(OS_WINDOWS) && self.instances.claims(node).next().is_some()
     }
 
     /// What speaks against giving `name` (lower case) to the Node `node` on the host of `instance`.
@@ -238,7 +252,7 @@ impl View {
         if self.machines.has_other_with_name(name, instance) {
             return Some(owner(Owner::Machine));
         }
-        if let Some(entry) = self.listed_elsewhere(name, instance) {
+        if let Some(entry) = self.listed_elsewhere(name, instance, node) {
             return Some(owner(entry));
         }
         if instance.listed_name().is_some_and(|listed| super::fold(listed) == name) {
@@ -247,10 +261,9 @@ impl View {
         if let Some(other) = self.nodes_by_name.holders(name).find(|other| *other != node) {
             return Some(owner(Owner::Node(other)));
         }
-        let mut claims = self
-            .instances
-            .claims(name)
-            .filter(|(claim, other)| self.may_be_node_name(claim) && !other.is_host_of(instance));
+        let mut claims = self.instances.claims(name).filter(|(claim, other)| {
+            self.may_be_node_name(claim) && !other.is_reached_as(instance)
+        });
         let report = claims.next().map(|(_, other)| owner(Owner::Report(&other.address)));
         report.or_else(|| self.led_elsewhere(name, node, instance))
     }
@@ -273,7 +286,7 @@ impl View {
                 let mut others = claims.filter(|(claim, other)| {
                     claim.source != Source::Address
                         && self.may_be_node_name(claim)
-                        && !other.is_host_of(owner)
+                        && !other.is_reached_as(owner)
                 });
                 let (claim, instance) = others.next()?;
                 let against = self

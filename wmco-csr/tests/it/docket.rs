@@ -270,9 +270,9 @@ fn what_the_cluster_says_of_itself_answers_anew() {
     };
     docket.see(&world.csr);
     docket.set_cluster(ClusterFacts { service_networks: None, ..bare_metal() });
-    check(&mut docket, &world.csr, "refuse belongs", true);
+    check(&mut docket, &world.csr, "wait belongs", true);
     assert_eq!(docket.set_cluster(networks("192.0.2.0/24")), ["csr-1"]);
-    check(&mut docket, &world.csr, "refuse belongs", false);
+    check(&mut docket, &world.csr, "refuse belongs", true);
     assert!(docket.set_cluster(networks("192.0.2.0/24")).is_empty(), "nothing changed");
     assert_eq!(docket.set_cluster(networks("172.30.0.0/16")), ["csr-1"]);
     check(&mut docket, &world.csr, "approve ", true);
