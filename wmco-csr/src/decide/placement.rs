@@ -50,19 +50,25 @@ impl<'e> Exam<'e, '_> {
         }
     }
 
-    /// Ties the Node to the instance. Source: `spec/csr.md`, W-7.
+    /// Ties the Node to the instance by an address. That it has the instance's name is no proof alone.
+    ///
+    /// Source: `spec/csr.md`, W-7.
     fn node_address(&mut self, node: &NodeFacts, instance: &Instance) {
         let address = &instance.address;
-        let listed = node.names.iter().any(|name| name.eq_ignore_ascii_case(address));
+        let is_named = || node.names.iter().any(|name| name.eq_ignore_ascii_case(address));
+        let has_common = || node.addresses.iter().any(|address| instance.has(*address));
         match instance.ipv4 {
-            _ if listed => self.trace.pass_all(Rule::NodeAddress, [address.as_str()]),
+            Some(ipv4) if node.addresses.contains(&IpAddr::V4(ipv4)) => {
+                self.trace.pass(Rule::NodeAddress, Detail::Address(ipv4));
+            }
+            // Its name leads to another address, as in front of a network of its own.
+            Some(_) if is_named() && (self.policy.believe_nodes || has_common()) => {
+                self.trace.pass_all(Rule::NodeAddress, [address.as_str()]);
+            }
             // That its name does not resolve at the moment proves nothing against the Node.
             None => {
                 let detail = Fixed("the instance's address is not known");
                 self.trace.pass(Rule::NodeAddress, detail);
-            }
-            Some(ipv4) if node.addresses.contains(&IpAddr::V4(ipv4)) => {
-                self.trace.pass(Rule::NodeAddress, Detail::Address(ipv4));
             }
             Some(ipv4) => {
                 let deadline = after(node.created, self.policy.limits.address_wait);

@@ -78,22 +78,39 @@ impl View {
         {
             return found;
         }
-        let mut sound = Vec::new();
+        let mut rivals = Vec::new();
         let mut disputed = None;
         let reports = self.instances.claims(name).filter(|(c, _)| c.source != Source::Address);
         for (claim, instance) in reports.filter(shortens) {
             if node.is_some_and(|node| self.is_on_another_host(node, instance)) {
                 continue;
             }
-            match self.against(name, claim, instance) {
-                None => sound.push((claim, instance)),
-                Some(against) => {
+            match self.listed_elsewhere(name, instance, name) {
+                None => rivals.push((claim, instance)),
+                Some(owner) => {
+                    let against = Against::Owner(owner);
                     let conflict = Conflict { claimant: (instance, claim.source), against };
                     disputed.get_or_insert(Found::Disputed(conflict));
                 }
             }
         }
-        let chosen = self.choose(sound.into_iter());
+        // Where hosts disagree, the DNS does not decide: it may be what was forged.
+        let chosen = match self.choose(rivals.iter().copied()) {
+            Some(Found::One(..)) => {
+                let mut sound = Vec::new();
+                for (claim, instance) in rivals {
+                    match self.contradicted_by_dns(name, claim, instance) {
+                        None => sound.push((claim, instance)),
+                        Some(against) => {
+                            let conflict = Conflict { claimant: (instance, claim.source), against };
+                            disputed.get_or_insert(Found::Disputed(conflict));
+                        }
+                    }
+                }
+                self.choose(sound.into_iter())
+            }
+            chosen => chosen,
+        };
         chosen.or(disputed).unwrap_or(Found::None { unnamed: self.instances.unnamed() })
     }
 
@@ -137,15 +154,17 @@ impl View {
         let of_others = |address: &IpAddr| {
             self.instances.at(*address).any(|other| !other.is_reached_as(instance))
         };
-        !node.addresses.iter().any(|address| instance.has(*address))
+        !node.addresses.iter().any(|address| instance.is_reached_at(*address))
             && node.addresses.iter().any(of_others)
     }
 
-    /// What speaks against the claim of `instance` to `name` that rests on a report or reverse DNS.
-    fn against(&self, name: &str, claim: &Claim, instance: &Instance) -> Option<Against<'_>> {
-        if let Some(owner) = self.listed_elsewhere(name, instance, name) {
-            return Some(Against::Owner(owner));
-        }
+    /// What the DNS says against the claim of `instance` to `name`.
+    fn contradicted_by_dns(
+        &self,
+        name: &str,
+        claim: &Claim,
+        instance: &Instance,
+    ) -> Option<Against<'_>> {
         let names = [Some(name), claim.whole.as_deref()];
         names.into_iter().flatten().find_map(|of| self.led_elsewhere(of, name, instance))
     }
@@ -289,9 +308,9 @@ impl View {
                         && !other.is_reached_as(owner)
                 });
                 let (claim, instance) = others.next()?;
-                let against = self
-                    .against(name, claim, instance)
-                    .unwrap_or(Against::Owner(Owner::Entry(&owner.address)));
+                let owner = Owner::Entry(&owner.address);
+                let listed = self.listed_elsewhere(name, instance, name);
+                let against = Against::Owner(listed.unwrap_or(owner));
                 Conflict { claimant: (instance, claim.source), against }
             }
         };

@@ -26,4 +26,6 @@ mod serving;
 #[cfg(test)]
 mod told;
 #[cfg(test)]
+mod truth;
+#[cfg(test)]
 mod vectors;

@@ -260,3 +260,24 @@ fn the_names_of_the_host_are_approved() {
     pointer.facts.dns.forward.insert("win-7.cloud.example".to_owned(), vec![OTHER.into()]);
     pointer.check("refuse", "belongs");
 }
+
+/// Whoever writes the Node's status could write the listed name into it.
+#[test]
+fn a_node_that_only_has_the_listed_name_is_not_its_host() {
+    let moved = |w: &mut World| {
+        w.nodes = vec![node("win-7", "windows", OTHER)];
+        let name = serde_json::json!({"type": "InternalDNS", "address": "win-7.plant.example.net"});
+        let addresses = w.nodes[0].status.as_mut().unwrap().addresses.as_mut().unwrap();
+        addresses.push(serde_json::from_value(name).unwrap());
+        w.params_change(|params| {
+            params.subject_alt_names.retain(|name| matches!(name, SanType::DnsName(_)));
+        });
+    };
+    let mut world = World::new(KubeletServing);
+    moved(&mut world);
+    world.check("refuse", "node-address");
+    // Behind an address of the network's, it is the host that knows its own.
+    let all = world.facts.addresses.as_mut().unwrap();
+    all.values_mut().for_each(|list| list.push(OTHER.into()));
+    world.check("approve", "");
+}
