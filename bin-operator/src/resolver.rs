@@ -25,7 +25,12 @@ struct State {
     answers: Resolutions,
     names: Round<String>,
     addresses: Round<Ipv4Addr>,
+    reported: Round<String>,
+    leads: Leads,
 }
+
+/// Names that were looked up, and all addresses that they lead to.
+pub type Leads = BTreeMap<String, Vec<IpAddr>>;
 
 /// Questions of one sort. They are asked in rounds, one at a time: a DNS that is slow gets no more
 /// of them by that.
@@ -84,6 +89,16 @@ impl Resolver {
         state.answers.clone()
     }
 
+    /// Where `names` lead, as far as they were looked up: a name that leads nowhere, or that the DNS
+    /// fails for, has no addresses. Otherwise as [`Self::answers`].
+    pub fn leads(&self, names: BTreeSet<String>, now: Timestamp) -> Leads {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(names) = state.reported.begin(names, now) {
+            tokio::spawn(self.clone().look_up_reported(names));
+        }
+        state.leads.clone()
+    }
+
     /// Tells of new answers, and when it is time to ask again.
     pub fn changes(&self) -> watch::Receiver<u64> {
         self.changed.subscribe()
@@ -117,12 +132,29 @@ impl Resolver {
         });
     }
 
+    async fn look_up_reported(self, names: BTreeSet<String>) {
+        let found: Leads = stream::iter(names)
+            .map(|name| async {
+                let mut addresses = all_addresses_of(&name).await.unwrap_or_default();
+                // Servers give them in turns, which is no change.
+                addresses.sort_unstable();
+                (name, addresses)
+            })
+            .buffer_unordered(SIDE_BY_SIDE)
+            .collect()
+            .await;
+        self.take(|state| {
+            state.leads = found;
+            state.reported.end()
+        });
+    }
+
     /// Tells of a change when the answers are others now, or `answer` says that more is to be asked.
     fn take(&self, answer: impl FnOnce(&mut State) -> bool) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let before = state.answers.clone();
+        let before = (state.answers.clone(), state.leads.clone());
         let behind = answer(&mut state);
-        if behind || state.answers != before {
+        if behind || (&state.answers, &state.leads) != (&before.0, &before.1) {
             self.changed.send_modify(|count| *count += 1);
         }
     }
@@ -143,12 +175,18 @@ async fn ask(name: &str) -> Result<Ipv4Addr, Unresolved> {
 }
 
 async fn addresses_of(name: &str) -> std::io::Result<Vec<Ipv4Addr>> {
-    let found = tokio::net::lookup_host((name, 0)).await?;
-    let ipv4 = found.filter_map(|address| match address.ip() {
+    let ipv4 = all_addresses_of(name).await?.into_iter().filter_map(|address| match address {
         IpAddr::V4(ip) => Some(ip),
         IpAddr::V6(_) => None,
     });
     Ok(ipv4.collect())
+}
+
+async fn all_addresses_of(name: &str) -> std::io::Result<Vec<IpAddr>> {
+    let found = tokio::net::lookup_host((name, 0)).await?;
+    let mut addresses: Vec<IpAddr> = found.map(|address| address.ip().to_canonical()).collect();
+    addresses.dedup();
+    Ok(addresses)
 }
 
 /// The name of `address`, if it has one that leads back to it: whoever runs reverse DNS could claim
@@ -184,6 +222,21 @@ mod tests {
         assert_eq!(round.begin(one, at(200)), None, "it still runs");
         assert!(round.end());
         assert_eq!(round.begin(two.clone(), at(201)), Some(two));
+    }
+
+    #[tokio::test]
+    async fn names_that_lead_nowhere_were_looked_up_too() {
+        let resolver = Resolver::new();
+        let mut changes = resolver.changes();
+        let names = BTreeSet::from(["localhost".to_owned(), "no such name".to_owned()]);
+        let mut leads = resolver.leads(names.clone(), Timestamp::UNIX_EPOCH);
+        assert!(leads.is_empty());
+        while leads.is_empty() {
+            changes.changed().await.unwrap();
+            leads = resolver.leads(names.clone(), Timestamp::UNIX_EPOCH);
+        }
+        assert!(leads["localhost"].contains(&Ipv4Addr::LOCALHOST.into()));
+        assert!(leads["no such name"].is_empty());
     }
 
     /// Every system knows these two, without a network.

@@ -145,7 +145,8 @@ mod tests {
 
     #[test]
     fn a_name_may_have_several_addresses_and_is_found_in_any_spelling() {
-        let text = r#"{"dns": {"forward": {"A.test.": ["::1", "10.0.0.5", "10.0.0.6"], "b": "::1"}}}"#;
+        let text =
+            r#"{"dns": {"forward": {"A.test.": ["::1", "10.0.0.5", "10.0.0.6"], "b": "::1"}}}"#;
         let facts: Facts = serde_json::from_str(text).unwrap();
         assert_eq!(facts.resolve("a.TEST"), Ok(Ipv4Addr::new(10, 0, 0, 5)));
         assert_eq!(facts.leads_to("a.test.").len(), 3);

@@ -12,7 +12,7 @@ use wmco_core::names::events;
 use wmco_sim::cluster::Fault;
 use wmco_sim::cluster::error::{ApiError, Subject};
 
-use super::scenery::{Asked, Scene, client_of, daemon_of, put, serving_of};
+use super::scenery::{Asked, Scene, client_of, daemon_of, put, report, serving_of};
 
 const HOST: &str = "10.9.8.1";
 
@@ -219,7 +219,7 @@ async fn a_request_waits_for_the_name_of_its_host() {
     scene.approve(false).await;
     scene.ask(&client_of("win-1")).await;
     scene.answered("kubelet-client", "wait", "instance").await;
-    scene.learned.set(HOST, "WIN-1");
+    scene.learned.set(HOST, report("WIN-1"));
     assert_eq!(scene.condition("client-win-1").await, approval("WMCOApprove"));
     scene.stop().await;
 }

@@ -8,7 +8,7 @@ use bin_operator::announce::Announcer;
 use bin_operator::config::Config;
 use bin_operator::csr::Approver;
 use bin_operator::leader::Leadership;
-use bin_operator::learned::Learned;
+use bin_operator::learned::{HostReport, Learned};
 use bin_operator::metrics::{CsrLabels, Metrics};
 use bin_operator::resolver::Resolver;
 use bin_operator::sources::Sources;
@@ -156,7 +156,7 @@ impl Scene {
         let config = kube::Config::from_custom_kubeconfig(kubeconfig, &options).await.unwrap();
         let learned = Learned::new();
         for (address, name) in hosts.iter().filter(|(_, name)| !name.is_empty()) {
-            learned.set(address, name);
+            learned.set(address, report(name));
         }
         let variable = |name: &str| (name == "WATCH_NAMESPACE").then(|| NAMESPACE.to_owned());
         Self {
@@ -298,6 +298,11 @@ impl Scene {
         self.tasks.wait().await;
         self.cluster.stop().await;
     }
+}
+
+/// What a host reports that is called so, wherever it was asked.
+pub(super) fn report(host_name: &str) -> HostReport {
+    HostReport { host_name: host_name.to_owned(), ..HostReport::default() }
 }
 
 pub(super) fn put(cluster: &SimCluster, object: &Value) {
