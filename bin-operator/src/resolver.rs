@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use futures::future::BoxFuture;
 use futures::{StreamExt as _, stream};
 use jiff::Timestamp;
 use tokio::sync::watch;
@@ -18,7 +19,12 @@ const SIDE_BY_SIDE: usize = 32;
 pub struct Resolver {
     state: Arc<Mutex<State>>,
     changed: watch::Sender<u64>,
+    lookup: Lookup,
 }
+
+/// Gives all addresses of a name, in the order in which the DNS gives them.
+pub type Lookup =
+    Arc<dyn Fn(String) -> BoxFuture<'static, std::io::Result<Vec<IpAddr>>> + Send + Sync>;
 
 #[derive(Default)]
 struct State {
@@ -71,9 +77,14 @@ impl<Q: Clone + Ord> Round<Q> {
 }
 
 impl Resolver {
-    /// No answers yet.
+    /// No answers yet; asks the system.
     pub fn new() -> Self {
-        Self { state: Arc::default(), changed: watch::channel(0).0 }
+        Self::with(Arc::new(|name| Box::pin(addresses_of(name))))
+    }
+
+    /// As [`Self::new`], but asks `lookup` for the addresses of names.
+    pub fn with(lookup: Lookup) -> Self {
+        Self { state: Arc::default(), changed: watch::channel(0).0, lookup }
     }
 
     /// The answers so far about the hosts that are listed in `data`. Those without an answer, or
@@ -106,7 +117,7 @@ impl Resolver {
 
     async fn look_up(self, names: BTreeSet<String>) {
         let found: Vec<_> = stream::iter(names)
-            .map(|name| async { (ask(&name).await, name) })
+            .map(|name| async { (self.ask(&name).await, name) })
             .buffer_unordered(SIDE_BY_SIDE)
             .collect()
             .await;
@@ -119,8 +130,9 @@ impl Resolver {
     }
 
     async fn look_up_reverse(self, addresses: BTreeSet<Ipv4Addr>) {
+        let this = &self;
         let found: Vec<_> = stream::iter(addresses)
-            .map(|address| async move { (address, name_of(address).await) })
+            .map(|address| async move { (address, this.name_of(address).await) })
             .buffer_unordered(SIDE_BY_SIDE)
             .collect()
             .await;
@@ -132,19 +144,24 @@ impl Resolver {
         });
     }
 
+    /// Each answer counts as soon as it is there: a DNS that is slow holds up nobody else.
     async fn look_up_reported(self, names: BTreeSet<String>) {
-        let found: Leads = stream::iter(names)
+        let mut found = stream::iter(names.clone())
             .map(|name| async {
-                let mut addresses = all_addresses_of(&name).await.unwrap_or_default();
+                let mut addresses = (self.lookup)(name.clone()).await.unwrap_or_default();
                 // Servers give them in turns, which is no change.
                 addresses.sort_unstable();
                 (name, addresses)
             })
-            .buffer_unordered(SIDE_BY_SIDE)
-            .collect()
-            .await;
+            .buffer_unordered(SIDE_BY_SIDE);
+        while let Some((name, addresses)) = found.next().await {
+            self.take(|state| {
+                state.leads.insert(name, addresses);
+                false
+            });
+        }
         self.take(|state| {
-            state.leads = found;
+            state.leads.retain(|name, _| names.contains(name));
             state.reported.end()
         });
     }
@@ -160,44 +177,42 @@ impl Resolver {
     }
 }
 
+impl Resolver {
+    async fn ask(&self, name: &str) -> Result<Ipv4Addr, Unresolved> {
+        let all = (self.lookup)(name.to_owned()).await.map_err(|error| {
+            // The system's resolver does not tell "no such name" from "no answer".
+            Unresolved::Failed { reason: error.to_string() }
+        })?;
+        let first = all.into_iter().find_map(|address| match address {
+            IpAddr::V4(ip) => Some(ip),
+            IpAddr::V6(_) => None,
+        });
+        first.ok_or(Unresolved::NoIpv4)
+    }
+
+    /// The name of `address`, if it has one that leads back to it: whoever runs reverse DNS could
+    /// claim any. Source: `spec/csr.md`, W-20.
+    async fn name_of(&self, address: Ipv4Addr) -> Option<String> {
+        let look_up = move || dns_lookup::lookup_addr(&IpAddr::V4(address)).ok();
+        let name = tokio::task::spawn_blocking(look_up).await.ok()??;
+        // Without a name, the system's resolver gives the address itself.
+        let is_name = name.parse::<IpAddr>().is_err();
+        let addresses = if is_name { (self.lookup)(name.clone()).await.ok()? } else { Vec::new() };
+        addresses.contains(&IpAddr::V4(address)).then_some(name)
+    }
+}
+
 impl Default for Resolver {
     fn default() -> Self {
         Self::new()
     }
 }
 
-async fn ask(name: &str) -> Result<Ipv4Addr, Unresolved> {
-    let all = addresses_of(name).await.map_err(|error| {
-        // The system's resolver does not tell "no such name" from "no answer".
-        Unresolved::Failed { reason: error.to_string() }
-    })?;
-    all.first().copied().ok_or(Unresolved::NoIpv4)
-}
-
-async fn addresses_of(name: &str) -> std::io::Result<Vec<Ipv4Addr>> {
-    let ipv4 = all_addresses_of(name).await?.into_iter().filter_map(|address| match address {
-        IpAddr::V4(ip) => Some(ip),
-        IpAddr::V6(_) => None,
-    });
-    Ok(ipv4.collect())
-}
-
-async fn all_addresses_of(name: &str) -> std::io::Result<Vec<IpAddr>> {
+async fn addresses_of(name: String) -> std::io::Result<Vec<IpAddr>> {
     let found = tokio::net::lookup_host((name, 0)).await?;
     let mut addresses: Vec<IpAddr> = found.map(|address| address.ip().to_canonical()).collect();
     addresses.dedup();
     Ok(addresses)
-}
-
-/// The name of `address`, if it has one that leads back to it: whoever runs reverse DNS could claim
-/// any. Source: `spec/csr.md`, W-20.
-async fn name_of(address: Ipv4Addr) -> Option<String> {
-    let look_up = move || dns_lookup::lookup_addr(&IpAddr::V4(address)).ok();
-    let name = tokio::task::spawn_blocking(look_up).await.ok()??;
-    // Without a name, the system's resolver gives the address itself.
-    let is_name = name.parse::<IpAddr>().is_err();
-    let leads_back = is_name && addresses_of(&name).await.ok()?.contains(&address);
-    leads_back.then_some(name)
 }
 
 #[cfg(test)]
@@ -231,7 +246,7 @@ mod tests {
         let names = BTreeSet::from(["localhost".to_owned(), "no such name".to_owned()]);
         let mut leads = resolver.leads(names.clone(), Timestamp::UNIX_EPOCH);
         assert!(leads.is_empty());
-        while leads.is_empty() {
+        while leads.len() < names.len() {
             changes.changed().await.unwrap();
             leads = resolver.leads(names.clone(), Timestamp::UNIX_EPOCH);
         }

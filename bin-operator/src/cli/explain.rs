@@ -20,7 +20,7 @@ use wmco_csr::{
 
 use super::{Answer, Output, tell};
 use crate::input::{self, InputError, Located, Objects, Reader};
-use crate::openshift::{self, Infrastructure, Network};
+use crate::openshift::{self, InfrastructureStatus, NetworkSpec};
 
 /// API group of the cluster's configuration, with what stands behind it in `apiVersion`.
 const CONFIGURATION: &str = "config.openshift.io/";
@@ -186,23 +186,28 @@ impl Input {
         Ok(requests)
     }
 
-    /// The one object of a kind in OpenShift's configuration.
-    fn configuration<T: DeserializeOwned>(&self, kind: &str) -> Result<Option<T>, InputError> {
+    /// A part of the one object of a kind in OpenShift's configuration.
+    fn configuration<T: DeserializeOwned>(
+        &self,
+        kind: &str,
+        part: &str,
+    ) -> Result<Option<T>, InputError> {
         let ours = |other: &&Located<Value>| {
             let version = other.object.get("apiVersion").and_then(Value::as_str);
             version.is_some_and(|version| version.starts_with(CONFIGURATION))
         };
         let found = self.objects.others_of(kind).find(ours);
-        let typed = found.map(|other| input::typed(other.at.clone(), other.object.clone()));
+        let part = found.and_then(|other| Some((&other.at, other.object.get(part)?)));
+        let typed = part.map(|(at, part)| input::typed(at.clone(), part.clone()));
         Ok(typed.transpose()?.map(|located| located.object))
     }
 
     /// What the cluster says of itself, and nothing that is only assumed.
     fn cluster_facts(&self) -> Result<ClusterFacts, InputError> {
-        let infrastructure: Option<Infrastructure> = self.configuration("Infrastructure")?;
-        let network: Option<Network> = self.configuration("Network")?;
-        let status = infrastructure.as_ref().and_then(|found| found.status.as_ref());
-        Ok(openshift::cluster_facts(status, network.as_ref().map(|network| &network.spec)))
+        let status: Option<InfrastructureStatus> =
+            self.configuration("Infrastructure", "status")?;
+        let network: Option<NetworkSpec> = self.configuration("Network", "spec")?;
+        Ok(openshift::cluster_facts(status.as_ref(), network.as_ref()))
     }
 
     /// What the input leaves open.

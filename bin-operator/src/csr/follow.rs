@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use futures::channel::mpsc::UnboundedSender;
 use jiff::Timestamp;
@@ -22,6 +23,9 @@ use crate::learned::{HostReport, Learned};
 use crate::resolver::{Leads, Resolver};
 use crate::snapshot;
 use crate::sources::Sources;
+
+/// Pause before a change of the cluster is looked at.
+const DEBOUNCE: Duration = Duration::from_millis(50);
 
 type Shared = Arc<Mutex<Docket>>;
 
@@ -153,6 +157,11 @@ impl Cluster {
             };
             if changed.is_err() {
                 return std::future::pending().await;
+            }
+            // Changes come in crowds, as the answers of the DNS after a start.
+            tokio::time::sleep(DEBOUNCE).await;
+            for changes in [&mut sources, &mut learned, &mut resolver] {
+                changes.mark_unchanged();
             }
             self.refresh().await;
         }

@@ -1,7 +1,8 @@
 //! A cluster with hosts in its list, and the controller of certificate requests alone.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bin_operator::announce::Announcer;
@@ -34,6 +35,7 @@ pub(super) struct Scene {
     pub(super) client: Client,
     pub(super) learned: Learned,
     pub(super) metrics: Metrics,
+    pub(super) dns: Arc<Mutex<BTreeMap<String, Vec<IpAddr>>>>,
     config: Config,
     stop: CancellationToken,
     tasks: TaskTracker,
@@ -164,6 +166,9 @@ impl Scene {
             config: Config::from_env(bin_operator::VERSION, false, variable).unwrap(),
             learned,
             metrics: Metrics::new(no_hosts()),
+            dns: Arc::new(Mutex::new(
+                [("localhost".to_owned(), vec![std::net::Ipv4Addr::LOCALHOST.into()])].into(),
+            )),
             stop: CancellationToken::new(),
             tasks: TaskTracker::new(),
             cluster,
@@ -195,13 +200,23 @@ impl Scene {
             client: self.client.clone(),
             config: Arc::new(Config { deny_requests: deny, ..self.config.clone() }),
             sources,
-            resolver: Resolver::new(),
+            resolver: self.resolver(),
             learned: self.learned.clone(),
             leadership: Leadership::unchallenged(),
             announcer: Announcer::new(self.client.clone(), NAMESPACE, "operator"),
             metrics: self.metrics.clone(),
         };
         tasks.spawn(approver.run(stop.clone()));
+    }
+
+    /// A DNS that answers at once: with what a test says, or that there is no such name.
+    fn resolver(&self) -> Resolver {
+        let names = Arc::clone(&self.dns);
+        Resolver::with(Arc::new(move |name| {
+            let found = names.lock().unwrap().get(&name).cloned();
+            let missing = || std::io::Error::from(std::io::ErrorKind::NotFound);
+            Box::pin(std::future::ready(found.ok_or_else(missing)))
+        }))
     }
 
     /// Sends a request in the name of whoever asks.
