@@ -47,7 +47,7 @@ pub(crate) struct Instance {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Instances {
     list: Vec<Instance>,
-    by_name: HashMap<String, Vec<Claim>>,
+    by_name: HashMap<String, Claims>,
     /// By what they are listed by or resolve to.
     by_address: HashMap<IpAddr, Vec<usize>>,
     /// By what their hosts reported.
@@ -56,6 +56,13 @@ pub(crate) struct Instances {
     leads: HashMap<String, Vec<IpAddr>>,
     /// How many have not reported their host name yet.
     unnamed: usize,
+}
+
+/// Who claims one name. What is listed is looked up for each of the others.
+#[derive(Clone, Debug, Default)]
+struct Claims {
+    listed: Vec<Claim>,
+    others: Vec<Claim>,
 }
 
 /// The claim of an instance to a name.
@@ -179,7 +186,11 @@ impl Instances {
                     }
                 }
                 let claim = Claim { instance: index, source, whole };
-                instances.by_name.entry(name).or_default().push(claim);
+                let claims = instances.by_name.entry(name).or_default();
+                match source {
+                    Source::Address => claims.listed.push(claim),
+                    Source::HostName | Source::ReverseDns => claims.others.push(claim),
+                }
             }
             let ipv4 = instance.ipv4.map(IpAddr::V4);
             let reached = instance.literal.filter(|literal| Some(*literal) != ipv4);
@@ -196,7 +207,24 @@ impl Instances {
 
     /// Who claims `name` (lower case).
     pub(crate) fn claims(&self, name: &str) -> impl Iterator<Item = (&Claim, &Instance)> + Clone {
-        let claims = self.by_name.get(name).into_iter().flatten();
+        self.listed(name).chain(self.told(name))
+    }
+
+    /// Who is listed by `name`, or by a name that starts with it.
+    pub(crate) fn listed(&self, name: &str) -> impl Iterator<Item = (&Claim, &Instance)> + Clone {
+        self.with_instances(self.by_name.get(name).map(|claims| &claims.listed))
+    }
+
+    /// Who claims `name` by a report or reverse DNS.
+    pub(crate) fn told(&self, name: &str) -> impl Iterator<Item = (&Claim, &Instance)> + Clone {
+        self.with_instances(self.by_name.get(name).map(|claims| &claims.others))
+    }
+
+    fn with_instances<'a>(
+        &'a self,
+        claims: Option<&'a Vec<Claim>>,
+    ) -> impl Iterator<Item = (&'a Claim, &'a Instance)> + Clone {
+        let claims = claims.map_or(&[][..], Vec::as_slice).iter();
         claims.filter_map(|claim| Some((claim, self.list.get(claim.instance)?)))
     }
 

@@ -73,15 +73,12 @@ impl View {
     pub(crate) fn find(&self, name: &str, node: Option<&NodeFacts>) -> Found<'_> {
         let shortens = |(claim, _): &(&Claim, &Instance)| self.may_be_node_name(claim);
         let (listed, short) = self.listed(name);
-        if let Some(found) =
-            self.choose(listed).or_else(|| self.choose(short.clone().filter(shortens)))
-        {
+        if let Some(found) = self.choose(listed).or_else(|| self.choose(short.filter(shortens))) {
             return found;
         }
         let mut rivals = Vec::new();
         let mut disputed = None;
-        let reports = self.instances.claims(name).filter(|(c, _)| c.source != Source::Address);
-        for (claim, instance) in reports.filter(shortens) {
+        for (claim, instance) in self.instances.told(name).filter(shortens) {
             if node.is_some_and(|node| self.is_on_another_host(node, instance)) {
                 continue;
             }
@@ -139,7 +136,7 @@ impl View {
         impl Iterator<Item = (&Claim, &Instance)> + Clone,
         impl Iterator<Item = (&Claim, &Instance)> + Clone,
     ) {
-        let listed = self.instances.claims(name).filter(|(c, _)| c.source == Source::Address);
+        let listed = self.instances.listed(name);
         let full = listed.clone().filter(|(claim, _)| claim.whole.is_none());
         (full, listed.filter(|(claim, _)| claim.whole.is_some()))
     }
@@ -300,21 +297,35 @@ impl View {
         let conflict = match self.find(name, None) {
             Found::Disputed(conflict) => conflict,
             Found::None { .. } => return None,
-            Found::One(owner, _) => {
-                let claims = self.instances.claims(name);
-                let mut others = claims.filter(|(claim, other)| {
-                    claim.source != Source::Address
-                        && self.may_be_node_name(claim)
-                        && !other.is_reached_as(owner)
-                });
-                let (claim, instance) = others.next()?;
-                let owner = Owner::Entry(&owner.address);
-                let listed = self.listed_elsewhere(name, instance, name);
-                let against = Against::Owner(listed.unwrap_or(owner));
-                Conflict { claimant: (instance, claim.source), against }
+            Found::One(owner, Source::Address) => self.vain_claim(name, owner)?,
+            Found::One(claimant, source) => {
+                let owner = self.owner_outside_the_list(name, claimant)?;
+                Conflict { claimant: (claimant, source), against: Against::Owner(owner) }
             }
         };
         Some(Dispute { name: name.to_owned(), message: conflict.of(name).to_string() })
+    }
+
+    /// The claim of another host to a name that the entry `owner` is listed by.
+    fn vain_claim<'a>(&'a self, name: &str, owner: &'a Instance) -> Option<Conflict<'a>> {
+        let mut others = self
+            .instances
+            .told(name)
+            .filter(|(claim, other)| self.may_be_node_name(claim) && !other.is_reached_as(owner));
+        let (claim, instance) = others.next()?;
+        let against = Against::Owner(Owner::Entry(&owner.address));
+        Some(Conflict { claimant: (instance, claim.source), against })
+    }
+
+    /// The Machine or the Node of another host that has the name, which `claimant` is not listed by.
+    fn owner_outside_the_list(&self, name: &str, claimant: &Instance) -> Option<Owner<'_>> {
+        if self.machines.has_other_with_name(name, claimant) {
+            return Some(Owner::Machine);
+        }
+        let (name, node) = self.nodes.get_key_value(name)?;
+        let runs_windows = node.os.as_deref() == Some(OS_WINDOWS);
+        let is_others = !runs_windows || self.is_on_another_host(node, claimant);
+        is_others.then_some(Owner::Node(name))
     }
 }
 

@@ -226,3 +226,17 @@ fn disputes_name_both_sides_and_what_to_do() {
     web: 10.0.0.6 (by its host name) and 10.0.0.7 (by its host name) both claim the name web, rename one of the hosts or correct the DNS
     ");
 }
+
+#[test]
+fn a_report_of_the_name_of_a_node_or_a_machine_is_told() {
+    let mut world = client("x", &[(LIAR, None, "cp-1"), ("10.0.0.6", None, "m-1")]);
+    world.nodes.push(node("cp-1", "linux", OWNER));
+    let names = strings(&["m-1"]);
+    world.machines.push(wmco_csr::MachineFacts { names, ..Default::default() });
+    let disputes = world.view().disputes();
+    let lines: Vec<_> = disputes.iter().map(|d| d.message.as_str()).collect();
+    insta::assert_snapshot!(lines.join("\n"), @r"
+    10.0.0.5 (by its host name) claims the name cp-1, but that is node cp-1's; rename the host or correct the DNS
+    10.0.0.6 (by its host name) claims the name m-1, but that is a Machine's; rename the host or correct the DNS
+    ");
+}
