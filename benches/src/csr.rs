@@ -3,14 +3,14 @@
 #![allow(clippy::expect_used, clippy::panic)] // a bench without its inputs has nothing to say
 
 use std::collections::BTreeMap;
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr};
 
 use k8s_openapi::api::certificates::v1::CertificateSigningRequest;
 use k8s_openapi::api::core::v1::Node;
 use ring::signature::{self, UnparsedPublicKey, VerificationAlgorithm};
 use serde::Deserialize;
 use wmco_csr::pkcs10::{CertificationRequest, PublicKey};
-use wmco_csr::{Facts, NodeFacts, View};
+use wmco_csr::{ClusterFacts, Facts, NodeFacts, NodeNames, View};
 
 /// Nodes of a big cluster.
 pub const NODES: u32 = 10_000;
@@ -45,6 +45,11 @@ pub fn inputs() -> Inputs {
 /// A cluster of so many nodes and half as many instances; the one that asks is among them.
 pub fn view(nodes: u32, node: Option<&Node>) -> View {
     let mut view = View::new();
+    view.set_cluster(ClusterFacts {
+        node_names: NodeNames::FirstLabel,
+        service_networks: Some(vec!["172.30.0.0/16".parse().expect("a network")]),
+        api_names: vec!["api-int.plant.example.net".to_owned()],
+    });
     let address = |number: u32| Ipv4Addr::from(0x0b00_0000 + number);
     for number in 0..nodes {
         let name = format!("worker-{number}.plant.example.net");
@@ -60,7 +65,16 @@ pub fn view(nodes: u32, node: Option<&Node>) -> View {
     let list: Vec<_> = list.collect();
     let others = list.iter().map(|(name, ipv4)| (name.as_str(), Some(*ipv4)));
     let ours = (INSTANCE, Some(Ipv4Addr::new(10, 40, 50, 60)));
-    view.set_instances(others.chain([ours]), &Facts::default());
+    // What every host reports of itself.
+    let mut facts = Facts::default();
+    facts.hostnames = list.iter().map(|(name, _)| (name.clone(), name.clone())).collect();
+    facts.hostnames.insert(INSTANCE.to_owned(), "win-bench-01.internal.example.net".to_owned());
+    let mut addresses: BTreeMap<String, Vec<IpAddr>> =
+        list.iter().map(|(name, ipv4)| (name.clone(), vec![(*ipv4).into()])).collect();
+    let own = ["10.40.50.60", "fd40:50::3c"].map(|address| address.parse().expect("an address"));
+    addresses.insert(INSTANCE.to_owned(), own.to_vec());
+    facts.addresses = Some(addresses);
+    view.set_instances(others.chain([ours]), &facts);
     view
 }
 

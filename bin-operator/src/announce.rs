@@ -13,7 +13,7 @@ use wmco_core::limits;
 use wmco_core::names::{events, objects};
 use wmco_core::node::{DrainNotice, Intent, NodeFacts};
 use wmco_core::text::cut;
-use wmco_csr::Warning;
+use wmco_csr::{Dispute, Warning};
 
 use crate::instance::StepError;
 
@@ -105,6 +105,13 @@ impl Announcer {
     /// Something on the list of instances is wrong.
     pub async fn instances_wrong(&self, note: String) {
         self.on_instances(EventType::Warning, events::INSTANCE_SETUP_FAILURE, note).await;
+    }
+
+    /// A host claims a name that is not its own, or that another one claims, too.
+    pub async fn disputed(&self, dispute: &Dispute) {
+        tracing::warn!(name = dispute.name, "{}", dispute.message);
+        let note = dispute.message.clone();
+        self.on_instances(EventType::Warning, events::NAME_CONFLICT, note).await;
     }
 
     /// Something is wrong with a certificate request, or with what it meets: told on the request,

@@ -152,7 +152,7 @@ impl Fleet {
         problems.extend(entries.errors().map(|error| (error.to_string(), Duration::ZERO)));
         let nodes = snapshot::nodes(&self.sources);
         let hosts = snapshot::known_hosts(&self.sources, &namespace);
-        let reported = self.executor.learned.all();
+        let reported = self.executor.learned.host_names();
         let host_names = fleet::host_names(&entries, &answers, &reported);
         let listed = list.as_ref().map(|_| entries.listed());
         let guard = RemovalGuard {

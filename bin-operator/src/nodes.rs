@@ -11,7 +11,6 @@ use kube::{Api, Client, ResourceExt as _};
 use tokio::sync::{Mutex, watch};
 use tokio::time::Instant;
 use wmco_core::limits;
-use wmco_core::names::{OS_LABEL, OS_WINDOWS};
 use wmco_core::node::{NodeFacts, NodeSearch};
 
 /// Most Nodes in one answer of the API server.
@@ -36,13 +35,6 @@ impl Nodes {
     /// Every Node that was seen last.
     pub fn state(&self) -> Vec<Arc<Node>> {
         self.store.state()
-    }
-
-    /// Those of Windows nodes, as far as their label tells.
-    pub fn windows(&self) -> impl Iterator<Item = Arc<Node>> {
-        let is_windows =
-            |node: &Arc<Node>| node.labels().get(OS_LABEL).is_some_and(|os| os == OS_WINDOWS);
-        self.store.state().into_iter().filter(is_windows)
     }
 
     /// The cache itself.

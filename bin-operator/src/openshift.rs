@@ -6,6 +6,8 @@ use k8s_openapi::ByteString;
 use kube::CustomResource;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use wmco_core::render::ServiceNetwork;
+use wmco_csr::{ClusterFacts, NodeNames};
 
 /// Where the cluster runs and how it is reached from within; one object named `cluster`.
 #[derive(Clone, CustomResource, Debug, Default, Deserialize, JsonSchema, Serialize)]
@@ -25,6 +27,9 @@ pub struct InfrastructureStatus {
     /// URL of the API server for nodes.
     #[serde(rename = "apiServerInternalURI")]
     pub api_server_internal_uri: String,
+    /// URL of the API server for people.
+    #[serde(rename = "apiServerURL")]
+    pub api_server_url: String,
     /// The platform.
     pub platform_status: Option<PlatformStatus>,
 }
@@ -164,4 +169,31 @@ pub struct RegistryBundle {
     /// PEM text.
     #[schemars(with = "String")]
     pub data: ByteString,
+}
+
+/// What decisions about certificates need: nothing is assumed where an object is missing, or where
+/// its networks cannot be read.
+pub fn cluster_facts(
+    infrastructure: Option<&InfrastructureStatus>,
+    network: Option<&NetworkSpec>,
+) -> ClusterFacts {
+    let platform = |status: &InfrastructureStatus| {
+        let platform = status.platform_status.as_ref().map(|status| status.type_.as_str());
+        NodeNames::of_platform(platform.unwrap_or_default())
+    };
+    let urls = infrastructure.map(|i| [&i.api_server_internal_uri, &i.api_server_url]);
+    let networks = network.map(|network| network.service_network.iter().map(|text| text.parse()));
+    let networks: Option<Result<Vec<ServiceNetwork>, _>> = networks.map(Iterator::collect);
+    ClusterFacts {
+        node_names: infrastructure.map_or(NodeNames::Unknown, platform),
+        service_networks: networks.and_then(Result::ok).filter(|networks| !networks.is_empty()),
+        api_names: urls.into_iter().flatten().filter_map(|url| host_name(url)).collect(),
+    }
+}
+
+/// The host name in a URL, in lower case.
+fn host_name(url: &str) -> Option<String> {
+    let url: axum::http::Uri = url.parse().ok()?;
+    let host = url.host()?.to_ascii_lowercase();
+    host.parse::<std::net::IpAddr>().is_err().then_some(host)
 }

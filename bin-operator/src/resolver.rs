@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use futures::future::BoxFuture;
 use futures::{StreamExt as _, stream};
 use jiff::Timestamp;
 use tokio::sync::watch;
@@ -18,14 +19,24 @@ const SIDE_BY_SIDE: usize = 32;
 pub struct Resolver {
     state: Arc<Mutex<State>>,
     changed: watch::Sender<u64>,
+    lookup: Lookup,
 }
+
+/// Gives all addresses of a name, in the order in which the DNS gives them.
+pub type Lookup =
+    Arc<dyn Fn(String) -> BoxFuture<'static, std::io::Result<Vec<IpAddr>>> + Send + Sync>;
 
 #[derive(Default)]
 struct State {
     answers: Resolutions,
     names: Round<String>,
     addresses: Round<Ipv4Addr>,
+    reported: Round<String>,
+    leads: Leads,
 }
+
+/// Names that were looked up, and all addresses that they lead to.
+pub type Leads = BTreeMap<String, Vec<IpAddr>>;
 
 /// Questions of one sort. They are asked in rounds, one at a time: a DNS that is slow gets no more
 /// of them by that.
@@ -66,9 +77,14 @@ impl<Q: Clone + Ord> Round<Q> {
 }
 
 impl Resolver {
-    /// No answers yet.
+    /// No answers yet; asks the system.
     pub fn new() -> Self {
-        Self { state: Arc::default(), changed: watch::channel(0).0 }
+        Self::with(Arc::new(|name| Box::pin(addresses_of(name))))
+    }
+
+    /// As [`Self::new`], but asks `lookup` for the addresses of names.
+    pub fn with(lookup: Lookup) -> Self {
+        Self { state: Arc::default(), changed: watch::channel(0).0, lookup }
     }
 
     /// The answers so far about the hosts that are listed in `data`. Those without an answer, or
@@ -84,6 +100,16 @@ impl Resolver {
         state.answers.clone()
     }
 
+    /// Where `names` lead, as far as they were looked up: a name that leads nowhere, or that the DNS
+    /// fails for, has no addresses. Otherwise as [`Self::answers`].
+    pub fn leads(&self, names: BTreeSet<String>, now: Timestamp) -> Leads {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(names) = state.reported.begin(names, now) {
+            tokio::spawn(self.clone().look_up_reported(names));
+        }
+        state.leads.clone()
+    }
+
     /// Tells of new answers, and when it is time to ask again.
     pub fn changes(&self) -> watch::Receiver<u64> {
         self.changed.subscribe()
@@ -91,7 +117,7 @@ impl Resolver {
 
     async fn look_up(self, names: BTreeSet<String>) {
         let found: Vec<_> = stream::iter(names)
-            .map(|name| async { (ask(&name).await, name) })
+            .map(|name| async { (self.ask(&name).await, name) })
             .buffer_unordered(SIDE_BY_SIDE)
             .collect()
             .await;
@@ -104,8 +130,9 @@ impl Resolver {
     }
 
     async fn look_up_reverse(self, addresses: BTreeSet<Ipv4Addr>) {
+        let this = &self;
         let found: Vec<_> = stream::iter(addresses)
-            .map(|address| async move { (address, name_of(address).await) })
+            .map(|address| async move { (address, this.name_of(address).await) })
             .buffer_unordered(SIDE_BY_SIDE)
             .collect()
             .await;
@@ -117,14 +144,61 @@ impl Resolver {
         });
     }
 
+    /// Each answer counts as soon as it is there: a DNS that is slow holds up nobody else.
+    async fn look_up_reported(self, names: BTreeSet<String>) {
+        let mut found = stream::iter(names.clone())
+            .map(|name| async {
+                let mut addresses = (self.lookup)(name.clone()).await.unwrap_or_default();
+                // Servers give them in turns, which is no change.
+                addresses.sort_unstable();
+                (name, addresses)
+            })
+            .buffer_unordered(SIDE_BY_SIDE);
+        while let Some((name, addresses)) = found.next().await {
+            self.take(|state| {
+                state.leads.insert(name, addresses);
+                false
+            });
+        }
+        self.take(|state| {
+            state.leads.retain(|name, _| names.contains(name));
+            state.reported.end()
+        });
+    }
+
     /// Tells of a change when the answers are others now, or `answer` says that more is to be asked.
     fn take(&self, answer: impl FnOnce(&mut State) -> bool) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let before = state.answers.clone();
+        let before = (state.answers.clone(), state.leads.clone());
         let behind = answer(&mut state);
-        if behind || state.answers != before {
+        if behind || (&state.answers, &state.leads) != (&before.0, &before.1) {
             self.changed.send_modify(|count| *count += 1);
         }
+    }
+}
+
+impl Resolver {
+    async fn ask(&self, name: &str) -> Result<Ipv4Addr, Unresolved> {
+        let all = (self.lookup)(name.to_owned()).await.map_err(|error| {
+            // The system's resolver does not tell "no such name" from "no answer".
+            Unresolved::Failed { reason: error.to_string() }
+        })?;
+        let first = all.into_iter().find_map(|address| match address {
+            IpAddr::V4(ip) => Some(ip),
+            IpAddr::V6(_) => None,
+        });
+        first.ok_or(Unresolved::NoIpv4)
+    }
+
+    /// The name of `address`, if it has one that leads back to it: whoever runs reverse DNS could
+    /// claim any. Source: `spec/csr.md`, W-20.
+    async fn name_of(&self, address: Ipv4Addr) -> Option<String> {
+        let look_up = move || dns_lookup::lookup_addr(&IpAddr::V4(address)).ok();
+        let name = tokio::task::spawn_blocking(look_up).await.ok()??;
+        // Without a name, the system's resolver gives the address itself.
+        let is_name = name.parse::<IpAddr>().is_err();
+        let addresses = if is_name { (self.lookup)(name.clone()).await.ok()? } else { Vec::new() };
+        addresses.contains(&IpAddr::V4(address)).then_some(name)
     }
 }
 
@@ -134,32 +208,11 @@ impl Default for Resolver {
     }
 }
 
-async fn ask(name: &str) -> Result<Ipv4Addr, Unresolved> {
-    let all = addresses_of(name).await.map_err(|error| {
-        // The system's resolver does not tell "no such name" from "no answer".
-        Unresolved::Failed { reason: error.to_string() }
-    })?;
-    all.first().copied().ok_or(Unresolved::NoIpv4)
-}
-
-async fn addresses_of(name: &str) -> std::io::Result<Vec<Ipv4Addr>> {
+async fn addresses_of(name: String) -> std::io::Result<Vec<IpAddr>> {
     let found = tokio::net::lookup_host((name, 0)).await?;
-    let ipv4 = found.filter_map(|address| match address.ip() {
-        IpAddr::V4(ip) => Some(ip),
-        IpAddr::V6(_) => None,
-    });
-    Ok(ipv4.collect())
-}
-
-/// The name of `address`, if it has one that leads back to it: whoever runs reverse DNS could claim
-/// any. Source: `spec/csr.md`, W-20.
-async fn name_of(address: Ipv4Addr) -> Option<String> {
-    let look_up = move || dns_lookup::lookup_addr(&IpAddr::V4(address)).ok();
-    let name = tokio::task::spawn_blocking(look_up).await.ok()??;
-    // Without a name, the system's resolver gives the address itself.
-    let is_name = name.parse::<IpAddr>().is_err();
-    let leads_back = is_name && addresses_of(&name).await.ok()?.contains(&address);
-    leads_back.then_some(name)
+    let mut addresses: Vec<IpAddr> = found.map(|address| address.ip().to_canonical()).collect();
+    addresses.dedup();
+    Ok(addresses)
 }
 
 #[cfg(test)]
@@ -184,6 +237,21 @@ mod tests {
         assert_eq!(round.begin(one, at(200)), None, "it still runs");
         assert!(round.end());
         assert_eq!(round.begin(two.clone(), at(201)), Some(two));
+    }
+
+    #[tokio::test]
+    async fn names_that_lead_nowhere_were_looked_up_too() {
+        let resolver = Resolver::new();
+        let mut changes = resolver.changes();
+        let names = BTreeSet::from(["localhost".to_owned(), "no such name".to_owned()]);
+        let mut leads = resolver.leads(names.clone(), Timestamp::UNIX_EPOCH);
+        assert!(leads.is_empty());
+        while leads.len() < names.len() {
+            changes.changed().await.unwrap();
+            leads = resolver.leads(names.clone(), Timestamp::UNIX_EPOCH);
+        }
+        assert!(leads["localhost"].contains(&Ipv4Addr::LOCALHOST.into()));
+        assert!(leads["no such name"].is_empty());
     }
 
     /// Every system knows these two, without a network.

@@ -18,6 +18,7 @@ use wmco_core::protocol::ServicesData;
 use wmco_core::render::{KubeconfigError, ServiceNetwork, ServiceNetworkError, TokenSecret};
 use wmco_core::secret::Secret as Hidden;
 use wmco_core::worker_config::WorkerConfigError;
+use wmco_csr::ClusterFacts;
 
 use crate::config::Config;
 use crate::instance::NodeSeen;
@@ -152,6 +153,13 @@ pub fn infrastructure(sources: &Sources) -> Result<openshift::InfrastructureStat
         field: "status",
         remedy: "wait until the cluster is installed",
     })
+}
+
+/// What the cluster says of itself that decisions about certificates need.
+pub fn cluster_facts(sources: &Sources) -> ClusterFacts {
+    let status = only(&sources.infrastructure).and_then(|found| found.status.clone());
+    let network = only(&sources.network);
+    openshift::cluster_facts(status.as_ref(), network.as_ref().map(|network| &network.spec))
 }
 
 /// The configuration of the Linux workers; the inner error tells what is wrong in it.

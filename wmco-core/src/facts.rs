@@ -39,15 +39,19 @@ pub struct Facts {
     /// An instance that is not listed cannot be reached.
     #[serde(deserialize_with = "or_nothing")]
     pub hostnames: BTreeMap<String, String>,
+    /// Address of an instance, as written in the ConfigMap, to the IP addresses that the host
+    /// reports. Without this member no host was asked for them.
+    pub addresses: Option<BTreeMap<String, Vec<IpAddr>>>,
 }
 
 /// Answers of the DNS.
 #[derive(Clone, Debug, Default, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Dns {
-    /// Name to IPv4 address. Case and a dot at the end do not matter.
-    #[serde(deserialize_with = "or_nothing")]
-    pub forward: BTreeMap<String, Ipv4Addr>,
+    /// Name to IP address, or to a list of them. Case and a dot at the end do not matter.
+    #[serde(deserialize_with = "lists")]
+    #[schemars(with = "BTreeMap<String, OneOrMany>")]
+    pub forward: BTreeMap<String, Vec<IpAddr>>,
     /// IP address to its names (PTR records), with or without a dot at the end.
     #[serde(deserialize_with = "or_nothing")]
     pub reverse: BTreeMap<IpAddr, Vec<String>>,
@@ -62,18 +66,50 @@ where
     Ok(Option::deserialize(deserializer)?.unwrap_or_default())
 }
 
+/// Most names have one address.
+#[derive(Deserialize, JsonSchema)]
+#[serde(untagged)]
+enum OneOrMany {
+    One(IpAddr),
+    Many(Vec<IpAddr>),
+}
+
+/// Names in the form in which they are looked up, so that a look-up costs the same in any spelling.
+fn lists<'de, D>(deserializer: D) -> Result<BTreeMap<String, Vec<IpAddr>>, D::Error>
+where
+    D: Deserializer<'de>,
+{
+    let map: BTreeMap<String, OneOrMany> = or_nothing(deserializer)?;
+    let list = |(name, addresses): (String, OneOrMany)| match addresses {
+        OneOrMany::One(address) => (canonical(&name), vec![address]),
+        OneOrMany::Many(list) => (canonical(&name), list),
+    };
+    Ok(map.into_iter().map(list).collect())
+}
+
+impl Facts {
+    /// All addresses that the DNS gives for `name`, which may be in any case and end with a dot.
+    pub fn leads_to(&self, name: &str) -> &[IpAddr] {
+        const LOCALHOST: &[IpAddr] = &[IpAddr::V4(Ipv4Addr::LOCALHOST)];
+        match canonical(name) {
+            name if name == "localhost" => LOCALHOST,
+            name => self.dns.forward.get(&name).map_or(&[], Vec::as_slice),
+        }
+    }
+}
+
 impl Resolve for Facts {
     fn resolve(&self, name: &str) -> Result<Ipv4Addr, Unresolved> {
-        let name = canonical(name);
-        if name == "localhost" {
-            return Ok(Ipv4Addr::LOCALHOST);
+        let addresses = self.leads_to(name);
+        let first = addresses.iter().find_map(|address| match address.to_canonical() {
+            IpAddr::V4(ipv4) => Some(ipv4),
+            IpAddr::V6(_) => None,
+        });
+        match first {
+            Some(ipv4) => Ok(ipv4),
+            None if addresses.is_empty() => Err(Unresolved::NoSuchName),
+            None => Err(Unresolved::NoIpv4),
         }
-        let forward = &self.dns.forward;
-        let is_name =
-            |listed: &str| listed.strip_suffix('.').unwrap_or(listed).eq_ignore_ascii_case(&name);
-        let other_spelling = || forward.iter().find(|(listed, _)| is_name(listed));
-        let found = forward.get_key_value(&name).or_else(other_spelling);
-        found.map(|(_, address)| *address).ok_or(Unresolved::NoSuchName)
     }
 
     fn reverse(&self, address: IpAddr) -> &[String] {
@@ -102,9 +138,21 @@ mod tests {
         for text in empty {
             assert_eq!(serde_json::from_str::<Facts>(text).unwrap(), Facts::default());
         }
-        for text in [r#"{"dsn": {}}"#, r#"{"dns": {"forward": {"a": "::1"}}}"#] {
+        for text in [r#"{"dsn": {}}"#, r#"{"dns": {"forward": {"a": "b"}}}"#] {
             assert!(serde_json::from_str::<Facts>(text).is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn a_name_may_have_several_addresses_and_is_found_in_any_spelling() {
+        let text =
+            r#"{"dns": {"forward": {"A.test.": ["::1", "10.0.0.5", "10.0.0.6"], "b": "::1"}}}"#;
+        let facts: Facts = serde_json::from_str(text).unwrap();
+        assert_eq!(facts.resolve("a.TEST"), Ok(Ipv4Addr::new(10, 0, 0, 5)));
+        assert_eq!(facts.leads_to("a.test.").len(), 3);
+        assert_eq!(facts.resolve("b"), Err(Unresolved::NoIpv4));
+        let again = serde_json::to_string(&facts).unwrap();
+        assert_eq!(serde_json::from_str::<Facts>(&again).unwrap(), facts);
     }
 
     #[test]

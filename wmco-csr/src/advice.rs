@@ -50,7 +50,9 @@ fn refused(rule: Rule, kind: Option<Kind>) -> &'static str {
              subject is one common name and the one organization of its kind"
         }
         (Rule::NodeName, _) => "give the host a lower-case name of letters, digits and hyphens",
-        (Rule::Instance, _) => "give each host a name of its own",
+        (Rule::Instance, _) => {
+            "give each host a name of its own, and list a host by its DNS name to say whose it is"
+        }
         (Rule::Requester | Rule::Groups, Some(Kind::KubeletClient)) => {
             "ask with the token of the \
              node bootstrapper, and find out who asked"
@@ -84,6 +86,10 @@ fn refused(rule: Rule, kind: Option<Kind>) -> &'static str {
             "compare the names in the request with the addresses of the Node, \
              and find out who asked"
         }
+        (Rule::Belongs, _) => {
+            "remove the name from whoever else has it, list the host by its DNS name in \
+             windows-instances, or find out why the node claims what is not its own"
+        }
         (Rule::PendingLimit, _) => {
             "delete old pending requests of the node, and find out why it \
              asks so often"
@@ -109,6 +115,10 @@ fn awaited(rule: Rule) -> &'static str {
              cannot reach one"
         }
         Rule::Node => "wait for the Node, or see why the kubelet does not register it",
+        Rule::Belongs => {
+            "wait until the operator has asked the host for its addresses, or see why it cannot \
+             reach the host"
+        }
         _ => "wait until the Node shows its addresses",
     }
 }

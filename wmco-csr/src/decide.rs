@@ -11,6 +11,7 @@
 //! # Not here
 //! Reading and writing objects, Events and metrics: the caller's, with [`Decision::warning`].
 
+mod belongs;
 mod content;
 mod ownership;
 mod placement;
@@ -132,8 +133,16 @@ pub fn decide<'r>(
     view: &View,
     now: Timestamp,
 ) -> Decision<'r> {
-    let mut exam =
-        Exam { request, policy, view, now, trace: Trace::new(), kind: None, worst: None };
+    let mut exam = Exam {
+        request,
+        policy,
+        view,
+        now,
+        trace: Trace::new(),
+        kind: None,
+        worst: None,
+        blocked_by: None,
+    };
     let mut der = Vec::new();
     let end = exam.run(&mut der);
     let Request { name, uid, resource_version, .. } = *request;
@@ -144,12 +153,15 @@ pub fn decide<'r>(
         }
         Err(End::Ignore(rule)) => (Verdict::Ignore, Some(rule)),
         Err(End::Refuse(rule)) => {
+            // While it is in doubt whose name it is, the request may be its owner's.
+            let denies = policy.deny && rule != Rule::Instance;
             let denial = Denial { name, resource_version, rule };
-            (Verdict::Refuse(policy.deny.then_some(denial)), Some(rule))
+            (Verdict::Refuse(denies.then_some(denial)), Some(rule))
         }
         Err(End::Wait(rule, deadline)) => (Verdict::Wait { deadline }, Some(rule)),
     };
-    Decision { name, kind: exam.kind, verdict, rule, trace: exam.trace, der }
+    let blocked_by = exam.blocked_by.map(str::to_owned);
+    Decision { name, kind: exam.kind, verdict, rule, blocked_by, trace: exam.trace, der }
 }
 
 /// Why a request is not approved.
@@ -170,6 +182,8 @@ struct Exam<'e, 'r> {
     kind: Option<Kind>,
     /// What stands in the way so far: the first broken rule, else the first one to wait for.
     worst: Option<End>,
+    /// The Node of somebody else that stands in the way, if one does.
+    blocked_by: Option<&'e str>,
 }
 
 /// What a request is about, once its form is known to be right.

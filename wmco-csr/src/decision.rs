@@ -24,6 +24,8 @@ pub struct Decision<'r> {
     pub(crate) verdict: Verdict<'r>,
     /// The rule that decided, unless all were kept.
     pub(crate) rule: Option<Rule>,
+    /// The Node of somebody else that stands in the way, if one does.
+    pub(crate) blocked_by: Option<String>,
     pub(crate) trace: Trace<'r>,
     /// The bytes of the request, as far as they could be decoded.
     pub(crate) der: Vec<u8>,

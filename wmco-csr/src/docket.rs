@@ -19,12 +19,13 @@ use k8s_openapi::api::core::v1::Node;
 use wmco_core::facts::Facts;
 use wmco_core::instances::Entries;
 
+use crate::cluster::ClusterFacts;
 use crate::decide::decide;
 use crate::decision::Decision;
 use crate::policy::Policy;
 use crate::request::Request;
 use crate::rule::Rule;
-use crate::view::{MachineFacts, NodeFacts, View};
+use crate::view::{Dispute, Index, MachineFacts, NodeFacts, View};
 
 /// Open requests and the cluster that they are judged by.
 ///
@@ -50,6 +51,8 @@ use crate::view::{MachineFacts, NodeFacts, View};
 pub struct Docket {
     view: View,
     open: HashMap<String, Open>,
+    /// Nodes that stand in the way of requests of others, and those requests.
+    blocked: Index<String, String>,
 }
 
 /// An undecided request.
@@ -57,6 +60,8 @@ pub struct Docket {
 struct Open {
     uid: Option<String>,
     answered: Option<Answered>,
+    /// The Node of somebody else that stood in the way, if one did.
+    blocked_by: Option<String>,
 }
 
 /// What was answered last.
@@ -110,7 +115,8 @@ impl Docket {
         let known =
             self.open.get(request.name).is_some_and(|open| uid.is_some() && open.uid == uid);
         if !known {
-            self.open.insert(request.name.to_owned(), Open { uid, answered: None });
+            self.open
+                .insert(request.name.to_owned(), Open { uid, answered: None, blocked_by: None });
         }
         vec![request.name.to_owned()]
     }
@@ -140,13 +146,27 @@ impl Docket {
             return Vec::new();
         }
         self.view.set_node_facts(name, facts);
-        self.unsettled(name, Rule::depends_on_cluster)
+        self.unsettled_by_node(name)
     }
 
     /// A Node is gone. Returns the names to look at again.
     pub fn remove_node(&mut self, name: &str) -> Vec<String> {
         self.view.remove_node(name);
-        self.unsettled(name, Rule::depends_on_cluster)
+        self.unsettled_by_node(name)
+    }
+
+    /// What the cluster says of itself changed. Returns the names to look at again.
+    pub fn set_cluster(&mut self, facts: ClusterFacts) -> Vec<String> {
+        if *self.view.cluster() == facts {
+            return Vec::new();
+        }
+        self.view.set_cluster(facts);
+        self.all_unsettled()
+    }
+
+    /// Names that are claimed by hosts that they do not belong to, see [`View::disputes`].
+    pub fn disputes(&self) -> Vec<Dispute> {
+        self.view.disputes()
     }
 
     /// The list of instances, or what is known of them, changed. Returns the names to look at
@@ -178,6 +198,12 @@ impl Docket {
             return None;
         }
         let decision = decide(request, policy, &self.view, now);
+        if open.blocked_by != decision.blocked_by {
+            let name = request.name.to_owned();
+            self.blocked.remove(&open.blocked_by, &name);
+            self.blocked.add(&decision.blocked_by, &name);
+            open.blocked_by.clone_from(&decision.blocked_by);
+        }
         let answered = Answered { verdict: decision.verdict().name(), rule: decision.rule() };
         let is_news = open.answered.replace(answered) != Some(answered);
         Some(Answer { decision, is_news })
@@ -204,7 +230,9 @@ impl Docket {
 
     /// Nothing is left to decide about a request. Returns the names that it stood in the way of.
     fn close(&mut self, name: &str) -> Vec<String> {
-        self.open.remove(name);
+        if let Some((name, open)) = self.open.remove_entry(name) {
+            self.blocked.remove(&open.blocked_by, &name);
+        }
         let Some(node) = self.view.node_of_request(name) else { return Vec::new() };
         let mut again = self.unsettled(node, Rule::depends_on_requests);
         again.retain(|other| other != name);
@@ -215,6 +243,14 @@ impl Docket {
     fn unsettled(&self, node: &str, by: impl Fn(Rule) -> bool) -> Vec<String> {
         let requests = self.view.requests_of(node);
         requests.filter(|name| self.rule_of(name).is_some_and(&by)).map(str::to_owned).collect()
+    }
+
+    /// Open requests whose answer a change of a Node may change: those for the Node itself, and those
+    /// that it stands in the way of.
+    fn unsettled_by_node(&self, node: &str) -> Vec<String> {
+        let mut names = self.unsettled(node, Rule::depends_on_cluster);
+        names.extend(self.blocked.holders(node).cloned());
+        names
     }
 
     fn all_unsettled(&self) -> Vec<String> {

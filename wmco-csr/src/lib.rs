@@ -70,6 +70,7 @@
 
 mod advice;
 mod bare;
+mod cluster;
 mod decide;
 mod decision;
 mod der;
@@ -84,6 +85,7 @@ mod trace;
 mod view;
 
 pub use bare::honest;
+pub use cluster::{ClusterFacts, NodeNames};
 pub use decide::{Approval, Denial, decide};
 pub use decision::{Check, Decision, Report, Verdict, Warning};
 pub use docket::{Answer, Docket};
@@ -91,5 +93,5 @@ pub use pkcs10::CertificationRequest;
 pub use policy::{Limits, Policy, Requester};
 pub use request::Request;
 pub use rule::{Kind, Outcome, Rule};
-pub use view::{MachineFacts, NodeFacts, View};
+pub use view::{Dispute, MachineFacts, NodeFacts, View};
 pub use wmco_core::facts::{Dns, Facts};

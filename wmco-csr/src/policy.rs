@@ -15,6 +15,10 @@ pub struct Policy {
     pub wicd: String,
     /// Whether cluster-machine-approver is at work, so that kubelets of Machines are not ours.
     pub machine_approver: bool,
+    /// Whether a Node's own word about its addresses and names counts, as far as they are nobody
+    /// else's. Whoever asks writes it, so this is for looks at a cluster from outside, where no host
+    /// can be asked.
+    pub believe_nodes: bool,
     /// Whether refused requests are to be denied. Else they stay pending, as in the Go operator.
     pub deny: bool,
     /// How much, how long, how often.
@@ -81,6 +85,7 @@ impl Policy {
             },
             wicd: service_account(namespace, objects::WICD),
             machine_approver: true,
+            believe_nodes: false,
             deny: false,
             limits: Limits::default(),
         }

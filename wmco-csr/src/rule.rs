@@ -134,6 +134,9 @@ pub enum Rule {
     NodeAddress,
     /// Each alternative name is an address of the Node (kubelet serving).
     Addresses,
+    /// Each alternative name belongs to the host, by the list of instances, the DNS or what the host
+    /// itself reports, and to nobody else (kubelet serving).
+    Belongs,
     /// No newer request asks for the same node, key and requester.
     Duplicate,
     /// Not too many newer requests of this kind and requester are pending for the node.
@@ -172,6 +175,7 @@ impl Rule {
             Self::Algorithm => "algorithm",
             Self::NodeAddress => "node-address",
             Self::Addresses => "addresses",
+            Self::Belongs => "belongs",
             Self::Duplicate => "duplicate",
             Self::PendingLimit => "pending-limit",
             Self::Signature => "signature",
@@ -185,6 +189,7 @@ impl Rule {
     pub(crate) fn depends_on_cluster(self) -> bool {
         match self {
             Self::Addresses
+            | Self::Belongs
             | Self::Instance
             | Self::Machine
             | Self::Node

@@ -4,25 +4,37 @@
 //! operator): every `set_` replaces what was known under that name. Each question that a decision
 //! asks is one hash lookup, so its cost does not depend on the number of nodes.
 
+mod index;
 mod instances;
+mod machines;
 mod objects;
+mod owners;
 mod pending;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::net::IpAddr;
 
 use jiff::Timestamp;
 use serde::Deserialize;
 
-pub(crate) use instances::{Found, Instance, Instances, Source};
+use crate::cluster::ClusterFacts;
+pub(crate) use index::Index;
+use machines::Machines;
+
+pub(crate) use instances::{Instance, Instances, Source};
+pub use owners::Dispute;
+pub(crate) use owners::{Against, Found, Owner};
 pub(crate) use pending::{Newer, PendingRequests};
 
 /// What a decision may know about the cluster.
 #[derive(Clone, Debug, Default)]
 pub struct View {
+    pub(crate) cluster: ClusterFacts,
     nodes: HashMap<String, NodeFacts>,
-    machines: HashSet<String>,
-    machine_addresses: HashSet<IpAddr>,
+    /// Nodes by the addresses and the names that their status holds.
+    nodes_by_address: Index<IpAddr, String>,
+    nodes_by_name: Index<String, String>,
+    pub(crate) machines: Machines,
     pub(crate) instances: Instances,
     pub(crate) pending: PendingRequests,
 }
@@ -57,39 +69,41 @@ impl View {
         Self::default()
     }
 
+    /// Replaces what is known of the cluster as a whole.
+    pub fn set_cluster(&mut self, facts: ClusterFacts) {
+        self.cluster = facts;
+    }
+
+    /// What is known of the cluster as a whole.
+    pub fn cluster(&self) -> &ClusterFacts {
+        &self.cluster
+    }
+
     /// Adds a Node or replaces what was known about it.
     pub fn set_node_facts(&mut self, name: &str, facts: NodeFacts) {
-        self.nodes.insert(name.to_owned(), facts);
+        self.remove_node(name);
+        let name = name.to_owned();
+        self.nodes_by_address.add(&facts.addresses, &name);
+        self.nodes_by_name.add(&facts.names, &name);
+        self.nodes.insert(name, facts);
     }
 
     /// Forgets a Node.
     pub fn remove_node(&mut self, name: &str) {
-        self.nodes.remove(name);
+        if let Some((name, facts)) = self.nodes.remove_entry(name) {
+            self.nodes_by_address.remove(&facts.addresses, &name);
+            self.nodes_by_name.remove(&facts.names, &name);
+        }
     }
 
     /// Replaces all Machines.
     pub fn set_machines(&mut self, machines: impl IntoIterator<Item = MachineFacts>) {
-        self.machines.clear();
-        self.machine_addresses.clear();
-        for machine in machines {
-            self.machines.extend(machine.names.iter().map(|name| fold(name)));
-            self.machine_addresses.extend(machine.addresses);
-        }
+        self.machines = machines.into_iter().collect();
     }
 
     /// What is known about the Node `name`.
     pub fn node(&self, name: &str) -> Option<&NodeFacts> {
         self.nodes.get(name)
-    }
-
-    /// Whether a Machine claims the node name `name` (lower case).
-    pub(crate) fn is_machine(&self, name: &str) -> bool {
-        self.machines.contains(name)
-    }
-
-    /// Whether a Machine has `address`.
-    pub(crate) fn is_machine_address(&self, address: IpAddr) -> bool {
-        self.machine_addresses.contains(&address)
     }
 }
 

@@ -8,21 +8,31 @@ use clap::{Args, Subcommand};
 use jiff::Timestamp;
 use k8s_openapi::api::certificates::v1::CertificateSigningRequest;
 use k8s_openapi::api::core::v1::ConfigMap;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
 use wmco_core::facts::Facts;
 use wmco_core::instances;
 use wmco_core::names::objects::{DEFAULT_NAMESPACE, INSTANCES_CONFIG_MAP};
-use wmco_csr::{Decision, MachineFacts, Policy, Request, Rule, Verdict, View, decide, honest};
+use wmco_csr::{
+    ClusterFacts, Decision, MachineFacts, NodeNames, Policy, Request, Rule, Verdict, View, decide,
+    honest,
+};
 
 use super::{Answer, Output, tell};
-use crate::input::{self, Located, Objects, Reader};
+use crate::input::{self, InputError, Located, Objects, Reader};
+use crate::openshift::{self, InfrastructureStatus, NetworkSpec};
+
+/// API group of the cluster's configuration, with what stands behind it in `apiVersion`.
+const CONFIGURATION: &str = "config.openshift.io/";
 
 /// What to explain.
 #[derive(Debug, Subcommand)]
 pub enum Explain {
     /// Explain what becomes of certificate signing requests, with every check.
     ///
-    /// Nodes, Machines and the ConfigMap windows-instances in the input are the cluster. Neither
-    /// names nor hosts are asked: tell what they answer with --facts.
+    /// Nodes, Machines, the ConfigMap windows-instances, Infrastructure and Network in the input are
+    /// the cluster. Neither names nor hosts are asked: tell what they answer with --facts. What an
+    /// answer takes for granted because the input lacks it is said in a note.
     Csr(Csr),
 }
 
@@ -33,8 +43,8 @@ pub struct Csr {
     /// input.
     #[arg(short = 'f', long = "filename", value_name = "FILE", required = true, num_args = 1..)]
     files: Vec<PathBuf>,
-    /// File with answers of the DNS and of hosts: {"dns": {"forward": {NAME: IPV4}, "reverse":
-    /// {IPV4: [NAME]}}, "hostnames": {ADDRESS: NAME}}.
+    /// File with answers of the DNS and of hosts: {"dns": {"forward": {NAME: [IP]}, "reverse": {IP:
+    /// [NAME]}}, "hostnames": {ADDRESS: NAME}, "addresses": {ADDRESS: [IP]}}.
     #[arg(long, value_name = "FILE")]
     facts: Option<PathBuf>,
     /// Namespace of the operator; that of the ConfigMap windows-instances if not given.
@@ -76,7 +86,9 @@ impl Csr {
             Some(namespace) => namespace,
             None => input.namespace()?,
         };
-        let policy = Policy::new(&namespace);
+        let mut policy = Policy::new(&namespace);
+        // Without any answer of hosts, what their Nodes say is the best that there is.
+        policy.believe_nodes = facts.addresses.is_none();
         let now = Timestamp::now();
         let requests = input.requests(&policy, now)?;
         let mut view = input.cluster(&namespace, &facts)?;
@@ -88,6 +100,11 @@ impl Csr {
             .map(|request| decide(&Request::from(request), &policy, &view, now))
             .collect();
         self.output.print(&decisions, || text(&decisions))?;
+        for assumption in input.assumptions(&facts)? {
+            if assumption.matters(&decisions, &requests, &policy, &view, now) {
+                tell("note", assumption.note());
+            }
+        }
         let unknown = |decision: &Decision<'_>| decision.rule() == Some(Rule::Instance);
         if self.facts.is_none() && decisions.iter().any(unknown) {
             tell("note", "names and hosts are not asked, tell what they answer with --facts FILE");
@@ -101,7 +118,7 @@ impl Input {
     fn read<R: std::io::Read>(
         reader: &mut Reader<R>,
         files: &[PathBuf],
-    ) -> Result<Self, input::InputError> {
+    ) -> Result<Self, InputError> {
         let mut input = Self::default();
         for file in files {
             let bytes = reader.bytes(file)?;
@@ -169,8 +186,47 @@ impl Input {
         Ok(requests)
     }
 
-    fn cluster(&self, namespace: &str, facts: &Facts) -> Result<View, input::InputError> {
+    /// A part of the one object of a kind in OpenShift's configuration.
+    fn configuration<T: DeserializeOwned>(
+        &self,
+        kind: &str,
+        part: &str,
+    ) -> Result<Option<T>, InputError> {
+        let ours = |other: &&Located<Value>| {
+            let version = other.object.get("apiVersion").and_then(Value::as_str);
+            version.is_some_and(|version| version.starts_with(CONFIGURATION))
+        };
+        let found = self.objects.others_of(kind).find(ours);
+        let part = found.and_then(|other| Some((&other.at, other.object.get(part)?)));
+        let typed = part.map(|(at, part)| input::typed(at.clone(), part.clone()));
+        Ok(typed.transpose()?.map(|located| located.object))
+    }
+
+    /// What the cluster says of itself, and nothing that is only assumed.
+    fn cluster_facts(&self) -> Result<ClusterFacts, InputError> {
+        let status: Option<InfrastructureStatus> =
+            self.configuration("Infrastructure", "status")?;
+        let network: Option<NetworkSpec> = self.configuration("Network", "spec")?;
+        Ok(openshift::cluster_facts(status.as_ref(), network.as_ref()))
+    }
+
+    /// What the input leaves open.
+    fn assumptions(&self, facts: &Facts) -> Result<Vec<Assumption>, InputError> {
+        let cluster = self.cluster_facts()?;
+        let platform = (cluster.node_names == NodeNames::Unknown).then_some(Assumption::Platform);
+        let networks = cluster.service_networks.is_none().then_some(Assumption::ServiceNetwork);
+        let nodes = facts.addresses.is_none().then_some(Assumption::Nodes);
+        Ok([platform, networks, nodes].into_iter().flatten().collect())
+    }
+
+    fn cluster(&self, namespace: &str, facts: &Facts) -> Result<View, InputError> {
         let mut view = View::new();
+        let mut cluster = self.cluster_facts()?;
+        if cluster.node_names == NodeNames::Unknown {
+            cluster.node_names = NodeNames::FirstLabel;
+        }
+        cluster.service_networks.get_or_insert_default();
+        view.set_cluster(cluster);
         for node in &self.objects.nodes {
             view.set_node(&node.object);
         }
@@ -184,6 +240,54 @@ impl Input {
             machines.map(|m| input::typed(m.at.clone(), m.object.clone())).collect();
         view.set_machines(machines?.into_iter().map(|machine| machine.object));
         Ok(view)
+    }
+}
+
+/// What is taken for granted because nothing in the input says it.
+#[derive(Clone, Copy)]
+enum Assumption {
+    Nodes,
+    Platform,
+    ServiceNetwork,
+}
+
+impl Assumption {
+    const fn note(self) -> &'static str {
+        match self {
+            Self::Nodes => {
+                "hosts are not asked for their addresses, so a Node is believed what nobody else \
+                 has; the operator believes hosts only, tell what they report with --facts FILE"
+            }
+            Self::Platform => {
+                "no Infrastructure in the input, so a Node has the first label of its host's name, \
+                 as on platform None"
+            }
+            Self::ServiceNetwork => {
+                "no Network in the input, so an address could be one of a service"
+            }
+        }
+    }
+
+    /// Whether an answer would be another one without it.
+    fn matters(
+        self,
+        decisions: &[Decision<'_>],
+        requests: &[CertificateSigningRequest],
+        policy: &Policy,
+        view: &View,
+        now: Timestamp,
+    ) -> bool {
+        let (mut policy, mut view) = (policy.clone(), view.clone());
+        let mut cluster = view.cluster().clone();
+        match self {
+            Self::Nodes => policy.believe_nodes = false,
+            Self::Platform => cluster.node_names = NodeNames::Unknown,
+            Self::ServiceNetwork => cluster.service_networks = None,
+        }
+        view.set_cluster(cluster);
+        decisions.iter().zip(requests).any(|(decision, request)| {
+            decide(&Request::from(request), &policy, &view, now).rule() != decision.rule()
+        })
     }
 }
 

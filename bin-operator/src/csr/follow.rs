@@ -1,8 +1,9 @@
 //! Keeps a [`Docket`] in step with the cluster: work for what changed, and for nothing else.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use futures::channel::mpsc::UnboundedSender;
 use jiff::Timestamp;
@@ -10,15 +11,21 @@ use k8s_openapi::api::certificates::v1::CertificateSigningRequest;
 use k8s_openapi::api::core::v1::Node;
 use kube::ResourceExt;
 use kube::runtime::watcher::{self, Event};
-use wmco_core::instances::{self, Resolutions, Resolve as _};
-use wmco_csr::{Docket, Facts};
+use wmco_core::instances::{self, Entries, Resolutions, Resolve as _};
+use wmco_core::limits;
+use wmco_csr::{ClusterFacts, Dispute, Docket, Facts};
 
 use super::Approver;
 use super::machines::Machines;
-use crate::learned::Learned;
-use crate::resolver::Resolver;
+use crate::announce::Announcer;
+use crate::leader::Leadership;
+use crate::learned::{HostReport, Learned};
+use crate::resolver::{Leads, Resolver};
 use crate::snapshot;
 use crate::sources::Sources;
+
+/// Pause before a change of the cluster is looked at.
+const DEBOUNCE: Duration = Duration::from_millis(50);
 
 type Shared = Arc<Mutex<Docket>>;
 
@@ -70,17 +77,21 @@ impl Requests {
     }
 }
 
-/// Follows Nodes, instances and Machines.
+/// Follows Nodes, instances, Machines and what the cluster says of itself.
 pub(super) struct Cluster {
     sources: Sources,
     learned: Learned,
     resolver: Resolver,
+    leadership: Leadership,
+    announcer: Announcer,
     namespace: String,
     machines: Machines,
+    nodes: HashMap<String, Arc<Node>>,
     docket: Shared,
     again: UnboundedSender<String>,
-    nodes: HashMap<String, Arc<Node>>,
     instances: Option<Instances>,
+    /// Conflicts that people were told of and that are still there.
+    told: BTreeSet<Dispute>,
 }
 
 /// What the docket knows of instances.
@@ -88,7 +99,8 @@ pub(super) struct Cluster {
 struct Instances {
     data: BTreeMap<String, String>,
     answers: Resolutions,
-    host_names: BTreeMap<String, String>,
+    facts: Facts,
+    cluster: ClusterFacts,
 }
 
 impl Cluster {
@@ -97,12 +109,15 @@ impl Cluster {
             sources: approver.sources.clone(),
             learned: approver.learned.clone(),
             resolver: approver.resolver.clone(),
+            leadership: approver.leadership.clone(),
+            announcer: approver.announcer.clone(),
             namespace: approver.config.namespace.clone(),
             machines: Machines::new(approver.client.clone()),
+            nodes: HashMap::new(),
             docket,
             again,
-            nodes: HashMap::new(),
             instances: None,
+            told: BTreeSet::new(),
         }
     }
 
@@ -110,7 +125,7 @@ impl Cluster {
     pub(super) async fn fill(&mut self) {
         let machines = self.machines.changed().await;
         lock(&self.docket).set_machines(machines);
-        self.refresh();
+        self.refresh().await;
     }
 
     /// Keeps the docket up to date for ever.
@@ -122,6 +137,8 @@ impl Cluster {
                 changed = sources.changed() => changed,
                 changed = learned.changed() => changed,
                 changed = resolver.changed() => changed,
+                // What was asked of the DNS is old by then.
+                () = tokio::time::sleep(limits::NAME_LIFETIME.unsigned_abs()) => Ok(()),
                 machines = self.machines.changed() => {
                     let again = lock(&self.docket).set_machines(machines);
                     self.look_again(again);
@@ -131,16 +148,22 @@ impl Cluster {
             if changed.is_err() {
                 return std::future::pending().await;
             }
-            self.refresh();
+            // Changes come in crowds, as the answers of the DNS after a start.
+            tokio::time::sleep(DEBOUNCE).await;
+            for changes in [&mut sources, &mut learned, &mut resolver] {
+                changes.mark_unchanged();
+            }
+            self.refresh().await;
         }
     }
 
-    /// Takes in what changed in the caches since the last time.
-    fn refresh(&mut self) {
+    /// Takes in Nodes that changed, whatever they run: none of them may lose a name or an address to a
+    /// host.
+    fn refresh_nodes(&mut self) {
         let mut docket = lock(&self.docket);
         let mut again = Vec::new();
         let mut gone = std::mem::take(&mut self.nodes);
-        for node in self.sources.nodes.windows() {
+        for node in self.sources.nodes.state() {
             let name = node.name_any();
             let known = gone.remove(&name).is_some_and(|known| Arc::ptr_eq(&known, &node));
             if !known {
@@ -151,23 +174,40 @@ impl Cluster {
         for name in gone.into_keys() {
             again.extend(docket.remove_node(&name));
         }
-        let list = snapshot::instance_list(&self.sources, &self.namespace);
-        let data = list.unwrap_or_default().data;
-        let answers = self.resolver.answers(&data, Timestamp::now());
-        let instances = Instances { data, answers, host_names: self.learned.all() };
-        if self.instances.as_ref() != Some(&instances) {
-            let entries = instances::parse(&instances.data, &instances.answers);
-            let mut facts = Facts { hostnames: instances.host_names.clone(), ..Facts::default() };
-            for address in instances::addresses(&instances.data).into_iter().map(IpAddr::from) {
-                // They lead back to the address, or they were not kept.
-                let names = instances.answers.reverse(address).to_vec();
-                facts.dns.reverse.insert(address, names);
-            }
-            again.extend(docket.set_entries(&entries, &facts));
-            self.instances = Some(instances);
-        }
         drop(docket);
         self.look_again(again);
+    }
+
+    /// Takes in what changed in the caches since the last time, and tells of conflicts that are new.
+    async fn refresh(&mut self) {
+        self.refresh_nodes();
+        let now = Timestamp::now();
+        let cluster = snapshot::cluster_facts(&self.sources);
+        let list = snapshot::instance_list(&self.sources, &self.namespace);
+        let data = list.unwrap_or_default().data;
+        let answers = self.resolver.answers(&data, now);
+        let entries = instances::parse(&data, &answers);
+        let reports = told_by(&entries, self.learned.all());
+        let leads = self.resolver.leads(names_in(&reports), now);
+        let facts = facts(&entries, &answers, &reports, leads);
+        let instances = Instances { data, answers, facts, cluster };
+        if self.instances.as_ref() == Some(&instances) {
+            return;
+        }
+        let (again, disputes) = {
+            let mut docket = lock(&self.docket);
+            let mut again = docket.set_cluster(instances.cluster.clone());
+            again.extend(docket.set_entries(&entries, &instances.facts));
+            (again, BTreeSet::from_iter(docket.disputes()))
+        };
+        self.instances = Some(instances);
+        self.look_again(again);
+        if self.leadership.check().is_ok() {
+            for dispute in disputes.difference(&self.told) {
+                self.announcer.disputed(dispute).await;
+            }
+            self.told = disputes;
+        }
     }
 
     fn look_again(&self, names: Vec<String>) {
@@ -176,4 +216,63 @@ impl Cluster {
             let _ = self.again.unbounded_send(name);
         }
     }
+}
+
+/// Reports of hosts that are listed, unless the entry leads to another address by now.
+fn told_by(
+    entries: &Entries,
+    mut reports: BTreeMap<String, HostReport>,
+) -> BTreeMap<String, HostReport> {
+    reports.retain(|address, report| match entries.get(address) {
+        Some(Ok(entry)) => report.at.is_none_or(|at| at == entry.ipv4),
+        // It may be the DNS that does not answer.
+        Some(Err(_)) => true,
+        None => false,
+    });
+    reports
+}
+
+/// Names whose DNS may say that they are somebody else's: what hosts report, and what their Nodes
+/// may be called.
+fn names_in(reports: &BTreeMap<String, HostReport>) -> BTreeSet<String> {
+    let names = reports.values().map(|report| instances::canonical(report.host_name.trim()));
+    let names = names.filter(|name| !name.is_empty());
+    names
+        .flat_map(|name| {
+            let label = name.split_once('.').map(|(label, _)| label.to_owned());
+            [Some(name), label].into_iter().flatten()
+        })
+        .collect()
+}
+
+/// What the docket is told. A reported name counts once its DNS was asked.
+fn facts(
+    entries: &Entries,
+    answers: &Resolutions,
+    reports: &BTreeMap<String, HostReport>,
+    leads: Leads,
+) -> Facts {
+    let mut facts = Facts::default();
+    let mut addresses = BTreeMap::new();
+    for (address, report) in reports {
+        let one = BTreeMap::from([(address.clone(), report.clone())]);
+        if names_in(&one).iter().all(|name| leads.contains_key(name)) {
+            facts.hostnames.insert(address.clone(), report.host_name.clone());
+        }
+        let own = report.addresses.iter().copied().map(IpAddr::from).collect();
+        addresses.insert(address.clone(), own);
+    }
+    facts.addresses = Some(addresses);
+    facts.dns.forward = leads;
+    for (address, entry) in entries.iter() {
+        if let (Ok(entry), Err(_)) = (entry, address.parse::<IpAddr>()) {
+            let leads = facts.dns.forward.entry(instances::canonical(address)).or_default();
+            leads.push(entry.ipv4.into());
+        }
+        if let Ok(address) = address.parse::<IpAddr>() {
+            // They lead back to the address, or they were not kept.
+            facts.dns.reverse.insert(address, answers.reverse(address).to_vec());
+        }
+    }
+    facts
 }

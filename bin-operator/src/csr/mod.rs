@@ -50,7 +50,7 @@ pub struct Approver {
     pub sources: Sources,
     /// Answers of the DNS.
     pub resolver: Resolver,
-    /// Host names that hosts reported.
+    /// What hosts reported of themselves.
     pub learned: Learned,
     /// Whether we may write.
     pub leadership: Leadership,
@@ -207,8 +207,8 @@ impl Context {
         answer
     }
 
-    /// The caches hold Windows nodes only, and are a moment late, but whoever is approved as a new
-    /// node must not take the name of any that exists. So that is asked before it is approved.
+    /// What the watch shows is a moment late, but whoever is approved as a new node must not take the
+    /// name of any that exists. So that is asked before it is approved.
     async fn confirm<'r>(
         &self,
         request: &'r CertificateSigningRequest,

@@ -22,7 +22,7 @@ use super::inputs::{InstanceInputs, NodeSeen};
 use super::link::Link;
 use crate::announce::Announcer;
 use crate::leader::Leadership;
-use crate::learned::Learned;
+use crate::learned::{HostReport, Learned};
 use crate::metrics::{ActionLabels, Metrics};
 use crate::nodes::Nodes;
 use crate::progress::{Progress, What};
@@ -74,7 +74,7 @@ pub struct Executor {
     pub progress: Progress,
     /// What is counted.
     pub metrics: Metrics,
-    /// Host names that hosts reported.
+    /// What hosts reported of themselves.
     pub learned: Learned,
     /// All Nodes.
     pub nodes: Nodes,
@@ -98,7 +98,12 @@ impl Executor {
             Learnt::Host(HostSeen::Probed(probe)) | Learnt::Worked(HostSeen::Probed(probe)),
         )) = &result
         {
-            self.learned.set(&inputs.assignment.address, &probe.host_name);
+            let report = HostReport {
+                at: inputs.desired.known_as.ipv4,
+                host_name: probe.host_name.clone(),
+                addresses: probe.addresses.clone(),
+            };
+            self.learned.set(&inputs.assignment.address, report);
         }
         let outcome = match &result {
             Ok(Seen::Failed { .. }) | Err(_) => "error",

@@ -56,6 +56,9 @@ fn instances(namespace: &str, data: &BTreeMap<String, String>) -> Value {
     json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data})
 }
 
+const PLATFORM_NOTE: &str = "note: no Infrastructure in the input, so a Node has the first label of its \
+                             host's name, as on platform None\n";
+
 fn documents(objects: &[Value]) -> String {
     objects.iter().map(Value::to_string).collect::<Vec<_>>().join("\n")
 }
@@ -130,7 +133,7 @@ fn people_see_what_decided_and_what_to_do() {
     input.cluster.nodes.push(other);
     input.cluster.nodes.push(foreign);
     let run = explain(&documents(&input.objects()), &[]);
-    assert_eq!((run.status, run.err.as_str()), (1, ""));
+    assert_eq!((run.status, run.err.as_str()), (1, PLATFORM_NOTE));
     insta::assert_snapshot!(run.out);
 }
 
@@ -199,7 +202,83 @@ fn facts_that_are_missing_are_asked_for() {
     let facts = folder.path().join("facts.yaml");
     fs::write(&facts, "dns: {reverse: {10.20.30.12: [win-bravo.plant.example.net.]}}").unwrap();
     let run = explain(&input, &["--facts", facts.to_str().unwrap(), "-o", "json"]);
-    assert_eq!((run.status, run.err.as_str()), (0, ""), "{}", run.out);
+    assert_eq!((run.status, run.err.as_str()), (0, PLATFORM_NOTE), "{}", run.out);
+}
+
+/// What the cluster says of itself: how Nodes are named, and where its services are.
+fn configuration(platform: &str, networks: &[&str]) -> [Value; 2] {
+    let version = "config.openshift.io/v1";
+    [
+        json!({
+            "apiVersion": version, "kind": "Infrastructure", "metadata": {"name": "cluster"},
+            "status": {"platformStatus": {"type": platform}, "apiServerURL": "https://api.c.test:6443"},
+        }),
+        json!({
+            "apiVersion": version, "kind": "Network", "metadata": {"name": "cluster"},
+            "spec": {"serviceNetwork": networks},
+        }),
+    ]
+}
+
+/// Verdict, reason, and what was told besides.
+fn judged(input: &Input, more: &[Value], facts: &str) -> (Value, Value, String) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("facts.json");
+    fs::write(&path, facts).unwrap();
+    let objects = documents(&[&input.objects()[..], more].concat());
+    let run = explain(&objects, &["--facts", path.to_str().unwrap(), "-o", "json"]);
+    let answer = run.json()[0].clone();
+    (answer["verdict"].clone(), answer["reason"].clone(), run.err)
+}
+
+#[test]
+fn a_node_has_the_name_that_the_platform_gives() {
+    let input = good(CLIENT);
+    let facts = "{}";
+    let (verdict, _, told) = judged(&input, &configuration("None", &["172.30.0.0/16"]), facts);
+    assert_eq!((verdict, told.as_str()), (json!("approve"), ""));
+    let (verdict, reason, _) = judged(&input, &configuration("VSphere", &["172.30.0.0/16"]), facts);
+    assert_eq!(verdict, "ignore");
+    assert_eq!(reason, "instance: no instance has the name win-bravo");
+}
+
+/// Each of them was approved because the Node's status had the address.
+#[test]
+fn serving_names_are_checked_against_everybody_elses() {
+    let input = good("kubelet-serving: P-256");
+    let entry = "win-alpha.plant.example.net";
+    let facts = |addresses: &str| {
+        format!(
+            r#"{{"dns": {{"forward": {{"{entry}": "10.20.30.11"}}}}, "addresses": {addresses}}}"#
+        )
+    };
+    let none = configuration("None", &["172.30.0.0/16"]);
+    let asked = facts(&format!(r#"{{"{entry}": ["10.20.30.11"]}}"#));
+    let (verdict, reason, told) = judged(&input, &none, &asked);
+    assert_eq!((verdict, told.as_str()), (json!("approve"), ""), "{reason}");
+    // The address is one of a service, or of another entry.
+    let services = configuration("None", &["fd02::/112", "10.20.0.0/16"]);
+    let (_, reason, _) = judged(&input, &services, &asked);
+    assert_eq!(reason, "belongs: 10.20.30.11: that is an address of the service network");
+    let mut twice = good("kubelet-serving: P-256");
+    let list = twice.cluster.windows_instances.as_mut().unwrap();
+    list.insert("10.20.30.11".to_owned(), "username=core".to_owned());
+    let (_, reason, _) = judged(&twice, &none, &asked);
+    assert_eq!(reason, "belongs: 10.20.30.11: that is entry 10.20.30.11's");
+}
+
+/// What is taken for granted is said, where it matters.
+#[test]
+fn what_the_input_leaves_open_is_said() {
+    let input = good("kubelet-serving: all kinds of addresses of the node");
+    let none = configuration("None", &["172.30.0.0/16"]);
+    let (verdict, _, told) = judged(&input, &none, "{}");
+    assert_eq!(verdict, "approve");
+    assert!(told.starts_with("note: hosts are not asked for their addresses"), "{told}");
+    let (verdict, reason, told) = judged(&input, &none, r#"{"addresses": {}}"#);
+    assert_eq!((verdict, told.as_str()), (json!("refuse"), ""), "{reason}");
+    let (_, _, told) = judged(&input, &none[..1], "{}");
+    assert!(told.contains("no Network in the input"), "{told}");
 }
 
 /// An entry with a mistake stands for its host as well, and harms no other.

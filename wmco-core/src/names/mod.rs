@@ -176,6 +176,8 @@ pub mod events {
     pub const CERTIFICATE_REFUSED: &str = "CertificateRefused";
     /// A node asks for its first certificate, but there is a Node of its name. Ours.
     pub const CERTIFICATE_NODE_EXISTS: &str = "CertificateNodeExists";
+    /// Two hosts claim one name, or a host claims that of another. Ours.
+    pub const NAME_CONFLICT: &str = "HostNameConflict";
     /// A node name in a certificate request is no RFC 1123 subdomain. Source: `spec/csr.md`,
     /// section 8.
     pub const NODE_NAME: &str = "NodeNameValidationFailed";

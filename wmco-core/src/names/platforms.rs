@@ -7,3 +7,9 @@ pub const AWS: &str = "AWS";
 
 /// Microsoft Azure.
 pub const AZURE: &str = "Azure";
+
+/// Google Cloud.
+pub const GCP: &str = "GCP";
+
+/// VMware vSphere.
+pub const VSPHERE: &str = "VSphere";

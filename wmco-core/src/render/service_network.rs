@@ -97,6 +97,22 @@ impl ServiceNetwork {
         })
     }
 
+    /// Whether `address` lies in the network; one of IPv4 may be in IPv6 form.
+    pub fn contains(&self, address: IpAddr) -> bool {
+        let host_bits = u32::from(self.length() - self.prefix);
+        match (self.address, address.to_canonical()) {
+            (IpAddr::V4(network), IpAddr::V4(address)) => {
+                let differs = u32::from(network) ^ u32::from(address);
+                differs.checked_shr(host_bits).unwrap_or_default() == 0
+            }
+            (IpAddr::V6(network), IpAddr::V6(address)) => {
+                let differs = u128::from(network) ^ u128::from(address);
+                differs.checked_shr(host_bits).unwrap_or_default() == 0
+            }
+            (IpAddr::V4(_), IpAddr::V6(_)) | (IpAddr::V6(_), IpAddr::V4(_)) => false,
+        }
+    }
+
     /// Bits of an address of this family.
     const fn length(&self) -> u8 {
         match self.address {
@@ -169,6 +185,20 @@ mod tests {
         assert_eq!(chosen.unwrap().to_string(), "172.30.0.0/16");
         assert_eq!(ServiceNetwork::choose(["fd02::/112"]), Err(ServiceNetworkError::NoIpv4));
         assert_eq!(ServiceNetwork::choose([""; 0]), Err(ServiceNetworkError::NoIpv4));
+    }
+
+    #[test]
+    fn addresses_lie_in_their_network_in_either_form() {
+        let has = |network: &str, address: &str| {
+            let network: ServiceNetwork = network.parse().unwrap();
+            network.contains(address.parse().unwrap())
+        };
+        assert!(has("172.30.1.2/16", "172.30.255.255") && !has("172.30.1.2/16", "172.31.0.0"));
+        assert!(has("172.30.0.0/16", "::ffff:172.30.0.1"));
+        assert!(has("0.0.0.0/0", "10.0.0.1") && !has("0.0.0.0/0", "fd00::1"));
+        assert!(has("10.0.0.1/32", "10.0.0.1") && !has("10.0.0.1/32", "10.0.0.0"));
+        assert!(has("fd02::/112", "fd02::ffff") && !has("fd02::/112", "fd02::1:0"));
+        assert!(has("::/0", "fd02::1"));
     }
 
     proptest! {

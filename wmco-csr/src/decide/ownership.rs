@@ -9,7 +9,7 @@ use crate::pkcs10::{Attribute, CertificationRequest};
 use crate::rule::{Kind, Outcome, Rule};
 use crate::trace::Detail::{self, Fixed};
 use crate::trace::{Foreign, ForeignList, Place};
-use crate::view::{Found, Instance, NodeFacts, Source};
+use crate::view::{Found, Instance, NodeFacts};
 
 /// What a request is held against once it is known to be ours.
 #[derive(Clone, Copy)]
@@ -75,7 +75,9 @@ impl<'e> Exam<'e, '_> {
         asked: &Asked<'_>,
         node: Option<&NodeFacts>,
     ) -> Result<&'e Instance, End> {
-        let found = self.view.instances.find(asked.node);
+        // A request for a Node that exists is about the host that it runs on.
+        let runs = node.filter(|_| asked.kind == Kind::KubeletServing);
+        let found = self.view.find(asked.node, runs);
         self.not_of_a_machine(asked, &found)?;
         if asked.kind == Kind::KubeletClient {
             if self.request.username == asked.common_name {
@@ -93,18 +95,14 @@ impl<'e> Exam<'e, '_> {
         }
         let (instance, source) = match found {
             Found::One(instance, source) => (instance, source),
-            Found::Several => {
-                let detail = format_args!("several instances may be {}, rename one", asked.node);
+            Found::Disputed(conflict) => {
+                self.blocked_by = conflict.against().node();
+                let detail = format_args!("{}", conflict.of(asked.node));
                 return Err(self.refuse(Rule::Instance, detail));
             }
             Found::None { unnamed } => return Err(self.no_instance(asked, unnamed)),
         };
-        let how = match source {
-            Source::HostName => "by its host name",
-            Source::Address => "by its address",
-            Source::ReverseDns => "by reverse DNS",
-        };
-        self.trace.pass_all(Rule::Instance, [instance.address.as_str(), how]);
+        self.trace.pass_all(Rule::Instance, [instance.address.as_str(), source.how()]);
         if asked.kind == Kind::KubeletClient {
             if node.is_some() {
                 let detail = format_args!("node {} exists, delete it if it is stale", asked.node);
@@ -120,12 +118,12 @@ impl<'e> Exam<'e, '_> {
         if !self.policy.machine_approver {
             return Ok(());
         }
-        if self.view.is_machine(asked.node) {
+        if self.view.machines.has_name(asked.node) {
             let detail = format_args!("a Machine has the name {}", asked.node);
             return Err(self.ignore(Rule::Machine, detail));
         }
         if let Found::One(Instance { ipv4: Some(ipv4), .. }, _) = found
-            && self.view.is_machine_address(IpAddr::V4(*ipv4))
+            && self.view.machines.has_address(IpAddr::V4(*ipv4))
         {
             let detail = format_args!("a Machine has the address {ipv4}");
             return Err(self.ignore(Rule::Machine, detail));

@@ -12,9 +12,9 @@ use crate::trace::Detail::{self, Fixed};
 use crate::trace::{Foreign, Place};
 use crate::view::{Instance, NodeFacts};
 
-impl Exam<'_, '_> {
+impl<'e> Exam<'e, '_> {
     /// Looks at everything, so that a refusal names all faults.
-    pub(super) fn placement(&mut self, asked: &Asked<'_>, owned: Owned<'_>) {
+    pub(super) fn placement(&mut self, asked: &Asked<'_>, owned: Owned<'e>) {
         if asked.kind == Kind::KubeletClient {
             return;
         }
@@ -28,7 +28,11 @@ impl Exam<'_, '_> {
         match (asked.kind, owned.instance) {
             (Kind::KubeletServing, Some(instance)) => {
                 self.node_address(node, instance);
-                self.addresses(asked, node);
+                if self.addresses(asked, node) {
+                    self.belongs(asked, node, instance);
+                } else {
+                    self.trace.skip(Rule::Belongs);
+                }
             }
             (Kind::Wicd, _) => self.runs_windows(node),
             (Kind::KubeletClient | Kind::KubeletServing, _) => {}
@@ -46,19 +50,25 @@ impl Exam<'_, '_> {
         }
     }
 
-    /// Ties the Node to the instance. Source: `spec/csr.md`, W-7.
+    /// Ties the Node to the instance by an address. That it has the instance's name is no proof alone.
+    ///
+    /// Source: `spec/csr.md`, W-7.
     fn node_address(&mut self, node: &NodeFacts, instance: &Instance) {
         let address = &instance.address;
-        let listed = node.names.iter().any(|name| name.eq_ignore_ascii_case(address));
+        let is_named = || node.names.iter().any(|name| name.eq_ignore_ascii_case(address));
+        let has_common = || node.addresses.iter().any(|address| instance.has(*address));
         match instance.ipv4 {
-            _ if listed => self.trace.pass_all(Rule::NodeAddress, [address.as_str()]),
+            Some(ipv4) if node.addresses.contains(&IpAddr::V4(ipv4)) => {
+                self.trace.pass(Rule::NodeAddress, Detail::Address(ipv4));
+            }
+            // Its name leads to another address, as in front of a network of its own.
+            Some(_) if is_named() && (self.policy.believe_nodes || has_common()) => {
+                self.trace.pass_all(Rule::NodeAddress, [address.as_str()]);
+            }
             // That its name does not resolve at the moment proves nothing against the Node.
             None => {
                 let detail = Fixed("the instance's address is not known");
                 self.trace.pass(Rule::NodeAddress, detail);
-            }
-            Some(ipv4) if node.addresses.contains(&IpAddr::V4(ipv4)) => {
-                self.trace.pass(Rule::NodeAddress, Detail::Address(ipv4));
             }
             Some(ipv4) => {
                 let deadline = after(node.created, self.policy.limits.address_wait);
@@ -69,10 +79,12 @@ impl Exam<'_, '_> {
     }
 
     /// The Node's own addresses only: what else is known of the instance is no part of what its
-    /// kubelet asks for. Source: `spec/csr.md`, W-7.
-    fn addresses(&mut self, asked: &Asked<'_>, node: &NodeFacts) {
+    /// kubelet asks for. Whose they are is the business of another rule. Returns whether it is kept.
+    ///
+    /// Source: `spec/csr.md`, W-7.
+    fn addresses(&mut self, asked: &Asked<'_>, node: &NodeFacts) -> bool {
         // That there are some is the business of another rule, and so are those of other kinds.
-        let Some(names) = asked.parsed.extensions().alternative_names() else { return };
+        let Some(names) = asked.parsed.extensions().alternative_names() else { return true };
         let deadline = after(node.created, self.policy.limits.address_wait);
         let outside = "is no address of the node";
         let is_known = |name: &[u8]| {
@@ -81,17 +93,20 @@ impl Exam<'_, '_> {
         let has = |address: IpAddr| node.addresses.contains(&address);
         if names.all(is_known, has) {
             let place = Place::of(names.content(), asked.der);
-            return self.trace.pass(Rule::Addresses, Detail::Names(place));
+            self.trace.pass(Rule::Addresses, Detail::Names(place));
+            return true;
         }
         for name in names.iter() {
             match name {
                 GeneralName::Dns(name) if !is_known(name.as_bytes()) => {
                     let detail = format_args!("{} {outside}", Foreign(name));
-                    return self.fail_after(deadline, Rule::Addresses, detail);
+                    self.fail_after(deadline, Rule::Addresses, detail);
+                    return false;
                 }
                 GeneralName::Ip(ip) if !has(ip) => {
                     let detail = format_args!("{ip} {outside}");
-                    return self.fail_after(deadline, Rule::Addresses, detail);
+                    self.fail_after(deadline, Rule::Addresses, detail);
+                    return false;
                 }
                 GeneralName::Dns(_)
                 | GeneralName::Email(_)
@@ -100,5 +115,6 @@ impl Exam<'_, '_> {
                 | GeneralName::Uri(_) => {}
             }
         }
+        true
     }
 }

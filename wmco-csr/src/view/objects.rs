@@ -6,10 +6,11 @@ use k8s_openapi::api::core::v1::{Node, NodeAddress, ObjectReference};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::Deserialize;
 use wmco_core::facts::Facts;
-use wmco_core::instances::{Entries, Problem};
+use wmco_core::instances::{Entries, EntryError, Problem};
+use wmco_core::limits;
 use wmco_core::names::OS_LABEL;
 
-use super::{MachineFacts, NodeFacts, View, fold};
+use super::{Instance, Instances, MachineFacts, NodeFacts, View, fold};
 
 impl View {
     /// Replaces all instances by the entries of `windows-instances`.
@@ -18,12 +19,21 @@ impl View {
     /// for its host as well: its node may be at work already. Only what cannot be the address of a
     /// host is left out.
     pub fn set_entries(&mut self, entries: &Entries, facts: &Facts) {
-        let instances = entries.iter().filter_map(|(address, entry)| match entry {
-            Ok(instance) => Some((address, Some(instance.ipv4))),
-            Err(error) if matches!(error.problem, Problem::Host(_)) => None,
-            Err(_) => Some((address, None)),
+        let of = |found: &wmco_core::instances::Instance| (Some(found.ipv4), found.port);
+        let instances = entries.iter().filter_map(|(address, entry)| {
+            let (ipv4, port) = match entry {
+                Ok(instance) => of(instance),
+                Err(EntryError { problem: Problem::Host(_), .. }) => return None,
+                // The same host as that of the other entry.
+                Err(EntryError { problem: Problem::Duplicate { first }, .. }) => {
+                    let first = entries.get(first).and_then(|entry| entry.as_ref().ok());
+                    first.map_or((None, limits::SSH_PORT), of)
+                }
+                Err(_) => (None, limits::SSH_PORT),
+            };
+            Some(Instance::new(address, ipv4, port, facts))
         });
-        self.set_instances(instances, facts);
+        self.instances = Instances::new(instances.collect(), facts);
     }
 
     /// Adds a Node or replaces what was known about it.

@@ -236,10 +236,17 @@ fn no_such_instance() {
 #[test]
 fn two_such_instances() {
     let twin = |w: &mut World| {
-        w.instances.push(("192.0.2.8".to_owned(), None));
-        w.facts.hostnames.insert("192.0.2.8".to_owned(), "win-7".to_owned());
+        w.instances = vec![(IPV4.to_string(), None), ("192.0.2.8".to_owned(), None)];
+        let hosts = w.instances.iter().map(|(address, _)| (address.clone(), "win-7".to_owned()));
+        w.facts.hostnames = hosts.collect();
     };
-    check(&[KubeletClient, KubeletServing], twin, "refuse", "instance");
+    check(&[KubeletClient], twin, "refuse", "instance");
+    // The Node says which of them it is on, as it did when it got its name.
+    let at_work = |w: &mut World| {
+        twin(w);
+        w.facts.addresses = Some([(IPV4.to_string(), vec![IPV4.into()])].into());
+    };
+    check(&[KubeletServing], at_work, "approve", "");
 }
 
 #[test]
@@ -560,15 +567,17 @@ fn signature_by_another_key() {
 fn content_changed_after_signing() {
     let change = |w: &mut World| {
         let mut der = w.der();
-        let at = der.windows(5).position(|part| part == b"win-7").unwrap();
-        der[at + 4] = b'8';
+        while let Some(at) = der.windows(5).position(|part| part == b"win-7") {
+            der[at + 4] = b'8';
+        }
         w.set_der(&der);
         w.csr.spec.username = w.csr.spec.username.as_ref().map(|name| name.replace('7', "8"));
         let other = "win-8".to_owned();
         w.instances = vec![(other.clone(), Some(IPV4))];
+        w.facts.addresses = Some([(other.clone(), vec![IPV4.into()])].into());
         w.facts.hostnames = [(other.clone(), other)].into();
         for node in &mut w.nodes {
-            node.metadata.name = Some("win-8".to_owned());
+            *node = crate::fixture::node("win-8", "windows", IPV4);
         }
     };
     check(&ALL, change, "refuse", "signature");

@@ -4,10 +4,11 @@ use std::collections::HashSet;
 
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::certificates::v1::CertificateSigningRequest;
+use rcgen::SanType;
 use wmco_core::instances::{self, Resolutions};
-use wmco_csr::{Docket, Facts, Kind, MachineFacts, Policy, Request};
+use wmco_csr::{ClusterFacts, Docket, Facts, Kind, MachineFacts, NodeNames, Policy, Request};
 
-use crate::fixture::{INSTANCE, IPV4, NAMESPACE, NODE, World, node, strings};
+use crate::fixture::{INSTANCE, IPV4, NAMESPACE, NODE, World, bare_metal, node, strings};
 
 use Kind::{KubeletClient, KubeletServing};
 
@@ -20,15 +21,21 @@ fn list(docket: &mut Docket, host_name: Option<&str>) -> Vec<String> {
     answers.insert(INSTANCE, Ok(IPV4));
     let entries = instances::parse([(INSTANCE, "username=core")], &answers);
     let hostnames = host_name.map(|name| (INSTANCE.to_owned(), name.to_owned()));
-    docket.set_entries(
-        &entries,
-        &Facts { hostnames: hostnames.into_iter().collect(), ..Facts::default() },
-    )
+    let addresses = Some([(INSTANCE.to_owned(), vec![IPV4.into()])].into());
+    let hostnames = hostnames.into_iter().collect();
+    docket.set_entries(&entries, &Facts { hostnames, addresses, ..Facts::default() })
+}
+
+/// A docket for a cluster without Nodes.
+fn empty() -> Docket {
+    let mut docket = Docket::new();
+    docket.set_cluster(bare_metal());
+    docket
 }
 
 /// A docket for the cluster of [`World`], without requests.
 fn docket(world: &World) -> Docket {
-    let mut docket = Docket::new();
+    let mut docket = empty();
     list(&mut docket, Some("WIN-7"));
     for node in &world.nodes {
         docket.set_node(node);
@@ -67,7 +74,7 @@ fn later(world: &mut World, name: &str, seconds: i64) -> CertificateSigningReque
 #[test]
 fn an_answer_is_news_once() {
     let world = World::new(KubeletServing);
-    let mut docket = Docket::new();
+    let mut docket = empty();
     list(&mut docket, Some("WIN-7"));
     assert_eq!(docket.see(&world.csr), ["csr-1"]);
     check(&mut docket, &world.csr, "wait node", true);
@@ -143,7 +150,7 @@ fn a_host_name_that_is_learned_answers_who_waited_for_it() {
     let mut world = World::new(KubeletClient);
     world.params.distinguished_name.push(rcgen::DnType::CommonName, "system:node:other-7");
     world.ask();
-    let mut docket = Docket::new();
+    let mut docket = empty();
     list(&mut docket, None);
     docket.see(&world.csr);
     check(&mut docket, &world.csr, "wait instance", true);
@@ -204,5 +211,99 @@ fn a_node_that_was_just_read_counts_once() {
     let answer = docket.decide_beside(&linux, &request, &policy, now()).unwrap();
     assert_eq!(answer.decision.rule(), Some(wmco_csr::Rule::NodeOs));
     assert!(answer.is_news);
+    check(&mut docket, &world.csr, "approve ", true);
+}
+
+/// A Node that claims an address of another stands in the way until it gives it back.
+#[test]
+fn a_node_in_the_way_answers_anew_when_it_changes() {
+    let world = World::new(KubeletServing);
+    let mut docket = docket(&world);
+    docket.see(&world.csr);
+    docket.set_node(&node("cp-1", "linux", IPV4));
+    check(&mut docket, &world.csr, "refuse belongs", true);
+    assert!(docket.set_node(&node("cp-2", "linux", [192, 0, 2, 77].into())).is_empty());
+    assert_eq!(docket.set_node(&node("cp-1", "linux", [192, 0, 2, 66].into())), ["csr-1"]);
+    check(&mut docket, &world.csr, "approve ", true);
+    docket.set_node(&node("cp-1", "linux", IPV4));
+    check(&mut docket, &world.csr, "refuse belongs", true);
+    assert_eq!(docket.remove_node("cp-1"), ["csr-1"]);
+    check(&mut docket, &world.csr, "approve ", true);
+    // A request that is over leaves nothing behind.
+    docket.set_node(&node("cp-1", "linux", IPV4));
+    check(&mut docket, &world.csr, "refuse belongs", true);
+    docket.forget("csr-1");
+    assert!(docket.remove_node("cp-1").is_empty());
+}
+
+#[test]
+fn a_node_that_a_name_leads_to_answers_anew_when_it_changes() {
+    let mut world = World::new(KubeletClient);
+    world.params.distinguished_name.push(rcgen::DnType::CommonName, "system:node:web");
+    world.ask();
+    let mut docket = empty();
+    docket.set_node(&node("cp-1", "linux", [192, 0, 2, 66].into()));
+    docket.see(&world.csr);
+    let entries = instances::parse([("192.0.2.7", "username=core")], &Resolutions::default());
+    let mut facts = Facts::default();
+    facts.hostnames.insert("192.0.2.7".to_owned(), "web".to_owned());
+    facts.dns.forward.insert("web".to_owned(), vec![[192, 0, 2, 66].into()]);
+    docket.set_entries(&entries, &facts);
+    check(&mut docket, &world.csr, "refuse instance", true);
+    assert_eq!(docket.remove_node("cp-1"), ["csr-1"]);
+    check(&mut docket, &world.csr, "approve ", true);
+    // The DNS leads elsewhere now.
+    docket.set_node(&node("cp-1", "linux", [192, 0, 2, 66].into()));
+    check(&mut docket, &world.csr, "refuse instance", true);
+    facts.dns.forward.insert("web".to_owned(), vec![IPV4.into()]);
+    assert_eq!(docket.set_entries(&entries, &facts), ["csr-1"]);
+    check(&mut docket, &world.csr, "approve ", true);
+}
+
+#[test]
+fn what_the_cluster_says_of_itself_answers_anew() {
+    let world = World::new(KubeletServing);
+    let mut docket = docket(&world);
+    let networks = |text: &str| ClusterFacts {
+        service_networks: Some(vec![text.parse().unwrap()]),
+        ..bare_metal()
+    };
+    docket.see(&world.csr);
+    docket.set_cluster(ClusterFacts { service_networks: None, ..bare_metal() });
+    check(&mut docket, &world.csr, "wait belongs", true);
+    assert_eq!(docket.set_cluster(networks("192.0.2.0/24")), ["csr-1"]);
+    check(&mut docket, &world.csr, "refuse belongs", true);
+    assert!(docket.set_cluster(networks("192.0.2.0/24")).is_empty(), "nothing changed");
+    assert_eq!(docket.set_cluster(networks("172.30.0.0/16")), ["csr-1"]);
+    check(&mut docket, &world.csr, "approve ", true);
+    // The platform says how Nodes are named.
+    assert!(
+        docket
+            .set_cluster(ClusterFacts { node_names: NodeNames::Unknown, ..bare_metal() })
+            .is_empty()
+    );
+    list(&mut docket, Some("WIN-7.plant.example.net"));
+    check(&mut docket, &world.csr, "ignore instance", true);
+    assert_eq!(docket.set_cluster(bare_metal()), ["csr-1"]);
+    check(&mut docket, &world.csr, "approve ", true);
+}
+
+#[test]
+fn addresses_that_are_learned_answer_who_waited_for_them() {
+    let mut world = World::new(KubeletServing);
+    let second: std::net::IpAddr = [192, 0, 2, 50].into();
+    let address = serde_json::json!({"type": "InternalIP", "address": second});
+    let addresses = world.nodes[0].status.as_mut().unwrap().addresses.as_mut().unwrap();
+    addresses.push(serde_json::from_value(address).unwrap());
+    world.params_change(|params| params.subject_alt_names.push(SanType::IpAddress(second)));
+    let mut docket = docket(&world);
+    docket.see(&world.csr);
+    check(&mut docket, &world.csr, "refuse belongs", true);
+    let mut answers = Resolutions::default();
+    answers.insert(INSTANCE, Ok(IPV4));
+    let entries = instances::parse([(INSTANCE, "username=core")], &answers);
+    let addresses = Some([(INSTANCE.to_owned(), vec![IPV4.into(), second])].into());
+    let facts = Facts { hostnames: world.facts.hostnames.clone(), addresses, ..Facts::default() };
+    assert_eq!(docket.set_entries(&entries, &facts), ["csr-1"]);
     check(&mut docket, &world.csr, "approve ", true);
 }

@@ -9,7 +9,10 @@ use k8s_openapi::api::certificates::v1::{
 };
 use k8s_openapi::api::core::v1::Node;
 use rcgen::{CertificateParams, DnType, KeyPair, SanType};
-use wmco_csr::{Decision, Facts, Kind, MachineFacts, Policy, Request, Verdict, View, decide};
+use wmco_csr::{
+    ClusterFacts, Decision, Facts, Kind, MachineFacts, NodeNames, Policy, Request, Verdict, View,
+    decide,
+};
 
 pub(crate) const NAMESPACE: &str = "windows-operator";
 /// The instance that asks: its name in `windows-instances`, its address, its node.
@@ -28,6 +31,7 @@ pub(crate) struct World {
     pub(crate) facts: Facts,
     pub(crate) machines: Vec<MachineFacts>,
     pub(crate) pending: Vec<CertificateSigningRequest>,
+    pub(crate) cluster: ClusterFacts,
     pub(crate) policy: Policy,
     /// How long after the creation of the request the decision is made.
     pub(crate) later: SignedDuration,
@@ -35,6 +39,18 @@ pub(crate) struct World {
 
 fn created() -> Timestamp {
     "2026-05-04T03:02:01Z".parse().unwrap()
+}
+
+/// What a cluster on bare metal says of itself.
+pub(crate) fn bare_metal() -> ClusterFacts {
+    ClusterFacts {
+        node_names: NodeNames::FirstLabel,
+        service_networks: Some(vec![
+            "172.30.0.0/16".parse().unwrap(),
+            "fd02::/112".parse().unwrap(),
+        ]),
+        api_names: vec!["api-int.cluster.example.net".to_owned()],
+    }
 }
 
 pub(crate) fn strings(list: &[&str]) -> Vec<String> {
@@ -122,10 +138,12 @@ impl World {
             facts: Facts::default(),
             machines: Vec::new(),
             pending: Vec::new(),
+            cluster: bare_metal(),
             policy: Policy::new(NAMESPACE),
             later: SignedDuration::ZERO,
         };
         world.facts.hostnames.insert(INSTANCE.to_owned(), "WIN-7".to_owned());
+        world.facts.addresses = Some([(INSTANCE.to_owned(), vec![IPV4.into()])].into());
         world.ask();
         world
     }
@@ -180,6 +198,7 @@ impl World {
     /// What `instances`, `facts` and all the rest look like to a decision.
     pub(crate) fn view(&self) -> View {
         let mut view = View::new();
+        view.set_cluster(self.cluster.clone());
         for node in &self.nodes {
             view.set_node(node);
         }

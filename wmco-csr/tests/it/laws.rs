@@ -4,7 +4,9 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use jiff::Timestamp;
 use wmco_csr::pkcs10::{Attribute, GeneralName};
-use wmco_csr::{CertificationRequest, Facts, NodeFacts, Outcome, Policy, Request, Verdict, View};
+use wmco_csr::{
+    CertificationRequest, ClusterFacts, Facts, NodeFacts, Outcome, Policy, Request, Verdict, View,
+};
 use x509_parser::certification_request::X509CertificationRequest;
 use x509_parser::extensions::{GeneralName as TheirName, ParsedExtension};
 use x509_parser::prelude::FromDer;
@@ -143,6 +145,8 @@ pub(crate) fn approves_only_what_it_should(pem: &[u8]) -> bool {
     let mut any = false;
     for (signer, username, groups, usages, common_name) in kinds {
         let mut view = View::new();
+        let service_networks = Some(Vec::new());
+        view.set_cluster(ClusterFacts { service_networks, ..ClusterFacts::default() });
         view.set_instances([(NODE, Some(IPV4))], &Facts::default());
         if usages == &server || signer.ends_with("-client") {
             let os = Some("windows".to_owned());

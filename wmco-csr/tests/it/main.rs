@@ -4,6 +4,8 @@
 #[cfg(test)]
 mod broken;
 #[cfg(test)]
+mod claims;
+#[cfg(test)]
 mod corpus;
 #[cfg(test)]
 mod docket;
@@ -20,6 +22,10 @@ mod oracle;
 #[cfg(test)]
 mod outcomes;
 #[cfg(test)]
+mod serving;
+#[cfg(test)]
 mod told;
+#[cfg(test)]
+mod truth;
 #[cfg(test)]
 mod vectors;

@@ -47,6 +47,7 @@ const MUTATIONS: &[Mutation] = &[
         "refuse",
     ),
     ("addresses", KubeletServing, ask_for_another, "refuse"),
+    ("belongs", KubeletServing, claim_the_apis_name, "refuse"),
     ("duplicate", Wicd, |w| w.also_pending("csr-2", SignedDuration::from_secs(1)), "ignore"),
     ("pending-limit", KubeletClient, |w| w.policy.limits.pending_per_node = 0, "refuse"),
     ("signature", KubeletServing, flip_last_bit, "refuse"),
@@ -79,6 +80,14 @@ fn extend(world: &mut World) {
 
 fn ask_for_another(world: &mut World) {
     let name = SanType::IpAddress([192, 0, 2, 8].into());
+    world.params_change(|params| params.subject_alt_names.push(name));
+}
+
+fn claim_the_apis_name(world: &mut World) {
+    let address = serde_json::json!({"type": "InternalDNS", "address": "kubernetes.default.svc"});
+    let addresses = world.nodes[0].status.as_mut().unwrap().addresses.as_mut().unwrap();
+    addresses.push(serde_json::from_value(address).unwrap());
+    let name = SanType::DnsName("kubernetes.default.svc".try_into().unwrap());
     world.params_change(|params| params.subject_alt_names.push(name));
 }
 

@@ -254,9 +254,13 @@ fn daemon_requests() {
 fn forward_dns_may_contradict_reverse_dns() {
     let mut world = World::new(KubeletClient);
     only_reverse_dns(&mut world);
-    world.facts.dns.forward.insert("win-7.plant.example.net".to_owned(), [192, 0, 2, 99].into());
+    world
+        .facts
+        .dns
+        .forward
+        .insert("win-7.plant.example.net".to_owned(), vec![[192, 0, 2, 99].into()]);
     world.check("wait", "instance");
-    world.facts.dns.forward.insert("win-7.plant.example.net".to_owned(), IPV4);
+    world.facts.dns.forward.insert("win-7.plant.example.net".to_owned(), vec![IPV4.into()]);
     world.check("approve", "");
 }
 
@@ -269,14 +273,17 @@ fn reverse_dns_is_no_veto() {
     world.check("approve", "");
 }
 
-/// A full name is a better claim than the first label of another one.
+/// Where Nodes have full names, the first label of another host's name is no claim.
 #[test]
-fn full_name_beats_first_label() {
+fn a_first_label_is_a_claim_where_the_cluster_says_so() {
     let mut world = World::new(KubeletClient);
     world.facts.hostnames.clear();
     world.instances = strings(&["192.0.2.8", "192.0.2.7"]).into_iter().map(|a| (a, None)).collect();
     world.facts.dns.reverse.insert([192, 0, 2, 8].into(), strings(&["win-7.lab.example.net."]));
     world.facts.dns.reverse.insert(IPV4.into(), strings(&["win-7."]));
+    world.check("refuse", "instance");
+    world.cluster.node_names = wmco_csr::NodeNames::Full;
+    world.check("approve", "");
     let decision = world.decide();
     let instance = decision.checks().find(|check| check.rule == wmco_csr::Rule::Instance).unwrap();
     assert_eq!(instance.detail, "192.0.2.7, by reverse DNS");

@@ -63,7 +63,7 @@ fn facts_are_read_as_they_are_written_by_hand() {
         "hostnames": {"win-7.plant.example.net": "WIN-7"}
     }"#;
     let facts: Facts = serde_json::from_str(text).unwrap();
-    assert_eq!(facts.dns.forward[INSTANCE], IPV4);
+    assert_eq!(facts.leads_to(INSTANCE), [std::net::IpAddr::from(IPV4)]);
     assert_eq!(facts.dns.reverse[&IPV4.into()], ["win-7.plant.example.net."]);
     assert_eq!(facts.hostnames[INSTANCE], "WIN-7");
     assert_eq!(serde_json::from_str::<Facts>("{}").unwrap(), Facts::default());

@@ -6,7 +6,8 @@ use serde::Deserialize;
 use std::collections::BTreeMap;
 use wmco_csr::pkcs10::{Attribute, GeneralName};
 use wmco_csr::{
-    CertificationRequest, Decision, Dns, Facts, Policy, Request, Verdict, View, decide,
+    CertificationRequest, ClusterFacts, Decision, Dns, Facts, NodeNames, Policy, Request, Verdict,
+    View, decide,
 };
 
 /// Cases that we answer otherwise than their `strict` says, each with the reason. Only cases of
@@ -32,6 +33,14 @@ const OTHERWISE: &[(&str, &str)] = &[
     ("kubelet-client: openssl: RSA-2048 with PSS", "no node asks so, one algorithm less to trust"),
     ("kubelet-client: openssl: P-224", "weak curve, W-13"),
 ];
+
+/// Cases that an operator, which asks hosts for their addresses, answers otherwise although they are
+/// of level `must`. The clusters of the vectors know Nodes' words only, so where no host can be asked
+/// those are believed; an operator does not, since the requester writes them.
+const BELIEVED: &[(&str, &str)] = &[(
+    "kubelet-serving: all kinds of addresses of the node",
+    "that the host has 203.0.113.15, fd20:30::f and win-echo.pub.example.com says its Node alone",
+)];
 
 #[derive(Deserialize)]
 struct Case {
@@ -90,26 +99,35 @@ fn cases() -> Vec<Case> {
     serde_json::from_str(include_str!("../vectors/csr.json")).unwrap()
 }
 
-fn decision(input: &Input) -> Decision<'_> {
+fn decision(input: &Input, believe_nodes: bool) -> Decision<'_> {
     let cluster = &input.cluster;
     let mut view = View::new();
+    // The vectors know no platform, no service network and no addresses that hosts report.
+    view.set_cluster(ClusterFacts {
+        node_names: NodeNames::of_platform(""),
+        service_networks: Some(Vec::new()),
+        ..ClusterFacts::default()
+    });
     for node in &cluster.nodes {
         view.set_node(node);
     }
-    let facts = Facts { dns: cluster.dns.clone(), hostnames: cluster.reported_hostnames.clone() };
+    let hostnames = cluster.reported_hostnames.clone();
+    let facts = Facts { dns: cluster.dns.clone(), hostnames, addresses: None };
     let instances = cluster.windows_instances.iter().flatten();
     view.set_instances(instances.map(|(address, _)| (address.as_str(), None)), &facts);
     view.set_request(&input.csr);
     // Long after all of these were created: nothing is worth waiting for.
     let now = "2026-03-01T00:00:00Z".parse().unwrap();
-    decide(&Request::from(&input.csr), &Policy::new(&cluster.namespace), &view, now)
+    let mut policy = Policy::new(&cluster.namespace);
+    policy.believe_nodes = believe_nodes;
+    decide(&Request::from(&input.csr), &policy, &view, now)
 }
 
 #[test]
 fn every_case_is_answered_as_a_correct_approver_does() {
     let mut wrong = Vec::new();
     for case in cases() {
-        let decision = decision(&case.input);
+        let decision = decision(&case.input, true);
         let approved = matches!(decision.verdict(), Verdict::Approve(_));
         let Expect { strict, strict_level, .. } = &case.expect;
         let listed = OTHERWISE.iter().any(|(name, _)| *name == case.name);
@@ -120,12 +138,29 @@ fn every_case_is_answered_as_a_correct_approver_does() {
     assert!(wrong.is_empty(), "{} cases:\n{}", wrong.len(), wrong.join("\n"));
 }
 
+/// Not to believe Nodes changes nothing but the cases that are about that.
+#[test]
+fn an_operator_believes_no_node() {
+    let differs = |case: &Case| {
+        let approves = |believe_nodes| {
+            matches!(decision(&case.input, believe_nodes).verdict(), Verdict::Approve(_))
+        };
+        approves(true) != approves(false)
+    };
+    let all = cases();
+    let found: Vec<_> = all.iter().filter(|case| differs(case)).map(|case| &*case.name).collect();
+    let listed: Vec<_> = BELIEVED.iter().map(|(name, _)| *name).collect();
+    assert_eq!(found, listed);
+}
+
 #[test]
 fn conditions_are_those_of_the_original() {
     let mut compared = 0;
     for case in cases() {
         let Some(expected) = &case.expect.approver.condition else { continue };
-        let Verdict::Approve(approval) = decision(&case.input).into_verdict() else { continue };
+        let Verdict::Approve(approval) = decision(&case.input, true).into_verdict() else {
+            continue;
+        };
         let now = "2026-03-01T00:00:00Z".parse().unwrap();
         let found = serde_json::to_value(approval.condition(now)).unwrap();
         let expected = serde_json::json!({

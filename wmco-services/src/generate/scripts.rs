@@ -1,5 +1,7 @@
 //! PowerShell that stands in the manifest word for word, as the wire format demands.
 
+use wmco_core::names::platforms;
+
 /// Prints the host's full name: its first label, and the primary DNS suffix if there is one.
 pub const FULL_HOST_NAME: &str = "$output = Invoke-Expression 'ipconfig /all'; \
     $hostNameLine = ($output -split '`n') | Where-Object { $_ -match 'Host Name' }; \
@@ -25,9 +27,9 @@ const GCP_HOST_NAME: &str = r"C:\Temp\gcp-get-hostname.ps1";
 /// Source: `spec/services.md`, section 6.4.
 pub(super) fn host_name(platform: &str) -> Option<&'static str> {
     match platform {
-        "AWS" => Some(AWS_HOST_NAME),
-        "GCP" => Some(GCP_HOST_NAME),
-        "VSphere" => Some(FULL_HOST_NAME),
+        platforms::AWS => Some(AWS_HOST_NAME),
+        platforms::GCP => Some(GCP_HOST_NAME),
+        platforms::VSPHERE => Some(FULL_HOST_NAME),
         _ => None,
     }
 }

@@ -5,14 +5,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use bin_operator::learned::HostReport;
 use kube::api::{Patch, PatchParams};
 use serde_json::json;
 use wmco_core::limits;
-use wmco_core::names::events;
+use wmco_core::names::{events, objects};
 use wmco_sim::cluster::Fault;
 use wmco_sim::cluster::error::{ApiError, Subject};
 
-use super::scenery::{Asked, Scene, client_of, daemon_of, put, serving_of};
+use super::scenery::{Asked, Scene, client_of, daemon_of, put, report, serving_of};
 
 const HOST: &str = "10.9.8.1";
 
@@ -219,7 +220,7 @@ async fn a_request_waits_for_the_name_of_its_host() {
     scene.approve(false).await;
     scene.ask(&client_of("win-1")).await;
     scene.answered("kubelet-client", "wait", "instance").await;
-    scene.learned.set(HOST, "WIN-1");
+    scene.learned.set(HOST, report("WIN-1"));
     assert_eq!(scene.condition("client-win-1").await, approval("WMCOApprove"));
     scene.stop().await;
 }
@@ -269,5 +270,127 @@ async fn requests_of_machines_are_left_to_their_approver() {
     // The Machine turns out to be another node.
     machine(&scene, "other");
     assert_eq!(scene.condition("client-win-1").await, approval("WMCOApprove"));
+    scene.stop().await;
+}
+
+fn hosts(list: &[(&str, &str)]) -> BTreeMap<String, String> {
+    list.iter().map(|(address, name)| ((*address).to_owned(), (*name).to_owned())).collect()
+}
+
+#[tokio::test]
+async fn two_hosts_of_one_name_are_refused_and_told_once() {
+    let other = "10.9.8.2";
+    let scene = Scene::start(&hosts(&[(HOST, "WIN-1"), (other, "win-1")])).await;
+    scene.approve(false).await;
+    scene.ask(&client_of("win-1")).await;
+    let conflict = "10.9.8.1 (by its host name) and 10.9.8.2 (by its host name) both claim the name \
+                    win-1, rename one of the hosts or correct the DNS";
+    let refused = vec![(events::CERTIFICATE_REFUSED.to_owned(), format!("instance: {conflict}"))];
+    scene.until(|| scene.events("client-win-1") == refused).await;
+    let told = vec![(events::NAME_CONFLICT.to_owned(), conflict.to_owned())];
+    scene.until(|| scene.events(objects::INSTANCES_CONFIG_MAP) == told).await;
+    // Another change is no reason to tell it again.
+    scene
+        .learned
+        .set(other, HostReport { addresses: vec![[10, 9, 8, 2].into()], ..report("win-1") });
+    scene.node("win-9", "windows", HOST);
+    scene.ask(&daemon_of("win-9")).await;
+    scene.condition("wicd-win-9").await;
+    assert_eq!(scene.events("client-win-1"), refused);
+    assert_eq!(scene.events(objects::INSTANCES_CONFIG_MAP), told);
+    // Somebody renames the other one.
+    scene.learned.set(other, report("win-2"));
+    assert_eq!(scene.condition("client-win-1").await, approval("WMCOApprove"));
+    scene.stop().await;
+}
+
+#[tokio::test]
+async fn a_reported_name_that_leads_elsewhere_is_refused() {
+    let scene = Scene::start(&hosts(&[(HOST, "files.corp.example")])).await;
+    let elsewhere = vec![[192, 0, 2, 1].into()];
+    scene.dns.lock().unwrap().insert("files.corp.example".to_owned(), elsewhere);
+    scene.approve(false).await;
+    scene.ask(&client_of("files.corp.example")).await;
+    scene.answered("kubelet-client", "refuse", "instance").await;
+    assert_eq!(scene.events(objects::INSTANCES_CONFIG_MAP).len(), 1);
+    scene.stop().await;
+}
+
+/// A report of the host that the name led to before says nothing about the one that it leads to now.
+#[tokio::test]
+async fn a_report_counts_for_the_address_that_was_asked() {
+    let name = "win-1.corp.example";
+    let scene = Scene::start(&hosts(&[(name, "")])).await;
+    scene.dns.lock().unwrap().insert(name.to_owned(), vec![[10, 9, 8, 2].into()]);
+    let before = HostReport { at: Some([10, 9, 8, 1].into()), ..report("other") };
+    scene.learned.set(name, before.clone());
+    scene.approve(false).await;
+    scene.ask(&client_of("other")).await;
+    scene.answered("kubelet-client", "wait", "instance").await;
+    scene.learned.set(name, HostReport { at: Some([10, 9, 8, 2].into()), ..before });
+    assert_eq!(scene.condition("client-other").await, approval("WMCOApprove"));
+    scene.stop().await;
+}
+
+fn network(scene: &Scene, cidr: &str) {
+    let any = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
+    put(
+        &scene.cluster,
+        &json!({
+            "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+            "metadata": {"name": "networks.config.openshift.io"},
+            "spec": {
+                "group": "config.openshift.io", "scope": "Cluster",
+                "names": {"plural": "networks", "singular": "network", "kind": "Network", "listKind": "NetworkList"},
+                "versions": [{
+                    "name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": any},
+                }],
+            },
+        }),
+    );
+    put(
+        &scene.cluster,
+        &json!({
+            "apiVersion": "config.openshift.io/v1", "kind": "Network", "metadata": {"name": "cluster"},
+            "spec": {"networkType": "OVNKubernetes", "serviceNetwork": [cidr]},
+        }),
+    );
+}
+
+/// The requester writes its Node's status; who else has an address is seen of all Nodes.
+#[tokio::test]
+async fn an_address_of_another_node_is_refused_until_that_gives_it_back() {
+    let scene = Scene::start(&hosts(&[("win-1", "WIN-1")])).await;
+    scene.dns.lock().unwrap().insert("win-1".to_owned(), vec![HOST.parse().unwrap()]);
+    network(&scene, "172.30.0.0/16");
+    scene.node("win-1", "windows", HOST);
+    scene.node("linux-1", "linux", HOST);
+    scene.approve(false).await;
+    let mut asked = serving_of("win-1");
+    asked.names.push(rcgen::SanType::IpAddress(HOST.parse().unwrap()));
+    scene.ask(&asked).await;
+    let note = "belongs: 10.9.8.1: that is node linux-1's".to_owned();
+    let told = vec![(events::CERTIFICATE_REFUSED.to_owned(), note)];
+    scene.until(|| scene.events("serving-win-1") == told).await;
+    let nodes: kube::Api<k8s_openapi::api::core::v1::Node> = kube::Api::all(scene.client.clone());
+    let addresses = json!([{"type": "InternalIP", "address": "10.9.8.7"}]);
+    let status = Patch::Merge(json!({"status": {"addresses": addresses}}));
+    nodes.patch_status("linux-1", &PatchParams::default(), &status).await.unwrap();
+    assert_eq!(scene.condition("serving-win-1").await, approval("WMCOApprove"));
+    scene.stop().await;
+}
+
+#[tokio::test]
+async fn an_address_waits_for_the_service_network() {
+    let scene = scene().await;
+    network(&scene, "10.9.0.0/16");
+    scene.node("win-1", "windows", HOST);
+    scene.approve(false).await;
+    let mut asked = serving_of("win-1");
+    asked.names.push(rcgen::SanType::IpAddress(HOST.parse().unwrap()));
+    scene.ask(&asked).await;
+    scene.answered("kubelet-serving", "refuse", "belongs").await;
+    network(&scene, "172.30.0.0/16");
+    assert_eq!(scene.condition("serving-win-1").await, approval("WMCOApprove"));
     scene.stop().await;
 }

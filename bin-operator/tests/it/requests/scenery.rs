@@ -1,14 +1,15 @@
 //! A cluster with hosts in its list, and the controller of certificate requests alone.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bin_operator::announce::Announcer;
 use bin_operator::config::Config;
 use bin_operator::csr::Approver;
 use bin_operator::leader::Leadership;
-use bin_operator::learned::Learned;
+use bin_operator::learned::{HostReport, Learned};
 use bin_operator::metrics::{CsrLabels, Metrics};
 use bin_operator::resolver::Resolver;
 use bin_operator::sources::Sources;
@@ -34,6 +35,7 @@ pub(super) struct Scene {
     pub(super) client: Client,
     pub(super) learned: Learned,
     pub(super) metrics: Metrics,
+    pub(super) dns: Arc<Mutex<BTreeMap<String, Vec<IpAddr>>>>,
     config: Config,
     stop: CancellationToken,
     tasks: TaskTracker,
@@ -156,7 +158,7 @@ impl Scene {
         let config = kube::Config::from_custom_kubeconfig(kubeconfig, &options).await.unwrap();
         let learned = Learned::new();
         for (address, name) in hosts.iter().filter(|(_, name)| !name.is_empty()) {
-            learned.set(address, name);
+            learned.set(address, report(name));
         }
         let variable = |name: &str| (name == "WATCH_NAMESPACE").then(|| NAMESPACE.to_owned());
         Self {
@@ -164,6 +166,9 @@ impl Scene {
             config: Config::from_env(bin_operator::VERSION, false, 1, variable).unwrap(),
             learned,
             metrics: Metrics::new(no_hosts()),
+            dns: Arc::new(Mutex::new(
+                [("localhost".to_owned(), vec![std::net::Ipv4Addr::LOCALHOST.into()])].into(),
+            )),
             stop: CancellationToken::new(),
             tasks: TaskTracker::new(),
             cluster,
@@ -195,13 +200,23 @@ impl Scene {
             client: self.client.clone(),
             config: Arc::new(Config { deny_requests: deny, ..self.config.clone() }),
             sources,
-            resolver: Resolver::new(),
+            resolver: self.resolver(),
             learned: self.learned.clone(),
             leadership: Leadership::unchallenged(),
             announcer: Announcer::new(self.client.clone(), NAMESPACE, "operator"),
             metrics: self.metrics.clone(),
         };
         tasks.spawn(approver.run(stop.clone()));
+    }
+
+    /// A DNS that answers at once: with what a test says, or that there is no such name.
+    fn resolver(&self) -> Resolver {
+        let names = Arc::clone(&self.dns);
+        Resolver::with(Arc::new(move |name| {
+            let found = names.lock().unwrap().get(&name).cloned();
+            let missing = || std::io::Error::from(std::io::ErrorKind::NotFound);
+            Box::pin(std::future::ready(found.ok_or_else(missing)))
+        }))
     }
 
     /// Sends a request in the name of whoever asks.
@@ -298,6 +313,11 @@ impl Scene {
         self.tasks.wait().await;
         self.cluster.stop().await;
     }
+}
+
+/// What a host reports that is called so, wherever it was asked.
+pub(super) fn report(host_name: &str) -> HostReport {
+    HostReport { host_name: host_name.to_owned(), ..HostReport::default() }
 }
 
 pub(super) fn put(cluster: &SimCluster, object: &Value) {

@@ -1,0 +1,200 @@
+//! What the cluster itself says: how its Nodes are named, and what belongs to its services.
+
+use std::net::IpAddr;
+
+use wmco_core::names::platforms;
+use wmco_core::render::ServiceNetwork;
+
+/// Longest host name that a Node on GCP keeps whole, in bytes.
+const GCP_NAME_BYTES: usize = 63;
+
+/// What a decision may know about the cluster as a whole.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct ClusterFacts {
+    /// How Nodes are named.
+    pub node_names: NodeNames,
+    /// The networks of the cluster's services; `None` while they are not known, and then no
+    /// certificate for an address is approved.
+    pub service_networks: Option<Vec<ServiceNetwork>>,
+    /// Host names of the API server, besides those that it has in every cluster.
+    pub api_names: Vec<String>,
+}
+
+/// Which part of a host's full name is the name of its Node.
+///
+/// The services `ConfigMap` starts the kubelet with a name of the platform's choice, or without: then
+/// it takes the host's name without the domain. A full name may always be that of a Node.
+///
+/// Source: `spec/services.md`, section 6.4, and `spec/csr.md`, section 5.3.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum NodeNames {
+    /// The first label, for example `win-1` for `win-1.corp.example`: on bare metal, Azure, Nutanix and
+    /// every platform without a rule of its own.
+    FirstLabel,
+    /// The full name: AWS takes it from its metadata service, vSphere from the host.
+    Full,
+    /// The full name, or its first label when it is longer than 63 bytes: GCP.
+    FullOrShort,
+    /// The cluster has not said yet.
+    #[default]
+    Unknown,
+}
+
+impl NodeNames {
+    /// The rule of a platform, as Infrastructure `cluster` spells it in
+    /// `status.platformStatus.type`.
+    ///
+    /// ```
+    /// use wmco_csr::NodeNames;
+    ///
+    /// assert_eq!(NodeNames::of_platform("VSphere"), NodeNames::Full);
+    /// assert_eq!(NodeNames::of_platform("None"), NodeNames::FirstLabel);
+    /// ```
+    pub fn of_platform(platform: &str) -> Self {
+        match platform {
+            platforms::AWS | platforms::VSPHERE => Self::Full,
+            platforms::GCP => Self::FullOrShort,
+            _ => Self::FirstLabel,
+        }
+    }
+
+    /// Whether the Node of a host with the full name `name` is called by its first label.
+    pub(crate) fn shortens(self, name: &str) -> bool {
+        match self {
+            Self::FirstLabel => true,
+            Self::FullOrShort => name.len() > GCP_NAME_BYTES,
+            Self::Full | Self::Unknown => false,
+        }
+    }
+}
+
+impl ClusterFacts {
+    /// Why no host may have the name `name` (lower case), if none may.
+    pub(crate) fn reserves_name(&self, name: &str) -> Option<&'static str> {
+        let mut labels = name.split('.');
+        let (first, third) = (labels.next(), labels.nth(1));
+        let last = name.rsplit('.').next();
+        let api = ["kubernetes", "openshift"].iter().any(|service| {
+            let rest = name.strip_prefix(service);
+            rest.is_some_and(|rest| ["", ".default"].contains(&rest))
+        });
+        if name.contains('*') {
+            Some("a wildcard")
+        } else if last == Some("localhost") {
+            Some("every host's own name")
+        } else if api || self.api_names.iter().any(|known| known == name) {
+            Some("a name of the API server")
+        } else if third == Some("svc")
+            || last == Some("svc")
+            || name == "cluster.local"
+            || name.ends_with(".cluster.local")
+        {
+            Some("a name of the cluster's services")
+        } else if first.is_none_or(str::is_empty) {
+            Some("no host name")
+        } else {
+            None
+        }
+    }
+
+    /// Why no host may have `address` in a certificate, if none may.
+    pub(crate) fn reserves_address(&self, address: IpAddr) -> Option<&'static str> {
+        let of_everybody = match address {
+            IpAddr::V4(ip) => {
+                // 0.0.0.0/8 is "this network"; from 224.0.0.0 on there are groups and broadcast.
+                let first = ip.octets()[0];
+                first == 0 || first >= 224 || ip.is_loopback() || ip.is_link_local()
+            }
+            IpAddr::V6(ip) => {
+                // Unspecified, loopback, and addresses of IPv4 in a form that nobody uses any more.
+                let embedded = ip.segments()[..6] == [0; 6];
+                embedded || ip.is_multicast() || ip.is_unicast_link_local()
+            }
+        };
+        if of_everybody {
+            return Some("no single host's address");
+        }
+        let networks = self.service_networks.iter().flatten();
+        let mut networks = networks.filter(|network| network.contains(address));
+        networks.next().map(|_| "an address of the service network")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn name(text: &str) -> Option<&'static str> {
+        let facts = ClusterFacts { api_names: vec!["api-int.c.test".into()], ..Default::default() };
+        facts.reserves_name(text)
+    }
+
+    #[test]
+    fn names_of_services_are_told_from_names_of_hosts() {
+        for reserved in [
+            "*",
+            "*.a.test",
+            "a.*.test",
+            "localhost",
+            "a.localhost",
+            "kubernetes",
+            "openshift",
+            "kubernetes.default",
+            "openshift.default.svc",
+            "a.b.svc",
+            "a.b.svc.other.domain",
+            "svc",
+            "a.svc",
+            "cluster.local",
+            "x.cluster.local",
+            "api-int.c.test",
+            "",
+            ".a",
+        ] {
+            assert!(name(reserved).is_some(), "{reserved}");
+        }
+        for host in
+            ["kubernetes-1", "kubernetes.corp.test", "win-1.svc.corp.test", "localhost.test"]
+        {
+            assert_eq!(name(host), None, "{host}");
+        }
+    }
+
+    #[test]
+    fn addresses_of_nobody_in_particular_are_known() {
+        let networks = ["172.30.0.0/16", "fd02::/112"].map(|text| text.parse().unwrap());
+        let facts =
+            ClusterFacts { service_networks: Some(networks.into()), ..ClusterFacts::default() };
+        let is_reserved = |text: &str| {
+            let address: IpAddr = text.parse().unwrap();
+            facts.reserves_address(address).is_some()
+        };
+        for reserved in [
+            "0.0.0.0",
+            "0.1.2.3",
+            "127.0.0.1",
+            "127.255.0.1",
+            "169.254.1.1",
+            "224.0.0.1",
+            "239.255.255.255",
+            "240.0.0.1",
+            "255.255.255.255",
+            "::",
+            "::1",
+            "::7f00:1",
+            "fe80::1",
+            "febf::1",
+            "ff02::1",
+            "172.30.0.1",
+            "172.30.255.255",
+            "fd02::a",
+        ] {
+            assert!(is_reserved(reserved), "{reserved}");
+        }
+        for usual in
+            ["10.0.0.5", "192.168.1.1", "100.64.0.1", "172.31.0.1", "fd02::1:a", "2001:db8::1"]
+        {
+            assert!(!is_reserved(usual), "{usual}");
+        }
+    }
+}

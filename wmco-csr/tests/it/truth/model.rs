@@ -1,0 +1,453 @@
+//! A cluster whose truth is known: which machine there is, which names and addresses are its own;
+//! and what hosts, Nodes and the DNS say about that, truly or not.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use proptest::prelude::*;
+use proptest::sample::select;
+use wmco_core::instances::{self, Entries};
+use wmco_csr::{ClusterFacts, Facts, MachineFacts, NodeFacts, NodeNames, View};
+
+/// What a machine is to the cluster.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Sort {
+    /// Listed in windows-instances.
+    Listed,
+    /// A Linux node.
+    Linux,
+    /// A Windows node of a Machine.
+    Machine,
+    /// A Windows node that somebody else made.
+    Stranger,
+}
+
+/// How a host is listed.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Listing {
+    Address,
+    FullName,
+    Alias,
+}
+
+/// What the DNS answers for the names of a machine.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Dns {
+    Right,
+    Missing,
+    /// To the first address of this machine.
+    Leads(usize),
+}
+
+/// A name or an address that somebody claims and that need not be his.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Lie {
+    FullName(usize),
+    Label(usize),
+    Alias(usize),
+    Address(usize),
+    Second(usize),
+    Ipv6(usize),
+    Reserved(usize),
+    Invented,
+}
+
+const RESERVED: [&str; 10] = [
+    "kubernetes",
+    "kubernetes.default.svc",
+    "web.shop.svc.cluster.local",
+    "localhost",
+    "*.corp.example",
+    "api-int.corp.example",
+    "172.30.0.1",
+    "127.0.0.1",
+    "fd02::1",
+    "169.254.1.1",
+];
+
+#[derive(Clone, Debug)]
+pub(super) struct Machine {
+    pub(super) sort: Sort,
+    pub(super) domain: &'static str,
+    pub(super) listing: Listing,
+    shouts: bool,
+    pub(super) dns: Dns,
+    /// Whether reverse DNS names it, and whether it names another one instead.
+    reverse: Option<Option<usize>>,
+    pub(super) has_node: bool,
+    /// Whether the operator has asked the host since it started.
+    pub(super) was_asked: bool,
+    /// What it reports as its host name instead of its own.
+    false_name: Option<Lie>,
+    /// What it reports beside its own addresses.
+    false_addresses: Vec<Lie>,
+    /// What its Node's status holds beside its own.
+    false_status: Vec<Lie>,
+    /// Whether its Node has an invented name.
+    false_node: bool,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct World {
+    pub(super) platform: NodeNames,
+    pub(super) machines: Vec<Machine>,
+}
+
+/// Worlds in which nobody lies and the DNS is right.
+pub(super) fn honest_worlds() -> impl Strategy<Value = World> {
+    worlds(false)
+}
+
+/// Worlds in which anybody may lie, and the DNS too.
+pub(super) fn any_worlds() -> impl Strategy<Value = World> {
+    worlds(true)
+}
+
+fn worlds(lies: bool) -> impl Strategy<Value = World> {
+    let platforms = vec![NodeNames::FirstLabel, NodeNames::Full, NodeNames::FullOrShort];
+    (select(platforms), 2..7_usize).prop_flat_map(move |(platform, count)| {
+        let machines = proptest::collection::vec(any_machine(count, lies), count);
+        machines.prop_map(move |machines| World { platform, machines })
+    })
+}
+
+fn any_machine(count: usize, lies: bool) -> impl Strategy<Value = Machine> {
+    let sort = prop_oneof![
+        5 => Just(Sort::Listed),
+        1 => Just(Sort::Linux),
+        1 => Just(Sort::Machine),
+        1 => Just(Sort::Stranger),
+    ];
+    let listing = select(&[Listing::Address, Listing::FullName, Listing::Alias][..]);
+    let dns = prop_oneof![
+        4 => Just(Dns::Right),
+        1 => Just(Dns::Missing),
+        2 => (0..count).prop_map(Dns::Leads),
+    ];
+    let lie = || {
+        prop_oneof![
+            (0..count).prop_map(Lie::FullName),
+            (0..count).prop_map(Lie::Label),
+            (0..count).prop_map(Lie::Alias),
+            (0..count).prop_map(Lie::Address),
+            (0..count).prop_map(Lie::Second),
+            (0..count).prop_map(Lie::Ipv6),
+            (0..RESERVED.len()).prop_map(Lie::Reserved),
+            Just(Lie::Invented),
+        ]
+    };
+    let some = || proptest::collection::vec(lie(), 0..4);
+    let said = (
+        proptest::option::of(lie()),
+        some(),
+        some(),
+        any::<bool>(),
+        dns,
+        proptest::option::of(proptest::option::of(0..count)),
+    );
+    let plain = (
+        sort,
+        select(&["", "corp.example", "lab.example"][..]),
+        listing,
+        any::<bool>(),
+        any::<bool>(),
+        any::<bool>(),
+        any::<bool>(),
+    );
+    (plain, said).prop_map(move |(plain, said)| {
+        let (sort, domain, listing, shouts, has_node, was_asked, is_liar) = plain;
+        let (name, addresses, status, node, dns, reverse) = said;
+        let is_liar = is_liar && lies;
+        Machine {
+            sort,
+            domain,
+            listing,
+            shouts,
+            dns: if lies { dns } else { Dns::Right },
+            reverse: reverse.map(|other| other.filter(|_| lies)),
+            has_node: has_node || sort != Sort::Listed,
+            was_asked: was_asked || !lies,
+            false_name: name.filter(|_| is_liar),
+            false_addresses: if is_liar { addresses } else { Vec::new() },
+            false_status: if is_liar { status } else { Vec::new() },
+            false_node: node && is_liar && sort == Sort::Listed,
+        }
+    })
+}
+
+impl World {
+    fn number(place: usize) -> u8 {
+        u8::try_from(place + 1).unwrap()
+    }
+
+    pub(super) fn label(place: usize) -> String {
+        format!("h{place}")
+    }
+
+    pub(super) fn full_name(&self, place: usize) -> String {
+        match self.machines[place].domain {
+            "" => Self::label(place),
+            domain => format!("{}.{domain}", Self::label(place)),
+        }
+    }
+
+    fn alias(place: usize) -> String {
+        format!("alias{place}.corp.example")
+    }
+
+    pub(super) fn address(place: usize) -> IpAddr {
+        Ipv4Addr::new(10, 0, 0, Self::number(place)).into()
+    }
+
+    fn second(place: usize) -> IpAddr {
+        Ipv4Addr::new(10, 1, 0, Self::number(place)).into()
+    }
+
+    fn ipv6(place: usize) -> IpAddr {
+        Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, Self::number(place).into()).into()
+    }
+
+    fn own_addresses(place: usize) -> Vec<IpAddr> {
+        vec![Self::address(place), Self::second(place), Self::ipv6(place)]
+    }
+
+    /// The name that the Node of a machine has by right.
+    pub(super) fn node_name(&self, place: usize) -> String {
+        match self.platform {
+            NodeNames::FirstLabel => Self::label(place),
+            NodeNames::Full | NodeNames::FullOrShort | NodeNames::Unknown => self.full_name(place),
+        }
+    }
+
+    /// The name under which its Node is registered, whether by right or not.
+    pub(super) fn registered(&self, place: usize) -> String {
+        if self.machines[place].false_node {
+            return format!("invented{place}");
+        }
+        self.node_name(place)
+    }
+
+    pub(super) fn text(&self, lie: Lie, by: usize) -> String {
+        match lie {
+            Lie::FullName(of) => self.full_name(of),
+            Lie::Label(of) => Self::label(of),
+            Lie::Alias(of) => Self::alias(of),
+            Lie::Address(of) => Self::address(of).to_string(),
+            Lie::Second(of) => Self::second(of).to_string(),
+            Lie::Ipv6(of) => Self::ipv6(of).to_string(),
+            Lie::Reserved(which) => RESERVED[which].to_owned(),
+            Lie::Invented => format!("invented{by}.corp.example"),
+        }
+    }
+
+    /// The key of its entry.
+    pub(super) fn entry(&self, place: usize) -> String {
+        let name = match self.machines[place].listing {
+            Listing::Address => return Self::address(place).to_string(),
+            Listing::FullName => self.full_name(place),
+            Listing::Alias => Self::alias(place),
+        };
+        if self.machines[place].shouts { name.to_ascii_uppercase() } else { name }
+    }
+
+    fn listed_name(&self, place: usize) -> Option<String> {
+        let machine = &self.machines[place];
+        let is_name = machine.sort == Sort::Listed && machine.listing != Listing::Address;
+        is_name.then(|| self.entry(place).to_ascii_lowercase())
+    }
+
+    /// The machine that a connection to its entry reaches.
+    pub(super) fn reached(&self, place: usize) -> Option<usize> {
+        match (self.machines[place].listing, self.machines[place].dns) {
+            (Listing::Address, _) | (_, Dns::Right) => Some(place),
+            (_, Dns::Missing) => None,
+            (_, Dns::Leads(to)) => Some(to),
+        }
+    }
+
+    pub(super) fn places(&self, sort: Sort) -> impl Iterator<Item = usize> {
+        let is = move |(_, machine): &(usize, &Machine)| machine.sort == sort;
+        self.machines.iter().enumerate().filter(is).map(|(place, _)| place)
+    }
+
+    pub(super) fn has_false_name(&self, place: usize) -> bool {
+        self.machines[place].false_name.is_some()
+    }
+
+    pub(super) fn lies(&self, place: usize) -> bool {
+        let machine = &self.machines[place];
+        machine.false_name.is_some()
+            || machine.false_node
+            || !machine.false_addresses.is_empty()
+            || !machine.false_status.is_empty()
+    }
+
+    /// Whether the Node of another machine has its first address, which stands in the way until a
+    /// person looks: where the DNS is asked, it might be right.
+    pub(super) fn is_claimed(&self, place: usize) -> bool {
+        self.machines.iter().any(|other| other.false_status.contains(&Lie::Address(place)))
+    }
+
+    /// The machines that a name belongs to, as far as the cluster can know of any.
+    ///
+    /// People who list a host by a name leave it to the DNS, and to the host key, which host that is.
+    pub(super) fn owners_of_name(&self, name: &str) -> BTreeSet<usize> {
+        let mut owners = BTreeSet::new();
+        for (place, machine) in self.machines.iter().enumerate() {
+            let listed = self.listed_name(place);
+            let label = |full: &str| full.split('.').next().map(str::to_owned);
+            let is_listed = listed.as_deref() == Some(name)
+                || listed.as_deref().and_then(label).as_deref() == Some(name);
+            if is_listed {
+                owners.insert(place);
+                owners.extend(self.reached(place));
+            }
+            let is_registered = machine.has_node && self.registered(place) == name;
+            let told = self.facts().hostnames.get(&self.entry(place)).cloned();
+            let is_told = self.reached(place) == Some(place)
+                && machine.false_name.is_none()
+                && told.is_some()
+                && [self.node_name(place), self.full_name(place)].iter().any(|own| own == name);
+            let leads = machine.dns == Dns::Right && name.contains('.');
+            if is_registered || is_told || (leads && self.full_name(place) == name) {
+                owners.insert(place);
+            }
+        }
+        owners
+    }
+
+    /// The machine that an address belongs to, if the cluster can know of it.
+    pub(super) fn owner_of_address(&self, address: IpAddr) -> Option<usize> {
+        let own = |(place, _): &(usize, &Machine)| Self::own_addresses(*place).contains(&address);
+        let (place, machine) = self.machines.iter().enumerate().find(own)?;
+        let is_first = address == Self::address(place);
+        let is_listed = machine.sort == Sort::Listed;
+        let by_entry = is_listed && is_first && self.reached(place) == Some(place);
+        let by_report = self.reached(place) == Some(place)
+            && self.facts().addresses.unwrap().contains_key(&self.entry(place));
+        let known = machine.has_node || by_entry || by_report || machine.sort == Sort::Machine;
+        known.then_some(place)
+    }
+
+    pub(super) fn is_reserved(text: &str) -> bool {
+        RESERVED.contains(&text)
+    }
+
+    pub(super) fn data(&self) -> BTreeMap<String, String> {
+        let listed = self.places(Sort::Listed);
+        listed.map(|place| (self.entry(place), "username=core".to_owned())).collect()
+    }
+
+    pub(super) fn entries(&self) -> Entries {
+        let facts = Facts { dns: self.dns(), ..Facts::default() };
+        instances::parse(self.data(), &facts)
+    }
+
+    fn dns(&self) -> wmco_csr::Dns {
+        let mut dns = wmco_csr::Dns::default();
+        for (place, machine) in self.machines.iter().enumerate() {
+            let leads = match machine.dns {
+                Dns::Right => Self::address(place),
+                Dns::Leads(to) => Self::address(to),
+                Dns::Missing => continue,
+            };
+            dns.forward.insert(self.full_name(place), vec![leads]);
+            dns.forward.insert(Self::alias(place), vec![leads]);
+        }
+        for (place, machine) in self.machines.iter().enumerate() {
+            let Some(other) = machine.reverse else { continue };
+            let name = self.full_name(other.unwrap_or(place));
+            // The operator keeps those that lead back.
+            if dns.forward.get(&name) == Some(&vec![Self::address(place)]) {
+                dns.reverse.insert(Self::address(place), vec![name]);
+            }
+        }
+        dns
+    }
+
+    /// What the operator has been told.
+    pub(super) fn facts(&self) -> Facts {
+        let mut facts = Facts { dns: self.dns(), ..Facts::default() };
+        let mut addresses = BTreeMap::new();
+        for (address, entry) in self.entries().iter() {
+            let listed = self.places(Sort::Listed).find(|place| self.entry(*place) == address);
+            let reached = listed.and_then(|place| self.reached(place));
+            // Hosts that are none of ours do not let us in, and a wrong entry is not worked on.
+            let answers = |place: &usize| {
+                let machine = &self.machines[*place];
+                machine.was_asked && matches!(machine.sort, Sort::Listed | Sort::Machine)
+            };
+            let Some(place) = reached.filter(answers).filter(|_| entry.is_ok()) else { continue };
+            let machine = &self.machines[place];
+            let name = match machine.false_name {
+                Some(lie) => self.text(lie, place),
+                None => self.full_name(place),
+            };
+            let name = if machine.shouts { name.to_ascii_uppercase() } else { name };
+            facts.hostnames.insert(address.to_owned(), name);
+            let lies = machine.false_addresses.iter().map(|lie| self.text(*lie, place));
+            let lies = lies.filter_map(|text| text.parse().ok());
+            addresses.insert(
+                address.to_owned(),
+                Self::own_addresses(place).into_iter().chain(lies).collect(),
+            );
+        }
+        facts.addresses = Some(addresses);
+        facts
+    }
+
+    /// What the status of its Node holds.
+    pub(super) fn status(&self, place: usize) -> NodeFacts {
+        let machine = &self.machines[place];
+        let os = if machine.sort == Sort::Linux { "linux" } else { "windows" };
+        let mut facts = NodeFacts {
+            os: Some(os.to_owned()),
+            addresses: Self::own_addresses(place),
+            names: vec![self.registered(place), self.full_name(place)],
+            ..NodeFacts::default()
+        };
+        for lie in &machine.false_status {
+            let text = self.text(*lie, place);
+            match text.parse() {
+                Ok(address) => facts.addresses.push(address),
+                Err(_) => facts.names.push(text),
+            }
+        }
+        facts
+    }
+
+    pub(super) fn view(&self) -> View {
+        let mut view = View::new();
+        view.set_cluster(ClusterFacts {
+            node_names: self.platform,
+            service_networks: Some(
+                ["172.30.0.0/16", "fd02::/112"].map(|text| text.parse().unwrap()).into(),
+            ),
+            api_names: vec!["api-int.corp.example".to_owned()],
+        });
+        for (place, machine) in self.machines.iter().enumerate() {
+            if machine.has_node {
+                view.set_node_facts(&self.registered(place), self.status(place));
+            }
+        }
+        let machines = self.places(Sort::Machine);
+        view.set_machines(machines.map(|place| MachineFacts {
+            names: vec![self.node_name(place), self.full_name(place)],
+            addresses: Self::own_addresses(place),
+        }));
+        view.set_entries(&self.entries(), &self.facts());
+        view
+    }
+
+    /// Every name that anybody might ask to be called by.
+    pub(super) fn all_names(&self) -> BTreeSet<String> {
+        let mut names: BTreeSet<String> = BTreeSet::new();
+        for (place, machine) in self.machines.iter().enumerate() {
+            names.extend([Self::label(place), self.full_name(place), Self::alias(place)]);
+            names.insert(format!("alias{place}"));
+            names.extend(machine.false_name.map(|lie| self.text(lie, place)));
+        }
+        names.retain(|name| name.parse::<IpAddr>().is_err() && !name.contains('*'));
+        names
+    }
+}
