@@ -13,9 +13,9 @@ use crate::node::NodeFacts;
 
 /// All Nodes, by what they are looked up by.
 pub(super) struct Index<'a> {
-    by_name: HashMap<&'a str, &'a NodeFacts>,
-    by_address: HashMap<&'a str, Vec<&'a NodeFacts>>,
-    by_instance: HashMap<&'a str, Vec<&'a NodeFacts>>,
+    names: HashMap<&'a str, &'a NodeFacts>,
+    addresses: HashMap<&'a str, Vec<&'a NodeFacts>>,
+    origins: HashMap<&'a str, Vec<&'a NodeFacts>>,
 }
 
 impl<'a> Index<'a> {
@@ -24,36 +24,36 @@ impl<'a> Index<'a> {
         let mut sorted: Vec<&NodeFacts> = nodes.iter().collect();
         sorted.sort_by(|a, b| a.name.cmp(&b.name));
         let mut index = Self {
-            by_name: HashMap::with_capacity(nodes.len()),
-            by_address: HashMap::with_capacity(nodes.len()),
-            by_instance: HashMap::new(),
+            names: HashMap::with_capacity(nodes.len()),
+            addresses: HashMap::with_capacity(nodes.len()),
+            origins: HashMap::new(),
         };
         for node in sorted {
-            index.by_name.insert(&node.name, node);
+            index.names.insert(&node.name, node);
             for address in &node.addresses {
-                let there = index.by_address.entry(address).or_default();
+                let there = index.addresses.entry(address).or_default();
                 // One Node may show an address twice, as its name and as its internal name.
                 if there.last().is_none_or(|last| last.name != node.name) {
                     there.push(node);
                 }
             }
             if let Some(instance) = node.annotation(names::INSTANCE_ANNOTATION) {
-                index.by_instance.entry(instance).or_default().push(node);
+                index.origins.entry(instance).or_default().push(node);
             }
         }
         index
     }
 
     pub(super) fn named(&self, name: &str) -> Option<&'a NodeFacts> {
-        self.by_name.get(name).copied()
+        self.names.get(name).copied()
     }
 
     pub(super) fn at(&self, address: &str) -> &[&'a NodeFacts] {
-        self.by_address.get(address).map_or(&[], Vec::as_slice)
+        self.addresses.get(address).map_or(&[], Vec::as_slice)
     }
 
     pub(super) fn made_from(&self, address: &str) -> &[&'a NodeFacts] {
-        self.by_instance.get(address).map_or(&[], Vec::as_slice)
+        self.origins.get(address).map_or(&[], Vec::as_slice)
     }
 }
 
@@ -118,13 +118,14 @@ impl<'a> Matching<'a> {
         for subject in in_order() {
             let recorded = subject.record.and_then(|record| record.node.as_deref());
             let node = recorded.and_then(|name| index.named(name));
-            matching.settle(subject, node.into_iter().collect());
+            matching.settle(subject, node.as_slice());
         }
         for subject in in_order() {
             let Some(names) = observed.host_names.get(subject.address) else { continue };
             let fits = |node: &&&NodeFacts| names.iter().any(|name| names_node(name, node));
             let there = subject.nodes_at(index);
-            matching.settle(subject, there.iter().filter(fits).copied().collect());
+            let fitting: Vec<_> = there.iter().filter(fits).copied().collect();
+            matching.settle(subject, &fitting);
             if matching.stand(subject.address).node().is_some_and(|node| fits(&&node)) {
                 matching.confirmed.insert(subject.address);
             }
@@ -137,7 +138,7 @@ impl<'a> Matching<'a> {
             let both: Vec<_> = there.iter().filter(of_it_alone).copied().collect();
             // One that shows the address is more than one that only says that it was made from it.
             let best = [both, there, made].into_iter().find(|found| !found.is_empty());
-            matching.settle(subject, best.unwrap_or_default());
+            matching.settle(subject, &best.unwrap_or_default());
         }
         // Nobody lists the others, so what only shows their address is none of our business.
         for subject in listed {
@@ -148,7 +149,7 @@ impl<'a> Matching<'a> {
             let there = subject.nodes_at(index).iter();
             let unclaimed = there
                 .filter(|node| made_from_it(node) && claims.of_others(subject, node).is_none());
-            matching.settle(subject, unclaimed.copied().collect());
+            matching.settle(subject, &unclaimed.copied().collect::<Vec<_>>());
         }
         matching
     }
@@ -197,11 +198,11 @@ impl<'a> Matching<'a> {
     }
 
     /// Gives the subject what the best evidence found, if it has nothing yet.
-    fn settle(&mut self, subject: &Subject<'a>, found: Vec<&'a NodeFacts>) {
+    fn settle(&mut self, subject: &Subject<'a>, found: &[&'a NodeFacts]) {
         if self.stands.contains_key(subject.address) {
             return;
         }
-        let found = self.free(&found);
+        let found = self.free(found);
         match found.as_slice() {
             [] => {}
             [node] => {
