@@ -36,6 +36,7 @@ pub fn preview(
             node_sought: false,
             host: HostSeen::Unknown,
             key_in_config_map: false,
+            known_closed: false,
             waiting: None,
         };
         let wanted = release.desired(assignment.intent.clone(), None);

@@ -8,6 +8,13 @@ pub const ROOT: &str = r"C:\k";
 /// Where uploads wait until the agent moves them into place.
 pub const STAGING: &str = r"C:\k\staging";
 
+/// Start of the name of a folder in the login user's own one that an agent is brought to on first
+/// contact; random digits follow, see [`FreshFolder`](crate::protocol::FreshFolder).
+pub const FRESH_FOLDER_PREFIX: &str = "wmco-";
+
+/// Name of the agent in such a folder.
+pub const BROUGHT_AGENT: &str = "wicd.exe";
+
 /// The agent and daemon, WICD, in its final place.
 pub const AGENT: &str = r"C:\k\windows-instance-config-daemon.exe";
 

@@ -26,7 +26,7 @@ pub(super) struct Drift {
     pub(super) disruptive: Vec<HostStep>,
     /// Steps that start what a host needs to become a node.
     pub(super) start: Vec<HostStep>,
-    /// Contents that the steps refer to.
+    /// Contents that the steps refer to and that are not staged yet.
     pub(super) contents: BTreeSet<Sha256>,
 }
 
@@ -76,7 +76,9 @@ impl Drift {
             if is_placed(probe, path, file) {
                 continue;
             }
-            self.contents.insert(file.sha256);
+            if !probe.staged.contains(&file.sha256) {
+                self.contents.insert(file.sha256);
+            }
             let steps = if file.live { &mut self.live } else { &mut self.disruptive };
             steps.push(HostStep::PlaceFile {
                 path: path.clone(),

@@ -34,6 +34,7 @@ pub struct Memory {
     pods: Option<Vec<PodFacts>>,
     node_sought: bool,
     waiting: Option<Waiting>,
+    known_closed: bool,
     /// When the pass ended in which the host was seen.
     seen_at: Option<Timestamp>,
     /// Whether the host was seen in an earlier pass.
@@ -81,6 +82,7 @@ impl Default for Memory {
             pods: None,
             node_sought: false,
             waiting: None,
+            known_closed: false,
             seen_at: None,
             old: false,
             asked_before_look: false,
@@ -94,6 +96,12 @@ impl Memory {
     /// The host as it was seen last.
     pub fn host(&self) -> &HostSeen {
         &self.host
+    }
+
+    /// Takes over what is on record of the host's root, as in [`Observed::known_closed`]; to be told
+    /// before each plan.
+    pub fn set_known_closed(&mut self, known_closed: bool) {
+        self.known_closed = known_closed;
     }
 
     /// What to do now; `node` and `key_in_config_map` are as in [`Observed`].
@@ -223,6 +231,7 @@ impl Memory {
             pods: self.pods.clone(),
             host: self.host.clone(),
             key_in_config_map,
+            known_closed: self.known_closed,
             waiting: self.waiting,
         }
     }

@@ -8,7 +8,7 @@ use super::{Action, Awaited, Because, Desired, Observed, Plan, answering, disrup
 use crate::fleet::DisruptionPermit;
 use crate::limits;
 use crate::names::host;
-use crate::protocol::{HostStep, Probe};
+use crate::protocol::{HostStep, Probe, RootAccess};
 use crate::winpath::WindowsPath;
 
 pub(super) fn plan(
@@ -47,6 +47,10 @@ pub(super) fn plan(
         return restart(probe, grounds(), now);
     }
     let mut plan = Plan { steps: Vec::new(), next: super::Next::Now };
+    if observed.known_closed {
+        // As soon as the root is gone anybody may make it again.
+        plan = plan.and(Action::RecordRoot(RootAccess::Open), Because::Unlisted);
+    }
     if let Some(work) = HostWork::new(vec![HostStep::RemoveInstallation], grounds()) {
         plan = plan.and(Action::RemoveLeftovers(work), Because::Unlisted);
     }

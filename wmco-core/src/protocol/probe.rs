@@ -42,12 +42,29 @@ pub struct Probe {
     /// Folders of [`host::DIRECTORIES`](crate::names::host::DIRECTORIES) that are there and have the
     /// access of [`Access::of_directory`].
     pub directories: BTreeSet<WindowsPath>,
-    /// Whether only administrators and the system can read the staging folder.
-    pub staging_protected: bool,
+    /// Who may change what lies below our root. Older agents do not tell.
+    #[serde(default)]
+    pub root: RootAccess,
+    /// Digests of the contents and agents that are staged, whole and as their names say; none unless
+    /// the root is closed.
+    #[serde(default)]
+    pub staged: BTreeSet<Sha256>,
     /// Whether the daemon's client certificate is there and valid now.
     pub daemon_certificate_valid: bool,
     /// What the agent recorded when it placed things; `None` on a host that we never configured.
     pub state: Option<HostState>,
+}
+
+/// Who may change what lies below [`host::ROOT`](crate::names::host::ROOT).
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum RootAccess {
+    /// The root and the staging folder are folders that have [`Access::Administrators`], and an agent
+    /// of ours has dealt with all that lay there before.
+    Closed,
+    /// Others may, or nobody can tell.
+    #[default]
+    Open,
 }
 
 /// Which agent answered.

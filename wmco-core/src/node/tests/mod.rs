@@ -211,7 +211,8 @@ fn observed() -> Observed {
         environment: [].into(),
         networks: [].into(),
         directories: names::host::DIRECTORIES.iter().map(|text| path(text)).collect(),
-        staging_protected: true,
+        root: RootAccess::Closed,
+        staged: [].into(),
         daemon_certificate_valid: true,
         state: Some(HostState {
             files: desired.files.keys().cloned().collect(),
@@ -224,6 +225,7 @@ fn observed() -> Observed {
         pods: None,
         host: HostSeen::Probed(Box::new(probe)),
         key_in_config_map: false,
+        known_closed: true,
         waiting: None,
     }
 }

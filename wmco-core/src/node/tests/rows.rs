@@ -80,13 +80,53 @@ rows! {
 
     // Hosts that no agent of ours answers for.
     unknown_host: Case::new().with(|c| c.observed.host = HostSeen::Unknown) => "probe";
+    nothing_is_run_on_a_host_that_is_not_known_to_be_closed: Case::new().with(|c| {
+        c.observed.host = HostSeen::Unknown;
+        c.observed.known_closed = false;
+    }) => "probe-with-ours";
+    host_that_our_agent_found_closed_is_remembered: Case::new().with(|c| {
+        c.observed.known_closed = false;
+    }) => "record-root";
+    host_is_not_remembered_before_ours_is_installed: Case::vacant().with(|c| {
+        c.observed.known_closed = false;
+        c.probe().agent.installed = Some(Sha256::of(b"planted"));
+    }) => "apply +install-agent";
+    known_host_that_is_open_again_is_met_as_for_the_first_time: Case::new().with(|c| {
+        c.probe().root = RootAccess::Open;
+    }) => "record-root probe-with-ours";
+    open_host_that_nobody_relies_on: Case::new().with(|c| {
+        c.observed.known_closed = false;
+        c.probe().root = RootAccess::Open;
+    }) => "probe-with-ours";
+    known_host_without_agent_may_have_lost_its_folder: Case::new().with(|c| {
+        c.observed.host = HostSeen::NoAgent;
+    }) => "record-root probe-with-ours";
+    ours_that_waits_in_a_closed_folder_is_not_sent_again: Case::new().with(|c| {
+        c.probe().agent.sha256 = Sha256::of(b"agent 1");
+        let ours = c.desired.agent;
+        c.probe().staged.insert(ours);
+    }) => "probe-staged";
+    what_waits_is_not_run_on_a_host_that_is_not_known: Case::new().with(|c| {
+        c.probe().agent.sha256 = Sha256::of(b"agent 1");
+        let ours = c.desired.agent;
+        c.probe().staged.insert(ours);
+        c.observed.known_closed = false;
+    }) => "probe-with-ours";
+    staged_content_is_not_sent_again: Case::vacant().with(|c| {
+        c.probe().files.remove(&path(names::host::KUBELET_CA));
+        let content = c.desired.files[&path(names::host::KUBELET_CA)].sha256;
+        c.probe().staged.insert(content);
+    }) => "apply +place-file";
     unreachable_host: Case::new().with(|c| {
         c.observed.host = HostSeen::Unreachable { retry_at: NOW };
     }) => "await the host's answer";
     unreachable_host_keeps_its_node: Case::unlisted().with(|c| {
         c.observed.host = HostSeen::Unreachable { retry_at: NOW };
     }) => "await the host's answer";
-    no_agent: Case::new().with(|c| c.observed.host = HostSeen::NoAgent) => "probe-with-ours";
+    no_agent: Case::new().with(|c| {
+        c.observed.host = HostSeen::NoAgent;
+        c.observed.known_closed = false;
+    }) => "probe-with-ours";
     other_agent: Case::new().with(|c| {
         c.probe().agent.sha256 = Sha256::of(b"agent 1");
     }) => "probe-with-ours";
@@ -350,14 +390,14 @@ rows! {
         make_bare(c.probe());
         let others = [RebootReason::Feature, RebootReason::Rename, RebootReason::Other];
         c.probe().reboot.extend(others);
-    }) => "remove-leftovers delete-node";
+    }) => "record-root remove-leftovers delete-node";
     removal_of_a_clean_host: Case::unlisted().emptied().with(unmarked).with(|c| {
         make_bare(c.probe());
         let agent = FileState { sha256: c.desired.agent, protected: true };
         c.probe().files.insert(path(names::host::AGENT), agent);
         c.probe().files.insert(path(r"C:\Temp\owner.txt"), open_file(b"o"));
         c.observed.key_in_config_map = true;
-    }) => "remove-leftovers forget-host-key delete-node";
+    }) => "record-root remove-leftovers forget-host-key delete-node";
 }
 
 fn observed_directories() -> std::collections::BTreeSet<WindowsPath> {
@@ -475,7 +515,19 @@ fn claims() {
 fn every_reason() {
     let seen = |version: &str| Some(version.to_owned());
     Case::new().with(|c| c.observed.host = HostSeen::Unknown).because(&[Because::NeverProbed]);
-    Case::new().with(|c| c.observed.host = HostSeen::NoAgent).because(&[Because::NoAgent]);
+    Case::new()
+        .with(|c| {
+            c.observed.host = HostSeen::Unknown;
+            c.observed.known_closed = false;
+        })
+        .because(&[Because::NotKnownClosed]);
+    Case::new()
+        .with(|c| c.observed.host = HostSeen::NoAgent)
+        .because(&[Because::NoAgent, Because::NoAgent]);
+    Case::new()
+        .with(|c| c.probe().root = RootAccess::Open)
+        .because(&[Because::RootOpen, Because::RootOpen]);
+    Case::new().with(|c| c.observed.known_closed = false).because(&[Because::RootClosed]);
     Case::new()
         .with(|c| {
             c.probe().agent.sha256 = Sha256::of(b"agent 1");

@@ -65,6 +65,8 @@ pub(crate) struct Api {
     pub(crate) nodes: BTreeMap<String, Node>,
     /// Addresses with an entry in the ConfigMap of host keys.
     pub(crate) keys: BTreeSet<String>,
+    /// Keys of the records of hosts that are known to be closed, in the same ConfigMap.
+    pub(crate) closed: BTreeSet<String>,
     pub(crate) last_uid: u32,
 }
 

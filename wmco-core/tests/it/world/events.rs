@@ -40,6 +40,10 @@ pub(crate) enum Event {
     LoseLiveFile(usize),
     /// Others may write to everything, and did.
     OpenUp(usize),
+    /// Somebody makes our root before us, if he can, with an agent in it.
+    Plant(usize),
+    /// Somebody deletes the records of all hosts.
+    LoseRecords,
     /// A person makes a node unschedulable.
     Cordon(usize),
     /// A person makes a node schedulable, whoever had cordoned it.
@@ -86,6 +90,7 @@ impl World {
                 self.release = Release(self.release.0 + 1);
                 self.crash();
             }
+            Event::LoseRecords => self.api.closed.clear(),
             Event::NewServices => {
                 let edition = self.edition(self.release).wrapping_add(1);
                 self.editions.insert(self.release, edition);
@@ -96,7 +101,8 @@ impl World {
             | Event::KubeletEnds(at)
             | Event::Tamper(at)
             | Event::LoseLiveFile(at)
-            | Event::OpenUp(at) => self.happen_to_host(event, at % self.ours()),
+            | Event::OpenUp(at)
+            | Event::Plant(at) => self.happen_to_host(event, at % self.ours()),
             Event::AskRestart(at)
             | Event::Cordon(at)
             | Event::Uncordon(at)
@@ -148,6 +154,7 @@ impl World {
                 host.files.retain(|path, _| path.as_str() != host::KUBELET_CA);
             }
             Event::OpenUp(_) => host.open_up(),
+            Event::Plant(_) => host.plant(release),
             _ => {}
         }
     }

@@ -9,7 +9,7 @@ use wmco_core::names::{self, host};
 use wmco_core::node::DesiredFile;
 use wmco_core::protocol::{
     Access, Agent, FeatureState, FileState, HostState, HostStep, PROTOCOL, Probe, RebootReason,
-    ServiceFacts, ServiceRunState, staged_agent, staged_content,
+    RootAccess, ServiceFacts, ServiceRunState, staged_agent, staged_content,
 };
 use wmco_core::winpath::WindowsPath;
 
@@ -69,6 +69,14 @@ pub(crate) struct Host {
     pub(crate) directories: BTreeSet<WindowsPath>,
     /// Files and folders that only administrators can exchange.
     pub(crate) closed: BTreeSet<WindowsPath>,
+    /// Whether only administrators may write below the root, which an agent of ours saw to.
+    pub(crate) root_closed: bool,
+    /// Whether an administrator has let others write there since.
+    pub(crate) opened: bool,
+    /// Ghost: what somebody put below the root before us lies there, an agent among it.
+    pub(crate) planted: bool,
+    /// Folders that agents were brought to and that are still there.
+    pub(crate) fresh_folders: u32,
     pub(crate) state: Option<HostState>,
     pub(crate) services: BTreeMap<String, Service>,
     pub(crate) proxy: bool,
@@ -98,6 +106,10 @@ impl Host {
             staged: BTreeSet::new(),
             directories: owners.parent().into_iter().collect(),
             closed: BTreeSet::new(),
+            root_closed: false,
+            opened: false,
+            planted: false,
+            fresh_folders: 0,
             files: [(owners, Sha256::of(b"owner"))].into(),
             state: None,
             services: BTreeMap::new(),
@@ -185,10 +197,49 @@ impl Host {
                 .collect(),
             networks: self.networks.clone(),
             directories: KNOWN.intersection(&self.directories).filter(right).cloned().collect(),
-            staging_protected: true,
+            root: if self.root_closed { RootAccess::Closed } else { RootAccess::Open },
+            staged: if self.root_closed {
+                self.staged.union(&self.staged_agents).copied().collect()
+            } else {
+                BTreeSet::new()
+            },
             daemon_certificate_valid: true,
             state: self.state.clone(),
         }
+    }
+
+    /// Somebody was quicker than us: where nobody has closed the root, everybody may have made it.
+    pub(crate) fn plant(&mut self, release: Release) {
+        if !self.root_closed && !self.opened {
+            self.planted = true;
+            self.staged_agents.insert(release.agent());
+        }
+    }
+
+    /// The agent of this release is brought in a folder of its own, run there, and closes the root.
+    pub(crate) fn bring(&mut self, release: Release, faults: &mut Faults) -> Result<(), Stop> {
+        // What an attempt that was cut left is cleared away by the next.
+        self.fresh_folders = 1;
+        faults.pass()?;
+        if !self.root_closed {
+            self.planted = false;
+            self.staged_agents.clear();
+            self.staged.clear();
+            faults.pass()?;
+            let root: WindowsPath = host::ROOT.parse().unwrap();
+            let below = |path: &&WindowsPath| path.is_within(&root);
+            self.closed.extend(self.directories.iter().filter(below).cloned());
+            self.closed.extend(self.files.keys().filter(below).cloned());
+            faults.pass()?;
+            self.root_closed = true;
+            self.opened = false;
+        }
+        if self.agent != Some(release) {
+            self.staged_agents.insert(release.agent());
+        }
+        faults.pass()?;
+        self.fresh_folders = 0;
+        Ok(())
     }
 
     /// Carries out one step of a plan as the agent of this release does.
@@ -295,6 +346,8 @@ impl Host {
     /// write to everything, and the scripts are where ours go.
     pub(crate) fn open_up(&mut self) {
         self.closed.clear();
+        self.opened |= self.root_closed;
+        self.root_closed = false;
         let Some(release) = self.agent else { return };
         for (path, file) in release.files() {
             let scripts = path.parent().filter(|folder| folder.as_str() == host::SCRIPTS);
@@ -351,6 +404,8 @@ impl Host {
         self.staged.clear();
         self.closed.clear();
         self.directories.retain(|path| path.as_str() != host::ROOT);
+        self.root_closed = false;
+        self.fresh_folders = 0;
         faults.pass()
     }
 
@@ -379,6 +434,7 @@ impl Host {
             && self.reboot().is_empty()
             && !self.proxy
             && !self.roots
+            && self.fresh_folders == 0
             && self.files.keys().all(|path| path.as_str() == FOREIGN_FILE)
     }
 }

@@ -8,9 +8,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use wmco_core::fleet::{self, Assignment, DisruptionPermit};
+use wmco_core::host_record::HostRecord;
 use wmco_core::node::{
     Action, Grounds, HostSeen, HostWork, Intent, Learnt, Memory, Next, NodeFacts, Wake,
 };
+use wmco_core::protocol::RootAccess;
 use wmco_core::{limits, names};
 
 use super::faults::Stop;
@@ -46,7 +48,7 @@ struct Asleep {
 #[derive(Clone, Debug, Eq, PartialEq)]
 struct Trigger {
     asked: (Intent, (Release, u8)),
-    there: (Option<NodeFacts>, bool, usize),
+    there: (Option<NodeFacts>, bool, bool, usize),
 }
 
 impl World {
@@ -61,10 +63,11 @@ impl World {
                 nodes: &cache,
                 claims: &self.operator.claims,
                 granted: &self.operator.granted,
-                kept_keys: &self.api.keys,
+                kept_keys: &self.api.keys.union(&self.api.closed).cloned().collect(),
             },
         );
         self.api.keys.retain(|key| !assignments.forgotten_keys.contains(key));
+        self.api.closed.retain(|key| !assignments.forgotten_keys.contains(key));
         for instance in &assignments.instances {
             if let Some(permit) = instance.intent.permit() {
                 self.operator.granted.insert(permit.node().to_owned());
@@ -117,9 +120,10 @@ impl World {
         let pods = node.iter().filter_map(|n| self.api.nodes.get(&n.name)).map(|n| n.pods.len());
         let own = own_names(instance, node.as_ref());
         let kept = own.iter().any(|name| self.api.keys.contains(name));
+        let known_closed = self.api.closed.contains(&record_name(instance, node.as_ref()));
         let trigger = Trigger {
             asked: (instance.intent.clone(), self.wanted_services()),
-            there: (node.clone(), kept, pods.sum()),
+            there: (node.clone(), kept, known_closed, pods.sum()),
         };
         if let Some(asleep) = &worker.asleep {
             let wake = if asleep.trigger.asked != trigger.asked {
@@ -138,6 +142,7 @@ impl World {
         let edition = self.edition(self.release);
         let name = index.map(|index| self.hosts[index].wanted_name());
         let desired = self.release.desired(edition, &key, name, instance.intent.clone());
+        memory.set_known_closed(known_closed);
         let plan = memory.plan(&desired, node.as_ref(), kept, self.now);
         if self.log {
             eprintln!("{} {instance}\n{plan}\n", self.now);
@@ -190,16 +195,34 @@ impl World {
         let release = self.release;
         let learnt = match action {
             Action::Probe => {
+                self.promise_ours(key, index);
                 let host = self.connect(key, index).ok_or(Stop::Fail)?;
                 let seen = host.agent.map_or(HostSeen::NoAgent, |agent| probed(host, agent));
                 Learnt::Host(seen)
             }
-            Action::ProbeWithOurs(agent) => {
-                let host = self.connect(key, index).ok_or(Stop::Fail)?;
-                host.staged_agents.insert(*agent);
+            Action::ProbeWithOurs(_) => {
+                self.connect(key, index).ok_or(Stop::Fail)?;
+                let host = &mut self.hosts[index.unwrap()];
+                host.bring(release, &mut self.faults)?;
                 Learnt::Worked(probed(host, release))
             }
+            Action::ProbeStaged(agent) => {
+                self.promise_ours(key, index);
+                let host = self.connect(key, index).ok_or(Stop::Fail)?;
+                let there = host.staged_agents.contains(agent);
+                Learnt::Host(if there { probed(host, release) } else { HostSeen::NoAgent })
+            }
+            Action::RecordRoot(root) => {
+                let node = instance.node.as_ref().and_then(|name| self.api.nodes.get(name));
+                let record = record_name(instance, node.map(|node| &node.facts));
+                match root {
+                    RootAccess::Closed => self.api.closed.insert(record),
+                    RootAccess::Open => self.api.closed.remove(&record),
+                };
+                Learnt::Changed
+            }
             Action::Upload(contents) => {
+                self.promise_ours(key, index);
                 let host = self.connect(key, index).ok_or(Stop::Fail)?;
                 host.staged.extend(contents);
                 Learnt::Changed
@@ -233,6 +256,7 @@ impl World {
             }
             Action::Apply(work) => {
                 self.promise_grounds(instance, work);
+                self.promise_ours(key, index);
                 self.connect(key, index).ok_or(Stop::Fail)?;
                 self.apply(work, index.unwrap())?;
                 // The agent's last line is a probe, unless the host goes down meanwhile.
@@ -327,6 +351,12 @@ fn own_names(instance: &Assignment, node: Option<&NodeFacts>) -> BTreeSet<String
     own.extend(origin.map(str::to_owned));
     own.insert(instance.address.clone());
     own
+}
+
+/// Under which name the record of the host is kept, as [`fleet::reach`] knows it.
+fn record_name(instance: &Assignment, node: Option<&NodeFacts>) -> String {
+    let origin = node.and_then(|node| node.annotation(names::INSTANCE_ANNOTATION));
+    HostRecord::key_name(origin.unwrap_or(&instance.address))
 }
 
 fn probed(host: &Host, agent: Release) -> HostSeen {
