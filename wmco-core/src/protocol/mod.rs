@@ -23,8 +23,8 @@ pub use command::{AgentCommand, AgentLocation, Verb, staged_agent, staged_conten
 pub use fresh::{FreshFolder, NotAFreshFolder};
 pub use plan::{Access, HostPlan, HostStep};
 pub use probe::{
-    Agent, FeatureState, FileState, HostState, Probe, RebootReason, RootAccess, ServiceFacts,
-    ServiceRunState,
+    Agent, FeatureState, FileState, HostState, Probe, Quarantined, RebootReason, RootAccess,
+    ServiceFacts, ServiceRunState,
 };
 pub use report::{ReportError, ReportLine, read_report};
 pub use services_data::ServicesData;

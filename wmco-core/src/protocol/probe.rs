@@ -75,7 +75,8 @@ pub struct Agent {
     pub version: String,
     /// Digest of its own file.
     pub sha256: Sha256,
-    /// Digest of the file at [`host::AGENT`](crate::names::host::AGENT), if there is one.
+    /// Digest of the file at [`host::AGENT`](crate::names::host::AGENT), if there is one and it is not
+    /// one of [`HostState::doubted`].
     pub installed: Option<Sha256>,
 }
 
@@ -129,6 +130,9 @@ pub struct FileState {
     /// Whether it has [`Access::Administrators`], whatever its folder has. Older agents do not tell.
     #[serde(default)]
     pub protected: bool,
+    /// Whether it is one of [`HostState::doubted`].
+    #[serde(default)]
+    pub doubted: bool,
 }
 
 /// State of a Windows service; pending states count as what they leave.
@@ -171,6 +175,25 @@ pub struct HostState {
     pub files: BTreeSet<WindowsPath>,
     /// Folders that did not exist before us.
     pub directories: BTreeSet<WindowsPath>,
+    /// Files with names of ours that were found below an open root while services ran from there.
+    /// Somebody may have them open still, so they are believed only when they are written anew.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub doubted: BTreeSet<WindowsPath>,
+    /// What was moved away because it was not ours.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub quarantined: Vec<Quarantined>,
+}
+
+/// What the agent moved away when it closed the root.
+#[derive(Clone, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Quarantined {
+    /// Folder below [`host::QUARANTINE`](crate::names::host::QUARANTINE) in which it is now.
+    pub folder: WindowsPath,
+    /// How many files, folders and links.
+    pub things: usize,
+    /// The first few, where they were.
+    pub first: Vec<WindowsPath>,
 }
 
 #[cfg(test)]

@@ -191,6 +191,7 @@ fn observed() -> Observed {
     let placed = |f: &DesiredFile| FileState {
         sha256: f.sha256,
         protected: f.access == Access::Administrators,
+        doubted: false,
     };
     let files = desired.files.iter().map(|(p, f)| (p.clone(), placed(f)));
     let probe = Probe {
@@ -216,7 +217,7 @@ fn observed() -> Observed {
         daemon_certificate_valid: true,
         state: Some(HostState {
             files: desired.files.keys().cloned().collect(),
-            directories: [].into(),
+            ..HostState::default()
         }),
     };
     Observed {
@@ -232,7 +233,7 @@ fn observed() -> Observed {
 
 /// A file that is as open as its folder.
 fn open_file(content: &[u8]) -> FileState {
-    FileState { sha256: Sha256::of(content), protected: false }
+    FileState { sha256: Sha256::of(content), protected: false, doubted: false }
 }
 
 /// A host on which nothing of ours is.

@@ -35,7 +35,7 @@ fn secret(case: &mut Case, name: &str, live: bool, protected: bool) {
     let sha256 = Sha256::of(name.as_bytes());
     let file = DesiredFile { sha256, access: Access::Administrators, live };
     case.desired.files.insert(path(name), file);
-    case.probe().files.insert(path(name), FileState { sha256, protected });
+    case.probe().files.insert(path(name), FileState { sha256, protected, doubted: false });
 }
 
 fn unmarked(case: &mut Case) {
@@ -393,7 +393,7 @@ rows! {
     }) => "record-root remove-leftovers delete-node";
     removal_of_a_clean_host: Case::unlisted().emptied().with(unmarked).with(|c| {
         make_bare(c.probe());
-        let agent = FileState { sha256: c.desired.agent, protected: true };
+        let agent = FileState { sha256: c.desired.agent, protected: true, doubted: false };
         c.probe().files.insert(path(names::host::AGENT), agent);
         c.probe().files.insert(path(r"C:\Temp\owner.txt"), open_file(b"o"));
         c.observed.key_in_config_map = true;

@@ -75,6 +75,8 @@ pub(crate) struct Host {
     pub(crate) opened: bool,
     /// Ghost: what somebody put below the root before us lies there, an agent among it.
     pub(crate) planted: bool,
+    /// Files that were there while the root was open and services ran from there.
+    pub(crate) doubted: BTreeSet<WindowsPath>,
     /// Folders that agents were brought to and that are still there.
     pub(crate) fresh_folders: u32,
     pub(crate) state: Option<HostState>,
@@ -109,6 +111,7 @@ impl Host {
             root_closed: false,
             opened: false,
             planted: false,
+            doubted: BTreeSet::new(),
             fresh_folders: 0,
             files: [(owners, Sha256::of(b"owner"))].into(),
             state: None,
@@ -175,7 +178,10 @@ impl Host {
             agent: Agent {
                 version: agent.version(),
                 sha256: agent.agent(),
-                installed: self.agent.map(Release::agent),
+                installed: self
+                    .agent
+                    .filter(|_| !self.doubted.contains(&AGENT))
+                    .map(Release::agent),
             },
             host_name: self.name.clone(),
             os_build: "10.0.20348".to_owned(),
@@ -186,7 +192,8 @@ impl Host {
             files: all
                 .map(|(path, sha256)| {
                     let protected = closed(&path);
-                    (path, FileState { sha256, protected })
+                    let doubted = self.doubted.contains(&path);
+                    (path, FileState { sha256, protected, doubted })
                 })
                 .collect(),
             services: self.services.iter().map(|(n, s)| (n.clone(), facts(s))).collect(),
@@ -230,6 +237,10 @@ impl Host {
             let below = |path: &&WindowsPath| path.is_within(&root);
             self.closed.extend(self.directories.iter().filter(below).cloned());
             self.closed.extend(self.files.keys().filter(below).cloned());
+            if !self.services.is_empty() {
+                self.doubted.extend(self.files.keys().filter(below).cloned());
+                self.doubted.insert(AGENT.clone());
+            }
             faults.pass()?;
             self.root_closed = true;
             self.opened = false;
@@ -257,6 +268,7 @@ impl Host {
                 }
                 faults.pass()?;
                 self.agent = Some(agent);
+                self.doubted.remove(&AGENT);
                 self.state.get_or_insert_default();
             }
             HostStep::EnsureDirectory { path, access } => {
@@ -279,9 +291,11 @@ impl Host {
                 self.state.get_or_insert_default().files.insert(path.clone());
                 faults.pass()?;
                 self.files.insert(path.clone(), *sha256);
+                self.doubted.remove(path);
                 self.set_access(path, *access);
             }
             HostStep::RemoveFile { path } => {
+                self.doubted.remove(path);
                 self.files.remove(path);
             }
             HostStep::RemoveDirectory { path } => {
@@ -386,6 +400,7 @@ impl Host {
         self.roots = false;
         faults.pass()?;
         self.files.retain(|path, _| !path.is_within(&root));
+        self.doubted.clear();
         faults.pass()?;
         let Some(state) = self.state.clone() else { return Ok(()) };
         self.files.retain(|path, _| !state.files.contains(path));

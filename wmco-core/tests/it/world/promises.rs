@@ -168,6 +168,9 @@ impl World {
             if host.planted || !host.root_closed {
                 say("has a root that others may write to, or did before us");
             }
+            if !host.doubted.is_empty() {
+                say("has files that somebody may still hold open");
+            }
             if host.open().next().is_some() {
                 say("lets others exchange what is for administrators only");
             }
