@@ -184,6 +184,13 @@ pub struct HostState {
     pub quarantined: Vec<Quarantined>,
 }
 
+impl HostState {
+    /// Whether the file is not believed, whatever is in it.
+    pub fn doubts(&self, path: &WindowsPath) -> bool {
+        self.doubted.contains(path)
+    }
+}
+
 /// What the agent moved away when it closed the root.
 #[derive(Clone, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
