@@ -8,13 +8,16 @@ use kube::Api;
 use kube::api::{ObjectMeta, Patch, PatchParams, PostParams};
 use serde_json::{Value, json};
 use wmco_core::host_key::HostKey;
+use wmco_core::host_record::HostRecord;
 use wmco_core::names::objects;
 use wmco_core::node::host_key_condition;
+use wmco_core::protocol::RootAccess;
 use wmco_ssh::{HostAgent as _, HostKeyPolicy, HostKeyVerdict, Route, SshHost};
 
 use super::error::StepError;
-use super::executor::{Executor, api};
+use super::executor::{Executor, Seen, api};
 use super::inputs::InstanceInputs;
+use super::link::Link;
 
 impl Executor {
     /// Keeps the keys of a new connection that are not kept yet, and tells people of those that
@@ -67,6 +70,24 @@ impl Executor {
 
     async fn keep_host_key(&self, name: &str, key: &HostKey) -> Result<(), StepError> {
         self.keep([(name.to_owned(), key.to_string())].into()).await
+    }
+
+    /// Keeps in the host's record who may write below its root. It counts for the key that the host
+    /// shows on the connection over which its agent told.
+    pub(super) async fn record_root(
+        &self,
+        root: RootAccess,
+        inputs: &InstanceInputs,
+        link: &mut Link,
+    ) -> Result<Seen, StepError> {
+        let mut record = inputs.record.clone().unwrap_or_default();
+        record.closed_for = match root {
+            RootAccess::Closed => Some(self.host(inputs, link).await?.host_key().key.fingerprint()),
+            RootAccess::Open => None,
+        };
+        let text = serde_json::to_string(&record).map_err(|source| StepError::Record { source })?;
+        self.keep([(HostRecord::key_name(&inputs.key_name), text)].into()).await?;
+        Ok(Seen::Recorded(root))
     }
 
     /// Sets keys of the ConfigMap of host keys, which is made if it is not there.

@@ -7,7 +7,7 @@ use wmco_core::digest::Sha256;
 use wmco_core::fleet::{Assignment, Listed, Pin};
 use wmco_core::host_record::HostRecord;
 use wmco_core::node::{Desired, NodeFacts};
-use wmco_ssh::{Blob, Route};
+use wmco_ssh::{Blob, HostKeyPolicy, Route};
 
 /// Everything that one instance's worker needs to know of the cluster.
 #[derive(Clone, Debug)]
@@ -60,6 +60,15 @@ impl InstanceInputs {
     /// Name of the Node, or the address while there is none.
     pub fn node_name(&self) -> &str {
         self.node.as_ref().map_or(&self.assignment.address, |node| &node.facts.name)
+    }
+
+    /// Whether the host that has to show the pinned key was found closed by an agent of ours.
+    pub fn is_known_closed(&self) -> bool {
+        let pinned = match &self.route {
+            Ok(Route { host_key: HostKeyPolicy::Pinned(key), .. }) => key,
+            Ok(_) | Err(_) => return false,
+        };
+        self.record.as_ref().is_some_and(|record| record.is_closed_for(pinned))
     }
 
     /// Whether nothing differs that a worker looks at.

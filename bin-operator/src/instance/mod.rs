@@ -17,6 +17,7 @@ use jiff::Timestamp;
 use tokio::sync::watch;
 use wmco_core::limits;
 use wmco_core::node::{Awaited, Learnt, Memory, Next, Plan, Wake};
+use wmco_core::protocol::RootAccess;
 
 use backoff::Backoff;
 pub use error::StepError;
@@ -78,6 +79,7 @@ impl Worker {
             let inputs = Arc::clone(&self.inputs.borrow_and_update());
             let (desired, node) = (&*inputs.desired, inputs.node.as_ref().map(|seen| &seen.facts));
             let kept = !inputs.kept_keys.is_empty();
+            self.memory.set_known_closed(inputs.is_known_closed());
             let plan = self.memory.plan(desired, node, kept, Timestamp::now());
             if let Some(claims) = self.memory.claims_slot(desired, node) {
                 self.claims.set(inputs.node_name(), claims);
@@ -120,6 +122,11 @@ impl Worker {
                 }
                 Seen::KeysForgotten => {
                     self.catch_up(|inputs| inputs.kept_keys.is_empty()).await;
+                    Learnt::Changed
+                }
+                Seen::Recorded(root) => {
+                    let closed = root == RootAccess::Closed;
+                    self.catch_up(|inputs| inputs.is_known_closed() == closed).await;
                     Learnt::Changed
                 }
                 Seen::Gone => {

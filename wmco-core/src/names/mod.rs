@@ -152,6 +152,8 @@ pub mod events {
     /// A host key was trusted on first use and is pinned from then on. Ours; source: `spec/ssh.md`,
     /// section 17.1, S-1.
     pub const HOST_KEY_PINNED: &str = "HostKeyPinned";
+    /// What is not ours was moved away from below our root, or is left there. Ours.
+    pub const QUARANTINED: &str = "ForeignFilesQuarantined";
     /// A certificate request of ours broke a rule. Ours; the original shows nothing.
     pub const CERTIFICATE_REFUSED: &str = "CertificateRefused";
     /// A node asks for its first certificate, but there is a Node of its name. Ours.

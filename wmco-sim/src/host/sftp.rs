@@ -57,7 +57,7 @@ impl Sftp {
         let path = path.trim_end_matches('/');
         let parsed = match path.strip_prefix("./").unwrap_or(path) {
             "" | "." => Ok(self.host.home()),
-            path if path.starts_with('/') => WindowsPath::from_sftp(path),
+            path if path.starts_with('/') || path.contains(':') => WindowsPath::from_sftp(path),
             path => self.host.home().join(&path.replace('/', "\\")),
         };
         parsed.map_err(|_| StatusCode::NoSuchFile)
