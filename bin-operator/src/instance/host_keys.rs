@@ -81,12 +81,28 @@ impl Executor {
         link: &mut Link,
     ) -> Result<Seen, StepError> {
         let mut record = inputs.record.clone().unwrap_or_default();
+        let mut values = BTreeMap::new();
         record.closed_for = match root {
-            RootAccess::Closed => Some(self.host(inputs, link).await?.host_key().key.fingerprint()),
+            RootAccess::Closed => {
+                let host = self.host(inputs, link).await?;
+                let key = &host.host_key().key;
+                // A connection may outlive the pin of its key, and the record needs one.
+                if inputs.pinned_key().is_none() {
+                    values.insert(inputs.key_name.clone(), key.to_string());
+                }
+                Some(key.fingerprint())
+            }
             RootAccess::Open => None,
         };
-        let text = serde_json::to_string(&record).map_err(|source| StepError::Record { source })?;
-        self.keep([(HostRecord::key_name(&inputs.key_name), text)].into()).await?;
+        let name = HostRecord::key_name(&inputs.key_name);
+        if record == HostRecord::default() {
+            self.forget_host_keys(&[name]).await?;
+        } else {
+            let text =
+                serde_json::to_string(&record).map_err(|source| StepError::Record { source })?;
+            values.insert(name, text);
+            self.keep(values).await?;
+        }
         Ok(Seen::Recorded(root))
     }
 

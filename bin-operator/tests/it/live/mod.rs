@@ -7,6 +7,7 @@ mod jump;
 mod leader;
 mod new_services;
 mod open_host;
+mod planted;
 mod removal;
 mod rights;
 mod scenery;
