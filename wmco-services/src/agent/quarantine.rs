@@ -5,7 +5,7 @@
 //! | a program, library, script, or a file that tells Windows which library to load | any name that is not ours | moved away |
 //! | any file that is not ours | a folder whose every file is read, such as that of static pods | moved away |
 //! | a link | anywhere, but the daemon's current certificate | moved away, itself and not what it points to |
-//! | something in the place of a folder or file of ours that is none | | moved away |
+//! | something in the place of a folder or file of ours that is none, or of one that is being written | | moved away |
 //! | uploads | the staging folder | moved away with it |
 //! | a program of ours, or one that a service runs | | stays, is doubted, and is written anew |
 //! | other files: certificates, settings, what services write | | stay and are closed; those of ours are written anew |
@@ -21,7 +21,7 @@ use wmco_core::payload;
 use wmco_core::winpath::WindowsPath;
 
 use super::known;
-use crate::windows::{Entry, EntryKind, WindowsError};
+use crate::windows::{Entry, EntryKind, TEMPORARY_SUFFIX, WindowsError};
 
 /// Last parts of the names of files that Windows runs or loads, or that decide what it loads.
 const LOADED: [&str; 26] = [
@@ -70,6 +70,7 @@ pub(super) fn sort(entries: &[Entry], in_use: &BTreeSet<WindowsPath>) -> Sorted 
             continue;
         }
         let foreign = match kind {
+            kind if is_in_the_way(path, *kind) => true,
             EntryKind::Link => *path != known(host::WICD_CURRENT_CERTIFICATE),
             EntryKind::Directory => ours.contains(path) || *path == known(host::STAGING),
             EntryKind::File if folders.contains(path) => true,
@@ -87,6 +88,13 @@ pub(super) fn sort(entries: &[Entry], in_use: &BTreeSet<WindowsPath>) -> Sorted 
         }
     }
     sorted
+}
+
+/// What was set aside, or stands where a file of ours would be written before it gets its name. A file
+/// there is one of ours that was not finished, or is replaced.
+fn is_in_the_way(path: &WindowsPath, kind: EntryKind) -> bool {
+    path.file_name().ends_with(host::FOUND_SUFFIX)
+        || (kind != EntryKind::File && path.file_name().ends_with(TEMPORARY_SUFFIX))
 }
 
 fn is_loaded(path: &WindowsPath) -> bool {

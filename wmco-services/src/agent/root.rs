@@ -17,7 +17,8 @@ use wmco_core::winpath::WindowsPath;
 
 use super::state::Record;
 use super::{AgentError, known, quarantine};
-use crate::windows::{Entry, EntryKind, Files, Windows, WindowsError};
+use crate::text::one_line;
+use crate::windows::{Entry, EntryKind, Files, TEMPORARY_SUFFIX, Windows, WindowsError};
 
 /// How many of the things that were moved are named.
 const NAMED_AT_MOST: usize = 5;
@@ -118,9 +119,16 @@ fn clear(
 ) -> Result<(), AgentError> {
     let files = windows.files();
     let (root, all) = (known(host::ROOT), known(host::QUARANTINE));
-    let all_aside = found(host::QUARANTINE)?;
     if files.kind(&all)?.is_some() && !is_closed_folder(files, &all)? {
-        files.rename(&all, &all_aside)?;
+        files.rename(&all, &found(host::QUARANTINE)?)?;
+    }
+    // The record is written before anything is moved, so nothing may be in its way.
+    for text in [host::STATE_FILE.to_owned(), format!("{}{TEMPORARY_SUFFIX}", host::STATE_FILE)] {
+        let aside = found(&text)?;
+        let path = text.parse().map_err(|bad| WindowsError::other("find the record", bad))?;
+        if matches!(files.kind(&path)?, Some(EntryKind::Directory | EntryKind::Link)) {
+            files.rename(&path, &aside)?;
+        }
     }
     let entries = files.walk_around(&root, Some(&all))?;
     let sorted = quarantine::sort(&entries, in_use);
@@ -190,8 +198,10 @@ fn move_away(files: &dyn Files, from: &WindowsPath, to: &WindowsPath) -> Result<
         Ok(()) => {
             tracing::warn!(%from, %to, "moved away what is not ours");
             // What somebody else owns is his wherever it lies, but nobody else is to read it.
-            if files.kind(to)? != Some(EntryKind::Link) {
-                close(files, to)?;
+            let is_link = files.kind(to)? == Some(EntryKind::Link);
+            let closed = if is_link { Ok(()) } else { close(files, to) };
+            if let Err(error) = closed {
+                tracing::warn!(%to, error = %one_line(&error), "it is as open as it was");
             }
             Ok(())
         }

@@ -245,6 +245,27 @@ fn a_planted_record_leads_nowhere() {
     assert!(host.file(&theirs).is_some());
 }
 
+/// Whatever stands where the agent writes its record and makes its folders is moved out of its way.
+#[test]
+fn nothing_stands_in_the_way_of_the_record_and_the_quarantine() {
+    let record_beside = format!("{}{TEMPORARY_SUFFIX}", host::STATE_FILE);
+    for at in [host::STATE_FILE, &record_beside, host::QUARANTINE, host::STAGING] {
+        for content in [Content::Directory, Content::Link(path(r"C:\Users\them"))] {
+            let host = planted_node();
+            let inside = path(at).join("theirs.txt").unwrap();
+            if content == Content::Directory {
+                host.put_file(&inside, EVIL);
+            } else {
+                host.with_tree(|tree| tree.insert(path(at), content, Access::Inherited));
+            }
+            let probe = look(&host).unwrap();
+            assert_eq!(probe.root, RootAccess::Closed, "{at}");
+            assert_eq!(quarantined(&probe)[0].things, 5, "{at}");
+            assert!(probe.files[&path(r"C:\k\kubelet.exe")].doubted, "{at}");
+        }
+    }
+}
+
 #[test]
 fn what_is_in_quarantine_outlives_the_node() {
     let bare = FakeWindows::new("winhost");
