@@ -66,7 +66,7 @@ impl Announcer {
     pub async fn quarantined(
         &self,
         assignment: &Assignment,
-        node: Option<&NodeFacts>,
+        facts: Option<&NodeFacts>,
         found: &Quarantined,
     ) {
         let named: Vec<&str> = found.first.iter().map(WindowsPath::as_str).collect();
@@ -80,8 +80,7 @@ impl Announcer {
             named.join(", ")
         );
         tracing::warn!("{note}");
-        if let Some(node) = node {
-            let on = reference(&node.name);
+        if let Some(on) = facts.map(|facts| reference(&facts.name)) {
             self.publish(EventType::Warning, events::QUARANTINED, &note, &note, &on).await;
         }
         self.on_instances(EventType::Warning, events::QUARANTINED, note).await;

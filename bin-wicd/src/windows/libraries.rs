@@ -29,18 +29,30 @@ struct LoadConfiguration {
     unused_pointers: [u64; 4],
 }
 
+/// All flags fit in here, see the structure.
+const FLAGS: u16 = {
+    assert!(LOAD_LIBRARY_SEARCH_SYSTEM32 == 0x800, "the documented value");
+    0x800
+};
+
+/// Size of the structure, which the compiler checks.
+const SIZE: u32 = {
+    assert!(size_of::<LoadConfiguration>() == 112, "the documented size");
+    112
+};
+
 // SAFETY: nothing else is in this section, which holds plain data, and nothing else has this name, by
 // which linkers that do write a load configuration find it.
 #[unsafe(link_section = ".ldcfg")]
 #[unsafe(export_name = "_load_config_used")]
 #[used]
 static LOAD_CONFIGURATION: LoadConfiguration = LoadConfiguration {
-    size: size_of::<LoadConfiguration>() as u32,
+    size: SIZE,
     unused: [0; 5],
     unused_sizes: [0; 6],
     process_heap_flags: 0,
     csd_version: 0,
-    dependent_load_flags: LOAD_LIBRARY_SEARCH_SYSTEM32 as u16,
+    dependent_load_flags: FLAGS,
     unused_pointers: [0; 4],
 };
 

@@ -258,9 +258,12 @@ impl fmt::Display for Action {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.verb())?;
         match self {
-            Self::Probe | Self::SeekNode | Self::ListPods | Self::ForgetHostKey => Ok(()),
+            Self::Probe
+            | Self::ProbeStaged(_)
+            | Self::SeekNode
+            | Self::ListPods
+            | Self::ForgetHostKey => Ok(()),
             Self::ProbeWithOurs(_) => f.write_str(" (brought in a fresh folder)"),
-            Self::ProbeStaged(_) => Ok(()),
             Self::RecordRoot(RootAccess::Closed) => f.write_str(" closed"),
             Self::RecordRoot(RootAccess::Open) => f.write_str(" open"),
             Self::Upload(contents) => write!(f, " {}", Counted(contents.len(), "content")),

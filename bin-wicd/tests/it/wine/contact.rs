@@ -77,9 +77,9 @@ async fn services_of_a_node_that_is_taken_over_run_on() {
     for at in [r"C:\k\version.dll", r"C:\k\cni\config\00-first.conf", r"C:\k\notes.txt"] {
         wine.windows.write(at, b"planted");
     }
-    let moves = wine.moves();
+    let before = wine.moves();
     let probe = brought(&wine).await;
-    assert_eq!(wine.moves(), moves);
+    assert_eq!(wine.moves(), before);
     let runs = |name: &str| probe.services[name].state == ServiceRunState::Running;
     assert!(runs("containerd") && runs("kubelet"));
     assert!(probe.files[&path(r"C:\k\kubelet.exe")].doubted, "it is to be written anew");
