@@ -7,6 +7,7 @@ export CARGO_TARGET_X86_64_PC_WINDOWS_GNU_RUSTFLAGS="-Clink-arg=-Wl,--file-align
 scripts/windows-cargo.sh build -p bin-wicd --bin wicd --profile dist-windows "$@"
 
 exe=${CARGO_TARGET_DIR:-target}/x86_64-pc-windows-gnu/dist-windows/wicd.exe
+scripts/load-flags.sh "$exe"
 most=$((12 * 1024 * 1024))
 size=$(stat -c %s "$exe")
 if [ "$size" -gt "$most" ]; then

@@ -18,6 +18,8 @@ export CARGO_TARGET_X86_64_PC_WINDOWS_GNU_RUSTFLAGS="-Cstrip=symbols -Clink-arg=
 scripts/windows-cargo.sh build -p bin-wicd -p wicd-wine --bins \
     --config profile.dev.package.sha2.opt-level=3 "$@"
 
+scripts/load-flags.sh "$folder/x86_64-pc-windows-gnu/debug/wicd.exe"
+
 shim=$folder/wine/bcryptprimitives.dll
 source=bin-wicd/wine/bcryptprimitives.c
 if [ "$source" -nt "$shim" ]; then

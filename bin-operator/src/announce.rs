@@ -10,9 +10,11 @@ use wmco_core::fleet::Assignment;
 use wmco_core::host_key::HostKey;
 use wmco_core::host_record::HostRecord;
 use wmco_core::limits;
-use wmco_core::names::{events, objects};
+use wmco_core::names::{events, host, objects};
 use wmco_core::node::{DrainNotice, Intent, NodeFacts};
+use wmco_core::protocol::Quarantined;
 use wmco_core::text::cut;
+use wmco_core::winpath::WindowsPath;
 use wmco_csr::{Dispute, Warning};
 
 use crate::instance::StepError;
@@ -59,6 +61,44 @@ impl Announcer {
         );
         tracing::info!("{note}");
         self.on_instances(EventType::Normal, events::HOST_KEY_PINNED, note).await;
+    }
+
+    /// What lay below an open root of a host was moved away: told on the ConfigMap and on the Node.
+    pub async fn quarantined(
+        &self,
+        assignment: &Assignment,
+        facts: Option<&NodeFacts>,
+        found: &Quarantined,
+    ) {
+        let named: Vec<&str> = found.first.iter().map(WindowsPath::as_str).collect();
+        let note = format!(
+            "{}: moved {} files, folders and links to {}, since others could write to {} and they are \
+             not ours; find out who put them there, then remove that folder; the first: {}",
+            assignment.address,
+            found.things,
+            found.folder,
+            host::ROOT,
+            named.join(", ")
+        );
+        tracing::warn!("{note}");
+        if let Some(on) = facts.map(|facts| reference(&facts.name)) {
+            self.publish(EventType::Warning, events::QUARANTINED, &note, &note, &on).await;
+        }
+        self.on_instances(EventType::Warning, events::QUARANTINED, note).await;
+    }
+
+    /// Folders stay on a host that was given back, since something is in them.
+    pub async fn left_behind(&self, assignment: &Assignment, folders: &[WindowsPath]) {
+        let named: Vec<&str> = folders.iter().map(WindowsPath::as_str).collect();
+        let note = format!(
+            "{}: {} stays on the host because something is in it, closed to all but administrators; \
+             look at {} and remove it by hand",
+            assignment.address,
+            named.join(", "),
+            host::QUARANTINE
+        );
+        tracing::warn!("{note}");
+        self.on_instances(EventType::Warning, events::QUARANTINED, note).await;
     }
 
     /// A step failed: told on the ConfigMap, and on the Node too when it is about its host key.

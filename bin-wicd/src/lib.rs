@@ -92,6 +92,7 @@ pub fn run(arguments: impl Iterator<Item = OsString>) -> i32 {
 
 /// Returns the exit code.
 fn perform(args: Args) -> anyhow::Result<i32> {
+    windows::trust_system_libraries_only().context("cannot choose where libraries come from")?;
     let detail = match args.verbose {
         0 => Detail::Usual,
         1 => Detail::More,

@@ -3,8 +3,8 @@
 use async_trait::async_trait;
 use wmco_core::names::host;
 use wmco_core::protocol::{
-    AgentCommand, AgentLocation, HostPlan, HostStep, Probe, ReportError, ReportLine, Verb,
-    read_report, staged_agent, staged_content, staged_plan,
+    AgentCommand, AgentLocation, FreshFolder, HostPlan, HostStep, Probe, ReportError, ReportLine,
+    Verb, read_report, staged_content, staged_plan,
 };
 use wmco_core::winpath::WindowsPath;
 
@@ -12,7 +12,7 @@ use crate::blob::Blob;
 use crate::error::HostError;
 use crate::host_key::SeenHostKey;
 use crate::session::{ExecOutcome, Exited, Session};
-use crate::upload::{Item, UploadProgress, UploadSummary};
+use crate::upload::{Item, UploadProgress};
 
 /// A host that can be probed and changed. One plan at a time: the owner sees to that.
 #[async_trait]
@@ -29,7 +29,20 @@ pub trait HostAgent: Send + Sync {
     /// [`HostError`] if no agent was asked, or its answer was lost.
     async fn probe(&self, agent: AgentLocation) -> Result<ProbeOutcome, HostError>;
 
-    /// Brings contents, compressed, to [`staged_content`]. What is there already is not sent.
+    /// Brings `agent` into `folder`, which must not be there yet, and asks it to describe its host. The
+    /// folder is removed again, with those that attempts which were cut have left.
+    ///
+    /// # Errors
+    /// [`HostError`] if the agent was not asked, or its answer was lost.
+    async fn probe_with(
+        &self,
+        agent: &Blob,
+        folder: FreshFolder,
+        on_progress: &(dyn Fn(UploadProgress) + Send + Sync),
+    ) -> Result<ProbeOutcome, HostError>;
+
+    /// Brings contents, compressed, to [`staged_content`], in place of what has these names. The
+    /// staging folder has to be there: only an agent makes it.
     ///
     /// # Errors
     /// [`HostError`]; a later call goes on where this one stopped.
@@ -37,17 +50,7 @@ pub trait HostAgent: Send + Sync {
         &self,
         blobs: &[Blob],
         on_progress: &(dyn Fn(UploadProgress) + Send + Sync),
-    ) -> Result<UploadSummary, HostError>;
-
-    /// Brings an agent, as it is, to [`staged_agent`].
-    ///
-    /// # Errors
-    /// As [`Self::upload`].
-    async fn upload_agent(
-        &self,
-        agent: &Blob,
-        on_progress: &(dyn Fn(UploadProgress) + Send + Sync),
-    ) -> Result<UploadSummary, HostError>;
+    ) -> Result<(), HostError>;
 
     /// Brings `plan` to [`staged_plan`] and has an agent carry it out. Each report line goes to
     /// `on_line` as it arrives.
@@ -63,7 +66,8 @@ pub trait HostAgent: Send + Sync {
 
     /// Removes `files`, then `directories` in the given order, children before parents. What is
     /// absent is fine. The staging folder is emptied of plain files first; any other folder must be
-    /// empty. Returns the folders that stay because something is in them.
+    /// empty. Returns the folders that stay because something is in them. Folders that agents were
+    /// brought to go as well.
     ///
     /// # Errors
     /// [`HostError`] if the host refuses a removal for another reason.
@@ -146,13 +150,14 @@ impl SshHost {
         &self.session
     }
 
-    /// Removes a staged agent that does not run, so that the next upload sends it again.
-    async fn discard(&self, agent: AgentLocation) {
-        let AgentLocation::Staged(digest) = agent else { return };
-        tracing::warn!(target = %self.session.target(), %digest, "the staged agent does not run");
-        if let Err(error) = self.remove_leftovers(&[staged_agent(digest)], &[]).await {
-            tracing::debug!(%error, "the staged agent stays");
-        }
+    async fn ask(&self, agent: AgentLocation) -> Result<ProbeOutcome, HostError> {
+        let command = AgentCommand { agent, verb: Verb::Probe };
+        let limit = self.session.options().timeouts.probe;
+        let ended = self.session.exec(command, limit, &mut |_| {}).await?;
+        Ok(match read(ended)? {
+            Ok((_, probe)) => ProbeOutcome::Reported(probe),
+            Err(why) => ProbeOutcome::NoReport(why),
+        })
     }
 }
 
@@ -167,22 +172,30 @@ impl HostAgent for SshHost {
     }
 
     async fn probe(&self, agent: AgentLocation) -> Result<ProbeOutcome, HostError> {
-        let command = AgentCommand { agent, verb: Verb::Probe };
-        let limit = self.session.options().timeouts.probe;
-        let ended = self.session.exec(command, limit, &mut |_| {}).await?;
-        let outcome = match read(ended)? {
-            Ok((_, probe)) => return Ok(ProbeOutcome::Reported(probe)),
-            Err(why) => why,
+        self.ask(agent).await
+    }
+
+    async fn probe_with(
+        &self,
+        agent: &Blob,
+        folder: FreshFolder,
+        on_progress: &(dyn Fn(UploadProgress) + Send + Sync),
+    ) -> Result<ProbeOutcome, HostError> {
+        let payload = agent.raw().await?;
+        self.session.clear_fresh_folders().await?;
+        let asked = match self.session.bring(&payload, folder, on_progress).await {
+            Ok(()) => self.ask(AgentLocation::Brought(folder)).await,
+            Err(error) => Err(error),
         };
-        self.discard(agent).await;
-        Ok(ProbeOutcome::NoReport(outcome))
+        self.session.take_back(folder).await;
+        asked
     }
 
     async fn upload(
         &self,
         blobs: &[Blob],
         on_progress: &(dyn Fn(UploadProgress) + Send + Sync),
-    ) -> Result<UploadSummary, HostError> {
+    ) -> Result<(), HostError> {
         let mut items = Vec::with_capacity(blobs.len());
         for blob in blobs {
             items.push(Item { path: staged_content(blob.digest()), payload: blob.packed().await? });
@@ -191,15 +204,6 @@ impl HostAgent for SshHost {
         items.sort_by(|a, b| a.path.cmp(&b.path));
         items.dedup_by(|a, b| a.path == b.path);
         self.session.upload(&items, on_progress).await
-    }
-
-    async fn upload_agent(
-        &self,
-        agent: &Blob,
-        on_progress: &(dyn Fn(UploadProgress) + Send + Sync),
-    ) -> Result<UploadSummary, HostError> {
-        let item = Item { path: staged_agent(agent.digest()), payload: agent.raw().await? };
-        self.session.upload(&[item], on_progress).await
     }
 
     async fn apply(
@@ -231,10 +235,7 @@ impl HostAgent for SshHost {
             {
                 Ok(ApplyOutcome::Restarting { lines })
             }
-            Ok(Err(why)) => {
-                self.discard(agent).await;
-                Ok(ApplyOutcome::NoReport(why))
-            }
+            Ok(Err(why)) => Ok(ApplyOutcome::NoReport(why)),
             Err(error) => Err(error),
         }
     }
@@ -248,6 +249,7 @@ impl HostAgent for SshHost {
         for file in files {
             sftp.remove_file(&sftp.render(file)).await?;
         }
+        self.session.clear_fresh_folders().await?;
         let mut kept = Vec::new();
         for directory in directories {
             if directory.as_str().eq_ignore_ascii_case(host::STAGING) {

@@ -10,7 +10,9 @@
 //!   connection before anything secret is sent.
 //! - Every wait has an end ([`Timeouts`]), every buffer a bound, and dropping a future or a session
 //!   ends its channels, its tasks and its socket.
-//! - A file gets its final staged name only when all of it is there.
+//! - A file gets its final staged name only when all of it is there. Nothing is taken for there by its
+//!   name and length.
+//! - An agent is brought whole, into a folder and a file that were not there before.
 //! - No name that a server sent is used as a path without the checks of
 //!   [`WindowsPath`](wmco_core::winpath::WindowsPath).
 //!
@@ -40,6 +42,7 @@
 #![forbid(unsafe_code)]
 
 mod blob;
+mod contact;
 mod dial;
 mod error;
 mod host;
@@ -65,4 +68,4 @@ pub use options::{Options, PathStyle, Timeouts};
 pub use pool::{Lease, Pool, PoolGauges, PoolLimits};
 pub use route::{Credentials, Route, Target};
 pub use session::{ExecOutcome, Exited, Session};
-pub use upload::{UploadProgress, UploadSummary};
+pub use upload::UploadProgress;

@@ -61,16 +61,6 @@ impl PathStyle {
             Self::Under(folder) => format!("{}{}", folder.trim_end_matches('/'), path.sftp()),
         }
     }
-
-    /// Folders of `path`, outermost first, that have to be there; on Windows a drive always is.
-    pub(crate) fn chain(&self, path: &WindowsPath) -> Vec<String> {
-        let mut folders: Vec<_> = std::iter::successors(Some(path.clone()), WindowsPath::parent)
-            .filter(|folder| *self != Self::Windows || folder.parent().is_some())
-            .map(|folder| self.render(&folder))
-            .collect();
-        folders.reverse();
-        folders
-    }
 }
 
 /// Everything else about a connection.
@@ -114,26 +104,5 @@ impl Default for Options {
             writes_in_flight: limits::UPLOAD_BLOCKS_IN_FLIGHT,
             counters: Arc::default(),
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use wmco_core::names::host;
-
-    fn staging() -> WindowsPath {
-        host::STAGING.parse().unwrap()
-    }
-
-    #[test]
-    fn windows_folders_start_below_the_drive() {
-        assert_eq!(PathStyle::Windows.chain(&staging()), ["/C:/k", "/C:/k/staging"]);
-    }
-
-    #[test]
-    fn elsewhere_the_drive_is_a_folder_too() {
-        let style = PathStyle::Under("/srv/".to_owned());
-        assert_eq!(style.chain(&staging()), ["/srv/C:", "/srv/C:/k", "/srv/C:/k/staging"]);
     }
 }

@@ -3,7 +3,11 @@
 //! A file is written under a name that also holds the digest of the bytes sent, and gets its final
 //! name when all of it is there. So a final name always means a whole file, and whatever part is
 //! found under the other name can be continued, also by another process.
+//!
+//! What is in a file is not known from its name and length: the agent tells which contents are staged,
+//! by their digests, and all others are sent. An agent is sent whole, into a file that is new.
 
+use std::future::Future;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use futures::stream::{self, FuturesOrdered, StreamExt};
@@ -14,13 +18,10 @@ use wmco_core::winpath::WindowsPath;
 
 use crate::blob::Payload;
 use crate::error::HostError;
-use crate::session::{Session, Sftp};
+use crate::session::{Opening, Session, Sftp};
 
 /// Files of one host that are prepared or finished at the same time; one of them at a time sends.
 pub(crate) const FILES_AT_ONCE: usize = 4;
-
-/// Files that are looked for at the same time.
-const LOOKS_AT_ONCE: usize = 32;
 
 /// Digits of the digest of the sent bytes in the name of a part.
 const PART_DIGITS: usize = 16;
@@ -30,17 +31,8 @@ const PART_DIGITS: usize = 16;
 pub struct UploadProgress {
     /// Bytes there, those of earlier attempts included.
     pub done: u64,
-    /// Bytes of all files that were missing.
+    /// Bytes of all files.
     pub total: u64,
-}
-
-/// What an upload did.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub struct UploadSummary {
-    /// Files that were missing and are there now.
-    pub sent: usize,
-    /// Files that were there already.
-    pub present: usize,
 }
 
 /// A payload and where it goes.
@@ -54,60 +46,70 @@ pub(crate) struct Item {
 pub(crate) type OnProgress<'a> = &'a (dyn Fn(UploadProgress) + Send + Sync);
 
 impl Session {
-    /// Brings all `items` to the host that are not there yet. Dropping the future ends the
-    /// connection, since nobody would know what is still on its way.
+    /// Brings all `items` to the host, in place of whatever has their names. Dropping the future ends
+    /// the connection, since nobody would know what is still on its way.
     pub(crate) async fn upload(
         &self,
         items: &[Item],
         on_progress: OnProgress<'_>,
-    ) -> Result<UploadSummary, HostError> {
+    ) -> Result<(), HostError> {
+        self.guarded(self.upload_all(items, on_progress)).await
+    }
+
+    /// Sends a payload, whole, into a file that is not there yet.
+    pub(crate) async fn upload_new(
+        &self,
+        path: &str,
+        payload: &Payload,
+        on_progress: OnProgress<'_>,
+    ) -> Result<(), HostError> {
+        let sending = async {
+            let sftp = self.sftp().await?;
+            let handle = sftp.open_file(path, Opening::New).await?;
+            // A closed semaphore means no limit.
+            let _permit = self.options().uploads.acquire().await.ok();
+            let _uploading = self.options().counters.uploading();
+            let upload = Upload::new(self, &sftp, payload.length(), on_progress);
+            let sent = upload.send(payload, &handle, path, 0).await;
+            if let Err(error @ HostError::Dropped { .. }) = sent {
+                return Err(error);
+            }
+            let closed = sftp.close_file(&handle, path).await;
+            sent.and(closed)?;
+            upload.check_length(path, payload.length()).await
+        };
+        self.guarded(sending).await
+    }
+
+    async fn guarded(
+        &self,
+        work: impl Future<Output = Result<(), HostError>> + Send,
+    ) -> Result<(), HostError> {
         let mut guard = EndUnlessDone { session: self, done: false };
-        let result = Box::pin(self.upload_missing(items, on_progress)).await;
+        let result = Box::pin(work).await;
         // A refused request leaves the connection usable, anything else does not.
-        guard.done = matches!(result, Ok(_) | Err(HostError::Sftp { .. } | HostError::Blob(_)));
+        guard.done = matches!(result, Ok(()) | Err(HostError::Sftp { .. } | HostError::Blob(_)));
         result
     }
 
-    async fn upload_missing(
+    async fn upload_all(
         &self,
         items: &[Item],
         on_progress: OnProgress<'_>,
-    ) -> Result<UploadSummary, HostError> {
+    ) -> Result<(), HostError> {
         if items.is_empty() {
-            return Ok(UploadSummary::default());
+            return Ok(());
         }
         let sftp = self.sftp().await?;
-        let looks: Vec<_> = items.iter().map(|item| sftp.size_of(&item.path)).collect();
-        let looking = stream::iter(looks).buffered(LOOKS_AT_ONCE).collect::<Vec<_>>();
-        let (made, sizes) = tokio::join!(sftp.ensure_staging(), looking);
-        made?;
-        let mut missing = Vec::new();
-        for (item, size) in items.iter().zip(sizes) {
-            if size? != Some(item.payload.length()) {
-                missing.push(item);
-            }
-        }
-        let summary = UploadSummary { sent: missing.len(), present: items.len() - missing.len() };
-        if missing.is_empty() {
-            return Ok(summary);
-        }
         // A closed semaphore means no limit.
         let _permit = self.options().uploads.acquire().await.ok();
         let _uploading = self.options().counters.uploading();
-        let upload = Upload {
-            session: self,
-            sftp: &sftp,
-            lane: Mutex::new(()),
-            broken: AtomicBool::new(false),
-            done: AtomicU64::new(0),
-            total: missing.iter().map(|item| item.payload.length()).sum(),
-            on_progress,
-        };
-        let files: Vec<_> = missing.into_iter().map(|item| upload.file(item)).collect();
+        let total = items.iter().map(|item| item.payload.length()).sum();
+        let upload = Upload::new(self, &sftp, total, on_progress);
+        let files: Vec<_> = items.iter().map(|item| upload.file(item)).collect();
         // To the end in any case, so that no file is left open on the host.
         let results: Vec<_> = stream::iter(files).buffer_unordered(FILES_AT_ONCE).collect().await;
-        results.into_iter().collect::<Result<(), _>>()?;
-        Ok(summary)
+        results.into_iter().collect()
     }
 }
 
@@ -125,7 +127,7 @@ impl Drop for EndUnlessDone<'_> {
     }
 }
 
-/// One pass over the missing files.
+/// One pass over the files.
 struct Upload<'a> {
     session: &'a Session,
     sftp: &'a Sftp,
@@ -138,7 +140,19 @@ struct Upload<'a> {
     on_progress: OnProgress<'a>,
 }
 
-impl Upload<'_> {
+impl<'a> Upload<'a> {
+    fn new(session: &'a Session, sftp: &'a Sftp, total: u64, on_progress: OnProgress<'a>) -> Self {
+        Self {
+            session,
+            sftp,
+            lane: Mutex::new(()),
+            broken: AtomicBool::new(false),
+            done: AtomicU64::new(0),
+            total,
+            on_progress,
+        }
+    }
+
     async fn file(&self, item: &Item) -> Result<(), HostError> {
         let to = self.sftp.render(&item.path);
         let digest = item.payload.digest().to_string();
@@ -146,13 +160,14 @@ impl Upload<'_> {
         let length = item.payload.length();
         let one_block = length <= BLOCK as u64;
         let offset = if one_block { 0 } else { self.resume_at(&part, length).await? };
-        let handle = self.sftp.open_file(&part, offset == 0).await?;
+        let how = if offset == 0 { Opening::Anew } else { Opening::Continue };
+        let handle = self.sftp.open_file(&part, how).await?;
         let lane = self.lane.lock().await;
         if self.broken.load(Ordering::Relaxed) {
             return Err(HostError::Dropped { doing: "uploading", source: None });
         }
         self.advance(offset);
-        let sent = self.send(item, &handle, &part, offset).await;
+        let sent = self.send(&item.payload, &handle, &part, offset).await;
         // Until it has its final name, a cut has its last bytes sent again. Of a short file that is
         // less than waiting for it costs the others.
         let _lane = (!one_block).then_some(lane);
@@ -202,13 +217,13 @@ impl Upload<'_> {
 
     async fn send(
         &self,
-        item: &Item,
+        payload: &Payload,
         handle: &str,
         part: &str,
         offset: u64,
     ) -> Result<(), HostError> {
         let stall = self.session.options().timeouts.upload_stall;
-        let mut blocks = item.payload.blocks(offset, BLOCK).await?;
+        let mut blocks = payload.blocks(offset, BLOCK).await?;
         let mut in_flight = FuturesOrdered::new();
         let (mut more, most) = (true, self.session.options().writes_in_flight.max(1));
         loop {

@@ -13,9 +13,10 @@ use crate::leader::NotLeading;
 pub enum StepError {
     /// Our own agent does not run on the host.
     #[error(
-        "our agent does not run on the host ({what}), \
-         check that nothing there blocks {}",
-        wmco_core::names::host::STAGING
+        "our agent does not do its work on the host ({what}); unless that says what to do, check that \
+         nothing there blocks programs in {} and in the login user's own folder, where sftp and \
+         commands start",
+        wmco_core::names::host::ROOT
     )]
     AgentFails {
         /// What it did instead.
@@ -55,6 +56,15 @@ pub enum StepError {
     /// Another process leads.
     #[error(transparent)]
     NotLeading(#[from] NotLeading),
+    /// The system gives no random bytes.
+    #[error("the system gives no random bytes, look at the operator's own host")]
+    Random,
+    /// The record of a host cannot be written down.
+    #[error("the record of the host has no json form, this is a mistake in the operator")]
+    Record {
+        /// Why not.
+        source: serde_json::Error,
+    },
     /// The agent refused the whole plan.
     #[error("the agent refused its plan: {error}")]
     Refused {
@@ -95,6 +105,8 @@ impl StepError {
             | Self::Content { .. }
             | Self::NodeInTheWay { .. }
             | Self::NotLeading(_)
+            | Self::Random
+            | Self::Record { .. }
             | Self::Refused { .. }
             | Self::Step { .. } => false,
         }

@@ -13,7 +13,7 @@ use wmco_core::names::host;
 use wmco_core::node::{
     Action, HostSeen, HostWork, Learnt, NodePatch, NodeSearch, PodFacts, agent_for_work,
 };
-use wmco_core::protocol::{AgentLocation, Probe, ReportLine};
+use wmco_core::protocol::{AgentLocation, FreshFolder, Probe, ReportLine, RootAccess};
 use wmco_core::winpath::WindowsPath;
 use wmco_ssh::{ApplyOutcome, Blob, HostAgent as _, Lease, NoReport, Pool, ProbeOutcome};
 
@@ -44,6 +44,8 @@ pub enum Seen {
     },
     /// Neither key nor record of this instance is kept any more.
     Forgotten,
+    /// Its record says so of its root now.
+    Recorded(RootAccess),
     /// The Node is deleted.
     Gone,
     /// The agent came to its end, but not through the plan.
@@ -124,8 +126,12 @@ impl Executor {
         link: &mut Link,
     ) -> Result<Seen, StepError> {
         match action {
-            Action::Probe => self.probe(inputs, link).await,
-            Action::ProbeWithOurs(agent) => self.probe_with_ours(*agent, inputs, link).await,
+            Action::Probe => self.probe(AgentLocation::Installed, inputs, link).await,
+            Action::ProbeWithOurs(_) => self.probe_with_ours(inputs, link).await,
+            Action::ProbeStaged(agent) => {
+                self.probe(AgentLocation::Staged(*agent), inputs, link).await
+            }
+            Action::RecordRoot(root) => self.record_root(*root, inputs, link).await,
             Action::Upload(contents) => self.upload(contents, inputs, link).await,
             Action::Apply(work) => self.apply(work, inputs, host, link).await,
             Action::RemoveLeftovers(_) => self.remove_leftovers(inputs, link).await,
@@ -142,7 +148,7 @@ impl Executor {
     }
 
     /// The connection to the host; a key seen for the first time is kept before anything is sent.
-    async fn host(
+    pub(super) async fn host(
         &self,
         inputs: &InstanceInputs,
         link: &mut Link,
@@ -161,9 +167,14 @@ impl Executor {
         Ok(link.keep(host, route.clone()))
     }
 
-    async fn probe(&self, inputs: &InstanceInputs, link: &mut Link) -> Result<Seen, StepError> {
+    async fn probe(
+        &self,
+        agent: AgentLocation,
+        inputs: &InstanceInputs,
+        link: &mut Link,
+    ) -> Result<Seen, StepError> {
         let host = self.host(inputs, link).await?;
-        Ok(Seen::Learnt(Learnt::Host(match host.probe(AgentLocation::Installed).await? {
+        Ok(Seen::Learnt(Learnt::Host(match host.probe(agent).await? {
             ProbeOutcome::Reported(probe) => HostSeen::Probed(probe),
             // Whatever answers there is not ours to understand; ours goes up beside it.
             ProbeOutcome::NoReport(why) => {
@@ -175,15 +186,21 @@ impl Executor {
 
     async fn probe_with_ours(
         &self,
-        agent: Sha256,
         inputs: &InstanceInputs,
         link: &mut Link,
     ) -> Result<Seen, StepError> {
         let host = self.host(inputs, link).await?;
         let tell = |progress| self.progress.tell(&inputs.assignment, What::Upload(progress));
-        host.upload_agent(&inputs.release.agent, &tell).await?;
-        match host.probe(AgentLocation::Staged(agent)).await? {
+        let mut random = [0; 16];
+        getrandom::fill(&mut random).map_err(|_| StepError::Random)?;
+        let folder = FreshFolder::from_random(random);
+        match host.probe_with(&inputs.release.agent, folder, &tell).await? {
             ProbeOutcome::Reported(probe) => {
+                let state = probe.state.iter();
+                for found in state.flat_map(|state| &state.quarantined) {
+                    let node = inputs.node.as_ref().map(|node| &node.facts);
+                    self.announcer.quarantined(&inputs.assignment, node, found).await;
+                }
                 Ok(Seen::Learnt(Learnt::Worked(HostSeen::Probed(probe))))
             }
             ProbeOutcome::NoReport(why) => Err(StepError::AgentFails { what: in_words(&why) }),
@@ -248,7 +265,11 @@ impl Executor {
             texts.iter().filter_map(|text| text.parse().ok()).collect()
         };
         let host = self.host(inputs, link).await?;
-        host.remove_leftovers(&paths(&[host::AGENT]), &paths(&[host::STAGING, host::ROOT])).await?;
+        let folders = paths(&[host::STAGING, host::ROOT]);
+        let kept = host.remove_leftovers(&paths(&[host::AGENT]), &folders).await?;
+        if !kept.is_empty() {
+            self.announcer.left_behind(&inputs.assignment, &kept).await;
+        }
         Ok(Seen::Learnt(Learnt::Worked(HostSeen::NoAgent)))
     }
 
@@ -385,7 +406,10 @@ fn merge_patch(patch: &NodePatch, node: &NodeSeen) -> Value {
 
 fn in_words(why: &NoReport) -> String {
     match why {
-        NoReport::NoAgent { status, .. } => format!("exit status {status}, no report"),
+        NoReport::NoAgent { status, errors } => match errors.trim().lines().last() {
+            Some(last) => format!("exit status {status}, it says: {last}"),
+            None => format!("exit status {status}, no report"),
+        },
         NoReport::Unusable { error, .. } => error.to_string(),
     }
 }

@@ -10,11 +10,13 @@ use serde_json::{Value, json};
 use wmco_core::host_record::HostRecord;
 use wmco_core::names::{self, objects};
 use wmco_core::node::host_key_condition;
+use wmco_core::protocol::RootAccess;
 use wmco_ssh::{HostAgent as _, HostKeyPolicy, HostKeyVerdict, Route, SshHost};
 
 use super::error::StepError;
-use super::executor::{Executor, api};
+use super::executor::{Executor, Seen, api};
 use super::inputs::InstanceInputs;
+use super::link::Link;
 
 impl Executor {
     /// Keeps the keys of a new connection that are not kept yet, and tells people of those that
@@ -85,6 +87,29 @@ impl Executor {
     ) -> Result<(), StepError> {
         let values = records.iter().map(|(address, record)| on_record(address, record));
         self.keep(values.collect::<Result<_, _>>()?).await
+    }
+
+    /// Keeps in the host's record who may write below its root. It counts for the key that the host
+    /// shows on the connection over which its agent told.
+    pub(super) async fn record_root(
+        &self,
+        root: RootAccess,
+        inputs: &InstanceInputs,
+        link: &mut Link,
+    ) -> Result<Seen, StepError> {
+        let mut record = inputs.record.clone().unwrap_or_default();
+        record.closed_for = match root {
+            RootAccess::Closed => {
+                let host = self.host(inputs, link).await?;
+                let fingerprint = host.host_key().key.fingerprint();
+                // It may have been pinned only by this connection.
+                record.pinned = Some(fingerprint.clone());
+                Some(fingerprint)
+            }
+            RootAccess::Open => None,
+        };
+        self.keep([on_record(&inputs.assignment.address, &record)?].into()).await?;
+        Ok(Seen::Recorded(root))
     }
 
     /// Sets keys of the ConfigMap of host keys, which is made if it is not there.
@@ -160,7 +185,6 @@ impl Executor {
 
 /// A record as a value of the ConfigMap, under its key.
 fn on_record(address: &str, record: &HostRecord) -> Result<(String, String), StepError> {
-    let json = serde_json::to_string(record)
-        .map_err(|error| api("keep the record")(kube::Error::SerdeError(error)))?;
+    let json = serde_json::to_string(record).map_err(|source| StepError::Record { source })?;
     Ok((HostRecord::key_name(address), json))
 }

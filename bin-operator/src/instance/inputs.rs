@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use wmco_core::digest::Sha256;
 use wmco_core::fleet::{Assignment, Pin};
+use wmco_core::host_key::HostKey;
 use wmco_core::host_record::HostRecord;
 use wmco_core::node::{Desired, NodeFacts};
-use wmco_ssh::{Blob, Route};
+use wmco_ssh::{Blob, HostKeyPolicy, Route};
 
 /// Everything that one instance's worker needs to know of the cluster.
 #[derive(Clone, Debug)]
@@ -58,6 +59,20 @@ impl InstanceInputs {
     /// Name of the Node, or the address while there is none.
     pub fn node_name(&self) -> &str {
         self.node.as_ref().map_or(&self.assignment.address, |node| &node.facts.name)
+    }
+
+    /// The key that the host has to show, if one is pinned.
+    pub fn pinned_key(&self) -> Option<&HostKey> {
+        match &self.route.as_ref().ok()?.host_key {
+            HostKeyPolicy::Pinned(key) => Some(key),
+            HostKeyPolicy::TrustOnFirstUse => None,
+        }
+    }
+
+    /// Whether the host that has to show the pinned key was found closed by an agent of ours.
+    pub fn is_known_closed(&self) -> bool {
+        let closed_for = |key| self.record.as_ref().is_some_and(|record| record.is_closed_for(key));
+        self.pinned_key().is_some_and(closed_for)
     }
 
     /// Whether nothing differs that a worker looks at.

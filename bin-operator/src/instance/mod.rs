@@ -18,6 +18,7 @@ use jiff::Timestamp;
 use tokio::sync::watch;
 use wmco_core::limits;
 use wmco_core::node::{Awaited, Because, Learnt, Memory, Next, Plan, Wake};
+use wmco_core::protocol::RootAccess;
 
 use backoff::Backoff;
 pub use error::StepError;
@@ -78,6 +79,7 @@ impl Worker {
         while self.inputs.has_changed().is_ok() {
             let inputs = Arc::clone(&self.inputs.borrow_and_update());
             let (desired, node) = (&*inputs.desired, inputs.node.as_ref().map(|seen| &seen.facts));
+            self.memory.set_known_closed(inputs.is_known_closed());
             let plan = self.memory.plan(desired, node, inputs.on_record, Timestamp::now());
             if let Some(claims) = self.memory.claims_slot(desired, node, Timestamp::now()) {
                 self.claims.set(inputs.node_name(), claims);
@@ -131,6 +133,11 @@ impl Worker {
                 Seen::Forgotten => {
                     self.progress.stage(&inputs.assignment, Stage::Gone);
                     self.catch_up(|inputs| !inputs.on_record).await;
+                    Learnt::Changed
+                }
+                Seen::Recorded(root) => {
+                    let closed = root == RootAccess::Closed;
+                    self.catch_up(|inputs| inputs.is_known_closed() == closed).await;
                     Learnt::Changed
                 }
                 Seen::Gone => {

@@ -18,7 +18,9 @@ use windows_sys::Win32::Security::{
     OWNER_SECURITY_INFORMATION, PROTECTED_DACL_SECURITY_INFORMATION, PSECURITY_DESCRIPTOR, PSID,
     SECURITY_ATTRIBUTES, UNPROTECTED_DACL_SECURITY_INFORMATION,
 };
-use windows_sys::Win32::Storage::FileSystem::{CREATE_NEW, CreateFileW, FILE_ATTRIBUTE_NORMAL};
+use windows_sys::Win32::Storage::FileSystem::{
+    CREATE_NEW, CreateDirectoryW, CreateFileW, FILE_ATTRIBUTE_NORMAL,
+};
 
 use super::failure::from_code;
 use super::text::{from_pointer, wide};
@@ -136,6 +138,20 @@ fn set(path: &str, what: u32, owner: PSID, list: *const ACL) -> io::Result<()> {
         SetNamedSecurityInfoW(path.as_ptr(), SE_FILE_OBJECT, what, owner, null_mut(), list, null())
     };
     if code == 0 { Ok(()) } else { Err(from_code(code)) }
+}
+
+/// Makes a folder that is not there yet; nobody else could ever open it.
+pub(super) fn create_directory(path: &str, sddl: &str) -> io::Result<()> {
+    let descriptor = descriptor(sddl)?;
+    let attributes = SECURITY_ATTRIBUTES {
+        nLength: u32::try_from(size_of::<SECURITY_ATTRIBUTES>()).unwrap_or_default(),
+        lpSecurityDescriptor: descriptor.0,
+        bInheritHandle: 0,
+    };
+    let path = wide(path);
+    // SAFETY: `path` ends with a zero; the attributes and their descriptor outlive the call.
+    let ok = unsafe { CreateDirectoryW(path.as_ptr(), &raw const attributes) };
+    if ok == 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
 /// Makes a file that is not there yet and opens it for writing; with `sddl` nobody else could ever

@@ -10,7 +10,7 @@ use wmco_core::protocol::Access;
 use wmco_core::winpath::WindowsPath;
 use wmco_services::windows::{Entry, EntryKind, Files, TEMPORARY_SUFFIX, WindowsError};
 
-use super::{acl, failure};
+use super::{acl, failure, held};
 use crate::sddl;
 
 /// How much is copied at once.
@@ -204,6 +204,26 @@ impl Files for Disk {
         }
     }
 
+    fn make_private_directory(&self, path: &WindowsPath) -> Result<(), WindowsError> {
+        let sddl = sddl::ADMINISTRATORS_FOLDER;
+        acl::create_directory(path.as_str(), sddl).map_err(failed("make folder", path))
+    }
+
+    fn rename(&self, from: &WindowsPath, to: &WindowsPath) -> Result<(), WindowsError> {
+        held::rename(from.as_str(), to.as_str()).map_err(|error| match error.kind() {
+            // This is how Windows says that something in a folder is open.
+            ErrorKind::PermissionDenied => WindowsError::Locked { object: from.to_string() },
+            _ => failed("move", from)(error),
+        })
+    }
+
+    fn is_held(&self, path: &WindowsPath) -> Result<bool, WindowsError> {
+        match held::is_held(path.as_str()) {
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
+            held => held.map_err(failed("open", path)),
+        }
+    }
+
     fn remove_directory(&self, path: &WindowsPath) -> Result<bool, WindowsError> {
         was_there(fs::remove_dir(path.as_str())).map_err(failed("remove folder", path))
     }
@@ -219,7 +239,11 @@ impl Files for Disk {
         }
     }
 
-    fn walk(&self, folder: &WindowsPath) -> Result<Vec<Entry>, WindowsError> {
+    fn walk_around(
+        &self,
+        folder: &WindowsPath,
+        around: Option<&WindowsPath>,
+    ) -> Result<Vec<Entry>, WindowsError> {
         let mut found = Vec::new();
         let mut folders = vec![folder.clone()];
         while let Some(folder) = folders.pop() {
@@ -239,7 +263,7 @@ impl Files for Disk {
                 let modified = metadata.modified().ok();
                 let modified = modified.and_then(|time| Timestamp::try_from(time).ok());
                 let kind = kind(&metadata);
-                if kind == EntryKind::Directory {
+                if kind == EntryKind::Directory && Some(&path) != around {
                     folders.push(path.clone());
                 }
                 let modified = modified.unwrap_or(Timestamp::UNIX_EPOCH);

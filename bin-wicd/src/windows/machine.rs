@@ -2,7 +2,9 @@
 #![expect(unsafe_code, reason = "the computer's name is reached through the Windows API only")]
 
 use std::collections::BTreeSet;
-use std::io;
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
 use jiff::SignedDuration;
@@ -208,10 +210,19 @@ impl Machine for ThisMachine {
             .map_err(|bad| WindowsError::other(format!("ask {request:?}"), bad))
     }
 
-    fn executable(&self) -> Result<WindowsPath, WindowsError> {
-        let path = std::env::current_exe().map_err(failed("find the running program"))?;
+    fn executable(&self) -> Result<Option<WindowsPath>, WindowsError> {
+        let path = own_path()?;
         let text = path.to_string_lossy();
-        let text = text.strip_prefix(r"\\?\").unwrap_or(&text);
-        text.parse().map_err(|bad| WindowsError::other("use the place of the running program", bad))
+        // A user's folder may have any name, and the agent is brought to one.
+        Ok(text.strip_prefix(r"\\?\").unwrap_or(&text).parse().ok())
     }
+
+    fn open_executable(&self) -> Result<Box<dyn Read + Send>, WindowsError> {
+        let file = File::open(own_path()?).map_err(failed("read the running program"))?;
+        Ok(Box::new(file))
+    }
+}
+
+fn own_path() -> Result<PathBuf, WindowsError> {
+    std::env::current_exe().map_err(failed("find the running program"))
 }

@@ -17,7 +17,11 @@ mod failure;
 #[cfg(windows)]
 mod files;
 #[cfg(windows)]
+mod held;
+#[cfg(windows)]
 mod hns;
+#[cfg(windows)]
+mod libraries;
 #[cfg(windows)]
 mod machine;
 #[cfg(windows)]
@@ -46,6 +50,25 @@ use std::sync::Arc;
 use wmco_services::windows::Windows;
 
 use crate::service::{Outcome, Work};
+
+/// Takes libraries that are loaded from now on from the system's folder only, not from this program's.
+///
+/// # Errors
+/// What Windows says.
+#[cfg(windows)]
+pub(crate) fn trust_system_libraries_only() -> std::io::Result<()> {
+    libraries::only_from_the_system()
+}
+
+/// Elsewhere there is no such choice.
+///
+/// # Errors
+/// None.
+#[cfg(not(windows))]
+#[expect(clippy::unnecessary_wraps, reason = "Windows may refuse")]
+pub(crate) fn trust_system_libraries_only() -> std::io::Result<()> {
+    Ok(())
+}
 
 /// The host that this process runs on. `as_service`: whether it works only if the Service Control Manager
 /// started it, so that it knows what services inherit.

@@ -36,6 +36,7 @@ pub fn preview(
             node_sought: false,
             host: HostSeen::Unknown,
             on_record: false,
+            known_closed: false,
             waiting: None,
             drain: node::DrainSeen::default(),
             registration: node::Registration::default(),

@@ -8,6 +8,26 @@ pub const ROOT: &str = r"C:\k";
 /// Where uploads wait until the agent moves them into place.
 pub const STAGING: &str = r"C:\k\staging";
 
+/// Start of the name of a folder in the login user's own one that an agent is brought to on first
+/// contact; random digits follow, see [`FreshFolder`](crate::protocol::FreshFolder).
+pub const FRESH_FOLDER_PREFIX: &str = "wmco-";
+
+/// Name of the agent in such a folder.
+pub const BROUGHT_AGENT: &str = "wicd.exe";
+
+/// Where the agent puts what lay below an open root and is not ours. Nothing there is run or read, and
+/// it outlives the node: it is evidence.
+pub const QUARANTINE: &str = r"C:\k\quarantine";
+
+/// Appended to the name of something that stands where we need a folder of our own, until it is moved
+/// into [`QUARANTINE`].
+pub const FOUND_SUFFIX: &str = ".wmco-found";
+
+/// Folders whose every file is read by a program of the node, whatever its name is, with the files in
+/// them that belong there. The first holds static pods, which nobody uses on Windows nodes.
+pub const FOLDERS_READ_WHOLE: [(&str, &[&str]); 2] =
+    [(r"C:\k\etc\kubernetes\manifests", &[]), (CNI_CONFIG, &[CNI_CONFIG_FILE])];
+
 /// The agent and daemon, WICD, in its final place.
 pub const AGENT: &str = r"C:\k\windows-instance-config-daemon.exe";
 

@@ -172,6 +172,8 @@ pub mod events {
     pub const DRAIN_OVERDUE: &str = "DrainOverdue";
     /// A Node is gone while its kubelet runs, which is started again. Ours.
     pub const NODE_GONE: &str = "NodeGone";
+    /// What is not ours was moved away from below our root, or is left there. Ours.
+    pub const QUARANTINED: &str = "ForeignFilesQuarantined";
     /// A certificate request of ours broke a rule. Ours; the original shows nothing.
     pub const CERTIFICATE_REFUSED: &str = "CertificateRefused";
     /// A node asks for its first certificate, but there is a Node of its name. Ours.

@@ -11,7 +11,7 @@ use super::{
     disrupt,
 };
 use crate::fleet::DisruptionPermit;
-use crate::protocol::{HostStep, Probe, RebootReason};
+use crate::protocol::{HostStep, Probe, RebootReason, RootAccess};
 use crate::{limits, names};
 
 pub(super) fn plan(
@@ -24,6 +24,10 @@ pub(super) fn plan(
         Ok(probe) => probe,
         Err(plan) => return plan,
     };
+    if !observed.known_closed && probe.agent.installed == Some(desired.agent) {
+        // From now on the installed agent may be run without bringing ours first.
+        return Plan::step(Action::RecordRoot(RootAccess::Closed), Because::RootClosed);
+    }
     let Some(node) = &observed.node else {
         return on_vacant_host(desired, observed, probe, now);
     };

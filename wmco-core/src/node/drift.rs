@@ -26,7 +26,7 @@ pub(super) struct Drift {
     pub(super) disruptive: Vec<HostStep>,
     /// Steps that start what a host needs to become a node.
     pub(super) start: Vec<HostStep>,
-    /// Contents that the steps refer to.
+    /// Contents that the steps refer to and that are not staged yet.
     pub(super) contents: BTreeSet<Sha256>,
 }
 
@@ -76,7 +76,9 @@ impl Drift {
             if is_placed(probe, path, file) {
                 continue;
             }
-            self.contents.insert(file.sha256);
+            if !probe.staged.contains(&file.sha256) {
+                self.contents.insert(file.sha256);
+            }
             let steps = if file.live { &mut self.live } else { &mut self.disruptive };
             steps.push(HostStep::PlaceFile {
                 path: path.clone(),
@@ -144,11 +146,13 @@ pub(super) fn runs(probe: &Probe, name: &str) -> bool {
 
 /// Whether the file is there and, if it is for administrators only, nobody else can exchange it.
 ///
-/// One that services read once is not looked at that closely: its content may change between the look
+/// One that was there while the root was open is written anew: somebody may hold it open still.
+///
+/// Else one that services read once is not looked at that closely: its content may change between the look
 /// and the work, so it is placed on an empty node only, and its folder closes it as well.
 fn is_placed(probe: &Probe, path: &WindowsPath, wanted: &DesiredFile) -> bool {
     probe.files.get(path).is_some_and(|seen| {
         let open = wanted.live && wanted.access == Access::Administrators && !seen.protected;
-        seen.sha256 == wanted.sha256 && !open
+        seen.sha256 == wanted.sha256 && !open && !seen.doubted
     })
 }

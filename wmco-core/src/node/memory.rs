@@ -42,6 +42,7 @@ pub struct Memory {
     /// Evictions that were refused when pods were asked last.
     refused: Option<Vec<Refusal>>,
     registration: Registration,
+    known_closed: bool,
     /// When the pass ended in which the host was seen.
     seen_at: Option<Timestamp>,
     /// Whether the host was seen in an earlier pass.
@@ -95,6 +96,7 @@ impl Default for Memory {
             marks: None,
             refused: None,
             registration: Registration::default(),
+            known_closed: false,
             seen_at: None,
             old: false,
             asked_before_look: false,
@@ -108,6 +110,12 @@ impl Memory {
     /// The host as it was seen last.
     pub fn host(&self) -> &HostSeen {
         &self.host
+    }
+
+    /// Takes over what is on record of the host's root, as in [`Observed::known_closed`]; to be told
+    /// before each plan.
+    pub fn set_known_closed(&mut self, known_closed: bool) {
+        self.known_closed = known_closed;
     }
 
     /// What to do now; `node` and `on_record` are as in [`Observed`].
@@ -295,6 +303,7 @@ impl Memory {
             pods: self.pods.clone(),
             host: self.host.clone(),
             on_record,
+            known_closed: self.known_closed,
             waiting: self.waiting,
             drain: DrainSeen {
                 marks: self.marks.as_ref().map(|(_, marks)| *marks).unwrap_or_default(),
@@ -313,6 +322,8 @@ fn changes_marks(action: &Action) -> bool {
         Action::Probe
         | Action::ProbeWithOurs(_)
         | Action::Upload(_)
+        | Action::ProbeStaged(_)
+        | Action::RecordRoot(_)
         | Action::SeekNode(_)
         | Action::ListPods
         | Action::Evict { .. }

@@ -17,6 +17,9 @@
 //! - Other content of the services ConfigMap under the same version is released for one empty node
 //!   after another; until then its daemon leaves the services as they are.
 //! - A restart that was asked for is forgotten only after one that began later.
+//! - Nothing that lay on a host before us is run before an agent of ours, brought in the same
+//!   connection, has closed the root. What it tells is kept beside the pinned key, and taken back before
+//!   the root goes.
 //!
 //! # Assumptions
 //! The executor carries out the steps in order and stops at the first that fails, which ends the
@@ -65,7 +68,7 @@ pub use work::{Grounds, HostWork, Vacancy};
 use crate::digest::Sha256;
 use crate::fleet::DisruptionPermit;
 use crate::names;
-use crate::protocol::{Access, AgentLocation, Probe, ServicesData};
+use crate::protocol::{Access, AgentLocation, Probe, RootAccess, ServicesData};
 use crate::winpath::WindowsPath;
 
 /// What is wanted of an instance, decided by [`fleet::reconcile`](crate::fleet::reconcile).
@@ -137,6 +140,9 @@ pub struct Observed {
     pub host: HostSeen,
     /// Whether the ConfigMap of host keys has its key or its record.
     pub on_record: bool,
+    /// Whether an agent of ours has told before that the root of this very host is closed: by its
+    /// [`HostRecord`](crate::host_record::HostRecord) and the key that it has to show.
+    pub known_closed: bool,
     /// What the last pass waited for, and since when: the first pass in a row that ended so, or the
     /// last that changed anything. A hint: losing it only delays.
     pub waiting: Option<Waiting>,
@@ -185,10 +191,11 @@ pub struct Waiting {
 /// #   labels: Default::default(), annotations: Default::default(),
 /// #   drain_timeout: wmco_core::limits::DRAIN_TIMEOUT };
 /// # let observed = Observed { node: None, node_sought: false, pods: None, host: HostSeen::Unknown,
-/// #   on_record: false, waiting: None, drain: DrainSeen::default(),
+/// #   on_record: false, known_closed: false, waiting: None, drain: DrainSeen::default(),
 /// #   registration: Registration::default() };
+/// // Nothing that may lie on the host is run.
 /// let plan = node::reconcile(&desired, &observed, jiff::Timestamp::UNIX_EPOCH);
-/// assert_eq!(plan.steps[0].action, Action::Probe);
+/// assert_eq!(plan.steps[0].action, Action::ProbeWithOurs(desired.agent));
 /// ```
 pub fn reconcile(desired: &Desired, observed: &Observed, now: Timestamp) -> Plan {
     match &desired.intent {
@@ -229,17 +236,40 @@ pub fn agent_for_work(desired: &Desired, probe: &Probe) -> AgentLocation {
     }
 }
 
-/// The probe of our own agent, or the plan that gets us one.
+/// The probe of our own agent on a closed host, or the plan that gets us one.
+///
+/// On a host that is not known to be closed nothing is run that lay there before: only an agent that is
+/// brought in the same connection.
 fn answering<'a>(desired: &Desired, observed: &'a Observed) -> Result<&'a Probe, Plan> {
+    let bring = |because| Plan::step(Action::ProbeWithOurs(desired.agent), because);
+    // What is on record is taken back first, so that nobody relies on it whatever comes in between.
+    let first_contact = |because: Because| {
+        if observed.known_closed {
+            Plan::step(Action::RecordRoot(RootAccess::Open), because.clone())
+                .and(Action::ProbeWithOurs(desired.agent), because)
+        } else {
+            bring(because)
+        }
+    };
     match &observed.host {
-        HostSeen::Unknown => Err(Plan::step(Action::Probe, Because::NeverProbed)),
+        HostSeen::Unknown if observed.known_closed => {
+            Err(Plan::step(Action::Probe, Because::NeverProbed))
+        }
+        HostSeen::Unknown => Err(bring(Because::NotKnownClosed)),
         HostSeen::Unreachable { retry_at } => Err(Plan::wait(Awaited::HostReachable, *retry_at)),
-        HostSeen::NoAgent => {
-            Err(Plan::step(Action::ProbeWithOurs(desired.agent), Because::NoAgent))
+        // Its folder may be gone, and then anybody may make it again.
+        HostSeen::NoAgent => Err(first_contact(Because::NoAgent)),
+        HostSeen::Probed(probe) if probe.root == RootAccess::Open => {
+            Err(first_contact(Because::RootOpen))
         }
         HostSeen::Probed(probe) if probe.agent.sha256 != desired.agent => {
-            let version = probe.agent.version.clone();
-            Err(Plan::step(Action::ProbeWithOurs(desired.agent), Because::OtherAgent { version }))
+            let because = Because::OtherAgent { version: probe.agent.version.clone() };
+            let staged = observed.known_closed && probe.staged.contains(&desired.agent);
+            Err(if staged {
+                Plan::step(Action::ProbeStaged(desired.agent), because)
+            } else {
+                bring(because)
+            })
         }
         HostSeen::Probed(probe) => Ok(probe),
     }

@@ -13,7 +13,7 @@ use super::search::NodeSearch;
 use super::work::HostWork;
 use crate::digest::Sha256;
 use crate::fleet::DisruptionPermit;
-use crate::protocol::RebootReason;
+use crate::protocol::{RebootReason, RootAccess};
 
 /// What to do now, in order, and when to look again.
 #[derive(Clone, Debug, Eq, JsonSchema, PartialEq, Serialize)]
@@ -38,10 +38,15 @@ pub struct Step {
 #[derive(Clone, Debug, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Action {
-    /// Run the installed agent's `probe`.
+    /// Run the installed agent's `probe`, on a host that is known to be closed.
     Probe,
-    /// Upload our agent under its own name, with this digest, and run *its* `probe`.
+    /// Bring our agent, with this digest, into a fresh folder of the login user's and run *its*
+    /// `probe`, which closes the root.
     ProbeWithOurs(Sha256),
+    /// Run the `probe` of our agent, with this digest, that waits in the closed staging folder.
+    ProbeStaged(Sha256),
+    /// Keep in the host's record who may change what lies below the root.
+    RecordRoot(RootAccess),
     /// Put these contents into the host's staging folder.
     Upload(Vec<Sha256>),
     /// Change labels, annotations or schedulability of the Node.
@@ -94,6 +99,12 @@ pub struct NodePatch {
 pub enum Because {
     /// The host has not been looked at.
     NeverProbed,
+    /// Nobody knows whether others may write below the root.
+    NotKnownClosed,
+    /// Others may write below the root, or could.
+    RootOpen,
+    /// Only administrators may write below the root, and our agent is installed there.
+    RootClosed,
     /// No agent of ours answers on the host.
     NoAgent,
     /// Another agent than ours answers on the host.
@@ -219,6 +230,8 @@ impl Action {
         match self {
             Self::Probe => "probe",
             Self::ProbeWithOurs(_) => "probe-with-ours",
+            Self::ProbeStaged(_) => "probe-staged",
+            Self::RecordRoot(_) => "record-root",
             Self::Upload(_) => "upload",
             Self::PatchNode(_) => "patch-node",
             Self::SeekNode(_) => "seek-node",
@@ -261,9 +274,11 @@ impl fmt::Display for Action {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.verb())?;
         match self {
-            Self::Probe | Self::ListPods | Self::ForgetHost => Ok(()),
+            Self::Probe | Self::ProbeStaged(_) | Self::ListPods | Self::ForgetHost => Ok(()),
             Self::SeekNode(search) => write!(f, " {search}"),
-            Self::ProbeWithOurs(_) => f.write_str(" (upload it if it is missing)"),
+            Self::ProbeWithOurs(_) => f.write_str(" (brought in a fresh folder)"),
+            Self::RecordRoot(RootAccess::Closed) => f.write_str(" closed"),
+            Self::RecordRoot(RootAccess::Open) => f.write_str(" open"),
             Self::Upload(contents) => write!(f, " {}", Counted(contents.len(), "content")),
             Self::PatchNode(patch) => write!(f, " {patch}"),
             Self::Evict { pods, .. } => write!(f, " {}", Counted(pods.len(), "pod")),
@@ -299,6 +314,11 @@ impl fmt::Display for Because {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NeverProbed => f.write_str("the host has not been looked at"),
+            Self::NotKnownClosed => {
+                f.write_str("nobody knows yet whether others may write to our folder there")
+            }
+            Self::RootOpen => f.write_str("others may write to our folder there"),
+            Self::RootClosed => f.write_str("only administrators may write to our folder there"),
             Self::NoAgent => f.write_str("no agent of ours answers"),
             Self::OtherAgent { version } => write!(f, "agent {version} answers"),
             Self::ContentDiffers { files } => {

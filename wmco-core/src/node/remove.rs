@@ -7,7 +7,7 @@ use super::work::{Grounds, HostWork};
 use super::{Action, Because, Desired, Observed, Plan, answering, disrupt};
 use crate::fleet::DisruptionPermit;
 use crate::names::host;
-use crate::protocol::{HostStep, Probe};
+use crate::protocol::{HostStep, Probe, RootAccess};
 use crate::winpath::WindowsPath;
 
 pub(super) fn plan(
@@ -37,7 +37,7 @@ pub(super) fn plan(
         return plan;
     }
     // The record goes last: it is what finds the host again when the Node is gone.
-    let plan = remove_leftovers(grounds());
+    let plan = remove_leftovers(observed, grounds());
     forget(plan.and(Action::DeleteNode(permit.clone()), Because::Unlisted), observed)
 }
 
@@ -45,7 +45,7 @@ pub(super) fn plan(
 fn without_node(desired: &Desired, observed: &Observed, probe: &Probe, now: Timestamp) -> Plan {
     vacated(desired, observed, probe, |grounds| {
         clean(desired, probe, || grounds.clone(), now)
-            .unwrap_or_else(|| forget(remove_leftovers(grounds.clone()), observed))
+            .unwrap_or_else(|| forget(remove_leftovers(observed, grounds.clone()), observed))
     })
 }
 
@@ -72,8 +72,12 @@ fn clean(
 }
 
 /// Removes what the agent could not remove itself.
-fn remove_leftovers(grounds: Grounds) -> Plan {
-    let plan = Plan { steps: Vec::new(), next: super::Next::Now };
+fn remove_leftovers(observed: &Observed, grounds: Grounds) -> Plan {
+    let mut plan = Plan { steps: Vec::new(), next: super::Next::Now };
+    if observed.known_closed {
+        // As soon as the root is gone anybody may make it again.
+        plan = plan.and(Action::RecordRoot(RootAccess::Open), Because::Unlisted);
+    }
     match HostWork::new(vec![HostStep::RemoveInstallation], grounds) {
         Some(work) => plan.and(Action::RemoveLeftovers(work), Because::Unlisted),
         None => plan,

@@ -4,6 +4,7 @@ use std::fmt;
 
 use crate::digest::Sha256;
 use crate::names::host;
+use crate::protocol::FreshFolder;
 use crate::winpath::WindowsPath;
 
 /// Which copy of the agent to run.
@@ -11,8 +12,11 @@ use crate::winpath::WindowsPath;
 pub enum AgentLocation {
     /// The one in its final place, [`host::AGENT`].
     Installed,
-    /// The upload with this digest, see [`staged_agent`].
+    /// The copy with this digest that an agent of ours put into the staging folder after it had
+    /// closed that, see [`staged_agent`].
     Staged(Sha256),
+    /// The one that was brought in this connection, in a folder of its own in the login user's.
+    Brought(FreshFolder),
 }
 
 /// What the agent is asked to do.
@@ -46,6 +50,10 @@ impl fmt::Display for AgentCommand {
         match self.agent {
             AgentLocation::Installed => f.write_str(host::AGENT)?,
             AgentLocation::Staged(digest) => fmt::Display::fmt(&staged_agent(digest), f)?,
+            // Where commands start: to `cmd` and to PowerShell this means the same.
+            AgentLocation::Brought(folder) => {
+                write!(f, r".\{folder}\{}", host::BROUGHT_AGENT)?;
+            }
         }
         match self.verb {
             Verb::Probe => f.write_str(" probe"),
@@ -54,7 +62,8 @@ impl fmt::Display for AgentCommand {
     }
 }
 
-/// Where an uploaded agent waits, under a name of its own so that no running file is overwritten.
+/// Where an agent that is not installed yet puts itself, under a name of its own so that no running
+/// file is overwritten.
 pub fn staged_agent(digest: Sha256) -> WindowsPath {
     staged(&format!("wicd-{digest}.exe"))
 }
@@ -77,6 +86,14 @@ fn staged(name: &str) -> WindowsPath {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_was_brought_is_run_from_where_commands_start() {
+        let folder = FreshFolder::from_random([0xA5; 16]);
+        let command = AgentCommand { agent: AgentLocation::Brought(folder), verb: Verb::Probe };
+        let expected = format!(r".\wmco-{}\wicd.exe probe", "a5".repeat(16));
+        assert_eq!(command.to_string(), expected);
+    }
 
     #[test]
     fn apply_names_agent_and_plan_by_digest() {

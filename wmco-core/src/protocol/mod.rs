@@ -7,17 +7,24 @@
 //! Contents travel beside the plan as zstd files named by the SHA-256 of what is in them, in
 //! [`host::STAGING`](crate::names::host::STAGING). No secret and no text of a person is ever on a
 //! command line.
+//!
+//! Below [`host::ROOT`](crate::names::host::ROOT) nothing is run before an agent that was brought in the
+//! same connection ([`AgentLocation::Brought`]) has told that only administrators may write there, or
+//! did so earlier to an operator that kept it ([`HostRecord`](crate::host_record::HostRecord)).
 
 mod command;
+mod fresh;
 mod plan;
 mod probe;
 mod report;
 mod services_data;
 
 pub use command::{AgentCommand, AgentLocation, Verb, staged_agent, staged_content, staged_plan};
+pub use fresh::{FreshFolder, NotAFreshFolder};
 pub use plan::{Access, HostPlan, HostStep};
 pub use probe::{
-    Agent, FeatureState, FileState, HostState, Probe, RebootReason, ServiceFacts, ServiceRunState,
+    Agent, FeatureState, FileState, HostState, Probe, Quarantined, RebootReason, RootAccess,
+    ServiceFacts, ServiceRunState,
 };
 pub use report::{ReportError, ReportLine, read_report};
 pub use services_data::ServicesData;

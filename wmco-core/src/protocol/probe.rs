@@ -42,12 +42,29 @@ pub struct Probe {
     /// Folders of [`host::DIRECTORIES`](crate::names::host::DIRECTORIES) that are there and have the
     /// access of [`Access::of_directory`].
     pub directories: BTreeSet<WindowsPath>,
-    /// Whether only administrators and the system can read the staging folder.
-    pub staging_protected: bool,
+    /// Who may change what lies below our root. Older agents do not tell.
+    #[serde(default)]
+    pub root: RootAccess,
+    /// Digests of the contents and agents that are staged, whole and as their names say; none unless
+    /// the root is closed.
+    #[serde(default)]
+    pub staged: BTreeSet<Sha256>,
     /// Whether the daemon's client certificate is there and valid now.
     pub daemon_certificate_valid: bool,
     /// What the agent recorded when it placed things; `None` on a host that we never configured.
     pub state: Option<HostState>,
+}
+
+/// Who may change what lies below [`host::ROOT`](crate::names::host::ROOT).
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum RootAccess {
+    /// The root and the staging folder are folders that have [`Access::Administrators`], and an agent
+    /// of ours has dealt with all that lay there before.
+    Closed,
+    /// Others may, or nobody can tell.
+    #[default]
+    Open,
 }
 
 /// Which agent answered.
@@ -58,7 +75,8 @@ pub struct Agent {
     pub version: String,
     /// Digest of its own file.
     pub sha256: Sha256,
-    /// Digest of the file at [`host::AGENT`](crate::names::host::AGENT), if there is one.
+    /// Digest of the file at [`host::AGENT`](crate::names::host::AGENT), if there is one and it is not
+    /// one of [`HostState::doubted`].
     pub installed: Option<Sha256>,
 }
 
@@ -112,6 +130,9 @@ pub struct FileState {
     /// Whether it has [`Access::Administrators`], whatever its folder has. Older agents do not tell.
     #[serde(default)]
     pub protected: bool,
+    /// Whether it is one of [`HostState::doubted`].
+    #[serde(default)]
+    pub doubted: bool,
 }
 
 /// State of a Windows service; pending states count as what they leave.
@@ -154,6 +175,32 @@ pub struct HostState {
     pub files: BTreeSet<WindowsPath>,
     /// Folders that did not exist before us.
     pub directories: BTreeSet<WindowsPath>,
+    /// Files with names of ours that were found below an open root while services ran from there.
+    /// Somebody may have them open still, so they are believed only when they are written anew.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub doubted: BTreeSet<WindowsPath>,
+    /// What was moved away because it was not ours.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub quarantined: Vec<Quarantined>,
+}
+
+impl HostState {
+    /// Whether the file is not believed, whatever is in it.
+    pub fn doubts(&self, path: &WindowsPath) -> bool {
+        self.doubted.contains(path)
+    }
+}
+
+/// What the agent moved away when it closed the root.
+#[derive(Clone, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Quarantined {
+    /// Folder below [`host::QUARANTINE`](crate::names::host::QUARANTINE) in which it is now.
+    pub folder: WindowsPath,
+    /// How many files, folders and links.
+    pub things: usize,
+    /// The first few, where they were.
+    pub first: Vec<WindowsPath>,
 }
 
 #[cfg(test)]

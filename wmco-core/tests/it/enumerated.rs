@@ -209,6 +209,25 @@ fn closing_what_others_may_write_to() {
     failures(configured, &[Event::OpenUp(0)]);
 }
 
+/// A host on which somebody made our folder before us, with an agent in it.
+#[test]
+fn join_of_a_host_with_a_planted_agent() {
+    crashes(fresh, &[Event::Plant(0)], &[]);
+    crashes(fresh, &[Event::Plant(0)], &[Event::Plant(0)]);
+    failures(fresh, &[Event::Plant(0)]);
+}
+
+/// As soon as the folder of a host that leaves is gone, anybody may make it again.
+#[test]
+fn removal_and_return_of_a_host_with_a_planted_agent() {
+    crashes(configured_through_proxy, &[Event::Unlist(0)], &[Event::Plant(0), Event::List(0)]);
+}
+
+#[test]
+fn upgrade_while_the_records_of_hosts_are_lost() {
+    crashes(configured, &[Event::Bump], &[Event::LoseRecords, Event::Plant(0)]);
+}
+
 #[test]
 fn node_deleted_by_a_person() {
     crashes(configured, &[Event::DeleteNode(0)], &[Event::Cordon(0)]);

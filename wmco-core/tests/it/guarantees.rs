@@ -83,6 +83,8 @@ fn meddling() -> impl Strategy<Value = Event> {
         at.clone().prop_map(Event::FixEntry),
         at.clone().prop_map(Event::Tamper),
         at.clone().prop_map(Event::OpenUp),
+        at.clone().prop_map(Event::Plant),
+        Just(Event::LoseRecords),
         Just(Event::ListStrangers),
         at.clone().prop_map(Event::LoseLiveFile),
         at.clone().prop_map(Event::Protect),

@@ -25,6 +25,15 @@ pub enum AgentError {
         /// What went wrong.
         source: WindowsError,
     },
+    /// Somebody keeps something open that he could go on changing.
+    #[error(
+        "a program keeps {path} open, so others may still change what lies there; find out whose it is \
+         and end it, or restart the host"
+    )]
+    Held {
+        /// What is open.
+        path: WindowsPath,
+    },
     /// Some services could not be brought up or removed.
     #[error(transparent)]
     Lifecycle(#[from] LifecycleError),
@@ -56,6 +65,12 @@ pub enum AgentError {
         /// What is wrong with it.
         problem: &'static str,
     },
+    /// Services run from the root folder, and it is no folder of its own.
+    #[error(
+        "{} is a link and services run through it, make it a folder",
+        wmco_core::names::host::ROOT
+    )]
+    RootIsLink,
     /// The content for a file is not staged.
     #[error("the content of {path} is not staged, upload it again")]
     Unstaged {

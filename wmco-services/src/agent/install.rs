@@ -7,22 +7,26 @@ use wmco_core::limits as core_limits;
 use wmco_core::names::{host, objects};
 use wmco_core::protocol::{Access, FeatureState, ServiceRunState, ServicesData};
 
-use super::{AgentError, known};
+use super::place::Verified;
+use super::state::Record;
+use super::{AgentError, known, staging};
 use crate::lifecycle;
 use crate::manifest::Manifest;
 use crate::services;
 use crate::windows::{ServiceConfig, ServiceName, StartType, Wait, Windows, WindowsError};
 
 /// Copies the running agent to its final place. The daemon runs from there, so it stops first.
-pub(super) fn agent(windows: &dyn Windows) -> Result<bool, AgentError> {
-    let (own, place) = (windows.machine().executable()?, known(host::AGENT));
-    let files = windows.files();
-    if own == place || files.digest(&own)? == files.digest(&place)? {
+pub(super) fn agent(windows: &dyn Windows, record: &mut Record) -> Result<bool, AgentError> {
+    let (files, place) = (windows.files(), known(host::AGENT));
+    let own = staging::own_digest(windows)?;
+    let runs_there = windows.machine().executable()?.as_ref() == Some(&place);
+    if runs_there || (files.digest(&place)? == Some(own) && !record.doubts(&place)) {
         return Ok(false);
     }
     stop_daemon(windows)?;
-    let mut content = files.open(&own)?;
+    let mut content = Verified::new(windows.machine().open_executable()?, own);
     files.write(&place, Access::Administrators, &mut content)?;
+    record.believe(&place);
     Ok(true)
 }
 

@@ -8,7 +8,8 @@
 //!   written under a final name and nothing on the host that the state file does not know.
 //! - A secret is written only into a file that administrators alone may read from its first byte on.
 //! - Content is hashed and unpacked piece by piece; memory does not grow with the size of files.
-//! - Nothing outside our folders is removed but what the state file records.
+//! - Nothing outside our folders is removed but what the state file records and can be ours.
+//! - What lay below an open root is not believed: it is moved away or written anew.
 //!
 //! Source: `spec/node-config.md`, sections 2 and 3, and `spec/ssh.md`, sections 9 and 11 to 13.
 
@@ -17,13 +18,14 @@ mod install;
 mod place;
 mod plan_file;
 mod probe;
+mod quarantine;
 mod remove;
+mod root;
 mod staging;
 mod state;
 mod vacancy;
 
 use jiff::Timestamp;
-use wmco_core::names::host;
 use wmco_core::protocol::{HostPlan, HostStep, Probe, ReportLine};
 use wmco_core::winpath::WindowsPath;
 
@@ -47,13 +49,17 @@ impl<'a> Agent<'a> {
         Self { windows, version, now }
     }
 
-    /// Describes the host. An agent that runs from the staging folder first makes sure that only
-    /// administrators can read it, since secrets will be staged there.
+    /// Describes the host. An agent that was brought, that is runs from outside our root, first takes
+    /// the root over: afterwards only administrators may write there, and what is not ours is gone.
     ///
     /// # Errors
-    /// [`AgentError`] when a fact cannot be learnt; then there is no use in the others.
+    /// [`AgentError`] when a fact cannot be learnt or the root cannot be closed; then there is no use in
+    /// the others.
     pub fn probe(&self) -> Result<Probe, AgentError> {
-        staging::protect(self.windows)?;
+        if root::was_brought(self.windows)? {
+            root::take_over(self.windows, self.now)?;
+            staging::put_own(self.windows)?;
+        }
         probe::probe(self.windows, self.version, self.now)
     }
 
@@ -102,10 +108,12 @@ impl<'a> Agent<'a> {
                     let error = one_line(&error);
                     tracing::warn!(step = step.verb(), %error, "step failed");
                     report(ReportLine::Failed { step: number, error });
+                    record.note_believed(self.windows);
                     return false;
                 }
             }
         }
+        record.note_believed(self.windows);
         // Leftovers cost disk space and nothing else, so they fail no plan.
         if let Err(error) = staging::sweep(self.windows, self.now) {
             tracing::warn!(error = %one_line(&error), "cannot tidy the staging folder");
@@ -122,10 +130,10 @@ impl<'a> Agent<'a> {
     ) -> Result<bool, AgentError> {
         let windows = self.windows;
         match step {
-            HostStep::InstallAgent => install::agent(windows),
+            HostStep::InstallAgent => install::agent(windows, record),
             HostStep::EnsureDirectory { path, access } => place::directory(windows, path, *access),
             HostStep::PlaceFile { path, sha256, access } => {
-                place::file(windows, path, *sha256, *access, later)
+                place::file(windows, path, *sha256, *access, later, record)
             }
             HostStep::RemoveFile { path } => {
                 let changed = remove::file(windows, path)?;
@@ -158,11 +166,6 @@ impl<'a> Agent<'a> {
 #[expect(clippy::expect_used, reason = "called with constants that a test of names parses")]
 fn known(text: &'static str) -> WindowsPath {
     text.parse().expect("a constant path is valid")
-}
-
-/// Whether the running program lies in the staging folder.
-fn runs_from_staging(windows: &dyn Windows) -> Result<bool, AgentError> {
-    Ok(windows.machine().executable()?.is_within(&known(host::STAGING)))
 }
 
 #[cfg(test)]

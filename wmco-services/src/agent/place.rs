@@ -7,8 +7,8 @@ use wmco_core::digest::Sha256;
 use wmco_core::protocol::{Access, HostStep, staged_content};
 use wmco_core::winpath::WindowsPath;
 
+use super::state::Record;
 use super::{AgentError, staging};
-use crate::limits;
 use crate::windows::{EntryKind, Windows, WindowsError};
 
 /// Makes a folder, and those above it that are missing, and sets who may read it.
@@ -42,6 +42,7 @@ pub(super) fn file(
     sha256: Sha256,
     access: Access,
     later: &[HostStep],
+    record: &mut Record,
 ) -> Result<bool, AgentError> {
     let files = windows.files();
     let staged = staged_content(sha256);
@@ -49,13 +50,15 @@ pub(super) fn file(
     let there = files.kind(path)? == Some(EntryKind::File) && files.digest(path)? == Some(sha256);
     // One that is closed although its folder would do is right. One that others could write to is
     // not closed but replaced, since they may still hold it open.
-    let right =
-        there && (access == Access::Inherited || files.access(path)? == Access::Administrators);
+    let right = there
+        && !record.doubts(path)
+        && (access == Access::Inherited || files.access(path)? == Access::Administrators);
     if !right {
         if let Some(parent) = path.parent() {
             make_all(windows, &parent)?;
         }
         unpack(windows, path, &staged, sha256, access)?;
+        record.believe(path);
     }
     let needed_again = later
         .iter()
@@ -81,8 +84,7 @@ fn unpack(
         Err(error) => return Err(error.into()),
     };
     let unusable = |error: io::Error| WindowsError::other(format!("unpack {staged}"), error);
-    let mut unpacked = zstd::stream::read::Decoder::new(packed).map_err(unusable)?;
-    unpacked.window_log_max(limits::ZSTD_WINDOW_LOG).map_err(unusable)?;
+    let unpacked = staging::unpack(packed).map_err(unusable)?;
     match windows.files().write(path, access, &mut Verified::new(unpacked, sha256)) {
         Ok(()) => Ok(()),
         Err(source @ WindowsError::Content { .. }) => {
@@ -94,14 +96,14 @@ fn unpack(
 }
 
 /// Passes bytes on and fails at their end when they are not what they should be.
-struct Verified<R> {
+pub(super) struct Verified<R> {
     inner: R,
     hasher: Hasher,
     sha256: Sha256,
 }
 
 impl<R: Read> Verified<R> {
-    fn new(inner: R, sha256: Sha256) -> Self {
+    pub(super) fn new(inner: R, sha256: Sha256) -> Self {
         Self { inner, hasher: Hasher::new(), sha256 }
     }
 }

@@ -5,12 +5,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::Timestamp;
 use wmco_core::digest::Sha256;
 use wmco_core::names::host;
-use wmco_core::protocol::{Access, Agent, FileState, PROTOCOL, Probe, RebootReason, ServiceFacts};
+use wmco_core::protocol::{
+    Access, Agent, FileState, HostState, PROTOCOL, Probe, RebootReason, RootAccess, ServiceFacts,
+};
 use wmco_core::winpath::WindowsPath;
 use x509_parser::pem::Pem;
 use x509_parser::time::ASN1Time;
 
-use super::{AgentError, known, state};
+use super::{AgentError, known, root, staging, state};
 use crate::limits;
 use crate::windows::{EntryKind, Files, Windows, WindowsError};
 
@@ -20,13 +22,21 @@ pub(super) fn probe(
     now: Timestamp,
 ) -> Result<Probe, AgentError> {
     let (files, machine) = (windows.files(), windows.machine());
-    let own = machine.executable()?;
-    let state = state::read(windows)?;
-    let recorded = state.iter().flat_map(|state| &state.files);
-    let files_seen = contents(files, recorded)?;
-    let installed = files_seen.get(&known(host::AGENT)).map(|file| file.sha256);
-    let sha256 =
-        files.digest(&own)?.ok_or_else(|| WindowsError::Missing { object: own.to_string() })?;
+    let mut state = state::read(windows)?;
+    if let Some(state) = &mut state {
+        // What somebody took away is told no more.
+        let there = |folder: &WindowsPath| files.kind(folder).is_ok_and(|kind| kind.is_some());
+        state.quarantined.retain(|quarantined| there(&quarantined.folder));
+    }
+    let files_seen = contents(files, state.as_ref())?;
+    let installed = files_seen.get(&known(host::AGENT));
+    let installed = installed.filter(|file| !file.doubted).map(|file| file.sha256);
+    let sha256 = staging::own_digest(windows)?;
+    let (root, staged) = if root::is_closed(files)? {
+        (RootAccess::Closed, staging::contents(windows)?)
+    } else {
+        (RootAccess::Open, BTreeSet::new())
+    };
     Ok(Probe {
         protocol: PROTOCOL,
         agent: Agent { version: version.to_owned(), sha256, installed },
@@ -41,21 +51,23 @@ pub(super) fn probe(
         environment: environment(windows)?,
         networks: networks(windows)?,
         directories: directories(files)?,
-        staging_protected: protected(files, &known(host::STAGING))?,
+        root,
+        staged,
         daemon_certificate_valid: certificate_is_valid(files, now)?,
         state,
     })
 }
 
-/// What is in every file below our root, and in every recorded file elsewhere. Staged files are
-/// named by what they hold, and logs would only cost time.
-fn contents<'a>(
+/// What is in every file below our root, and in every recorded file elsewhere. Staged files are told
+/// of by what they hold, nobody wants what is in quarantine, and logs would only cost time.
+fn contents(
     files: &dyn Files,
-    recorded: impl Iterator<Item = &'a WindowsPath>,
+    state: Option<&HostState>,
 ) -> Result<BTreeMap<WindowsPath, FileState>, WindowsError> {
     let (root, staging) = (known(host::ROOT), known(host::STAGING));
+    let recorded = state.iter().flat_map(|state| &state.files);
     let mut paths: BTreeSet<WindowsPath> = files
-        .walk(&root)?
+        .walk_around(&root, Some(&known(host::QUARANTINE)))?
         .into_iter()
         .filter(|entry| entry.kind == EntryKind::File && !entry.path.is_within(&staging))
         .map(|entry| entry.path)
@@ -63,7 +75,8 @@ fn contents<'a>(
     paths.extend(recorded.filter(|path| !path.is_within(&root)).cloned());
     let mut seen = BTreeMap::new();
     for path in paths {
-        match state_of(files, &path) {
+        let doubted = state.is_some_and(|state| state.doubts(&path));
+        match state_of(files, &path, doubted) {
             Ok(Some(state)) => {
                 seen.insert(path, state);
             }
@@ -75,10 +88,14 @@ fn contents<'a>(
     Ok(seen)
 }
 
-fn state_of(files: &dyn Files, path: &WindowsPath) -> Result<Option<FileState>, WindowsError> {
+fn state_of(
+    files: &dyn Files,
+    path: &WindowsPath,
+    doubted: bool,
+) -> Result<Option<FileState>, WindowsError> {
     let Some(sha256) = files.digest(path)? else { return Ok(None) };
     let protected = files.access(path)? == Access::Administrators;
-    Ok(Some(FileState { sha256, protected }))
+    Ok(Some(FileState { sha256, protected, doubted }))
 }
 
 fn reboot(windows: &dyn Windows) -> Result<BTreeSet<RebootReason>, WindowsError> {
@@ -132,7 +149,7 @@ fn directories(files: &dyn Files) -> Result<BTreeSet<WindowsPath>, WindowsError>
     let mut there = BTreeSet::new();
     for folder in host::DIRECTORIES.map(known) {
         let right = match Access::of_directory(&folder) {
-            Access::Administrators => protected(files, &folder)?,
+            Access::Administrators => root::is_closed_folder(files, &folder)?,
             Access::Inherited => files.kind(&folder)? == Some(EntryKind::Directory),
         };
         if right {
@@ -140,11 +157,6 @@ fn directories(files: &dyn Files) -> Result<BTreeSet<WindowsPath>, WindowsError>
         }
     }
     Ok(there)
-}
-
-fn protected(files: &dyn Files, folder: &WindowsPath) -> Result<bool, WindowsError> {
-    Ok(files.kind(folder)? == Some(EntryKind::Directory)
-        && files.access(folder)? == Access::Administrators)
 }
 
 /// Whether the daemon can show its certificate to the cluster now.

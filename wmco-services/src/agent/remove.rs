@@ -8,7 +8,7 @@ use wmco_core::protocol::ServicesData;
 use wmco_core::winpath::WindowsPath;
 
 use super::state::{self, Record};
-use super::{AgentError, known, runs_from_staging};
+use super::{AgentError, known};
 use crate::lifecycle;
 use crate::manifest::Manifest;
 use crate::text::one_line;
@@ -24,20 +24,19 @@ pub(super) fn directory(windows: &dyn Windows, path: &WindowsPath) -> Result<boo
     Ok(windows.files().remove_tree(path)?)
 }
 
+fn check_ours(path: &WindowsPath) -> Result<(), AgentError> {
+    if can_be_ours(path) { Ok(()) } else { Err(AgentError::NotOurs { path: path.clone() }) }
+}
+
 /// Lets pass what lies below our folders, our folders below shared ones, and the scripts that the
 /// original operator puts into a shared one.
-fn check_ours(path: &WindowsPath) -> Result<(), AgentError> {
+pub(super) fn can_be_ours(path: &WindowsPath) -> bool {
     let below = |folder| path.is_within(&known(folder)) && *path != known(folder);
     let wholly = [host::CNI_STATE, host::KUBELET_STATE];
     let script = payload::scripts().any(|(script, _)| script == *path);
-    if [host::ROOT, host::LOGS].into_iter().any(below)
+    [host::ROOT, host::LOGS].into_iter().any(below)
         || script
         || wholly.into_iter().any(|folder| path.is_within(&known(folder)))
-    {
-        Ok(())
-    } else {
-        Err(AgentError::NotOurs { path: path.clone() })
-    }
 }
 
 /// Removes a file, and the half of it that a process which died may have left beside.
@@ -132,20 +131,21 @@ fn remove_empty(
     Ok(changed)
 }
 
-/// Empties our root folder but for the running agent, the folder that it runs from, and the record.
+/// Empties our root folder but for the running agent, the staging folder, the record, and what is in
+/// quarantine.
 fn empty_root(windows: &dyn Windows, root: &WindowsPath) -> Result<bool, AgentError> {
     let files = windows.files();
     let own = windows.machine().executable()?;
-    let staging = known(host::STAGING);
-    let from_staging = runs_from_staging(windows)?;
+    let (staging, quarantine) = (known(host::STAGING), known(host::QUARANTINE));
     let mut changed = false;
-    for entry in files.walk(root)? {
+    for entry in files.walk_around(root, Some(&quarantine))? {
         let folder = entry.path.parent();
-        let spared = entry.path == own
+        let spared = Some(&entry.path) == own.as_ref()
             || entry.path == known(host::STATE_FILE)
-            || (from_staging && entry.path == staging);
+            || entry.path == staging
+            || entry.path == quarantine;
         let on_top = folder.as_ref() == Some(root);
-        let in_staging = from_staging && folder.as_ref() == Some(&staging);
+        let in_staging = folder.as_ref() == Some(&staging);
         if spared || !(on_top || in_staging) {
             continue;
         }

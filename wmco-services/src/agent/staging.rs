@@ -1,50 +1,81 @@
 //! The folder in which uploads wait.
 
+use std::collections::BTreeSet;
+use std::io::{self, Read};
+
 use jiff::Timestamp;
 use wmco_core::digest::Sha256;
 use wmco_core::names::host;
-use wmco_core::protocol::Access;
+use wmco_core::protocol::{Access, staged_agent};
 use wmco_core::winpath::WindowsPath;
 
-use super::{AgentError, known, runs_from_staging};
+use super::place::Verified;
+use super::{AgentError, known, state};
 use crate::limits;
-use crate::windows::{EntryKind, Files, Windows, WindowsError};
+use crate::windows::{EntryKind, Files, Windows, WindowsError, digest_of};
 
-/// An agent that was just uploaded takes care that nobody else can read or exchange what comes next,
-/// nor what is there already.
-///
-/// Closing a folder does not close what somebody else owns in it, so all of that becomes ours, too.
-/// The staging folder comes last: as long as it is open, the rest may be.
-pub(super) fn protect(windows: &dyn Windows) -> Result<(), AgentError> {
-    let (root, staging) = (known(host::ROOT), known(host::STAGING));
-    let files = windows.files();
-    if !runs_from_staging(windows)? || (is_closed(files, &root)? && is_closed(files, &staging)?) {
+/// Puts a copy of the running agent, which was brought, into the closed staging folder for the work that
+/// follows, unless it is installed.
+pub(super) fn put_own(windows: &dyn Windows) -> Result<(), AgentError> {
+    let (files, machine) = (windows.files(), windows.machine());
+    let own = own_digest(windows)?;
+    let doubted = state::read(windows)?.is_some_and(|state| state.doubts(&known(host::AGENT)));
+    let place = staged_agent(own);
+    if (!doubted && files.digest(&known(host::AGENT))? == Some(own))
+        || files.digest(&place)? == Some(own)
+    {
         return Ok(());
     }
-    close(files, &root)?;
-    for entry in files.walk(&root)? {
-        // What a link points to need not be ours.
-        if entry.kind != EntryKind::Link && entry.path != staging {
-            close(files, &entry.path)?;
+    let mut content = Verified::new(machine.open_executable()?, own);
+    Ok(files.write(&place, Access::Administrators, &mut content)?)
+}
+
+/// Digest of the running program.
+pub(super) fn own_digest(windows: &dyn Windows) -> Result<Sha256, WindowsError> {
+    let mut own = windows.machine().open_executable()?;
+    digest_of(&mut own).map_err(|error| WindowsError::other("read the running program", error))
+}
+
+/// Digests of what is staged, whole and as the names say. What is not is removed, and sent again.
+pub(super) fn contents(windows: &dyn Windows) -> Result<BTreeSet<Sha256>, WindowsError> {
+    let files = windows.files();
+    let own = windows.machine().executable()?;
+    let mut right = BTreeSet::new();
+    for entry in files.walk(&known(host::STAGING))? {
+        let (path, name) = (&entry.path, entry.path.file_name());
+        let (wanted, found) = if let Some(wanted) = content_named(name) {
+            (wanted, unpacked_digest(files, path))
+        } else if let Some(wanted) = agent_named(name) {
+            (wanted, files.digest(path))
+        } else {
+            continue;
+        };
+        match found {
+            Ok(Some(found)) if found == wanted => {
+                right.insert(wanted);
+            }
+            // It went, or it is written just now.
+            Ok(None) | Err(WindowsError::Locked { .. } | WindowsError::Missing { .. }) => {}
+            Ok(Some(_)) | Err(_) if Some(path) != own.as_ref() => drop_file(windows, path),
+            Ok(Some(_)) | Err(_) => {}
         }
     }
-    close(files, &staging)
+    Ok(right)
 }
 
-fn is_closed(files: &dyn Files, path: &WindowsPath) -> Result<bool, WindowsError> {
-    Ok(files.access(path)? == Access::Administrators)
+fn unpacked_digest(files: &dyn Files, path: &WindowsPath) -> Result<Option<Sha256>, WindowsError> {
+    let unusable = |error: io::Error| WindowsError::other(format!("unpack {path}"), error);
+    let mut content = unpack(files.open(path)?).map_err(unusable)?;
+    digest_of(&mut content).map(Some).map_err(unusable)
 }
 
-fn close(files: &dyn Files, path: &WindowsPath) -> Result<(), AgentError> {
-    let closed = match is_closed(files, path) {
-        Ok(false) => files.set_access(path, Access::Administrators),
-        closed => closed.map(drop),
-    };
-    match closed {
-        // It went meanwhile.
-        Err(WindowsError::Missing { .. }) => Ok(()),
-        closed => Ok(closed?),
-    }
+/// What is packed in a staged file.
+pub(super) fn unpack(
+    packed: Box<dyn Read + Send>,
+) -> io::Result<zstd::stream::read::Decoder<'static, io::BufReader<Box<dyn Read + Send>>>> {
+    let mut unpacked = zstd::stream::read::Decoder::new(packed)?;
+    unpacked.window_log_max(limits::ZSTD_WINDOW_LOG)?;
+    Ok(unpacked)
 }
 
 /// Removes one staged file that is not needed any more.
@@ -60,16 +91,22 @@ pub(super) fn sweep(windows: &dyn Windows, now: Timestamp) -> Result<(), Windows
     let own = windows.machine().executable()?;
     for entry in windows.files().walk(&known(host::STAGING))? {
         let stale = now.duration_since(entry.modified) > limits::STAGED_AGE;
-        let other_agent = is_agent(entry.path.file_name());
-        if entry.kind != EntryKind::Directory && entry.path != own && (stale || other_agent) {
+        let other_agent = agent_named(entry.path.file_name()).is_some();
+        let ours = own.as_ref() == Some(&entry.path);
+        if entry.kind != EntryKind::Directory && !ours && (stale || other_agent) {
             drop_file(windows, &entry.path);
         }
     }
     Ok(())
 }
 
-/// Whether a staged file is a whole agent, see [`staged_agent`](wmco_core::protocol::staged_agent).
-fn is_agent(name: &str) -> bool {
-    let digest = name.strip_prefix("wicd-").and_then(|name| name.strip_suffix(".exe"));
-    digest.is_some_and(|digest| digest.parse::<Sha256>().is_ok())
+/// The digest that the name of a staged agent tells, see [`staged_agent`].
+fn agent_named(name: &str) -> Option<Sha256> {
+    name.strip_prefix("wicd-")?.strip_suffix(".exe")?.parse().ok()
+}
+
+/// The digest that the name of a staged content tells, see
+/// [`staged_content`](wmco_core::protocol::staged_content).
+fn content_named(name: &str) -> Option<Sha256> {
+    name.strip_suffix(".zst")?.parse().ok()
 }

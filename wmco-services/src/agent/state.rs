@@ -5,8 +5,9 @@ use wmco_core::payload;
 use wmco_core::protocol::{Access, HostState, HostStep};
 use wmco_core::winpath::WindowsPath;
 
-use super::{AgentError, known};
+use super::{AgentError, known, remove};
 use crate::limits;
+use crate::text::one_line;
 use crate::windows::{EntryKind, Windows, WindowsError};
 
 /// The record while a plan is carried out.
@@ -23,7 +24,50 @@ impl Record {
     /// does no harm.
     pub(super) fn forget(&mut self, path: &WindowsPath) {
         self.now.files.retain(|file| !file.is_within(path));
+        self.now.doubted.retain(|file| !file.is_within(path));
         self.now.directories.retain(|folder| !folder.is_within(path));
+    }
+
+    /// The record as it is on disk, or a new one.
+    pub(super) fn read(windows: &dyn Windows) -> Result<Self, AgentError> {
+        let saved = read(windows)?;
+        let now = match &saved {
+            Some(state) => state.clone(),
+            None => left_by_the_original(windows)?,
+        };
+        Ok(Self { saved, now })
+    }
+
+    /// Changes the record on disk.
+    pub(super) fn change(
+        &mut self,
+        windows: &dyn Windows,
+        change: impl FnOnce(&mut HostState),
+    ) -> Result<(), AgentError> {
+        let before = self.now.clone();
+        change(&mut self.now);
+        if self.now == before { Ok(()) } else { self.save(windows) }
+    }
+
+    /// Whether the file is not believed, whatever is in it.
+    pub(super) fn doubts(&self, path: &WindowsPath) -> bool {
+        self.now.doubted.contains(path)
+    }
+
+    /// Notes that the file was written anew.
+    pub(super) fn believe(&mut self, path: &WindowsPath) {
+        self.now.doubted.remove(path);
+    }
+
+    /// Saves which files were written anew. If that fails they are written once more.
+    pub(super) fn note_believed(&mut self, windows: &dyn Windows) {
+        let Some(saved) = &self.saved else { return };
+        if saved.doubted == self.now.doubted {
+            return;
+        }
+        if let Err(error) = self.save(windows) {
+            tracing::warn!(error = %one_line(&error), "cannot note which files were written anew");
+        }
     }
 
     fn save(&mut self, windows: &dyn Windows) -> Result<(), AgentError> {
@@ -41,13 +85,28 @@ impl Record {
 }
 
 /// The record on disk; `None` when there is none, or none that can be read.
+///
+/// Somebody may have written it before us, so what cannot be ours is left out. Where the root was moved
+/// away so was the record.
 pub(super) fn read(windows: &dyn Windows) -> Result<Option<HostState>, WindowsError> {
     let content = windows.files().read(&known(host::STATE_FILE), limits::JSON_BYTES)?;
     let state = content.map(|json| serde_json::from_slice(&json)).transpose();
-    Ok(state.unwrap_or_else(|error| {
+    let state: Option<HostState> = state.unwrap_or_else(|error| {
         tracing::warn!(%error, "{} is damaged and counts as missing", host::STATE_FILE);
         None
+    });
+    Ok(state.map(|mut state| {
+        state.files.retain(remove::can_be_ours);
+        state.directories.retain(|path| remove::can_be_ours(path) || is_above_ours(path));
+        state.quarantined.retain(|found| found.folder.is_within(&known(host::QUARANTINE)));
+        state
     }))
+}
+
+/// Whether the folder is one of those that ours lie in.
+fn is_above_ours(path: &WindowsPath) -> bool {
+    let shared = [host::MANIFEST_SCRIPTS, host::CNI_STATE, host::KUBELET_STATE].map(known);
+    host::DIRECTORIES.map(known).iter().chain(&shared).any(|ours| ours.is_within(path))
 }
 
 /// What the original operator left outside our root, which has no record of it: with it on record its
@@ -74,12 +133,7 @@ pub(super) fn record_ahead(
     windows: &dyn Windows,
     steps: &[HostStep],
 ) -> Result<Record, AgentError> {
-    let saved = read(windows)?;
-    let now = match &saved {
-        Some(state) => state.clone(),
-        None => left_by_the_original(windows)?,
-    };
-    let mut record = Record { saved, now };
+    let mut record = Record::read(windows)?;
     let mut makes = false;
     for step in steps {
         let (file, folder) = match step {

@@ -17,6 +17,7 @@ pub enum Call {
     FilesRemoveDirectory,
     FilesRemoveFile,
     FilesRemoveTree,
+    FilesRename,
     FilesSetAccess,
     FilesWalk,
     FilesWrite,
@@ -40,7 +41,7 @@ pub enum Call {
 
 impl Call {
     /// Every call, for tests that try each.
-    pub const ALL: [Self; 28] = [
+    pub const ALL: [Self; 29] = [
         Self::EnvironmentGet,
         Self::EnvironmentRemove,
         Self::EnvironmentSet,
@@ -50,6 +51,7 @@ impl Call {
         Self::FilesRemoveDirectory,
         Self::FilesRemoveFile,
         Self::FilesRemoveTree,
+        Self::FilesRename,
         Self::FilesSetAccess,
         Self::FilesWalk,
         Self::FilesWrite,

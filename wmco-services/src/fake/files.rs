@@ -137,6 +137,41 @@ impl Files for FakeWindows {
         })
     }
 
+    fn make_private_directory(&self, path: &WindowsPath) -> Result<(), WindowsError> {
+        self.act(Call::FilesMakeDirectory, path.as_str(), |state| {
+            if state.tree.kind(path).is_some() {
+                return Err(WindowsError::Exists { object: path.to_string() });
+            }
+            match path.parent() {
+                Some(parent) if state.tree.kind(&parent) == Some(EntryKind::Directory) => {
+                    state.tree.insert(path.clone(), Content::Directory, Access::Administrators);
+                    Ok(())
+                }
+                Some(parent) => Err(missing(&parent)),
+                None => Err(missing(path)),
+            }
+        })
+    }
+
+    fn rename(&self, from: &WindowsPath, to: &WindowsPath) -> Result<(), WindowsError> {
+        self.act(Call::FilesRename, from.as_str(), |state| {
+            // The file of a running program may be moved, a folder with it in it may not.
+            let free = |path| self.check_free(state, path).is_ok();
+            let below = state.tree.below(from).all(|(path, _)| free(path));
+            if !below || state.tree.locked.contains(from) {
+                return Err(WindowsError::Locked { object: from.to_string() });
+            }
+            if state.tree.kind(to).is_some() {
+                return Err(WindowsError::Exists { object: to.to_string() });
+            }
+            state.tree.rename(from, to)
+        })
+    }
+
+    fn is_held(&self, path: &WindowsPath) -> Result<bool, WindowsError> {
+        self.act(Call::FilesOpen, path.as_str(), |state| Ok(state.tree.locked.contains(path)))
+    }
+
     fn remove_directory(&self, path: &WindowsPath) -> Result<bool, WindowsError> {
         self.act(Call::FilesRemoveDirectory, path.as_str(), |state| {
             remove_empty(&mut state.tree, path)
@@ -177,11 +212,19 @@ impl Files for FakeWindows {
         )
     }
 
-    fn walk(&self, folder: &WindowsPath) -> Result<Vec<Entry>, WindowsError> {
+    fn walk_around(
+        &self,
+        folder: &WindowsPath,
+        around: Option<&WindowsPath>,
+    ) -> Result<Vec<Entry>, WindowsError> {
+        let inside = |path: &WindowsPath| {
+            around.is_some_and(|around| path != around && path.is_within(around))
+        };
         self.act(Call::FilesWalk, folder.as_str(), |state| {
             let mut entries: Vec<Entry> = state
                 .tree
                 .below(folder)
+                .filter(|(path, _)| !inside(path))
                 .map(|(path, node)| Entry {
                     path: path.clone(),
                     kind: node.content.kind(),

@@ -1,6 +1,7 @@
 //! Everything of a fake host that is neither file nor service.
 
 use std::collections::BTreeSet;
+use std::io::Read;
 use std::sync::Arc;
 
 use jiff::SignedDuration;
@@ -12,7 +13,7 @@ use super::faults::Call;
 use super::{FakeEvent, FakeWindows, State, lock};
 use crate::windows::{
     DefaultRoute, Environment, HttpAnswer, HttpRequest, Inherited, Interface, Machine, PowerShell,
-    RootStore, ScriptOutput, Wait, WindowsError,
+    RootStore, ScriptOutput, Wait, Windows as _, WindowsError,
 };
 
 impl State {
@@ -259,7 +260,11 @@ impl Machine for FakeWindows {
         Ok(answer(request))
     }
 
-    fn executable(&self) -> Result<WindowsPath, WindowsError> {
-        Ok(self.executable.clone())
+    fn executable(&self) -> Result<Option<WindowsPath>, WindowsError> {
+        Ok(self.has_usable_path.then(|| self.executable.clone()))
+    }
+
+    fn open_executable(&self) -> Result<Box<dyn Read + Send>, WindowsError> {
+        self.files().open(&self.executable)
     }
 }

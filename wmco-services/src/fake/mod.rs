@@ -54,6 +54,7 @@ use scm::Scm;
 pub struct FakeWindows {
     shared: Arc<Shared>,
     executable: WindowsPath,
+    has_usable_path: bool,
     is_service: bool,
 }
 
@@ -157,13 +158,24 @@ impl FakeWindows {
             })),
             http: Mutex::new(Arc::new(|_| Some(HttpAnswer { status: 200, body: String::new() }))),
         };
-        Self { shared: Arc::new(shared), executable: path(host::AGENT), is_service: false }
+        Self {
+            shared: Arc::new(shared),
+            executable: path(host::AGENT),
+            has_usable_path: true,
+            is_service: false,
+        }
     }
 
     /// The same host, seen by the program at `executable`.
     #[must_use]
     pub fn running_as(&self, executable: WindowsPath) -> Self {
         Self { executable, ..self.clone() }
+    }
+
+    /// The same, from a place that no [`WindowsPath`] could hold; here it stands for such a place.
+    #[must_use]
+    pub fn running_as_if_elsewhere(&self, executable: WindowsPath) -> Self {
+        Self { executable, has_usable_path: false, ..self.clone() }
     }
 
     /// The same host, seen by a program that the Service Control Manager started.

@@ -1,6 +1,6 @@
 //! The file system.
 
-use std::io::Read;
+use std::io::{self, Read};
 
 use jiff::Timestamp;
 use sha2::{Digest as _, Sha256 as Hasher};
@@ -34,6 +34,22 @@ pub struct Entry {
     pub kind: EntryKind,
     /// When it was last written.
     pub modified: Timestamp,
+}
+
+/// Digest of all that `content` holds, read piece by piece.
+///
+/// # Errors
+/// What reading it says.
+pub fn digest_of(content: &mut dyn Read) -> io::Result<Sha256> {
+    let mut hasher = Hasher::new();
+    let mut piece = vec![0; 64 * 1024];
+    loop {
+        let read = content.read(&mut piece)?;
+        match piece.get(..read) {
+            None | Some([]) => return Ok(Sha256::from_bytes(hasher.finalize().into())),
+            Some(bytes) => hasher.update(bytes),
+        }
+    }
 }
 
 /// The file system of a host.
@@ -75,6 +91,24 @@ pub trait Files: Send + Sync {
     /// Makes one folder; tells whether it was missing. Its parent exists.
     fn make_directory(&self, path: &WindowsPath) -> Result<bool, WindowsError>;
 
+    /// Makes one folder that has [`Access::Administrators`] from its first moment on. Its parent exists.
+    ///
+    /// # Errors
+    /// [`WindowsError::Exists`] when anything stands there.
+    fn make_private_directory(&self, path: &WindowsPath) -> Result<(), WindowsError>;
+
+    /// Moves a file, a folder with all that is in it, or a link (not what it points to) to a place on
+    /// the same disk where nothing stands.
+    ///
+    /// # Errors
+    /// [`WindowsError::Exists`] when something does, [`WindowsError::Locked`] when a program holds it or
+    /// something in it, [`WindowsError::Missing`].
+    fn rename(&self, from: &WindowsPath, to: &WindowsPath) -> Result<(), WindowsError>;
+
+    /// Whether a program has it open in a way that lets it write to, move or remove it, whoever may open
+    /// it now. Running a program from it does not count. `false` when it is not there.
+    fn is_held(&self, path: &WindowsPath) -> Result<bool, WindowsError>;
+
     /// Removes one empty folder; tells whether it was there.
     ///
     /// # Errors
@@ -87,7 +121,16 @@ pub trait Files: Send + Sync {
 
     /// Everything below `folder`, folders before what is in them; empty when the folder is missing.
     /// Links are listed and not entered. Names that no [`WindowsPath`] can hold are left out.
-    fn walk(&self, folder: &WindowsPath) -> Result<Vec<Entry>, WindowsError>;
+    fn walk(&self, folder: &WindowsPath) -> Result<Vec<Entry>, WindowsError> {
+        self.walk_around(folder, None)
+    }
+
+    /// As [`Self::walk`], but the folder `around` is listed and not entered.
+    fn walk_around(
+        &self,
+        folder: &WindowsPath,
+        around: Option<&WindowsPath>,
+    ) -> Result<Vec<Entry>, WindowsError>;
 
     /// Who may read the file or folder itself.
     fn access(&self, path: &WindowsPath) -> Result<Access, WindowsError>;
@@ -103,18 +146,8 @@ pub trait Files: Send + Sync {
             Err(WindowsError::Missing { .. }) => return Ok(None),
             Err(error) => return Err(error),
         };
-        let mut hasher = Hasher::new();
-        let mut piece = vec![0; 64 * 1024];
-        loop {
-            let read = file
-                .read(&mut piece)
-                .map_err(|error| WindowsError::other(format!("read {path}"), error))?;
-            match piece.get(..read) {
-                None | Some([]) => break,
-                Some(bytes) => hasher.update(bytes),
-            }
-        }
-        Ok(Some(Sha256::from_bytes(hasher.finalize().into())))
+        let read = digest_of(&mut file);
+        read.map(Some).map_err(|error| WindowsError::other(format!("read {path}"), error))
     }
 
     /// A whole file of at most `most_bytes`; `None` when it is not there.

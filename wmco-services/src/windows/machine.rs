@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
+use std::io::Read;
 use std::net::{Ipv4Addr, SocketAddr};
 
 use jiff::SignedDuration;
@@ -122,6 +123,10 @@ pub trait Machine: Send + Sync {
         limit: SignedDuration,
     ) -> Result<Option<HttpAnswer>, WindowsError>;
 
-    /// The running program's own file.
-    fn executable(&self) -> Result<WindowsPath, WindowsError>;
+    /// The running program's own file; `None` when no [`WindowsPath`] holds its place, as below the
+    /// folder of a user whose name has a blank in it. Our folders are no such place.
+    fn executable(&self) -> Result<Option<WindowsPath>, WindowsError>;
+
+    /// Opens the running program's own file for reading.
+    fn open_executable(&self) -> Result<Box<dyn Read + Send>, WindowsError>;
 }

@@ -20,7 +20,7 @@ mod wait;
 
 pub use environment::{Environment, Inherited};
 pub use error::WindowsError;
-pub use files::{Entry, EntryKind, Files, TEMPORARY_SUFFIX};
+pub use files::{Entry, EntryKind, Files, TEMPORARY_SUFFIX, digest_of};
 pub use machine::{DefaultRoute, HttpAnswer, HttpRequest, Interface, Machine};
 pub use powershell::{PowerShell, ScriptOutput};
 pub use roots::RootStore;

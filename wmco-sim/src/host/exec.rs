@@ -47,7 +47,7 @@ async fn closed(from_client: &mut ChannelReadHalf) {
 }
 
 async fn execute(host: &Shared, to_client: &ChannelWriteHalf<Msg>, command: &str) -> Ended {
-    let (program, arguments) = match Command::parse(command) {
+    let (program, arguments) = match Command::parse(command, &host.home()) {
         Command::Program { path, arguments } => (path, arguments),
         Command::Unknown(word) => return host.shell.not_found(&word),
     };

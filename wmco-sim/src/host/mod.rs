@@ -24,7 +24,7 @@
 //!
 //! | on a Windows host | here |
 //! | --- | --- |
-//! | any remote command | programs by their full path; of these only agents run, see [`AgentFile`] |
+//! | any remote command | programs by their full path or from the user's own folder; of these only agents run, see [`AgentFile`] |
 //! | an agent whose connection is cut may be ended with it | it finishes its plan unseen, unless the power is cut |
 //! | passwords, certificates of users, several users | one user with public keys |
 //! | file modes, owners, times, ACLs over SFTP | accepted and forgotten; folders have the model's access only |

@@ -51,6 +51,18 @@ impl Sftp {
         Self { disk, host, cut, open: HashMap::new(), opened: 0, uploaded: 0 }
     }
 
+    /// Names that the model cannot hold are names of nothing. What does not begin with a slash lies in
+    /// the user's own folder.
+    fn parse(&self, path: &str) -> Result<WindowsPath, StatusCode> {
+        let path = path.trim_end_matches('/');
+        let parsed = match path.strip_prefix("./").unwrap_or(path) {
+            "" | "." => Ok(self.host.home()),
+            path if path.starts_with('/') || path.contains(':') => WindowsPath::from_sftp(path),
+            path => self.host.home().join(&path.replace('/', "\\")),
+        };
+        parsed.map_err(|_| StatusCode::NoSuchFile)
+    }
+
     fn keep(&mut self, id: u32, open: Open) -> Result<Handle, StatusCode> {
         if self.open.len() >= MOST_HANDLES {
             return Err(StatusCode::Failure);
@@ -69,13 +81,13 @@ impl Sftp {
     }
 
     fn stat_of(&self, id: u32, path: &str) -> Result<Attrs, StatusCode> {
-        let stat = self.disk.stat(&parse(path)?).ok_or(StatusCode::NoSuchFile)?;
+        let stat = self.disk.stat(&self.parse(path)?).ok_or(StatusCode::NoSuchFile)?;
         Ok(Attrs { id, attrs: attributes(stat) })
     }
 
     /// A plain rename refuses to replace; OpenSSH's extension does not.
     fn rename(&self, from: &str, to: &str, replace: bool) -> Result<(), StatusCode> {
-        let (from, to) = (parse(from)?, parse(to)?);
+        let (from, to) = (self.parse(from)?, self.parse(to)?);
         if !replace && self.disk.stat(&to).is_some() {
             return Err(StatusCode::Failure);
         }
@@ -108,7 +120,7 @@ impl russh_sftp::server::Handler for Sftp {
         flags: OpenFlags,
         _attrs: FileAttributes,
     ) -> Result<Handle, StatusCode> {
-        let path = parse(&filename)?;
+        let path = self.parse(&filename)?;
         match self.disk.stat(&path) {
             Some(Stat::Directory) => return Err(StatusCode::Failure),
             Some(Stat::File { .. }) if flags.contains(OpenFlags::EXCLUDE) => {
@@ -186,7 +198,7 @@ impl russh_sftp::server::Handler for Sftp {
         path: String,
         attrs: FileAttributes,
     ) -> Result<Status, StatusCode> {
-        let path = parse(&path)?;
+        let path = self.parse(&path)?;
         self.disk.stat(&path).ok_or(StatusCode::NoSuchFile)?;
         // Modes, owners and times mean nothing to the model; a size does.
         if let Some(size) = attrs.size {
@@ -209,7 +221,7 @@ impl russh_sftp::server::Handler for Sftp {
     }
 
     async fn opendir(&mut self, id: u32, path: String) -> Result<Handle, StatusCode> {
-        let entries = self.disk.list(&parse(&path)?)?;
+        let entries = self.disk.list(&self.parse(&path)?)?;
         let files =
             entries.into_iter().map(|(name, stat)| File::new(name, attributes(stat))).collect();
         self.keep(id, Open::Directory(files))
@@ -224,7 +236,7 @@ impl russh_sftp::server::Handler for Sftp {
     }
 
     async fn remove(&mut self, id: u32, filename: String) -> Result<Status, StatusCode> {
-        self.disk.remove(&parse(&filename)?)?;
+        self.disk.remove(&self.parse(&filename)?)?;
         Ok(done(id))
     }
 
@@ -234,18 +246,17 @@ impl russh_sftp::server::Handler for Sftp {
         path: String,
         _attrs: FileAttributes,
     ) -> Result<Status, StatusCode> {
-        self.disk.make_directory(&parse(&path)?)?;
+        self.disk.make_directory(&self.parse(&path)?)?;
         Ok(done(id))
     }
 
     async fn rmdir(&mut self, id: u32, path: String) -> Result<Status, StatusCode> {
-        self.disk.remove_directory(&parse(&path)?)?;
+        self.disk.remove_directory(&self.parse(&path)?)?;
         Ok(done(id))
     }
 
     async fn realpath(&mut self, id: u32, path: String) -> Result<Name, StatusCode> {
-        let absolute =
-            if matches!(path.as_str(), "" | ".") { self.host.home() } else { parse(&path)?.sftp() };
+        let absolute = self.parse(&path)?.sftp();
         Ok(Name { id, files: vec![File::dummy(absolute)] })
     }
 
@@ -297,11 +308,6 @@ impl From<DiskError> for StatusCode {
             DiskError::Failed => Self::Failure,
         }
     }
-}
-
-/// Names that the model cannot hold are names of nothing.
-fn parse(path: &str) -> Result<WindowsPath, StatusCode> {
-    WindowsPath::from_sftp(path.trim_end_matches('/')).map_err(|_| StatusCode::NoSuchFile)
 }
 
 fn done(id: u32) -> Status {

@@ -108,6 +108,8 @@ impl Shared {
         gates: Arc<Gates>,
     ) -> Self {
         let Profile { user, shell, timing, forwards, authorized } = profile;
+        // It was made when the user first logged in.
+        model.with_tree(|tree| tree.make_folders(&home(&user)));
         let stop = CancellationToken::new();
         let threads = TaskTracker::new();
         threads.close(); // so that one can wait for those that are there
@@ -184,12 +186,17 @@ impl Shared {
         self.conditions.send_modify(|conditions| conditions.down = false);
     }
 
-    /// Where a session starts.
-    pub(super) fn home(&self) -> String {
-        format!("C:\\Users\\{}", self.user)
-            .parse::<WindowsPath>()
-            .map_or_else(|_| "/C:/Users".to_owned(), |path| path.sftp())
+    /// The user's own folder, where sessions and commands start. One whose name the model cannot hold
+    /// is called otherwise.
+    pub(super) fn home(&self) -> WindowsPath {
+        home(&self.user)
     }
+}
+
+#[expect(clippy::expect_used, reason = "a constant path")]
+fn home(user: &str) -> WindowsPath {
+    let other = || r"C:\Users\user".parse().expect("a constant path is valid");
+    format!(r"C:\Users\{user}").parse().unwrap_or_else(|_| other())
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -12,7 +12,8 @@ pub enum Shell {
     PowerShell,
 }
 
-/// A remote command, taken apart. Only programs by their full path are known.
+/// A remote command, taken apart. Only programs by their full path, or by one from where commands start,
+/// are known.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) enum Command {
     /// A program and its arguments.
@@ -30,10 +31,15 @@ pub(super) struct Ended {
 }
 
 impl Command {
-    pub(super) fn parse(text: &str) -> Self {
+    /// Reads a command that starts in the folder `home`.
+    pub(super) fn parse(text: &str, home: &WindowsPath) -> Self {
         let mut words = text.split_whitespace();
         let first = words.next().unwrap_or_default();
-        match first.parse() {
+        let path = match first.strip_prefix(r".\") {
+            Some(below) => home.join(below),
+            None => first.parse(),
+        };
+        match path {
             Ok(path) => Self::Program { path, arguments: words.map(str::to_owned).collect() },
             Err(_) => Self::Unknown(first.to_owned()),
         }

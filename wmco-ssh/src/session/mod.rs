@@ -29,7 +29,7 @@ use crate::stream::Guarded;
 
 pub use exec::{ExecOutcome, Exited};
 use handler::{Failure, Handler};
-pub(crate) use sftp::Sftp;
+pub(crate) use sftp::{Opening, Sftp};
 
 /// Ciphers in the order in which we ask for them. AES in Galois mode first: machines that run
 /// Windows have instructions for it, which makes uploads cheap on both sides.

@@ -7,10 +7,10 @@ use russh::ChannelMsg;
 use russh::client::Handle;
 use russh_sftp::client::RawSftpSession;
 use russh_sftp::client::error::Error as Wrong;
-use russh_sftp::protocol::{FileAttributes, OpenFlags, StatusCode};
+use russh_sftp::protocol::{File, FileAttributes, OpenFlags, StatusCode};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
-use wmco_core::names::host;
+use wmco_core::protocol::FreshFolder;
 use wmco_core::winpath::WindowsPath;
 
 use super::handler::Handler;
@@ -28,8 +28,22 @@ const LIBRARY_LIMIT_SECONDS: u64 = 3600;
 /// Most letters that we keep of what a server says.
 const MESSAGE_LETTERS: usize = 200;
 
-/// Most entries of the staging folder that are looked at in one pass.
+/// Most entries of one folder that are looked at in one pass.
 const LISTED_AT_MOST: usize = 10_000;
+
+/// The login user's own folder, where paths without a slash in front begin.
+const START_FOLDER: &str = ".";
+
+/// How to open a file.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Opening {
+    /// With what is in it; it is made if it is not there.
+    Continue,
+    /// Empty; it is made if it is not there.
+    Anew,
+    /// Only if it is not there yet.
+    New,
+}
 
 /// One SFTP session.
 pub(crate) struct Sftp {
@@ -85,24 +99,14 @@ impl Sftp {
         self.paths.render(path)
     }
 
-    /// Makes the folders for uploads if they are missing.
-    #[expect(clippy::expect_used, reason = "a constant, tested in wmco-core")]
-    pub(crate) async fn ensure_staging(&self) -> Result<(), HostError> {
-        let staging = host::STAGING.parse::<WindowsPath>().expect("staging is a windows path");
-        if self.size_of(&staging).await?.is_some() {
-            return Ok(());
-        }
+    /// Makes a folder that was not there before. A path without a slash in front lies in the login
+    /// user's own folder.
+    ///
+    /// Source: draft-ietf-secsh-filexfer-02, section 6.2.
+    pub(crate) async fn make_new_folder(&self, path: &str) -> Result<(), HostError> {
         let doing = "making folder";
-        for folder in self.paths.chain(&staging) {
-            let made = self.limited(doing, self.raw.mkdir(&folder, private())).await?;
-            // Most servers call a folder that is there a failure, so look before complaining.
-            if let Err(wrong) = made
-                && self.size(&folder).await?.is_none()
-            {
-                return Err(failed(doing, &folder, wrong));
-            }
-        }
-        Ok(())
+        let made = self.limited(doing, self.raw.mkdir(path, private())).await?;
+        made.map(drop).map_err(|wrong| failed(doing, path, wrong))
     }
 
     /// Size of what is at `path`; `None` if nothing is.
@@ -115,18 +119,15 @@ impl Sftp {
         }
     }
 
-    /// As [`Self::size`].
-    pub(crate) async fn size_of(&self, path: &WindowsPath) -> Result<Option<u64>, HostError> {
-        self.size(&self.render(path)).await
-    }
-
     /// Opens a file for writing and returns its handle.
-    pub(crate) async fn open_file(&self, path: &str, fresh: bool) -> Result<String, HostError> {
+    pub(crate) async fn open_file(&self, path: &str, how: Opening) -> Result<String, HostError> {
         let doing = "opening";
-        let mut flags = OpenFlags::WRITE | OpenFlags::CREATE;
-        if fresh {
-            flags |= OpenFlags::TRUNCATE;
-        }
+        let flags = OpenFlags::WRITE | OpenFlags::CREATE;
+        let flags = match how {
+            Opening::Continue => flags,
+            Opening::Anew => flags | OpenFlags::TRUNCATE,
+            Opening::New => flags | OpenFlags::EXCLUDE,
+        };
         self.limited(doing, self.raw.open(path, flags, private()))
             .await?
             .map(|opened| opened.handle)
@@ -199,35 +200,49 @@ impl Sftp {
         &self,
         folder: &WindowsPath,
     ) -> Result<Vec<WindowsPath>, HostError> {
+        let ours = |file: &File| {
+            let path = folder.join(&file.filename).ok()?;
+            let plain = is_plain(file.attrs.permissions);
+            (plain && path.parent().as_ref() == Some(folder)).then_some(path)
+        };
+        self.list(&self.render(folder), ours).await
+    }
+
+    /// Folders in the login user's own one that agents were brought to.
+    pub(crate) async fn fresh_folders(&self) -> Result<Vec<FreshFolder>, HostError> {
+        self.list(START_FOLDER, |file: &File| file.filename.parse().ok()).await
+    }
+
+    /// What `ours` makes of the names in a folder, up to [`LISTED_AT_MOST`] of them.
+    async fn list<T>(
+        &self,
+        path: &str,
+        ours: impl Fn(&File) -> Option<T> + Send,
+    ) -> Result<Vec<T>, HostError>
+    where
+        T: Send,
+    {
         let doing = "listing";
-        let path = self.render(folder);
-        let handle = match self.limited(doing, self.raw.opendir(&path)).await? {
+        let handle = match self.limited(doing, self.raw.opendir(path)).await? {
             Ok(opened) => opened.handle,
             Err(wrong) if is_absent(&wrong) => return Ok(Vec::new()),
-            Err(wrong) => return Err(failed(doing, &path, wrong)),
+            Err(wrong) => return Err(failed(doing, path, wrong)),
         };
-        let mut files = Vec::new();
+        let mut found = Vec::new();
         let mut listed = 0;
         while listed < LISTED_AT_MOST {
             match self.limited(doing, self.raw.readdir(handle.as_str())).await? {
                 Ok(names) if names.files.is_empty() => break,
                 Ok(names) => {
                     listed += names.files.len();
-                    files.extend(
-                        names
-                            .files
-                            .iter()
-                            .filter(|file| is_plain(file.attrs.permissions))
-                            .filter_map(|file| folder.join(&file.filename).ok())
-                            .filter(|file| file.parent().as_ref() == Some(folder)),
-                    );
+                    found.extend(names.files.iter().filter_map(&ours));
                 }
                 Err(Wrong::Status(status)) if status.status_code == StatusCode::Eof => break,
-                Err(wrong) => return Err(failed(doing, &path, wrong)),
+                Err(wrong) => return Err(failed(doing, path, wrong)),
             }
         }
-        self.close_file(&handle, &path).await?;
-        Ok(files)
+        self.close_file(&handle, path).await?;
+        Ok(found)
     }
 
     async fn limited<T>(

@@ -6,10 +6,12 @@ use russh::keys::PublicKey as WirePublicKey;
 use tempfile::TempDir;
 use wmco_core::digest::Sha256;
 use wmco_core::host_key::HostKey;
-use wmco_core::protocol::{AgentLocation, staged_agent};
+use wmco_core::protocol::{AgentLocation, FreshFolder, staged_agent};
 use wmco_core::winpath::WindowsPath;
 use wmco_sim::host::{AgentFile, AgentNature, Fault, HostKeyKind, SimHost};
-use wmco_ssh::{Credentials, Options, PrivateKey, Route, Session, SshHost, Target, TcpDialer};
+use wmco_ssh::{
+    Blob, Credentials, Options, PrivateKey, Route, Session, SshHost, Target, TcpDialer,
+};
 
 use crate::sshd::{Sshd, keygen, private_key};
 
@@ -62,6 +64,18 @@ pub(crate) trait Backend: Sized {
     fn put(&self, path: &WindowsPath, content: &[u8]);
 
     fn content(&self, path: &WindowsPath) -> Option<Vec<u8>>;
+
+    /// A program that can be brought.
+    fn program(&self, does: Does) -> Blob;
+
+    /// The name of a folder that a program can be brought to, and run from there.
+    fn fresh_folder(&self) -> FreshFolder;
+
+    /// Puts a file below the login user's own folder.
+    fn put_home(&self, below: &str, content: &[u8]);
+
+    /// Everything below the login user's own folder, sorted.
+    fn home(&self) -> Vec<String>;
 
     /// Names in a folder, sorted.
     fn names(&self, folder: &WindowsPath) -> Vec<String>;
@@ -158,6 +172,39 @@ impl Backend for Sshd {
         std::fs::read(self.file(path)).ok()
     }
 
+    fn program(&self, does: Does) -> Blob {
+        Blob::from_bytes(format!("#!/bin/sh\n{}\n", crate::scripts::script(self, does)))
+    }
+
+    fn fresh_folder(&self) -> FreshFolder {
+        let folder = random_folder();
+        self.lead_to(folder);
+        folder
+    }
+
+    fn put_home(&self, below: &str, content: &[u8]) {
+        let file = self.path("home").join(below);
+        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+        std::fs::write(file, content).unwrap();
+    }
+
+    fn home(&self) -> Vec<String> {
+        let home = self.path("home");
+        let mut found = Vec::new();
+        let mut folders = vec![home.clone()];
+        while let Some(folder) = folders.pop() {
+            for entry in std::fs::read_dir(folder).unwrap() {
+                let path = entry.unwrap().path();
+                found.push(path.strip_prefix(&home).unwrap().to_str().unwrap().to_owned());
+                if path.is_dir() {
+                    folders.push(path);
+                }
+            }
+        }
+        found.sort();
+        found
+    }
+
     fn names(&self, folder: &WindowsPath) -> Vec<String> {
         let Ok(entries) = std::fs::read_dir(self.file(folder)) else { return Vec::new() };
         let mut names: Vec<_> =
@@ -202,6 +249,9 @@ impl Sim {
             .restart_delay(Duration::from_millis(20))
             .restart_duration(Duration::from_millis(20));
         let host = settings(builder).start().await.unwrap();
+        // An agent makes it.
+        let staging = wmco_core::names::host::STAGING.parse().unwrap();
+        host.model().with_tree(|tree| tree.make_folders(&staging));
         Self { host, scratch, key }
     }
 }
@@ -246,16 +296,28 @@ impl Backend for Sim {
     }
 
     fn install(&self, path: &WindowsPath, does: Does) {
-        let nature = match does {
-            Does::Work => AgentNature::Real,
-            Does::OtherProtocol(number) => AgentNature::Protocol(number),
-            Does::Fail(code) => AgentNature::Failing(code),
-            Does::Garbage => AgentNature::Garbage,
-            Does::Nothing => AgentNature::Silent,
-            Does::Talk(bytes) => AgentNature::Talking(bytes),
-            Does::Hang => AgentNature::Hanging,
-        };
-        self.put(path, &AgentFile::new("1.0.0").nature(nature).bytes());
+        self.put(path, &agent_file(does));
+    }
+
+    fn program(&self, does: Does) -> Blob {
+        Blob::from_bytes(agent_file(does))
+    }
+
+    fn fresh_folder(&self) -> FreshFolder {
+        random_folder()
+    }
+
+    fn put_home(&self, below: &str, content: &[u8]) {
+        let home = format!(r"C:\Users\{}", self.host.user());
+        let path = format!(r"{home}\{}", below.replace('/', "\\"));
+        self.put(&path.parse().unwrap(), content);
+    }
+
+    fn home(&self) -> Vec<String> {
+        let home: WindowsPath = format!(r"C:\Users\{}", self.host.user()).parse().unwrap();
+        let start = home.as_str().len() + 1;
+        let below = |path: &WindowsPath| path.as_str()[start..].replace('\\', "/");
+        self.host.model().with_tree(|tree| tree.below(&home).map(|(path, _)| below(path)).collect())
     }
 
     fn put(&self, path: &WindowsPath, content: &[u8]) {
@@ -286,6 +348,25 @@ impl Backend for Sim {
     fn scratch(&self) -> &TempDir {
         &self.scratch
     }
+}
+
+fn agent_file(does: Does) -> Vec<u8> {
+    let nature = match does {
+        Does::Work => AgentNature::Real,
+        Does::OtherProtocol(number) => AgentNature::Protocol(number),
+        Does::Fail(code) => AgentNature::Failing(code),
+        Does::Garbage => AgentNature::Garbage,
+        Does::Nothing => AgentNature::Silent,
+        Does::Talk(bytes) => AgentNature::Talking(bytes),
+        Does::Hang => AgentNature::Hanging,
+    };
+    AgentFile::new("1.0.0").nature(nature).bytes()
+}
+
+fn random_folder() -> FreshFolder {
+    let mut random = [0; 16];
+    getrandom::fill(&mut random).unwrap();
+    FreshFolder::from_random(random)
 }
 
 fn wire(key: &PrivateKey) -> WirePublicKey {

@@ -6,7 +6,7 @@ use crate::sshd::Sshd;
 /// A whole probe of a host that nothing was done to yet.
 pub(crate) fn probe() -> String {
     format!(
-        r#"{{"wicd":"probed","protocol":1,"agent":{{"version":"1.0.0","sha256":"e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855","installed":null}},"hostName":"{HOST_NAME}","osBuild":"10.0.20348","addresses":["10.0.0.7"],"containers":"enabled","reboot":[],"bootId":"b","files":{{}},"services":{{}},"environment":{{}},"networks":[],"directories":[],"stagingProtected":true,"daemonCertificateValid":false,"state":null}}"#
+        r#"{{"wicd":"probed","protocol":1,"agent":{{"version":"1.0.0","sha256":"e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855","installed":null}},"hostName":"{HOST_NAME}","osBuild":"10.0.20348","addresses":["10.0.0.7"],"containers":"enabled","reboot":[],"bootId":"b","files":{{}},"services":{{}},"environment":{{}},"networks":[],"directories":[],"root":"closed","daemonCertificateValid":false,"state":null}}"#
     )
 }
 

@@ -4,7 +4,7 @@
 use proptest::prelude::*;
 use proptest::test_runner::Config;
 use wmco_core::digest::Sha256;
-use wmco_core::protocol::{Access, AgentLocation, HostPlan, HostStep, PROTOCOL};
+use wmco_core::protocol::{Access, AgentLocation, FreshFolder, HostPlan, HostStep, PROTOCOL};
 use wmco_core::winpath::WindowsPath;
 use wmco_ssh::{Blob, HostAgent, Route, Session, SshHost, TcpDialer, UploadProgress};
 
@@ -47,14 +47,24 @@ fn is_ours(command: &str) -> bool {
         text.strip_prefix(from).and_then(|rest| rest.strip_suffix(to)).is_some_and(digest)
     };
     let Some((agent, rest)) = command.split_once(' ') else { return false };
+    let brought = agent.strip_prefix(r".\").and_then(|rest| rest.strip_suffix(r"\wicd.exe"));
     let known = agent == r"C:\k\windows-instance-config-daemon.exe"
-        || between(agent, r"C:\k\staging\wicd-", ".exe");
+        || between(agent, r"C:\k\staging\wicd-", ".exe")
+        || brought.is_some_and(|folder| folder.parse::<FreshFolder>().is_ok());
     known && (rest == "probe" || between(rest, r"apply C:\k\staging\plan-", ".json"))
 }
 
 /// Everything that we do with a host, with these texts wherever one fits.
-async fn everything(host: &SshHost, agent: AgentLocation, texts: &[String], paths: &[WindowsPath]) {
+async fn everything<B: Backend>(
+    server: &B,
+    host: &SshHost,
+    texts: &[String],
+    paths: &[WindowsPath],
+) {
     let quiet: fn(UploadProgress) = |_| {};
+    let agent = server.stage(Does::Work);
+    let ours = server.program(Does::Work);
+    let _ = host.probe_with(&ours, server.fresh_folder(), &quiet).await.unwrap();
     let blobs: Vec<_> = texts.iter().map(|text| Blob::from_bytes(text.as_bytes())).collect();
     host.upload(&blobs, &quiet).await.unwrap();
     for agent in [AgentLocation::Installed, agent] {
@@ -90,13 +100,12 @@ proptest! {
         let commands = runtime.block_on(async {
             let paths: Vec<_> = paths.into_iter().flatten().collect();
             let server = Sim::build(|builder| builder.user(user.clone())).await;
-            let agent = server.stage(Does::Work);
             let host = server.host().await;
-            everything(&host, agent, &texts, &paths).await;
+            everything(&server, &host, &texts, &paths).await;
             host.close().await;
             server.host.counts().executions
         });
-        prop_assert_eq!(commands.len(), 4);
+        prop_assert_eq!(commands.len(), 5);
         for command in commands {
             prop_assert!(is_ours(&command), "{}", command);
         }
@@ -114,11 +123,11 @@ async fn a_real_shell_is_handed_our_commands_only() {
     std::fs::write(&script, format!("{write}{run}\n")).unwrap();
     // SFTP is in the server itself, as a forced command is run for subsystems, too.
     server.configure(&format!(
-        "ForceCommand case \"$SSH_ORIGINAL_COMMAND\" in *sftp) exec /usr/lib/openssh/sftp-server;; \
+        "ForceCommand case \"$SSH_ORIGINAL_COMMAND\" in *sftp*) exec /usr/lib/openssh/sftp-server -d '{home}';; \
          *) exec /bin/sh '{}';; esac",
-        script.display()
+        script.display(),
+        home = server.path("home").display()
     ));
-    let agent = server.stage(Does::Work);
     let texts: Vec<String> = WORDS.iter().map(|word| format!("x{word}y")).collect();
     let paths: Vec<WindowsPath> = vec![r"C:\k\a-b_c.d".parse().unwrap()];
     let strangers = ["$(touch x)", "; reboot", "-oProxyCommand=x"];
@@ -130,10 +139,10 @@ async fn a_real_shell_is_handed_our_commands_only() {
         assert_eq!(refused.unwrap_err().verb(), "authentication-refused");
     }
     let host = server.host(&TcpDialer, &server.options()).await;
-    everything(&host, agent, &texts, &paths).await;
+    everything(&server, &host, &texts, &paths).await;
     host.close().await;
     let commands = std::fs::read_to_string(log).unwrap();
-    assert_eq!(commands.lines().count(), 4, "{commands}");
+    assert_eq!(commands.lines().count(), 5, "{commands}");
     for command in commands.lines() {
         assert!(is_ours(command), "{command}");
     }

@@ -15,6 +15,8 @@ use tempfile::TempDir;
 use tokio::net::TcpListener;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use wmco_core::host_key::HostKey;
+use wmco_core::names::host::BROUGHT_AGENT;
+use wmco_core::protocol::{AgentCommand, AgentLocation, FreshFolder, Verb};
 use wmco_core::secret::Secret;
 use wmco_ssh::{
     ConnectError, Credentials, Dialer, HostKeyPolicy, Options, PathStyle, PrivateKey, Route,
@@ -59,15 +61,17 @@ impl Sshd {
     pub(crate) async fn start(kinds: &[&str]) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let at = |name: &str| folder.path().join(name);
-        for name in ["root", "bin"] {
-            std::fs::create_dir(at(name)).unwrap();
+        // An agent makes the staging folder.
+        for name in ["root/C:/k/staging", "bin", "home"] {
+            std::fs::create_dir_all(at(name)).unwrap();
         }
         let mut config = format!(
             "AuthorizedKeysFile {authorized}\nPidFile none\nUsePAM no\nStrictModes no\n\
              PermitRootLogin prohibit-password\nPasswordAuthentication no\n\
-             Subsystem sftp internal-sftp\nSetEnv PATH={bin}:/usr/bin:/bin HOME={home}\n",
+             Subsystem sftp internal-sftp -d {start}\nSetEnv PATH={bin}:/usr/bin:/bin HOME={home}\n",
             authorized = at("authorized").display(),
             bin = at("bin").display(),
+            start = at("home").display(),
             // Nothing that the user's own shell does at its start takes part.
             home = folder.path().display(),
         );
@@ -197,6 +201,15 @@ impl Sshd {
         let file = self.path("bin").join(path.replace('\\', ""));
         std::fs::write(&file, format!("#!/bin/sh\n{script}\n")).unwrap();
         std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o755)).unwrap();
+    }
+
+    /// Lets a POSIX shell find what is brought to `folder`.
+    pub(crate) fn lead_to(&self, folder: FreshFolder) {
+        let command = AgentCommand { agent: AgentLocation::Brought(folder), verb: Verb::Probe };
+        let command = command.to_string().replace('\\', "");
+        let name = command.split(' ').next().unwrap();
+        let program = self.path("home").join(folder.to_string()).join(BROUGHT_AGENT);
+        std::os::unix::fs::symlink(program, self.path("bin").join(name)).unwrap();
     }
 
     /// The way to it for `credentials`; any host key will do.

@@ -53,7 +53,8 @@ async fn a_full_disk() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_agent_that_prints_garbage() {
-    told_and_repaired(Fault::AgentGarbage, FAILURE, "our agent does not run on the host").await;
+    told_and_repaired(Fault::AgentGarbage, FAILURE, "our agent does not do its work on the host")
+        .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -13,6 +13,7 @@ mod new_services;
 mod node;
 mod open_host;
 mod pins;
+mod planted;
 mod process;
 mod processes;
 mod removal;

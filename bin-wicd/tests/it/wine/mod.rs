@@ -1,6 +1,7 @@
 //! The real program for Windows, under Wine.
 
 mod bench;
+mod contact;
 mod real;
 mod windows;
 

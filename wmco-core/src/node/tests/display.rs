@@ -68,6 +68,7 @@ fn removal_of_the_rest() {
     ");
     make_bare(case.probe());
     insta::assert_snapshot!(case.plan(), @r"
+    record-root open, because it is no longer listed
     remove-leftovers remove-installation, because it is no longer listed
     delete-node win-1, because it is no longer listed
     then look again
@@ -87,7 +88,7 @@ fn agent_of_another_version() {
     case.probe().agent.sha256 = Sha256::of(b"agent 1");
     case.probe().agent.version = "1.0.0".into();
     insta::assert_snapshot!(case.plan(), @r"
-    probe-with-ours (upload it if it is missing), because agent 1.0.0 answers
+    probe-with-ours (brought in a fresh folder), because agent 1.0.0 answers
     then look again
     ");
 }

@@ -246,6 +246,7 @@ fn times_that_we_never_write_are_not_believed() {
 #[test]
 fn a_host_that_rewrites_its_notes_gains_no_time() {
     let mut memory = Memory::default();
+    memory.set_known_closed(true);
     let mut case = protected(SignedDuration::ZERO);
     let note = |c: &mut Case, since: Timestamp| {
         c.annotate(names::DRAIN_SINCE_ANNOTATION, &since.to_string());

@@ -6,6 +6,7 @@ use crate::limits;
 /// A memory whose host is as in `case`.
 fn seen(case: &Case) -> Memory {
     let mut memory = Memory::default();
+    memory.set_known_closed(true);
     memory.learn(Learnt::Host(case.observed.host.clone()));
     memory
 }
@@ -132,6 +133,7 @@ fn pods_that_take_their_time_cost_a_look_a_minute() {
 #[test]
 fn a_host_that_restarts_is_asked_often() {
     let mut memory = Memory::default();
+    memory.set_known_closed(true);
     let plan = Plan::settled().until(Awaited::HostBack, NOW + limits::HOST_BACK);
     assert_eq!(memory.done(&plan, NOW), Some(NOW + limits::DRAIN_RETRY));
     memory.failed(Some(NOW));

@@ -207,6 +207,7 @@ fn observed() -> Observed {
     let placed = |f: &DesiredFile| FileState {
         sha256: f.sha256,
         protected: f.access == Access::Administrators,
+        doubted: false,
     };
     let files = desired.files.iter().map(|(p, f)| (p.clone(), placed(f)));
     let probe = Probe {
@@ -227,11 +228,12 @@ fn observed() -> Observed {
         environment: [].into(),
         networks: [].into(),
         directories: names::host::DIRECTORIES.iter().map(|text| path(text)).collect(),
-        staging_protected: true,
+        root: RootAccess::Closed,
+        staged: [].into(),
         daemon_certificate_valid: true,
         state: Some(HostState {
             files: desired.files.keys().cloned().collect(),
-            directories: [].into(),
+            ..HostState::default()
         }),
     };
     Observed {
@@ -240,6 +242,7 @@ fn observed() -> Observed {
         pods: None,
         host: HostSeen::Probed(Box::new(probe)),
         on_record: false,
+        known_closed: true,
         waiting: None,
         drain: DrainSeen { marks: DrainMarks { since: Some(NOW), given_up: None }, refused: None },
         registration: Registration::default(),
@@ -248,7 +251,7 @@ fn observed() -> Observed {
 
 /// A file that is as open as its folder.
 fn open_file(content: &[u8]) -> FileState {
-    FileState { sha256: Sha256::of(content), protected: false }
+    FileState { sha256: Sha256::of(content), protected: false, doubted: false }
 }
 
 /// A host on which nothing of ours is.

@@ -36,7 +36,7 @@ fn secret(case: &mut Case, name: &str, live: bool, protected: bool) {
     let sha256 = Sha256::of(name.as_bytes());
     let file = DesiredFile { sha256, access: Access::Administrators, live };
     case.desired.files.insert(path(name), file);
-    case.probe().files.insert(path(name), FileState { sha256, protected });
+    case.probe().files.insert(path(name), FileState { sha256, protected, doubted: false });
 }
 
 fn unmarked(case: &mut Case) {
@@ -93,13 +93,53 @@ rows! {
 
     // Hosts that no agent of ours answers for.
     unknown_host: Case::new().with(|c| c.observed.host = HostSeen::Unknown) => "probe";
+    nothing_is_run_on_a_host_that_is_not_known_to_be_closed: Case::new().with(|c| {
+        c.observed.host = HostSeen::Unknown;
+        c.observed.known_closed = false;
+    }) => "probe-with-ours";
+    host_that_our_agent_found_closed_is_remembered: Case::new().with(|c| {
+        c.observed.known_closed = false;
+    }) => "record-root";
+    host_is_not_remembered_before_ours_is_installed: Case::vacant().with(|c| {
+        c.observed.known_closed = false;
+        c.probe().agent.installed = Some(Sha256::of(b"planted"));
+    }) => "apply +install-agent";
+    known_host_that_is_open_again_is_met_as_for_the_first_time: Case::new().with(|c| {
+        c.probe().root = RootAccess::Open;
+    }) => "record-root probe-with-ours";
+    open_host_that_nobody_relies_on: Case::new().with(|c| {
+        c.observed.known_closed = false;
+        c.probe().root = RootAccess::Open;
+    }) => "probe-with-ours";
+    known_host_without_agent_may_have_lost_its_folder: Case::new().with(|c| {
+        c.observed.host = HostSeen::NoAgent;
+    }) => "record-root probe-with-ours";
+    ours_that_waits_in_a_closed_folder_is_not_sent_again: Case::new().with(|c| {
+        c.probe().agent.sha256 = Sha256::of(b"agent 1");
+        let ours = c.desired.agent;
+        c.probe().staged.insert(ours);
+    }) => "probe-staged";
+    what_waits_is_not_run_on_a_host_that_is_not_known: Case::new().with(|c| {
+        c.probe().agent.sha256 = Sha256::of(b"agent 1");
+        let ours = c.desired.agent;
+        c.probe().staged.insert(ours);
+        c.observed.known_closed = false;
+    }) => "probe-with-ours";
+    staged_content_is_not_sent_again: Case::vacant().with(|c| {
+        c.probe().files.remove(&path(names::host::KUBELET_CA));
+        let content = c.desired.files[&path(names::host::KUBELET_CA)].sha256;
+        c.probe().staged.insert(content);
+    }) => "apply +place-file";
     unreachable_host: Case::new().with(|c| {
         c.observed.host = HostSeen::Unreachable { retry_at: NOW };
     }) => "await the host's answer";
     unreachable_host_keeps_its_node: Case::unlisted().with(|c| {
         c.observed.host = HostSeen::Unreachable { retry_at: NOW };
     }) => "await the host's answer";
-    no_agent: Case::new().with(|c| c.observed.host = HostSeen::NoAgent) => "probe-with-ours";
+    no_agent: Case::new().with(|c| {
+        c.observed.host = HostSeen::NoAgent;
+        c.observed.known_closed = false;
+    }) => "probe-with-ours";
     other_agent: Case::new().with(|c| {
         c.probe().agent.sha256 = Sha256::of(b"agent 1");
     }) => "probe-with-ours";
@@ -378,7 +418,7 @@ rows! {
         c.observed.node = None;
         make_bare(c.probe());
         c.observed.on_record = true;
-    }) => "remove-leftovers forget-host";
+    }) => "record-root remove-leftovers forget-host";
     removal_cordons_first: Case::unlisted() => "patch-node list-pods";
     removal_stops_the_daemon_first: Case::unlisted().emptied()
         => "apply +remove-daemon patch-node";
@@ -401,14 +441,14 @@ rows! {
         make_bare(c.probe());
         let others = [RebootReason::Feature, RebootReason::Rename, RebootReason::Other];
         c.probe().reboot.extend(others);
-    }) => "remove-leftovers delete-node";
+    }) => "record-root remove-leftovers delete-node";
     removal_of_a_clean_host: Case::unlisted().emptied().with(unmarked).with(|c| {
         make_bare(c.probe());
-        let agent = FileState { sha256: c.desired.agent, protected: true };
+        let agent = FileState { sha256: c.desired.agent, protected: true, doubted: false };
         c.probe().files.insert(path(names::host::AGENT), agent);
         c.probe().files.insert(path(r"C:\Temp\owner.txt"), open_file(b"o"));
         c.observed.on_record = true;
-    }) => "remove-leftovers delete-node forget-host";
+    }) => "record-root remove-leftovers delete-node forget-host";
 }
 
 fn observed_directories() -> std::collections::BTreeSet<WindowsPath> {
@@ -526,7 +566,19 @@ fn claims() {
 fn every_reason() {
     let seen = |version: &str| Some(version.to_owned());
     Case::new().with(|c| c.observed.host = HostSeen::Unknown).because(&[Because::NeverProbed]);
-    Case::new().with(|c| c.observed.host = HostSeen::NoAgent).because(&[Because::NoAgent]);
+    Case::new()
+        .with(|c| {
+            c.observed.host = HostSeen::Unknown;
+            c.observed.known_closed = false;
+        })
+        .because(&[Because::NotKnownClosed]);
+    Case::new()
+        .with(|c| c.observed.host = HostSeen::NoAgent)
+        .because(&[Because::NoAgent, Because::NoAgent]);
+    Case::new()
+        .with(|c| c.probe().root = RootAccess::Open)
+        .because(&[Because::RootOpen, Because::RootOpen]);
+    Case::new().with(|c| c.observed.known_closed = false).because(&[Because::RootClosed]);
     Case::new()
         .with(|c| {
             c.probe().agent.sha256 = Sha256::of(b"agent 1");

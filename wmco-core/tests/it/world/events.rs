@@ -46,6 +46,10 @@ pub(crate) enum Event {
     LoseLiveFile(usize),
     /// Others may write to everything, and did.
     OpenUp(usize),
+    /// Somebody makes our root before us, if he can, with an agent in it.
+    Plant(usize),
+    /// Somebody deletes the records of all hosts.
+    LoseRecords,
     /// A person makes a node unschedulable.
     Cordon(usize),
     /// A person makes a node schedulable, whoever had cordoned it.
@@ -129,6 +133,7 @@ impl World {
                 self.release = Release(self.release.0 + 1);
                 self.crash();
             }
+            Event::LoseRecords => self.lose_records(),
             Event::NewServices => {
                 let edition = self.edition(self.release).wrapping_add(1);
                 self.editions.insert(self.release, edition);
@@ -144,7 +149,8 @@ impl World {
             | Event::KubeletEnds(at)
             | Event::Tamper(at)
             | Event::LoseLiveFile(at)
-            | Event::OpenUp(at) => self.happen_to_host(event, at % self.ours()),
+            | Event::OpenUp(at)
+            | Event::Plant(at) => self.happen_to_host(event, at % self.ours()),
             Event::AskRestart(at)
             | Event::Cordon(at)
             | Event::Uncordon(at)
@@ -200,6 +206,16 @@ impl World {
                     self.api.host_keys.insert(name.to_owned(), host.key().to_string());
                 }
             }
+        }
+    }
+
+    /// Nobody knows any more which hosts are closed.
+    fn lose_records(&mut self) {
+        let known = KnownHosts::read(&self.api.host_keys);
+        for (address, record) in known.records() {
+            let record = HostRecord { closed_for: None, ..record.clone() };
+            let json = serde_json::to_string(&record).unwrap();
+            self.api.host_keys.insert(HostRecord::key_name(address), json);
         }
     }
 
@@ -260,6 +276,7 @@ impl World {
                 host.files.retain(|path, _| path.as_str() != host::KUBELET_CA);
             }
             Event::OpenUp(_) => host.open_up(),
+            Event::Plant(_) => host.plant(release),
             _ => {}
         }
     }

@@ -10,7 +10,7 @@ use wmco_core::names::{self, host};
 use wmco_core::node::DesiredFile;
 use wmco_core::protocol::{
     Access, Agent, FeatureState, FileState, HostState, HostStep, PROTOCOL, Probe, RebootReason,
-    ServiceFacts, ServiceRunState, staged_agent, staged_content,
+    RootAccess, ServiceFacts, ServiceRunState, staged_agent, staged_content,
 };
 use wmco_core::winpath::WindowsPath;
 
@@ -70,6 +70,16 @@ pub(crate) struct Host {
     pub(crate) directories: BTreeSet<WindowsPath>,
     /// Files and folders that only administrators can exchange.
     pub(crate) closed: BTreeSet<WindowsPath>,
+    /// Whether only administrators may write below the root, which an agent of ours saw to.
+    pub(crate) root_closed: bool,
+    /// Whether an administrator has let others write there since.
+    pub(crate) opened: bool,
+    /// Ghost: what somebody put below the root before us lies there, an agent among it.
+    pub(crate) planted: bool,
+    /// Files that were there while the root was open and services ran from there.
+    pub(crate) doubted: BTreeSet<WindowsPath>,
+    /// Folders that agents were brought to and that are still there.
+    pub(crate) fresh_folders: u32,
     pub(crate) state: Option<HostState>,
     pub(crate) services: BTreeMap<String, Service>,
     pub(crate) proxy: bool,
@@ -103,6 +113,11 @@ impl Host {
             staged: BTreeSet::new(),
             directories: owners.parent().into_iter().collect(),
             closed: BTreeSet::new(),
+            root_closed: false,
+            opened: false,
+            planted: false,
+            doubted: BTreeSet::new(),
+            fresh_folders: 0,
             files: [(owners, Sha256::of(b"owner"))].into(),
             state: None,
             services: BTreeMap::new(),
@@ -182,7 +197,10 @@ impl Host {
             agent: Agent {
                 version: agent.version(),
                 sha256: agent.agent(),
-                installed: self.agent.map(Release::agent),
+                installed: self
+                    .agent
+                    .filter(|_| !self.doubted.contains(&AGENT))
+                    .map(Release::agent),
             },
             host_name: self.name.clone(),
             os_build: "10.0.20348".to_owned(),
@@ -193,7 +211,8 @@ impl Host {
             files: all
                 .map(|(path, sha256)| {
                     let protected = closed(&path);
-                    (path, FileState { sha256, protected })
+                    let doubted = self.doubted.contains(&path);
+                    (path, FileState { sha256, protected, doubted })
                 })
                 .collect(),
             services: self.services.iter().map(|(n, s)| (n.clone(), facts(s))).collect(),
@@ -204,10 +223,53 @@ impl Host {
                 .collect(),
             networks: self.networks.clone(),
             directories: KNOWN.intersection(&self.directories).filter(right).cloned().collect(),
-            staging_protected: true,
+            root: if self.root_closed { RootAccess::Closed } else { RootAccess::Open },
+            staged: if self.root_closed {
+                self.staged.union(&self.staged_agents).copied().collect()
+            } else {
+                BTreeSet::new()
+            },
             daemon_certificate_valid: self.certificate,
             state: self.state.clone(),
         }
+    }
+
+    /// Somebody was quicker than us: where nobody has closed the root, everybody may have made it.
+    pub(crate) fn plant(&mut self, release: Release) {
+        if !self.root_closed && !self.opened {
+            self.planted = true;
+            self.staged_agents.insert(release.agent());
+        }
+    }
+
+    /// The agent of this release is brought in a folder of its own, run there, and closes the root.
+    pub(crate) fn bring(&mut self, release: Release, faults: &mut Faults) -> Result<(), Stop> {
+        // What an attempt that was cut left is cleared away by the next.
+        self.fresh_folders = 1;
+        faults.pass()?;
+        if !self.root_closed {
+            self.planted = false;
+            self.staged_agents.clear();
+            self.staged.clear();
+            faults.pass()?;
+            let root: WindowsPath = host::ROOT.parse().unwrap();
+            let below = |path: &&WindowsPath| path.is_within(&root);
+            self.closed.extend(self.directories.iter().filter(below).cloned());
+            self.closed.extend(self.files.keys().filter(below).cloned());
+            if !self.services.is_empty() {
+                self.doubted.extend(self.files.keys().filter(below).cloned());
+                self.doubted.insert(AGENT.clone());
+            }
+            faults.pass()?;
+            self.root_closed = true;
+            self.opened = false;
+        }
+        if self.agent != Some(release) {
+            self.staged_agents.insert(release.agent());
+        }
+        faults.pass()?;
+        self.fresh_folders = 0;
+        Ok(())
     }
 
     /// Carries out one step of a plan as the agent of this release does.
@@ -225,6 +287,7 @@ impl Host {
                 }
                 faults.pass()?;
                 self.agent = Some(agent);
+                self.doubted.remove(&AGENT);
                 self.state.get_or_insert_default();
             }
             HostStep::EnsureDirectory { path, access } => {
@@ -247,9 +310,11 @@ impl Host {
                 self.state.get_or_insert_default().files.insert(path.clone());
                 faults.pass()?;
                 self.files.insert(path.clone(), *sha256);
+                self.doubted.remove(path);
                 self.set_access(path, *access);
             }
             HostStep::RemoveFile { path } => {
+                self.doubted.remove(path);
                 self.files.remove(path);
             }
             HostStep::RemoveDirectory { path } => {
@@ -314,6 +379,8 @@ impl Host {
     /// write to everything, and the scripts are where ours go.
     pub(crate) fn open_up(&mut self) {
         self.closed.clear();
+        self.opened |= self.root_closed;
+        self.root_closed = false;
         let Some(release) = self.agent else { return };
         for (path, file) in release.files() {
             let scripts = path.parent().filter(|folder| folder.as_str() == host::SCRIPTS);
@@ -356,6 +423,7 @@ impl Host {
         self.certificate = false;
         faults.pass()?;
         self.files.retain(|path, _| !path.is_within(&root));
+        self.doubted.clear();
         faults.pass()?;
         let Some(state) = self.state.clone() else { return Ok(()) };
         self.files.retain(|path, _| !state.files.contains(path));
@@ -374,6 +442,8 @@ impl Host {
         self.staged.clear();
         self.closed.clear();
         self.directories.retain(|path| path.as_str() != host::ROOT);
+        self.root_closed = false;
+        self.fresh_folders = 0;
         faults.pass()
     }
 
@@ -402,6 +472,7 @@ impl Host {
             && self.reboot().is_empty()
             && !self.proxy
             && !self.roots
+            && self.fresh_folders == 0
             && self.files.keys().all(|path| path.as_str() == FOREIGN_FILE)
     }
 }

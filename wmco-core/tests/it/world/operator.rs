@@ -14,6 +14,7 @@ use wmco_core::node::{
     Action, Grounds, HostSeen, HostWork, Intent, KnownAs, Learnt, Memory, Next, NodeFacts, Refusal,
     Wake,
 };
+use wmco_core::protocol::RootAccess;
 use wmco_core::{limits, names};
 
 use super::faults::Stop;
@@ -51,7 +52,7 @@ struct Asleep {
 #[derive(Clone, Debug, Eq, PartialEq)]
 struct Trigger {
     asked: (Intent, (Release, u8)),
-    there: (Option<NodeFacts>, bool, usize),
+    there: (Option<NodeFacts>, bool, bool, usize),
 }
 
 impl World {
@@ -129,9 +130,10 @@ impl World {
         let pods = node.iter().filter_map(|n| self.api.nodes.get(&n.name)).map(|n| n.pods.len());
         let own = [key.clone(), HostRecord::key_name(&key)];
         let kept = own.iter().any(|name| self.api.host_keys.contains_key(name));
+        let known_closed = self.is_known_closed(&key);
         let trigger = Trigger {
             asked: (instance.intent.clone(), self.wanted_services()),
-            there: (node.clone(), kept, pods.sum()),
+            there: (node.clone(), kept, known_closed, pods.sum()),
         };
         if let Some(asleep) = &worker.asleep {
             let wake = if asleep.trigger.asked != trigger.asked {
@@ -151,6 +153,7 @@ impl World {
         let name = index.map(|index| self.hosts[index].wanted_name());
         let record = KnownHosts::read(&self.api.host_keys).record(&key).cloned();
         let record = record.unwrap_or_default();
+        memory.set_known_closed(known_closed);
         let known_as = KnownAs { names: record.node.into_iter().collect(), ipv4: record.ipv4 };
         let wanted = (instance.intent.clone(), known_as);
         let desired = self.release.desired(edition, &key, name, wanted);
@@ -209,16 +212,36 @@ impl World {
         }
         let learnt = match action {
             Action::Probe => {
+                self.promise_ours(key, index);
                 let host = self.connect(instance, index).ok_or(Stop::Fail)?;
                 let seen = host.agent.map_or(HostSeen::NoAgent, |agent| probed(host, agent));
                 Learnt::Host(seen)
             }
-            Action::ProbeWithOurs(agent) => {
-                let host = self.connect(instance, index).ok_or(Stop::Fail)?;
-                host.staged_agents.insert(*agent);
+            Action::ProbeWithOurs(_) => {
+                self.connect(instance, index).ok_or(Stop::Fail)?;
+                let host = &mut self.hosts[index.unwrap()];
+                host.bring(release, &mut self.faults)?;
                 Learnt::Worked(probed(host, release))
             }
+            Action::ProbeStaged(agent) => {
+                self.promise_ours(key, index);
+                let host = self.connect(instance, index).ok_or(Stop::Fail)?;
+                let there = host.staged_agents.contains(agent);
+                Learnt::Host(if there { probed(host, release) } else { HostSeen::NoAgent })
+            }
+            Action::RecordRoot(root) => {
+                let fingerprint = self.hosts[index.ok_or(Stop::Fail)?].key().fingerprint();
+                let known = KnownHosts::read(&self.api.host_keys);
+                let mut record = known.record(key).cloned().unwrap_or_default();
+                record.closed_for = match root {
+                    RootAccess::Closed => Some(fingerprint),
+                    RootAccess::Open => None,
+                };
+                self.put_on_record(key, &record);
+                Learnt::Changed
+            }
             Action::Upload(contents) => {
+                self.promise_ours(key, index);
                 let host = self.connect(instance, index).ok_or(Stop::Fail)?;
                 host.staged.extend(contents);
                 Learnt::Changed
@@ -267,6 +290,7 @@ impl World {
             }
             Action::Apply(work) => {
                 self.promise_grounds(instance, work);
+                self.promise_ours(key, index);
                 self.connect(instance, index).ok_or(Stop::Fail)?;
                 self.apply(work, index.unwrap())?;
                 // The agent's last line is a probe, unless the host goes down meanwhile.
@@ -333,6 +357,14 @@ impl World {
         let names = BTreeSet::from([host.name.clone()]);
         self.operator.host_names.insert(instance.address.clone(), names);
         Some(host)
+    }
+
+    /// Whether the record says so of the host that has to show the pinned key.
+    fn is_known_closed(&self, address: &str) -> bool {
+        let known = KnownHosts::read(&self.api.host_keys);
+        let key = known.pin(address).and_then(|key| key.parse().ok());
+        let record = known.record(address);
+        key.is_some_and(|key| record.is_some_and(|record| record.is_closed_for(&key)))
     }
 
     /// The entry of an instance, as the operator reads it.

@@ -62,6 +62,17 @@ impl World {
         }
     }
 
+    /// Before anything below the root is run or brought there: nothing lies there that was there before
+    /// an agent of ours had closed the root, and nobody but administrators can have put it there.
+    pub(crate) fn promise_ours(&mut self, key: &str, index: Option<usize>) {
+        let Some(host) = index.and_then(|index| self.hosts.get(index)) else { return };
+        if host.planted {
+            self.broken.push(format!("{key}: what lay there before us was run"));
+        } else if !host.root_closed && !host.opened {
+            self.broken.push(format!("{key}: something was run below a root that is open"));
+        }
+    }
+
     /// Before a patch: an uncordon is due and undoes nothing that a person did.
     pub(crate) fn promise_patch(&mut self, name: &str, patch: &NodePatch) {
         let wanted = self.wanted_services();
@@ -252,6 +263,12 @@ impl World {
             || host.agent != Some(self.release)
         {
             say("has other files");
+        }
+        if host.planted || !host.root_closed {
+            say("has a root that others may write to, or did before us");
+        }
+        if !host.doubted.is_empty() {
+            say("has files that somebody may still hold open");
         }
         if host.open().next().is_some() {
             say("lets others exchange what is for administrators only");

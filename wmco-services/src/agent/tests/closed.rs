@@ -72,7 +72,7 @@ fn all_that_the_original_left_below_our_root_is_closed_before_anything_is_staged
     let host = taken_over();
     let outside = host.snapshot().without(&path(host::ROOT));
     let probe = Agent::new(&host, "1", NOW).probe().unwrap();
-    assert!(probe.staging_protected);
+    assert_eq!(probe.root, RootAccess::Closed);
     let open: Vec<WindowsPath> = host
         .snapshot()
         .files

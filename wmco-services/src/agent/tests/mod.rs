@@ -1,16 +1,17 @@
 //! The agent's steps on a host in memory.
 
 mod closed;
+mod planted;
 mod restarts;
 mod vacancy;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use wmco_core::digest::Sha256;
-use wmco_core::names::objects;
+use wmco_core::names::{host, objects};
 use wmco_core::protocol::{
-    Access, FeatureState, HostState, PROTOCOL, RebootReason, ServiceRunState, ServicesData,
-    staged_agent, staged_content, staged_plan,
+    Access, FeatureState, HostState, PROTOCOL, RebootReason, RootAccess, ServiceRunState,
+    ServicesData, staged_agent, staged_content, staged_plan,
 };
 
 use super::*;
@@ -26,23 +27,40 @@ fn path(text: &str) -> WindowsPath {
     text.parse().unwrap()
 }
 
-/// A new host with our agent uploaded and asked once, as the operator leaves it before it sends
-/// anything else.
+/// A new host to which our agent was brought, as the operator leaves it before it sends anything else.
 fn fresh() -> FakeWindows {
     let host = FakeWindows::new("winhost");
     upload(&host)
 }
 
+/// Our agent was brought and asked once, and waits in the staging folder.
 fn upload(host: &FakeWindows) -> FakeWindows {
-    let host = with_agent(host);
-    Agent::new(&host, "1.0.0", NOW).probe().unwrap();
-    host
+    let brought = with_agent(host);
+    Agent::new(&brought, "1.0.0", NOW).probe().unwrap();
+    take_back(&brought);
+    host.running_as(staged_agent(Sha256::of(AGENT)))
 }
 
+/// The folder of its own that our agent is brought to.
+fn fresh_folder() -> WindowsPath {
+    path(r"C:\Users\me\wmco-0123456789abcdef0123456789abcdef")
+}
+
+/// Our agent in a folder of its own, not asked yet.
 fn with_agent(host: &FakeWindows) -> FakeWindows {
-    let agent = staged_agent(Sha256::of(AGENT));
+    let agent = fresh_folder().join(host::BROUGHT_AGENT).unwrap();
     host.put_file(&agent, AGENT);
     host.running_as(agent)
+}
+
+/// The operator removes what it brought.
+fn take_back(host: &FakeWindows) {
+    host.with_tree(|tree| {
+        tree.remove(&fresh_folder());
+        if tree.children(&path(r"C:\Users\me")).next().is_none() {
+            tree.remove(&path(r"C:\Users\me"));
+        }
+    });
 }
 
 fn stage(host: &FakeWindows, content: &[u8]) -> Sha256 {
@@ -195,7 +213,7 @@ fn a_host_joins_and_a_second_time_nothing_changes() {
     let probe = probed(&lines);
     assert_eq!(probe.agent.installed, Some(Sha256::of(AGENT)));
     assert_eq!(probe.directories.len(), host::DIRECTORIES.len());
-    assert!(probe.staging_protected);
+    assert_eq!(probe.root, RootAccess::Closed);
     assert_eq!(probe.services["kubelet"].state, ServiceRunState::Running);
     assert_eq!(
         probe.services[objects::WICD].description,
@@ -224,12 +242,11 @@ fn staged_content_goes_when_it_was_used() {
 fn other_agents_and_old_content_are_swept() {
     let host = fresh();
     let other = staged_agent(Sha256::of(b"other"));
-    let (old, new) = (staged_content(Sha256::of(b"1")), staged_content(Sha256::of(b"2")));
     host.put_file(&other, "other");
-    host.put_file(&old, "1");
+    let old = staged_content(stage(&host, b"1"));
     let now = NOW + crate::limits::STAGED_AGE + jiff::SignedDuration::from_secs(1);
     host.set_now(now);
-    host.put_file(&new, "2");
+    let new = staged_content(stage(&host, b"2"));
     let json =
         serde_json::to_vec(&HostPlan { protocol: PROTOCOL, vacant_since: None, steps: Vec::new() })
             .unwrap();
@@ -269,7 +286,7 @@ fn the_installed_agent_leaves_only_itself() {
     assert_eq!(error(&apply(&installed, &leave())), None);
     let left: Vec<String> =
         installed.walk(&path(host::ROOT)).unwrap().iter().map(|e| e.path.to_string()).collect();
-    assert_eq!(left, [host::AGENT]);
+    assert_eq!(left, [host::STAGING, host::AGENT]);
 }
 
 /// A host as the original operator leaves it: no record, same places.

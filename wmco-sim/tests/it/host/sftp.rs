@@ -111,6 +111,23 @@ async fn a_session_starts_at_home() {
     assert_eq!(within(sftp.canonicalize("C:/k/")).await.unwrap(), "/C:/k");
 }
 
+#[tokio::test]
+async fn a_path_without_a_slash_in_front_lies_at_home_and_is_made_once() {
+    let (host, key) = host_with(|builder| builder.user("core")).await;
+    let client = within(Client::connect(&host, &key)).await;
+    let sftp = within(raw(&client)).await;
+    let nothing = FileAttributes::empty;
+    within(sftp.mkdir("fresh", nothing())).await.unwrap();
+    let again = within(sftp.mkdir("fresh", nothing())).await.unwrap_err();
+    assert_eq!(code(&again), StatusCode::Failure);
+    let new = OpenFlags::WRITE | OpenFlags::CREATE | OpenFlags::EXCLUDE;
+    within(sftp.open("fresh/wicd.exe", new, nothing())).await.unwrap();
+    let again = within(sftp.open("fresh/wicd.exe", new, nothing())).await.unwrap_err();
+    assert_eq!(code(&again), StatusCode::Failure);
+    let file = r"C:\Users\core\fresh\wicd.exe".parse().unwrap();
+    assert!(host.model().file(&file).is_some());
+}
+
 async fn raw(client: &Client) -> RawSftpSession {
     let channel = client.handle.channel_open_session().await.unwrap();
     channel.request_subsystem(true, "sftp").await.unwrap();

@@ -2,6 +2,7 @@
 //!
 //! What only one of both can show has tests of its own in the other modules.
 
+mod contact;
 mod exec;
 mod files;
 mod login;
@@ -52,6 +53,13 @@ macro_rules! scenarios {
 }
 
 scenarios! {
+    contact:
+        an_agent_is_brought_run_and_taken_back,
+        what_lay_there_before_us_is_not_run,
+        an_agent_that_fails_is_taken_back_too,
+        a_folder_that_is_there_is_not_used,
+        an_agent_is_sent_whole_after_a_cut,
+        folders_of_cut_contacts_go_and_those_of_others_stay;
     login:
         each_kind_of_key_logs_in,
         strangers_are_refused,
@@ -71,13 +79,11 @@ scenarios! {
         a_cut_is_told,
         a_plan_is_carried_out,
         a_restart_is_expected,
-        a_staged_agent_that_does_not_run_is_sent_again,
         commands_and_uploads_share_a_connection;
     files:
-        contents_arrive_once,
-        the_agent_is_sent_as_it_is,
-        folders_that_vanish_are_made_again,
-        a_wrong_file_under_the_final_name_is_replaced,
+        contents_arrive,
+        an_upload_makes_no_folder,
+        a_file_of_the_right_name_and_size_is_replaced,
         a_part_that_is_too_long_is_written_anew,
         a_cut_upload_goes_on,
         a_file_in_a_folders_place_is_named,
