@@ -125,11 +125,9 @@ impl Cluster {
     pub(super) async fn fill(&mut self) {
         let machines = self.machines.changed().await;
         lock(&self.docket).set_machines(machines);
-        loop {
-            match self.nodes.next().await {
-                Change::Seen(node) => drop(lock(&self.docket).set_node(&node)),
-                Change::Gone(_) => break,
-            }
+        // The first list of Nodes ends with those that are gone, which are none.
+        while let Change::Seen(node) = self.nodes.next().await {
+            lock(&self.docket).set_node(&node);
         }
         self.refresh().await;
     }
