@@ -43,6 +43,9 @@ pub fn inputs() -> Inputs {
 }
 
 /// A cluster of so many nodes and half as many instances; the one that asks is among them.
+///
+/// # Panics
+/// If a constant of it is wrong.
 pub fn view(nodes: u32, node: Option<&Node>) -> View {
     let mut view = View::new();
     view.set_cluster(ClusterFacts {
@@ -66,8 +69,8 @@ pub fn view(nodes: u32, node: Option<&Node>) -> View {
     let others = list.iter().map(|(name, ipv4)| (name.as_str(), Some(*ipv4)));
     let ours = (INSTANCE, Some(Ipv4Addr::new(10, 40, 50, 60)));
     // What every host reports of itself.
-    let mut facts = Facts::default();
-    facts.hostnames = list.iter().map(|(name, _)| (name.clone(), name.clone())).collect();
+    let host_names = list.iter().map(|(name, _)| (name.clone(), name.clone()));
+    let mut facts = Facts { hostnames: host_names.collect(), ..Facts::default() };
     facts.hostnames.insert(INSTANCE.to_owned(), "win-bench-01.internal.example.net".to_owned());
     let mut addresses: BTreeMap<String, Vec<IpAddr>> =
         list.iter().map(|(name, ipv4)| (name.clone(), vec![(*ipv4).into()])).collect();

@@ -73,7 +73,7 @@ impl View {
     pub(crate) fn find(&self, name: &str, node: Option<&NodeFacts>) -> Found<'_> {
         let shortens = |(claim, _): &(&Claim, &Instance)| self.may_be_node_name(claim);
         let (listed, short) = self.listed(name);
-        if let Some(found) = self.choose(listed).or_else(|| self.choose(short.filter(shortens))) {
+        if let Some(found) = choose(listed).or_else(|| choose(short.filter(shortens))) {
             return found;
         }
         let mut rivals = Vec::new();
@@ -92,7 +92,7 @@ impl View {
             }
         }
         // Where hosts disagree, the DNS does not decide: it may be what was forged.
-        let chosen = match self.choose(rivals.iter().copied()) {
+        let chosen = match choose(rivals.iter().copied()) {
             Some(Found::One(..)) => {
                 let mut sound = Vec::new();
                 for (claim, instance) in rivals {
@@ -104,28 +104,11 @@ impl View {
                         }
                     }
                 }
-                self.choose(sound.into_iter())
+                choose(sound.into_iter())
             }
             chosen => chosen,
         };
         chosen.or(disputed).unwrap_or(Found::None { unnamed: self.instances.unnamed() })
-    }
-
-    /// The best of claims that weigh the same, unless they are those of different hosts.
-    fn choose<'a>(
-        &self,
-        claims: impl Iterator<Item = (&'a Claim, &'a Instance)> + Clone,
-    ) -> Option<Found<'a>> {
-        let best = claims.clone().min_by_key(|(claim, _)| (claim.source, claim.whole.is_some()));
-        let (claim, instance) = best?;
-        let mut others = claims.filter(|(_, other)| !other.is_reached_as(instance));
-        Some(match others.next() {
-            None => Found::One(instance, claim.source),
-            Some((claim_of_other, other)) => Found::Disputed(Conflict {
-                claimant: (instance, claim.source),
-                against: Against::Claim(other, claim_of_other.source),
-            }),
-        })
     }
 
     /// The entries that are listed by `name`, and those by a name that starts with it.
@@ -327,6 +310,22 @@ impl View {
         let is_others = !runs_windows || self.is_on_another_host(node, claimant);
         is_others.then_some(Owner::Node(name))
     }
+}
+
+/// The best of claims that weigh the same, unless they are those of different hosts.
+fn choose<'a>(
+    claims: impl Iterator<Item = (&'a Claim, &'a Instance)> + Clone,
+) -> Option<Found<'a>> {
+    let best = claims.clone().min_by_key(|(claim, _)| (claim.source, claim.whole.is_some()));
+    let (claim, instance) = best?;
+    let mut others = claims.filter(|(_, other)| !other.is_reached_as(instance));
+    Some(match others.next() {
+        None => Found::One(instance, claim.source),
+        Some((claim_of_other, other)) => Found::Disputed(Conflict {
+            claimant: (instance, claim.source),
+            against: Against::Claim(other, claim_of_other.source),
+        }),
+    })
 }
 
 impl Source {

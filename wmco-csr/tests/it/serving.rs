@@ -199,7 +199,9 @@ fn addresses_of_services_are_refused_even_if_the_host_has_them() {
         let ip: IpAddr = address.parse().unwrap();
         refused(address, |w| {
             let all = w.facts.addresses.as_mut().unwrap();
-            all.values_mut().for_each(|list| list.push(ip));
+            for list in all.values_mut() {
+                list.push(ip);
+            }
         });
     }
 }
@@ -278,6 +280,8 @@ fn a_node_that_only_has_the_listed_name_is_not_its_host() {
     world.check("refuse", "node-address");
     // Behind an address of the network's, it is the host that knows its own.
     let all = world.facts.addresses.as_mut().unwrap();
-    all.values_mut().for_each(|list| list.push(OTHER.into()));
+    for list in all.values_mut() {
+        list.push(OTHER.into());
+    }
     world.check("approve", "");
 }

@@ -81,18 +81,14 @@ fn stranger(world: &World, place: usize, name: &str) -> Option<String> {
     if World::is_reserved(name) {
         return Some("nobody's".to_owned());
     }
-    match name.parse() {
-        Ok(address) => {
-            let owner = world.owner_of_address(address).filter(|owner| *owner != place)?;
-            // A host that calls itself by the name of another may give its own addresses away.
-            (!world.has_false_name(owner)).then(|| format!("machine {owner}'s"))
-        }
-        Err(_) => {
-            let owners = world.owners_of_name(&name.to_ascii_lowercase());
-            let is_others = !owners.is_empty() && !owners.contains(&place);
-            is_others.then(|| format!("one of {owners:?}"))
-        }
+    if let Ok(address) = name.parse() {
+        let owner = world.owner_of_address(address).filter(|owner| *owner != place)?;
+        // A host that calls itself by the name of another may give its own addresses away.
+        return (!world.has_false_name(owner)).then(|| format!("machine {owner}'s"));
     }
+    let owners = world.owners_of_name(&name.to_ascii_lowercase());
+    let is_others = !owners.is_empty() && !owners.contains(&place);
+    is_others.then(|| format!("one of {owners:?}"))
 }
 
 proptest! {
@@ -119,7 +115,7 @@ proptest! {
     #[test]
     fn no_serving_certificate_holds_what_is_anothers(world in any_worlds()) {
         let view = world.view();
-        for (place, machine) in world.machines.iter().enumerate().filter(|(_, m)| m.has_node) {
+        for (place, machine) in world.machines.iter().enumerate().filter(|(_, m)| m.has_node()) {
             let node = world.registered(place);
             let status = world.status(place);
             let all: Vec<String> =
@@ -146,7 +142,7 @@ proptest! {
         let view = world.view();
         for place in world.places(Sort::Listed) {
             let node = world.node_name(place);
-            let answer = if world.machines[place].has_node {
+            let answer = if world.machines[place].has_node() {
                 let status = world.status(place);
                 let addresses = status.addresses.iter().map(IpAddr::to_string);
                 let names: Vec<String> = status.names.iter().cloned().chain(addresses).collect();
@@ -172,7 +168,7 @@ proptest! {
                 continue;
             }
             let node = world.node_name(place);
-            if !machine.has_node {
+            if !machine.has_node() {
                 let answer = approved(&view, &node, None);
                 prop_assert_eq!(answer, Ok(world.entry(place)));
             } else if machine.was_asked && is_worked_on(place) && !world.is_claimed(place) {

@@ -39,6 +39,22 @@ pub(super) enum Dns {
     Leads(usize),
 }
 
+/// Which machine reverse DNS gives for the address of one.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Reverse {
+    Missing,
+    Right,
+    Of(usize),
+}
+
+/// By what name a machine has registered its Node.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Registered {
+    No,
+    ByRight,
+    Invented,
+}
+
 /// A name or an address that somebody claims and that need not be his.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Lie {
@@ -72,9 +88,8 @@ pub(super) struct Machine {
     pub(super) listing: Listing,
     shouts: bool,
     pub(super) dns: Dns,
-    /// Whether reverse DNS names it, and whether it names another one instead.
-    reverse: Option<Option<usize>>,
-    pub(super) has_node: bool,
+    reverse: Reverse,
+    node: Registered,
     /// Whether the operator has asked the host since it started.
     pub(super) was_asked: bool,
     /// What it reports as its host name instead of its own.
@@ -83,8 +98,6 @@ pub(super) struct Machine {
     false_addresses: Vec<Lie>,
     /// What its Node's status holds beside its own.
     false_status: Vec<Lie>,
-    /// Whether its Node has an invented name.
-    false_node: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -164,15 +177,28 @@ fn any_machine(count: usize, lies: bool) -> impl Strategy<Value = Machine> {
             listing,
             shouts,
             dns: if lies { dns } else { Dns::Right },
-            reverse: reverse.map(|other| other.filter(|_| lies)),
-            has_node: has_node || sort != Sort::Listed,
+            reverse: match reverse {
+                None => Reverse::Missing,
+                Some(Some(other)) if lies => Reverse::Of(other),
+                Some(_) => Reverse::Right,
+            },
+            node: match has_node || sort != Sort::Listed {
+                true if node && is_liar && sort == Sort::Listed => Registered::Invented,
+                true => Registered::ByRight,
+                false => Registered::No,
+            },
             was_asked: was_asked || !lies,
             false_name: name.filter(|_| is_liar),
             false_addresses: if is_liar { addresses } else { Vec::new() },
             false_status: if is_liar { status } else { Vec::new() },
-            false_node: node && is_liar && sort == Sort::Listed,
         }
     })
+}
+
+impl Machine {
+    pub(super) fn has_node(&self) -> bool {
+        self.node != Registered::No
+    }
 }
 
 impl World {
@@ -221,10 +247,10 @@ impl World {
 
     /// The name under which its Node is registered, whether by right or not.
     pub(super) fn registered(&self, place: usize) -> String {
-        if self.machines[place].false_node {
-            return format!("invented{place}");
+        match self.machines[place].node {
+            Registered::Invented => format!("invented{place}"),
+            Registered::ByRight | Registered::No => self.node_name(place),
         }
-        self.node_name(place)
     }
 
     pub(super) fn text(&self, lie: Lie, by: usize) -> String {
@@ -277,7 +303,7 @@ impl World {
     pub(super) fn lies(&self, place: usize) -> bool {
         let machine = &self.machines[place];
         machine.false_name.is_some()
-            || machine.false_node
+            || machine.node == Registered::Invented
             || !machine.false_addresses.is_empty()
             || !machine.false_status.is_empty()
     }
@@ -302,7 +328,7 @@ impl World {
                 owners.insert(place);
                 owners.extend(self.reached(place));
             }
-            let is_registered = machine.has_node && self.registered(place) == name;
+            let is_registered = machine.has_node() && self.registered(place) == name;
             let told = self.facts().hostnames.get(&self.entry(place)).cloned();
             let is_told = self.reached(place) == Some(place)
                 && machine.false_name.is_none()
@@ -325,7 +351,7 @@ impl World {
         let by_entry = is_listed && is_first && self.reached(place) == Some(place);
         let by_report = self.reached(place) == Some(place)
             && self.facts().addresses.unwrap().contains_key(&self.entry(place));
-        let known = machine.has_node || by_entry || by_report || machine.sort == Sort::Machine;
+        let known = machine.has_node() || by_entry || by_report || machine.sort == Sort::Machine;
         known.then_some(place)
     }
 
@@ -355,8 +381,11 @@ impl World {
             dns.forward.insert(Self::alias(place), vec![leads]);
         }
         for (place, machine) in self.machines.iter().enumerate() {
-            let Some(other) = machine.reverse else { continue };
-            let name = self.full_name(other.unwrap_or(place));
+            let name = match machine.reverse {
+                Reverse::Missing => continue,
+                Reverse::Right => self.full_name(place),
+                Reverse::Of(other) => self.full_name(other),
+            };
             // The operator keeps those that lead back.
             if dns.forward.get(&name) == Some(&vec![Self::address(place)]) {
                 dns.reverse.insert(Self::address(place), vec![name]);
@@ -426,7 +455,7 @@ impl World {
             api_names: vec!["api-int.corp.example".to_owned()],
         });
         for (place, machine) in self.machines.iter().enumerate() {
-            if machine.has_node {
+            if machine.has_node() {
                 view.set_node_facts(&self.registered(place), self.status(place));
             }
         }
