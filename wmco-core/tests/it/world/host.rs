@@ -301,7 +301,8 @@ impl Host {
     /// write to everything, and the scripts are where ours go.
     pub(crate) fn open_up(&mut self) {
         self.closed.clear();
-        let Some(release) = self.agent else { return };
+        // What lies on a host that was cleaned is its owner's.
+        let Some(release) = self.agent.filter(|_| self.state.is_some()) else { return };
         for (path, file) in release.files() {
             let scripts = path.parent().filter(|folder| folder.as_str() == host::SCRIPTS);
             if let Some(folder) = scripts {
