@@ -192,3 +192,13 @@ fn a_new_key_is_noted_after_a_login_with_it() {
         assert_eq!(plan(&mut memory, &case, NOW).steps[0].action.verb(), "patch-node", "{name}");
     }
 }
+
+/// Another Node of the name may have pods on services that the last look did not show.
+#[test]
+fn a_node_that_registered_again_costs_a_look() {
+    let joining = Case::new().joining();
+    let mut memory = seen(&joining);
+    assert_eq!(plan(&mut memory, &joining, NOW).steps[0].action.verb(), "patch-node");
+    let other = joining.with(|c| c.node().uid = "2".into());
+    assert_eq!(plan(&mut memory, &other, NOW).steps[0].action, Action::Probe);
+}

@@ -113,8 +113,7 @@ impl World {
             Event::CacheCatchesUp => self.cache_catches_up(),
             Event::TimePasses => {
                 self.now += limits::RESYNC;
-                let names: Vec<_> = self.api.nodes.keys().cloned().collect();
-                self.excused.extend(names.into_iter().map(|name| (name, self.now)));
+                self.excuse();
             }
             Event::Wait => {
                 for _ in 0..WHILE {
@@ -185,6 +184,7 @@ impl World {
     pub(crate) fn calm_down(&mut self) {
         self.faults = super::Faults::default();
         self.list_absent = false;
+        self.excuse();
         for at in 0..self.ours() {
             self.happen(Event::Return(at));
             self.happen(Event::FixEntry(at));
@@ -243,6 +243,12 @@ impl World {
             }
             _ => {}
         }
+    }
+
+    /// No node could have been given back until now.
+    fn excuse(&mut self) {
+        let names = self.api.nodes.keys().cloned();
+        self.excused.extend(names.map(|name| (name, self.now)));
     }
 
     fn happen_to_host(&mut self, event: Event, at: usize) {
@@ -311,7 +317,7 @@ impl World {
                 node.facts.annotations.clear();
                 // Its daemon follows the ConfigMap until it is marked again.
                 node.served = false;
-                (node.asked_at_boot, node.held_since) = (None, None);
+                node.asked_at_boot = None;
             }
             Event::LeaveLabel(_) => {
                 node.facts.labels.insert(names::UPGRADING_LABEL.into(), names::TRUE.into());
@@ -324,6 +330,7 @@ impl World {
         let address = self.hosts[at].address;
         let key = self.listed.iter().find(|(_, e)| e.ipv4 == address).map(|(key, _)| key.clone());
         let entry = key.as_ref().and_then(|key| self.listed.get_mut(key));
+        self.excused.extend(self.hosts.iter().map(|host| (host.name.clone(), self.now)));
         match (event, entry) {
             (Event::List(_), None) => self.list(at),
             (Event::BreakEntry(_), Some(entry)) => entry.broken = true,

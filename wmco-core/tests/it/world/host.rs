@@ -381,7 +381,8 @@ impl Host {
         self.closed.clear();
         self.opened |= self.root_closed;
         self.root_closed = false;
-        let Some(release) = self.agent else { return };
+        // What lies on a host that was cleaned is its owner's.
+        let Some(release) = self.agent.filter(|_| self.state.is_some()) else { return };
         for (path, file) in release.files() {
             let scripts = path.parent().filter(|folder| folder.as_str() == host::SCRIPTS);
             if let Some(folder) = scripts {

@@ -95,7 +95,7 @@ impl World {
         let removes = |name| patch.annotations.get(name) == Some(&None);
         let held = node.facts.annotation(names::CORDONED_ANNOTATION).is_some();
         let holds = patch.annotations.get(names::CORDONED_ANNOTATION);
-        if !held && holds.is_some_and(Option::is_some) {
+        if !held && holds.is_some_and(Option::is_some) && node.held_since.is_none() {
             node.held_since = Some(now);
             node.touched = false;
         }
@@ -128,7 +128,8 @@ impl World {
             node.served = true;
             node.meddled = false;
         }
-        if removes(names::CORDONED_ANNOTATION) {
+        let label_goes = patch.labels.get(names::UPGRADING_LABEL) == Some(&None);
+        if removes(names::CORDONED_ANNOTATION) || label_goes {
             node.held_since = None;
         }
         if removes(names::REBOOT_ANNOTATION) && node.asked_at_boot.take().is_some() {
