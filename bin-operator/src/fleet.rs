@@ -263,7 +263,7 @@ impl Fleet {
         let permits = assignments.instances.iter().filter_map(|a| a.intent.permit());
         self.granted.extend(permits.map(|permit| permit.node().to_owned()));
         self.count(&assignments.instances, marked.len());
-        self.count_blocked(&facts);
+        self.count_blocked(facts);
         assignments
     }
 

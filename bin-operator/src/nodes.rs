@@ -23,7 +23,14 @@ pub struct Nodes {
     /// The newest resource version that the watch has brought.
     newest: watch::Receiver<u64>,
     /// The last list that was read past the cache, and when that began.
-    list: Arc<Mutex<Option<(Instant, Arc<Vec<NodeFacts>>)>>>,
+    list: Arc<Mutex<Option<List>>>,
+}
+
+/// All Nodes, as the API server told when it was asked after `begun`.
+#[derive(Clone)]
+struct List {
+    begun: Instant,
+    nodes: Arc<Vec<NodeFacts>>,
 }
 
 impl Nodes {
@@ -77,27 +84,26 @@ impl Nodes {
 
     /// All Nodes by a list that begins after this was called. Whoever asks meanwhile shares the next
     /// one, so that many hosts that ask at once cost two lists and not one each.
-    async fn read_past_cache(&self, nodes: &Api<Node>) -> kube::Result<Arc<Vec<NodeFacts>>> {
+    async fn read_past_cache(&self, api: &Api<Node>) -> kube::Result<Arc<Vec<NodeFacts>>> {
         let asked = Instant::now();
         let mut last = self.list.lock().await;
-        if let Some((begun, list)) = last.as_ref().filter(|(begun, _)| *begun >= asked) {
-            tracing::trace!(?begun, "a list of nodes is shared");
-            return Ok(Arc::clone(list));
+        if let Some(list) = last.as_ref().filter(|list| list.begun >= asked) {
+            return Ok(Arc::clone(&list.nodes));
         }
         let begun = Instant::now();
         let mut all = Vec::new();
         let mut params = ListParams::default().limit(PAGE);
         loop {
-            let page = nodes.list(&params).await?;
+            let page = api.list(&params).await?;
             all.extend(page.items.iter().map(NodeFacts::from));
             match page.metadata.continue_.filter(|token| !token.is_empty()) {
                 Some(token) => params = params.continue_token(&token),
                 None => break,
             }
         }
-        let all = Arc::new(all);
-        *last = Some((begun, Arc::clone(&all)));
-        Ok(all)
+        let nodes = Arc::new(all);
+        *last = Some(List { begun, nodes: Arc::clone(&nodes) });
+        Ok(nodes)
     }
 }
 

@@ -7,8 +7,9 @@
 //! - Never more permits than the budget, counted from the Nodes that hold a slot and from the
 //!   permits given before whose mark has not been seen yet.
 //! - A Node that is not ours is left: no Windows label, a Machine behind it, no listing and no mark.
-//! - A Node is removed only if no entry can mean it, so an entry that does not resolve or parse
-//!   keeps every Node that may be its own.
+//! - A Node is removed only if no entry can mean it, whatever Nodes show, so an entry that does not
+//!   resolve or parse keeps every Node that may be its own; while the list is absent nothing is removed.
+//! - What is on record of a host outlives its Node, so that the host is cleaned all the same.
 //!
 //! # Not here
 //! What a configured node needs ([`node`](crate::node)).
@@ -22,6 +23,7 @@ mod notice;
 mod permit;
 mod preview;
 mod reach;
+mod slots;
 #[cfg(test)]
 mod tests;
 
@@ -44,8 +46,7 @@ pub use reach::{Pin, Pinned, Reach, Unreachable, Via, forgotten_jump_keys, reach
 
 use crate::host_record::{HostRecord, KnownHosts};
 use crate::instances::Instance;
-use crate::names;
-use crate::node::{GivenUp, Intent, NodeFacts};
+use crate::node::{Intent, NodeFacts};
 
 /// One instance as listed: its key in the ConfigMap and what that resolves to.
 #[derive(Clone, Debug, Eq, JsonSchema, Ord, PartialEq, PartialOrd, Serialize)]
@@ -186,17 +187,7 @@ pub fn reconcile(desired: &Desired<'_>, observed: &Observed<'_>) -> Assignments 
     leaving.decide(observed, &mut out);
     desired.guard.apply(observed.hosts, &mut out);
     out.instances.sort_by(|a, b| (&a.address, &a.node).cmp(&(&b.address, &b.node)));
-    // What was begun is finished before anything else is begun; whose drain was given up less often
-    // comes first.
-    let mut slots = Slots::count(desired.budget, observed);
-    let mut queue: Vec<&mut Assignment> = out.instances.iter_mut().collect();
-    let given_up = times_given_up(observed.nodes);
-    queue.sort_by_key(|instance| given_up.get(instance.node.as_deref()?).copied());
-    for turn in [Turn::Disrupted, Turn::Marked, Turn::New] {
-        for instance in &mut queue {
-            slots.serve(instance, turn, observed);
-        }
-    }
+    slots::hand_out(&mut out.instances, desired.budget, observed);
     out.forgotten_keys = hosts.forgotten(&entries, &out, observed);
     let told = notice::of(&entries, &subjects, &matching, &index, observed.hosts, &out);
     out.notices.extend(told);
@@ -288,84 +279,6 @@ fn listed_hosts(
 /// The address by which people know a Node that nobody lists.
 fn shown_address(node: &NodeFacts) -> String {
     node.addresses.first().unwrap_or(&node.name).clone()
-}
-
-/// The free part of the budget.
-struct Slots {
-    free: usize,
-    /// Nodes that hold a slot: marked by us, or with a permit whose mark is not visible.
-    disrupted: BTreeSet<String>,
-    /// Nodes with a mark but without our cordon: left over, or set by a predecessor. Each keeps a
-    /// slot until the mark is gone, but more marks than slots disrupt no more nodes.
-    marked: BTreeSet<String>,
-}
-
-/// How often in a row the drains of Nodes were given up, by name.
-fn times_given_up(nodes: &[NodeFacts]) -> BTreeMap<&str, u32> {
-    nodes
-        .iter()
-        .filter_map(|node| Some((node.name.as_str(), GivenUp::noted(node)?.times)))
-        .collect()
-}
-
-/// In which order permits are given.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Turn {
-    Disrupted,
-    Marked,
-    New,
-}
-
-impl Slots {
-    fn count(budget: usize, observed: &Observed<'_>) -> Self {
-        // A mark on a Node that nobody manages would never go.
-        let managed = |n: &&NodeFacts| n.is_windows() && (n.is_byoh() || n.belongs_to_machine());
-        let holders = observed.nodes.iter().filter(managed).filter(|n| n.holds_slot());
-        let begun = |node: &&NodeFacts| node.annotation(names::CORDONED_ANNOTATION).is_some();
-        let (begun, marked): (Vec<_>, Vec<_>) = holders.partition(begun);
-        let exists = |name: &&String| observed.nodes.iter().any(|node| node.name == **name);
-        let granted = observed.granted.iter().filter(exists).cloned();
-        let disrupted: BTreeSet<String> =
-            begun.iter().map(|node| node.name.clone()).chain(granted).collect();
-        let marked = marked.iter().map(|node| node.name.clone());
-        let marked = marked.filter(|name| !disrupted.contains(name)).collect();
-        Self { free: budget.saturating_sub(disrupted.len()), disrupted, marked }
-    }
-
-    /// Gives the instance a permit if it claims one, it is its turn, and there is a slot for it.
-    fn serve(&mut self, instance: &mut Assignment, turn: Turn, observed: &Observed<'_>) {
-        let Some(node) = &instance.node else { return };
-        let (Intent::Configure(permit) | Intent::Remove(permit)) = &mut instance.intent else {
-            return;
-        };
-        if self.turn(node) != turn || permit.is_some() || !observed.claims.contains(node) {
-            return;
-        }
-        let free = match turn {
-            Turn::Disrupted => true,
-            Turn::Marked => self.free > 0,
-            Turn::New => self.free > self.marked.len(),
-        };
-        if !free {
-            return;
-        }
-        if turn != Turn::Disrupted {
-            self.free -= 1;
-            self.marked.remove(node);
-            self.disrupted.insert(node.clone());
-        }
-        *permit = Some(DisruptionPermit::for_node(node));
-    }
-
-    fn turn(&self, node: &str) -> Turn {
-        if self.disrupted.contains(node) {
-            Turn::Disrupted
-        } else if self.marked.contains(node) {
-            Turn::Marked
-        } else {
-            Turn::New
-        }
-    }
 }
 
 impl Intent {

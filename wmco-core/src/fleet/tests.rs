@@ -1,6 +1,7 @@
 //! Who gets what, and why: one named line per rule.
 
 use super::*;
+use crate::names;
 
 /// What there is and what is asked for.
 #[derive(Clone, Default)]

@@ -11,16 +11,16 @@ use wmco_core::fleet::{self, Assignment, DisruptionPermit};
 use wmco_core::host_record::{HostRecord, KnownHosts};
 use wmco_core::instances::Instance;
 use wmco_core::node::{
-    Action, Grounds, HostSeen, HostWork, Intent, KnownAs, Learnt, Memory, Next, NodeFacts, Refusal,
-    Wake,
+    Action, Grounds, HostSeen, HostWork, Intent, KnownAs, Learnt, Memory, Next, NodeFacts,
+    PodFacts, Refusal, Wake,
 };
 use wmco_core::protocol::RootAccess;
 use wmco_core::{limits, names};
 
+use super::World;
 use super::faults::Stop;
 use super::host::{Host, Power};
 use super::release::Release;
-use super::{Entry, World};
 
 /// All that the operator keeps in memory; a crash empties it.
 #[derive(Clone, Debug, Default)]
@@ -231,13 +231,7 @@ impl World {
             }
             Action::RecordRoot(root) => {
                 let fingerprint = self.hosts[index.ok_or(Stop::Fail)?].key().fingerprint();
-                let known = KnownHosts::read(&self.api.host_keys);
-                let mut record = known.record(key).cloned().unwrap_or_default();
-                record.closed_for = match root {
-                    RootAccess::Closed => Some(fingerprint),
-                    RootAccess::Open => None,
-                };
-                self.put_on_record(key, &record);
+                self.record_root(key, (*root == RootAccess::Closed).then_some(fingerprint));
                 Learnt::Changed
             }
             Action::Upload(contents) => {
@@ -265,22 +259,7 @@ impl World {
             }
             Action::Evict { pods, permit } => {
                 self.promise_permit(instance, permit);
-                let name = instance.node.as_ref().ok_or(Stop::Fail)?;
-                let number = self.number(name);
-                let protected = number.is_some_and(|number| self.protected.contains(&number));
-                let leaves_by = self.now + self.grace_on(number);
-                let node = self.api.nodes.get_mut(name).ok_or(Stop::Fail)?;
-                let mut refused = Vec::new();
-                for pod in node.pods.iter_mut().filter(|pod| pods.contains(pod)) {
-                    self.faults.pass()?;
-                    if protected {
-                        let (namespace, name) = (pod.namespace.clone(), pod.name.clone());
-                        refused.push(Refusal { namespace, name, why: "budget".into() });
-                    } else {
-                        pod.leaves_by = Some(leaves_by);
-                    }
-                }
-                Learnt::Evicted(refused)
+                self.evict(instance, pods)?
             }
             Action::TellDrain { notice, .. } => {
                 let name = instance.node.as_ref().ok_or(Stop::Fail)?;
@@ -359,6 +338,31 @@ impl World {
         Some(host)
     }
 
+    fn evict(&mut self, instance: &Assignment, pods: &[PodFacts]) -> Result<Learnt, Stop> {
+        let name = instance.node.as_ref().ok_or(Stop::Fail)?;
+        let number = self.number(name);
+        let protected = number.is_some_and(|number| self.protected.contains(&number));
+        let leaves_by = self.now + self.grace_on(number);
+        let node = self.api.nodes.get_mut(name).ok_or(Stop::Fail)?;
+        let mut refused = Vec::new();
+        for pod in node.pods.iter_mut().filter(|pod| pods.contains(pod)) {
+            self.faults.pass()?;
+            if protected {
+                let (namespace, name) = (pod.namespace.clone(), pod.name.clone());
+                refused.push(Refusal { namespace, name, why: "budget".into() });
+            } else {
+                pod.leaves_by = Some(leaves_by);
+            }
+        }
+        Ok(Learnt::Evicted(refused))
+    }
+
+    fn record_root(&mut self, address: &str, closed_for: Option<String>) {
+        let known = KnownHosts::read(&self.api.host_keys);
+        let record = known.record(address).cloned().unwrap_or_default();
+        self.put_on_record(address, &HostRecord { closed_for, ..record });
+    }
+
     /// Whether the record says so of the host that has to show the pinned key.
     fn is_known_closed(&self, address: &str) -> bool {
         let known = KnownHosts::read(&self.api.host_keys);
@@ -386,7 +390,7 @@ impl World {
         let Some(listed) = self.instance(&instance.address) else { return };
         let known = KnownHosts::read(&self.api.host_keys);
         let before = std::iter::once(&instance.address).chain(&instance.formerly);
-        let before = before.filter_map(|name| known.record(name)).next();
+        let before = before.into_iter().find_map(|name| known.record(name));
         let record = HostRecord::of_listed(before, &listed, "sealed", instance.confirmed_node());
         self.put_on_record(&instance.address, &record);
     }
@@ -421,13 +425,12 @@ impl World {
     }
 
     fn host_of(&self, instance: &Assignment) -> Option<usize> {
-        let address = match self.listed.get(&instance.address) {
-            Some(Entry { ipv4, .. }) => *ipv4,
-            None => {
-                let known = KnownHosts::read(&self.api.host_keys);
-                known.record(&instance.address)?.ipv4?
-            }
+        let recorded = || {
+            let known = KnownHosts::read(&self.api.host_keys);
+            known.record(&instance.address)?.ipv4
         };
+        let listed = self.listed.get(&instance.address).map(|entry| entry.ipv4);
+        let address = listed.or_else(recorded)?;
         self.hosts.iter().position(|host| host.address == address)
     }
 

@@ -1,0 +1,101 @@
+//! Who may be disrupted, within the budget.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{Assignment, DisruptionPermit, Observed};
+use crate::names;
+use crate::node::{GivenUp, Intent, NodeFacts};
+
+/// Gives permits to those that claim one, as long as there are slots.
+///
+/// What was begun is finished before anything else is begun; whose drain was given up less often comes
+/// first.
+pub(super) fn hand_out(instances: &mut [Assignment], budget: usize, observed: &Observed<'_>) {
+    let mut slots = Slots::count(budget, observed);
+    let mut queue: Vec<&mut Assignment> = instances.iter_mut().collect();
+    let given_up = times_given_up(observed.nodes);
+    queue.sort_by_key(|instance| given_up.get(instance.node.as_deref()?).copied());
+    for turn in [Turn::Disrupted, Turn::Marked, Turn::New] {
+        for instance in &mut queue {
+            slots.serve(instance, turn, observed);
+        }
+    }
+}
+
+/// The free part of the budget.
+struct Slots {
+    free: usize,
+    /// Nodes that hold a slot: marked by us, or with a permit whose mark is not visible.
+    disrupted: BTreeSet<String>,
+    /// Nodes with a mark but without our cordon: left over, or set by a predecessor. Each keeps a
+    /// slot until the mark is gone, but more marks than slots disrupt no more nodes.
+    marked: BTreeSet<String>,
+}
+
+/// How often in a row the drains of Nodes were given up, by name.
+fn times_given_up(nodes: &[NodeFacts]) -> BTreeMap<&str, u32> {
+    nodes
+        .iter()
+        .filter_map(|node| Some((node.name.as_str(), GivenUp::noted(node)?.times)))
+        .collect()
+}
+
+/// In which order permits are given.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Turn {
+    Disrupted,
+    Marked,
+    New,
+}
+
+impl Slots {
+    fn count(budget: usize, observed: &Observed<'_>) -> Self {
+        // A mark on a Node that nobody manages would never go.
+        let managed = |n: &&NodeFacts| n.is_windows() && (n.is_byoh() || n.belongs_to_machine());
+        let holders = observed.nodes.iter().filter(managed).filter(|n| n.holds_slot());
+        let begun = |node: &&NodeFacts| node.annotation(names::CORDONED_ANNOTATION).is_some();
+        let (begun, marked): (Vec<_>, Vec<_>) = holders.partition(begun);
+        let exists = |name: &&String| observed.nodes.iter().any(|node| node.name == **name);
+        let granted = observed.granted.iter().filter(exists).cloned();
+        let disrupted: BTreeSet<String> =
+            begun.iter().map(|node| node.name.clone()).chain(granted).collect();
+        let marked = marked.iter().map(|node| node.name.clone());
+        let marked = marked.filter(|name| !disrupted.contains(name)).collect();
+        Self { free: budget.saturating_sub(disrupted.len()), disrupted, marked }
+    }
+
+    /// Gives the instance a permit if it claims one, it is its turn, and there is a slot for it.
+    fn serve(&mut self, instance: &mut Assignment, turn: Turn, observed: &Observed<'_>) {
+        let Some(node) = &instance.node else { return };
+        let (Intent::Configure(permit) | Intent::Remove(permit)) = &mut instance.intent else {
+            return;
+        };
+        if self.turn(node) != turn || permit.is_some() || !observed.claims.contains(node) {
+            return;
+        }
+        let free = match turn {
+            Turn::Disrupted => true,
+            Turn::Marked => self.free > 0,
+            Turn::New => self.free > self.marked.len(),
+        };
+        if !free {
+            return;
+        }
+        if turn != Turn::Disrupted {
+            self.free -= 1;
+            self.marked.remove(node);
+            self.disrupted.insert(node.clone());
+        }
+        *permit = Some(DisruptionPermit::for_node(node));
+    }
+
+    fn turn(&self, node: &str) -> Turn {
+        if self.disrupted.contains(node) {
+            Turn::Disrupted
+        } else if self.marked.contains(node) {
+            Turn::Marked
+        } else {
+            Turn::New
+        }
+    }
+}
