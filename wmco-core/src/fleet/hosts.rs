@@ -14,7 +14,8 @@ pub(super) struct Hosts<'a> {
     /// The record of an entry, by the entry's address: its own, or that of the same host under
     /// another name.
     of_entry: BTreeMap<&'a str, &'a HostRecord>,
-    /// The entry that lists the host of a record whose own entry is gone.
+    /// The entry that lists the host of a record whose own entry is gone, or another record of the same
+    /// host: with the same address and key.
     renamed: BTreeMap<&'a str, &'a str>,
     /// The only record of the same host under another name, by the entry's address.
     former: BTreeMap<&'a str, &'a str>,
@@ -52,6 +53,18 @@ impl<'a> Hosts<'a> {
             };
             if let Some(record) = own.or(inherited) {
                 of_entry.insert(entry.address.as_str(), record);
+            }
+        }
+        unlisted.retain(|address, _| !renamed.contains_key(address));
+        // A host that was renamed and left before its first record was forgotten has two.
+        let mut first: BTreeMap<_, &str> = BTreeMap::new();
+        for (address, record) in &unlisted {
+            let Some(ipv4) = record.ipv4 else { continue };
+            let kept = first.entry((ipv4, record.pinned.as_deref())).or_insert(address);
+            if kept != address && known.pin(kept).is_none() {
+                renamed.insert(std::mem::replace(kept, *address), *address);
+            } else if kept != address {
+                renamed.insert(*address, *kept);
             }
         }
         unlisted.retain(|address, _| !renamed.contains_key(address));

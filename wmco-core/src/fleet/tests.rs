@@ -392,6 +392,14 @@ rows! { lines:
         host_keys: vec![TOUCHED],
         ..Case::default()
     } => "win-1.example: configure, because it is listed";
+    host_with_a_record_under_each_of_two_names: Case {
+        host_keys: vec![TOUCHED, ("win-1.example_host", TOUCHED.1)], ..Case::default()
+    } => "win-1.example: remove, because it is no longer listed";
+    hosts_of_which_one_has_the_others_old_address: Case {
+        host_keys: vec![TOUCHED, ("win-2.example_host", r#"{"ipv4": "10.0.0.1", "pinned": "y"}"#)],
+        ..Case::default()
+    } => "10.0.0.1: remove, because it is no longer listed\n\
+          win-2.example: remove, because it is no longer listed";
     host_that_a_broken_entry_may_mean: Case {
         listed: vec![broken("new.example")], host_keys: vec![TOUCHED], ..Case::default()
     } => "10.0.0.1: leave, because it is not listed, but may be the node of entry new.example\n\

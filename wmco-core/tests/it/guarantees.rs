@@ -250,3 +250,13 @@ fn a_file_that_changes_between_look_and_work() {
     let outcome = after(start, &events).run(ROUNDS);
     assert!(outcome.is_ok(), "{outcome:#?}");
 }
+
+/// A broken promise that a run of [`safety`] found: a host that was listed under another name, and then no
+/// more, had two records, and was looked at by the second after it had been cleaned by the first.
+#[test]
+fn a_host_that_is_renamed_just_before_it_leaves() {
+    let start = Start { hosts: 1, budget: 1, features: 0, configured: true };
+    let events = [Event::RenameEntry(0), Event::Round(0), Event::Unlist(0)];
+    let outcome = after(start, &events).run(ROUNDS);
+    assert!(outcome.is_ok(), "{outcome:#?}");
+}
