@@ -3,7 +3,7 @@
 //! What people listed and what we recorded outranks what Nodes show: addresses and annotations are
 //! claims, which a kubelet or a daemon may write for its own purposes.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::net::Ipv4Addr;
 
 use super::Observed;
@@ -112,7 +112,7 @@ impl<'a> Matching<'a> {
             contested: HashMap::new(),
             confirmed: HashSet::new(),
         };
-        let claims = Claims::of(subjects);
+        let claims = Claims::of(subjects, observed);
         let (listed, left): (Vec<_>, Vec<_>) = subjects.iter().partition(|s| s.listed);
         let in_order = || listed.iter().chain(&left).copied();
         for subject in in_order() {
@@ -132,7 +132,9 @@ impl<'a> Matching<'a> {
         }
         for subject in in_order() {
             let of_it_alone = |node: &&&NodeFacts| claims.of_others(subject, node).is_none();
-            let made = index.made_from(subject.address).iter();
+            let not_named_by_others =
+                |node: &&&NodeFacts| !claims.is_named_by_others(subject, node);
+            let made = index.made_from(subject.address).iter().filter(not_named_by_others);
             let there: Vec<_> = made.clone().filter(|node| subject.is_at(node)).copied().collect();
             let made: Vec<_> = made.filter(of_it_alone).copied().collect();
             let both: Vec<_> = there.iter().filter(of_it_alone).copied().collect();
@@ -147,8 +149,11 @@ impl<'a> Matching<'a> {
                 origin.is_none_or(|origin| origin == subject.address || !claims.is_subject(origin))
             };
             let there = subject.nodes_at(index).iter();
-            let unclaimed = there
-                .filter(|node| made_from_it(node) && claims.of_others(subject, node).is_none());
+            let unclaimed = there.filter(|node| {
+                made_from_it(node)
+                    && claims.of_others(subject, node).is_none()
+                    && !claims.is_named_by_others(subject, node)
+            });
             matching.settle(subject, &unclaimed.copied().collect::<Vec<_>>());
         }
         matching
@@ -230,12 +235,22 @@ impl Subject<'_> {
 /// Which addresses belong to which host.
 struct Claims<'a> {
     by_address: HashMap<String, &'a str>,
+    /// Hosts by the names that they are known by, whole and up to the first dot, in lower case.
+    by_name: HashMap<String, BTreeSet<&'a str>>,
     subjects: HashSet<&'a str>,
 }
 
 impl<'a> Claims<'a> {
-    fn of(subjects: &[Subject<'a>]) -> Self {
+    fn of(subjects: &[Subject<'a>], observed: &Observed<'_>) -> Self {
         let mut by_address = HashMap::with_capacity(subjects.len());
+        let mut by_name: HashMap<String, BTreeSet<&str>> = HashMap::new();
+        for subject in subjects {
+            for name in observed.host_names.get(subject.address).into_iter().flatten() {
+                for form in [name.as_str(), first_label(name)] {
+                    by_name.entry(form.to_lowercase()).or_default().insert(subject.address);
+                }
+            }
+        }
         for subject in subjects {
             // The listed ones come first.
             if let Some(ipv4) = subject.ipv4 {
@@ -243,7 +258,13 @@ impl<'a> Claims<'a> {
             }
         }
         let subjects = subjects.iter().map(|subject| subject.address).collect();
-        Self { by_address, subjects }
+        Self { by_address, by_name, subjects }
+    }
+
+    /// Whether another host than `subject` is known by the Node's name.
+    fn is_named_by_others(&self, subject: &Subject<'_>, node: &NodeFacts) -> bool {
+        let hosts = self.by_name.get(&node.name.to_lowercase());
+        hosts.is_some_and(|hosts| hosts.iter().any(|host| *host != subject.address))
     }
 
     fn is_subject(&self, address: &str) -> bool {
@@ -266,6 +287,9 @@ impl<'a> Claims<'a> {
 /// Whether a host that calls itself `reported` may have registered `node`: by its whole name or by the
 /// first label of it.
 fn names_node(reported: &str, node: &NodeFacts) -> bool {
-    let label = reported.split('.').next().unwrap_or(reported);
-    [reported, label].iter().any(|name| name.eq_ignore_ascii_case(&node.name))
+    [reported, first_label(reported)].iter().any(|name| name.eq_ignore_ascii_case(&node.name))
+}
+
+fn first_label(name: &str) -> &str {
+    name.split('.').next().unwrap_or(name)
 }

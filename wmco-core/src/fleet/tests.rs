@@ -344,6 +344,17 @@ rows! { lines:
         c.nodes[1].annotations.insert(names::INSTANCE_ANNOTATION.into(), "10.0.0.1".into());
     }) => "10.0.0.1: configure (node win-1), because it is listed\n\
            10.0.0.1: leave (node win-2), because it is not listed, but may be the node of entry 10.0.0.1";
+    node_of_another_host_by_its_name: Case {
+        listed: vec![entry(1), entry(2)],
+        nodes: vec![node(1)],
+        host_names: vec![("10.0.0.1", "win-1")],
+        ..Case::default()
+    }.with(|c| {
+        c.nodes[0].annotations.clear();
+        c.nodes[0].addresses = vec!["10.0.0.2".into()];
+    }) => "10.0.0.1: configure, because it is listed\n\
+           10.0.0.2: configure, because it is listed\n\
+           10.0.0.2: leave (node win-1), because it is not listed, but may be the node of entry 10.0.0.2";
     nodes_that_nothing_tells_apart: Case {
         listed: vec![entry(1)], nodes: vec![node(1), node(2)], ..Case::default()
     }.with(|c| {

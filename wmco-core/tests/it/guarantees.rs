@@ -260,3 +260,20 @@ fn a_host_that_is_renamed_just_before_it_leaves() {
     let outcome = after(start, &events).run(ROUNDS);
     assert!(outcome.is_ok(), "{outcome:#?}");
 }
+
+/// A broken promise that a run of [`convergence`] found: the Node of one host showed the address of
+/// another that had no Node yet, and was told a version by the state of that other host.
+#[test]
+fn a_node_with_a_stale_address_is_not_marked_for_another_host() {
+    let start = Start { hosts: 2, budget: 1, features: 82, configured: false };
+    let mut events = vec![
+        Event::Round(0),
+        Event::Round(44),
+        Event::SwapAddresses(2, 1),
+        Event::Bump,
+        Event::Round(187),
+    ];
+    events.extend([Event::Round(0); 6]);
+    let outcome = after(start, &events).run(ROUNDS);
+    assert!(outcome.is_ok(), "{outcome:#?}");
+}
