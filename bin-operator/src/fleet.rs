@@ -220,13 +220,10 @@ impl Fleet {
                 }
             }
         }
-        let mut wanted: BTreeSet<&String> =
-            assignments.instances.iter().map(|a| &a.address).collect();
-        for assignment in &assignments.instances {
-            if assignment.intent == Intent::Leave && assignment.because != Because::RecordDue {
-                wanted.remove(&assignment.address);
-            }
-        }
+        let is_wanted =
+            |a: &&Assignment| a.intent != Intent::Leave || a.because == Because::RecordDue;
+        let wanted: BTreeSet<&String> =
+            assignments.instances.iter().filter(is_wanted).map(|a| &a.address).collect();
         self.workers.retain(|address, _| wanted.contains(address));
         for (assignment, inputs) in ready {
             self.hand_over(assignment, inputs);

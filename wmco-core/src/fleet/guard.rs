@@ -36,7 +36,8 @@ impl RemovalGuard {
         let is_removal = |intent: &Intent| matches!(intent, Intent::Remove(_));
         let mut pending = Vec::new();
         for instance in out.instances.iter_mut().filter(|i| is_removal(&i.intent)) {
-            if known.record(&instance.address).is_none_or(|record| !record.removal_confirmed) {
+            // Without a record nobody can reach the host.
+            if known.record(&instance.address).is_some_and(|record| !record.removal_confirmed) {
                 pending.push(instance);
             }
         }

@@ -17,7 +17,7 @@ pub(super) struct Hosts<'a> {
     /// The entry that lists the host of a record whose own entry is gone, or another record of the same
     /// host: with the same address and key.
     renamed: BTreeMap<&'a str, &'a str>,
-    /// The only record of the same host under another name, by the entry's address.
+    /// The first record of the same host under another name, by the entry's address.
     former: BTreeMap<&'a str, &'a str>,
     /// Records of hosts that nobody lists.
     pub(super) unlisted: BTreeMap<&'a str, &'a HostRecord>,
@@ -44,13 +44,11 @@ impl<'a> Hosts<'a> {
             for address in former {
                 renamed.entry(*address).or_insert(entry.address.as_str());
             }
-            let inherited = match former {
-                [one] => {
-                    former_of.insert(entry.address.as_str(), *one);
-                    unlisted.get(one).copied()
-                }
-                _ => None,
-            };
+            // Of several the first: a key that is not its host's is a mismatch then, and no first use.
+            let inherited = former.first().and_then(|one| {
+                former_of.insert(entry.address.as_str(), *one);
+                unlisted.get(one).copied()
+            });
             if let Some(record) = own.or(inherited) {
                 of_entry.insert(entry.address.as_str(), record);
             }

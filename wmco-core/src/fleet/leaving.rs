@@ -69,14 +69,21 @@ impl Leaving<'_, '_> {
             out.instances.push(leave(Because::MayBeListed { address }));
             return;
         }
-        let (Some(ipv4), Some(username)) = (ipv4, node.annotation(names::USERNAME_ANNOTATION))
-        else {
-            // Nobody knows how to reach its host, which people are told when it is tried.
-            out.instances.push(leave(Because::Unlisted));
+        let username = node.annotation(names::USERNAME_ANNOTATION);
+        let origin = node.annotation(names::INSTANCE_ANNOTATION);
+        // Only a Node of the Go operator, which writes no origin, tells of its host. One of ours had a
+        // record, so what it says now is worth nothing.
+        let (Some(ipv4), Some(username), None) = (ipv4, username, origin) else {
+            // What is kept under that name is another host's.
+            let shown = shown_address(node);
+            let is_entry = self.entries.iter().any(|entry| entry.address == shown);
+            let others = is_entry || observed.hosts.record(&shown).is_some();
+            // Otherwise nobody knows how to reach its host, which people are told when it is tried.
+            let because = Because::MayBeListed { address: shown };
+            out.instances.push(leave(if others { because } else { Because::Unlisted }));
             return;
         };
-        let made_from = node.annotation(names::INSTANCE_ANNOTATION).map(str::to_owned);
-        let address = made_from.unwrap_or_else(|| ipv4.to_string());
+        let address = ipv4.to_string();
         let others = self.index.at(&ipv4.to_string()).iter().find(|other| other.name != node.name);
         let recorded = observed.hosts.record(&address).or_else(|| out.records.get(&address));
         let recorded =
@@ -104,7 +111,10 @@ impl Leaving<'_, '_> {
             made_from == Some(&entry.address)
                 || recorded == Some(&node.name)
                 || node.addresses.contains(&entry.address)
-                || entry.ipv4.is_some_and(|ip| node.addresses.contains(&ip.to_string()))
+                || entry
+                    .ipv4
+                    .or_else(|| self.hosts.of_entry(&entry.address)?.ipv4)
+                    .is_some_and(|ip| node.addresses.contains(&ip.to_string()))
         })
     }
 
@@ -114,7 +124,6 @@ impl Leaving<'_, '_> {
         let unknown = |entry: &Listed| {
             entry.address.parse::<Ipv4Addr>().is_err()
                 && self.hosts.of_entry(&entry.address).is_none()
-                && self.index.made_from(&entry.address).is_empty()
         };
         self.entries.iter().copied().filter(|entry| entry.ipv4.is_none()).find(|entry| {
             entry.address == address

@@ -286,8 +286,36 @@ rows! { lines:
         listed: vec![broken("win-1.example")], nodes: vec![node(1), node(2)], ..Case::default()
     }.with(|c| {
         c.nodes[0].annotations.insert(names::INSTANCE_ANNOTATION.into(), "win-1.example".into());
-    }) => "10.0.0.2: remove (node win-2), because it is no longer listed\n\
+    }) => "10.0.0.2: leave (node win-2), because it is not listed, but may be the node of entry win-1.example\n\
            win-1.example: leave (node win-1), because its entry is broken";
+    name_on_record_of_one_node_does_not_mean_another: Case {
+        listed: vec![broken("win-1.example")],
+        nodes: vec![node(1), node(2)],
+        host_keys: vec![("win-1.example_host", r#"{"node": "win-1"}"#)],
+        ..Case::default()
+    } => "10.0.0.2: remove (node win-2), because it is no longer listed\n\
+          win-1.example: leave (node win-1), because its entry is broken";
+    node_of_a_broken_name_by_the_address_on_record: Case {
+        listed: vec![broken("a.example")],
+        nodes: vec![node(1)],
+        host_keys: vec![("a.example_host", r#"{"ipv4": "10.0.0.1"}"#)],
+        ..Case::default()
+    } => "10.0.0.1: leave (node win-1), because it is not listed, but may be the node of entry a.example\n\
+          a.example: leave, because its entry is broken";
+    node_that_is_named_as_an_entry: Case {
+        listed: vec![Listed { address: "win-9".into(), ..entry(9) }],
+        nodes: vec![node(9)],
+        ..Case::default()
+    }.with(|c| {
+        c.nodes[0].addresses.clear();
+        c.nodes[0].annotations.clear();
+    }) => "win-9: configure, because it is listed\n\
+           win-9: leave (node win-9), because it is not listed, but may be the node of entry win-9";
+    node_at_the_address_of_a_host_that_leaves: Case {
+        nodes: vec![node(1)], host_keys: vec![TOUCHED], ..Case::default()
+    }.with(|c| c.nodes[0].annotations.clear())
+        => "10.0.0.1: remove, because it is no longer listed\n\
+            10.0.0.1: leave (node win-1), because it is not listed, but may be the node of entry 10.0.0.1";
     broken_address_of_another_node: Case {
         listed: vec![broken("10.0.0.9")], nodes: vec![node(1)], ..Case::default()
     } => "10.0.0.1: remove (node win-1), because it is no longer listed\n\
@@ -483,6 +511,10 @@ rows! { records:
     of_a_node_of_the_go_operator: Case { nodes: vec![node(1)], ..Case::default() }.with(from_go)
         => "10.0.0.1";
     of_confirmed_removals: two_removals().with(|c| c.guard.confirmed = Some(2)) => "10.0.0.1 10.0.0.2";
+    not_of_a_node_of_ours_whose_record_is_gone: Case { nodes: vec![node(1)], ..Case::default() }
+        .with(|c| {
+            c.nodes[0].annotations.insert(names::USERNAME_ANNOTATION.into(), "sealed".into());
+        }) => "";
     of_removals_that_need_no_confirmation: two_removals().with(|c| c.guard.most = None) => "";
 }
 

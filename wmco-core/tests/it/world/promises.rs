@@ -37,9 +37,9 @@ impl World {
     /// Nobody waits longer than a drain may take for a node that could be given back.
     fn check_holds(&mut self, action: &Action) {
         for number in 0..self.hosts.len() {
-            let (on, name) = {
+            let (on, name, addresses) = {
                 let host = &self.hosts[number];
-                (host.power == Power::On, host.name.clone())
+                (host.power == Power::On, host.name.clone(), host.true_addresses())
             };
             let ipv4 = self.hosts[number].address;
             let broken = self.listed.values().any(|entry| entry.ipv4 == ipv4 && entry.broken);
@@ -49,7 +49,11 @@ impl World {
             // Without a version mark nobody knows whether its host is whole.
             let whole = !node.touched && node.facts.version().is_some();
             let blocked = node.facts.holds_slot() && whole && !node.pods.is_empty();
-            if !blocked || !on || broken {
+            // Whoever claims to be another is left alone, with what he holds.
+            let origin = node.facts.annotation(names::INSTANCE_ANNOTATION);
+            let entry = |key: &str| self.listed.get(key).is_some_and(|entry| entry.ipv4 == ipv4);
+            let lies = node.facts.addresses != addresses || !origin.is_none_or(entry);
+            if !blocked || !on || broken || lies {
                 self.excused.insert(name, now);
                 continue;
             }
