@@ -15,7 +15,7 @@ use crate::limits::SSH_PORT;
 use crate::names::objects::{HOST_KEYS_CONFIG_MAP, HOST_RECORD_SUFFIX};
 
 /// One host's record, a JSON value of the ConfigMap
-/// [`HOST_KEYS_CONFIG_MAP`](crate::names::objects::HOST_KEYS_CONFIG_MAP) under
+/// [`HOST_KEYS_CONFIG_MAP`] under
 /// [`HostRecord::key_name`].
 ///
 /// A field that nobody knows is absent. Fields of a later version are passed over.
@@ -64,7 +64,7 @@ pub struct HostRecord {
     pub removal_confirmed: bool,
 }
 
-/// The ConfigMap [`HOST_KEYS_CONFIG_MAP`](crate::names::objects::HOST_KEYS_CONFIG_MAP), read once.
+/// The ConfigMap [`HOST_KEYS_CONFIG_MAP`], read once.
 ///
 /// ```
 /// use wmco_core::host_record::KnownHosts;
