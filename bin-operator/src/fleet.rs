@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -16,7 +16,7 @@ use wmco_core::fleet::{
     self, Assignment, Because, Pin, Pinned, Reach, RemovalGuard, forgotten_jump_keys, reach,
 };
 use wmco_core::host_key::{BadHostKey, HostKey};
-use wmco_core::host_record::{HostRecord, KnownHosts};
+use wmco_core::host_record::{KnownHosts, ListedHost, RecordChange};
 use wmco_core::instances::{self, Entries};
 use wmco_core::limits;
 use wmco_core::names;
@@ -47,6 +47,10 @@ pub struct Fleet {
     claims: Claims,
     executor: Executor,
     workers: BTreeMap<String, Keeper>,
+    /// Workers that nobody wants any more, until they are through with their step.
+    ending: BTreeMap<String, JoinHandle<()>>,
+    /// Told whenever a worker has ended.
+    ended: Arc<Notify>,
     /// Nodes with a permit whose mark has not come back through the watch yet.
     granted: BTreeSet<String>,
     /// User names as encrypted last, since every encryption looks different.
@@ -73,6 +77,8 @@ struct View<'a> {
     entries: &'a Entries,
     nodes: &'a BTreeMap<&'a str, &'a NodeSeen>,
     hosts: &'a KnownHosts,
+    /// Names that hosts reported, by address as listed.
+    reported: &'a BTreeMap<String, String>,
 }
 
 /// The private key and what follows from it.
@@ -97,6 +103,8 @@ impl Fleet {
             claims: Claims::new(),
             executor,
             workers: BTreeMap::new(),
+            ending: BTreeMap::new(),
+            ended: Arc::default(),
             granted: BTreeSet::new(),
             sealed: BTreeMap::new(),
             blocked: BTreeSet::new(),
@@ -130,14 +138,16 @@ impl Fleet {
                 _ = claims.changed() => {}
                 _ = names.changed() => {}
                 _ = learned.changed() => {}
+                () = self.ended.notified() => {}
                 () = tokio::time::sleep_until(again) => {}
             }
             tokio::time::sleep(DEBOUNCE).await;
         }
-        for (_, keeper) in std::mem::take(&mut self.workers) {
+        let working = std::mem::take(&mut self.workers).into_values().map(|keeper| keeper.task);
+        for task in working.chain(std::mem::take(&mut self.ending).into_values()) {
             // A worker between two steps is as good as a killed one: the next process goes on.
-            keeper.task.abort();
-            let _ = keeper.task.await;
+            task.abort();
+            let _ = task.await;
         }
         self.executor.pool.close_idle().await;
     }
@@ -152,8 +162,12 @@ impl Fleet {
         problems.extend(entries.errors().map(|error| (error.to_string(), Duration::ZERO)));
         let nodes = snapshot::nodes(&self.sources);
         let hosts = snapshot::known_hosts(&self.sources, &namespace);
-        let reported = self.executor.learned.host_names();
-        let host_names = fleet::host_names(&entries, &answers, &reported);
+        let learned = &self.executor.learned;
+        learned.keep_only(|name| entries.get(name).is_some() || hosts.record(name).is_some());
+        let reported = learned.of_listed(&entries).into_iter();
+        let reported = reported.map(|(address, report)| (address, report.host_name)).collect();
+        let host_names = fleet::host_names(&entries, &answers, &reported, &hosts);
+        let untried = learned.untried(entries.instances().map(|entry| entry.address.as_str()));
         let listed = list.as_ref().map(|_| entries.listed());
         let guard = RemovalGuard {
             most: self.config.guard_removals,
@@ -165,23 +179,35 @@ impl Fleet {
             budget: self.config.disruption_budget,
             guard,
         };
-        let assignments = self.assign(&desired, &facts, &hosts, &host_names);
+        let claims = self.claims.all();
+        let observed = fleet::Observed {
+            nodes: &facts,
+            claims: &claims,
+            granted: &BTreeSet::new(),
+            hosts: &hosts,
+            host_names: &host_names,
+            untried: &untried,
+        };
+        let assignments = self.assign(&desired, observed);
         let notices = assignments.notices.iter();
         problems.extend(notices.map(|notice| (notice.to_string(), Duration::ZERO)));
+        let mut changes = assignments.changes.clone();
         let key = self.key(&mut problems);
         self.refresh_release(&mut problems);
         if let (Some(current), Some(key)) = (self.release.clone(), key) {
             let nodes = nodes.iter().map(|node| (node.facts.name.as_str(), node)).collect();
-            let view = View { entries: &entries, nodes: &nodes, hosts: &hosts };
-            self.direct(&current, &key, &view, &assignments, &mut problems).await;
+            let view =
+                View { entries: &entries, nodes: &nodes, hosts: &hosts, reported: &reported };
+            changes.extend(self.direct(&current, &key, &view, &assignments, &mut problems));
         }
         let mut forgotten = assignments.forgotten_keys;
         forgotten
             .extend(forgotten_jump_keys(&entries, &hosts).into_iter().filter(|_| listed.is_some()));
-        if !forgotten.is_empty()
-            && let Err(error) = self.executor.forget(&forgotten).await
+        if (!changes.is_empty() || !forgotten.is_empty())
+            && let Err(error) = self.executor.change_records(changes, forgotten).await
         {
-            tracing::warn!(error = %crate::chain(&error), "host keys stay for now");
+            let problem = format!("hosts wait until they are on record: {}", crate::chain(&error));
+            problems.insert(problem, limits::MISSING_OBJECT_PATIENCE.unsigned_abs());
         }
         if assignments.confirmation_used
             && let Err(error) = self.executor.use_up_confirmation().await
@@ -191,32 +217,31 @@ impl Fleet {
         self.tell(&problems).await;
     }
 
-    /// Puts on record what is needed to clean hosts later, and hands each instance to its worker.
-    async fn direct(
+    /// Hands each instance to its worker once what is needed to clean its host later is on record; tells
+    /// what has to be put on record for that.
+    fn direct(
         &mut self,
         current: &Current,
         key: &Key,
         view: &View<'_>,
         assignments: &fleet::Assignments,
         problems: &mut Found,
-    ) {
-        let mut records = assignments.records.clone();
+    ) -> BTreeMap<String, RecordChange> {
+        let mut changes = BTreeMap::new();
         let mut ready = Vec::new();
         for assignment in &assignments.instances {
             if assignment.intent == Intent::Leave {
                 continue;
             }
             match self.inputs(current, key, view, assignment) {
-                Ok((inputs, record)) => {
-                    // Nothing is done with a host before what is needed to undo it is kept.
-                    let kept = view.hosts.record(&assignment.address);
-                    match record.filter(|record| kept != Some(record)) {
-                        Some(record) => drop(records.insert(assignment.address.clone(), record)),
-                        None => ready.push((assignment, inputs)),
-                    }
+                // Nothing is done with a host before what is needed to undo it is kept.
+                Ok((_, Some(due))) => {
+                    changes.insert(assignment.address.clone(), RecordChange::Listed(due));
                 }
+                Ok((inputs, None)) => ready.push((assignment, inputs)),
                 Err(error) => {
                     problems.insert(error.to_string(), Duration::ZERO);
+                    self.executor.learned.tried(&assignment.address);
                 }
             }
         }
@@ -224,39 +249,33 @@ impl Fleet {
             |a: &&Assignment| a.intent != Intent::Leave || a.because == Because::RecordDue;
         let wanted: BTreeSet<&String> =
             assignments.instances.iter().filter(is_wanted).map(|a| &a.address).collect();
-        self.workers.retain(|address, _| wanted.contains(address));
+        self.dismiss(|address| !wanted.contains(address));
         for (assignment, inputs) in ready {
             self.hand_over(assignment, inputs);
         }
-        if !records.is_empty()
-            && let Err(error) = self.executor.put_on_record(&records).await
-        {
-            let problem = format!("hosts wait until they are on record: {}", crate::chain(&error));
-            problems.insert(problem, limits::MISSING_OBJECT_PATIENCE.unsigned_abs());
-        }
+        changes
+    }
+
+    /// Ends workers after their step, and remembers them until then: a host has one worker.
+    fn dismiss(&mut self, unwanted: impl Fn(&String) -> bool) {
+        self.ending.retain(|_, task| !task.is_finished());
+        let dismissed = self.workers.extract_if(.., |address, _| unwanted(address));
+        // What it listens to ends with its keeper.
+        self.ending.extend(dismissed.map(|(address, keeper)| (address, keeper.task)));
     }
 
     fn assign(
         &mut self,
         desired: &fleet::Desired<'_>,
-        facts: &[NodeFacts],
-        hosts: &KnownHosts,
-        host_names: &BTreeMap<String, BTreeSet<String>>,
+        observed: fleet::Observed<'_>,
     ) -> fleet::Assignments {
+        let facts = observed.nodes;
         let marked: BTreeSet<&str> =
             facts.iter().filter(|n| n.holds_slot()).map(|n| n.name.as_str()).collect();
-        let claims = self.claims.all();
+        let claims = observed.claims;
         self.granted.retain(|name| claims.contains(name) && !marked.contains(name.as_str()));
-        let assignments = fleet::reconcile(
-            desired,
-            &fleet::Observed {
-                nodes: facts,
-                claims: &claims,
-                granted: &self.granted,
-                hosts,
-                host_names,
-            },
-        );
+        let observed = fleet::Observed { granted: &self.granted, ..observed };
+        let assignments = fleet::reconcile(desired, &observed);
         let permits = assignments.instances.iter().filter_map(|a| a.intent.permit());
         self.granted.extend(permits.map(|permit| permit.node().to_owned()));
         self.count(&assignments.instances, marked.len());
@@ -363,27 +382,37 @@ impl Fleet {
             });
             return;
         }
+        let mut at_work =
+            [Some(&assignment.address), assignment.formerly.as_ref()].into_iter().flatten();
+        if at_work.any(|address| self.ending.contains_key(address)) {
+            // The next pass follows when that one has ended.
+            return;
+        }
         let (sender, receiver) = watch::channel(inputs);
         let progress = self.executor.progress.clone();
         let worker = Worker::new(receiver, self.executor.clone(), self.claims.clone(), progress);
-        let task = tokio::spawn(worker.run());
+        let ended = Arc::clone(&self.ended);
+        let task = tokio::spawn(async move {
+            worker.run().await;
+            ended.notify_one();
+        });
         self.workers.insert(assignment.address.clone(), Keeper { inputs: sender, task });
     }
 
-    /// What its worker gets, and the record that has to be kept of a listed host.
+    /// What its worker gets, and what has to be put on record of a listed host before.
     fn inputs(
         &mut self,
         current: &Current,
         key: &Key,
         view: &View<'_>,
         assignment: &Assignment,
-    ) -> Result<(InstanceInputs, Option<HostRecord>), UsernameError> {
+    ) -> Result<(InstanceInputs, Option<ListedHost>), UsernameError> {
         let node = assignment.node.as_ref().and_then(|name| view.nodes.get(name.as_str()).copied());
         let facts = node.map(|node| &node.facts);
         let instance = view.entries.get(&assignment.address).and_then(|entry| entry.as_ref().ok());
-        let kept = view.hosts.record(&assignment.address);
+        let own = view.hosts.record(&assignment.address);
         let former = assignment.formerly.as_ref().and_then(|name| view.hosts.record(name));
-        let kept = kept.or(former);
+        let kept = own.or(former);
         let decrypt = |text: &str| username::decrypt(text, &key.pem).ok();
         let way = reach(assignment, instance, facts, view.hosts, decrypt);
         let sealed = match instance {
@@ -393,9 +422,13 @@ impl Fleet {
             }
             None => String::new(),
         };
-        let record = instance.map(|instance| {
-            HostRecord::of_listed(kept, instance, &sealed, assignment.confirmed_node())
+        let due = instance.map(|instance| ListedHost {
+            node: assignment.confirmed_node().map(str::to_owned),
+            host_name: view.reported.get(&assignment.address).cloned(),
+            formerly: assignment.formerly.clone(),
+            ..ListedHost::of(instance, &sealed)
         });
+        let due = due.filter(|due| own != Some(&due.record(own, former)));
         let way_known = way.as_ref().ok();
         let host_key = way_known.and_then(|w| w.host_key.as_ref()?.key.parse::<HostKey>().ok());
         let host_key = host_key.map(|key| (key.to_string(), key.algorithm()));
@@ -433,7 +466,7 @@ impl Fleet {
             route: way.map_err(|error| error.to_string()).and_then(|way| route(&way, key)),
             release: Arc::clone(&current.blobs),
         };
-        Ok((inputs, record))
+        Ok((inputs, due))
     }
 
     /// The encrypted user name: the one on record while it says the same, else the last one made.

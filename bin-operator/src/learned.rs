@@ -1,15 +1,18 @@
 //! What hosts reported of themselves in probes, by the address that they are listed under.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::watch;
+use wmco_core::instances::Entries;
 
 /// What was learned so far; cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Learned {
     reports: Arc<Mutex<BTreeMap<String, HostReport>>>,
+    /// Entries whose hosts were tried in vain.
+    tried: Arc<Mutex<BTreeSet<String>>>,
     changed: watch::Sender<u64>,
 }
 
@@ -27,7 +30,7 @@ pub struct HostReport {
 impl Learned {
     /// Nothing yet.
     pub fn new() -> Self {
-        Self { reports: Arc::default(), changed: watch::channel(0).0 }
+        Self { reports: Arc::default(), tried: Arc::default(), changed: watch::channel(0).0 }
     }
 
     /// Remembers what the host that is listed as `address` says of itself.
@@ -40,15 +43,47 @@ impl Learned {
         }
     }
 
-    /// Everything learned.
-    pub fn all(&self) -> BTreeMap<String, HostReport> {
-        self.reports.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    /// The name that the host listed as `address` reported.
+    pub fn host_name(&self, address: &str) -> Option<String> {
+        let reports = self.reports.lock().unwrap_or_else(PoisonError::into_inner);
+        Some(reports.get(address)?.host_name.clone())
     }
 
-    /// The host names in it.
-    pub fn host_names(&self) -> BTreeMap<String, String> {
-        let names = self.all().into_iter();
-        names.map(|(address, report)| (address, report.host_name)).collect()
+    /// Reports of hosts that are listed, unless the entry leads to another address by now.
+    pub fn of_listed(&self, entries: &Entries) -> BTreeMap<String, HostReport> {
+        let reports = self.reports.lock().unwrap_or_else(PoisonError::into_inner);
+        let counts = |address: &str, report: &HostReport| match entries.get(address) {
+            Some(Ok(entry)) => report.at.is_none_or(|at| at == entry.ipv4),
+            // It may be the DNS that does not answer.
+            Some(Err(_)) => true,
+            None => false,
+        };
+        let listed = reports.iter().filter(|(address, report)| counts(address, report));
+        listed.map(|(address, report)| (address.clone(), report.clone())).collect()
+    }
+
+    /// Notes that somebody tried to look at the host listed as `address`, in vain.
+    pub fn tried(&self, address: &str) {
+        let mut tried = self.tried.lock().unwrap_or_else(PoisonError::into_inner);
+        if tried.insert(address.to_owned()) {
+            self.changed.send_modify(|count| *count += 1);
+        }
+    }
+
+    /// Those of `addresses` whose hosts nobody has tried to look at in vain; the others are
+    /// forgotten when they are not asked for.
+    pub fn untried<'a>(&self, addresses: impl Iterator<Item = &'a str>) -> BTreeSet<String> {
+        let mut tried = self.tried.lock().unwrap_or_else(PoisonError::into_inner);
+        let (known, untried): (BTreeSet<_>, BTreeSet<_>) =
+            addresses.map(str::to_owned).partition(|address| tried.contains(address));
+        *tried = known;
+        untried
+    }
+
+    /// Forgets what hosts said that are not in `known` any more.
+    pub fn keep_only(&self, known: impl Fn(&str) -> bool) {
+        let mut reports = self.reports.lock().unwrap_or_else(PoisonError::into_inner);
+        reports.retain(|address, _| known(address));
     }
 
     /// Counts changes.

@@ -16,7 +16,7 @@ use crate::announce::Announcer;
 use crate::config::Config;
 use crate::csr::Approver;
 use crate::fleet::Fleet;
-use crate::instance::Executor;
+use crate::instance::{Executor, HostRecords};
 use crate::leader::{self, Leadership};
 use crate::learned::Learned;
 use crate::metrics::Metrics;
@@ -162,6 +162,11 @@ impl Controllers {
             announcer: announcer.clone(),
             progress,
             metrics: self.metrics.clone(),
+            records: HostRecords::new(
+                self.client.clone(),
+                &self.config.namespace,
+                self.leadership.clone(),
+            ),
             learned: learned.clone(),
             nodes: self.sources.nodes.clone(),
         };

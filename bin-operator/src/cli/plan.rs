@@ -62,12 +62,14 @@ impl Plan {
         let nodes: Vec<NodeFacts> =
             objects.nodes.iter().map(|node| NodeFacts::from(&node.object)).collect();
         let kept = map(objects::HOST_KEYS_CONFIG_MAP).and_then(|map| map.data.clone());
+        let hosts = KnownHosts::read(kept.unwrap_or_default());
         let observed = Observed {
             nodes: &nodes,
             claims: &BTreeSet::new(),
             granted: &BTreeSet::new(),
-            hosts: &KnownHosts::read(kept.unwrap_or_default()),
-            host_names: &host_names(&entries, &facts, &facts.hostnames),
+            hosts: &hosts,
+            host_names: &host_names(&entries, &facts, &facts.hostnames, &hosts),
+            untried: &BTreeSet::new(),
         };
         let guard = RemovalGuard {
             most: self.guard.most(),

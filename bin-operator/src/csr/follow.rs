@@ -187,7 +187,7 @@ impl Cluster {
         let data = list.unwrap_or_default().data;
         let answers = self.resolver.answers(&data, now);
         let entries = instances::parse(&data, &answers);
-        let reports = told_by(&entries, self.learned.all());
+        let reports = self.learned.of_listed(&entries);
         let leads = self.resolver.leads(names_in(&reports), now);
         let facts = facts(&entries, &answers, &reports, leads);
         let instances = Instances { data, answers, facts, cluster };
@@ -216,20 +216,6 @@ impl Cluster {
             let _ = self.again.unbounded_send(name);
         }
     }
-}
-
-/// Reports of hosts that are listed, unless the entry leads to another address by now.
-fn told_by(
-    entries: &Entries,
-    mut reports: BTreeMap<String, HostReport>,
-) -> BTreeMap<String, HostReport> {
-    reports.retain(|address, report| match entries.get(address) {
-        Some(Ok(entry)) => report.at.is_none_or(|at| at == entry.ipv4),
-        // It may be the DNS that does not answer.
-        Some(Err(_)) => true,
-        None => false,
-    });
-    reports
 }
 
 /// Names whose DNS may say that they are somebody else's: what hosts report, and what their Nodes

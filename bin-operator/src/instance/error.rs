@@ -1,5 +1,6 @@
 //! Why a step failed, and whom to tell.
 
+use wmco_core::host_record::RecordRefused;
 use wmco_core::names::events;
 use wmco_core::protocol::HostStep;
 use wmco_ssh::{ConnectError, HostError, Route};
@@ -59,12 +60,9 @@ pub enum StepError {
     /// The system gives no random bytes.
     #[error("the system gives no random bytes, look at the operator's own host")]
     Random,
-    /// The record of a host cannot be written down.
-    #[error("the record of the host has no json form, this is a mistake in the operator")]
-    Record {
-        /// Why not.
-        source: serde_json::Error,
-    },
+    /// What was learned of a host is not kept.
+    #[error("nothing is kept of the host: {0}")]
+    Record(#[from] RecordRefused),
     /// The agent refused the whole plan.
     #[error("the agent refused its plan: {error}")]
     Refused {
@@ -106,7 +104,7 @@ impl StepError {
             | Self::NodeInTheWay { .. }
             | Self::NotLeading(_)
             | Self::Random
-            | Self::Record { .. }
+            | Self::Record(_)
             | Self::Refused { .. }
             | Self::Step { .. } => false,
         }

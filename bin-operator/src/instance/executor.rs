@@ -8,7 +8,7 @@ use kube::api::{DeleteParams, ListParams, Patch, PatchParams, Preconditions};
 use kube::{Api, Client};
 use serde_json::{Value, json};
 use wmco_core::digest::Sha256;
-use wmco_core::host_record::HostRecord;
+use wmco_core::host_record::RecordChange;
 use wmco_core::names::host;
 use wmco_core::node::{
     Action, HostSeen, HostWork, Learnt, NodePatch, NodeSearch, PodFacts, agent_for_work,
@@ -20,6 +20,7 @@ use wmco_ssh::{ApplyOutcome, Blob, HostAgent as _, Lease, NoReport, Pool, ProbeO
 use super::error::StepError;
 use super::inputs::{InstanceInputs, NodeSeen};
 use super::link::Link;
+use super::records::HostRecords;
 use crate::announce::Announcer;
 use crate::leader::Leadership;
 use crate::learned::{HostReport, Learned};
@@ -76,6 +77,8 @@ pub struct Executor {
     pub progress: Progress,
     /// What is counted.
     pub metrics: Metrics,
+    /// What is kept of hosts.
+    pub records: HostRecords,
     /// What hosts reported of themselves.
     pub learned: Learned,
     /// All Nodes.
@@ -305,7 +308,7 @@ impl Executor {
 
     async fn forget_host(&self, inputs: &InstanceInputs) -> Result<Seen, StepError> {
         let address = &inputs.assignment.address;
-        self.forget(&[address.clone(), HostRecord::key_name(address)].into()).await?;
+        self.change_record(address, RecordChange::Forgotten).await?;
         if inputs.node.is_none() {
             self.announcer.removed(&inputs.assignment).await;
         }

@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{ConfigMap, Node};
 use kube::Api;
-use kube::api::{ObjectMeta, Patch, PatchParams, PostParams};
-use serde_json::{Value, json};
-use wmco_core::host_record::HostRecord;
+use kube::api::{Patch, PatchParams};
+use serde_json::json;
+use wmco_core::host_record::RecordChange;
 use wmco_core::names::{self, objects};
 use wmco_core::node::host_key_condition;
 use wmco_core::protocol::RootAccess;
@@ -17,6 +17,7 @@ use super::error::StepError;
 use super::executor::{Executor, Seen, api};
 use super::inputs::InstanceInputs;
 use super::link::Link;
+use super::records::Edit;
 
 impl Executor {
     /// Keeps the keys of a new connection that are not kept yet, and tells people of those that
@@ -34,15 +35,9 @@ impl Executor {
         let first_use = unpinned && seen.verdict == HostKeyVerdict::FirstUse;
         let jump = inputs.jump_key_name.as_ref().zip(host.jump_key());
         if first_use || inputs.key_to_keep || jump.is_some() {
-            let mut values = BTreeMap::from([(address.clone(), seen.key.to_string())]);
-            values.extend(jump.map(|(name, seen)| (name.clone(), seen.key.to_string())));
-            let mut record = inputs.record.clone().unwrap_or_default();
-            record.pinned = Some(seen.key.fingerprint());
-            if let Some((name, seen)) = jump {
-                record.jump_pinned = Some((name.clone(), seen.key.fingerprint()));
-            }
-            values.extend([on_record(address, &record)?]);
-            self.keep(values).await?;
+            let jump = jump.map(|(name, seen)| (name.clone(), seen.key.clone()));
+            let pinned = RecordChange::Pinned { key: seen.key.clone(), jump };
+            self.change_record(address, pinned).await?;
         }
         if first_use {
             self.announcer.pinned(&inputs.assignment, address, &seen.key).await;
@@ -73,20 +68,26 @@ impl Executor {
         }
     }
 
-    fn config_maps(&self) -> Api<ConfigMap> {
-        Api::namespaced(self.client.clone(), &self.namespace)
-    }
-
-    /// Keeps the records of hosts, by address as listed.
+    /// Changes the records of hosts, by address as listed, and removes keys that nobody needs.
     ///
     /// # Errors
-    /// [`StepError::Api`].
-    pub async fn put_on_record(
+    /// [`StepError::Api`]; [`StepError::Record`] if a change was refused, the others were made then.
+    pub async fn change_records(
         &self,
-        records: &BTreeMap<String, HostRecord>,
+        changes: BTreeMap<String, RecordChange>,
+        forgotten: BTreeSet<String>,
     ) -> Result<(), StepError> {
-        let values = records.iter().map(|(address, record)| on_record(address, record));
-        self.keep(values.collect::<Result<_, _>>()?).await
+        let changes = changes.into_iter().map(|(address, change)| Edit::Host(address, change));
+        let forget = (!forgotten.is_empty()).then_some(Edit::Forget(forgotten));
+        self.records.edit(changes.chain(forget).collect()).await
+    }
+
+    pub(super) async fn change_record(
+        &self,
+        address: &str,
+        change: RecordChange,
+    ) -> Result<(), StepError> {
+        self.records.edit(vec![Edit::Host(address.to_owned(), change)]).await
     }
 
     /// Keeps in the host's record who may write below its root. It counts for the key that the host
@@ -97,64 +98,11 @@ impl Executor {
         inputs: &InstanceInputs,
         link: &mut Link,
     ) -> Result<Seen, StepError> {
-        let mut record = inputs.record.clone().unwrap_or_default();
-        record.closed_for = match root {
-            RootAccess::Closed => {
-                let host = self.host(inputs, link).await?;
-                let fingerprint = host.host_key().key.fingerprint();
-                // It may have been pinned only by this connection.
-                record.pinned = Some(fingerprint.clone());
-                Some(fingerprint)
-            }
-            RootAccess::Open => None,
-        };
-        self.keep([on_record(&inputs.assignment.address, &record)?].into()).await?;
+        let address = &inputs.assignment.address;
+        let key = self.host(inputs, link).await?.host_key().key.clone();
+        let host_name = self.learned.host_name(address);
+        self.change_record(address, RecordChange::Seen { key, host_name, root }).await?;
         Ok(Seen::Recorded(root))
-    }
-
-    /// Sets keys of the ConfigMap of host keys, which is made if it is not there.
-    async fn keep(&self, values: BTreeMap<String, String>) -> Result<(), StepError> {
-        self.leadership.check()?;
-        let data = json!({ "data": values });
-        let keys = self.config_maps();
-        let object = objects::HOST_KEYS_CONFIG_MAP;
-        let (params, body) = (PatchParams::default(), Patch::Merge(&data));
-        let patch = || keys.patch(object, &params, &body);
-        match patch().await {
-            Ok(_) => return Ok(()),
-            Err(kube::Error::Api(status)) if status.code == 404 => {}
-            Err(error) => return Err(api("keep the host key")(error)),
-        }
-        let labels = [(objects::MANAGED_BY_LABEL.to_owned(), objects::OPERATOR.to_owned())];
-        let created = ConfigMap {
-            metadata: ObjectMeta {
-                name: Some(object.to_owned()),
-                labels: Some(labels.into()),
-                ..ObjectMeta::default()
-            },
-            data: Some(values.clone()),
-            ..ConfigMap::default()
-        };
-        match keys.create(&PostParams::default(), &created).await {
-            Ok(_) => Ok(()),
-            // Another worker was faster.
-            Err(kube::Error::Api(status)) if status.code == 409 => {
-                patch().await.map(drop).map_err(api("keep the host key"))
-            }
-            Err(error) => Err(api("keep the host key")(error)),
-        }
-    }
-
-    /// Removes keys of the ConfigMap of host keys.
-    ///
-    /// # Errors
-    /// [`StepError::Api`].
-    pub async fn forget(&self, names: &BTreeSet<String>) -> Result<(), StepError> {
-        self.leadership.check()?;
-        let data: serde_json::Map<String, Value> =
-            names.iter().map(|name| (name.clone(), Value::Null)).collect();
-        let patch = Patch::Merge(json!({ "data": data }));
-        self.patch_if_there(objects::HOST_KEYS_CONFIG_MAP, &patch, "forget the host").await
     }
 
     /// Takes the confirmation of removals off the list of instances.
@@ -165,26 +113,12 @@ impl Executor {
         self.leadership.check()?;
         let annotations = json!({ names::CONFIRM_REMOVAL_ANNOTATION: null });
         let patch = Patch::Merge(json!({ "metadata": { "annotations": annotations } }));
-        let doing = "take the confirmation off";
-        self.patch_if_there(objects::INSTANCES_CONFIG_MAP, &patch, doing).await
-    }
-
-    async fn patch_if_there(
-        &self,
-        name: &str,
-        patch: &Patch<Value>,
-        doing: &'static str,
-    ) -> Result<(), StepError> {
-        match self.config_maps().patch(name, &PatchParams::default(), patch).await {
+        let lists: Api<ConfigMap> = Api::namespaced(self.client.clone(), &self.namespace);
+        let params = PatchParams::default();
+        match lists.patch(objects::INSTANCES_CONFIG_MAP, &params, &patch).await {
             Ok(_) => Ok(()),
             Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
-            Err(error) => Err(api(doing)(error)),
+            Err(error) => Err(api("take the confirmation off")(error)),
         }
     }
-}
-
-/// A record as a value of the ConfigMap, under its key.
-fn on_record(address: &str, record: &HostRecord) -> Result<(String, String), StepError> {
-    let json = serde_json::to_string(record).map_err(|source| StepError::Record { source })?;
-    Ok((HostRecord::key_name(address), json))
 }

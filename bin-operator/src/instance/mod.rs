@@ -11,6 +11,7 @@ mod executor;
 mod host_keys;
 mod inputs;
 mod link;
+mod records;
 
 use std::sync::Arc;
 
@@ -25,6 +26,7 @@ pub use error::StepError;
 pub use executor::{Executor, Seen};
 pub use inputs::{InstanceInputs, NodeSeen, Release};
 pub use link::Link;
+pub use records::HostRecords;
 
 use crate::claims::Claims;
 use crate::metrics::InstanceLabels;
@@ -101,6 +103,10 @@ impl Worker {
     /// Carries out a plan; what comes after a failed step is planned anew.
     async fn carry_out(&mut self, plan: &Plan, inputs: &InstanceInputs) -> Result<(), StepError> {
         for step in &plan.steps {
+            if self.inputs.has_changed().is_err() {
+                // Nobody wants it any more; what is left of the plan may be somebody else's work now.
+                return Ok(());
+            }
             tracing::info!(
                 instance = %inputs.assignment.address,
                 action = step.action.verb(),
@@ -205,6 +211,7 @@ impl Worker {
             self.link.close().await;
         }
         self.memory.failed(unknown.then_some(retry_at));
+        self.executor.learned.tried(&inputs.assignment.address);
         tracing::warn!(
             instance = %inputs.assignment.address,
             error = %crate::chain(error),

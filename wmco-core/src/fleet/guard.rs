@@ -1,7 +1,7 @@
 //! How many hosts may leave at once without a person's word.
 
 use super::{Assignments, Because, Notice};
-use crate::host_record::KnownHosts;
+use crate::host_record::{KnownHosts, RecordChange};
 use crate::node::Intent;
 
 /// The limit for removals at once. By default there is none, as in the Go operator.
@@ -50,10 +50,9 @@ impl RemovalGuard {
         for instance in pending {
             instance.intent = Intent::Leave;
             instance.because = if lets_go { Because::RecordDue } else { Because::Unconfirmed };
-            if let Some(record) = known.record(&instance.address).filter(|_| lets_go) {
-                let mut record = record.clone();
-                record.removal_confirmed = true;
-                out.records.insert(instance.address.clone(), record);
+            if lets_go {
+                let confirmed = RecordChange::RemovalConfirmed(true);
+                out.changes.insert(instance.address.clone(), confirmed);
             }
         }
         if !lets_go {

@@ -2,30 +2,45 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::host_record::KnownHosts;
 use crate::instances::{Entries, Host, Resolve};
 
-/// Names of the listed hosts, by address as listed: the name in the entry, those that the DNS has for
-/// its address, and the one that the host `reported`.
+/// Names of hosts, by address as listed: the name in the entry, those that the DNS has for its address,
+/// the one that the host `reported`, and the one on record, if its address is still the same.
 ///
 /// A name tells which Node is a host's, but only of those Nodes that show the host's address.
 ///
 /// ```
 /// use wmco_core::fleet::host_names;
+/// use wmco_core::host_record::KnownHosts;
 /// use wmco_core::instances::{Resolutions, parse};
 ///
 /// let entries = parse([("10.0.0.5", "username=core")], &Resolutions::default());
 /// let reported = [("10.0.0.5".to_owned(), "WIN-1".to_owned())].into();
-/// let names = host_names(&entries, &Resolutions::default(), &reported);
+/// let record = r#"{"ipv4": "10.0.0.5", "hostName": "WIN-0"}"#;
+/// let known = KnownHosts::read([("10.0.0.5_host", record)]);
+/// let names = host_names(&entries, &Resolutions::default(), &reported, &known);
 /// assert_eq!(names["10.0.0.5"], ["WIN-1".to_owned()].into());
+/// let names = host_names(&entries, &Resolutions::default(), &[].into(), &known);
+/// assert_eq!(names["10.0.0.5"], ["WIN-0".to_owned()].into());
 /// ```
 pub fn host_names(
     entries: &Entries,
     dns: &impl Resolve,
     reported: &BTreeMap<String, String>,
+    known: &KnownHosts,
 ) -> BTreeMap<String, BTreeSet<String>> {
     let mut names: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for (address, name) in reported {
         names.entry(address.clone()).or_default().insert(name.clone());
+    }
+    for (address, record) in known.records() {
+        let listed = entries.get(address).map(|entry| entry.as_ref().ok().map(|one| one.ipv4));
+        let same = listed.is_none_or(|ipv4| ipv4.is_none_or(|ipv4| record.ipv4 == Some(ipv4)));
+        if let Some(name) = record.host_name.as_ref().filter(|_| same) {
+            // What it says now counts more.
+            names.entry(address.to_owned()).or_insert_with(|| [name.clone()].into());
+        }
     }
     for instance in entries.instances() {
         let mut add = |name: &str| {

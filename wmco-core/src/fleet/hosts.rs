@@ -1,6 +1,6 @@
 //! What is on record of hosts, beside what people list.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::net::Ipv4Addr;
 
 use super::matching::Subject;
@@ -15,58 +15,127 @@ pub(super) struct Hosts<'a> {
     /// another name.
     of_entry: BTreeMap<&'a str, &'a HostRecord>,
     /// The entry that lists the host of a record whose own entry is gone, or another record of the same
-    /// host: with the same address and key.
+    /// host.
     renamed: BTreeMap<&'a str, &'a str>,
     /// The first record of the same host under another name, by the entry's address.
     former: BTreeMap<&'a str, &'a str>,
+    /// The first entry for the same host, by the address of each other one.
+    listed_twice: BTreeMap<&'a str, &'a str>,
     /// Records of hosts that nobody lists.
     pub(super) unlisted: BTreeMap<&'a str, &'a HostRecord>,
 }
 
 impl<'a> Hosts<'a> {
     pub(super) fn of(entries: &[&'a Listed], known: &'a KnownHosts) -> Self {
-        let listed: BTreeSet<&str> = entries.iter().map(|e| e.address.as_str()).collect();
-        let mut unlisted: BTreeMap<&str, &HostRecord> =
+        let listed: HashSet<&str> = entries.iter().map(|e| e.address.as_str()).collect();
+        let unlisted: BTreeMap<&str, &HostRecord> =
             known.records().filter(|(address, _)| !listed.contains(address)).collect();
-        let mut by_ipv4: BTreeMap<Ipv4Addr, Vec<&str>> = BTreeMap::new();
-        for (address, record) in &unlisted {
+        let mut hosts = Self {
+            known,
+            of_entry: BTreeMap::new(),
+            renamed: BTreeMap::new(),
+            former: BTreeMap::new(),
+            listed_twice: BTreeMap::new(),
+            unlisted,
+        };
+        hosts.find_renamed(entries);
+        hosts.find_listed_twice(entries);
+        hosts.join_unlisted();
+        hosts
+    }
+
+    /// Finds the records under which hosts of entries were listed before: those of the same address, and
+    /// those of the same host at another one.
+    fn find_renamed(&mut self, entries: &[&'a Listed]) {
+        let mut by_ipv4: HashMap<Ipv4Addr, Vec<&str>> = HashMap::new();
+        let mut by_identity: HashMap<_, Vec<&str>> = HashMap::new();
+        let mut nameless: HashMap<_, Vec<&str>> = HashMap::new();
+        for (address, record) in &self.unlisted {
             if let Some(ipv4) = record.ipv4 {
                 by_ipv4.entry(ipv4).or_default().push(address);
             }
+            match (record.identity(), &record.pinned) {
+                (Some(identity), _) => by_identity.entry(identity).or_default().push(address),
+                // It was logged in to once, and nothing was done there yet.
+                (None, Some(pinned)) => nameless.entry(pinned).or_default().push(address),
+                (None, None) => {}
+            }
         }
-        let (mut of_entry, mut renamed) = (BTreeMap::new(), BTreeMap::new());
-        let mut former_of = BTreeMap::new();
         for entry in entries {
-            let own = known.record(&entry.address);
+            let own = self.known.record(&entry.address);
             // An entry that does not resolve now still means the host that is on its record.
             let ipv4 = entry.ipv4.or_else(|| own?.ipv4);
-            let former = ipv4.and_then(|ipv4| by_ipv4.get(&ipv4)).map_or(&[][..], Vec::as_slice);
-            for address in former {
-                renamed.entry(*address).or_insert(entry.address.as_str());
+            let there = ipv4.and_then(|ipv4| by_ipv4.get(&ipv4)).map_or(&[][..], Vec::as_slice);
+            // Until it was logged in to under this address, it has to be the one that was here before.
+            let before = there.first().map(|address| self.unlisted[address]);
+            let seen = own.filter(|own| own.pinned.is_some()).or(before);
+            let same = seen.and_then(HostRecord::identity).and_then(|id| by_identity.get(&id));
+            let same = same.into_iter().flatten().filter(|address| {
+                seen.is_some_and(|seen| self.unlisted[**address].is_same_host(seen))
+            });
+            let alike = seen.and_then(|seen| nameless.get(seen.pinned.as_ref()?));
+            let elsewhere = same.chain(alike.into_iter().flatten());
+            let elsewhere = elsewhere.filter(|address| !there.contains(address));
+            let former: Vec<&str> = there.iter().chain(elsewhere).copied().collect();
+            for address in &former {
+                self.renamed.entry(address).or_insert(entry.address.as_str());
             }
             // Of several the first: a key that is not its host's is a mismatch then, and no first use.
-            let inherited = former.first().and_then(|one| {
-                former_of.insert(entry.address.as_str(), *one);
-                unlisted.get(one).copied()
+            let inherited = former.first().map(|one| {
+                self.former.insert(entry.address.as_str(), one);
+                self.unlisted[one]
             });
             if let Some(record) = own.or(inherited) {
-                of_entry.insert(entry.address.as_str(), record);
+                self.of_entry.insert(entry.address.as_str(), record);
             }
         }
-        unlisted.retain(|address, _| !renamed.contains_key(address));
-        // A host that was renamed and left before its first record was forgotten has two.
-        let mut first: BTreeMap<_, &str> = BTreeMap::new();
-        for (address, record) in &unlisted {
-            let Some(ipv4) = record.ipv4 else { continue };
-            let kept = first.entry((ipv4, record.pinned.as_deref())).or_insert(address);
-            if kept != address && known.pin(kept).is_none() {
-                renamed.insert(std::mem::replace(kept, *address), *address);
-            } else if kept != address {
-                renamed.insert(*address, *kept);
+        self.unlisted.retain(|address, _| !self.renamed.contains_key(address));
+    }
+
+    /// Finds entries that were seen to lead to one host, by different addresses of it. The one that has a
+    /// Node on record goes on with it.
+    fn find_listed_twice(&mut self, entries: &[&'a Listed]) {
+        let own = |entry: &&&'a Listed| {
+            Some((entry.address.as_str(), self.known.record(&entry.address)?))
+        };
+        let mut recorded: Vec<_> = entries.iter().filter_map(|entry| own(&entry)).collect();
+        recorded.sort_by_key(|(_, record)| record.node.is_none());
+        let mut first: HashMap<_, (&str, &HostRecord)> = HashMap::new();
+        for (address, record) in recorded {
+            let Some(identity) = record.identity() else { continue };
+            let (kept, other) = *first.entry(identity).or_insert((address, record));
+            if kept != address && record.is_same_host(other) {
+                self.listed_twice.insert(address, kept);
             }
         }
-        unlisted.retain(|address, _| !renamed.contains_key(address));
-        Self { known, of_entry, renamed, former: former_of, unlisted }
+    }
+
+    /// A host that was listed anew and left before its first record was forgotten has two. Were both
+    /// worked on, the second would find a host that is not as its record says any more.
+    fn join_unlisted(&mut self) {
+        let mut records: Vec<_> = self.unlisted.iter().map(|(a, record)| (*a, *record)).collect();
+        records.sort_by_key(|(address, record)| {
+            let pin = self.known.pin(address);
+            (record.identity().is_none(), record.node.is_none(), pin.is_none(), *address)
+        });
+        let mut at: HashMap<_, &str> = HashMap::new();
+        let mut with_key: HashMap<&str, &str> = HashMap::new();
+        let mut first: HashMap<_, (&str, &HostRecord)> = HashMap::new();
+        for (address, record) in records {
+            let there = record.ipv4.map(|ipv4| (ipv4, record.pinned.as_deref()));
+            let there = there.map(|place| *at.entry(place).or_insert(address));
+            let same = record.identity().map(|id| *first.entry(id).or_insert((address, record)));
+            let same = same.filter(|(_, other)| record.is_same_host(other)).map(|(kept, _)| kept);
+            let alike = record.pinned.as_deref().map(|key| *with_key.entry(key).or_insert(address));
+            // One without a name was logged in to once, and nothing was done there yet.
+            let alike = alike.filter(|_| record.identity().is_none());
+            let others = there.into_iter().chain(same).chain(alike);
+            let kept = others.into_iter().find(|kept| *kept != address);
+            if let Some(kept) = kept {
+                self.renamed.insert(address, kept);
+            }
+        }
+        self.unlisted.retain(|address, _| !self.renamed.contains_key(address));
     }
 
     /// The record of an entry.
@@ -74,9 +143,46 @@ impl<'a> Hosts<'a> {
         self.of_entry.get(address).copied()
     }
 
+    /// The Node that is on record of an entry's host, under this address or a former one.
+    pub(super) fn node_of_entry(&self, address: &str) -> Option<&'a str> {
+        let former = || self.known.record(self.former_address(address)?)?.node.as_deref();
+        self.of_entry(address)?.node.as_deref().or_else(former)
+    }
+
     /// The address under which the host of an entry was listed before.
     pub(super) fn former_address(&self, address: &str) -> Option<&'a str> {
         self.former.get(address).copied()
+    }
+
+    /// The entry that goes on with the host of this one, which is listed twice.
+    pub(super) fn listed_first(&self, address: &str) -> Option<&'a str> {
+        self.listed_twice.get(address).copied()
+    }
+
+    /// Entries whose hosts have shown a key, but no name yet, by that key's fingerprint: each may be the
+    /// host of any record with that key.
+    pub(super) fn unnamed(&self, entries: &[&'a Listed]) -> HashMap<&'a str, &'a str> {
+        let unnamed = entries.iter().filter_map(|entry| {
+            let record = self.known.record(&entry.address)?;
+            let pinned = record.pinned.as_deref().filter(|_| record.identity().is_none())?;
+            Some((pinned, entry.address.as_str()))
+        });
+        unnamed.collect()
+    }
+
+    /// The address of a record that cannot be read and may be the one of this entry's host.
+    pub(super) fn damaged_record_of(&self, entry: &'a Listed) -> Option<&'a str> {
+        let known = self.known;
+        if known.is_damaged(&entry.address) {
+            return Some(&entry.address);
+        }
+        if known.record(&entry.address).is_some() || known.pin(&entry.address).is_some() {
+            return None;
+        }
+        // Nobody knows the address of a host that was listed by name.
+        let may_be = |address: &str| address.parse().map_or(true, |ip| entry.ipv4 == Some(ip));
+        let former = self.former_address(&entry.address).is_some();
+        known.damaged().find(|address| !former && may_be(address))
     }
 
     /// All hosts that a Node may stand for.
@@ -84,13 +190,13 @@ impl<'a> Hosts<'a> {
         let listed = entries.iter().map(|entry| Subject {
             address: &entry.address,
             ipv4: entry.ipv4,
-            record: self.of_entry(&entry.address),
+            node_on_record: self.node_of_entry(&entry.address),
             listed: true,
         });
         let left = self.unlisted.iter().map(|(address, record)| Subject {
             address,
             ipv4: record.ipv4,
-            record: Some(record),
+            node_on_record: record.node.as_deref(),
             listed: false,
         });
         listed.chain(left).collect()
@@ -116,7 +222,9 @@ impl<'a> Hosts<'a> {
         let taken_over = |address: &str| {
             self.renamed.get(address).is_some_and(|entry| {
                 let pinned = self.known.pin(address).is_none() || self.known.pin(entry).is_some();
-                pinned && self.known.record(entry).is_some()
+                let own = self.known.record(entry);
+                let node = self.known.record(address).and_then(|record| record.node.as_deref());
+                pinned && own.is_some_and(|own| node.is_none() || own.node.is_some())
             })
         };
         let record_goes = |address: &str, record: &HostRecord| {
@@ -130,9 +238,10 @@ impl<'a> Hosts<'a> {
         }
         for name in self.known.pins() {
             let kept = listed.contains(name)
+                || self.known.is_damaged(name)
                 || nodes.contains(name)
                 || self.known.record(name).is_some_and(|record| !record_goes(name, record))
-                || out.records.contains_key(name);
+                || out.changes.contains_key(name);
             if (!kept || taken_over(name)) && !is_of_jump_host(name) {
                 forgotten.insert(name.to_owned());
             }

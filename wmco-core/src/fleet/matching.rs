@@ -7,7 +7,6 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::net::Ipv4Addr;
 
 use super::Observed;
-use crate::host_record::HostRecord;
 use crate::names;
 use crate::node::NodeFacts;
 
@@ -63,8 +62,8 @@ pub(super) struct Subject<'a> {
     pub(super) address: &'a str,
     /// What that resolves to, or did.
     pub(super) ipv4: Option<Ipv4Addr>,
-    /// What is on record of it.
-    pub(super) record: Option<&'a HostRecord>,
+    /// The Node that is on record of it.
+    pub(super) node_on_record: Option<&'a str>,
     /// Whether people list it.
     pub(super) listed: bool,
 }
@@ -98,6 +97,7 @@ pub(super) struct Matching<'a> {
     /// Which host a Node may stand for that others claim as well, by the Node's name.
     contested: HashMap<&'a str, &'a str>,
     confirmed: HashSet<&'a str>,
+    listed: HashSet<&'a str>,
 }
 
 impl<'a> Matching<'a> {
@@ -111,13 +111,13 @@ impl<'a> Matching<'a> {
             taken: HashMap::new(),
             contested: HashMap::new(),
             confirmed: HashSet::new(),
+            listed: subjects.iter().filter(|s| s.listed).map(|s| s.address).collect(),
         };
         let claims = Claims::of(subjects, observed);
         let (listed, left): (Vec<_>, Vec<_>) = subjects.iter().partition(|s| s.listed);
         let in_order = || listed.iter().chain(&left).copied();
         for subject in in_order() {
-            let recorded = subject.record.and_then(|record| record.node.as_deref());
-            let node = recorded.and_then(|name| index.named(name));
+            let node = subject.node_on_record.and_then(|name| index.named(name));
             matching.settle(subject, node.as_slice());
         }
         for subject in in_order() {
@@ -173,8 +173,8 @@ impl<'a> Matching<'a> {
         self.confirmed.contains(address)
     }
 
-    /// The host of a Node that shows the address of `subject`, too, unless the subject's host is known
-    /// to call itself by another name: it may be the same host, listed twice.
+    /// The Node of another listed host that shows the address of `subject`, too, unless the subject's
+    /// host is known to call itself by another name: it may be the same host, listed twice.
     pub(super) fn maybe_same_host(
         &self,
         subject: &Subject<'a>,
@@ -183,7 +183,7 @@ impl<'a> Matching<'a> {
     ) -> Option<&'a NodeFacts> {
         let names = observed.host_names.get(subject.address);
         let may_be = |node: &&&NodeFacts| {
-            self.taken.contains_key(node.name.as_str())
+            self.taken.get(node.name.as_str()).is_some_and(|host| self.listed.contains(host))
                 && names.is_none_or(|names| names.iter().any(|name| names_node(name, node)))
         };
         subject.nodes_at(index).iter().find(may_be).copied()

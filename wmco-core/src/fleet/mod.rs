@@ -27,7 +27,7 @@ mod slots;
 #[cfg(test)]
 mod tests;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
 use std::net::Ipv4Addr;
 
@@ -44,7 +44,7 @@ pub use permit::DisruptionPermit;
 pub use preview::{Preview, preview};
 pub use reach::{Pin, Pinned, Reach, Unreachable, Via, forgotten_jump_keys, reach};
 
-use crate::host_record::{HostRecord, KnownHosts};
+use crate::host_record::{HostRecord, KnownHosts, RecordChange};
 use crate::instances::Instance;
 use crate::node::{Intent, NodeFacts};
 
@@ -90,6 +90,9 @@ pub struct Observed<'a> {
     pub hosts: &'a KnownHosts,
     /// Names of hosts by address as listed: those that they reported over SSH, and those of the DNS.
     pub host_names: &'a BTreeMap<String, BTreeSet<String>>,
+    /// Addresses of entries whose hosts nobody has tried to look at yet. One that is known as little
+    /// may be another address of a host that was listed before.
+    pub untried: &'a BTreeSet<String>,
 }
 
 /// What to do with one instance.
@@ -117,8 +120,8 @@ pub struct Assignment {
 pub struct Assignments {
     /// One per instance, sorted by address.
     pub instances: Vec<Assignment>,
-    /// Records to write before anything is done with their hosts, by address.
-    pub records: BTreeMap<String, HostRecord>,
+    /// Changes of records to make before anything is done with their hosts, by address.
+    pub changes: BTreeMap<String, RecordChange>,
     /// Keys in the ConfigMap of host keys that belong to nobody any more.
     pub forgotten_keys: BTreeSet<String>,
     /// Whether the confirmation of removals has served its purpose and is to be taken off.
@@ -139,6 +142,11 @@ pub enum Because {
     OtherSystem,
     /// A Machine is behind the Node that stands for it.
     MachineBehind,
+    /// A record that may be its own cannot be read.
+    RecordDamaged {
+        /// The record's address.
+        address: String,
+    },
     /// Another entry stands for the same host or Node.
     SameNode {
         /// That entry's address.
@@ -153,6 +161,12 @@ pub enum Because {
     Unlisted,
     /// It is not listed, but may be the Node of this entry.
     MayBeListed {
+        /// The entry's address.
+        address: String,
+    },
+    /// It is not listed, but may be the host of this entry, which is about to be looked at for the first
+    /// time.
+    LookDue {
         /// The entry's address.
         address: String,
     },
@@ -182,16 +196,15 @@ pub fn reconcile(desired: &Desired<'_>, observed: &Observed<'_>) -> Assignments 
     let subjects = hosts.subjects(&entries);
     let matching = Matching::of(&subjects, &index, observed);
     let mut out = Assignments::default();
-    listed_hosts(&subjects, &hosts, &matching, &index, observed, &mut out);
-    let leaving = Leaving { entries: &entries, hosts: &hosts, index: &index, matching: &matching };
-    leaving.decide(observed, &mut out);
+    listed_hosts(&entries, &subjects, &hosts, &matching, &index, observed, &mut out);
+    Leaving::of(&entries, &hosts, &index, &matching, observed, &out).decide(&mut out);
     desired.guard.apply(observed.hosts, &mut out);
     out.instances.sort_by(|a, b| (&a.address, &a.node).cmp(&(&b.address, &b.node)));
     slots::hand_out(&mut out.instances, desired.budget, observed);
     out.forgotten_keys = hosts.forgotten(&entries, &out, observed);
-    let told = notice::of(&entries, &subjects, &matching, &index, observed.hosts, &out);
+    let told = notice::of(&subjects, &matching, &index, observed.hosts, &out);
     out.notices.extend(told);
-    let damaged = observed.hosts.damaged().map(str::to_owned);
+    let damaged = observed.hosts.damaged().map(HostRecord::key_name);
     out.notices.extend(damaged.map(|key| Notice::UnreadableRecord { key }));
     out
 }
@@ -201,9 +214,16 @@ pub fn reconcile(desired: &Desired<'_>, observed: &Observed<'_>) -> Assignments 
 pub fn nodes_of(listed: &[Listed], nodes: &[NodeFacts]) -> BTreeMap<String, String> {
     let (none, hosts, names) = (BTreeSet::new(), KnownHosts::default(), BTreeMap::new());
     let desired = Desired { listed: Some(listed), budget: 0, guard: RemovalGuard::default() };
-    let observed =
-        Observed { nodes, claims: &none, granted: &none, hosts: &hosts, host_names: &names };
-    let is_listed = |found: &Assignment| listed.iter().any(|entry| entry.address == found.address);
+    let observed = Observed {
+        nodes,
+        claims: &none,
+        granted: &none,
+        hosts: &hosts,
+        host_names: &names,
+        untried: &none,
+    };
+    let entries: BTreeSet<&str> = listed.iter().map(|entry| entry.address.as_str()).collect();
+    let is_listed = |found: &Assignment| entries.contains(found.address.as_str());
     let found = reconcile(&desired, &observed).instances.into_iter().filter(is_listed);
     found.filter_map(|found| Some((found.address, found.node?))).collect()
 }
@@ -227,21 +247,23 @@ fn unknown_list(observed: &Observed<'_>) -> Assignments {
 }
 
 /// What to do with each entry.
-fn listed_hosts(
-    subjects: &[Subject<'_>],
-    known: &Hosts<'_>,
-    matching: &Matching<'_>,
-    index: &Index<'_>,
-    observed: &Observed<'_>,
+fn listed_hosts<'a>(
+    listed: &[&'a Listed],
+    subjects: &[Subject<'a>],
+    known: &Hosts<'a>,
+    matching: &Matching<'a>,
+    index: &Index<'a>,
+    observed: &Observed<'a>,
     out: &mut Assignments,
 ) {
-    let mut hosts: BTreeMap<Ipv4Addr, &str> = BTreeMap::new();
+    let mut hosts: HashMap<Ipv4Addr, &str> = HashMap::new();
+    let entries = listed.iter().zip(subjects.iter().filter(|subject| subject.listed));
     // Of two entries for one host the one that has a Node goes on with it.
-    let stands = |entry: &&Subject<'_>| matching.stand(entry.address).node().is_some();
-    let entries = subjects.iter().filter(|subject| subject.listed);
-    let (with_node, without): (Vec<_>, Vec<_>) = entries.partition(stands);
-    for entry in with_node.into_iter().chain(without) {
-        let stand = matching.stand(entry.address);
+    let (with_node, without): (Vec<_>, Vec<_>) =
+        entries.partition(|(entry, _)| matching.stand(&entry.address).node().is_some());
+    for (entry, subject) in with_node.into_iter().chain(without) {
+        let address = entry.address.as_str();
+        let stand = matching.stand(address);
         let node = stand.node();
         let because = match (entry.ipv4, stand) {
             (None, _) => Because::EntryBroken,
@@ -249,15 +271,18 @@ fn listed_hosts(
             (Some(_), Stand::Node(node)) if !node.is_windows() => Because::OtherSystem,
             (Some(_), Stand::Node(node)) if node.belongs_to_machine() => Because::MachineBehind,
             (Some(ipv4), stand) => {
-                let first = *hosts.entry(ipv4).or_insert(entry.address);
-                let other = match stand {
-                    Stand::Nobody => matching.maybe_same_host(entry, index, observed),
+                let first = *hosts.entry(ipv4).or_insert(address);
+                let shown = || match stand {
+                    Stand::Nobody => matching.maybe_same_host(subject, index, observed),
                     Stand::Node(_) | Stand::Contested(_) => None,
                 };
-                let other = other.and_then(|node| matching.host_of(&node.name));
-                match Some(first).filter(|first| *first != entry.address).or(other) {
-                    None => Because::Listed,
-                    Some(address) => Because::SameNode { address: address.to_owned() },
+                let shown = || matching.host_of(&shown()?.name);
+                let other = Some(first).filter(|first| *first != address);
+                let other = other.or_else(|| known.listed_first(address)).or_else(shown);
+                match (other, known.damaged_record_of(entry)) {
+                    (Some(other), _) => Because::SameNode { address: other.to_owned() },
+                    (None, Some(damaged)) => Because::RecordDamaged { address: damaged.to_owned() },
+                    (None, None) => Because::Listed,
                 }
             }
         };
@@ -265,11 +290,15 @@ fn listed_hosts(
             Because::Listed => Intent::Configure(None),
             _ => Intent::Leave,
         };
+        // It is listed again, so another removal is confirmed anew.
+        if observed.hosts.record(address).is_some_and(|record| record.removal_confirmed) {
+            out.changes.insert(address.to_owned(), RecordChange::RemovalConfirmed(false));
+        }
         out.instances.push(Assignment {
-            address: entry.address.to_owned(),
-            formerly: known.former_address(entry.address).map(str::to_owned),
+            address: address.to_owned(),
+            formerly: known.former_address(address).map(str::to_owned),
             node: node.map(|node| node.name.clone()),
-            confirmed: matching.is_confirmed(entry.address),
+            confirmed: matching.is_confirmed(address),
             intent,
             because,
         });
@@ -313,6 +342,9 @@ impl fmt::Display for Because {
             Self::EntryBroken => f.write_str("its entry is broken"),
             Self::OtherSystem => f.write_str("its node is no windows node"),
             Self::MachineBehind => f.write_str("a machine is behind its node"),
+            Self::RecordDamaged { address } => {
+                write!(f, "the record of {address} may be its own and cannot be read")
+            }
             Self::SameNode { address } => write!(f, "entry {address} stands for the same host"),
             Self::Contested { nodes } => {
                 write!(f, "nodes {} claim to stand for it", nodes.join(" and "))
@@ -320,6 +352,12 @@ impl fmt::Display for Because {
             Self::Unlisted => f.write_str("it is no longer listed"),
             Self::MayBeListed { address } => {
                 write!(f, "it is not listed, but may be the node of entry {address}")
+            }
+            Self::LookDue { address } => {
+                write!(
+                    f,
+                    "it is not listed, but entry {address} may be its host and is looked at first"
+                )
             }
             Self::ListAbsent => f.write_str("the list of instances is absent"),
             Self::RecordDue => f.write_str("its removal is put on record first"),

@@ -7,8 +7,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::matching::{Index, Matching, Subject};
-use super::{Assignments, Because, Listed};
-use crate::host_record::KnownHosts;
+use super::{Assignments, Because};
+use crate::host_record::{HostRecord, KnownHosts};
 use crate::names;
 use crate::names::objects::{HOST_KEYS_CONFIG_MAP, INSTANCES_CONFIG_MAP};
 use crate::node::NodeFacts;
@@ -63,7 +63,6 @@ pub enum Notice {
 
 /// What is to be told of one pass.
 pub(super) fn of(
-    entries: &[&Listed],
     subjects: &[Subject<'_>],
     matching: &Matching<'_>,
     index: &Index<'_>,
@@ -91,31 +90,46 @@ pub(super) fn of(
             });
         }
     }
-    let is_entry = |address: &str| entries.iter().any(|entry| entry.address == address);
-    for instance in &out.instances {
-        let told = match &instance.because {
-            Because::OtherSystem
-            | Because::MachineBehind
-            | Because::Contested { .. }
-            | Because::AddressShared { .. } => true,
-            Because::SameNode { .. } => is_entry(&instance.address),
+    let left = out.instances.iter().map(|instance| Notice::Left {
+        address: instance.address.clone(),
+        node: instance.node.clone(),
+        because: instance.because.clone(),
+    });
+    notices.extend(left.filter(|notice| notice.next_step().is_some()));
+    notices
+}
+
+impl Notice {
+    /// What people can do about an instance that is left alone; `None` where there is nothing to do, or
+    /// where something else tells it.
+    fn next_step(&self) -> Option<String> {
+        let Self::Left { node, because, .. } = self else { return None };
+        let node = node.as_deref().unwrap_or("that stands for it");
+        Some(match because {
+            Because::Contested { .. } => {
+                "delete those whose host is gone or that show a wrong address".to_owned()
+            }
+            Because::AddressShared { node: other } => {
+                format!("delete node {node} or {other}, whichever has no host any more")
+            }
+            Because::SameNode { .. } => "remove one of both entries".to_owned(),
+            Because::OtherSystem | Because::MachineBehind => {
+                format!("remove its entry, or delete node {node} if its host is gone")
+            }
+            Because::RecordDamaged { address } => format!(
+                "look at key `{}` of ConfigMap {HOST_KEYS_CONFIG_MAP}, correct it or remove it",
+                HostRecord::key_name(address)
+            ),
             Because::Listed
             | Because::EntryBroken
             | Because::Unlisted
             | Because::MayBeListed { .. }
+            | Because::LookDue { .. }
             | Because::ListAbsent
             | Because::RecordDue
-            | Because::Unconfirmed => false,
-        };
-        if told {
-            notices.insert(Notice::Left {
-                address: instance.address.clone(),
-                node: instance.node.clone(),
-                because: instance.because.clone(),
-            });
-        }
+            | Because::Unconfirmed => return None,
+        })
     }
-    notices
 }
 
 impl fmt::Display for Notice {
@@ -135,28 +149,9 @@ impl fmt::Display for Notice {
                  out who may write annotations of that node",
                 names::HOST_KEY_ANNOTATION
             ),
-            Self::Left { address, node, because } => {
+            Self::Left { address, because, .. } => {
                 write!(f, "{address} is left alone, because {because}")?;
-                let node = node.as_deref().unwrap_or("that stands for it");
-                match because {
-                    Because::Contested { .. } => f.write_str(
-                        "; delete those whose host is gone or that show a wrong address",
-                    ),
-                    Because::AddressShared { node: other } => {
-                        write!(f, "; delete node {node} or {other}, whichever has no host any more")
-                    }
-                    Because::SameNode { .. } => f.write_str("; remove one of both entries"),
-                    Because::OtherSystem | Because::MachineBehind => {
-                        write!(f, "; remove its entry, or delete node {node} if its host is gone")
-                    }
-                    Because::Listed
-                    | Because::EntryBroken
-                    | Because::Unlisted
-                    | Because::MayBeListed { .. }
-                    | Because::ListAbsent
-                    | Because::RecordDue
-                    | Because::Unconfirmed => Ok(()),
-                }
+                self.next_step().map_or(Ok(()), |step| write!(f, "; {step}"))
             }
             Self::ListAbsent => write!(
                 f,
@@ -181,7 +176,8 @@ impl fmt::Display for Notice {
             }
             Self::UnreadableRecord { key } => write!(
                 f,
-                "`{key}` in ConfigMap {HOST_KEYS_CONFIG_MAP} is no record of a host, remove it"
+                "`{key}` in ConfigMap {HOST_KEYS_CONFIG_MAP} is no record of a host, so its host is left \
+                 as it is; remove it"
             ),
         }
     }

@@ -1,6 +1,6 @@
 //! Who may be disrupted, within the budget.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use super::{Assignment, DisruptionPermit, Observed};
 use crate::names;
@@ -11,7 +11,7 @@ use crate::node::{GivenUp, Intent, NodeFacts};
 /// What was begun is finished before anything else is begun; whose drain was given up less often comes
 /// first.
 pub(super) fn hand_out(instances: &mut [Assignment], budget: usize, observed: &Observed<'_>) {
-    let mut slots = Slots::count(budget, observed);
+    let mut slots = Slots::count(instances, budget, observed);
     let mut queue: Vec<&mut Assignment> = instances.iter_mut().collect();
     let given_up = times_given_up(observed.nodes);
     queue.sort_by_key(|instance| given_up.get(instance.node.as_deref()?).copied());
@@ -49,9 +49,14 @@ enum Turn {
 }
 
 impl Slots {
-    fn count(budget: usize, observed: &Observed<'_>) -> Self {
-        // A mark on a Node that nobody manages would never go.
-        let managed = |n: &&NodeFacts| n.is_windows() && (n.is_byoh() || n.belongs_to_machine());
+    fn count(instances: &[Assignment], budget: usize, observed: &Observed<'_>) -> Self {
+        let ours: HashSet<&str> = instances.iter().filter_map(|i| i.node.as_deref()).collect();
+        // A mark on a Node that nobody manages would never go. One that has just registered has no
+        // label of ours yet.
+        let managed = |node: &&NodeFacts| {
+            let labelled = node.is_byoh() || node.belongs_to_machine();
+            node.is_windows() && (labelled || ours.contains(node.name.as_str()))
+        };
         let holders = observed.nodes.iter().filter(managed).filter(|n| n.holds_slot());
         let begun = |node: &&NodeFacts| node.annotation(names::CORDONED_ANNOTATION).is_some();
         let (begun, marked): (Vec<_>, Vec<_>) = holders.partition(begun);

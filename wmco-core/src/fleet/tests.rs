@@ -14,6 +14,8 @@ struct Case {
     host_keys: Vec<(&'static str, &'static str)>,
     /// Names of hosts, by address as listed.
     host_names: Vec<(&'static str, &'static str)>,
+    /// Entries that nobody has tried to look at.
+    untried: Vec<&'static str>,
     budget: usize,
     guard: RemovalGuard,
     list_absent: bool,
@@ -52,6 +54,7 @@ impl Case {
                 granted: &set(&self.granted),
                 hosts: &KnownHosts::read(self.host_keys.iter().copied()),
                 host_names: &names.collect(),
+                untried: &set(&self.untried),
             },
         )
     }
@@ -68,9 +71,9 @@ impl Case {
         self.assignments().notices.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
     }
 
-    /// Keys of records that are written.
-    fn records(&self) -> String {
-        self.assignments().records.into_keys().collect::<Vec<_>>().join(" ")
+    /// Addresses of records that are changed.
+    fn changes(&self) -> String {
+        self.assignments().changes.into_keys().collect::<Vec<_>>().join(" ")
     }
 
     /// One line per instance.
@@ -499,7 +502,8 @@ rows! { told:
             names::CONFIRM_REMOVAL_ANNOTATION
         );
     record_that_nobody_can_read: Case { host_keys: vec![("10.0.0.1_host", "{")], ..Case::default() }
-        => "`10.0.0.1_host` in ConfigMap windows-ssh-host-keys is no record of a host, remove it";
+        => "`10.0.0.1_host` in ConfigMap windows-ssh-host-keys is no record of a host, so its host is left as \
+            it is; remove it";
     linux_node_that_is_listed: Case { listed: vec![entry(1)], nodes: vec![node(1)], ..Case::default() }
         .with(|c| {
             c.nodes[0].labels.insert(names::OS_LABEL.into(), "linux".into());
@@ -507,7 +511,7 @@ rows! { told:
                node win-1 if its host is gone";
 }
 
-rows! { records:
+rows! { changes:
     of_a_node_of_the_go_operator: Case { nodes: vec![node(1)], ..Case::default() }.with(from_go)
         => "10.0.0.1";
     of_confirmed_removals: two_removals().with(|c| c.guard.confirmed = Some(2)) => "10.0.0.1 10.0.0.2";

@@ -139,6 +139,7 @@ fn permit() -> DisruptionPermit {
             granted: &[].into(),
             hosts: &crate::host_record::KnownHosts::default(),
             host_names: &[].into(),
+            untried: &[].into(),
         },
     );
     assignments.instances[0].intent.permit().unwrap().clone()

@@ -82,6 +82,11 @@ pub(crate) enum Event {
     FixEntry(usize),
     /// An entry is written under another name of the same host.
     RenameEntry(usize),
+    /// An entry is written with the address of its host's other network card, or back. The host is a
+    /// node already: by an address that its Node never shows it could not become one.
+    OtherCard(usize),
+    /// A listed host has only its other address from now on, and its entry follows.
+    Move(usize),
     /// The ConfigMap of instances is deleted.
     LoseList,
     /// It is there again.
@@ -160,7 +165,9 @@ impl World {
             | Event::List(at)
             | Event::BreakEntry(at)
             | Event::FixEntry(at)
-            | Event::RenameEntry(at) => self.happen_to_entry(event, at % self.ours()),
+            | Event::RenameEntry(at)
+            | Event::OtherCard(at)
+            | Event::Move(at) => self.happen_to_entry(event, at % self.ours()),
             Event::LoseList => self.list_absent = true,
             Event::RestoreList => self.list_absent = false,
             Event::ForgeAddress(at, other)
@@ -170,9 +177,7 @@ impl World {
             }
             Event::LoseAddresses(at) => self.lie(event, at % self.ours(), 0),
             Event::LosePin(at) => {
-                let address = self.hosts[at % self.ours()].address;
-                let key = self.listed.iter().find(|(_, entry)| entry.ipv4 == address);
-                if let Some(key) = key.map(|(key, _)| key.clone()) {
+                if let Some(key) = self.entry_of(&self.hosts[at % self.ours()]) {
                     self.api.host_keys.remove(&key);
                 }
             }
@@ -190,22 +195,37 @@ impl World {
             self.happen(Event::FixEntry(at));
             self.happen(Event::Unprotect(at));
             self.happen(Event::LetGo(at));
+            self.hosts[at].moved = false;
+            self.correct_entry(at);
             let host = &self.hosts[at];
-            let entry = self.listed.iter().find(|(_, entry)| entry.ipv4 == host.address);
-            let entry = entry.map(|(key, _)| key.clone());
+            let entry = self.entry_of(host);
             if let Some(node) = self.api.nodes.get_mut(&host.name) {
                 node.facts.addresses = host.true_addresses();
                 if let Some(origin) = node.facts.annotations.get_mut(names::INSTANCE_ANNOTATION) {
                     origin.clone_from(entry.as_ref().unwrap_or(&String::new()));
                 }
             }
-            if host.known {
-                let known = KnownHosts::read(&self.api.host_keys);
-                let is_its = |record: &HostRecord| record.ipv4 == Some(host.address);
-                for (name, _) in known.records().filter(|(_, record)| is_its(record)) {
-                    self.api.host_keys.insert(name.to_owned(), host.key().to_string());
-                }
+            let known = KnownHosts::read(&self.api.host_keys);
+            let is_its =
+                |record: &HostRecord| record.ipv4.is_some_and(|ipv4| host.known.contains(&ipv4));
+            for (name, _) in known.records().filter(|(_, record)| is_its(record)) {
+                self.api.host_keys.insert(name.to_owned(), host.key().to_string());
             }
+        }
+    }
+
+    /// A person lists a host by the address that its Node shows, unless it is known at the other one:
+    /// nothing else would tell which Node is its own.
+    fn correct_entry(&mut self, at: usize) {
+        let host = &self.hosts[at];
+        let known = KnownHosts::read(&self.api.host_keys);
+        let Some(key) = self.entry_of(host) else { return };
+        let node = known.record(&key).and_then(|record| record.node.as_ref());
+        let is_known = node.is_some_and(|node| self.api.nodes.contains_key(node));
+        if self.listed[&key].ipv4 != host.address && !is_known {
+            let entry = super::Entry { ipv4: host.address, ..self.listed[&key] };
+            self.listed.insert(host.address.to_string(), entry);
+            self.listed.remove(&key);
         }
     }
 
@@ -223,8 +243,7 @@ impl World {
     fn lie(&mut self, event: Event, at: usize, other: usize) {
         let address = |index: usize| self.hosts[index].address;
         let (mine, others) = (address(at).to_string(), address(other).to_string());
-        let origin = self.listed.iter().find(|(_, entry)| entry.ipv4 == address(other));
-        let origin = origin.map(|(key, _)| key.clone());
+        let origin = self.entry_of(&self.hosts[other]);
         let [at, other] = [at, other].map(|index| self.hosts[index].name.clone());
         let nodes = &mut self.api.nodes;
         match (event, origin) {
@@ -327,8 +346,10 @@ impl World {
     }
 
     fn happen_to_entry(&mut self, event: Event, at: usize) {
-        let address = self.hosts[at].address;
-        let key = self.listed.iter().find(|(_, e)| e.ipv4 == address).map(|(key, _)| key.clone());
+        let key = self.entry_of(&self.hosts[at]);
+        let known = KnownHosts::read(&self.api.host_keys);
+        let record = key.as_ref().and_then(|key| known.record(key));
+        let is_node = record.is_some_and(|record| record.node.is_some());
         let entry = key.as_ref().and_then(|key| self.listed.get_mut(key));
         self.excused.extend(self.hosts.iter().map(|host| (host.name.clone(), self.now)));
         match (event, entry) {
@@ -340,6 +361,21 @@ impl World {
                 let entry = *entry;
                 self.listed.remove(&key.unwrap());
                 self.listed.insert(format!("other-{at}.example"), entry);
+            }
+            (Event::OtherCard(_), Some(entry)) if is_node => {
+                let host = &self.hosts[at];
+                let to_first = entry.ipv4 != host.address && !host.moved;
+                let ipv4 = if to_first { host.address } else { host.other_address };
+                let entry = super::Entry { ipv4, ..*entry };
+                self.listed.remove(&key.unwrap());
+                self.listed.insert(ipv4.to_string(), entry);
+            }
+            (Event::Move(_), Some(entry)) if is_node => {
+                self.hosts[at].moved = true;
+                let ipv4 = self.hosts[at].other_address;
+                let entry = super::Entry { ipv4, ..*entry };
+                self.listed.remove(&key.unwrap());
+                self.listed.insert(ipv4.to_string(), entry);
             }
             _ => {}
         }

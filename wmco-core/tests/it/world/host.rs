@@ -57,7 +57,12 @@ pub(crate) struct Service {
 #[expect(clippy::struct_excessive_bools, reason = "facts that are independent of each other")]
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct Host {
+    /// The address that its Node shows.
     pub(crate) address: Ipv4Addr,
+    /// That of its other network card.
+    pub(crate) other_address: Ipv4Addr,
+    /// Whether it has only the other address now.
+    pub(crate) moved: bool,
     pub(crate) name: String,
     /// The name after the next restart.
     pub(crate) next_name: String,
@@ -91,8 +96,8 @@ pub(crate) struct Host {
     pub(crate) networks: BTreeSet<String>,
     /// Whether the running kubelet has registered its Node; it does that once per start.
     pub(crate) registered: bool,
-    /// Ghost: its key was pinned, so nobody may log in without a pin any more.
-    pub(crate) known: bool,
+    /// Ghost: where its key was pinned, so nobody may log in without a pin there any more.
+    pub(crate) known: BTreeSet<Ipv4Addr>,
     /// Whether the daemon has a certificate for its Node.
     pub(crate) certificate: bool,
     /// Ghost: how often its kubelet was started.
@@ -104,6 +109,8 @@ impl Host {
         let owners: WindowsPath = FOREIGN_FILE.parse().unwrap();
         Self {
             address,
+            other_address: Ipv4Addr::from_octets([10, 0, 1, address.octets()[3]]),
+            moved: false,
             name: name.to_owned(),
             next_name: name.to_owned(),
             power: Power::On,
@@ -128,7 +135,7 @@ impl Host {
             containers,
             networks: BTreeSet::new(),
             registered: false,
-            known: false,
+            known: BTreeSet::new(),
             certificate: false,
             kubelet_starts: 0,
         }
@@ -136,7 +143,18 @@ impl Host {
 
     /// What its kubelet reports when it tells the truth.
     pub(crate) fn true_addresses(&self) -> Vec<String> {
-        vec![self.address.to_string(), self.name.clone()]
+        let shown = if self.moved { self.other_address } else { self.address };
+        vec![shown.to_string(), self.name.clone()]
+    }
+
+    /// Whether the address is, or was, one of its own.
+    pub(crate) fn owns(&self, address: Ipv4Addr) -> bool {
+        address == self.address || address == self.other_address
+    }
+
+    /// Whether it answers there.
+    pub(crate) fn answers_at(&self, address: Ipv4Addr) -> bool {
+        address == self.other_address || (address == self.address && !self.moved)
     }
 
     /// The key that it shows.
@@ -204,7 +222,11 @@ impl Host {
             },
             host_name: self.name.clone(),
             os_build: "10.0.20348".to_owned(),
-            addresses: vec![self.address],
+            addresses: if self.moved {
+                vec![self.other_address]
+            } else {
+                vec![self.address, self.other_address]
+            },
             containers: self.containers,
             reboot: self.reboot(),
             boot_id: self.boot_id(),

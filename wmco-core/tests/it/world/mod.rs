@@ -219,6 +219,12 @@ impl World {
         if long { LONG_GRACE } else { SignedDuration::ZERO }
     }
 
+    /// The address under which a host is listed.
+    fn entry_of(&self, host: &Host) -> Option<String> {
+        let mut entries = self.listed.iter();
+        entries.find(|(_, entry)| host.owns(entry.ipv4)).map(|(key, _)| key.clone())
+    }
+
     fn list(&mut self, index: usize) {
         let ipv4 = address(index);
         let key = if index == 0 { "win-0.example".to_owned() } else { ipv4.to_string() };

@@ -5,16 +5,17 @@
 //! plans say [`Next::Now`]. A failed action ends it.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::Ipv4Addr;
 
 use jiff::Timestamp;
 use wmco_core::fleet::{self, Assignment, DisruptionPermit};
-use wmco_core::host_record::{HostRecord, KnownHosts};
+use wmco_core::host_record::{HostRecord, KnownHosts, ListedHost, RecordChange};
 use wmco_core::instances::Instance;
 use wmco_core::node::{
     Action, Grounds, HostSeen, HostWork, Intent, KnownAs, Learnt, Memory, Next, NodeFacts,
     PodFacts, Refusal, Wake,
 };
-use wmco_core::protocol::RootAccess;
+use wmco_core::protocol::HostStep;
 use wmco_core::{limits, names};
 
 use super::World;
@@ -30,7 +31,11 @@ pub(crate) struct Operator {
     granted: BTreeSet<String>,
     pub(crate) claims: BTreeSet<String>,
     /// Names that hosts reported, by address as listed.
-    host_names: BTreeMap<String, BTreeSet<String>>,
+    host_names: BTreeMap<String, String>,
+    /// Entries whose hosts it has tried to look at.
+    tried: BTreeSet<String>,
+    /// Ghost: hosts that it could know to be listed when it decided.
+    pub(crate) knew_as_listed: BTreeSet<Ipv4Addr>,
     instances: BTreeMap<String, Worker>,
 }
 
@@ -60,6 +65,8 @@ impl World {
     /// every action. Tells whether any instance had a plan to carry out.
     pub(crate) fn round(&mut self, others: u8) -> bool {
         let listed: Vec<_> = self.listed.iter().map(|(a, entry)| entry.listed(a)).collect();
+        self.operator.knew_as_listed = self.known_as_listed();
+        let untried = |address: &&String| !self.operator.tried.contains(*address);
         let cache = self.operator.cache.get_or_insert_with(|| self.api.facts()).clone();
         let assignments = fleet::reconcile(
             &fleet::Desired {
@@ -72,12 +79,13 @@ impl World {
                 claims: &self.operator.claims,
                 granted: &self.operator.granted,
                 hosts: &KnownHosts::read(&self.api.host_keys),
-                host_names: &self.operator.host_names,
+                host_names: &self.host_names(),
+                untried: &self.listed.keys().filter(untried).cloned().collect(),
             },
         );
-        self.api.host_keys.retain(|key, _| !assignments.forgotten_keys.contains(key));
-        for (address, record) in &assignments.records {
-            self.put_on_record(address, record);
+        self.forget_keys(&assignments.forgotten_keys);
+        for (address, change) in &assignments.changes {
+            self.change_record(address, change);
         }
         for instance in &assignments.instances {
             if let Some(permit) = instance.intent.permit() {
@@ -108,6 +116,11 @@ impl World {
     pub(crate) fn next_deadline(&self) -> Option<Timestamp> {
         let asleep = self.operator.instances.values().filter_map(|worker| worker.asleep.as_ref());
         asleep.map(|asleep| asleep.until).min()
+    }
+
+    /// Whether it has tried to look at the host of an entry.
+    pub(crate) fn has_tried(&self, entry: &str) -> bool {
+        self.operator.tried.contains(entry)
     }
 
     /// Whether the operator has nothing left to do, by its own account.
@@ -230,8 +243,10 @@ impl World {
                 Learnt::Host(if there { probed(host, release) } else { HostSeen::NoAgent })
             }
             Action::RecordRoot(root) => {
-                let fingerprint = self.hosts[index.ok_or(Stop::Fail)?].key().fingerprint();
-                self.record_root(key, (*root == RootAccess::Closed).then_some(fingerprint));
+                let host = &self.hosts[index.ok_or(Stop::Fail)?];
+                let (shown, name) = (host.key(), Some(host.wanted_name()));
+                let seen = RecordChange::Seen { key: shown, host_name: name, root: *root };
+                self.change_record(key, &seen);
                 Learnt::Changed
             }
             Action::Upload(contents) => {
@@ -287,7 +302,7 @@ impl World {
                 self.api.host_keys.remove(key);
                 self.api.host_keys.remove(&HostRecord::key_name(key));
                 // It is as it was before us, so its next key is a first one.
-                self.hosts[index.ok_or(Stop::Fail)?].known = false;
+                self.hosts[index.ok_or(Stop::Fail)?].known.clear();
                 Learnt::Changed
             }
             Action::DeleteNode(permit) => {
@@ -304,6 +319,7 @@ impl World {
     /// The host, if it answers and shows the pinned key. A key that is pinned nowhere goes into the
     /// ConfigMap, with its fingerprint on record.
     fn connect(&mut self, instance: &Assignment, index: Option<usize>) -> Option<&mut Host> {
+        self.operator.tried.insert(instance.address.clone());
         let index = index?;
         if self.hosts[index].power != Power::On {
             return None;
@@ -319,22 +335,19 @@ impl World {
         if way.host_key.as_ref().is_some_and(|pinned| pinned.key != shown.to_string()) {
             return None;
         }
-        if way.host_key.is_none() && host.known {
+        if way.host_key.is_none() && host.known.contains(&way.address) {
             self.broken.push(format!("{address} was trusted on first use a second time"));
         }
-        if way.address != address {
+        if !host.answers_at(way.address) {
             self.broken.push(format!("{instance} dials {} for the host at {address}", way.address));
         }
         if way.host_key.is_none() || way.to_keep {
-            let mut record = known.record(&instance.address).cloned().unwrap_or_default();
-            record.pinned = Some(shown.fingerprint());
-            self.put_on_record(&instance.address, &record);
-            self.api.host_keys.insert(instance.address.clone(), shown.to_string());
+            let pinned = RecordChange::Pinned { key: shown, jump: None };
+            self.change_record(&instance.address, &pinned);
         }
         let host = &mut self.hosts[index];
-        host.known = true;
-        let names = BTreeSet::from([host.name.clone()]);
-        self.operator.host_names.insert(instance.address.clone(), names);
+        host.known.insert(way.address);
+        self.operator.host_names.insert(instance.address.clone(), host.name.clone());
         Some(host)
     }
 
@@ -357,10 +370,33 @@ impl World {
         Ok(Learnt::Evicted(refused))
     }
 
-    fn record_root(&mut self, address: &str, closed_for: Option<String>) {
+    /// Names that hosts reported, to this operator or to one before.
+    fn host_names(&self) -> BTreeMap<String, BTreeSet<String>> {
         let known = KnownHosts::read(&self.api.host_keys);
-        let record = known.record(address).cloned().unwrap_or_default();
-        self.put_on_record(address, &HostRecord { closed_for, ..record });
+        let recorded =
+            known.records().filter_map(|(a, r)| Some((a.to_owned(), r.host_name.clone()?)));
+        let reported = self.operator.host_names.clone();
+        recorded.chain(reported).map(|(address, name)| (address, [name].into())).collect()
+    }
+
+    /// Removes keys of the ConfigMap. A host whose entry has taken its key over may be trusted on first
+    /// use at the address that it had before.
+    fn forget_keys(&mut self, keys: &BTreeSet<String>) {
+        let known = KnownHosts::read(&self.api.host_keys);
+        self.api.host_keys.retain(|key, _| !keys.contains(key));
+        for key in keys.iter().filter_map(|key| HostRecord::address_in(key)) {
+            let ipv4 = known.record(key).and_then(|record| record.ipv4);
+            let Some(ipv4) = ipv4.filter(|_| !self.listed.contains_key(key)) else { continue };
+            let left = KnownHosts::read(&self.api.host_keys);
+            for host in self.hosts.iter_mut().filter(|host| host.owns(ipv4)) {
+                let shown = host.key().to_string();
+                let pinned = left.records().filter(|(a, _)| left.pin(a) == Some(&shown));
+                let pinned: Vec<_> = pinned.map(|(_, record)| record.ipv4).collect();
+                if !pinned.is_empty() && !pinned.contains(&Some(ipv4)) {
+                    host.known.remove(&ipv4);
+                }
+            }
+        }
     }
 
     /// Whether the record says so of the host that has to show the pinned key.
@@ -388,16 +424,31 @@ impl World {
     /// What is needed to clean the host later is on record before anything is done there.
     fn keep_record(&mut self, instance: &Assignment) {
         let Some(listed) = self.instance(&instance.address) else { return };
-        let known = KnownHosts::read(&self.api.host_keys);
-        let before = std::iter::once(&instance.address).chain(&instance.formerly);
-        let before = before.into_iter().find_map(|name| known.record(name));
-        let record = HostRecord::of_listed(before, &listed, "sealed", instance.confirmed_node());
-        self.put_on_record(&instance.address, &record);
+        let reported = self.operator.host_names.contains_key(&instance.address);
+        let index = self.host_of(instance).filter(|_| reported);
+        let host = ListedHost {
+            node: instance.confirmed_node().map(str::to_owned),
+            // One that is about to be renamed is known by its new name.
+            host_name: index.map(|index| self.hosts[index].wanted_name()),
+            formerly: instance.formerly.clone(),
+            ..ListedHost::of(&listed, "sealed")
+        };
+        self.change_record(&instance.address, &RecordChange::Listed(host));
     }
 
-    fn put_on_record(&mut self, address: &str, record: &HostRecord) {
-        let json = serde_json::to_string(record).unwrap();
-        self.api.host_keys.insert(HostRecord::key_name(address), json);
+    fn change_record(&mut self, address: &str, change: &RecordChange) {
+        let ipv4 = |known: &KnownHosts| known.record(address).and_then(|record| record.ipv4);
+        let before = ipv4(&KnownHosts::read(&self.api.host_keys));
+        change.apply(address, &mut self.api.host_keys).unwrap();
+        let now = KnownHosts::read(&self.api.host_keys);
+        if let Some(before) = before.filter(|_| before != ipv4(&now))
+            && !now.records().any(|(_, record)| record.ipv4 == Some(before))
+        {
+            // Its name leads elsewhere now, so nobody knows who answers there.
+            self.hosts.iter_mut().for_each(|host| {
+                host.known.remove(&before);
+            });
+        }
     }
 
     fn apply(&mut self, work: &HostWork, index: usize) -> Result<(), Stop> {
@@ -411,7 +462,8 @@ impl World {
         for step in &work.plan().steps {
             self.promise_host_step(index, step);
             if let Some(node) = self.api.nodes.get_mut(&self.hosts[index].name) {
-                node.touched |= permitted;
+                // A restart alone leaves the host as it was.
+                node.touched |= permitted && *step != HostStep::Restart;
             }
             let host = &mut self.hosts[index];
             if !host.staged_agents.contains(&self.release.agent())
@@ -431,7 +483,7 @@ impl World {
         };
         let listed = self.listed.get(&instance.address).map(|entry| entry.ipv4);
         let address = listed.or_else(recorded)?;
-        self.hosts.iter().position(|host| host.address == address)
+        self.hosts.iter().position(|host| host.answers_at(address))
     }
 
     fn promise_grounds(&mut self, instance: &Assignment, work: &HostWork) {

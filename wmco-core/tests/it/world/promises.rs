@@ -1,5 +1,8 @@
 //! Safety, checked at every single effect with what no planner can see.
 
+use std::collections::BTreeSet;
+use std::net::Ipv4Addr;
+
 use jiff::SignedDuration;
 use wmco_core::fleet::Assignment;
 use wmco_core::host_record::HostRecord;
@@ -10,7 +13,7 @@ use wmco_core::winpath::WindowsPath;
 
 use super::host::{Host, Power};
 use super::release::{Release, SERVICES};
-use super::{DRAIN_TIMEOUT, World};
+use super::{DRAIN_TIMEOUT, Entry, World};
 
 /// How much longer a node may be held, for looks and retries.
 const SLACK: SignedDuration = SignedDuration::from_mins(2);
@@ -41,8 +44,9 @@ impl World {
                 let host = &self.hosts[number];
                 (host.power == Power::On, host.name.clone(), host.true_addresses())
             };
-            let ipv4 = self.hosts[number].address;
-            let broken = self.listed.values().any(|entry| entry.ipv4 == ipv4 && entry.broken);
+            let host = &self.hosts[number];
+            let its = |entry: &&Entry| host.owns(entry.ipv4);
+            let broken = self.listed.values().filter(its).any(|entry| entry.broken);
             let now = self.now;
             let Some(node) = self.api.nodes.get(&name) else { continue };
             let Some(since) = node.held_since else { continue };
@@ -51,7 +55,7 @@ impl World {
             let blocked = node.facts.holds_slot() && whole && !node.pods.is_empty();
             // Whoever claims to be another is left alone, with what he holds.
             let origin = node.facts.annotation(names::INSTANCE_ANNOTATION);
-            let entry = |key: &str| self.listed.get(key).is_some_and(|entry| entry.ipv4 == ipv4);
+            let entry = |key: &str| self.listed.get(key).filter(its).is_some();
             let lies = node.facts.addresses != addresses || !origin.is_none_or(entry);
             if !blocked || !on || broken || lies {
                 self.excused.insert(name, now);
@@ -145,7 +149,21 @@ impl World {
     /// Whether people list the host, by an entry that may be broken now. While the list is absent
     /// nobody knows, so then it is as it was.
     pub(crate) fn is_listed(&self, host: &Host) -> bool {
-        self.listed.values().any(|entry| entry.ipv4 == host.address)
+        self.entry_of(host).is_some()
+    }
+
+    /// The hosts that the operator can know to be listed: by an address at which it was seen
+    /// or that nobody has tried. One that did not answer at a new address may be anybody's.
+    pub(crate) fn known_as_listed(&self) -> BTreeSet<Ipv4Addr> {
+        let known = self.hosts.iter().filter(|host| self.is_known_as_listed(host));
+        known.map(|host| host.address).collect()
+    }
+
+    fn is_known_as_listed(&self, host: &Host) -> bool {
+        let mut entries = self.listed.iter().filter(|(_, entry)| host.owns(entry.ipv4));
+        entries.any(|(key, entry)| {
+            host.known.contains(&entry.ipv4) || !entry.broken && !self.has_tried(key)
+        })
     }
 
     /// Before anything is done to a Node or host that is to leave: it is not that of a listed host,
@@ -156,7 +174,8 @@ impl World {
         }
         let of_node = instance.node.as_ref().and_then(|n| self.hosts.iter().find(|h| &h.name == n));
         let at_work = index.map(|index| &self.hosts[index]);
-        let listed = of_node.into_iter().chain(at_work).find(|host| self.is_listed(host));
+        let mut there = of_node.into_iter().chain(at_work);
+        let listed = there.find(|host| self.operator.knew_as_listed.contains(&host.address));
         if let Some(host) = listed.map(|host| host.name.clone()) {
             self.broken.push(format!("{host} is listed, and {instance} is carried out"));
         }
@@ -212,7 +231,7 @@ impl World {
     pub(crate) fn unmet_of(&self, number: usize) -> Vec<String> {
         let mut unmet = Vec::new();
         let host = &self.hosts[number];
-        let listed = self.listed.values().any(|entry| entry.ipv4 == host.address);
+        let listed = self.is_listed(host);
         let node = self.api.nodes.get(&host.name);
         let mut say = |text: &str| unmet.push(format!("{}: {text}", host.name));
         let Some(node) = node.filter(|_| listed) else {

@@ -3,15 +3,18 @@
 //! It lies where no host and no Windows node may write, so it may be believed when a Node's
 //! annotations say something else, and it outlives the Node.
 
-use std::collections::{BTreeMap, BTreeSet};
+mod change;
+mod known;
+
 use std::net::Ipv4Addr;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub use change::{ListedHost, RecordChange, RecordRefused};
+pub use known::KnownHosts;
+
 use crate::host_key::HostKey;
-use crate::instances::Instance;
-use crate::limits::SSH_PORT;
 use crate::names::objects::{HOST_KEYS_CONFIG_MAP, HOST_RECORD_SUFFIX};
 
 /// One host's record, a JSON value of the ConfigMap
@@ -38,6 +41,10 @@ pub struct HostRecord {
     /// Name of its Node.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node: Option<String>,
+    /// The name that it reported last, as Windows spells it; of a host that is about to be renamed its
+    /// new one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host_name: Option<String>,
     /// SSH user, encrypted as in annotation
     /// [`USERNAME_ANNOTATION`](crate::names::USERNAME_ANNOTATION).
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -64,76 +71,6 @@ pub struct HostRecord {
     pub removal_confirmed: bool,
 }
 
-/// The ConfigMap [`HOST_KEYS_CONFIG_MAP`], read once.
-///
-/// ```
-/// use wmco_core::host_record::KnownHosts;
-///
-/// let data = [("10.0.0.5", "AAAA..."), ("10.0.0.5_host", r#"{"node": "win-1"}"#)];
-/// let known = KnownHosts::read(data);
-/// assert_eq!(known.pin("10.0.0.5"), Some("AAAA..."));
-/// assert_eq!(known.record("10.0.0.5").unwrap().node.as_deref(), Some("win-1"));
-/// ```
-#[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub struct KnownHosts {
-    pins: BTreeMap<String, String>,
-    records: BTreeMap<String, HostRecord>,
-    damaged: BTreeSet<String>,
-}
-
-impl KnownHosts {
-    /// Reads the ConfigMap's data. A record that is no JSON counts as absent.
-    pub fn read<K, V>(data: impl IntoIterator<Item = (K, V)>) -> Self
-    where
-        K: AsRef<str>,
-        V: AsRef<str>,
-    {
-        let mut known = Self::default();
-        for (key, value) in data {
-            let (key, value) = (key.as_ref(), value.as_ref());
-            match HostRecord::address_in(key) {
-                None => drop(known.pins.insert(key.to_owned(), value.to_owned())),
-                Some(address) => match serde_json::from_str(value) {
-                    Ok(record) => drop(known.records.insert(address.to_owned(), record)),
-                    Err(_) => drop(known.damaged.insert(key.to_owned())),
-                },
-            }
-        }
-        known
-    }
-
-    /// The pinned key of a host, by its address as listed, or of a jump host, by
-    /// [`Jump::key_name`](crate::instances::Jump::key_name): base64 of the wire form, unchecked.
-    pub fn pin(&self, name: &str) -> Option<&str> {
-        self.pins.get(name).map(String::as_str)
-    }
-
-    /// Names of all pinned keys.
-    pub fn pins(&self) -> impl Iterator<Item = &str> {
-        self.pins.keys().map(String::as_str)
-    }
-
-    /// The record of the host listed as `address`.
-    pub fn record(&self, address: &str) -> Option<&HostRecord> {
-        self.records.get(address)
-    }
-
-    /// All records, by address as listed.
-    pub fn records(&self) -> impl Iterator<Item = (&str, &HostRecord)> {
-        self.records.iter().map(|(address, record)| (address.as_str(), record))
-    }
-
-    /// Keys of records that cannot be read.
-    pub fn damaged(&self) -> impl Iterator<Item = &str> {
-        self.damaged.iter().map(String::as_str)
-    }
-
-    /// Whether there is nothing in it.
-    pub fn is_empty(&self) -> bool {
-        self.pins.is_empty() && self.records.is_empty() && self.damaged.is_empty()
-    }
-}
-
 impl HostRecord {
     /// Key of the record of the host listed as `address`. No entry and no jump host has such a key.
     pub fn key_name(address: &str) -> String {
@@ -154,33 +91,35 @@ impl HostRecord {
         )
     }
 
-    /// The record of a listed host, from its entry and from what was on record of it before.
-    ///
-    /// `username` is encrypted; `node` is the Node that stands for it beyond doubt, if there is one.
-    #[must_use]
-    pub fn of_listed(
-        before: Option<&Self>,
-        instance: &Instance,
-        username: &str,
-        node: Option<&str>,
-    ) -> Self {
-        let before = before.cloned().unwrap_or_default();
-        Self {
-            ipv4: Some(instance.ipv4),
-            node: node.map(str::to_owned).or(before.node),
-            username: Some(username.to_owned()),
-            port: (instance.port != SSH_PORT).then_some(instance.port),
-            via: instance.via.as_ref().map(ToString::to_string),
-            pinned: before.pinned,
-            jump_pinned: before.jump_pinned,
-            closed_for: before.closed_for,
-            removal_confirmed: false,
-        }
-    }
-
     /// Whether we never logged in to the host and it has no Node, so that nothing of ours is there.
     pub const fn is_untouched(&self) -> bool {
         self.pinned.is_none() && self.node.is_none()
+    }
+
+    /// What tells hosts apart that may be listed under any address: the key that it shows, and its name
+    /// up to the first dot in lower case. Machines that were made from one image share a key; those that
+    /// share both cannot be nodes of one cluster. `None` before the first look.
+    pub fn identity(&self) -> Option<(&str, String)> {
+        let name = self.host_name.as_deref().or(self.node.as_deref())?;
+        let label = name.split('.').next().unwrap_or(name);
+        Some((self.pinned.as_deref()?, label.to_lowercase()))
+    }
+
+    /// Whether both are of one host: their identity is the same and they do not have different Nodes.
+    ///
+    /// ```
+    /// use wmco_core::host_record::HostRecord;
+    ///
+    /// let read = |json| serde_json::from_str::<HostRecord>(json);
+    /// let before = read(r#"{"pinned": "SHA256:a", "node": "win-1"}"#)?;
+    /// assert!(before.is_same_host(&read(r#"{"pinned": "SHA256:a", "hostName": "WIN-1"}"#)?));
+    /// assert!(!before.is_same_host(&read(r#"{"pinned": "SHA256:a", "hostName": "WIN-2"}"#)?));
+    /// assert!(!before.is_same_host(&read(r#"{"pinned": "SHA256:b", "hostName": "WIN-1"}"#)?));
+    /// # Ok::<(), serde_json::Error>(())
+    /// ```
+    pub fn is_same_host(&self, other: &Self) -> bool {
+        let other_node = self.node.as_ref().zip(other.node.as_ref()).is_some_and(|(a, b)| a != b);
+        self.identity().is_some() && self.identity() == other.identity() && !other_node
     }
 
     /// Whether the host that shows `key` was seen closed. Another key means another host, or one that

@@ -1,0 +1,323 @@
+//! Changes of what is kept of hosts.
+
+use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::HostRecord;
+use crate::host_key::HostKey;
+use crate::instances::Instance;
+use crate::limits::SSH_PORT;
+use crate::names::objects::HOST_KEYS_CONFIG_MAP;
+use crate::protocol::RootAccess;
+
+/// One change of what is kept of a host. It names only the fields that it is about, so that writers
+/// that know different things do not undo each other's work, whoever comes first.
+///
+/// ```
+/// use std::collections::BTreeMap;
+/// use wmco_core::host_record::{KnownHosts, RecordChange};
+///
+/// let mut data = BTreeMap::from([("10.0.0.5_host".to_owned(), r#"{"node": "win-1"}"#.to_owned())]);
+/// RecordChange::RemovalConfirmed(true).apply("10.0.0.5", &mut data)?;
+/// let known = KnownHosts::read(&data);
+/// let record = known.record("10.0.0.5").unwrap();
+/// assert!(record.removal_confirmed && record.node.is_some());
+/// # Ok::<(), wmco_core::host_record::RecordRefused>(())
+/// ```
+#[derive(Clone, Debug, Eq, JsonSchema, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum RecordChange {
+    /// What is known of a listed host. It makes the record if there is none.
+    Listed(ListedHost),
+    /// A host that the Go operator configured and that nobody lists: all that is known comes from its
+    /// Node. Nothing that is on record already is changed.
+    Adopted {
+        /// Address of the Node.
+        ipv4: Ipv4Addr,
+        /// Its name.
+        node: String,
+        /// The encrypted user of its annotation.
+        username: String,
+    },
+    /// Whether its removal may go on.
+    RemovalConfirmed(bool),
+    /// The keys that were shown and accepted at a login.
+    Pinned {
+        /// The host's.
+        #[schemars(with = "String")]
+        key: HostKey,
+        /// That of its jump host, after the name under which it is kept.
+        #[schemars(with = "Option<(String, String)>")]
+        jump: Option<(String, HostKey)>,
+    },
+    /// What an agent of ours said of the host that shows this key.
+    Seen {
+        /// The host's key.
+        #[schemars(with = "String")]
+        key: HostKey,
+        /// Its name.
+        host_name: Option<String>,
+        /// Who may write below its root.
+        root: RootAccess,
+    },
+    /// The host is as it was before us: its key and its record go.
+    Forgotten,
+}
+
+/// What its entry, the cluster and the host itself tell of a listed host.
+#[derive(Clone, Debug, Eq, JsonSchema, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ListedHost {
+    /// What its address resolves to.
+    pub ipv4: Ipv4Addr,
+    /// SSH user, encrypted.
+    pub username: String,
+    /// TCP port of its SSH server.
+    pub port: u16,
+    /// Jump host, as in the entry.
+    pub via: Option<String>,
+    /// The Node that stands for it beyond doubt, if there is one.
+    pub node: Option<String>,
+    /// The name that it reported, if it was asked.
+    pub host_name: Option<String>,
+    /// The address under which the same host was on record before.
+    pub formerly: Option<String>,
+}
+
+/// Why a change was not made. The next pass decides anew from what is there then.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum RecordRefused {
+    /// The record that was to be changed cannot be read.
+    #[error("its record in ConfigMap {HOST_KEYS_CONFIG_MAP} cannot be read, remove it")]
+    Damaged,
+    /// The host was forgotten meanwhile.
+    #[error("it is not on record any more")]
+    Gone,
+    /// The new record has no JSON form.
+    #[error("its record has no json form, this is a mistake in the operator")]
+    NoJson,
+}
+
+impl RecordChange {
+    /// Changes `data` of the ConfigMap of host keys for the host listed as `address`.
+    ///
+    /// # Errors
+    /// [`RecordRefused`]; `data` is unchanged then.
+    pub fn apply(
+        &self,
+        address: &str,
+        data: &mut BTreeMap<String, String>,
+    ) -> Result<(), RecordRefused> {
+        let record = read(data, address)?;
+        let there = || record.clone().ok_or(RecordRefused::Gone);
+        let changed = match self {
+            Self::Listed(host) => {
+                let former = host.formerly.as_deref().map(|name| read(data, name)).transpose()?;
+                host.record(record.as_ref(), former.flatten().as_ref())
+            }
+            Self::Adopted { ipv4, node, username } => {
+                record.clone().unwrap_or_else(|| HostRecord {
+                    ipv4: Some(*ipv4),
+                    node: Some(node.clone()),
+                    username: Some(username.clone()),
+                    ..HostRecord::default()
+                })
+            }
+            Self::RemovalConfirmed(removal_confirmed) => {
+                HostRecord { removal_confirmed: *removal_confirmed, ..there()? }
+            }
+            Self::Pinned { key, jump } => {
+                let mut changed = HostRecord { pinned: Some(key.fingerprint()), ..there()? };
+                if let Some((name, key)) = jump {
+                    changed.jump_pinned = Some((name.clone(), key.fingerprint()));
+                }
+                changed
+            }
+            Self::Seen { key, host_name, root } => {
+                let before = there()?;
+                HostRecord {
+                    closed_for: (*root == RootAccess::Closed).then(|| key.fingerprint()),
+                    // It may have been pinned only by this connection.
+                    pinned: Some(key.fingerprint()),
+                    host_name: host_name.clone().or(before.host_name),
+                    ..before
+                }
+            }
+            Self::Forgotten => {
+                data.remove(address);
+                data.remove(&HostRecord::key_name(address));
+                return Ok(());
+            }
+        };
+        let json = serde_json::to_string(&changed).map_err(|_| RecordRefused::NoJson)?;
+        data.insert(HostRecord::key_name(address), json);
+        if let Self::Pinned { key, jump } = self {
+            data.insert(address.to_owned(), key.to_string());
+            data.extend(jump.iter().map(|(name, key)| (name.clone(), key.to_string())));
+        }
+        Ok(())
+    }
+}
+
+impl ListedHost {
+    /// From its entry.
+    pub fn of(instance: &Instance, username: &str) -> Self {
+        Self {
+            ipv4: instance.ipv4,
+            username: username.to_owned(),
+            port: instance.port,
+            via: instance.via.as_ref().map(ToString::to_string),
+            node: None,
+            host_name: None,
+            formerly: None,
+        }
+    }
+
+    /// The record that it is to have; `own` is what is on record of it, `former` what was kept of the
+    /// same host under another address.
+    pub fn record(&self, own: Option<&HostRecord>, former: Option<&HostRecord>) -> HostRecord {
+        let former = former.cloned().unwrap_or_default();
+        let own = own.cloned().unwrap_or_default();
+        HostRecord {
+            ipv4: Some(self.ipv4),
+            node: self.node.clone().or(own.node).or(former.node),
+            host_name: self.host_name.clone().or(own.host_name).or(former.host_name),
+            username: Some(self.username.clone()),
+            port: (self.port != SSH_PORT).then_some(self.port),
+            via: self.via.clone(),
+            pinned: own.pinned.or(former.pinned),
+            jump_pinned: own.jump_pinned.or(former.jump_pinned),
+            closed_for: own.closed_for.or(former.closed_for),
+            removal_confirmed: false,
+        }
+    }
+}
+
+fn read(
+    data: &BTreeMap<String, String>,
+    address: &str,
+) -> Result<Option<HostRecord>, RecordRefused> {
+    let Some(text) = data.get(&HostRecord::key_name(address)) else { return Ok(None) };
+    serde_json::from_str(text).map(Some).map_err(|_| RecordRefused::Damaged)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::host_record::KnownHosts;
+
+    const ADDRESS: &str = "10.0.0.5";
+    const KEY: &str = "AAAAC3NzaC1lZDI1NTE5AAAAIAABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhscHR4f";
+
+    fn listed() -> RecordChange {
+        RecordChange::Listed(ListedHost {
+            ipv4: [10, 0, 0, 5].into(),
+            username: "sealed".into(),
+            port: SSH_PORT,
+            via: None,
+            node: None,
+            host_name: None,
+            formerly: None,
+        })
+    }
+
+    fn pinned() -> RecordChange {
+        RecordChange::Pinned { key: KEY.parse().unwrap(), jump: None }
+    }
+
+    fn closed() -> RecordChange {
+        let (key, host_name) = (KEY.parse().unwrap(), Some("WIN-1".to_owned()));
+        RecordChange::Seen { key, host_name, root: RootAccess::Closed }
+    }
+
+    /// What is kept after these changes, in any of these orders.
+    fn after(changes: &[RecordChange]) -> BTreeMap<String, String> {
+        let mut data = BTreeMap::new();
+        listed().apply(ADDRESS, &mut data).unwrap();
+        for change in changes {
+            change.apply(ADDRESS, &mut data).unwrap();
+        }
+        data
+    }
+
+    #[test]
+    fn the_order_of_writers_does_not_matter() {
+        let node = RecordChange::Listed(ListedHost {
+            node: Some("win-1".into()),
+            ..match listed() {
+                RecordChange::Listed(host) => host,
+                other => unreachable!("{other:?}"),
+            }
+        });
+        let changes = [pinned(), closed(), node];
+        let all = after(&changes);
+        let record = KnownHosts::read(&all).record(ADDRESS).cloned().unwrap();
+        assert_eq!(record.node.as_deref(), Some("win-1"));
+        assert!(record.pinned.is_some() && record.pinned == record.closed_for);
+        assert_eq!(all[ADDRESS], KEY);
+        for [a, b, c] in [[0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]] {
+            let turned = [&changes[a], &changes[b], &changes[c]].map(Clone::clone);
+            assert_eq!(after(&turned), all);
+        }
+    }
+
+    #[test]
+    fn a_late_write_does_not_bring_a_forgotten_host_back() {
+        let mut data = after(&[pinned(), RecordChange::Forgotten]);
+        assert_eq!(data, BTreeMap::new());
+        for late in [pinned(), closed(), RecordChange::RemovalConfirmed(true)] {
+            assert_eq!(late.apply(ADDRESS, &mut data), Err(RecordRefused::Gone));
+        }
+        assert_eq!(data, BTreeMap::new());
+    }
+
+    #[test]
+    fn a_record_that_nobody_can_read_is_left_to_a_person() {
+        let damaged = BTreeMap::from([(HostRecord::key_name(ADDRESS), "{".to_owned())]);
+        let adopted = RecordChange::Adopted {
+            ipv4: [10, 0, 0, 5].into(),
+            node: "win-1".into(),
+            username: "sealed".into(),
+        };
+        let renamed = RecordChange::Listed(ListedHost {
+            formerly: Some(ADDRESS.into()),
+            ..match listed() {
+                RecordChange::Listed(host) => host,
+                other => unreachable!("{other:?}"),
+            }
+        });
+        let mut data = damaged.clone();
+        for change in [listed(), pinned(), closed(), adopted, RecordChange::Forgotten] {
+            assert_eq!(change.apply(ADDRESS, &mut data), Err(RecordRefused::Damaged));
+        }
+        assert_eq!(renamed.apply("win-5.example", &mut data), Err(RecordRefused::Damaged));
+        assert_eq!(data, damaged);
+    }
+
+    #[test]
+    fn what_is_on_record_already_is_no_more_believed_of_a_node() {
+        let known = after(&[pinned()]);
+        let mut data = known.clone();
+        let adopted = RecordChange::Adopted {
+            ipv4: [10, 0, 0, 66].into(),
+            node: "win-66".into(),
+            username: "other".into(),
+        };
+        adopted.apply(ADDRESS, &mut data).unwrap();
+        assert_eq!(data, known);
+    }
+
+    #[test]
+    fn a_host_takes_what_was_kept_under_its_former_address_along() {
+        let mut data = after(&[pinned(), closed()]);
+        let RecordChange::Listed(host) = listed() else { unreachable!() };
+        let renamed = RecordChange::Listed(ListedHost { formerly: Some(ADDRESS.into()), ..host });
+        renamed.apply("win-5.example", &mut data).unwrap();
+        let known = KnownHosts::read(&data);
+        assert_eq!(known.record("win-5.example"), known.record(ADDRESS));
+    }
+}
