@@ -1,0 +1,69 @@
+//! Several records of one host.
+
+use super::*;
+use crate::instances::{Resolutions, parse};
+
+const KEY: &str = "AAAAC3NzaC1lZDI1NTE5AAAAIAABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhscHR4f";
+
+/// A host that is listed by a name now, and was by two other ones before, each of which has a record.
+fn renamed_twice() -> Case {
+    Case {
+        listed: vec![Listed { address: "c.example".into(), ..entry(1) }],
+        host_keys: vec![
+            ("a.example_host", TOUCHED.1),
+            ("a.example", KEY),
+            ("b.example_host", TOUCHED.1),
+            ("b.example", KEY),
+        ],
+        ..Case::default()
+    }
+}
+
+/// The key that the host of the only entry has to show.
+fn host_key(case: &Case) -> Result<Option<Pinned>, Unreachable> {
+    let mut names = Resolutions::default();
+    names.insert("c.example", Ok(Ipv4Addr::new(10, 0, 0, 1)));
+    let entries = parse([("c.example", "username=core")], &names);
+    let assignments = case.assignments();
+    let [assignment] = assignments.instances.as_slice() else { panic!("{assignments:#?}") };
+    let hosts = KnownHosts::read(case.host_keys.iter().copied());
+    let way = reach(assignment, entries.instances().next(), None, &hosts, |_| None);
+    way.map(|way| way.host_key)
+}
+
+#[test]
+fn several_former_records_lead_to_no_first_use() {
+    let kept = Pinned { key: KEY.to_owned(), by: Pin::Kept { name: "a.example".to_owned() } };
+    assert_eq!(host_key(&renamed_twice()), Ok(Some(kept)));
+    let pins_gone = renamed_twice().with(|c| c.host_keys.retain(|(key, _)| key.ends_with("_host")));
+    let error = host_key(&pins_gone).unwrap_err();
+    assert!(matches!(error, Unreachable::PinGone { .. }), "{error}");
+}
+
+#[test]
+fn all_former_records_are_forgotten_once_one_took_them_over() {
+    let forgotten = |more: &[(&'static str, &'static str)]| {
+        let case = renamed_twice().with(|c| c.host_keys.extend(more));
+        case.assignments().forgotten_keys.into_iter().collect::<Vec<_>>().join(" ")
+    };
+    let (record, pin) = (("c.example_host", TOUCHED.1), ("c.example", KEY));
+    assert_eq!(forgotten(&[]), "");
+    assert_eq!(forgotten(&[record]), "", "its pin would be lost");
+    assert_eq!(forgotten(&[pin]), "", "its record would be lost");
+    assert_eq!(forgotten(&[record, pin]), "a.example a.example_host b.example b.example_host");
+}
+
+rows! { lines:
+    host_with_several_former_records: renamed_twice() => "c.example: configure, because it is listed";
+    host_whose_former_records_are_taken_over: renamed_twice()
+        .with(|c| c.host_keys.extend([("c.example_host", TOUCHED.1), ("c.example", KEY)]))
+        => "c.example: configure, because it is listed";
+    host_with_two_records_leaves_by_the_one_with_a_pin: renamed_twice().with(|c| {
+        c.listed.clear();
+        c.host_keys.retain(|(key, _)| *key != "b.example");
+    }) => "a.example: remove, because it is no longer listed";
+    host_with_two_records_leaves_by_the_other_one_with_a_pin: renamed_twice().with(|c| {
+        c.listed.clear();
+        c.host_keys.retain(|(key, _)| *key != "a.example");
+    }) => "b.example: remove, because it is no longer listed";
+}
