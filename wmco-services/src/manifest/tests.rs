@@ -74,6 +74,15 @@ fn needs_come_before_priorities_in_start_order() {
     assert_eq!(names(all.services().iter().collect()), ["early", "late"]);
 }
 
+/// Of those whose needs are met, the first in the given order comes next, also when it became free
+/// only now.
+#[test]
+fn the_given_order_counts_where_needs_do_not() {
+    let services = [("a", &["c"][..]), ("b", &[]), ("c", &[]), ("d", &["c", "c"]), ("e", &[])];
+    let services = services.map(|(name, needs)| service(name, 0, needs));
+    assert_eq!(order::start_order(&services), [1, 2, 0, 3, 4]);
+}
+
 /// As a hostile or mistaken ConfigMap may have them: each service needs the one after it. Looking at
 /// all for each takes minutes.
 #[test]

@@ -159,6 +159,7 @@ macro_rules! rows {
 
 // After the macro that they use.
 mod guard;
+mod notices;
 mod records;
 
 /// Its drain was given up so often.

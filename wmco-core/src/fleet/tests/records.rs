@@ -53,6 +53,15 @@ fn all_former_records_are_forgotten_once_one_took_them_over() {
     assert_eq!(forgotten(&[record, pin]), "a.example a.example_host b.example b.example_host");
 }
 
+#[test]
+fn what_a_host_that_is_to_be_cleaned_needs_is_not_forgotten() {
+    let case = Case { host_keys: vec![TOUCHED, ("10.0.0.1", KEY)], ..Case::default() };
+    assert_eq!(case.assignments().forgotten_keys, BTreeSet::new());
+    let untouched = ("10.0.0.1_host", r#"{"ipv4": "10.0.0.1"}"#);
+    let forgotten = case.with(|c| c.host_keys[0] = untouched).assignments().forgotten_keys;
+    assert_eq!(forgotten, ["10.0.0.1".to_owned(), "10.0.0.1_host".to_owned()].into());
+}
+
 rows! { lines:
     host_with_several_former_records: renamed_twice() => "c.example: configure, because it is listed";
     host_whose_former_records_are_taken_over: renamed_twice()
