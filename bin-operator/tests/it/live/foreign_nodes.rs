@@ -61,6 +61,8 @@ async fn a_node_named_as_an_entry_has_no_listed_host_cleaned() {
     let named = |number, host: SimHostBuilder| host.host_name(format!("1-win-{number}"));
     let stage = Stage::start(&listed(&all), named).await.unwrap();
     configure(&stage, &all).await;
+    stage.hosts.reset_counts();
+    let running = operate_until_settled(&stage, &all).await;
     let known_user = json!({ names::USERNAME_ANNOTATION: "sealed" });
     let made_elsewhere = json!({
         names::USERNAME_ANNOTATION: "sealed", names::INSTANCE_ANNOTATION: "10.9.6.1",
@@ -69,8 +71,6 @@ async fn a_node_named_as_an_entry_has_no_listed_host_cleaned() {
     add_node(&stage, &all[0], &[], known_user.clone());
     add_node(&stage, &all[1], &[&all[0]], known_user);
     add_node(&stage, &all[2], &[&all[1], &all[0]], made_elsewhere);
-    stage.hosts.reset_counts();
-    let running = operate_until_settled(&stage, &all).await;
     for turn in 1..=3 {
         another_pass(&stage, &all, turn).await;
     }

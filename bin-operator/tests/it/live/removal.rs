@@ -3,10 +3,13 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use bin_operator::demo::Stage;
 use bin_operator::progress::{Progress, Stage as Rest, What};
 use serde_json::json;
+use wmco_core::host_record::HostRecord;
 use wmco_core::names::{events, host};
 use wmco_services::fake::Snapshot;
+use wmco_sim::host::{Fault, SimHostBuilder};
 
 use super::scenery::{
     addresses, change_node, is_finished, kept_keys, listed, nodes, notes, operate_until_settled,
@@ -115,5 +118,21 @@ async fn a_node_that_a_finalizer_holds_has_its_host_cleaned_once() {
     for (reason, told) in [(events::HOST_KEY_PINNED, 1), (events::INSTANCE_TEARDOWN, 1)] {
         assert_eq!(notes(&stage, reason).len(), told, "{reason}");
     }
+    stage.shutdown().await;
+}
+
+/// It was on record before anybody connected to it, and there is nothing to clean.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_host_that_never_answered_is_forgotten_with_its_entry() {
+    let all = addresses(1);
+    let silent = |_, host: SimHostBuilder| host.fault(Fault::RefuseAuthentication);
+    let stage = Stage::start(&listed(&all), silent).await.unwrap();
+    let running = stage.operate(Progress::new()).unwrap();
+    until(|| notes(&stage, events::INSTANCE_SETUP_FAILURE).into_iter().next()).await;
+    assert!(kept_keys(&stage).contains_key(&HostRecord::key_name(&all[0])));
+    stage.list(&listed(&[])).unwrap();
+    until(|| kept_keys(&stage).is_empty().then_some(())).await;
+    running.stop().await.unwrap();
+    assert_eq!(notes(&stage, events::INSTANCE_TEARDOWN), Vec::<String>::new());
     stage.shutdown().await;
 }
