@@ -14,7 +14,7 @@ use super::scenery::{
 };
 
 /// A Windows Node that carries our label, as every daemon may write it.
-fn add_node(stage: &Stage, name: &str, addresses: &[&str], annotations: Value) {
+fn add_node(stage: &Stage, name: &str, addresses: &[&str], annotations: &Value) {
     let shown = |address: &&str| json!({ "type": "InternalIP", "address": address });
     let labels = json!({ names::OS_LABEL: names::OS_WINDOWS, names::BYOH_LABEL: names::TRUE });
     let node = json!({
@@ -68,9 +68,9 @@ async fn a_node_named_as_an_entry_has_no_listed_host_cleaned() {
         names::USERNAME_ANNOTATION: "sealed", names::INSTANCE_ANNOTATION: "10.9.6.1",
     });
     // One shows nothing, one shows another host's address, one says that it is nobody's.
-    add_node(&stage, &all[0], &[], known_user.clone());
-    add_node(&stage, &all[1], &[&all[0]], known_user);
-    add_node(&stage, &all[2], &[&all[1], &all[0]], made_elsewhere);
+    add_node(&stage, &all[0], &[], &known_user);
+    add_node(&stage, &all[1], &[&all[0]], &known_user);
+    add_node(&stage, &all[2], &[&all[1], &all[0]], &made_elsewhere);
     for turn in 1..=3 {
         another_pass(&stage, &all, turn).await;
     }
@@ -89,7 +89,7 @@ async fn each_host_keeps_its_worker_from_pass_to_pass() {
     let (all, stage) = (addresses(2), stage(2).await);
     configure(&stage, &all).await;
     // What a pass decides about this one has the address of a listed host.
-    add_node(&stage, "stranger", &[&all[0]], json!({}));
+    add_node(&stage, "stranger", &[&all[0]], &json!({}));
     stage.hosts.reset_counts();
     let running = operate_until_settled(&stage, &all).await;
     for turn in 1..=10 {
@@ -115,7 +115,7 @@ async fn an_annotation_that_is_no_key_keeps_no_host_off_the_record() {
             names::INSTANCE_ANNOTATION: origin, names::USERNAME_ANNOTATION: "sealed",
         });
         let address = format!("10.9.6.{}", number + 1);
-        add_node(&stage, &format!("stranger-{number}"), &[&address], annotations);
+        add_node(&stage, &format!("stranger-{number}"), &[&address], &annotations);
     }
     let running = operate_until_settled(&stage, &all).await;
     until(|| {
