@@ -40,6 +40,16 @@ fn several_former_records_lead_to_no_first_use() {
     assert!(matches!(error, Unreachable::PinGone { .. }), "{error}");
 }
 
+/// Nobody ever logged in by the name that comes first.
+#[test]
+fn a_former_record_without_a_pin_does_not_hide_one_with() {
+    let case = renamed_twice().with(|c| {
+        c.host_keys.retain(|(key, _)| *key != "a.example");
+        c.host_keys[0].1 = r#"{"ipv4": "10.0.0.1"}"#;
+    });
+    assert_ne!(host_key(&case), Ok(None));
+}
+
 #[test]
 fn all_former_records_are_forgotten_once_one_took_them_over() {
     let forgotten = |more: &[(&'static str, &'static str)]| {
