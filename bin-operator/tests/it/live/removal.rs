@@ -115,6 +115,8 @@ async fn a_node_that_a_finalizer_holds_has_its_host_cleaned_once() {
     assert_eq!((counts.authentications, counts.executions), (0, Vec::new()), "nobody came back");
     assert_eq!(without_logs(host.model().snapshot()), before);
     assert_eq!(kept_keys(&stage), BTreeMap::new());
+    let failed = notes(&stage, events::INSTANCE_SETUP_FAILURE);
+    assert_eq!(failed, Vec::<String>::new(), "nobody has to do anything");
     for (reason, told) in [(events::HOST_KEY_PINNED, 1), (events::INSTANCE_TEARDOWN, 1)] {
         assert_eq!(notes(&stage, reason).len(), told, "{reason}");
     }
