@@ -164,6 +164,20 @@ fn nothing_paints_a_terminal() {
 }
 
 #[test]
+fn doubts_are_told_and_are_no_errors() {
+    let data = Data::from([
+        ("10.0.0.7".to_owned(), "username=core".to_owned()),
+        ("127.0.0.1".to_owned(), "username=ad\u{202e}min".to_owned()),
+    ]);
+    let run = check(&config_map(&data).to_string(), "text");
+    assert_eq!(run.status, 0, "{run:?}");
+    insta::assert_snapshot!(run.err, @r"
+    doubt: entry `127.0.0.1`: 127.0.0.1 is an address of the operator itself
+    doubt: entry `127.0.0.1`: the user name holds the invisible character \u{202e}, write it anew
+    ");
+}
+
+#[test]
 fn yaml_says_the_same_as_json() {
     let yaml: Value = serde_saphyr::from_str(&check(MIXED, "yaml").out).unwrap();
     assert_eq!(yaml, check(MIXED, "json").json());

@@ -12,6 +12,7 @@ mod check;
 mod deploy;
 mod explain;
 mod live;
+mod plan;
 mod program;
 mod render;
 mod requests;

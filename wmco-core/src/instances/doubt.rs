@@ -83,7 +83,13 @@ mod tests {
     #[track_caller]
     fn check(address: &str, username: &str, expected: &[&str]) {
         let mut names = Resolutions::default();
-        names.insert("many.test", Ok(Ipv4Addr::new(224, 0, 0, 5)));
+        for (name, ipv4) in [
+            ("many.test", Ipv4Addr::new(224, 0, 0, 5)),
+            ("all.test", Ipv4Addr::BROADCAST),
+            ("none.test", Ipv4Addr::UNSPECIFIED),
+        ] {
+            names.insert(name, Ok(ipv4));
+        }
         let value = format!("username={username}");
         let entries = parse([(address, value.as_str())], &names);
         let found = doubts(entries.instances().next().unwrap());
@@ -107,7 +113,26 @@ mod tests {
     fn addresses_of_no_other_machine_are_doubted() {
         check("127.0.0.1", "a", &["operator itself"]);
         check("169.254.1.1", "a", &["its own link"]);
-        check("many.test", "a", &["no single machine"]);
+        for name in ["many.test", "all.test", "none.test"] {
+            check(name, "a", &["no single machine"]);
+        }
+    }
+
+    #[test]
+    fn every_invisible_character_is_doubted_and_its_neighbours_are_not() {
+        for range in [0xad..=0xad, 0x61c..=0x61c, 0x200b..=0x200f, 0x2028..=0x202e, 0x2060..=0x2069]
+        {
+            let (before, after) = (*range.start() - 1, *range.end() + 1);
+            for code in range {
+                let letter = char::from_u32(code).unwrap();
+                check("10.0.0.5", &format!("a{letter}b"), &[&letter.escape_unicode().to_string()]);
+            }
+            for code in [before, after] {
+                let letter = char::from_u32(code).unwrap();
+                check("10.0.0.5", &format!("a{letter}b"), &[]);
+            }
+        }
+        check("10.0.0.5", "a\u{feff}b", &["\\u{feff}"]);
     }
 
     #[test]

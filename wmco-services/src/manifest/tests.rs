@@ -1,4 +1,5 @@
 use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -71,6 +72,30 @@ fn needs_come_before_priorities_in_start_order() {
     };
     assert_eq!(names(all.start_order().collect()), ["late", "early"]);
     assert_eq!(names(all.services().iter().collect()), ["early", "late"]);
+}
+
+/// Of those whose needs are met, the first in the given order comes next, also when it became free
+/// only now.
+#[test]
+fn the_given_order_counts_where_needs_do_not() {
+    let services = [("a", &["c"][..]), ("b", &[]), ("c", &[]), ("d", &["c", "c"]), ("e", &[])];
+    let services = services.map(|(name, needs)| service(name, 0, needs));
+    assert_eq!(order::start_order(&services), [1, 2, 0, 3, 4]);
+}
+
+/// As a hostile or mistaken ConfigMap may have them: each service needs the one after it. Looking at
+/// all for each takes minutes.
+#[test]
+fn start_order_of_a_long_chain_takes_no_time() {
+    const COUNT: usize = 50_000;
+    let name = |place: usize| format!("s{place:05}");
+    // The last one needs something outside the list, which counts as met.
+    let chain = (0..COUNT).map(|place| service(&name(place), 0, &[&name(place + 1)]));
+    let services: Vec<Service> = chain.collect();
+    let begun = Instant::now();
+    let order = order::start_order(&services);
+    assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
+    assert!(order.into_iter().eq((0..COUNT).rev()));
 }
 
 #[test]

@@ -7,7 +7,8 @@ use wmco_core::names::{self, objects};
 use wmco_sim::host::Fault;
 
 use super::scenery::{
-    addresses, is_finished, listed, metrics, nodes, notes, settled, stage, until,
+    addresses, configure, is_finished, listed, metrics, nodes, notes, operate_until_settled,
+    settled, stage, until,
 };
 
 pub(super) const FAILURE: &str = "InstanceSetupFailure";
@@ -73,11 +74,7 @@ fn condition_of_key(node: &Value) -> Option<Value> {
 async fn another_host_key() {
     let all = addresses(1);
     let stage = stage(1).await;
-    let progress = Progress::new();
-    let joined = settled(&progress, &all);
-    let running = stage.operate(progress.clone()).unwrap();
-    joined.await;
-    running.stop().await.unwrap();
+    configure(&stage, &all).await;
     let (_, host) = stage.hosts.iter().next().unwrap();
     host.set_fault(Fault::ChangedHostKey);
     host.reset_counts();
@@ -133,11 +130,7 @@ async fn a_malformed_entry_is_told_and_blocks_nobody() {
     list.insert(all[0].clone(), "user=Administrator".to_owned());
     let stage = stage(2).await;
     stage.list(&list).unwrap();
-    let progress = Progress::new();
-    let others = all[1..].to_vec();
-    let other = settled(&progress, &others);
-    let running = stage.operate(progress.clone()).unwrap();
-    other.await;
+    let running = operate_until_settled(&stage, &all[1..]).await;
     let note = until(|| notes(&stage, FAILURE).into_iter().find(|n| n.contains(&all[0]))).await;
     assert!(note.contains("windows-instances"), "{note}");
     assert!(!note.contains("Administrator"), "an entry's value is not repeated: {note}");

@@ -7,7 +7,7 @@ use wmco_core::names::{self, objects};
 
 use super::scenery::{
     addresses, change_node, configure, delete_node, is_finished, kept_keys, listed, nodes, notes,
-    patch_config_map, settled, stage, until, wait,
+    operate_until_settled, patch_config_map, stage, until, wait,
 };
 
 fn name(node: &Value) -> String {
@@ -33,10 +33,7 @@ async fn a_node_that_shows_the_address_of_another_does_not_have_it_removed() {
         node["metadata"]["annotations"][names::INSTANCE_ANNOTATION] = all[1].clone().into();
     });
     stage.hosts.reset_counts();
-    let progress = Progress::new();
-    let looked = settled(&progress, &all);
-    let running = stage.operate(progress.clone()).unwrap();
-    looked.await;
+    let running = operate_until_settled(&stage, &all).await;
     let told = until(|| {
         notes(&stage, names::events::INSTANCE_SETUP_FAILURE)
             .into_iter()

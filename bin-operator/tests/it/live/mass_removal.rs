@@ -7,8 +7,8 @@ use serde_json::json;
 use wmco_core::names::{self, objects};
 
 use super::scenery::{
-    addresses, configure, delete_list, is_finished, listed, nodes, notes, patch_config_map,
-    settled, stage, until,
+    addresses, configure, delete_list, is_finished, listed, nodes, notes, operate_until_settled,
+    patch_config_map, stage, until,
 };
 
 fn told(stage: &bin_operator::demo::Stage) -> Vec<String> {
@@ -19,10 +19,7 @@ fn told(stage: &bin_operator::demo::Stage) -> Vec<String> {
 async fn a_list_that_is_gone_removes_nothing() {
     let (all, stage) = (addresses(2), stage(2).await);
     configure(&stage, &all).await;
-    let progress = Progress::new();
-    let looked = settled(&progress, &all);
-    let running = stage.operate(progress.clone()).unwrap();
-    looked.await;
+    let running = operate_until_settled(&stage, &all).await;
     delete_list(&stage).await;
     let told = until(|| told(&stage).into_iter().find(|note| note.contains("is absent"))).await;
     assert!(told.contains(objects::INSTANCES_CONFIG_MAP), "{told}");

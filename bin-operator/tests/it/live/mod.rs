@@ -5,6 +5,7 @@ mod bindings;
 mod claims;
 mod crash;
 mod drain;
+mod foreign_nodes;
 mod join;
 mod jump;
 mod leader;

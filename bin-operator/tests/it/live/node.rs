@@ -11,16 +11,15 @@ use tokio::sync::Notify;
 use wmco_core::names::{self, events};
 
 use super::bad_input::FAILURE;
-use super::scenery::{addresses, delete_node, is_finished, nodes, notes, settled, stage, until};
+use super::scenery::{
+    addresses, delete_node, is_finished, nodes, notes, operate_until_settled, settled, stage, until,
+};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_deleted_node_comes_back_in_seconds() {
     let all = addresses(1);
     let stage = stage(1).await;
-    let progress = Progress::new();
-    let joined = settled(&progress, &all);
-    let running = stage.operate(progress.clone()).unwrap();
-    joined.await;
+    let running = operate_until_settled(&stage, &all).await;
     let node = nodes(&stage).remove(0);
     let name = node["metadata"]["name"].as_str().unwrap();
     let begun = Instant::now();

@@ -84,13 +84,18 @@ pub(super) async fn admin(stage: &Stage) -> Client {
     Client::try_from(config).unwrap()
 }
 
-/// Runs an operator until all hosts are settled, then stops it.
-pub(super) async fn configure(stage: &Stage, addresses: &[String]) {
+/// Starts an operator and waits until each of `addresses` rests settled.
+pub(super) async fn operate_until_settled(stage: &Stage, addresses: &[String]) -> Running {
     let progress = Progress::new();
     let watched = settled(&progress, addresses);
     let running = stage.operate(progress.clone()).unwrap();
     watched.await;
-    running.stop().await.unwrap();
+    running
+}
+
+/// Runs an operator until all hosts are settled, then stops it.
+pub(super) async fn configure(stage: &Stage, addresses: &[String]) {
+    operate_until_settled(stage, addresses).await.stop().await.unwrap();
 }
 
 pub(super) fn nodes(stage: &Stage) -> Vec<Arc<Value>> {

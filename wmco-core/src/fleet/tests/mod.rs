@@ -160,6 +160,11 @@ macro_rules! rows {
     };
 }
 
+// After the macro that they use.
+mod guard;
+mod notices;
+mod records;
+
 /// Its drain was given up so often.
 fn given_up(node: &mut NodeFacts, times: u32) {
     let turns = format!("{times} 1970-01-01T00:00:00Z");
