@@ -76,7 +76,12 @@ impl<'a> Hosts<'a> {
             let alike = seen.and_then(|seen| nameless.get(seen.pinned.as_ref()?));
             let elsewhere = same.chain(alike.into_iter().flatten());
             let elsewhere = elsewhere.filter(|address| !there.contains(address));
-            let former: Vec<&str> = there.iter().chain(elsewhere).copied().collect();
+            let mut former: Vec<&str> = there.iter().chain(elsewhere).copied().collect();
+            // One that was never logged in to does not hide one that was.
+            let unpinned = |address: &str| {
+                (self.known.pin(address).is_none(), self.unlisted[address].pinned.is_none())
+            };
+            former.sort_by_key(|address| unpinned(address));
             for address in &former {
                 self.renamed.entry(address).or_insert(entry.address.as_str());
             }

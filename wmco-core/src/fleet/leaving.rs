@@ -147,6 +147,11 @@ impl<'a, 'b> Leaving<'a, 'b> {
             out.instances.push(leave(Because::RecordDamaged { address }));
             return;
         }
+        if node.is_deleted {
+            // Its host was cleaned and forgotten, or nobody knows it.
+            out.instances.push(leave(Because::NodeDeleted));
+            return;
+        }
         let username = node.annotation(names::USERNAME_ANNOTATION);
         // Only a Node of the Go operator, which writes no origin, tells of its host. One of ours had a
         // record, so what it says now is worth nothing.

@@ -172,6 +172,8 @@ pub enum Because {
     },
     /// The ConfigMap of instances is absent.
     ListAbsent,
+    /// It is not listed, nothing is on record of its host, and its Node is deleted already.
+    NodeDeleted,
     /// It is no longer listed, and what is needed to remove it is not on record yet.
     RecordDue,
     /// It is no longer listed, nothing is on record of it, and another Node shows its address, so
@@ -360,6 +362,7 @@ impl fmt::Display for Because {
                 )
             }
             Self::ListAbsent => f.write_str("the list of instances is absent"),
+            Self::NodeDeleted => f.write_str("its node is deleted, and waits for its finalizers"),
             Self::RecordDue => f.write_str("its removal is put on record first"),
             Self::AddressShared { node } => {
                 write!(f, "it is not listed, but node {node} shows its address, too")

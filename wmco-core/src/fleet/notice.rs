@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::matching::{Index, Matching, Subject};
 use super::{Assignments, Because};
-use crate::host_record::{HostRecord, KnownHosts};
+use crate::host_record::KnownHosts;
 use crate::names;
 use crate::names::objects::{HOST_KEYS_CONFIG_MAP, INSTANCES_CONFIG_MAP};
 use crate::node::NodeFacts;
@@ -116,16 +116,14 @@ impl Notice {
             Because::OtherSystem | Because::MachineBehind => {
                 format!("remove its entry, or delete node {node} if its host is gone")
             }
-            Because::RecordDamaged { address } => format!(
-                "look at key `{}` of ConfigMap {HOST_KEYS_CONFIG_MAP}, correct it or remove it",
-                HostRecord::key_name(address)
-            ),
             Because::Listed
             | Because::EntryBroken
             | Because::Unlisted
             | Because::MayBeListed { .. }
             | Because::LookDue { .. }
             | Because::ListAbsent
+            | Because::NodeDeleted
+            | Because::RecordDamaged { .. }
             | Because::RecordDue
             | Because::Unconfirmed => return None,
         })
@@ -176,8 +174,8 @@ impl fmt::Display for Notice {
             }
             Self::UnreadableRecord { key } => write!(
                 f,
-                "`{key}` in ConfigMap {HOST_KEYS_CONFIG_MAP} is no record of a host, so its host is left \
-                 as it is; remove it"
+                "`{key}` in ConfigMap {HOST_KEYS_CONFIG_MAP} is no record of a host, so every host that \
+                 it may be about is left as it is; correct it or remove it"
             ),
         }
     }

@@ -50,12 +50,14 @@ enum Turn {
 
 impl Slots {
     fn count(instances: &[Assignment], budget: usize, observed: &Observed<'_>) -> Self {
-        let ours: HashSet<&str> = instances.iter().filter_map(|i| i.node.as_deref()).collect();
+        let at_work = instances.iter().filter(|instance| instance.intent != Intent::Leave);
+        let at_work: HashSet<&str> = at_work.filter_map(|i| i.node.as_deref()).collect();
         // A mark on a Node that nobody manages would never go. One that has just registered has no
-        // label of ours yet.
+        // label of ours yet, and one that is deleted disrupts nobody once its host was given up.
         let managed = |node: &&NodeFacts| {
             let labelled = node.is_byoh() || node.belongs_to_machine();
-            node.is_windows() && (labelled || ours.contains(node.name.as_str()))
+            let ours = labelled && !node.is_deleted || at_work.contains(node.name.as_str());
+            node.is_windows() && ours
         };
         let holders = observed.nodes.iter().filter(managed).filter(|n| n.holds_slot());
         let begun = |node: &&NodeFacts| node.annotation(names::CORDONED_ANNOTATION).is_some();

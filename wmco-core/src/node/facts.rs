@@ -41,6 +41,8 @@ pub struct NodeFacts {
     pub unschedulable: bool,
     /// Whether its condition `Ready` is `True`.
     pub ready: bool,
+    /// Whether it is deleted and only waits for its finalizers.
+    pub is_deleted: bool,
     /// Message of its condition [`HOST_KEY_CONDITION`](names::HOST_KEY_CONDITION), if that is `True`.
     pub host_key_mismatch: Option<String>,
     /// What its condition [`DRAIN_CONDITION`](names::DRAIN_CONDITION) says, if that is `True`.
@@ -113,6 +115,7 @@ impl From<&api::Node> for NodeFacts {
             addresses: addresses.iter().map(|a| a.address.clone()).collect(),
             unschedulable: node.spec.as_ref().and_then(|s| s.unschedulable).unwrap_or_default(),
             ready: conditions.iter().any(|c| holds(&c, "Ready")),
+            is_deleted: meta.deletion_timestamp.is_some(),
             host_key_mismatch: of_type(names::HOST_KEY_CONDITION).map(message),
             drain_notice: drain.map(|c| DrainNotice {
                 stage: DrainStage::of_reason(c.reason.as_deref().unwrap_or_default())

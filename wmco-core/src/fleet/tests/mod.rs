@@ -104,6 +104,7 @@ fn node(number: u8) -> NodeFacts {
         addresses: vec![address],
         unschedulable: false,
         ready: true,
+        is_deleted: false,
         host_key_mismatch: None,
         drain_notice: None,
         drain_blocked_since: None,
@@ -164,6 +165,7 @@ macro_rules! rows {
 mod guard;
 mod notices;
 mod records;
+mod same_host;
 
 /// Its drain was given up so often.
 fn given_up(node: &mut NodeFacts, times: u32) {
@@ -441,7 +443,7 @@ rows! { lines:
     } => "win-1.example: configure, because it is listed";
     host_with_a_record_under_each_of_two_names: Case {
         host_keys: vec![TOUCHED, ("win-1.example_host", TOUCHED.1)], ..Case::default()
-    } => "win-1.example: remove, because it is no longer listed";
+    } => "10.0.0.1: remove, because it is no longer listed";
     hosts_of_which_one_has_the_others_old_address: Case {
         host_keys: vec![TOUCHED, ("win-2.example_host", r#"{"ipv4": "10.0.0.1", "pinned": "y"}"#)],
         ..Case::default()
@@ -507,8 +509,8 @@ rows! { told:
             names::CONFIRM_REMOVAL_ANNOTATION
         );
     record_that_nobody_can_read: Case { host_keys: vec![("10.0.0.1_host", "{")], ..Case::default() }
-        => "`10.0.0.1_host` in ConfigMap windows-ssh-host-keys is no record of a host, so its host is left as \
-            it is; remove it";
+        => "`10.0.0.1_host` in ConfigMap windows-ssh-host-keys is no record of a host, so every host that it \
+            may be about is left as it is; correct it or remove it";
     linux_node_that_is_listed: Case { listed: vec![entry(1)], nodes: vec![node(1)], ..Case::default() }
         .with(|c| {
             c.nodes[0].labels.insert(names::OS_LABEL.into(), "linux".into());

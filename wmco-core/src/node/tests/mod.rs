@@ -190,6 +190,7 @@ fn node() -> NodeFacts {
         addresses: vec!["10.0.0.1".into()],
         unschedulable: false,
         ready: true,
+        is_deleted: false,
         host_key_mismatch: None,
         drain_notice: None,
         drain_blocked_since: None,

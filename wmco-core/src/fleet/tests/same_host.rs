@@ -1,0 +1,169 @@
+//! One host at several addresses, and records that nobody can read.
+
+use super::*;
+
+/// On record of a host that is a node, by the address that it had before.
+const BEFORE: (&str, &str) = (
+    "10.0.0.1_host",
+    r#"{"ipv4": "10.0.0.1", "node": "win-1", "hostName": "WIN-1", "username": "sealed", "pinned": "x"}"#,
+);
+/// On record of the same host by its new address.
+const NOW: (&str, &str) =
+    ("10.0.0.9_host", r#"{"ipv4": "10.0.0.9", "hostName": "win-1.corp.example", "pinned": "x"}"#);
+/// What is on record at its new address before it has told its name.
+const NAMELESS: (&str, &str) = ("10.0.0.9_host", r#"{"ipv4": "10.0.0.9", "pinned": "x"}"#);
+/// Another machine made from the same image.
+const TWIN: (&str, &str) =
+    ("10.0.0.9_host", r#"{"ipv4": "10.0.0.9", "hostName": "WIN-9", "pinned": "x"}"#);
+
+/// A node whose host is listed by another address now.
+fn elsewhere(now: &[(&'static str, &'static str)]) -> Case {
+    Case {
+        listed: vec![entry(9)],
+        nodes: vec![node(1)],
+        host_keys: [&[BEFORE], now].concat(),
+        ..Case::default()
+    }
+}
+
+/// Listed by both addresses.
+fn twice(now: &[(&'static str, &'static str)]) -> Case {
+    elsewhere(now).with(|c| c.listed.push(entry(1)))
+}
+
+rows! { lines:
+    host_at_another_address_goes_on_with_its_node: elsewhere(&[NOW])
+        => "10.0.0.9: configure (node win-1), because it is listed";
+    host_that_has_not_told_its_name_may_be_the_one_that_left: elsewhere(&[NAMELESS])
+        => "10.0.0.1: leave (node win-1), because it is not listed, but entry 10.0.0.9 may be its host and is \
+            looked at first\n\
+            10.0.0.9: configure, because it is listed";
+    host_that_nobody_has_tried_may_be_the_one_that_left: elsewhere(&[])
+        .with(|c| c.untried = vec!["10.0.0.9"])
+        => "10.0.0.1: leave (node win-1), because it is not listed, but entry 10.0.0.9 may be its host and is \
+            looked at first\n\
+            10.0.0.9: configure, because it is listed";
+    host_that_did_not_answer_holds_nobody_up: elsewhere(&[])
+        => "10.0.0.1: remove (node win-1), because it is no longer listed\n\
+            10.0.0.9: configure, because it is listed";
+    host_that_was_seen_before_needs_no_look: elsewhere(&[TWIN])
+        .with(|c| c.untried = vec!["10.0.0.9"])
+        => "10.0.0.1: remove (node win-1), because it is no longer listed\n\
+            10.0.0.9: configure, because it is listed";
+    twins_are_two_hosts: elsewhere(&[TWIN])
+        => "10.0.0.1: remove (node win-1), because it is no longer listed\n\
+            10.0.0.9: configure, because it is listed";
+    nodes_tell_twins_apart: elsewhere(&[(
+        NOW.0,
+        r#"{"ipv4": "10.0.0.9", "node": "win-9", "hostName": "win-1", "pinned": "x"}"#,
+    )]) => "10.0.0.1: remove (node win-1), because it is no longer listed\n\
+            10.0.0.9: configure, because it is listed";
+    host_listed_by_two_of_its_addresses: twice(&[NOW])
+        => "10.0.0.1: configure (node win-1), because it is listed\n\
+            10.0.0.9: leave, because entry 10.0.0.1 stands for the same host";
+    twins_that_are_listed: twice(&[TWIN])
+        => "10.0.0.1: configure (node win-1), because it is listed\n\
+            10.0.0.9: configure, because it is listed";
+    host_that_leaves_with_a_record_for_each_address: elsewhere(&[NOW]).with(|c| c.listed.clear())
+        => "10.0.0.1: remove (node win-1), because it is no longer listed";
+    host_that_was_logged_in_to_once_at_its_other_address: elsewhere(&[NAMELESS])
+        .with(|c| c.listed.clear())
+        => "10.0.0.1: remove (node win-1), because it is no longer listed";
+    host_at_a_new_address_that_its_node_shows_is_looked_at: elsewhere(&[])
+        .with(|c| c.nodes[0].addresses = vec!["10.0.0.9".into()])
+        => "10.0.0.1: leave (node win-1), because it is not listed, but may be the node of entry 10.0.0.9\n\
+            10.0.0.9: configure, because it is listed";
+    node_that_waits_for_its_finalizers: Case { nodes: vec![node(1)], ..Case::default() }
+        .with(|c| c.nodes[0].is_deleted = true)
+        => "10.0.0.1: leave (node win-1), because its node is deleted, and waits for its finalizers";
+    node_of_the_go_operator_that_is_deleted_is_not_adopted: Case {
+        nodes: vec![node(1)], ..Case::default()
+    }.with(from_go).with(|c| c.nodes[0].is_deleted = true)
+        => "10.0.0.1: leave (node win-1), because its node is deleted, and waits for its finalizers";
+    deleted_node_of_a_host_on_record_is_removed: Case {
+        nodes: vec![node(1)], host_keys: vec![BEFORE], ..Case::default()
+    }.with(|c| c.nodes[0].is_deleted = true)
+        => "10.0.0.1: remove (node win-1), because it is no longer listed";
+    host_whose_record_is_damaged: Case {
+        listed: vec![entry(1)],
+        nodes: vec![node(1)],
+        host_keys: vec![("10.0.0.1_host", "{"), ("10.0.0.1", "key")],
+        ..Case::default()
+    } => "10.0.0.1: leave (node win-1), because the record of 10.0.0.1 may be its own and cannot be read";
+    host_that_may_have_had_a_damaged_record_under_another_name: Case {
+        listed: vec![entry(1), entry(2)],
+        host_keys: vec![("win-1.example_host", "{"), ("10.0.0.2", "key")],
+        ..Case::default()
+    } => "10.0.0.1: leave, because the record of win-1.example may be its own and cannot be read\n\
+          10.0.0.2: configure, because it is listed";
+    damaged_record_of_another_address: Case {
+        listed: vec![entry(1)], host_keys: vec![("10.0.0.2_host", "{")], ..Case::default()
+    } => "10.0.0.1: configure, because it is listed";
+    node_whose_record_is_damaged: Case {
+        nodes: vec![node(1)], host_keys: vec![("10.0.0.1_host", "{")], ..Case::default()
+    } => "10.0.0.1: leave (node win-1), because the record of 10.0.0.1 may be its own and cannot be read";
+    node_of_the_go_operator_whose_record_is_damaged: Case {
+        nodes: vec![node(1)], host_keys: vec![("10.0.0.1_host", "{")], ..Case::default()
+    }.with(from_go)
+        => "10.0.0.1: leave (node win-1), because the record of 10.0.0.1 may be its own and cannot be read";
+}
+
+rows! { changes:
+    of_no_host_whose_record_is_damaged: Case {
+        nodes: vec![node(1)], host_keys: vec![("10.0.0.1_host", "{")], ..Case::default()
+    }.with(from_go) => "";
+    of_a_host_that_is_listed_again: Case {
+        listed: vec![broken("10.0.0.1")],
+        host_keys: vec![("10.0.0.1_host", r#"{"pinned": "x", "removalConfirmed": true}"#)],
+        ..Case::default()
+    } => "10.0.0.1";
+}
+
+rows! { permits:
+    deleted_node_whose_host_was_given_up_holds_no_slot: Case::three().with(|c| {
+        c.listed.remove(0);
+        held(&mut c.nodes[0]);
+        c.nodes[0].is_deleted = true;
+    }) => "win-2";
+    deleted_node_whose_host_is_still_cleaned_holds_its_slot: Case::three().with(|c| {
+        c.listed.remove(0);
+        held(&mut c.nodes[0]);
+        c.nodes[0].is_deleted = true;
+        c.host_keys = vec![BEFORE];
+    }) => "win-1";
+    new_node_of_a_host_that_leaves_holds_its_slot: Case::three().with(|c| {
+        c.listed.remove(0);
+        held(&mut c.nodes[0]);
+        c.nodes[0].labels.remove(names::BYOH_LABEL);
+        c.host_keys = vec![BEFORE];
+    }) => "win-1";
+}
+
+#[test]
+fn a_confirmed_removal_is_confirmed_anew_when_its_host_was_listed_again() {
+    let case = Case {
+        listed: vec![broken("10.0.0.1")],
+        host_keys: vec![("10.0.0.1_host", r#"{"pinned": "x", "removalConfirmed": true}"#)],
+        ..Case::default()
+    };
+    let changes = case.assignments().changes;
+    assert_eq!(changes["10.0.0.1"], RecordChange::RemovalConfirmed(false));
+}
+
+#[test]
+fn nothing_of_a_damaged_record_is_forgotten() {
+    let case =
+        Case { host_keys: vec![("10.0.0.1_host", "{"), ("10.0.0.1", "key")], ..Case::default() };
+    assert_eq!(case.assignments().forgotten_keys, [].into());
+}
+
+#[test]
+fn a_former_record_goes_when_the_new_one_has_its_node_and_its_pin() {
+    let forgotten = |now| {
+        let case = elsewhere(&[("10.0.0.1", "key"), ("10.0.0.9", "key"), now]);
+        case.assignments().forgotten_keys.into_iter().collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(forgotten(NOW), "", "its node would be lost");
+    let with_node = r#"{"ipv4": "10.0.0.9", "node": "win-1", "hostName": "win-1", "pinned": "x"}"#;
+    assert_eq!(forgotten((NOW.0, with_node)), "10.0.0.1 10.0.0.1_host");
+}
