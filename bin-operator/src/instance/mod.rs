@@ -26,7 +26,7 @@ pub use error::StepError;
 pub use executor::{Executor, Seen};
 pub use inputs::{InstanceInputs, NodeSeen, Release};
 pub use link::Link;
-pub use records::HostRecords;
+pub use records::{Edit, HostRecords};
 
 use crate::claims::Claims;
 use crate::metrics::InstanceLabels;

@@ -14,6 +14,7 @@ mod explain;
 mod live;
 mod plan;
 mod program;
+mod records;
 mod render;
 mod requests;
 mod services;

@@ -13,6 +13,7 @@ mod mass_removal;
 mod new_services;
 mod node;
 mod open_host;
+mod other_address;
 mod pins;
 mod planted;
 mod process;
