@@ -15,6 +15,7 @@
 
 mod error;
 mod install;
+mod ours;
 mod place;
 mod plan_file;
 mod probe;
@@ -24,6 +25,7 @@ mod root;
 mod staging;
 mod state;
 mod vacancy;
+mod verified;
 
 use jiff::Timestamp;
 use wmco_core::protocol::{HostPlan, HostStep, Probe, ReportLine};
