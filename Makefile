@@ -51,7 +51,7 @@ fmt: ## Format all code.
 	if [ -f fuzz/Cargo.toml ]; then $(CARGO) fmt --manifest-path fuzz/Cargo.toml -- $(FMT_FLAGS); fi
 
 lint: ## House rules, clippy, and cargo-deny where it is installed.
-	@scripts/setup.sh build
+	@scripts/setup.sh build lint
 	scripts/lint.sh
 	$(CARGO) clippy $(CARGO_FLAGS) --workspace --all-targets -- -D warnings
 
