@@ -22,6 +22,7 @@ use backon::{BackoffBuilder as _, ExponentialBackoff, ExponentialBuilder};
 use futures::{FutureExt as _, StreamExt as _};
 use jiff::{SignedDuration, Timestamp};
 use tokio_util::sync::CancellationToken;
+use wmco_core::text::chain;
 use wmco_core::winpath::WindowsPath;
 use wmco_services::daemon::{self, NodeSearchError};
 use wmco_services::limits;
@@ -250,12 +251,6 @@ async fn rest(pauses: &mut ExponentialBackoff, what: &str, error: &(dyn Error + 
 /// Time from now until then.
 fn until(then: Timestamp) -> Duration {
     Duration::try_from(then.duration_since(Timestamp::now())).unwrap_or_default()
-}
-
-/// An error with what caused it, in one line.
-fn chain(error: &(dyn Error + 'static)) -> String {
-    let causes = std::iter::successors(Some(error), |cause| (*cause).source());
-    causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
 }
 
 #[cfg(test)]

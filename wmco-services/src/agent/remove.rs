@@ -4,13 +4,13 @@ use std::collections::BTreeSet;
 
 use wmco_core::names::host;
 use wmco_core::protocol::ServicesData;
+use wmco_core::text::chain;
 use wmco_core::winpath::WindowsPath;
 
 use super::state::{self, Record};
 use super::{AgentError, known, ours};
 use crate::lifecycle;
 use crate::manifest::Manifest;
-use crate::text::one_line;
 use crate::windows::{EntryKind, Files, TEMPORARY_SUFFIX, Windows, WindowsError};
 
 pub(super) fn file(windows: &dyn Windows, path: &WindowsPath) -> Result<bool, AgentError> {
@@ -43,7 +43,7 @@ pub(super) fn services(
 ) -> Result<bool, AgentError> {
     let read = |data: &ServicesData| {
         let manifest = Manifest::parse(data).inspect_err(|error| {
-            let error = one_line(error);
+            let error = chain(error);
             tracing::warn!(
                 error,
                 "a services ConfigMap cannot be read, what only it names is left"

@@ -3,11 +3,11 @@
 use wmco_core::names::host;
 use wmco_core::payload;
 use wmco_core::protocol::{Access, HostState, HostStep};
+use wmco_core::text::chain;
 use wmco_core::winpath::WindowsPath;
 
 use super::{AgentError, known, ours};
 use crate::limits;
-use crate::text::one_line;
 use crate::windows::{EntryKind, Windows, WindowsError};
 
 /// The record while a plan is carried out.
@@ -66,7 +66,7 @@ impl Record {
             return;
         }
         if let Err(error) = self.save(windows) {
-            tracing::warn!(error = %one_line(&error), "cannot note which files were written anew");
+            tracing::warn!(error = %chain(&error), "cannot note which files were written anew");
         }
     }
 

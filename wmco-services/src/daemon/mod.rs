@@ -27,6 +27,7 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use serde_json::Value;
 use wmco_core::names;
+use wmco_core::text::chain;
 use wmco_core::winpath::WindowsPath;
 
 use crate::certs::{self, Bundle};
@@ -34,7 +35,6 @@ use crate::env;
 use crate::limits;
 use crate::manifest::Manifest;
 use crate::services::{self, Desired, Scope, ScriptResults};
-use crate::text::one_line;
 use crate::windows::{Service, Windows, WindowsError};
 
 pub use content::{Found, Released};
@@ -101,7 +101,7 @@ pub fn observe(
             Ok(Some(text)) => Bundle::parse(&text),
             Ok(None) => Bundle::unread(format!("the CA bundle {path} is not there")),
             Err(error) => {
-                Bundle::unread(format!("the CA bundle cannot be read: {}", one_line(&error)))
+                Bundle::unread(format!("the CA bundle cannot be read: {}", chain(&error)))
             }
         },
     };
