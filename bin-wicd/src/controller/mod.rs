@@ -24,12 +24,13 @@ use jiff::{SignedDuration, Timestamp};
 use tokio_util::sync::CancellationToken;
 use wmco_core::text::chain;
 use wmco_core::winpath::WindowsPath;
-use wmco_services::daemon::{self, NodeSearchError};
+use wmco_services::daemon;
 use wmco_services::limits;
 use wmco_services::windows::{Windows, WindowsError};
 
 use crate::args::Cluster;
 use crate::cluster::{self, ClusterError};
+use crate::own_node::{self, OwnNodeError};
 use login::{Login, Session};
 use pass::{PassError, Passes};
 
@@ -59,8 +60,6 @@ pub struct Site<'a> {
 /// Why the daemon cannot tell which node is its own.
 #[derive(Debug, thiserror::Error)]
 enum NodeError {
-    #[error("the nodes cannot be listed")]
-    Api(#[from] kube::Error),
     #[error(transparent)]
     Cluster(#[from] ClusterError),
     #[error(
@@ -68,7 +67,7 @@ enum NodeError {
     )]
     None,
     #[error(transparent)]
-    Search(#[from] NodeSearchError),
+    Search(#[from] OwnNodeError),
     #[error("the network interfaces of this host cannot be read")]
     Windows(#[from] WindowsError),
 }
@@ -117,9 +116,8 @@ async fn own_node(
 
 async fn find_node(host: &dyn Windows, settings: &Settings) -> Result<String, NodeError> {
     let client = cluster::client(host.files(), &settings.cluster.kubeconfig).await?;
-    let nodes = cluster::windows_nodes(&client).await?;
     let marks = daemon::marks(host, &settings.certificates)?;
-    let search = daemon::find_node(&nodes, &marks)?;
+    let search = own_node::search(&client, &marks).await?;
     let node = search.node.ok_or(NodeError::None)?;
     for doubt in search.doubts {
         tracing::warn!(node, "{doubt}");

@@ -14,6 +14,7 @@
 //! Source: `spec/wicd.md`, sections 9 and 23.3.
 
 mod certificates;
+mod claim;
 mod content;
 mod execute;
 mod glance;
@@ -37,12 +38,15 @@ use crate::manifest::Manifest;
 use crate::services::{self, Desired, Scope, ScriptResults};
 use crate::windows::{Service, Windows, WindowsError};
 
+pub use claim::NodeClaim;
 pub use content::{Found, Released};
 pub use execute::{Means, Pass, pass};
 pub use glance::Glance;
 pub use node::{NodeFacts, concern};
 pub use plan::{About, Action, Awaited, Because, Next, Note, Plan, Step};
-pub use search::{Marks, NodeSearchError, Search, find_node, marks, own_addresses};
+pub use search::{
+    Marks, NodeSearchError, Search, find_node, marks, names_to_ask, own_addresses, settles,
+};
 
 /// The services ConfigMap of the desired version, as it was found.
 #[derive(Clone, Copy, Debug)]
