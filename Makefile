@@ -12,7 +12,7 @@ export PROPTEST_RNG_SEED ?= 20261121
 # Per fuzz target.
 FUZZ_SECONDS ?= 60
 
-# Crates whose tests need nothing but Rust.
+# Crates whose tests run no other program. What they are built from has parts in C.
 PURE := -p wmco-core -p wmco-csr -p wmco-services
 
 # cargo-nextest is quicker and ends tests that hang, but a machine that has only Rust will do.
@@ -36,9 +36,11 @@ test: setup ## Everything: unit, property and integration tests, the daemon unde
 	scripts/wine.sh $(CARGO_FLAGS)
 	WINE_IS_MADE=yes $(TEST) --workspace
 	$(CARGO) test --doc --workspace $(CARGO_FLAGS)
+	scripts/outside.sh $(CARGO_FLAGS)
 	@scripts/setup.sh kubectl
 
-test-quick: ## Unit and property tests of the pure crates; needs no system packages.
+test-quick: ## Unit and property tests of the pure crates; needs Rust and a C compiler.
+	@scripts/setup.sh build
 	$(TEST) $(PURE)
 	$(CARGO) test --doc $(PURE) $(CARGO_FLAGS)
 
@@ -51,7 +53,7 @@ fmt: ## Format all code.
 	if [ -f fuzz/Cargo.toml ]; then $(CARGO) fmt --manifest-path fuzz/Cargo.toml -- $(FMT_FLAGS); fi
 
 lint: ## House rules, clippy, and cargo-deny where it is installed.
-	@scripts/setup.sh build
+	@scripts/setup.sh build lint
 	scripts/lint.sh
 	$(CARGO) clippy $(CARGO_FLAGS) --workspace --all-targets -- -D warnings
 

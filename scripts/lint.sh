@@ -50,9 +50,11 @@ for name in $names; do
     files '*.rs' | xargs grep -qE "fn $name\b" || complain "THREATS.md names $name, which no file has"
 done
 
-for script in $(files 'scripts/*' '.ci/*'); do
+for script in $(files 'scripts/*.sh' '.ci/*'); do
     bash -n "$script" || complain "$script is no bash"
 done
+
+python3 scripts/circles.py || complain "modules need each other in a circle, see scripts/circles.py"
 
 if cargo deny --version >/dev/null 2>&1; then
     # Advisories need the network and change by themselves, so they do not break a build.

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Sees to it that the programs are there which the given purposes need: build, test, kubectl,
-# fuzz, wicd, wine.
+# Sees to it that the programs are there which the given purposes need: build, lint, test,
+# kubectl, fuzz, wicd, wine.
 # As root on Debian it installs what is missing, otherwise it lists it and fails. It never skips.
 set -euo pipefail
 
@@ -109,6 +109,7 @@ for purpose in "$@"; do
         need cc gcc
         [ -e /usr/include/stdlib.h ] || ! has dpkg || packages+=(libc6-dev)
         ;;
+    lint) need python3 python3 ;;
     test)
         need sshd openssh-server
         need ssh-keygen openssh-client
@@ -127,7 +128,7 @@ for purpose in "$@"; do
         has wine && has wineserver || packages+=(wine wine64)
         ;;
     *)
-        echo "setup.sh: unknown purpose $purpose, known are: build test kubectl fuzz wicd wine" >&2
+        echo "setup.sh: unknown purpose $purpose, known are: build lint test kubectl fuzz wicd wine" >&2
         exit 2
         ;;
     esac

@@ -38,6 +38,8 @@ pub mod snapshot;
 pub mod sources;
 pub mod worker_pool;
 
+pub use wmco_core::text::chain;
+
 /// Version of this build: what the version annotation of a configured node holds.
 ///
 /// A build for an image sets `WMCO_VERSION` to `<semver>-<first 7 characters of the commit>`. The
@@ -46,11 +48,3 @@ pub const VERSION: &str = match option_env!("WMCO_VERSION") {
     Some(version) => version,
     None => env!("CARGO_PKG_VERSION"),
 };
-
-/// An error with all its causes in one line.
-pub fn chain(error: &(dyn std::error::Error + 'static)) -> String {
-    std::iter::successors(Some(error), |error| error.source())
-        .map(ToString::to_string)
-        .collect::<Vec<_>>()
-        .join(": ")
-}

@@ -16,7 +16,7 @@ use wmco_services::windows::Windows;
 use wmco_services::{daemon, lifecycle};
 
 use crate::args::Cluster;
-use crate::cluster;
+use crate::{cluster, own_node};
 
 /// What is taken from the cluster before anything is touched.
 struct Known {
@@ -81,9 +81,8 @@ async fn know(client: &Client, namespace: &str, windows: &dyn Windows) -> anyhow
             }
         }
     }
-    let nodes = cluster::windows_nodes(client).await.context("the nodes cannot be listed")?;
-    let folder = host::WICD_CERTIFICATES.parse()?;
-    let search = daemon::find_node(&nodes, &daemon::marks(windows, &folder)?)?;
+    let marks = daemon::marks(windows, &host::WICD_CERTIFICATES.parse()?)?;
+    let search = own_node::search(client, &marks).await?;
     if search.node.is_none() {
         tracing::info!("no node has an address of this host or the name in its certificates");
     }

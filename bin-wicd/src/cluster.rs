@@ -2,12 +2,8 @@
 
 use base64::Engine as _;
 use hyper_util::client::proxy::matcher::Matcher;
-use k8s_openapi::api::core::v1::Node;
-use kube::api::ListParams;
 use kube::config::{AuthInfo, KubeConfigOptions, Kubeconfig, KubeconfigError};
-use kube::{Api, Client, Config};
-use serde_json::{Value, json};
-use wmco_core::names;
+use kube::{Client, Config};
 use wmco_core::secret::Secret;
 use wmco_core::winpath::WindowsPath;
 use wmco_services::limits;
@@ -69,17 +65,6 @@ pub(crate) async fn client_with(
         ..AuthInfo::default()
     };
     build(path, config)
-}
-
-/// All Windows Nodes, as JSON. Those of Linux may be many and big, so they stay in the cluster.
-///
-/// # Errors
-/// The cluster cannot be asked.
-pub(crate) async fn windows_nodes(client: &Client) -> kube::Result<Vec<Value>> {
-    let windows =
-        ListParams::default().labels(&format!("{}={}", names::OS_LABEL, names::OS_WINDOWS));
-    let nodes = Api::<Node>::all(client.clone()).list(&windows).await?;
-    Ok(nodes.items.iter().map(|node| json!(node)).collect())
 }
 
 fn build(path: &WindowsPath, config: Config) -> Result<Client, ClusterError> {

@@ -23,6 +23,7 @@ pub mod failure_actions;
 pub mod hns;
 pub mod http;
 pub mod logs;
+mod own_node;
 pub mod report;
 pub mod sddl;
 pub mod service;

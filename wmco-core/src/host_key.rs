@@ -92,11 +92,6 @@ impl HostKey {
         let digest = Sha256::of(&self.wire);
         format!("SHA256:{}", BASE64_STANDARD_NO_PAD.encode(digest.as_bytes()))
     }
-
-    /// The wire form.
-    pub fn as_wire(&self) -> &[u8] {
-        &self.wire
-    }
 }
 
 impl FromStr for HostKey {

@@ -11,16 +11,16 @@
 //! # Not here
 //! Reading and writing objects, Events and metrics: the caller's, with [`Decision::warning`].
 
+mod advice;
+mod approval;
 mod belongs;
 mod content;
+mod decision;
 mod ownership;
 mod placement;
 
 use jiff::Timestamp;
-use k8s_openapi::api::certificates::v1::CertificateSigningRequestCondition;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
-use crate::decision::{Decision, Verdict};
 use crate::names;
 use crate::pem;
 use crate::pkcs10::CertificationRequest;
@@ -31,97 +31,8 @@ use crate::trace::Detail::{self, Fixed};
 use crate::trace::{Foreign, Trace};
 use crate::view::{Newer, View};
 
-/// Proof that a request kept every rule. Only [`decide`] makes one, and an executor that takes
-/// nothing else cannot approve an unchecked request.
-#[derive(Debug)]
-pub struct Approval<'r> {
-    name: &'r str,
-    uid: Option<&'r str>,
-    resource_version: Option<&'r str>,
-    kind: Kind,
-    node: String,
-}
-
-/// Permission to deny a request: it is ours, it is wrong, and the policy says that such requests
-/// are denied. Only [`decide`] makes one.
-#[derive(Debug)]
-pub struct Denial<'r> {
-    name: &'r str,
-    resource_version: Option<&'r str>,
-    rule: Rule,
-}
-
-impl<'r> Approval<'r> {
-    /// The name of the approved request.
-    pub fn name(&self) -> &'r str {
-        self.name
-    }
-
-    /// The kind of the approved request.
-    pub fn kind(&self) -> Kind {
-        self.kind
-    }
-
-    /// The name of the node that the certificate is for.
-    pub fn node(&self) -> &str {
-        &self.node
-    }
-
-    /// The UID of the approved request, to be sent along so that no namesake is approved.
-    pub fn uid(&self) -> Option<&'r str> {
-        self.uid
-    }
-
-    /// The version that was looked at, to be sent along so that nothing newer is approved.
-    pub fn resource_version(&self) -> Option<&'r str> {
-        self.resource_version
-    }
-
-    /// The condition to append. Source: `spec/csr.md`, section 7.
-    pub fn condition(&self, now: Timestamp) -> CertificateSigningRequestCondition {
-        let (reason, message) = match self.kind {
-            Kind::KubeletClient | Kind::KubeletServing => {
-                (names::KUBELET_APPROVAL_REASON, names::APPROVE_KUBELET_MESSAGE)
-            }
-            Kind::Wicd => (names::WICD_APPROVAL_REASON, names::APPROVE_WICD_MESSAGE),
-        };
-        condition("Approved", reason, message.to_owned(), now)
-    }
-}
-
-impl<'r> Denial<'r> {
-    /// The name of the denied request.
-    pub fn name(&self) -> &'r str {
-        self.name
-    }
-
-    /// The version that was looked at, to be sent along.
-    pub fn resource_version(&self) -> Option<&'r str> {
-        self.resource_version
-    }
-
-    /// The condition to append.
-    pub fn condition(&self, now: Timestamp) -> CertificateSigningRequestCondition {
-        let message = format!("This CSR breaks the rule {}.", self.rule);
-        condition("Denied", names::DENY_REASON, message, now)
-    }
-}
-
-fn condition(
-    kind: &str,
-    reason: &str,
-    message: String,
-    now: Timestamp,
-) -> CertificateSigningRequestCondition {
-    CertificateSigningRequestCondition {
-        type_: kind.to_owned(),
-        status: "True".to_owned(),
-        reason: Some(reason.to_owned()),
-        message: Some(message),
-        last_update_time: Some(Time(now)),
-        last_transition_time: None,
-    }
-}
+pub use approval::{Approval, Denial};
+pub use decision::{Decision, Report, Verdict, Warning};
 
 /// Decides about `request`. Rules are looked at in their order; the first that is broken decides,
 /// and the cheap ones behind it are looked at as well, so that a refusal names all faults.
@@ -145,23 +56,27 @@ pub fn decide<'r>(
     };
     let mut der = Vec::new();
     let end = exam.run(&mut der);
-    let Request { name, uid, resource_version, .. } = *request;
     let (verdict, rule) = match end {
-        Ok((kind, node)) => {
-            let approval = Approval { name, uid, resource_version, kind, node };
-            (Verdict::Approve(approval), None)
-        }
+        Ok((kind, node)) => (Verdict::Approve(Approval::new(request, kind, node)), None),
         Err(End::Ignore(rule)) => (Verdict::Ignore, Some(rule)),
         Err(End::Refuse(rule)) => {
             // While it is in doubt whose name it is, the request may be its owner's.
             let denies = policy.deny && rule != Rule::Instance;
-            let denial = Denial { name, resource_version, rule };
-            (Verdict::Refuse(denies.then_some(denial)), Some(rule))
+            let denial = denies.then(|| Denial::new(request, rule));
+            (Verdict::Refuse(denial), Some(rule))
         }
         Err(End::Wait(rule, deadline)) => (Verdict::Wait { deadline }, Some(rule)),
     };
     let blocked_by = exam.blocked_by.map(str::to_owned);
-    Decision { name, kind: exam.kind, verdict, rule, blocked_by, trace: exam.trace, der }
+    Decision {
+        name: request.name,
+        kind: exam.kind,
+        verdict,
+        rule,
+        blocked_by,
+        trace: exam.trace,
+        der,
+    }
 }
 
 /// Why a request is not approved.

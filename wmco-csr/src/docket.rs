@@ -20,8 +20,7 @@ use wmco_core::facts::Facts;
 use wmco_core::instances::Entries;
 
 use crate::cluster::ClusterFacts;
-use crate::decide::decide;
-use crate::decision::Decision;
+use crate::decide::{Decision, decide};
 use crate::policy::Policy;
 use crate::request::Request;
 use crate::rule::Rule;

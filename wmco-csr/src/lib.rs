@@ -68,11 +68,9 @@
 
 #![forbid(unsafe_code)]
 
-mod advice;
 mod bare;
 mod cluster;
 mod decide;
-mod decision;
 mod der;
 mod docket;
 mod names;
@@ -86,12 +84,12 @@ mod view;
 
 pub use bare::honest;
 pub use cluster::{ClusterFacts, NodeNames};
-pub use decide::{Approval, Denial, decide};
-pub use decision::{Check, Decision, Report, Verdict, Warning};
+pub use decide::{Approval, Decision, Denial, Report, Verdict, Warning, decide};
 pub use docket::{Answer, Docket};
 pub use pkcs10::CertificationRequest;
 pub use policy::{Limits, Policy, Requester};
 pub use request::Request;
 pub use rule::{Kind, Outcome, Rule};
+pub use trace::Check;
 pub use view::{Dispute, MachineFacts, NodeFacts, View};
 pub use wmco_core::facts::{Dns, Facts};

@@ -4,7 +4,9 @@ use std::borrow::Cow;
 use std::fmt::{self, Write as _};
 use std::net::Ipv4Addr;
 
-use crate::decision::Check;
+use schemars::JsonSchema;
+use serde::Serialize;
+
 use crate::pkcs10::{GeneralName, GeneralNames};
 use crate::rule::{Outcome, Rule};
 
@@ -13,6 +15,17 @@ const CHECKS: usize = 32;
 const TEXTS: usize = 256;
 /// The most characters that a detail repeats of a foreign value.
 const SHOWN: usize = 200;
+
+/// One rule that a request was held against.
+#[derive(Clone, Debug, Eq, JsonSchema, PartialEq, Serialize)]
+pub struct Check<'a> {
+    /// Which rule.
+    pub rule: Rule,
+    /// What came of it.
+    pub outcome: Outcome,
+    /// The value that was looked at, or what is wrong with it. One line, without secrets.
+    pub detail: Cow<'a, str>,
+}
 
 /// The checks of one decision.
 #[derive(Clone, Debug)]

@@ -17,10 +17,10 @@ use serde::Serialize;
 use wmco_core::digest::Sha256;
 use wmco_core::names::host;
 use wmco_core::protocol::Access;
+use wmco_core::text::chain;
 use wmco_core::winpath::WindowsPath;
 
 use crate::limits;
-use crate::text::one_line;
 use crate::windows::{Windows, WindowsError};
 
 use bundle::pem;
@@ -106,7 +106,7 @@ pub enum Because {
 pub fn observe(desired: &Bundle, windows: &dyn Windows) -> Result<Observed, WindowsError> {
     let (text, unknown) = match windows.files().read(&record_file(), limits::BUNDLE_BYTES) {
         Ok(text) => (text.unwrap_or_default(), None),
-        Err(error) => (Vec::new(), Some(one_line(&error))),
+        Err(error) => (Vec::new(), Some(chain(&error))),
     };
     let recorded = Bundle::parse(&text);
     let record = if recorded.problems.is_empty() { Vec::new() } else { text };

@@ -30,5 +30,4 @@ pub mod services;
 pub mod step;
 pub mod windows;
 
-mod text;
 mod words;

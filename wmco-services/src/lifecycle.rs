@@ -6,13 +6,13 @@ use std::collections::BTreeSet;
 
 use jiff::Timestamp;
 use wmco_core::names::host;
+use wmco_core::text::chain;
 use wmco_core::winpath::WindowsPath;
 
 use crate::certs::{self, Bundle};
 use crate::env;
 use crate::manifest::Manifest;
 use crate::services::{self, Desired, Failure, Scope, ScriptResults};
-use crate::text::one_line;
 use crate::windows::{Windows, WindowsError};
 
 /// The program that every container hangs on.
@@ -141,6 +141,6 @@ pub(crate) fn remove_roots(windows: &dyn Windows) -> Result<bool, LifecycleError
 /// One line for each failed step.
 pub(crate) fn problems(failures: &[Failure]) -> impl Iterator<Item = String> + '_ {
     failures.iter().map(|failure| {
-        format!("cannot {} service {}: {}", failure.verb, failure.service, one_line(&failure.error))
+        format!("cannot {} service {}: {}", failure.verb, failure.service, chain(&failure.error))
     })
 }

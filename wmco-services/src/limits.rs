@@ -25,6 +25,9 @@ pub const SCRIPT_RECHECK: SignedDuration = SignedDuration::from_mins(2);
 /// Pause before a script that failed is tried again.
 pub const SCRIPT_RETRY: SignedDuration = SignedDuration::from_secs(15);
 
+/// Most Nodes that the daemon asks the cluster for at once: some megabytes, of which it keeps little.
+pub const NODE_PAGE: u32 = 100;
+
 /// Pause between two passes of the daemon that found nothing to do.
 ///
 /// Source: `spec/wicd.md`, section 8.2.

@@ -10,11 +10,10 @@ use kube::runtime::{WatchStreamExt as _, watcher};
 use kube::{Api, Client, ResourceExt as _};
 use serde_json::{Value, json};
 use wmco_core::names::objects;
+use wmco_core::text::chain;
 use wmco_services::daemon::{self, Glance};
 use wmco_services::limits;
 use wmco_services::windows::Windows;
-
-use super::chain;
 
 /// An item for every change of what a pass reads from the Node, and of services ConfigMaps.
 ///

@@ -13,13 +13,14 @@ use kube::api::PostParams;
 use kube::runtime::wait::{self, await_condition};
 use kube::{Api, Client};
 use wmco_core::secret::Secret;
+use wmco_core::text::chain;
 use wmco_services::identity::{
     self, Certificate, CertificateError, Reason, RequestError, Standing, Store, Wanted, judge,
 };
 use wmco_services::limits;
 use wmco_services::windows::{Windows, WindowsError};
 
-use super::{Settings, chain, pauses, rest, until};
+use super::{Settings, pauses, rest, until};
 use crate::cluster::{self, ClusterError};
 
 /// Why there is no certificate yet; it is asked for again.

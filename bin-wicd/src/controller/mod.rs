@@ -22,13 +22,15 @@ use backon::{BackoffBuilder as _, ExponentialBackoff, ExponentialBuilder};
 use futures::{FutureExt as _, StreamExt as _};
 use jiff::{SignedDuration, Timestamp};
 use tokio_util::sync::CancellationToken;
+use wmco_core::text::chain;
 use wmco_core::winpath::WindowsPath;
-use wmco_services::daemon::{self, NodeSearchError};
+use wmco_services::daemon;
 use wmco_services::limits;
 use wmco_services::windows::{Windows, WindowsError};
 
 use crate::args::Cluster;
 use crate::cluster::{self, ClusterError};
+use crate::own_node::{self, OwnNodeError};
 use login::{Login, Session};
 use pass::{PassError, Passes};
 
@@ -58,8 +60,6 @@ pub struct Site<'a> {
 /// Why the daemon cannot tell which node is its own.
 #[derive(Debug, thiserror::Error)]
 enum NodeError {
-    #[error("the nodes cannot be listed")]
-    Api(#[from] kube::Error),
     #[error(transparent)]
     Cluster(#[from] ClusterError),
     #[error(
@@ -67,7 +67,7 @@ enum NodeError {
     )]
     None,
     #[error(transparent)]
-    Search(#[from] NodeSearchError),
+    Search(#[from] OwnNodeError),
     #[error("the network interfaces of this host cannot be read")]
     Windows(#[from] WindowsError),
 }
@@ -116,9 +116,8 @@ async fn own_node(
 
 async fn find_node(host: &dyn Windows, settings: &Settings) -> Result<String, NodeError> {
     let client = cluster::client(host.files(), &settings.cluster.kubeconfig).await?;
-    let nodes = cluster::windows_nodes(&client).await?;
     let marks = daemon::marks(host, &settings.certificates)?;
-    let search = daemon::find_node(&nodes, &marks)?;
+    let search = own_node::search(&client, &marks).await?;
     let node = search.node.ok_or(NodeError::None)?;
     for doubt in search.doubts {
         tracing::warn!(node, "{doubt}");
@@ -250,12 +249,6 @@ async fn rest(pauses: &mut ExponentialBackoff, what: &str, error: &(dyn Error + 
 /// Time from now until then.
 fn until(then: Timestamp) -> Duration {
     Duration::try_from(then.duration_since(Timestamp::now())).unwrap_or_default()
-}
-
-/// An error with what caused it, in one line.
-fn chain(error: &(dyn Error + 'static)) -> String {
-    let causes = std::iter::successors(Some(error), |cause| (*cause).source());
-    causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
 }
 
 #[cfg(test)]

@@ -35,12 +35,6 @@ mod roots;
 #[cfg(windows)]
 mod scm;
 #[cfg(windows)]
-mod scm_call;
-#[cfg(windows)]
-mod scm_moves;
-#[cfg(windows)]
-mod scm_recovery;
-#[cfg(windows)]
 mod service;
 #[cfg(windows)]
 mod text;

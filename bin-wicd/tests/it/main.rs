@@ -2,8 +2,8 @@
 //! program for Windows under Wine.
 //!
 //! What every kind of host must do is in [`scenarios`], written once over [`bench::Bench`]. Besides,
-//! [`certificates`], [`cleanup`] and [`controller`] look closely at one in memory, and [`wine`] at what
-//! only a real Service Control Manager can show.
+//! [`certificates`], [`cleanup`], [`controller`] and [`own_node`] look closely at one in memory, and
+//! [`wine`] at what only a real Service Control Manager can show.
 #![allow(
     clippy::expect_used,
     clippy::indexing_slicing,
@@ -19,6 +19,7 @@ mod cluster;
 mod controller;
 mod crashes;
 mod memory;
+mod own_node;
 mod scenarios;
 mod wine;
 mod world;

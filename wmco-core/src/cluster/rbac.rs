@@ -212,8 +212,9 @@ fn group() -> Subject {
     }
 }
 
+#[expect(clippy::useless_conversion, reason = "from Kubernetes 1.36 on the group may be absent")]
 fn role_ref(kind: &str, name: &str) -> RoleRef {
-    RoleRef { api_group: RBAC_GROUP.into(), kind: kind.into(), name: name.into() }
+    RoleRef { api_group: RBAC_GROUP.to_owned().into(), kind: kind.into(), name: name.into() }
 }
 
 fn rule(group: &str, resources: &[&str], verbs: &[&str]) -> PolicyRule {

@@ -37,16 +37,6 @@ pub enum Unresolved {
     Pending,
 }
 
-impl Unresolved {
-    /// Whether asking again may help without anybody changing the DNS.
-    pub const fn is_transient(&self) -> bool {
-        match self {
-            Self::Failed { .. } | Self::Pending => true,
-            Self::NoIpv4 | Self::NoSuchName => false,
-        }
-    }
-}
-
 /// `name` in the form that answers are kept under: lower case, no dot at the end.
 pub fn canonical(name: &str) -> String {
     name.strip_suffix('.').unwrap_or(name).to_ascii_lowercase()

@@ -7,8 +7,8 @@ use wmco_core::limits as core_limits;
 use wmco_core::names::{host, objects};
 use wmco_core::protocol::{Access, FeatureState, ServiceRunState, ServicesData};
 
-use super::place::Verified;
 use super::state::Record;
+use super::verified::Verified;
 use super::{AgentError, known, staging};
 use crate::lifecycle;
 use crate::manifest::Manifest;

@@ -15,6 +15,7 @@
 
 mod error;
 mod install;
+mod ours;
 mod place;
 mod plan_file;
 mod probe;
@@ -24,12 +25,13 @@ mod root;
 mod staging;
 mod state;
 mod vacancy;
+mod verified;
 
 use jiff::Timestamp;
 use wmco_core::protocol::{HostPlan, HostStep, Probe, ReportLine};
+use wmco_core::text::chain;
 use wmco_core::winpath::WindowsPath;
 
-use crate::text::one_line;
 use crate::windows::Windows;
 
 pub use error::AgentError;
@@ -79,7 +81,7 @@ impl<'a> Agent<'a> {
         let done = match taken {
             Ok(plan) => self.carry_out(&plan, report),
             Err(error) => {
-                report(ReportLine::Refused { error: one_line(&error) });
+                report(ReportLine::Refused { error: chain(&error) });
                 false
             }
         };
@@ -92,7 +94,7 @@ impl<'a> Agent<'a> {
             Ok(record) => record,
             Err(error) => {
                 report(ReportLine::Started { step: 0 });
-                report(ReportLine::Failed { step: 0, error: one_line(&error) });
+                report(ReportLine::Failed { step: 0, error: chain(&error) });
                 return false;
             }
         };
@@ -105,7 +107,7 @@ impl<'a> Agent<'a> {
                     report(ReportLine::Done { step: number, changed });
                 }
                 Err(error) => {
-                    let error = one_line(&error);
+                    let error = chain(&error);
                     tracing::warn!(step = step.verb(), %error, "step failed");
                     report(ReportLine::Failed { step: number, error });
                     record.note_believed(self.windows);
@@ -116,7 +118,7 @@ impl<'a> Agent<'a> {
         record.note_believed(self.windows);
         // Leftovers cost disk space and nothing else, so they fail no plan.
         if let Err(error) = staging::sweep(self.windows, self.now) {
-            tracing::warn!(error = %one_line(&error), "cannot tidy the staging folder");
+            tracing::warn!(error = %chain(&error), "cannot tidy the staging folder");
         }
         true
     }

@@ -3,15 +3,14 @@
 use std::collections::BTreeSet;
 
 use wmco_core::names::host;
-use wmco_core::payload;
 use wmco_core::protocol::ServicesData;
+use wmco_core::text::chain;
 use wmco_core::winpath::WindowsPath;
 
 use super::state::{self, Record};
-use super::{AgentError, known};
+use super::{AgentError, known, ours};
 use crate::lifecycle;
 use crate::manifest::Manifest;
-use crate::text::one_line;
 use crate::windows::{EntryKind, Files, TEMPORARY_SUFFIX, Windows, WindowsError};
 
 pub(super) fn file(windows: &dyn Windows, path: &WindowsPath) -> Result<bool, AgentError> {
@@ -25,18 +24,7 @@ pub(super) fn directory(windows: &dyn Windows, path: &WindowsPath) -> Result<boo
 }
 
 fn check_ours(path: &WindowsPath) -> Result<(), AgentError> {
-    if can_be_ours(path) { Ok(()) } else { Err(AgentError::NotOurs { path: path.clone() }) }
-}
-
-/// Lets pass what lies below our folders, our folders below shared ones, and the scripts that the
-/// original operator puts into a shared one.
-pub(super) fn can_be_ours(path: &WindowsPath) -> bool {
-    let below = |folder| path.is_within(&known(folder)) && *path != known(folder);
-    let wholly = [host::CNI_STATE, host::KUBELET_STATE];
-    let script = payload::scripts().any(|(script, _)| script == *path);
-    [host::ROOT, host::LOGS].into_iter().any(below)
-        || script
-        || wholly.into_iter().any(|folder| path.is_within(&known(folder)))
+    if ours::can_be_ours(path) { Ok(()) } else { Err(AgentError::NotOurs { path: path.clone() }) }
 }
 
 /// Removes a file, and the half of it that a process which died may have left beside.
@@ -55,7 +43,7 @@ pub(super) fn services(
 ) -> Result<bool, AgentError> {
     let read = |data: &ServicesData| {
         let manifest = Manifest::parse(data).inspect_err(|error| {
-            let error = one_line(error);
+            let error = chain(error);
             tracing::warn!(
                 error,
                 "a services ConfigMap cannot be read, what only it names is left"

@@ -13,11 +13,11 @@ use std::collections::BTreeSet;
 use jiff::Timestamp;
 use wmco_core::names::host;
 use wmco_core::protocol::{Access, Quarantined};
+use wmco_core::text::chain;
 use wmco_core::winpath::WindowsPath;
 
 use super::state::Record;
 use super::{AgentError, known, quarantine};
-use crate::text::one_line;
 use crate::windows::{Entry, EntryKind, Files, TEMPORARY_SUFFIX, Windows, WindowsError};
 
 /// How many of the things that were moved are named.
@@ -201,7 +201,7 @@ fn move_away(files: &dyn Files, from: &WindowsPath, to: &WindowsPath) -> Result<
             let is_link = files.kind(to)? == Some(EntryKind::Link);
             let closed = if is_link { Ok(()) } else { close(files, to) };
             if let Err(error) = closed {
-                tracing::warn!(%to, error = %one_line(&error), "it is as open as it was");
+                tracing::warn!(%to, error = %chain(&error), "it is as open as it was");
             }
             Ok(())
         }

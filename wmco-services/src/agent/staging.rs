@@ -9,7 +9,7 @@ use wmco_core::names::host;
 use wmco_core::protocol::{Access, staged_agent};
 use wmco_core::winpath::WindowsPath;
 
-use super::place::Verified;
+use super::verified::Verified;
 use super::{AgentError, known, state};
 use crate::limits;
 use crate::windows::{EntryKind, Files, Windows, WindowsError, digest_of};

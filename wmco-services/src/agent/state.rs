@@ -3,11 +3,11 @@
 use wmco_core::names::host;
 use wmco_core::payload;
 use wmco_core::protocol::{Access, HostState, HostStep};
+use wmco_core::text::chain;
 use wmco_core::winpath::WindowsPath;
 
-use super::{AgentError, known, remove};
+use super::{AgentError, known, ours};
 use crate::limits;
-use crate::text::one_line;
 use crate::windows::{EntryKind, Windows, WindowsError};
 
 /// The record while a plan is carried out.
@@ -66,7 +66,7 @@ impl Record {
             return;
         }
         if let Err(error) = self.save(windows) {
-            tracing::warn!(error = %one_line(&error), "cannot note which files were written anew");
+            tracing::warn!(error = %chain(&error), "cannot note which files were written anew");
         }
     }
 
@@ -96,17 +96,11 @@ pub(super) fn read(windows: &dyn Windows) -> Result<Option<HostState>, WindowsEr
         None
     });
     Ok(state.map(|mut state| {
-        state.files.retain(remove::can_be_ours);
-        state.directories.retain(|path| remove::can_be_ours(path) || is_above_ours(path));
+        state.files.retain(ours::can_be_ours);
+        state.directories.retain(|path| ours::can_be_ours(path) || ours::is_above_ours(path));
         state.quarantined.retain(|found| found.folder.is_within(&known(host::QUARANTINE)));
         state
     }))
-}
-
-/// Whether the folder is one of those that ours lie in.
-fn is_above_ours(path: &WindowsPath) -> bool {
-    let shared = [host::MANIFEST_SCRIPTS, host::CNI_STATE, host::KUBELET_STATE].map(known);
-    host::DIRECTORIES.map(known).iter().chain(&shared).any(|ours| ours.is_within(path))
 }
 
 /// What the original operator left outside our root, which has no record of it: with it on record its

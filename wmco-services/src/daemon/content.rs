@@ -1,10 +1,10 @@
 //! Which content of the services ConfigMap the daemon works with.
 
 use wmco_core::protocol::ServicesData;
+use wmco_core::text::chain;
 
 use super::ManifestState;
 use crate::manifest::Manifest;
-use crate::text::one_line;
 
 /// The services ConfigMap of the desired version, as it was read.
 #[derive(Clone, Debug)]
@@ -32,7 +32,7 @@ impl Found {
 
     fn read(data: &ServicesData) -> Self {
         match Manifest::parse(data) {
-            Err(error) => Self::Refused(one_line(&error)),
+            Err(error) => Self::Refused(chain(&error)),
             Ok(manifest) => Self::Read(manifest),
         }
     }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
+use wmco_core::text::chain;
 use wmco_core::winpath::WindowsPath;
 
 use super::{
@@ -12,7 +13,6 @@ use super::{
 use crate::lifecycle;
 use crate::manifest::Manifest;
 use crate::services::{self, ScriptResults};
-use crate::text::one_line;
 use crate::windows::{Windows, WindowsError};
 use crate::{certs, env};
 
@@ -115,10 +115,10 @@ fn act(
         }
         Action::RemoveFile { path } => windows.files().remove_file(path).or_else(|error| {
             // It costs disk space and nothing else.
-            tracing::warn!(%path, error = %one_line(&error), "cannot remove an old certificate");
+            tracing::warn!(%path, error = %chain(&error), "cannot remove an old certificate");
             Ok(false)
         }),
         Action::AnnotateNode { .. } => Ok(false),
     };
-    outcome.err().map(|error| one_line(&error)).into_iter().collect()
+    outcome.err().map(|error| chain(&error)).into_iter().collect()
 }

@@ -14,6 +14,7 @@
 //! Source: `spec/wicd.md`, sections 9 and 23.3.
 
 mod certificates;
+mod claim;
 mod content;
 mod execute;
 mod glance;
@@ -27,6 +28,7 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use serde_json::Value;
 use wmco_core::names;
+use wmco_core::text::chain;
 use wmco_core::winpath::WindowsPath;
 
 use crate::certs::{self, Bundle};
@@ -34,15 +36,17 @@ use crate::env;
 use crate::limits;
 use crate::manifest::Manifest;
 use crate::services::{self, Desired, Scope, ScriptResults};
-use crate::text::one_line;
 use crate::windows::{Service, Windows, WindowsError};
 
+pub use claim::NodeClaim;
 pub use content::{Found, Released};
 pub use execute::{Means, Pass, pass};
 pub use glance::Glance;
 pub use node::{NodeFacts, concern};
 pub use plan::{About, Action, Awaited, Because, Next, Note, Plan, Step};
-pub use search::{Marks, NodeSearchError, Search, find_node, marks, own_addresses};
+pub use search::{
+    Marks, NodeSearchError, Search, find_node, marks, names_to_ask, own_addresses, settles,
+};
 
 /// The services ConfigMap of the desired version, as it was found.
 #[derive(Clone, Copy, Debug)]
@@ -101,7 +105,7 @@ pub fn observe(
             Ok(Some(text)) => Bundle::parse(&text),
             Ok(None) => Bundle::unread(format!("the CA bundle {path} is not there")),
             Err(error) => {
-                Bundle::unread(format!("the CA bundle cannot be read: {}", one_line(&error)))
+                Bundle::unread(format!("the CA bundle cannot be read: {}", chain(&error)))
             }
         },
     };

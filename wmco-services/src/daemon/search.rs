@@ -4,13 +4,15 @@
 
 use std::net::Ipv4Addr;
 
-use serde_json::Value;
-use wmco_core::names::{self, host};
+use wmco_core::names::host;
 use wmco_core::winpath::WindowsPath;
 
-use super::node::list;
+use super::claim::NodeClaim;
 use crate::identity;
 use crate::windows::{Interface, Windows, WindowsError};
+
+/// Longest name that an object may have.
+const MOST_NAME: usize = 253;
 
 /// By what a host knows its Node.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
@@ -75,6 +77,26 @@ fn counts(address: Ipv4Addr) -> bool {
     !(address.is_loopback() || address.is_link_local() || address.is_unspecified())
 }
 
+/// The names to ask the cluster for, one after the other, before it is asked for all Windows Nodes; see
+/// [`settles`]. What cannot be the name of a Node is not among them.
+pub fn names_to_ask(marks: &Marks) -> impl Iterator<Item = &str> {
+    let legal = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || c == '.';
+    let ends = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
+    let is_name = move |name: &&String| {
+        name.len() <= MOST_NAME && name.starts_with(ends) && name.chars().all(legal)
+    };
+    marks.names.iter().filter(is_name).map(String::as_str)
+}
+
+/// The answer, if this Node settles the search whatever others say: it is a Windows Node that a
+/// certificate names and that has an address of the host, as [`find_node`] asks first. Of several such
+/// Nodes the first of [`names_to_ask`] is the one.
+pub fn settles(node: &NodeClaim, marks: &Marks) -> Option<Search> {
+    let named = marks.names.contains(&node.name);
+    let right = node.is_windows && named && node.has(&own_texts(marks), false);
+    right.then(|| Search { node: Some(node.name.clone()), doubts: doubts(&node.name, marks) })
+}
+
 /// The Windows Node that this host is. The first name of a certificate whose Node has an address of the
 /// host decides. Without one, addresses do, internal ones first, since a certificate may be one of a
 /// former name, or copied with a disk. Where no Node has an address of the host, a name is believed
@@ -82,17 +104,16 @@ fn counts(address: Ipv4Addr) -> bool {
 ///
 /// # Errors
 /// [`NodeSearchError`] when several Nodes have an address of the host and no certificate names one of them.
-pub fn find_node(nodes: &[Value], marks: &Marks) -> Result<Search, NodeSearchError> {
-    let own: Vec<String> =
-        marks.addresses.iter().filter(|it| counts(**it)).map(ToString::to_string).collect();
-    let windows: Vec<(&str, &Value)> = nodes
-        .iter()
-        .filter(|node| is_windows(node))
-        .filter_map(|node| Some((node.pointer("/metadata/name")?.as_str()?, node)))
-        .collect();
+pub fn find_node<N: Into<NodeClaim>>(
+    nodes: impl IntoIterator<Item = N>,
+    marks: &Marks,
+) -> Result<Search, NodeSearchError> {
+    let own = own_texts(marks);
+    let windows: Vec<NodeClaim> =
+        nodes.into_iter().map(Into::into).filter(|node| node.is_windows).collect();
     let here = |internal_only: bool| -> Vec<&str> {
-        let here = windows.iter().filter(|(_, node)| has(node, &own, internal_only));
-        here.map(|(name, _)| *name).collect()
+        let here = windows.iter().filter(|node| node.has(&own, internal_only));
+        here.map(|node| node.name.as_str()).collect()
     };
     let (inside, anywhere) = (here(true), here(false));
     let certified = |among: &[&str]| marks.names.iter().find(|name| among.contains(&name.as_str()));
@@ -100,7 +121,7 @@ pub fn find_node(nodes: &[Value], marks: &Marks) -> Result<Search, NodeSearchErr
         (Some(name), _, _) => Some(name.as_str()),
         (None, [one], _) | (None, [], [one]) => Some(*one),
         (None, [], []) => {
-            let all: Vec<&str> = windows.iter().map(|(name, _)| *name).collect();
+            let all: Vec<&str> = windows.iter().map(|node| node.name.as_str()).collect();
             certified(&all).map(String::as_str)
         }
         (None, [], several) | (None, several, _) => {
@@ -108,30 +129,22 @@ pub fn find_node(nodes: &[Value], marks: &Marks) -> Result<Search, NodeSearchErr
             return Err(NodeSearchError { names });
         }
     };
-    let mut doubts = marks.problems.clone();
-    if let Some(found) = found {
-        let others = marks.names.iter().filter(|name| *name != found);
-        doubts.extend(others.map(|name| {
-            format!(
-                "a certificate on this host is one of node {name}, but the host is node {found}; \
-                 delete the certificate if the host was renamed or copied"
-            )
-        }));
-    }
+    let doubts = found.map_or_else(|| marks.problems.clone(), |found| doubts(found, marks));
     Ok(Search { node: found.map(str::to_owned), doubts })
 }
 
-fn is_windows(node: &Value) -> bool {
-    let labels = node.get("metadata").and_then(|metadata| metadata.get("labels"));
-    let system = labels.and_then(|labels| labels.get(names::OS_LABEL));
-    system.and_then(Value::as_str) == Some(names::OS_WINDOWS)
+/// The addresses of the host as they stand on Nodes.
+fn own_texts(marks: &Marks) -> Vec<String> {
+    marks.addresses.iter().filter(|it| counts(**it)).map(ToString::to_string).collect()
 }
 
-/// Whether the Node has one of these addresses.
-fn has(node: &Value, own: &[String], internal_only: bool) -> bool {
-    list(node.pointer("/status/addresses")).iter().any(|address| {
-        let field = |name| address.get(name).and_then(Value::as_str);
-        let counts = !internal_only || field("type") == Some("InternalIP");
-        counts && field("address").is_some_and(|text| own.iter().any(|own| own == text))
-    })
+/// What people should know when the host is the Node `found`.
+fn doubts(found: &str, marks: &Marks) -> Vec<String> {
+    let others = marks.names.iter().filter(|name| *name != found).map(|name| {
+        format!(
+            "a certificate on this host is one of node {name}, but the host is node {found}; \
+             delete the certificate if the host was renamed or copied"
+        )
+    });
+    marks.problems.iter().cloned().chain(others).collect()
 }

@@ -19,7 +19,6 @@ use crate::manifest::{Manifest, ManifestError, Parts};
 pub use logs::{BadLogSetting, LogSettings, LogSettingsError};
 pub(crate) use scripts::AWS_HOST_NAME;
 pub use scripts::{FULL_HOST_NAME, NODE_IP};
-pub(crate) use services::PLACEHOLDERS;
 
 /// What a manifest is made from.
 #[derive(Clone, Debug, Default)]

@@ -4,29 +4,14 @@ use wmco_core::names::host;
 
 use super::command::{Command, file_name, fit};
 use super::{GenerateError, Inputs, scripts};
+use crate::manifest::placeholders::{
+    HOSTNAME_OVERRIDE, KUBE_CONFIG_PATH, KUBE_PROXY_CONFIG_PATH, NODE_IP, NODE_NAME, NODE_SUBNET,
+    VERBOSITY,
+};
 use crate::manifest::{NodeVariable, PreScript, Service};
 use crate::windows::{BadServiceName, ServiceName};
 
 const HYBRID_OVERLAY_SERVICE: &str = "hybrid-overlay-node";
-const NODE_NAME: &str = "NODE_NAME";
-const NODE_IP: &str = "NODE_IP";
-const HOSTNAME_OVERRIDE: &str = "HOSTNAME_OVERRIDE";
-const NODE_SUBNET: &str = "NODE_SUBNET";
-const KUBE_CONFIG_PATH: &str = "KUBE_CONFIG_PATH";
-const KUBE_PROXY_CONFIG_PATH: &str = "KUBE_PROXY_CONFIG_PATH";
-const VERBOSITY: &str = "VERBOSITY";
-
-/// All placeholders of generated services. Source: `spec/services.md`, section 7.
-pub(crate) const PLACEHOLDERS: [&str; 7] = [
-    HOSTNAME_OVERRIDE,
-    NODE_IP,
-    NODE_NAME,
-    NODE_SUBNET,
-    KUBE_CONFIG_PATH,
-    KUBE_PROXY_CONFIG_PATH,
-    VERBOSITY,
-];
-
 /// All services in the order in which they stand before they are sorted by priority.
 pub(super) fn all(inputs: &Inputs) -> Result<Vec<Service>, GenerateError> {
     let mut services = vec![

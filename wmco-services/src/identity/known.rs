@@ -1,11 +1,11 @@
 //! Whose node the certificates on a host are.
 
 use wmco_core::names::{self, host};
+use wmco_core::text::chain;
 use wmco_core::winpath::WindowsPath;
 
 use super::{Certificate, Store};
 use crate::limits;
-use crate::text::one_line;
 use crate::windows::Files;
 
 /// The nodes that certificates on a host speak for, be they valid or not: the kubelet's, then the one of
@@ -27,8 +27,8 @@ pub fn known_nodes(files: &dyn Files, folder: &WindowsPath) -> (Vec<String>, Vec
     for (whose, prefix, text) in all {
         let certificate = match text {
             Ok(None) => continue,
-            Ok(Some(text)) => Certificate::leaf(&text).map_err(|error| one_line(&error)),
-            Err(error) => Err(one_line(&error)),
+            Ok(Some(text)) => Certificate::leaf(&text).map_err(|error| chain(&error)),
+            Err(error) => Err(chain(&error)),
         };
         match certificate {
             Ok(certificate) => found.extend(certificate.node_after(prefix).map(str::to_owned)),

@@ -5,14 +5,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::read::Draft;
-use super::review::Problem;
 use super::{
-    ENVIRONMENT_KEY, ManifestError, NodeVariable, PreScript, SERVICES_KEY, Service, WATCHED_KEY,
-    order,
+    ENVIRONMENT_KEY, ManifestError, NodeVariable, PreScript, Problem, SERVICES_KEY, Service,
+    WATCHED_KEY, order, placeholders,
 };
 use crate::jsonpath::NodePath;
 use crate::windows::ServiceName;
-use crate::{generate, words};
+use crate::words;
 
 /// Every problem of a draft, each with its place on the wire.
 pub(super) fn all(draft: &Draft) -> Vec<Problem> {
@@ -169,7 +168,7 @@ impl Placed<'_> {
         found: &mut Vec<Problem>,
     ) {
         let is_declared = |name: &str| declared.iter().any(|(_, _, declared)| *declared == name);
-        for placeholder in generate::PLACEHOLDERS {
+        for placeholder in placeholders::ALL {
             if !is_declared(placeholder) && words::occurs(text, placeholder) {
                 self.add(found, at, |service| ManifestError::UndeclaredPlaceholder {
                     service,

@@ -142,3 +142,13 @@ pub enum ManifestError {
         key: String,
     },
 }
+
+/// A reason to refuse the ConfigMap.
+#[derive(Debug)]
+pub struct Problem {
+    /// Where it is: a key of the data, and for what is in its JSON a path, for example
+    /// `services[2].dependencies[0]`. Counted from 0, as in the JSON.
+    pub at: String,
+    /// What is wrong and what to do.
+    pub error: ManifestError,
+}

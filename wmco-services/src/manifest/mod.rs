@@ -14,6 +14,7 @@
 mod check;
 mod error;
 mod order;
+pub(crate) mod placeholders;
 mod read;
 mod review;
 mod schema;
@@ -29,8 +30,8 @@ use wmco_core::protocol::ServicesData;
 use crate::windows::ServiceName;
 use read::Draft;
 
-pub use error::ManifestError;
-pub use review::{Doubt, Problem, Review, review};
+pub use error::{ManifestError, Problem};
+pub use review::{Doubt, Review, review};
 pub use schema::schemas;
 pub use wmco_core::names::objects::{ENVIRONMENT_KEY, FILES_KEY, SERVICES_KEY, WATCHED_KEY};
 

@@ -9,9 +9,8 @@ use serde::de::Error as _;
 use serde_json::{Map, Value};
 use wmco_core::protocol::ServicesData;
 
-use super::review::Problem;
 use super::{
-    ENVIRONMENT_KEY, FILES_KEY, FileInfo, ManifestError, NodeVariable, Parts, PreScript,
+    ENVIRONMENT_KEY, FILES_KEY, FileInfo, ManifestError, NodeVariable, Parts, PreScript, Problem,
     SERVICES_KEY, Service, WATCHED_KEY,
 };
 use crate::windows::ServiceName;

@@ -4,18 +4,8 @@ use std::collections::BTreeMap;
 
 use wmco_core::protocol::ServicesData;
 
-use super::{Manifest, ManifestError, NodeVariable, SERVICES_KEY, Service, check, read};
+use super::{Manifest, NodeVariable, Problem, SERVICES_KEY, Service, check, read};
 use crate::windows::ServiceName;
-
-/// A reason to refuse the ConfigMap.
-#[derive(Debug)]
-pub struct Problem {
-    /// Where it is: a key of the data, and for what is in its JSON a path, for example
-    /// `services[2].dependencies[0]`. Counted from 0, as in the JSON.
-    pub at: String,
-    /// What is wrong and what to do.
-    pub error: ManifestError,
-}
 
 /// Something that is allowed and yet may be a mistake.
 #[derive(Clone, Debug, Eq, PartialEq)]

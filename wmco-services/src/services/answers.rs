@@ -7,9 +7,10 @@
 
 use std::net::{Ipv4Addr, SocketAddr};
 
+use wmco_core::text::chain;
+
 use crate::generate::{AWS_HOST_NAME, FULL_HOST_NAME, NODE_IP};
 use crate::limits;
-use crate::text::one_line;
 use crate::windows::{HttpRequest, Machine};
 
 /// Whether the answer to a script stays the same as long as the machine exists.
@@ -21,7 +22,7 @@ pub(super) fn lasts(script: &str) -> bool {
 pub(super) fn answer(script: &str, machine: &dyn Machine) -> Option<Result<String, String>> {
     match script {
         AWS_HOST_NAME => Some(aws_host_name(machine)),
-        FULL_HOST_NAME => Some(machine.host_name().map_err(|error| one_line(&error))),
+        FULL_HOST_NAME => Some(machine.host_name().map_err(|error| chain(&error))),
         NODE_IP => Some(node_ip(machine)),
         _ => None,
     }
@@ -29,7 +30,7 @@ pub(super) fn answer(script: &str, machine: &dyn Machine) -> Option<Result<Strin
 
 /// The first address of the best default route that others can reach.
 fn node_ip(machine: &dyn Machine) -> Result<String, String> {
-    let mut routes = machine.default_routes().map_err(|error| one_line(&error))?;
+    let mut routes = machine.default_routes().map_err(|error| chain(&error))?;
     // Between equals the system's order decides.
     routes.sort_by_key(|route| route.metric);
     let usable = |address: &&Ipv4Addr| {
@@ -49,7 +50,7 @@ fn aws_host_name(machine: &dyn Machine) -> Result<String, String> {
         SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::new(169, 254, 169, 254)), 80);
     let ask = |method, path, headers: &[(&str, &str)]| {
         let request = HttpRequest { method, address: ADDRESS, path, headers };
-        machine.http(&request, limits::METADATA).map_err(|error| one_line(&error))
+        machine.http(&request, limits::METADATA).map_err(|error| chain(&error))
     };
     let lifetime = [("X-aws-ec2-metadata-token-ttl-seconds", "60")];
     let token = ask("PUT", "/latest/api/token", &lifetime)?.filter(|answer| answer.status == 200);

@@ -7,6 +7,7 @@ use serde_json::Value;
 use wmco_core::digest::Sha256;
 use wmco_core::limits as core_limits;
 use wmco_core::protocol::ServiceRunState;
+use wmco_core::text::chain;
 use wmco_core::winpath::WindowsPath;
 
 use super::{
@@ -14,7 +15,6 @@ use super::{
     resolve,
 };
 use crate::limits;
-use crate::text::one_line;
 use crate::windows::{ServiceName, Wait, Windows, WindowsError};
 
 /// A step that failed.
@@ -175,7 +175,7 @@ fn run(
         let output = windows
             .powershell()
             .run(&script.text, wait)
-            .map_err(|error| format!("script `{head}` could not run: {}", one_line(&error)))?;
+            .map_err(|error| format!("script `{head}` could not run: {}", chain(&error)))?;
         if output.code != 0 {
             return Err(format!(
                 "script `{head}` failed with code {}, look at it on the host: {}",

@@ -31,10 +31,10 @@ use jiff::Timestamp;
 use serde_json::Value;
 use wmco_core::names::{host, objects};
 use wmco_core::protocol::ServiceRunState;
+use wmco_core::text::chain;
 
 use crate::limits;
 use crate::manifest::{self, Manifest};
-use crate::text::one_line;
 use crate::windows::{LOCAL_SYSTEM, Service, ServiceConfig, ServiceName};
 
 use graph::Graph;
@@ -210,7 +210,7 @@ fn ready(
     let seen = graph.service(name);
     let scripts = match resolve::scripts(service, seen, observed.node) {
         Ok(scripts) => scripts,
-        Err(error) => return plan.block(name, one_line(&error), None),
+        Err(error) => return plan.block(name, chain(&error), None),
     };
     let none = BTreeMap::new();
     let values = if scripts.is_empty() {
@@ -239,7 +239,7 @@ fn ready(
     };
     match resolve::config(service, observed.node, values) {
         Ok(config) => Readiness::Ready(config),
-        Err(error) => plan.block(name, one_line(&error), None),
+        Err(error) => plan.block(name, chain(&error), None),
     }
 }
 

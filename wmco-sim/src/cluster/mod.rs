@@ -56,7 +56,7 @@ mod write;
 
 use std::fmt;
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -107,7 +107,6 @@ pub struct SimCluster {
 #[derive(Clone, Debug)]
 pub struct Builder {
     address: SocketAddr,
-    more_addresses: Vec<IpAddr>,
     longest_lifetime: SignedDuration,
     taints_nodes: bool,
 }
@@ -116,7 +115,6 @@ impl Default for Builder {
     fn default() -> Self {
         Self {
             address: (Ipv4Addr::LOCALHOST, 0).into(),
-            more_addresses: Vec::new(),
             longest_lifetime: csr::signer::LIFETIME,
             taints_nodes: false,
         }
@@ -128,13 +126,6 @@ impl Builder {
     #[must_use]
     pub fn listen(self, address: SocketAddr) -> Self {
         Self { address, ..self }
-    }
-
-    /// Lets the server's certificate name this address, too.
-    #[must_use]
-    pub fn also_known_as(mut self, address: IpAddr) -> Self {
-        self.more_addresses.push(address);
-        self
     }
 
     /// Signs no certificate for longer than this, however long a life is asked for.
@@ -155,7 +146,7 @@ impl Builder {
     /// # Errors
     /// The port is taken, or certificates cannot be made.
     pub async fn start(self) -> Result<SimCluster, StartError> {
-        let pki = Pki::new(&self.more_addresses, self.longest_lifetime)?;
+        let pki = Pki::new(self.longest_lifetime)?;
         let shared = Arc::new(Shared::new(pki, self.taints_nodes));
         preload::preload(&shared);
         let listener = TlsListener::bind(self.address, tls::server_config(&shared.pki)?).await?;

@@ -1,7 +1,7 @@
 //! Keys and certificates of the cluster, and its randomness.
 
 use std::fmt;
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::Ipv4Addr;
 
 use jiff::SignedDuration;
 use rcgen::{
@@ -59,14 +59,11 @@ impl fmt::Debug for Pki {
 }
 
 impl Pki {
-    /// Makes a CA and the server's certificate for loopback and `more` addresses.
+    /// Makes a CA and the server's certificate for loopback.
     ///
     /// # Errors
     /// The key generator failed.
-    pub(crate) fn new(
-        more: &[IpAddr],
-        longest_lifetime: SignedDuration,
-    ) -> Result<Self, rcgen::Error> {
+    pub(crate) fn new(longest_lifetime: SignedDuration) -> Result<Self, rcgen::Error> {
         let mut params = CertificateParams::default();
         params.distinguished_name.push(DnType::CommonName, "simulated-cluster-ca");
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -81,10 +78,7 @@ impl Pki {
 
         let names = NAMES.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
         let mut params = CertificateParams::new(names)?;
-        let loopback = IpAddr::from(Ipv4Addr::LOCALHOST);
-        for address in std::iter::once(&loopback).chain(more) {
-            params.subject_alt_names.push(SanType::IpAddress(*address));
-        }
+        params.subject_alt_names.push(SanType::IpAddress(Ipv4Addr::LOCALHOST.into()));
         params.distinguished_name.push(DnType::CommonName, "kube-apiserver");
         params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
         let key = KeyPair::generate()?;

@@ -2,12 +2,12 @@
 
 use jiff::Timestamp;
 use wmco_core::protocol::{PROTOCOL, ReportLine};
+use wmco_core::text::chain;
 use wmco_core::winpath::WindowsPath;
 use wmco_services::agent::{Agent, AgentError};
 use wmco_services::fake::FakeWindows;
 
 use super::agent_file::{AgentNature, Head};
-use super::backoff::causes;
 use super::shell::Ended;
 
 /// What an agent says to arguments that it does not know, and how it then ends.
@@ -52,7 +52,7 @@ pub(super) fn run(
         Ok(true) => Ended::default(),
         Ok(false) => Ended { code: 1, ..Ended::default() },
         Err(error) => {
-            Ended { stderr: format!("{}\r\n", causes(&error)), code: 1, ..Ended::default() }
+            Ended { stderr: format!("{}\r\n", chain(&error)), code: 1, ..Ended::default() }
         }
     }
 }

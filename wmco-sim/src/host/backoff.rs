@@ -3,6 +3,8 @@
 use std::error::Error;
 use std::time::Duration;
 
+use wmco_core::text::chain;
+
 /// First and longest pause. Much shorter than on a real host, where nobody watches.
 const FIRST: Duration = Duration::from_millis(100);
 const LONGEST: Duration = Duration::from_secs(5);
@@ -20,14 +22,8 @@ impl Default for Backoff {
 impl Backoff {
     /// Logs that a program could not do `what`, and waits before the next attempt.
     pub(super) async fn failed(&mut self, what: &str, error: &(dyn Error + Sync + 'static)) {
-        tracing::debug!(error = causes(error), pause = ?self.0, "a program could not {what}");
+        tracing::debug!(error = chain(error), pause = ?self.0, "a program could not {what}");
         tokio::time::sleep(self.0).await;
         self.0 = (self.0 * 2).min(LONGEST);
     }
-}
-
-/// An error with what caused it, in one line.
-pub(super) fn causes(error: &(dyn Error + 'static)) -> String {
-    let chain = std::iter::successors(Some(error), |cause| (*cause).source());
-    chain.map(ToString::to_string).collect::<Vec<_>>().join(": ")
 }

@@ -8,9 +8,9 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use wmco_core::names::{host as host_names, objects};
 use wmco_core::protocol::ServiceRunState;
+use wmco_core::text::chain;
 use wmco_services::windows::{ServiceManager as _, ServiceName};
 
-use super::backoff::causes;
 use super::daemon::Daemon;
 use super::kubelet::Kubelet;
 use super::shared::Shared;
@@ -116,7 +116,7 @@ async fn live(
         let _ = before.await;
     }
     if let Err(error) = Box::pin(program.run(&host, &command, &stop)).await {
-        tracing::warn!(service = %name, error = causes(&*error), "a simulated program failed");
+        tracing::warn!(service = %name, error = chain(&*error), "a simulated program failed");
         if !stop.is_cancelled() {
             fail(&host, &name);
         }

@@ -124,7 +124,7 @@ fn what_somebody_keeps_open_is_named_and_waited_for() {
         (planted_node(), r"C:\k\cni"),
     ] {
         host.set_locked(&path(held), true);
-        let text = one_line(&look(&host).unwrap_err());
+        let text = chain(&look(&host).unwrap_err());
         assert!(
             text.contains(r"C:\k") && text.contains("end it") || text.contains("stop"),
             "{text}"

@@ -8,7 +8,9 @@ use rcgen::{CertificateParams, DistinguishedName, DnType, KeyPair};
 use serde_json::{Value, json};
 use wmco_core::names::{self, host};
 use wmco_core::winpath::WindowsPath;
-use wmco_services::daemon::{Marks, NodeSearchError, Search, find_node, marks};
+use wmco_services::daemon::{
+    Marks, NodeClaim, NodeSearchError, Search, find_node, marks, names_to_ask, settles,
+};
 use wmco_services::fake::{Call, FakeWindows, Fault};
 use wmco_services::windows::{Interface, Machine as _};
 
@@ -83,6 +85,40 @@ fn row_17_internal_addresses_count_first_and_a_name_before_them() {
     let both = [outside, windows("inside", 1)];
     assert_eq!(found(&both, &[]), is("inside", 0));
     assert_eq!(found(&both, &["outside"]), is("outside", 0));
+}
+
+/// The answer when the cluster is asked for one Node after the other by name, and for all of them only
+/// when none settles it; and whether all were asked for.
+fn step_by_step(nodes: &[Value], marks: &Marks) -> (Result<Search, NodeSearchError>, bool) {
+    let all = || nodes.iter().map(NodeClaim::from);
+    let asked = names_to_ask(marks).filter_map(|name| all().find(|node| node.name() == name));
+    let settled = asked.into_iter().find_map(|node| settles(&node, marks));
+    let listed = settled.is_none();
+    (settled.map_or_else(|| find_node(all(), marks), Ok), listed)
+}
+
+#[test]
+fn row_17_what_is_no_name_is_not_asked_for() {
+    let names = ["", "a/../b", "A", "-a", "a b", "a?x=1", &"a".repeat(254), "n-1.example", "7"];
+    let marks = Marks { names: names.map(str::to_owned).to_vec(), ..Marks::default() };
+    assert_eq!(names_to_ask(&marks).collect::<Vec<_>>(), ["n-1.example", "7"]);
+}
+
+#[test]
+fn row_17_a_node_settles_it_by_name_and_address_only() {
+    let marks = Marks {
+        addresses: vec![[10, 0, 0, 1].into()],
+        names: vec!["a".to_owned(), "b".to_owned()],
+        problems: vec!["p".to_owned()],
+    };
+    let settled = |node: Value| settles(&NodeClaim::from(&node), &marks);
+    let found = settled(windows("b", 1)).unwrap();
+    assert_eq!((found.node.as_deref(), found.doubts.len()), (Some("b"), 2));
+    assert_eq!(found, find_node(&[windows("b", 1), windows("c", 1)], &marks).unwrap());
+    assert_eq!(settled(windows("a", 2)), None);
+    assert_eq!(settled(windows("c", 1)), None);
+    assert_eq!(settled(node("a", "linux", &[("InternalIP", 1)])), None);
+    assert_eq!(settled(json!({"metadata": {"name": "a"}})), None);
 }
 
 fn certificates() -> WindowsPath {
@@ -213,5 +249,35 @@ proptest! {
                 prop_assert!(!here.iter().any(|place| named(*place)));
             }
         }
+    }
+
+    /// Whatever Nodes say: who is asked for by name first and for all Nodes later finds the same as who
+    /// sees all of them, so a Node that lies gains nothing. All are asked for only where no named Node
+    /// has an address of the host.
+    #[test]
+    fn row_17_asking_by_name_first_finds_the_same(
+        drawn in vec((any::<bool>(), vec((any::<bool>(), 1..4_u8), 0..3)), 0..5),
+        names in prop::sample::subsequence(vec!["n0", "n1", "n2", "gone"], 0..=3).prop_shuffle(),
+    ) {
+        let nodes: Vec<Value> = drawn
+            .iter()
+            .enumerate()
+            .map(|(place, (is_windows, addresses))| {
+                let os = if *is_windows { names::OS_WINDOWS } else { "linux" };
+                let kind = |internal| if internal { "InternalIP" } else { "ExternalIP" };
+                let addresses: Vec<_> =
+                    addresses.iter().map(|(internal, last)| (kind(*internal), *last)).collect();
+                node(&format!("n{place}"), os, &addresses)
+            })
+            .collect();
+        let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+        let named_here = drawn.iter().enumerate().any(|(place, (is_windows, addresses))| {
+            let here = addresses.iter().any(|(_, last)| *last == 1);
+            *is_windows && here && names.contains(&format!("n{place}"))
+        });
+        let marks = Marks { addresses: vec![[10, 0, 0, 1].into()], names, ..Marks::default() };
+        let (found, listed) = step_by_step(&nodes, &marks);
+        prop_assert_eq!(found, find_node(&nodes, &marks));
+        prop_assert_eq!(listed, !named_here);
     }
 }

@@ -15,7 +15,7 @@ use kube::{Api, Client};
 use serde_json::json;
 use wmco_core::names;
 use wmco_core::secret::Secret;
-use wmco_services::daemon::{self, NodeSearchError};
+use wmco_services::daemon::{self, NodeClaim, NodeSearchError};
 use wmco_services::fake::FakeWindows;
 use wmco_services::identity::{Certificate, Standing, Store, Wanted, judge};
 use wmco_services::windows::WindowsError;
@@ -89,13 +89,22 @@ impl Daemon {
     }
 }
 
-/// The name of the Node that has an address of this host.
+/// The name of the Node of this host. Asks as the daemon does, but for the pages.
 async fn find_node(host: &FakeWindows, settings: &Settings) -> Result<String, DaemonError> {
     let nodes: Api<Node> = Api::all(identity::client(host, &settings.kubeconfig).await?);
-    let nodes = nodes.list(&ListParams::default()).await?.items;
-    let nodes: Vec<_> = nodes.iter().map(|node| json!(node)).collect();
+    let claim = |node: &Node| NodeClaim::from(&json!(node));
     let marks = daemon::marks(host, &settings.certificates)?;
-    daemon::find_node(&nodes, &marks)?.node.ok_or(DaemonError::NoNode)
+    for name in daemon::names_to_ask(&marks) {
+        let node = nodes.get_opt(name).await?;
+        let settled = node.and_then(|node| daemon::settles(&claim(&node), &marks)?.node);
+        if let Some(node) = settled {
+            return Ok(node);
+        }
+    }
+    let windows =
+        ListParams::default().labels(&format!("{}={}", names::OS_LABEL, names::OS_WINDOWS));
+    let windows = nodes.list(&windows).await?;
+    daemon::find_node(windows.iter().map(claim), &marks)?.node.ok_or(DaemonError::NoNode)
 }
 
 /// A client with the daemon's own certificate, which is asked for if there is no valid one, and the

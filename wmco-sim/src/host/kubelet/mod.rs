@@ -14,12 +14,13 @@ use kube::{Api, Client};
 use serde_json::json;
 use wmco_core::names::{self, host as paths};
 use wmco_core::protocol::{Access, ServiceRunState};
+use wmco_core::text::chain;
 use wmco_core::winpath::WindowsPath;
 use wmco_services::fake::FakeWindows;
 use wmco_services::identity::Wanted;
 use wmco_services::windows::{Files as _, Machine as _, ServiceManager as _, WindowsError};
 
-use super::backoff::{Backoff, causes};
+use super::backoff::Backoff;
 use super::identity::{self, IdentityError};
 use super::shared::Shared;
 use node::{Facts, Readiness};
@@ -91,11 +92,7 @@ impl Kubelet {
     pub(super) async fn leave(&self, host: &Shared) {
         let farewell = farewell(&host.model, &self.0);
         if let Ok(Err(error)) = tokio::time::timeout(FAREWELL, farewell).await {
-            tracing::debug!(
-                error = causes(&error),
-                node = self.0.node,
-                "a silent node stays ready"
-            );
+            tracing::debug!(error = chain(&error), node = self.0.node, "a silent node stays ready");
         }
     }
 }

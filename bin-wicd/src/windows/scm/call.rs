@@ -14,8 +14,8 @@ use windows_sys::Win32::System::Services::{
 };
 use wmco_services::windows::LOCAL_SYSTEM;
 
-use super::failure::is;
-use super::text::{from_pointer, wide};
+use crate::windows::failure::is;
+use crate::windows::text::{from_pointer, wide};
 
 /// Size of the buffer for the list of services; what does not fit is asked for again.
 const LIST_BYTES: usize = 64 * 1024;

@@ -1,7 +1,10 @@
-//! What a person can do about a decision.
+//! A decision as people read it, and what they can do about it.
 
-use crate::decision::{Decision, Verdict};
+use std::fmt;
+
+use super::decision::{Decision, Verdict};
 use crate::rule::{Kind, Rule};
+use crate::trace::Check;
 
 impl Decision<'_> {
     /// The next step for a person, in one line.
@@ -12,6 +15,31 @@ impl Decision<'_> {
             (Verdict::Refuse(_), Some(rule)) => refused(rule, self.kind),
             (Verdict::Wait { .. }, Some(rule)) => awaited(rule),
         }
+    }
+}
+
+impl fmt::Display for Decision<'_> {
+    /// A block for people: the verdict, the reason, what to do, and a line for each check. An arrow
+    /// points at the check that decided.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)?;
+        if let Some(kind) = self.kind {
+            write!(f, " ({kind})")?;
+        }
+        write!(f, ": {}", self.verdict.name())?;
+        if let Verdict::Wait { deadline } = &self.verdict {
+            write!(f, " until {deadline}")?;
+        }
+        write!(f, "\n  because  {}\n  to do    {}\n", self.reason(), self.advice())?;
+        for Check { rule, outcome, detail } in self.checks() {
+            let arrow = if Some(rule) == self.rule { "->" } else { "" };
+            write!(f, "\n  {arrow:<2} {outcome:<7}  {rule:<13}")?;
+            if !detail.is_empty() {
+                f.write_str("  ")?;
+                f.write_str(&detail)?;
+            }
+        }
+        Ok(())
     }
 }
 

@@ -1,101 +1,30 @@
 //! The Service Control Manager.
 
+mod call;
+mod handle;
+mod moves;
+mod recovery;
+
 use std::io::{self, ErrorKind};
-use std::time::Duration;
 
 use windows_service::Error;
 use windows_service::service::{
-    Service as Handle, ServiceAccess, ServiceDependency, ServiceErrorControl, ServiceExitCode,
-    ServiceInfo, ServiceStartType, ServiceState, ServiceStatus, ServiceType,
+    Service as Handle, ServiceAccess, ServiceDependency, ServiceErrorControl, ServiceInfo,
+    ServiceStartType, ServiceType,
 };
-use windows_service::service_manager::{ServiceManager as Manager, ServiceManagerAccess};
-use windows_sys::Win32::Foundation::{
-    ERROR_ACCESS_DENIED, ERROR_PROCESS_ABORTED, ERROR_SERVICE_DOES_NOT_EXIST, ERROR_SERVICE_EXISTS,
-    ERROR_SERVICE_MARKED_FOR_DELETE,
-};
-use windows_sys::Win32::System::Services::{
-    SERVICE_CONTINUE_PENDING, SERVICE_PAUSED, SERVICE_START_PENDING, SERVICE_STOP_PENDING,
-    SERVICE_STOPPED,
-};
+use windows_service::service_manager::ServiceManagerAccess;
 use winreg::RegKey;
-use winreg::enums::{HKEY_LOCAL_MACHINE, KEY_READ};
-use wmco_core::protocol::ServiceRunState;
+use winreg::enums::KEY_READ;
 use wmco_services::windows::{
     Glimpse, Service, ServiceConfig, ServiceManager, ServiceName, StartType, Wait, WindowsError,
 };
 
-use super::processes::Process;
-use super::{scm_call, scm_moves, scm_recovery};
+use handle::{connect, demand, exit_code, failed, open, registry, run_state, true_status};
 
 /// The Service Control Manager of this host. Connections and handles live for one call only, so that
 /// no deleted service hangs on them.
 #[derive(Default)]
 pub(super) struct Scm;
-
-/// What Windows said, if it was Windows that spoke.
-pub(super) fn code(error: &Error) -> Option<u32> {
-    match error {
-        Error::Winapi(cause) => cause.raw_os_error().map(i32::cast_unsigned),
-        _ => None,
-    }
-}
-
-pub(super) fn failed<'a>(
-    what: &'a str,
-    name: &'a ServiceName,
-) -> impl Fn(Error) -> WindowsError + use<'a> {
-    move |error| {
-        let object = format!("service {name}");
-        match code(&error) {
-            Some(ERROR_ACCESS_DENIED) => WindowsError::AccessDenied { object },
-            Some(ERROR_SERVICE_DOES_NOT_EXIST) => WindowsError::Missing { object },
-            Some(ERROR_SERVICE_EXISTS) => WindowsError::Exists { object },
-            Some(ERROR_SERVICE_MARKED_FOR_DELETE) => {
-                WindowsError::MarkedForDeletion { service: name.to_string() }
-            }
-            _ => WindowsError::other(format!("{what} {object}"), error),
-        }
-    }
-}
-
-fn connect(rights: ServiceManagerAccess) -> Result<Manager, Error> {
-    Manager::local_computer(None::<&str>, ServiceManagerAccess::CONNECT | rights)
-}
-
-/// Opens a service; `None` when there is none of that name.
-pub(super) fn open(name: &ServiceName, rights: ServiceAccess) -> Result<Option<Handle>, Error> {
-    let opened = connect(ServiceManagerAccess::empty())?.open_service(name.as_str(), rights);
-    match opened {
-        Ok(service) => Ok(Some(service)),
-        Err(error) if code(&error) == Some(ERROR_SERVICE_DOES_NOT_EXIST) => Ok(None),
-        Err(error) => Err(error),
-    }
-}
-
-/// Opens a service that has to be there.
-pub(super) fn demand(name: &ServiceName, rights: ServiceAccess) -> Result<Handle, WindowsError> {
-    open(name, rights)
-        .map_err(failed("open", name))?
-        .ok_or_else(|| WindowsError::Missing { object: format!("service {name}") })
-}
-
-/// What an open service does. One whose process is gone has stopped: Windows notices that a moment
-/// later, Wine never.
-pub(super) fn true_status(service: &Handle) -> Result<ServiceStatus, Error> {
-    let mut status = service.query_status()?;
-    let gone = |id| match Process::open(id) {
-        Ok(Some(process)) => process.ended_within(Duration::ZERO),
-        Ok(None) => true,
-        // It is protected, so it is there.
-        Err(_) => false,
-    };
-    if status.current_state != ServiceState::Stopped && status.process_id.is_some_and(gone) {
-        status.current_state = ServiceState::Stopped;
-        status.process_id = None;
-        status.exit_code = ServiceExitCode::Win32(ERROR_PROCESS_ABORTED);
-    }
-    Ok(status)
-}
 
 /// Everything that we know about an open service.
 fn look(name: &ServiceName, service: &Handle) -> Result<Service, Error> {
@@ -121,7 +50,7 @@ fn look(name: &ServiceName, service: &Handle) -> Result<Service, Error> {
                 | ServiceStartType::SystemStart
                 | ServiceStartType::BootStart => StartType::Automatic,
             },
-            recovery: scm_recovery::read(service, &key)?,
+            recovery: recovery::read(service, &key)?,
         },
         account: config.account_name.unwrap_or_default().to_string_lossy().into_owned(),
         display_name: config.display_name.to_string_lossy().into_owned(),
@@ -131,12 +60,6 @@ fn look(name: &ServiceName, service: &Handle) -> Result<Service, Error> {
         exit_code: exit_code(&status),
         process: status.process_id,
     })
-}
-
-/// The service's registry key, in which the manager keeps its configuration.
-pub(super) fn registry(name: &ServiceName, rights: u32) -> io::Result<RegKey> {
-    let path = format!(r"SYSTEM\CurrentControlSet\Services\{name}");
-    RegKey::predef(HKEY_LOCAL_MACHINE).open_subkey_with_flags(path, rights)
 }
 
 /// A text value of the key; empty when it is not there.
@@ -165,25 +88,6 @@ fn dependency(dependency: &ServiceDependency) -> Option<ServiceName> {
     }
 }
 
-/// A state as Windows numbers it.
-pub(super) fn run_state(state: u32) -> ServiceRunState {
-    match state {
-        SERVICE_STOPPED => ServiceRunState::Stopped,
-        SERVICE_START_PENDING => ServiceRunState::Starting,
-        SERVICE_STOP_PENDING => ServiceRunState::Stopping,
-        SERVICE_PAUSED | SERVICE_CONTINUE_PENDING => ServiceRunState::Paused,
-        _ => ServiceRunState::Running,
-    }
-}
-
-pub(super) fn exit_code(status: &ServiceStatus) -> u32 {
-    match status.exit_code {
-        // This is how the manager says that the service has not been started yet.
-        ServiceExitCode::Win32(windows_sys::Win32::Foundation::ERROR_SERVICE_NEVER_STARTED) => 0,
-        ServiceExitCode::Win32(code) | ServiceExitCode::ServiceSpecific(code) => code,
-    }
-}
-
 /// Sets everything that we decide about an open service.
 fn apply(name: &ServiceName, service: &Handle, config: &ServiceConfig) -> Result<(), Error> {
     let dependencies: Vec<&str> = config.dependencies.iter().map(ServiceName::as_str).collect();
@@ -192,10 +96,10 @@ fn apply(name: &ServiceName, service: &Handle, config: &ServiceConfig) -> Result
         StartType::Manual => ServiceStartType::OnDemand,
         StartType::Disabled => ServiceStartType::Disabled,
     };
-    scm_call::change(service, name.as_str(), &config.command, &dependencies, start.to_raw())
+    call::change(service, name.as_str(), &config.command, &dependencies, start.to_raw())
         .map_err(Error::Winapi)?;
     service.set_description(&config.description)?;
-    scm_recovery::write(name, service, config.recovery.as_ref())
+    recovery::write(name, service, config.recovery.as_ref())
 }
 
 /// Rights to change and look at a service.
@@ -209,7 +113,7 @@ fn all_rights() -> ServiceAccess {
 
 impl ServiceManager for Scm {
     fn list(&self) -> Result<Vec<Service>, WindowsError> {
-        let all = scm_call::all().map_err(|e| WindowsError::other("list the services", e))?;
+        let all = call::all().map_err(|e| WindowsError::other("list the services", e))?;
         let mut services = Vec::with_capacity(all.len());
         for name in all.iter().filter_map(|(name, ..)| name.parse().ok()) {
             match self.query(&name) {
@@ -223,7 +127,7 @@ impl ServiceManager for Scm {
     }
 
     fn glance(&self) -> Result<Vec<Glimpse>, WindowsError> {
-        let all = scm_call::all().map_err(|e| WindowsError::other("list the services", e))?;
+        let all = call::all().map_err(|e| WindowsError::other("list the services", e))?;
         let glimpse = |(name, state, process): &(String, u32, u32)| {
             Some(Glimpse {
                 name: name.parse().ok()?,
@@ -271,14 +175,14 @@ impl ServiceManager for Scm {
     }
 
     fn start(&self, name: &ServiceName, wait: Wait<'_>) -> Result<(), WindowsError> {
-        scm_moves::start(self, name, wait)
+        moves::start(self, name, wait)
     }
 
     fn stop(&self, name: &ServiceName, wait: Wait<'_>) -> Result<(), WindowsError> {
-        scm_moves::stop(self, name, wait)
+        moves::stop(self, name, wait)
     }
 
     fn delete(&self, name: &ServiceName, wait: Wait<'_>) -> Result<bool, WindowsError> {
-        scm_moves::delete(name, wait)
+        moves::delete(name, wait)
     }
 }

@@ -1,16 +1,15 @@
 //! The answer to one request: the verdict, and every check that led to it.
 
 use std::borrow::Cow;
-use std::fmt;
 
 use jiff::Timestamp;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Serialize, Serializer};
 
-use crate::decide::{Approval, Denial};
+use super::approval::{Approval, Denial};
 use crate::names;
-use crate::rule::{Kind, Outcome, Rule};
-use crate::trace::Trace;
+use crate::rule::{Kind, Rule};
+use crate::trace::{Check, Trace};
 
 /// What is to be done about one request, and why. Borrows from the object of the request; what is
 /// to be shown of its checks is put into words when somebody asks for them.
@@ -58,17 +57,6 @@ impl Verdict<'_> {
             Self::Wait { .. } => "wait",
         }
     }
-}
-
-/// One rule that a request was held against.
-#[derive(Clone, Debug, Eq, JsonSchema, PartialEq, Serialize)]
-pub struct Check<'a> {
-    /// Which rule.
-    pub rule: Rule,
-    /// What came of it.
-    pub outcome: Outcome,
-    /// The value that was looked at, or what is wrong with it. One line, without secrets.
-    pub detail: Cow<'a, str>,
 }
 
 /// What a decision looks like in JSON.
@@ -188,30 +176,5 @@ impl JsonSchema for Decision<'_> {
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         Report::json_schema(generator)
-    }
-}
-
-impl fmt::Display for Decision<'_> {
-    /// A block for people: the verdict, the reason, what to do, and a line for each check. An arrow
-    /// points at the check that decided.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name)?;
-        if let Some(kind) = self.kind {
-            write!(f, " ({kind})")?;
-        }
-        write!(f, ": {}", self.verdict.name())?;
-        if let Verdict::Wait { deadline } = &self.verdict {
-            write!(f, " until {deadline}")?;
-        }
-        write!(f, "\n  because  {}\n  to do    {}\n", self.reason(), self.advice())?;
-        for Check { rule, outcome, detail } in self.checks() {
-            let arrow = if Some(rule) == self.rule { "->" } else { "" };
-            write!(f, "\n  {arrow:<2} {outcome:<7}  {rule:<13}")?;
-            if !detail.is_empty() {
-                f.write_str("  ")?;
-                f.write_str(&detail)?;
-            }
-        }
-        Ok(())
     }
 }

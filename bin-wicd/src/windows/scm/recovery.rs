@@ -13,9 +13,9 @@ use winreg::enums::{KEY_SET_VALUE, REG_BINARY};
 use winreg::{RegKey, RegValue};
 use wmco_services::windows::{Recovery, ServiceName};
 
-use super::failure::is;
-use super::scm;
+use super::handle::registry;
 use crate::failure_actions;
+use crate::windows::failure::is;
 
 /// Whether the manager does not know the question, as Wine's does not.
 fn is_unknown(error: &Error) -> bool {
@@ -96,7 +96,7 @@ pub(super) fn write(
 
 /// Writes into the registry what the manager does not keep.
 fn keep(name: &ServiceName, recovery: Option<&Recovery>) -> io::Result<()> {
-    let key = scm::registry(name, KEY_SET_VALUE)?;
+    let key = registry(name, KEY_SET_VALUE)?;
     let Some(recovery) = recovery else {
         return match key.delete_value(failure_actions::VALUE) {
             Err(error) if error.kind() != ErrorKind::NotFound => Err(error),

@@ -13,10 +13,10 @@ use windows_sys::Win32::Foundation::{
     ERROR_SERVICE_MARKED_FOR_DELETE, ERROR_SERVICE_NOT_ACTIVE, ERROR_SERVICE_REQUEST_TIMEOUT,
 };
 use wmco_core::protocol::ServiceRunState;
-use wmco_services::windows::{Progress, ServiceManager as _, ServiceName, Wait, WindowsError};
+use wmco_services::windows::{Progress, ServiceManager, ServiceName, Wait, WindowsError};
 
-use super::processes::Process;
-use super::scm::{Scm, code, demand, exit_code, failed, open, run_state, true_status};
+use super::handle::{code, demand, exit_code, failed, open, run_state, true_status};
+use crate::windows::processes::Process;
 
 /// Pause between two looks at a service that is on its way.
 const LOOK: Duration = Duration::from_millis(100);
@@ -54,13 +54,17 @@ impl<'a> Waiting<'a> {
 }
 
 /// See [`start`](wmco_services::windows::ServiceManager::start).
-pub(super) fn start(scm: &Scm, name: &ServiceName, wait: Wait<'_>) -> Result<(), WindowsError> {
+pub(super) fn start(
+    scm: &dyn ServiceManager,
+    name: &ServiceName,
+    wait: Wait<'_>,
+) -> Result<(), WindowsError> {
     start_after(scm, name, &Waiting::begin(wait), &mut Vec::new())
 }
 
 /// Starts what the service needs and what that needs; `above` are the services that wait for it.
 fn start_after(
-    scm: &Scm,
+    scm: &dyn ServiceManager,
     name: &ServiceName,
     waiting: &Waiting<'_>,
     above: &mut Vec<ServiceName>,
@@ -136,7 +140,11 @@ fn start_one(name: &ServiceName, waiting: &Waiting<'_>) -> Result<(), WindowsErr
 }
 
 /// See [`stop`](wmco_services::windows::ServiceManager::stop).
-pub(super) fn stop(scm: &Scm, name: &ServiceName, wait: Wait<'_>) -> Result<(), WindowsError> {
+pub(super) fn stop(
+    scm: &dyn ServiceManager,
+    name: &ServiceName,
+    wait: Wait<'_>,
+) -> Result<(), WindowsError> {
     let rights = ServiceAccess::STOP | ServiceAccess::QUERY_STATUS;
     let Some(service) = open(name, rights).map_err(failed("open", name))? else {
         return Ok(());
@@ -228,7 +236,10 @@ pub(super) fn delete(name: &ServiceName, wait: Wait<'_>) -> Result<bool, Windows
 }
 
 /// Services that need this one and are not stopped.
-fn running_dependents(scm: &Scm, name: &ServiceName) -> Result<Vec<String>, WindowsError> {
+fn running_dependents(
+    scm: &dyn ServiceManager,
+    name: &ServiceName,
+) -> Result<Vec<String>, WindowsError> {
     let mut running = Vec::new();
     for dependent in scm.dependents(name)? {
         let seen = scm.query(&dependent)?;

@@ -1,0 +1,24 @@
+//! What can be ours on a host, whatever a record says.
+
+use wmco_core::names::host;
+use wmco_core::payload;
+use wmco_core::winpath::WindowsPath;
+
+use super::known;
+
+/// Lets pass what lies below our folders, our folders below shared ones, and the scripts that the
+/// original operator puts into a shared one.
+pub(super) fn can_be_ours(path: &WindowsPath) -> bool {
+    let below = |folder| path.is_within(&known(folder)) && *path != known(folder);
+    let wholly = [host::CNI_STATE, host::KUBELET_STATE];
+    let script = payload::scripts().any(|(script, _)| script == *path);
+    [host::ROOT, host::LOGS].into_iter().any(below)
+        || script
+        || wholly.into_iter().any(|folder| path.is_within(&known(folder)))
+}
+
+/// Whether the folder is one of those that ours lie in.
+pub(super) fn is_above_ours(path: &WindowsPath) -> bool {
+    let shared = [host::MANIFEST_SCRIPTS, host::CNI_STATE, host::KUBELET_STATE].map(known);
+    host::DIRECTORIES.map(known).iter().chain(&shared).any(|ours| ours.is_within(path))
+}
