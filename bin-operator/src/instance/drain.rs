@@ -8,8 +8,8 @@ use kube::core::Status;
 use serde_json::json;
 use wmco_core::node::{DrainNotice, Learnt, PodFacts, Refusal, drain_condition};
 
-use super::error::StepError;
-use super::executor::{Executor, Seen, api};
+use super::error::{StepError, api};
+use super::executor::{Executor, Seen};
 use super::inputs::InstanceInputs;
 
 /// Reason of the cause that names the disruption budget. Source: Kubernetes documentation,

@@ -137,3 +137,8 @@ impl StepError {
         Self::Step { step, error: error.to_owned() }
     }
 }
+
+/// What failed when the API server was asked to do something.
+pub(super) fn api(doing: &'static str) -> impl FnOnce(kube::Error) -> StepError {
+    move |source| StepError::Api { doing, source }
+}

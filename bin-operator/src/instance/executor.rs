@@ -17,7 +17,7 @@ use wmco_core::protocol::{AgentLocation, FreshFolder, Probe, ReportLine, RootAcc
 use wmco_core::winpath::WindowsPath;
 use wmco_ssh::{ApplyOutcome, Blob, HostAgent as _, Lease, NoReport, Pool, ProbeOutcome};
 
-use super::error::StepError;
+use super::error::{StepError, api};
 use super::inputs::{InstanceInputs, NodeSeen};
 use super::link::Link;
 use super::records::HostRecords;
@@ -415,10 +415,6 @@ fn in_words(why: &NoReport) -> String {
         },
         NoReport::Unusable { error, .. } => error.to_string(),
     }
-}
-
-pub(super) fn api(doing: &'static str) -> impl FnOnce(kube::Error) -> StepError {
-    move |source| StepError::Api { doing, source }
 }
 
 #[cfg(test)]

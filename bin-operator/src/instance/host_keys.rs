@@ -13,8 +13,8 @@ use wmco_core::node::host_key_condition;
 use wmco_core::protocol::RootAccess;
 use wmco_ssh::{HostAgent as _, HostKeyPolicy, HostKeyVerdict, Route, SshHost};
 
-use super::error::StepError;
-use super::executor::{Executor, Seen, api};
+use super::error::{StepError, api};
+use super::executor::{Executor, Seen};
 use super::inputs::InstanceInputs;
 use super::link::Link;
 use super::records::Edit;

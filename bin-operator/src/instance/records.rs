@@ -11,8 +11,7 @@ use tokio::sync::oneshot;
 use wmco_core::host_record::{RecordChange, RecordRefused};
 use wmco_core::names::objects;
 
-use super::error::StepError;
-use super::executor::api;
+use super::error::{StepError, api};
 use crate::leader::Leadership;
 
 /// How often a write is tried anew when somebody else has written meanwhile.
