@@ -382,8 +382,7 @@ impl Fleet {
             });
             return;
         }
-        let mut at_work =
-            [Some(&assignment.address), assignment.formerly.as_ref()].into_iter().flatten();
+        let mut at_work = std::iter::once(&assignment.address).chain(&assignment.formerly);
         if at_work.any(|address| self.ending.contains_key(address)) {
             // The next pass follows when that one has ended.
             return;
@@ -411,8 +410,8 @@ impl Fleet {
         let facts = node.map(|node| &node.facts);
         let instance = view.entries.get(&assignment.address).and_then(|entry| entry.as_ref().ok());
         let own = view.hosts.record(&assignment.address);
-        let former = assignment.formerly.as_ref().and_then(|name| view.hosts.record(name));
-        let kept = own.or(former);
+        let former = || assignment.formerly.iter().filter_map(|name| view.hosts.record(name));
+        let kept = own.or_else(|| former().next());
         let decrypt = |text: &str| username::decrypt(text, &key.pem).ok();
         let way = reach(assignment, instance, facts, view.hosts, decrypt);
         let sealed = match instance {
@@ -428,7 +427,7 @@ impl Fleet {
             formerly: assignment.formerly.clone(),
             ..ListedHost::of(instance, &sealed)
         });
-        let due = due.filter(|due| own != Some(&due.record(own, former)));
+        let due = due.filter(|due| own != Some(&due.record(own, former())));
         let way_known = way.as_ref().ok();
         let host_key = way_known.and_then(|w| w.host_key.as_ref()?.key.parse::<HostKey>().ok());
         let host_key = host_key.map(|key| (key.to_string(), key.algorithm()));

@@ -51,7 +51,7 @@ fn listed(host: u8) -> Edit {
             via: None,
             node: None,
             host_name: None,
-            formerly: None,
+            formerly: Vec::new(),
         }),
     )
 }

@@ -17,8 +17,8 @@ pub(super) struct Hosts<'a> {
     /// The entry that lists the host of a record whose own entry is gone, or another record of the same
     /// host.
     renamed: BTreeMap<&'a str, &'a str>,
-    /// The first record of the same host under another name, by the entry's address.
-    former: BTreeMap<&'a str, &'a str>,
+    /// Records of the same host under other names, by the entry's address.
+    former: BTreeMap<&'a str, Vec<&'a str>>,
     /// The first entry for the same host, by the address of each other one.
     listed_twice: BTreeMap<&'a str, &'a str>,
     /// Records of hosts that nobody lists.
@@ -86,12 +86,12 @@ impl<'a> Hosts<'a> {
                 self.renamed.entry(address).or_insert(entry.address.as_str());
             }
             // Of several the first: a key that is not its host's is a mismatch then, and no first use.
-            let inherited = former.first().map(|one| {
-                self.former.insert(entry.address.as_str(), one);
-                self.unlisted[one]
-            });
+            let inherited = former.first().map(|one| self.unlisted[one]);
             if let Some(record) = own.or(inherited) {
                 self.of_entry.insert(entry.address.as_str(), record);
+            }
+            if !former.is_empty() {
+                self.former.insert(entry.address.as_str(), former);
             }
         }
         self.unlisted.retain(|address, _| !self.renamed.contains_key(address));
@@ -148,15 +148,15 @@ impl<'a> Hosts<'a> {
         self.of_entry.get(address).copied()
     }
 
-    /// The Node that is on record of an entry's host, under this address or a former one.
-    pub(super) fn node_of_entry(&self, address: &str) -> Option<&'a str> {
-        let former = || self.known.record(self.former_address(address)?)?.node.as_deref();
-        self.of_entry(address)?.node.as_deref().or_else(former)
+    /// Nodes that are on record of an entry's host, under this address or a former one; the first counts.
+    pub(super) fn nodes_of_entry(&self, address: &str) -> Vec<&'a str> {
+        let names = std::iter::once(address).chain(self.former_addresses(address).iter().copied());
+        names.filter_map(|name| self.known.record(name)?.node.as_deref()).collect()
     }
 
-    /// The address under which the host of an entry was listed before.
-    pub(super) fn former_address(&self, address: &str) -> Option<&'a str> {
-        self.former.get(address).copied()
+    /// Addresses under which the host of an entry was listed before.
+    pub(super) fn former_addresses(&self, address: &str) -> &[&'a str] {
+        self.former.get(address).map_or(&[], Vec::as_slice)
     }
 
     /// The entry that goes on with the host of this one, which is listed twice.
@@ -186,7 +186,7 @@ impl<'a> Hosts<'a> {
         }
         // Nobody knows the address of a host that was listed by name.
         let may_be = |address: &str| address.parse().map_or(true, |ip| entry.ipv4 == Some(ip));
-        let former = self.former_address(&entry.address).is_some();
+        let former = !self.former_addresses(&entry.address).is_empty();
         known.damaged().find(|address| !former && may_be(address))
     }
 
@@ -195,7 +195,7 @@ impl<'a> Hosts<'a> {
         let listed = entries.iter().map(|entry| Subject {
             address: &entry.address,
             ipv4: entry.ipv4,
-            node_on_record: self.node_of_entry(&entry.address),
+            node_on_record: self.nodes_of_entry(&entry.address).first().copied(),
             listed: true,
         });
         let left = self.unlisted.iter().map(|(address, record)| Subject {

@@ -26,7 +26,7 @@ pub(super) struct Leaving<'a, 'b> {
 
 /// All entries, by what a Node may mean them by.
 struct EntryIndex<'a> {
-    /// By the address as listed.
+    /// By the address as listed, now or before.
     listed: HashMap<&'a str, &'a Listed>,
     /// By any address: as listed, of its host, and that which its host had.
     at: HashMap<String, &'a Listed>,
@@ -55,8 +55,11 @@ impl<'a> EntryIndex<'a> {
             {
                 index.at.entry(text).or_insert(entry);
             }
-            if let Some(node) = hosts.node_of_entry(&entry.address) {
+            for node in hosts.nodes_of_entry(&entry.address) {
                 index.of_node.entry(node).or_insert(entry);
+            }
+            for former in hosts.former_addresses(&entry.address) {
+                index.listed.entry(former).or_insert(entry);
             }
             if entry.ipv4.is_none() {
                 index.broken.insert(&entry.address);
@@ -217,5 +220,5 @@ fn assignment(address: String, node: Option<String>, because: Because) -> Assign
         Because::Unlisted => Intent::Remove(None),
         _ => Intent::Leave,
     };
-    Assignment { address, formerly: None, node, confirmed: false, intent, because }
+    Assignment { address, formerly: Vec::new(), node, confirmed: false, intent, because }
 }

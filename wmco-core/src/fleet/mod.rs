@@ -100,9 +100,9 @@ pub struct Observed<'a> {
 pub struct Assignment {
     /// Address as listed, or of the Node when nobody listed it and nothing is on record.
     pub address: String,
-    /// The address under which the same host was listed before, while that is still on record.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub formerly: Option<String>,
+    /// Addresses under which the same host was listed before, while they are still on record.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub formerly: Vec<String>,
     /// Name of the Node that stands for it.
     pub node: Option<String>,
     /// Whether that is beyond doubt, since the host calls itself by that name, so that it may be put on
@@ -235,7 +235,7 @@ fn unknown_list(observed: &Observed<'_>) -> Assignments {
     let ours = observed.nodes.iter().filter(|node| node.is_windows() && node.is_byoh());
     let left = |node: &NodeFacts| Assignment {
         address: shown_address(node),
-        formerly: None,
+        formerly: Vec::new(),
         node: Some(node.name.clone()),
         confirmed: false,
         intent: Intent::Leave,
@@ -298,7 +298,7 @@ fn listed_hosts<'a>(
         }
         out.instances.push(Assignment {
             address: address.to_owned(),
-            formerly: known.former_address(address).map(str::to_owned),
+            formerly: known.former_addresses(address).iter().map(|a| (*a).to_owned()).collect(),
             node: node.map(|node| node.name.clone()),
             confirmed: matching.is_confirmed(address),
             intent,

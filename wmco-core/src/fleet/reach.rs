@@ -189,7 +189,7 @@ fn unlisted(
     let host = || known.node.map_or_else(|| known.assignment.address.clone(), |n| n.name.clone());
     let no_username =
         |annotation, problem| Unreachable::NoUsername { host: host(), annotation, problem };
-    let Some(record) = known.record() else {
+    let Some(record) = known.records().next() else {
         // Nobody could put it on record, and that is why.
         return Err(match known.node.map(|node| node.annotation(names::USERNAME_ANNOTATION)) {
             Some(None) => no_username(true, "is missing"),
@@ -219,11 +219,13 @@ struct Known<'a> {
 impl<'a> Known<'a> {
     /// Under which names things may be kept: as listed, and as listed before.
     fn names(&self) -> impl Iterator<Item = &'a str> + use<'a> {
-        std::iter::once(self.assignment.address.as_str()).chain(self.assignment.formerly.as_deref())
+        let former = self.assignment.formerly.iter().map(String::as_str);
+        std::iter::once(self.assignment.address.as_str()).chain(former)
     }
 
-    fn record(&self) -> Option<&'a HostRecord> {
-        self.names().find_map(|name| self.hosts.record(name))
+    fn records(&self) -> impl Iterator<Item = &'a HostRecord> + use<'a> {
+        let hosts = self.hosts;
+        self.names().filter_map(|name| hosts.record(name))
     }
 
     fn in_entry(&self, key: &HostKey, field: Field) -> Pinned {
@@ -243,7 +245,7 @@ impl<'a> Known<'a> {
         }
         let gone =
             |known| Err(Unreachable::PinGone { name: self.assignment.address.clone(), known });
-        if let Some(fingerprint) = self.record().and_then(|record| record.pinned.as_ref()) {
+        if let Some(fingerprint) = self.records().find_map(|record| record.pinned.as_ref()) {
             return gone(format!("where it had the fingerprint {fingerprint}"));
         }
         let copy =
@@ -278,8 +280,8 @@ impl<'a> Known<'a> {
     ) -> Result<Via, Unreachable> {
         let key_name = jump.key_name();
         let kept = self.pinned_as(&key_name);
-        let noted = self.record().and_then(|record| record.jump_pinned.as_ref());
-        let noted = noted.filter(|(name, _)| *name == key_name).map(|(_, fingerprint)| fingerprint);
+        let mut noted = self.records().filter_map(|record| record.jump_pinned.as_ref());
+        let noted = noted.find(|(name, _)| *name == key_name).map(|(_, fingerprint)| fingerprint);
         if let (None, None, Some(fingerprint)) = (&in_entry, &kept, noted) {
             let known = format!("where it had the fingerprint {fingerprint}");
             return Err(Unreachable::PinGone { name: key_name, known });

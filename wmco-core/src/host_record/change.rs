@@ -83,8 +83,8 @@ pub struct ListedHost {
     pub node: Option<String>,
     /// The name that it reported, if it was asked.
     pub host_name: Option<String>,
-    /// The address under which the same host was on record before.
-    pub formerly: Option<String>,
+    /// Addresses under which the same host was on record before, and is still.
+    pub formerly: Vec<String>,
 }
 
 /// Why a change was not made. The next pass decides anew from what is there then.
@@ -116,8 +116,9 @@ impl RecordChange {
         let there = || record.clone().ok_or(RecordRefused::Gone);
         let changed = match self {
             Self::Listed(host) => {
-                let former = host.formerly.as_deref().map(|name| read(data, name)).transpose()?;
-                host.record(record.as_ref(), former.flatten().as_ref())
+                let former = host.formerly.iter().map(|name| read(data, name));
+                let former: Vec<_> = former.collect::<Result<_, _>>()?;
+                host.record(record.as_ref(), former.iter().flatten())
             }
             Self::Adopted { ipv4, node, username } => {
                 record.clone().unwrap_or_else(|| HostRecord {
@@ -173,27 +174,34 @@ impl ListedHost {
             via: instance.via.as_ref().map(ToString::to_string),
             node: None,
             host_name: None,
-            formerly: None,
+            formerly: Vec::new(),
         }
     }
 
     /// The record that it is to have; `own` is what is on record of it, `former` what was kept of the
-    /// same host under another address.
-    pub fn record(&self, own: Option<&HostRecord>, former: Option<&HostRecord>) -> HostRecord {
-        let former = former.cloned().unwrap_or_default();
-        let own = own.cloned().unwrap_or_default();
-        HostRecord {
+    /// same host under other addresses.
+    pub fn record<'a>(
+        &self,
+        own: Option<&'a HostRecord>,
+        former: impl Iterator<Item = &'a HostRecord>,
+    ) -> HostRecord {
+        let told = HostRecord {
             ipv4: Some(self.ipv4),
-            node: self.node.clone().or(own.node).or(former.node),
-            host_name: self.host_name.clone().or(own.host_name).or(former.host_name),
+            node: self.node.clone(),
+            host_name: self.host_name.clone(),
             username: Some(self.username.clone()),
             port: (self.port != SSH_PORT).then_some(self.port),
             via: self.via.clone(),
-            pinned: own.pinned.or(former.pinned),
-            jump_pinned: own.jump_pinned.or(former.jump_pinned),
-            closed_for: own.closed_for.or(former.closed_for),
-            removal_confirmed: false,
-        }
+            ..HostRecord::default()
+        };
+        own.into_iter().chain(former).fold(told, |known, before| HostRecord {
+            node: known.node.or_else(|| before.node.clone()),
+            host_name: known.host_name.or_else(|| before.host_name.clone()),
+            pinned: known.pinned.or_else(|| before.pinned.clone()),
+            jump_pinned: known.jump_pinned.or_else(|| before.jump_pinned.clone()),
+            closed_for: known.closed_for.or_else(|| before.closed_for.clone()),
+            ..known
+        })
     }
 }
 
@@ -221,7 +229,7 @@ mod tests {
             via: None,
             node: None,
             host_name: None,
-            formerly: None,
+            formerly: Vec::new(),
         })
     }
 
@@ -284,7 +292,7 @@ mod tests {
             username: "sealed".into(),
         };
         let renamed = RecordChange::Listed(ListedHost {
-            formerly: Some(ADDRESS.into()),
+            formerly: vec![ADDRESS.into()],
             ..match listed() {
                 RecordChange::Listed(host) => host,
                 other => unreachable!("{other:?}"),
@@ -315,7 +323,7 @@ mod tests {
     fn a_host_takes_what_was_kept_under_its_former_address_along() {
         let mut data = after(&[pinned(), closed()]);
         let RecordChange::Listed(host) = listed() else { unreachable!() };
-        let renamed = RecordChange::Listed(ListedHost { formerly: Some(ADDRESS.into()), ..host });
+        let renamed = RecordChange::Listed(ListedHost { formerly: vec![ADDRESS.into()], ..host });
         renamed.apply("win-5.example", &mut data).unwrap();
         let known = KnownHosts::read(&data);
         assert_eq!(known.record("win-5.example"), known.record(ADDRESS));

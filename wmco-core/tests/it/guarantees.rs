@@ -291,3 +291,14 @@ fn a_new_node_of_a_host_that_leaves_counts_when_it_holds_a_slot() {
     let outcome = after(start, &events).run(ROUNDS);
     assert!(outcome.is_ok(), "{outcome:#?}");
 }
+
+/// A broken promise that a run of [`safety`] found: of several records of a host the first had no Node, so
+/// the Node on another one of them was nobody's.
+#[test]
+fn a_host_that_is_renamed_at_its_other_address_keeps_its_node() {
+    let start = Start { hosts: 1, budget: 1, features: 0, configured: true };
+    let [round, renamed] = [Event::Round(0), Event::RenameEntry(0)];
+    let events = [Event::OtherCard(0), round, round, renamed, round, round];
+    let outcome = after(start, &events).run(ROUNDS);
+    assert!(outcome.is_ok(), "{outcome:#?}");
+}

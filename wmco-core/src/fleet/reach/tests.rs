@@ -9,7 +9,7 @@ const RECORD: &str = r#"{"ipv4": "10.0.0.5", "username": "sealed core"}"#;
 fn assignment() -> Assignment {
     Assignment {
         address: "10.0.0.5".into(),
-        formerly: None,
+        formerly: Vec::new(),
         node: Some("win-1".into()),
         confirmed: false,
         intent: Intent::Leave,
@@ -146,7 +146,7 @@ fn a_key_that_a_person_wrote_into_the_config_map_is_noted() {
 #[test]
 fn a_host_that_is_listed_under_another_name_keeps_its_pin() {
     let entries = listed("username=a");
-    let renamed = Assignment { formerly: Some("win-1.test".into()), ..assignment() };
+    let renamed = Assignment { formerly: vec!["win-1.test".into()], ..assignment() };
     let known = hosts(&[("win-1.test", KEY), ("win-1.test_host", RECORD)]);
     let reach = reach(&renamed, entries.instances().next(), None, &known, |_| None).unwrap();
     assert!(reach.to_keep && reach.host_key.unwrap().key == KEY);
