@@ -1,0 +1,53 @@
+//! What a pass over the whole fleet costs, as a table: the best of many rounds for 1,000 and for 10,000
+//! Windows nodes beside as many Linux nodes, and the factor between both, which is 10 for work in
+//! proportion.
+//!
+//! `cargo bench -p wmco-benches --bench fleet`
+
+#![allow(clippy::print_stdout)] // it prints, or has nothing to say
+
+use std::hint::black_box;
+use std::time::Instant;
+
+use wmco_benches::fleet::Fleet;
+use wmco_core::fleet::{Listed, nodes_of, reach, reconcile};
+
+const SIZES: [u32; 2] = [1_000, 10_000];
+const ROUNDS: usize = 15;
+
+/// Fewest milliseconds of `work`.
+fn best(work: impl Fn()) -> f64 {
+    let round = |()| {
+        let begun = Instant::now();
+        work();
+        begun.elapsed().as_secs_f64() * 1e3
+    };
+    (0..ROUNDS).map(|_| round(())).fold(f64::INFINITY, f64::min)
+}
+
+fn main() {
+    let fleets = SIZES.map(Fleet::of);
+    let row = |label: &str, work: &dyn Fn(&Fleet)| {
+        let [small, large] = [&fleets[0], &fleets[1]].map(|fleet| best(|| work(fleet)));
+        println!("{label:<34}{small:>9.2} ms{large:>9.2} ms{:>8.1} x", large / small);
+    };
+    let [small, large] = SIZES;
+    println!("{:<34}{small:>9}   {large:>9}", "Windows nodes, and as many Linux");
+    row("reconcile, nothing to do", &|fleet| {
+        drop(black_box(reconcile(&fleet.desired(), &fleet.observed())));
+    });
+    row("reconcile, all leave", &|fleet| {
+        drop(black_box(reconcile(&fleet.nobody_wanted(), &fleet.observed())));
+    });
+    row("the way to every host", &|fleet| {
+        let observed = fleet.observed();
+        for assignment in &reconcile(&fleet.desired(), &observed).instances {
+            let entry = fleet.entries.get(&assignment.address).and_then(|e| e.as_ref().ok());
+            drop(black_box(reach(assignment, entry, None, observed.hosts, |_| None)));
+        }
+    });
+    row("nodes of listed hosts", &|fleet| {
+        let listed: Vec<Listed> = fleet.entries.listed();
+        drop(black_box(nodes_of(&listed, fleet.nodes())));
+    });
+}

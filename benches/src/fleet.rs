@@ -1,0 +1,110 @@
+//! Clusters of any size, in which every Windows node is listed, configured and on record.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::Ipv4Addr;
+
+use wmco_core::fleet::{Desired, Listed, Observed, RemovalGuard};
+use wmco_core::host_record::{HostRecord, KnownHosts};
+use wmco_core::instances::{Entries, Resolutions, parse};
+use wmco_core::names;
+use wmco_core::node::NodeFacts;
+
+/// A cluster, as one pass sees it.
+pub struct Fleet {
+    /// All entries, as people wrote them.
+    pub entries: Entries,
+    listed: Vec<Listed>,
+    nodes: Vec<NodeFacts>,
+    hosts: KnownHosts,
+    host_names: BTreeMap<String, BTreeSet<String>>,
+    nobody: BTreeSet<String>,
+}
+
+impl Fleet {
+    /// So many Windows nodes, and as many Linux nodes.
+    pub fn of(size: u32) -> Self {
+        let addresses: Vec<_> = (0..size).map(|n| Ipv4Addr::from(0x0a00_0000 + n)).collect();
+        let listed = addresses.iter().map(|ip| (ip.to_string(), "username=core".to_owned()));
+        let entries = parse(listed, &Resolutions::default());
+        let windows = addresses.iter().enumerate().map(|(n, ip)| windows(n, *ip));
+        let linux = (0..size).map(|n| linux(n, Ipv4Addr::from(0x0b00_0000 + n)));
+        let record = |(n, ip): (usize, &Ipv4Addr)| {
+            let record = HostRecord {
+                ipv4: Some(*ip),
+                node: Some(format!("win-{n}")),
+                host_name: Some(format!("WIN-{n}")),
+                username: Some("sealed".to_owned()),
+                pinned: Some(format!("SHA256:{n}")),
+                closed_for: Some(format!("SHA256:{n}")),
+                ..HostRecord::default()
+            };
+            let json = serde_json::to_string(&record).unwrap_or_default();
+            [(HostRecord::key_name(&ip.to_string()), json), (ip.to_string(), KEY.to_owned())]
+        };
+        let host_names = addresses.iter().enumerate();
+        Self {
+            listed: entries.listed(),
+            entries,
+            nodes: windows.chain(linux).collect(),
+            hosts: KnownHosts::read(addresses.iter().enumerate().flat_map(record)),
+            host_names: host_names
+                .map(|(n, ip)| (ip.to_string(), [format!("WIN-{n}")].into()))
+                .collect(),
+            nobody: BTreeSet::new(),
+        }
+    }
+
+    /// What people ask for.
+    pub fn desired(&self) -> Desired<'_> {
+        let guard = RemovalGuard::default();
+        Desired { listed: Some(&self.listed), budget: 1, guard }
+    }
+
+    /// The same when they list nobody any more.
+    pub fn nobody_wanted(&self) -> Desired<'_> {
+        Desired { listed: Some(&[]), ..self.desired() }
+    }
+
+    /// What there is.
+    pub fn observed(&self) -> Observed<'_> {
+        Observed {
+            nodes: &self.nodes,
+            claims: &self.nobody,
+            granted: &self.nobody,
+            hosts: &self.hosts,
+            host_names: &self.host_names,
+            untried: &self.nobody,
+        }
+    }
+
+    /// All Nodes.
+    pub fn nodes(&self) -> &[NodeFacts] {
+        &self.nodes
+    }
+}
+
+const KEY: &str = "AAAAC3NzaC1lZDI1NTE5AAAAIAABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhscHR4f";
+
+fn windows(number: usize, ip: Ipv4Addr) -> NodeFacts {
+    let mark = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+    NodeFacts {
+        name: format!("win-{number}"),
+        uid: format!("uid-{number}"),
+        labels: [mark(names::OS_LABEL, names::OS_WINDOWS), mark(names::BYOH_LABEL, names::TRUE)]
+            .into(),
+        annotations: [mark(names::INSTANCE_ANNOTATION, &ip.to_string())].into(),
+        addresses: vec![ip.to_string(), format!("win-{number}")],
+        ready: true,
+        ..NodeFacts::default()
+    }
+}
+
+fn linux(number: u32, ip: Ipv4Addr) -> NodeFacts {
+    NodeFacts {
+        name: format!("linux-{number}"),
+        labels: [(names::OS_LABEL.to_owned(), "linux".to_owned())].into(),
+        addresses: vec![ip.to_string(), format!("linux-{number}")],
+        ready: true,
+        ..NodeFacts::default()
+    }
+}
