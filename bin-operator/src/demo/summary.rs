@@ -36,14 +36,26 @@ pub(super) fn print(
         }),
     );
     print_table(
-        ["HOST", "REMOTE COMMANDS", "SFTP SESSIONS", "REMOTE COMMANDS, SECOND PASS"],
+        [
+            "HOST",
+            "REMOTE COMMANDS",
+            "SFTP SESSIONS",
+            "ROUND TRIPS",
+            "REMOTE COMMANDS, SECOND PASS",
+            "ROUND TRIPS, SECOND PASS",
+        ],
         hosts.iter().zip(first).enumerate().map(|(index, ((name, _), counts))| {
-            let again = second.and_then(|(counts, _)| counts.get(index));
+            let again = |count: fn(&HostCounts) -> String| {
+                let counts = second.and_then(|(counts, _)| counts.get(index));
+                counts.map_or_else(|| "-".to_owned(), count)
+            };
             [
                 name.to_owned(),
                 counts.executions.len().to_string(),
                 counts.sftp_sessions.to_string(),
-                again.map_or_else(|| "-".to_owned(), |counts| counts.executions.len().to_string()),
+                counts.round_trips.to_string(),
+                again(|counts| counts.executions.len().to_string()),
+                again(|counts| counts.round_trips.to_string()),
             ]
         }),
     );

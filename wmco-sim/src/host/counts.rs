@@ -20,6 +20,10 @@ pub struct HostCounts {
     pub bytes_uploaded: u64,
     /// Bytes received on the wire.
     pub bytes_received: u64,
+    /// Waits of the client for an answer before it could go on, one after the other: what a way to the
+    /// host costs, in units of its round trip. The making of a connection is one. On a way that takes
+    /// no time it is an upper bound.
+    pub round_trips: u64,
     /// Restarts.
     pub restarts: u64,
 }
@@ -63,6 +67,10 @@ impl Tally {
 
     pub(super) fn received(&self, bytes: u64) {
         self.lock().bytes_received += bytes;
+    }
+
+    pub(super) fn went_round(&self) {
+        self.lock().round_trips += 1;
     }
 
     pub(super) fn restarted(&self) {

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, DuplexStream};
@@ -21,6 +22,51 @@ const IN_FLIGHT: usize = 128;
 /// Bytes between the line and the server.
 const BUFFER: usize = 256 * 1024;
 
+/// The round trip in which a connection is made: our listener has answered it already.
+const CONNECT: u64 = 1;
+
+/// Which round trip each side is in.
+///
+/// A round trip is a wait of the client: it has seen an answer and sends what it could not have sent
+/// before. So what the client sends belongs to the round trip after the last one that it saw an answer
+/// of; an answer belongs to the last one that the server heard of; and a round trip counts when an
+/// answer of it reaches the client. Whatever overlaps counts once, on all channels together.
+///
+/// That is exact where the way takes longer than either side thinks, and too many where it takes no
+/// time: there one answer overtakes requests that had not waited for it.
+struct RoundTrips {
+    seen: AtomicU64,
+    heard: AtomicU64,
+}
+
+impl RoundTrips {
+    /// The client has been told that it is connected, and the server hears of it with what is said first.
+    fn connected(tally: &Tally) -> Self {
+        tally.went_round();
+        Self { seen: AtomicU64::new(CONNECT), heard: AtomicU64::new(CONNECT + 1) }
+    }
+
+    /// The one of what the client sends now.
+    fn of_request(&self) -> u64 {
+        self.seen.load(Ordering::Relaxed) + 1
+    }
+
+    fn heard(&self, request: u64) {
+        self.heard.fetch_max(request, Ordering::Relaxed);
+    }
+
+    /// The one of what the server says now.
+    fn of_answer(&self) -> u64 {
+        self.heard.load(Ordering::Relaxed)
+    }
+
+    fn seen(&self, answer: u64, tally: &Tally) {
+        if self.seen.fetch_max(answer, Ordering::Relaxed) < answer {
+            tally.went_round();
+        }
+    }
+}
+
 /// Puts a line between `client` and the stream that is returned, which the server speaks to. The
 /// future carries the bytes; the connection ends when it does or when it is dropped.
 pub(super) fn line(
@@ -33,15 +79,16 @@ pub(super) fn line(
         let (from_client, to_client) = client.into_split();
         let (from_server, to_server) = tokio::io::split(far);
         let (depart, arrive) = mpsc::channel(IN_FLIGHT);
+        let trips = RoundTrips::connected(&tally);
         // The end of what the client says ends only that direction: answers may be on their way.
         let inbound = async {
             let (sent, taken) = tokio::join!(
-                receive(from_client, depart, &conditions, &tally),
-                deliver(arrive, to_server, conditions.clone()),
+                receive(from_client, depart, &conditions, &tally, &trips),
+                deliver(arrive, to_server, conditions.clone(), &trips),
             );
             sent.and(taken)
         };
-        let outbound = answer(from_server, to_client, conditions.clone());
+        let outbound = answer(from_server, to_client, conditions.clone(), &tally, &trips);
         let ended = tokio::select! {
             result = outbound => result,
             Err(error) = inbound => Err(error),
@@ -51,19 +98,26 @@ pub(super) fn line(
     (near, carry)
 }
 
-/// Bytes with the time of their arrival.
-type Chunk = (Instant, Vec<u8>);
+/// Bytes that the client has sent.
+struct Chunk {
+    arrives: Instant,
+    round_trip: u64,
+    bytes: Vec<u8>,
+}
 
 async fn receive(
     mut client: impl AsyncRead + Unpin,
     depart: mpsc::Sender<Chunk>,
     conditions: &watch::Receiver<Conditions>,
     tally: &Tally,
+    trips: &RoundTrips,
 ) -> io::Result<()> {
+    // Over a real way the client could not have spoken before.
+    let connected = Instant::now() + conditions.borrow().latency;
     let mut total = 0_u64;
     loop {
-        let mut chunk = Vec::with_capacity(CHUNK);
-        let count = client.read_buf(&mut chunk).await?;
+        let mut bytes = Vec::with_capacity(CHUNK);
+        let count = client.read_buf(&mut bytes).await?;
         if count == 0 {
             return Ok(());
         }
@@ -77,7 +131,9 @@ async fn receive(
         if limit.is_some_and(|limit| total >= limit) {
             return Err(io::Error::from(io::ErrorKind::ConnectionReset));
         }
-        if depart.send((Instant::now() + latency, chunk)).await.is_err() {
+        let arrives = Instant::now().max(connected) + latency;
+        let chunk = Chunk { arrives, round_trip: trips.of_request(), bytes };
+        if depart.send(chunk).await.is_err() {
             return Ok(());
         }
     }
@@ -87,15 +143,17 @@ async fn deliver(
     mut arrive: mpsc::Receiver<Chunk>,
     mut server: impl AsyncWrite + Unpin,
     mut conditions: watch::Receiver<Conditions>,
+    trips: &RoundTrips,
 ) -> io::Result<()> {
-    while let Some((due, chunk)) = arrive.recv().await {
-        tokio::time::sleep_until(due).await;
+    while let Some(Chunk { arrives, round_trip, bytes }) = arrive.recv().await {
+        tokio::time::sleep_until(arrives).await;
         passable(&mut conditions).await?;
-        let time = conditions.borrow().line_time(chunk.len());
+        let time = conditions.borrow().line_time(bytes.len());
         if time > Duration::ZERO {
             tokio::time::sleep(time).await;
         }
-        if server.write_all(&chunk).await.is_err() {
+        trips.heard(round_trip);
+        if server.write_all(&bytes).await.is_err() {
             return Ok(());
         }
     }
@@ -108,11 +166,15 @@ async fn answer(
     mut server: impl AsyncRead + Unpin,
     mut client: impl AsyncWrite + Unpin,
     mut conditions: watch::Receiver<Conditions>,
+    tally: &Tally,
+    trips: &RoundTrips,
 ) -> io::Result<()> {
     let mut chunk = Vec::with_capacity(CHUNK);
     while server.read_buf(&mut chunk).await? > 0 {
+        let round_trip = trips.of_answer();
         passable(&mut conditions).await?;
         client.write_all(&chunk).await?;
+        trips.seen(round_trip, tally);
         chunk.clear();
     }
     client.shutdown().await

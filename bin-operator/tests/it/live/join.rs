@@ -1,5 +1,7 @@
 //! Hosts become nodes, with few round trips.
 
+use std::time::Duration;
+
 use bin_operator::demo::Stage;
 use bin_operator::progress::Progress;
 use wmco_core::limits;
@@ -27,6 +29,22 @@ async fn first_configuration_takes_at_most_four_commands_and_one_sftp_session() 
         .filter(|event| event["type"] == "Warning")
         .collect();
     assert!(warnings.is_empty(), "nothing was wrong: {warnings:#?}");
+    stage.shutdown().await;
+}
+
+/// A round trip that is far longer than anything takes here, so that what overlaps is seen to.
+const FAR: Duration = Duration::from_millis(100);
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_distant_host_joins_in_at_most_thirty_round_trips() {
+    let stage = Stage::start(&listed(&addresses(1)), |_, host| host.latency(FAR)).await.unwrap();
+    configure(&stage, &addresses(1)).await;
+    assert!(nodes(&stage).iter().all(|node| is_finished(node)), "{:?}", nodes(&stage));
+    let counts = stage.hosts.counts().remove(0);
+    assert_eq!((counts.connections, counts.sftp_sessions), (1, 1));
+    assert!(counts.round_trips <= 30, "{counts:#?}");
+    // It is the whole of it: to connect alone takes five.
+    assert!(counts.round_trips > 15, "{counts:#?}");
     stage.shutdown().await;
 }
 
@@ -78,7 +96,7 @@ async fn uploads_to_all_hosts_together_are_limited() {
         if uploads == most && text.lines().any(|line| line == full) {
             break text;
         }
-        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+        tokio::time::sleep(Duration::from_millis(50)).await;
     };
     assert_eq!(gauge(&text, "wmco_ssh_connects_total"), all.len());
     running.kill();
