@@ -20,9 +20,8 @@ pub struct HostCounts {
     pub bytes_uploaded: u64,
     /// Bytes received on the wire.
     pub bytes_received: u64,
-    /// Waits of the client for an answer before it could go on, one after the other: what a way to the
-    /// host costs, in units of its round trip. The making of a connection is one. On a way that takes
-    /// no time it is an upper bound.
+    /// Waits of the client for an answer, one after the other, as
+    /// [`RoundTrips`](crate::round_trips::RoundTrips) counts them; all connections together.
     pub round_trips: u64,
     /// Restarts.
     pub restarts: u64,

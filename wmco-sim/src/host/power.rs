@@ -60,8 +60,8 @@ async fn connect(host: Arc<Shared>, client: TcpStream, cut: CancellationToken) {
     let session = Connection::new(host, cut.clone());
     // The session runs in a task of its own, which ends when the line does.
     let greet = async {
-        // A request to connect, and the answer's own confirmation, come from as far away as all else.
         if way > Duration::ZERO {
+            // There, back and there again: only then the server has a connection.
             tokio::time::sleep(2 * way).await;
         }
         if let Err(error) = russh::server::run_stream(config, near, session).await {

@@ -2,7 +2,6 @@
 
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, DuplexStream};
@@ -12,6 +11,7 @@ use tokio::time::Instant;
 
 use super::counts::Tally;
 use super::fault::{Conditions, Fault};
+use crate::round_trips::RoundTrips;
 
 /// Bytes that are carried as one.
 const CHUNK: usize = 32 * 1024;
@@ -21,51 +21,6 @@ const IN_FLIGHT: usize = 128;
 
 /// Bytes between the line and the server.
 const BUFFER: usize = 256 * 1024;
-
-/// The round trip in which a connection is made: our listener has answered it already.
-const CONNECT: u64 = 1;
-
-/// Which round trip each side is in.
-///
-/// A round trip is a wait of the client: it has seen an answer and sends what it could not have sent
-/// before. So what the client sends belongs to the round trip after the last one that it saw an answer
-/// of; an answer belongs to the last one that the server heard of; and a round trip counts when an
-/// answer of it reaches the client. Whatever overlaps counts once, on all channels together.
-///
-/// That is exact where the way takes longer than either side thinks, and too many where it takes no
-/// time: there one answer overtakes requests that had not waited for it.
-struct RoundTrips {
-    seen: AtomicU64,
-    heard: AtomicU64,
-}
-
-impl RoundTrips {
-    /// The client has been told that it is connected, and the server hears of it with what is said first.
-    fn connected(tally: &Tally) -> Self {
-        tally.went_round();
-        Self { seen: AtomicU64::new(CONNECT), heard: AtomicU64::new(CONNECT + 1) }
-    }
-
-    /// The one of what the client sends now.
-    fn of_request(&self) -> u64 {
-        self.seen.load(Ordering::Relaxed) + 1
-    }
-
-    fn heard(&self, request: u64) {
-        self.heard.fetch_max(request, Ordering::Relaxed);
-    }
-
-    /// The one of what the server says now.
-    fn of_answer(&self) -> u64 {
-        self.heard.load(Ordering::Relaxed)
-    }
-
-    fn seen(&self, answer: u64, tally: &Tally) {
-        if self.seen.fetch_max(answer, Ordering::Relaxed) < answer {
-            tally.went_round();
-        }
-    }
-}
 
 /// Puts a line between `client` and the stream that is returned, which the server speaks to. The
 /// future carries the bytes; the connection ends when it does or when it is dropped.
@@ -79,7 +34,8 @@ pub(super) fn line(
         let (from_client, to_client) = client.into_split();
         let (from_server, to_server) = tokio::io::split(far);
         let (depart, arrive) = mpsc::channel(IN_FLIGHT);
-        let trips = RoundTrips::connected(&tally);
+        let trips = RoundTrips::connected();
+        tally.went_round();
         // The end of what the client says ends only that direction: answers may be on their way.
         let inbound = async {
             let (sent, taken) = tokio::join!(
@@ -152,7 +108,7 @@ async fn deliver(
         if time > Duration::ZERO {
             tokio::time::sleep(time).await;
         }
-        trips.heard(round_trip);
+        trips.request_arrives(round_trip);
         if server.write_all(&bytes).await.is_err() {
             return Ok(());
         }
@@ -174,7 +130,9 @@ async fn answer(
         let round_trip = trips.of_answer();
         passable(&mut conditions).await?;
         client.write_all(&chunk).await?;
-        trips.seen(round_trip, tally);
+        if trips.answer_arrives(round_trip) {
+            tally.went_round();
+        }
         chunk.clear();
     }
     client.shutdown().await

@@ -79,25 +79,25 @@ async fn another_operator_finds_nothing_to_do_with_one_probe_per_host() {
     stage.shutdown().await;
 }
 
-/// Hosts that take their files slowly, more than may receive at the same time.
+/// Hosts that take their files slowly, and more than there are windows for all together.
 #[tokio::test(flavor = "multi_thread")]
 async fn uploads_to_all_hosts_together_are_limited() {
-    let most = limits::UPLOADS_AT_ONCE;
-    let all = addresses(u8::try_from(most + 2).unwrap());
+    let most = limits::UPLOAD_BLOCKS_IN_FLIGHT_IN_ALL;
+    let all = addresses(u8::try_from(most / limits::UPLOAD_BLOCKS_IN_FLIGHT + 2).unwrap());
     let slow = Fault::Slow { bytes_per_second: 50_000 };
     let stage = Stage::start(&listed(&all), |_, host| host.fault(slow)).await.unwrap();
     let running = stage.operate(Progress::new()).unwrap();
-    // Those that have to wait are connected, too.
-    let full = format!("wmco_ssh_connections {}", all.len());
     let text = loop {
         let text = metrics(&running).await;
-        let uploads = gauge(&text, "wmco_ssh_uploads");
-        assert!(uploads <= most, "{text}");
-        if uploads == most && text.lines().any(|line| line == full) {
+        let blocks = gauge(&text, "wmco_ssh_upload_blocks");
+        assert!(blocks <= most, "{text}");
+        // Nobody waits for others to be done: each has a share.
+        if blocks == most && gauge(&text, "wmco_ssh_uploads") == all.len() {
             break text;
         }
         tokio::time::sleep(Duration::from_millis(50)).await;
     };
+    assert_eq!(gauge(&text, "wmco_ssh_connections"), all.len());
     assert_eq!(gauge(&text, "wmco_ssh_connects_total"), all.len());
     running.kill();
     stage.shutdown().await;
@@ -133,6 +133,36 @@ async fn a_silent_host_holds_up_nobody() {
     stage.hosts.iter().for_each(|(_, host)| host.clear_faults());
     silent.await;
     until(|| nodes(&stage).iter().all(|node| is_finished(node)).then_some(())).await;
+    running.stop().await.unwrap();
+    stage.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn zz_phases() {
+    let restart = std::env::var_os("ZZ_RESTART").is_some();
+    let far = std::env::var("ZZ_FAR").map_or(FAR, |ms| Duration::from_millis(ms.parse().unwrap()));
+    let stage = Stage::start(&listed(&addresses(1)), |_, host| host.latency(far)).await.unwrap();
+    if restart {
+        for (_, host) in stage.hosts.iter() {
+            host.model().set_containers(FeatureState::Disabled);
+        }
+    }
+    let progress = Progress::new();
+    let mut seen = progress.watch();
+    let all = addresses(1);
+    let watched = settled(&progress, &all);
+    let running = stage.operate(progress.clone()).unwrap();
+    let show = async {
+        while let Ok(h) = seen.recv().await {
+            let line = format!("{:?}", h.what);
+            if line.contains("HostStep") || line.contains("Upload(") {
+                continue;
+            }
+            eprintln!("{} {:.70}", stage.hosts.counts()[0].round_trips, line);
+        }
+    };
+    tokio::select! { () = watched => {}, () = show => {} }
+    eprintln!("{} end", stage.hosts.counts()[0].round_trips);
     running.stop().await.unwrap();
     stage.shutdown().await;
 }
