@@ -23,9 +23,9 @@ pub struct Timeouts {
     pub probe: Duration,
     /// `apply`, from the request to the exit status.
     pub apply: Duration,
-    /// Longest pause without any progress of an upload.
+    /// Longest wait for the answer to a write while no other answer comes.
     pub upload_stall: Duration,
-    /// Any other single SFTP request, and the opening of a channel.
+    /// The same for any other SFTP request, and the opening of a channel.
     pub request: Duration,
 }
 

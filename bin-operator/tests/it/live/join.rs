@@ -136,33 +136,3 @@ async fn a_silent_host_holds_up_nobody() {
     running.stop().await.unwrap();
     stage.shutdown().await;
 }
-
-#[tokio::test(flavor = "multi_thread")]
-async fn zz_phases() {
-    let restart = std::env::var_os("ZZ_RESTART").is_some();
-    let far = std::env::var("ZZ_FAR").map_or(FAR, |ms| Duration::from_millis(ms.parse().unwrap()));
-    let stage = Stage::start(&listed(&addresses(1)), |_, host| host.latency(far)).await.unwrap();
-    if restart {
-        for (_, host) in stage.hosts.iter() {
-            host.model().set_containers(FeatureState::Disabled);
-        }
-    }
-    let progress = Progress::new();
-    let mut seen = progress.watch();
-    let all = addresses(1);
-    let watched = settled(&progress, &all);
-    let running = stage.operate(progress.clone()).unwrap();
-    let show = async {
-        while let Ok(h) = seen.recv().await {
-            let line = format!("{:?}", h.what);
-            if line.contains("HostStep") || line.contains("Upload(") {
-                continue;
-            }
-            eprintln!("{} {:.70}", stage.hosts.counts()[0].round_trips, line);
-        }
-    };
-    tokio::select! { () = watched => {}, () = show => {} }
-    eprintln!("{} end", stage.hosts.counts()[0].round_trips);
-    running.stop().await.unwrap();
-    stage.shutdown().await;
-}
