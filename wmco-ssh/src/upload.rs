@@ -204,9 +204,6 @@ impl<'a> Upload<'a> {
         let at_risk = u32::try_from(blocks.min(self.session.options().blocks_in_flight()));
         // A closed semaphore means no limit.
         let _nameless = self.nameless.acquire_many(at_risk.unwrap_or(1)).await.ok();
-        if self.broken.load(Ordering::Relaxed) {
-            return Err(HostError::Dropped { doing: "uploading", source: None });
-        }
         let filled = self.fill(&file, &item.payload, lane).await;
         if matches!(filled, Err(HostError::Sftp { .. })) {
             // Most often the disk is full: give its space back. The first error counts.
@@ -270,7 +267,7 @@ impl<'a> Upload<'a> {
                 };
             }
         }
-        // The others need not begin.
+        // The others need not go on.
         self.broken.store(true, Ordering::Relaxed);
         sent
     }
@@ -297,6 +294,9 @@ impl<'a> Upload<'a> {
                     room = &mut room => break room,
                 }
             };
+            if self.broken.load(Ordering::Relaxed) {
+                return Err(HostError::Dropped { doing: "uploading", source: None });
+            }
             options.counters.uploaded(block.len() as u64);
             let counted = options.counters.block_sent();
             let written = self.sftp.write(&file.handle, file.path, offset, block);
