@@ -101,7 +101,9 @@ mod tests {
         let mut under_way: Vec<_> = (0..8).map(|_| way.of_request()).collect();
         for _ in 0..3 {
             // All of them arrive before the first answer is back.
-            under_way.iter().for_each(|request| way.request_arrives(*request));
+            for request in &under_way {
+                way.request_arrives(*request);
+            }
             let answer = way.of_answer();
             under_way = under_way
                 .iter()
