@@ -139,12 +139,13 @@ impl Collector for Connections {
         let now = self.0.gauges();
         let count = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
         let done = self.0.counters().snapshot();
-        let uploading = i64::try_from(done.uploading).unwrap_or(i64::MAX);
+        let number = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
         for (name, help, value) in [
             ("ssh_connections", "Connections to hosts that are open", count(now.open)),
             ("ssh_connections_idle", "Open connections that nobody uses", count(now.idle)),
             ("ssh_connections_waiting", "Workers that wait for a connection", count(now.waiting)),
-            ("ssh_uploads", "Hosts that receive files", uploading),
+            ("ssh_uploads", "Hosts that receive files", number(done.uploading)),
+            ("ssh_upload_blocks", "Blocks of files on their way", number(done.blocks_in_flight)),
         ] {
             let gauge = ConstGauge::new(value);
             gauge.encode(encoder.encode_descriptor(name, help, None, gauge.metric_type())?)?;

@@ -7,3 +7,4 @@
 
 pub mod cluster;
 pub mod host;
+pub mod round_trips;

@@ -5,6 +5,7 @@
 
 use std::time::Duration;
 
+use futures::future::join;
 use wmco_core::names::host::BROUGHT_AGENT;
 use wmco_core::protocol::FreshFolder;
 
@@ -32,8 +33,7 @@ impl Session {
         folder: FreshFolder,
         on_progress: OnProgress<'_>,
     ) -> Result<(), HostError> {
-        self.sftp().await?.make_new_folder(&folder.to_string()).await?;
-        self.upload_new(&brought(folder), agent, on_progress).await
+        self.upload_new(&folder.to_string(), &brought(folder), agent, on_progress).await
     }
 
     /// Removes `folder` with the agent in it. What stays is removed by a later contact.
@@ -52,8 +52,11 @@ impl Session {
         }
     }
 
-    /// Removes what contacts that were cut have left. One whose agent still runs stays.
-    pub(crate) async fn clear_fresh_folders(&self) -> Result<(), HostError> {
+    /// Removes what contacts that were cut have left, but `keep`. One whose agent still runs stays.
+    pub(crate) async fn clear_fresh_folders(
+        &self,
+        keep: Option<FreshFolder>,
+    ) -> Result<(), HostError> {
         let mut left = match self.sftp().await?.fresh_folders().await {
             Ok(left) => left,
             Err(error @ HostError::Sftp { .. }) => {
@@ -62,6 +65,7 @@ impl Session {
             }
             Err(error) => return Err(error),
         };
+        left.retain(|folder| Some(*folder) != keep);
         left.truncate(CLEARED_AT_MOST);
         for folder in left {
             match self.remove(folder).await {
@@ -77,7 +81,9 @@ impl Session {
 
     async fn remove(&self, folder: FreshFolder) -> Result<bool, HostError> {
         let sftp = self.sftp().await?;
-        sftp.remove_file(&brought(folder)).await?;
-        sftp.remove_folder(&folder.to_string()).await
+        let (agent, folder) = (brought(folder), folder.to_string());
+        let (agent, folder) = join(sftp.remove_file(&agent), sftp.remove_folder(&folder)).await;
+        agent?;
+        folder
     }
 }

@@ -1,6 +1,7 @@
 //! What the operator does with a host, as one object.
 
 use async_trait::async_trait;
+use futures::future::join;
 use wmco_core::names::host;
 use wmco_core::protocol::{
     AgentCommand, AgentLocation, FreshFolder, HostPlan, HostStep, Probe, ReportError, ReportLine,
@@ -8,11 +9,11 @@ use wmco_core::protocol::{
 };
 use wmco_core::winpath::WindowsPath;
 
-use crate::blob::Blob;
+use crate::blob::{Blob, Payload};
 use crate::error::HostError;
 use crate::host_key::SeenHostKey;
 use crate::session::{ExecOutcome, Exited, Session};
-use crate::upload::{Item, UploadProgress};
+use crate::upload::{Item, OnProgress, UploadProgress};
 
 /// A host that can be probed and changed. One plan at a time: the owner sees to that.
 #[async_trait]
@@ -150,15 +151,28 @@ impl SshHost {
         &self.session
     }
 
-    async fn ask(&self, agent: AgentLocation) -> Result<ProbeOutcome, HostError> {
-        let command = AgentCommand { agent, verb: Verb::Probe };
+    /// Brings `agent` into `folder` and asks it. The channel that it is run in is opened meanwhile.
+    async fn bring_and_ask(
+        &self,
+        agent: &Payload,
+        folder: FreshFolder,
+        on_progress: OnProgress<'_>,
+    ) -> Result<ProbeOutcome, HostError> {
+        let bringing = self.session.bring(agent, folder, on_progress);
+        let (brought, channel) = join(bringing, self.session.command_channel()).await;
+        brought?;
+        let command = AgentCommand { agent: AgentLocation::Brought(folder), verb: Verb::Probe };
         let limit = self.session.options().timeouts.probe;
-        let ended = self.session.exec(command, limit, &mut |_| {}).await?;
-        Ok(match read(ended)? {
-            Ok((_, probe)) => ProbeOutcome::Reported(probe),
-            Err(why) => ProbeOutcome::NoReport(why),
-        })
+        answer(self.session.exec_in(channel?, command, limit, &mut |_| {}).await?)
     }
+}
+
+/// What an agent that was asked to describe its host has said.
+fn answer(ended: ExecOutcome) -> Result<ProbeOutcome, HostError> {
+    Ok(match read(ended)? {
+        Ok((_, probe)) => ProbeOutcome::Reported(probe),
+        Err(why) => ProbeOutcome::NoReport(why),
+    })
 }
 
 #[async_trait]
@@ -172,7 +186,9 @@ impl HostAgent for SshHost {
     }
 
     async fn probe(&self, agent: AgentLocation) -> Result<ProbeOutcome, HostError> {
-        self.ask(agent).await
+        let command = AgentCommand { agent, verb: Verb::Probe };
+        let limit = self.session.options().timeouts.probe;
+        answer(self.session.exec(command, limit, &mut |_| {}).await?)
     }
 
     async fn probe_with(
@@ -182,13 +198,13 @@ impl HostAgent for SshHost {
         on_progress: &(dyn Fn(UploadProgress) + Send + Sync),
     ) -> Result<ProbeOutcome, HostError> {
         let payload = agent.raw().await?;
-        self.session.clear_fresh_folders().await?;
-        let asked = match self.session.bring(&payload, folder, on_progress).await {
-            Ok(()) => self.ask(AgentLocation::Brought(folder)).await,
-            Err(error) => Err(error),
-        };
+        let clearing = self.session.clear_fresh_folders(Some(folder));
+        let asking = self.bring_and_ask(&payload, folder, on_progress);
+        let (asked, cleared) = Box::pin(join(asking, clearing)).await;
         self.session.take_back(folder).await;
-        asked
+        let asked = asked?;
+        cleared?;
+        Ok(asked)
     }
 
     async fn upload(
@@ -215,7 +231,10 @@ impl HostAgent for SshHost {
         let json = serde_json::to_vec(plan).map_err(|source| HostError::Plan { source })?;
         let blob = Blob::from_bytes(json);
         let item = Item { path: staged_plan(blob.digest()), payload: blob.raw().await? };
-        self.session.upload(&[item], &|_| {}).await?;
+        let items = [item];
+        let sending = self.session.upload(&items, &|_| {});
+        let (sent, channel) = Box::pin(join(sending, self.session.command_channel())).await;
+        sent?;
 
         let command = AgentCommand { agent, verb: Verb::Apply(blob.digest()) };
         let limit = self.session.options().timeouts.apply;
@@ -226,7 +245,7 @@ impl HostAgent for SshHost {
                 lines.push(line);
             }
         };
-        let ended = self.session.exec(command, limit, &mut on_text).await?;
+        let ended = self.session.exec_in(channel?, command, limit, &mut on_text).await?;
         match read(ended) {
             Ok(Ok((lines, probe))) => Ok(ApplyOutcome::Finished { lines, probe }),
             // A host that goes down may cut the connection, or end the agent before its last line.
@@ -246,16 +265,12 @@ impl HostAgent for SshHost {
         directories: &[WindowsPath],
     ) -> Result<Vec<WindowsPath>, HostError> {
         let sftp = self.session.sftp().await?;
-        for file in files {
-            sftp.remove_file(&sftp.render(file)).await?;
-        }
-        self.session.clear_fresh_folders().await?;
+        sftp.remove_files(files).await?;
+        self.session.clear_fresh_folders(None).await?;
         let mut kept = Vec::new();
         for directory in directories {
             if directory.as_str().eq_ignore_ascii_case(host::STAGING) {
-                for file in sftp.files_in(directory).await? {
-                    sftp.remove_file(&sftp.render(&file)).await?;
-                }
+                sftp.remove_files(&sftp.files_in(directory).await?).await?;
             }
             if !sftp.remove_folder(&sftp.render(directory)).await? {
                 kept.push(directory.clone());

@@ -15,6 +15,7 @@ pub struct Counters {
     wire_bytes: AtomicU64,
     open: AtomicU64,
     uploading: AtomicU64,
+    blocks_in_flight: AtomicU64,
 }
 
 /// The values of [`Counters`] at one moment.
@@ -34,6 +35,8 @@ pub struct Snapshot {
     pub open: u64,
     /// Hosts that receive files now.
     pub uploading: u64,
+    /// Blocks of files that wait now for the answer that they were written.
+    pub blocks_in_flight: u64,
 }
 
 impl Counters {
@@ -48,6 +51,7 @@ impl Counters {
             wire_bytes: read(&self.wire_bytes),
             open: read(&self.open),
             uploading: read(&self.uploading),
+            blocks_in_flight: read(&self.blocks_in_flight),
         }
     }
 
@@ -60,9 +64,13 @@ impl Counters {
     }
 
     /// Counts a host that receives files, until the result is dropped.
-    pub(crate) fn uploading(&self) -> Uploading<'_> {
-        self.uploading.fetch_add(1, Ordering::Relaxed);
-        Uploading(self)
+    pub(crate) fn uploading(&self) -> Counted<'_> {
+        Counted::new(&self.uploading)
+    }
+
+    /// Counts a block that waits for its answer, until the result is dropped.
+    pub(crate) fn block_sent(&self) -> Counted<'_> {
+        Counted::new(&self.blocks_in_flight)
     }
 
     pub(crate) fn uploaded(&self, bytes: u64) {
@@ -74,12 +82,19 @@ impl Counters {
     }
 }
 
-/// One host that receives files. Its drop counts it out.
-pub(crate) struct Uploading<'a>(&'a Counters);
+/// One of what is counted. Its drop counts it out.
+pub(crate) struct Counted<'a>(&'a AtomicU64);
 
-impl Drop for Uploading<'_> {
+impl<'a> Counted<'a> {
+    fn new(count: &'a AtomicU64) -> Self {
+        count.fetch_add(1, Ordering::Relaxed);
+        Self(count)
+    }
+}
+
+impl Drop for Counted<'_> {
     fn drop(&mut self) {
-        self.0.uploading.fetch_sub(1, Ordering::Relaxed);
+        self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }
 

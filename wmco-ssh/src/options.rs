@@ -8,7 +8,7 @@ use wmco_core::limits;
 use wmco_core::winpath::WindowsPath;
 
 use crate::metrics::Counters;
-use crate::upload::FILES_AT_ONCE;
+use crate::upload::NAMELESS_WINDOWS;
 
 /// How long each kind of wait may take. The defaults are those of [`wmco_core::limits`].
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -23,9 +23,9 @@ pub struct Timeouts {
     pub probe: Duration,
     /// `apply`, from the request to the exit status.
     pub apply: Duration,
-    /// Longest pause without any progress of an upload.
+    /// Longest wait for the answer to a write while no other answer comes.
     pub upload_stall: Duration,
-    /// Any other single SFTP request, and the opening of a channel.
+    /// The same for any other SFTP request, and the opening of a channel.
     pub request: Duration,
 }
 
@@ -70,7 +70,8 @@ pub struct Options {
     pub timeouts: Timeouts,
     /// How the SFTP server writes paths.
     pub paths: PathStyle,
-    /// Permits for hosts that receive files at the same time; share one among all sessions.
+    /// Permits for SFTP writes to all hosts that wait for their answers at the same time; share one
+    /// among all sessions.
     pub uploads: Arc<Semaphore>,
     /// SFTP writes that wait for their answers at the same time, per host. An upload that was cut
     /// goes on as much before its end, so it has to be the same in all attempts. At least 1.
@@ -80,18 +81,23 @@ pub struct Options {
 }
 
 impl Options {
-    /// Bytes that wait for their answers at the same time.
-    pub(crate) fn bytes_in_flight(&self) -> u64 {
-        (limits::UPLOAD_BLOCK_BYTES * self.writes_in_flight.max(1)) as u64
+    /// Writes to one host that wait for their answers at the same time.
+    pub(crate) fn blocks_in_flight(&self) -> usize {
+        self.writes_in_flight.max(1)
     }
 
-    /// The most bytes that one cut of the connection costs an upload: those in flight, as many
-    /// before them, which are written again because a server may carry out the writes to a file in
-    /// any order, and short files that had not got their names yet.
+    /// Bytes that wait for their answers at the same time.
+    pub(crate) fn bytes_in_flight(&self) -> u64 {
+        (limits::UPLOAD_BLOCK_BYTES * self.blocks_in_flight()) as u64
+    }
+
+    /// The most bytes that one cut of the connection costs an upload: those in flight, and what was
+    /// written before them to files that have no final name yet. Of a long file as much as was in
+    /// flight is written again, because a server may carry out the writes to a file in any order.
     ///
     /// Source: draft-ietf-secsh-filexfer-02, section 6.1.
     pub fn upload_window_bytes(&self) -> u64 {
-        2 * self.bytes_in_flight() + (FILES_AT_ONCE * limits::UPLOAD_BLOCK_BYTES) as u64
+        (1 + NAMELESS_WINDOWS as u64) * self.bytes_in_flight()
     }
 }
 
@@ -100,7 +106,7 @@ impl Default for Options {
         Self {
             timeouts: Timeouts::default(),
             paths: PathStyle::default(),
-            uploads: Arc::new(Semaphore::new(limits::UPLOADS_AT_ONCE)),
+            uploads: Arc::new(Semaphore::new(limits::UPLOAD_BLOCKS_IN_FLIGHT_IN_ALL)),
             writes_in_flight: limits::UPLOAD_BLOCKS_IN_FLIGHT,
             counters: Arc::default(),
         }

@@ -65,7 +65,8 @@ pub async fn run(options: Options, stop: CancellationToken) -> anyhow::Result<bo
         second = Some((stage.hosts.counts(), view.changes()));
     }
     let counters = stage.counters().snapshot();
-    summary::print(&stage.cluster, &stage.hosts, &first, second.as_ref(), &counters);
+    let latency = options.latency;
+    summary::print(&stage.cluster, &stage.hosts, &first, second.as_ref(), &counters, latency);
     if options.stay && !stop.is_cancelled() {
         stay(&stage.cluster, &stop).await?;
     }

@@ -1,6 +1,7 @@
 //! The table at the end of the demo.
 
 use std::iter;
+use std::time::Duration;
 
 use serde_json::Value;
 use wmco_core::names;
@@ -11,13 +12,14 @@ use wmco_ssh::Snapshot;
 use super::hosts::Hosts;
 use super::println_line;
 
-/// Prints nodes, certificate requests and remote commands.
+/// Prints nodes, certificate requests, remote commands, and what they cost over a way of `latency`.
 pub(super) fn print(
     cluster: &SimCluster,
     hosts: &Hosts,
     first: &[HostCounts],
     second: Option<&(Vec<HostCounts>, usize)>,
     ssh: &Snapshot,
+    latency: Duration,
 ) {
     let nodes = cluster.objects("", "nodes", "");
     print_table(["NODE", "READY", "SCHEDULING", "VERSION"], nodes.iter().map(|node| row(node)));
@@ -36,14 +38,27 @@ pub(super) fn print(
         }),
     );
     print_table(
-        ["HOST", "REMOTE COMMANDS", "SFTP SESSIONS", "REMOTE COMMANDS, SECOND PASS"],
+        [
+            "HOST",
+            "REMOTE COMMANDS",
+            "SFTP SESSIONS",
+            "ROUND TRIPS",
+            "REMOTE COMMANDS, SECOND PASS",
+            "ROUND TRIPS, SECOND PASS",
+        ],
         hosts.iter().zip(first).enumerate().map(|(index, ((name, _), counts))| {
             let again = second.and_then(|(counts, _)| counts.get(index));
+            let none = || "-".to_owned();
+            // Over no distance, answers overtake requests that do not wait for them.
+            let bound = if latency.is_zero() { "at most " } else { "" };
+            let round_trips = |counts: &HostCounts| format!("{bound}{}", counts.round_trips);
             [
                 name.to_owned(),
                 counts.executions.len().to_string(),
                 counts.sftp_sessions.to_string(),
-                again.map_or_else(|| "-".to_owned(), |counts| counts.executions.len().to_string()),
+                round_trips(counts),
+                again.map_or_else(none, |counts| counts.executions.len().to_string()),
+                again.map_or_else(none, round_trips),
             ]
         }),
     );

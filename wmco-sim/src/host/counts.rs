@@ -20,6 +20,9 @@ pub struct HostCounts {
     pub bytes_uploaded: u64,
     /// Bytes received on the wire.
     pub bytes_received: u64,
+    /// Waits of the client for an answer, one after the other, as
+    /// [`RoundTrips`](crate::round_trips::RoundTrips) counts them; all connections together.
+    pub round_trips: u64,
     /// Restarts.
     pub restarts: u64,
 }
@@ -63,6 +66,10 @@ impl Tally {
 
     pub(super) fn received(&self, bytes: u64) {
         self.lock().bytes_received += bytes;
+    }
+
+    pub(super) fn went_round(&self) {
+        self.lock().round_trips += 1;
     }
 
     pub(super) fn restarted(&self) {

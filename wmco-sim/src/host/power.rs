@@ -56,9 +56,14 @@ async fn connect(host: Arc<Shared>, client: TcpStream, cut: CancellationToken) {
     }
     let (near, carry) = wire::line(client, host.conditions.subscribe(), Arc::clone(&host.tally));
     let config = Arc::new(ssh::config(host.host_keys()));
+    let way = host.conditions.borrow().latency;
     let session = Connection::new(host, cut.clone());
     // The session runs in a task of its own, which ends when the line does.
     let greet = async {
+        if way > Duration::ZERO {
+            // There, back and there again: only then the server has a connection.
+            tokio::time::sleep(2 * way).await;
+        }
         if let Err(error) = russh::server::run_stream(config, near, session).await {
             tracing::debug!(%error, "a client left before it said hello");
         }

@@ -11,6 +11,7 @@ use tokio::time::Instant;
 
 use super::counts::Tally;
 use super::fault::{Conditions, Fault};
+use crate::round_trips::RoundTrips;
 
 /// Bytes that are carried as one.
 const CHUNK: usize = 32 * 1024;
@@ -33,15 +34,17 @@ pub(super) fn line(
         let (from_client, to_client) = client.into_split();
         let (from_server, to_server) = tokio::io::split(far);
         let (depart, arrive) = mpsc::channel(IN_FLIGHT);
+        let trips = RoundTrips::connected();
+        tally.went_round();
         // The end of what the client says ends only that direction: answers may be on their way.
         let inbound = async {
             let (sent, taken) = tokio::join!(
-                receive(from_client, depart, &conditions, &tally),
-                deliver(arrive, to_server, conditions.clone()),
+                receive(from_client, depart, &conditions, &tally, &trips),
+                deliver(arrive, to_server, conditions.clone(), &trips),
             );
             sent.and(taken)
         };
-        let outbound = answer(from_server, to_client, conditions.clone());
+        let outbound = answer(from_server, to_client, conditions.clone(), &tally, &trips);
         let ended = tokio::select! {
             result = outbound => result,
             Err(error) = inbound => Err(error),
@@ -51,19 +54,26 @@ pub(super) fn line(
     (near, carry)
 }
 
-/// Bytes with the time of their arrival.
-type Chunk = (Instant, Vec<u8>);
+/// Bytes that the client has sent.
+struct Chunk {
+    arrives: Instant,
+    round_trip: u64,
+    bytes: Vec<u8>,
+}
 
 async fn receive(
     mut client: impl AsyncRead + Unpin,
     depart: mpsc::Sender<Chunk>,
     conditions: &watch::Receiver<Conditions>,
     tally: &Tally,
+    trips: &RoundTrips,
 ) -> io::Result<()> {
+    // Over a real way the client could not have spoken before.
+    let connected = Instant::now() + conditions.borrow().latency;
     let mut total = 0_u64;
     loop {
-        let mut chunk = Vec::with_capacity(CHUNK);
-        let count = client.read_buf(&mut chunk).await?;
+        let mut bytes = Vec::with_capacity(CHUNK);
+        let count = client.read_buf(&mut bytes).await?;
         if count == 0 {
             return Ok(());
         }
@@ -77,7 +87,9 @@ async fn receive(
         if limit.is_some_and(|limit| total >= limit) {
             return Err(io::Error::from(io::ErrorKind::ConnectionReset));
         }
-        if depart.send((Instant::now() + latency, chunk)).await.is_err() {
+        let arrives = Instant::now().max(connected) + latency;
+        let chunk = Chunk { arrives, round_trip: trips.of_request(), bytes };
+        if depart.send(chunk).await.is_err() {
             return Ok(());
         }
     }
@@ -87,15 +99,17 @@ async fn deliver(
     mut arrive: mpsc::Receiver<Chunk>,
     mut server: impl AsyncWrite + Unpin,
     mut conditions: watch::Receiver<Conditions>,
+    trips: &RoundTrips,
 ) -> io::Result<()> {
-    while let Some((due, chunk)) = arrive.recv().await {
-        tokio::time::sleep_until(due).await;
+    while let Some(Chunk { arrives, round_trip, bytes }) = arrive.recv().await {
+        tokio::time::sleep_until(arrives).await;
         passable(&mut conditions).await?;
-        let time = conditions.borrow().line_time(chunk.len());
+        let time = conditions.borrow().line_time(bytes.len());
         if time > Duration::ZERO {
             tokio::time::sleep(time).await;
         }
-        if server.write_all(&chunk).await.is_err() {
+        trips.request_arrives(round_trip);
+        if server.write_all(&bytes).await.is_err() {
             return Ok(());
         }
     }
@@ -108,11 +122,17 @@ async fn answer(
     mut server: impl AsyncRead + Unpin,
     mut client: impl AsyncWrite + Unpin,
     mut conditions: watch::Receiver<Conditions>,
+    tally: &Tally,
+    trips: &RoundTrips,
 ) -> io::Result<()> {
     let mut chunk = Vec::with_capacity(CHUNK);
     while server.read_buf(&mut chunk).await? > 0 {
+        let round_trip = trips.of_answer();
         passable(&mut conditions).await?;
         client.write_all(&chunk).await?;
+        if trips.answer_arrives(round_trip) {
+            tally.went_round();
+        }
         chunk.clear();
     }
     client.shutdown().await

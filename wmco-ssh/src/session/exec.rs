@@ -41,10 +41,11 @@ pub struct ExecOutcome {
     pub errors: String,
 }
 
-/// The channel of a command. Dropping it asks the server to close it, which ends the command.
-struct Running(Option<russh::Channel<Msg>>);
+/// A channel that one command can be run in. Dropping it asks the server to close it, which ends the
+/// command.
+pub(crate) struct CommandChannel(Option<russh::Channel<Msg>>);
 
-impl Drop for Running {
+impl Drop for CommandChannel {
     fn drop(&mut self) {
         let Some(channel) = self.0.take() else { return };
         // Ends at the latest with the session, whose queue it waits for.
@@ -71,20 +72,46 @@ impl Session {
         limit: Duration,
         on_line: &mut (dyn FnMut(&str) + Send),
     ) -> Result<ExecOutcome, HostError> {
-        self.options().counters.executed();
-        tracing::debug!(target = %self.target(), %command, "exec");
-        Box::pin(timeout(limit, self.run(command, on_line)))
+        let running = async { self.run(self.opened().await?, command, on_line).await };
+        Box::pin(timeout(limit, running))
             .await
             .unwrap_or(Err(HostError::TimedOut { doing: DOING, after: limit }))
     }
 
+    /// A channel for [`Self::exec_in`], so that it can be opened while something else is under way.
+    pub(crate) async fn command_channel(&self) -> Result<CommandChannel, HostError> {
+        let limit = self.options().timeouts.request;
+        timeout(limit, self.opened())
+            .await
+            .unwrap_or(Err(HostError::TimedOut { doing: DOING, after: limit }))
+    }
+
+    /// As [`Self::exec`], in a channel that is there.
+    pub(crate) async fn exec_in(
+        &self,
+        channel: CommandChannel,
+        command: AgentCommand,
+        limit: Duration,
+        on_line: &mut (dyn FnMut(&str) + Send),
+    ) -> Result<ExecOutcome, HostError> {
+        Box::pin(timeout(limit, self.run(channel, command, on_line)))
+            .await
+            .unwrap_or(Err(HostError::TimedOut { doing: DOING, after: limit }))
+    }
+
+    async fn opened(&self) -> Result<CommandChannel, HostError> {
+        let channel = self.handle.channel_open_session().await.map_err(refused)?;
+        Ok(CommandChannel(Some(channel)))
+    }
+
     async fn run(
         &self,
+        mut running: CommandChannel,
         command: AgentCommand,
         on_line: &mut (dyn FnMut(&str) + Send),
     ) -> Result<ExecOutcome, HostError> {
-        let channel = self.handle.channel_open_session().await.map_err(refused)?;
-        let mut running = Running(Some(channel));
+        self.options().counters.executed();
+        tracing::debug!(target = %self.target(), %command, "exec");
         let Some(channel) = &mut running.0 else {
             return Err(HostError::Dropped { doing: DOING, source: None });
         };

@@ -1,8 +1,18 @@
 //! The SFTP requests that we need, each with its time-out and its place named in errors.
+//!
+//! A request is queued when its method is called; the future only waits for the answer. The server
+//! answers as if each request had come when the one before was carried out. So requests that need
+//! nothing of one another's answers share a round trip: call all methods first, then wait.
+//!
+//! Source: draft-ietf-secsh-filexfer-02, section 6.1.
 
 use std::future::Future;
+use std::pin::pin;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
+use futures::future::try_join_all;
 use russh::ChannelMsg;
 use russh::client::Handle;
 use russh_sftp::client::RawSftpSession;
@@ -31,6 +41,9 @@ const MESSAGE_LETTERS: usize = 200;
 /// Most entries of one folder that are looked at in one pass.
 const LISTED_AT_MOST: usize = 10_000;
 
+/// Files that are removed in one round trip.
+const REMOVED_AT_ONCE: usize = 64;
+
 /// The login user's own folder, where paths without a slash in front begin.
 const START_FOLDER: &str = ".";
 
@@ -52,7 +65,12 @@ pub(crate) struct Sftp {
     /// that moment; one that is made just then, or while its task waits for room, it would forget.
     gone: CancellationToken,
     paths: PathStyle,
+    /// Longest wait for an answer while no other comes: on a slow line, requests queue behind writes.
     limit: Duration,
+    /// The same for writes.
+    stall: Duration,
+    /// Requests that were answered.
+    answers: AtomicU64,
 }
 
 impl Sftp {
@@ -91,7 +109,8 @@ impl Sftp {
             .await
             .unwrap_or(Err(HostError::TimedOut { doing: OPENING, after: limit }))?;
         options.counters.sftp_opened();
-        Ok(Self { raw, gone, paths: options.paths.clone(), limit })
+        let (paths, stall) = (options.paths.clone(), options.timeouts.upload_stall);
+        Ok(Self { raw, gone, paths, limit, stall, answers: AtomicU64::new(0) })
     }
 
     /// `path` as this server writes it.
@@ -103,24 +122,27 @@ impl Sftp {
     /// user's own folder.
     ///
     /// Source: draft-ietf-secsh-filexfer-02, section 6.2.
-    pub(crate) async fn make_new_folder(&self, path: &str) -> Result<(), HostError> {
+    pub(crate) fn make_new_folder(&self, path: &str) -> impl Answer<()> {
         let doing = "making folder";
-        let made = self.limited(doing, self.raw.mkdir(path, private())).await?;
-        made.map(drop).map_err(|wrong| failed(doing, path, wrong))
+        let made = self.limited(doing, self.raw.mkdir(path, private()));
+        async move { made.await?.map(drop).map_err(|wrong| failed(doing, path, wrong)) }
     }
 
     /// Size of what is at `path`; `None` if nothing is.
-    pub(crate) async fn size(&self, path: &str) -> Result<Option<u64>, HostError> {
+    pub(crate) fn size(&self, path: &str) -> impl Answer<Option<u64>> {
         let doing = "looking at";
-        match self.limited(doing, self.raw.stat(path)).await? {
-            Ok(found) => Ok(Some(found.attrs.size.unwrap_or(0))),
-            Err(wrong) if is_absent(&wrong) => Ok(None),
-            Err(wrong) => Err(failed(doing, path, wrong)),
+        let found = self.limited(doing, self.raw.stat(path));
+        async move {
+            match found.await? {
+                Ok(found) => Ok(Some(found.attrs.size.unwrap_or(0))),
+                Err(wrong) if is_absent(&wrong) => Ok(None),
+                Err(wrong) => Err(failed(doing, path, wrong)),
+            }
         }
     }
 
     /// Opens a file for writing and returns its handle.
-    pub(crate) async fn open_file(&self, path: &str, how: Opening) -> Result<String, HostError> {
+    pub(crate) fn open_file(&self, path: &str, how: Opening) -> impl Answer<String> {
         let doing = "opening";
         let flags = OpenFlags::WRITE | OpenFlags::CREATE;
         let flags = match how {
@@ -128,70 +150,87 @@ impl Sftp {
             Opening::Anew => flags | OpenFlags::TRUNCATE,
             Opening::New => flags | OpenFlags::EXCLUDE,
         };
-        self.limited(doing, self.raw.open(path, flags, private()))
-            .await?
-            .map(|opened| opened.handle)
-            .map_err(|wrong| failed(doing, path, wrong))
+        let opened = self.limited(doing, self.raw.open(path, flags, private()));
+        async move {
+            let opened = opened.await?;
+            opened.map(|opened| opened.handle).map_err(|wrong| failed(doing, path, wrong))
+        }
     }
 
-    /// Writes one block. Without a limit of time: the caller watches the progress of all of them.
-    pub(crate) async fn write(
+    /// Writes one block and returns its length.
+    pub(crate) fn write(
         &self,
         handle: &str,
         path: &str,
         offset: u64,
         block: Vec<u8>,
-    ) -> Result<u64, HostError> {
+    ) -> impl Answer<u64> {
         let length = block.len() as u64;
-        let doing = "writing";
-        let written = self.unless_gone(doing, self.raw.write(handle, offset, block)).await?;
-        written.map(|_| length).map_err(|wrong| failed(doing, path, wrong))
+        let request = self.raw.write(handle, offset, block);
+        let written = self.answered("uploading", self.stall, request);
+        async move { written.await?.map(|_| length).map_err(|wrong| failed("writing", path, wrong)) }
     }
 
-    pub(crate) async fn close_file(&self, handle: &str, path: &str) -> Result<(), HostError> {
+    pub(crate) fn close_file(&self, handle: &str, path: &str) -> impl Answer<()> {
         let doing = "closing";
-        let closed = self.limited(doing, self.raw.close(handle)).await?;
-        closed.map(drop).map_err(|wrong| failed(doing, path, wrong))
+        let closed = self.limited(doing, self.raw.close(handle));
+        async move { closed.await?.map(drop).map_err(|wrong| failed(doing, path, wrong)) }
     }
 
     /// Moves a file to its final name; what is in the way is replaced.
     ///
     /// On Windows this fails while the server process of a cut connection still has the file open.
     /// That process ends within seconds, and a later upload then finds the whole part.
-    pub(crate) async fn rename(&self, from: &str, to: &str) -> Result<(), HostError> {
+    pub(crate) fn rename(&self, from: &str, to: &str) -> impl Answer<()> {
         let doing = "renaming";
-        let Err(first) = self.limited(doing, self.raw.rename(from, to)).await? else {
-            return Ok(());
-        };
-        if !matches!(first, Wrong::Status(_)) || self.size(to).await?.is_none() {
-            return Err(failed(doing, from, first));
+        let renamed = self.limited(doing, self.raw.rename(from, to));
+        async move {
+            let Err(first) = renamed.await? else { return Ok(()) };
+            if !matches!(first, Wrong::Status(_)) || self.size(to).await?.is_none() {
+                return Err(failed(doing, from, first));
+            }
+            self.remove_file(to).await?;
+            let renamed = self.limited(doing, self.raw.rename(from, to)).await?;
+            renamed.map(drop).map_err(|wrong| failed(doing, from, wrong))
         }
-        self.remove_file(to).await?;
-        let renamed = self.limited(doing, self.raw.rename(from, to)).await?;
-        renamed.map(drop).map_err(|wrong| failed(doing, from, wrong))
     }
 
     /// Removes a file; one that is not there is fine.
-    pub(crate) async fn remove_file(&self, path: &str) -> Result<(), HostError> {
+    pub(crate) fn remove_file(&self, path: &str) -> impl Answer<()> {
         let doing = "removing";
-        match self.limited(doing, self.raw.remove(path)).await? {
-            Ok(_) => Ok(()),
-            Err(wrong) if is_absent(&wrong) => Ok(()),
-            Err(wrong) => Err(failed(doing, path, wrong)),
+        let removed = self.limited(doing, self.raw.remove(path));
+        async move {
+            match removed.await? {
+                Ok(_) => Ok(()),
+                Err(wrong) if is_absent(&wrong) => Ok(()),
+                Err(wrong) => Err(failed(doing, path, wrong)),
+            }
         }
     }
 
+    /// Removes files; those that are not there are fine.
+    pub(crate) async fn remove_files(&self, files: &[WindowsPath]) -> Result<(), HostError> {
+        for some in files.chunks(REMOVED_AT_ONCE) {
+            let paths: Vec<_> = some.iter().map(|file| self.render(file)).collect();
+            try_join_all(paths.iter().map(|path| self.remove_file(path))).await?;
+        }
+        Ok(())
+    }
+
     /// Removes an empty folder; returns whether it is gone. One that is not there is fine.
-    pub(crate) async fn remove_folder(&self, path: &str) -> Result<bool, HostError> {
+    pub(crate) fn remove_folder(&self, path: &str) -> impl Answer<bool> {
         let doing = "removing";
-        match self.limited(doing, self.raw.rmdir(path)).await? {
-            Ok(_) => Ok(true),
-            Err(wrong) if is_absent(&wrong) => Ok(true),
-            // There is no status for "not empty"; a failure of a folder that is there means it.
-            Err(Wrong::Status(status)) if status.status_code == StatusCode::Failure => {
-                Ok(self.size(path).await?.is_none())
+        let removed = self.limited(doing, self.raw.rmdir(path));
+        async move {
+            match removed.await? {
+                Ok(_) => Ok(true),
+                Err(wrong) if is_absent(&wrong) => Ok(true),
+                // There is no status for "not empty"; a failure of a folder that is there means it.
+                Err(Wrong::Status(status)) if status.status_code == StatusCode::Failure => {
+                    Ok(self.size(path).await?.is_none())
+                }
+                Err(wrong) => Err(failed(doing, path, wrong)),
             }
-            Err(wrong) => Err(failed(doing, path, wrong)),
         }
     }
 
@@ -228,10 +267,14 @@ impl Sftp {
             Err(wrong) if is_absent(&wrong) => return Ok(Vec::new()),
             Err(wrong) => return Err(failed(doing, path, wrong)),
         };
+        let read = || self.limited(doing, self.raw.readdir(handle.as_str()));
         let mut found = Vec::new();
         let mut listed = 0;
+        // One ahead: what follows the names of a short list is its end.
+        let mut next = read();
         while listed < LISTED_AT_MOST {
-            match self.limited(doing, self.raw.readdir(handle.as_str())).await? {
+            let names = std::mem::replace(&mut next, read());
+            match names.await? {
                 Ok(names) if names.files.is_empty() => break,
                 Ok(names) => {
                     listed += names.files.len();
@@ -245,14 +288,37 @@ impl Sftp {
         Ok(found)
     }
 
-    async fn limited<T>(
+    fn limited<T: Send>(
         &self,
         doing: &'static str,
         request: impl Future<Output = Result<T, Wrong>> + Send,
-    ) -> Result<Result<T, Wrong>, HostError> {
-        timeout(self.limit, self.unless_gone(doing, request))
-            .await
-            .unwrap_or(Err(HostError::TimedOut { doing, after: self.limit }))
+    ) -> impl Answer<Result<T, Wrong>> {
+        self.answered(doing, self.limit, request)
+    }
+
+    /// Queues `request`. Its answer may take until no request at all was answered for as long as `limit`.
+    fn answered<T: Send>(
+        &self,
+        doing: &'static str,
+        limit: Duration,
+        request: impl Future<Output = Result<T, Wrong>> + Send,
+    ) -> impl Answer<Result<T, Wrong>> {
+        let request = queued(request);
+        async move {
+            let mut answer = pin!(self.unless_gone(doing, request));
+            let answers = || self.answers.load(Ordering::Relaxed);
+            let mut before = answers();
+            loop {
+                match timeout(limit, answer.as_mut()).await {
+                    Ok(answer) => {
+                        self.answers.fetch_add(1, Ordering::Relaxed);
+                        return answer;
+                    }
+                    Err(_) if answers() != before => before = answers(),
+                    Err(_) => return Err(HostError::TimedOut { doing, after: limit }),
+                }
+            }
+        }
     }
 
     async fn unless_gone<T>(
@@ -270,6 +336,23 @@ impl Sftp {
                 Ok(answer)
             }
             () = self.gone.cancelled() => Err(HostError::Dropped { doing, source: None }),
+        }
+    }
+}
+
+/// What a request leads to, some time.
+pub(crate) trait Answer<T>: Future<Output = Result<T, HostError>> + Send {}
+
+impl<T, F: Future<Output = Result<T, HostError>> + Send> Answer<T> for F {}
+
+/// Begins `request`, which the library queues before it waits for anything.
+fn queued<T: Send>(request: impl Future<Output = T> + Send) -> impl Future<Output = T> + Send {
+    let mut request = Box::pin(request);
+    let begun = request.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+    async move {
+        match begun {
+            Poll::Ready(answer) => answer,
+            Poll::Pending => request.await,
         }
     }
 }

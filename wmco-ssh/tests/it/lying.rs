@@ -29,10 +29,13 @@ const QUIET: fn(UploadProgress) = |_| {};
 
 /// An upload of several blocks to a liar: the error, what it was asked, and nothing left open.
 async fn upload(lie: Lie) -> (HostError, Arc<Mutex<Seen>>) {
+    upload_of(&[Blob::from_bytes(noise(6_000_000, 31))], lie).await
+}
+
+async fn upload_of(blobs: &[Blob], lie: Lie) -> (HostError, Arc<Mutex<Seen>>) {
     let (server, options) = (Liar::start(lie).await, options());
     let host = server.connect(&options).await.unwrap();
-    let blobs = [Blob::from_bytes(noise(6_000_000, 31))];
-    let uploading = host.upload(&blobs, &QUIET);
+    let uploading = host.upload(blobs, &QUIET);
     let limit = Duration::from_secs(60);
     let error = tokio::time::timeout(limit, uploading).await.expect("in time").unwrap_err();
     host.close().await;
@@ -87,6 +90,19 @@ async fn writes_that_are_never_acknowledged() {
     let (error, seen) = upload(Lie::SilentWrites).await;
     assert!(matches!(error, HostError::TimedOut { doing: "uploading", .. }), "{error}");
     let seen = seen.lock().unwrap();
+    assert_eq!(seen.count(kind::WRITE), limits::UPLOAD_BLOCKS_IN_FLIGHT);
+    assert_eq!(seen.count(kind::RENAME), 0);
+}
+
+/// Files overlap, and share the window; none goes on when another has waited in vain.
+#[tokio::test]
+async fn writes_of_many_files_that_are_never_acknowledged() {
+    let blobs: Vec<_> =
+        (0..8).map(|seed| Blob::from_bytes(noise(1_200_000, 2 * seed + 1))).collect();
+    let (error, seen) = upload_of(&blobs, Lie::SilentWrites).await;
+    assert!(matches!(error, HostError::TimedOut { doing: "uploading", .. }), "{error}");
+    let seen = seen.lock().unwrap();
+    assert_eq!(seen.count(kind::OPEN), blobs.len());
     assert_eq!(seen.count(kind::WRITE), limits::UPLOAD_BLOCKS_IN_FLIGHT);
     assert_eq!(seen.count(kind::RENAME), 0);
 }

@@ -10,6 +10,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 use tokio_util::sync::{CancellationToken, DropGuard};
+use wmco_sim::round_trips::RoundTrips;
 use wmco_ssh::Target;
 
 /// Bytes that are carried as one.
@@ -27,6 +28,8 @@ pub(crate) struct Network {
     pub(crate) cut_after: Option<Arc<AtomicU64>>,
     /// As `cut_after`, of bytes from the server.
     pub(crate) cut_answers_after: Option<Arc<AtomicU64>>,
+    /// Round trips so far, all connections together.
+    pub(crate) round_trips: Arc<AtomicU64>,
 }
 
 /// A running proxy. It ends with this.
@@ -87,20 +90,33 @@ async fn carry(client: TcpStream, server: TcpStream, network: &Network) {
     let _ = (client.set_nodelay(true), server.set_nodelay(true));
     let (from_client, to_client) = client.into_split();
     let (from_server, to_server) = server.into_split();
-    let answers = network.cut_answers_after.as_deref();
+    let way = RoundTrips::connected();
+    network.round_trips.fetch_add(way.count(), Ordering::Relaxed);
+    let answered = |round_trip| {
+        if way.answer_arrives(round_trip) {
+            network.round_trips.fetch_add(1, Ordering::Relaxed);
+        }
+    };
+    let (there, back) = (network.cut_after.as_deref(), network.cut_answers_after.as_deref());
+    let (of_request, heard) = (|| way.of_request(), |trip| way.request_arrives(trip));
+    let of_answer = || way.of_answer();
     tokio::select! {
-        () = one_way(from_client, to_server, network.one_way, network.cut_after.as_deref()) => {}
-        () = one_way(from_server, to_client, network.one_way, answers) => {}
+        () = one_way(from_client, to_server, network.one_way, there, of_request, heard) => {}
+        () = one_way(from_server, to_client, network.one_way, back, of_answer, answered) => {}
     }
 }
 
+/// Carries what `from` says to `to`; `now` tells the round trip that it is part of, and `arrives` is
+/// told when it has arrived.
 async fn one_way(
     mut from: impl AsyncRead + Unpin,
     mut to: impl AsyncWrite + Unpin,
     delay: Duration,
     left: Option<&AtomicU64>,
+    now: impl Fn() -> u64,
+    arrives: impl Fn(u64),
 ) {
-    let (depart, mut arrive) = mpsc::channel::<(Instant, Vec<u8>)>(UNDER_WAY);
+    let (depart, mut arrive) = mpsc::channel::<(Instant, u64, Vec<u8>)>(UNDER_WAY);
     let receive = async move {
         loop {
             let mut chunk = Vec::with_capacity(CHUNK);
@@ -108,13 +124,13 @@ async fn one_way(
                 return;
             }
             let cut = left.is_some_and(|left| shorten(&mut chunk, left));
-            if depart.send((Instant::now() + delay, chunk)).await.is_err() || cut {
+            if depart.send((Instant::now() + delay, now(), chunk)).await.is_err() || cut {
                 return;
             }
         }
     };
     let deliver = async move {
-        while let Some((due, chunk)) = arrive.recv().await {
+        while let Some((due, round_trip, chunk)) = arrive.recv().await {
             // Even a sleep for no time costs a millisecond.
             if delay > Duration::ZERO {
                 tokio::time::sleep_until(due).await;
@@ -122,6 +138,7 @@ async fn one_way(
             if to.write_all(&chunk).await.is_err() {
                 return;
             }
+            arrives(round_trip);
         }
     };
     tokio::join!(receive, deliver);

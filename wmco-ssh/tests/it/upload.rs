@@ -1,4 +1,4 @@
-//! Uploads to a real SFTP server.
+//! Uploads to a real SFTP server, and over a slow line.
 
 use std::sync::Arc;
 use std::sync::Mutex;
@@ -10,8 +10,10 @@ use wmco_core::limits;
 use wmco_core::names::host;
 use wmco_core::protocol::staged_content;
 use wmco_core::winpath::WindowsPath;
+use wmco_sim::host::Fault;
 use wmco_ssh::{Blob, HostAgent, HostError, Options, TcpDialer, UploadProgress};
 
+use crate::backend::{Backend as _, Sim};
 use crate::conformance::noise;
 use crate::dialers::Silent;
 use crate::sshd::Sshd;
@@ -100,6 +102,24 @@ async fn a_network_that_goes_silent_is_noticed() {
     assert!(host.is_closed(), "a connection in an unknown state is not used again");
     host.close().await;
     assert_eq!(options.counters.snapshot().open, 0, "the connection's task has ended");
+}
+
+/// What is queued behind the writes of other files waits for these, which is no silence.
+#[tokio::test]
+async fn a_slow_line_is_not_a_silent_one() {
+    let server = Sim::start().await;
+    let mut options = server.options();
+    options.timeouts.upload_stall = Duration::from_millis(1500);
+    options.timeouts.request = Duration::from_millis(1500);
+    let host = server.connect(&options).await;
+    // A window takes twice the time that a server may be silent.
+    let window = limits::UPLOAD_BLOCK_BYTES * limits::UPLOAD_BLOCKS_IN_FLIGHT;
+    server.host.set_fault(Fault::Slow { bytes_per_second: window as u64 / 3 });
+    let blobs = [20, 21].map(|seed| Blob::from_bytes(noise(window * 3 / 4, seed)));
+    host.upload(&blobs, &QUIET).await.unwrap();
+    for blob in &blobs {
+        assert!(server.content(&staged_content(blob.digest())).is_some());
+    }
 }
 
 #[tokio::test]

@@ -1,5 +1,7 @@
 //! Hosts become nodes, with few round trips.
 
+use std::time::Duration;
+
 use bin_operator::demo::Stage;
 use bin_operator::progress::Progress;
 use wmco_core::limits;
@@ -27,6 +29,22 @@ async fn first_configuration_takes_at_most_four_commands_and_one_sftp_session() 
         .filter(|event| event["type"] == "Warning")
         .collect();
     assert!(warnings.is_empty(), "nothing was wrong: {warnings:#?}");
+    stage.shutdown().await;
+}
+
+/// A round trip that is far longer than anything takes here, so that what overlaps is seen to.
+const FAR: Duration = Duration::from_millis(100);
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_distant_host_joins_in_at_most_thirty_round_trips() {
+    let stage = Stage::start(&listed(&addresses(1)), |_, host| host.latency(FAR)).await.unwrap();
+    configure(&stage, &addresses(1)).await;
+    assert!(nodes(&stage).iter().all(|node| is_finished(node)), "{:?}", nodes(&stage));
+    let counts = stage.hosts.counts().remove(0);
+    assert_eq!((counts.connections, counts.sftp_sessions), (1, 1));
+    assert!(counts.round_trips <= 30, "{counts:#?}");
+    // It is the whole of it: to connect alone takes five.
+    assert!(counts.round_trips > 15, "{counts:#?}");
     stage.shutdown().await;
 }
 
@@ -61,25 +79,25 @@ async fn another_operator_finds_nothing_to_do_with_one_probe_per_host() {
     stage.shutdown().await;
 }
 
-/// Hosts that take their files slowly, more than may receive at the same time.
+/// Hosts that take their files slowly, and more than there are windows for all together.
 #[tokio::test(flavor = "multi_thread")]
 async fn uploads_to_all_hosts_together_are_limited() {
-    let most = limits::UPLOADS_AT_ONCE;
-    let all = addresses(u8::try_from(most + 2).unwrap());
+    let most = limits::UPLOAD_BLOCKS_IN_FLIGHT_IN_ALL;
+    let all = addresses(u8::try_from(most / limits::UPLOAD_BLOCKS_IN_FLIGHT + 2).unwrap());
     let slow = Fault::Slow { bytes_per_second: 50_000 };
     let stage = Stage::start(&listed(&all), |_, host| host.fault(slow)).await.unwrap();
     let running = stage.operate(Progress::new()).unwrap();
-    // Those that have to wait are connected, too.
-    let full = format!("wmco_ssh_connections {}", all.len());
     let text = loop {
         let text = metrics(&running).await;
-        let uploads = gauge(&text, "wmco_ssh_uploads");
-        assert!(uploads <= most, "{text}");
-        if uploads == most && text.lines().any(|line| line == full) {
+        let blocks = gauge(&text, "wmco_ssh_upload_blocks");
+        assert!(blocks <= most, "{text}");
+        // Nobody waits for others to be done: each has a share.
+        if blocks == most && gauge(&text, "wmco_ssh_uploads") == all.len() {
             break text;
         }
-        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+        tokio::time::sleep(Duration::from_millis(50)).await;
     };
+    assert_eq!(gauge(&text, "wmco_ssh_connections"), all.len());
     assert_eq!(gauge(&text, "wmco_ssh_connects_total"), all.len());
     running.kill();
     stage.shutdown().await;

@@ -4,6 +4,7 @@
 
 mod contact;
 mod exec;
+mod far;
 mod files;
 mod login;
 
@@ -60,6 +61,8 @@ scenarios! {
         a_folder_that_is_there_is_not_used,
         an_agent_is_sent_whole_after_a_cut,
         folders_of_cut_contacts_go_and_those_of_others_stay;
+    far:
+        a_visit_takes_few_round_trips;
     login:
         each_kind_of_key_logs_in,
         strangers_are_refused,
