@@ -3,24 +3,23 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::net::Ipv4Addr;
 
-use super::matching::Subject;
-use super::{Assignments, Listed, Observed};
+use super::matching::{Index, Subject};
+use super::{Assignments, Listed};
 use crate::host_record::{HostRecord, KnownHosts};
-use crate::names;
 
 /// The records, sorted by whether people list their hosts.
 pub(super) struct Hosts<'a> {
     known: &'a KnownHosts,
     /// The record of an entry, by the entry's address: its own, or that of the same host under
     /// another name.
-    of_entry: BTreeMap<&'a str, &'a HostRecord>,
+    of_entry: HashMap<&'a str, &'a HostRecord>,
     /// The entry that lists the host of a record whose own entry is gone, or another record of the same
     /// host.
-    renamed: BTreeMap<&'a str, &'a str>,
+    renamed: HashMap<&'a str, &'a str>,
     /// Records of the same host under other names, by the entry's address.
-    former: BTreeMap<&'a str, Vec<&'a str>>,
+    former: HashMap<&'a str, Vec<&'a str>>,
     /// The first entry for the same host, by the address of each other one.
-    listed_twice: BTreeMap<&'a str, &'a str>,
+    listed_twice: HashMap<&'a str, &'a str>,
     /// Records of hosts that nobody lists.
     pub(super) unlisted: BTreeMap<&'a str, &'a HostRecord>,
 }
@@ -32,10 +31,10 @@ impl<'a> Hosts<'a> {
             known.records().filter(|(address, _)| !listed.contains(address)).collect();
         let mut hosts = Self {
             known,
-            of_entry: BTreeMap::new(),
-            renamed: BTreeMap::new(),
-            former: BTreeMap::new(),
-            listed_twice: BTreeMap::new(),
+            of_entry: HashMap::with_capacity(entries.len()),
+            renamed: HashMap::new(),
+            former: HashMap::new(),
+            listed_twice: HashMap::new(),
             unlisted,
         };
         hosts.find_renamed(entries);
@@ -195,12 +194,14 @@ impl<'a> Hosts<'a> {
         let listed = entries.iter().map(|entry| Subject {
             address: &entry.address,
             ipv4: entry.ipv4,
+            shown: entry.ipv4.map(|ip| ip.to_string()),
             node_on_record: self.nodes_of_entry(&entry.address).first().copied(),
             listed: true,
         });
         let left = self.unlisted.iter().map(|(address, record)| Subject {
             address,
             ipv4: record.ipv4,
+            shown: record.ipv4.map(|ip| ip.to_string()),
             node_on_record: record.node.as_deref(),
             listed: false,
         });
@@ -213,17 +214,10 @@ impl<'a> Hosts<'a> {
         &self,
         entries: &[&Listed],
         out: &Assignments,
-        observed: &Observed<'_>,
+        index: &Index<'_>,
     ) -> BTreeSet<String> {
-        let listed: BTreeSet<&str> = entries.iter().map(|e| e.address.as_str()).collect();
-        let nodes: BTreeSet<&str> = observed
-            .nodes
-            .iter()
-            .flat_map(|node| {
-                let made = node.annotation(names::INSTANCE_ANNOTATION);
-                node.addresses.iter().map(String::as_str).chain(made)
-            })
-            .collect();
+        let listed: HashSet<&str> = entries.iter().map(|e| e.address.as_str()).collect();
+        let of_node = |name: &str| !index.at(name).is_empty() || !index.made_from(name).is_empty();
         let taken_over = |address: &str| {
             self.renamed.get(address).is_some_and(|entry| {
                 let pinned = self.known.pin(address).is_none() || self.known.pin(entry).is_some();
@@ -244,7 +238,7 @@ impl<'a> Hosts<'a> {
         for name in self.known.pins() {
             let kept = listed.contains(name)
                 || self.known.is_damaged(name)
-                || nodes.contains(name)
+                || of_node(name)
                 || self.known.record(name).is_some_and(|record| !record_goes(name, record))
                 || out.changes.contains_key(name);
             if (!kept || taken_over(name)) && !is_of_jump_host(name) {

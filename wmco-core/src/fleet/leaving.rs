@@ -112,7 +112,7 @@ impl<'a, 'b> Leaving<'a, 'b> {
             return;
         }
         let stand = self.matching.stand(address);
-        let because = match &stand {
+        let because = match stand {
             Stand::Contested(nodes) => Because::contested(nodes),
             Stand::Node(node) if !node.is_windows() => Because::OtherSystem,
             Stand::Node(node) if node.belongs_to_machine() => Because::MachineBehind,

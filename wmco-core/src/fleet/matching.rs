@@ -3,7 +3,7 @@
 //! What people listed and what we recorded outranks what Nodes show: addresses and annotations are
 //! claims, which a kubelet or a daemon may write for its own purposes.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::net::Ipv4Addr;
 
 use super::Observed;
@@ -62,6 +62,8 @@ pub(super) struct Subject<'a> {
     pub(super) address: &'a str,
     /// What that resolves to, or did.
     pub(super) ipv4: Option<Ipv4Addr>,
+    /// The same as Nodes show it.
+    pub(super) shown: Option<String>,
     /// The Node that is on record of it.
     pub(super) node_on_record: Option<&'a str>,
     /// Whether people list it.
@@ -91,7 +93,7 @@ impl<'a> Stand<'a> {
 
 /// The answer for all hosts.
 pub(super) struct Matching<'a> {
-    stands: BTreeMap<&'a str, Stand<'a>>,
+    stands: HashMap<&'a str, Stand<'a>>,
     /// Which host a Node stands for, by the Node's name.
     taken: HashMap<&'a str, &'a str>,
     /// Which host a Node may stand for that others claim as well, by the Node's name.
@@ -107,8 +109,8 @@ impl<'a> Matching<'a> {
     /// claims one host.
     pub(super) fn of(subjects: &[Subject<'a>], index: &Index<'a>, observed: &Observed<'a>) -> Self {
         let mut matching = Self {
-            stands: BTreeMap::new(),
-            taken: HashMap::new(),
+            stands: HashMap::with_capacity(subjects.len()),
+            taken: HashMap::with_capacity(subjects.len()),
             contested: HashMap::new(),
             confirmed: HashSet::new(),
             listed: subjects.iter().filter(|s| s.listed).map(|s| s.address).collect(),
@@ -159,8 +161,8 @@ impl<'a> Matching<'a> {
         matching
     }
 
-    pub(super) fn stand(&self, address: &str) -> Stand<'a> {
-        self.stands.get(address).cloned().unwrap_or(Stand::Nobody)
+    pub(super) fn stand(&self, address: &str) -> &Stand<'a> {
+        self.stands.get(address).unwrap_or(&Stand::Nobody)
     }
 
     /// The host that a Node stands for.
@@ -224,24 +226,24 @@ impl<'a> Matching<'a> {
 
 impl Subject<'_> {
     fn is_at(&self, node: &NodeFacts) -> bool {
-        self.ipv4.is_some_and(|ip| node.addresses.contains(&ip.to_string()))
+        self.shown.as_ref().is_some_and(|ip| node.addresses.contains(ip))
     }
 
     fn nodes_at<'b, 'a>(&self, index: &'b Index<'a>) -> &'b [&'a NodeFacts] {
-        self.ipv4.map_or(&[], |ip| index.at(&ip.to_string()))
+        self.shown.as_ref().map_or(&[], |ip| index.at(ip))
     }
 }
 
 /// Which addresses belong to which host.
-struct Claims<'a> {
-    by_address: HashMap<String, &'a str>,
+struct Claims<'a, 's> {
+    by_address: HashMap<&'s str, &'a str>,
     /// Hosts by the names that they are known by, whole and up to the first dot, in lower case.
     by_name: HashMap<String, BTreeSet<&'a str>>,
     subjects: HashSet<&'a str>,
 }
 
-impl<'a> Claims<'a> {
-    fn of(subjects: &[Subject<'a>], observed: &Observed<'_>) -> Self {
+impl<'a, 's> Claims<'a, 's> {
+    fn of(subjects: &'s [Subject<'a>], observed: &Observed<'_>) -> Self {
         let mut by_address = HashMap::with_capacity(subjects.len());
         let mut by_name: HashMap<String, BTreeSet<&str>> = HashMap::new();
         for subject in subjects {
@@ -253,8 +255,8 @@ impl<'a> Claims<'a> {
         }
         for subject in subjects {
             // The listed ones come first.
-            if let Some(ipv4) = subject.ipv4 {
-                by_address.entry(ipv4.to_string()).or_insert(subject.address);
+            if let Some(shown) = &subject.shown {
+                by_address.entry(shown.as_str()).or_insert(subject.address);
             }
         }
         let subjects = subjects.iter().map(|subject| subject.address).collect();
@@ -273,14 +275,11 @@ impl<'a> Claims<'a> {
 
     /// The host, another one than `subject`, whose address the Node shows.
     fn of_others(&self, subject: &Subject<'_>, node: &NodeFacts) -> Option<&'a str> {
-        let owners = node.addresses.iter().filter_map(|address| self.by_address.get(address));
-        let mut others = owners.filter(|owner| {
-            **owner != subject.address
-                // Two entries for one address are told elsewhere.
-                && self.by_address.get(&subject.ipv4.map_or_else(String::new, |ip| ip.to_string()))
-                    != Some(*owner)
-        });
-        others.next().copied()
+        let owner = |address: &str| self.by_address.get(address).copied();
+        // Two entries for one address are told elsewhere.
+        let own = subject.shown.as_deref().and_then(owner);
+        let mut owners = node.addresses.iter().filter_map(|address| owner(address));
+        owners.find(|owner| *owner != subject.address && Some(*owner) != own)
     }
 }
 

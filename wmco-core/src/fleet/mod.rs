@@ -203,7 +203,7 @@ pub fn reconcile(desired: &Desired<'_>, observed: &Observed<'_>) -> Assignments 
     desired.guard.apply(observed.hosts, &mut out);
     out.instances.sort_by(|a, b| (&a.address, &a.node).cmp(&(&b.address, &b.node)));
     slots::hand_out(&mut out.instances, desired.budget, observed);
-    out.forgotten_keys = hosts.forgotten(&entries, &out, observed);
+    out.forgotten_keys = hosts.forgotten(&entries, &out, &index);
     let told = notice::of(&subjects, &matching, &index, observed.hosts, &out);
     out.notices.extend(told);
     let damaged = observed.hosts.damaged().map(HostRecord::key_name);
@@ -269,7 +269,7 @@ fn listed_hosts<'a>(
         let node = stand.node();
         let because = match (entry.ipv4, stand) {
             (None, _) => Because::EntryBroken,
-            (Some(_), Stand::Contested(nodes)) => Because::contested(&nodes),
+            (Some(_), Stand::Contested(nodes)) => Because::contested(nodes),
             (Some(_), Stand::Node(node)) if !node.is_windows() => Because::OtherSystem,
             (Some(_), Stand::Node(node)) if node.belongs_to_machine() => Because::MachineBehind,
             (Some(ipv4), stand) => {

@@ -90,44 +90,41 @@ pub(super) fn of(
             });
         }
     }
-    let left = out.instances.iter().map(|instance| Notice::Left {
+    let told = out.instances.iter().filter(|i| next_step(&i.because, i.node.as_deref()).is_some());
+    notices.extend(told.map(|instance| Notice::Left {
         address: instance.address.clone(),
         node: instance.node.clone(),
         because: instance.because.clone(),
-    });
-    notices.extend(left.filter(|notice| notice.next_step().is_some()));
+    }));
     notices
 }
 
-impl Notice {
-    /// What people can do about an instance that is left alone; `None` where there is nothing to do, or
-    /// where something else tells it.
-    fn next_step(&self) -> Option<String> {
-        let Self::Left { node, because, .. } = self else { return None };
-        let node = node.as_deref().unwrap_or("that stands for it");
-        Some(match because {
-            Because::Contested { .. } => {
-                "delete those whose host is gone or that show a wrong address".to_owned()
-            }
-            Because::AddressShared { node: other } => {
-                format!("delete node {node} or {other}, whichever has no host any more")
-            }
-            Because::SameNode { .. } => "remove one of both entries".to_owned(),
-            Because::OtherSystem | Because::MachineBehind => {
-                format!("remove its entry, or delete node {node} if its host is gone")
-            }
-            Because::Listed
-            | Because::EntryBroken
-            | Because::Unlisted
-            | Because::MayBeListed { .. }
-            | Because::LookDue { .. }
-            | Because::ListAbsent
-            | Because::NodeDeleted
-            | Because::RecordDamaged { .. }
-            | Because::RecordDue
-            | Because::Unconfirmed => return None,
-        })
-    }
+/// What people can do about an instance that is left alone; `None` where there is nothing to do, or where
+/// something else tells it.
+fn next_step(because: &Because, node: Option<&str>) -> Option<String> {
+    let node = node.unwrap_or("that stands for it");
+    Some(match because {
+        Because::Contested { .. } => {
+            "delete those whose host is gone or that show a wrong address".to_owned()
+        }
+        Because::AddressShared { node: other } => {
+            format!("delete node {node} or {other}, whichever has no host any more")
+        }
+        Because::SameNode { .. } => "remove one of both entries".to_owned(),
+        Because::OtherSystem | Because::MachineBehind => {
+            format!("remove its entry, or delete node {node} if its host is gone")
+        }
+        Because::Listed
+        | Because::EntryBroken
+        | Because::Unlisted
+        | Because::MayBeListed { .. }
+        | Because::LookDue { .. }
+        | Because::ListAbsent
+        | Because::NodeDeleted
+        | Because::RecordDamaged { .. }
+        | Because::RecordDue
+        | Because::Unconfirmed => return None,
+    })
 }
 
 impl fmt::Display for Notice {
@@ -147,9 +144,10 @@ impl fmt::Display for Notice {
                  out who may write annotations of that node",
                 names::HOST_KEY_ANNOTATION
             ),
-            Self::Left { address, because, .. } => {
+            Self::Left { address, node, because } => {
                 write!(f, "{address} is left alone, because {because}")?;
-                self.next_step().map_or(Ok(()), |step| write!(f, "; {step}"))
+                let next = next_step(because, node.as_deref());
+                next.map_or(Ok(()), |step| write!(f, "; {step}"))
             }
             Self::ListAbsent => write!(
                 f,

@@ -11,6 +11,9 @@ use crate::node::{GivenUp, Intent, NodeFacts};
 /// What was begun is finished before anything else is begun; whose drain was given up less often comes
 /// first.
 pub(super) fn hand_out(instances: &mut [Assignment], budget: usize, observed: &Observed<'_>) {
+    if observed.claims.is_empty() {
+        return;
+    }
     let mut slots = Slots::count(instances, budget, observed);
     let mut queue: Vec<&mut Assignment> = instances.iter_mut().collect();
     let given_up = times_given_up(observed.nodes);
