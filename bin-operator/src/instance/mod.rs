@@ -86,7 +86,12 @@ impl Worker {
             if let Some(claims) = self.memory.claims_slot(desired, node, Timestamp::now()) {
                 self.claims.set(inputs.node_name(), claims);
             }
-            let pause = match self.carry_out(&plan, &inputs).await {
+            let outcome = self.carry_out(&plan, &inputs).await;
+            if self.inputs.has_changed().is_err() {
+                // What is left of the plan, if anything, is nobody's wish any more.
+                break;
+            }
+            let pause = match outcome {
                 Ok(()) => self.pause_after(&plan, &inputs).await,
                 Err(error) => Some(self.failed(&error, &inputs).await),
             };
@@ -104,7 +109,7 @@ impl Worker {
     async fn carry_out(&mut self, plan: &Plan, inputs: &InstanceInputs) -> Result<(), StepError> {
         for step in &plan.steps {
             if self.inputs.has_changed().is_err() {
-                // Nobody wants it any more; what is left of the plan may be somebody else's work now.
+                // Nobody wants it any more, and the next worker may begin.
                 return Ok(());
             }
             tracing::info!(

@@ -12,6 +12,7 @@ mod leader;
 mod mass_removal;
 mod new_services;
 mod node;
+mod one_worker;
 mod open_host;
 mod other_address;
 mod pins;
