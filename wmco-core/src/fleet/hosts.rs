@@ -220,7 +220,8 @@ impl<'a> Hosts<'a> {
         let of_node = |name: &str| !index.at(name).is_empty() || !index.made_from(name).is_empty();
         let taken_over = |address: &str| {
             self.renamed.get(address).is_some_and(|entry| {
-                let pinned = self.known.pin(address).is_none() || self.known.pin(entry).is_some();
+                let untouched = self.known.record(address).is_some_and(HostRecord::is_untouched);
+                let pinned = untouched || self.known.pin(entry).is_some();
                 let own = self.known.record(entry);
                 let node = self.known.record(address).and_then(|record| record.node.as_deref());
                 pinned && own.is_some_and(|own| node.is_none() || own.node.is_some())

@@ -134,8 +134,11 @@ fn on_vacant_host(desired: &Desired, observed: &Observed, probe: &Probe, now: Ti
             vacated(desired, observed, probe, |grounds| {
                 apply(drift.contents, steps, grounds, because, now)
             })
-        } else {
+        } else if observed.node_sought {
             apply(drift.contents, steps, Grounds::Harmless, because, now)
+        } else {
+            // A daemon of this version would serve a Node of another one that is not known as this host's.
+            Plan::step(seek(desired, probe), Because::NodeMayCome)
         };
     }
     let overdue = started(observed, Awaited::NodeAppears, now) + limits::NODE_APPEARS;

@@ -302,3 +302,34 @@ fn a_host_that_is_renamed_at_its_other_address_keeps_its_node() {
     let outcome = after(start, &events).run(ROUNDS);
     assert!(outcome.is_ok(), "{outcome:#?}");
 }
+
+/// A broken promise that a run of [`convergence`] found: by its other address, which nobody knew to be its
+/// own yet, a host got the daemon of a version that its Node had not been told.
+#[test]
+fn a_host_at_an_unknown_address_is_left_until_its_node_is_known() {
+    let start = Start { hosts: 2, budget: 2, features: 8, configured: false };
+    let [round, bump] = [Event::Round(0), Event::Bump];
+    let events =
+        [bump, Event::Wait, round, round, Event::OtherCard(2), bump, Event::Round(14), round];
+    let outcome = after(start, &events).run(ROUNDS);
+    assert!(outcome.is_ok(), "{outcome:#?}");
+}
+
+/// A broken promise that a run of [`safety`] found: what was known of a host was forgotten when its new
+/// record had lost the pin.
+#[test]
+fn a_record_is_not_forgotten_for_one_whose_pin_is_lost() {
+    let start = Start { hosts: 1, budget: 1, features: 0, configured: true };
+    let lose_pin = Event::LosePin(0);
+    let events = [
+        lose_pin,
+        Event::OtherCard(0),
+        Event::DeleteNode(0),
+        Event::Round(0),
+        lose_pin,
+        Event::Round(0),
+        Event::Wait,
+    ];
+    let outcome = after(start, &events).run(ROUNDS);
+    assert!(outcome.is_ok(), "{outcome:#?}");
+}

@@ -100,7 +100,7 @@ rows! {
     host_that_our_agent_found_closed_is_remembered: Case::new().with(|c| {
         c.observed.known_closed = false;
     }) => "record-root";
-    host_is_not_remembered_before_ours_is_installed: Case::vacant().with(|c| {
+    host_is_not_remembered_before_ours_is_installed: Case::vacant().with(sought).with(|c| {
         c.observed.known_closed = false;
         c.probe().agent.installed = Some(Sha256::of(b"planted"));
     }) => "apply +install-agent";
@@ -125,7 +125,7 @@ rows! {
         c.probe().staged.insert(ours);
         c.observed.known_closed = false;
     }) => "probe-with-ours";
-    staged_content_is_not_sent_again: Case::vacant().with(|c| {
+    staged_content_is_not_sent_again: Case::vacant().with(sought).with(|c| {
         c.probe().files.remove(&path(names::host::KUBELET_CA));
         let content = c.desired.files[&path(names::host::KUBELET_CA)].sha256;
         c.probe().staged.insert(content);
@@ -173,9 +173,12 @@ rows! {
     }) => "apply +restart await the host's return";
     vacant_host_with_other_files_is_torn_down: Case::vacant().with(quiet).with(tampered)
         => "upload apply +remove-daemon +remove-services +place-file +bootstrap +ensure-daemon";
-    vacant_host_lacks_a_live_file: Case::vacant().with(|c| {
+    vacant_host_lacks_a_live_file: Case::vacant().with(sought).with(|c| {
         c.probe().files.remove(&path(names::host::KUBELET_CA));
     }) => "upload apply +place-file";
+    host_whose_node_is_not_sought_yet_lacks_a_live_file: Case::vacant().with(|c| {
+        c.probe().files.remove(&path(names::host::KUBELET_CA));
+    }) => "seek-node";
     vacant_host_with_a_stopped_kubelet: Case::vacant().with(quiet)
         => "apply +bootstrap +ensure-daemon";
     kubelet_whose_node_may_be_there_runs_on: Case::vacant().with(tampered) => "seek-node";
