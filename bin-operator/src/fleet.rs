@@ -51,8 +51,9 @@ pub struct Fleet {
     ending: BTreeMap<String, JoinHandle<()>>,
     /// Told whenever a worker has ended.
     ended: Arc<Notify>,
-    /// Nodes with a permit whose mark has not come back through the watch yet.
-    granted: BTreeSet<String>,
+    /// Nodes with a permit whose mark has not come back through the watch yet, and when each claimed its
+    /// slot last.
+    granted: BTreeMap<String, Instant>,
     /// User names as encrypted last, since every encryption looks different.
     sealed: BTreeMap<(Sha256, String), String>,
     /// Nodes that are shown with a blocked drain.
@@ -105,7 +106,7 @@ impl Fleet {
             workers: BTreeMap::new(),
             ending: BTreeMap::new(),
             ended: Arc::default(),
-            granted: BTreeSet::new(),
+            granted: BTreeMap::new(),
             sealed: BTreeMap::new(),
             blocked: BTreeSet::new(),
             problems: Problems::default(),
@@ -132,6 +133,8 @@ impl Fleet {
             self.pass(Timestamp::now()).await;
             let names_old = Instant::now() + limits::NAME_LIFETIME.unsigned_abs();
             let again = self.problems.next().map_or(names_old, |told| told.min(names_old));
+            let release = |claimed: &Instant| *claimed + limits::CATCH_UP.unsigned_abs();
+            let again = self.granted.values().map(release).fold(again, Instant::min);
             tokio::select! {
                 () = stop.cancelled() => break,
                 _ = sources.changed() => {}
@@ -165,7 +168,8 @@ impl Fleet {
         let learned = &self.executor.learned;
         learned.keep_only(|name| entries.get(name).is_some() || hosts.record(name).is_some());
         let reported = learned.of_listed(&entries).into_iter();
-        let reported = reported.map(|(address, report)| (address, report.host_name)).collect();
+        let reported = reported.map(|(address, report)| (address, report.host_name));
+        let reported = reported.filter(|(_, name)| !name.is_empty()).collect();
         let host_names = fleet::host_names(&entries, &answers, &reported, &hosts);
         let untried = learned.untried(entries.instances().map(|entry| entry.address.as_str()));
         let listed = list.as_ref().map(|_| entries.listed());
@@ -190,7 +194,7 @@ impl Fleet {
         };
         let assignments = self.assign(&desired, observed);
         let notices = assignments.notices.iter();
-        problems.extend(notices.map(|notice| (notice.to_string(), Duration::ZERO)));
+        problems.extend(notices.map(|n| (n.to_string(), n.patience().unsigned_abs())));
         let mut changes = assignments.changes.clone();
         let key = self.key(&mut problems);
         self.refresh_release(&mut problems);
@@ -199,6 +203,9 @@ impl Fleet {
             let view =
                 View { entries: &entries, nodes: &nodes, hosts: &hosts, reported: &reported };
             changes.extend(self.direct(&current, &key, &view, &assignments, &mut problems));
+        } else {
+            // Nobody can tell its worker what people want of a host now.
+            self.dismiss(|_| true);
         }
         let mut forgotten = assignments.forgotten_keys;
         forgotten
@@ -273,11 +280,21 @@ impl Fleet {
         let marked: BTreeSet<&str> =
             facts.iter().filter(|n| n.holds_slot()).map(|n| n.name.as_str()).collect();
         let claims = observed.claims;
-        self.granted.retain(|name| claims.contains(name) && !marked.contains(name.as_str()));
-        let observed = fleet::Observed { granted: &self.granted, ..observed };
+        let now = Instant::now();
+        for (name, claimed) in &mut self.granted {
+            if claims.contains(name) {
+                *claimed = now;
+            }
+        }
+        // The mark of a worker that has just ended may still be on its way to us.
+        let patience = limits::CATCH_UP.unsigned_abs();
+        self.granted
+            .retain(|name, claimed| !marked.contains(name.as_str()) && *claimed + patience > now);
+        let granted = self.granted.keys().cloned().collect();
+        let observed = fleet::Observed { granted: &granted, ..observed };
         let assignments = fleet::reconcile(desired, &observed);
         let permits = assignments.instances.iter().filter_map(|a| a.intent.permit());
-        self.granted.extend(permits.map(|permit| permit.node().to_owned()));
+        self.granted.extend(permits.map(|permit| (permit.node().to_owned(), now)));
         self.count(&assignments.instances, marked.len());
         self.count_blocked(facts);
         assignments
@@ -383,7 +400,12 @@ impl Fleet {
             return;
         }
         let mut at_work = std::iter::once(&assignment.address).chain(&assignment.formerly);
-        if at_work.any(|address| self.ending.contains_key(address)) {
+        // By an address at which nobody was yet, and by a record, it may be any host.
+        let may_be_any = inputs.record.as_ref().is_none_or(|record| record.pinned.is_none())
+            || assignment.intent.verb() == "remove";
+        if may_be_any && !self.ending.is_empty()
+            || at_work.any(|address| self.ending.contains_key(address))
+        {
             // The next pass follows when that one has ended.
             return;
         }

@@ -21,7 +21,7 @@ pub struct Learned {
 pub struct HostReport {
     /// Where it was asked; at another address there may be another host.
     pub at: Option<Ipv4Addr>,
-    /// Its host name, as Windows spells it.
+    /// Its host name, as Windows spells it; empty if it is none.
     pub host_name: String,
     /// The addresses of its interfaces.
     pub addresses: Vec<Ipv4Addr>,
@@ -46,7 +46,7 @@ impl Learned {
     /// The name that the host listed as `address` reported.
     pub fn host_name(&self, address: &str) -> Option<String> {
         let reports = self.reports.lock().unwrap_or_else(PoisonError::into_inner);
-        Some(reports.get(address)?.host_name.clone())
+        Some(reports.get(address)?.host_name.clone()).filter(|name| !name.is_empty())
     }
 
     /// Reports of hosts that are listed, unless the entry leads to another address by now.

@@ -52,6 +52,9 @@ pub const CONNECTION_IDLE: SignedDuration = SignedDuration::from_mins(1);
 /// How long an object that somebody else makes may be missing before a person hears of it. Ours.
 pub const MISSING_OBJECT_PATIENCE: SignedDuration = SignedDuration::from_secs(10);
 
+/// How long a new entry may keep hosts from leaving before a person hears of it. Ours.
+pub const LOOK_PATIENCE: SignedDuration = SignedDuration::from_mins(2);
+
 /// How long a kubelet may take from its start to its Node.
 pub const NODE_APPEARS: SignedDuration = SignedDuration::from_mins(10);
 

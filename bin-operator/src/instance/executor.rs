@@ -105,7 +105,8 @@ impl Executor {
         {
             let report = HostReport {
                 at: inputs.desired.known_as.ipv4,
-                host_name: probe.host_name.clone(),
+                // It may report anything; what is no name helps nobody.
+                host_name: probe.valid_host_name().unwrap_or_default().to_owned(),
                 addresses: probe.addresses.clone(),
             };
             self.learned.set(&inputs.assignment.address, report);

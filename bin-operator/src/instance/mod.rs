@@ -101,6 +101,7 @@ impl Worker {
                 break;
             }
         }
+        self.claims.set(self.inputs.borrow().node_name(), false);
         self.executor.metrics.retries.remove(&self.label);
         self.link.close().await;
     }
@@ -161,7 +162,7 @@ impl Worker {
                 }
             };
             // Looking at a host proves nothing about what failed before.
-            if !matches!(learnt, Learnt::Host(_)) {
+            if !matches!(learnt, Learnt::Host(_)) && !step.action.looks() {
                 self.worked = true;
                 self.recovered();
             }
@@ -216,7 +217,9 @@ impl Worker {
             self.link.close().await;
         }
         self.memory.failed(unknown.then_some(retry_at));
-        self.executor.learned.tried(&inputs.assignment.address);
+        if unknown {
+            self.executor.learned.tried(&inputs.assignment.address);
+        }
         tracing::warn!(
             instance = %inputs.assignment.address,
             error = %crate::chain(error),

@@ -105,6 +105,13 @@ impl HostRecords {
                 (None, Some(_)) => self.create(after).await.map(Some),
             };
             turn += 1;
+            let written = match written {
+                Err(kube::Error::Api(status)) if matches!(status.code, 413 | 422) => {
+                    // It may be one host's alone that is too much.
+                    return self.write_singly(batches).await;
+                }
+                other => other,
+            };
             match written {
                 Ok(map) => {
                     *last = map;
@@ -119,6 +126,39 @@ impl HostRecords {
                     if turn < TURNS && matches!(status.code, 404 | 409) => {}
                 Err(error) => return Err(api("keep what is known of the host")(error)),
             }
+        }
+    }
+
+    /// Writes each edit by itself, so that one that the API server does not take holds up no other.
+    async fn write_singly(&self, batches: Vec<Batch>) -> Result<(), StepError> {
+        for batch in batches {
+            let mut answer = Ok(());
+            for edit in batch.edits.iter() {
+                answer = answer.and(self.write_one(edit).await?);
+            }
+            // Who asked may have been ended.
+            let _ = batch.answer.send(answer);
+        }
+        Ok(())
+    }
+
+    async fn write_one(&self, edit: &Edit) -> Result<Result<(), RecordRefused>, StepError> {
+        self.leadership.check()?;
+        let there = self.get().await?;
+        let before = there.as_ref().and_then(|map| map.data.clone()).unwrap_or_default();
+        let mut after = before.clone();
+        let answer = all(std::slice::from_ref(edit), &mut after);
+        let written = match (there, difference(&before, &after)) {
+            (_, None) => return Ok(answer),
+            (Some(map), Some(changes)) => self.patch(&map, changes).await,
+            (None, Some(_)) => self.create(after).await,
+        };
+        match written {
+            Ok(_) => Ok(answer),
+            Err(kube::Error::Api(status)) if matches!(status.code, 413 | 422) => {
+                Ok(Err(RecordRefused::NotTaken))
+            }
+            Err(error) => Err(api("keep what is known of the host")(error)),
         }
     }
 

@@ -1,6 +1,6 @@
 //! How many hosts may leave at once without a person's word.
 
-use super::{Assignments, Because, Notice};
+use super::{Assignment, Assignments, Because, Notice};
 use crate::host_record::{KnownHosts, RecordChange};
 use crate::node::Intent;
 
@@ -43,7 +43,17 @@ impl RemovalGuard {
         }
         let count = pending.len();
         if count == 0 {
-            out.confirmation_used = self.confirmed.is_some();
+            // Those that wait for something else are part of what was confirmed.
+            let waits = |instance: &Assignment| {
+                let reason = matches!(
+                    instance.because,
+                    Because::LookDue { .. }
+                        | Because::MayBeListed { .. }
+                        | Because::Contested { .. }
+                );
+                reason && known.record(&instance.address).is_some_and(|r| !r.removal_confirmed)
+            };
+            out.confirmation_used = self.confirmed.is_some() && !out.instances.iter().any(waits);
             return;
         }
         let lets_go = self.lets_go(count);

@@ -20,6 +20,8 @@ pub(super) struct Hosts<'a> {
     former: HashMap<&'a str, Vec<&'a str>>,
     /// The first entry for the same host, by the address of each other one.
     listed_twice: HashMap<&'a str, &'a str>,
+    /// The first damaged record of a host that was listed by name, so that it may be anywhere.
+    damaged_name: Option<&'a str>,
     /// Records of hosts that nobody lists.
     pub(super) unlisted: BTreeMap<&'a str, &'a HostRecord>,
 }
@@ -35,6 +37,7 @@ impl<'a> Hosts<'a> {
             renamed: HashMap::new(),
             former: HashMap::new(),
             listed_twice: HashMap::new(),
+            damaged_name: known.damaged().find(|address| address.parse::<Ipv4Addr>().is_err()),
             unlisted,
         };
         hosts.find_renamed(entries);
@@ -53,29 +56,35 @@ impl<'a> Hosts<'a> {
             if let Some(ipv4) = record.ipv4 {
                 by_ipv4.entry(ipv4).or_default().push(address);
             }
-            match (record.identity(), &record.pinned) {
-                (Some(identity), _) => by_identity.entry(identity).or_default().push(address),
-                // It was logged in to once, and nothing was done there yet.
-                (None, Some(pinned)) => nameless.entry(pinned).or_default().push(address),
-                (None, None) => {}
+            if let Some(identity) = record.identity() {
+                by_identity.entry(identity).or_default().push(address);
+            } else if let Some(pinned) = record.pinned.as_ref().filter(|_| record.is_nameless()) {
+                nameless.entry(pinned).or_default().push(address);
             }
         }
         for entry in entries {
             let own = self.known.record(&entry.address);
             // An entry that does not resolve now still means the host that is on its record.
             let ipv4 = entry.ipv4.or_else(|| own?.ipv4);
-            let there = ipv4.and_then(|ipv4| by_ipv4.get(&ipv4)).map_or(&[][..], Vec::as_slice);
+            let there = ipv4.and_then(|ipv4| by_ipv4.get(&ipv4)).into_iter().flatten().copied();
+            // Two hosts had that address one after the other, if each has shown a key of its own.
+            let pinned = own.and_then(|own| own.pinned.as_ref());
+            let other = |record: &HostRecord| {
+                pinned.zip(record.pinned.as_ref()).is_some_and(|(own, its)| own != its)
+            };
+            let there: Vec<&str> = there.filter(|at| !other(self.unlisted[at])).collect();
             // Until it was logged in to under this address, it has to be the one that was here before.
             let before = there.first().map(|address| self.unlisted[address]);
             let seen = own.filter(|own| own.pinned.is_some()).or(before);
-            let same = seen.and_then(HostRecord::identity).and_then(|id| by_identity.get(&id));
+            // Each record is of one entry's host only, so the first takes them all.
+            let same = seen.and_then(HostRecord::identity).and_then(|id| by_identity.remove(&id));
             let same = same.into_iter().flatten().filter(|address| {
-                seen.is_some_and(|seen| self.unlisted[**address].is_same_host(seen))
+                seen.is_some_and(|seen| self.unlisted[address].is_same_host(seen))
             });
-            let alike = seen.and_then(|seen| nameless.get(seen.pinned.as_ref()?));
+            let alike = seen.and_then(|seen| nameless.remove(seen.pinned.as_ref()?));
             let elsewhere = same.chain(alike.into_iter().flatten());
-            let elsewhere = elsewhere.filter(|address| !there.contains(address));
-            let mut former: Vec<&str> = there.iter().chain(elsewhere).copied().collect();
+            let elsewhere: Vec<_> = elsewhere.filter(|address| !there.contains(address)).collect();
+            let mut former: Vec<&str> = there.into_iter().chain(elsewhere).collect();
             // One that was never logged in to does not hide one that was.
             let unpinned = |address: &str| {
                 (self.known.pin(address).is_none(), self.unlisted[address].pinned.is_none())
@@ -132,7 +141,7 @@ impl<'a> Hosts<'a> {
             let same = same.filter(|(_, other)| record.is_same_host(other)).map(|(kept, _)| kept);
             let alike = record.pinned.as_deref().map(|key| *with_key.entry(key).or_insert(address));
             // One without a name was logged in to once, and nothing was done there yet.
-            let alike = alike.filter(|_| record.identity().is_none());
+            let alike = alike.filter(|_| record.is_nameless());
             let others = there.into_iter().chain(same).chain(alike);
             let kept = others.into_iter().find(|kept| *kept != address);
             if let Some(kept) = kept {
@@ -184,9 +193,12 @@ impl<'a> Hosts<'a> {
             return None;
         }
         // Nobody knows the address of a host that was listed by name.
-        let may_be = |address: &str| address.parse().map_or(true, |ip| entry.ipv4 == Some(ip));
+        let there = || {
+            let shown = entry.ipv4?.to_string();
+            known.damaged_address(&shown)
+        };
         let former = !self.former_addresses(&entry.address).is_empty();
-        known.damaged().find(|address| !former && may_be(address))
+        self.damaged_name.or_else(there).filter(|_| !former)
     }
 
     /// All hosts that a Node may stand for.

@@ -3,12 +3,14 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
+use jiff::SignedDuration;
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::matching::{Index, Matching, Subject};
 use super::{Assignments, Because};
 use crate::host_record::KnownHosts;
+use crate::limits;
 use crate::names;
 use crate::names::objects::{HOST_KEYS_CONFIG_MAP, INSTANCES_CONFIG_MAP};
 use crate::node::NodeFacts;
@@ -99,6 +101,16 @@ pub(super) fn of(
     notices
 }
 
+impl Notice {
+    /// How long it may be so before people are told, since it mostly passes by itself.
+    pub const fn patience(&self) -> SignedDuration {
+        match self {
+            Self::Left { because: Because::LookDue { .. }, .. } => limits::LOOK_PATIENCE,
+            _ => SignedDuration::ZERO,
+        }
+    }
+}
+
 /// What people can do about an instance that is left alone; `None` where there is nothing to do, or where
 /// something else tells it.
 fn next_step(because: &Because, node: Option<&str>) -> Option<String> {
@@ -114,11 +126,13 @@ fn next_step(because: &Because, node: Option<&str>) -> Option<String> {
         Because::OtherSystem | Because::MachineBehind => {
             format!("remove its entry, or delete node {node} if its host is gone")
         }
+        Because::LookDue { address } => {
+            format!("see why entry {address} cannot be looked at, or remove it")
+        }
         Because::Listed
         | Because::EntryBroken
         | Because::Unlisted
         | Because::MayBeListed { .. }
-        | Because::LookDue { .. }
         | Because::ListAbsent
         | Because::NodeDeleted
         | Because::RecordDamaged { .. }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-use super::{Assignment, DisruptionPermit, Observed};
+use super::{Assignment, Because, DisruptionPermit, Observed};
 use crate::names;
 use crate::node::{GivenUp, Intent, NodeFacts};
 
@@ -53,7 +53,7 @@ enum Turn {
 
 impl Slots {
     fn count(instances: &[Assignment], budget: usize, observed: &Observed<'_>) -> Self {
-        let at_work = instances.iter().filter(|instance| instance.intent != Intent::Leave);
+        let at_work = instances.iter().filter(|i| i.because != Because::NodeDeleted);
         let at_work: HashSet<&str> = at_work.filter_map(|i| i.node.as_deref()).collect();
         // A mark on a Node that nobody manages would never go. One that has just registered has no
         // label of ours yet, and one that is deleted disrupts nobody once its host was given up.

@@ -97,6 +97,12 @@ pub enum RecordRefused {
     /// The host was forgotten meanwhile.
     #[error("it is not on record any more")]
     Gone,
+    /// The API server does not take it.
+    #[error(
+        "the api server does not take it, see whether ConfigMap {HOST_KEYS_CONFIG_MAP} is full (1 MiB) or \
+         the address is too long for a key"
+    )]
+    NotTaken,
     /// The new record has no JSON form.
     #[error("its record has no json form, this is a mistake in the operator")]
     NoJson,
@@ -210,7 +216,7 @@ fn read(
     address: &str,
 ) -> Result<Option<HostRecord>, RecordRefused> {
     let Some(text) = data.get(&HostRecord::key_name(address)) else { return Ok(None) };
-    serde_json::from_str(text).map(Some).map_err(|_| RecordRefused::Damaged)
+    HostRecord::parse(text).map(Some).ok_or(RecordRefused::Damaged)
 }
 
 #[cfg(test)]

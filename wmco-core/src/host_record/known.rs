@@ -34,9 +34,9 @@ impl KnownHosts {
             let (key, value) = (key.as_ref(), value.as_ref());
             match HostRecord::address_in(key) {
                 None => drop(known.pins.insert(key.to_owned(), value.to_owned())),
-                Some(address) => match serde_json::from_str(value) {
-                    Ok(record) => drop(known.records.insert(address.to_owned(), record)),
-                    Err(_) => drop(known.damaged.insert(address.to_owned())),
+                Some(address) => match HostRecord::parse(value) {
+                    Some(record) => drop(known.records.insert(address.to_owned(), record)),
+                    None => drop(known.damaged.insert(address.to_owned())),
                 },
             }
         }
@@ -67,6 +67,11 @@ impl KnownHosts {
     /// Addresses of records that cannot be read.
     pub fn damaged(&self) -> impl Iterator<Item = &str> {
         self.damaged.iter().map(String::as_str)
+    }
+
+    /// The same address, if its record cannot be read.
+    pub(crate) fn damaged_address(&self, address: &str) -> Option<&str> {
+        self.damaged.get(address).map(String::as_str)
     }
 
     /// Whether the record of the host listed as `address` cannot be read. What it said may matter, so

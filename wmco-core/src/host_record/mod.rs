@@ -96,13 +96,27 @@ impl HostRecord {
         self.pinned.is_none() && self.node.is_none()
     }
 
-    /// What tells hosts apart that may be listed under any address: the key that it shows, and its name
-    /// up to the first dot in lower case. Machines that were made from one image share a key; those that
-    /// share both cannot be nodes of one cluster. `None` before the first look.
+    /// Reads it from its JSON form; `None` if it is none.
+    pub fn parse(json: &str) -> Option<Self> {
+        let value: serde_json::Value = serde_json::from_str(json).ok()?;
+        // A list would be read as the fields in their order.
+        serde_json::from_value(value).ok().filter(|_| json.trim_start().starts_with('{'))
+    }
+
+    /// What tells hosts apart that may be listed under any address: the key that it shows, and the name
+    /// of its Node, or its own before it has one, up to the first dot in lower case. Machines that were
+    /// made from one image share a key; those that share both cannot be nodes of one cluster. `None`
+    /// before the first look.
     pub fn identity(&self) -> Option<(&str, String)> {
-        let name = self.host_name.as_deref().or(self.node.as_deref())?;
-        let label = name.split('.').next().unwrap_or(name);
+        // A host may report anything once it has a Node.
+        let name = self.node.as_deref().or(self.host_name.as_deref())?;
+        let label = name.split('.').next().filter(|label| !label.is_empty())?;
         Some((self.pinned.as_deref()?, label.to_lowercase()))
+    }
+
+    /// Whether it was logged in to once, has told no name yet, and nothing of ours is there.
+    pub(crate) const fn is_nameless(&self) -> bool {
+        self.host_name.is_none() && self.node.is_none() && self.closed_for.is_none()
     }
 
     /// Whether both are of one host: their identity is the same and they do not have different Nodes.

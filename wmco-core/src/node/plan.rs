@@ -225,6 +225,15 @@ impl Plan {
 }
 
 impl Action {
+    /// Whether it only finds out or notes how the host is, so that its success proves nothing of what
+    /// failed after it before.
+    pub const fn looks(&self) -> bool {
+        matches!(
+            self,
+            Self::Probe | Self::ProbeWithOurs(_) | Self::ProbeStaged(_) | Self::RecordRoot(_)
+        )
+    }
+
     /// Short stable name for logs, metric labels, events and tests.
     pub const fn verb(&self) -> &'static str {
         match self {

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 #[cfg(doc)]
 use super::Access;
 use crate::digest::Sha256;
+use crate::instances::Host;
 use crate::winpath::WindowsPath;
 
 /// One look at a Windows host. It holds no secret: contents and variables appear as digests.
@@ -53,6 +54,15 @@ pub struct Probe {
     pub daemon_certificate_valid: bool,
     /// What the agent recorded when it placed things; `None` on a host that we never configured.
     pub state: Option<HostState>,
+}
+
+impl Probe {
+    /// Its host name, if it is one: a host may report anything.
+    pub fn valid_host_name(&self) -> Option<&str> {
+        let name = self.host_name.trim();
+        let is_name = matches!(name.to_lowercase().parse(), Ok(Host::Name(_)));
+        is_name.then_some(name)
+    }
 }
 
 /// Who may change what lies below [`host::ROOT`](crate::names::host::ROOT).
