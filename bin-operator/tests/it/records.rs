@@ -151,3 +151,21 @@ async fn a_caller_that_ends_takes_nobodys_change_along() {
     timeout(Duration::from_secs(60), third).await.unwrap().unwrap();
     assert_eq!(data(&cluster).get("10.0.0.3").map(String::as_str), Some(KEY));
 }
+
+#[tokio::test]
+async fn what_the_server_does_not_take_holds_up_no_other() {
+    let (cluster, records) = scene().await;
+    records.edit(vec![listed(1)]).await.unwrap();
+    let endless = Edit::Host(
+        address(2),
+        RecordChange::Adopted {
+            ipv4: [10, 0, 0, 2].into(),
+            node: "win-2".into(),
+            username: "x".repeat(4 << 20),
+        },
+    );
+    let refused = records.edit(vec![endless, pinned(1), listed(3)]).await;
+    assert!(matches!(refused, Err(StepError::Record(RecordRefused::NotTaken))), "{refused:?}");
+    let kept: Vec<String> = data(&cluster).into_keys().collect();
+    assert_eq!(kept, ["10.0.0.1", "10.0.0.1_host", "10.0.0.3_host"]);
+}

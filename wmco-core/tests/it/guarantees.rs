@@ -333,18 +333,3 @@ fn a_record_is_not_forgotten_for_one_whose_pin_is_lost() {
     let outcome = after(start, &events).run(ROUNDS);
     assert!(outcome.is_ok(), "{outcome:#?}");
 }
-
-/// DEBUG
-#[test]
-fn debug_case() {
-    let start = Start { hosts: 2, budget: 1, features: 34, configured: false };
-    let events = vec![Event::CrashIn(0), Event::Wait, Event::Others(0), Event::Bump, Event::Uncordon(0)];
-    let mut world = start.world();
-    for event in events {
-        world.happen(event);
-        world.log = true;
-    }
-    world.calm_down();
-    let outcome = world.run(3 * ROUNDS);
-    assert!(outcome.is_ok(), "{outcome:#?}");
-}

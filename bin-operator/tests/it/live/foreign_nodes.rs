@@ -129,3 +129,18 @@ async fn an_annotation_that_is_no_key_keeps_no_host_off_the_record() {
     assert!(kept_keys(&stage).keys().all(of_hosts), "{:#?}", kept_keys(&stage));
     stage.shutdown().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_host_with_an_endless_name_holds_up_nobody() {
+    let all = addresses(2);
+    let endless = |number, host: SimHostBuilder| match number {
+        0 => host.host_name("a".repeat(4_000_000)),
+        _ => host,
+    };
+    let stage = Stage::start(&listed(&all), endless).await.unwrap();
+    let running = operate_until_settled(&stage, &all[1..]).await;
+    let kept = kept_keys(&stage);
+    assert!(kept.values().all(|value| value.len() < 1_000), "{:?}", kept.keys());
+    running.stop().await.unwrap();
+    stage.shutdown().await;
+}

@@ -167,3 +167,89 @@ fn a_former_record_goes_when_the_new_one_has_its_node_and_its_pin() {
     let with_node = r#"{"ipv4": "10.0.0.9", "node": "win-1", "hostName": "win-1", "pinned": "x"}"#;
     assert_eq!(forgotten((NOW.0, with_node)), "10.0.0.1 10.0.0.1_host");
 }
+
+/// Its address belongs to another listed host for a while, which has shown another key.
+#[test]
+fn a_host_that_waits_to_be_cleaned_is_not_forgotten_for_who_has_its_address_now() {
+    let other = r#"{"ipv4": "10.0.0.2", "node": "win-2", "pinned": "y"}"#;
+    let case = Case {
+        listed: vec![Listed { address: "b.example".into(), ..entry(1) }],
+        host_keys: vec![
+            BEFORE,
+            ("10.0.0.1", "key"),
+            ("b.example_host", other),
+            ("b.example", "other key"),
+        ],
+        ..Case::default()
+    };
+    let assignments = case.assignments();
+    assert_eq!(assignments.forgotten_keys, [].into());
+    assert!(assignments.instances.iter().all(|instance| instance.formerly.is_empty()));
+}
+
+#[test]
+fn a_confirmation_is_not_used_up_while_hosts_wait_for_something_else() {
+    let case = two_removals().with(|c| {
+        c.guard.confirmed = Some(2);
+        c.listed.push(entry(9));
+        c.untried = vec!["10.0.0.9"];
+    });
+    assert!(!case.assignments().confirmation_used);
+}
+
+#[test]
+fn a_list_is_no_record() {
+    for text in ["[]", r#"["10.0.0.1"]"#, "null", "1"] {
+        let known = KnownHosts::read([("10.0.0.1_host", text)]);
+        assert!(known.is_damaged("10.0.0.1"), "{text}");
+    }
+}
+
+rows! { lines:
+    host_that_takes_anothers_name_once_it_has_a_node: Case {
+        listed: vec![entry(1), entry(9)],
+        nodes: vec![node(1)],
+        host_keys: vec![
+            ("10.0.0.1_host", r#"{"ipv4": "10.0.0.1", "node": "win-1", "hostName": "WIN-9", "pinned": "x"}"#),
+            TWIN,
+        ],
+        ..Case::default()
+    } => "10.0.0.1: configure (node win-1), because it is listed\n\
+          10.0.0.9: configure, because it is listed";
+    hosts_without_a_first_label_are_not_one: Case {
+        listed: vec![entry(1), entry(9)],
+        host_keys: vec![
+            ("10.0.0.1_host", r#"{"ipv4": "10.0.0.1", "hostName": ".evil", "pinned": "x"}"#),
+            ("10.0.0.9_host", r#"{"ipv4": "10.0.0.9", "hostName": ".evil", "pinned": "x"}"#),
+        ],
+        ..Case::default()
+    } => "10.0.0.1: configure, because it is listed\n\
+          10.0.0.9: configure, because it is listed";
+    twin_whose_root_was_closed_is_cleaned: Case {
+        listed: vec![entry(1)],
+        host_keys: vec![
+            ("10.0.0.1_host", r#"{"ipv4": "10.0.0.1", "hostName": "WIN-1", "pinned": "x"}"#),
+            ("10.0.0.9_host", r#"{"ipv4": "10.0.0.9", "pinned": "x", "closedFor": "x"}"#),
+        ],
+        ..Case::default()
+    } => "10.0.0.1: configure, because it is listed\n\
+          10.0.0.9: remove, because it is no longer listed";
+}
+
+rows! { permits:
+    held_node_without_our_label_keeps_its_slot_while_its_host_waits: Case::three().with(|c| {
+        c.listed.remove(0);
+        c.listed.push(entry(9));
+        c.untried = vec!["10.0.0.9"];
+        held(&mut c.nodes[0]);
+        c.nodes[0].labels.remove(names::BYOH_LABEL);
+        c.host_keys = vec![BEFORE];
+        c.claims = vec!["win-2"];
+    }) => "";
+}
+
+rows! { told:
+    host_that_waits_for_a_look: elsewhere(&[]).with(|c| c.untried = vec!["10.0.0.9"])
+        => "10.0.0.1 is left alone, because it is not listed, but entry 10.0.0.9 may be its host and is \
+            looked at first; see why entry 10.0.0.9 cannot be looked at, or remove it";
+}

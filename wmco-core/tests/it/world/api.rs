@@ -51,8 +51,12 @@ impl Node {
         }
     }
 
+    /// Whether it is out of service by our work. One that a person has uncordoned again is not, unless its
+    /// slot says that the work goes on.
     pub(crate) fn is_disrupted(&self) -> bool {
-        (self.served || self.ran) && self.facts.annotation(names::CORDONED_ANNOTATION).is_some()
+        let held = self.facts.annotation(names::CORDONED_ANNOTATION).is_some();
+        let out = self.facts.unschedulable || self.facts.holds_slot();
+        (self.served || self.ran) && held && out
     }
 
     pub(crate) fn patch(&mut self, patch: &NodePatch) {
