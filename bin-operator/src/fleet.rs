@@ -266,9 +266,12 @@ impl Fleet {
     /// Ends workers after their step, and remembers them until then: a host has one worker.
     fn dismiss(&mut self, unwanted: impl Fn(&String) -> bool) {
         self.ending.retain(|_, task| !task.is_finished());
-        let dismissed = self.workers.extract_if(.., |address, _| unwanted(address));
+        let all = std::mem::take(&mut self.workers).into_iter();
+        let (dismissed, kept): (BTreeMap<_, _>, _) =
+            all.partition(|(address, _)| unwanted(address));
+        self.workers = kept;
         // What it listens to ends with its keeper.
-        self.ending.extend(dismissed.map(|(address, keeper)| (address, keeper.task)));
+        self.ending.extend(dismissed.into_iter().map(|(address, keeper)| (address, keeper.task)));
     }
 
     fn assign(

@@ -7,6 +7,9 @@ use super::matching::{Index, Subject};
 use super::{Assignments, Listed};
 use crate::host_record::{HostRecord, KnownHosts};
 
+/// An address and what is on record of it.
+type Kept<'a> = (&'a str, &'a HostRecord);
+
 /// The records, sorted by whether people list their hosts.
 pub(super) struct Hosts<'a> {
     known: &'a KnownHosts,
@@ -49,17 +52,18 @@ impl<'a> Hosts<'a> {
     /// Finds the records under which hosts of entries were listed before: those of the same address, and
     /// those of the same host at another one.
     fn find_renamed(&mut self, entries: &[&'a Listed]) {
-        let mut by_ipv4: HashMap<Ipv4Addr, Vec<&str>> = HashMap::new();
-        let mut by_identity: HashMap<_, Vec<&str>> = HashMap::new();
-        let mut nameless: HashMap<_, Vec<&str>> = HashMap::new();
+        let mut by_ipv4: HashMap<Ipv4Addr, Vec<Kept<'a>>> = HashMap::new();
+        let mut by_identity: HashMap<_, Vec<Kept<'a>>> = HashMap::new();
+        let mut nameless: HashMap<&str, Vec<Kept<'a>>> = HashMap::new();
         for (address, record) in &self.unlisted {
+            let kept = (*address, *record);
             if let Some(ipv4) = record.ipv4 {
-                by_ipv4.entry(ipv4).or_default().push(address);
+                by_ipv4.entry(ipv4).or_default().push(kept);
             }
             if let Some(identity) = record.identity() {
-                by_identity.entry(identity).or_default().push(address);
-            } else if let Some(pinned) = record.pinned.as_ref().filter(|_| record.is_nameless()) {
-                nameless.entry(pinned).or_default().push(address);
+                by_identity.entry(identity).or_default().push(kept);
+            } else if let Some(pinned) = record.pinned.as_deref().filter(|_| record.is_nameless()) {
+                nameless.entry(pinned).or_default().push(kept);
             }
         }
         for entry in entries {
@@ -69,37 +73,35 @@ impl<'a> Hosts<'a> {
             let there = ipv4.and_then(|ipv4| by_ipv4.get(&ipv4)).into_iter().flatten().copied();
             // Two hosts had that address one after the other, if each has shown a key of its own.
             let pinned = own.and_then(|own| own.pinned.as_ref());
-            let other = |record: &HostRecord| {
+            let is_other = |record: &HostRecord| {
                 pinned.zip(record.pinned.as_ref()).is_some_and(|(own, its)| own != its)
             };
-            let there: Vec<&str> = there.filter(|at| !other(self.unlisted[at])).collect();
+            let mut former: Vec<Kept<'_>> = there.filter(|(_, record)| !is_other(record)).collect();
             // Until it was logged in to under this address, it has to be the one that was here before.
-            let before = there.first().map(|address| self.unlisted[address]);
-            let seen = own.filter(|own| own.pinned.is_some()).or(before);
-            // Each record is of one entry's host only, so the first takes them all.
-            let same = seen.and_then(HostRecord::identity).and_then(|id| by_identity.remove(&id));
-            let same = same.into_iter().flatten().filter(|address| {
-                seen.is_some_and(|seen| self.unlisted[address].is_same_host(seen))
+            let before = former.first().map(|(_, record)| *record);
+            if let Some(seen) = own.filter(|own| own.pinned.is_some()).or(before) {
+                // Each record is of one entry's host only, so the first takes them all.
+                let same = seen.identity().and_then(|identity| by_identity.remove(&identity));
+                let same = same.into_iter().flatten().filter(|(_, kept)| kept.is_same_host(seen));
+                let alike = seen.pinned.as_deref().and_then(|pinned| nameless.remove(pinned));
+                let known: HashSet<&str> = former.iter().map(|(address, _)| *address).collect();
+                let elsewhere = same.chain(alike.into_iter().flatten());
+                former.extend(elsewhere.filter(|(address, _)| !known.contains(address)));
+            }
+            // Of several the first: a key that is not its host's is a mismatch then, and no first use. One
+            // that was never logged in to does not hide one that was.
+            former.sort_by_key(|(address, record)| {
+                (self.known.pin(address).is_none(), record.pinned.is_none())
             });
-            let alike = seen.and_then(|seen| nameless.remove(seen.pinned.as_ref()?));
-            let elsewhere = same.chain(alike.into_iter().flatten());
-            let elsewhere: Vec<_> = elsewhere.filter(|address| !there.contains(address)).collect();
-            let mut former: Vec<&str> = there.into_iter().chain(elsewhere).collect();
-            // One that was never logged in to does not hide one that was.
-            let unpinned = |address: &str| {
-                (self.known.pin(address).is_none(), self.unlisted[address].pinned.is_none())
-            };
-            former.sort_by_key(|address| unpinned(address));
-            for address in &former {
+            for (address, _) in &former {
                 self.renamed.entry(address).or_insert(entry.address.as_str());
             }
-            // Of several the first: a key that is not its host's is a mismatch then, and no first use.
-            let inherited = former.first().map(|one| self.unlisted[one]);
-            if let Some(record) = own.or(inherited) {
+            if let Some(record) = own.or_else(|| former.first().map(|(_, record)| *record)) {
                 self.of_entry.insert(entry.address.as_str(), record);
             }
             if !former.is_empty() {
-                self.former.insert(entry.address.as_str(), former);
+                let addresses = former.into_iter().map(|(address, _)| address).collect();
+                self.former.insert(entry.address.as_str(), addresses);
             }
         }
         self.unlisted.retain(|address, _| !self.renamed.contains_key(address));

@@ -90,7 +90,7 @@ impl<'a, 'b> Leaving<'a, 'b> {
         let look_due = out.instances.iter().find(unseen).map(|instance| instance.address.clone());
         let unnamed = hosts.unnamed(entries);
         let entries = EntryIndex::of(entries, hosts);
-        Self { unnamed, hosts, index, matching, observed, entries, look_due }
+        Self { hosts, index, matching, observed, entries, look_due, unnamed }
     }
 
     /// Decides about every host on record and every Node of ours that no entry stands for.
@@ -175,9 +175,13 @@ impl<'a, 'b> Leaving<'a, 'b> {
         };
         let recorded = hosts.record(&address).map(|record| record.node.clone());
         let recorded = recorded.or_else(|| out.changes.get(&address).map(adopted));
-        let recorded = recorded.map(|node| node.unwrap_or_else(|| address.clone()));
-        if let Some(other) = others.map(|other| other.name.clone()).or(recorded) {
-            out.instances.push(leave(Because::AddressShared { node: other }));
+        let shared = |node| Because::AddressShared { node };
+        let recorded = recorded.map(|node| match node {
+            Some(node) => shared(node),
+            None => Because::MayBeListed { address: address.clone() },
+        });
+        if let Some(because) = others.map(|other| shared(other.name.clone())).or(recorded) {
+            out.instances.push(leave(because));
             return;
         }
         // It comes from the Go operator, which knows nothing but the Node.

@@ -108,6 +108,13 @@ rows! { lines:
         => "10.0.0.1: leave (node win-1), because the record of 10.0.0.1 may be its own and cannot be read";
 }
 
+rows! { lines:
+    node_of_the_go_operator_at_the_address_of_a_host_on_record: Case {
+        nodes: vec![node(1)], host_keys: vec![TOUCHED], ..Case::default()
+    }.with(from_go) => "10.0.0.1: remove, because it is no longer listed\n\
+        10.0.0.1: leave (node win-1), because it is not listed, but may be the node of entry 10.0.0.1";
+}
+
 rows! { changes:
     of_no_host_whose_record_is_damaged: Case {
         nodes: vec![node(1)], host_keys: vec![("10.0.0.1_host", "{")], ..Case::default()

@@ -109,7 +109,7 @@ impl Host {
         let owners: WindowsPath = FOREIGN_FILE.parse().unwrap();
         Self {
             address,
-            other_address: Ipv4Addr::from_octets([10, 0, 1, address.octets()[3]]),
+            other_address: Ipv4Addr::new(10, 0, 1, address.octets()[3]),
             moved: false,
             name: name.to_owned(),
             next_name: name.to_owned(),

@@ -55,7 +55,7 @@ impl World {
             let blocked = node.facts.holds_slot() && whole && !node.pods.is_empty();
             // Whoever claims to be another is left alone, with what he holds.
             let origin = node.facts.annotation(names::INSTANCE_ANNOTATION);
-            let entry = |key: &str| self.listed.get(key).filter(its).is_some();
+            let entry = |key: &str| self.listed.get(key).as_ref().is_some_and(its);
             let lies = node.facts.addresses != addresses || !origin.is_none_or(entry);
             if !blocked || !on || broken || lies {
                 self.excused.insert(name, now);
