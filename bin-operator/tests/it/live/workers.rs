@@ -24,7 +24,7 @@ const NOTICED: Duration = Duration::from_secs(2);
 /// One step that is held.
 #[derive(Default)]
 struct Held {
-    is_held: AtomicBool,
+    is_waiting: AtomicBool,
     reached: Notify,
     go_on: Notify,
     /// Steps that were begun in all, and those that began after the held one.
@@ -53,10 +53,10 @@ fn hold_after(
         async move {
             let Some(is_meant) = step else { return };
             let due = is_meant && held.begun.fetch_add(1, Ordering::SeqCst) >= before;
-            if due && !held.is_held.swap(true, Ordering::SeqCst) {
+            if due && !held.is_waiting.swap(true, Ordering::SeqCst) {
                 held.reached.notify_one();
                 held.go_on.notified().await;
-            } else if held.is_held.load(Ordering::SeqCst) {
+            } else if held.is_waiting.load(Ordering::SeqCst) {
                 held.meanwhile.fetch_add(1, Ordering::SeqCst);
             }
         }
