@@ -1,14 +1,14 @@
 //! What people have to know of the fleet: what waits for them, and who claims what is not theirs.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::fmt;
 
 use jiff::SignedDuration;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::matching::{Index, Matching, Subject};
-use super::{Assignments, Because};
+use super::matching::{Index, Matching, Stand, Subject};
+use super::{Assignment, Assignments, Because};
 use crate::host_record::KnownHosts;
 use crate::limits;
 use crate::names;
@@ -92,8 +92,20 @@ pub(super) fn of(
             });
         }
     }
-    let told = out.instances.iter().filter(|i| next_step(&i.because, i.node.as_deref()).is_some());
-    notices.extend(told.map(|instance| Notice::Left {
+    // Where the entry has a Node, that one and the claim are told above.
+    let has_no_node = |subject: &&Subject<'_>| {
+        let nobody = matches!(matching.stand(subject.address), Stand::Nobody);
+        subject.listed && subject.ipv4.is_some() && nobody
+    };
+    let without_node: HashSet<&str> =
+        subjects.iter().filter(has_no_node).map(|subject| subject.address).collect();
+    let is_told = |instance: &&Assignment| match (&instance.because, instance.node.as_deref()) {
+        (Because::MayBeListed { address }, node) => {
+            node.is_some() && without_node.contains(address.as_str())
+        }
+        (because, node) => next_step(because, node).is_some(),
+    };
+    notices.extend(out.instances.iter().filter(is_told).map(|instance| Notice::Left {
         address: instance.address.clone(),
         node: instance.node.clone(),
         because: instance.because.clone(),
@@ -105,7 +117,9 @@ impl Notice {
     /// How long it may be so before people are told, since it mostly passes by itself.
     pub const fn patience(&self) -> SignedDuration {
         match self {
-            Self::Left { because: Because::LookDue { .. }, .. } => limits::LOOK_PATIENCE,
+            Self::Left {
+                because: Because::LookDue { .. } | Because::MayBeListed { .. }, ..
+            } => limits::LOOK_PATIENCE,
             _ => SignedDuration::ZERO,
         }
     }
@@ -129,10 +143,14 @@ fn next_step(because: &Because, node: Option<&str>) -> Option<String> {
         Because::LookDue { address } => {
             format!("see why entry {address} cannot be looked at, or remove it")
         }
+        Because::MayBeListed { address } => format!(
+            "correct node {node}, which claims entry {address} by its addresses or its annotation {}, or \
+             delete it if its host is gone",
+            names::INSTANCE_ANNOTATION
+        ),
         Because::Listed
         | Because::EntryBroken
         | Because::Unlisted
-        | Because::MayBeListed { .. }
         | Because::ListAbsent
         | Because::NodeDeleted
         | Because::RecordDamaged { .. }

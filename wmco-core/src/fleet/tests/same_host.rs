@@ -256,6 +256,14 @@ rows! { permits:
 }
 
 rows! { told:
+    node_of_a_host_that_leaves_and_claims_an_entry_without_a_node: elsewhere(&[])
+        .with(|c| c.nodes[0].addresses.push("10.0.0.9".into()))
+        => &format!(
+            "10.0.0.1 is left alone, because it is not listed, but may be the node of entry 10.0.0.9; \
+             correct node win-1, which claims entry 10.0.0.9 by its addresses or its annotation {}, or \
+             delete it if its host is gone",
+            names::INSTANCE_ANNOTATION
+        );
     host_that_waits_for_a_look: elsewhere(&[]).with(|c| c.untried = vec!["10.0.0.9"])
         => "10.0.0.1 is left alone, because it is not listed, but entry 10.0.0.9 may be its host and is \
             looked at first; see why entry 10.0.0.9 cannot be looked at, or remove it";
