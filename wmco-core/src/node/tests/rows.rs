@@ -625,3 +625,15 @@ fn every_reason() {
     held(Case::new()).because(&[Because::Configured]);
     Case::unlisted().emptied().because(&[Because::Unlisted, Because::Unlisted]);
 }
+
+#[test]
+fn a_host_name_counts_only_if_it_is_one() {
+    let endless = "a".repeat(4_000_000);
+    let texts = ["WIN-1", "win-1.corp.example", "", "win 1", "10.0.0.5", endless.as_str()];
+    let mut case = Case::new();
+    let counts = texts.map(|text| {
+        text.clone_into(&mut case.probe().host_name);
+        case.probe().valid_host_name().is_some()
+    });
+    assert_eq!(counts, [true, true, false, false, false, false]);
+}
