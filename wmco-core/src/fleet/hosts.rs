@@ -178,7 +178,7 @@ impl<'a> Hosts<'a> {
     /// host of any record with that key.
     pub(super) fn unnamed(&self, entries: &[&'a Listed]) -> HashMap<&'a str, &'a str> {
         let unnamed = entries.iter().filter_map(|entry| {
-            let record = self.known.record(&entry.address)?;
+            let record = self.of_entry(&entry.address)?;
             let pinned = record.pinned.as_deref().filter(|_| record.identity().is_none())?;
             Some((pinned, entry.address.as_str()))
         });

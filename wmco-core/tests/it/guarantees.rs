@@ -333,3 +333,14 @@ fn a_record_is_not_forgotten_for_one_whose_pin_is_lost() {
     let outcome = after(start, &events).run(ROUNDS);
     assert!(outcome.is_ok(), "{outcome:#?}");
 }
+
+/// A broken promise that a run of [`convergence`] found: an entry was known by nothing but a key that a
+/// former record of its host had, and was not asked for its name before that host was taken for another.
+#[test]
+fn a_host_that_is_renamed_before_it_told_its_name_keeps_its_node() {
+    let start = Start { hosts: 2, budget: 1, features: 0, configured: true };
+    let [round, renamed] = [Event::Round(0), Event::RenameEntry(1)];
+    let events = [renamed, round, Event::OtherCard(1), Event::LoseRecords, round, renamed, round];
+    let outcome = after(start, &events).run(ROUNDS);
+    assert!(outcome.is_ok(), "{outcome:#?}");
+}
