@@ -7,7 +7,7 @@ use wmco_services::manifest::Manifest;
 
 use super::{VERSION, configured, settled, starts, stops};
 use crate::bench::{Bench, manifest, seen, wanted, with_other_command};
-use crate::cluster::Cluster;
+use crate::cluster::{Cluster, until};
 
 pub(super) async fn a_changed_config_map_reconfigures_only_what_changed<B: Bench>() {
     let cluster = Cluster::start().await;
@@ -39,7 +39,11 @@ pub(super) async fn content_that_is_not_released_changes_nothing<B: Bench>() {
     cluster.whole_pass().await;
     assert_eq!((bench.services().await, cluster.patches()), (before, patches));
     // What runs is looked after all the same.
+    let begun = bench.moves().len();
     bench.person(Order::Stop { name: "csi-proxy".to_owned() }).await;
+    // The order may be on its way while the service still runs.
+    until("it runs again", async || bench.moves()[begun..].ends_with(&starts(&["csi-proxy"])))
+        .await;
     settled(&bench, &old).await;
     // A daemon that never saw the old content leaves the host alone, and does not mark its node.
     bench.kill_daemon().await;
