@@ -84,7 +84,7 @@ impl Worker {
             self.memory.set_known_closed(inputs.is_known_closed());
             let plan = self.memory.plan(desired, node, inputs.on_record, Timestamp::now());
             if let Some(claims) = self.memory.claims_slot(desired, node, Timestamp::now()) {
-                self.claims.set(inputs.node_name(), claims);
+                self.claims.set(inputs.node_name(), &inputs.assignment.address, claims);
             }
             let outcome = self.carry_out(&plan, &inputs).await;
             if self.inputs.has_changed().is_err() {
@@ -101,7 +101,8 @@ impl Worker {
                 break;
             }
         }
-        self.claims.set(self.inputs.borrow().node_name(), false);
+        let inputs = Arc::clone(&self.inputs.borrow());
+        self.claims.set(inputs.node_name(), &inputs.assignment.address, false);
         self.executor.metrics.retries.remove(&self.label);
         self.link.close().await;
     }
@@ -231,7 +232,7 @@ impl Worker {
         // The claim of a host that does not answer must not hold up the others.
         let node = inputs.node.as_ref().map(|seen| &seen.facts);
         if let Some(claims) = self.memory.claims_slot(&inputs.desired, node, Timestamp::now()) {
-            self.claims.set(inputs.node_name(), claims);
+            self.claims.set(inputs.node_name(), &inputs.assignment.address, claims);
         }
         Pause { until: retry_at, heeds_node: false }
     }
