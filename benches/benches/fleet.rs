@@ -10,7 +10,8 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use wmco_benches::fleet::Fleet;
-use wmco_core::fleet::{Listed, nodes_of, reach, reconcile};
+use wmco_core::fleet::{nodes_of, reconcile};
+use wmco_core::reach::reach;
 
 const SIZES: [u32; 2] = [1_000, 10_000];
 const ROUNDS: usize = 15;
@@ -42,12 +43,10 @@ fn main() {
     row("the way to every host", &|fleet| {
         let observed = fleet.observed();
         for assignment in &reconcile(&fleet.desired(), &observed).instances {
-            let entry = fleet.entries.get(&assignment.address).and_then(|e| e.as_ref().ok());
-            drop(black_box(reach(assignment, entry, None, observed.hosts, |_| None)));
+            drop(black_box(reach(assignment, observed.hosts, |_| None)));
         }
     });
     row("nodes of listed hosts", &|fleet| {
-        let listed: Vec<Listed> = fleet.entries.listed();
-        drop(black_box(nodes_of(&listed, fleet.nodes())));
+        drop(black_box(nodes_of(&fleet.entries, fleet.nodes())));
     });
 }

@@ -3,17 +3,17 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
 
-use wmco_core::fleet::{Desired, Listed, Observed, RemovalGuard};
+use wmco_core::facts::NodeFacts;
+use wmco_core::fleet::{Desired, Observed, RemovalGuard};
 use wmco_core::host_record::{HostRecord, KnownHosts};
 use wmco_core::instances::{Entries, Resolutions, parse};
 use wmco_core::names;
-use wmco_core::node::NodeFacts;
 
 /// A cluster, as one pass sees it.
 pub struct Fleet {
     /// All entries, as people wrote them.
     pub entries: Entries,
-    listed: Vec<Listed>,
+    nobody_listed: Entries,
     nodes: Vec<NodeFacts>,
     hosts: KnownHosts,
     host_names: BTreeMap<String, BTreeSet<String>>,
@@ -43,7 +43,7 @@ impl Fleet {
         };
         let host_names = addresses.iter().enumerate();
         Self {
-            listed: entries.listed(),
+            nobody_listed: Entries::default(),
             entries,
             nodes: windows.chain(linux).collect(),
             hosts: KnownHosts::read(addresses.iter().enumerate().flat_map(record)),
@@ -57,12 +57,12 @@ impl Fleet {
     /// What people ask for.
     pub fn desired(&self) -> Desired<'_> {
         let guard = RemovalGuard::default();
-        Desired { listed: Some(&self.listed), budget: 1, guard }
+        Desired { entries: Some(&self.entries), budget: 1, guard }
     }
 
     /// The same when they list nobody any more.
     pub fn nobody_wanted(&self) -> Desired<'_> {
-        Desired { listed: Some(&[]), ..self.desired() }
+        Desired { entries: Some(&self.nobody_listed), ..self.desired() }
     }
 
     /// What there is.

@@ -12,15 +12,16 @@ use tokio_util::sync::CancellationToken;
 use wmco_core::cluster::services_name;
 use wmco_core::content::{self, HostContent, Marks};
 use wmco_core::digest::Sha256;
-use wmco_core::fleet::{
-    self, Assignment, Because, Pin, Pinned, Reach, RemovalGuard, forgotten_jump_keys, reach,
-};
+use wmco_core::facts::NodeFacts;
+use wmco_core::fleet::Intent;
+use wmco_core::fleet::{self, Assignment, Because, RemovalGuard};
 use wmco_core::host_key::{BadHostKey, HostKey};
 use wmco_core::host_record::{KnownHosts, ListedHost, RecordChange};
 use wmco_core::instances::{self, Entries};
 use wmco_core::limits;
 use wmco_core::names;
-use wmco_core::node::{Desired, Intent, KnownAs, NodeFacts};
+use wmco_core::node::{Desired, KnownAs};
+use wmco_core::reach::{Pin, Pinned, Reach, forgotten_jump_keys, reach};
 use wmco_core::secret::Secret;
 use wmco_ssh::username::{self, Randomness, UsernameError};
 use wmco_ssh::{Blob, Credentials, HostKeyPolicy, PrivateKey, Route, Target};

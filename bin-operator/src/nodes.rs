@@ -10,8 +10,9 @@ use kube::runtime::watcher;
 use kube::{Api, Client, ResourceExt as _};
 use tokio::sync::{Mutex, watch};
 use tokio::time::Instant;
+use wmco_core::facts::NodeFacts;
 use wmco_core::limits;
-use wmco_core::node::{NodeFacts, NodeSearch};
+use wmco_core::node::NodeSearch;
 
 /// Most Nodes in one answer of the API server.
 const PAGE: u32 = 500;

@@ -5,13 +5,11 @@
 
 use std::collections::BTreeMap;
 
-use jiff::SignedDuration;
-
 use crate::digest::Sha256;
 use crate::names::{self, host, objects};
-use crate::node::{self, DesiredFile, Intent, KnownAs, NodeFacts};
+use crate::node::DesiredFile;
 use crate::payload;
-use crate::protocol::{Access, ServicesData};
+use crate::protocol::Access;
 use crate::render::{
     KubeconfigError, ServiceNetwork, ServiceNetworkError, TokenSecret, WicdArgumentsError,
     kubelet_config, network_script, token_kubeconfig, wicd_arguments,
@@ -217,92 +215,4 @@ fn require(inputs: &Inputs<'_>) -> Result<(), ContentError> {
         Some((_, object, field, remedy)) => Err(ContentError::Missing { object, field, remedy }),
         None => Ok(()),
     }
-}
-
-/// What is the same for all hosts in one pass.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Release {
-    /// Operator version.
-    pub version: String,
-    /// Digest of our agent.
-    pub agent: Sha256,
-    /// Files of a configured host.
-    pub content: HostContent,
-    /// Data of this version's services ConfigMap.
-    pub manifest: ServicesData,
-    /// Data of every services ConfigMap in the cluster.
-    pub known_manifests: Vec<ServicesData>,
-    /// Names of the bootstrap services in `manifest`.
-    pub bootstrap_services: Vec<String>,
-    /// How long a drain may take before the node is given back.
-    pub drain_timeout: SignedDuration,
-}
-
-/// How a Node of a listed host is marked.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Marks<'a> {
-    /// The entry's address as written.
-    pub address: &'a str,
-    /// The encrypted user name.
-    pub username: &'a str,
-    /// Hash of the public key that lets us in.
-    pub key_hash: Sha256,
-    /// The pinned host key, base64 of its wire form, and its type.
-    pub host_key: Option<(&'a str, &'a str)>,
-}
-
-impl Release {
-    /// What one instance is to become.
-    pub fn desired(
-        &self,
-        intent: Intent,
-        known_as: KnownAs,
-        marks: Option<&Marks<'_>>,
-    ) -> node::Desired {
-        let (labels, annotations) = marks.map(byoh_metadata).unwrap_or_default();
-        node::Desired {
-            intent,
-            known_as,
-            version: self.version.clone(),
-            agent: self.agent,
-            files: self.content.files.clone(),
-            manifest: self.manifest.clone(),
-            known_manifests: self.known_manifests.clone(),
-            bootstrap_services: self.bootstrap_services.clone(),
-            daemon_arguments: self.content.daemon_arguments.clone(),
-            host_name: None,
-            labels,
-            annotations,
-            drain_timeout: self.drain_timeout,
-        }
-    }
-}
-
-/// Labels and annotations of a Node that comes from an entry.
-///
-/// Source: `spec/node-config.md`, section 2.1.
-fn byoh_metadata(marks: &Marks<'_>) -> (BTreeMap<String, String>, BTreeMap<String, String>) {
-    let labels = [(names::BYOH_LABEL, names::TRUE), (names::WORKER_LABEL, "")];
-    let mut annotations = BTreeMap::from([
-        (names::INSTANCE_ANNOTATION, marks.address.to_owned()),
-        (names::USERNAME_ANNOTATION, marks.username.to_owned()),
-        (names::PUBLIC_KEY_HASH_ANNOTATION, marks.key_hash.to_string()),
-    ]);
-    if let Some((key, type_)) = marks.host_key {
-        annotations.insert(names::HOST_KEY_ANNOTATION, key.to_owned());
-        annotations.insert(names::HOST_KEY_TYPE_ANNOTATION, type_.to_owned());
-    }
-    (
-        labels.map(|(key, value)| (key.to_owned(), value.to_owned())).into(),
-        annotations.into_iter().map(|(key, value)| (key.to_owned(), value)).collect(),
-    )
-}
-
-/// The address at which a Node's host is reached: the first that is an IPv4 literal, else the first
-/// that is no IPv6 literal. Source: `spec/operator.md`, section 5.1.
-pub fn usable_address(node: &NodeFacts) -> Option<&str> {
-    let ipv4 = |text: &&String| text.parse::<std::net::Ipv4Addr>().is_ok();
-    let not_ipv6 = |text: &&String| text.parse::<std::net::Ipv6Addr>().is_err();
-    let addresses = &node.addresses;
-    addresses.iter().find(ipv4).or_else(|| addresses.iter().find(not_ipv6)).map(String::as_str)
 }

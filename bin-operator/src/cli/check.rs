@@ -10,11 +10,11 @@ use clap::{Args, Subcommand};
 use k8s_openapi::api::core::v1::ConfigMap;
 use serde::Serialize;
 use wmco_core::facts::Facts;
+use wmco_core::facts::NodeFacts;
 use wmco_core::fleet::nodes_of;
 use wmco_core::instances::{Entries, EntryError, Instance, Problem, doubts, parse};
 use wmco_core::limits;
 use wmco_core::names::objects::INSTANCES_CONFIG_MAP;
-use wmco_core::node::NodeFacts;
 
 use super::check_services::Services;
 use super::{Answer, Output, tell};

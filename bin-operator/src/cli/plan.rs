@@ -8,12 +8,13 @@ use jiff::Timestamp;
 use wmco_core::content::{HostContent, Release};
 use wmco_core::digest::Sha256;
 use wmco_core::facts::Facts;
-use wmco_core::fleet::{self, Desired, Observed, Preview, RemovalGuard, host_names, preview};
+use wmco_core::facts::NodeFacts;
+use wmco_core::fleet::{self, Desired, Observed, RemovalGuard, host_names};
 use wmco_core::host_record::KnownHosts;
 use wmco_core::instances;
 use wmco_core::limits;
 use wmco_core::names::objects;
-use wmco_core::node::NodeFacts;
+use wmco_core::preview::{Preview, preview};
 use wmco_core::protocol::ServicesData;
 
 use super::{Answer, GuardOption, Output, tell};

@@ -6,7 +6,8 @@ use kube::Api;
 use kube::api::{EvictParams, Patch, PatchParams};
 use kube::core::Status;
 use serde_json::json;
-use wmco_core::node::{DrainNotice, Learnt, PodFacts, Refusal, drain_condition};
+use wmco_core::facts::{DrainNotice, PodFacts};
+use wmco_core::node::{Learnt, Refusal, drain_condition};
 
 use super::error::{StepError, api};
 use super::executor::{Executor, Seen};

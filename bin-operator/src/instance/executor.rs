@@ -8,11 +8,10 @@ use kube::api::{DeleteParams, ListParams, Patch, PatchParams, Preconditions};
 use kube::{Api, Client};
 use serde_json::{Value, json};
 use wmco_core::digest::Sha256;
+use wmco_core::facts::PodFacts;
 use wmco_core::host_record::RecordChange;
 use wmco_core::names::host;
-use wmco_core::node::{
-    Action, HostSeen, HostWork, Learnt, NodePatch, NodeSearch, PodFacts, agent_for_work,
-};
+use wmco_core::node::{Action, HostSeen, HostWork, Learnt, NodePatch, NodeSearch, agent_for_work};
 use wmco_core::protocol::{AgentLocation, FreshFolder, Probe, ReportLine, RootAccess};
 use wmco_core::winpath::WindowsPath;
 use wmco_ssh::{ApplyOutcome, Blob, HostAgent as _, Lease, NoReport, Pool, ProbeOutcome};
@@ -420,7 +419,7 @@ fn in_words(why: &NoReport) -> String {
 
 #[cfg(test)]
 mod tests {
-    use wmco_core::node::NodeFacts;
+    use wmco_core::facts::NodeFacts;
 
     use super::*;
 

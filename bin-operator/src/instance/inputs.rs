@@ -4,10 +4,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use wmco_core::digest::Sha256;
-use wmco_core::fleet::{Assignment, Pin};
+use wmco_core::facts::NodeFacts;
+use wmco_core::fleet::Assignment;
 use wmco_core::host_key::HostKey;
 use wmco_core::host_record::HostRecord;
-use wmco_core::node::{Desired, NodeFacts};
+use wmco_core::node::Desired;
+use wmco_core::reach::Pin;
 use wmco_ssh::{Blob, HostKeyPolicy, Route};
 
 /// Everything that one instance's worker needs to know of the cluster.

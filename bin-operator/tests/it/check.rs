@@ -7,9 +7,9 @@ use k8s_openapi::api::core::v1::Node;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use wmco_core::facts::Facts;
+use wmco_core::facts::NodeFacts;
 use wmco_core::fleet::nodes_of;
 use wmco_core::instances::{parse, username_of};
-use wmco_core::node::NodeFacts;
 
 use crate::program::{Run, run};
 use crate::vectors::{Case, cases};

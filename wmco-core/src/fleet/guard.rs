@@ -1,8 +1,8 @@
 //! How many hosts may leave at once without a person's word.
 
 use super::{Assignment, Assignments, Because, Notice};
+use crate::fleet::Intent;
 use crate::host_record::{KnownHosts, RecordChange};
-use crate::node::Intent;
 
 /// The limit for removals at once. By default there is none, as in the Go operator.
 ///
@@ -31,7 +31,7 @@ impl RemovalGuard {
 
     /// Holds back removals that need a confirmation. One that may begin gets that on record first, so
     /// that it goes on when others are done or added.
-    pub(super) fn apply(&self, known: &KnownHosts, out: &mut Assignments) {
+    pub(super) fn apply(&self, known: &KnownHosts, out: &mut Assignments<'_>) {
         let Some(most) = self.most else { return };
         let is_removal = |intent: &Intent| matches!(intent, Intent::Remove(_));
         let mut pending = Vec::new();
@@ -44,7 +44,7 @@ impl RemovalGuard {
         let count = pending.len();
         if count == 0 {
             // Those that wait for something else are part of what was confirmed.
-            let waits = |instance: &Assignment| {
+            let waits = |instance: &Assignment<'_>| {
                 let reason = matches!(
                     instance.because,
                     Because::LookDue { .. }

@@ -30,8 +30,8 @@ pub(super) struct Hosts<'a> {
 }
 
 impl<'a> Hosts<'a> {
-    pub(super) fn of(entries: &[&'a Listed], known: &'a KnownHosts) -> Self {
-        let listed: HashSet<&str> = entries.iter().map(|e| e.address.as_str()).collect();
+    pub(super) fn of(entries: &[Listed<'a>], known: &'a KnownHosts) -> Self {
+        let listed: HashSet<&str> = entries.iter().map(|e| e.address).collect();
         let unlisted: BTreeMap<&str, &HostRecord> =
             known.records().filter(|(address, _)| !listed.contains(address)).collect();
         let mut hosts = Self {
@@ -51,7 +51,7 @@ impl<'a> Hosts<'a> {
 
     /// Finds the records under which hosts of entries were listed before: those of the same address, and
     /// those of the same host at another one.
-    fn find_renamed(&mut self, entries: &[&'a Listed]) {
+    fn find_renamed(&mut self, entries: &[Listed<'a>]) {
         let mut by_ipv4: HashMap<Ipv4Addr, Vec<Kept<'a>>> = HashMap::new();
         let mut by_identity: HashMap<_, Vec<Kept<'a>>> = HashMap::new();
         let mut nameless: HashMap<&str, Vec<Kept<'a>>> = HashMap::new();
@@ -67,9 +67,9 @@ impl<'a> Hosts<'a> {
             }
         }
         for entry in entries {
-            let own = self.known.record(&entry.address);
+            let own = self.known.record(entry.address);
             // An entry that does not resolve now still means the host that is on its record.
-            let ipv4 = entry.ipv4.or_else(|| own?.ipv4);
+            let ipv4 = entry.ipv4().or_else(|| own?.ipv4);
             let there = ipv4.and_then(|ipv4| by_ipv4.get(&ipv4)).into_iter().flatten().copied();
             // Two hosts had that address one after the other, if each has shown a key of its own.
             let pinned = own.and_then(|own| own.pinned.as_ref());
@@ -94,14 +94,14 @@ impl<'a> Hosts<'a> {
                 (self.known.pin(address).is_none(), record.pinned.is_none())
             });
             for (address, _) in &former {
-                self.renamed.entry(address).or_insert(entry.address.as_str());
+                self.renamed.entry(address).or_insert(entry.address);
             }
             if let Some(record) = own.or_else(|| former.first().map(|(_, record)| *record)) {
-                self.of_entry.insert(entry.address.as_str(), record);
+                self.of_entry.insert(entry.address, record);
             }
             if !former.is_empty() {
                 let addresses = former.into_iter().map(|(address, _)| address).collect();
-                self.former.insert(entry.address.as_str(), addresses);
+                self.former.insert(entry.address, addresses);
             }
         }
         self.unlisted.retain(|address, _| !self.renamed.contains_key(address));
@@ -109,10 +109,8 @@ impl<'a> Hosts<'a> {
 
     /// Finds entries that were seen to lead to one host, by different addresses of it. The one that has a
     /// Node on record goes on with it.
-    fn find_listed_twice(&mut self, entries: &[&'a Listed]) {
-        let own = |entry: &&&'a Listed| {
-            Some((entry.address.as_str(), self.known.record(&entry.address)?))
-        };
+    fn find_listed_twice(&mut self, entries: &[Listed<'a>]) {
+        let own = |entry: &&Listed<'a>| Some((entry.address, self.known.record(entry.address)?));
         let mut recorded: Vec<_> = entries.iter().filter_map(|entry| own(&entry)).collect();
         recorded.sort_by_key(|(_, record)| record.node.is_none());
         let mut first: HashMap<_, (&str, &HostRecord)> = HashMap::new();
@@ -176,40 +174,40 @@ impl<'a> Hosts<'a> {
 
     /// Entries whose hosts have shown a key, but no name yet, by that key's fingerprint: each may be the
     /// host of any record with that key.
-    pub(super) fn unnamed(&self, entries: &[&'a Listed]) -> HashMap<&'a str, &'a str> {
+    pub(super) fn unnamed(&self, entries: &[Listed<'a>]) -> HashMap<&'a str, &'a str> {
         let unnamed = entries.iter().filter_map(|entry| {
-            let record = self.of_entry(&entry.address)?;
+            let record = self.of_entry(entry.address)?;
             let pinned = record.pinned.as_deref().filter(|_| record.identity().is_none())?;
-            Some((pinned, entry.address.as_str()))
+            Some((pinned, entry.address))
         });
         unnamed.collect()
     }
 
     /// The address of a record that cannot be read and may be the one of this entry's host.
-    pub(super) fn damaged_record_of(&self, entry: &'a Listed) -> Option<&'a str> {
+    pub(super) fn damaged_record_of(&self, entry: &Listed<'a>) -> Option<&'a str> {
         let known = self.known;
-        if known.is_damaged(&entry.address) {
-            return Some(&entry.address);
+        if known.is_damaged(entry.address) {
+            return Some(entry.address);
         }
-        if known.record(&entry.address).is_some() || known.pin(&entry.address).is_some() {
+        if known.record(entry.address).is_some() || known.pin(entry.address).is_some() {
             return None;
         }
         // Nobody knows the address of a host that was listed by name.
         let there = || {
-            let shown = entry.ipv4?.to_string();
+            let shown = entry.ipv4()?.to_string();
             known.damaged_address(&shown)
         };
-        let former = !self.former_addresses(&entry.address).is_empty();
+        let former = !self.former_addresses(entry.address).is_empty();
         self.damaged_name.or_else(there).filter(|_| !former)
     }
 
     /// All hosts that a Node may stand for.
-    pub(super) fn subjects(&self, entries: &[&'a Listed]) -> Vec<Subject<'a>> {
+    pub(super) fn subjects(&self, entries: &[Listed<'a>]) -> Vec<Subject<'a>> {
         let listed = entries.iter().map(|entry| Subject {
-            address: &entry.address,
-            ipv4: entry.ipv4,
-            shown: entry.ipv4.map(|ip| ip.to_string()),
-            node_on_record: self.nodes_of_entry(&entry.address).first().copied(),
+            address: entry.address,
+            ipv4: entry.ipv4(),
+            shown: entry.ipv4().map(|ip| ip.to_string()),
+            node_on_record: self.nodes_of_entry(entry.address).first().copied(),
             listed: true,
         });
         let left = self.unlisted.iter().map(|(address, record)| Subject {
@@ -226,11 +224,11 @@ impl<'a> Hosts<'a> {
     /// and of hosts that are listed under another name now, once that has taken them over.
     pub(super) fn forgotten(
         &self,
-        entries: &[&Listed],
-        out: &Assignments,
+        entries: &[Listed<'_>],
+        out: &Assignments<'a>,
         index: &Index<'_>,
     ) -> BTreeSet<String> {
-        let listed: HashSet<&str> = entries.iter().map(|e| e.address.as_str()).collect();
+        let listed: HashSet<&str> = entries.iter().map(|e| e.address).collect();
         let of_node = |name: &str| !index.at(name).is_empty() || !index.made_from(name).is_empty();
         let taken_over = |address: &str| {
             self.renamed.get(address).is_some_and(|entry| {

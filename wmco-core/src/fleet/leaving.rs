@@ -6,10 +6,10 @@ use std::net::Ipv4Addr;
 use super::hosts::Hosts;
 use super::matching::{Index, Matching, Stand};
 use super::{Assignment, Assignments, Because, Listed, Observed, shown_address};
-use crate::content::usable_address;
+use crate::facts::NodeFacts;
+use crate::fleet::Intent;
 use crate::host_record::{HostRecord, RecordChange};
 use crate::names;
-use crate::node::{Intent, NodeFacts};
 
 /// All that the question depends on.
 pub(super) struct Leaving<'a, 'b> {
@@ -27,44 +27,45 @@ pub(super) struct Leaving<'a, 'b> {
 /// All entries, by what a Node may mean them by.
 struct EntryIndex<'a> {
     /// By the address as listed, now or before.
-    listed: HashMap<&'a str, &'a Listed>,
+    listed: HashMap<&'a str, Listed<'a>>,
     /// By any address: as listed, of its host, and that which its host had.
-    at: HashMap<String, &'a Listed>,
+    at: HashMap<String, Listed<'a>>,
     /// By the Node on record.
-    of_node: HashMap<&'a str, &'a Listed>,
+    of_node: HashMap<&'a str, Listed<'a>>,
     /// Those that do not resolve or parse.
     broken: HashSet<&'a str>,
     /// The first of these by a name of which nothing is known.
-    unknown: Option<&'a Listed>,
+    unknown: Option<Listed<'a>>,
 }
 
 impl<'a> EntryIndex<'a> {
-    fn of(entries: &[&'a Listed], hosts: &Hosts<'a>) -> Self {
+    fn of(entries: &[Listed<'a>], hosts: &Hosts<'a>) -> Self {
         let mut index = Self {
-            listed: entries.iter().map(|entry| (entry.address.as_str(), *entry)).collect(),
+            listed: entries.iter().map(|entry| (entry.address, *entry)).collect(),
             at: HashMap::with_capacity(entries.len()),
             of_node: HashMap::new(),
             broken: HashSet::new(),
             unknown: None,
         };
         for entry in entries {
-            let record = hosts.of_entry(&entry.address);
-            let ipv4 = entry.ipv4.or_else(|| record?.ipv4);
-            for text in
-                [Some(entry.address.clone()), ipv4.map(|ip| ip.to_string())].into_iter().flatten()
+            let record = hosts.of_entry(entry.address);
+            let ipv4 = entry.ipv4().or_else(|| record?.ipv4);
+            for text in [Some(entry.address.to_owned()), ipv4.map(|ip| ip.to_string())]
+                .into_iter()
+                .flatten()
             {
-                index.at.entry(text).or_insert(entry);
+                index.at.entry(text).or_insert(*entry);
             }
-            for node in hosts.nodes_of_entry(&entry.address) {
-                index.of_node.entry(node).or_insert(entry);
+            for node in hosts.nodes_of_entry(entry.address) {
+                index.of_node.entry(node).or_insert(*entry);
             }
-            for former in hosts.former_addresses(&entry.address) {
-                index.listed.entry(former).or_insert(entry);
+            for former in hosts.former_addresses(entry.address) {
+                index.listed.entry(former).or_insert(*entry);
             }
-            if entry.ipv4.is_none() {
-                index.broken.insert(&entry.address);
+            if entry.ipv4().is_none() {
+                index.broken.insert(entry.address);
                 let is_name = entry.address.parse::<Ipv4Addr>().is_err();
-                index.unknown = index.unknown.or((is_name && record.is_none()).then_some(entry));
+                index.unknown = index.unknown.or((is_name && record.is_none()).then_some(*entry));
             }
         }
         index
@@ -74,14 +75,14 @@ impl<'a> EntryIndex<'a> {
 impl<'a, 'b> Leaving<'a, 'b> {
     /// The question about `entries`, after `out` has what to do with them.
     pub(super) fn of(
-        entries: &[&'a Listed],
+        entries: &[Listed<'a>],
         hosts: &'b Hosts<'a>,
         index: &'b Index<'a>,
         matching: &'b Matching<'a>,
         observed: &'b Observed<'a>,
-        out: &Assignments,
+        out: &Assignments<'a>,
     ) -> Self {
-        let unseen = |instance: &&Assignment| {
+        let unseen = |instance: &&Assignment<'_>| {
             let record = observed.hosts.record(&instance.address);
             instance.intent != Intent::Leave
                 && observed.untried.contains(&instance.address)
@@ -94,7 +95,7 @@ impl<'a, 'b> Leaving<'a, 'b> {
     }
 
     /// Decides about every host on record and every Node of ours that no entry stands for.
-    pub(super) fn decide(&self, out: &mut Assignments) {
+    pub(super) fn decide(&self, out: &mut Assignments<'a>) {
         for (address, record) in &self.hosts.unlisted {
             self.host(address, record, out);
         }
@@ -107,7 +108,7 @@ impl<'a, 'b> Leaving<'a, 'b> {
     }
 
     /// A host on record that nobody lists: it is cleaned, and its Node goes, if it has one.
-    fn host(&self, address: &str, record: &HostRecord, out: &mut Assignments) {
+    fn host(&self, address: &str, record: &HostRecord, out: &mut Assignments<'a>) {
         if record.is_untouched() {
             return;
         }
@@ -124,16 +125,14 @@ impl<'a, 'b> Leaving<'a, 'b> {
                 }
             }
         };
-        let node = stand.node().map(|node| node.name.clone());
-        out.instances.push(assignment(address.to_owned(), node, because));
+        out.instances.push(assignment(address.to_owned(), stand.node(), because));
     }
 
     /// A Node of ours that stands for no host that is listed or on record.
-    fn node(&self, node: &'a NodeFacts, out: &mut Assignments) {
-        let name = Some(node.name.clone());
-        let leave = |because| assignment(shown_address(node), name.clone(), because);
+    fn node(&self, node: &'a NodeFacts, out: &mut Assignments<'a>) {
+        let leave = |because| assignment(shown_address(node), Some(node), because);
         let contested = self.matching.contested_host_of(&node.name);
-        let ipv4 = usable_address(node).and_then(|text| text.parse().ok());
+        let ipv4 = node.usable_address().and_then(|text| text.parse().ok());
         let origin = node.annotation(names::INSTANCE_ANNOTATION);
         let claimed = self
             .claimed_entry(node)
@@ -185,9 +184,10 @@ impl<'a, 'b> Leaving<'a, 'b> {
             return;
         }
         // It comes from the Go operator, which knows nothing but the Node.
-        let (node, username) = (node.name.clone(), username.to_owned());
-        out.changes.insert(address.clone(), RecordChange::Adopted { ipv4, node, username });
-        out.instances.push(assignment(address, name, Because::RecordDue));
+        let change =
+            RecordChange::Adopted { ipv4, node: node.name.clone(), username: username.to_owned() };
+        out.changes.insert(address.clone(), change);
+        out.instances.push(assignment(address, Some(node), Because::RecordDue));
     }
 
     /// It leaves, unless an entry whose host nobody has seen yet may be another address of it.
@@ -207,22 +207,34 @@ impl<'a, 'b> Leaving<'a, 'b> {
         let recorded = entries.of_node.get(node.name.as_str());
         let shown = node.addresses.iter().filter_map(|address| entries.at.get(address));
         let all = made_from.into_iter().chain(recorded).chain(shown);
-        all.map(|entry| entry.address.as_str()).min()
+        all.map(|entry| entry.address).min()
     }
 
     /// A broken entry that may mean the host on record or at an address: one that is its address, or
     /// any name of which nothing is known.
     fn broken_entry_of(&self, address: &str, ipv4: Option<Ipv4Addr>) -> Option<&'a str> {
         let broken = |text: &str| self.entries.broken.get(text).copied();
-        let unknown = || self.entries.unknown.map(|entry| entry.address.as_str());
+        let unknown = || self.entries.unknown.map(|entry| entry.address);
         broken(address).or_else(|| broken(&ipv4?.to_string())).or_else(unknown)
     }
 }
 
-fn assignment(address: String, node: Option<String>, because: Because) -> Assignment {
+fn assignment<'a>(
+    address: String,
+    node: Option<&'a NodeFacts>,
+    because: Because,
+) -> Assignment<'a> {
     let intent = match because {
         Because::Unlisted => Intent::Remove(None),
         _ => Intent::Leave,
     };
-    Assignment { address, formerly: Vec::new(), node, confirmed: false, intent, because }
+    Assignment {
+        address,
+        formerly: Vec::new(),
+        instance: None,
+        node,
+        confirmed: false,
+        intent,
+        because,
+    }
 }

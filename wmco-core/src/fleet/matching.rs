@@ -7,8 +7,8 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::net::Ipv4Addr;
 
 use super::Observed;
+use crate::facts::NodeFacts;
 use crate::names;
-use crate::node::NodeFacts;
 
 /// All Nodes, by what they are looked up by.
 pub(super) struct Index<'a> {

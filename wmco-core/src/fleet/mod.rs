@@ -17,58 +17,42 @@
 mod guard;
 mod host_names;
 mod hosts;
+mod intent;
 mod leaving;
 mod matching;
 mod notice;
 mod permit;
-mod preview;
-mod reach;
 mod slots;
 #[cfg(test)]
 mod tests;
 
+use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
 use std::net::Ipv4Addr;
 
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 pub use guard::RemovalGuard;
 pub use host_names::host_names;
 use hosts::Hosts;
+pub use intent::Intent;
 use leaving::Leaving;
 use matching::{Index, Matching, Stand, Subject};
 pub use notice::Notice;
 pub use permit::DisruptionPermit;
-pub use preview::{Preview, preview};
-pub use reach::{Pin, Pinned, Reach, Unreachable, Via, forgotten_jump_keys, reach};
 
+use crate::facts::NodeFacts;
 use crate::host_record::{HostRecord, KnownHosts, RecordChange};
-use crate::instances::Instance;
-use crate::node::{Intent, NodeFacts};
-
-/// One instance as listed: its key in the ConfigMap and what that resolves to.
-#[derive(Clone, Debug, Eq, JsonSchema, Ord, PartialEq, PartialOrd, Serialize)]
-pub struct Listed {
-    /// The address as written; also the key of its host key.
-    pub address: String,
-    /// What it resolves to; `None` when the entry is broken, which protects its Node.
-    pub ipv4: Option<Ipv4Addr>,
-}
-
-impl From<&Instance> for Listed {
-    fn from(instance: &Instance) -> Self {
-        Self { address: instance.address.clone(), ipv4: Some(instance.ipv4) }
-    }
-}
+use crate::instances::{Entries, Instance};
 
 /// What people ask for.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Desired<'a> {
     /// All entries, broken ones included; `None` while the ConfigMap is absent, so that nobody knows
     /// what people want.
-    pub listed: Option<&'a [Listed]>,
+    pub entries: Option<&'a Entries>,
     /// Most nodes that may be disrupted at the same time.
     pub budget: usize,
     /// Which removals need a confirmation.
@@ -97,14 +81,20 @@ pub struct Observed<'a> {
 
 /// What to do with one instance.
 #[derive(Clone, Debug, Eq, JsonSchema, PartialEq, Serialize)]
-pub struct Assignment {
+pub struct Assignment<'a> {
     /// Address as listed, or of the Node when nobody listed it and nothing is on record.
     pub address: String,
     /// Addresses under which the same host was listed before, while they are still on record.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub formerly: Vec<String>,
-    /// Name of the Node that stands for it.
-    pub node: Option<String>,
+    /// Its entry, if it is listed and the entry is right.
+    #[serde(skip)]
+    #[schemars(skip)]
+    pub instance: Option<&'a Instance>,
+    /// The Node that stands for it; in its serialized form its name.
+    #[serde(serialize_with = "name_of")]
+    #[schemars(with = "Option<String>")]
+    pub node: Option<&'a NodeFacts>,
     /// Whether that is beyond doubt, since the host calls itself by that name, so that it may be put on
     /// record.
     pub confirmed: bool,
@@ -114,12 +104,21 @@ pub struct Assignment {
     pub because: Because,
 }
 
+/// One entry.
+#[derive(Clone, Copy, Debug)]
+struct Listed<'a> {
+    /// The address as written; also the key of its host key.
+    address: &'a str,
+    /// `None` when the entry is broken, which protects its Node.
+    instance: Option<&'a Instance>,
+}
+
 /// All decisions of one pass.
 #[derive(Clone, Debug, Default, Eq, JsonSchema, PartialEq, Serialize)]
 #[must_use = "assignments do nothing until an executor carries them out"]
-pub struct Assignments {
+pub struct Assignments<'a> {
     /// One per instance, sorted by address.
-    pub instances: Vec<Assignment>,
+    pub instances: Vec<Assignment<'a>>,
     /// Changes of records to make before anything is done with their hosts, by address.
     pub changes: BTreeMap<String, RecordChange>,
     /// Keys in the ConfigMap of host keys that belong to nobody any more.
@@ -187,13 +186,16 @@ pub enum Because {
 }
 
 /// Returns what to do with every instance. The order of entries and Nodes does not matter.
-pub fn reconcile(desired: &Desired<'_>, observed: &Observed<'_>) -> Assignments {
+pub fn reconcile<'a>(desired: &Desired<'a>, observed: &Observed<'a>) -> Assignments<'a> {
     let index = Index::of(observed.nodes);
-    let Some(listed) = desired.listed else {
+    let Some(entries) = desired.entries else {
         return unknown_list(observed);
     };
-    let mut entries: Vec<&Listed> = listed.iter().collect();
-    entries.sort();
+    let listed = |(address, entry): (&'a str, &'a Result<Instance, _>)| Listed {
+        address,
+        instance: entry.as_ref().ok(),
+    };
+    let entries: Vec<Listed<'a>> = entries.iter().map(listed).collect();
     let hosts = Hosts::of(&entries, observed.hosts);
     let subjects = hosts.subjects(&entries);
     let matching = Matching::of(&subjects, &index, observed);
@@ -201,7 +203,7 @@ pub fn reconcile(desired: &Desired<'_>, observed: &Observed<'_>) -> Assignments 
     listed_hosts(&entries, &subjects, &hosts, &matching, &index, observed, &mut out);
     Leaving::of(&entries, &hosts, &index, &matching, observed, &out).decide(&mut out);
     desired.guard.apply(observed.hosts, &mut out);
-    out.instances.sort_by(|a, b| (&a.address, &a.node).cmp(&(&b.address, &b.node)));
+    out.instances.sort_by(Assignment::by_address);
     slots::hand_out(&mut out.instances, desired.budget, observed);
     out.forgotten_keys = hosts.forgotten(&entries, &out, &index);
     let told = notice::of(&subjects, &matching, &index, observed.hosts, &out);
@@ -213,9 +215,9 @@ pub fn reconcile(desired: &Desired<'_>, observed: &Observed<'_>) -> Assignments 
 
 /// Names of the Nodes that stand for listed hosts, by address as listed, as far as people and Nodes tell:
 /// nothing is on record and no host was asked.
-pub fn nodes_of(listed: &[Listed], nodes: &[NodeFacts]) -> BTreeMap<String, String> {
+pub fn nodes_of(entries: &Entries, nodes: &[NodeFacts]) -> BTreeMap<String, String> {
     let (none, hosts, names) = (BTreeSet::new(), KnownHosts::default(), BTreeMap::new());
-    let desired = Desired { listed: Some(listed), budget: 0, guard: RemovalGuard::default() };
+    let desired = Desired { entries: Some(entries), budget: 0, guard: RemovalGuard::default() };
     let observed = Observed {
         nodes,
         claims: &none,
@@ -224,25 +226,25 @@ pub fn nodes_of(listed: &[Listed], nodes: &[NodeFacts]) -> BTreeMap<String, Stri
         host_names: &names,
         untried: &none,
     };
-    let entries: BTreeSet<&str> = listed.iter().map(|entry| entry.address.as_str()).collect();
-    let is_listed = |found: &Assignment| entries.contains(found.address.as_str());
-    let found = reconcile(&desired, &observed).instances.into_iter().filter(is_listed);
-    found.filter_map(|found| Some((found.address, found.node?))).collect()
+    let found = reconcile(&desired, &observed).instances.into_iter();
+    let listed = found.filter(|found| entries.get(&found.address).is_some());
+    listed.filter_map(|found| Some((found.address, found.node?.name.clone()))).collect()
 }
 
 /// Nobody knows what people want, so everything stays as it is.
-fn unknown_list(observed: &Observed<'_>) -> Assignments {
+fn unknown_list<'a>(observed: &Observed<'a>) -> Assignments<'a> {
     let ours = observed.nodes.iter().filter(|node| node.is_windows() && node.is_byoh());
-    let left = |node: &NodeFacts| Assignment {
+    let left = |node: &'a NodeFacts| Assignment {
         address: shown_address(node),
         formerly: Vec::new(),
-        node: Some(node.name.clone()),
+        instance: None,
+        node: Some(node),
         confirmed: false,
         intent: Intent::Leave,
         because: Because::ListAbsent,
     };
     let mut instances: Vec<_> = ours.map(left).collect();
-    instances.sort_by(|a, b| (&a.address, &a.node).cmp(&(&b.address, &b.node)));
+    instances.sort_by(Assignment::by_address);
     let known = !instances.is_empty() || observed.hosts.records().next().is_some();
     let notices = known.then_some(Notice::ListAbsent).into_iter().collect();
     Assignments { instances, notices, ..Assignments::default() }
@@ -250,24 +252,24 @@ fn unknown_list(observed: &Observed<'_>) -> Assignments {
 
 /// What to do with each entry.
 fn listed_hosts<'a>(
-    listed: &[&'a Listed],
+    listed: &[Listed<'a>],
     subjects: &[Subject<'a>],
     known: &Hosts<'a>,
     matching: &Matching<'a>,
     index: &Index<'a>,
     observed: &Observed<'a>,
-    out: &mut Assignments,
+    out: &mut Assignments<'a>,
 ) {
     let mut hosts: HashMap<Ipv4Addr, &str> = HashMap::new();
     let entries = listed.iter().zip(subjects.iter().filter(|subject| subject.listed));
     // Of two entries for one host the one that has a Node goes on with it.
     let (with_node, without): (Vec<_>, Vec<_>) =
-        entries.partition(|(entry, _)| matching.stand(&entry.address).node().is_some());
+        entries.partition(|(entry, _)| matching.stand(entry.address).node().is_some());
     for (entry, subject) in with_node.into_iter().chain(without) {
-        let address = entry.address.as_str();
+        let address = entry.address;
         let stand = matching.stand(address);
         let node = stand.node();
-        let because = match (entry.ipv4, stand) {
+        let because = match (entry.ipv4(), stand) {
             (None, _) => Because::EntryBroken,
             (Some(_), Stand::Contested(nodes)) => Because::contested(nodes),
             (Some(_), Stand::Node(node)) if !node.is_windows() => Because::OtherSystem,
@@ -299,7 +301,8 @@ fn listed_hosts<'a>(
         out.instances.push(Assignment {
             address: address.to_owned(),
             formerly: known.former_addresses(address).iter().map(|a| (*a).to_owned()).collect(),
-            node: node.map(|node| node.name.clone()),
+            instance: entry.instance,
+            node,
             confirmed: matching.is_confirmed(address),
             intent,
             because,
@@ -310,25 +313,6 @@ fn listed_hosts<'a>(
 /// The address by which people know a Node that nobody lists.
 fn shown_address(node: &NodeFacts) -> String {
     node.addresses.first().unwrap_or(&node.name).clone()
-}
-
-impl Intent {
-    /// The permit, if there is one.
-    pub fn permit(&self) -> Option<&DisruptionPermit> {
-        match self {
-            Self::Configure(permit) | Self::Remove(permit) => permit.as_ref(),
-            Self::Leave => None,
-        }
-    }
-
-    /// Short stable name for logs, metric labels and tests.
-    pub const fn verb(&self) -> &'static str {
-        match self {
-            Self::Configure(_) => "configure",
-            Self::Remove(_) => "remove",
-            Self::Leave => "leave",
-        }
-    }
 }
 
 impl Because {
@@ -372,20 +356,39 @@ impl fmt::Display for Because {
     }
 }
 
-impl Assignment {
-    /// The Node, if it may be put on record.
-    pub fn confirmed_node(&self) -> Option<&str> {
-        self.node.as_deref().filter(|_| self.confirmed)
+impl<'a> Assignment<'a> {
+    /// Name of the Node that stands for it.
+    pub fn node_name(&self) -> Option<&'a str> {
+        self.node.map(|node| node.name.as_str())
+    }
+
+    /// The same, if it may be put on record.
+    pub fn confirmed_node(&self) -> Option<&'a str> {
+        self.node_name().filter(|_| self.confirmed)
+    }
+
+    fn by_address(&self, other: &Self) -> Ordering {
+        (&self.address, self.node_name()).cmp(&(&other.address, other.node_name()))
     }
 }
 
-impl fmt::Display for Assignment {
+impl<'a> Listed<'a> {
+    fn ipv4(&self) -> Option<Ipv4Addr> {
+        self.instance.map(|instance| instance.ipv4)
+    }
+}
+
+fn name_of<S: Serializer>(node: &Option<&NodeFacts>, serializer: S) -> Result<S::Ok, S::Error> {
+    node.map(|node| &node.name).serialize(serializer)
+}
+
+impl fmt::Display for Assignment<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.address, self.intent.verb())?;
         if self.intent.permit().is_some() {
             f.write_str(" with a disruption permit")?;
         }
-        if let Some(node) = &self.node {
+        if let Some(node) = self.node_name() {
             write!(f, " (node {node})")?;
         }
         write!(f, ", because {}", self.because)

@@ -9,11 +9,11 @@ use serde::Serialize;
 
 use super::matching::{Index, Matching, Stand, Subject};
 use super::{Assignment, Assignments, Because};
+use crate::facts::NodeFacts;
 use crate::host_record::KnownHosts;
 use crate::limits;
 use crate::names;
 use crate::names::objects::{HOST_KEYS_CONFIG_MAP, INSTANCES_CONFIG_MAP};
-use crate::node::NodeFacts;
 
 /// Something that goes on only when a person does something. Its text says what.
 #[derive(Clone, Debug, Eq, JsonSchema, Ord, PartialEq, PartialOrd, Serialize)]
@@ -69,7 +69,7 @@ pub(super) fn of(
     matching: &Matching<'_>,
     index: &Index<'_>,
     hosts: &KnownHosts,
-    out: &Assignments,
+    out: &Assignments<'_>,
 ) -> BTreeSet<Notice> {
     let mut notices = BTreeSet::new();
     for subject in subjects.iter().filter(|subject| subject.listed) {
@@ -99,7 +99,7 @@ pub(super) fn of(
     };
     let without_node: HashSet<&str> =
         subjects.iter().filter(has_no_node).map(|subject| subject.address).collect();
-    let is_told = |instance: &&Assignment| match (&instance.because, instance.node.as_deref()) {
+    let is_told = |instance: &&Assignment<'_>| match (&instance.because, instance.node_name()) {
         (Because::MayBeListed { address }, node) => {
             node.is_some() && without_node.contains(address.as_str())
         }
@@ -107,7 +107,7 @@ pub(super) fn of(
     };
     notices.extend(out.instances.iter().filter(is_told).map(|instance| Notice::Left {
         address: instance.address.clone(),
-        node: instance.node.clone(),
+        node: instance.node_name().map(str::to_owned),
         because: instance.because.clone(),
     }));
     notices

@@ -3,21 +3,22 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use super::{Assignment, Because, DisruptionPermit, Observed};
+use crate::facts::NodeFacts;
+use crate::fleet::Intent;
 use crate::names;
-use crate::node::{GivenUp, Intent, NodeFacts};
 
 /// Gives permits to those that claim one, as long as there are slots.
 ///
 /// What was begun is finished before anything else is begun; whose drain was given up less often comes
 /// first.
-pub(super) fn hand_out(instances: &mut [Assignment], budget: usize, observed: &Observed<'_>) {
+pub(super) fn hand_out(instances: &mut [Assignment<'_>], budget: usize, observed: &Observed<'_>) {
     if observed.claims.is_empty() {
         return;
     }
     let mut slots = Slots::count(instances, budget, observed);
-    let mut queue: Vec<&mut Assignment> = instances.iter_mut().collect();
+    let mut queue: Vec<&mut Assignment<'_>> = instances.iter_mut().collect();
     let given_up = times_given_up(observed.nodes);
-    queue.sort_by_key(|instance| given_up.get(instance.node.as_deref()?).copied());
+    queue.sort_by_key(|instance| given_up.get(instance.node_name()?).copied());
     for turn in [Turn::Disrupted, Turn::Marked, Turn::New] {
         for instance in &mut queue {
             slots.serve(instance, turn, observed);
@@ -37,10 +38,7 @@ struct Slots {
 
 /// How often in a row the drains of Nodes were given up, by name.
 fn times_given_up(nodes: &[NodeFacts]) -> BTreeMap<&str, u32> {
-    nodes
-        .iter()
-        .filter_map(|node| Some((node.name.as_str(), GivenUp::noted(node)?.times)))
-        .collect()
+    nodes.iter().filter_map(|node| Some((node.name.as_str(), node.given_up()?.times))).collect()
 }
 
 /// In which order permits are given.
@@ -52,9 +50,9 @@ enum Turn {
 }
 
 impl Slots {
-    fn count(instances: &[Assignment], budget: usize, observed: &Observed<'_>) -> Self {
+    fn count(instances: &[Assignment<'_>], budget: usize, observed: &Observed<'_>) -> Self {
         let at_work = instances.iter().filter(|i| i.because != Because::NodeDeleted);
-        let at_work: HashSet<&str> = at_work.filter_map(|i| i.node.as_deref()).collect();
+        let at_work: HashSet<&str> = at_work.filter_map(Assignment::node_name).collect();
         // A mark on a Node that nobody manages would never go. One that has just registered has no
         // label of ours yet, and one that is deleted disrupts nobody once its host was given up.
         let managed = |node: &&NodeFacts| {
@@ -75,8 +73,8 @@ impl Slots {
     }
 
     /// Gives the instance a permit if it claims one, it is its turn, and there is a slot for it.
-    fn serve(&mut self, instance: &mut Assignment, turn: Turn, observed: &Observed<'_>) {
-        let Some(node) = &instance.node else { return };
+    fn serve(&mut self, instance: &mut Assignment<'_>, turn: Turn, observed: &Observed<'_>) {
+        let Some(node) = instance.node_name() else { return };
         let (Intent::Configure(permit) | Intent::Remove(permit)) = &mut instance.intent else {
             return;
         };
@@ -94,7 +92,7 @@ impl Slots {
         if turn != Turn::Disrupted {
             self.free -= 1;
             self.marked.remove(node);
-            self.disrupted.insert(node.clone());
+            self.disrupted.insert(node.to_owned());
         }
         *permit = Some(DisruptionPermit::for_node(node));
     }

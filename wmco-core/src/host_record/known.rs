@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::HostRecord;
+use crate::host_key::{BadHostKey, HostKey};
 
 /// The ConfigMap [`HOST_KEYS_CONFIG_MAP`](crate::names::objects::HOST_KEYS_CONFIG_MAP), read once.
 ///
@@ -16,10 +17,17 @@ use super::HostRecord;
 /// ```
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct KnownHosts {
-    pins: BTreeMap<String, String>,
+    pins: BTreeMap<String, KeptKey>,
     records: BTreeMap<String, HostRecord>,
     /// Addresses of records that cannot be read.
     damaged: BTreeSet<String>,
+}
+
+/// A pinned key as it is kept.
+#[derive(Clone, Debug, Eq, PartialEq)]
+struct KeptKey {
+    text: String,
+    key: Result<HostKey, BadHostKey>,
 }
 
 impl KnownHosts {
@@ -33,7 +41,7 @@ impl KnownHosts {
         for (key, value) in data {
             let (key, value) = (key.as_ref(), value.as_ref());
             match HostRecord::address_in(key) {
-                None => drop(known.pins.insert(key.to_owned(), value.to_owned())),
+                None => drop(known.pins.insert(key.to_owned(), KeptKey::read(value))),
                 Some(address) => match HostRecord::parse(value) {
                     Some(record) => drop(known.records.insert(address.to_owned(), record)),
                     None => drop(known.damaged.insert(address.to_owned())),
@@ -44,9 +52,14 @@ impl KnownHosts {
     }
 
     /// The pinned key of a host, by its address as listed, or of a jump host, by
-    /// [`Jump::key_name`](crate::instances::Jump::key_name): base64 of the wire form, unchecked.
+    /// [`Jump::key_name`](crate::instances::Jump::key_name), as it is written there.
     pub fn pin(&self, name: &str) -> Option<&str> {
-        self.pins.get(name).map(String::as_str)
+        self.pins.get(name).map(|kept| kept.text.as_str())
+    }
+
+    /// The same key, if it is one.
+    pub fn pinned_key(&self, name: &str) -> Option<Result<&HostKey, &BadHostKey>> {
+        self.pins.get(name).map(|kept| kept.key.as_ref())
     }
 
     /// Names of all pinned keys.
@@ -83,5 +96,11 @@ impl KnownHosts {
     /// Whether there is nothing in it.
     pub fn is_empty(&self) -> bool {
         self.pins.is_empty() && self.records.is_empty() && self.damaged.is_empty()
+    }
+}
+
+impl KeptKey {
+    fn read(text: &str) -> Self {
+        Self { text: text.to_owned(), key: text.parse() }
     }
 }

@@ -20,6 +20,15 @@ pub struct EntryError {
     pub problem: Problem,
 }
 
+/// Keys of the lines of a value.
+pub(super) mod keys {
+    pub(crate) const USERNAME: &str = "username";
+    pub(crate) const PORT: &str = "port";
+    pub(crate) const HOST_KEY: &str = "hostKey";
+    pub(crate) const VIA: &str = "via";
+    pub(crate) const VIA_HOST_KEY: &str = "viaHostKey";
+}
+
 /// The part of an entry that is wrong.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Field {
@@ -43,11 +52,11 @@ impl fmt::Display for Field {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Address => f.write_str("address"),
-            Self::Username => f.write_str(super::value::USERNAME),
-            Self::Port => f.write_str(super::value::PORT),
-            Self::HostKey => f.write_str(super::value::HOST_KEY),
-            Self::Via => f.write_str(super::value::VIA),
-            Self::ViaHostKey => f.write_str(super::value::VIA_HOST_KEY),
+            Self::Username => f.write_str(keys::USERNAME),
+            Self::Port => f.write_str(keys::PORT),
+            Self::HostKey => f.write_str(keys::HOST_KEY),
+            Self::Via => f.write_str(keys::VIA),
+            Self::ViaHostKey => f.write_str(keys::VIA_HOST_KEY),
             Self::Line(number) => write!(f, "line {number}"),
         }
     }

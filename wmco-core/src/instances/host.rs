@@ -88,6 +88,12 @@ impl FromStr for Host {
     }
 }
 
+/// The TCP port that `text` is, if it is one.
+pub(super) fn port(text: &str) -> Option<u16> {
+    let digits = text.bytes().all(|byte| byte.is_ascii_digit());
+    text.parse().ok().filter(|port| digits && *port > 0)
+}
+
 /// RFC 1123, section 2.1.
 fn is_label(label: &str) -> bool {
     (1..=LABEL_BYTES).contains(&label.len())

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use serde::{Serialize, Serializer};
 
-use super::value::parse_port;
+use super::host::port;
 use super::{BadHost, Host};
 use crate::limits::SSH_PORT;
 
@@ -69,9 +69,7 @@ impl FromStr for Jump {
         }
         let (host, port) = match place.split_once(':') {
             // More than one colon is an IPv6 address, which the host's own check names.
-            Some((host, port)) if !port.contains(':') => {
-                (host, parse_port(port).map_err(|_| BadJump::Port)?)
-            }
+            Some((host, text)) if !text.contains(':') => (host, port(text).ok_or(BadJump::Port)?),
             Some(_) | None => (place, SSH_PORT),
         };
         Ok(Self {

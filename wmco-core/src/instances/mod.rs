@@ -33,7 +33,6 @@ use std::net::Ipv4Addr;
 
 use serde::Serialize;
 
-use crate::fleet::Listed;
 use crate::host_key::HostKey;
 
 pub use doubt::{Doubt, doubts};
@@ -131,16 +130,6 @@ impl Entries {
     /// The entries that are right.
     pub fn instances(&self) -> impl Iterator<Item = &Instance> {
         self.0.values().filter_map(|entry| entry.as_ref().ok())
-    }
-
-    /// All of them, the broken ones included, as [`fleet::reconcile`](crate::fleet::reconcile) takes
-    /// them.
-    pub fn listed(&self) -> Vec<Listed> {
-        let listed = |(address, entry): (&String, &Result<Instance, _>)| {
-            let ipv4 = entry.as_ref().ok().map(|instance| instance.ipv4);
-            Listed { address: address.clone(), ipv4 }
-        };
-        self.0.iter().map(listed).collect()
     }
 
     /// What is wrong with the others.

@@ -1,15 +1,10 @@
 //! The value of one entry, line by line.
 
+use super::error::keys::{HOST_KEY, PORT, USERNAME, VIA, VIA_HOST_KEY};
+use super::host::port;
 use super::{Field, Jump, Problem};
 use crate::host_key::HostKey;
 use crate::limits;
-
-/// Keys of the lines of a value.
-pub(super) const USERNAME: &str = "username";
-pub(super) const PORT: &str = "port";
-pub(super) const HOST_KEY: &str = "hostKey";
-pub(super) const VIA: &str = "via";
-pub(super) const VIA_HOST_KEY: &str = "viaHostKey";
 
 /// What may surround a line without being part of it.
 const BLANKS: [char; 4] = [' ', '\t', '\r', '\n'];
@@ -45,7 +40,7 @@ pub(super) fn parse(text: &str) -> Result<Value, (Field, Problem)> {
         return Err((Field::Username, Problem::Colon));
     }
 
-    let (mut port, mut host_key, mut via, mut via_host_key) = (None, None, None, None);
+    let (mut own_port, mut host_key, mut via, mut via_host_key) = (None, None, None, None);
     for (line, number) in lines.map(|line| line.trim_matches(BLANKS)).zip(2..) {
         if line.is_empty() {
             continue;
@@ -55,7 +50,7 @@ pub(super) fn parse(text: &str) -> Result<Value, (Field, Problem)> {
         let value = value.trim_matches(BLANKS);
         match key {
             USERNAME => return Err((Field::Username, Problem::Repeated)),
-            PORT => set(&mut port, Field::Port, value, parse_port)?,
+            PORT => set(&mut own_port, Field::Port, value, |v| port(v).ok_or(Problem::Port))?,
             HOST_KEY => set(&mut host_key, Field::HostKey, value, |v| Ok(v.parse()?))?,
             VIA => set(&mut via, Field::Via, value, |v| Ok(v.parse()?))?,
             VIA_HOST_KEY => set(&mut via_host_key, Field::ViaHostKey, value, |v| Ok(v.parse()?))?,
@@ -65,7 +60,7 @@ pub(super) fn parse(text: &str) -> Result<Value, (Field, Problem)> {
     if via_host_key.is_some() && via.is_none() {
         return Err((Field::ViaHostKey, Problem::NoVia));
     }
-    let (username, port) = (username.to_owned(), port.unwrap_or(limits::SSH_PORT));
+    let (username, port) = (username.to_owned(), own_port.unwrap_or(limits::SSH_PORT));
     Ok(Value { username, port, host_key, via, via_host_key })
 }
 
@@ -83,11 +78,6 @@ fn set<T>(
     }
     *slot = Some(read(value).map_err(|problem| (field, problem))?);
     Ok(())
-}
-
-pub(super) fn parse_port(text: &str) -> Result<u16, Problem> {
-    let digits = text.bytes().all(|byte| byte.is_ascii_digit());
-    text.parse().ok().filter(|port| digits && *port > 0).ok_or(Problem::Port)
 }
 
 #[cfg(test)]

@@ -7,9 +7,9 @@ use jiff::Timestamp;
 use super::drift::{Drift, runs};
 use super::work::{Grounds, HostWork, Vacancy, may_register};
 use super::{
-    Action, Awaited, Because, Desired, NodeFacts, NodePatch, NodeSearch, Observed, Plan, answering,
-    disrupt,
+    Action, Awaited, Because, Desired, NodePatch, NodeSearch, Observed, Plan, answering, disrupt,
 };
+use crate::facts::NodeFacts;
 use crate::fleet::DisruptionPermit;
 use crate::protocol::{HostStep, Probe, RebootReason, RootAccess};
 use crate::{limits, names};
@@ -24,7 +24,7 @@ pub(super) fn plan(
         Ok(probe) => probe,
         Err(plan) => return plan,
     };
-    if !observed.known_closed && probe.agent.installed == Some(desired.agent) {
+    if !observed.known_closed && probe.agent.installed == Some(desired.release.agent) {
         // From now on the installed agent may be run without bringing ours first.
         return Plan::step(Action::RecordRoot(RootAccess::Closed), Because::RootClosed);
     }
@@ -78,10 +78,10 @@ pub(super) fn disturbance(
     node: &NodeFacts,
     probe: &Probe,
 ) -> Option<Disturbance> {
-    let current = node.version() == Some(&desired.version);
+    let current = node.version() == Some(&desired.release.version);
     let other_version = node.version().is_some() && !current;
     // A daemon that follows another version goes before the Node is told ours.
-    let not_torn_down = node.desired_version().is_some_and(|seen| seen != desired.version)
+    let not_torn_down = node.desired_version().is_some_and(|seen| seen != desired.release.version)
         && probe.services.contains_key(names::objects::WICD);
     if other_version || not_torn_down || Drift::between(desired, probe, Some(node)).disturbs() {
         Some(Disturbance::Reinstall)
@@ -98,10 +98,10 @@ pub(super) fn disturbance(
 ///
 /// One without a mark follows the ConfigMap by itself; another version brings its own mark.
 fn is_held(desired: &Desired, node: &NodeFacts) -> bool {
-    node.desired_version() == Some(&desired.version)
+    node.desired_version() == Some(&desired.release.version)
         && node
             .annotation(names::SERVICES_ANNOTATION)
-            .is_some_and(|released| released != desired.manifest.digest().to_string())
+            .is_some_and(|released| released != desired.release.manifest.digest().to_string())
 }
 
 /// No Node stands for the host, so nothing on it can be disturbed.
@@ -196,7 +196,7 @@ fn disturb(
     let grounds = Grounds::Permitted(permit.clone());
     if due == Disturbance::Reinstall {
         let seen = node.version().map(str::to_owned);
-        let current = seen.as_ref() == Some(&desired.version);
+        let current = seen.as_ref() == Some(&desired.release.version);
         let because = if current { Because::HostDiffers } else { Because::VersionDiffers { seen } };
         if let Some(plan) = disrupt::unmark(node, probe, permit, &because) {
             return plan;
@@ -219,7 +219,7 @@ fn disturb(
             steps.extend(drift.live);
             steps.extend(drift.disruptive);
             if !waits_for_restart && probe.reboot.is_empty() {
-                steps.push(HostStep::Bootstrap { manifest: desired.manifest.clone() });
+                steps.push(HostStep::Bootstrap { manifest: desired.release.manifest.clone() });
             } else {
                 steps.push(HostStep::Restart);
             }
@@ -261,7 +261,7 @@ fn keep(
     probe: &Probe,
     now: Timestamp,
 ) -> Plan {
-    let current = node.version() == Some(&desired.version);
+    let current = node.version() == Some(&desired.release.version);
     let drift = Drift::between(desired, probe, Some(node));
     let joins = is_unknown(desired, node) && !may_run_workloads(desired, probe);
     // A label alone may be left over; with our note the node was out of service.
@@ -325,8 +325,9 @@ fn is_unknown(desired: &Desired, node: &NodeFacts) -> bool {
 /// Without them a kubelet is not ready, so no pod has come to a node that is configured for the first
 /// time: it is cordoned without a slot. One that lost its marks, or registered again, may have pods.
 fn may_run_workloads(desired: &Desired, probe: &Probe) -> bool {
-    let bootstrap =
-        |name: &String| desired.bootstrap_services.contains(name) || name == names::objects::WICD;
+    let bootstrap = |name: &String| {
+        desired.release.bootstrap_services.contains(name) || name == names::objects::WICD
+    };
     !probe.services.keys().all(bootstrap)
 }
 
@@ -339,9 +340,9 @@ fn metadata(desired: &Desired, node: &NodeFacts, cordon: bool, host_is_right: bo
     let owned = ownership(desired, node);
     patch.labels.extend(owned.labels);
     patch.annotations.extend(owned.annotations);
-    let told = node.desired_version() == Some(&desired.version);
+    let told = node.desired_version() == Some(&desired.release.version);
     if host_is_right && !told {
-        let version = Some(desired.version.clone());
+        let version = Some(desired.release.version.clone());
         patch.annotations.insert(names::DESIRED_VERSION_ANNOTATION.into(), version);
     }
     if host_is_right && (!told || node.annotation(names::SERVICES_ANNOTATION).is_none()) {
@@ -357,7 +358,7 @@ fn metadata(desired: &Desired, node: &NodeFacts, cordon: bool, host_is_right: bo
 /// Releases the node for the content that services have now.
 fn release_services(desired: &Desired) -> NodePatch {
     let mut patch = NodePatch::default();
-    let digest = desired.manifest.digest().to_string();
+    let digest = desired.release.manifest.digest().to_string();
     patch.annotations.insert(names::SERVICES_ANNOTATION.into(), Some(digest));
     patch
 }
@@ -398,12 +399,12 @@ pub(super) fn apply(
 }
 
 fn remove_services(desired: &Desired) -> HostStep {
-    HostStep::RemoveServices { manifests: desired.known_manifests.clone() }
+    HostStep::RemoveServices { manifests: desired.release.known_manifests.clone() }
 }
 
 fn start_all(desired: &Desired) -> Vec<HostStep> {
     vec![
-        HostStep::Bootstrap { manifest: desired.manifest.clone() },
-        HostStep::EnsureDaemon { arguments: desired.daemon_arguments.clone() },
+        HostStep::Bootstrap { manifest: desired.release.manifest.clone() },
+        HostStep::EnsureDaemon { arguments: desired.release.daemon_arguments.clone() },
     ]
 }

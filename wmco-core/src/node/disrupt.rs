@@ -5,10 +5,8 @@ use jiff::Timestamp;
 use super::drain::{Drain, is_news};
 use super::drift::runs;
 use super::work::{Grounds, HostWork};
-use super::{
-    Action, Awaited, Because, Desired, DrainNotice, Next, NodeFacts, NodePatch, Observed, Plan,
-    PodFacts, Step,
-};
+use super::{Action, Awaited, Because, Desired, Next, NodePatch, Observed, Plan, Step};
+use crate::facts::{DrainNotice, NodeFacts, PodFacts};
 use crate::fleet::DisruptionPermit;
 use crate::protocol::{HostStep, Probe};
 use crate::{limits, names};
@@ -47,7 +45,7 @@ pub(super) fn empty(
         // A predecessor began the drain without a note.
         return Some(Plan::step(Action::PatchNode(begin(now)), Because::DisruptionDue));
     };
-    let drain = Drain::new(since, desired.drain_timeout, &observed.drain, pods, now);
+    let drain = Drain::new(since, desired.release.drain_timeout, &observed.drain, pods, now);
     let untouched = is_untouched(node, probe);
     if now >= drain.deadline && untouched {
         return Some(give_back(desired, node, observed, &drain, now));
@@ -85,7 +83,7 @@ fn give_back(
     drain: &Drain<'_>,
     now: Timestamp,
 ) -> Plan {
-    let given_up = observed.drain.marks.give_up(desired.drain_timeout, now);
+    let given_up = observed.drain.marks.give_up(desired.release.drain_timeout, now);
     let mut patch = release(node);
     let noted = Some(given_up.to_string());
     patch.annotations.insert(names::DRAIN_GIVEN_UP_ANNOTATION.into(), noted);

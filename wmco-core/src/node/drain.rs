@@ -3,17 +3,15 @@
 //! What is noted on the Node outlives the operator. It is a copy: [`Memory`](super::Memory) reads it
 //! when it meets a Node and after each change of ours, since a host may write it too.
 
-use std::fmt;
-
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::NodeCondition;
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::condition::condition;
-use super::{NodeFacts, PodFacts};
+use crate::facts::{DrainNotice, DrainStage, GivenUp, NodeFacts, PodFacts};
 use crate::limits;
-use crate::names::{self, events};
+use crate::names;
 
 /// What is known of a drain besides its pods.
 #[derive(Clone, Debug, Default, Eq, JsonSchema, PartialEq, Serialize)]
@@ -33,15 +31,6 @@ pub struct DrainMarks {
     pub given_up: Option<GivenUp>,
 }
 
-/// Drains that were given up.
-#[derive(Clone, Copy, Debug, Eq, JsonSchema, PartialEq, Serialize)]
-pub struct GivenUp {
-    /// How many in a row.
-    pub times: u32,
-    /// When the node may be drained again.
-    pub retry_at: Timestamp,
-}
-
 /// An eviction that the API server refused.
 #[derive(Clone, Debug, Eq, JsonSchema, Ord, PartialEq, PartialOrd, Serialize)]
 pub struct Refusal {
@@ -53,45 +42,6 @@ pub struct Refusal {
     pub why: String,
 }
 
-/// What a Node's condition says of its drain.
-#[derive(Clone, Debug, Eq, JsonSchema, PartialEq, Serialize)]
-pub struct DrainNotice {
-    /// How far the drain has come.
-    pub stage: DrainStage,
-    /// For people: which pods, what holds them, since when, and what follows.
-    pub message: String,
-}
-
-/// How far a blocked drain has come.
-#[derive(Clone, Copy, Debug, Eq, JsonSchema, PartialEq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub enum DrainStage {
-    /// Pods stay, and are waited for.
-    Blocked,
-    /// The time is over, but the host has been changed already, so the node keeps its slot.
-    Overdue,
-    /// The node was given back, to be drained again later.
-    GivenUp,
-}
-
-impl DrainStage {
-    const ALL: [Self; 3] = [Self::Blocked, Self::Overdue, Self::GivenUp];
-
-    /// Reason of the condition and of Events.
-    pub const fn reason(self) -> &'static str {
-        match self {
-            Self::Blocked => events::DRAIN_BLOCKED,
-            Self::Overdue => events::DRAIN_OVERDUE,
-            Self::GivenUp => events::DRAIN_GIVEN_UP,
-        }
-    }
-
-    /// The stage that a condition's reason stands for.
-    pub fn of_reason(reason: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|stage| stage.reason() == reason)
-    }
-}
-
 impl DrainMarks {
     /// What is noted on `node`. Times that we never write are not believed: a drain that has not begun
     /// yet, or a pause longer than the longest.
@@ -99,7 +49,8 @@ impl DrainMarks {
     /// ```
     /// use jiff::{SignedDuration, Timestamp};
     /// use wmco_core::names::DRAIN_GIVEN_UP_ANNOTATION;
-    /// use wmco_core::node::{DrainMarks, NodeFacts};
+    /// use wmco_core::node::{DrainMarks};
+    /// use wmco_core::facts::{NodeFacts};
     ///
     /// let mut node = NodeFacts::default();
     /// let noted = |node: &NodeFacts| {
@@ -113,7 +64,7 @@ impl DrainMarks {
     /// ```
     pub fn of(node: &NodeFacts, timeout: SignedDuration, now: Timestamp) -> Self {
         let since = node.annotation(names::DRAIN_SINCE_ANNOTATION);
-        let given_up = GivenUp::noted(node);
+        let given_up = node.given_up();
         Self {
             since: since.and_then(|text| text.parse().ok()).filter(|since| *since <= now),
             given_up: given_up.filter(|given_up| given_up.retry_at <= now + longest_pause(timeout)),
@@ -133,21 +84,6 @@ impl DrainMarks {
         let pause = (timeout / limits::DRAIN_PAUSE_PART).max(limits::DRAIN_RETRY);
         let pause = pause.checked_mul(doubled).unwrap_or(SignedDuration::MAX);
         GivenUp { times, retry_at: now + pause.min(longest_pause(timeout)) }
-    }
-}
-
-impl GivenUp {
-    /// What is noted on `node`, whether or not it is believed.
-    pub(crate) fn noted(node: &NodeFacts) -> Option<Self> {
-        let (times, retry_at) =
-            node.annotation(names::DRAIN_GIVEN_UP_ANNOTATION)?.split_once(' ')?;
-        Some(Self { times: times.parse().ok()?, retry_at: retry_at.parse().ok()? })
-    }
-}
-
-impl fmt::Display for GivenUp {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {:.0}", self.times, self.retry_at)
     }
 }
 

@@ -3,8 +3,9 @@
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
-use super::{Desired, DesiredFile, NodeFacts};
+use super::{Desired, DesiredFile};
 use crate::digest::Sha256;
+use crate::facts::NodeFacts;
 use crate::names::{self, host};
 use crate::protocol::{Access, FeatureState, HostStep, Probe, RebootReason, ServiceRunState};
 use crate::winpath::WindowsPath;
@@ -33,7 +34,7 @@ pub(super) struct Drift {
 impl Drift {
     pub(super) fn between(desired: &Desired, probe: &Probe, node: Option<&NodeFacts>) -> Self {
         let mut drift = Self::default();
-        if probe.agent.installed != Some(desired.agent) {
+        if probe.agent.installed != Some(desired.release.agent) {
             drift.live.push(HostStep::InstallAgent);
         }
         drift.directories(desired, probe);
@@ -58,7 +59,8 @@ impl Drift {
     fn directories(&mut self, desired: &Desired, probe: &Probe) {
         let missing = KNOWN.iter().filter(|path| !probe.directories.contains(path)).cloned();
         // Above placed files there can be folders beyond the known ones, such as a registry's.
-        let placed = desired.files.iter().filter(|(path, file)| !is_placed(probe, path, file));
+        let placed =
+            desired.release.files.iter().filter(|(path, file)| !is_placed(probe, path, file));
         let lowest = missing.chain(placed.filter_map(|(path, _)| path.parent()));
         let wanted: BTreeSet<WindowsPath> = lowest
             .flat_map(|path| std::iter::successors(Some(path), WindowsPath::parent))
@@ -72,7 +74,7 @@ impl Drift {
     }
 
     fn files(&mut self, desired: &Desired, probe: &Probe) {
-        for (path, file) in &desired.files {
+        for (path, file) in &desired.release.files {
             if is_placed(probe, path, file) {
                 continue;
             }
@@ -97,7 +99,7 @@ impl Drift {
         let stale = probe.files.keys().filter(|path| {
             (OURS.iter().flatten().any(|folder| path.is_within(folder)) || recorded(path))
                 && !kept(path)
-                && !desired.files.contains_key(path)
+                && !desired.release.files.contains_key(path)
         });
         self.live.extend(stale.map(|path| HostStep::RemoveFile { path: path.clone() }));
     }
@@ -118,8 +120,8 @@ impl Drift {
 
     fn services(&mut self, desired: &Desired, probe: &Probe, node: Option<&NodeFacts>) {
         let follows = node.and_then(NodeFacts::desired_version);
-        let ours = |version| version == desired.version;
-        let command = desired.daemon_command();
+        let ours = |version| version == desired.release.version;
+        let command = desired.release.daemon_command();
         let daemon = probe.services.get(names::objects::WICD);
         let right =
             daemon.is_some_and(|d| d.command == command && d.state == ServiceRunState::Running);
@@ -127,12 +129,14 @@ impl Drift {
         // to start them; tearing them down meanwhile would never end.
         let configured = node.and_then(NodeFacts::version).is_some_and(ours);
         let tended = configured || (right && follows.is_some_and(ours));
-        if !tended && !desired.bootstrap_services.iter().all(|name| runs(probe, name)) {
-            self.start.push(HostStep::Bootstrap { manifest: desired.manifest.clone() });
+        if !tended && !desired.release.bootstrap_services.iter().all(|name| runs(probe, name)) {
+            self.start.push(HostStep::Bootstrap { manifest: desired.release.manifest.clone() });
         }
         // It follows the Node's desired version, so it must not run while that is another one.
         if follows.is_none_or(ours) && !right {
-            self.start.push(HostStep::EnsureDaemon { arguments: desired.daemon_arguments.clone() });
+            self.start.push(HostStep::EnsureDaemon {
+                arguments: desired.release.daemon_arguments.clone(),
+            });
         }
     }
 }

@@ -3,8 +3,8 @@
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::NodeCondition;
 
-use super::NodeFacts;
 use super::condition::condition;
+use crate::facts::NodeFacts;
 use crate::names::{self, events};
 
 /// The condition as it has to become, or nothing if it says already what is so.

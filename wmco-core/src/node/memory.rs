@@ -3,9 +3,10 @@
 use jiff::Timestamp;
 
 use super::{
-    Action, Awaited, Because, Desired, DrainMarks, DrainSeen, HostSeen, Next, NodeFacts, Observed,
-    Plan, PodFacts, Refusal, Registration, Waiting, claims_slot, reconcile,
+    Action, Awaited, Because, Desired, DrainMarks, DrainSeen, HostSeen, Next, Observed, Plan,
+    Refusal, Registration, Waiting, claims_slot, reconcile,
 };
+use crate::facts::{NodeFacts, PodFacts};
 use crate::{limits, names};
 
 /// What was seen of one instance in its last *pass*: the plans that follow each other at once.
@@ -173,7 +174,7 @@ impl Memory {
             self.forget();
         }
         if met != Some(true) {
-            let marks = DrainMarks::of(node, desired.drain_timeout, now);
+            let marks = DrainMarks::of(node, desired.release.drain_timeout, now);
             self.marks = Some((node.uid.clone(), marks));
         }
         if !node.holds_slot() {

@@ -35,10 +35,10 @@
 
 mod condition;
 mod configure;
+mod desired;
 mod disrupt;
 mod drain;
 mod drift;
-mod facts;
 mod host_key;
 mod memory;
 mod plan;
@@ -49,16 +49,12 @@ mod search;
 mod tests;
 mod work;
 
-use std::collections::BTreeMap;
-
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-pub use drain::{
-    DrainMarks, DrainNotice, DrainSeen, DrainStage, GivenUp, Refusal, drain_condition,
-};
-pub use facts::{NodeFacts, PodFacts};
+pub use desired::{Desired, DesiredFile, Marks, Release};
+pub use drain::{DrainMarks, DrainSeen, Refusal, drain_condition};
 pub use host_key::host_key_condition;
 pub use memory::{Learnt, Memory, Wake};
 pub use plan::{Action, Awaited, Because, Next, NodePatch, Plan, Step};
@@ -66,67 +62,9 @@ pub use registration::{Registration, Starts};
 pub use search::{KnownAs, NodeSearch};
 pub use work::{Grounds, HostWork, Vacancy};
 
-use crate::digest::Sha256;
-use crate::fleet::DisruptionPermit;
-use crate::names;
-use crate::protocol::{Access, AgentLocation, Probe, RootAccess, ServicesData};
-use crate::winpath::WindowsPath;
-
-/// What is wanted of an instance, decided by [`fleet::reconcile`](crate::fleet::reconcile).
-#[derive(Clone, Debug, Eq, JsonSchema, PartialEq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub enum Intent {
-    /// Bring it to the desired version and keep it there; disrupt it only with a permit.
-    Configure(Option<DisruptionPermit>),
-    /// Clean the host and delete the Node; disrupt it only with a permit.
-    Remove(Option<DisruptionPermit>),
-    /// Not ours, or not to be touched now.
-    Leave,
-}
-
-/// What the cluster asks for.
-#[derive(Clone, Debug, Eq, JsonSchema, PartialEq, Serialize)]
-pub struct Desired {
-    /// What is wanted of the instance.
-    pub intent: Intent,
-    /// What its Node can be found by.
-    pub known_as: KnownAs,
-    /// Operator version, for example `11.0.0-1a2b3c4`.
-    pub version: String,
-    /// Digest of our agent.
-    pub agent: Sha256,
-    /// All files that the operator puts on the host, but the agent.
-    pub files: BTreeMap<WindowsPath, DesiredFile>,
-    /// Data of the services ConfigMap of `version`.
-    #[serde(skip)]
-    pub manifest: ServicesData,
-    /// Data of every services ConfigMap that may be in force on the host, ours included.
-    #[serde(skip)]
-    pub known_manifests: Vec<ServicesData>,
-    /// Names of the bootstrap services in `manifest`.
-    pub bootstrap_services: Vec<String>,
-    /// Arguments of the daemon's service.
-    pub daemon_arguments: Vec<String>,
-    /// First label of the host's wanted name, where the platform asks for one.
-    pub host_name: Option<String>,
-    /// Labels of the Node that the operator owns.
-    pub labels: BTreeMap<String, String>,
-    /// Annotations of the Node that the operator owns, but the desired version.
-    pub annotations: BTreeMap<String, String>,
-    /// How long a drain may take before the node is given back.
-    pub drain_timeout: SignedDuration,
-}
-
-/// One file on a host.
-#[derive(Clone, Copy, Debug, Eq, JsonSchema, PartialEq, Serialize)]
-pub struct DesiredFile {
-    /// Digest of its content.
-    pub sha256: Sha256,
-    /// Who may read it.
-    pub access: Access,
-    /// Whether its readers notice a change by themselves, so that it may be replaced while they run.
-    pub live: bool,
-}
+use crate::facts::{NodeFacts, PodFacts};
+use crate::fleet::Intent;
+use crate::protocol::{AgentLocation, Probe, RootAccess};
 
 /// What was last seen of one instance.
 #[derive(Clone, Debug, Eq, JsonSchema, PartialEq, Serialize)]
@@ -183,20 +121,19 @@ pub struct Waiting {
 ///
 /// ```
 /// use wmco_core::node::{self, Action, HostSeen};
-/// # use wmco_core::{digest::Sha256, node::*, protocol::ServicesData};
-/// # let desired = Desired { intent: Intent::Configure(None), version: "2.0.0".into(),
-/// #   known_as: KnownAs::default(),
-/// #   agent: Sha256::of(b"agent"), files: Default::default(),
-/// #   manifest: ServicesData(Default::default()), known_manifests: vec![],
-/// #   bootstrap_services: vec![], daemon_arguments: vec![], host_name: None,
-/// #   labels: Default::default(), annotations: Default::default(),
+/// # use wmco_core::{digest::Sha256, fleet::Intent, node::*, protocol::ServicesData};
+/// # let release = Release { version: "2.0.0".into(), agent: Sha256::of(b"agent"),
+/// #   files: Default::default(), daemon_arguments: vec![], manifest: ServicesData(Default::default()),
+/// #   bootstrap_services: vec![], known_manifests: vec![],
 /// #   drain_timeout: wmco_core::limits::DRAIN_TIMEOUT };
+/// # let desired =
+/// #   Desired::new(release.into(), Intent::Configure(None), KnownAs::default(), None);
 /// # let observed = Observed { node: None, node_sought: false, pods: None, host: HostSeen::Unknown,
 /// #   on_record: false, known_closed: false, waiting: None, drain: DrainSeen::default(),
 /// #   registration: Registration::default() };
 /// // Nothing that may lie on the host is run.
 /// let plan = node::reconcile(&desired, &observed, jiff::Timestamp::UNIX_EPOCH);
-/// assert_eq!(plan.steps[0].action, Action::ProbeWithOurs(desired.agent));
+/// assert_eq!(plan.steps[0].action, Action::ProbeWithOurs(desired.release.agent));
 /// ```
 pub fn reconcile(desired: &Desired, observed: &Observed, now: Timestamp) -> Plan {
     match &desired.intent {
@@ -230,10 +167,10 @@ pub fn claims_slot(desired: &Desired, observed: &Observed, now: Timestamp) -> Op
 
 /// The copy of the agent that carries out work on the host.
 pub fn agent_for_work(desired: &Desired, probe: &Probe) -> AgentLocation {
-    if probe.agent.installed == Some(desired.agent) {
+    if probe.agent.installed == Some(desired.release.agent) {
         AgentLocation::Installed
     } else {
-        AgentLocation::Staged(desired.agent)
+        AgentLocation::Staged(desired.release.agent)
     }
 }
 
@@ -242,12 +179,12 @@ pub fn agent_for_work(desired: &Desired, probe: &Probe) -> AgentLocation {
 /// On a host that is not known to be closed nothing is run that lay there before: only an agent that is
 /// brought in the same connection.
 fn answering<'a>(desired: &Desired, observed: &'a Observed) -> Result<&'a Probe, Plan> {
-    let bring = |because| Plan::step(Action::ProbeWithOurs(desired.agent), because);
+    let bring = |because| Plan::step(Action::ProbeWithOurs(desired.release.agent), because);
     // What is on record is taken back first, so that nobody relies on it whatever comes in between.
     let first_contact = |because: Because| {
         if observed.known_closed {
             Plan::step(Action::RecordRoot(RootAccess::Open), because.clone())
-                .and(Action::ProbeWithOurs(desired.agent), because)
+                .and(Action::ProbeWithOurs(desired.release.agent), because)
         } else {
             bring(because)
         }
@@ -263,25 +200,15 @@ fn answering<'a>(desired: &Desired, observed: &'a Observed) -> Result<&'a Probe,
         HostSeen::Probed(probe) if probe.root == RootAccess::Open => {
             Err(first_contact(Because::RootOpen))
         }
-        HostSeen::Probed(probe) if probe.agent.sha256 != desired.agent => {
+        HostSeen::Probed(probe) if probe.agent.sha256 != desired.release.agent => {
             let because = Because::OtherAgent { version: probe.agent.version.clone() };
-            let staged = observed.known_closed && probe.staged.contains(&desired.agent);
+            let staged = observed.known_closed && probe.staged.contains(&desired.release.agent);
             Err(if staged {
-                Plan::step(Action::ProbeStaged(desired.agent), because)
+                Plan::step(Action::ProbeStaged(desired.release.agent), because)
             } else {
                 bring(because)
             })
         }
         HostSeen::Probed(probe) => Ok(probe),
-    }
-}
-
-impl Desired {
-    /// The whole command line of the daemon's service.
-    pub fn daemon_command(&self) -> String {
-        std::iter::once(names::host::AGENT)
-            .chain(self.daemon_arguments.iter().map(String::as_str))
-            .collect::<Vec<_>>()
-            .join(" ")
     }
 }

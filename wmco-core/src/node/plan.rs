@@ -7,11 +7,10 @@ use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::drain::DrainNotice;
-use super::facts::PodFacts;
 use super::search::NodeSearch;
 use super::work::HostWork;
 use crate::digest::Sha256;
+use crate::facts::{DrainNotice, PodFacts};
 use crate::fleet::DisruptionPermit;
 use crate::protocol::{RebootReason, RootAccess};
 

@@ -6,7 +6,8 @@ use jiff::{SignedDuration, Timestamp};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{Action, Because, NodeFacts, Step};
+use super::{Action, Because, Step};
+use crate::facts::NodeFacts;
 use crate::limits;
 use crate::protocol::{HostStep, Probe};
 

@@ -59,7 +59,7 @@ fn clean(
     if !is_clean(probe) {
         let mut steps = vec![
             HostStep::RemoveDaemon,
-            HostStep::RemoveServices { manifests: desired.known_manifests.clone() },
+            HostStep::RemoveServices { manifests: desired.release.known_manifests.clone() },
         ];
         let networks = host::HNS_NETWORKS.iter().filter(|name| probe.networks.contains(**name));
         steps.extend(networks.map(|name| HostStep::RemoveNetwork { name: (*name).to_owned() }));

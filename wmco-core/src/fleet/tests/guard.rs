@@ -68,7 +68,7 @@ fn what_was_let_go_is_on_record_with_all_that_was_known() {
     let before = KnownHosts::read(case.host_keys.iter().copied());
     let mut data: BTreeMap<String, String> =
         case.host_keys.iter().map(|(key, value)| ((*key).into(), (*value).into())).collect();
-    for (address, change) in case.assignments().changes {
+    for (address, change) in case.look(|out| out.changes) {
         change.apply(&address, &mut data).unwrap();
     }
     let after = KnownHosts::read(&data);

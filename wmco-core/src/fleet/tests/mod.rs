@@ -1,7 +1,15 @@
 //! Who gets what, and why: one named line per rule.
 
 use super::*;
+use crate::instances::{Resolutions, parse};
 use crate::names;
+
+/// One entry: its key, and where it leads unless it is broken.
+#[derive(Clone)]
+struct Listed {
+    address: String,
+    ipv4: Option<Ipv4Addr>,
+}
 
 /// What there is and what is asked for.
 #[derive(Clone, Default)]
@@ -38,13 +46,28 @@ impl Case {
         self
     }
 
-    fn assignments(&self) -> Assignments {
+    /// What people wrote. Two entries for one host have different ports, or one would be refused.
+    fn entries(&self) -> Entries {
+        let mut names = Resolutions::default();
+        let mut data = Vec::new();
+        let mut sorted: Vec<&Listed> = self.listed.iter().collect();
+        sorted.sort_by_key(|entry| &entry.address);
+        for (number, Listed { address, ipv4 }) in sorted.into_iter().enumerate() {
+            ipv4.iter().for_each(|ipv4| names.insert(address, Ok(*ipv4)));
+            let value = ipv4.map(|_| format!("username=core\nport={}", 22 + number));
+            data.push((address, value.unwrap_or_default()));
+        }
+        parse(data, &names)
+    }
+
+    fn look<T>(&self, at: impl FnOnce(Assignments<'_>) -> T) -> T {
         let set = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
         let names =
             self.host_names.iter().map(|(address, name)| ((*address).to_owned(), set(&[name])));
-        reconcile(
+        let entries = self.entries();
+        at(reconcile(
             &Desired {
-                listed: (!self.list_absent).then_some(&self.listed),
+                entries: (!self.list_absent).then_some(&entries),
                 budget: self.budget,
                 guard: self.guard,
             },
@@ -56,31 +79,35 @@ impl Case {
                 host_names: &names.collect(),
                 untried: &set(&self.untried),
             },
-        )
+        ))
     }
 
     /// Node names with a permit.
     fn permits(&self) -> String {
-        let assignments = self.assignments();
-        let permits = assignments.instances.iter().filter_map(|i| i.intent.permit());
-        permits.map(DisruptionPermit::node).collect::<Vec<_>>().join(" ")
+        self.look(|out| {
+            let permits = out.instances.iter().filter_map(|i| i.intent.permit());
+            permits.map(DisruptionPermit::node).collect::<Vec<_>>().join(" ")
+        })
     }
 
     /// What people are told.
     fn told(&self) -> String {
-        self.assignments().notices.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
+        self.look(|out| lines(&out.notices))
     }
 
     /// Addresses of records that are changed.
     fn changes(&self) -> String {
-        self.assignments().changes.into_keys().collect::<Vec<_>>().join(" ")
+        self.look(|out| out.changes.into_keys().collect::<Vec<_>>().join(" "))
     }
 
     /// One line per instance.
     fn lines(&self) -> String {
-        let assignments = self.assignments();
-        assignments.instances.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
+        self.look(|out| lines(&out.instances))
     }
+}
+
+fn lines<T: fmt::Display>(things: impl IntoIterator<Item = T>) -> String {
+    things.into_iter().map(|thing| thing.to_string()).collect::<Vec<_>>().join("\n")
 }
 
 fn entry(number: u8) -> Listed {
@@ -538,8 +565,10 @@ fn a_confirmation_is_taken_off_when_it_has_served() {
             ("10.0.0.2_host", r#"{"pinned": "y", "removalConfirmed": true}"#),
         ];
     });
-    assert!(confirmed.assignments().confirmation_used);
-    assert!(!two_removals().with(|c| c.guard.confirmed = Some(2)).assignments().confirmation_used);
+    assert!(confirmed.look(|out| out.confirmation_used));
+    assert!(
+        !two_removals().with(|c| c.guard.confirmed = Some(2)).look(|out| out.confirmation_used)
+    );
 }
 
 #[test]
@@ -551,9 +580,9 @@ fn a_host_listed_by_another_name_is_forgotten_under_its_old_one_when_its_pin_is_
         ..Case::default()
     };
     let new = [("win-1.example_host", "{}"), ("win-1.example", "key")];
-    assert_eq!(renamed(&[]).assignments().forgotten_keys, [].into());
-    assert_eq!(renamed(&new[..1]).assignments().forgotten_keys, [].into());
-    let all = renamed(&new).assignments().forgotten_keys;
+    assert_eq!(renamed(&[]).look(|out| out.forgotten_keys), [].into());
+    assert_eq!(renamed(&new[..1]).look(|out| out.forgotten_keys), [].into());
+    let all = renamed(&new).look(|out| out.forgotten_keys);
     assert_eq!(all, ["10.0.0.1".to_owned(), "10.0.0.1_host".to_owned()].into());
 }
 
@@ -570,7 +599,7 @@ fn forgotten_keys() {
     let case = case.with(|c| {
         c.nodes[0].annotations.insert(names::INSTANCE_ANNOTATION.into(), "win-2.example".into());
     });
-    assert_eq!(case.assignments().forgotten_keys, ["10.0.0.9".to_owned()].into());
+    assert_eq!(case.look(|out| out.forgotten_keys), ["10.0.0.9".to_owned()].into());
 }
 
 #[test]
@@ -583,14 +612,14 @@ fn the_order_of_entries_and_nodes_does_not_matter() {
         labelled(&mut c.nodes[2]);
         c.budget = 2;
     });
-    let expected = case.assignments();
     for turn in 1..case.listed.len() {
         let mut turned = case.clone();
         turned.listed.rotate_left(turn);
         turned.nodes.rotate_left(turn % case.nodes.len());
-        assert_eq!(turned.assignments(), expected);
+        let is_same = |turned: &Case| case.look(|out| turned.look(|other| other == out));
+        assert!(is_same(&turned));
         turned.listed.reverse();
         turned.nodes.reverse();
-        assert_eq!(turned.assignments(), expected);
+        assert!(is_same(&turned));
     }
 }

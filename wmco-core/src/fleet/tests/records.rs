@@ -1,7 +1,7 @@
 //! Several records of one host.
 
 use super::*;
-use crate::instances::{Resolutions, parse};
+use crate::reach::{Pin, Pinned, Unreachable, reach};
 
 const KEY: &str = "AAAAC3NzaC1lZDI1NTE5AAAAIAABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhscHR4f";
 
@@ -21,19 +21,16 @@ fn renamed_twice() -> Case {
 
 /// The key that the host of the only entry has to show.
 fn host_key(case: &Case) -> Result<Option<Pinned>, Unreachable> {
-    let mut names = Resolutions::default();
-    names.insert("c.example", Ok(Ipv4Addr::new(10, 0, 0, 1)));
-    let entries = parse([("c.example", "username=core")], &names);
-    let assignments = case.assignments();
-    let [assignment] = assignments.instances.as_slice() else { panic!("{assignments:#?}") };
     let hosts = KnownHosts::read(case.host_keys.iter().copied());
-    let way = reach(assignment, entries.instances().next(), None, &hosts, |_| None);
-    way.map(|way| way.host_key)
+    case.look(|out| {
+        let [assignment] = out.instances.as_slice() else { panic!("{out:#?}") };
+        reach(assignment, &hosts, |_| None).map(|way| way.host_key)
+    })
 }
 
 #[test]
 fn several_former_records_lead_to_no_first_use() {
-    let kept = Pinned { key: KEY.to_owned(), by: Pin::Kept { name: "a.example".to_owned() } };
+    let kept = Pinned { key: KEY.parse().unwrap(), by: Pin::Kept { name: "a.example".to_owned() } };
     assert_eq!(host_key(&renamed_twice()), Ok(Some(kept)));
     let pins_gone = renamed_twice().with(|c| c.host_keys.retain(|(key, _)| key.ends_with("_host")));
     let error = host_key(&pins_gone).unwrap_err();
@@ -54,7 +51,7 @@ fn a_former_record_without_a_pin_does_not_hide_one_with() {
 fn all_former_records_are_forgotten_once_one_took_them_over() {
     let forgotten = |more: &[(&'static str, &'static str)]| {
         let case = renamed_twice().with(|c| c.host_keys.extend(more));
-        case.assignments().forgotten_keys.into_iter().collect::<Vec<_>>().join(" ")
+        case.look(|out| out.forgotten_keys.into_iter().collect::<Vec<_>>().join(" "))
     };
     let (record, pin) = (("c.example_host", TOUCHED.1), ("c.example", KEY));
     assert_eq!(forgotten(&[]), "");
@@ -66,9 +63,9 @@ fn all_former_records_are_forgotten_once_one_took_them_over() {
 #[test]
 fn what_a_host_that_is_to_be_cleaned_needs_is_not_forgotten() {
     let case = Case { host_keys: vec![TOUCHED, ("10.0.0.1", KEY)], ..Case::default() };
-    assert_eq!(case.assignments().forgotten_keys, BTreeSet::new());
+    assert_eq!(case.look(|out| out.forgotten_keys), BTreeSet::new());
     let untouched = ("10.0.0.1_host", r#"{"ipv4": "10.0.0.1"}"#);
-    let forgotten = case.with(|c| c.host_keys[0] = untouched).assignments().forgotten_keys;
+    let forgotten = case.with(|c| c.host_keys[0] = untouched).look(|out| out.forgotten_keys);
     assert_eq!(forgotten, ["10.0.0.1".to_owned(), "10.0.0.1_host".to_owned()].into());
 }
 

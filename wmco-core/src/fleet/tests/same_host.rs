@@ -153,7 +153,7 @@ fn a_confirmed_removal_is_confirmed_anew_when_its_host_was_listed_again() {
         host_keys: vec![("10.0.0.1_host", r#"{"pinned": "x", "removalConfirmed": true}"#)],
         ..Case::default()
     };
-    let changes = case.assignments().changes;
+    let changes = case.look(|out| out.changes);
     assert_eq!(changes["10.0.0.1"], RecordChange::RemovalConfirmed(false));
 }
 
@@ -161,14 +161,14 @@ fn a_confirmed_removal_is_confirmed_anew_when_its_host_was_listed_again() {
 fn nothing_of_a_damaged_record_is_forgotten() {
     let case =
         Case { host_keys: vec![("10.0.0.1_host", "{"), ("10.0.0.1", "key")], ..Case::default() };
-    assert_eq!(case.assignments().forgotten_keys, [].into());
+    assert_eq!(case.look(|out| out.forgotten_keys), [].into());
 }
 
 #[test]
 fn a_former_record_goes_when_the_new_one_has_its_node_and_its_pin() {
     let forgotten = |now| {
         let case = elsewhere(&[("10.0.0.1", "key"), ("10.0.0.9", "key"), now]);
-        case.assignments().forgotten_keys.into_iter().collect::<Vec<_>>().join(" ")
+        case.look(|out| out.forgotten_keys.into_iter().collect::<Vec<_>>().join(" "))
     };
     assert_eq!(forgotten(NOW), "", "its node would be lost");
     let with_node = r#"{"ipv4": "10.0.0.9", "node": "win-1", "hostName": "win-1", "pinned": "x"}"#;
@@ -189,9 +189,10 @@ fn a_host_that_waits_to_be_cleaned_is_not_forgotten_for_who_has_its_address_now(
         ],
         ..Case::default()
     };
-    let assignments = case.assignments();
-    assert_eq!(assignments.forgotten_keys, [].into());
-    assert!(assignments.instances.iter().all(|instance| instance.formerly.is_empty()));
+    case.look(|out| {
+        assert_eq!(out.forgotten_keys, [].into());
+        assert!(out.instances.iter().all(|instance| instance.formerly.is_empty()));
+    });
 }
 
 #[test]
@@ -201,7 +202,7 @@ fn a_confirmation_is_not_used_up_while_hosts_wait_for_something_else() {
         c.listed.push(entry(9));
         c.untried = vec!["10.0.0.9"];
     });
-    assert!(!case.assignments().confirmation_used);
+    assert!(!case.look(|out| out.confirmation_used));
 }
 
 #[test]

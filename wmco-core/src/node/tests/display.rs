@@ -124,7 +124,7 @@ fn upgrade_of_an_empty_node() {
 #[test]
 fn changed_services() {
     let mut case = Case::new();
-    case.desired.manifest.0.insert("services".into(), "[]".into());
+    case.release().manifest.0.insert("services".into(), "[]".into());
     insta::assert_snapshot!(case.plan(), @"await a disruption slot, until 1970-01-01T00:30:00Z");
     insta::assert_snapshot!(case.permitted().plan(), @r"
     patch-node cordon +upgrading +cordoned, because it is about to be disrupted
@@ -132,13 +132,13 @@ fn changed_services() {
     then look again
     ");
     let mut case = Case::new().emptied();
-    case.desired.manifest.0.insert("services".into(), "[]".into());
+    case.release().manifest.0.insert("services".into(), "[]".into());
     insta::assert_snapshot!(case.plan(), @r"
     patch-node +services -version, because the content of the services ConfigMap changed
     then look again
     ");
     case.node().annotations.remove(names::VERSION_ANNOTATION);
-    case.annotate(names::SERVICES_ANNOTATION, &case.desired.manifest.digest().to_string());
+    case.annotate(names::SERVICES_ANNOTATION, &case.desired.release.manifest.digest().to_string());
     insta::assert_snapshot!(case.plan(), @"await the version mark, until 1970-01-01T00:10:00Z");
 }
 

@@ -4,6 +4,7 @@
 use jiff::SignedDuration;
 
 use super::*;
+use crate::facts::{DrainNotice, DrainStage, GivenUp};
 use crate::limits;
 use names::objects::WICD;
 

@@ -6,12 +6,19 @@ mod memory;
 mod rows;
 mod search;
 
-use jiff::Timestamp;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use jiff::{SignedDuration, Timestamp};
 
 use super::*;
-use crate::fleet;
-use crate::protocol::{Agent, FeatureState, FileState, HostState, PROTOCOL, ServiceFacts};
-use crate::protocol::{RebootReason, ServiceRunState};
+use crate::digest::Sha256;
+use crate::fleet::{self, DisruptionPermit};
+use crate::instances::{Resolutions, parse};
+use crate::names;
+use crate::protocol::{Access, Agent, FeatureState, FileState, HostState, PROTOCOL, ServiceFacts};
+use crate::protocol::{RebootReason, ServiceRunState, ServicesData};
+use crate::winpath::WindowsPath;
 
 const NOW: Timestamp = Timestamp::UNIX_EPOCH;
 
@@ -85,6 +92,10 @@ impl Case {
         }
     }
 
+    fn release(&mut self) -> &mut Release {
+        Arc::make_mut(&mut self.desired.release)
+    }
+
     fn annotate(&mut self, name: &str, value: &str) {
         self.node().annotations.insert(name.to_owned(), value.to_owned());
     }
@@ -130,16 +141,24 @@ impl Case {
 
 /// The fleet is the only maker of permits.
 fn permit() -> DisruptionPermit {
-    let listed = [fleet::Listed { address: "10.0.0.1".into(), ipv4: "10.0.0.1".parse().ok() }];
+    let entries = parse([("10.0.0.1", "username=core")], &Resolutions::default());
+    let nodes = [node()];
+    let hosts = crate::host_record::KnownHosts::default();
+    let claims = ["win-1".to_owned()].into();
+    let (names, nobody) = ([].into(), [].into());
     let assignments = fleet::reconcile(
-        &fleet::Desired { listed: Some(&listed), budget: 1, guard: fleet::RemovalGuard::default() },
+        &fleet::Desired {
+            entries: Some(&entries),
+            budget: 1,
+            guard: fleet::RemovalGuard::default(),
+        },
         &fleet::Observed {
-            nodes: &[node()],
-            claims: &["win-1".to_owned()].into(),
-            granted: &[].into(),
-            hosts: &crate::host_record::KnownHosts::default(),
-            host_names: &[].into(),
-            untried: &[].into(),
+            nodes: &nodes,
+            claims: &claims,
+            granted: &nobody,
+            hosts: &hosts,
+            host_names: &names,
+            untried: &nobody,
         },
     );
     assignments.instances[0].intent.permit().unwrap().clone()
@@ -154,20 +173,23 @@ fn desired() -> Desired {
         let sha256 = Sha256::of(name.as_bytes());
         (path(name), DesiredFile { sha256, access: Access::Inherited, live })
     };
-    Desired {
-        known_as: KnownAs::default(),
-        intent: Intent::Configure(None),
+    let release = Release {
         version: "2.0.0".into(),
         agent: Sha256::of(b"agent 2"),
         files: [file(r"C:\k\kubelet.exe", false), file(names::host::KUBELET_CA, true)].into(),
-        manifest: ServicesData(BTreeMap::new()),
-        known_manifests: vec![ServicesData(BTreeMap::new())],
-        bootstrap_services: vec!["containerd".into(), "kubelet".into()],
         daemon_arguments: vec!["controller".into()],
+        manifest: ServicesData(BTreeMap::new()),
+        bootstrap_services: vec!["containerd".into(), "kubelet".into()],
+        known_manifests: vec![ServicesData(BTreeMap::new())],
+        drain_timeout: crate::limits::DRAIN_TIMEOUT,
+    };
+    Desired {
+        known_as: KnownAs::default(),
+        intent: Intent::Configure(None),
+        release: Arc::new(release),
         host_name: None,
         labels: [(names::BYOH_LABEL.to_owned(), names::TRUE.to_owned())].into(),
         annotations: [(names::HOST_KEY_ANNOTATION.to_owned(), "key".to_owned())].into(),
-        drain_timeout: crate::limits::DRAIN_TIMEOUT,
     }
 }
 
@@ -182,7 +204,10 @@ fn node() -> NodeFacts {
         annotations: [
             (names::VERSION_ANNOTATION.to_owned(), "2.0.0".to_owned()),
             (names::DESIRED_VERSION_ANNOTATION.to_owned(), "2.0.0".to_owned()),
-            (names::SERVICES_ANNOTATION.to_owned(), desired().manifest.digest().to_string()),
+            (
+                names::SERVICES_ANNOTATION.to_owned(),
+                desired().release.manifest.digest().to_string(),
+            ),
         ]
         .into_iter()
         .chain(desired().annotations)
@@ -205,19 +230,19 @@ fn service(command: String) -> ServiceFacts {
 fn observed() -> Observed {
     let desired = desired();
     let named = |name: &str| (name.to_owned(), service(name.to_owned()));
-    let daemon = (names::objects::WICD.to_owned(), service(desired.daemon_command()));
+    let daemon = (names::objects::WICD.to_owned(), service(desired.release.daemon_command()));
     let placed = |f: &DesiredFile| FileState {
         sha256: f.sha256,
         protected: f.access == Access::Administrators,
         doubted: false,
     };
-    let files = desired.files.iter().map(|(p, f)| (p.clone(), placed(f)));
+    let files = desired.release.files.iter().map(|(p, f)| (p.clone(), placed(f)));
     let probe = Probe {
         protocol: PROTOCOL,
         agent: Agent {
             version: "2.0.0".into(),
-            sha256: desired.agent,
-            installed: Some(desired.agent),
+            sha256: desired.release.agent,
+            installed: Some(desired.release.agent),
         },
         host_name: "WIN-1.example".into(),
         os_build: "10.0.20348".into(),
@@ -234,7 +259,7 @@ fn observed() -> Observed {
         staged: [].into(),
         daemon_certificate_valid: true,
         state: Some(HostState {
-            files: desired.files.keys().cloned().collect(),
+            files: desired.release.files.keys().cloned().collect(),
             ..HostState::default()
         }),
     };

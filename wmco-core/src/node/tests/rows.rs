@@ -18,7 +18,7 @@ fn outdated(case: &mut Case) {
 
 /// The ConfigMap of the same version got other content.
 fn other_services(case: &mut Case) {
-    case.desired.manifest.0.insert("services".into(), "[]".into());
+    case.release().manifest.0.insert("services".into(), "[]".into());
 }
 
 /// Somebody changed a file that services read once.
@@ -35,7 +35,7 @@ fn script(case: &mut Case, protected: bool) {
 fn secret(case: &mut Case, name: &str, live: bool, protected: bool) {
     let sha256 = Sha256::of(name.as_bytes());
     let file = DesiredFile { sha256, access: Access::Administrators, live };
-    case.desired.files.insert(path(name), file);
+    case.release().files.insert(path(name), file);
     case.probe().files.insert(path(name), FileState { sha256, protected, doubted: false });
 }
 
@@ -116,18 +116,18 @@ rows! {
     }) => "record-root probe-with-ours";
     ours_that_waits_in_a_closed_folder_is_not_sent_again: Case::new().with(|c| {
         c.probe().agent.sha256 = Sha256::of(b"agent 1");
-        let ours = c.desired.agent;
+        let ours = c.desired.release.agent;
         c.probe().staged.insert(ours);
     }) => "probe-staged";
     what_waits_is_not_run_on_a_host_that_is_not_known: Case::new().with(|c| {
         c.probe().agent.sha256 = Sha256::of(b"agent 1");
-        let ours = c.desired.agent;
+        let ours = c.desired.release.agent;
         c.probe().staged.insert(ours);
         c.observed.known_closed = false;
     }) => "probe-with-ours";
     staged_content_is_not_sent_again: Case::vacant().with(sought).with(|c| {
         c.probe().files.remove(&path(names::host::KUBELET_CA));
-        let content = c.desired.files[&path(names::host::KUBELET_CA)].sha256;
+        let content = c.desired.release.files[&path(names::host::KUBELET_CA)].sha256;
         c.probe().staged.insert(content);
     }) => "apply +place-file";
     unreachable_host: Case::new().with(|c| {
@@ -152,8 +152,8 @@ rows! {
     fresh_host_without_containers: Case::vacant().with(|c| {
         make_bare(c.probe());
         c.probe().containers = FeatureState::Disabled;
-        c.desired.files.clear();
-        c.probe().agent.installed = Some(c.desired.agent);
+        c.release().files.clear();
+        c.probe().agent.installed = Some(c.desired.release.agent);
         c.probe().directories = observed_directories();
     }) => "apply +enable-containers +restart await the host's return";
     vacant_host_with_another_name: Case::vacant().with(|c| {
@@ -257,7 +257,7 @@ rows! {
     }) => "apply +install-agent";
     stopped_daemon: Case::new().with(|c| stop(c, WICD)) => "apply +ensure-daemon";
     daemon_with_other_arguments: Case::new().with(|c| {
-        c.desired.daemon_arguments.push("--verbose".into());
+        c.release().daemon_arguments.push("--verbose".into());
     }) => "apply +ensure-daemon";
     services_of_a_configured_node_are_the_daemons: Case::new().with(|c| stop(c, KUBELET_SERVICE))
         => "settled";
@@ -381,7 +381,7 @@ rows! {
         c.probe().reboot.insert(RebootReason::Environment);
     }) => "patch-node";
     released_node_awaits_its_mark: Case::new().with(other_services).with(unmarked).emptied()
-        .with(|c| c.annotate(names::SERVICES_ANNOTATION, &c.desired.manifest.digest().to_string()))
+        .with(|c| c.annotate(names::SERVICES_ANNOTATION, &c.desired.release.manifest.digest().to_string()))
         => "await the version mark";
     other_version_brings_its_own_services: Case::new().with(other_services).with(unmarked).emptied()
         .with(|c| {
@@ -447,7 +447,7 @@ rows! {
     }) => "record-root remove-leftovers delete-node";
     removal_of_a_clean_host: Case::unlisted().emptied().with(unmarked).with(|c| {
         make_bare(c.probe());
-        let agent = FileState { sha256: c.desired.agent, protected: true, doubted: false };
+        let agent = FileState { sha256: c.desired.release.agent, protected: true, doubted: false };
         c.probe().files.insert(path(names::host::AGENT), agent);
         c.probe().files.insert(path(r"C:\Temp\owner.txt"), open_file(b"o"));
         c.observed.on_record = true;
@@ -501,7 +501,7 @@ fn desired_version_waits_until_the_host_is_right() {
     let plan = case.plan();
     let Action::PatchNode(patch) = &plan.steps[0].action else { panic!("{plan}") };
     assert!(!patch.annotations.contains_key(names::DESIRED_VERSION_ANNOTATION), "{plan}");
-    let right = case.with(|c| c.probe().agent.installed = Some(c.desired.agent)).plan();
+    let right = case.with(|c| c.probe().agent.installed = Some(c.desired.release.agent)).plan();
     let Action::PatchNode(patch) = &right.steps[0].action else { panic!("{right}") };
     assert!(patch.annotations.contains_key(names::DESIRED_VERSION_ANNOTATION), "{right}");
 }
@@ -509,7 +509,7 @@ fn desired_version_waits_until_the_host_is_right() {
 /// The daemon starts to work on the first of them, so there must be no second.
 #[test]
 fn version_and_services_are_written_in_one_patch() {
-    let digest = |c: &Case| Some(c.desired.manifest.digest().to_string());
+    let digest = |c: &Case| Some(c.desired.release.manifest.digest().to_string());
     let joining = Case::new().with(|c| c.node().annotations.clear());
     let upgraded = Case::new().with(unmarked).with(other_services).emptied().with(|c| {
         c.annotate(names::DESIRED_VERSION_ANNOTATION, "1.0.0");

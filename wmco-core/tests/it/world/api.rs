@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
+use wmco_core::facts::{NodeFacts, PodFacts};
 use wmco_core::names;
-use wmco_core::node::{NodeFacts, NodePatch, PodFacts};
+use wmco_core::node::NodePatch;
 
 #[expect(clippy::struct_excessive_bools, reason = "facts that are independent of each other")]
 #[derive(Clone, Debug, Eq, PartialEq)]

@@ -17,7 +17,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
 
 use jiff::{SignedDuration, Timestamp};
-use wmco_core::fleet::Listed;
 use wmco_core::names;
 use wmco_core::protocol::FeatureState;
 
@@ -54,8 +53,9 @@ struct Entry {
 }
 
 impl Entry {
-    fn listed(self, address: &str) -> Listed {
-        Listed { address: address.to_owned(), ipv4: (!self.broken).then_some(self.ipv4) }
+    /// Its value, as people write it.
+    fn value(self) -> &'static str {
+        if self.broken { "user=core" } else { "username=core" }
     }
 }
 

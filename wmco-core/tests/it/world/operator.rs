@@ -8,14 +8,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
 
 use jiff::Timestamp;
-use wmco_core::fleet::{self, Assignment, DisruptionPermit};
+use wmco_core::facts::{NodeFacts, PodFacts};
+use wmco_core::fleet::{self, Assignment, DisruptionPermit, Intent};
 use wmco_core::host_record::{HostRecord, KnownHosts, ListedHost, RecordChange};
-use wmco_core::instances::Instance;
+use wmco_core::instances::{Entries, Resolutions, parse};
 use wmco_core::node::{
-    Action, Grounds, HostSeen, HostWork, Intent, KnownAs, Learnt, Memory, Next, NodeFacts,
-    PodFacts, Refusal, Wake,
+    Action, Grounds, HostSeen, HostWork, KnownAs, Learnt, Memory, Next, Refusal, Wake,
 };
 use wmco_core::protocol::HostStep;
+use wmco_core::reach::reach;
 use wmco_core::{limits, names};
 
 use super::World;
@@ -64,23 +65,26 @@ impl World {
     /// One look at the fleet and at most one plan per instance, with the `others` acting before
     /// every action. Tells whether any instance had a plan to carry out.
     pub(crate) fn round(&mut self, others: u8) -> bool {
-        let listed: Vec<_> = self.listed.iter().map(|(a, entry)| entry.listed(a)).collect();
+        let entries = self.entries();
         self.operator.knew_as_listed = self.known_as_listed();
         let untried = |address: &&String| !self.operator.tried.contains(*address);
+        let untried = self.listed.keys().filter(untried).cloned().collect();
         let cache = self.operator.cache.get_or_insert_with(|| self.api.facts()).clone();
+        let (claims, granted) = (self.operator.claims.clone(), self.operator.granted.clone());
+        let (hosts, host_names) = (self.known_hosts(), self.host_names());
         let assignments = fleet::reconcile(
             &fleet::Desired {
-                listed: (!self.list_absent).then_some(&listed),
+                entries: (!self.list_absent).then_some(&entries),
                 budget: self.budget,
                 guard: fleet::RemovalGuard::default(),
             },
             &fleet::Observed {
                 nodes: &cache,
-                claims: &self.operator.claims,
-                granted: &self.operator.granted,
-                hosts: &KnownHosts::read(&self.api.host_keys),
-                host_names: &self.host_names(),
-                untried: &self.listed.keys().filter(untried).cloned().collect(),
+                claims: &claims,
+                granted: &granted,
+                hosts: &hosts,
+                host_names: &host_names,
+                untried: &untried,
             },
         );
         self.forget_keys(&assignments.forgotten_keys);
@@ -129,11 +133,10 @@ impl World {
         workers.all(|worker| worker.asleep.as_ref().is_some_and(|asleep| asleep.settled))
     }
 
-    fn look_at(&mut self, instance: &Assignment, others: u8) -> Result<bool, Stop> {
+    fn look_at(&mut self, instance: &Assignment<'_>, others: u8) -> Result<bool, Stop> {
         let key = instance.address.clone();
         let index = self.host_of(instance);
-        let node = instance.node.as_ref().and_then(|name| self.api.nodes.get(name));
-        let node = node.map(|node| node.facts.clone());
+        let node = self.node_of(instance).cloned();
         if instance.intent == Intent::Leave {
             self.operator.instances.remove(&key);
             return Ok(false);
@@ -164,7 +167,7 @@ impl World {
         let memory = &mut worker.memory;
         let edition = self.edition(self.release);
         let name = index.map(|index| self.hosts[index].wanted_name());
-        let record = KnownHosts::read(&self.api.host_keys).record(&key).cloned();
+        let record = self.known_hosts().record(&key).cloned();
         let record = record.unwrap_or_default();
         memory.set_known_closed(known_closed);
         let known_as = KnownAs { names: record.node.into_iter().collect(), ipv4: record.ipv4 };
@@ -175,10 +178,10 @@ impl World {
             eprintln!("{} {instance}\n{plan}\n", self.now);
         }
         if let (Some(name), Some(claims)) =
-            (&instance.node, memory.claims_slot(&desired, node.as_ref(), self.now))
+            (instance.node_name(), memory.claims_slot(&desired, node.as_ref(), self.now))
         {
             if claims {
-                self.operator.claims.insert(name.clone());
+                self.operator.claims.insert(name.to_owned());
             } else {
                 self.operator.claims.remove(name);
             }
@@ -215,7 +218,7 @@ impl World {
         &mut self,
         action: &Action,
         key: &str,
-        instance: &Assignment,
+        instance: &Assignment<'_>,
         index: Option<usize>,
     ) -> Result<Learnt, Stop> {
         self.faults.pass()?;
@@ -256,7 +259,7 @@ impl World {
                 Learnt::Changed
             }
             Action::PatchNode(patch) => {
-                let name = instance.node.as_ref().ok_or(Stop::Fail)?;
+                let name = instance.node_name().ok_or(Stop::Fail)?;
                 self.promise_patch(name, patch);
                 self.api.nodes.get_mut(name).ok_or(Stop::Fail)?.patch(patch);
                 Learnt::Changed
@@ -269,7 +272,7 @@ impl World {
                 if found { Learnt::FoundNode } else { Learnt::NoNode }
             }
             Action::ListPods => {
-                let name = instance.node.as_ref().ok_or(Stop::Fail)?;
+                let name = instance.node_name().ok_or(Stop::Fail)?;
                 Learnt::Pods(self.api.nodes.get(name).ok_or(Stop::Fail)?.pods.clone())
             }
             Action::Evict { pods, permit } => {
@@ -277,7 +280,7 @@ impl World {
                 self.evict(instance, pods)?
             }
             Action::TellDrain { notice, .. } => {
-                let name = instance.node.as_ref().ok_or(Stop::Fail)?;
+                let name = instance.node_name().ok_or(Stop::Fail)?;
                 let node = self.api.nodes.get_mut(name).ok_or(Stop::Fail)?;
                 node.facts.drain_notice.clone_from(notice);
                 Learnt::Changed
@@ -318,21 +321,20 @@ impl World {
 
     /// The host, if it answers and shows the pinned key. A key that is pinned nowhere goes into the
     /// ConfigMap, with its fingerprint on record.
-    fn connect(&mut self, instance: &Assignment, index: Option<usize>) -> Option<&mut Host> {
+    fn connect(&mut self, instance: &Assignment<'_>, index: Option<usize>) -> Option<&mut Host> {
         self.operator.tried.insert(instance.address.clone());
         let index = index?;
         if self.hosts[index].power != Power::On {
             return None;
         }
-        let known = KnownHosts::read(&self.api.host_keys);
-        let listed = self.instance(&instance.address);
-        let node = instance.node.as_ref().and_then(|name| self.api.nodes.get(name));
-        let facts = node.map(|node| &node.facts);
-        let user = |text: &str| Some(text.to_owned());
-        let way = fleet::reach(instance, listed.as_ref(), facts, &known, user).ok()?;
+        let known = self.known_hosts();
+        let entries = self.entries();
+        let listed = entries.get(&instance.address).and_then(|entry| entry.as_ref().ok());
+        let now = Assignment { instance: listed, node: self.node_of(instance), ..instance.clone() };
+        let way = reach(&now, &known, |text| Some(text.to_owned())).ok()?;
         let host = &self.hosts[index];
         let (shown, address) = (host.key(), host.address);
-        if way.host_key.as_ref().is_some_and(|pinned| pinned.key != shown.to_string()) {
+        if way.host_key.as_ref().is_some_and(|pinned| pinned.key != shown) {
             return None;
         }
         if way.host_key.is_none() && host.known.contains(&way.address) {
@@ -351,8 +353,8 @@ impl World {
         Some(host)
     }
 
-    fn evict(&mut self, instance: &Assignment, pods: &[PodFacts]) -> Result<Learnt, Stop> {
-        let name = instance.node.as_ref().ok_or(Stop::Fail)?;
+    fn evict(&mut self, instance: &Assignment<'_>, pods: &[PodFacts]) -> Result<Learnt, Stop> {
+        let name = instance.node_name().ok_or(Stop::Fail)?;
         let number = self.number(name);
         let protected = number.is_some_and(|number| self.protected.contains(&number));
         let leaves_by = self.now + self.grace_on(number);
@@ -372,7 +374,7 @@ impl World {
 
     /// Names that hosts reported, to this operator or to one before.
     fn host_names(&self) -> BTreeMap<String, BTreeSet<String>> {
-        let known = KnownHosts::read(&self.api.host_keys);
+        let known = self.known_hosts();
         let recorded =
             known.records().filter_map(|(a, r)| Some((a.to_owned(), r.host_name.clone()?)));
         let reported = self.operator.host_names.clone();
@@ -382,12 +384,12 @@ impl World {
     /// Removes keys of the ConfigMap. A host whose entry has taken its key over may be trusted on first
     /// use at the address that it had before.
     fn forget_keys(&mut self, keys: &BTreeSet<String>) {
-        let known = KnownHosts::read(&self.api.host_keys);
+        let known = self.known_hosts();
         self.api.host_keys.retain(|key, _| !keys.contains(key));
         for key in keys.iter().filter_map(|key| HostRecord::address_in(key)) {
             let ipv4 = known.record(key).and_then(|record| record.ipv4);
             let Some(ipv4) = ipv4.filter(|_| !self.listed.contains_key(key)) else { continue };
-            let left = KnownHosts::read(&self.api.host_keys);
+            let left = self.known_hosts();
             for host in self.hosts.iter_mut().filter(|host| host.owns(ipv4)) {
                 let shown = host.key().to_string();
                 let pinned = left.records().filter(|(a, _)| left.pin(a) == Some(&shown));
@@ -401,29 +403,33 @@ impl World {
 
     /// Whether the record says so of the host that has to show the pinned key.
     fn is_known_closed(&self, address: &str) -> bool {
-        let known = KnownHosts::read(&self.api.host_keys);
-        let key = known.pin(address).and_then(|key| key.parse().ok());
-        let record = known.record(address);
-        key.is_some_and(|key| record.is_some_and(|record| record.is_closed_for(&key)))
+        let known = self.known_hosts();
+        let (key, record) = (known.pinned_key(address), known.record(address));
+        key.is_some_and(|key| record.is_some_and(|record| record.is_closed_for(key.unwrap())))
     }
 
-    /// The entry of an instance, as the operator reads it.
-    fn instance(&self, address: &str) -> Option<Instance> {
-        let entry = self.listed.get(address).filter(|entry| !entry.broken)?;
-        Some(Instance {
-            address: address.to_owned(),
-            ipv4: entry.ipv4,
-            port: limits::SSH_PORT,
-            username: "core".to_owned(),
-            host_key: None,
-            via: None,
-            via_host_key: None,
-        })
+    /// The entries, as the operator reads them.
+    fn entries(&self) -> Entries {
+        let mut names = Resolutions::default();
+        for (address, entry) in &self.listed {
+            names.insert(address, Ok(entry.ipv4));
+        }
+        parse(self.listed.iter().map(|(address, entry)| (address, entry.value())), &names)
+    }
+
+    fn known_hosts(&self) -> KnownHosts {
+        KnownHosts::read(&self.api.host_keys)
+    }
+
+    /// The Node of an instance as it is now.
+    fn node_of(&self, instance: &Assignment<'_>) -> Option<&NodeFacts> {
+        self.api.nodes.get(instance.node_name()?).map(|node| &node.facts)
     }
 
     /// What is needed to clean the host later is on record before anything is done there.
-    fn keep_record(&mut self, instance: &Assignment) {
-        let Some(listed) = self.instance(&instance.address) else { return };
+    fn keep_record(&mut self, instance: &Assignment<'_>) {
+        let entries = self.entries();
+        let Some(Ok(listed)) = entries.get(&instance.address) else { return };
         let reported = self.operator.host_names.contains_key(&instance.address);
         let index = self.host_of(instance).filter(|_| reported);
         let host = ListedHost {
@@ -431,16 +437,16 @@ impl World {
             // One that is about to be renamed is known by its new name.
             host_name: index.map(|index| self.hosts[index].wanted_name()),
             formerly: instance.formerly.clone(),
-            ..ListedHost::of(&listed, "sealed")
+            ..ListedHost::of(listed, "sealed")
         };
         self.change_record(&instance.address, &RecordChange::Listed(host));
     }
 
     fn change_record(&mut self, address: &str, change: &RecordChange) {
         let ipv4 = |known: &KnownHosts| known.record(address).and_then(|record| record.ipv4);
-        let before = ipv4(&KnownHosts::read(&self.api.host_keys));
+        let before = ipv4(&self.known_hosts());
         change.apply(address, &mut self.api.host_keys).unwrap();
-        let now = KnownHosts::read(&self.api.host_keys);
+        let now = self.known_hosts();
         if let Some(before) = before.filter(|_| before != ipv4(&now))
             && !now.records().any(|(_, record)| record.ipv4 == Some(before))
         {
@@ -476,9 +482,9 @@ impl World {
         Ok(())
     }
 
-    fn host_of(&self, instance: &Assignment) -> Option<usize> {
+    fn host_of(&self, instance: &Assignment<'_>) -> Option<usize> {
         let recorded = || {
-            let known = KnownHosts::read(&self.api.host_keys);
+            let known = self.known_hosts();
             known.record(&instance.address)?.ipv4
         };
         let listed = self.listed.get(&instance.address).map(|entry| entry.ipv4);
@@ -486,15 +492,15 @@ impl World {
         self.hosts.iter().position(|host| host.answers_at(address))
     }
 
-    fn promise_grounds(&mut self, instance: &Assignment, work: &HostWork) {
+    fn promise_grounds(&mut self, instance: &Assignment<'_>, work: &HostWork) {
         match work.grounds() {
             Grounds::Harmless | Grounds::Vacant(_) => {}
             Grounds::Permitted(permit) => self.promise_permit(instance, permit),
         }
     }
 
-    fn promise_permit(&mut self, instance: &Assignment, permit: &DisruptionPermit) {
-        if instance.node.as_deref() != Some(permit.node()) {
+    fn promise_permit(&mut self, instance: &Assignment<'_>, permit: &DisruptionPermit) {
+        if instance.node_name() != Some(permit.node()) {
             self.broken.push(format!("{instance} used the {permit}"));
         }
     }

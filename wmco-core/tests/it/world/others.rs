@@ -1,7 +1,8 @@
 //! What everybody else does: hosts that come up, kubelets, daemons, the scheduler, people.
 
+use wmco_core::facts::PodFacts;
 use wmco_core::names::{self, host, objects};
-use wmco_core::node::{DesiredFile, PodFacts};
+use wmco_core::node::DesiredFile;
 
 use super::World;
 use super::api::Node;

@@ -4,10 +4,12 @@ use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
 
 use jiff::SignedDuration;
+use wmco_core::facts::PodFacts;
 use wmco_core::fleet::Assignment;
+use wmco_core::fleet::Intent;
 use wmco_core::host_record::HostRecord;
 use wmco_core::names::{self, host};
-use wmco_core::node::{Action, Intent, NodePatch, PodFacts};
+use wmco_core::node::{Action, NodePatch};
 use wmco_core::protocol::HostStep;
 use wmco_core::winpath::WindowsPath;
 
@@ -168,11 +170,11 @@ impl World {
 
     /// Before anything is done to a Node or host that is to leave: it is not that of a listed host,
     /// whatever Nodes say of their addresses and origin.
-    pub(crate) fn promise_leaving(&mut self, instance: &Assignment, index: Option<usize>) {
+    pub(crate) fn promise_leaving(&mut self, instance: &Assignment<'_>, index: Option<usize>) {
         if !matches!(instance.intent, Intent::Remove(_)) {
             return;
         }
-        let of_node = instance.node.as_ref().and_then(|n| self.hosts.iter().find(|h| &h.name == n));
+        let of_node = instance.node_name().and_then(|n| self.hosts.iter().find(|h| h.name == n));
         let at_work = index.map(|index| &self.hosts[index]);
         let mut there = of_node.into_iter().chain(at_work);
         let listed = there.find(|host| self.operator.knew_as_listed.contains(&host.address));

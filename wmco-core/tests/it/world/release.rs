@@ -1,11 +1,12 @@
 //! What one release of the operator wants on a host.
 
 use std::collections::BTreeMap;
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use wmco_core::digest::Sha256;
+use wmco_core::fleet::Intent;
 use wmco_core::names::{self, host};
-use wmco_core::node::{Desired, DesiredFile, Intent, KnownAs};
+use wmco_core::node::{self, Desired, DesiredFile, KnownAs};
 use wmco_core::protocol::{Access, ServicesData};
 use wmco_core::winpath::WindowsPath;
 
@@ -86,16 +87,20 @@ impl Release {
         host_name: Option<String>,
         (intent, known_as): (Intent, KnownAs),
     ) -> Desired {
-        Desired {
-            intent,
-            known_as,
+        let release = node::Release {
             version: self.version(),
             agent: self.agent(),
             files: self.files().clone(),
-            manifest: self.manifest(edition),
-            known_manifests: vec![self.manifest(edition)],
-            bootstrap_services: SERVICES[..2].iter().map(|name| (*name).to_owned()).collect(),
             daemon_arguments: vec!["controller".into(), format!("--release={}", self.0)],
+            manifest: self.manifest(edition),
+            bootstrap_services: SERVICES[..2].iter().map(|name| (*name).to_owned()).collect(),
+            known_manifests: vec![self.manifest(edition)],
+            drain_timeout: super::DRAIN_TIMEOUT,
+        };
+        Desired {
+            intent,
+            known_as,
+            release: Arc::new(release),
             host_name,
             labels: labels(),
             annotations: [
@@ -103,7 +108,6 @@ impl Release {
                 (names::HOST_KEY_ANNOTATION.to_owned(), format!("key of {address}")),
             ]
             .into(),
-            drain_timeout: super::DRAIN_TIMEOUT,
         }
     }
 }

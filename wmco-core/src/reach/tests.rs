@@ -1,16 +1,17 @@
 use super::*;
-use crate::fleet::Because;
+use crate::facts::NodeFacts;
+use crate::fleet::{Because, Intent};
 use crate::instances::{self, Resolutions};
-use crate::node::Intent;
 
 const KEY: &str = "AAAAC3NzaC1lZDI1NTE5AAAAIAABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhscHR4f";
 const RECORD: &str = r#"{"ipv4": "10.0.0.5", "username": "sealed core"}"#;
 
-fn assignment() -> Assignment {
+fn assignment<'a>(entries: &'a Entries, node: Option<&'a NodeFacts>) -> Assignment<'a> {
     Assignment {
         address: "10.0.0.5".into(),
         formerly: Vec::new(),
-        node: Some("win-1".into()),
+        instance: entries.instances().next(),
+        node,
         confirmed: false,
         intent: Intent::Leave,
         because: Because::Unlisted,
@@ -40,14 +41,13 @@ fn by_entry(
     node: Option<&NodeFacts>,
     data: &[(&str, &str)],
 ) -> Result<Reach, Unreachable> {
-    let entries = listed(value);
-    reach(&assignment(), entries.instances().next(), node, &hosts(data), |_| None)
+    reach(&assignment(&listed(value), node), &hosts(data), |_| None)
 }
 
 /// The way to a host that nobody lists.
 fn by_record(node: &NodeFacts, data: &[(&str, &str)]) -> Result<Reach, Unreachable> {
     let decrypt = |text: &str| text.strip_prefix("sealed ").map(Into::into);
-    reach(&assignment(), None, Some(node), &hosts(data), decrypt)
+    reach(&assignment(&Entries::default(), Some(node)), &hosts(data), decrypt)
 }
 
 fn fingerprint() -> String {
@@ -84,7 +84,7 @@ fn what_a_node_says_of_its_host_is_not_believed() {
     for reach in [by_entry("username=core", Some(&node), &data), by_record(&node, &data)] {
         let reach = reach.unwrap();
         let key = reach.host_key.unwrap();
-        assert_eq!((key.key.as_str(), reach.username.as_str()), (KEY, "core"));
+        assert_eq!((key.key.to_string().as_str(), reach.username.as_str()), (KEY, "core"));
         assert_eq!(key.by, Pin::Kept { name: "10.0.0.5".into() });
     }
 }
@@ -116,7 +116,7 @@ fn a_pin_that_vanished_is_no_first_use() {
     // A person's word in the entry ends it.
     let value = format!("username=core\nhostKey={KEY}");
     let reach = by_entry(&value, Some(&made), &data).unwrap();
-    assert!(reach.to_keep && reach.host_key.unwrap().key == KEY);
+    assert!(reach.to_keep && reach.host_key.unwrap().key.to_string() == KEY);
 }
 
 #[test]
@@ -137,7 +137,7 @@ fn the_first_login_trusts_a_host_that_was_never_known() {
 fn a_key_that_a_person_wrote_into_the_config_map_is_noted() {
     let old = r#"{"pinned": "SHA256:old"}"#;
     let reach = by_entry("username=a", None, &[("10.0.0.5", KEY), ("10.0.0.5_host", old)]).unwrap();
-    assert!(reach.to_keep && reach.host_key.unwrap().key == KEY);
+    assert!(reach.to_keep && reach.host_key.unwrap().key.to_string() == KEY);
     let noted = format!(r#"{{"pinned": "{}"}}"#, fingerprint());
     let data = [("10.0.0.5", KEY), ("10.0.0.5_host", noted.as_str())];
     assert!(!by_entry("username=a", None, &data).unwrap().to_keep);
@@ -146,10 +146,10 @@ fn a_key_that_a_person_wrote_into_the_config_map_is_noted() {
 #[test]
 fn a_host_that_is_listed_under_another_name_keeps_its_pin() {
     let entries = listed("username=a");
-    let renamed = Assignment { formerly: vec!["win-1.test".into()], ..assignment() };
+    let renamed = Assignment { formerly: vec!["win-1.test".into()], ..assignment(&entries, None) };
     let known = hosts(&[("win-1.test", KEY), ("win-1.test_host", RECORD)]);
-    let reach = reach(&renamed, entries.instances().next(), None, &known, |_| None).unwrap();
-    assert!(reach.to_keep && reach.host_key.unwrap().key == KEY);
+    let reach = reach(&renamed, &known, |_| None).unwrap();
+    assert!(reach.to_keep && reach.host_key.unwrap().key.to_string() == KEY);
 }
 
 #[test]
@@ -172,7 +172,7 @@ fn a_jump_host_has_its_own_user_port_and_key() {
     let data = [("c.test_23", KEY), ("10.0.0.5_host", noted.as_str())];
     let via = via_of("username=a\nvia=b@c.test:23", &data);
     assert_eq!((via.address.as_str(), via.port, via.username.as_str()), ("c.test", 23, "b"));
-    assert_eq!((via.host_key.unwrap().key.as_str(), via.to_keep), (KEY, false));
+    assert_eq!((via.host_key.unwrap().key.to_string().as_str(), via.to_keep), (KEY, false));
     let via = via_of("username=a\nvia=c.test", &data);
     assert_eq!((via.username.as_str(), via.host_key, via.to_keep), ("a", None, true));
 }
@@ -190,7 +190,36 @@ fn a_jump_hosts_pin_that_vanished_is_no_first_use() {
 fn the_key_in_the_entry_counts_more_than_the_kept_one_of_a_jump_host() {
     let value = format!("username=a\nvia=c.test\nviaHostKey={KEY}");
     let via = via_of(&value, &[("c.test_22", "another key")]);
-    assert_eq!((via.host_key.unwrap().key.as_str(), via.to_keep), (KEY, true));
+    assert_eq!((via.host_key.unwrap().key.to_string().as_str(), via.to_keep), (KEY, true));
+}
+
+#[test]
+fn a_pin_that_is_no_key_is_no_first_use() {
+    let node = node_of(&[(names::HOST_KEY_ANNOTATION, "damaged")]);
+    for (node, data, place) in [
+        (None, &[("10.0.0.5", "damaged")][..], "replace `10.0.0.5` in ConfigMap"),
+        (Some(&node), &[], "correct annotation"),
+    ] {
+        let error = by_entry("username=a", node, data).unwrap_err();
+        assert!(matches!(error, Unreachable::BadPin { .. }) && error.to_string().contains(place));
+    }
+    let jump = by_entry("username=a\nvia=c.test", None, &[("c.test_22", "damaged")]);
+    assert!(matches!(jump, Err(Unreachable::BadPin { .. })));
+}
+
+/// Only then a connection that is open may be used on.
+#[test]
+fn a_way_only_pins_if_nothing_else_differs() {
+    let first = by_entry("username=a\nvia=c.test", None, &[]).unwrap();
+    let pins = [("10.0.0.5", KEY), ("c.test_22", KEY)];
+    let pinned = by_entry("username=a\nvia=c.test", None, &pins).unwrap();
+    assert!(pinned.only_pins(&first) && pinned.only_pins(&pinned));
+    assert!(!first.only_pins(&pinned), "a pin that was removed");
+    for value in ["username=b\nvia=c.test", "username=a\nport=23\nvia=c.test", "username=a"] {
+        assert!(!by_entry(value, None, &pins).unwrap().only_pins(&first), "{value}");
+    }
+    let jump = by_entry("username=a\nvia=c.test:23", None, &[]).unwrap();
+    assert!(!jump.only_pins(&first));
 }
 
 #[test]

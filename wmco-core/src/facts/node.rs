@@ -1,21 +1,21 @@
-//! What is known of a Node and its pods, cut down to what decisions need.
+//! A Node, cut down to what decisions need.
 
 use std::collections::BTreeMap;
-use std::fmt;
+use std::net::{Ipv4Addr, Ipv6Addr};
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1 as api;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::drain::{DrainNotice, DrainStage};
+use super::{DrainNotice, DrainStage, GivenUp};
 use crate::names;
 
 /// A Node object as far as we look at it.
 ///
 /// ```
 /// use k8s_openapi::api::core::v1::Node;
-/// use wmco_core::node::NodeFacts;
+/// use wmco_core::facts::NodeFacts;
 ///
 /// let node: Node = serde_json::from_str(
 ///     r#"{"metadata": {"name": "win-1", "labels": {"kubernetes.io/os": "windows"}},
@@ -87,9 +87,23 @@ impl NodeFacts {
         self.annotations.contains_key(names::REBOOT_ANNOTATION)
     }
 
+    /// Drains that were given up, as noted on it, whether or not that is believed.
+    pub fn given_up(&self) -> Option<GivenUp> {
+        GivenUp::read(self.annotation(names::DRAIN_GIVEN_UP_ANNOTATION)?)
+    }
+
     /// The value of one annotation.
     pub fn annotation(&self, name: &str) -> Option<&str> {
         self.annotations.get(name).map(String::as_str)
+    }
+
+    /// The address at which its host is reached: the first that is an IPv4 literal, else the first
+    /// that is no IPv6 literal. Source: `spec/operator.md`, section 5.1.
+    pub fn usable_address(&self) -> Option<&str> {
+        let ipv4 = |text: &&String| text.parse::<Ipv4Addr>().is_ok();
+        let not_ipv6 = |text: &&String| text.parse::<Ipv6Addr>().is_err();
+        let addresses = &self.addresses;
+        addresses.iter().find(ipv4).or_else(|| addresses.iter().find(not_ipv6)).map(String::as_str)
     }
 
     fn has_mark(&self, label: &str) -> bool {
@@ -124,47 +138,5 @@ impl From<&api::Node> for NodeFacts {
             }),
             drain_blocked_since: drain.and_then(|c| Some(c.last_transition_time.as_ref()?.0)),
         }
-    }
-}
-
-/// One pod that has to leave before a node may be disrupted.
-#[derive(Clone, Debug, Eq, JsonSchema, Ord, PartialEq, PartialOrd, Serialize)]
-pub struct PodFacts {
-    /// Namespace of the pod.
-    pub namespace: String,
-    /// Name of the pod.
-    pub name: String,
-    /// When its grace period ends, if it is on its way out already.
-    pub leaves_by: Option<Timestamp>,
-}
-
-impl PodFacts {
-    /// Whether it is on its way out already.
-    pub fn is_leaving(&self) -> bool {
-        self.leaves_by.is_some()
-    }
-
-    /// The pod, if it has to leave: not a mirror pod, not of a DaemonSet, not finished.
-    ///
-    /// Source: `spec/node-config.md`, section 4.1.
-    pub fn that_must_leave(pod: &api::Pod) -> Option<Self> {
-        let meta = &pod.metadata;
-        let mirror =
-            meta.annotations.iter().flatten().any(|(k, _)| k == names::MIRROR_POD_ANNOTATION);
-        let owners = meta.owner_references.as_deref().unwrap_or_default();
-        let daemon = owners.iter().any(|o| o.controller == Some(true) && o.kind == "DaemonSet");
-        let phase = pod.status.as_ref().and_then(|s| s.phase.as_deref());
-        let finished = matches!(phase, Some("Succeeded" | "Failed"));
-        (!mirror && !daemon && !finished).then(|| Self {
-            namespace: meta.namespace.clone().unwrap_or_default(),
-            name: meta.name.clone().unwrap_or_default(),
-            leaves_by: meta.deletion_timestamp.as_ref().map(|ends| ends.0),
-        })
-    }
-}
-
-impl fmt::Display for PodFacts {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/{}", self.namespace, self.name)
     }
 }

@@ -1,37 +1,36 @@
 //! What a pass would begin with, for people who ask before they act.
 
 use std::fmt;
+use std::sync::Arc;
 
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{Assignment, Desired, Observed, reconcile};
-use crate::content::Release;
-use crate::node::{self, HostSeen, KnownAs, Plan};
+use crate::fleet::{Assignment, Desired, Observed, reconcile};
+use crate::node::{self, HostSeen, KnownAs, Plan, Release};
 
 /// What would be done with one instance.
 #[derive(Clone, Debug, Eq, JsonSchema, PartialEq, Serialize)]
-pub struct Preview {
+pub struct Preview<'a> {
     /// What is wanted of it, and why.
     #[serde(flatten)]
-    pub assignment: Assignment,
+    pub assignment: Assignment<'a>,
     /// Its first steps. No host has been asked, so for a host that would be changed that is a probe;
     /// everything after depends on what it finds.
     pub plan: Plan,
 }
 
 /// What one pass would begin with, without asking a host.
-pub fn preview(
-    desired: &Desired<'_>,
-    observed: &Observed<'_>,
-    release: &Release,
+pub fn preview<'a>(
+    desired: &Desired<'a>,
+    observed: &Observed<'a>,
+    release: &Arc<Release>,
     now: Timestamp,
-) -> Vec<Preview> {
-    let first_steps = |assignment: Assignment| {
-        let node = observed.nodes.iter().find(|node| Some(&node.name) == assignment.node.as_ref());
+) -> Vec<Preview<'a>> {
+    let first_steps = |assignment: Assignment<'a>| {
         let seen = node::Observed {
-            node: node.cloned(),
+            node: assignment.node.cloned(),
             pods: None,
             node_sought: false,
             host: HostSeen::Unknown,
@@ -41,14 +40,15 @@ pub fn preview(
             drain: node::DrainSeen::default(),
             registration: node::Registration::default(),
         };
-        let wanted = release.desired(assignment.intent.clone(), KnownAs::default(), None);
+        let (release, intent) = (Arc::clone(release), assignment.intent.clone());
+        let wanted = node::Desired::new(release, intent, KnownAs::default(), None);
         let plan = node::reconcile(&wanted, &seen, now);
         Preview { assignment, plan }
     };
     reconcile(desired, observed).instances.into_iter().map(first_steps).collect()
 }
 
-impl fmt::Display for Preview {
+impl fmt::Display for Preview<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.assignment)?;
         for step in &self.plan.steps {

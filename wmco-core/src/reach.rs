@@ -4,13 +4,12 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::net::Ipv4Addr;
 
-use super::Assignment;
-use crate::host_key::HostKey;
+use crate::fleet::Assignment;
+use crate::host_key::{BadHostKey, HostKey};
 use crate::host_record::{HostRecord, KnownHosts};
-use crate::instances::{Entries, Field, Instance, Jump};
+use crate::instances::{Entries, Field, Jump};
 use crate::limits::SSH_PORT;
 use crate::names;
-use crate::node::NodeFacts;
 
 /// Where a pinned host key stands. Its text says how to have another key trusted.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -57,8 +56,8 @@ impl fmt::Display for Pin {
 /// A host key that has to be shown, and where it stands.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Pinned {
-    /// Base64 wire form.
-    pub key: String,
+    /// The key.
+    pub key: HostKey,
     /// Where it stands.
     pub by: Pin,
 }
@@ -101,6 +100,14 @@ pub struct Via {
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Unreachable {
+    /// The pinned key cannot be read.
+    #[error("the pinned host key cannot be used ({problem}); look at the host's own and {by}")]
+    BadPin {
+        /// Where it stands.
+        by: Pin,
+        /// What is wrong with it.
+        problem: BadHostKey,
+    },
     /// Neither an entry nor a record tells the address.
     #[error("nobody knows the address of {host}, delete its node if the host is gone")]
     NoAddress {
@@ -138,8 +145,8 @@ pub enum Unreachable {
 
 /// The way to the host of `assignment`.
 ///
-/// `instance` is its entry, if it is listed; otherwise its record counts, and of the Node nothing but
-/// the key that the Go operator pinned. `decrypt` reads encrypted user names, `hosts` is the ConfigMap
+/// Its entry counts, if it is listed; otherwise its record, and of the Node nothing but the key that the
+/// Go operator pinned. `decrypt` reads encrypted user names, `hosts` is the ConfigMap
 /// of host keys. A key in the entry counts most, since a person wrote it down, then the kept one.
 /// Source: `spec/ssh.md`, section 5.2; a Windows node may write its annotations, so they only count
 /// where nothing was kept yet.
@@ -147,14 +154,12 @@ pub enum Unreachable {
 /// # Errors
 /// [`Unreachable`] for a host of which too little is known, or whose pinned key is gone.
 pub fn reach(
-    assignment: &Assignment,
-    instance: Option<&Instance>,
-    node: Option<&NodeFacts>,
+    assignment: &Assignment<'_>,
     hosts: &KnownHosts,
     decrypt: impl Fn(&str) -> Option<String>,
 ) -> Result<Reach, Unreachable> {
-    let known = Known { assignment, node, hosts };
-    match instance {
+    let known = Known { assignment, hosts };
+    match assignment.instance {
         Some(instance) => {
             let host_key = match &instance.host_key {
                 Some(key) => Some(known.in_entry(key, Field::HostKey)),
@@ -186,15 +191,19 @@ fn unlisted(
     known: &Known<'_>,
     decrypt: impl Fn(&str) -> Option<String>,
 ) -> Result<Reach, Unreachable> {
-    let host = || known.node.map_or_else(|| known.assignment.address.clone(), |n| n.name.clone());
+    let host = || {
+        known.assignment.node.map_or_else(|| known.assignment.address.clone(), |n| n.name.clone())
+    };
     let no_username =
         |annotation, problem| Unreachable::NoUsername { host: host(), annotation, problem };
     let Some(record) = known.records().next() else {
         // Nobody could put it on record, and that is why.
-        return Err(match known.node.map(|node| node.annotation(names::USERNAME_ANNOTATION)) {
-            Some(None) => no_username(true, "is missing"),
-            Some(Some(_)) | None => Unreachable::NoAddress { host: host() },
-        });
+        return Err(
+            match known.assignment.node.map(|node| node.annotation(names::USERNAME_ANNOTATION)) {
+                Some(None) => no_username(true, "is missing"),
+                Some(Some(_)) | None => Unreachable::NoAddress { host: host() },
+            },
+        );
     };
     let address = record.ipv4.ok_or_else(|| Unreachable::NoAddress { host: host() })?;
     let sealed =
@@ -211,9 +220,31 @@ fn unlisted(
 
 /// What is known of one host beside its entry.
 struct Known<'a> {
-    assignment: &'a Assignment,
-    node: Option<&'a NodeFacts>,
+    assignment: &'a Assignment<'a>,
     hosts: &'a KnownHosts,
+}
+
+impl Reach {
+    /// Whether this is `earlier`, but for keys that are pinned now and were trusted on first use.
+    pub fn only_pins(&self, earlier: &Self) -> bool {
+        let via = match (&self.via, &earlier.via) {
+            (Some(jump), Some(before)) => {
+                (&jump.address, jump.port, &jump.username)
+                    == (&before.address, before.port, &before.username)
+                    && only_pins(jump.host_key.as_ref(), before.host_key.as_ref())
+            }
+            (None, None) => true,
+            (Some(_), None) | (None, Some(_)) => false,
+        };
+        (self.address, self.port, &self.username)
+            == (earlier.address, earlier.port, &earlier.username)
+            && only_pins(self.host_key.as_ref(), earlier.host_key.as_ref())
+            && via
+    }
+}
+
+fn only_pins(now: Option<&Pinned>, before: Option<&Pinned>) -> bool {
+    before.is_none() || now.map(|pinned| &pinned.key) == before.map(|pinned| &pinned.key)
 }
 
 impl<'a> Known<'a> {
@@ -230,32 +261,41 @@ impl<'a> Known<'a> {
 
     fn in_entry(&self, key: &HostKey, field: Field) -> Pinned {
         let address = self.assignment.address.clone();
-        Pinned { key: key.to_string(), by: Pin::Entry { address, field } }
+        Pinned { key: key.clone(), by: Pin::Entry { address, field } }
     }
 
-    fn pinned_as(&self, name: &str) -> Option<Pinned> {
-        let key = self.hosts.pin(name)?.to_owned();
-        Some(Pinned { key, by: Pin::Kept { name: name.to_owned() } })
+    fn pinned_as(&self, name: &str) -> Result<Option<Pinned>, Unreachable> {
+        let by = || Pin::Kept { name: name.to_owned() };
+        match self.hosts.pinned_key(name) {
+            None => Ok(None),
+            Some(Ok(key)) => Ok(Some(Pinned { key: key.clone(), by: by() })),
+            Some(Err(problem)) => Err(Unreachable::BadPin { by: by(), problem: problem.clone() }),
+        }
     }
 
     /// The pinned key that no person wrote into the entry; none before the first login.
     fn kept(&self) -> Result<Option<Pinned>, Unreachable> {
-        if let Some(pinned) = self.names().find_map(|name| self.pinned_as(name)) {
-            return Ok(Some(pinned));
+        if let Some(pinned) = self.names().find_map(|name| self.pinned_as(name).transpose()) {
+            return pinned.map(Some);
         }
         let gone =
             |known| Err(Unreachable::PinGone { name: self.assignment.address.clone(), known });
         if let Some(fingerprint) = self.records().find_map(|record| record.pinned.as_ref()) {
             return gone(format!("where it had the fingerprint {fingerprint}"));
         }
-        let copy =
-            self.node.and_then(|node| Some((node, node.annotation(names::HOST_KEY_ANNOTATION)?)));
+        let copy = self
+            .assignment
+            .node
+            .and_then(|node| Some((node, node.annotation(names::HOST_KEY_ANNOTATION)?)));
         match copy {
             None => Ok(None),
             // The Go operator keeps the key nowhere else.
             Some((node, key)) if node.annotation(names::INSTANCE_ANNOTATION).is_none() => {
                 let by = Pin::Node { node: node.name.clone() };
-                Ok(Some(Pinned { key: key.to_owned(), by }))
+                match key.parse() {
+                    Ok(key) => Ok(Some(Pinned { key, by })),
+                    Err(problem) => Err(Unreachable::BadPin { by, problem }),
+                }
             }
             Some((node, key)) => {
                 gone(format!("node {} says, and may be wrong, that it was {key}", node.name))
@@ -265,10 +305,10 @@ impl<'a> Known<'a> {
 
     fn is_to_keep(&self, host_key: Option<&Pinned>) -> bool {
         let Some(pinned) = host_key else { return false };
-        let noted = self.hosts.record(&self.assignment.address).and_then(|r| r.pinned.as_deref());
-        let fingerprint = pinned.key.parse::<HostKey>().ok().map(|key| key.fingerprint());
-        self.hosts.pin(&self.assignment.address) != Some(&pinned.key)
-            || noted != fingerprint.as_deref()
+        let address = &self.assignment.address;
+        let noted = self.hosts.record(address).and_then(|record| record.pinned.as_deref());
+        self.hosts.pinned_key(address) != Some(Ok(&pinned.key))
+            || noted != Some(&pinned.key.fingerprint())
     }
 
     /// The jump host; a key in the entry counts most.
@@ -280,6 +320,8 @@ impl<'a> Known<'a> {
     ) -> Result<Via, Unreachable> {
         let key_name = jump.key_name();
         let kept = self.pinned_as(&key_name);
+        // What a person wrote into the entry replaces it.
+        let kept = if in_entry.is_some() { kept.unwrap_or_default() } else { kept? };
         let mut noted = self.records().filter_map(|record| record.jump_pinned.as_ref());
         let noted = noted.find(|(name, _)| *name == key_name).map(|(_, fingerprint)| fingerprint);
         if let (None, None, Some(fingerprint)) = (&in_entry, &kept, noted) {
@@ -290,8 +332,7 @@ impl<'a> Known<'a> {
             .as_ref()
             .is_none_or(|pinned| kept.as_ref().is_some_and(|kept| kept.key == pinned.key));
         let host_key = in_entry.or_else(|| kept.clone());
-        let fingerprint =
-            host_key.as_ref().and_then(|p| Some(p.key.parse::<HostKey>().ok()?.fingerprint()));
+        let fingerprint = host_key.as_ref().map(|pinned| pinned.key.fingerprint());
         Ok(Via {
             address: jump.host.to_string(),
             port: jump.port,

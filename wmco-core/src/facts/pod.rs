@@ -1,0 +1,52 @@
+//! A pod, cut down to what a drain needs.
+
+use std::fmt;
+
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1 as api;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::names;
+
+/// One pod that has to leave before a node may be disrupted.
+#[derive(Clone, Debug, Eq, JsonSchema, Ord, PartialEq, PartialOrd, Serialize)]
+pub struct PodFacts {
+    /// Namespace of the pod.
+    pub namespace: String,
+    /// Name of the pod.
+    pub name: String,
+    /// When its grace period ends, if it is on its way out already.
+    pub leaves_by: Option<Timestamp>,
+}
+
+impl PodFacts {
+    /// Whether it is on its way out already.
+    pub fn is_leaving(&self) -> bool {
+        self.leaves_by.is_some()
+    }
+
+    /// The pod, if it has to leave: not a mirror pod, not of a DaemonSet, not finished.
+    ///
+    /// Source: `spec/node-config.md`, section 4.1.
+    pub fn that_must_leave(pod: &api::Pod) -> Option<Self> {
+        let meta = &pod.metadata;
+        let mirror =
+            meta.annotations.iter().flatten().any(|(k, _)| k == names::MIRROR_POD_ANNOTATION);
+        let owners = meta.owner_references.as_deref().unwrap_or_default();
+        let daemon = owners.iter().any(|o| o.controller == Some(true) && o.kind == "DaemonSet");
+        let phase = pod.status.as_ref().and_then(|s| s.phase.as_deref());
+        let finished = matches!(phase, Some("Succeeded" | "Failed"));
+        (!mirror && !daemon && !finished).then(|| Self {
+            namespace: meta.namespace.clone().unwrap_or_default(),
+            name: meta.name.clone().unwrap_or_default(),
+            leaves_by: meta.deletion_timestamp.as_ref().map(|ends| ends.0),
+        })
+    }
+}
+
+impl fmt::Display for PodFacts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.namespace, self.name)
+    }
+}

@@ -1,0 +1,37 @@
+//! What is wanted of one instance.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::DisruptionPermit;
+
+/// What is wanted of an instance, decided by [`reconcile`](super::reconcile).
+#[derive(Clone, Debug, Eq, JsonSchema, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Intent {
+    /// Bring it to the desired version and keep it there; disrupt it only with a permit.
+    Configure(Option<DisruptionPermit>),
+    /// Clean the host and delete the Node; disrupt it only with a permit.
+    Remove(Option<DisruptionPermit>),
+    /// Not ours, or not to be touched now.
+    Leave,
+}
+
+impl Intent {
+    /// The permit, if there is one.
+    pub fn permit(&self) -> Option<&DisruptionPermit> {
+        match self {
+            Self::Configure(permit) | Self::Remove(permit) => permit.as_ref(),
+            Self::Leave => None,
+        }
+    }
+
+    /// Short stable name for logs, metric labels and tests.
+    pub const fn verb(&self) -> &'static str {
+        match self {
+            Self::Configure(_) => "configure",
+            Self::Remove(_) => "remove",
+            Self::Leave => "leave",
+        }
+    }
+}
