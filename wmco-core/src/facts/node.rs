@@ -31,6 +31,8 @@ pub struct NodeFacts {
     pub name: String,
     /// UID of the Node, so that a plan never hits its successor.
     pub uid: String,
+    /// Its resource version; Kubernetes lets us compare those of one object by size.
+    pub resource_version: u64,
     /// All labels.
     pub labels: BTreeMap<String, String>,
     /// All annotations.
@@ -121,9 +123,11 @@ impl From<&api::Node> for NodeFacts {
         let of_type = |type_| conditions.iter().find(|c| holds(c, type_));
         let message = |c: &api::NodeCondition| c.message.clone().unwrap_or_default();
         let drain = of_type(names::DRAIN_CONDITION);
+        let version = meta.resource_version.as_deref();
         Self {
             name: meta.name.clone().unwrap_or_default(),
             uid: meta.uid.clone().unwrap_or_default(),
+            resource_version: version.and_then(|text| text.parse().ok()).unwrap_or_default(),
             labels: meta.labels.clone().unwrap_or_default(),
             annotations: meta.annotations.clone().unwrap_or_default(),
             addresses: addresses.iter().map(|a| a.address.clone()).collect(),

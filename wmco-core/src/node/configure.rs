@@ -7,7 +7,8 @@ use jiff::Timestamp;
 use super::drift::{Drift, runs};
 use super::work::{Grounds, HostWork, Vacancy, may_register};
 use super::{
-    Action, Awaited, Because, Desired, NodePatch, NodeSearch, Observed, Plan, answering, disrupt,
+    Action, Awaited, Because, Desired, NodePatch, NodeSearch, Observed, Plan, agent_for_work,
+    answering, disrupt,
 };
 use crate::facts::NodeFacts;
 use crate::fleet::DisruptionPermit;
@@ -113,7 +114,7 @@ fn on_vacant_host(desired: &Desired, observed: &Observed, probe: &Probe, now: Ti
         .iter()
         .any(|step| matches!(step, HostStep::EnableContainers | HostStep::RenameComputer { .. }));
     if drift.live.is_empty() && drift.disruptive.is_empty() && !probe.reboot.is_empty() {
-        return vacated(desired, observed, probe, |grounds| restart(probe, grounds, now));
+        return vacated(desired, observed, probe, |grounds| restart(desired, probe, grounds, now));
     }
     if !drift.is_empty() {
         let mut steps = Vec::new();
@@ -132,10 +133,10 @@ fn on_vacant_host(desired: &Desired, observed: &Observed, probe: &Probe, now: Ti
         let because = Because::HostDiffers;
         return if disturbs {
             vacated(desired, observed, probe, |grounds| {
-                apply(drift.contents, steps, grounds, because, now)
+                apply((desired, probe), drift.contents, steps, grounds, because, now)
             })
         } else if observed.node_sought {
-            apply(drift.contents, steps, Grounds::Harmless, because, now)
+            apply((desired, probe), drift.contents, steps, Grounds::Harmless, because, now)
         } else {
             // A daemon of this version would serve a Node of another one that is not known as this host's.
             Plan::step(seek(desired, probe), Because::NodeMayCome)
@@ -153,7 +154,8 @@ fn on_vacant_host(desired: &Desired, observed: &Observed, probe: &Probe, now: Ti
     if !observed.node_sought {
         return Plan::step(seek(desired, probe), because);
     }
-    apply(BTreeSet::new(), vec![HostStep::StopKubelet], Grounds::Harmless, because, now)
+    let stop = vec![HostStep::StopKubelet];
+    apply((desired, probe), BTreeSet::new(), stop, Grounds::Harmless, because, now)
 }
 
 /// What `work` plans for a host to which no Node can come any more, or the steps to that.
@@ -174,7 +176,8 @@ pub(super) fn vacated(
     let stop = HostWork::new(vec![HostStep::StopKubelet], Grounds::Harmless);
     match stop.filter(|_| may_register(probe) && observed.node_sought) {
         Some(stop) => {
-            Plan::step(Action::Apply(stop), Because::NodeMayCome).and(seek, Because::NodeMayCome)
+            let stop = Action::Apply { agent: agent_for_work(desired, probe), work: stop };
+            Plan::step(stop, Because::NodeMayCome).and(seek, Because::NodeMayCome)
         }
         None => Plan::step(seek, Because::NodeMayCome),
     }
@@ -198,7 +201,7 @@ fn disturb(
         let seen = node.version().map(str::to_owned);
         let current = seen.as_ref() == Some(&desired.release.version);
         let because = if current { Because::HostDiffers } else { Because::VersionDiffers { seen } };
-        if let Some(plan) = disrupt::unmark(node, probe, permit, &because) {
+        if let Some(plan) = disrupt::unmark(desired, node, probe, permit, &because) {
             return plan;
         }
     }
@@ -209,7 +212,7 @@ fn disturb(
             patch.annotations.insert(names::VERSION_ANNOTATION.into(), None);
             Plan::step(Action::PatchNode(patch), Because::ServicesDiffer)
         }
-        Disturbance::Restart => restart_node(node, probe, grounds, now),
+        Disturbance::Restart => restart_node(desired, node, probe, grounds, now),
         Disturbance::Reinstall => {
             let drift = Drift::between(desired, probe, Some(node));
             let waits_for_restart = drift.disruptive.iter().any(|step| {
@@ -223,7 +226,7 @@ fn disturb(
             } else {
                 steps.push(HostStep::Restart);
             }
-            apply(drift.contents, steps, grounds, Because::HostDiffers, now)
+            apply((desired, probe), drift.contents, steps, grounds, Because::HostDiffers, now)
         }
     }
 }
@@ -233,13 +236,19 @@ fn disturb(
 /// A restart that the host wants is proven by the host, which no longer wants it. One that the Node
 /// asks for is proven by another boot identity than the one noted while it was asked for; without
 /// the note a restart from before could be taken for it.
-fn restart_node(node: &NodeFacts, probe: &Probe, grounds: Grounds, now: Timestamp) -> Plan {
+fn restart_node(
+    desired: &Desired,
+    node: &NodeFacts,
+    probe: &Probe,
+    grounds: Grounds,
+    now: Timestamp,
+) -> Plan {
     if !node.wants_restart() {
-        return restart(probe, grounds, now);
+        return restart(desired, probe, grounds, now);
     }
     let mut patch = NodePatch::default();
     match node.annotation(names::RESTART_FROM_ANNOTATION) {
-        Some(noted) if noted == probe.boot_id => restart(probe, grounds, now),
+        Some(noted) if noted == probe.boot_id => restart(desired, probe, grounds, now),
         None => {
             let boot = Some(probe.boot_id.clone());
             patch.annotations.insert(names::RESTART_FROM_ANNOTATION.into(), boot);
@@ -273,7 +282,14 @@ fn keep(
     }
     if !drift.is_empty() {
         let steps = drift.live.into_iter().chain(drift.start).collect();
-        return apply(drift.contents, steps, Grounds::Harmless, Because::HostDiffers, now);
+        return apply(
+            (desired, probe),
+            drift.contents,
+            steps,
+            Grounds::Harmless,
+            Because::HostDiffers,
+            now,
+        );
     }
     if current {
         let patch = disrupt::release(node);
@@ -364,18 +380,19 @@ fn release_services(desired: &Desired) -> NodePatch {
 }
 
 /// Restarts the host now.
-pub(super) fn restart(probe: &Probe, grounds: Grounds, now: Timestamp) -> Plan {
+pub(super) fn restart(desired: &Desired, probe: &Probe, grounds: Grounds, now: Timestamp) -> Plan {
     let reasons: Vec<RebootReason> = probe.reboot.iter().copied().collect();
     let because = if reasons.is_empty() {
         Because::RestartAsked
     } else {
         Because::RestartPending { reasons }
     };
-    apply(BTreeSet::new(), vec![HostStep::Restart], grounds, because, now)
+    apply((desired, probe), BTreeSet::new(), vec![HostStep::Restart], grounds, because, now)
 }
 
 /// Uploads what the steps need and has the agent carry them out.
 pub(super) fn apply(
+    (desired, probe): (&Desired, &Probe),
     contents: BTreeSet<crate::digest::Sha256>,
     steps: Vec<HostStep>,
     grounds: Grounds,
@@ -390,10 +407,12 @@ pub(super) fn apply(
     }
     // Steps that disturb come only with grounds that allow them; otherwise the slot is awaited.
     match HostWork::new(steps, grounds) {
-        Some(work) if work.restarts() => {
-            plan.and(Action::Apply(work), because).until(Awaited::HostBack, now + limits::HOST_BACK)
+        Some(work) => {
+            let restarts = work.restarts();
+            let agent = agent_for_work(desired, probe);
+            let plan = plan.and(Action::Apply { agent, work }, because);
+            if restarts { plan.until(Awaited::HostBack, now + limits::HOST_BACK) } else { plan }
         }
-        Some(work) => plan.and(Action::Apply(work), because),
         None => Plan::wait(Awaited::DisruptionSlot, now + limits::RETRY_MOST),
     }
 }

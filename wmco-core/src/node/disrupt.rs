@@ -5,7 +5,9 @@ use jiff::Timestamp;
 use super::drain::{Drain, is_news};
 use super::drift::runs;
 use super::work::{Grounds, HostWork};
-use super::{Action, Awaited, Because, Desired, Next, NodePatch, Observed, Plan, Step};
+use super::{
+    Action, Awaited, Because, Desired, Next, NodePatch, Observed, Plan, Step, agent_for_work,
+};
 use crate::facts::{DrainNotice, NodeFacts, PodFacts};
 use crate::fleet::DisruptionPermit;
 use crate::protocol::{HostStep, Probe};
@@ -133,6 +135,7 @@ fn begin(now: Timestamp) -> NodePatch {
 /// The daemon writes the mark, so it goes first. Whoever reads the mark must not take a node whose
 /// host is half torn down for a configured one.
 pub(super) fn unmark(
+    desired: &Desired,
     node: &NodeFacts,
     probe: &Probe,
     permit: &DisruptionPermit,
@@ -145,7 +148,9 @@ pub(super) fn unmark(
     let steps = if daemon { vec![HostStep::RemoveDaemon] } else { Vec::new() };
     let grounds = Grounds::Permitted(permit.clone());
     let work = HostWork::new(steps, grounds).filter(|_| daemon);
-    let stop = work.map(|work| Step { action: Action::Apply(work), because: because.clone() });
+    let agent = agent_for_work(desired, probe);
+    let stop =
+        work.map(|work| Step { action: Action::Apply { agent, work }, because: because.clone() });
     let plan = Plan { steps: stop.into_iter().collect(), next: Next::Now };
     Some(plan.and(Action::PatchNode(patch), because.clone()))
 }

@@ -3,8 +3,8 @@
 use jiff::Timestamp;
 
 use super::{
-    Action, Awaited, Because, Desired, DrainMarks, DrainSeen, HostSeen, Next, Observed, Plan,
-    Refusal, Registration, Waiting, claims_slot, reconcile,
+    Action, Awaited, Because, Desired, DrainMarks, DrainSeen, HostSeen, InstanceInputs, Next,
+    Observed, Outcome, Plan, Refusal, Registration, Rest, Waiting, Wake, claims_slot, reconcile,
 };
 use crate::facts::{NodeFacts, PodFacts};
 use crate::{limits, names};
@@ -13,14 +13,14 @@ use crate::{limits, names};
 ///
 /// The executor calls [`plan`](Self::plan), carries out the steps until one fails, tells each outcome
 /// by [`learn`](Self::learn), then ends the plan by [`done`](Self::done) or
-/// [`failed`](Self::failed), sleeps as told, and says by [`woken`](Self::woken) what ended the sleep.
+/// [`failed`](Self::failed), rests as told, and says by [`woken`](Self::woken) what ended the rest.
 /// Losing a memory costs one probe.
 ///
 /// ```
-/// use wmco_core::node::{HostSeen, Learnt, Memory, Wake};
+/// use wmco_core::node::{HostSeen, Memory, Outcome, Wake};
 ///
 /// let mut memory = Memory::default();
-/// memory.learn(Learnt::Host(HostSeen::NoAgent));
+/// memory.learn(Outcome::Looked(HostSeen::NoAgent));
 /// let now = jiff::Timestamp::UNIX_EPOCH;
 /// memory.woken(Wake::NodeChanged, now);
 /// assert_eq!(*memory.host(), HostSeen::NoAgent);
@@ -28,14 +28,13 @@ use crate::{limits, names};
 /// memory.woken(Wake::Deadline, now);
 /// assert_eq!(*memory.host(), HostSeen::Unknown);
 /// ```
-#[expect(clippy::struct_excessive_bools, reason = "facts that are independent of each other")]
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Memory {
-    host: HostSeen,
-    /// The key and the user name that it was seen with, as they are noted on its Node.
+    look: Look,
+    /// The key and the user name that the host was seen with, as they are noted on its Node.
     login: Option<[Option<String>; 2]>,
     pods: Option<Vec<PodFacts>>,
-    node_sought: bool,
+    search: Search,
     waiting: Option<Waiting>,
     /// What was noted about the drain of the Node with this UID when it was met, or after our last
     /// change of that: a host may write it, too, and must not keep a slot by that.
@@ -43,101 +42,73 @@ pub struct Memory {
     /// Evictions that were refused when pods were asked last.
     refused: Option<Vec<Refusal>>,
     registration: Registration,
-    known_closed: bool,
     /// When the pass ended in which the host was seen.
     seen_at: Option<Timestamp>,
-    /// Whether the host was seen in an earlier pass.
-    old: bool,
-    /// Whether a restart was asked for before the host was seen.
-    asked_before_look: bool,
-    /// Whether one is asked for at the last plan.
-    asked: bool,
-    /// Whether the plan that is being carried out has changed anything.
-    changed: bool,
+    /// Whether the Node asks for a restart, by the last plan.
+    restart_asked: bool,
+    effect: Effect,
 }
 
-/// The outcome of one step.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub enum Learnt {
-    /// The host was looked at and nothing else was done.
-    Host(HostSeen),
-    /// The host was worked on and is so now.
-    Worked(HostSeen),
-    /// The node's pods that would have to leave.
-    Pods(Vec<PodFacts>),
-    /// Pods were asked to leave; these evictions were refused.
-    Evicted(Vec<Refusal>),
-    /// The API server knows no Node.
-    NoNode,
-    /// The API server knows a Node.
-    FoundNode,
-    /// Something changed outside of the host.
-    Changed,
+/// What may rest on the last look at the host.
+#[derive(Clone, Debug, Default)]
+enum Look {
+    /// Nothing: it is to be looked at first.
+    #[default]
+    Due,
+    /// Every step: it was seen in this pass.
+    Current {
+        host: HostSeen,
+        /// Whether a restart was asked for before, so that the boot that was seen may be noted as the
+        /// one which that has to end.
+        after_request: bool,
+    },
+    /// Only steps that neither change the host nor give its node back: it was seen in an earlier pass.
+    Earlier(HostSeen),
 }
 
-/// What ended a sleep.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Wake {
-    /// The time was over.
-    Deadline,
-    /// The Node, or what is known of its host key, changed.
-    NodeChanged,
-    /// People or the cluster ask for something else, or grant what was waited for.
-    AskedOtherwise,
+/// What the API server itself said in this pass about a Node of the host.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+enum Search {
+    /// Nobody asked, or something was done since that may bring one.
+    #[default]
+    Open,
+    /// There is none.
+    InVain,
 }
 
-impl Default for Memory {
-    fn default() -> Self {
-        Self {
-            host: HostSeen::Unknown,
-            login: None,
-            pods: None,
-            node_sought: false,
-            waiting: None,
-            marks: None,
-            refused: None,
-            registration: Registration::default(),
-            known_closed: false,
-            seen_at: None,
-            old: false,
-            asked_before_look: false,
-            asked: false,
-            changed: false,
-        }
-    }
+/// What the steps of the last plan did so far.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+enum Effect {
+    /// Nothing that a wait could be over by.
+    #[default]
+    None,
+    /// Something is another than before.
+    Change,
 }
 
 impl Memory {
     /// The host as it was seen last.
     pub fn host(&self) -> &HostSeen {
-        &self.host
+        match &self.look {
+            Look::Due => &HostSeen::Unknown,
+            Look::Current { host, .. } | Look::Earlier(host) => host,
+        }
     }
 
-    /// Takes over what is on record of the host's root, as in [`Observed::known_closed`]; to be told
-    /// before each plan.
-    pub fn set_known_closed(&mut self, known_closed: bool) {
-        self.known_closed = known_closed;
-    }
-
-    /// What to do now; `node` and `on_record` are as in [`Observed`].
-    pub fn plan(
-        &mut self,
-        desired: &Desired,
-        node: Option<&NodeFacts>,
-        on_record: bool,
-        now: Timestamp,
-    ) -> Plan {
-        self.changed = false;
-        self.asked = node.is_some_and(NodeFacts::wants_restart);
+    /// What to do now.
+    pub fn plan(&mut self, inputs: &InstanceInputs, now: Timestamp) -> Plan {
+        let (desired, node) = (&inputs.desired, inputs.node.as_ref());
+        self.effect = Effect::None;
+        self.restart_asked = node.is_some_and(NodeFacts::wants_restart);
         self.expect_login(desired);
         self.read_marks(desired, node, now);
         self.registration.meet(node);
-        let mut plan = reconcile(desired, &self.observed(node, on_record), now);
+        let mut plan = reconcile(desired, &self.observed(inputs), now);
         if !plan.steps.iter().all(|step| self.may_rest_on_last_look(&step.action, &step.because))
             || self.may_be_over(&plan, node)
         {
             self.forget();
-            plan = reconcile(desired, &self.observed(node, on_record), now);
+            plan = reconcile(desired, &self.observed(inputs), now);
         }
         if plan.steps.iter().any(|step| changes_marks(&step.action)) {
             self.marks = None;
@@ -149,7 +120,7 @@ impl Memory {
     /// its kubelet starts before its node gets ready.
     fn may_be_over(&self, plan: &Plan, node: Option<&NodeFacts>) -> bool {
         let waits = matches!(plan.next, Next::Await { what: Awaited::NodeReady, .. });
-        self.old && waits && node.is_some_and(|node| node.ready)
+        matches!(self.look, Look::Earlier(_)) && waits && node.is_some_and(|node| node.ready)
     }
 
     /// Forgets a host that was seen with another login than is noted on its Node from now on: only a
@@ -188,7 +159,7 @@ impl Memory {
             // It notes the boot that a restart has to end, or that a noted one has ended: a boot from
             // before the restart was asked for would prove one that never came.
             (Action::PatchNode(_), Because::RestartAsked | Because::Restarted) => {
-                !self.old && self.asked_before_look
+                matches!(self.look, Look::Current { after_request: true, .. })
             }
             (Action::PatchNode(_), Because::MetadataDiffers)
             | (
@@ -196,47 +167,46 @@ impl Memory {
                 _,
             ) => true,
             // What changes the host or gives its node back.
-            (_, _) => !self.old,
+            (_, _) => !matches!(self.look, Look::Earlier(_)),
         }
     }
 
     /// Whether the instance claims a disruption slot, as [`claims_slot`] tells.
-    pub fn claims_slot(
-        &self,
-        desired: &Desired,
-        node: Option<&NodeFacts>,
-        now: Timestamp,
-    ) -> Option<bool> {
-        claims_slot(desired, &self.observed(node, false), now)
+    pub fn claims_slot(&self, inputs: &InstanceInputs, now: Timestamp) -> Option<bool> {
+        claims_slot(&inputs.desired, &self.observed(inputs), now)
     }
 
     /// Notes the outcome of one step.
-    pub fn learn(&mut self, learnt: Learnt) {
-        self.changed |= matches!(
-            learnt,
-            Learnt::Worked(_) | Learnt::Changed | Learnt::Evicted(_) | Learnt::FoundNode
-        );
-        // What the API server said before the work does not tell what came of it.
-        self.node_sought &= !matches!(learnt, Learnt::Worked(_));
-        match learnt {
-            Learnt::Host(host) | Learnt::Worked(host) => {
-                self.host = host;
-                self.old = false;
-                self.asked_before_look = self.asked;
+    pub fn learn(&mut self, outcome: Outcome) {
+        if outcome.is_change() {
+            self.effect = Effect::Change;
+        }
+        if matches!(outcome, Outcome::Worked(_)) {
+            // What the API server said before the work does not tell what came of it.
+            self.search = Search::Open;
+        }
+        match outcome {
+            Outcome::Looked(host) | Outcome::Worked(host) => {
+                self.look = Look::Current { host, after_request: self.restart_asked };
             }
-            Learnt::Pods(pods) => self.pods = Some(pods),
-            Learnt::Evicted(refused) => self.refused = Some(refused),
-            Learnt::NoNode => self.node_sought = true,
-            Learnt::FoundNode | Learnt::Changed => {}
+            Outcome::Pods(pods) => self.pods = Some(pods),
+            Outcome::Evicted(refused) => self.refused = Some(refused),
+            Outcome::NoNode => self.search = Search::InVain,
+            Outcome::Uploaded
+            | Outcome::RootRecorded(_)
+            | Outcome::NodeChanged { .. }
+            | Outcome::FoundNode { .. }
+            | Outcome::NodeDeleted
+            | Outcome::HostForgotten => {}
         }
     }
 
-    /// All steps of the plan are carried out. Returns when to look again by oneself; `None` is now.
-    pub fn done(&mut self, plan: &Plan, now: Timestamp) -> Option<Timestamp> {
-        if !self.old {
+    /// All steps of the plan are carried out. Returns how long to rest; `None`: not at all.
+    pub fn done(&mut self, plan: &Plan, now: Timestamp) -> Option<Rest> {
+        if !matches!(self.look, Look::Earlier(_)) {
             self.seen_at = Some(now);
         }
-        if self.changed {
+        if self.effect == Effect::Change {
             self.waiting = None;
             self.registration = self.registration.after(&plan.steps, now);
         }
@@ -244,7 +214,7 @@ impl Memory {
             Next::Now => None,
             Next::Settled => {
                 self.waiting = None;
-                Some(now + limits::RESYNC)
+                Some(Rest::settled(now + limits::RESYNC))
             }
             Next::Await { what, deadline } => {
                 if self.waiting.is_none_or(|waiting| waiting.what != *what) {
@@ -252,7 +222,8 @@ impl Memory {
                 }
                 // Nothing but another look tells that a host is back.
                 let poll = *what == Awaited::HostBack;
-                Some(if poll { now + limits::DRAIN_RETRY } else { *deadline })
+                let until = if poll { now + limits::DRAIN_RETRY } else { *deadline };
+                Some(Rest::awaiting(*what, until))
             }
         }
     }
@@ -261,9 +232,9 @@ impl Memory {
     /// state any more.
     pub fn failed(&mut self, unreachable_until: Option<Timestamp>) {
         if let Some(retry_at) = unreachable_until {
-            self.learn(Learnt::Host(HostSeen::Unreachable { retry_at }));
+            self.learn(Outcome::Looked(HostSeen::Unreachable { retry_at }));
         }
-        if self.changed {
+        if self.effect == Effect::Change {
             self.waiting = None;
         }
     }
@@ -274,7 +245,7 @@ impl Memory {
     /// whose Node changes, or whose pods take their time, is not looked at each time.
     pub fn woken(&mut self, wake: Wake, now: Timestamp) {
         self.pods = None;
-        self.node_sought = false;
+        self.search = Search::Open;
         let young = self.seen_at.is_some_and(|seen_at| now < seen_at + limits::RETRY_MOST);
         let drains = self.waiting.is_some_and(|waiting| waiting.what == Awaited::PodsGone);
         let kept = match wake {
@@ -284,27 +255,26 @@ impl Memory {
             Wake::AskedOtherwise => false,
         };
         if kept {
-            self.old = true;
+            self.look = Look::Earlier(self.host().clone());
         } else {
             self.forget();
         }
     }
 
     fn forget(&mut self) {
-        self.host = HostSeen::Unknown;
+        self.look = Look::Due;
         self.pods = None;
-        self.node_sought = false;
-        self.old = false;
+        self.search = Search::Open;
     }
 
-    fn observed(&self, node: Option<&NodeFacts>, on_record: bool) -> Observed {
+    fn observed(&self, inputs: &InstanceInputs) -> Observed {
         Observed {
-            node: node.cloned(),
-            node_sought: self.node_sought,
+            node: inputs.node.clone(),
+            node_sought: self.search == Search::InVain,
             pods: self.pods.clone(),
-            host: self.host.clone(),
-            on_record,
-            known_closed: self.known_closed,
+            host: self.host().clone(),
+            on_record: inputs.on_record,
+            known_closed: inputs.is_known_closed(),
             waiting: self.waiting,
             drain: DrainSeen {
                 marks: self.marks.as_ref().map(|(_, marks)| *marks).unwrap_or_default(),
@@ -329,7 +299,7 @@ fn changes_marks(action: &Action) -> bool {
         | Action::ListPods
         | Action::Evict { .. }
         | Action::TellDrain { .. }
-        | Action::Apply(_)
+        | Action::Apply { .. }
         | Action::RemoveLeftovers(_)
         | Action::ForgetHost
         | Action::DeleteNode(_) => false,

@@ -40,10 +40,13 @@ mod disrupt;
 mod drain;
 mod drift;
 mod host_key;
+mod inputs;
 mod memory;
+mod outcome;
 mod plan;
 mod registration;
 mod remove;
+mod rest;
 mod search;
 #[cfg(test)]
 mod tests;
@@ -56,9 +59,12 @@ use serde::Serialize;
 pub use desired::{Desired, DesiredFile, Marks, Release};
 pub use drain::{DrainMarks, DrainSeen, Refusal, drain_condition};
 pub use host_key::host_key_condition;
-pub use memory::{Learnt, Memory, Wake};
+pub use inputs::{InstanceInputs, Login, due_record, record_of};
+pub use memory::Memory;
+pub use outcome::Outcome;
 pub use plan::{Action, Awaited, Because, Next, NodePatch, Plan, Step};
 pub use registration::{Registration, Starts};
+pub use rest::{Rest, Wake};
 pub use search::{KnownAs, NodeSearch};
 pub use work::{Grounds, HostWork, Vacancy};
 
@@ -166,7 +172,7 @@ pub fn claims_slot(desired: &Desired, observed: &Observed, now: Timestamp) -> Op
 }
 
 /// The copy of the agent that carries out work on the host.
-pub fn agent_for_work(desired: &Desired, probe: &Probe) -> AgentLocation {
+fn agent_for_work(desired: &Desired, probe: &Probe) -> AgentLocation {
     if probe.agent.installed == Some(desired.release.agent) {
         AgentLocation::Installed
     } else {

@@ -12,7 +12,7 @@ use super::work::HostWork;
 use crate::digest::Sha256;
 use crate::facts::{DrainNotice, PodFacts};
 use crate::fleet::DisruptionPermit;
-use crate::protocol::{RebootReason, RootAccess};
+use crate::protocol::{AgentLocation, RebootReason, RootAccess};
 
 /// What to do now, in order, and when to look again.
 #[derive(Clone, Debug, Eq, JsonSchema, PartialEq, Serialize)]
@@ -68,8 +68,13 @@ pub enum Action {
         /// Whether an Event tells it, too.
         event: bool,
     },
-    /// Run the agent's `apply`.
-    Apply(HostWork),
+    /// Run an agent's `apply`.
+    Apply {
+        /// Which copy of our agent carries it out.
+        agent: AgentLocation,
+        /// What it is to do.
+        work: HostWork,
+    },
     /// Remove over SFTP what the agent could not remove itself: its own file and our root folder.
     RemoveLeftovers(HostWork),
     /// Delete the Node object.
@@ -246,7 +251,7 @@ impl Action {
             Self::ListPods => "list-pods",
             Self::Evict { .. } => "evict",
             Self::TellDrain { .. } => "tell-drain",
-            Self::Apply(_) => "apply",
+            Self::Apply { .. } => "apply",
             Self::RemoveLeftovers(_) => "remove-leftovers",
             Self::DeleteNode(_) => "delete-node",
             Self::ForgetHost => "forget-host",
@@ -292,7 +297,7 @@ impl fmt::Display for Action {
             Self::Evict { pods, .. } => write!(f, " {}", Counted(pods.len(), "pod")),
             Self::TellDrain { notice: Some(notice), .. } => write!(f, " ({})", notice.message),
             Self::TellDrain { notice: None, .. } => f.write_str(" (no pod blocks it)"),
-            Self::Apply(work) | Self::RemoveLeftovers(work) => write!(f, " {work}"),
+            Self::Apply { work, .. } | Self::RemoveLeftovers(work) => write!(f, " {work}"),
             Self::DeleteNode(permit) => write!(f, " {}", permit.node()),
         }
     }

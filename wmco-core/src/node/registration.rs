@@ -47,7 +47,7 @@ impl Registration {
 
     /// What is remembered after the steps of a plan.
     pub(super) fn after(self, steps: &[Step], now: Timestamp) -> Self {
-        let applies = |step: &Step, wanted: fn(&HostStep) -> bool| matches!(&step.action, Action::Apply(work) if work.plan().steps.iter().any(wanted));
+        let applies = |step: &Step, wanted: fn(&HostStep) -> bool| matches!(&step.action, Action::Apply { work, .. } if work.plan().steps.iter().any(wanted));
         let begins_anew = |step: &Step| {
             matches!(step.because, Because::NodeGone | Because::NodeOverdue)
                 && applies(step, |step| *step == HostStep::StopKubelet)

@@ -29,7 +29,7 @@ pub(super) fn plan(
     if let Some(plan) = disrupt::empty(desired, node, observed, probe, permit, now) {
         return plan;
     }
-    if let Some(plan) = disrupt::unmark(node, probe, permit, &Because::Unlisted) {
+    if let Some(plan) = disrupt::unmark(desired, node, probe, permit, &Because::Unlisted) {
         return plan;
     }
     let grounds = || Grounds::Permitted(permit.clone());
@@ -65,10 +65,10 @@ fn clean(
         steps.extend(networks.map(|name| HostStep::RemoveNetwork { name: (*name).to_owned() }));
         steps.push(HostStep::RemoveInstallation);
         let nothing = std::collections::BTreeSet::new();
-        return Some(apply(nothing, steps, grounds(), Because::Unlisted, now));
+        return Some(apply((desired, probe), nothing, steps, grounds(), Because::Unlisted, now));
     }
     let restart_due = probe.reboot.iter().any(|reason| reason.comes_from_leaving());
-    restart_due.then(|| restart(probe, grounds(), now))
+    restart_due.then(|| restart(desired, probe, grounds(), now))
 }
 
 /// Removes what the agent could not remove itself.

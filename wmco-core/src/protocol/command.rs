@@ -2,13 +2,17 @@
 
 use std::fmt;
 
+use schemars::JsonSchema;
+use serde::Serialize;
+
 use crate::digest::Sha256;
 use crate::names::host;
 use crate::protocol::FreshFolder;
 use crate::winpath::WindowsPath;
 
 /// Which copy of the agent to run.
-#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, Hash, JsonSchema, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub enum AgentLocation {
     /// The one in its final place, [`host::AGENT`].
     Installed,
@@ -16,7 +20,7 @@ pub enum AgentLocation {
     /// closed that, see [`staged_agent`].
     Staged(Sha256),
     /// The one that was brought in this connection, in a folder of its own in the login user's.
-    Brought(FreshFolder),
+    Brought(#[schemars(with = "String")] FreshFolder),
 }
 
 /// What the agent is asked to do.

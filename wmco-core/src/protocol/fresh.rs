@@ -3,6 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use serde::{Serialize, Serializer};
+
 use crate::names::host::FRESH_FOLDER_PREFIX;
 
 /// Bytes of randomness in a name: nobody makes a folder of that name before us.
@@ -37,6 +39,12 @@ impl fmt::Display for FreshFolder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(FRESH_FOLDER_PREFIX)?;
         self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl Serialize for FreshFolder {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
     }
 }
 

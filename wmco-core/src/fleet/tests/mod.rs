@@ -129,6 +129,7 @@ fn node(number: u8) -> NodeFacts {
             .into(),
         annotations: [mark(names::INSTANCE_ANNOTATION, &address)].into(),
         addresses: vec![address],
+        resource_version: 1,
         unschedulable: false,
         ready: true,
         is_deleted: false,

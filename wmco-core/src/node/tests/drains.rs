@@ -247,16 +247,15 @@ fn times_that_we_never_write_are_not_believed() {
 #[test]
 fn a_host_that_rewrites_its_notes_gains_no_time() {
     let mut memory = Memory::default();
-    memory.set_known_closed(true);
     let mut case = protected(SignedDuration::ZERO);
     let note = |c: &mut Case, since: Timestamp| {
         c.annotate(names::DRAIN_SINCE_ANNOTATION, &since.to_string());
     };
     note(&mut case, NOW);
     let plan = |memory: &mut Memory, case: &Case, now| {
-        memory.learn(Learnt::Host(case.observed.host.clone()));
-        memory.learn(Learnt::Pods(case.observed.pods.clone().unwrap()));
-        memory.plan(&case.desired, case.observed.node.as_ref(), false, now)
+        memory.learn(Outcome::Looked(case.observed.host.clone()));
+        memory.learn(Outcome::Pods(case.observed.pods.clone().unwrap()));
+        memory.plan(&memory::inputs(case), now)
     };
     assert_eq!(plan(&mut memory, &case, NOW).steps[0].action.verb(), "evict");
     note(&mut case, NOW + TIMEOUT - SignedDuration::from_secs(1));
@@ -270,7 +269,7 @@ fn a_host_that_rewrites_its_notes_gains_no_time() {
     let mut case = given_up(1, NOW).with_pods();
     case.node().annotations.remove(names::DRAIN_GIVEN_UP_ANNOTATION);
     assert_eq!(plan(&mut memory, &case, now).steps, []);
-    assert_eq!(memory.claims_slot(&case.desired, case.observed.node.as_ref(), now), Some(false));
+    assert_eq!(memory.claims_slot(&memory::inputs(&case), now), Some(false));
 }
 
 impl Case {

@@ -1,18 +1,45 @@
 //! How long what was seen counts.
 
 use super::*;
+use crate::host_key::HostKey;
+use crate::host_record::HostRecord;
 use crate::limits;
+use crate::reach::{Pin, Pinned, Reach};
+
+const KEY: &str = "AAAAC3NzaC1lZDI1NTE5AAAAIAABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhscHR4f";
 
 /// A memory whose host is as in `case`.
 fn seen(case: &Case) -> Memory {
     let mut memory = Memory::default();
-    memory.set_known_closed(true);
-    memory.learn(Learnt::Host(case.observed.host.clone()));
+    memory.learn(Outcome::Looked(case.observed.host.clone()));
     memory
 }
 
 fn plan(memory: &mut Memory, case: &Case, now: Timestamp) -> Plan {
-    memory.plan(&case.desired, case.observed.node.as_ref(), false, now)
+    memory.plan(&inputs(case), now)
+}
+
+/// What the cluster says of `case`, whose host is known to be closed.
+pub(super) fn inputs(case: &Case) -> InstanceInputs {
+    let key: HostKey = KEY.parse().unwrap();
+    let closed_for = Some(key.fingerprint());
+    let pinned = Pinned { key, by: Pin::Kept { name: "10.0.0.1".into() } };
+    InstanceInputs {
+        address: "10.0.0.1".into(),
+        desired: case.desired.clone(),
+        node: case.observed.node.clone(),
+        reach: Ok(Reach {
+            address: [10, 0, 0, 1].into(),
+            port: limits::SSH_PORT,
+            username: "core".into(),
+            host_key: Some(pinned),
+            to_keep: false,
+            via: None,
+        }),
+        key_hash: Sha256::of(b"key"),
+        record: Some(HostRecord { closed_for, ..HostRecord::default() }),
+        on_record: false,
+    }
 }
 
 #[test]
@@ -21,10 +48,10 @@ fn a_pass_begins_with_a_look() {
     let mut memory = seen(&case);
     let settled = plan(&mut memory, &case, NOW);
     assert_eq!(settled, Plan::settled());
-    assert_eq!(memory.done(&settled, NOW), Some(NOW + limits::RESYNC));
+    assert_eq!(memory.done(&settled, NOW).map(|rest| rest.until), Some(NOW + limits::RESYNC));
     memory.woken(Wake::Deadline, NOW);
     assert_eq!(plan(&mut memory, &case, NOW).steps[0].action, Action::Probe);
-    memory.learn(Learnt::Host(case.observed.host.clone()));
+    memory.learn(Outcome::Looked(case.observed.host.clone()));
     memory.woken(Wake::AskedOtherwise, NOW);
     assert_eq!(plan(&mut memory, &case, NOW).steps[0].action, Action::Probe);
 }
@@ -50,7 +77,7 @@ fn a_node_that_appears_costs_no_look() {
     let vacant = Case::vacant();
     let mut memory = seen(&vacant);
     let wait = plan(&mut memory, &vacant, NOW);
-    assert_eq!(memory.done(&wait, NOW), Some(NOW + limits::NODE_APPEARS));
+    assert_eq!(memory.done(&wait, NOW).map(|rest| rest.until), Some(NOW + limits::NODE_APPEARS));
     memory.woken(Wake::NodeChanged, NOW);
     let appeared = Case::new().with(|c| c.node().annotations.clear());
     let step = &plan(&mut memory, &appeared, NOW).steps[0];
@@ -66,11 +93,11 @@ fn a_wait_lasts_over_looks_and_ends_with_work() {
     let later = NOW + limits::NODE_APPEARS;
     memory.woken(Wake::Deadline, NOW);
     let look = plan(&mut memory, &vacant, later);
-    memory.learn(Learnt::Host(vacant.observed.host.clone()));
+    memory.learn(Outcome::Looked(vacant.observed.host.clone()));
     assert_eq!(memory.done(&look, later), None);
     let overdue = plan(&mut memory, &vacant, later);
     assert_eq!(overdue.steps[0].because, Because::NodeOverdue);
-    memory.learn(Learnt::Worked(vacant.observed.host.clone()));
+    memory.learn(Outcome::Worked(vacant.observed.host.clone()));
     assert_eq!(memory.done(&overdue, later), None);
     assert_eq!(plan(&mut memory, &vacant, later).next, wait_for_node(later));
 }
@@ -88,18 +115,18 @@ fn what_the_api_said_counts_for_one_pass() {
     let mut memory = seen(&case);
     let seek = plan(&mut memory, &case, NOW);
     assert_eq!(seek.steps[0].action.verb(), "seek-node");
-    memory.learn(Learnt::NoNode);
+    memory.learn(Outcome::NoNode);
     memory.done(&seek, NOW);
     let work = plan(&mut memory, &case, NOW);
-    let Action::Apply(apply) = &work.steps[1].action else { panic!("{work}") };
+    let Action::Apply { work: apply, .. } = &work.steps[1].action else { panic!("{work}") };
     // The agent holds to it even later.
     assert_eq!(apply.plan().vacant_since.as_deref(), Some("boot 1"));
     memory.failed(None);
     memory.woken(Wake::NodeChanged, NOW);
     assert_eq!(plan(&mut memory, &case, NOW).steps[0].action, Action::Probe);
-    memory.learn(Learnt::Host(case.observed.host.clone()));
+    memory.learn(Outcome::Looked(case.observed.host.clone()));
     let found = plan(&mut memory, &case, NOW);
-    memory.learn(Learnt::FoundNode);
+    memory.learn(Outcome::FoundNode { name: "win-1".into() });
     memory.done(&found, NOW);
     assert_eq!(plan(&mut memory, &case, NOW).steps[0].action.verb(), "seek-node");
 }
@@ -113,7 +140,7 @@ fn a_restart_that_is_asked_for_is_counted_from_a_fresh_look() {
     memory.woken(Wake::NodeChanged, NOW);
     let asked = case.with(|c| c.annotate(names::REBOOT_ANNOTATION, ""));
     assert_eq!(plan(&mut memory, &asked, NOW).steps[0].action.verb(), "list-pods");
-    memory.learn(Learnt::Pods(Vec::new()));
+    memory.learn(Outcome::Pods(Vec::new()));
     assert_eq!(plan(&mut memory, &asked, NOW).steps[0].action, Action::Probe);
 }
 
@@ -133,9 +160,8 @@ fn pods_that_take_their_time_cost_a_look_a_minute() {
 #[test]
 fn a_host_that_restarts_is_asked_often() {
     let mut memory = Memory::default();
-    memory.set_known_closed(true);
     let plan = Plan::settled().until(Awaited::HostBack, NOW + limits::HOST_BACK);
-    assert_eq!(memory.done(&plan, NOW), Some(NOW + limits::DRAIN_RETRY));
+    assert_eq!(memory.done(&plan, NOW).map(|rest| rest.until), Some(NOW + limits::DRAIN_RETRY));
     memory.failed(Some(NOW));
     assert_eq!(*memory.host(), HostSeen::Unreachable { retry_at: NOW });
 }
@@ -145,11 +171,11 @@ fn a_host_that_restarts_is_asked_often() {
 fn a_restart_is_not_counted_from_a_look_before_it_was_asked_for() {
     let case = Case::new().emptied();
     let mut memory = seen(&case);
-    memory.learn(Learnt::Pods(Vec::new()));
+    memory.learn(Outcome::Pods(Vec::new()));
     let asked = case.with(|c| c.annotate(names::REBOOT_ANNOTATION, ""));
     assert_eq!(plan(&mut memory, &asked, NOW).steps[0].action, Action::Probe);
-    memory.learn(Learnt::Host(asked.observed.host.clone()));
-    memory.learn(Learnt::Pods(Vec::new()));
+    memory.learn(Outcome::Looked(asked.observed.host.clone()));
+    memory.learn(Outcome::Pods(Vec::new()));
     assert_eq!(plan(&mut memory, &asked, NOW).steps[0].because, Because::RestartAsked);
 }
 
@@ -172,7 +198,7 @@ fn a_slot_is_freed_as_soon_as_the_node_is_ready() {
     assert_eq!(plan(&mut memory, &case, NOW).steps, []);
     case.node().ready = true;
     assert_eq!(plan(&mut memory, &case, NOW).steps[0].action, Action::Probe);
-    memory.learn(Learnt::Host(Case::new().observed.host));
+    memory.learn(Outcome::Looked(Case::new().observed.host));
     assert_eq!(plan(&mut memory, &case, NOW).steps[0].because, Because::Configured);
 }
 
@@ -188,7 +214,7 @@ fn a_new_key_is_noted_after_a_login_with_it() {
         assert_eq!(plan(&mut memory, &case, NOW).steps[0].action, Action::Probe, "{name}");
         memory.failed(Some(NOW));
         assert_eq!(plan(&mut memory, &case, NOW).steps, [], "{name}");
-        memory.learn(Learnt::Host(case.observed.host.clone()));
+        memory.learn(Outcome::Looked(case.observed.host.clone()));
         assert_eq!(plan(&mut memory, &case, NOW).steps[0].action.verb(), "patch-node", "{name}");
     }
 }

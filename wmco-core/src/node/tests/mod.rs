@@ -114,7 +114,7 @@ impl Case {
         let mut verbs = Vec::new();
         for step in &plan.steps {
             verbs.push(step.action.verb().to_owned());
-            if let Action::Apply(work) = &step.action {
+            if let Action::Apply { work, .. } = &step.action {
                 verbs.extend(work.plan().steps.iter().map(|step| format!("+{}", step.verb())));
             }
         }
@@ -213,6 +213,7 @@ fn node() -> NodeFacts {
         .chain(desired().annotations)
         .collect(),
         addresses: vec!["10.0.0.1".into()],
+        resource_version: 1,
         unschedulable: false,
         ready: true,
         is_deleted: false,

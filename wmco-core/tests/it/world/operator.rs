@@ -8,15 +8,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
 
 use jiff::Timestamp;
+use wmco_core::digest::Sha256;
 use wmco_core::facts::{NodeFacts, PodFacts};
 use wmco_core::fleet::{self, Assignment, DisruptionPermit, Intent};
 use wmco_core::host_record::{HostRecord, KnownHosts, ListedHost, RecordChange};
 use wmco_core::instances::{Entries, Resolutions, parse};
 use wmco_core::node::{
-    Action, Grounds, HostSeen, HostWork, KnownAs, Learnt, Memory, Next, Refusal, Wake,
+    Action, Grounds, HostSeen, HostWork, InstanceInputs, KnownAs, Memory, Next, Outcome, Refusal,
+    Wake,
 };
 use wmco_core::protocol::HostStep;
-use wmco_core::reach::reach;
+use wmco_core::reach::{Reach, Unreachable, reach};
 use wmco_core::{limits, names};
 
 use super::World;
@@ -164,21 +166,30 @@ impl World {
             };
             worker.memory.woken(wake, self.now);
         }
-        let memory = &mut worker.memory;
         let edition = self.edition(self.release);
         let name = index.map(|index| self.hosts[index].wanted_name());
         let record = self.known_hosts().record(&key).cloned();
-        let record = record.unwrap_or_default();
-        memory.set_known_closed(known_closed);
-        let known_as = KnownAs { names: record.node.into_iter().collect(), ipv4: record.ipv4 };
+        let known_as = KnownAs {
+            names: record.iter().filter_map(|record| record.node.clone()).collect(),
+            ipv4: record.as_ref().and_then(|record| record.ipv4),
+        };
         let wanted = (instance.intent.clone(), known_as);
-        let desired = self.release.desired(edition, &key, name, wanted);
-        let plan = memory.plan(&desired, node.as_ref(), kept, self.now);
+        let inputs = InstanceInputs {
+            address: key.clone(),
+            desired: self.release.desired(edition, &key, name, wanted),
+            node,
+            reach: self.reach(instance),
+            key_hash: Sha256::of(b"key"),
+            record,
+            on_record: kept,
+        };
+        let memory = &mut worker.memory;
+        let plan = memory.plan(&inputs, self.now);
         if self.log {
             eprintln!("{} {instance}\n{plan}\n", self.now);
         }
         if let (Some(name), Some(claims)) =
-            (instance.node_name(), memory.claims_slot(&desired, node.as_ref(), self.now))
+            (instance.node_name(), memory.claims_slot(&inputs, self.now))
         {
             if claims {
                 self.operator.claims.insert(name.to_owned());
@@ -191,7 +202,7 @@ impl World {
             self.others_act(others);
             *self.actions.entry(step.action.verb()).or_default() += 1;
             match self.effect(&step.action, &key, instance, index) {
-                Ok(learnt) => memory.learn(learnt),
+                Ok(outcome) => memory.learn(outcome),
                 Err(Stop::Fail) => failed = true,
                 Err(Stop::Crash) => return Err(Stop::Crash),
             }
@@ -206,7 +217,7 @@ impl World {
             memory.failed(down.then_some(retry_at));
             Some(retry_at)
         } else {
-            memory.done(&plan, self.now)
+            memory.done(&plan, self.now).map(|rest| rest.until)
         };
         let settled = !failed && plan.next == Next::Settled;
         worker.asleep = until.map(|until| Asleep { trigger, until, settled });
@@ -220,60 +231,62 @@ impl World {
         key: &str,
         instance: &Assignment<'_>,
         index: Option<usize>,
-    ) -> Result<Learnt, Stop> {
+    ) -> Result<Outcome, Stop> {
         self.faults.pass()?;
         let release = self.release;
         if !matches!(action, Action::Probe | Action::ForgetHost) {
             self.promise_leaving(instance, index);
         }
-        let learnt = match action {
+        let outcome = match action {
             Action::Probe => {
                 self.promise_ours(key, index);
                 let host = self.connect(instance, index).ok_or(Stop::Fail)?;
                 let seen = host.agent.map_or(HostSeen::NoAgent, |agent| probed(host, agent));
-                Learnt::Host(seen)
+                Outcome::Looked(seen)
             }
             Action::ProbeWithOurs(_) => {
                 self.connect(instance, index).ok_or(Stop::Fail)?;
                 let host = &mut self.hosts[index.unwrap()];
                 host.bring(release, &mut self.faults)?;
-                Learnt::Worked(probed(host, release))
+                Outcome::Worked(probed(host, release))
             }
             Action::ProbeStaged(agent) => {
                 self.promise_ours(key, index);
                 let host = self.connect(instance, index).ok_or(Stop::Fail)?;
                 let there = host.staged_agents.contains(agent);
-                Learnt::Host(if there { probed(host, release) } else { HostSeen::NoAgent })
+                Outcome::Looked(if there { probed(host, release) } else { HostSeen::NoAgent })
             }
             Action::RecordRoot(root) => {
                 let host = &self.hosts[index.ok_or(Stop::Fail)?];
                 let (shown, name) = (host.key(), Some(host.wanted_name()));
                 let seen = RecordChange::Seen { key: shown, host_name: name, root: *root };
                 self.change_record(key, &seen);
-                Learnt::Changed
+                Outcome::RootRecorded(*root)
             }
             Action::Upload(contents) => {
                 self.promise_ours(key, index);
                 let host = self.connect(instance, index).ok_or(Stop::Fail)?;
                 host.staged.extend(contents);
-                Learnt::Changed
+                Outcome::Uploaded
             }
             Action::PatchNode(patch) => {
                 let name = instance.node_name().ok_or(Stop::Fail)?;
                 self.promise_patch(name, patch);
                 self.api.nodes.get_mut(name).ok_or(Stop::Fail)?.patch(patch);
-                Learnt::Changed
+                Outcome::NodeChanged { resource_version: 0 }
             }
             Action::SeekNode(search) => {
                 let is_meant = |node: &NodeFacts| {
                     search.names.contains(&node.name) || search.is_at(&node.addresses)
                 };
-                let found = self.api.nodes.values().any(|node| is_meant(&node.facts));
-                if found { Learnt::FoundNode } else { Learnt::NoNode }
+                let found = self.api.nodes.values().find(|node| is_meant(&node.facts));
+                found.map_or(Outcome::NoNode, |node| Outcome::FoundNode {
+                    name: node.facts.name.clone(),
+                })
             }
             Action::ListPods => {
                 let name = instance.node_name().ok_or(Stop::Fail)?;
-                Learnt::Pods(self.api.nodes.get(name).ok_or(Stop::Fail)?.pods.clone())
+                Outcome::Pods(self.api.nodes.get(name).ok_or(Stop::Fail)?.pods.clone())
             }
             Action::Evict { pods, permit } => {
                 self.promise_permit(instance, permit);
@@ -283,9 +296,9 @@ impl World {
                 let name = instance.node_name().ok_or(Stop::Fail)?;
                 let node = self.api.nodes.get_mut(name).ok_or(Stop::Fail)?;
                 node.facts.drain_notice.clone_from(notice);
-                Learnt::Changed
+                Outcome::NodeChanged { resource_version: 0 }
             }
-            Action::Apply(work) => {
+            Action::Apply { work, .. } => {
                 self.promise_grounds(instance, work);
                 self.promise_ours(key, index);
                 self.connect(instance, index).ok_or(Stop::Fail)?;
@@ -293,30 +306,30 @@ impl World {
                 // The agent's last line is a probe, unless the host goes down meanwhile.
                 let host = &self.hosts[index.unwrap()];
                 let up = host.power == Power::On;
-                Learnt::Worked(if up { probed(host, release) } else { HostSeen::Unknown })
+                Outcome::Worked(if up { probed(host, release) } else { HostSeen::Unknown })
             }
             Action::RemoveLeftovers(work) => {
                 self.promise_grounds(instance, work);
                 self.connect(instance, index).ok_or(Stop::Fail)?;
                 self.hosts[index.unwrap()].remove_leftovers(&mut self.faults)?;
-                Learnt::Worked(HostSeen::NoAgent)
+                Outcome::Worked(HostSeen::NoAgent)
             }
             Action::ForgetHost => {
                 self.api.host_keys.remove(key);
                 self.api.host_keys.remove(&HostRecord::key_name(key));
                 // It is as it was before us, so its next key is a first one.
                 self.hosts[index.ok_or(Stop::Fail)?].known.clear();
-                Learnt::Changed
+                Outcome::HostForgotten
             }
             Action::DeleteNode(permit) => {
                 self.promise_permit(instance, permit);
                 self.promise_delete(permit.node());
                 self.api.nodes.remove(permit.node());
-                Learnt::Changed
+                Outcome::NodeDeleted
             }
         };
         self.faults.pass()?;
-        Ok(learnt)
+        Ok(outcome)
     }
 
     /// The host, if it answers and shows the pinned key. A key that is pinned nowhere goes into the
@@ -327,11 +340,7 @@ impl World {
         if self.hosts[index].power != Power::On {
             return None;
         }
-        let known = self.known_hosts();
-        let entries = self.entries();
-        let listed = entries.get(&instance.address).and_then(|entry| entry.as_ref().ok());
-        let now = Assignment { instance: listed, node: self.node_of(instance), ..instance.clone() };
-        let way = reach(&now, &known, |text| Some(text.to_owned())).ok()?;
+        let way = self.reach(instance).ok()?;
         let host = &self.hosts[index];
         let (shown, address) = (host.key(), host.address);
         if way.host_key.as_ref().is_some_and(|pinned| pinned.key != shown) {
@@ -353,7 +362,16 @@ impl World {
         Some(host)
     }
 
-    fn evict(&mut self, instance: &Assignment<'_>, pods: &[PodFacts]) -> Result<Learnt, Stop> {
+    /// The way to the host of an instance, by what is known now.
+    fn reach(&self, instance: &Assignment<'_>) -> Result<Reach, Unreachable> {
+        let entries = self.entries();
+        let listed = entries.get(&instance.address).and_then(|entry| entry.as_ref().ok());
+        let node = self.node_of(instance);
+        let now = Assignment { instance: listed, node, ..instance.clone() };
+        reach(&now, &self.known_hosts(), |text| Some(text.to_owned()))
+    }
+
+    fn evict(&mut self, instance: &Assignment<'_>, pods: &[PodFacts]) -> Result<Outcome, Stop> {
         let name = instance.node_name().ok_or(Stop::Fail)?;
         let number = self.number(name);
         let protected = number.is_some_and(|number| self.protected.contains(&number));
@@ -369,7 +387,7 @@ impl World {
                 pod.leaves_by = Some(leaves_by);
             }
         }
-        Ok(Learnt::Evicted(refused))
+        Ok(Outcome::Evicted(refused))
     }
 
     /// Names that hosts reported, to this operator or to one before.

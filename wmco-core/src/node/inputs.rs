@@ -1,0 +1,135 @@
+//! What the cluster says of one instance: all that its worker goes by.
+
+use std::sync::Arc;
+
+use super::{Desired, KnownAs, Marks, Release};
+use crate::digest::Sha256;
+use crate::facts::NodeFacts;
+use crate::fleet::Assignment;
+use crate::host_key::HostKey;
+use crate::host_record::{HostRecord, KnownHosts, ListedHost};
+use crate::reach::{Reach, Unreachable, reach};
+
+/// Everything that one instance's worker needs to know of the cluster.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct InstanceInputs {
+    /// Its address as listed, or of the Node when nobody listed it and nothing is on record.
+    pub address: String,
+    /// What it is to become.
+    pub desired: Desired,
+    /// The Node that stands for it.
+    pub node: Option<NodeFacts>,
+    /// How its host is reached.
+    pub reach: Result<Reach, Unreachable>,
+    /// Hash of the public key that lets us in.
+    pub key_hash: Sha256,
+    /// What is on record of its host, under this address or a former one.
+    pub record: Option<HostRecord>,
+    /// Whether the ConfigMap of host keys has its key or its record.
+    pub on_record: bool,
+}
+
+/// The private key, as far as decisions need it.
+#[derive(Clone, Copy)]
+pub struct Login<'a> {
+    /// Hash of its public key.
+    pub key_hash: Sha256,
+    /// The user name of the entry, encrypted with it; none where there is no entry.
+    pub username: Option<&'a str>,
+    /// Reads encrypted user names.
+    pub decrypt: &'a dyn Fn(&str) -> Option<String>,
+}
+
+impl InstanceInputs {
+    /// All that follows from what is wanted of an instance.
+    pub fn of(
+        assignment: &Assignment<'_>,
+        release: &Arc<Release>,
+        hosts: &KnownHosts,
+        login: Login<'_>,
+    ) -> Self {
+        let record = record_of(assignment, hosts);
+        let reach = reach(assignment, hosts, login.decrypt);
+        let way = reach.as_ref().ok();
+        let marks = assignment.instance.zip(login.username).map(|(entry, username)| Marks {
+            address: &entry.address,
+            username,
+            key_hash: login.key_hash,
+            host_key: way.and_then(|way| Some(&way.host_key.as_ref()?.key)),
+        });
+        let on_record = record.and_then(|record| record.node.clone());
+        let known_as = KnownAs {
+            names: on_record.into_iter().chain([assignment.address.clone()]).collect(),
+            ipv4: way.map(|way| way.address),
+        };
+        let (release, intent) = (Arc::clone(release), assignment.intent.clone());
+        Self {
+            address: assignment.address.clone(),
+            desired: Desired::new(release, intent, known_as, marks.as_ref()),
+            node: assignment.node.cloned(),
+            key_hash: login.key_hash,
+            record: record.cloned(),
+            on_record: hosts.record(&assignment.address).is_some()
+                || hosts.pin(&assignment.address).is_some(),
+            reach,
+        }
+    }
+
+    /// Name of the Node, or the address while there is none.
+    pub fn node_name(&self) -> &str {
+        self.node.as_ref().map_or(&self.address, |node| &node.name)
+    }
+
+    /// The key that the host has to show, if one is pinned.
+    pub fn pinned_key(&self) -> Option<&HostKey> {
+        Some(&self.reach.as_ref().ok()?.host_key.as_ref()?.key)
+    }
+
+    /// Whether the host that has to show the pinned key was found closed by an agent of ours.
+    pub fn is_known_closed(&self) -> bool {
+        let closed_for = |key| self.record.as_ref().is_some_and(|record| record.is_closed_for(key));
+        self.pinned_key().is_some_and(closed_for)
+    }
+
+    /// Whether people or the cluster ask for something else than they did in `old`, so that waiting for
+    /// a retry is pointless. What others write on the Node does not count, nor does it when the key
+    /// that its host showed us becomes the pinned one.
+    pub(super) fn intent_changed_since(&self, old: &Self) -> bool {
+        let asked = |inputs: &Self| {
+            let Desired { intent, release, .. } = &inputs.desired;
+            (intent.verb(), release.version.clone(), release.agent)
+        };
+        asked(self) != asked(old)
+            || self.desired.release.files != old.desired.release.files
+            || match (&self.reach, &old.reach) {
+                (Ok(new), Ok(before)) => !new.only_pins(before) || self.key_hash != old.key_hash,
+                (Err(_), Err(_)) => false,
+                (Ok(_), Err(_)) | (Err(_), Ok(_)) => true,
+            }
+    }
+}
+
+/// What has to be put on record of a listed host before anything is done with it, if that is not there
+/// yet. `username` is the encrypted one, `reported` the name that the host told.
+pub fn due_record(
+    assignment: &Assignment<'_>,
+    hosts: &KnownHosts,
+    username: &str,
+    reported: Option<&str>,
+) -> Option<ListedHost> {
+    let own = hosts.record(&assignment.address);
+    let former = assignment.formerly.iter().filter_map(|name| hosts.record(name));
+    let due = ListedHost {
+        node: assignment.confirmed_node().map(str::to_owned),
+        host_name: reported.map(str::to_owned),
+        formerly: assignment.formerly.clone(),
+        ..ListedHost::of(assignment.instance?, username)
+    };
+    (own != Some(&due.record(own, former))).then_some(due)
+}
+
+/// What is on record of the host of an assignment, under its address or a former one.
+pub fn record_of<'a>(assignment: &Assignment<'_>, hosts: &'a KnownHosts) -> Option<&'a HostRecord> {
+    let former = || assignment.formerly.iter().find_map(|name| hosts.record(name));
+    hosts.record(&assignment.address).or_else(former)
+}
