@@ -6,19 +6,41 @@ use std::time::Duration;
 use k8s_openapi::api::core::v1::ObjectReference;
 use kube::Client;
 use kube::runtime::events::{Event, EventType, Recorder, Reporter};
-use wmco_core::facts::{DrainNotice, NodeFacts};
-use wmco_core::fleet::Assignment;
+use wmco_core::facts::DrainNotice;
 use wmco_core::fleet::Intent;
 use wmco_core::host_key::HostKey;
 use wmco_core::host_record::HostRecord;
 use wmco_core::limits;
 use wmco_core::names::{events, host, objects};
+use wmco_core::node::InstanceInputs;
 use wmco_core::protocol::Quarantined;
 use wmco_core::text::cut;
 use wmco_core::winpath::WindowsPath;
 use wmco_csr::{Dispute, Warning};
 
-use crate::instance::StepError;
+/// What people hear of an instance, beside its failures.
+#[derive(Clone, Debug)]
+pub enum News {
+    /// It became a configured node.
+    Configured,
+    /// It was removed.
+    Removed,
+    /// A host key was trusted on first use.
+    KeyPinned {
+        /// The name under which it is kept.
+        name: String,
+        /// The key.
+        key: HostKey,
+    },
+    /// What lay below an open root of its host was moved away: told on the ConfigMap and on the Node.
+    Quarantined(Quarantined),
+    /// Folders stay on its host, which was given back, since something is in them.
+    LeftBehind(Vec<WindowsPath>),
+    /// Its Node is gone, so its kubelet is started again.
+    NodeGone,
+    /// Pods block the drain of its Node.
+    DrainBlocked(DrainNotice),
+}
 
 /// Publishes Events; cheap to clone.
 #[derive(Clone)]
@@ -38,85 +60,81 @@ impl Announcer {
         }
     }
 
-    /// An instance became a configured node.
-    pub async fn configured(&self, assignment: &Assignment) {
-        let note =
-            format!("Configured instance with address {} as a worker node", assignment.address);
-        self.on_instances(EventType::Normal, events::INSTANCE_SETUP, note).await;
-    }
-
-    /// An instance was removed.
-    pub async fn removed(&self, assignment: &Assignment) {
-        let note = format!("Deconfigured node with addresses {}", assignment.address);
-        self.on_instances(EventType::Normal, events::INSTANCE_TEARDOWN, note).await;
-    }
-
-    /// A host key was trusted on first use, and is kept as `name`.
-    pub async fn pinned(&self, assignment: &Assignment, name: &str, key: &HostKey) {
-        let note = format!(
-            "{}: trusted host key {} {} on first use and pinned it as `{name}`, compare it with \
-             what `ssh-keygen -l` says on the host",
-            assignment.address,
-            key.algorithm(),
-            key.fingerprint()
-        );
-        tracing::info!("{note}");
-        self.on_instances(EventType::Normal, events::HOST_KEY_PINNED, note).await;
-    }
-
-    /// What lay below an open root of a host was moved away: told on the ConfigMap and on the Node.
-    pub async fn quarantined(
-        &self,
-        assignment: &Assignment,
-        facts: Option<&NodeFacts>,
-        found: &Quarantined,
-    ) {
-        let named: Vec<&str> = found.first.iter().map(WindowsPath::as_str).collect();
-        let note = format!(
-            "{}: moved {} files, folders and links to {}, since others could write to {} and they are \
-             not ours; find out who put them there, then remove that folder; the first: {}",
-            assignment.address,
-            found.things,
-            found.folder,
-            host::ROOT,
-            named.join(", ")
-        );
-        tracing::warn!("{note}");
-        if let Some(on) = facts.map(|facts| reference(&facts.name)) {
-            self.publish(EventType::Warning, events::QUARANTINED, &note, &note, &on).await;
+    /// Tells what happened with an instance.
+    pub async fn tell(&self, instance: &InstanceInputs, news: &News) {
+        let address = &instance.address;
+        let on_node = instance.node.as_ref().map(|node| reference(&node.name));
+        match news {
+            News::Configured => {
+                let note = format!("Configured instance with address {address} as a worker node");
+                self.on_instances(EventType::Normal, events::INSTANCE_SETUP, note).await;
+            }
+            News::Removed => {
+                let note = format!("Deconfigured node with addresses {address}");
+                self.on_instances(EventType::Normal, events::INSTANCE_TEARDOWN, note).await;
+            }
+            News::KeyPinned { name, key } => {
+                let note = format!(
+                    "{address}: trusted host key {} {} on first use and pinned it as `{name}`, \
+                     compare it with what `ssh-keygen -l` says on the host",
+                    key.algorithm(),
+                    key.fingerprint()
+                );
+                tracing::info!("{note}");
+                self.on_instances(EventType::Normal, events::HOST_KEY_PINNED, note).await;
+            }
+            News::Quarantined(found) => {
+                let note = format!("{address}: {}", quarantine_note(found));
+                tracing::warn!("{note}");
+                if let Some(on) = on_node {
+                    self.publish(EventType::Warning, events::QUARANTINED, &note, &note, &on).await;
+                }
+                self.on_instances(EventType::Warning, events::QUARANTINED, note).await;
+            }
+            News::LeftBehind(folders) => {
+                let named: Vec<&str> = folders.iter().map(WindowsPath::as_str).collect();
+                let note = format!(
+                    "{address}: {} stays on the host because something is in it, closed to all but \
+                     administrators; look at {} and remove it by hand",
+                    named.join(", "),
+                    host::QUARANTINE
+                );
+                tracing::warn!("{note}");
+                self.on_instances(EventType::Warning, events::QUARANTINED, note).await;
+            }
+            News::NodeGone => {
+                let note = format!(
+                    "{address}: its Node is gone while its kubelet runs, which is started again to \
+                     register it; remove the entry to take the instance out of the cluster"
+                );
+                self.on_instances(EventType::Warning, events::NODE_GONE, note).await;
+            }
+            News::DrainBlocked(notice) => {
+                let (reason, text) = (notice.stage.reason(), &notice.message);
+                tracing::warn!(node = instance.node_name(), reason, "{text}");
+                if let Some(on) = on_node {
+                    self.publish(EventType::Warning, reason, text, text, &on).await;
+                }
+            }
         }
-        self.on_instances(EventType::Warning, events::QUARANTINED, note).await;
     }
 
-    /// Folders stay on a host that was given back, since something is in them.
-    pub async fn left_behind(&self, assignment: &Assignment, folders: &[WindowsPath]) {
-        let named: Vec<&str> = folders.iter().map(WindowsPath::as_str).collect();
-        let note = format!(
-            "{}: {} stays on the host because something is in it, closed to all but administrators; \
-             look at {} and remove it by hand",
-            assignment.address,
-            named.join(", "),
-            host::QUARANTINE
-        );
-        tracing::warn!("{note}");
-        self.on_instances(EventType::Warning, events::QUARANTINED, note).await;
-    }
-
-    /// A step failed: told on the ConfigMap, and on the Node too when it is about its host key.
+    /// A step failed for a `reason`: told on the ConfigMap, and on the Node too when it is about its
+    /// host key. It is tried again within `pause`.
     pub async fn failed(
         &self,
-        assignment: &Assignment,
-        node: Option<&NodeFacts>,
-        error: &StepError,
+        instance: &InstanceInputs,
+        reason: &str,
+        error: &str,
         pause: Duration,
     ) {
-        let reason = error.event_reason();
+        let InstanceInputs { address, node, desired, .. } = instance;
         let mut next = format!("next attempt within {} s", pause.as_secs());
-        if assignment.node.is_none() && matches!(assignment.intent, Intent::Remove(_)) {
-            let give_up = HostRecord::give_up_command(&self.namespace, &assignment.address);
+        if node.is_none() && matches!(desired.intent, Intent::Remove(_)) {
+            let give_up = HostRecord::give_up_command(&self.namespace, address);
             next = format!("{next}; if this host is gone, give it up by `{give_up}`");
         }
-        let what = format!("{}: {}", assignment.address, crate::chain(error));
+        let what = format!("{address}: {error}");
         // Another pause is another Event, so that what the note says of the next attempt is true.
         let action = format!("{next}: {what}");
         let what = format!("{}; {next}", cut(&what, limits::EVENT_NOTE_BYTES - 2 - next.len()));
@@ -124,23 +142,6 @@ impl Announcer {
             self.publish(EventType::Warning, reason, &action, &what, &reference(&node.name)).await;
         }
         self.publish(EventType::Warning, reason, &action, &what, &self.instances()).await;
-    }
-
-    /// The Node of an instance is gone, so its kubelet is started again.
-    pub async fn node_gone(&self, assignment: &Assignment) {
-        let note = format!(
-            "{}: its Node is gone while its kubelet runs, which is started again to register it; \
-             remove the entry to take the instance out of the cluster",
-            assignment.address
-        );
-        self.on_instances(EventType::Warning, events::NODE_GONE, note).await;
-    }
-
-    /// Pods block the drain of a Node.
-    pub async fn drain_blocked(&self, node: &NodeFacts, notice: &DrainNotice) {
-        let (reason, text) = (notice.stage.reason(), &notice.message);
-        tracing::warn!(node = %node.name, reason, "{text}");
-        self.publish(EventType::Warning, reason, text, text, &reference(&node.name)).await;
     }
 
     /// Something on the list of instances is wrong.
@@ -203,6 +204,18 @@ impl Announcer {
             tracing::debug!(%error, reason, "event not published");
         }
     }
+}
+
+fn quarantine_note(found: &Quarantined) -> String {
+    let named: Vec<&str> = found.first.iter().map(WindowsPath::as_str).collect();
+    format!(
+        "moved {} files, folders and links to {}, since others could write to {} and they are not ours; \
+         find out who put them there, then remove that folder; the first: {}",
+        found.things,
+        found.folder,
+        host::ROOT,
+        named.join(", ")
+    )
 }
 
 /// A Node, as the object of Events.

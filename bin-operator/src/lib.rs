@@ -32,6 +32,7 @@ pub mod owned;
 pub mod payload;
 pub mod problems;
 pub mod progress;
+pub mod release;
 pub mod resolver;
 pub mod run;
 pub mod snapshot;

@@ -1,6 +1,6 @@
 //! All Nodes of the cluster: a cache, and the question whether it is as new as it has to be.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::Node;
@@ -112,6 +112,51 @@ fn meant(nodes: impl Iterator<Item = NodeFacts>, search: &NodeSearch) -> Option<
     nodes.into_iter().find(|node| search.is_at(&node.addresses)).map(|node| node.name)
 }
 
+/// The facts of all Nodes. Only of those that changed they are read anew.
+#[derive(Debug, Default)]
+pub struct SeenNodes {
+    facts: Vec<NodeFacts>,
+    /// The objects that they were read from, with their places, by name.
+    read: HashMap<String, (Arc<Node>, usize)>,
+}
+
+impl SeenNodes {
+    /// The facts of the Nodes in `state`, in any order.
+    pub fn update(&mut self, state: &[Arc<Node>]) -> &[NodeFacts] {
+        for node in state {
+            match self.read.get_mut(node.metadata.name.as_deref().unwrap_or_default()) {
+                Some((read, _)) if Arc::ptr_eq(read, node) => {}
+                Some((read, place)) => {
+                    if let Some(facts) = self.facts.get_mut(*place) {
+                        *facts = NodeFacts::from(node.as_ref());
+                    }
+                    *read = Arc::clone(node);
+                }
+                None => {
+                    self.read.insert(node.name_any(), (Arc::clone(node), self.facts.len()));
+                    self.facts.push(NodeFacts::from(node.as_ref()));
+                }
+            }
+        }
+        if self.facts.len() > state.len() {
+            self.forget_others(state);
+        }
+        &self.facts
+    }
+
+    fn forget_others(&mut self, state: &[Arc<Node>]) {
+        let there: HashSet<&str> =
+            state.iter().filter_map(|node| node.metadata.name.as_deref()).collect();
+        self.facts.retain(|facts| there.contains(facts.name.as_str()));
+        self.read.retain(|name, _| there.contains(name.as_str()));
+        for (place, facts) in self.facts.iter().enumerate() {
+            if let Some((_, at)) = self.read.get_mut(&facts.name) {
+                *at = place;
+            }
+        }
+    }
+}
+
 /// Takes off what nobody here looks at, which is most of a Node.
 pub fn strip(node: &mut Node) {
     node.metadata.managed_fields = None;
@@ -134,7 +179,8 @@ impl Heartbeats {
     pub fn changes(&mut self, event: &watcher::Event<Node>) -> bool {
         match event {
             watcher::Event::Apply(node) | watcher::Event::InitApply(node) => {
-                let facts = NodeFacts::from(node);
+                // A heartbeat brings a new version and nothing else.
+                let facts = NodeFacts { resource_version: 0, ..NodeFacts::from(node) };
                 let name = node.name_any();
                 if facts.is_windows() {
                     self.others.remove(&name);
@@ -181,5 +227,28 @@ mod tests {
         assert!(apply("windows", "10.0.0.2", "2026-01-01T00:00:30Z"));
         assert!(apply("windows", "10.0.0.2", "2026-01-01T00:00:40Z"));
         assert!(apply("linux", "10.0.0.2", "2026-01-01T00:00:50Z"), "its label came back");
+    }
+    #[test]
+    fn facts_follow_their_nodes() {
+        let named = |name: &str, address: &str| {
+            let mut node = node("windows", address, "2026-01-01T00:00:00Z");
+            node.metadata.name = Some(name.to_owned());
+            Arc::new(node)
+        };
+        let mut seen = SeenNodes::default();
+        let mut shown = |state: &[Arc<Node>]| {
+            let facts = seen.update(state).iter();
+            let mut shown: Vec<String> =
+                facts.map(|node| format!("{} {}", node.name, node.addresses[0])).collect();
+            shown.sort();
+            shown.join(", ")
+        };
+        let (a, b, c) = (named("a", "10.0.0.1"), named("b", "10.0.0.2"), named("c", "10.0.0.3"));
+        assert_eq!(shown(&[a.clone(), b]), "a 10.0.0.1, b 10.0.0.2");
+        assert_eq!(shown(&[c.clone(), a.clone()]), "a 10.0.0.1, c 10.0.0.3");
+        let moved = named("c", "10.0.0.4");
+        assert_eq!(shown(&[moved, a]), "a 10.0.0.1, c 10.0.0.4");
+        assert_eq!(shown(&[c]), "c 10.0.0.3");
+        assert_eq!(shown(&[]), "");
     }
 }

@@ -5,11 +5,8 @@ use std::sync::Arc;
 use futures::future::BoxFuture;
 use jiff::Timestamp;
 use tokio::sync::broadcast;
-use wmco_core::fleet::Assignment;
-use wmco_core::node::{Awaited, Step};
+use wmco_core::node::{Awaited, InstanceInputs, Step};
 use wmco_ssh::UploadProgress;
-
-use crate::instance::StepError;
 
 /// How many happenings a slow watcher may lag behind before it loses some.
 const BACKLOG: usize = 1024;
@@ -88,9 +85,9 @@ impl Progress {
         self.happenings.subscribe()
     }
 
-    pub(crate) async fn step(&self, assignment: &Assignment, step: &Step) {
+    pub(crate) async fn step(&self, instance: &InstanceInputs, step: &Step) {
         let (action, because) = (step.action.to_string(), step.because.to_string());
-        let happening = happening(assignment, What::Step { action, because });
+        let happening = happening(instance, What::Step { action, because });
         if let Some(gate) = &self.gate {
             gate(&happening).await;
         }
@@ -98,21 +95,22 @@ impl Progress {
         let _ = self.happenings.send(happening);
     }
 
-    pub(crate) fn stage(&self, assignment: &Assignment, stage: Stage) {
-        self.tell(assignment, What::Stage(stage));
+    pub(crate) fn stage(&self, instance: &InstanceInputs, stage: Stage) {
+        self.tell(instance, What::Stage(stage));
     }
 
-    pub(crate) fn failed(&self, assignment: &Assignment, error: &StepError, retry_at: Timestamp) {
-        self.tell(assignment, What::Failed { error: crate::chain(error), retry_at });
+    pub(crate) fn failed(&self, instance: &InstanceInputs, error: String, retry_at: Timestamp) {
+        self.tell(instance, What::Failed { error, retry_at });
     }
 
-    pub(crate) fn tell(&self, assignment: &Assignment, what: What) {
-        let _ = self.happenings.send(happening(assignment, what));
+    pub(crate) fn tell(&self, instance: &InstanceInputs, what: What) {
+        let _ = self.happenings.send(happening(instance, what));
     }
 }
 
-fn happening(assignment: &Assignment, what: What) -> Happening {
-    Happening { address: assignment.address.clone(), node: assignment.node.clone(), what }
+fn happening(instance: &InstanceInputs, what: What) -> Happening {
+    let node = instance.node.as_ref().map(|node| node.name.clone());
+    Happening { address: instance.address.clone(), node, what }
 }
 
 impl Default for Progress {

@@ -1,68 +1,23 @@
 //! One pass's view of the cluster, taken from the caches.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use std::time::Duration;
 
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::ResourceExt;
 use kube::api::ObjectMeta;
 use kube::runtime::reflector::{ObjectRef, Store};
-use wmco_core::ca_bundle::{self, CaBundleError, Proxy, RegistryBundle};
 use wmco_core::cluster::{Revision, ServicesConfigMap};
-use wmco_core::content::{ContentError, HostContent, Inputs};
+use wmco_core::content::ContentError;
 use wmco_core::host_record::KnownHosts;
-use wmco_core::limits;
 use wmco_core::names::{self, objects};
 use wmco_core::protocol::ServicesData;
-use wmco_core::render::{KubeconfigError, ServiceNetwork, ServiceNetworkError, TokenSecret};
 use wmco_core::secret::Secret as Hidden;
-use wmco_core::worker_config::WorkerConfigError;
 use wmco_csr::ClusterFacts;
 
-use crate::config::Config;
-use crate::instance::NodeSeen;
 use crate::openshift;
-use crate::payload::Payload;
 use crate::sources::Sources;
 use crate::worker_pool::Current;
-
-/// Why hosts cannot be configured now. It names the object and the next step.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum NotReady {
-    /// The CA bundle cannot be made.
-    #[error(transparent)]
-    CaBundle(#[from] CaBundleError),
-    /// Something is missing or malformed.
-    #[error(transparent)]
-    Content(#[from] ContentError),
-    /// A token Secret lacks a key.
-    #[error(transparent)]
-    Token(#[from] KubeconfigError),
-    /// The service network is unusable.
-    #[error(transparent)]
-    Network(#[from] ServiceNetworkError),
-    /// The configuration of the Linux workers cannot be used.
-    #[error(transparent)]
-    Worker(#[from] Arc<WorkerConfigError>),
-    /// The services ConfigMap cannot be made.
-    #[error(transparent)]
-    Services(#[from] crate::manifest::ManifestError),
-}
-
-impl NotReady {
-    /// How long this may last before a person is to hear of it: what others of the cluster make, or
-    /// we, is there a moment later.
-    pub fn patience(&self) -> Duration {
-        match self {
-            Self::Content(ContentError::Missing { .. }) | Self::Token(_) => {
-                limits::MISSING_OBJECT_PATIENCE.unsigned_abs()
-            }
-            _ => Duration::ZERO,
-        }
-    }
-}
 
 /// The list of instances as people wrote it.
 #[derive(Clone, Debug, Default)]
@@ -91,8 +46,9 @@ impl From<&ConfigMap> for InstanceList {
 
 /// Pinned keys and records of hosts.
 pub fn known_hosts(sources: &Sources, namespace: &str) -> KnownHosts {
-    let data = data(&sources.config_maps, namespace, objects::HOST_KEYS_CONFIG_MAP);
-    KnownHosts::read(data.unwrap_or_default())
+    let object = ObjectRef::new(objects::HOST_KEYS_CONFIG_MAP).within(namespace);
+    let map = sources.config_maps.get(&object);
+    KnownHosts::read(map.iter().flat_map(|map| map.data.iter().flatten()))
 }
 
 /// The SSH private key in PEM, if there is one.
@@ -107,13 +63,12 @@ pub fn token_secret(sources: &Sources, namespace: &str) -> Option<Arc<Secret>> {
     secret(&sources.secrets, namespace, objects::WICD)
 }
 
-/// All Nodes.
-pub fn nodes(sources: &Sources) -> Vec<NodeSeen> {
-    let seen = |node: Arc<k8s_openapi::api::core::v1::Node>| NodeSeen {
-        resource_version: node.resource_version().and_then(|v| v.parse().ok()).unwrap_or_default(),
-        facts: node.as_ref().into(),
-    };
-    sources.nodes.state().into_iter().map(seen).collect()
+/// Versions that Nodes run, or are to.
+pub fn node_versions(sources: &Sources) -> BTreeSet<String> {
+    let marks = [names::VERSION_ANNOTATION, names::DESIRED_VERSION_ANNOTATION];
+    let nodes = sources.nodes.state();
+    let versions = nodes.iter().flat_map(|node| marks.map(|mark| node.annotations().get(mark)));
+    versions.flatten().cloned().collect()
 }
 
 /// Every services ConfigMap, by name.
@@ -180,68 +135,17 @@ pub fn vxlan_port(sources: &Sources) -> Option<u16> {
     network.spec.default_network.ovn_kubernetes_config.hybrid_overlay_config.vxlan_port
 }
 
-/// What every configured host has.
-///
-/// # Errors
-/// [`NotReady`] while the cluster lacks something that hosts need.
-pub fn content(
-    sources: &Sources,
-    config: &Config,
-    payload: &Payload,
-) -> Result<HostContent, NotReady> {
-    let missing = |object: String, field, remedy| ContentError::Missing { object, field, remedy };
-    let status = infrastructure(sources)?;
-    let network = only(&sources.network).ok_or_else(|| {
-        let object = format!("network {}", objects::CLUSTER);
-        missing(object, "spec.serviceNetwork", "wait until the cluster is installed")
-    })?;
-    let controller = only(&sources.controller_config).ok_or_else(|| {
-        let object = format!("controllerconfig {}", objects::CONTROLLER_CONFIG);
-        missing(object, "spec", "wait for the machine config operator")
-    })?;
-    let secret_data = |store: &Store<Secret>, namespace: &str, name: &'static str| {
-        let found = secret(store, namespace, name).and_then(|secret| secret.data.clone());
-        found.ok_or_else(|| missing(format!("secret {name}"), "data", "wait until it was made"))
-    };
-    let namespace = config.namespace.as_str();
-    let bootstrapper = secret_data(
-        &sources.bootstrapper,
-        objects::BOOTSTRAPPER_NAMESPACE,
-        objects::BOOTSTRAPPER_SECRET,
-    )?;
-    let bootstrapper = TokenSecret::read(objects::BOOTSTRAPPER_SECRET, &bootstrapper)?;
-    let wicd = secret_data(&sources.secrets, namespace, objects::WICD)?;
-    let wicd = TokenSecret::read(objects::WICD, &wicd)?;
-    let tls = secret_data(&sources.secrets, namespace, objects::TLS_SECRET)?;
-    let part = |key: &str| tls.get(key).map(|bytes| bytes.0.clone()).unwrap_or_default();
-    let trusted = data(&sources.config_maps, namespace, objects::TRUSTED_CA_CONFIG_MAP);
-    let proxy = if config.proxy.is_enabled() { Proxy::On(trusted.as_ref()) } else { Proxy::Off };
-    let worker = worker_config(sources)??;
-    let spec = &controller.spec;
-    let user = bundles(&spec.image_registry_bundle_user_data);
-    let ca_bundle = ca_bundle::render(&user, &bundles(&spec.image_registry_bundle_data), proxy)?;
-    Ok(HostContent::render(&Inputs {
-        namespace,
-        platform: &status.platform_status.unwrap_or_default().type_,
-        api_server: &status.api_server_internal_uri,
-        service_network: ServiceNetwork::choose(&network.spec.service_network)?,
-        bootstrapper: &bootstrapper,
-        wicd: &wicd,
-        kubelet_ca: &controller.spec.kube_api_server_serving_ca_data.0,
-        tls_certificate: &part(objects::TLS_CERTIFICATE_KEY),
-        tls_key: &Hidden::new(part(objects::TLS_PRIVATE_KEY_KEY)),
-        ca_bundle: &ca_bundle,
-        worker: &worker,
-        payload: &payload.digests,
-        log_file_size: config.log_file_size.as_deref(),
-    })?)
-}
-
-fn data(store: &Store<ConfigMap>, namespace: &str, name: &str) -> Option<BTreeMap<String, String>> {
+/// Data of one ConfigMap.
+pub fn data(
+    store: &Store<ConfigMap>,
+    namespace: &str,
+    name: &str,
+) -> Option<BTreeMap<String, String>> {
     store.get(&ObjectRef::new(name).within(namespace)).and_then(|map| map.data.clone())
 }
 
-fn secret(store: &Store<Secret>, namespace: &str, name: &str) -> Option<Arc<Secret>> {
+/// One Secret.
+pub fn secret(store: &Store<Secret>, namespace: &str, name: &str) -> Option<Arc<Secret>> {
     store.get(&ObjectRef::new(name).within(namespace))
 }
 
@@ -251,8 +155,4 @@ where
     K: kube::Resource<DynamicType = ()> + Clone + 'static,
 {
     store.state().into_iter().next()
-}
-
-fn bundles(list: &[openshift::RegistryBundle]) -> Vec<RegistryBundle<'_>> {
-    list.iter().map(|b| RegistryBundle { file: &b.file, data: &b.data.0 }).collect()
 }

@@ -96,17 +96,6 @@ impl Route {
         self
     }
 
-    /// Whether this is `earlier`, but for keys that are pinned now and were trusted on first use.
-    pub fn only_pins(&self, earlier: &Self) -> bool {
-        let unpinned = earlier.host_key == HostKeyPolicy::TrustOnFirstUse;
-        let via = match (&self.via, &earlier.via) {
-            (Some(jump), Some(before)) => jump.only_pins(before),
-            (None, None) => true,
-            (Some(_), None) | (None, Some(_)) => false,
-        };
-        self.leads_where(earlier) && (unpinned || self.host_key == earlier.host_key) && via
-    }
-
     /// Whether both log in at the same place, as the same, through the same; host keys aside.
     pub(crate) fn leads_where(&self, other: &Self) -> bool {
         self.target == other.target

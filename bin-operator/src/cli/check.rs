@@ -128,7 +128,7 @@ fn report(entries: &Entries, nodes: &[NodeFacts]) -> String {
     let shown: Vec<_> =
         entries.iter().map(|(address, entry)| (printable(address), entry)).collect();
     let width = shown.iter().map(|(address, _)| address.chars().count()).max().unwrap_or(0);
-    let nodes = nodes_of(&entries.listed(), nodes);
+    let nodes = nodes_of(entries, nodes);
     let mut text = String::new();
     for (address, entry) in shown {
         let (label, found) = match entry {

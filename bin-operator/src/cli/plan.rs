@@ -1,11 +1,11 @@
 //! `plan`: what the operator would do with the objects in files. It touches nothing.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use clap::Args;
 use jiff::Timestamp;
-use wmco_core::content::{HostContent, Release};
 use wmco_core::digest::Sha256;
 use wmco_core::facts::Facts;
 use wmco_core::facts::NodeFacts;
@@ -14,6 +14,7 @@ use wmco_core::host_record::KnownHosts;
 use wmco_core::instances;
 use wmco_core::limits;
 use wmco_core::names::objects;
+use wmco_core::node::Release;
 use wmco_core::preview::{Preview, preview};
 use wmco_core::protocol::ServicesData;
 
@@ -59,26 +60,30 @@ impl Plan {
         let list = map(objects::INSTANCES_CONFIG_MAP).map(InstanceList::from);
         let data = list.as_ref().map(|list| list.data.clone()).unwrap_or_default();
         let entries = instances::parse(&data, &facts);
-        let listed = list.as_ref().map(|_| entries.listed());
         let nodes: Vec<NodeFacts> =
             objects.nodes.iter().map(|node| NodeFacts::from(&node.object)).collect();
         let kept = map(objects::HOST_KEYS_CONFIG_MAP).and_then(|map| map.data.clone());
         let hosts = KnownHosts::read(kept.unwrap_or_default());
+        let names = host_names(&entries, &facts, &facts.hostnames, &hosts);
+        let nobody = BTreeSet::new();
         let observed = Observed {
             nodes: &nodes,
-            claims: &BTreeSet::new(),
-            granted: &BTreeSet::new(),
+            claims: &nobody,
+            granted: &nobody,
             hosts: &hosts,
-            host_names: &host_names(&entries, &facts, &facts.hostnames, &hosts),
-            untried: &BTreeSet::new(),
+            host_names: &names,
+            untried: &nobody,
         };
         let guard = RemovalGuard {
             most: self.guard.most(),
-            confirmed: list.and_then(|list| list.confirmed),
+            confirmed: list.as_ref().and_then(|list| list.confirmed),
         };
-        let desired =
-            Desired { listed: listed.as_deref(), budget: limits::DISRUPTION_BUDGET, guard };
-        let release = unrendered(self.operator_version);
+        let desired = Desired {
+            entries: list.is_some().then_some(&entries),
+            budget: limits::DISRUPTION_BUDGET,
+            guard,
+        };
+        let release = Arc::new(unrendered(self.operator_version));
         let plan = preview(&desired, &observed, &release, Timestamp::now());
         self.output.print(&plan, || text(&plan))?;
         for error in entries.errors() {
@@ -96,15 +101,16 @@ fn unrendered(version: String) -> Release {
     Release {
         version,
         agent: Sha256::of(&[]),
-        content: HostContent::default(),
+        files: BTreeMap::new(),
+        daemon_arguments: Vec::new(),
         manifest: ServicesData::default(),
-        known_manifests: Vec::new(),
         bootstrap_services: Vec::new(),
+        known_manifests: Vec::new(),
         drain_timeout: limits::DRAIN_TIMEOUT,
     }
 }
 
-fn text(plan: &[Preview]) -> String {
+fn text(plan: &[Preview<'_>]) -> String {
     if plan.is_empty() {
         return "nothing is listed and no node is ours: nothing to do\n".to_owned();
     }

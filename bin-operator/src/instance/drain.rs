@@ -7,11 +7,11 @@ use kube::api::{EvictParams, Patch, PatchParams};
 use kube::core::Status;
 use serde_json::json;
 use wmco_core::facts::{DrainNotice, PodFacts};
-use wmco_core::node::{Learnt, Refusal, drain_condition};
+use wmco_core::node::{Outcome, Refusal, drain_condition};
 
 use super::error::{StepError, api};
-use super::executor::{Executor, Seen};
-use super::inputs::InstanceInputs;
+use super::executor::{Executor, Turn};
+use crate::announce::News;
 
 /// Reason of the cause that names the disruption budget. Source: Kubernetes documentation,
 /// "API-initiated Eviction".
@@ -19,7 +19,7 @@ const DISRUPTION_BUDGET: &str = "DisruptionBudget";
 
 impl Executor {
     /// A pod that is not evicted now is asked again in a later pass, and holds up no other.
-    pub(super) async fn evict(&self, pods: &[PodFacts]) -> Result<Seen, StepError> {
+    pub(super) async fn evict(&self, pods: &[PodFacts]) -> Result<Outcome, StepError> {
         let mut refused = Vec::new();
         for pod in pods {
             self.leadership.check()?;
@@ -34,34 +34,36 @@ impl Executor {
                 Err(error) => return Err(api("evict a pod")(error)),
             }
         }
-        Ok(Seen::Learnt(Learnt::Evicted(refused)))
+        Ok(Outcome::Evicted(refused))
     }
 
     /// Sets or takes back the condition of the Node, and records an Event.
     pub(super) async fn tell_drain(
         &self,
-        inputs: &InstanceInputs,
+        turn: &mut Turn<'_>,
         notice: Option<&DrainNotice>,
         event: bool,
-    ) -> Result<Seen, StepError> {
-        let Some(node) = &inputs.node else { return Ok(Seen::Learnt(Learnt::Changed)) };
-        let condition = drain_condition(&node.facts, notice, Timestamp::now());
+    ) -> Result<Outcome, StepError> {
+        let Some(node) = turn.node() else {
+            return Ok(Outcome::NodeChanged { resource_version: 0 });
+        };
+        let condition = drain_condition(node, notice, Timestamp::now());
         let mut resource_version = node.resource_version;
         if let Some(condition) = condition {
             // Conditions are merged by their type, so the kubelet's stay.
             let patch = Patch::Strategic(json!({ "status": { "conditions": [condition] } }));
             let nodes: Api<Node> = Api::all(self.client.clone());
             let patched = nodes
-                .patch_status(&node.facts.name, &PatchParams::default(), &patch)
+                .patch_status(&node.name, &PatchParams::default(), &patch)
                 .await
                 .map_err(api("set a condition of the node"))?;
             let version = patched.metadata.resource_version.as_deref().unwrap_or_default();
             resource_version = version.parse().unwrap_or_default();
         }
         if let Some(notice) = notice.filter(|_| event) {
-            self.announcer.drain_blocked(&node.facts, notice).await;
+            turn.news.push(News::DrainBlocked(notice.clone()));
         }
-        Ok(Seen::Node { resource_version })
+        Ok(Outcome::NodeChanged { resource_version })
     }
 }
 

@@ -2,10 +2,11 @@
 
 use wmco_core::host_record::RecordRefused;
 use wmco_core::names::events;
+use wmco_core::node::HostSeen;
 use wmco_core::protocol::HostStep;
+use wmco_core::reach::{Reach, Unreachable};
 use wmco_ssh::{ConnectError, HostError, Route};
 
-use super::inputs::InstanceInputs;
 use crate::leader::NotLeading;
 
 /// Why a step failed.
@@ -74,12 +75,12 @@ pub enum StepError {
     OtherHostKey {
         /// The host and both fingerprints.
         mismatch: String,
-        /// What to change, see [`Pin`](wmco_core::fleet::Pin).
+        /// What to change, see [`Pin`](wmco_core::reach::Pin).
         accept: String,
     },
     /// It is not known how to reach the host.
-    #[error("{0}")]
-    Route(String),
+    #[error(transparent)]
+    Route(Unreachable),
     /// The agent could not do a step.
     #[error("{step} failed on the host: {error}")]
     Step {
@@ -118,15 +119,16 @@ impl StepError {
         }
     }
 
-    /// The right variant for a failed connect by `route`.
-    pub(super) fn connect(error: ConnectError, route: &Route, inputs: &InstanceInputs) -> Self {
+    /// The right variant for a failed connect by `route`, which `reach` gave.
+    pub(super) fn connect(error: ConnectError, route: &Route, reach: &Reach) -> Self {
         let ConnectError::HostKeyMismatch { target, .. } = &error else {
             return Self::Connect(error);
         };
         let host = *target == route.target.to_string();
-        match if host { &inputs.pin } else { &inputs.jump_pin } {
-            Some(pin) => {
-                Self::OtherHostKey { mismatch: error.to_string(), accept: pin.to_string() }
+        let jump = || reach.via.as_ref()?.host_key.as_ref();
+        match if host { reach.host_key.as_ref() } else { jump() } {
+            Some(pinned) => {
+                Self::OtherHostKey { mismatch: error.to_string(), accept: pinned.by.to_string() }
             }
             None => Self::Connect(error),
         }
@@ -135,6 +137,21 @@ impl StepError {
     pub(super) fn step(steps: &[HostStep], at: usize, error: &str) -> Self {
         let step = steps.get(at).map_or_else(|| format!("step {at}"), ToString::to_string);
         Self::Step { step, error: error.to_owned() }
+    }
+}
+
+/// A step that failed.
+#[derive(Debug)]
+pub struct Failure {
+    /// Why.
+    pub error: StepError,
+    /// The host as it is now, if its agent came to an end, but not through the plan.
+    pub host: Option<HostSeen>,
+}
+
+impl<E: Into<StepError>> From<E> for Failure {
+    fn from(error: E) -> Self {
+        Self { error: error.into(), host: None }
     }
 }
 

@@ -7,53 +7,55 @@ use k8s_openapi::api::core::v1::{ConfigMap, Node};
 use kube::Api;
 use kube::api::{Patch, PatchParams};
 use serde_json::json;
+use wmco_core::facts::NodeFacts;
 use wmco_core::host_record::RecordChange;
 use wmco_core::names::{self, objects};
-use wmco_core::node::host_key_condition;
+use wmco_core::node::{Outcome, host_key_condition};
 use wmco_core::protocol::RootAccess;
-use wmco_ssh::{HostAgent as _, HostKeyPolicy, HostKeyVerdict, Route, SshHost};
+use wmco_core::reach::Reach;
+use wmco_ssh::{HostAgent as _, HostKeyVerdict, SshHost};
 
 use super::error::{StepError, api};
-use super::executor::{Executor, Seen};
-use super::inputs::InstanceInputs;
-use super::link::Link;
+use super::executor::{Executor, Turn};
 use super::records::Edit;
+use crate::announce::News;
 
 impl Executor {
     /// Keeps the keys of a new connection that are not kept yet, and tells people of those that
     /// nobody had pinned.
     pub(super) async fn pin_keys(
         &self,
-        inputs: &InstanceInputs,
-        route: &Route,
+        reach: &Reach,
         host: &SshHost,
+        turn: &mut Turn<'_>,
     ) -> Result<(), StepError> {
-        let address = &inputs.assignment.address;
+        let address = turn.address();
         let seen = host.host_key();
         // A connection from the pool may be older than the pin that its key became.
-        let unpinned = route.host_key == HostKeyPolicy::TrustOnFirstUse;
+        let unpinned = reach.host_key.is_none();
         let first_use = unpinned && seen.verdict == HostKeyVerdict::FirstUse;
-        let jump = inputs.jump_key_name.as_ref().zip(host.jump_key());
-        if first_use || inputs.key_to_keep || jump.is_some() {
-            let jump = jump.map(|(name, seen)| (name.clone(), seen.key.clone()));
+        let jump = reach.via.as_ref().filter(|via| via.to_keep).zip(host.jump_key());
+        if first_use || reach.to_keep || jump.is_some() {
+            let jump = jump.map(|(via, seen)| (via.key_name.clone(), seen.key.clone()));
             let pinned = RecordChange::Pinned { key: seen.key.clone(), jump };
             self.change_record(address, pinned).await?;
         }
         if first_use {
-            self.announcer.pinned(&inputs.assignment, address, &seen.key).await;
+            turn.news.push(News::KeyPinned { name: address.to_owned(), key: seen.key.clone() });
         }
-        if let Some((name, seen)) = jump.filter(|_| inputs.jump_pin.is_none()) {
-            self.announcer.pinned(&inputs.assignment, name, &seen.key).await;
+        if let Some((via, seen)) = jump.filter(|(via, _)| via.host_key.is_none()) {
+            let (name, key) = (via.key_name.clone(), seen.key.clone());
+            turn.news.push(News::KeyPinned { name, key });
         }
-        self.tell_host_key(inputs, None).await;
+        self.tell_host_key(turn.node(), None).await;
         Ok(())
     }
 
     /// Sets or takes back the condition of the Node; `mismatch` says what is wrong with the key. A
     /// condition that does not get through changes nothing: the Event and the log have it too.
-    pub(super) async fn tell_host_key(&self, inputs: &InstanceInputs, mismatch: Option<&str>) {
-        let Some(node) = &inputs.node else { return };
-        let Some(condition) = host_key_condition(&node.facts, mismatch, Timestamp::now()) else {
+    pub(super) async fn tell_host_key(&self, node: Option<&NodeFacts>, mismatch: Option<&str>) {
+        let Some(node) = node else { return };
+        let Some(condition) = host_key_condition(node, mismatch, Timestamp::now()) else {
             return;
         };
         if self.leadership.check().is_err() {
@@ -62,7 +64,7 @@ impl Executor {
         // Conditions are merged by their type, so the kubelet's stay.
         let patch = Patch::Strategic(json!({ "status": { "conditions": [condition] } }));
         let nodes: Api<Node> = Api::all(self.client.clone());
-        let name = &node.facts.name;
+        let name = &node.name;
         if let Err(error) = nodes.patch_status(name, &PatchParams::default(), &patch).await {
             tracing::debug!(%error, node = %name, "condition not set");
         }
@@ -95,14 +97,13 @@ impl Executor {
     pub(super) async fn record_root(
         &self,
         root: RootAccess,
-        inputs: &InstanceInputs,
-        link: &mut Link,
-    ) -> Result<Seen, StepError> {
-        let address = &inputs.assignment.address;
-        let key = self.host(inputs, link).await?.host_key().key.clone();
+        turn: &mut Turn<'_>,
+    ) -> Result<Outcome, StepError> {
+        let address = turn.address();
+        let key = self.host(turn).await?.host_key().key.clone();
         let host_name = self.learned.host_name(address);
         self.change_record(address, RecordChange::Seen { key, host_name, root }).await?;
-        Ok(Seen::Recorded(root))
+        Ok(Outcome::RootRecorded(root))
     }
 
     /// Takes the confirmation of removals off the list of instances.

@@ -2,24 +2,42 @@
 
 use std::sync::Arc;
 
-use wmco_ssh::{HostAgent as _, Lease, Route};
+use wmco_core::digest::Sha256;
+use wmco_core::reach::Reach;
+use wmco_ssh::{HostAgent as _, Lease};
+
+use super::inputs::WorkerInputs;
 
 /// A host that is leased from the pool when it is first needed, and given back while its worker
 /// rests.
 #[derive(Default)]
 pub struct Link {
-    host: Option<(Arc<Lease>, Route)>,
+    host: Option<Leased>,
+}
+
+struct Leased {
+    lease: Arc<Lease>,
+    reach: Reach,
+    key_hash: Sha256,
 }
 
 impl Link {
-    /// The connection, if it is still there and leads where `route` does, with the same login.
-    pub(super) fn current(&self, route: &Route) -> Option<Arc<Lease>> {
-        let (host, kept) = self.host.as_ref()?;
-        (!host.is_closed() && route.only_pins(kept)).then(|| Arc::clone(host))
+    /// The connection, if it is still there and leads where `reach` does, with the same login.
+    pub(super) fn current(&self, reach: &Reach, inputs: &WorkerInputs) -> Option<Arc<Lease>> {
+        let host = self.host.as_ref()?;
+        let same = reach.only_pins(&host.reach) && inputs.instance.key_hash == host.key_hash;
+        (!host.lease.is_closed() && same).then(|| Arc::clone(&host.lease))
     }
 
-    pub(super) fn keep(&mut self, lease: Lease, route: Route) -> Arc<Lease> {
-        Arc::clone(&self.host.insert((Arc::new(lease), route)).0)
+    pub(super) fn keep(
+        &mut self,
+        lease: Lease,
+        reach: &Reach,
+        inputs: &WorkerInputs,
+    ) -> Arc<Lease> {
+        let (lease, key_hash) = (Arc::new(lease), inputs.instance.key_hash);
+        let host = self.host.insert(Leased { lease, reach: reach.clone(), key_hash });
+        Arc::clone(&host.lease)
     }
 
     /// Gives the connection back; the pool keeps it for a while.
@@ -29,8 +47,8 @@ impl Link {
 
     /// Ends the connection, if there is one.
     pub(super) async fn close(&mut self) {
-        if let Some((host, _)) = self.host.take() {
-            host.close().await;
+        if let Some(host) = self.host.take() {
+            host.lease.close().await;
         }
     }
 }

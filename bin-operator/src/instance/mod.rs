@@ -17,27 +17,28 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use tokio::sync::watch;
+use wmco_core::fleet::Intent;
 use wmco_core::limits;
-use wmco_core::node::{Awaited, Because, Learnt, Memory, Next, Plan, Wake};
-use wmco_core::protocol::RootAccess;
+use wmco_core::node::{Because, InstanceInputs, Memory, Next, Outcome, Plan, Rest, Step, Wake};
 
 use backoff::Backoff;
-pub use error::StepError;
-pub use executor::{Executor, Seen};
-pub use inputs::{InstanceInputs, NodeSeen, Release};
+pub use error::{Failure, StepError};
+pub use executor::{Executor, Turn};
+pub use inputs::WorkerInputs;
 pub use link::Link;
 pub use records::{Edit, HostRecords};
 
+use crate::announce::News;
 use crate::claims::Claims;
+use crate::learned::HostReport;
 use crate::metrics::InstanceLabels;
-use crate::progress::{Progress, Stage};
+use crate::progress::Stage;
 
 /// Drives one instance until its inputs end.
 pub struct Worker {
-    inputs: watch::Receiver<Arc<InstanceInputs>>,
+    inputs: watch::Receiver<Arc<WorkerInputs>>,
     executor: Executor,
     claims: Claims,
-    progress: Progress,
     link: Link,
     /// What its metrics are called by.
     label: InstanceLabels,
@@ -47,28 +48,19 @@ pub struct Worker {
     worked: bool,
 }
 
-/// How long a worker sleeps unless its inputs change.
-struct Pause {
-    until: Timestamp,
-    /// Whether a change of the Node ends it; otherwise only what people ask for does.
-    heeds_node: bool,
-}
-
 impl Worker {
     /// A worker that has not looked at anything yet.
     pub fn new(
-        inputs: watch::Receiver<Arc<InstanceInputs>>,
+        inputs: watch::Receiver<Arc<WorkerInputs>>,
         executor: Executor,
         claims: Claims,
-        progress: Progress,
     ) -> Self {
-        let label = InstanceLabels { instance: inputs.borrow().assignment.address.clone() };
+        let label = InstanceLabels { instance: inputs.borrow().instance.address.clone() };
         Self {
             inputs,
             label,
             executor,
             claims,
-            progress,
             link: Link::default(),
             memory: Memory::default(),
             backoff: Backoff::default(),
@@ -80,135 +72,128 @@ impl Worker {
     pub async fn run(mut self) {
         while self.inputs.has_changed().is_ok() {
             let inputs = Arc::clone(&self.inputs.borrow_and_update());
-            let (desired, node) = (&*inputs.desired, inputs.node.as_ref().map(|seen| &seen.facts));
-            self.memory.set_known_closed(inputs.is_known_closed());
-            let plan = self.memory.plan(desired, node, inputs.on_record, Timestamp::now());
-            if let Some(claims) = self.memory.claims_slot(desired, node, Timestamp::now()) {
-                self.claims.set(inputs.node_name(), &inputs.assignment.address, claims);
-            }
+            let plan = self.memory.plan(&inputs.instance, Timestamp::now());
+            self.claim(&inputs.instance);
             let outcome = self.carry_out(&plan, &inputs).await;
             if self.inputs.has_changed().is_err() {
                 // What is left of the plan, if anything, is nobody's wish any more.
                 break;
             }
-            let pause = match outcome {
-                Ok(()) => self.pause_after(&plan, &inputs).await,
-                Err(error) => Some(self.failed(&error, &inputs).await),
+            let rest = match outcome {
+                Ok(()) => self.rest_after(&plan, &inputs.instance).await,
+                Err(failure) => Some(self.failed(failure, &inputs.instance).await),
             };
-            if let Some(pause) = pause
-                && !self.sleep(&pause, &inputs).await
+            if let Some(rest) = rest
+                && !self.sleep(rest, &inputs.instance).await
             {
                 break;
             }
         }
         let inputs = Arc::clone(&self.inputs.borrow());
-        self.claims.set(inputs.node_name(), &inputs.assignment.address, false);
+        self.claims.set(inputs.instance.node_name(), &inputs.instance.address, false);
         self.executor.metrics.retries.remove(&self.label);
         self.link.close().await;
     }
 
+    /// Tells the fleet whether the instance cannot get on without a slot.
+    fn claim(&self, instance: &InstanceInputs) {
+        if let Some(claims) = self.memory.claims_slot(instance, Timestamp::now()) {
+            self.claims.set(instance.node_name(), &instance.address, claims);
+        }
+    }
+
     /// Carries out a plan; what comes after a failed step is planned anew.
-    async fn carry_out(&mut self, plan: &Plan, inputs: &InstanceInputs) -> Result<(), StepError> {
+    async fn carry_out(&mut self, plan: &Plan, inputs: &WorkerInputs) -> Result<(), Failure> {
         for step in &plan.steps {
             if self.inputs.has_changed().is_err() {
                 // Nobody wants it any more, and the next worker may begin.
                 return Ok(());
             }
-            tracing::info!(
-                instance = %inputs.assignment.address,
-                action = step.action.verb(),
-                what = %step.action,
-                because = %step.because,
-                "step"
-            );
-            self.progress.step(&inputs.assignment, step).await;
-            if step.because == Because::NodeGone {
-                self.executor.announcer.node_gone(&inputs.assignment).await;
+            let outcome = self.take(step, inputs).await?;
+            let seen = self.catch_up(&outcome).await;
+            if let (Outcome::FoundNode { name }, false) = (&outcome, seen) {
+                return Err(StepError::NodeInTheWay { node: name.clone() }.into());
             }
-            let host = self.memory.host();
-            let seen = self.executor.execute(&step.action, inputs, host, &mut self.link).await?;
-            let learnt = match seen {
-                Seen::Learnt(learnt) => learnt,
-                Seen::Node { resource_version } => {
-                    self.catch_up(|inputs| {
-                        inputs.node.as_ref().is_none_or(|n| n.resource_version >= resource_version)
-                    })
-                    .await;
-                    Learnt::Changed
-                }
-                Seen::FoundNode { name } => {
-                    self.catch_up(|inputs| inputs.node.is_some()).await;
-                    if self.inputs.borrow().node.is_none() {
-                        return Err(StepError::NodeInTheWay { node: name });
-                    }
-                    Learnt::FoundNode
-                }
-                Seen::Forgotten => {
-                    self.progress.stage(&inputs.assignment, Stage::Gone);
-                    self.catch_up(|inputs| !inputs.on_record).await;
-                    Learnt::Changed
-                }
-                Seen::Recorded(root) => {
-                    let closed = root == RootAccess::Closed;
-                    self.catch_up(|inputs| inputs.is_known_closed() == closed).await;
-                    Learnt::Changed
-                }
-                Seen::Gone => {
-                    self.progress.stage(&inputs.assignment, Stage::Gone);
-                    Learnt::Changed
-                }
-                Seen::Failed { host, error } => {
-                    self.memory.learn(Learnt::Worked(host));
-                    return Err(error);
-                }
-            };
             // Looking at a host proves nothing about what failed before.
-            if !matches!(learnt, Learnt::Host(_)) && !step.action.looks() {
+            if !step.action.looks() {
                 self.worked = true;
                 self.recovered();
             }
-            self.memory.learn(learnt);
+            self.memory.learn(outcome);
         }
         Ok(())
     }
 
-    /// Waits until our own write has come back through the watch, so that it is not planned again.
-    async fn catch_up(&mut self, seen: impl Fn(&InstanceInputs) -> bool) {
-        let caught_up = self.inputs.wait_for(|inputs| seen(inputs));
+    /// Takes one step and tells people what happened.
+    async fn take(&mut self, step: &Step, inputs: &WorkerInputs) -> Result<Outcome, Failure> {
+        let instance = &inputs.instance;
+        tracing::info!(
+            instance = %instance.address,
+            action = step.action.verb(),
+            what = %step.action,
+            because = %step.because,
+            "step"
+        );
+        self.executor.progress.step(instance, step).await;
+        if step.because == Because::NodeGone {
+            self.executor.announcer.tell(instance, &News::NodeGone).await;
+        }
+        let mut turn = Turn { inputs, link: &mut self.link, news: Vec::new() };
+        let outcome = self.executor.execute(&step.action, &mut turn).await;
+        for news in turn.news {
+            self.executor.announcer.tell(instance, &news).await;
+        }
+        let outcome = outcome?;
+        if let Some(probe) = outcome.probe() {
+            let report = HostReport {
+                at: instance.desired.known_as.ipv4,
+                // It may report anything; what is no name helps nobody.
+                host_name: probe.valid_host_name().unwrap_or_default().to_owned(),
+                addresses: probe.addresses.clone(),
+            };
+            self.executor.learned.set(&instance.address, report);
+        }
+        if outcome.is_gone() {
+            self.executor.progress.stage(instance, Stage::Gone);
+        }
+        Ok(outcome)
+    }
+
+    /// Waits until our own write has come back through the watch, so that it is not planned again;
+    /// returns whether it has.
+    async fn catch_up(&mut self, outcome: &Outcome) -> bool {
+        let seen = self.inputs.wait_for(|inputs| outcome.is_visible_in(&inputs.instance));
         // A watch that lags only repeats an idempotent write.
-        let _ = tokio::time::timeout(limits::CATCH_UP.unsigned_abs(), caught_up).await;
+        let seen = tokio::time::timeout(limits::CATCH_UP.unsigned_abs(), seen).await;
+        seen.is_ok_and(|seen| seen.is_ok())
     }
 
     /// `None` when the next plan follows at once.
-    async fn pause_after(&mut self, plan: &Plan, inputs: &InstanceInputs) -> Option<Pause> {
-        let until = self.memory.done(plan, Timestamp::now())?;
-        let heeds_node = match &plan.next {
-            Next::Now => return None,
+    async fn rest_after(&mut self, plan: &Plan, instance: &InstanceInputs) -> Option<Rest> {
+        let rest = self.memory.done(plan, Timestamp::now());
+        match &plan.next {
+            Next::Now => {}
             Next::Await { what, .. } => {
-                self.progress.stage(&inputs.assignment, Stage::Awaits(*what));
-                match what {
-                    Awaited::HostReachable | Awaited::HostBack => false,
-                    Awaited::DisruptionSlot
-                    | Awaited::NodeAppears
-                    | Awaited::NodeReady
-                    | Awaited::PodsGone
-                    | Awaited::VersionMark => true,
-                }
+                self.executor.progress.stage(instance, Stage::Awaits(*what));
             }
             Next::Settled => {
                 self.recovered();
-                self.progress.stage(&inputs.assignment, Stage::Settled);
-                if std::mem::take(&mut self.worked) {
-                    self.executor.announce_settled(inputs).await;
+                self.executor.progress.stage(instance, Stage::Settled);
+                let configured = matches!(instance.desired.intent, Intent::Configure(_));
+                if std::mem::take(&mut self.worked) && configured {
+                    self.executor.announcer.tell(instance, &News::Configured).await;
                 }
-                true
             }
-        };
-        Some(Pause { until, heeds_node })
+        }
+        rest
     }
 
     /// Tells people about a failed step and backs off.
-    async fn failed(&mut self, error: &StepError, inputs: &InstanceInputs) -> Pause {
+    async fn failed(&mut self, failure: Failure, instance: &InstanceInputs) -> Rest {
+        let Failure { error, host } = failure;
+        if let Some(host) = host {
+            self.memory.learn(Outcome::Worked(host));
+        }
         let pause = self.backoff.next();
         let retry_at = Timestamp::now() + pause.exact;
         let retry = self.executor.metrics.retries.get_or_create(&self.label).clone();
@@ -219,22 +204,19 @@ impl Worker {
         }
         self.memory.failed(unknown.then_some(retry_at));
         if unknown {
-            self.executor.learned.tried(&inputs.assignment.address);
+            self.executor.learned.tried(&instance.address);
         }
-        tracing::warn!(
-            instance = %inputs.assignment.address,
-            error = %crate::chain(error),
-            retry_at = %retry_at,
-            "step failed"
-        );
-        self.progress.failed(&inputs.assignment, error, retry_at);
-        self.executor.announce_failure(inputs, error, pause.within).await;
+        let text = crate::chain(&error);
+        tracing::warn!(instance = %instance.address, error = %text, %retry_at, "step failed");
+        self.executor.progress.failed(instance, text.clone(), retry_at);
+        let reason = error.event_reason();
+        self.executor.announcer.failed(instance, reason, &text, pause.within).await;
+        if matches!(error, StepError::OtherHostKey { .. }) {
+            self.executor.tell_host_key(instance.node.as_ref(), Some(&text)).await;
+        }
         // The claim of a host that does not answer must not hold up the others.
-        let node = inputs.node.as_ref().map(|seen| &seen.facts);
-        if let Some(claims) = self.memory.claims_slot(&inputs.desired, node, Timestamp::now()) {
-            self.claims.set(inputs.node_name(), &inputs.assignment.address, claims);
-        }
-        Pause { until: retry_at, heeds_node: false }
+        self.claim(instance);
+        Rest::after_failure(retry_at)
     }
 
     /// Nothing is waited for that failed before.
@@ -244,20 +226,8 @@ impl Worker {
     }
 
     /// Returns whether there is still something to work for.
-    async fn sleep(&mut self, pause: &Pause, inputs: &InstanceInputs) -> bool {
-        let wake_of = |new: &InstanceInputs| {
-            let granted = new.assignment.intent != inputs.assignment.intent;
-            if new.asks_otherwise_than(inputs) {
-                Some(Wake::AskedOtherwise)
-            } else if !pause.heeds_node {
-                None
-            } else if granted {
-                Some(Wake::AskedOtherwise)
-            } else {
-                Some(Wake::NodeChanged)
-            }
-        };
-        let mut deadline = std::pin::pin!(sleep_until(pause.until));
+    async fn sleep(&mut self, rest: Rest, instance: &InstanceInputs) -> bool {
+        let mut deadline = std::pin::pin!(sleep_until(rest.until));
         self.link.release();
         let wake = loop {
             tokio::select! {
@@ -265,7 +235,7 @@ impl Worker {
                     if changed.is_err() {
                         return false;
                     }
-                    if let Some(wake) = wake_of(&self.inputs.borrow()) {
+                    if let Some(wake) = rest.ended_by(&self.inputs.borrow().instance, instance) {
                         break wake;
                     }
                 }

@@ -48,16 +48,9 @@ pub(super) async fn observe(
         Look::Cached => Found::cached(sources, namespace),
         Look::Fresh => Found::fresh(client, namespace).await?,
     };
-    let nodes = snapshot::nodes(sources);
-    let node_versions = nodes
-        .iter()
-        .flat_map(|node| [node.facts.version(), node.facts.desired_version()])
-        .flatten()
-        .map(str::to_owned)
-        .collect();
     Ok(Observed {
         services: snapshot::services_among(&found.config_maps),
-        node_versions,
+        node_versions: snapshot::node_versions(sources),
         token: found.token.as_deref().map(token),
         bindings: found.bindings(),
     })

@@ -85,7 +85,7 @@ fn the_instances_vectors_hold() {
 
         let entries = parse(&input.data, &Facts::default());
         let nodes: Vec<NodeFacts> = input.nodes.iter().map(NodeFacts::from).collect();
-        let nodes = nodes_of(&entries.listed(), &nodes);
+        let nodes = nodes_of(&entries, &nodes);
         for (instance, expected) in entries.instances().zip(&expected) {
             assert_eq!(nodes.get(&instance.address), expected.node.as_ref(), "{name}");
         }

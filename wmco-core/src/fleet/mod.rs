@@ -14,6 +14,7 @@
 //! # Not here
 //! What a configured node needs ([`node`](crate::node)).
 
+mod grants;
 mod guard;
 mod host_names;
 mod hosts;
@@ -34,6 +35,7 @@ use std::net::Ipv4Addr;
 use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 
+pub use grants::Grants;
 pub use guard::RemovalGuard;
 pub use host_names::host_names;
 use hosts::Hosts;
@@ -365,6 +367,26 @@ impl<'a> Assignment<'a> {
     /// The same, if it may be put on record.
     pub fn confirmed_node(&self) -> Option<&'a str> {
         self.node_name().filter(|_| self.confirmed)
+    }
+
+    /// Whether there is something to do now.
+    pub fn has_work(&self) -> bool {
+        self.intent != Intent::Leave
+    }
+
+    /// Whether its worker is to go on: there is something to do, or will be once it is on record.
+    pub fn is_wanted(&self) -> bool {
+        self.has_work() || self.because == Because::RecordDue
+    }
+
+    /// Whether a new worker has to wait until those of the hosts at the `ending` addresses have ended:
+    /// one of them may be at work on the same host. By an address at which nobody was yet, and by a
+    /// record, it may be any host.
+    pub fn has_to_wait_for(&self, ending: &BTreeSet<&str>, record: Option<&HostRecord>) -> bool {
+        let may_be_any = record.is_none_or(|record| record.pinned.is_none())
+            || matches!(self.intent, Intent::Remove(_));
+        let mut own = std::iter::once(&self.address).chain(&self.formerly);
+        may_be_any && !ending.is_empty() || own.any(|address| ending.contains(address.as_str()))
     }
 
     fn by_address(&self, other: &Self) -> Ordering {

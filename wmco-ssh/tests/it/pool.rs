@@ -126,20 +126,6 @@ async fn another_key_or_pin_needs_another_connection() {
     assert_eq!(fixture.pool.gauges().open, 0);
 }
 
-/// What was trusted becomes the pinned key; that is no other way to the host.
-#[test]
-fn a_first_pin_is_the_same_way() {
-    let credentials = crate::hostile::credentials();
-    let key = "AAAAC3NzaC1lZDI1NTE5AAAAIAABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhscHR4f";
-    let pinned = || HostKeyPolicy::Pinned(key.parse().unwrap());
-    let to = |host: &str| route(host, &credentials);
-    assert!(to("a").host_key(pinned()).only_pins(&to("a")));
-    assert!(to("a").via(to("b").host_key(pinned())).only_pins(&to("a").via(to("b"))));
-    assert!(!to("a").only_pins(&to("a").host_key(pinned())), "a pin that was removed");
-    assert!(!to("b").host_key(pinned()).only_pins(&to("a")));
-    assert!(!to("a").via(to("b")).only_pins(&to("a")));
-}
-
 #[tokio::test]
 async fn a_full_pool_ends_idle_connections_first() {
     let fixture = fixture(2, LONG).await;

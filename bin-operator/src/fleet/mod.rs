@@ -1,0 +1,341 @@
+//! Turns the list of instances and the Nodes into workers' inputs, one pass per change.
+
+mod counts;
+mod usernames;
+mod workers;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use tokio::sync::watch;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use wmco_core::fleet::{self, Assignments, Grants, Notice, RemovalGuard};
+use wmco_core::host_record::{KnownHosts, RecordChange};
+use wmco_core::instances::{self, Entries};
+use wmco_core::limits;
+use wmco_core::names;
+use wmco_core::node::{InstanceInputs, Login, due_record, record_of};
+use wmco_core::reach::forgotten_jump_keys;
+use wmco_core::secret::Secret;
+use wmco_ssh::PrivateKey;
+use wmco_ssh::username::UsernameError;
+
+use crate::claims::Claims;
+use crate::config::Config;
+use crate::instance::{Executor, WorkerInputs};
+use crate::nodes::SeenNodes;
+use crate::payload::Payload;
+use crate::problems::{Found, Problems};
+use crate::release::Release;
+use crate::resolver::Resolver;
+use crate::snapshot;
+use crate::sources::Sources;
+use counts::Counts;
+use usernames::Usernames;
+use workers::Workers;
+
+/// Changes that come within this time are looked at together.
+const DEBOUNCE: Duration = Duration::from_millis(20);
+
+/// The keeper of all workers.
+pub struct Fleet {
+    config: Arc<Config>,
+    payload: Payload,
+    sources: Sources,
+    resolver: Resolver,
+    claims: Claims,
+    executor: Executor,
+    workers: Workers,
+    nodes: SeenNodes,
+    grants: Grants,
+    usernames: Usernames,
+    counts: Counts,
+    problems: Problems,
+    release: Option<Release>,
+}
+
+/// What people wrote, and what is known of their hosts, in one pass.
+struct View {
+    entries: Entries,
+    /// Whether there is a list.
+    is_listed: bool,
+    guard: RemovalGuard,
+    hosts: KnownHosts,
+    /// Names that hosts reported, by address as listed.
+    reported: BTreeMap<String, String>,
+    /// Those and others by which hosts are known.
+    host_names: BTreeMap<String, BTreeSet<String>>,
+    untried: BTreeSet<String>,
+}
+
+/// The private key and what follows from it.
+struct Key {
+    pem: Secret,
+    parsed: Arc<PrivateKey>,
+}
+
+impl Fleet {
+    /// No workers yet.
+    pub fn new(
+        config: Arc<Config>,
+        payload: Payload,
+        sources: Sources,
+        executor: Executor,
+    ) -> Self {
+        let claims = Claims::new();
+        Self {
+            config,
+            payload,
+            sources,
+            resolver: Resolver::new(),
+            workers: Workers::new(executor.clone(), claims.clone()),
+            claims,
+            nodes: SeenNodes::default(),
+            grants: Grants::default(),
+            usernames: Usernames::default(),
+            counts: Counts::new(executor.metrics.clone()),
+            executor,
+            problems: Problems::default(),
+            release: None,
+        }
+    }
+
+    /// The answers of the DNS that the fleet uses.
+    pub fn resolver(&self) -> Resolver {
+        self.resolver.clone()
+    }
+
+    /// Runs until `stop`, then ends all workers.
+    pub async fn run(mut self, stop: CancellationToken) {
+        let mut changes = [self.sources.changes.clone(), self.executor.learned.changes()];
+        let mut claims = self.claims.changes();
+        let mut names = self.resolver.changes();
+        let ended = self.workers.ended();
+        loop {
+            changes.iter_mut().for_each(watch::Receiver::mark_unchanged);
+            claims.mark_unchanged();
+            names.mark_unchanged();
+            let now = Timestamp::now();
+            self.pass(now).await;
+            let [sources, learned] = &mut changes;
+            tokio::select! {
+                () = stop.cancelled() => break,
+                _ = sources.changed() => {}
+                _ = learned.changed() => {}
+                _ = claims.changed() => {}
+                _ = names.changed() => {}
+                () = ended.notified() => {}
+                () = tokio::time::sleep_until(self.next_pass(now)) => {}
+            }
+            tokio::time::sleep(DEBOUNCE).await;
+        }
+        self.workers.end().await;
+        self.executor.pool.close_idle().await;
+    }
+
+    /// When the pass after one at `now` is due though nothing changes.
+    fn next_pass(&self, now: Timestamp) -> Instant {
+        let names_old = Instant::now() + limits::NAME_LIFETIME.unsigned_abs();
+        let in_time = |at: Timestamp| {
+            let pause = at.duration_since(now);
+            Instant::now() + if pause.is_positive() { pause.unsigned_abs() } else { Duration::ZERO }
+        };
+        let granted = self.grants.next_end().map(in_time);
+        [self.problems.next(), granted].into_iter().flatten().fold(names_old, Instant::min)
+    }
+
+    async fn pass(&mut self, now: Timestamp) {
+        let mut problems = Found::new();
+        let view = self.look(now, &mut problems);
+        let state = self.sources.nodes.state();
+        let mut seen = std::mem::take(&mut self.nodes);
+        let nodes = seen.update(&state);
+        let claims = self.claims.all();
+        self.grants.update(nodes, &claims, now);
+        let desired = fleet::Desired {
+            entries: view.is_listed.then_some(&view.entries),
+            budget: self.config.disruption_budget,
+            guard: view.guard,
+        };
+        let granted = self.grants.names();
+        let observed = fleet::Observed {
+            nodes,
+            claims: &claims,
+            granted: &granted,
+            hosts: &view.hosts,
+            host_names: &view.host_names,
+            untried: &view.untried,
+        };
+        let mut assignments = fleet::reconcile(&desired, &observed);
+        self.grants.note(&assignments, now);
+        self.counts.show(&assignments.instances, nodes);
+        let told = |notice: &Notice| (notice.to_string(), notice.patience().unsigned_abs());
+        problems.extend(assignments.notices.iter().map(told));
+        let mut changes = std::mem::take(&mut assignments.changes);
+        changes.extend(self.direct(&view, &assignments, &mut problems));
+        let mut forgotten = std::mem::take(&mut assignments.forgotten_keys);
+        if view.is_listed {
+            forgotten.extend(forgotten_jump_keys(&view.entries, &view.hosts));
+        }
+        let confirmation_used = assignments.confirmation_used;
+        self.nodes = seen;
+        self.write(changes, forgotten, confirmation_used, &mut problems).await;
+        self.tell(&problems).await;
+    }
+
+    fn look(&self, now: Timestamp, problems: &mut Found) -> View {
+        let namespace = &self.config.namespace;
+        let list = snapshot::instance_list(&self.sources, namespace);
+        let is_listed = list.is_some();
+        let list = list.unwrap_or_default();
+        let answers = self.resolver.answers(&list.data, now);
+        let entries = instances::parse(&list.data, &answers);
+        problems.extend(entries.errors().map(|error| (error.to_string(), Duration::ZERO)));
+        let hosts = snapshot::known_hosts(&self.sources, namespace);
+        let learned = &self.executor.learned;
+        learned.keep_only(|name| entries.get(name).is_some() || hosts.record(name).is_some());
+        let reported = learned.of_listed(&entries).into_iter();
+        let reported = reported.map(|(address, report)| (address, report.host_name));
+        let reported = reported.filter(|(_, name)| !name.is_empty()).collect();
+        let guard = RemovalGuard { most: self.config.guard_removals, confirmed: list.confirmed };
+        View {
+            is_listed,
+            guard,
+            host_names: fleet::host_names(&entries, &answers, &reported, &hosts),
+            untried: learned.untried(entries.instances().map(|entry| entry.address.as_str())),
+            reported,
+            hosts,
+            entries,
+        }
+    }
+
+    /// Hands each instance to its worker once what is needed to clean its host later is on record; tells
+    /// what has to be put on record for that.
+    fn direct(
+        &mut self,
+        view: &View,
+        assignments: &Assignments<'_>,
+        problems: &mut Found,
+    ) -> BTreeMap<String, RecordChange> {
+        let mut changes = BTreeMap::new();
+        let key = self.key(problems);
+        self.refresh_release(problems);
+        let (Some(release), Some(key)) = (self.release.clone(), key) else {
+            // Nobody can tell its worker what people want of a host now.
+            self.workers.keep_only(&BTreeSet::new());
+            return changes;
+        };
+        self.usernames.use_key(key.parsed.public().hash());
+        let wanted = assignments.instances.iter().filter(|instance| instance.is_wanted());
+        self.workers.keep_only(&wanted.map(|instance| instance.address.as_str()).collect());
+        for assignment in assignments.instances.iter().filter(|instance| instance.has_work()) {
+            let sealed = match self.sealed_username(assignment, view, &key) {
+                Ok(sealed) => sealed,
+                Err(error) => {
+                    problems.insert(error.to_string(), Duration::ZERO);
+                    self.executor.learned.tried(&assignment.address);
+                    continue;
+                }
+            };
+            let reported = view.reported.get(&assignment.address).map(String::as_str);
+            let due = sealed
+                .as_deref()
+                .and_then(|sealed| due_record(assignment, &view.hosts, sealed, reported));
+            // Nothing is done with a host before what is needed to undo it is kept.
+            if let Some(due) = due {
+                changes.insert(assignment.address.clone(), RecordChange::Listed(due));
+                continue;
+            }
+            let login = Login {
+                key_hash: key.parsed.public().hash(),
+                username: sealed.as_deref(),
+                decrypt: &|text| self.usernames.opened(text),
+            };
+            let inputs = WorkerInputs {
+                instance: InstanceInputs::of(assignment, &release.wanted, &view.hosts, login),
+                key: Arc::clone(&key.parsed),
+                contents: Arc::clone(&release.contents),
+            };
+            self.workers.hand_over(assignment, inputs);
+        }
+        changes
+    }
+
+    /// The encrypted user name of an instance that is listed; the one on record is decrypted.
+    fn sealed_username(
+        &mut self,
+        assignment: &fleet::Assignment<'_>,
+        view: &View,
+        key: &Key,
+    ) -> Result<Option<String>, UsernameError> {
+        let record = record_of(assignment, &view.hosts);
+        let on_record = record.and_then(|record| record.username.as_deref());
+        if let Some(text) = on_record {
+            self.usernames.open(text, &key.pem);
+        }
+        let Some(entry) = assignment.instance else { return Ok(None) };
+        self.usernames.seal(&entry.username, on_record, &key.pem).map(Some)
+    }
+
+    fn key(&self, problems: &mut Found) -> Option<Key> {
+        let Some(pem) = snapshot::private_key(&self.sources, &self.config.namespace) else {
+            let problem = format!(
+                "secret {} has no key {}, create it with the private key of the instances",
+                names::objects::PRIVATE_KEY_SECRET,
+                names::objects::PRIVATE_KEY_KEY
+            );
+            problems.insert(problem, Duration::ZERO);
+            return None;
+        };
+        match PrivateKey::parse(&pem) {
+            Ok(parsed) => Some(Key { pem, parsed: Arc::new(parsed) }),
+            Err(error) => {
+                let secret = names::objects::PRIVATE_KEY_SECRET;
+                let problem = format!("secret {secret}: {}", crate::chain(&error));
+                problems.insert(problem, Duration::ZERO);
+                None
+            }
+        }
+    }
+
+    /// Renders what hosts get; while that is not possible, the last rendering stays in force.
+    fn refresh_release(&mut self, problems: &mut Found) {
+        let last = self.release.as_ref();
+        match Release::render(&self.sources, &self.config, &self.payload, last) {
+            Ok(release) => self.release = Some(release),
+            Err(error) => {
+                problems.insert(crate::chain(&error), error.patience());
+            }
+        }
+    }
+
+    /// Writes what a pass decided about what is kept of hosts.
+    async fn write(
+        &self,
+        changes: BTreeMap<String, RecordChange>,
+        forgotten: BTreeSet<String>,
+        confirmation_used: bool,
+        problems: &mut Found,
+    ) {
+        if (!changes.is_empty() || !forgotten.is_empty())
+            && let Err(error) = self.executor.change_records(changes, forgotten).await
+        {
+            let problem = format!("hosts wait until they are on record: {}", crate::chain(&error));
+            problems.insert(problem, limits::MISSING_OBJECT_PATIENCE.unsigned_abs());
+        }
+        if confirmation_used && let Err(error) = self.executor.use_up_confirmation().await {
+            tracing::warn!(error = %crate::chain(&error), "the confirmation stays for now");
+        }
+    }
+
+    /// Tells people of new problems, once each.
+    async fn tell(&mut self, problems: &Found) {
+        for problem in self.problems.update(problems, Instant::now()) {
+            tracing::warn!(%problem, "instances cannot be configured");
+            self.executor.announcer.instances_wrong(problem).await;
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! The workers: a host has one at a time.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use tokio::sync::{Notify, watch};
+use tokio::task::JoinHandle;
+use wmco_core::fleet::Assignment;
+
+use crate::claims::Claims;
+use crate::instance::{Executor, Worker, WorkerInputs};
+
+/// All workers by the address that their host is listed under.
+pub(super) struct Workers {
+    executor: Executor,
+    claims: Claims,
+    at_work: BTreeMap<String, AtWork>,
+    /// Workers that nobody wants any more, until they are through with their step.
+    ending: BTreeMap<String, JoinHandle<()>>,
+    /// Told whenever a worker has ended.
+    ended: Arc<Notify>,
+}
+
+struct AtWork {
+    inputs: watch::Sender<Arc<WorkerInputs>>,
+    task: JoinHandle<()>,
+}
+
+impl Workers {
+    pub(super) fn new(executor: Executor, claims: Claims) -> Self {
+        Self {
+            executor,
+            claims,
+            at_work: BTreeMap::new(),
+            ending: BTreeMap::new(),
+            ended: Arc::default(),
+        }
+    }
+
+    /// Told whenever a worker has ended, so that the next may begin.
+    pub(super) fn ended(&self) -> Arc<Notify> {
+        Arc::clone(&self.ended)
+    }
+
+    /// Gives its inputs to the worker of an assignment, which begins unless it has to wait for others;
+    /// the next pass follows when they have ended.
+    pub(super) fn hand_over(&mut self, assignment: &Assignment<'_>, inputs: WorkerInputs) {
+        let inputs = Arc::new(inputs);
+        if let Some(worker) = self.at_work.get(&assignment.address)
+            && !worker.task.is_finished()
+        {
+            worker.inputs.send_if_modified(|old| {
+                let changed = **old != *inputs;
+                if changed {
+                    *old = inputs;
+                }
+                changed
+            });
+            return;
+        }
+        let ending: BTreeSet<&str> = self.ending.keys().map(String::as_str).collect();
+        if assignment.has_to_wait_for(&ending, inputs.instance.record.as_ref()) {
+            return;
+        }
+        let (sender, receiver) = watch::channel(inputs);
+        let worker = Worker::new(receiver, self.executor.clone(), self.claims.clone());
+        let ended = Arc::clone(&self.ended);
+        let task = tokio::spawn(async move {
+            worker.run().await;
+            ended.notify_one();
+        });
+        self.at_work.insert(assignment.address.clone(), AtWork { inputs: sender, task });
+    }
+
+    /// Ends the workers at all other addresses after their step, and remembers them until then.
+    pub(super) fn keep_only(&mut self, wanted: &BTreeSet<&str>) {
+        self.ending.retain(|_, task| !task.is_finished());
+        let all = std::mem::take(&mut self.at_work).into_iter();
+        let (kept, dismissed): (BTreeMap<_, _>, BTreeMap<_, _>) =
+            all.partition(|(address, _)| wanted.contains(address.as_str()));
+        self.at_work = kept;
+        // What they listen to ends with its sender.
+        self.ending.extend(dismissed.into_iter().map(|(address, worker)| (address, worker.task)));
+    }
+
+    /// Ends all, in the middle of a step or not.
+    pub(super) async fn end(self) {
+        let at_work = self.at_work.into_values().map(|worker| worker.task);
+        for task in at_work.chain(self.ending.into_values()) {
+            // A worker between two steps is as good as a killed one: the next process goes on.
+            task.abort();
+            let _ = task.await;
+        }
+    }
+}
