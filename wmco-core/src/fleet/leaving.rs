@@ -219,11 +219,7 @@ impl<'a, 'b> Leaving<'a, 'b> {
     }
 }
 
-fn assignment<'a>(
-    address: String,
-    node: Option<&'a NodeFacts>,
-    because: Because,
-) -> Assignment<'a> {
+fn assignment(address: String, node: Option<&NodeFacts>, because: Because) -> Assignment<'_> {
     let intent = match because {
         Because::Unlisted => Intent::Remove(None),
         _ => Intent::Leave,

@@ -33,6 +33,7 @@ use std::fmt;
 use std::net::Ipv4Addr;
 
 use schemars::JsonSchema;
+use serde::ser::SerializeStruct as _;
 use serde::{Serialize, Serializer};
 
 pub use grants::Grants;
@@ -82,19 +83,17 @@ pub struct Observed<'a> {
 }
 
 /// What to do with one instance.
-#[derive(Clone, Debug, Eq, JsonSchema, PartialEq, Serialize)]
+#[derive(Clone, Debug, Eq, JsonSchema, PartialEq)]
 pub struct Assignment<'a> {
     /// Address as listed, or of the Node when nobody listed it and nothing is on record.
     pub address: String,
     /// Addresses under which the same host was listed before, while they are still on record.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(default)]
     pub formerly: Vec<String>,
     /// Its entry, if it is listed and the entry is right.
-    #[serde(skip)]
     #[schemars(skip)]
     pub instance: Option<&'a Instance>,
     /// The Node that stands for it; in its serialized form its name.
-    #[serde(serialize_with = "name_of")]
     #[schemars(with = "Option<String>")]
     pub node: Option<&'a NodeFacts>,
     /// Whether that is beyond doubt, since the host calls itself by that name, so that it may be put on
@@ -394,14 +393,27 @@ impl<'a> Assignment<'a> {
     }
 }
 
-impl<'a> Listed<'a> {
+impl Listed<'_> {
     fn ipv4(&self) -> Option<Ipv4Addr> {
         self.instance.map(|instance| instance.ipv4)
     }
 }
 
-fn name_of<S: Serializer>(node: &Option<&NodeFacts>, serializer: S) -> Result<S::Ok, S::Error> {
-    node.map(|node| &node.name).serialize(serializer)
+impl Serialize for Assignment<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut fields = serializer.serialize_struct("Assignment", 6)?;
+        fields.serialize_field("address", &self.address)?;
+        if self.formerly.is_empty() {
+            fields.skip_field("formerly")?;
+        } else {
+            fields.serialize_field("formerly", &self.formerly)?;
+        }
+        fields.serialize_field("node", &self.node_name())?;
+        fields.serialize_field("confirmed", &self.confirmed)?;
+        fields.serialize_field("intent", &self.intent)?;
+        fields.serialize_field("because", &self.because)?;
+        fields.end()
+    }
 }
 
 impl fmt::Display for Assignment<'_> {
