@@ -2,6 +2,7 @@
 
 mod display;
 mod drains;
+mod inputs;
 mod memory;
 mod rows;
 mod search;

@@ -1,0 +1,109 @@
+//! What a worker goes by: which change ends a rest, and when a write of ours has come back.
+
+use super::memory::inputs;
+use super::*;
+use crate::host_record::HostRecord;
+use crate::reach::{Unreachable, Via};
+
+/// What ends a rest of a configured node when `change` comes: one that awaits the host, and one that
+/// heeds the Node, too.
+#[track_caller]
+fn ends(change: impl FnOnce(&mut InstanceInputs), expected: [Option<Wake>; 2]) {
+    let old = inputs(&Case::new());
+    let mut new = old.clone();
+    change(&mut new);
+    let rests = [Rest::after_failure(NOW), Rest::settled(NOW)];
+    assert_eq!(rests.map(|rest| rest.ended_by(&new, &old)), expected);
+}
+
+const ASKED: [Option<Wake>; 2] = [Some(Wake::AskedOtherwise); 2];
+const NODE_ONLY: [Option<Wake>; 2] = [None, Some(Wake::NodeChanged)];
+
+fn way(inputs: &mut InstanceInputs) -> &mut crate::reach::Reach {
+    inputs.reach.as_mut().unwrap()
+}
+
+#[test]
+fn what_people_and_the_cluster_ask_for_ends_any_rest() {
+    ends(|new| new.desired.intent = Intent::Remove(None), ASKED);
+    let release = |new: &mut InstanceInputs, change: fn(&mut Release)| {
+        change(Arc::make_mut(&mut new.desired.release));
+    };
+    ends(|new| release(new, |release| release.version = "3.0.0".into()), ASKED);
+    ends(|new| release(new, |release| release.agent = Sha256::of(b"other")), ASKED);
+    ends(|new| release(new, |release| drop(release.files.pop_first())), ASKED);
+    ends(|new| way(new).address = [10, 0, 0, 2].into(), ASKED);
+    ends(|new| way(new).username = "other".into(), ASKED);
+    ends(|new| way(new).host_key = None, ASKED);
+    ends(|new| new.key_hash = Sha256::of(b"new key"), ASKED);
+    ends(|new| new.reach = Err(Unreachable::NoAddress { host: "win-1".into() }), ASKED);
+}
+
+#[test]
+fn a_permit_ends_a_rest_that_heeds_the_node() {
+    let granted = |new: &mut InstanceInputs| new.desired.intent = Intent::Configure(Some(permit()));
+    ends(granted, [None, Some(Wake::AskedOtherwise)]);
+}
+
+#[test]
+fn what_others_write_on_the_node_ends_no_pause() {
+    ends(|new| new.node.as_mut().unwrap().ready = false, NODE_ONLY);
+    ends(|new| new.node = None, NODE_ONLY);
+    ends(|new| new.record = Some(HostRecord::default()), NODE_ONLY);
+}
+
+/// The same of the jump host.
+#[test]
+fn a_key_that_becomes_the_pinned_one_ends_no_pause() {
+    let mut pinned = inputs(&Case::new());
+    let key = way(&mut pinned).host_key.take();
+    let via = Via {
+        address: "jump.example".into(),
+        port: 22,
+        username: "core".into(),
+        host_key: None,
+        key_name: "jump.example_22".into(),
+        to_keep: true,
+    };
+    way(&mut pinned).via = Some(via);
+    let old = pinned.clone();
+    way(&mut pinned).host_key.clone_from(&key);
+    way(&mut pinned).via.as_mut().unwrap().host_key = key;
+    assert_eq!(Rest::after_failure(NOW).ended_by(&pinned, &old), None);
+    assert_eq!(Rest::settled(NOW).ended_by(&pinned, &old), Some(Wake::NodeChanged));
+}
+
+#[test]
+fn only_what_no_node_tells_of_keeps_to_what_is_asked() {
+    use Awaited::*;
+    let heeds = |what| {
+        let old = inputs(&Case::new());
+        let new = InstanceInputs { node: None, ..old.clone() };
+        Rest::awaiting(what, NOW).ended_by(&new, &old) == Some(Wake::NodeChanged)
+    };
+    let all =
+        [HostReachable, HostBack, NodeAppears, PodsGone, VersionMark, NodeReady, DisruptionSlot];
+    assert_eq!(all.map(heeds), [false, false, true, true, true, true, true]);
+}
+
+#[test]
+fn a_write_is_visible_when_the_inputs_show_it() {
+    let mut seen = inputs(&Case::new());
+    seen.node.as_mut().unwrap().resource_version = 7;
+    let of = |version| Outcome::NodeChanged { resource_version: version };
+    assert!(of(7).is_visible_in(&seen) && of(6).is_visible_in(&seen));
+    assert!(!of(8).is_visible_in(&seen));
+    let found = Outcome::FoundNode { name: "win-1".into() };
+    assert!(found.is_visible_in(&seen));
+    assert!(Outcome::HostForgotten.is_visible_in(&seen));
+    let recorded = Outcome::RootRecorded;
+    assert!(recorded(RootAccess::Closed).is_visible_in(&seen));
+    assert!(!recorded(RootAccess::Open).is_visible_in(&seen));
+    let other = InstanceInputs { node: None, on_record: true, record: None, ..seen };
+    // A Node that is gone will not get any newer.
+    assert!(of(8).is_visible_in(&other));
+    assert!(!found.is_visible_in(&other));
+    assert!(!Outcome::HostForgotten.is_visible_in(&other));
+    assert!(!recorded(RootAccess::Closed).is_visible_in(&other));
+    assert!(recorded(RootAccess::Open).is_visible_in(&other));
+}
