@@ -30,6 +30,7 @@ mod label_selector;
 mod lifecycle;
 mod list;
 mod meta;
+mod names;
 mod negotiate;
 mod objects;
 mod patches;

@@ -9,8 +9,8 @@ use crate::cluster::call::{Call, Operation};
 use crate::cluster::error::{ApiError, FieldError, Result};
 use crate::cluster::hooks::Attributes;
 use crate::cluster::identity::{MASTERS, User};
+use crate::cluster::names::{dns1123_label, dns1123_subdomain};
 use crate::cluster::store::{Store, rfc3339};
-use crate::cluster::write::{dns1123_label, dns1123_subdomain};
 
 use super::{APPROVED, CLIENT_SIGNER, DENIED, FAILED, condition, conditions, kind, text, usages};
 

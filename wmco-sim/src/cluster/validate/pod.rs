@@ -5,10 +5,10 @@ use serde_json::{Value, json};
 use crate::cluster::call::Call;
 use crate::cluster::error::{ApiError, FieldError, Result};
 use crate::cluster::meta;
+use crate::cluster::names::dns1123_label;
 use crate::cluster::pki;
 use crate::cluster::resources::StorageKey;
 use crate::cluster::store::Store;
-use crate::cluster::write::dns1123_label;
 
 use super::{keep, list, put, text};
 
