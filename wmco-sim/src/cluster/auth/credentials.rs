@@ -5,9 +5,9 @@ use ring::digest::{SHA256, digest};
 use x509_parser::prelude::{FromDer as _, X509Certificate};
 
 use crate::cluster::error::{ApiError, Result};
+use crate::cluster::hex::hex;
 use crate::cluster::hooks::Credentials;
 use crate::cluster::identity::User;
-use crate::cluster::pki;
 use crate::cluster::store::Store;
 use crate::cluster::tokens::{AUDIENCE, TokenIssuer};
 
@@ -47,9 +47,9 @@ fn certified(der: &[u8]) -> Option<User> {
         .iter_organization()
         .filter_map(|group| group.as_str().ok().map(ToOwned::to_owned))
         .collect();
-    let hex = pki::hex(digest(&SHA256, der).as_ref());
+    let fingerprint = hex(digest(&SHA256, der).as_ref());
     let mut user = User::authenticated(name, &groups);
-    user.extra.insert(CREDENTIAL_ID.to_owned(), vec![format!("X509SHA256={hex}")]);
+    user.extra.insert(CREDENTIAL_ID.to_owned(), vec![format!("X509SHA256={fingerprint}")]);
     Some(user)
 }
 

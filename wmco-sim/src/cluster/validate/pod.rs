@@ -6,7 +6,7 @@ use crate::cluster::call::Call;
 use crate::cluster::error::{ApiError, FieldError, Result};
 use crate::cluster::meta;
 use crate::cluster::names::dns1123_label;
-use crate::cluster::pki;
+use crate::cluster::random;
 use crate::cluster::resources::StorageKey;
 use crate::cluster::store::Store;
 
@@ -216,7 +216,7 @@ fn mount_token(pod: &mut Value) {
     let mounted = |container: &Value| {
         list(container, "/volumeMounts").iter().any(|own| text(own, "/mountPath") == TOKEN_PATH)
     };
-    let name = format!("kube-api-access-{}", pki::random_suffix());
+    let name = format!("kube-api-access-{}", random::suffix());
     let mount = json!({"name": name, "readOnly": true, "mountPath": TOKEN_PATH});
     let mut used = false;
     for member in ["containers", "initContainers"] {

@@ -10,7 +10,7 @@ use crate::cluster::hooks::Attributes;
 use crate::cluster::resources::StorageKey;
 use crate::cluster::state::State;
 use crate::cluster::store::rfc3339;
-use crate::cluster::{crd, hooks, meta, pki};
+use crate::cluster::{crd, hooks, meta, random};
 
 use super::{Source, metadata};
 
@@ -85,7 +85,7 @@ fn place(call: &Call, object: &mut Value) -> Result<()> {
 
 fn generate_name(object: &mut Value) {
     let prefix: String = meta::text(object, "generateName").chars().take(LONGEST_PREFIX).collect();
-    let name = format!("{prefix}{}", pki::random_suffix());
+    let name = format!("{prefix}{}", random::suffix());
     meta::set(object, "name", name.into());
 }
 
@@ -107,7 +107,7 @@ fn create_named(
         meta::remove(&mut object, "managedFields");
     }
     meta::remove(&mut object, "selfLink");
-    meta::set(&mut object, "uid", pki::random_uid().into());
+    meta::set(&mut object, "uid", random::uid().into());
     meta::set(&mut object, "creationTimestamp", rfc3339(call.now).into());
     prepare(state, call, &mut object);
     let mut errors = metadata::validate_create(call, &object);
