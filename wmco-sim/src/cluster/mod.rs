@@ -20,6 +20,7 @@ mod call;
 mod convert;
 mod crd;
 mod csr;
+mod custom_resource;
 mod discovery;
 pub mod error;
 mod eviction;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::{Column, CustomResource};
+use crate::cluster::custom_resource::{Column, CustomResource};
 use crate::cluster::meta;
 use crate::cluster::resources::{self, Resource, StorageKey};
 use crate::cluster::state::State;
