@@ -9,7 +9,8 @@ use serde_json::Value;
 use super::call::{Call, Operation, Query};
 use super::error::{ApiError, FieldError, Result};
 use super::identity::User;
-use super::state::{Answer, Shared, State};
+use super::shared::Shared;
+use super::state::State;
 use super::write::DeleteOptions;
 use super::{
     apply, auth, crd, csr, eviction, lifecycle, policy, protobuf, schema, tokens, validate,
@@ -233,14 +234,9 @@ pub(crate) fn apply(
 ///
 /// # Errors
 /// What the sub-resource answers.
-pub(crate) fn post(
-    cluster: &Shared,
-    state: &mut State,
-    call: &Call,
-    body: Value,
-) -> Result<Answer> {
+pub(crate) fn post(cluster: &Shared, state: &mut State, call: &Call, body: Value) -> Result<Value> {
     let issuer = cluster.pki.tokens();
-    let answer = match call.subresource.as_str() {
+    match call.subresource.as_str() {
         "eviction" => {
             let place = call.place();
             let pod = state.store.get(&place, &call.namespace, &call.name).cloned();
@@ -248,12 +244,12 @@ pub(crate) fn post(
             auth::restriction::admit(&state.store, call, operation, before, Some(&body))?;
             let options = body.get("deleteOptions").filter(|options| !options.is_null());
             let options = DeleteOptions::parse(&Query::default(), options)?;
-            eviction::evict(state, call, &body, &options)?
+            eviction::evict(state, call, &body, &options)
         }
         "token" => {
             let operation = Operation::Create;
             auth::restriction::admit(&state.store, call, operation, None, Some(&body))?;
-            tokens::request(&state.store, issuer, call, &body)?
+            tokens::request(&state.store, issuer, call, &body)
         }
         _ => {
             let context = auth::reviews::Context {
@@ -263,10 +259,9 @@ pub(crate) fn post(
                 namespace: &call.namespace,
                 now: call.now,
             };
-            auth::reviews::answer(context, &call.resource.plural, body)?
+            auth::reviews::answer(context, &call.resource.plural, body)
         }
-    };
-    Ok(Answer::new(201, answer))
+    }
 }
 
 /// Controllers: called after every request that wrote something, under the same lock. Answers with

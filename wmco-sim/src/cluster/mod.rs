@@ -27,6 +27,7 @@ mod eviction;
 mod hex;
 mod hooks;
 mod identity;
+mod incoming;
 mod kubeconfig;
 mod label_selector;
 mod lifecycle;
@@ -49,6 +50,7 @@ mod route;
 mod schema;
 mod selectors;
 mod server;
+mod shared;
 mod state;
 mod store;
 mod table;
@@ -67,7 +69,6 @@ use std::sync::Arc;
 use axum::Router;
 use jiff::SignedDuration;
 use serde_json::Value;
-use tokio::sync::watch as channel;
 use tokio::task::JoinHandle;
 
 pub use audit::{Fault, Request};
@@ -75,8 +76,7 @@ pub use pki::ClientCertificate;
 pub use tls::StartError;
 
 use pki::Pki;
-use server::Server;
-use state::Shared;
+use shared::Shared;
 use tls::TlsListener;
 
 /// A running cluster. Dropping it ends the server.
@@ -103,7 +103,6 @@ use tls::TlsListener;
 pub struct SimCluster {
     shared: Arc<Shared>,
     address: SocketAddr,
-    stop: channel::Sender<bool>,
     serving: JoinHandle<()>,
 }
 
@@ -157,18 +156,17 @@ impl Builder {
         let source = |source| StartError::Listen { address: self.address, source };
         let address = axum::serve::Listener::local_addr(&listener).map_err(source)?;
         shared.set_address(address);
-        let (stop, stopped) = channel::channel(false);
-        let serving = tokio::spawn(serve(listener, Arc::clone(&shared), stopped));
-        Ok(SimCluster { shared, address, stop, serving })
+        let serving = tokio::spawn(serve(listener, Arc::clone(&shared)));
+        Ok(SimCluster { shared, address, serving })
     }
 }
 
-async fn serve(listener: TlsListener, cluster: Arc<Shared>, stop: channel::Receiver<bool>) {
-    let mut stopped = stop.clone();
-    let router = Router::new().fallback(server::handle).with_state(Server { cluster, stop });
+async fn serve(listener: TlsListener, cluster: Arc<Shared>) {
+    let mut stopped = cluster.stopped();
+    let router = Router::new().fallback(server::handle).with_state(cluster);
     let service = router.into_make_service_with_connect_info::<tls::Peer>();
     let serving = axum::serve(listener, service).with_graceful_shutdown(async move {
-        // An error means that the cluster was dropped, which is a stop as well.
+        // No error can come: the sender lives in what the router holds.
         let _ = stopped.wait_for(|stop| *stop).await;
     });
     if let Err(error) = serving.await {
@@ -291,7 +289,7 @@ impl SimCluster {
 
     /// Ends watches and the server, and waits until open requests are answered.
     pub async fn stop(mut self) {
-        self.stop.send_replace(true);
+        self.shared.stop();
         if let Err(error) = (&mut self.serving).await {
             tracing::error!(%error, "the API server of the simulated cluster panicked");
         }
@@ -300,7 +298,7 @@ impl SimCluster {
 
 impl Drop for SimCluster {
     fn drop(&mut self) {
-        self.stop.send_replace(true);
+        self.shared.stop();
     }
 }
 

@@ -9,7 +9,7 @@ use super::call::{Call, WriteOptions};
 use super::error::{ApiError, Result};
 use super::identity::{MASTERS, User};
 use super::resources::split_api_version;
-use super::state::Shared;
+use super::shared::Shared;
 use super::write::{self, Body, Source};
 use super::{hooks, meta};
 

@@ -16,7 +16,7 @@ use super::error::ApiError;
 use super::hooks;
 use super::list::ListOptions;
 use super::negotiate::{Encoding, Transform, Wanted};
-use super::state::Shared;
+use super::shared::Shared;
 use super::store::{Change, ChangeKind, TooOld};
 use super::table;
 
@@ -57,7 +57,6 @@ impl Watch {
         call: Call,
         options: ListOptions,
         wanted: Wanted,
-        stop: Receiver<bool>,
     ) -> Result<Self, ApiError> {
         let from: u64 = match options.version.as_str() {
             "" => 0,
@@ -72,7 +71,7 @@ impl Watch {
         let mut watch = Self {
             cluster: Arc::clone(cluster),
             changed: state.store.subscribe(&place),
-            stop,
+            stop: cluster.stopped(),
             seen: from,
             queue: VecDeque::new(),
             ends: now + timeout,
