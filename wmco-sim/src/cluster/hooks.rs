@@ -8,13 +8,10 @@ use serde_json::Value;
 
 use super::call::{Call, Operation, Query};
 use super::error::{ApiError, FieldError, Result};
-use super::identity::User;
 use super::shared::Shared;
 use super::state::State;
 use super::write::DeleteOptions;
-use super::{
-    apply, auth, crd, csr, eviction, lifecycle, policy, protobuf, schema, tokens, validate,
-};
+use super::{auth, crd, csr, eviction, lifecycle, policy, schema, tokens, validate};
 
 const CRDS: &str = "customresourcedefinitions";
 
@@ -25,65 +22,6 @@ pub(crate) struct Decoded {
     pub object: Value,
     /// Paths of fields that it does not know, for example `spec.unknown`.
     pub unknown: Vec<String>,
-}
-
-/// What came with a request to prove an identity.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Credentials<'a> {
-    /// The client certificate in DER, already verified against our CA.
-    pub certificate: Option<&'a [u8]>,
-    /// The `Authorization` header.
-    pub authorization: Option<&'a str>,
-    /// All headers, for impersonation.
-    pub headers: &'a axum::http::HeaderMap,
-}
-
-/// What is to be allowed.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Attributes<'a> {
-    /// For example `list`; lower-case HTTP method for paths.
-    pub verb: &'a str,
-    /// API group.
-    pub group: &'a str,
-    /// Plural; empty when `path` is asked for.
-    pub resource: &'a str,
-    /// For example `status`.
-    pub subresource: &'a str,
-    /// Empty for cluster scope.
-    pub namespace: &'a str,
-    /// Empty for collections.
-    pub name: &'a str,
-    /// The URL path.
-    pub path: &'a str,
-    /// What the field selector demands to be equal.
-    pub fields: &'a [(String, String)],
-}
-
-/// Who sent the request.
-///
-/// # Errors
-/// 401 when what was sent proves nothing, 403 when impersonation is refused.
-pub(crate) fn authenticate(
-    cluster: &Shared,
-    credentials: Credentials<'_>,
-    of: &Attributes<'_>,
-) -> Result<User> {
-    let state = cluster.lock();
-    let user = auth::credentials::identify(
-        &state.store,
-        cluster.pki.tokens(),
-        credentials,
-        Timestamp::now(),
-    )?;
-    auth::impersonation::apply(&state.store, user, credentials.headers, of)
-}
-
-/// Whether `user` may do it.
-///
-/// # Errors
-/// 403 with the reason.
-pub(crate) fn authorize(state: &State, user: &User, of: &Attributes<'_>) -> Result<()> {
-    auth::require(&state.store, user, of)
 }
 
 /// Reduces a body to what its built-in kind knows; wrong types are 400.
@@ -211,25 +149,6 @@ pub(crate) fn validate_update(
     Ok(validate::update(call, before, object))
 }
 
-/// Records in `managedFields` what a create or update (not an apply) has set.
-pub(crate) fn track(_state: &State, call: &Call, before: Option<&Value>, object: &mut Value) {
-    apply::track(call, before, object);
-}
-
-/// Server-side apply: merges the applied configuration into `before` (`None`: there is none yet)
-/// and records who owns what.
-///
-/// # Errors
-/// 409 with the conflicts, 400 and 422 for bad configurations.
-pub(crate) fn apply(
-    _state: &State,
-    call: &Call,
-    before: Option<&Value>,
-    configuration: &Value,
-) -> Result<Value> {
-    apply::apply(call, before, configuration)
-}
-
 /// A POST to a sub-resource (eviction, token) or to a resource that is never stored (reviews).
 ///
 /// # Errors
@@ -270,28 +189,4 @@ pub(crate) fn react(cluster: &Shared, state: &mut State) -> Vec<String> {
     let warnings = std::mem::take(&mut state.warnings);
     lifecycle::react(cluster, state, Timestamp::now());
     warnings
-}
-
-/// A protobuf body as JSON. `expected` is the kind that the resource or sub-resource takes.
-///
-/// # Errors
-/// 400 when it is not readable or its kind is not known.
-pub(crate) fn from_protobuf(body: &[u8], expected: &str) -> Result<Value> {
-    protobuf::from_protobuf(body, expected)
-}
-
-/// An answer in protobuf, or `None` when its kind has no such form here.
-pub(crate) fn to_protobuf(answer: &Value) -> Option<Vec<u8>> {
-    protobuf::to_protobuf(answer)
-}
-
-/// One event of a watch in protobuf with its length in front, or `None` when its kind has no such
-/// form here.
-pub(crate) fn protobuf_frame(kind: &str, object: &Value) -> Option<Vec<u8>> {
-    protobuf::watch_frame(kind, object)
-}
-
-/// What a new cluster has besides namespaces, for example the system's ClusterRoles.
-pub(crate) fn initial_objects() -> Vec<Value> {
-    auth::defaults::objects().into_iter().map(|(_, object)| object).collect()
 }

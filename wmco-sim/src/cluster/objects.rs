@@ -134,7 +134,7 @@ fn method_not_allowed(resource: &Resource, incoming: &Incoming) -> ApiError {
 }
 
 /// Waits until the version that a read asks for is reached.
-async fn reached(cluster: &Arc<Shared>, version: &str) -> Result<()> {
+async fn reached(cluster: &Shared, version: &str) -> Result<()> {
     let deadline = tokio::time::Instant::now() + VERSION_WAIT;
     loop {
         let Some(error) = list::not_reached(&cluster.lock(), version) else {
@@ -147,12 +147,7 @@ async fn reached(cluster: &Arc<Shared>, version: &str) -> Result<()> {
     }
 }
 
-async fn get(
-    cluster: &Arc<Shared>,
-    incoming: &Incoming,
-    call: &Call,
-    wanted: Wanted,
-) -> Result<Reply> {
+async fn get(cluster: &Shared, incoming: &Incoming, call: &Call, wanted: Wanted) -> Result<Reply> {
     let version = incoming.query.get("resourceVersion").unwrap_or("");
     if !version.is_empty() && version.parse::<u64>().is_err() {
         return Err(ApiError::plain(format!(
@@ -170,7 +165,7 @@ async fn get(
 }
 
 async fn list_objects(
-    cluster: &Arc<Shared>,
+    cluster: &Shared,
     incoming: &Incoming,
     call: &Call,
     wanted: Wanted,
@@ -235,7 +230,7 @@ fn watch(cluster: &Arc<Shared>, incoming: &Incoming, call: Call, wanted: Wanted)
 }
 
 fn write_objects(
-    cluster: &Arc<Shared>,
+    cluster: &Shared,
     incoming: &Incoming,
     mut call: Call,
     verb: &str,
@@ -301,7 +296,7 @@ fn begin(cluster: &Shared) -> MutexGuard<'_, State> {
 }
 
 fn create(
-    cluster: &Arc<Shared>,
+    cluster: &Shared,
     incoming: &Incoming,
     call: &Call,
     form: Form,
@@ -324,7 +319,7 @@ fn create(
 }
 
 fn update(
-    cluster: &Arc<Shared>,
+    cluster: &Shared,
     incoming: &Incoming,
     call: &Call,
     form: Form,
@@ -342,7 +337,7 @@ fn update(
 }
 
 fn patch(
-    cluster: &Arc<Shared>,
+    cluster: &Shared,
     incoming: &Incoming,
     call: &Call,
     kind: PatchKind,
@@ -356,12 +351,7 @@ fn patch(
     Ok(answer.with_warnings(patched.warnings).with_warnings(admission))
 }
 
-fn delete(
-    cluster: &Arc<Shared>,
-    incoming: &Incoming,
-    call: &Call,
-    wanted: Wanted,
-) -> Result<Answer> {
+fn delete(cluster: &Shared, incoming: &Incoming, call: &Call, wanted: Wanted) -> Result<Answer> {
     let body = if incoming.body.is_empty() {
         None
     } else {

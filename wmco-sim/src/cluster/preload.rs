@@ -11,7 +11,7 @@ use super::identity::{MASTERS, User};
 use super::resources::split_api_version;
 use super::shared::Shared;
 use super::write::{self, Body, Source};
-use super::{hooks, meta};
+use super::{auth, hooks, meta};
 
 /// The namespaces of a new cluster.
 const NAMESPACES: [&str; 4] = ["default", "kube-node-lease", "kube-public", "kube-system"];
@@ -23,7 +23,7 @@ pub(super) fn preload(cluster: &Shared) {
             json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
         log(put(cluster, &namespace));
     }
-    for object in hooks::initial_objects() {
+    for (_, object) in auth::defaults::objects() {
         log(put(cluster, &object));
     }
     cluster.lock().store.start_history();

@@ -9,7 +9,6 @@ use axum::response::Response;
 use serde_json::Value;
 
 use super::error::ApiError;
-use super::hooks;
 use super::negotiate::{Encoding, JSON, Wanted, encoding_of_error};
 use super::protobuf;
 use super::watch::Watch;
@@ -118,7 +117,7 @@ fn object(answer: &Answer, encoding: Encoding) -> Response {
 fn encode(value: &Arc<Value>, encoding: Encoding) -> (&'static str, Body) {
     let other = match encoding {
         Encoding::Protobuf => {
-            hooks::to_protobuf(value).map(|bytes| (protobuf::MEDIA_TYPE, bytes.into()))
+            protobuf::to_protobuf(value).map(|bytes| (protobuf::MEDIA_TYPE, bytes.into()))
         }
         Encoding::Yaml => serde_saphyr::to_string(value.as_ref())
             .ok()

@@ -7,10 +7,11 @@ use axum::body::{Bytes, to_bytes};
 use axum::extract::{ConnectInfo, State as Shares};
 use axum::http::header;
 use axum::response::Response;
+use jiff::Timestamp;
 
 use super::audit::{Fault, Request as Logged};
+use super::auth::{self, Attributes, Credentials};
 use super::error::{ApiError, Result};
-use super::hooks::{self, Attributes, Credentials};
 use super::incoming::{self, Incoming};
 use super::objects::objects;
 use super::paths;
@@ -133,9 +134,12 @@ async fn answer(
         authorization: authorization.and_then(|value| value.to_str().ok()),
         headers: &incoming.headers,
     };
-    let user = hooks::authenticate(cluster, credentials, &of)?;
+    let user = {
+        let state = cluster.lock();
+        auth::authenticate(&state.store, cluster.pki.tokens(), credentials, &of, Timestamp::now())?
+    };
     log.user.clone_from(&user.name);
-    hooks::authorize(&cluster.lock(), &user, &of)?;
+    auth::require(&cluster.lock().store, &user, &of)?;
     match target {
         Target::Resource(path) => objects(cluster, incoming, path, user).await,
         Target::Other => paths::answer(cluster, incoming),

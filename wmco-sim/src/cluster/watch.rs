@@ -13,12 +13,11 @@ use tokio::time::Instant;
 
 use super::call::Call;
 use super::error::ApiError;
-use super::hooks;
 use super::list::ListOptions;
 use super::negotiate::{Encoding, Transform, Wanted};
 use super::shared::Shared;
 use super::store::{Change, ChangeKind, TooOld};
-use super::table;
+use super::{protobuf, table};
 
 /// How long a watch runs that states no timeout.
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(45 * 60);
@@ -250,7 +249,7 @@ impl Watch {
 
     fn frame(&self, kind: &str, object: &Value) -> Bytes {
         if self.wanted.encoding == Encoding::Protobuf
-            && let Some(frame) = hooks::protobuf_frame(kind, object)
+            && let Some(frame) = protobuf::watch_frame(kind, object)
         {
             return frame.into();
         }

@@ -1,17 +1,28 @@
 //! From certificates and tokens to users.
 
+use axum::http::HeaderMap;
 use jiff::Timestamp;
 use ring::digest::{SHA256, digest};
 use x509_parser::prelude::{FromDer as _, X509Certificate};
 
 use crate::cluster::error::{ApiError, Result};
 use crate::cluster::hex::hex;
-use crate::cluster::hooks::Credentials;
 use crate::cluster::identity::User;
 use crate::cluster::store::Store;
 use crate::cluster::tokens::{AUDIENCE, TokenIssuer};
 
 const CREDENTIAL_ID: &str = "authentication.kubernetes.io/credential-id";
+
+/// What came with a request to prove an identity.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Credentials<'a> {
+    /// The client certificate in DER, already verified against our CA.
+    pub certificate: Option<&'a [u8]>,
+    /// The `Authorization` header.
+    pub authorization: Option<&'a str>,
+    /// All headers, for impersonation.
+    pub headers: &'a HeaderMap,
+}
 
 /// Who sent a request: by certificate, else by token, else anonymous.
 ///
@@ -55,7 +66,6 @@ fn certified(der: &[u8]) -> Option<User> {
 
 #[cfg(test)]
 mod tests {
-    use axum::http::HeaderMap;
     use rcgen::{CertificateParams, DistinguishedName, DnType, KeyPair};
 
     use super::*;

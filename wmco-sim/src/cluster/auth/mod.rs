@@ -1,24 +1,48 @@
 //! Who may do what: authorizers, admission of nodes, escalation checks, impersonation, reviews.
 
-pub(crate) mod credentials;
+mod credentials;
 pub(crate) mod defaults;
 pub(crate) mod escalation;
-pub(crate) mod impersonation;
+mod impersonation;
 pub(crate) mod node;
 pub(crate) mod rbac;
 pub(crate) mod restriction;
 pub(crate) mod reviews;
 
+pub(crate) use credentials::Credentials;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use jiff::Timestamp;
 use serde_json::Value;
 use x509_parser::certification_request::X509CertificationRequest;
 use x509_parser::prelude::FromDer as _;
 
 use super::error::{ApiError, Result, Subject};
-use super::hooks::Attributes;
 use super::identity::{MASTERS, User};
 use super::store::Store;
+use super::tokens::TokenIssuer;
+
+/// What is to be allowed.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Attributes<'a> {
+    /// For example `list`; lower-case HTTP method for paths.
+    pub verb: &'a str,
+    /// API group.
+    pub group: &'a str,
+    /// Plural; empty when `path` is asked for.
+    pub resource: &'a str,
+    /// For example `status`.
+    pub subresource: &'a str,
+    /// Empty for cluster scope.
+    pub namespace: &'a str,
+    /// Empty for collections.
+    pub name: &'a str,
+    /// The URL path.
+    pub path: &'a str,
+    /// What the field selector demands to be equal.
+    pub fields: &'a [(String, String)],
+}
 
 /// What an authorizer says.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -44,6 +68,21 @@ impl Decision {
     pub(crate) fn is_allowed(&self) -> bool {
         matches!(self, Self::Allow(_))
     }
+}
+
+/// Who sent the request: whoever the credentials prove, or whom the headers ask to be instead.
+///
+/// # Errors
+/// 401 when what was sent proves nothing, 403 when impersonation is refused.
+pub(crate) fn authenticate(
+    store: &Store,
+    issuer: &TokenIssuer,
+    credentials: Credentials<'_>,
+    of: &Attributes<'_>,
+    now: Timestamp,
+) -> Result<User> {
+    let user = credentials::identify(store, issuer, credentials, now)?;
+    impersonation::apply(store, user, credentials.headers, of)
 }
 
 /// Asks every authorizer in turn.

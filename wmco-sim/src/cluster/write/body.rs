@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 use crate::cluster::call::{Call, FieldValidation};
 use crate::cluster::error::{ApiError, FieldError, Result, Subject};
 use crate::cluster::hooks;
+use crate::cluster::protobuf;
 use crate::cluster::registry::Registry;
 use crate::cluster::resources::{join_api_version, split_api_version};
 
@@ -42,7 +43,7 @@ impl Body {
         let text = || String::from_utf8_lossy(bytes).into_owned();
         match form {
             Form::Protobuf => {
-                let value = hooks::from_protobuf(bytes, expected)?;
+                let value = protobuf::from_protobuf(bytes, expected)?;
                 Ok(Self { value, ..Self::default() })
             }
             Form::Json => {

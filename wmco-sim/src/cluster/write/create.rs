@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use crate::cluster::auth::{self, Attributes};
 use crate::cluster::call::{Call, Operation};
 use crate::cluster::error::{ApiError, FieldError, Result, Subject};
-use crate::cluster::hooks::Attributes;
 use crate::cluster::resources::StorageKey;
 use crate::cluster::state::State;
 use crate::cluster::store::rfc3339;
-use crate::cluster::{crd, hooks, meta, random};
+use crate::cluster::{apply, crd, hooks, meta, random};
 
 use super::{Source, metadata};
 
@@ -62,7 +62,7 @@ pub(super) fn must_be_allowed(state: &State, call: &Call) -> Result<()> {
         name: &call.name,
         ..Attributes::default()
     };
-    hooks::authorize(state, &call.user, &of)
+    auth::require(&state.store, &call.user, &of)
 }
 
 /// Puts the namespace of the URL into the object.
@@ -122,7 +122,7 @@ fn create_named(
         return Err(ApiError::already_exists(call.subject()));
     }
     if source != Source::Apply {
-        hooks::track(state, call, None, &mut object);
+        apply::track(call, None, &mut object);
     }
     if call.options.dry_run {
         return Ok(Arc::new(object));

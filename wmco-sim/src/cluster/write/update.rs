@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::cluster::call::{Call, Operation};
 use crate::cluster::error::{ApiError, FieldError, Result};
 use crate::cluster::state::State;
-use crate::cluster::{crd, hooks, meta};
+use crate::cluster::{apply, crd, hooks, meta};
 
 use super::{Source, create, metadata};
 
@@ -116,7 +116,7 @@ pub(super) fn change(
     call.valid(&object, &errors)?;
     hooks::admit(state, call, Operation::Update, Some(before), Some(&object))?;
     if source != Source::Apply {
-        hooks::track(state, call, Some(before), &mut object);
+        apply::track(call, Some(before), &mut object);
     }
     Ok(settle(state, call, before, object))
 }
