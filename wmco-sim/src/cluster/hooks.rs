@@ -7,53 +7,11 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::call::{Call, Operation, Query};
-use super::error::{ApiError, FieldError, Result};
+use super::error::Result;
 use super::shared::Shared;
 use super::state::State;
 use super::write::DeleteOptions;
-use super::{auth, crd, csr, eviction, lifecycle, policy, schema, tokens, validate};
-
-const CRDS: &str = "customresourcedefinitions";
-
-/// A body after decoding into its kind.
-#[derive(Debug, Default)]
-pub(crate) struct Decoded {
-    /// The object, with just the fields that its kind knows.
-    pub object: Value,
-    /// Paths of fields that it does not know, for example `spec.unknown`.
-    pub unknown: Vec<String>,
-}
-
-/// Reduces a body to what its built-in kind knows; wrong types are 400.
-///
-/// # Errors
-/// 400 naming the field.
-pub(crate) fn decode(call: &Call, object: Value) -> Result<Decoded> {
-    let text = |member: &str| object.get(member).and_then(Value::as_str).unwrap_or("");
-    let (api_version, kind) = (text("apiVersion"), text("kind"));
-    let Some(message) = schema::kind(api_version, kind) else {
-        return Ok(Decoded { object, unknown: Vec::new() });
-    };
-    match schema::shape::object(message, &object) {
-        Ok(shaped) => Ok(Decoded { object: shaped.value, unknown: shaped.unknown }),
-        Err(error) => {
-            let version = super::resources::split_api_version(api_version).1;
-            let wanted = call.body_kind();
-            Err(ApiError::bad_request(format!(
-                "{kind} in version {version:?} cannot be handled as a {wanted}: {error}"
-            )))
-        }
-    }
-}
-
-/// Fills in the defaults of a built-in kind, as decoding does on every write.
-pub(crate) fn default(call: &Call, object: &mut Value) {
-    if call.resource.is("apiextensions.k8s.io", CRDS) {
-        crd::complete(object, false);
-    } else if call.subresource != "eviction" && call.subresource != "token" {
-        validate::default(call, object);
-    }
-}
+use super::{auth, csr, eviction, lifecycle, policy, tokens, validate};
 
 /// Admission that may change the object (`before` is `None` for a create).
 ///
@@ -98,55 +56,6 @@ pub(crate) fn admit(
     let warnings = policy::admit(&state.store, write)?;
     state.warnings.extend(warnings);
     Ok(())
-}
-
-/// What the kind's strategy sets or resets on a create, for example a Pod's first status.
-pub(crate) fn prepare_create(state: &State, call: &Call, object: &mut Value) {
-    if call.resource.is("", "services") {
-        validate::allocate(&state.store, object);
-    }
-    if call.resource.is("apiextensions.k8s.io", CRDS) {
-        crd::complete(object, true);
-    }
-    validate::prepare_create(call, object);
-}
-
-/// What the kind's strategy keeps or resets on an update.
-pub(crate) fn prepare_update(_state: &State, call: &Call, before: &Value, object: &mut Value) {
-    validate::prepare_update(call, before, object);
-}
-
-/// The kind's own validation of a new object; metadata is checked elsewhere.
-///
-/// # Errors
-/// Anything that is not a complaint about a field.
-pub(crate) fn validate_create(
-    _state: &State,
-    call: &Call,
-    object: &Value,
-) -> Result<Vec<FieldError>> {
-    if call.resource.is("apiextensions.k8s.io", CRDS) {
-        crd::unsupported(object)?;
-        return Ok(crd::validate_definition(object));
-    }
-    validate::create(call, object)
-}
-
-/// The kind's own validation of a change; metadata is checked elsewhere.
-///
-/// # Errors
-/// Anything that is not a complaint about a field.
-pub(crate) fn validate_update(
-    _state: &State,
-    call: &Call,
-    before: &Value,
-    object: &Value,
-) -> Result<Vec<FieldError>> {
-    if call.resource.is("apiextensions.k8s.io", CRDS) && call.subresource.is_empty() {
-        crd::unsupported(object)?;
-        return Ok(crd::validate_definition(object));
-    }
-    Ok(validate::update(call, before, object))
 }
 
 /// A POST to a sub-resource (eviction, token) or to a resource that is never stored (reviews).

@@ -16,7 +16,7 @@ const FINALIZER: &str = "customresourcecleanup.apiextensions.k8s.io";
 
 /// Where the definitions are.
 pub(crate) fn place() -> StorageKey {
-    StorageKey::new("apiextensions.k8s.io", "customresourcedefinitions")
+    StorageKey::new(super::GROUP, super::PLURAL)
 }
 
 /// Brings what is served in line with the definition `name`, and its status in line with that.

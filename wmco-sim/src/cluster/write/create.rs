@@ -10,7 +10,7 @@ use crate::cluster::error::{ApiError, FieldError, Result, Subject};
 use crate::cluster::resources::StorageKey;
 use crate::cluster::state::State;
 use crate::cluster::store::rfc3339;
-use crate::cluster::{apply, crd, hooks, meta, random};
+use crate::cluster::{apply, crd, hooks, meta, random, validate};
 
 use super::{Source, metadata};
 
@@ -114,7 +114,7 @@ fn create_named(
     if let Some(custom) = &call.resource.custom {
         errors.extend(custom.validate(&object));
     } else {
-        errors.extend(hooks::validate_create(state, call, &object)?);
+        errors.extend(validate::create(call, &object)?);
     }
     call.valid(&object, &errors)?;
     hooks::admit(state, call, Operation::Create, None, Some(&object))?;
@@ -133,7 +133,7 @@ fn create_named(
 /// Stores and lets the definition of a custom resource take effect.
 pub(super) fn store(state: &mut State, call: &Call, object: Value) -> Arc<Value> {
     let object = state.store.put(&call.place(), object);
-    if is_definition(call) {
+    if crd::is_definition(&call.resource) {
         crd::reconcile(state, &call.name, call.now);
     }
     object
@@ -150,12 +150,7 @@ fn prepare(state: &State, call: &Call, object: &mut Value) {
     {
         members.remove("status");
     }
-    hooks::prepare_create(state, call, object);
-}
-
-/// Whether the request is about CustomResourceDefinitions.
-pub(super) fn is_definition(call: &Call) -> bool {
-    call.resource.is("apiextensions.k8s.io", "customresourcedefinitions")
+    validate::prepare_create(&state.store, call, object);
 }
 
 /// New objects need a namespace that is not on its way out.
