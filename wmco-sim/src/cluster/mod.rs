@@ -13,6 +13,7 @@
 //! PodDisruptionBudgets is what clients write. Taints of Nodes, too, unless
 //! [`Builder::taint_nodes`] asks for more.
 
+mod admission;
 mod apply;
 mod audit;
 mod auth;

@@ -1,4 +1,5 @@
-//! Who may do what: authorizers, admission of nodes, escalation checks, impersonation, reviews.
+//! Who sent a request and who may do what: credentials, impersonation, authorizers, escalation
+//! checks, reviews.
 
 mod credentials;
 pub(crate) mod defaults;
@@ -6,17 +7,11 @@ pub(crate) mod escalation;
 mod impersonation;
 pub(crate) mod node;
 pub(crate) mod rbac;
-pub(crate) mod restriction;
 pub(crate) mod reviews;
 
 pub(crate) use credentials::Credentials;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use jiff::Timestamp;
-use serde_json::Value;
-use x509_parser::certification_request::X509CertificationRequest;
-use x509_parser::prelude::FromDer as _;
 
 use super::error::{ApiError, Result, Subject};
 use super::identity::{MASTERS, User};
@@ -138,19 +133,6 @@ pub(crate) fn forbidden(user: &User, of: &Attributes<'_>, reason: &str) -> ApiEr
         return ApiError::forbidden_path(&why);
     }
     ApiError::forbidden(Subject { group, kind: resource, name: of.name }, &why)
-}
-
-/// The common name in the request of a CertificateSigningRequest's spec; else what is wrong.
-fn csr_subject(spec: &Value) -> std::result::Result<String, String> {
-    let pem = spec.get("request").and_then(Value::as_str).unwrap_or("");
-    let pem = STANDARD.decode(pem).map_err(|error| error.to_string())?;
-    let (_, block) = x509_parser::pem::parse_x509_pem(&pem)
-        .map_err(|_| "PEM block type must be CERTIFICATE REQUEST".to_owned())?;
-    let (_, request) =
-        X509CertificationRequest::from_der(&block.contents).map_err(|error| error.to_string())?;
-    let subject = &request.certification_request_info.subject;
-    let name = subject.iter_common_name().next().and_then(|name| name.as_str().ok());
-    Ok(name.unwrap_or("").to_owned())
 }
 
 #[cfg(test)]

@@ -15,7 +15,6 @@ use serde_json::{Value, json};
 
 use super::call::{Call, WriteOptions};
 use super::csr::signer;
-use super::error::{ApiError, Result};
 use super::identity::{MASTERS, User};
 use super::meta;
 use super::resources::{Resource, StorageKey};
@@ -34,18 +33,6 @@ pub(crate) struct Progress {
     /// All writes up to this resourceVersion have been looked at.
     seen: u64,
     garbage: garbage::Suspects,
-}
-
-/// The namespaces of the cluster itself stay.
-///
-/// # Errors
-/// 403.
-pub(crate) fn may_delete(call: &Call) -> Result<()> {
-    let fixed = ["default", "kube-system", "kube-public"];
-    if call.resource.is("", "namespaces") && fixed.contains(&call.name.as_str()) {
-        return Err(ApiError::forbidden(call.subject(), "this namespace may not be deleted"));
-    }
-    Ok(())
 }
 
 /// Lets the controllers work until they are settled.

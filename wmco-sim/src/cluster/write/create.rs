@@ -10,7 +10,7 @@ use crate::cluster::error::{ApiError, FieldError, Result, Subject};
 use crate::cluster::resources::StorageKey;
 use crate::cluster::state::State;
 use crate::cluster::store::rfc3339;
-use crate::cluster::{apply, crd, hooks, meta, random, validate};
+use crate::cluster::{admission, apply, crd, meta, random, validate};
 
 use super::{Source, metadata};
 
@@ -100,7 +100,7 @@ fn create_named(
     if !meta::text(&object, "resourceVersion").is_empty() {
         return Err(ApiError::plain("resourceVersion should not be set on objects to be created"));
     }
-    hooks::admit_changing(state, call, Operation::Create, None, &mut object)?;
+    admission::mutate(state, call, Operation::Create, None, &mut object)?;
     meta::remove(&mut object, "deletionTimestamp");
     meta::remove(&mut object, "deletionGracePeriodSeconds");
     if source != Source::Apply {
@@ -117,7 +117,7 @@ fn create_named(
         errors.extend(validate::create(call, &object)?);
     }
     call.valid(&object, &errors)?;
-    hooks::admit(state, call, Operation::Create, None, Some(&object))?;
+    admission::validate(state, call, Operation::Create, None, Some(&object))?;
     if state.store.get(&call.place(), &call.namespace, &call.name).is_some() {
         return Err(ApiError::already_exists(call.subject()));
     }

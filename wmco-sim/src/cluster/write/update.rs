@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::cluster::call::{Call, Operation};
 use crate::cluster::error::{ApiError, FieldError, Result};
 use crate::cluster::state::State;
-use crate::cluster::{apply, crd, hooks, meta, validate};
+use crate::cluster::{admission, apply, crd, meta, validate};
 
 use super::{Source, create, metadata};
 
@@ -102,7 +102,7 @@ pub(super) fn change(
             ),
         ));
     }
-    hooks::admit_changing(state, call, Operation::Update, Some(before), &mut object)?;
+    admission::mutate(state, call, Operation::Update, Some(before), &mut object)?;
     keep_server_fields(call, before, &mut object);
     keep_other_half(call, before, &mut object);
     validate::prepare_update(call, before, &mut object);
@@ -114,7 +114,7 @@ pub(super) fn change(
         errors.extend(validate::update(call, before, &object)?);
     }
     call.valid(&object, &errors)?;
-    hooks::admit(state, call, Operation::Update, Some(before), Some(&object))?;
+    admission::validate(state, call, Operation::Update, Some(before), Some(&object))?;
     if source != Source::Apply {
         apply::track(call, Some(before), &mut object);
     }
