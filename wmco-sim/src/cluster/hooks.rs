@@ -12,7 +12,7 @@ use super::error::Result;
 use super::shared::Shared;
 use super::state::State;
 use super::write::DeleteOptions;
-use super::{auth, eviction, lifecycle, tokens};
+use super::{auth, controllers, eviction, tokens};
 
 /// A POST to a sub-resource (eviction, token) or to a resource that is never stored (reviews).
 ///
@@ -52,6 +52,6 @@ pub(crate) fn post(cluster: &Shared, state: &mut State, call: &Call, body: Value
 /// what admission warned of in that request.
 pub(crate) fn react(cluster: &Shared, state: &mut State) -> Vec<String> {
     let warnings = std::mem::take(&mut state.warnings);
-    lifecycle::react(cluster, state, Timestamp::now());
+    controllers::react(cluster, state, Timestamp::now());
     warnings
 }

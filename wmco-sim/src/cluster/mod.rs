@@ -18,6 +18,7 @@ mod apply;
 mod audit;
 mod auth;
 mod call;
+mod controllers;
 mod convert;
 mod crd;
 mod csr;
@@ -31,7 +32,7 @@ mod identity;
 mod incoming;
 mod kubeconfig;
 mod label_selector;
-mod lifecycle;
+
 mod list;
 mod meta;
 mod names;

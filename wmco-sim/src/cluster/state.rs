@@ -1,6 +1,6 @@
 //! What requests read and write: the objects and the resources that are served.
 
-use super::lifecycle::Progress;
+use super::controllers::Progress;
 use super::registry::Registry;
 use super::store::Store;
 
