@@ -3,7 +3,6 @@
 //! The pipeline (`write`, `server`, `list`) calls nothing but these functions; each one line here
 //! leads to the module that knows.
 
-use jiff::Timestamp;
 use serde_json::Value;
 
 use super::admission::node_restriction;
@@ -12,7 +11,7 @@ use super::error::Result;
 use super::shared::Shared;
 use super::state::State;
 use super::write::DeleteOptions;
-use super::{auth, controllers, eviction, tokens};
+use super::{auth, eviction, tokens};
 
 /// A POST to a sub-resource (eviction, token) or to a resource that is never stored (reviews).
 ///
@@ -46,12 +45,4 @@ pub(crate) fn post(cluster: &Shared, state: &mut State, call: &Call, body: Value
             auth::reviews::answer(context, &call.resource.plural, body)
         }
     }
-}
-
-/// Controllers: called after every request that wrote something, under the same lock. Answers with
-/// what admission warned of in that request.
-pub(crate) fn react(cluster: &Shared, state: &mut State) -> Vec<String> {
-    let warnings = std::mem::take(&mut state.warnings);
-    controllers::react(cluster, state, Timestamp::now());
-    warnings
 }

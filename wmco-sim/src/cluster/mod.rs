@@ -32,7 +32,6 @@ mod identity;
 mod incoming;
 mod kubeconfig;
 mod label_selector;
-
 mod list;
 mod meta;
 mod names;

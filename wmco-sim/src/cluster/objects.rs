@@ -307,12 +307,12 @@ fn create(
     let (object, warnings) = body.decode(call, &state.registry)?;
     if !call.subresource.is_empty() || call.resource.rules.virtual_only {
         let answer = Answer::new(201, hooks::post(cluster, &mut state, call, object)?);
-        let more = hooks::react(cluster, &mut state);
+        let more = cluster.react(&mut state);
         return Ok(answer.with_warnings(warnings).with_warnings(more));
     }
     let object = call.resource.to_storage(object);
     let stored = write::create(&mut state, call, object, Source::Put)?;
-    let admission = hooks::react(cluster, &mut state);
+    let admission = cluster.react(&mut state);
     let more = write::warnings(call, &stored);
     let answer = Answer::new(201, shown(call, &stored, wanted)?).with_warnings(warnings);
     Ok(answer.with_warnings(more).with_warnings(admission))
@@ -330,7 +330,7 @@ fn update(
     let (object, warnings) = body.decode(call, &state.registry)?;
     let object = call.resource.to_storage(object);
     let (stored, created) = write::update(&mut state, call, object)?;
-    let admission = hooks::react(cluster, &mut state);
+    let admission = cluster.react(&mut state);
     let code = if created { 201 } else { 200 };
     let answer = Answer::new(code, shown(call, &stored, wanted)?).with_warnings(warnings);
     Ok(answer.with_warnings(admission))
@@ -345,7 +345,7 @@ fn patch(
 ) -> Result<Answer> {
     let mut state = begin(cluster);
     let patched = write::patch(&mut state, call, kind, &incoming.body)?;
-    let admission = hooks::react(cluster, &mut state);
+    let admission = cluster.react(&mut state);
     let code = if patched.created { 201 } else { 200 };
     let answer = Answer::new(code, shown(call, &patched.object, wanted)?);
     Ok(answer.with_warnings(patched.warnings).with_warnings(admission))
@@ -368,11 +368,11 @@ fn delete(cluster: &Shared, incoming: &Incoming, call: &Call, wanted: Wanted) ->
             .map(|item| (meta::namespace(item).to_owned(), meta::name(item).to_owned()))
             .collect();
         page.items = write::delete_collection(&mut state, call, &options, &names)?;
-        let admission = hooks::react(cluster, &mut state);
+        let admission = cluster.react(&mut state);
         return Ok(Answer::new(200, page.to_list(call)).with_warnings(admission));
     }
     let left = write::delete(&mut state, call, &options)?;
-    let admission = hooks::react(cluster, &mut state);
+    let admission = cluster.react(&mut state);
     let is_status = left.get("kind").and_then(Value::as_str) == Some("Status");
     let answer = if is_status {
         Answer::new(200, left)

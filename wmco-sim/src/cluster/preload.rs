@@ -11,7 +11,7 @@ use super::identity::{MASTERS, User};
 use super::resources::split_api_version;
 use super::shared::Shared;
 use super::write::{self, Body, Source};
-use super::{auth, hooks, meta};
+use super::{auth, meta};
 
 /// The namespaces of a new cluster.
 const NAMESPACES: [&str; 4] = ["default", "kube-node-lease", "kube-public", "kube-system"];
@@ -73,6 +73,6 @@ pub(super) fn put(cluster: &Shared, object: &Value) -> Result<Arc<Value>> {
             write::update(&mut state, &call, object).map(|(stored, _)| stored)
         }
     };
-    let _ = hooks::react(cluster, &mut state);
+    let _ = cluster.react(&mut state);
     stored
 }

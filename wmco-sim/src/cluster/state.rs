@@ -1,6 +1,5 @@
 //! What requests read and write: the objects and the resources that are served.
 
-use super::controllers::Progress;
 use super::registry::Registry;
 use super::store::Store;
 
@@ -11,8 +10,6 @@ pub(crate) struct State {
     pub store: Store,
     /// The resources that are served now.
     pub registry: Registry,
-    /// How far the controllers have come.
-    pub controllers: Progress,
     /// What admission has to say about the write that is under way.
     pub warnings: Vec<String>,
 }
@@ -25,6 +22,6 @@ impl State {
         for resource in registry.all() {
             store.open(&resource.storage());
         }
-        Self { store, registry, controllers: Progress::default(), warnings: Vec::new() }
+        Self { store, registry, warnings: Vec::new() }
     }
 }
