@@ -27,7 +27,6 @@ mod discovery;
 pub mod error;
 mod eviction;
 mod hex;
-mod hooks;
 mod identity;
 mod incoming;
 mod kubeconfig;
@@ -58,6 +57,7 @@ mod table;
 mod tls;
 mod tokens;
 mod validate;
+mod virtual_resources;
 mod watch;
 mod write;
 

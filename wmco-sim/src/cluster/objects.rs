@@ -9,7 +9,6 @@ use serde_json::Value;
 
 use super::call::{Call, WriteOptions};
 use super::error::{ApiError, Result, Subject};
-use super::hooks;
 use super::identity::User;
 use super::incoming::Incoming;
 use super::list::{self, ListOptions};
@@ -22,7 +21,7 @@ use super::shared::Shared;
 use super::state::State;
 use super::watch::Watch;
 use super::write::{self, Body, DeleteOptions, Form, PatchKind, Source};
-use super::{meta, protobuf, table};
+use super::{meta, protobuf, table, virtual_resources};
 
 /// How long a read waits for a version that is not reached yet, and how often it looks.
 const VERSION_WAIT: Duration = Duration::from_secs(3);
@@ -306,7 +305,10 @@ fn create(
     let mut state = begin(cluster);
     let (object, warnings) = body.decode(call, &state.registry)?;
     if !call.subresource.is_empty() || call.resource.rules.virtual_only {
-        let answer = Answer::new(201, hooks::post(cluster, &mut state, call, object)?);
+        let answer = Answer::new(
+            201,
+            virtual_resources::post(&mut state, cluster.pki.tokens(), call, object)?,
+        );
         let more = cluster.react(&mut state);
         return Ok(answer.with_warnings(warnings).with_warnings(more));
     }

@@ -1,24 +1,27 @@
-//! The seam between the generic pipeline and what each kind, user or controller brings.
+//! Resources that stand for an operation instead of an object: eviction, token, reviews.
 //!
-//! The pipeline (`write`, `server`, `list`) calls nothing but these functions; each one line here
-//! leads to the module that knows.
+//! Source: Kubernetes documentation, "Kubernetes API Concepts", virtual resource types.
 
 use serde_json::Value;
 
 use super::admission::node_restriction;
 use super::call::{Call, Operation, Query};
 use super::error::Result;
-use super::shared::Shared;
 use super::state::State;
+use super::tokens::{self, TokenIssuer};
 use super::write::DeleteOptions;
-use super::{auth, eviction, tokens};
+use super::{auth, eviction};
 
-/// A POST to a sub-resource (eviction, token) or to a resource that is never stored (reviews).
+/// Carries out a POST to a sub-resource (eviction, token) or answers a review.
 ///
 /// # Errors
-/// What the sub-resource answers.
-pub(crate) fn post(cluster: &Shared, state: &mut State, call: &Call, body: Value) -> Result<Value> {
-    let issuer = cluster.pki.tokens();
+/// What the operation answers.
+pub(crate) fn post(
+    state: &mut State,
+    issuer: &TokenIssuer,
+    call: &Call,
+    body: Value,
+) -> Result<Value> {
     match call.subresource.as_str() {
         "eviction" => {
             let place = call.place();
