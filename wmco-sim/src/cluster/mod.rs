@@ -13,6 +13,10 @@
 //! PodDisruptionBudgets is what clients write. Taints of Nodes, too, unless
 //! [`Builder::taint_nodes`] asks for more.
 
+// A request: `server` takes it apart (`incoming`, `route`), asks `auth`, and hands it to `objects` or
+// `paths`. Reads end in `list` and `watch`. A write goes through `write`, which asks `admission` and
+// `validate` (`crd`, `csr`, ...) and changes the `state`; then `shared`, which holds the state under
+// its lock, lets the `controllers` react.
 mod admission;
 mod apply;
 mod audit;
@@ -167,7 +171,7 @@ async fn serve(listener: TlsListener, cluster: Arc<Shared>) {
     let router = Router::new().fallback(server::handle).with_state(cluster);
     let service = router.into_make_service_with_connect_info::<tls::Peer>();
     let serving = axum::serve(listener, service).with_graceful_shutdown(async move {
-        // No error can come: the sender lives in what the router holds.
+        // Waiting cannot fail: the router holds the sender.
         let _ = stopped.wait_for(|stop| *stop).await;
     });
     if let Err(error) = serving.await {
