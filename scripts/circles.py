@@ -7,9 +7,6 @@ between the two children of their nearest common parent: `fleet::slots` that tak
 the normal way of Rust and does not count. A name that is taken from where it is re-exported counts
 for the module that it comes from. Tests do not count: they look at everything.
 
-Ties that are known and still to be cut stand in circles.txt beside this script, one a line:
-`CRATE: MODULE -> MODULE`. Such a tie is excused, nothing else is, and the line has to go with it.
-
 Reads paths as text: no macro is expanded, and a method's module is not known.
 With `--tell CRATE` it lists what ties that crate's modules together.
 """
@@ -282,10 +279,6 @@ def main():
         ["git", "ls-files", "--cached", "--others", "--exclude-standard", "--", "*Cargo.toml"],
         cwd=root, check=True, capture_output=True, text=True,
     ).stdout.split()
-    known_file = root / "scripts/circles.txt"
-    lines = known_file.read_text().splitlines() if known_file.exists() else []
-    known = {line.strip() for line in lines if line.strip() and not line.startswith("#")}
-    needed = set()
     problems = []
     for manifest in sorted(listed):
         folder = (root / manifest).parent
@@ -297,20 +290,15 @@ def main():
             for tie in sorted(ties):
                 print(tie_name(name, tie), *sorted(ties[tie]), sep="\n    ")
         for group in circles(ties):
-            needed |= {tie_name(name, tie) for tie in ties if {*tie} <= {*group}} & known
-        rest = {tie: uses for tie, uses in ties.items() if tie_name(name, tie) not in known}
-        for group in circles(rest):
             text = f"{name}: {', '.join('::'.join(m) for m in group)} need each other:"
-            for tie in sorted(rest):
+            for tie in sorted(ties):
                 if {*tie} <= {*group}:
                     text += f"\n  {tie_name(name, tie)}"
-                    uses = sorted(rest[tie])
+                    uses = sorted(ties[tie])
                     text += "".join(f"\n      {use}" for use in uses[:MOST_USES])
                     if len(uses) > MOST_USES:
                         text += f"\n      and {len(uses) - MOST_USES} more"
             problems.append(text)
-    for line in sorted(known - needed):
-        problems.append(f"`{line}` is in no circle any more, take it out of scripts/circles.txt")
     for problem in problems:
         print(f"circles: {problem}", file=sys.stderr)
     sys.exit(bool(problems))

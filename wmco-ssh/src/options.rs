@@ -1,4 +1,5 @@
-//! What connections have in common: how long they wait, how paths look, what is counted.
+//! What connections have in common: how long they wait, how paths look, how much is on its way, what is
+//! counted.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,7 +9,10 @@ use wmco_core::limits;
 use wmco_core::winpath::WindowsPath;
 
 use crate::metrics::Counters;
-use crate::upload::NAMELESS_WINDOWS;
+
+/// Windows of blocks in files without a final name: while the last blocks of one are answered for, the
+/// next one is sent.
+const NAMELESS_WINDOWS: usize = 2;
 
 /// How long each kind of wait may take. The defaults are those of [`wmco_core::limits`].
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -84,6 +88,11 @@ impl Options {
     /// Writes to one host that wait for their answers at the same time.
     pub(crate) fn blocks_in_flight(&self) -> usize {
         self.writes_in_flight.max(1)
+    }
+
+    /// Blocks in files without a final name at the same time.
+    pub(crate) fn nameless_blocks(&self) -> usize {
+        NAMELESS_WINDOWS * self.blocks_in_flight()
     }
 
     /// Bytes that wait for their answers at the same time.

@@ -24,10 +24,6 @@ use crate::session::{Opening, Session, Sftp};
 /// Files of one host that are open at the same time; Windows' server has room for some more.
 const FILES_AT_ONCE: usize = 64;
 
-/// Windows of blocks in files without a final name: while the last blocks of one are answered for, the
-/// next one is sent.
-pub(crate) const NAMELESS_WINDOWS: usize = 2;
-
 /// Digits of the digest of the sent bytes in the name of a part.
 const PART_DIGITS: usize = 16;
 
@@ -174,13 +170,13 @@ struct Upload<'a> {
 
 impl<'a> Upload<'a> {
     fn new(session: &'a Session, sftp: &'a Sftp, total: u64, on_progress: OnProgress<'a>) -> Self {
-        let window = session.options().blocks_in_flight();
+        let options = session.options();
         Self {
             session,
             sftp,
             lane: Mutex::new(()),
-            window: Semaphore::new(window),
-            nameless: Semaphore::new(NAMELESS_WINDOWS * window),
+            window: Semaphore::new(options.blocks_in_flight()),
+            nameless: Semaphore::new(options.nameless_blocks()),
             broken: AtomicBool::new(false),
             done: AtomicU64::new(0),
             total,

@@ -13,23 +13,31 @@
 //! PodDisruptionBudgets is what clients write. Taints of Nodes, too, unless
 //! [`Builder::taint_nodes`] asks for more.
 
+// A request: `server` takes it apart (`incoming`, `route`), asks `auth`, and hands it to `objects` or
+// `paths`. Reads end in `list` and `watch`. A write goes through `write`, which asks `admission` and
+// `validate` (`crd`, `csr`, ...) and changes the `state`; then `shared`, which holds the state under
+// its lock, lets the `controllers` react.
+mod admission;
 mod apply;
 mod audit;
 mod auth;
 mod call;
+mod controllers;
 mod convert;
 mod crd;
 mod csr;
+mod custom_resource;
 mod discovery;
 pub mod error;
 mod eviction;
-mod hooks;
+mod hex;
 mod identity;
+mod incoming;
 mod kubeconfig;
 mod label_selector;
-mod lifecycle;
 mod list;
 mod meta;
+mod names;
 mod negotiate;
 mod objects;
 mod patches;
@@ -38,6 +46,7 @@ mod pki;
 mod policy;
 mod preload;
 mod protobuf;
+mod random;
 mod registry;
 mod resources;
 mod respond;
@@ -45,12 +54,14 @@ mod route;
 mod schema;
 mod selectors;
 mod server;
+mod shared;
 mod state;
 mod store;
 mod table;
 mod tls;
 mod tokens;
 mod validate;
+mod virtual_resources;
 mod watch;
 mod write;
 
@@ -63,7 +74,6 @@ use std::sync::Arc;
 use axum::Router;
 use jiff::SignedDuration;
 use serde_json::Value;
-use tokio::sync::watch as channel;
 use tokio::task::JoinHandle;
 
 pub use audit::{Fault, Request};
@@ -71,8 +81,7 @@ pub use pki::ClientCertificate;
 pub use tls::StartError;
 
 use pki::Pki;
-use server::Server;
-use state::Shared;
+use shared::Shared;
 use tls::TlsListener;
 
 /// A running cluster. Dropping it ends the server.
@@ -99,7 +108,6 @@ use tls::TlsListener;
 pub struct SimCluster {
     shared: Arc<Shared>,
     address: SocketAddr,
-    stop: channel::Sender<bool>,
     serving: JoinHandle<()>,
 }
 
@@ -153,18 +161,17 @@ impl Builder {
         let source = |source| StartError::Listen { address: self.address, source };
         let address = axum::serve::Listener::local_addr(&listener).map_err(source)?;
         shared.set_address(address);
-        let (stop, stopped) = channel::channel(false);
-        let serving = tokio::spawn(serve(listener, Arc::clone(&shared), stopped));
-        Ok(SimCluster { shared, address, stop, serving })
+        let serving = tokio::spawn(serve(listener, Arc::clone(&shared)));
+        Ok(SimCluster { shared, address, serving })
     }
 }
 
-async fn serve(listener: TlsListener, cluster: Arc<Shared>, stop: channel::Receiver<bool>) {
-    let mut stopped = stop.clone();
-    let router = Router::new().fallback(server::handle).with_state(Server { cluster, stop });
+async fn serve(listener: TlsListener, cluster: Arc<Shared>) {
+    let mut stopped = cluster.stopped();
+    let router = Router::new().fallback(server::handle).with_state(cluster);
     let service = router.into_make_service_with_connect_info::<tls::Peer>();
     let serving = axum::serve(listener, service).with_graceful_shutdown(async move {
-        // An error means that the cluster was dropped, which is a stop as well.
+        // Waiting cannot fail: the router holds the sender.
         let _ = stopped.wait_for(|stop| *stop).await;
     });
     if let Err(error) = serving.await {
@@ -287,7 +294,7 @@ impl SimCluster {
 
     /// Ends watches and the server, and waits until open requests are answered.
     pub async fn stop(mut self) {
-        self.stop.send_replace(true);
+        self.shared.stop();
         if let Err(error) = (&mut self.serving).await {
             tracing::error!(%error, "the API server of the simulated cluster panicked");
         }
@@ -296,7 +303,7 @@ impl SimCluster {
 
 impl Drop for SimCluster {
     fn drop(&mut self) {
-        self.stop.send_replace(true);
+        self.shared.stop();
     }
 }
 

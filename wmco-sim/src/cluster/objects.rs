@@ -9,19 +9,19 @@ use serde_json::Value;
 
 use super::call::{Call, WriteOptions};
 use super::error::{ApiError, Result, Subject};
-use super::hooks;
 use super::identity::User;
+use super::incoming::Incoming;
 use super::list::{self, ListOptions};
 use super::negotiate::{RowObject, Transform, Wanted, negotiate};
 use super::registry::Known;
 use super::resources::Resource;
-use super::respond::Reply;
+use super::respond::{Answer, Reply};
 use super::route::{self, ResourcePath};
-use super::server::{Incoming, Server, is_watch};
-use super::state::{Answer, State};
+use super::shared::Shared;
+use super::state::State;
 use super::watch::Watch;
 use super::write::{self, Body, DeleteOptions, Form, PatchKind, Source};
-use super::{meta, protobuf, table};
+use super::{meta, protobuf, table, virtual_resources};
 
 /// How long a read waits for a version that is not reached yet, and how often it looks.
 const VERSION_WAIT: Duration = Duration::from_secs(3);
@@ -29,13 +29,13 @@ const VERSION_CHECK: Duration = Duration::from_millis(20);
 
 /// Requests about objects.
 pub(super) async fn objects(
-    server: &Server,
+    cluster: &Arc<Shared>,
     incoming: &Incoming,
     path: &ResourcePath,
     user: User,
 ) -> Result<Reply> {
     let found = {
-        let state = server.cluster.lock();
+        let state = cluster.lock();
         let known = state.registry.knows(&path.group, &path.version);
         let is_custom = state.registry.is_custom(&path.group);
         match state.registry.find(&path.group, &path.version, &path.plural) {
@@ -62,11 +62,11 @@ pub(super) async fn objects(
         wanted.transform = Transform::Table(include);
     }
     match verb {
-        "get" => get(server, incoming, &call, wanted).await,
-        "list" => list_objects(server, incoming, &call, wanted).await,
-        "watch" => watch(server, incoming, call, wanted),
+        "get" => get(cluster, incoming, &call, wanted).await,
+        "list" => list_objects(cluster, incoming, &call, wanted).await,
+        "watch" => watch(cluster, incoming, call, wanted),
         _ => {
-            let written = write_objects(server, incoming, call, verb, wanted);
+            let written = write_objects(cluster, incoming, call, verb, wanted);
             written.map(|answer| Reply::Object(answer, wanted))
         }
     }
@@ -92,7 +92,7 @@ fn allowed(
     if incoming.method == Method::HEAD {
         return Ok(None);
     }
-    let watch = is_watch(incoming, path);
+    let watch = incoming.is_watch(path);
     let Some(verb) = route::verb(&incoming.method, !is_collection, watch) else { return Ok(None) };
     if !path.subresource.is_empty() {
         let core = resource.group.is_empty();
@@ -133,10 +133,10 @@ fn method_not_allowed(resource: &Resource, incoming: &Incoming) -> ApiError {
 }
 
 /// Waits until the version that a read asks for is reached.
-async fn reached(server: &Server, version: &str) -> Result<()> {
+async fn reached(cluster: &Shared, version: &str) -> Result<()> {
     let deadline = tokio::time::Instant::now() + VERSION_WAIT;
     loop {
-        let Some(error) = list::not_reached(&server.cluster.lock(), version) else {
+        let Some(error) = list::not_reached(&cluster.lock(), version) else {
             return Ok(());
         };
         if tokio::time::Instant::now() >= deadline {
@@ -146,16 +146,16 @@ async fn reached(server: &Server, version: &str) -> Result<()> {
     }
 }
 
-async fn get(server: &Server, incoming: &Incoming, call: &Call, wanted: Wanted) -> Result<Reply> {
+async fn get(cluster: &Shared, incoming: &Incoming, call: &Call, wanted: Wanted) -> Result<Reply> {
     let version = incoming.query.get("resourceVersion").unwrap_or("");
     if !version.is_empty() && version.parse::<u64>().is_err() {
         return Err(ApiError::plain(format!(
             "strconv.ParseUint: parsing {version:?}: invalid syntax"
         )));
     }
-    reached(server, version).await?;
+    reached(cluster, version).await?;
     let stored = {
-        let state = server.cluster.lock();
+        let state = cluster.lock();
         state.store.get(&call.place(), &call.namespace, &call.name).cloned()
     };
     let stored = stored.ok_or_else(|| call.not_found())?;
@@ -164,14 +164,14 @@ async fn get(server: &Server, incoming: &Incoming, call: &Call, wanted: Wanted) 
 }
 
 async fn list_objects(
-    server: &Server,
+    cluster: &Shared,
     incoming: &Incoming,
     call: &Call,
     wanted: Wanted,
 ) -> Result<Reply> {
     let options = ListOptions::parse(&incoming.query, call, false)?;
-    reached(server, &options.version).await?;
-    let page = list::list(&server.cluster.lock(), call, &options)?;
+    reached(cluster, &options.version).await?;
+    let page = list::list(&cluster.lock(), call, &options)?;
     let body = match wanted.transform {
         Transform::None => page.to_list(call),
         Transform::Table(include) => {
@@ -222,15 +222,14 @@ fn shown(call: &Call, stored: &Value, wanted: Wanted) -> Result<Value> {
     }
 }
 
-fn watch(server: &Server, incoming: &Incoming, call: Call, wanted: Wanted) -> Result<Reply> {
+fn watch(cluster: &Arc<Shared>, incoming: &Incoming, call: Call, wanted: Wanted) -> Result<Reply> {
     let options = ListOptions::parse(&incoming.query, &call, true)?;
-    let stop = server.stop.clone();
-    let watch = Watch::begin(&server.cluster, call, options, wanted, stop)?;
+    let watch = Watch::begin(cluster, call, options, wanted)?;
     Ok(Reply::Watch(Box::new(watch), wanted))
 }
 
 fn write_objects(
-    server: &Server,
+    cluster: &Shared,
     incoming: &Incoming,
     mut call: Call,
     verb: &str,
@@ -242,19 +241,19 @@ fn write_objects(
         "create" => {
             let form = form(incoming, call.resource.custom.is_some())?;
             call.options = parse("CreateOptions", false)?;
-            create(server, incoming, &call, form, wanted)
+            create(cluster, incoming, &call, form, wanted)
         }
         "update" => {
             let form = form(incoming, call.resource.custom.is_some())?;
             call.options = parse("UpdateOptions", false)?;
-            update(server, incoming, &call, form, wanted)
+            update(cluster, incoming, &call, form, wanted)
         }
         "patch" => {
             let kind = patch_kind(&call.resource, incoming.media_type())?;
             call.options = parse("PatchOptions", kind == PatchKind::Apply)?;
-            patch(server, incoming, &call, kind, wanted)
+            patch(cluster, incoming, &call, kind, wanted)
         }
-        _ => delete(server, incoming, &call, wanted),
+        _ => delete(cluster, incoming, &call, wanted),
     }
 }
 
@@ -289,76 +288,79 @@ fn patch_kind(resource: &Resource, media_type: &str) -> Result<PatchKind> {
 }
 
 /// The lock for one write, without the warnings of one that failed.
-fn begin(server: &Server) -> MutexGuard<'_, State> {
-    let mut state = server.cluster.lock();
+fn begin(cluster: &Shared) -> MutexGuard<'_, State> {
+    let mut state = cluster.lock();
     state.warnings.clear();
     state
 }
 
 fn create(
-    server: &Server,
+    cluster: &Shared,
     incoming: &Incoming,
     call: &Call,
     form: Form,
     wanted: Wanted,
 ) -> Result<Answer> {
     let body = Body::parse(form, &incoming.body, &call.resource.kind)?;
-    let mut state = begin(server);
+    let mut state = begin(cluster);
     let (object, warnings) = body.decode(call, &state.registry)?;
     if !call.subresource.is_empty() || call.resource.rules.virtual_only {
-        let answer = hooks::post(&server.cluster, &mut state, call, object)?;
-        let more = hooks::react(&server.cluster, &mut state);
+        let answer = Answer::new(
+            201,
+            virtual_resources::post(&mut state, cluster.pki.tokens(), call, object)?,
+        );
+        let more = cluster.react(&mut state);
         return Ok(answer.with_warnings(warnings).with_warnings(more));
     }
     let object = call.resource.to_storage(object);
     let stored = write::create(&mut state, call, object, Source::Put)?;
-    let admission = hooks::react(&server.cluster, &mut state);
+    let admission = cluster.react(&mut state);
     let more = write::warnings(call, &stored);
     let answer = Answer::new(201, shown(call, &stored, wanted)?).with_warnings(warnings);
     Ok(answer.with_warnings(more).with_warnings(admission))
 }
 
 fn update(
-    server: &Server,
+    cluster: &Shared,
     incoming: &Incoming,
     call: &Call,
     form: Form,
     wanted: Wanted,
 ) -> Result<Answer> {
     let body = Body::parse(form, &incoming.body, &call.resource.kind)?;
-    let mut state = begin(server);
+    let mut state = begin(cluster);
     let (object, warnings) = body.decode(call, &state.registry)?;
     let object = call.resource.to_storage(object);
     let (stored, created) = write::update(&mut state, call, object)?;
-    let admission = hooks::react(&server.cluster, &mut state);
+    let admission = cluster.react(&mut state);
     let code = if created { 201 } else { 200 };
     let answer = Answer::new(code, shown(call, &stored, wanted)?).with_warnings(warnings);
     Ok(answer.with_warnings(admission))
 }
 
 fn patch(
-    server: &Server,
+    cluster: &Shared,
     incoming: &Incoming,
     call: &Call,
     kind: PatchKind,
     wanted: Wanted,
 ) -> Result<Answer> {
-    let mut state = begin(server);
+    let mut state = begin(cluster);
     let patched = write::patch(&mut state, call, kind, &incoming.body)?;
-    let admission = hooks::react(&server.cluster, &mut state);
+    let admission = cluster.react(&mut state);
     let code = if patched.created { 201 } else { 200 };
     let answer = Answer::new(code, shown(call, &patched.object, wanted)?);
     Ok(answer.with_warnings(patched.warnings).with_warnings(admission))
 }
 
-fn delete(server: &Server, incoming: &Incoming, call: &Call, wanted: Wanted) -> Result<Answer> {
+fn delete(cluster: &Shared, incoming: &Incoming, call: &Call, wanted: Wanted) -> Result<Answer> {
     let body = if incoming.body.is_empty() {
         None
     } else {
         Some(Body::parse(form(incoming, false)?, &incoming.body, "DeleteOptions")?.value)
     };
     let options = DeleteOptions::parse(&incoming.query, body.as_ref())?;
-    let mut state = begin(server);
+    let mut state = begin(cluster);
     if call.name.is_empty() {
         let listing = ListOptions::parse(&incoming.query, call, false)?;
         let mut page = list::list(&state, call, &listing)?;
@@ -368,11 +370,11 @@ fn delete(server: &Server, incoming: &Incoming, call: &Call, wanted: Wanted) -> 
             .map(|item| (meta::namespace(item).to_owned(), meta::name(item).to_owned()))
             .collect();
         page.items = write::delete_collection(&mut state, call, &options, &names)?;
-        let admission = hooks::react(&server.cluster, &mut state);
+        let admission = cluster.react(&mut state);
         return Ok(Answer::new(200, page.to_list(call)).with_warnings(admission));
     }
     let left = write::delete(&mut state, call, &options)?;
-    let admission = hooks::react(&server.cluster, &mut state);
+    let admission = cluster.react(&mut state);
     let is_status = left.get("kind").and_then(Value::as_str) == Some("Status");
     let answer = if is_status {
         Answer::new(200, left)

@@ -4,10 +4,10 @@ use axum::http::{Method, StatusCode};
 
 use super::discovery;
 use super::error::{ApiError, Result};
+use super::incoming::Incoming;
 use super::registry::{Known, Registry};
 use super::respond::Reply;
-use super::server::Incoming;
-use super::state::Shared;
+use super::shared::Shared;
 
 /// The checks that `/livez`, `/readyz` and `/healthz` know.
 const CHECKS: &[&str] = &["ping", "log", "etcd"];

@@ -1,4 +1,4 @@
-//! Keys and certificates of the cluster, and its randomness.
+//! Keys and certificates of the cluster.
 
 use std::fmt;
 use std::net::Ipv4Addr;
@@ -8,7 +8,6 @@ use rcgen::{
     BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
     KeyUsagePurpose, SanType,
 };
-use ring::rand::{SecureRandom as _, SystemRandom};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 
 use super::tokens::TokenIssuer;
@@ -144,48 +143,4 @@ impl Pki {
         let certificate = params.signed_by(&key, &self.ca)?;
         Ok(ClientCertificate { certificate: certificate.pem(), key: key.serialize_pem() })
     }
-}
-
-/// Random bytes from the system.
-pub(crate) fn random_bytes<const N: usize>() -> [u8; N] {
-    let mut bytes = [0; N];
-    // The system's generator does not fail once it is seeded; zeros would still be valid ids.
-    let _ = SystemRandom::new().fill(&mut bytes);
-    bytes
-}
-
-/// Bytes in lower-case hexadecimal digits.
-pub(crate) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::new(), |mut text, byte| {
-        for digit in [byte >> 4, byte & 0x0f] {
-            text.extend(char::from_digit(digit.into(), 16));
-        }
-        text
-    })
-}
-
-/// A random UUID (version 4).
-pub(crate) fn random_uid() -> String {
-    let mut bytes: [u8; 16] = random_bytes();
-    let [_, _, _, _, _, _, version, _, variant, ..] = &mut bytes;
-    *version = (*version & 0x0f) | 0x40;
-    *variant = (*variant & 0x3f) | 0x80;
-    let mut uid = String::with_capacity(36);
-    for (index, byte) in bytes.iter().enumerate() {
-        if matches!(index, 4 | 6 | 8 | 10) {
-            uid.push('-');
-        }
-        for digit in [byte >> 4, byte & 0x0f] {
-            uid.extend(char::from_digit(u32::from(digit), 16));
-        }
-    }
-    uid
-}
-
-/// Five characters for generated names. Vowels are left out, as Kubernetes does.
-pub(crate) fn random_suffix() -> String {
-    const ALPHABET: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
-    let bytes: [u8; 5] = random_bytes();
-    let letters = bytes.iter().filter_map(|byte| ALPHABET.get(usize::from(*byte) % ALPHABET.len()));
-    letters.map(|letter| char::from(*letter)).collect()
 }

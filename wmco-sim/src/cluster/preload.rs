@@ -9,9 +9,9 @@ use super::call::{Call, WriteOptions};
 use super::error::{ApiError, Result};
 use super::identity::{MASTERS, User};
 use super::resources::split_api_version;
-use super::state::Shared;
+use super::shared::Shared;
 use super::write::{self, Body, Source};
-use super::{hooks, meta};
+use super::{auth, meta};
 
 /// The namespaces of a new cluster.
 const NAMESPACES: [&str; 4] = ["default", "kube-node-lease", "kube-public", "kube-system"];
@@ -23,7 +23,7 @@ pub(super) fn preload(cluster: &Shared) {
             json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
         log(put(cluster, &namespace));
     }
-    for object in hooks::initial_objects() {
+    for (_, object) in auth::defaults::objects() {
         log(put(cluster, &object));
     }
     cluster.lock().store.start_history();
@@ -73,6 +73,6 @@ pub(super) fn put(cluster: &Shared, object: &Value) -> Result<Arc<Value>> {
             write::update(&mut state, &call, object).map(|(stored, _)| stored)
         }
     };
-    let _ = hooks::react(cluster, &mut state);
+    let _ = cluster.react(&mut state);
     stored
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::crd::CustomResource;
+use super::custom_resource::CustomResource;
 
 /// All verbs of a stored resource, in the order of discovery documents.
 pub(crate) const ALL_VERBS: &[&str] =

@@ -1,5 +1,6 @@
 //! From answers to HTTP responses.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use axum::body::Body;
@@ -8,11 +9,36 @@ use axum::response::Response;
 use serde_json::Value;
 
 use super::error::ApiError;
-use super::hooks;
 use super::negotiate::{Encoding, JSON, Wanted, encoding_of_error};
 use super::protobuf;
-use super::state::Answer;
 use super::watch::Watch;
+
+/// What a handler answers.
+#[derive(Clone, Debug)]
+pub(crate) struct Answer {
+    /// HTTP status.
+    pub code: u16,
+    /// The body.
+    pub body: Arc<Value>,
+    /// Texts for `Warning` headers.
+    pub warnings: Vec<String>,
+    /// More headers, for example `retry-after`.
+    pub headers: BTreeMap<&'static str, String>,
+}
+
+impl Answer {
+    /// An answer without warnings.
+    pub(crate) fn new(code: u16, body: impl Into<Arc<Value>>) -> Self {
+        Self { code, body: body.into(), warnings: Vec::new(), headers: BTreeMap::new() }
+    }
+
+    /// Adds a `Warning` header for each text.
+    #[must_use]
+    pub(crate) fn with_warnings(mut self, warnings: Vec<String>) -> Self {
+        self.warnings.extend(warnings);
+        self
+    }
+}
 
 /// What a handler leads to.
 pub(super) enum Reply {
@@ -91,7 +117,7 @@ fn object(answer: &Answer, encoding: Encoding) -> Response {
 fn encode(value: &Arc<Value>, encoding: Encoding) -> (&'static str, Body) {
     let other = match encoding {
         Encoding::Protobuf => {
-            hooks::to_protobuf(value).map(|bytes| (protobuf::MEDIA_TYPE, bytes.into()))
+            protobuf::to_protobuf(value).map(|bytes| (protobuf::MEDIA_TYPE, bytes.into()))
         }
         Encoding::Yaml => serde_saphyr::to_string(value.as_ref())
             .ok()

@@ -4,92 +4,62 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use axum::body::{Bytes, to_bytes};
-use axum::extract::{ConnectInfo, Query as QueryString, State as Shares};
-use axum::http::{HeaderMap, Method, header, request::Parts};
+use axum::extract::{ConnectInfo, State as Shares};
+use axum::http::header;
 use axum::response::Response;
-use percent_encoding::percent_decode_str;
-use tokio::sync::watch::Receiver;
+use jiff::Timestamp;
 
 use super::audit::{Fault, Request as Logged};
-use super::call::Query;
+use super::auth::{self, Attributes, Credentials};
 use super::error::{ApiError, Result};
-use super::hooks::{self, Attributes, Credentials};
+use super::incoming::{self, Incoming};
 use super::objects::objects;
 use super::paths;
 use super::respond::{Reply, respond};
-use super::route::{self, ResourcePath, Target};
-use super::state::Shared;
+use super::route::{self, Target};
+use super::shared::Shared;
 use super::tls::Peer;
 
 /// The largest body, as of a real server.
 const BODY_LIMIT: usize = 3 * 1024 * 1024;
 
-/// What every request gets.
-#[derive(Clone, Debug)]
-pub(super) struct Server {
-    pub(super) cluster: Arc<Shared>,
-    /// Turns true when the server stops.
-    pub(super) stop: Receiver<bool>,
-}
-
-/// A request in parts.
-pub(super) struct Incoming {
-    pub(super) method: Method,
-    pub(super) path: String,
-    pub(super) query: Query,
-    pub(super) accept: String,
-    headers: HeaderMap,
-    pub(super) body: Bytes,
-}
-
-impl Incoming {
-    pub(super) fn header(&self, name: header::HeaderName) -> &str {
-        self.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or("")
-    }
-
-    /// The Content-Type without parameters.
-    pub(super) fn media_type(&self) -> &str {
-        self.header(header::CONTENT_TYPE).split(';').next().unwrap_or("").trim()
-    }
-}
-
 /// Answers one request.
 pub(super) async fn handle(
-    Shares(server): Shares<Server>,
+    Shares(cluster): Shares<Arc<Shared>>,
     ConnectInfo(peer): ConnectInfo<Peer>,
     request: axum::extract::Request,
 ) -> Response {
     let (parts, body) = request.into_parts();
-    let accept = joined(&parts.headers, &header::ACCEPT);
+    let accept = incoming::accept(&parts.headers);
     let uri = parts.uri.to_string();
     let Ok(body) = to_bytes(body, BODY_LIMIT).await else {
         let error = ApiError::too_large(&format!("limit is {BODY_LIMIT}"));
         return respond(Err(error), &accept);
     };
-    let incoming = match incoming(parts, accept.clone(), body) {
+    let incoming = match Incoming::new(parts, accept.clone(), body) {
         Ok(incoming) => incoming,
         Err(error) => return respond(Err(error), &accept),
     };
     let target = route::target(&incoming.path);
     let mut log = logged(&incoming, &target, uri);
-    match server.cluster.audit.fault(&log) {
+    match cluster.audit.fault(&log) {
         None => {}
         Some(Fault::Delay(time)) => tokio::time::sleep(time).await,
         Some(Fault::Answer(error)) => {
             log.code = error.code;
-            server.cluster.audit.record(log);
+            cluster.audit.record(log);
             return respond(Err(error), &accept);
         }
         Some(Fault::Hangup) => {
-            server.cluster.audit.record(log);
+            cluster.audit.record(log);
             return hangup();
         }
     }
-    let reply = answer(&server, &peer, &incoming, &target, &mut log).await;
+    let reply = answer(&cluster, &peer, &incoming, &target, &mut log).await;
     let response = respond(reply, &accept);
     log.code = response.status().as_u16();
-    server.cluster.audit.record(log);
-    server.cluster.requests.fetch_add(1, Ordering::Relaxed);
+    cluster.audit.record(log);
+    cluster.requests.fetch_add(1, Ordering::Relaxed);
     response
 }
 
@@ -99,34 +69,6 @@ fn hangup() -> Response {
         Err::<Bytes, _>(std::io::Error::other("connection closed on purpose"))
     });
     Response::new(axum::body::Body::from_stream(broken))
-}
-
-fn joined(headers: &HeaderMap, name: &header::HeaderName) -> String {
-    let values = headers.get_all(name).iter().filter_map(|value| value.to_str().ok());
-    values.collect::<Vec<_>>().join(",")
-}
-
-fn incoming(parts: Parts, accept: String, body: Bytes) -> Result<Incoming> {
-    let query = QueryString::<Vec<(String, String)>>::try_from_uri(&parts.uri)
-        .map_err(|error| ApiError::bad_request(error.to_string()))?;
-    let path = percent_decode_str(parts.uri.path()).decode_utf8_lossy().into_owned();
-    Ok(Incoming {
-        method: parts.method,
-        path,
-        query: Query(query.0),
-        accept,
-        headers: parts.headers,
-        body,
-    })
-}
-
-pub(super) fn is_watch(incoming: &Incoming, path: &ResourcePath) -> bool {
-    path.is_watch || incoming.query.flag("watch")
-}
-
-fn verb_of(incoming: &Incoming, path: &ResourcePath) -> &'static str {
-    let watch = is_watch(incoming, path);
-    route::verb(&incoming.method, !path.name.is_empty(), watch).unwrap_or("")
 }
 
 fn logged(incoming: &Incoming, target: &Target, uri: String) -> Logged {
@@ -141,7 +83,7 @@ fn logged(incoming: &Incoming, target: &Target, uri: String) -> Logged {
         code: 0,
     };
     if let Target::Resource(path) = target {
-        verb_of(incoming, path).clone_into(&mut log.verb);
+        incoming.verb(path).clone_into(&mut log.verb);
         log.group.clone_from(&path.group);
         log.resource.clone_from(&path.plural);
         if !path.subresource.is_empty() {
@@ -154,7 +96,7 @@ fn logged(incoming: &Incoming, target: &Target, uri: String) -> Logged {
 }
 
 async fn answer(
-    server: &Server,
+    cluster: &Arc<Shared>,
     peer: &Peer,
     incoming: &Incoming,
     target: &Target,
@@ -173,7 +115,7 @@ async fn answer(
     };
     let fields = field_terms(incoming.query.get("fieldSelector").unwrap_or(""));
     if let Target::Resource(path) = target {
-        let verb = verb_of(incoming, path);
+        let verb = incoming.verb(path);
         of = Attributes {
             verb: if verb.is_empty() { &method } else { verb },
             group: &path.group,
@@ -192,12 +134,15 @@ async fn answer(
         authorization: authorization.and_then(|value| value.to_str().ok()),
         headers: &incoming.headers,
     };
-    let user = hooks::authenticate(&server.cluster, credentials, &of)?;
+    let user = {
+        let state = cluster.lock();
+        auth::authenticate(&state.store, cluster.pki.tokens(), credentials, &of, Timestamp::now())?
+    };
     log.user.clone_from(&user.name);
-    hooks::authorize(&server.cluster.lock(), &user, &of)?;
+    auth::require(&cluster.lock().store, &user, &of)?;
     match target {
-        Target::Resource(path) => objects(server, incoming, path, user).await,
-        Target::Other => paths::answer(&server.cluster, incoming),
+        Target::Resource(path) => objects(cluster, incoming, path, user).await,
+        Target::Other => paths::answer(cluster, incoming),
     }
 }
 

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use jsonpath_rust::JsonPath as _;
 use serde_json::{Value, json};
 
-use super::crd::CustomResource;
+use super::custom_resource::CustomResource;
 use super::negotiate::RowObject;
 use super::resources::Resource;
 

@@ -13,12 +13,11 @@ use tokio::time::Instant;
 
 use super::call::Call;
 use super::error::ApiError;
-use super::hooks;
 use super::list::ListOptions;
 use super::negotiate::{Encoding, Transform, Wanted};
-use super::state::Shared;
+use super::shared::Shared;
 use super::store::{Change, ChangeKind, TooOld};
-use super::table;
+use super::{protobuf, table};
 
 /// How long a watch runs that states no timeout.
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(45 * 60);
@@ -57,7 +56,6 @@ impl Watch {
         call: Call,
         options: ListOptions,
         wanted: Wanted,
-        stop: Receiver<bool>,
     ) -> Result<Self, ApiError> {
         let from: u64 = match options.version.as_str() {
             "" => 0,
@@ -72,7 +70,7 @@ impl Watch {
         let mut watch = Self {
             cluster: Arc::clone(cluster),
             changed: state.store.subscribe(&place),
-            stop,
+            stop: cluster.stopped(),
             seen: from,
             queue: VecDeque::new(),
             ends: now + timeout,
@@ -251,7 +249,7 @@ impl Watch {
 
     fn frame(&self, kind: &str, object: &Value) -> Bytes {
         if self.wanted.encoding == Encoding::Protobuf
-            && let Some(frame) = hooks::protobuf_frame(kind, object)
+            && let Some(frame) = protobuf::watch_frame(kind, object)
         {
             return frame.into();
         }

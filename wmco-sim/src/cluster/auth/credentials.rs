@@ -1,17 +1,28 @@
 //! From certificates and tokens to users.
 
+use axum::http::HeaderMap;
 use jiff::Timestamp;
 use ring::digest::{SHA256, digest};
 use x509_parser::prelude::{FromDer as _, X509Certificate};
 
 use crate::cluster::error::{ApiError, Result};
-use crate::cluster::hooks::Credentials;
+use crate::cluster::hex::hex;
 use crate::cluster::identity::User;
-use crate::cluster::pki;
 use crate::cluster::store::Store;
 use crate::cluster::tokens::{AUDIENCE, TokenIssuer};
 
 const CREDENTIAL_ID: &str = "authentication.kubernetes.io/credential-id";
+
+/// What came with a request to prove an identity.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Credentials<'a> {
+    /// The client certificate in DER, already verified against our CA.
+    pub certificate: Option<&'a [u8]>,
+    /// The `Authorization` header.
+    pub authorization: Option<&'a str>,
+    /// All headers, for impersonation.
+    pub headers: &'a HeaderMap,
+}
 
 /// Who sent a request: by certificate, else by token, else anonymous.
 ///
@@ -47,15 +58,14 @@ fn certified(der: &[u8]) -> Option<User> {
         .iter_organization()
         .filter_map(|group| group.as_str().ok().map(ToOwned::to_owned))
         .collect();
-    let hex = pki::hex(digest(&SHA256, der).as_ref());
+    let fingerprint = hex(digest(&SHA256, der).as_ref());
     let mut user = User::authenticated(name, &groups);
-    user.extra.insert(CREDENTIAL_ID.to_owned(), vec![format!("X509SHA256={hex}")]);
+    user.extra.insert(CREDENTIAL_ID.to_owned(), vec![format!("X509SHA256={fingerprint}")]);
     Some(user)
 }
 
 #[cfg(test)]
 mod tests {
-    use axum::http::HeaderMap;
     use rcgen::{CertificateParams, DistinguishedName, DnType, KeyPair};
 
     use super::*;

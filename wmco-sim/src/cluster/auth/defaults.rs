@@ -53,8 +53,7 @@ pub(crate) fn objects() -> Vec<(&'static str, Value)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cluster::auth::decide;
-    use crate::cluster::hooks::Attributes;
+    use crate::cluster::auth::{Attributes, decide};
     use crate::cluster::identity::User;
     use crate::cluster::resources::StorageKey;
     use crate::cluster::store::Store;

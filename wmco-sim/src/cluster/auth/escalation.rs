@@ -6,10 +6,9 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::{decide, rbac};
+use super::{Attributes, decide, rbac};
 use crate::cluster::call::{Call, Operation};
 use crate::cluster::error::{ApiError, Result};
-use crate::cluster::hooks::Attributes;
 use crate::cluster::identity::MASTERS;
 use crate::cluster::store::Store;
 

@@ -8,9 +8,8 @@ use std::collections::BTreeMap;
 
 use axum::http::HeaderMap;
 
-use super::{decide, forbidden};
+use super::{Attributes, decide, forbidden};
 use crate::cluster::error::{ApiError, Result};
-use crate::cluster::hooks::Attributes;
 use crate::cluster::identity::{ANONYMOUS, AUTHENTICATED, UNAUTHENTICATED, User};
 use crate::cluster::store::Store;
 

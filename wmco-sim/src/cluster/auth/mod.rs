@@ -1,24 +1,43 @@
-//! Who may do what: authorizers, admission of nodes, escalation checks, impersonation, reviews.
+//! Who sent a request and who may do what: credentials, impersonation, authorizers, escalation
+//! checks, reviews.
 
-pub(crate) mod credentials;
+mod credentials;
 pub(crate) mod defaults;
 pub(crate) mod escalation;
-pub(crate) mod impersonation;
+mod impersonation;
 pub(crate) mod node;
 pub(crate) mod rbac;
-pub(crate) mod restriction;
 pub(crate) mod reviews;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
-use serde_json::Value;
-use x509_parser::certification_request::X509CertificationRequest;
-use x509_parser::prelude::FromDer as _;
+pub(crate) use credentials::Credentials;
+
+use jiff::Timestamp;
 
 use super::error::{ApiError, Result, Subject};
-use super::hooks::Attributes;
 use super::identity::{MASTERS, User};
 use super::store::Store;
+use super::tokens::TokenIssuer;
+
+/// What is to be allowed.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Attributes<'a> {
+    /// For example `list`; lower-case HTTP method for paths.
+    pub verb: &'a str,
+    /// API group.
+    pub group: &'a str,
+    /// Plural; empty when `path` is asked for.
+    pub resource: &'a str,
+    /// For example `status`.
+    pub subresource: &'a str,
+    /// Empty for cluster scope.
+    pub namespace: &'a str,
+    /// Empty for collections.
+    pub name: &'a str,
+    /// The URL path.
+    pub path: &'a str,
+    /// What the field selector demands to be equal.
+    pub fields: &'a [(String, String)],
+}
 
 /// What an authorizer says.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -44,6 +63,21 @@ impl Decision {
     pub(crate) fn is_allowed(&self) -> bool {
         matches!(self, Self::Allow(_))
     }
+}
+
+/// Who sent the request: whoever the credentials prove, or whom the headers ask to be instead.
+///
+/// # Errors
+/// 401 when what was sent proves nothing, 403 when impersonation is refused.
+pub(crate) fn authenticate(
+    store: &Store,
+    issuer: &TokenIssuer,
+    credentials: Credentials<'_>,
+    of: &Attributes<'_>,
+    now: Timestamp,
+) -> Result<User> {
+    let user = credentials::identify(store, issuer, credentials, now)?;
+    impersonation::apply(store, user, credentials.headers, of)
 }
 
 /// Asks every authorizer in turn.
@@ -99,19 +133,6 @@ pub(crate) fn forbidden(user: &User, of: &Attributes<'_>, reason: &str) -> ApiEr
         return ApiError::forbidden_path(&why);
     }
     ApiError::forbidden(Subject { group, kind: resource, name: of.name }, &why)
-}
-
-/// The common name in the request of a CertificateSigningRequest's spec; else what is wrong.
-fn csr_subject(spec: &Value) -> std::result::Result<String, String> {
-    let pem = spec.get("request").and_then(Value::as_str).unwrap_or("");
-    let pem = STANDARD.decode(pem).map_err(|error| error.to_string())?;
-    let (_, block) = x509_parser::pem::parse_x509_pem(&pem)
-        .map_err(|_| "PEM block type must be CERTIFICATE REQUEST".to_owned())?;
-    let (_, request) =
-        X509CertificationRequest::from_der(&block.contents).map_err(|error| error.to_string())?;
-    let subject = &request.certification_request_info.subject;
-    let name = subject.iter_common_name().next().and_then(|name| name.as_str().ok());
-    Ok(name.unwrap_or("").to_owned())
 }
 
 #[cfg(test)]

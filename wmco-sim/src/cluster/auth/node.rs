@@ -5,8 +5,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Decision, rbac};
-use crate::cluster::hooks::Attributes;
+use super::{Attributes, Decision, rbac};
 use crate::cluster::identity::User;
 use crate::cluster::resources::StorageKey;
 use crate::cluster::store::Store;

@@ -6,8 +6,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::Decision;
-use crate::cluster::hooks::Attributes;
+use super::{Attributes, Decision};
 use crate::cluster::identity::User;
 use crate::cluster::meta;
 use crate::cluster::resources::StorageKey;

@@ -5,9 +5,8 @@
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
-use super::{Decision, decide, escalation, rbac};
+use super::{Attributes, Decision, decide, escalation, rbac};
 use crate::cluster::error::{ApiError, FieldError, Result, Subject};
-use crate::cluster::hooks::Attributes;
 use crate::cluster::identity::{AUTHENTICATED, User};
 use crate::cluster::store::{Store, rfc3339};
 use crate::cluster::tokens::{self, TokenIssuer};

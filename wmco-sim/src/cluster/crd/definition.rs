@@ -51,32 +51,12 @@ pub(crate) fn complete(definition: &mut Value, is_new: bool) {
     }
 }
 
-/// What a definition asks for and the simulator does not do.
+/// Complaints about a definition.
 ///
 /// # Errors
-/// 501 naming it.
-pub(crate) fn unsupported(definition: &Value) -> Result<()> {
-    if text(definition, "/spec/conversion/strategy") == "Webhook" {
-        return Err(ApiError::not_implemented("conversion webhooks"));
-    }
-    if uses(definition.pointer("/spec/versions"), "x-kubernetes-validations") {
-        return Err(ApiError::not_implemented("CEL rules (x-kubernetes-validations) of a schema"));
-    }
-    Ok(())
-}
-
-fn uses(value: Option<&Value>, keyword: &str) -> bool {
-    match value {
-        Some(Value::Object(members)) => {
-            members.iter().any(|(name, member)| name == keyword || uses(Some(member), keyword))
-        }
-        Some(Value::Array(items)) => items.iter().any(|item| uses(Some(item), keyword)),
-        _ => false,
-    }
-}
-
-/// Complaints about a definition.
-pub(crate) fn validate_definition(definition: &Value) -> Vec<FieldError> {
+/// 501 for what it asks for and the simulator does not do.
+pub(crate) fn validate(definition: &Value) -> Result<Vec<FieldError>> {
+    unsupported(definition)?;
     let mut errors = Vec::new();
     let (group, plural) = (text(definition, "/spec/group"), text(definition, "/spec/names/plural"));
     let name = meta::name(definition);
@@ -114,7 +94,31 @@ pub(crate) fn validate_definition(definition: &Value) -> Vec<FieldError> {
         let why = "must have at least one stored version";
         errors.push(FieldError::invalid("status.storedVersions", &Value::Null, why));
     }
-    errors
+    Ok(errors)
+}
+
+/// What a definition asks for and the simulator does not do.
+///
+/// # Errors
+/// 501 naming it.
+fn unsupported(definition: &Value) -> Result<()> {
+    if text(definition, "/spec/conversion/strategy") == "Webhook" {
+        return Err(ApiError::not_implemented("conversion webhooks"));
+    }
+    if uses(definition.pointer("/spec/versions"), "x-kubernetes-validations") {
+        return Err(ApiError::not_implemented("CEL rules (x-kubernetes-validations) of a schema"));
+    }
+    Ok(())
+}
+
+fn uses(value: Option<&Value>, keyword: &str) -> bool {
+    match value {
+        Some(Value::Object(members)) => {
+            members.iter().any(|(name, member)| name == keyword || uses(Some(member), keyword))
+        }
+        Some(Value::Array(items)) => items.iter().any(|item| uses(Some(item), keyword)),
+        _ => false,
+    }
 }
 
 fn schemas(definition: &Value, errors: &mut Vec<FieldError>) {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::{Column, CustomResource};
+use crate::cluster::custom_resource::{Column, CustomResource};
 use crate::cluster::meta;
 use crate::cluster::resources::{self, Resource, StorageKey};
 use crate::cluster::state::State;
@@ -16,7 +16,7 @@ const FINALIZER: &str = "customresourcecleanup.apiextensions.k8s.io";
 
 /// Where the definitions are.
 pub(crate) fn place() -> StorageKey {
-    StorageKey::new("apiextensions.k8s.io", "customresourcedefinitions")
+    StorageKey::new(super::GROUP, super::PLURAL)
 }
 
 /// Brings what is served in line with the definition `name`, and its status in line with that.

@@ -4,13 +4,12 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
-use crate::cluster::auth::decide;
+use crate::cluster::auth::{Attributes, decide};
 use crate::cluster::call::{Call, Operation};
 use crate::cluster::error::{ApiError, FieldError, Result};
-use crate::cluster::hooks::Attributes;
 use crate::cluster::identity::{MASTERS, User};
+use crate::cluster::names::{dns1123_label, dns1123_subdomain};
 use crate::cluster::store::{Store, rfc3339};
-use crate::cluster::write::{dns1123_label, dns1123_subdomain};
 
 use super::{APPROVED, CLIENT_SIGNER, DENIED, FAILED, condition, conditions, kind, text, usages};
 

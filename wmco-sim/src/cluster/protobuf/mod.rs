@@ -12,7 +12,7 @@ mod wire;
 use serde_json::Value;
 
 use super::error::{ApiError, Result};
-use super::pki;
+use super::hex::hex;
 use super::schema::{self, Message};
 
 /// The media type.
@@ -33,10 +33,10 @@ pub(crate) fn from_protobuf(body: &[u8], expected: &str) -> Result<Value> {
         ))
     };
     let Some(rest) = body.strip_prefix(MAGIC) else {
-        let hex = pki::hex(body.get(..SHOWN_BYTES).unwrap_or(body));
+        let digits = hex(body.get(..SHOWN_BYTES).unwrap_or(body));
         return Err(unrecognized(&format!(
             "provided data does not appear to be a protobuf message, expected prefix \
-             [107 56 115 0] ({hex})"
+             [107 56 115 0] ({digits})"
         )));
     };
     let unknown = decode::envelope(rest).map_err(|error| unrecognized(&error.to_string()))?;

@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use serde_json::Value;
 
-use crate::cluster::write::{label_value, qualified_name};
+use crate::cluster::names::{label_value, qualified_name};
 
 /// All requirements must hold.
 #[derive(Clone, Debug, Default)]

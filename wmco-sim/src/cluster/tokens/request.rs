@@ -6,7 +6,7 @@ use crate::cluster::call::Call;
 use crate::cluster::error::{ApiError, FieldError, Result, Subject};
 use crate::cluster::resources::StorageKey;
 use crate::cluster::store::{Store, rfc3339};
-use crate::cluster::{meta, pki};
+use crate::cluster::{meta, random};
 
 use super::{AUDIENCE, TokenIssuer, text};
 
@@ -62,7 +62,7 @@ pub(crate) fn request(
     let claims = json!({
         "iss": AUDIENCE, "sub": format!("system:serviceaccount:{namespace}:{name}"),
         "aud": audiences, "iat": now, "nbf": now, "exp": now + seconds,
-        "jti": pki::random_uid(), "kubernetes.io": about,
+        "jti": random::uid(), "kubernetes.io": about,
     });
     let token = issuer.sign(&claims).map_err(|error| ApiError::internal(&error.to_string()))?;
     let ends = call.now + jiff::SignedDuration::from_secs(seconds);

@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::cluster::call::Call;
 use crate::cluster::error::FieldError;
 use crate::cluster::meta;
-use crate::cluster::write::qualified_name;
+use crate::cluster::names::qualified_name;
 
 use super::text;
 

@@ -1,4 +1,4 @@
-//! Defaults, strategies and validation of the built-in kinds.
+//! Defaults, strategies and validation of the built-in kinds. Metadata is checked by `write`.
 //!
 //! Source: the Kubernetes API reference and the answers of kube-apiserver 1.36.
 
@@ -12,21 +12,23 @@ mod policy;
 mod rbac;
 mod workload;
 
-pub(crate) use network::allocate;
 pub(crate) use node::{NOT_READY_TAINT, new_taints};
 pub(crate) use pod::admit as admit_pod;
 
 use serde_json::{Map, Value, json};
 
 use super::call::Call;
-use super::csr;
 use super::error::{FieldError, Result};
-use super::meta;
 use super::policy as policy_rules;
-use super::schema;
+use super::store::Store;
+use super::{crd, csr, meta, schema};
 
 /// Fills in what decoding fills in, on every write.
 pub(crate) fn default(call: &Call, object: &mut Value) {
+    if matches!(call.subresource.as_str(), "eviction" | "token") {
+        // The body is of another kind than the resource.
+        return;
+    }
     match (call.resource.group.as_str(), call.resource.plural.as_str()) {
         ("", "secrets") => data::default_secret(object),
         ("", "namespaces") => default_namespace(object),
@@ -38,6 +40,7 @@ pub(crate) fn default(call: &Call, object: &mut Value) {
         ("rbac.authorization.k8s.io", "rolebindings" | "clusterrolebindings") => {
             rbac::default_binding(object);
         }
+        _ if crd::is_definition(&call.resource) => crd::complete(object, false),
         _ => {}
     }
 }
@@ -56,14 +59,16 @@ fn default_namespace(object: &mut Value) {
 }
 
 /// What the kind's strategy sets on a new object.
-pub(crate) fn prepare_create(call: &Call, object: &mut Value) {
+pub(crate) fn prepare_create(store: &Store, call: &Call, object: &mut Value) {
     match (call.resource.group.as_str(), call.resource.plural.as_str()) {
         ("", "namespaces") => {
             put(object, "spec", json!({"finalizers": ["kubernetes"]}));
             put(object, "status", json!({"phase": "Active"}));
         }
         ("", "pods") => pod::prepare_create(object),
+        ("", "services") => network::allocate(store, object),
         ("certificates.k8s.io", _) => csr::prepare_create(&call.user, object),
+        _ if crd::is_definition(&call.resource) => crd::complete(object, true),
         _ => {}
     }
     canonical(object);
@@ -94,14 +99,23 @@ pub(crate) fn create(call: &Call, object: &Value) -> Result<Vec<FieldError>> {
     if call.resource.group == policy_rules::GROUP {
         return policy_rules::validate(&call.resource.plural, object);
     }
+    if crd::is_definition(&call.resource) {
+        return crd::validate(object);
+    }
     Ok(object_errors(call, None, object))
 }
 
 /// Validates a change (metadata apart).
-pub(crate) fn update(call: &Call, before: &Value, object: &Value) -> Vec<FieldError> {
+///
+/// # Errors
+/// 501 for parts of a kind that are not simulated.
+pub(crate) fn update(call: &Call, before: &Value, object: &Value) -> Result<Vec<FieldError>> {
+    if crd::is_definition(&call.resource) && call.subresource.is_empty() {
+        return crd::validate(object);
+    }
     let mut errors = match (call.resource.group.as_str(), call.resource.plural.as_str()) {
         ("", "secrets") => data::immutable_secret(before, object),
-        ("discovery.k8s.io", "endpointslices") => return network::slice_change(before, object),
+        ("discovery.k8s.io", "endpointslices") => return Ok(network::slice_change(before, object)),
         _ => vec![],
     };
     if call.subresource.is_empty() || call.resource.group == "certificates.k8s.io" {
@@ -121,7 +135,7 @@ pub(crate) fn update(call: &Call, before: &Value, object: &Value) -> Vec<FieldEr
         ("rbac.authorization.k8s.io", _) => errors.extend(rbac::change(before, object)),
         _ => {}
     }
-    errors
+    Ok(errors)
 }
 
 fn object_errors(call: &Call, before: Option<&Value>, object: &Value) -> Vec<FieldError> {

@@ -44,7 +44,7 @@ pub(super) fn default_service(service: &mut Value) {
 }
 
 /// Gives a new Service its address, and tells the families.
-pub(crate) fn allocate(store: &Store, service: &mut Value) {
+pub(super) fn allocate(store: &Store, service: &mut Value) {
     let Some(spec) = service.get_mut("spec").and_then(Value::as_object_mut) else { return };
     if spec.get("type").and_then(Value::as_str) == Some("ExternalName") {
         return;

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::cluster::error::FieldError;
-use crate::cluster::write::{label_value, qualified_name};
+use crate::cluster::names::{label_value, qualified_name};
 
 use super::{list, text};
 

@@ -5,10 +5,10 @@ use serde_json::{Value, json};
 use crate::cluster::call::Call;
 use crate::cluster::error::{ApiError, FieldError, Result};
 use crate::cluster::meta;
-use crate::cluster::pki;
+use crate::cluster::names::dns1123_label;
+use crate::cluster::random;
 use crate::cluster::resources::StorageKey;
 use crate::cluster::store::Store;
-use crate::cluster::write::dns1123_label;
 
 use super::{keep, list, put, text};
 
@@ -216,7 +216,7 @@ fn mount_token(pod: &mut Value) {
     let mounted = |container: &Value| {
         list(container, "/volumeMounts").iter().any(|own| text(own, "/mountPath") == TOKEN_PATH)
     };
-    let name = format!("kube-api-access-{}", pki::random_suffix());
+    let name = format!("kube-api-access-{}", random::suffix());
     let mount = json!({"name": name, "readOnly": true, "mountPath": TOKEN_PATH});
     let mut used = false;
     for member in ["containers", "initContainers"] {

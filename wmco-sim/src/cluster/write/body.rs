@@ -7,9 +7,9 @@ use serde_json::{Map, Value};
 
 use crate::cluster::call::{Call, FieldValidation};
 use crate::cluster::error::{ApiError, FieldError, Result, Subject};
-use crate::cluster::hooks;
 use crate::cluster::registry::Registry;
 use crate::cluster::resources::{join_api_version, split_api_version};
+use crate::cluster::{protobuf, schema, validate};
 
 /// How a body is written.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -42,7 +42,7 @@ impl Body {
         let text = || String::from_utf8_lossy(bytes).into_owned();
         match form {
             Form::Protobuf => {
-                let value = hooks::from_protobuf(bytes, expected)?;
+                let value = protobuf::from_protobuf(bytes, expected)?;
                 Ok(Self { value, ..Self::default() })
             }
             Form::Json => {
@@ -186,10 +186,26 @@ pub(super) fn typed(call: &Call, document: Value) -> Result<(Value, Vec<String>)
         custom.default(&mut document);
         return Ok((document, unknown));
     }
-    let decoded = hooks::decode(call, document)?;
-    let mut object = decoded.object;
-    hooks::default(call, &mut object);
-    Ok((object, decoded.unknown))
+    let (mut object, unknown) = decode(call, document)?;
+    validate::default(call, &mut object);
+    Ok((object, unknown))
+}
+
+/// A document with just the fields that its built-in kind knows, and the paths of the rest.
+fn decode(call: &Call, object: Value) -> Result<(Value, Vec<String>)> {
+    let text = |member: &str| object.get(member).and_then(Value::as_str).unwrap_or("");
+    let (api_version, kind) = (text("apiVersion"), text("kind"));
+    let Some(message) = schema::kind(api_version, kind) else { return Ok((object, Vec::new())) };
+    match schema::shape::object(message, &object) {
+        Ok(shaped) => Ok((shaped.value, shaped.unknown)),
+        Err(error) => {
+            let version = split_api_version(api_version).1;
+            let wanted = call.body_kind();
+            Err(ApiError::bad_request(format!(
+                "{kind} in version {version:?} cannot be handled as a {wanted}: {error}"
+            )))
+        }
+    }
 }
 
 /// The apiVersion and kind of the body.

@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use crate::cluster::auth::{self, Attributes};
 use crate::cluster::call::{Call, Operation};
 use crate::cluster::error::{ApiError, FieldError, Result, Subject};
-use crate::cluster::hooks::Attributes;
 use crate::cluster::resources::StorageKey;
 use crate::cluster::state::State;
 use crate::cluster::store::rfc3339;
-use crate::cluster::{crd, hooks, meta, pki};
+use crate::cluster::{admission, apply, crd, meta, random, validate};
 
 use super::{Source, metadata};
 
@@ -62,7 +62,7 @@ pub(super) fn must_be_allowed(state: &State, call: &Call) -> Result<()> {
         name: &call.name,
         ..Attributes::default()
     };
-    hooks::authorize(state, &call.user, &of)
+    auth::require(&state.store, &call.user, &of)
 }
 
 /// Puts the namespace of the URL into the object.
@@ -85,7 +85,7 @@ fn place(call: &Call, object: &mut Value) -> Result<()> {
 
 fn generate_name(object: &mut Value) {
     let prefix: String = meta::text(object, "generateName").chars().take(LONGEST_PREFIX).collect();
-    let name = format!("{prefix}{}", pki::random_suffix());
+    let name = format!("{prefix}{}", random::suffix());
     meta::set(object, "name", name.into());
 }
 
@@ -100,29 +100,29 @@ fn create_named(
     if !meta::text(&object, "resourceVersion").is_empty() {
         return Err(ApiError::plain("resourceVersion should not be set on objects to be created"));
     }
-    hooks::admit_changing(state, call, Operation::Create, None, &mut object)?;
+    admission::mutate(state, call, Operation::Create, None, &mut object)?;
     meta::remove(&mut object, "deletionTimestamp");
     meta::remove(&mut object, "deletionGracePeriodSeconds");
     if source != Source::Apply {
         meta::remove(&mut object, "managedFields");
     }
     meta::remove(&mut object, "selfLink");
-    meta::set(&mut object, "uid", pki::random_uid().into());
+    meta::set(&mut object, "uid", random::uid().into());
     meta::set(&mut object, "creationTimestamp", rfc3339(call.now).into());
     prepare(state, call, &mut object);
     let mut errors = metadata::validate_create(call, &object);
     if let Some(custom) = &call.resource.custom {
         errors.extend(custom.validate(&object));
     } else {
-        errors.extend(hooks::validate_create(state, call, &object)?);
+        errors.extend(validate::create(call, &object)?);
     }
     call.valid(&object, &errors)?;
-    hooks::admit(state, call, Operation::Create, None, Some(&object))?;
+    admission::validate(state, call, Operation::Create, None, Some(&object))?;
     if state.store.get(&call.place(), &call.namespace, &call.name).is_some() {
         return Err(ApiError::already_exists(call.subject()));
     }
     if source != Source::Apply {
-        hooks::track(state, call, None, &mut object);
+        apply::track(call, None, &mut object);
     }
     if call.options.dry_run {
         return Ok(Arc::new(object));
@@ -133,7 +133,7 @@ fn create_named(
 /// Stores and lets the definition of a custom resource take effect.
 pub(super) fn store(state: &mut State, call: &Call, object: Value) -> Arc<Value> {
     let object = state.store.put(&call.place(), object);
-    if is_definition(call) {
+    if crd::is_definition(&call.resource) {
         crd::reconcile(state, &call.name, call.now);
     }
     object
@@ -150,12 +150,7 @@ fn prepare(state: &State, call: &Call, object: &mut Value) {
     {
         members.remove("status");
     }
-    hooks::prepare_create(state, call, object);
-}
-
-/// Whether the request is about CustomResourceDefinitions.
-pub(super) fn is_definition(call: &Call) -> bool {
-    call.resource.is("apiextensions.k8s.io", "customresourcedefinitions")
+    validate::prepare_create(&state.store, call, object);
 }
 
 /// New objects need a namespace that is not on its way out.

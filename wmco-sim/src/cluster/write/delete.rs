@@ -11,7 +11,7 @@ use crate::cluster::call::{Call, Operation};
 use crate::cluster::error::{ApiError, Result};
 use crate::cluster::state::State;
 use crate::cluster::store::rfc3339;
-use crate::cluster::{hooks, meta};
+use crate::cluster::{admission, meta};
 
 use super::create::store;
 use super::delete_options::{DeleteOptions, Propagation};
@@ -103,7 +103,7 @@ fn delete_object(state: &mut State, call: &Call, options: &DeleteOptions) -> Res
         return Err(call.not_found());
     };
     check_preconditions(call, &before, options)?;
-    hooks::admit(state, call, Operation::Delete, Some(&before), None)?;
+    admission::validate(state, call, Operation::Delete, Some(&before), None)?;
     let mut object = Value::clone(&before);
     let grace = match mark_graceful(call, &mut object, options) {
         Grace::AlreadyPending => return Ok(Deleted::Pending(before)),

@@ -7,9 +7,8 @@ use serde_json::Value;
 use crate::cluster::call::Call;
 use crate::cluster::error::FieldError;
 use crate::cluster::meta;
+use crate::cluster::names;
 use crate::cluster::resources::split_api_version;
-
-use super::names;
 
 /// Largest sum of all annotation keys and values.
 const ANNOTATION_BYTES: usize = 256 * 1024;

@@ -9,7 +9,6 @@ mod create;
 mod delete;
 mod delete_options;
 mod metadata;
-mod names;
 mod patch;
 mod update;
 
@@ -21,7 +20,6 @@ pub(crate) use body::{Body, Form};
 pub(crate) use create::create;
 pub(crate) use delete::{delete, delete_collection};
 pub(crate) use delete_options::DeleteOptions;
-pub(crate) use names::{dns1123_label, dns1123_subdomain, label_value, qualified_name};
 pub(crate) use patch::{PatchKind, patch};
 pub(crate) use update::update;
 

@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::cluster::call::{Call, FieldValidation};
 use crate::cluster::error::{ApiError, FieldError, Result, Subject};
 use crate::cluster::state::State;
-use crate::cluster::{hooks, meta, patches, schema};
+use crate::cluster::{apply, meta, patches, schema};
 
 use super::body::{Body, Form, typed};
 use super::{Source, create, update};
@@ -140,7 +140,7 @@ fn apply(state: &mut State, call: &Call, bytes: &[u8]) -> Result<Patched> {
         create::must_be_allowed(state, call)?;
     }
     let shown = before.as_deref().map(|before| call.resource.present(before));
-    let merged = hooks::apply(state, call, shown.as_ref(), &body.value)?;
+    let merged = apply::apply(call, shown.as_ref(), &body.value)?;
     let (object, unknown) = typed(call, merged)?;
     let warnings = judge(call, &body, &body.text, unknown)?;
     update::check_identity(call, &object)?;

@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::cluster::call::{Call, Operation};
 use crate::cluster::error::{ApiError, FieldError, Result};
 use crate::cluster::state::State;
-use crate::cluster::{crd, hooks, meta};
+use crate::cluster::{admission, apply, crd, meta, validate};
 
 use super::{Source, create, metadata};
 
@@ -102,21 +102,21 @@ pub(super) fn change(
             ),
         ));
     }
-    hooks::admit_changing(state, call, Operation::Update, Some(before), &mut object)?;
+    admission::mutate(state, call, Operation::Update, Some(before), &mut object)?;
     keep_server_fields(call, before, &mut object);
     keep_other_half(call, before, &mut object);
-    hooks::prepare_update(state, call, before, &mut object);
+    validate::prepare_update(call, before, &mut object);
     bump_generation(call, before, &mut object);
     let mut errors = metadata::validate_update(call, before, &object);
     if let Some(custom) = &call.resource.custom {
         errors.extend(custom.validate(&object));
     } else {
-        errors.extend(hooks::validate_update(state, call, before, &object)?);
+        errors.extend(validate::update(call, before, &object)?);
     }
     call.valid(&object, &errors)?;
-    hooks::admit(state, call, Operation::Update, Some(before), Some(&object))?;
+    admission::validate(state, call, Operation::Update, Some(before), Some(&object))?;
     if source != Source::Apply {
-        hooks::track(state, call, Some(before), &mut object);
+        apply::track(call, Some(before), &mut object);
     }
     Ok(settle(state, call, before, object))
 }
@@ -141,7 +141,7 @@ fn settle(state: &mut State, call: &Call, before: &Arc<Value>, object: Value) ->
 /// What has to be done when an object is gone: definitions take their resource along, and the
 /// last object of a resource may be what its definition waits for.
 pub(super) fn removed(state: &mut State, call: &Call) {
-    if create::is_definition(call) {
+    if crd::is_definition(&call.resource) {
         crd::reconcile(state, &call.name, call.now);
     }
     if call.resource.custom.is_some() {

@@ -30,51 +30,59 @@ struct Suspect {
     since: Timestamp,
 }
 
-/// Looks at one change: of an owner that went or waits, or of an object with owners.
-pub(super) fn changed(state: &mut State, now: Timestamp, place: &StorageKey, change: &Change) {
-    let object = &change.object;
-    if change.kind == ChangeKind::Deleted {
-        for (place, dependent) in dependents(state, meta::uid(object)) {
-            if !has_owner(state, &dependent) {
-                remove(state, now, &place, &dependent);
+impl Suspects {
+    /// Looks at one change: of an owner that went or waits, or of an object with owners.
+    pub(super) fn look(
+        &mut self,
+        state: &mut State,
+        now: Timestamp,
+        place: &StorageKey,
+        change: &Change,
+    ) {
+        let object = &change.object;
+        if change.kind == ChangeKind::Deleted {
+            for (place, dependent) in dependents(state, meta::uid(object)) {
+                if !has_owner(state, &dependent) {
+                    remove(state, now, &place, &dependent);
+                }
             }
+            // Owners that waited for this one in the foreground.
+            for (place, owner) in owners(state, object) {
+                finalize(state, now, &place, &owner);
+            }
+            return;
         }
-        // Owners that waited for this one in the foreground.
-        for (place, owner) in owners(state, object) {
-            finalize(state, now, &place, &owner);
+        let current = state.store.get(place, meta::namespace(object), meta::name(object)).cloned();
+        let Some(current) = current else { return };
+        if meta::is_deleting(&current) {
+            finalize(state, now, place, &current);
+        } else if !references(&current).is_empty() && !has_owner(state, &current) {
+            self.0.push(Suspect {
+                place: place.clone(),
+                namespace: meta::namespace(&current).to_owned(),
+                name: meta::name(&current).to_owned(),
+                uid: meta::uid(&current).to_owned(),
+                since: now,
+            });
         }
-        return;
     }
-    let current = state.store.get(place, meta::namespace(object), meta::name(object)).cloned();
-    let Some(current) = current else { return };
-    if meta::is_deleting(&current) {
-        finalize(state, now, place, &current);
-    } else if !references(&current).is_empty() && !has_owner(state, &current) {
-        state.controllers.garbage.0.push(Suspect {
-            place: place.clone(),
-            namespace: meta::namespace(&current).to_owned(),
-            name: meta::name(&current).to_owned(),
-            uid: meta::uid(&current).to_owned(),
-            since: now,
-        });
-    }
-}
 
-/// Removes objects whose owners did not turn up.
-pub(super) fn collect_suspects(state: &mut State, now: Timestamp) {
-    let suspects = std::mem::take(&mut state.controllers.garbage.0);
-    for suspect in suspects {
-        if now.duration_since(suspect.since) < PATIENCE {
-            state.controllers.garbage.0.push(suspect);
-            continue;
-        }
-        let found = state.store.get(&suspect.place, &suspect.namespace, &suspect.name).cloned();
-        if let Some(object) = found
-            && meta::uid(&object) == suspect.uid
-            && !references(&object).is_empty()
-            && !has_owner(state, &object)
-        {
-            remove(state, now, &suspect.place, &object);
+    /// Removes objects whose owners did not turn up.
+    pub(super) fn collect(&mut self, state: &mut State, now: Timestamp) {
+        let suspects = std::mem::take(&mut self.0);
+        for suspect in suspects {
+            if now.duration_since(suspect.since) < PATIENCE {
+                self.0.push(suspect);
+                continue;
+            }
+            let found = state.store.get(&suspect.place, &suspect.namespace, &suspect.name).cloned();
+            if let Some(object) = found
+                && meta::uid(&object) == suspect.uid
+                && !references(&object).is_empty()
+                && !has_owner(state, &object)
+            {
+                remove(state, now, &suspect.place, &object);
+            }
         }
     }
 }

@@ -15,11 +15,11 @@ use serde_json::{Value, json};
 
 use super::call::{Call, WriteOptions};
 use super::csr::signer;
-use super::error::{ApiError, Result};
 use super::identity::{MASTERS, User};
 use super::meta;
+use super::pki::Pki;
 use super::resources::{Resource, StorageKey};
-use super::state::{Shared, State};
+use super::state::State;
 use super::store::{Change, ChangeKind};
 use super::tokens::secrets;
 use super::write::{self, DeleteOptions, Source};
@@ -27,82 +27,82 @@ use super::write::{self, DeleteOptions, Source};
 /// A controller that writes without end is a mistake of ours; it must not hang the server.
 const MOST_ROUNDS: usize = 100;
 
-/// How far the controllers have come.
-#[derive(Debug, Default)]
-pub(crate) struct Progress {
+/// The controllers, with what they remember between two writes.
+#[derive(Debug)]
+pub(crate) struct Controllers {
+    /// Whether taints of Nodes follow their conditions.
+    taints_nodes: bool,
     /// All writes up to this resourceVersion have been looked at.
     seen: u64,
-    garbage: garbage::Suspects,
+    suspects: garbage::Suspects,
 }
 
-/// The namespaces of the cluster itself stay.
-///
-/// # Errors
-/// 403.
-pub(crate) fn may_delete(call: &Call) -> Result<()> {
-    let fixed = ["default", "kube-system", "kube-public"];
-    if call.resource.is("", "namespaces") && fixed.contains(&call.name.as_str()) {
-        return Err(ApiError::forbidden(call.subject(), "this namespace may not be deleted"));
+impl Controllers {
+    /// Controllers that have not looked at anything yet.
+    pub(crate) fn new(taints_nodes: bool) -> Self {
+        Self { taints_nodes, seen: 0, suspects: garbage::Suspects::default() }
     }
-    Ok(())
-}
 
-/// Lets the controllers work until they are settled.
-pub(crate) fn react(cluster: &Shared, state: &mut State, now: Timestamp) {
-    for _ in 0..MOST_ROUNDS {
-        let (seen, version) = (state.controllers.seen, state.store.version());
-        if version == seen {
-            break;
+    /// Lets the controllers work until they are settled.
+    pub(crate) fn react(&mut self, state: &mut State, pki: &Pki, now: Timestamp) {
+        for _ in 0..MOST_ROUNDS {
+            let (seen, version) = (self.seen, state.store.version());
+            if version == seen {
+                break;
+            }
+            let changes = changes_after(state, seen);
+            self.seen = version;
+            for (place, change) in &changes {
+                self.look(state, pki, now, place, change);
+            }
+            namespaces::finish(state, now);
         }
-        let changes = changes_after(state, seen);
-        state.controllers.seen = version;
-        for (place, change) in &changes {
-            controllers(cluster, state, now, place, change);
-        }
-        namespaces::finish(state, now);
+        self.suspects.collect(state, now);
     }
-    garbage::collect_suspects(state, now);
-}
 
-fn controllers(
-    cluster: &Shared,
-    state: &mut State,
-    now: Timestamp,
-    place: &StorageKey,
-    change: &Change,
-) {
-    let gone = change.kind == ChangeKind::Deleted;
-    let object = &change.object;
-    match (place.group.as_str(), place.plural.as_str()) {
-        ("", "namespaces") if !gone => default_account(state, now, meta::name(object)),
-        ("", "serviceaccounts") => {
-            default_account(state, now, meta::namespace(object));
-            let secrets = StorageKey::new("", "secrets");
-            let of: Vec<_> = state.store.list(&secrets, meta::namespace(object)).cloned().collect();
-            for secret in &of {
-                fill_secret(cluster, state, now, secret);
+    /// Lets every controller that looks at such objects work on one change.
+    fn look(
+        &mut self,
+        state: &mut State,
+        pki: &Pki,
+        now: Timestamp,
+        place: &StorageKey,
+        change: &Change,
+    ) {
+        let gone = change.kind == ChangeKind::Deleted;
+        let object = &change.object;
+        match (place.group.as_str(), place.plural.as_str()) {
+            ("", "namespaces") if !gone => default_account(state, now, meta::name(object)),
+            ("", "serviceaccounts") => {
+                default_account(state, now, meta::namespace(object));
+                let secrets = StorageKey::new("", "secrets");
+                let of: Vec<_> =
+                    state.store.list(&secrets, meta::namespace(object)).cloned().collect();
+                for secret in &of {
+                    fill_secret(state, pki, now, secret);
+                }
             }
-        }
-        ("", "secrets") if !gone => {
-            let current = state.store.get(place, meta::namespace(object), meta::name(object));
-            if let Some(secret) = current.cloned() {
-                fill_secret(cluster, state, now, &secret);
+            ("", "secrets") if !gone => {
+                let current = state.store.get(place, meta::namespace(object), meta::name(object));
+                if let Some(secret) = current.cloned() {
+                    fill_secret(state, pki, now, &secret);
+                }
             }
-        }
-        ("", "nodes") if !gone && cluster.taints_nodes => {
-            nodes::taint(state, meta::name(object), now);
-        }
-        ("certificates.k8s.io", _) if !gone => {
-            let current = state.store.get(place, "", meta::name(object)).cloned();
-            let (issuer, longest) = (cluster.pki.issuer(), cluster.pki.longest_lifetime());
-            let step = current.map(|request| signer::reconcile(issuer, longest, &request, now));
-            if let Some(signer::Step::Update(request)) = step {
-                state.store.put(place, request);
+            ("", "nodes") if !gone && self.taints_nodes => {
+                nodes::taint(state, meta::name(object), now);
             }
+            ("certificates.k8s.io", _) if !gone => {
+                let current = state.store.get(place, "", meta::name(object)).cloned();
+                let (issuer, longest) = (pki.issuer(), pki.longest_lifetime());
+                let step = current.map(|request| signer::reconcile(issuer, longest, &request, now));
+                if let Some(signer::Step::Update(request)) = step {
+                    state.store.put(place, request);
+                }
+            }
+            _ => {}
         }
-        _ => {}
+        self.suspects.look(state, now, place, change);
     }
-    garbage::changed(state, now, place, change);
 }
 
 /// Everything that was written after `seen`, in order.
@@ -171,10 +171,9 @@ fn default_account(state: &mut State, now: Timestamp, namespace: &str) {
     let _ = write::create(state, &call, account, Source::Put);
 }
 
-fn fill_secret(cluster: &Shared, state: &mut State, now: Timestamp, secret: &Value) {
+fn fill_secret(state: &mut State, pki: &Pki, now: Timestamp, secret: &Value) {
     let place = StorageKey::new("", "secrets");
     let (namespace, name) = (meta::namespace(secret), meta::name(secret));
-    let pki = &cluster.pki;
     match secrets::reconcile(&state.store, pki.tokens(), pki.ca_pem(), secret) {
         secrets::Step::Leave => {}
         secrets::Step::Update(filled) => drop(state.store.put(&place, filled)),

@@ -4,9 +4,13 @@
 
 use std::collections::BTreeSet;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
+use x509_parser::certification_request::X509CertificationRequest;
+use x509_parser::prelude::FromDer as _;
 
-use super::{csr_subject, node};
+use crate::cluster::auth::node;
 use crate::cluster::call::{Call, Operation};
 use crate::cluster::error::{ApiError, Result};
 use crate::cluster::meta;
@@ -227,6 +231,19 @@ fn on_request(node: &str, operation: Operation, object: Option<&Value>) -> Optio
         Ok(name) => (name != format!("system:node:{node}"))
             .then(|| format!("can only create a node CSR with CN=system:node:{node}")),
     }
+}
+
+/// The common name in the request of a CertificateSigningRequest's spec; else what is wrong.
+fn csr_subject(spec: &Value) -> std::result::Result<String, String> {
+    let pem = spec.get("request").and_then(Value::as_str).unwrap_or("");
+    let pem = STANDARD.decode(pem).map_err(|error| error.to_string())?;
+    let (_, block) = x509_parser::pem::parse_x509_pem(&pem)
+        .map_err(|_| "PEM block type must be CERTIFICATE REQUEST".to_owned())?;
+    let (_, request) =
+        X509CertificationRequest::from_der(&block.contents).map_err(|error| error.to_string())?;
+    let subject = &request.certification_request_info.subject;
+    let name = subject.iter_common_name().next().and_then(|name| name.as_str().ok());
+    Ok(name.unwrap_or("").to_owned())
 }
 
 fn on_token(store: &Store, node: &str, call: &Call, object: Option<&Value>) -> Option<String> {
