@@ -175,12 +175,20 @@ impl<R: Read> Reader<R> {
     /// # Errors
     /// The file cannot be read, or is not shaped so.
     pub fn facts(&mut self, file: &Path) -> Result<Facts, InputError> {
-        let mut documents = documents(file, &text(file, self.bytes(file)?)?)?.into_iter();
+        let mut documents = documents(file, &self.text(file)?)?.into_iter();
         match (documents.next(), documents.next()) {
             (Some(document), None) => Ok(typed(document.at, document.object)?.object),
             (None, _) => Ok(Facts::default()),
             (Some(_), Some(_)) => Err(InputError::Many { file: file.to_owned() }),
         }
+    }
+
+    /// The text in `file`, without a byte order mark.
+    ///
+    /// # Errors
+    /// The file cannot be read, or is no UTF-8.
+    pub fn text(&mut self, file: &Path) -> Result<String, InputError> {
+        text(file, self.bytes(file)?)
     }
 
     /// The content of `file` as it is.

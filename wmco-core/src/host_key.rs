@@ -10,7 +10,7 @@ use serde::{Serialize, Serializer};
 use crate::digest::Sha256;
 
 /// Algorithms that a Windows host may be pinned with.
-const ALGORITHMS: [&str; 5] =
+pub(crate) const ALGORITHMS: [&str; 5] =
     ["ssh-ed25519", "ecdsa-sha2-nistp256", "ecdsa-sha2-nistp384", "ecdsa-sha2-nistp521", "ssh-rsa"];
 
 /// How fingerprints begin.

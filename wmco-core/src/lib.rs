@@ -11,14 +11,15 @@
 //! - [`cluster`]: what the operator's own objects in the cluster need.
 //! - [`protocol`]: what the operator and the agent on a host say to each other.
 //! - [`host_record`]: what the operator keeps of a host.
-//! - [`secret`], [`digest`], [`winpath`], [`host_key`], [`units`]: small types that remember a check;
-//!   [`text`]: text that is cut to fit.
+//! - [`secret`], [`digest`], [`winpath`], [`host_key`], [`authorized_key`], [`units`]: small types that
+//!   remember a check; [`text`]: text that is cut to fit.
 //!
 //! # Not here
 //! I/O, clocks, randomness and async code: binaries and transports bring those.
 
 #![forbid(unsafe_code)]
 
+pub mod authorized_key;
 pub mod ca_bundle;
 pub mod cluster;
 pub mod content;

@@ -22,6 +22,13 @@ pub const KEEP_ALIVES: usize = 3;
 /// Shortest RSA modulus that we log in with, in bits.
 pub const RSA_BITS: u32 = 2048;
 
+/// Longest wire form of a public key that a machine is given, in bytes: an RSA key of 16,384 bits, the
+/// longest that OpenSSH takes.
+pub const AUTHORIZED_KEY_BYTES: usize = 2080;
+
+/// Longest user data of a machine, before it is encoded: what AWS takes, the least of all clouds.
+pub const USER_DATA_BYTES: usize = 16 * 1024;
+
 /// Connections to hosts at the same time; each costs a few buffers. Ours.
 pub const SSH_SESSIONS: usize = 64;
 

@@ -13,6 +13,7 @@ mod output;
 mod plan;
 mod render;
 mod render_services;
+mod render_user_data;
 mod schema;
 
 use std::io::{self, Write as _};

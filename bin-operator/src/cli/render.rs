@@ -10,6 +10,7 @@ use wmco_core::render::{ServiceNetwork, TokenSecret, kubelet_config, token_kubec
 use wmco_core::secret::Secret;
 
 use super::render_services::Services;
+use super::render_user_data::UserData;
 use super::{Answer, Format, Output, no};
 use crate::input::Reader;
 
@@ -24,6 +25,10 @@ pub enum Render {
     KubeletConfig(KubeletConfig),
     /// Print the services ConfigMap.
     Services(Box<Services>),
+    /// Print the Secret that lets the operator log in to new machines.
+    ///
+    /// `-o text` prints the user data alone, as a cloud takes it, other forms print the Secret with it.
+    UserData(UserData),
 }
 
 /// Arguments of `render kubeconfig`.
@@ -65,6 +70,7 @@ impl Render {
             Self::Kubeconfig(kubeconfig) => kubeconfig.run(),
             Self::KubeletConfig(config) => config.run(),
             Self::Services(services) => services.run(),
+            Self::UserData(user_data) => user_data.run(),
         }
     }
 }

@@ -19,4 +19,5 @@ mod render;
 mod requests;
 mod services;
 mod usage;
+mod user_data;
 mod vectors;

@@ -193,3 +193,37 @@ pub const PROXY_VARIABLES: [&str; 3] = [HTTP_PROXY, HTTPS_PROXY, "NO_PROXY"];
 
 /// Windows feature that containers need.
 pub const CONTAINERS_FEATURE: &str = "Containers";
+
+/// User of cloud machines but those of Azure. Source: `spec/operator.md`, section 3.
+pub const ADMINISTRATOR: &str = "Administrator";
+
+/// User of Azure's machines.
+pub const AZURE_USER: &str = "capi";
+
+/// Windows capability with the SSH server. Source of this and the next six: `spec/operator.md`,
+/// section 6.4.
+pub const SSH_CAPABILITY: &str = "OpenSSH.Server~~~~0.0.1.0";
+
+/// Windows service of the SSH server.
+pub const SSH_SERVICE: &str = "sshd";
+
+/// Configuration of the SSH server.
+pub const SSH_CONFIG: &str = r"C:\ProgramData\ssh\sshd_config";
+
+/// Public keys with which administrators log in.
+pub const AUTHORIZED_KEYS: &str = r"C:\ProgramData\ssh\administrators_authorized_keys";
+
+/// Firewall rule of the SSH server.
+pub const SSH_RULE: &str = "OpenSSH-Server-In-TCP";
+
+/// Firewall rule, by its display name, of the kubelet's port.
+pub const CONTAINER_LOGS_RULE: &str = "ContainerLogsPort";
+
+/// Firewall rule, by its display name, of the metrics exporter's port.
+pub const EXPORTER_RULE: &str = "WindowsExporter";
+
+/// Start of the last line of [`AUTHORIZED_KEYS`] as user data writes it; a digest of its keys follows.
+///
+/// User data may run at every start of a machine. It leaves a file with its line alone, so whoever
+/// exchanges keys keeps the line, or a restart of the machine brings the former keys back. Ours.
+pub const USER_DATA_MARK: &str = "# from user data ";

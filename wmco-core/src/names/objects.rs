@@ -106,5 +106,15 @@ pub const MACHINE: (&str, &str, &str) = ("machine.openshift.io", "v1beta1", "Mac
 /// Namespace of Machines.
 pub const MACHINE_API_NAMESPACE: &str = "openshift-machine-api";
 
+/// Namespace of the Machines of the Cluster API; not every cluster has it.
+pub const CLUSTER_API_NAMESPACE: &str = "openshift-cluster-api";
+
+/// Secret with what a new cloud machine runs when it starts, in [`MACHINE_API_NAMESPACE`] and, where it
+/// exists, [`CLUSTER_API_NAMESPACE`]. Source: `spec/operator.md`, section 6.4.
+pub const USER_DATA_SECRET: &str = "windows-user-data";
+
+/// Key of the text in [`USER_DATA_SECRET`].
+pub const USER_DATA_KEY: &str = "userData";
+
 /// Label of objects that this operator manages, for people.
 pub const MANAGED_BY_LABEL: &str = "app.kubernetes.io/managed-by";

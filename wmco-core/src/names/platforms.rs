@@ -13,3 +13,12 @@ pub const GCP: &str = "GCP";
 
 /// VMware vSphere.
 pub const VSPHERE: &str = "VSphere";
+
+/// Nutanix.
+pub const NUTANIX: &str = "Nutanix";
+
+/// Hosts of no cloud.
+pub const NONE: &str = "None";
+
+/// All of them. Others are not supported.
+pub const ALL: [&str; 6] = [AWS, AZURE, GCP, VSPHERE, NUTANIX, NONE];

@@ -103,9 +103,8 @@ fn kube_proxy_config() -> Value {
 mod tests {
     use std::collections::BTreeSet;
 
-    use tree_sitter::{Node, Parser, Tree};
-
     use super::*;
+    use crate::render::powershell::{all, has_error, unset_variables};
 
     fn script() -> String {
         network_script(&"172.30.0.0/16".parse().unwrap())
@@ -131,59 +130,18 @@ mod tests {
         assert!(!script().contains("{{"), "{}", script());
     }
 
-    fn parsed(text: &str) -> Tree {
-        let mut parser = Parser::new();
-        parser.set_language(&tree_sitter_powershell::LANGUAGE.into()).unwrap();
-        parser.parse(text, None).unwrap()
-    }
-
-    /// Texts of all nodes of a kind, in order.
-    fn texts<'a>(node: Node<'_>, kind: &str, script: &'a str) -> Vec<&'a str> {
-        let mut found = Vec::new();
-        if node.kind() == kind {
-            found.push(&script[node.byte_range()]);
-        }
-        let mut cursor = node.walk();
-        for child in node.children(&mut cursor) {
-            found.extend(texts(child, kind, script));
-        }
-        found
-    }
-
-    fn all<'a>(kind: &str, script: &'a str) -> Vec<&'a str> {
-        texts(parsed(script).root_node(), kind, script)
-    }
-
     #[test]
     fn the_script_is_powershell() {
-        let errors = |text: &str| parsed(text).root_node().has_error();
-        assert!(!errors(&script()));
-        assert!(errors(&script().replacen('}', "", 1)), "the parser finds a missing brace");
+        assert!(!has_error(&script()));
+        assert!(has_error(&script().replacen('}', "", 1)), "the parser finds a missing brace");
     }
 
     /// What strict mode would find on the host only.
     #[test]
     fn every_variable_is_set() {
-        let script = script();
-        let tree = parsed(&script);
-        let names = |kind: &str| -> BTreeSet<String> {
-            let places = all(kind, &script);
-            let first = places.into_iter().filter_map(|place| place.rsplit('$').next());
-            first.map(|name| word(name).to_lowercase()).collect()
-        };
-        let mut set: BTreeSet<String> = ["_", "null", "true", "false"].map(str::to_owned).into();
-        set.extend(["left_assignment_expression", "script_parameter"].into_iter().flat_map(names));
-        let loops = all("foreach_statement", &script).into_iter();
-        set.extend(loops.filter_map(|text| Some(word(text.split('$').nth(1)?).to_lowercase())));
-        let used = texts(tree.root_node(), "variable", &script).into_iter();
-        let used: BTreeSet<_> =
-            used.map(|name| word(name.trim_start_matches(['$', '{'])).to_lowercase()).collect();
-        assert_eq!(used.difference(&set).collect::<Vec<_>>(), Vec::<&String>::new());
-        assert!(used.len() > 30, "{used:?}");
-    }
-
-    fn word(text: &str) -> &str {
-        text.split(|c: char| !(c.is_alphanumeric() || c == '_')).next().unwrap()
+        let (unset, used) = unset_variables(&script());
+        assert_eq!(unset, BTreeSet::new());
+        assert!(used > 30, "{used}");
     }
 
     #[test]

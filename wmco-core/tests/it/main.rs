@@ -1,4 +1,5 @@
-//! The guarantees of the planners, tried on a model of a cluster and its hosts.
+//! The guarantees of the planners, tried on a model of a cluster and its hosts, and the laws of user
+//! data.
 
 #![allow(
     clippy::expect_used,
@@ -12,4 +13,5 @@ mod drains;
 mod enumerated;
 mod guarantees;
 mod registration;
+mod user_data;
 mod world;

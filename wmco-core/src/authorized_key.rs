@@ -1,0 +1,191 @@
+//! Public keys that a host lets in, in the form of a line of an authorized-keys file.
+
+use std::fmt;
+use std::str::FromStr;
+
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+
+use crate::host_key::{ALGORITHMS, BadHostKey, HostKey};
+use crate::limits;
+
+/// A public key with which somebody logs in.
+///
+/// It is read from a public key file: one line `ALGORITHM BASE64 [COMMENT]`, with empty lines and lines
+/// that begin with `#` around it. Its text form is `ALGORITHM BASE64`: letters, digits, `+`, `/`, `=`,
+/// `-` and one blank, so it can stand between quotes of any kind. Source: `spec/ssh.md`, section 2.3.
+///
+/// ```
+/// use wmco_core::authorized_key::AuthorizedKey;
+///
+/// let line = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhscHR4f";
+/// let key: AuthorizedKey = format!("# mine\n{line} me@home\n").parse()?;
+/// assert_eq!(key.to_string(), line);
+/// # Ok::<(), wmco_core::authorized_key::BadAuthorizedKey>(())
+/// ```
+// Keys of hosts and of users have one wire form.
+#[derive(Clone, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub struct AuthorizedKey(HostKey);
+
+/// Why a text is no [`AuthorizedKey`]. No message repeats the text.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum BadAuthorizedKey {
+    /// The words do not make a key of their algorithm.
+    #[error(
+        "the key is cut off or damaged, or an rsa key of fewer than {} bits; give the whole file of \
+         a key that is long enough",
+        limits::RSA_BITS
+    )]
+    Damaged,
+    /// There is nothing but empty lines and comments.
+    #[error("there is no key in it, give the public key file that `ssh-keygen` wrote")]
+    Empty,
+    /// A public key, in PEM or the form of RFC 4716.
+    #[error("the public key is in a form that OpenSSH does not read, `ssh-keygen -i` converts it")]
+    Form,
+    /// The line does not begin with an algorithm.
+    #[error("its line does not begin with one of {}, remove options in front of the key or give a key \
+             of these kinds", ALGORITHMS.join(", "))]
+    Kind,
+    /// OpenSSH takes no such key.
+    #[error("the key is longer than OpenSSH takes, make one of at most 16384 bits")]
+    Long,
+    /// The first word names another algorithm than the key itself.
+    #[error("its first word does not fit the key, copy the whole line from the public key file")]
+    Mismatch,
+    /// The private half.
+    #[error(
+        "this is a private key, which must stay where it is; give its public half, which \
+         `ssh-keygen -y -f FILE` prints"
+    )]
+    PrivateKey,
+    /// More than one line with a key.
+    #[error("there is more than one key in it, leave one and name a file for each")]
+    Several,
+}
+
+impl FromStr for AuthorizedKey {
+    type Err = BadAuthorizedKey;
+
+    fn from_str(text: &str) -> Result<Self, BadAuthorizedKey> {
+        if text.contains("PRIVATE KEY-----") || text.contains("PuTTY-User-Key-File-") {
+            return Err(BadAuthorizedKey::PrivateKey);
+        }
+        if text.contains("BEGIN ") && text.contains("PUBLIC KEY-----")
+            || text.contains("BEGIN SSH2 PUBLIC KEY")
+        {
+            return Err(BadAuthorizedKey::Form);
+        }
+        let mut lines =
+            text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
+        match (lines.next(), lines.next()) {
+            (Some(line), None) => read(line),
+            (None, _) => Err(BadAuthorizedKey::Empty),
+            (Some(_), Some(_)) => Err(BadAuthorizedKey::Several),
+        }
+    }
+}
+
+/// Reads `ALGORITHM BASE64 [COMMENT]`.
+fn read(line: &str) -> Result<AuthorizedKey, BadAuthorizedKey> {
+    let mut words = line.split_ascii_whitespace();
+    let kind = words.next().filter(|kind| ALGORITHMS.contains(kind));
+    let kind = kind.ok_or(BadAuthorizedKey::Kind)?;
+    let base64 = words.next().ok_or(BadAuthorizedKey::Damaged)?;
+    let wire = BASE64_STANDARD.decode(base64).map_err(|_| BadAuthorizedKey::Damaged)?;
+    if wire.len() > limits::AUTHORIZED_KEY_BYTES {
+        return Err(BadAuthorizedKey::Long);
+    }
+    match HostKey::from_wire(&wire) {
+        Ok(key) if key.algorithm() == kind => Ok(AuthorizedKey(key)),
+        Ok(_) | Err(BadHostKey::Algorithm) => Err(BadAuthorizedKey::Mismatch),
+        Err(_) => Err(BadAuthorizedKey::Damaged),
+    }
+}
+
+impl fmt::Display for AuthorizedKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.0.algorithm(), self.0)
+    }
+}
+
+impl fmt::Debug for AuthorizedKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "AuthorizedKey({} {})", self.0.algorithm(), self.0.fingerprint())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::host_key::tests::{ed25519, wire};
+
+    #[track_caller]
+    fn refused(text: &str, why: &BadAuthorizedKey) {
+        assert_eq!(text.parse::<AuthorizedKey>().as_ref(), Err(why), "{text}");
+    }
+
+    fn line() -> String {
+        format!("ssh-ed25519 {}", ed25519())
+    }
+
+    #[test]
+    fn comments_and_line_ends_are_left_out() {
+        for text in [
+            line(),
+            format!("{}\n", line()),
+            format!("\r\n# mine\r\n\t{} me@home # 1\r\n\r\n", line()),
+        ] {
+            assert_eq!(text.parse::<AuthorizedKey>().unwrap().to_string(), line(), "{text}");
+        }
+    }
+
+    #[test]
+    fn each_mistake_has_its_own_answer() {
+        let rsa = |modulus: usize| {
+            format!("ssh-rsa {}", wire(&[b"ssh-rsa", &[1, 0, 1], &vec![9; modulus]]))
+        };
+        refused("", &BadAuthorizedKey::Empty);
+        refused("\n# ssh-ed25519\n", &BadAuthorizedKey::Empty);
+        refused(&format!("{}\n{}\n", line(), line()), &BadAuthorizedKey::Several);
+        refused(&ed25519(), &BadAuthorizedKey::Kind);
+        refused(&format!("no-pty {}", line()), &BadAuthorizedKey::Kind);
+        refused("ssh-dss AAAA", &BadAuthorizedKey::Kind);
+        refused("ssh-ed25519", &BadAuthorizedKey::Damaged);
+        refused("ssh-ed25519 AAAA", &BadAuthorizedKey::Damaged);
+        refused("ssh-ed25519 'AAAA'", &BadAuthorizedKey::Damaged);
+        refused(&rsa(128), &BadAuthorizedKey::Damaged);
+        assert!(rsa(2049).parse::<AuthorizedKey>().is_ok(), "16384 bits");
+        refused(&rsa(2200), &BadAuthorizedKey::Long);
+        refused(&line().replace("ssh-ed25519", "ssh-rsa"), &BadAuthorizedKey::Mismatch);
+    }
+
+    #[test]
+    fn what_is_no_public_key_file_is_named() {
+        let pem = |label: &str| format!("-----BEGIN {label}-----\nAAAA\n-----END {label}-----\n");
+        for label in ["OPENSSH PRIVATE KEY", "RSA PRIVATE KEY", "ENCRYPTED PRIVATE KEY"] {
+            refused(&pem(label), &BadAuthorizedKey::PrivateKey);
+        }
+        // Both halves in one file.
+        refused(&format!("{}\n{}", line(), pem("PRIVATE KEY")), &BadAuthorizedKey::PrivateKey);
+        refused("PuTTY-User-Key-File-3: ssh-ed25519\n", &BadAuthorizedKey::PrivateKey);
+        refused(&pem("PUBLIC KEY"), &BadAuthorizedKey::Form);
+        refused("---- BEGIN SSH2 PUBLIC KEY ----\nAAAA\n", &BadAuthorizedKey::Form);
+    }
+
+    proptest! {
+        /// Whatever was read cannot end a text in quotes, and is read again as the same.
+        #[test]
+        fn the_text_form_is_harmless(text in "(ssh-ed25519|ssh-rsa) [A-Za-z0-9+/='\"`$]{0,90}|ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAI[A-Za-z0-9+/]{43}( .{0,20})?") {
+            if let Ok(key) = text.parse::<AuthorizedKey>() {
+                let text = key.to_string();
+                let allowed = |c: char| c.is_ascii_alphanumeric() || "+/=- ".contains(c);
+                prop_assert!(text.chars().all(allowed), "{}", text);
+                prop_assert_eq!(text.parse(), Ok(key));
+            }
+        }
+    }
+}
