@@ -8,7 +8,7 @@ use k8s_openapi::api::core::v1::Secret;
 use kube::runtime::reflector::Store;
 use wmco_core::ca_bundle::{self, CaBundleError, Proxy, RegistryBundle};
 use wmco_core::cluster::services_name;
-use wmco_core::content::{ContentError, HostContent, Inputs};
+use wmco_core::content::{ContentError, HostContent, Inputs, remedies};
 use wmco_core::digest::Sha256;
 use wmco_core::limits;
 use wmco_core::names::objects;
@@ -125,11 +125,11 @@ fn content(sources: &Sources, config: &Config, payload: &Payload) -> Result<Host
     let status = snapshot::infrastructure(sources)?;
     let network = snapshot::only(&sources.network).ok_or_else(|| {
         let object = format!("network {}", objects::CLUSTER);
-        missing(object, "spec.serviceNetwork", "wait until the cluster is installed")
+        missing(object, "spec.serviceNetwork", remedies::INSTALLATION)
     })?;
     let controller = snapshot::only(&sources.controller_config).ok_or_else(|| {
         let object = format!("controllerconfig {}", objects::CONTROLLER_CONFIG);
-        missing(object, "spec", "wait for the machine config operator")
+        missing(object, "spec", remedies::MACHINE_CONFIG)
     })?;
     let secret_data = |store: &Store<Secret>, namespace: &str, name: &'static str| {
         let found = snapshot::secret(store, namespace, name).and_then(|secret| secret.data.clone());

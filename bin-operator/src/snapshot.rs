@@ -8,7 +8,7 @@ use kube::ResourceExt;
 use kube::api::ObjectMeta;
 use kube::runtime::reflector::{ObjectRef, Store};
 use wmco_core::cluster::{Revision, ServicesConfigMap};
-use wmco_core::content::ContentError;
+use wmco_core::content::{ContentError, remedies};
 use wmco_core::host_record::KnownHosts;
 use wmco_core::names::{self, objects};
 use wmco_core::protocol::ServicesData;
@@ -106,7 +106,7 @@ pub fn infrastructure(sources: &Sources) -> Result<openshift::InfrastructureStat
     found.ok_or_else(|| ContentError::Missing {
         object: format!("infrastructure {}", objects::CLUSTER),
         field: "status",
-        remedy: "wait until the cluster is installed",
+        remedy: remedies::INSTALLATION,
     })
 }
 
@@ -125,7 +125,7 @@ pub fn worker_config(sources: &Sources) -> Result<Current, ContentError> {
     sources.worker_config.borrow().clone().ok_or_else(|| ContentError::Missing {
         object: format!("machineconfigpool {}", objects::WORKER_POOL),
         field: "status.configuration.name",
-        remedy: "wait for the machine config operator",
+        remedy: remedies::MACHINE_CONFIG,
     })
 }
 

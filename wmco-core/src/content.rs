@@ -18,11 +18,17 @@ use crate::secret::Secret;
 use crate::winpath::{BadPath, WindowsPath};
 use crate::worker_config::WorkerConfig;
 
-/// User of the kubelet's bootstrap kubeconfig. Source: `spec/node-config.md`, section 5.2.
-const KUBELET_USER: &str = "kubelet";
-
-/// User of WICD's kubeconfig.
-const WICD_USER: &str = "wicd";
+/// What people can do while an object is missing or lacks a field.
+pub mod remedies {
+    /// For what the installer of the cluster writes.
+    pub const INSTALLATION: &str = "wait until the cluster is installed";
+    /// For what the machine config operator writes.
+    pub const MACHINE_CONFIG: &str = "wait for the machine config operator";
+    /// For a Secret that another controller makes anew when it is gone.
+    pub const REMADE: &str = "delete it so that it is made again";
+    /// For a Secret that another controller fills.
+    pub const TOKEN: &str = "wait until the cluster has filled it";
+}
 
 /// What hosts are made from: one snapshot of the cluster.
 #[derive(Clone, Debug)]
@@ -115,10 +121,14 @@ impl HostContent {
         };
         let secret = Access::Administrators;
         let open = Access::Inherited;
-        let bootstrap = token_kubeconfig(inputs.api_server, KUBELET_USER, inputs.bootstrapper)?;
+        let bootstrap = token_kubeconfig(
+            inputs.api_server,
+            objects::KUBELET_KUBECONFIG_USER,
+            inputs.bootstrapper,
+        )?;
         // WICD always starts from its token: a certificate that expired while the host was off
         // would lock it out. Source: `spec/node-config.md`, section 13, row 21.
-        let wicd = token_kubeconfig(inputs.api_server, WICD_USER, inputs.wicd)?;
+        let wicd = token_kubeconfig(inputs.api_server, objects::WICD_KUBECONFIG_USER, inputs.wicd)?;
         content.live(host::KUBELET_CA, Secret::new(inputs.kubelet_ca), open)?;
         content.live(host::BOOTSTRAP_CA, Secret::new(inputs.bootstrapper.ca.clone()), open)?;
         content.live(host::BOOTSTRAP_KUBECONFIG, bootstrap, secret)?;
@@ -184,31 +194,31 @@ fn require(inputs: &Inputs<'_>) -> Result<(), ContentError> {
             inputs.kubelet_ca.is_empty(),
             format!("controllerconfig {}", objects::CONTROLLER_CONFIG),
             "spec.kubeAPIServerServingCAData",
-            "wait for the machine config operator",
+            remedies::MACHINE_CONFIG,
         ),
         (
             inputs.tls_certificate.is_empty(),
             secret(objects::TLS_SECRET),
             objects::TLS_CERTIFICATE_KEY,
-            "delete it so that it is made again",
+            remedies::REMADE,
         ),
         (
             inputs.tls_key.expose().is_empty(),
             secret(objects::TLS_SECRET),
             objects::TLS_PRIVATE_KEY_KEY,
-            "delete it so that it is made again",
+            remedies::REMADE,
         ),
         (
             inputs.bootstrapper.token.expose().is_empty(),
             secret(objects::BOOTSTRAPPER_SECRET),
             objects::TOKEN_KEY,
-            "wait until the cluster has filled it",
+            remedies::TOKEN,
         ),
         (
             inputs.wicd.token.expose().is_empty(),
             secret(objects::WICD),
             objects::TOKEN_KEY,
-            "wait until the cluster has filled it",
+            remedies::TOKEN,
         ),
     ];
     match checks.into_iter().find(|(empty, ..)| *empty) {
