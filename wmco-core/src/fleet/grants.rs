@@ -62,22 +62,15 @@ impl Grants {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fleet::{Assignment, Because, DisruptionPermit, Intent};
+    use crate::fleet::tests::assignment;
+    use crate::fleet::{Because, DisruptionPermit, Intent};
     use crate::names;
 
     const NOW: Timestamp = Timestamp::UNIX_EPOCH;
 
     fn granted() -> Grants {
         let intent = Intent::Configure(Some(DisruptionPermit::for_node("win-1")));
-        let instance = Assignment {
-            address: "10.0.0.1".into(),
-            formerly: Vec::new(),
-            instance: None,
-            node: None,
-            confirmed: false,
-            intent,
-            because: Because::Listed,
-        };
+        let instance = assignment("10.0.0.1", intent, Because::Listed);
         let mut grants = Grants::default();
         let out = Assignments { instances: vec![instance], ..Assignments::default() };
         grants.note(&out, NOW);

@@ -112,6 +112,18 @@ fn lines<T: fmt::Display>(things: impl IntoIterator<Item = T>) -> String {
     things.into_iter().map(|thing| thing.to_string()).collect::<Vec<_>>().join("\n")
 }
 
+pub(super) fn assignment(address: &str, intent: Intent, because: Because) -> Assignment<'static> {
+    Assignment {
+        address: address.to_owned(),
+        formerly: Vec::new(),
+        instance: None,
+        node: None,
+        confirmed: false,
+        intent,
+        because,
+    }
+}
+
 fn entry(number: u8) -> Listed {
     let ip = Ipv4Addr::new(10, 0, 0, number);
     Listed { address: ip.to_string(), ipv4: Some(ip) }
@@ -631,13 +643,8 @@ fn the_order_of_entries_and_nodes_does_not_matter() {
 #[test]
 fn a_worker_waits_for_those_that_may_be_at_its_host() {
     let assignment = |intent| Assignment {
-        address: "new.example".into(),
         formerly: vec!["old.example".into()],
-        instance: None,
-        node: None,
-        confirmed: false,
-        intent,
-        because: Because::Listed,
+        ..assignment("new.example", intent, Because::Listed)
     };
     let known = HostRecord { pinned: Some("SHA256:x".into()), ..HostRecord::default() };
     let unseen = HostRecord::default();
@@ -656,15 +663,7 @@ fn a_worker_waits_for_those_that_may_be_at_its_host() {
 
 #[test]
 fn a_worker_goes_on_while_its_removal_is_put_on_record() {
-    let of = |intent, because| Assignment {
-        address: "10.0.0.1".into(),
-        formerly: Vec::new(),
-        instance: None,
-        node: None,
-        confirmed: false,
-        intent,
-        because,
-    };
+    let of = |intent, because| assignment("10.0.0.1", intent, because);
     assert!(of(Intent::Leave, Because::RecordDue).is_wanted());
     assert!(!of(Intent::Leave, Because::RecordDue).has_work());
     assert!(!of(Intent::Leave, Because::MachineBehind).is_wanted());

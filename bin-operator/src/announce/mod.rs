@@ -1,46 +1,22 @@
 //! Events for people. Source of the reasons: `spec/operator.md`, section 8.
 
+mod news;
+
 use std::sync::Arc;
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::ObjectReference;
 use kube::Client;
 use kube::runtime::events::{Event, EventType, Recorder, Reporter};
-use wmco_core::facts::DrainNotice;
 use wmco_core::fleet::Intent;
-use wmco_core::host_key::HostKey;
 use wmco_core::host_record::HostRecord;
 use wmco_core::limits;
-use wmco_core::names::{events, host, objects};
+use wmco_core::names::{events, objects};
 use wmco_core::node::InstanceInputs;
-use wmco_core::protocol::Quarantined;
 use wmco_core::text::cut;
-use wmco_core::winpath::WindowsPath;
 use wmco_csr::{Dispute, Warning};
 
-/// What people hear of an instance, beside its failures.
-#[derive(Clone, Debug)]
-pub enum News {
-    /// It became a configured node.
-    Configured,
-    /// It was removed.
-    Removed,
-    /// A host key was trusted on first use.
-    KeyPinned {
-        /// The name under which it is kept.
-        name: String,
-        /// The key.
-        key: HostKey,
-    },
-    /// What lay below an open root of its host was moved away: told on the ConfigMap and on the Node.
-    Quarantined(Quarantined),
-    /// Folders stay on its host, which was given back, since something is in them.
-    LeftBehind(Vec<WindowsPath>),
-    /// Its Node is gone, so its kubelet is started again.
-    NodeGone,
-    /// Pods block the drain of its Node.
-    DrainBlocked(DrainNotice),
-}
+pub use news::News;
 
 /// Publishes Events; cheap to clone.
 #[derive(Clone)]
@@ -62,60 +38,20 @@ impl Announcer {
 
     /// Tells what happened with an instance.
     pub async fn tell(&self, instance: &InstanceInputs, news: &News) {
-        let address = &instance.address;
-        let on_node = instance.node.as_ref().map(|node| reference(&node.name));
-        match news {
-            News::Configured => {
-                let note = format!("Configured instance with address {address} as a worker node");
-                self.on_instances(EventType::Normal, events::INSTANCE_SETUP, note).await;
-            }
-            News::Removed => {
-                let note = format!("Deconfigured node with addresses {address}");
-                self.on_instances(EventType::Normal, events::INSTANCE_TEARDOWN, note).await;
-            }
-            News::KeyPinned { name, key } => {
-                let note = format!(
-                    "{address}: trusted host key {} {} on first use and pinned it as `{name}`, \
-                     compare it with what `ssh-keygen -l` says on the host",
-                    key.algorithm(),
-                    key.fingerprint()
-                );
-                tracing::info!("{note}");
-                self.on_instances(EventType::Normal, events::HOST_KEY_PINNED, note).await;
-            }
-            News::Quarantined(found) => {
-                let note = format!("{address}: {}", quarantine_note(found));
-                tracing::warn!("{note}");
-                if let Some(on) = on_node {
-                    self.publish(EventType::Warning, events::QUARANTINED, &note, &note, &on).await;
-                }
-                self.on_instances(EventType::Warning, events::QUARANTINED, note).await;
-            }
-            News::LeftBehind(folders) => {
-                let named: Vec<&str> = folders.iter().map(WindowsPath::as_str).collect();
-                let note = format!(
-                    "{address}: {} stays on the host because something is in it, closed to all but \
-                     administrators; look at {} and remove it by hand",
-                    named.join(", "),
-                    host::QUARANTINE
-                );
-                tracing::warn!("{note}");
-                self.on_instances(EventType::Warning, events::QUARANTINED, note).await;
-            }
-            News::NodeGone => {
-                let note = format!(
-                    "{address}: its Node is gone while its kubelet runs, which is started again to \
-                     register it; remove the entry to take the instance out of the cluster"
-                );
-                self.on_instances(EventType::Warning, events::NODE_GONE, note).await;
-            }
-            News::DrainBlocked(notice) => {
-                let (reason, text) = (notice.stage.reason(), &notice.message);
-                tracing::warn!(node = instance.node_name(), reason, "{text}");
-                if let Some(on) = on_node {
-                    self.publish(EventType::Warning, reason, text, text, &on).await;
-                }
-            }
+        let (reason, note) = (news.reason(), news.note(&instance.address));
+        let type_ = if news.is_warning() {
+            tracing::warn!(instance = %instance.address, reason, "{note}");
+            EventType::Warning
+        } else {
+            tracing::info!(instance = %instance.address, reason, "{note}");
+            EventType::Normal
+        };
+        let (on_node, on_list) = news.told_on();
+        if let Some(node) = instance.node.as_ref().filter(|_| on_node) {
+            self.publish(type_, reason, &note, &note, &reference(&node.name)).await;
+        }
+        if on_list {
+            self.on_instances(type_, reason, note).await;
         }
     }
 
@@ -204,18 +140,6 @@ impl Announcer {
             tracing::debug!(%error, reason, "event not published");
         }
     }
-}
-
-fn quarantine_note(found: &Quarantined) -> String {
-    let named: Vec<&str> = found.first.iter().map(WindowsPath::as_str).collect();
-    format!(
-        "moved {} files, folders and links to {}, since others could write to {} and they are not ours; \
-         find out who put them there, then remove that folder; the first: {}",
-        found.things,
-        found.folder,
-        host::ROOT,
-        named.join(", ")
-    )
 }
 
 /// A Node, as the object of Events.

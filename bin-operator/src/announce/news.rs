@@ -1,0 +1,106 @@
+//! What people hear of one instance.
+
+use wmco_core::facts::DrainNotice;
+use wmco_core::host_key::HostKey;
+use wmco_core::names::{events, host};
+use wmco_core::protocol::Quarantined;
+use wmco_core::winpath::WindowsPath;
+
+/// What people hear of an instance, beside its failures.
+#[derive(Clone, Debug)]
+pub enum News {
+    /// It became a configured node.
+    Configured,
+    /// It was removed.
+    Removed,
+    /// A host key was trusted on first use.
+    KeyPinned {
+        /// The name under which it is kept.
+        name: String,
+        /// The key.
+        key: HostKey,
+    },
+    /// What lay below an open root of its host was moved away: told on the ConfigMap and on the Node.
+    Quarantined(Quarantined),
+    /// Folders stay on its host, which was given back, since something is in them.
+    LeftBehind(Vec<WindowsPath>),
+    /// Its Node is gone, so its kubelet is started again.
+    NodeGone,
+    /// Pods block the drain of its Node.
+    DrainBlocked(DrainNotice),
+}
+
+impl News {
+    /// Whether somebody should do something.
+    pub(super) const fn is_warning(&self) -> bool {
+        match self {
+            Self::Configured | Self::Removed | Self::KeyPinned { .. } => false,
+            Self::Quarantined(_) | Self::LeftBehind(_) | Self::NodeGone | Self::DrainBlocked(_) => {
+                true
+            }
+        }
+    }
+
+    /// Whether it is told on the Node, and on the list of instances.
+    pub(super) const fn told_on(&self) -> (bool, bool) {
+        match self {
+            Self::Configured
+            | Self::Removed
+            | Self::KeyPinned { .. }
+            | Self::LeftBehind(_)
+            | Self::NodeGone => (false, true),
+            Self::Quarantined(_) => (true, true),
+            Self::DrainBlocked(_) => (true, false),
+        }
+    }
+
+    /// Reason of the Event.
+    pub(super) const fn reason(&self) -> &'static str {
+        match self {
+            Self::Configured => events::INSTANCE_SETUP,
+            Self::Removed => events::INSTANCE_TEARDOWN,
+            Self::KeyPinned { .. } => events::HOST_KEY_PINNED,
+            Self::Quarantined(_) | Self::LeftBehind(_) => events::QUARANTINED,
+            Self::NodeGone => events::NODE_GONE,
+            Self::DrainBlocked(notice) => notice.stage.reason(),
+        }
+    }
+
+    /// Its text, about the instance listed as `address`.
+    pub(super) fn note(&self, address: &str) -> String {
+        let named = |paths: &[WindowsPath]| {
+            paths.iter().map(WindowsPath::as_str).collect::<Vec<_>>().join(", ")
+        };
+        match self {
+            Self::Configured => {
+                format!("Configured instance with address {address} as a worker node")
+            }
+            Self::Removed => format!("Deconfigured node with addresses {address}"),
+            Self::KeyPinned { name, key } => format!(
+                "{address}: trusted host key {} {} on first use and pinned it as `{name}`, compare it \
+                 with what `ssh-keygen -l` says on the host",
+                key.algorithm(),
+                key.fingerprint()
+            ),
+            Self::Quarantined(found) => format!(
+                "{address}: moved {} files, folders and links to {}, since others could write to {} and \
+                 they are not ours; find out who put them there, then remove that folder; the first: {}",
+                found.things,
+                found.folder,
+                host::ROOT,
+                named(&found.first)
+            ),
+            Self::LeftBehind(folders) => format!(
+                "{address}: {} stays on the host because something is in it, closed to all but \
+                 administrators; look at {} and remove it by hand",
+                named(folders),
+                host::QUARANTINE
+            ),
+            Self::NodeGone => format!(
+                "{address}: its Node is gone while its kubelet runs, which is started again to register \
+                 it; remove the entry to take the instance out of the cluster"
+            ),
+            Self::DrainBlocked(notice) => notice.message.clone(),
+        }
+    }
+}
