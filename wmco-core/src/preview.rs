@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::fleet::{Assignment, Desired, Observed, reconcile};
+use crate::fleet::Assignment;
 use crate::node::{self, HostSeen, KnownAs, Plan, Release};
 
 /// What would be done with one instance.
@@ -22,13 +22,32 @@ pub struct Preview<'a> {
 }
 
 /// What one pass would begin with, without asking a host.
+///
+/// ```
+/// # use std::sync::Arc;
+/// # use wmco_core::{digest::Sha256, fleet::*, host_record::KnownHosts, instances::*, node};
+/// use wmco_core::preview::preview;
+///
+/// # let entries = parse([("10.0.0.5", "username=core")], &Resolutions::default());
+/// # let desired = Desired { entries: Some(&entries), budget: 1, guard: RemovalGuard::default() };
+/// # let (none, names, hosts) = ([].into(), [].into(), KnownHosts::default());
+/// # let observed = Observed { nodes: &[], claims: &none, granted: &none, hosts: &hosts,
+/// #   host_names: &names, untried: &none };
+/// # let release = Arc::new(node::Release { version: "2.0.0".into(), agent: Sha256::of(b"agent"),
+/// #   files: [].into(), daemon_arguments: vec![], manifest: Default::default(),
+/// #   bootstrap_services: vec![], known_manifests: vec![],
+/// #   drain_timeout: wmco_core::limits::DRAIN_TIMEOUT });
+/// # let now = jiff::Timestamp::UNIX_EPOCH;
+/// let assignments = reconcile(&desired, &observed);
+/// let text = preview(&assignments.instances, &release, now)[0].to_string();
+/// assert!(text.starts_with("10.0.0.5: configure, because it is listed\n  would probe-with-ours"));
+/// ```
 pub fn preview<'a>(
-    desired: &Desired<'a>,
-    observed: &Observed<'a>,
+    assignments: &[Assignment<'a>],
     release: &Arc<Release>,
     now: Timestamp,
 ) -> Vec<Preview<'a>> {
-    let first_steps = |assignment: Assignment<'a>| {
+    let first_steps = |assignment: &Assignment<'a>| {
         let seen = node::Observed {
             node: assignment.node.cloned(),
             pods: None,
@@ -43,9 +62,9 @@ pub fn preview<'a>(
         let (release, intent) = (Arc::clone(release), assignment.intent.clone());
         let wanted = node::Desired::new(release, intent, KnownAs::default(), None);
         let plan = node::reconcile(&wanted, &seen, now);
-        Preview { assignment, plan }
+        Preview { assignment: assignment.clone(), plan }
     };
-    reconcile(desired, observed).instances.into_iter().map(first_steps).collect()
+    assignments.iter().map(first_steps).collect()
 }
 
 impl fmt::Display for Preview<'_> {

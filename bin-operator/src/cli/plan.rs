@@ -84,12 +84,13 @@ impl Plan {
             guard,
         };
         let release = Arc::new(unrendered(self.operator_version));
-        let plan = preview(&desired, &observed, &release, Timestamp::now());
+        let assignments = fleet::reconcile(&desired, &observed);
+        let plan = preview(&assignments.instances, &release, Timestamp::now());
         self.output.print(&plan, || text(&plan))?;
         for error in entries.errors() {
             tell("error", &error.to_string());
         }
-        for notice in fleet::reconcile(&desired, &observed).notices {
+        for notice in &assignments.notices {
             tell("warning", &notice.to_string());
         }
         Ok(if entries.errors().next().is_some() { Answer::No } else { Answer::Yes })

@@ -11,6 +11,57 @@ use crate::host_record::{HostRecord, KnownHosts, ListedHost};
 use crate::reach::{Reach, Unreachable, reach};
 
 /// Everything that one instance's worker needs to know of the cluster.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use wmco_core::digest::Sha256;
+/// use wmco_core::fleet::{self, RemovalGuard};
+/// use wmco_core::host_record::KnownHosts;
+/// use wmco_core::instances::{Resolutions, parse};
+/// use wmco_core::node::{InstanceInputs, Login, Memory, Release, Rest};
+///
+/// // What people wrote ...
+/// let entries = parse([("10.0.0.5", "username=core")], &Resolutions::default());
+/// let desired =
+///     fleet::Desired { entries: Some(&entries), budget: 1, guard: RemovalGuard::default() };
+/// // ... and what there is give an assignment for each instance,
+/// let (nobody, names, hosts) = ([].into(), [].into(), KnownHosts::default());
+/// let observed = fleet::Observed {
+///     nodes: &[],
+///     claims: &nobody,
+///     granted: &nobody,
+///     hosts: &hosts,
+///     host_names: &names,
+///     untried: &nobody,
+/// };
+/// let assignments = fleet::reconcile(&desired, &observed);
+///
+/// // which goes to its worker with what every host gets and how we log in.
+/// let release = Arc::new(Release {
+///     version: "2.0.0".into(),
+///     agent: Sha256::of(b"agent"),
+///     files: [].into(),
+///     daemon_arguments: vec!["controller".into()],
+///     manifest: Default::default(),
+///     bootstrap_services: vec![],
+///     known_manifests: vec![],
+///     drain_timeout: wmco_core::limits::DRAIN_TIMEOUT,
+/// });
+/// let login = Login {
+///     key_hash: Sha256::of(b"public key"),
+///     username: Some("encrypted"),
+///     decrypt: &|_| None,
+/// };
+/// let inputs = InstanceInputs::of(&assignments.instances[0], &release, &hosts, login);
+///
+/// let (mut memory, now) = (Memory::default(), jiff::Timestamp::UNIX_EPOCH);
+/// let plan = memory.plan(&inputs, now);
+/// assert_eq!(plan.steps[0].action.verb(), "probe-with-ours");
+/// // A step that fails is tried again later, unless people ask for something else meanwhile.
+/// let rest = Rest::after_failure(now);
+/// assert_eq!(rest.ended_by(&inputs, &inputs), None);
+/// ```
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct InstanceInputs {
     /// Its address as listed, or of the Node when nobody listed it and nothing is on record.
