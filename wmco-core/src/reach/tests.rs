@@ -215,6 +215,8 @@ fn a_way_only_pins_if_nothing_else_differs() {
     let pinned = by_entry("username=a\nvia=c.test", None, &pins).unwrap();
     assert!(pinned.only_pins(&first) && pinned.only_pins(&pinned));
     assert!(!first.only_pins(&pinned), "a pin that was removed");
+    let host_only = by_entry("username=a\nvia=c.test", None, &pins[..1]).unwrap();
+    assert!(!host_only.only_pins(&pinned), "the jump host's pin was removed");
     for value in ["username=b\nvia=c.test", "username=a\nport=23\nvia=c.test", "username=a"] {
         assert!(!by_entry(value, None, &pins).unwrap().only_pins(&first), "{value}");
     }
