@@ -131,6 +131,20 @@ fn what_the_api_said_counts_for_one_pass() {
     assert_eq!(plan(&mut memory, &case, NOW).steps[0].action.verb(), "seek-node");
 }
 
+/// What was done may have brought a Node.
+#[test]
+fn what_the_api_said_before_the_work_does_not_count_after_it() {
+    let mut case = Case::vacant();
+    let file = open_file(b"other");
+    case.probe().files.insert(path(r"C:\k\kubelet.exe"), file);
+    case.probe().services.clear();
+    let mut memory = seen(&case);
+    memory.learn(Outcome::NoNode);
+    assert_eq!(plan(&mut memory, &case, NOW).steps[0].action.verb(), "upload");
+    memory.learn(Outcome::Worked(case.observed.host.clone()));
+    assert_eq!(plan(&mut memory, &case, NOW).steps[0].action.verb(), "seek-node");
+}
+
 /// A boot that was noted from an old look would prove a restart that never came.
 #[test]
 fn a_restart_that_is_asked_for_is_counted_from_a_fresh_look() {
