@@ -5,7 +5,7 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::facts::NodeFacts;
+use super::node::Node;
 
 /// Why an instance is treated as it is.
 #[derive(Clone, Debug, Eq, JsonSchema, Ord, PartialEq, PartialOrd, Serialize)]
@@ -64,8 +64,8 @@ pub enum Because {
 }
 
 impl Because {
-    pub(super) fn contested(nodes: &[&NodeFacts]) -> Self {
-        Self::Contested { nodes: nodes.iter().map(|node| node.name.clone()).collect() }
+    pub(super) fn contested(nodes: &[Node<'_>]) -> Self {
+        Self::Contested { nodes: nodes.iter().map(|node| node.facts.name.clone()).collect() }
     }
 }
 

@@ -17,10 +17,10 @@ pub(super) fn keys<'a>(
     let records = unlisted.iter().filter(|it| it.record_goes());
     let mut forgotten: BTreeSet<String> =
         records.map(|it| HostRecord::key_name(it.address)).collect();
-    let pinned = unlisted.iter().filter(|it| it.kept.pin().is_some() && !is_of_jump_host(it.address));
+    let pinned = unlisted.iter().filter(|it| it.kept.pin.is_some() && !is_of_jump_host(it.address));
     let (taken_over, others): (Vec<_>, Vec<_>) = pinned.partition(|it| it.is_taken_over());
     let is_left_over = |it: &&Unlisted<'_>| {
-        let has_record = it.kept.is_damaged() || it.kept.record().is_some() && !it.record_goes();
+        let has_record = it.kept.is_damaged || it.kept.record.is_some() && !it.record_goes();
         !has_record && !out.changes.contains_key(it.address)
     };
     let mut left_over: HashSet<&str> =

@@ -3,14 +3,14 @@
 use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
 
-use super::unlisted::Former;
+use super::unlisted::{Former, Unlisted};
 use crate::facts::NodeFacts;
 use crate::host_record::{HostRecord, Kept};
 use crate::instances::Instance;
 
 /// A host that a Node may stand for: listed, or on record and no longer listed.
 pub(super) struct Host<'a> {
-    /// Its place among all hosts of the pass.
+    /// Its place among all hosts of the pass; 0 until it has one.
     pub(super) number: usize,
     /// Its address as listed; also the key of its host key.
     pub(super) address: &'a str,
@@ -23,7 +23,9 @@ pub(super) struct Host<'a> {
     /// The number of the first host with that.
     pub(super) first_at_ipv4: Option<usize>,
     /// What is kept under its address.
-    pub(super) kept: Option<&'a Kept>,
+    pub(super) kept: Kept<'a>,
+    /// Whether its removal may go on by its record.
+    pub(super) removal_confirmed: bool,
     /// Records of the same host under addresses that nobody lists any more; the first counts most.
     pub(super) former: Vec<Former<'a>>,
     /// The number of the listed host that goes on with this one, which is listed twice.
@@ -35,25 +37,56 @@ pub(super) struct Host<'a> {
 }
 
 impl<'a> Host<'a> {
-    /// The record under its own address.
-    pub(super) fn own_record(&self) -> Option<&'a HostRecord> {
-        self.kept?.record()
+    /// One that people list.
+    pub(super) fn listed(
+        address: &'a str,
+        instance: Option<&'a Instance>,
+        kept: Kept<'a>,
+        names: Option<&'a BTreeSet<String>>,
+        is_untried: bool,
+    ) -> Self {
+        let ipv4 = instance.map(|instance| instance.ipv4);
+        let is_listed = true;
+        Self { is_listed, instance, is_untried, ..Self::new(address, ipv4, kept, names) }
     }
 
-    /// Its record: its own, or that of the same host under a former address.
+    /// One on record that nobody lists, unless it goes on under another address.
+    pub(super) fn left(it: &Unlisted<'a>) -> Option<Self> {
+        let record = it.kept.record.filter(|_| it.successor.is_none())?;
+        Some(Self::new(it.address, record.ipv4, it.kept, it.names))
+    }
+
+    fn new(
+        address: &'a str,
+        ipv4: Option<Ipv4Addr>,
+        kept: Kept<'a>,
+        names: Option<&'a BTreeSet<String>>,
+    ) -> Self {
+        Self {
+            number: 0,
+            address,
+            is_listed: false,
+            instance: None,
+            ipv4,
+            first_at_ipv4: None,
+            kept,
+            removal_confirmed: kept.record.is_some_and(|record| record.removal_confirmed),
+            former: Vec::new(),
+            listed_first: None,
+            names,
+            is_untried: false,
+        }
+    }
+
+    /// Its record: that under its own address, or that of the same host under a former one.
     pub(super) fn record(&self) -> Option<&'a HostRecord> {
-        self.own_record().or_else(|| self.former.first().map(|former| former.record))
-    }
-
-    /// The pinned key under its own address.
-    pub(super) fn pin(&self) -> Option<&'a str> {
-        self.kept?.pin()
+        self.kept.record.or_else(|| self.former.first().map(|former| former.record))
     }
 
     /// Nodes that are on record of it, under this address or a former one; the first counts.
     pub(super) fn nodes_on_record(&self) -> impl Iterator<Item = &'a str> {
         let former = self.former.iter().map(|former| former.record);
-        let records = self.own_record().into_iter().chain(former);
+        let records = self.kept.record.into_iter().chain(former);
         records.filter_map(|record| record.node.as_deref())
     }
 

@@ -6,10 +6,9 @@ use std::net::Ipv4Addr;
 use super::Observed;
 use super::by_address::ByAddress;
 use super::host::Host;
-use super::same_host;
+use super::same_host::{self, SharedKeys};
 use super::side_by_side::{Beside, side_by_side};
 use super::unlisted::Unlisted;
-use crate::host_record::Kept;
 use crate::instances::Entries;
 
 /// All hosts that a Node may stand for: the listed ones, then those on record that nobody lists, both
@@ -21,6 +20,9 @@ pub(super) struct Hosts<'a> {
     by_address: ByAddress<'a, usize>,
     /// The number of the first host with an IPv4 address.
     by_ipv4: HashMap<Ipv4Addr, usize>,
+    /// The number of the first host that has a Node on record, by the Node's name. Of several that are on
+    /// record of a host the first counts.
+    by_node: HashMap<&'a str, usize>,
     /// All that is kept under addresses that nobody lists.
     pub(super) unlisted: Vec<Unlisted<'a>>,
     damaged: Damaged<'a>,
@@ -36,61 +38,62 @@ struct Damaged<'a> {
 
 impl<'a> Hosts<'a> {
     pub(super) fn of(entries: &'a Entries, observed: &Observed<'a>) -> Self {
-        let mut names = Beside::new(observed.host_names.iter().map(|(a, names)| (a.as_str(), names)));
+        let mut names =
+            Beside::new(observed.host_names.iter().map(|(a, names)| (a.as_str(), names)));
         let mut untried = Beside::new(observed.untried.iter().map(|a| (a.as_str(), ())));
-        let (mut all, mut unlisted) = (Vec::new(), Vec::new());
-        let mut damaged = Damaged::default();
+        let mut hosts = Self::with_capacity(entries.iter().size_hint().0);
+        let mut shared_keys = SharedKeys::default();
         for (address, entry, kept) in side_by_side(entries.iter(), observed.hosts.all()) {
-            if kept.is_some_and(Kept::is_damaged) {
-                damaged.insert(address);
+            let kept = kept.unwrap_or_default();
+            if kept.is_damaged {
+                hosts.damaged.insert(address);
             }
             let names = names.at(address);
-            if let Some(entry) = entry {
-                let instance = entry.as_ref().ok();
-                all.push(Host {
-                    number: all.len(),
-                    address,
-                    is_listed: true,
-                    instance,
-                    ipv4: instance.map(|instance| instance.ipv4),
-                    first_at_ipv4: None,
-                    kept,
-                    former: Vec::new(),
-                    listed_first: None,
-                    names,
-                    is_untried: untried.at(address).is_some(),
-                });
-            } else {
-                unlisted.extend(kept.map(|kept| Unlisted { address, kept, names, successor: None }));
+            match entry {
+                Some(entry) => {
+                    let is_untried = untried.at(address).is_some();
+                    let instance = entry.as_ref().ok();
+                    shared_keys.add(hosts.all.len(), kept.record);
+                    hosts.push(Host::listed(address, instance, kept, names, is_untried));
+                }
+                None => hosts.unlisted.push(Unlisted { address, kept, names, successor: None }),
             }
         }
-        same_host::find_former(&mut all, &mut unlisted);
-        same_host::find_listed_twice(&mut all);
-        same_host::join_unlisted(&mut unlisted);
-        let listed = all.len();
-        for it in unlisted.iter().filter(|it| it.successor.is_none()) {
-            let Some(record) = it.kept.record() else { continue };
-            all.push(Host {
-                number: all.len(),
-                address: it.address,
-                is_listed: false,
-                instance: None,
-                ipv4: record.ipv4,
-                first_at_ipv4: None,
-                kept: Some(it.kept),
-                former: Vec::new(),
-                listed_first: None,
-                names: it.names,
-                is_untried: false,
-            });
+        hosts.listed = hosts.all.len();
+        same_host::find_former(&mut hosts.all, &mut hosts.unlisted);
+        same_host::find_listed_twice(&mut hosts.all, shared_keys);
+        same_host::join_unlisted(&mut hosts.unlisted);
+        for host in hosts.all.iter().filter(|host| !host.former.is_empty()) {
+            note_node(&mut hosts.by_node, host);
         }
-        let mut by_address = ByAddress::with_capacity(all.len());
-        let mut by_ipv4 = HashMap::with_capacity(all.len());
-        for host in &mut all {
-            by_address.or_insert(host.address, host.number);
-            host.first_at_ipv4 = host.ipv4.map(|ipv4| *by_ipv4.entry(ipv4).or_insert(host.number));
+        let left: Vec<_> = hosts.unlisted.iter().filter_map(Host::left).collect();
+        hosts.all.reserve(left.len());
+        for host in left {
+            hosts.push(host);
         }
-        Self { all, listed, by_address, by_ipv4, unlisted, damaged }
+        hosts
+    }
+
+    fn with_capacity(count: usize) -> Self {
+        Self {
+            all: Vec::with_capacity(count),
+            listed: 0,
+            by_address: ByAddress::with_capacity(count),
+            by_ipv4: HashMap::with_capacity(count),
+            by_node: HashMap::with_capacity(count),
+            unlisted: Vec::new(),
+            damaged: Damaged::default(),
+        }
+    }
+
+    /// Adds a host and gives it its number.
+    fn push(&mut self, host: Host<'a>) {
+        let number = self.all.len();
+        self.by_address.or_insert(host.address, number);
+        let first = host.ipv4.map(|ipv4| *self.by_ipv4.entry(ipv4).or_insert(number));
+        let host = Host { number, first_at_ipv4: first, ..host };
+        note_node(&mut self.by_node, &host);
+        self.all.push(host);
     }
 
     pub(super) fn all(&self) -> &[Host<'a>] {
@@ -113,7 +116,12 @@ impl<'a> Hosts<'a> {
 
     /// The host with this address as listed.
     pub(super) fn named(&self, address: &str) -> Option<&Host<'a>> {
-        self.numbered(self.by_address.get(address)?)
+        self.numbered(self.number_of(address)?)
+    }
+
+    /// The number of the host with this address as listed.
+    pub(super) fn number_of(&self, address: &str) -> Option<usize> {
+        self.by_address.get(address)
     }
 
     /// The number of the first host at an address that a Node shows, if that is an IPv4 address.
@@ -121,17 +129,31 @@ impl<'a> Hosts<'a> {
         self.by_ipv4.get(&shown.parse().ok()?).copied()
     }
 
+    /// The number of the first host that has the Node on record.
+    pub(super) fn first_with_node_on_record(&self, name: &str) -> Option<usize> {
+        self.by_node.get(name).copied()
+    }
+
     /// The address of a record that cannot be read and may be the one of this listed host.
     pub(super) fn damaged_record_of(&self, host: &Host<'a>) -> Option<&'a str> {
-        if host.kept.is_some_and(Kept::is_damaged) {
+        if host.kept.is_damaged {
             return Some(host.address);
         }
-        if host.own_record().is_some() || host.pin().is_some() || !host.former.is_empty() {
+        let kept = host.kept;
+        if kept.record.is_some() || kept.pin.is_some() || !host.former.is_empty() {
             return None;
         }
         // Nobody knows the address of a host that was listed by name.
         let there = || self.damaged.by_ipv4.get(&host.ipv4?).copied();
         self.damaged.name.or_else(there)
+    }
+}
+
+/// Notes the host under the Node on its record, unless that is on record of a host before it.
+fn note_node<'a>(by_node: &mut HashMap<&'a str, usize>, host: &Host<'a>) {
+    if let Some(node) = host.nodes_on_record().next() {
+        let first = by_node.entry(node).or_insert(host.number);
+        *first = host.number.min(*first);
     }
 }
 

@@ -4,10 +4,11 @@ use std::collections::HashMap;
 use std::net::Ipv4Addr;
 
 use super::claimed::ClaimedEntries;
-use super::evidence::Node;
+use super::evidence::Evidence;
 use super::host::Host;
 use super::hosts::Hosts;
 use super::matching::{Matching, Stand};
+use super::node::{Kind, Node};
 use super::{Assignment, Assignments, Because, Intent, Observed, shown_address};
 use crate::facts::NodeFacts;
 use crate::host_record::RecordChange;
@@ -17,15 +18,15 @@ use crate::names;
 /// entry that is about to be looked at for the first time.
 pub(super) fn decide<'a>(
     hosts: &Hosts<'a>,
+    evidence: &Evidence<'a>,
     matching: &Matching<'a>,
     observed: &Observed<'a>,
     look_due: Option<&'a str>,
     out: &mut Assignments<'a>,
 ) {
-    let is_ours = |node: &Node<'_>| {
-        matching.host_of(*node).is_none() && node.facts.is_windows() && node.facts.is_byoh()
-    };
-    let nodes: Vec<Node<'a>> = Node::all(observed.nodes).filter(is_ours).collect();
+    let is_ours =
+        |node: &Node<'_>| node.kind == Kind::FromEntry && matching.host_of(*node).is_none();
+    let nodes: Vec<Node<'a>> = evidence.nodes().iter().copied().filter(is_ours).collect();
     if nodes.is_empty() && hosts.left().is_empty() {
         return;
     }
@@ -58,21 +59,22 @@ type NodesAt<'a> = HashMap<Ipv4Addr, Vec<&'a NodeFacts>>;
 impl<'a> Leaving<'a, '_> {
     /// A host on record that nobody lists: it is cleaned, and its Node goes, if it has one.
     fn host(&self, host: &Host<'a>, out: &mut Assignments<'a>) {
-        let Some(record) = host.own_record().filter(|record| !record.is_untouched()) else { return };
+        let Some(record) = host.kept.record.filter(|record| !record.is_untouched()) else { return };
         let stand = self.matching.stand(host);
+        let node = stand.node().map(|node| node.facts);
         let because = match stand {
             Stand::Contested(nodes) => Because::contested(nodes),
-            Stand::Node(node) if !node.is_windows() => Because::OtherSystem,
-            Stand::Node(node) if node.belongs_to_machine() => Because::MachineBehind,
+            Stand::Node(node) if node.kind == Kind::OtherSystem => Because::OtherSystem,
+            Stand::Node(node) if node.kind == Kind::FromMachine => Because::MachineBehind,
             Stand::Node(_) | Stand::Nobody => {
-                let claimed = stand.node().and_then(|node| self.entries.claimed_by(node));
+                let claimed = node.and_then(|node| self.entries.claimed_by(node));
                 match claimed.or_else(|| self.entries.broken_one_of(host.address, record.ipv4)) {
                     Some(entry) => Because::MayBeListed { address: entry.to_owned() },
                     None => self.unless_look_due(record.pinned.as_deref()),
                 }
             }
         };
-        out.instances.push(assignment(host.address.to_owned(), stand.node(), because));
+        out.instances.push(assignment(host.address.to_owned(), node, because));
     }
 
     /// A Node of ours that stands for no host that is listed or on record.
@@ -175,7 +177,9 @@ fn nodes_at_addresses_of<'a>(leaving: &[Node<'a>], nodes: &'a [NodeFacts]) -> No
             }
         }
     }
-    at.values_mut().for_each(|there| there.sort_by(|a, b| a.name.cmp(&b.name)));
+    for there in at.values_mut() {
+        there.sort_by(|a, b| a.name.cmp(&b.name));
+    }
     at
 }
 
@@ -183,11 +187,7 @@ fn usable_ipv4(node: &NodeFacts) -> Option<Ipv4Addr> {
     node.usable_address()?.parse().ok()
 }
 
-fn assignment<'a>(
-    address: String,
-    node: Option<&'a NodeFacts>,
-    because: Because,
-) -> Assignment<'a> {
+fn assignment(address: String, node: Option<&NodeFacts>, because: Because) -> Assignment<'_> {
     let intent = match because {
         Because::Unlisted => Intent::Remove(None),
         _ => Intent::Leave,

@@ -1,12 +1,10 @@
 //! What to do with each entry.
 
-use std::collections::HashMap;
-use std::net::Ipv4Addr;
-
 use super::evidence::Evidence;
 use super::host::Host;
 use super::hosts::Hosts;
 use super::matching::{Matching, Stand};
+use super::node::Kind;
 use super::{Assignment, Assignments, Because, Intent};
 use crate::host_record::RecordChange;
 
@@ -18,8 +16,10 @@ pub(super) fn decide<'a>(
     matching: &Matching<'a>,
     out: &mut Assignments<'a>,
 ) -> Option<&'a str> {
-    let mut first_at: HashMap<Ipv4Addr, &str> = HashMap::with_capacity(hosts.listed().len());
+    // By the number of the first host with an address.
+    let mut taken: Vec<Option<&str>> = vec![None; hosts.listed().len()];
     let mut look_due = None;
+    out.instances.reserve(hosts.all().len());
     // Of two entries for one host the one that has a Node goes on with it.
     for has_node in [true, false] {
         for host in hosts.listed() {
@@ -29,19 +29,23 @@ pub(super) fn decide<'a>(
                 continue;
             }
             let address = host.address;
-            let because = match (host.ipv4, stand) {
+            let because = match (host.first_at_ipv4, stand) {
                 (None, _) => Because::EntryBroken,
                 (Some(_), Stand::Contested(nodes)) => Because::contested(nodes),
-                (Some(_), Stand::Node(node)) if !node.is_windows() => Because::OtherSystem,
-                (Some(_), Stand::Node(node)) if node.belongs_to_machine() => Because::MachineBehind,
-                (Some(ipv4), stand) => {
-                    let first = *first_at.entry(ipv4).or_insert(address);
+                (Some(_), Stand::Node(node)) if node.kind == Kind::OtherSystem => {
+                    Because::OtherSystem
+                }
+                (Some(_), Stand::Node(node)) if node.kind == Kind::FromMachine => {
+                    Because::MachineBehind
+                }
+                (Some(first), stand) => {
+                    let first = taken.get_mut(first).map(|first| *first.get_or_insert(address));
                     let shown = || match stand {
                         Stand::Nobody => matching.maybe_same_host(host, hosts, evidence),
                         Stand::Node(_) | Stand::Contested(_) => None,
                     };
                     let seen = || host.listed_first.and_then(|first| hosts.numbered(first));
-                    let other = Some(first).filter(|first| *first != address);
+                    let other = first.filter(|first| *first != address);
                     let other = other.or_else(|| Some(seen().or_else(shown)?.address));
                     match (other, hosts.damaged_record_of(host)) {
                         (Some(other), _) => Because::SameNode { address: other.to_owned() },
@@ -57,7 +61,7 @@ pub(super) fn decide<'a>(
                 _ => Intent::Leave,
             };
             // It is listed again, so another removal is confirmed anew.
-            if host.own_record().is_some_and(|record| record.removal_confirmed) {
+            if host.removal_confirmed {
                 out.changes.insert(address.to_owned(), RecordChange::RemovalConfirmed(false));
             }
             if intent != Intent::Leave && is_unseen(host) {
@@ -67,7 +71,7 @@ pub(super) fn decide<'a>(
                 address: address.to_owned(),
                 formerly: host.former.iter().map(|former| former.address.to_owned()).collect(),
                 instance: host.instance,
-                node,
+                node: node.map(|node| node.facts),
                 confirmed: matching.is_confirmed(host),
                 intent,
                 because,
@@ -79,5 +83,5 @@ pub(super) fn decide<'a>(
 
 /// Whether nobody has logged in to a host, nor tried to.
 fn is_unseen(host: &Host<'_>) -> bool {
-    host.is_untried && host.own_record().is_none_or(|record| record.pinned.is_none())
+    host.is_untried && host.kept.record.is_none_or(|record| record.pinned.is_none())
 }

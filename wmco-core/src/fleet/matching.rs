@@ -6,10 +6,10 @@
 use std::cell::OnceCell;
 use std::collections::HashMap;
 
-use super::evidence::{Evidence, Node};
+use super::evidence::Evidence;
 use super::host::{Host, forms};
 use super::hosts::Hosts;
-use crate::facts::NodeFacts;
+use super::node::Node;
 
 /// What stands for one host.
 #[derive(Clone, Debug, Default)]
@@ -18,16 +18,16 @@ pub(super) enum Stand<'a> {
     #[default]
     Nobody,
     /// This Node.
-    Node(&'a NodeFacts),
+    Node(Node<'a>),
     /// Several Nodes claim to, and nothing tells which one is right.
-    Contested(Vec<&'a NodeFacts>),
+    Contested(Vec<Node<'a>>),
 }
 
 impl<'a> Stand<'a> {
     /// The Node, if it is certain which one.
-    pub(super) fn node(&self) -> Option<&'a NodeFacts> {
+    pub(super) fn node(&self) -> Option<Node<'a>> {
         match self {
-            Self::Node(node) => Some(node),
+            Self::Node(node) => Some(*node),
             Self::Nobody | Self::Contested(_) => None,
         }
     }
@@ -57,24 +57,22 @@ impl<'a> Matching<'a> {
     /// record; then to the one that calls itself by its name, at its address; then to the one that it
     /// was made from; then to the one whose address it shows. What it claims counts only as long as it
     /// claims one host.
-    pub(super) fn of(hosts: &Hosts<'a>, nodes: &'a [NodeFacts], evidence: &Evidence<'a>) -> Self {
+    pub(super) fn of(hosts: &Hosts<'a>, evidence: &Evidence<'a>) -> Self {
         let count = hosts.all().len();
         let mut matching = Self {
             stands: vec![Stand::Nobody; count],
             confirmed: vec![false; count],
-            roles: vec![None; nodes.len()],
+            roles: vec![None; evidence.nodes().len()],
         };
         for host in hosts.all() {
-            let on_record = host.nodes_on_record().next().and_then(|name| evidence.named(name));
-            matching.settle(host, on_record);
+            matching.settle(host, evidence.on_record(host));
         }
         for host in hosts.all() {
-            let fits = |node: &NodeFacts| host.names_node(node) == Some(true);
+            let fits = |node: &Node<'_>| host.names_node(node.facts) == Some(true);
             if matching.is_open(host) {
-                let there = evidence.at(host).iter().copied();
-                matching.settle(host, there.filter(|node| fits(node.facts)));
+                matching.settle(host, evidence.at(host).filter(fits));
             }
-            let confirmed = matching.stand(host).node().is_some_and(fits);
+            let confirmed = matching.stand(host).node().is_some_and(|node| fits(&node));
             if let Some(known) = matching.confirmed.get_mut(host.number) {
                 *known = confirmed;
             }
@@ -127,9 +125,8 @@ impl<'a> Matching<'a> {
         hosts: &'b Hosts<'a>,
         evidence: &Evidence<'a>,
     ) -> Option<&'b Host<'a>> {
-        let mut there = evidence.at(host).iter();
-        there.find_map(|node| {
-            let other = hosts.numbered(self.host_of(*node)?)?;
+        evidence.at(host).find_map(|node| {
+            let other = hosts.numbered(self.host_of(node)?)?;
             let may_be = other.is_listed && host.names_node(node.facts) != Some(false);
             may_be.then_some(other)
         })
@@ -149,11 +146,8 @@ impl<'a> Matching<'a> {
         let free: Vec<Node<'a>> = found.filter(|node| self.role(*node).is_none()).collect();
         let (stand, role) = match free.as_slice() {
             [] => return,
-            [node] => (Stand::Node(node.facts), Role::StandsFor(host.number)),
-            several => {
-                let nodes = several.iter().map(|node| node.facts).collect();
-                (Stand::Contested(nodes), Role::Contests(host.number))
-            }
+            [node] => (Stand::Node(*node), Role::StandsFor(host.number)),
+            several => (Stand::Contested(several.to_vec()), Role::Contests(host.number)),
         };
         if let Some(open) = self.stands.get_mut(host.number) {
             *open = stand;
@@ -182,7 +176,7 @@ impl<'a, 'b> Claims<'a, 'b> {
 
     /// The Nodes that say they were made from the host, if nothing speaks against the best of them.
     fn made_from(&self, host: &Host<'a>, evidence: &Evidence<'a>) -> Vec<Node<'a>> {
-        let made = evidence.made_from(host).iter().copied();
+        let made = evidence.made_from(host);
         let made: Vec<_> = made.filter(|node| !self.is_named_by_others(host, *node)).collect();
         let is_there = |node: &Node<'a>| self.is_at(host, *node);
         let of_it_alone = |node: &Node<'a>| !self.shows_others(host, *node);
@@ -196,11 +190,10 @@ impl<'a, 'b> Claims<'a, 'b> {
     /// The Nodes that show the address of the host and say nothing of another one.
     fn unclaimed_at(&self, host: &Host<'a>, evidence: &Evidence<'a>) -> Vec<Node<'a>> {
         let made_from_it = |node: &Node<'a>| {
-            let origin = node.origin().and_then(|origin| self.hosts.named(origin));
-            origin.is_none_or(|origin| origin.number == host.number)
+            let origin = node.origin().and_then(|origin| self.hosts.number_of(origin));
+            origin.is_none_or(|origin| origin == host.number)
         };
-        let there = evidence.at(host).iter().copied();
-        let unclaimed = there.filter(|node| {
+        let unclaimed = evidence.at(host).filter(|node| {
             made_from_it(node)
                 && !self.shows_others(host, *node)
                 && !self.is_named_by_others(host, *node)

@@ -73,19 +73,18 @@ pub(super) fn of(
     let mut notices = BTreeSet::new();
     for host in hosts.listed() {
         let Some(owner) = matching.stand(host).node() else { continue };
-        let copy = owner.annotation(names::HOST_KEY_ANNOTATION);
-        if copy.zip(host.pin()).is_some_and(|(copy, pin)| copy != pin) {
+        if owner.key_copy.zip(host.kept.pin).is_some_and(|(copy, pin)| copy != pin) {
             notices.insert(Notice::KeyCopyDiffers {
-                node: owner.name.clone(),
+                node: owner.facts.name.clone(),
                 address: host.address.to_owned(),
             });
         }
-        let others = evidence.at(host).iter().chain(evidence.made_from(host));
-        for node in others.map(|node| node.facts).filter(|node| node.name != owner.name) {
+        let others = evidence.at(host).chain(evidence.made_from(host));
+        for node in others.filter(|node| node.number != owner.number) {
             notices.insert(Notice::ForeignClaim {
-                node: node.name.clone(),
+                node: node.facts.name.clone(),
                 address: host.address.to_owned(),
-                owner: owner.name.clone(),
+                owner: owner.facts.name.clone(),
             });
         }
     }

@@ -1,6 +1,7 @@
 //! Which entries and records are of one host.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
+use std::collections::hash_map::{Entry, HashMap};
 use std::net::Ipv4Addr;
 
 use super::host::Host;
@@ -35,7 +36,7 @@ impl<'a> Index<'a> {
 
     /// The records of a listed host. One that is of it wherever it was is handed out once.
     fn take_former_of(&mut self, host: &Host<'a>) -> Vec<Former<'a>> {
-        let own = host.own_record();
+        let own = host.kept.record;
         // An entry that does not resolve now still means the host that is on its record.
         let ipv4 = host.ipv4.or_else(|| own?.ipv4);
         let there = ipv4.and_then(|ipv4| self.by_ipv4.get(&ipv4)).into_iter().flatten().copied();
@@ -58,7 +59,7 @@ impl<'a> Index<'a> {
         }
         // Of several the first: a key that is not its host's is a mismatch then, and no first use. One
         // that was never logged in to does not hide one that was.
-        found.sort_by_key(|it| (it.kept.pin().is_none(), it.record.pinned.is_none()));
+        found.sort_by_key(|it| (it.kept.pin.is_none(), it.record.pinned.is_none()));
         found
     }
 }
@@ -81,12 +82,15 @@ pub(super) fn find_former<'a>(listed: &mut [Host<'a>], unlisted: &mut [Unlisted<
 
 /// Finds entries that were seen to lead to one host, by different addresses of it. The one that has a
 /// Node on record goes on with it.
-pub(super) fn find_listed_twice(listed: &mut [Host<'_>]) {
-    let mut first: HashMap<_, (usize, &HostRecord)> = HashMap::with_capacity(listed.len());
+pub(super) fn find_listed_twice(listed: &mut [Host<'_>], shared_keys: SharedKeys<'_>) {
+    let mut first: HashMap<_, (usize, &HostRecord)> = HashMap::new();
+    let sharing = shared_keys.sorted();
     for has_node in [true, false] {
-        for host in &mut *listed {
-            let record = host.own_record().filter(|own| own.node.is_some() == has_node);
-            let Some((record, identity)) = record.and_then(|own| Some((own, own.identity()?))) else {
+        for number in &sharing {
+            let Some(host) = listed.get_mut(*number) else { continue };
+            let record = host.kept.record.filter(|own| own.node.is_some() == has_node);
+            let Some((record, identity)) = record.and_then(|own| Some((own, own.identity()?)))
+            else {
                 continue;
             };
             let (kept, other) = *first.entry(identity).or_insert((host.number, record));
@@ -100,10 +104,15 @@ pub(super) fn find_listed_twice(listed: &mut [Host<'_>]) {
 /// A host that was listed anew and left before its first record was forgotten has two. Were both
 /// worked on, the second would find a host that is not as its record says any more.
 pub(super) fn join_unlisted(unlisted: &mut [Unlisted<'_>]) {
-    let mut records: Vec<_> =
-        Unlisted::records(unlisted).map(|it| (it, it.record.identity())).collect();
+    let mut shared_keys = SharedKeys::default();
+    for it in Unlisted::records(unlisted) {
+        shared_keys.add(it.number, Some(it.record));
+    }
+    let sharing = shared_keys.sorted().into_iter();
+    let records = sharing.filter_map(|number| unlisted.get(number)?.former(number));
+    let mut records: Vec<_> = records.map(|it| (it, it.record.identity())).collect();
     records.sort_by_key(|(it, identity)| {
-        (identity.is_none(), it.record.node.is_none(), it.kept.pin().is_none())
+        (identity.is_none(), it.record.node.is_none(), it.kept.pin.is_none())
     });
     let mut at: HashMap<_, Former<'_>> = HashMap::new();
     let mut with_key: HashMap<&str, Former<'_>> = HashMap::new();
@@ -119,14 +128,41 @@ pub(super) fn join_unlisted(unlisted: &mut [Unlisted<'_>]) {
         let alike = alike.filter(|_| record.is_nameless());
         let others = there.into_iter().chain(same).chain(alike);
         if let Some(kept) = others.into_iter().find(|kept| kept.number != it.number) {
-            goes_on(unlisted, it, Some(kept.kept));
+            goes_on(unlisted, it, kept.kept);
         }
+    }
+}
+
+/// Numbers of records that are not the only one with their key; one without a key is like another. All others are of
+/// hosts of their own.
+#[derive(Default)]
+pub(super) struct SharedKeys<'a> {
+    /// The first record with a key, until there is a second one.
+    first: HashMap<Option<&'a str>, Option<usize>>,
+    sharing: Vec<usize>,
+}
+
+impl<'a> SharedKeys<'a> {
+    pub(super) fn add(&mut self, number: usize, record: Option<&'a HostRecord>) {
+        let Some(record) = record else { return };
+        match self.first.entry(record.pinned.as_deref()) {
+            Entry::Vacant(first) => drop(first.insert(Some(number))),
+            Entry::Occupied(mut first) => {
+                self.sharing.extend(first.get_mut().take());
+                self.sharing.push(number);
+            }
+        }
+    }
+
+    fn sorted(mut self) -> Vec<usize> {
+        self.sharing.sort_unstable();
+        self.sharing
     }
 }
 
 /// Notes that the host of a record goes on under another address, where `kept` is kept of it. The first
 /// such address counts.
-fn goes_on<'a>(unlisted: &mut [Unlisted<'a>], former: Former<'a>, kept: Option<&'a Kept>) {
+fn goes_on<'a>(unlisted: &mut [Unlisted<'a>], former: Former<'a>, kept: Kept<'a>) {
     if let Some(one) = unlisted.get_mut(former.number) {
         one.successor.get_or_insert(Successor { kept });
     }

@@ -46,9 +46,9 @@ mod tests {
 
     #[test]
     fn every_address_comes_once_in_order() {
-        let both = side_by_side([("a", 1), ("c", 3)].into_iter(), [("b", 'b'), ("c", 'c')].into_iter());
-        let expected =
-            [("a", Some(1), None), ("b", None, Some('b')), ("c", Some(3), Some('c'))];
+        let both =
+            side_by_side([("a", 1), ("c", 3)].into_iter(), [("b", 'b'), ("c", 'c')].into_iter());
+        let expected = [("a", Some(1), None), ("b", None, Some('b')), ("c", Some(3), Some('c'))];
         assert_eq!(both.collect::<Vec<_>>(), expected);
     }
 

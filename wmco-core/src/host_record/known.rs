@@ -16,11 +16,22 @@ use crate::host_key::{BadHostKey, HostKey};
 /// assert_eq!(known.record("10.0.0.5").unwrap().node.as_deref(), Some("win-1"));
 /// ```
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub struct KnownHosts(BTreeMap<String, Kept>);
+pub struct KnownHosts(BTreeMap<String, Values>);
 
 /// What is kept under one name: of a host by its address as listed, of a jump host by its key's name.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Kept<'a> {
+    /// The pinned key as it is written.
+    pub(crate) pin: Option<&'a str>,
+    /// The record, if it can be read.
+    pub(crate) record: Option<&'a HostRecord>,
+    /// Whether there is a record that cannot be read.
+    pub(crate) is_damaged: bool,
+}
+
+/// The values under one name.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub(crate) struct Kept {
+struct Values {
     pin: Option<KeptKey>,
     record: Option<HostRecord>,
     is_damaged: bool,
@@ -46,10 +57,10 @@ impl KnownHosts {
             match HostRecord::address_in(key) {
                 None => known.0.entry(key.to_owned()).or_default().pin = Some(KeptKey::read(value)),
                 Some(address) => {
-                    let kept = known.0.entry(address.to_owned()).or_default();
+                    let values = known.0.entry(address.to_owned()).or_default();
                     match HostRecord::parse(value) {
-                        Some(record) => kept.record = Some(record),
-                        None => kept.is_damaged = true,
+                        Some(record) => values.record = Some(record),
+                        None => values.is_damaged = true,
                     }
                 }
             }
@@ -60,12 +71,12 @@ impl KnownHosts {
     /// The pinned key of a host, by its address as listed, or of a jump host, by
     /// [`Jump::key_name`](crate::instances::Jump::key_name), as it is written there.
     pub fn pin(&self, name: &str) -> Option<&str> {
-        self.0.get(name)?.pin()
+        self.0.get(name)?.kept().pin
     }
 
     /// The same key, if it is one.
     pub fn pinned_key(&self, name: &str) -> Option<Result<&HostKey, &BadHostKey>> {
-        self.0.get(name)?.pin.as_ref().map(|kept| kept.key.as_ref())
+        self.0.get(name)?.pin.as_ref().map(|pin| pin.key.as_ref())
     }
 
     /// Names of all pinned keys.
@@ -75,12 +86,12 @@ impl KnownHosts {
 
     /// The record of the host listed as `address`.
     pub fn record(&self, address: &str) -> Option<&HostRecord> {
-        self.0.get(address)?.record()
+        self.0.get(address)?.record.as_ref()
     }
 
     /// All records, by address as listed.
     pub fn records(&self) -> impl Iterator<Item = (&str, &HostRecord)> {
-        self.all().filter_map(|(address, kept)| Some((address, kept.record()?)))
+        self.all().filter_map(|(address, kept)| Some((address, kept.record?)))
     }
 
     /// Addresses of records that cannot be read.
@@ -91,7 +102,7 @@ impl KnownHosts {
     /// Whether the record of the host listed as `address` cannot be read. What it said may matter, so
     /// nothing is done with that host, and nothing of it is forgotten, until a person has removed it.
     pub fn is_damaged(&self, address: &str) -> bool {
-        self.0.get(address).is_some_and(Kept::is_damaged)
+        self.0.get(address).is_some_and(|values| values.is_damaged)
     }
 
     /// Whether there is nothing in it.
@@ -100,25 +111,18 @@ impl KnownHosts {
     }
 
     /// All that is kept, by name.
-    pub(crate) fn all(&self) -> impl Iterator<Item = (&str, &Kept)> {
-        self.0.iter().map(|(name, kept)| (name.as_str(), kept))
+    pub(crate) fn all(&self) -> impl Iterator<Item = (&str, Kept<'_>)> {
+        self.0.iter().map(|(name, values)| (name.as_str(), values.kept()))
     }
 }
 
-impl Kept {
-    /// The pinned key as it is written.
-    pub(crate) fn pin(&self) -> Option<&str> {
-        self.pin.as_ref().map(|kept| kept.text.as_str())
-    }
-
-    /// The record, if it can be read.
-    pub(crate) const fn record(&self) -> Option<&HostRecord> {
-        self.record.as_ref()
-    }
-
-    /// Whether there is a record that cannot be read.
-    pub(crate) const fn is_damaged(&self) -> bool {
-        self.is_damaged
+impl Values {
+    fn kept(&self) -> Kept<'_> {
+        Kept {
+            pin: self.pin.as_ref().map(|pin| pin.text.as_str()),
+            record: self.record.as_ref(),
+            is_damaged: self.is_damaged,
+        }
     }
 }
 
