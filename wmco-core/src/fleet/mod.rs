@@ -13,6 +13,7 @@
 //!
 //! # Not here
 //! What a configured node needs ([`node`](crate::node)).
+#![expect(clippy::ref_option_ref, reason = "serde hands a field to its serializer by reference")]
 
 mod because;
 mod by_address;
@@ -212,6 +213,7 @@ impl<'a> Assignment<'a> {
     }
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "as above")]
 fn name_of<S: Serializer>(node: &Option<&NodeFacts>, serializer: S) -> Result<S::Ok, S::Error> {
     node.map(|node| &node.name).serialize(serializer)
 }
