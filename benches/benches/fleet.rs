@@ -6,11 +6,14 @@
 
 #![allow(clippy::print_stdout)] // it prints, or has nothing to say
 
+use std::collections::BTreeMap;
 use std::hint::black_box;
 use std::time::Instant;
 
 use wmco_benches::fleet::Fleet;
-use wmco_core::fleet::{nodes_of, reconcile};
+use wmco_core::fleet::{host_names, nodes_of, reconcile};
+use wmco_core::host_record::KnownHosts;
+use wmco_core::instances::{Resolutions, parse};
 use wmco_core::reach::reach;
 
 const SIZES: [u32; 2] = [1_000, 10_000];
@@ -40,7 +43,10 @@ fn main() {
     row("reconcile, all leave", &|fleet| {
         drop(black_box(reconcile(&fleet.nobody_wanted(), &fleet.observed())));
     });
-    row("the way to every host", &|fleet| {
+    row("reconcile, all claim a permit", &|fleet| {
+        drop(black_box(reconcile(&fleet.desired(), &fleet.all_claim())));
+    });
+    row("reconcile, the way to every host", &|fleet| {
         let observed = fleet.observed();
         for assignment in &reconcile(&fleet.desired(), &observed).instances {
             drop(black_box(reach(assignment, observed.hosts, |_| None)));
@@ -48,5 +54,15 @@ fn main() {
     });
     row("nodes of listed hosts", &|fleet| {
         drop(black_box(nodes_of(&fleet.entries, fleet.nodes())));
+    });
+    row("names of hosts", &|fleet| {
+        let (dns, reported) = (Resolutions::default(), BTreeMap::new());
+        drop(black_box(host_names(&fleet.entries, &dns, &reported, fleet.observed().hosts)));
+    });
+    row("reading of entries", &|fleet| {
+        drop(black_box(parse(&fleet.listed, &Resolutions::default())));
+    });
+    row("reading of keys and records", &|fleet| {
+        drop(black_box(KnownHosts::read(&fleet.host_keys)));
     });
 }

@@ -13,11 +13,16 @@ use wmco_core::names;
 pub struct Fleet {
     /// All entries, as people wrote them.
     pub entries: Entries,
+    /// What people wrote, as the ConfigMap has it.
+    pub listed: BTreeMap<String, String>,
+    /// The data of the ConfigMap of host keys.
+    pub host_keys: BTreeMap<String, String>,
     nobody_listed: Entries,
     nodes: Vec<NodeFacts>,
     hosts: KnownHosts,
     host_names: BTreeMap<String, BTreeSet<String>>,
     nobody: BTreeSet<String>,
+    everybody: BTreeSet<String>,
 }
 
 impl Fleet {
@@ -25,7 +30,8 @@ impl Fleet {
     pub fn of(size: u32) -> Self {
         let addresses: Vec<_> = (0..size).map(|n| Ipv4Addr::from(0x0a00_0000 + n)).collect();
         let listed = addresses.iter().map(|ip| (ip.to_string(), "username=core".to_owned()));
-        let entries = parse(listed, &Resolutions::default());
+        let listed: BTreeMap<_, _> = listed.collect();
+        let entries = parse(&listed, &Resolutions::default());
         let windows = addresses.iter().enumerate().map(|(n, ip)| windows(n, *ip));
         let linux = (0..size).map(|n| linux(n, Ipv4Addr::from(0x0b00_0000 + n)));
         let record = |(n, ip): (usize, &Ipv4Addr)| {
@@ -41,16 +47,20 @@ impl Fleet {
             let json = serde_json::to_string(&record).unwrap_or_default();
             [(HostRecord::key_name(&ip.to_string()), json), (ip.to_string(), KEY.to_owned())]
         };
+        let host_keys: BTreeMap<_, _> = addresses.iter().enumerate().flat_map(record).collect();
         let host_names = addresses.iter().enumerate();
         Self {
             nobody_listed: Entries::default(),
             entries,
             nodes: windows.chain(linux).collect(),
-            hosts: KnownHosts::read(addresses.iter().enumerate().flat_map(record)),
+            hosts: KnownHosts::read(&host_keys),
+            listed,
+            host_keys,
             host_names: host_names
                 .map(|(n, ip)| (ip.to_string(), [format!("WIN-{n}")].into()))
                 .collect(),
             nobody: BTreeSet::new(),
+            everybody: (0..size).map(|n| format!("win-{n}")).collect(),
         }
     }
 
@@ -75,6 +85,11 @@ impl Fleet {
             host_names: &self.host_names,
             untried: &self.nobody,
         }
+    }
+
+    /// The same when every Windows node waits for a permit, as in an upgrade.
+    pub fn all_claim(&self) -> Observed<'_> {
+        Observed { claims: &self.everybody, ..self.observed() }
     }
 
     /// All Nodes.

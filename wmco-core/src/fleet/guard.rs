@@ -1,5 +1,6 @@
 //! How many hosts may leave at once without a person's word.
 
+use super::side_by_side::Beside;
 use super::{Assignment, Assignments, Because, Notice};
 use crate::fleet::Intent;
 use crate::host_record::{KnownHosts, RecordChange};
@@ -30,14 +31,15 @@ impl RemovalGuard {
     }
 
     /// Holds back removals that need a confirmation. One that may begin gets that on record first, so
-    /// that it goes on when others are done or added.
+    /// that it goes on when others are done or added. `out` is sorted by address.
     pub(super) fn apply(&self, known: &KnownHosts, out: &mut Assignments<'_>) {
         let Some(most) = self.most else { return };
         let is_removal = |intent: &Intent| matches!(intent, Intent::Remove(_));
         let mut pending = Vec::new();
+        let mut records = Beside::new(known.records());
         for instance in out.instances.iter_mut().filter(|i| is_removal(&i.intent)) {
             // Without a record nobody can reach the host.
-            if known.record(&instance.address).is_some_and(|record| !record.removal_confirmed) {
+            if records.at(&instance.address).is_some_and(|record| !record.removal_confirmed) {
                 pending.push(instance);
             }
         }

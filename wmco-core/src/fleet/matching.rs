@@ -3,292 +3,236 @@
 //! What people listed and what we recorded outranks what Nodes show: addresses and annotations are
 //! claims, which a kubelet or a daemon may write for its own purposes.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
-use std::net::Ipv4Addr;
+use std::cell::OnceCell;
+use std::collections::HashMap;
 
-use super::Observed;
-use crate::facts::NodeFacts;
-use crate::names;
-
-/// All Nodes, by what they are looked up by.
-pub(super) struct Index<'a> {
-    names: HashMap<&'a str, &'a NodeFacts>,
-    addresses: HashMap<&'a str, Vec<&'a NodeFacts>>,
-    origins: HashMap<&'a str, Vec<&'a NodeFacts>>,
-}
-
-impl<'a> Index<'a> {
-    /// The Nodes sorted by name, so that the order in which a cache shows them does not matter.
-    pub(super) fn of(nodes: &'a [NodeFacts]) -> Self {
-        let mut sorted: Vec<&NodeFacts> = nodes.iter().collect();
-        sorted.sort_by(|a, b| a.name.cmp(&b.name));
-        let mut index = Self {
-            names: HashMap::with_capacity(nodes.len()),
-            addresses: HashMap::with_capacity(nodes.len()),
-            origins: HashMap::new(),
-        };
-        for node in sorted {
-            index.names.insert(&node.name, node);
-            for address in &node.addresses {
-                let there = index.addresses.entry(address).or_default();
-                // One Node may show an address twice, as its name and as its internal name.
-                if there.last().is_none_or(|last| last.name != node.name) {
-                    there.push(node);
-                }
-            }
-            if let Some(instance) = node.annotation(names::INSTANCE_ANNOTATION) {
-                index.origins.entry(instance).or_default().push(node);
-            }
-        }
-        index
-    }
-
-    pub(super) fn named(&self, name: &str) -> Option<&'a NodeFacts> {
-        self.names.get(name).copied()
-    }
-
-    pub(super) fn at(&self, address: &str) -> &[&'a NodeFacts] {
-        self.addresses.get(address).map_or(&[], Vec::as_slice)
-    }
-
-    pub(super) fn made_from(&self, address: &str) -> &[&'a NodeFacts] {
-        self.origins.get(address).map_or(&[], Vec::as_slice)
-    }
-}
-
-/// A host that a Node may stand for: listed, or on record and no longer listed.
-pub(super) struct Subject<'a> {
-    /// Its address as listed.
-    pub(super) address: &'a str,
-    /// What that resolves to, or did.
-    pub(super) ipv4: Option<Ipv4Addr>,
-    /// The same as Nodes show it.
-    pub(super) shown: Option<String>,
-    /// The Node that is on record of it.
-    pub(super) node_on_record: Option<&'a str>,
-    /// Whether people list it.
-    pub(super) listed: bool,
-}
+use super::evidence::Evidence;
+use super::host::{Host, forms};
+use super::hosts::Hosts;
+use super::node::Node;
 
 /// What stands for one host.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) enum Stand<'a> {
     /// No Node.
+    #[default]
     Nobody,
     /// This Node.
-    Node(&'a NodeFacts),
+    Node(Node<'a>),
     /// Several Nodes claim to, and nothing tells which one is right.
-    Contested(Vec<&'a NodeFacts>),
+    Contested(Vec<Node<'a>>),
 }
 
 impl<'a> Stand<'a> {
     /// The Node, if it is certain which one.
-    pub(super) fn node(&self) -> Option<&'a NodeFacts> {
+    pub(super) fn node(&self) -> Option<Node<'a>> {
         match self {
-            Self::Node(node) => Some(node),
+            Self::Node(node) => Some(*node),
             Self::Nobody | Self::Contested(_) => None,
         }
     }
 }
 
+/// Which host a Node stands for, by the host's number.
+#[derive(Clone, Copy, Debug)]
+enum Role {
+    /// For this one.
+    StandsFor(usize),
+    /// For this one, or another Node does.
+    Contests(usize),
+}
+
 /// The answer for all hosts.
 pub(super) struct Matching<'a> {
-    stands: HashMap<&'a str, Stand<'a>>,
-    /// Which host a Node stands for, by the Node's name.
-    taken: HashMap<&'a str, &'a str>,
-    /// Which host a Node may stand for that others claim as well, by the Node's name.
-    contested: HashMap<&'a str, &'a str>,
-    confirmed: HashSet<&'a str>,
-    listed: HashSet<&'a str>,
+    /// By the host's number.
+    stands: Vec<Stand<'a>>,
+    /// By the host's number: whether the host calls itself by the Node's name.
+    confirmed: Vec<bool>,
+    /// By the Node's number.
+    roles: Vec<Option<Role>>,
 }
 
 impl<'a> Matching<'a> {
-    /// Matches `subjects`, the listed ones first in each round. A Node goes to the host that has it on
+    /// Matches all hosts, the listed ones first in each round. A Node goes to the host that has it on
     /// record; then to the one that calls itself by its name, at its address; then to the one that it
     /// was made from; then to the one whose address it shows. What it claims counts only as long as it
     /// claims one host.
-    pub(super) fn of(subjects: &[Subject<'a>], index: &Index<'a>, observed: &Observed<'a>) -> Self {
+    pub(super) fn of(hosts: &Hosts<'a>, evidence: &Evidence<'a>) -> Self {
+        let count = hosts.all().len();
         let mut matching = Self {
-            stands: HashMap::with_capacity(subjects.len()),
-            taken: HashMap::with_capacity(subjects.len()),
-            contested: HashMap::new(),
-            confirmed: HashSet::new(),
-            listed: subjects.iter().filter(|s| s.listed).map(|s| s.address).collect(),
+            stands: vec![Stand::Nobody; count],
+            confirmed: vec![false; count],
+            roles: vec![None; evidence.nodes().len()],
         };
-        let claims = Claims::of(subjects, observed);
-        let (listed, left): (Vec<_>, Vec<_>) = subjects.iter().partition(|s| s.listed);
-        let in_order = || listed.iter().chain(&left).copied();
-        for subject in in_order() {
-            let node = subject.node_on_record.and_then(|name| index.named(name));
-            matching.settle(subject, node.as_slice());
+        for host in hosts.all() {
+            matching.settle(host, evidence.on_record(host));
         }
-        for subject in in_order() {
-            let Some(names) = observed.host_names.get(subject.address) else { continue };
-            let fits = |node: &&&NodeFacts| names.iter().any(|name| names_node(name, node));
-            let there = subject.nodes_at(index);
-            let fitting: Vec<_> = there.iter().filter(fits).copied().collect();
-            matching.settle(subject, &fitting);
-            if matching.stand(subject.address).node().is_some_and(|node| fits(&&node)) {
-                matching.confirmed.insert(subject.address);
+        for host in hosts.all() {
+            let fits = |node: &Node<'_>| host.names_node(node.facts) == Some(true);
+            if matching.is_open(host) {
+                matching.settle(host, evidence.at(host).filter(fits));
+            }
+            let confirmed = matching.stand(host).node().is_some_and(|node| fits(&node));
+            if let Some(known) = matching.confirmed.get_mut(host.number) {
+                *known = confirmed;
             }
         }
-        for subject in in_order() {
-            let of_it_alone = |node: &&&NodeFacts| claims.of_others(subject, node).is_none();
-            let not_named_by_others =
-                |node: &&&NodeFacts| !claims.is_named_by_others(subject, node);
-            let made = index.made_from(subject.address).iter().filter(not_named_by_others);
-            let there: Vec<_> = made.clone().filter(|node| subject.is_at(node)).copied().collect();
-            let made: Vec<_> = made.filter(of_it_alone).copied().collect();
-            let both: Vec<_> = there.iter().filter(of_it_alone).copied().collect();
-            // One that shows the address is more than one that only says that it was made from it.
-            let best = [both, there, made].into_iter().find(|found| !found.is_empty());
-            matching.settle(subject, &best.unwrap_or_default());
+        let claims = Claims::of(hosts);
+        for host in hosts.all() {
+            if matching.is_open(host) {
+                matching.settle(host, claims.made_from(host, evidence));
+            }
         }
         // Nobody lists the others, so what only shows their address is none of our business.
-        for subject in listed {
-            let made_from_it = |node: &NodeFacts| {
-                let origin = node.annotation(names::INSTANCE_ANNOTATION);
-                origin.is_none_or(|origin| origin == subject.address || !claims.is_subject(origin))
-            };
-            let there = subject.nodes_at(index).iter();
-            let unclaimed = there.filter(|node| {
-                made_from_it(node)
-                    && claims.of_others(subject, node).is_none()
-                    && !claims.is_named_by_others(subject, node)
-            });
-            matching.settle(subject, &unclaimed.copied().collect::<Vec<_>>());
+        for host in hosts.listed() {
+            if matching.is_open(host) {
+                matching.settle(host, claims.unclaimed_at(host, evidence));
+            }
         }
         matching
     }
 
-    pub(super) fn stand(&self, address: &str) -> &Stand<'a> {
-        self.stands.get(address).unwrap_or(&Stand::Nobody)
-    }
-
-    /// The host that a Node stands for.
-    pub(super) fn host_of(&self, node: &str) -> Option<&'a str> {
-        self.taken.get(node).copied()
+    pub(super) fn stand(&self, host: &Host<'_>) -> &Stand<'a> {
+        self.stands.get(host.number).unwrap_or(&Stand::Nobody)
     }
 
     /// Whether the host calls itself by the Node's name, so that both say the same.
-    pub(super) fn is_confirmed(&self, address: &str) -> bool {
-        self.confirmed.contains(address)
+    pub(super) fn is_confirmed(&self, host: &Host<'_>) -> bool {
+        self.confirmed.get(host.number).is_some_and(|confirmed| *confirmed)
     }
 
-    /// The Node of another listed host that shows the address of `subject`, too, unless the subject's
-    /// host is known to call itself by another name: it may be the same host, listed twice.
-    pub(super) fn maybe_same_host(
+    /// The number of the host that a Node stands for.
+    pub(super) fn host_of(&self, node: Node<'_>) -> Option<usize> {
+        match self.role(node)? {
+            Role::StandsFor(host) => Some(host),
+            Role::Contests(_) => None,
+        }
+    }
+
+    /// The number of the host that a Node claims together with others.
+    pub(super) fn contested_host_of(&self, node: Node<'_>) -> Option<usize> {
+        match self.role(node)? {
+            Role::StandsFor(_) => None,
+            Role::Contests(host) => Some(host),
+        }
+    }
+
+    /// Another listed host whose Node shows the address of `host`, too, unless `host` is known to call
+    /// itself by another name: it may be the same one, listed twice.
+    pub(super) fn maybe_same_host<'b>(
         &self,
-        subject: &Subject<'a>,
-        index: &Index<'a>,
-        observed: &Observed<'a>,
-    ) -> Option<&'a NodeFacts> {
-        let names = observed.host_names.get(subject.address);
-        let may_be = |node: &&&NodeFacts| {
-            self.taken.get(node.name.as_str()).is_some_and(|host| self.listed.contains(host))
-                && names.is_none_or(|names| names.iter().any(|name| names_node(name, node)))
+        host: &Host<'a>,
+        hosts: &'b Hosts<'a>,
+        evidence: &Evidence<'a>,
+    ) -> Option<&'b Host<'a>> {
+        evidence.at(host).find_map(|node| {
+            let other = hosts.numbered(self.host_of(node)?)?;
+            let may_be = other.is_listed && host.names_node(node.facts) != Some(false);
+            may_be.then_some(other)
+        })
+    }
+
+    fn role(&self, node: Node<'_>) -> Option<Role> {
+        self.roles.get(node.number).copied().flatten()
+    }
+
+    fn is_open(&self, host: &Host<'_>) -> bool {
+        matches!(self.stand(host), Stand::Nobody)
+    }
+
+    /// Gives the host, which has nothing yet, what the best evidence found.
+    fn settle(&mut self, host: &Host<'_>, found: impl IntoIterator<Item = Node<'a>>) {
+        let found = found.into_iter();
+        let free: Vec<Node<'a>> = found.filter(|node| self.role(*node).is_none()).collect();
+        let (stand, role) = match free.as_slice() {
+            [] => return,
+            [node] => (Stand::Node(*node), Role::StandsFor(host.number)),
+            several => (Stand::Contested(several.to_vec()), Role::Contests(host.number)),
         };
-        subject.nodes_at(index).iter().find(may_be).copied()
+        if let Some(open) = self.stands.get_mut(host.number) {
+            *open = stand;
+        }
+        for node in free {
+            if let Some(free) = self.roles.get_mut(node.number) {
+                *free = Some(role);
+            }
+        }
+    }
+}
+
+/// Which addresses and names belong to which host.
+struct Claims<'a, 'b> {
+    hosts: &'b Hosts<'a>,
+    /// Numbers of hosts by the names that they are known by, in all forms in lower case; `None`: several.
+    /// Only Nodes that are on record of no host and have no host's name are asked for, so mostly nobody
+    /// needs it.
+    by_name: OnceCell<HashMap<String, Option<usize>>>,
+}
+
+impl<'a, 'b> Claims<'a, 'b> {
+    const fn of(hosts: &'b Hosts<'a>) -> Self {
+        Self { hosts, by_name: OnceCell::new() }
     }
 
-    /// The host that a Node claims together with others.
-    pub(super) fn contested_host_of(&self, node: &str) -> Option<&'a str> {
-        self.contested.get(node).copied()
+    /// The Nodes that say they were made from the host, if nothing speaks against the best of them.
+    fn made_from(&self, host: &Host<'a>, evidence: &Evidence<'a>) -> Vec<Node<'a>> {
+        let made = evidence.made_from(host);
+        let made: Vec<_> = made.filter(|node| !self.is_named_by_others(host, *node)).collect();
+        let is_there = |node: &Node<'a>| self.is_at(host, *node);
+        let of_it_alone = |node: &Node<'a>| !self.shows_others(host, *node);
+        let there: Vec<_> = made.iter().copied().filter(is_there).collect();
+        let both: Vec<_> = there.iter().copied().filter(of_it_alone).collect();
+        let made: Vec<_> = made.into_iter().filter(of_it_alone).collect();
+        // One that shows the address is more than one that only says that it was made from it.
+        [both, there, made].into_iter().find(|found| !found.is_empty()).unwrap_or_default()
     }
 
-    fn free(&self, nodes: &[&'a NodeFacts]) -> Vec<&'a NodeFacts> {
-        let free = |node: &&&NodeFacts| {
-            let name = node.name.as_str();
-            !self.taken.contains_key(name) && !self.contested.contains_key(name)
+    /// The Nodes that show the address of the host and say nothing of another one.
+    fn unclaimed_at(&self, host: &Host<'a>, evidence: &Evidence<'a>) -> Vec<Node<'a>> {
+        let made_from_it = |node: &Node<'a>| {
+            let origin = node.origin().and_then(|origin| self.hosts.number_of(origin));
+            origin.is_none_or(|origin| origin == host.number)
         };
-        nodes.iter().filter(free).copied().collect()
+        let unclaimed = evidence.at(host).filter(|node| {
+            made_from_it(node)
+                && !self.shows_others(host, *node)
+                && !self.is_named_by_others(host, *node)
+        });
+        unclaimed.collect()
     }
 
-    /// Gives the subject what the best evidence found, if it has nothing yet.
-    fn settle(&mut self, subject: &Subject<'a>, found: &[&'a NodeFacts]) {
-        if self.stands.contains_key(subject.address) {
-            return;
-        }
-        let found = self.free(found);
-        match found.as_slice() {
-            [] => {}
-            [node] => {
-                self.taken.insert(&node.name, subject.address);
-                self.stands.insert(subject.address, Stand::Node(node));
-            }
-            _ => {
-                self.contested.extend(found.iter().map(|n| (n.name.as_str(), subject.address)));
-                self.stands.insert(subject.address, Stand::Contested(found));
-            }
-        }
-    }
-}
-
-impl Subject<'_> {
-    fn is_at(&self, node: &NodeFacts) -> bool {
-        self.shown.as_ref().is_some_and(|ip| node.addresses.contains(ip))
+    /// Whether another host than `host` is known by the Node's name.
+    fn is_named_by_others(&self, host: &Host<'_>, node: Node<'_>) -> bool {
+        let by_name = self.by_name.get_or_init(|| self.names());
+        let named = by_name.get(&node.facts.name.to_lowercase());
+        named.is_some_and(|named| *named != Some(host.number))
     }
 
-    fn nodes_at<'b, 'a>(&self, index: &'b Index<'a>) -> &'b [&'a NodeFacts] {
-        self.shown.as_ref().map_or(&[], |ip| index.at(ip))
-    }
-}
-
-/// Which addresses belong to which host.
-struct Claims<'a, 's> {
-    by_address: HashMap<&'s str, &'a str>,
-    /// Hosts by the names that they are known by, whole and up to the first dot, in lower case.
-    by_name: HashMap<String, BTreeSet<&'a str>>,
-    subjects: HashSet<&'a str>,
-}
-
-impl<'a, 's> Claims<'a, 's> {
-    fn of(subjects: &'s [Subject<'a>], observed: &Observed<'_>) -> Self {
-        let mut by_address = HashMap::with_capacity(subjects.len());
-        let mut by_name: HashMap<String, BTreeSet<&str>> = HashMap::new();
-        for subject in subjects {
-            for name in observed.host_names.get(subject.address).into_iter().flatten() {
-                for form in [name.as_str(), first_label(name)] {
-                    by_name.entry(form.to_lowercase()).or_default().insert(subject.address);
-                }
+    fn names(&self) -> HashMap<String, Option<usize>> {
+        let mut by_name = HashMap::new();
+        for host in self.hosts.all() {
+            for form in host.names.into_iter().flatten().flat_map(|name| forms(name)) {
+                let one = by_name.entry(form.to_lowercase()).or_insert(Some(host.number));
+                *one = one.filter(|number| *number == host.number);
             }
         }
-        for subject in subjects {
-            // The listed ones come first.
-            if let Some(shown) = &subject.shown {
-                by_address.entry(shown.as_str()).or_insert(subject.address);
-            }
-        }
-        let subjects = subjects.iter().map(|subject| subject.address).collect();
-        Self { by_address, by_name, subjects }
+        by_name
     }
 
-    /// Whether another host than `subject` is known by the Node's name.
-    fn is_named_by_others(&self, subject: &Subject<'_>, node: &NodeFacts) -> bool {
-        let hosts = self.by_name.get(&node.name.to_lowercase());
-        hosts.is_some_and(|hosts| hosts.iter().any(|host| *host != subject.address))
+    /// Whether the Node shows the host's address.
+    fn is_at(&self, host: &Host<'_>, node: Node<'_>) -> bool {
+        let Some(own) = host.first_at_ipv4 else { return false };
+        self.shown_by(node).any(|shown| shown == own)
     }
 
-    fn is_subject(&self, address: &str) -> bool {
-        self.subjects.contains(address)
+    /// Whether the Node shows the address of another host. Two entries for one address are told
+    /// elsewhere.
+    fn shows_others(&self, host: &Host<'_>, node: Node<'_>) -> bool {
+        self.shown_by(node).any(|shown| shown != host.number && Some(shown) != host.first_at_ipv4)
     }
 
-    /// The host, another one than `subject`, whose address the Node shows.
-    fn of_others(&self, subject: &Subject<'_>, node: &NodeFacts) -> Option<&'a str> {
-        let owner = |address: &str| self.by_address.get(address).copied();
-        // Two entries for one address are told elsewhere.
-        let own = subject.shown.as_deref().and_then(owner);
-        let mut owners = node.addresses.iter().filter_map(|address| owner(address));
-        owners.find(|owner| *owner != subject.address && Some(*owner) != own)
+    /// Numbers of the first hosts at the addresses that the Node shows.
+    fn shown_by(&self, node: Node<'a>) -> impl Iterator<Item = usize> {
+        node.facts.addresses.iter().filter_map(|shown| self.hosts.first_at(shown))
     }
-}
-
-/// Whether a host that calls itself `reported` may have registered `node`: by its whole name or by the
-/// first label of it.
-fn names_node(reported: &str, node: &NodeFacts) -> bool {
-    [reported, first_label(reported)].iter().any(|name| name.eq_ignore_ascii_case(&node.name))
-}
-
-fn first_label(name: &str) -> &str {
-    name.split('.').next().unwrap_or(name)
 }

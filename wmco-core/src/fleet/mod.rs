@@ -13,38 +13,50 @@
 //!
 //! # Not here
 //! What a configured node needs ([`node`](crate::node)).
+#![expect(clippy::ref_option_ref, reason = "serde hands a field to its serializer by reference")]
 
+mod because;
+mod by_address;
+mod claimed;
+mod evidence;
+mod forgotten;
 mod grants;
 mod guard;
+mod host;
 mod host_names;
 mod hosts;
 mod intent;
 mod leaving;
+mod listed;
 mod matching;
+mod node;
 mod notice;
 mod permit;
+mod same_host;
+mod side_by_side;
 mod slots;
 #[cfg(test)]
 mod tests;
+mod unlisted;
 
 use std::cmp::Ordering;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
-use std::net::Ipv4Addr;
 
 use schemars::JsonSchema;
-use serde::ser::SerializeStruct as _;
 use serde::{Serialize, Serializer};
 
+pub use because::Because;
+use evidence::Evidence;
 pub use grants::Grants;
 pub use guard::RemovalGuard;
 pub use host_names::host_names;
 use hosts::Hosts;
 pub use intent::Intent;
-use leaving::Leaving;
-use matching::{Index, Matching, Stand, Subject};
+use matching::Matching;
 pub use notice::Notice;
 pub use permit::DisruptionPermit;
+use side_by_side::Beside;
 
 use crate::facts::NodeFacts;
 use crate::host_record::{HostRecord, KnownHosts, RecordChange};
@@ -83,17 +95,19 @@ pub struct Observed<'a> {
 }
 
 /// What to do with one instance.
-#[derive(Clone, Debug, Eq, JsonSchema, PartialEq)]
+#[derive(Clone, Debug, Eq, JsonSchema, PartialEq, Serialize)]
 pub struct Assignment<'a> {
     /// Address as listed, or of the Node when nobody listed it and nothing is on record.
     pub address: String,
     /// Addresses under which the same host was listed before, while they are still on record.
-    #[schemars(default)]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub formerly: Vec<String>,
     /// Its entry, if it is listed and the entry is right.
+    #[serde(skip)]
     #[schemars(skip)]
     pub instance: Option<&'a Instance>,
     /// The Node that stands for it; in its serialized form its name.
+    #[serde(serialize_with = "name_of")]
     #[schemars(with = "Option<String>")]
     pub node: Option<&'a NodeFacts>,
     /// Whether that is beyond doubt, since the host calls itself by that name, so that it may be put on
@@ -103,15 +117,6 @@ pub struct Assignment<'a> {
     pub intent: Intent,
     /// Why.
     pub because: Because,
-}
-
-/// One entry.
-#[derive(Clone, Copy, Debug)]
-struct Listed<'a> {
-    /// The address as written; also the key of its host key.
-    address: &'a str,
-    /// `None` when the entry is broken, which protects its Node.
-    instance: Option<&'a Instance>,
 }
 
 /// All decisions of one pass.
@@ -130,85 +135,22 @@ pub struct Assignments<'a> {
     pub notices: BTreeSet<Notice>,
 }
 
-/// Why an instance is treated as it is.
-#[derive(Clone, Debug, Eq, JsonSchema, Ord, PartialEq, PartialOrd, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub enum Because {
-    /// It is listed.
-    Listed,
-    /// Its entry is broken.
-    EntryBroken,
-    /// The Node that stands for it is no Windows node.
-    OtherSystem,
-    /// A Machine is behind the Node that stands for it.
-    MachineBehind,
-    /// A record that may be its own cannot be read.
-    RecordDamaged {
-        /// The record's address.
-        address: String,
-    },
-    /// Another entry stands for the same host or Node.
-    SameNode {
-        /// That entry's address.
-        address: String,
-    },
-    /// Several Nodes claim to stand for it.
-    Contested {
-        /// Their names.
-        nodes: Vec<String>,
-    },
-    /// It is no longer listed.
-    Unlisted,
-    /// It is not listed, but may be the Node of this entry.
-    MayBeListed {
-        /// The entry's address.
-        address: String,
-    },
-    /// It is not listed, but may be the host of this entry, which is about to be looked at for the first
-    /// time.
-    LookDue {
-        /// The entry's address.
-        address: String,
-    },
-    /// The ConfigMap of instances is absent.
-    ListAbsent,
-    /// It is not listed, nothing is on record of its host, and its Node is deleted already.
-    NodeDeleted,
-    /// It is no longer listed, and what is needed to remove it is not on record yet.
-    RecordDue,
-    /// It is no longer listed, nothing is on record of it, and another Node shows its address, so
-    /// nobody knows which host to clean.
-    AddressShared {
-        /// That Node's name.
-        node: String,
-    },
-    /// It is no longer listed, but so many are not that people have to confirm it.
-    Unconfirmed,
-}
-
 /// Returns what to do with every instance. The order of entries and Nodes does not matter.
 pub fn reconcile<'a>(desired: &Desired<'a>, observed: &Observed<'a>) -> Assignments<'a> {
-    let index = Index::of(observed.nodes);
     let Some(entries) = desired.entries else {
         return unknown_list(observed);
     };
-    let listed = |(address, entry): (&'a str, &'a Result<Instance, _>)| Listed {
-        address,
-        instance: entry.as_ref().ok(),
-    };
-    let entries: Vec<Listed<'a>> = entries.iter().map(listed).collect();
-    let hosts = Hosts::of(&entries, observed.hosts);
-    let subjects = hosts.subjects(&entries);
-    let matching = Matching::of(&subjects, &index, observed);
+    let hosts = Hosts::of(entries, observed);
+    let evidence = Evidence::of(observed.nodes, &hosts);
+    let matching = Matching::of(&hosts, &evidence);
     let mut out = Assignments::default();
-    listed_hosts(&entries, &subjects, &hosts, &matching, &index, observed, &mut out);
-    Leaving::of(&entries, &hosts, &index, &matching, observed, &out).decide(&mut out);
-    desired.guard.apply(observed.hosts, &mut out);
+    let look_due = listed::decide(&hosts, &evidence, &matching, &mut out);
+    leaving::decide(&hosts, &evidence, &matching, observed, look_due, &mut out);
     out.instances.sort_by(Assignment::by_address);
+    desired.guard.apply(observed.hosts, &mut out);
     slots::hand_out(&mut out.instances, desired.budget, observed);
-    out.forgotten_keys = hosts.forgotten(&entries, &out, &index);
-    let told = notice::of(&subjects, &matching, &index, observed.hosts, &out);
-    out.notices.extend(told);
+    out.forgotten_keys = forgotten::keys(&hosts.unlisted, observed, &out);
+    out.notices.extend(notice::of(&hosts, &evidence, &matching, &out));
     let damaged = observed.hosts.damaged().map(HostRecord::key_name);
     out.notices.extend(damaged.map(|key| Notice::UnreadableRecord { key }));
     out
@@ -227,9 +169,10 @@ pub fn nodes_of(entries: &Entries, nodes: &[NodeFacts]) -> BTreeMap<String, Stri
         host_names: &names,
         untried: &none,
     };
+    let mut listed = Beside::new(entries.iter());
     let found = reconcile(&desired, &observed).instances.into_iter();
-    let listed = found.filter(|found| entries.get(&found.address).is_some());
-    listed.filter_map(|found| Some((found.address, found.node?.name.clone()))).collect()
+    let of_listed = found.filter(|found| listed.at(&found.address).is_some());
+    of_listed.filter_map(|found| Some((found.address, found.node?.name.clone()))).collect()
 }
 
 /// Nobody knows what people want, so everything stays as it is.
@@ -251,110 +194,9 @@ fn unknown_list<'a>(observed: &Observed<'a>) -> Assignments<'a> {
     Assignments { instances, notices, ..Assignments::default() }
 }
 
-/// What to do with each entry.
-fn listed_hosts<'a>(
-    listed: &[Listed<'a>],
-    subjects: &[Subject<'a>],
-    known: &Hosts<'a>,
-    matching: &Matching<'a>,
-    index: &Index<'a>,
-    observed: &Observed<'a>,
-    out: &mut Assignments<'a>,
-) {
-    let mut hosts: HashMap<Ipv4Addr, &str> = HashMap::new();
-    let entries = listed.iter().zip(subjects.iter().filter(|subject| subject.listed));
-    // Of two entries for one host the one that has a Node goes on with it.
-    let (with_node, without): (Vec<_>, Vec<_>) =
-        entries.partition(|(entry, _)| matching.stand(entry.address).node().is_some());
-    for (entry, subject) in with_node.into_iter().chain(without) {
-        let address = entry.address;
-        let stand = matching.stand(address);
-        let node = stand.node();
-        let because = match (entry.ipv4(), stand) {
-            (None, _) => Because::EntryBroken,
-            (Some(_), Stand::Contested(nodes)) => Because::contested(nodes),
-            (Some(_), Stand::Node(node)) if !node.is_windows() => Because::OtherSystem,
-            (Some(_), Stand::Node(node)) if node.belongs_to_machine() => Because::MachineBehind,
-            (Some(ipv4), stand) => {
-                let first = *hosts.entry(ipv4).or_insert(address);
-                let shown = || match stand {
-                    Stand::Nobody => matching.maybe_same_host(subject, index, observed),
-                    Stand::Node(_) | Stand::Contested(_) => None,
-                };
-                let shown = || matching.host_of(&shown()?.name);
-                let other = Some(first).filter(|first| *first != address);
-                let other = other.or_else(|| known.listed_first(address)).or_else(shown);
-                match (other, known.damaged_record_of(entry)) {
-                    (Some(other), _) => Because::SameNode { address: other.to_owned() },
-                    (None, Some(damaged)) => Because::RecordDamaged { address: damaged.to_owned() },
-                    (None, None) => Because::Listed,
-                }
-            }
-        };
-        let intent = match because {
-            Because::Listed => Intent::Configure(None),
-            _ => Intent::Leave,
-        };
-        // It is listed again, so another removal is confirmed anew.
-        if observed.hosts.record(address).is_some_and(|record| record.removal_confirmed) {
-            out.changes.insert(address.to_owned(), RecordChange::RemovalConfirmed(false));
-        }
-        out.instances.push(Assignment {
-            address: address.to_owned(),
-            formerly: known.former_addresses(address).iter().map(|a| (*a).to_owned()).collect(),
-            instance: entry.instance,
-            node,
-            confirmed: matching.is_confirmed(address),
-            intent,
-            because,
-        });
-    }
-}
-
 /// The address by which people know a Node that nobody lists.
 fn shown_address(node: &NodeFacts) -> String {
     node.addresses.first().unwrap_or(&node.name).clone()
-}
-
-impl Because {
-    fn contested(nodes: &[&NodeFacts]) -> Self {
-        Self::Contested { nodes: nodes.iter().map(|node| node.name.clone()).collect() }
-    }
-}
-
-impl fmt::Display for Because {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Listed => f.write_str("it is listed"),
-            Self::EntryBroken => f.write_str("its entry is broken"),
-            Self::OtherSystem => f.write_str("its node is no windows node"),
-            Self::MachineBehind => f.write_str("a machine is behind its node"),
-            Self::RecordDamaged { address } => {
-                write!(f, "the record of {address} may be its own and cannot be read")
-            }
-            Self::SameNode { address } => write!(f, "entry {address} stands for the same host"),
-            Self::Contested { nodes } => {
-                write!(f, "nodes {} claim to stand for it", nodes.join(" and "))
-            }
-            Self::Unlisted => f.write_str("it is no longer listed"),
-            Self::MayBeListed { address } => {
-                write!(f, "it is not listed, but may be the node of entry {address}")
-            }
-            Self::LookDue { address } => {
-                write!(
-                    f,
-                    "it is not listed, but entry {address} may be its host and is looked at first"
-                )
-            }
-            Self::ListAbsent => f.write_str("the list of instances is absent"),
-            Self::NodeDeleted => f.write_str("its node is deleted, and waits for its finalizers"),
-            Self::RecordDue => f.write_str("its removal is put on record first"),
-            Self::AddressShared { node } => {
-                write!(f, "it is not listed, but node {node} shows its address, too")
-            }
-            Self::Unconfirmed => f.write_str("its removal is not confirmed"),
-        }
-    }
 }
 
 impl<'a> Assignment<'a> {
@@ -393,27 +235,9 @@ impl<'a> Assignment<'a> {
     }
 }
 
-impl Listed<'_> {
-    fn ipv4(&self) -> Option<Ipv4Addr> {
-        self.instance.map(|instance| instance.ipv4)
-    }
-}
-
-impl Serialize for Assignment<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut fields = serializer.serialize_struct("Assignment", 6)?;
-        fields.serialize_field("address", &self.address)?;
-        if self.formerly.is_empty() {
-            fields.skip_field("formerly")?;
-        } else {
-            fields.serialize_field("formerly", &self.formerly)?;
-        }
-        fields.serialize_field("node", &self.node_name())?;
-        fields.serialize_field("confirmed", &self.confirmed)?;
-        fields.serialize_field("intent", &self.intent)?;
-        fields.serialize_field("because", &self.because)?;
-        fields.end()
-    }
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "as above")]
+fn name_of<S: Serializer>(node: &Option<&NodeFacts>, serializer: S) -> Result<S::Ok, S::Error> {
+    node.map(|node| &node.name).serialize(serializer)
 }
 
 impl fmt::Display for Assignment<'_> {

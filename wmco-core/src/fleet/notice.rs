@@ -1,16 +1,16 @@
 //! What people have to know of the fleet: what waits for them, and who claims what is not theirs.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::BTreeSet;
 use std::fmt;
 
 use jiff::SignedDuration;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::matching::{Index, Matching, Stand, Subject};
+use super::evidence::Evidence;
+use super::hosts::Hosts;
+use super::matching::{Matching, Stand};
 use super::{Assignment, Assignments, Because};
-use crate::facts::NodeFacts;
-use crate::host_record::KnownHosts;
 use crate::limits;
 use crate::names;
 use crate::names::objects::{HOST_KEYS_CONFIG_MAP, INSTANCES_CONFIG_MAP};
@@ -65,44 +65,36 @@ pub enum Notice {
 
 /// What is to be told of one pass.
 pub(super) fn of(
-    subjects: &[Subject<'_>],
+    hosts: &Hosts<'_>,
+    evidence: &Evidence<'_>,
     matching: &Matching<'_>,
-    index: &Index<'_>,
-    hosts: &KnownHosts,
     out: &Assignments<'_>,
 ) -> BTreeSet<Notice> {
     let mut notices = BTreeSet::new();
-    for subject in subjects.iter().filter(|subject| subject.listed) {
-        let Some(owner) = matching.stand(subject.address).node() else { continue };
-        let copy = owner.annotation(names::HOST_KEY_ANNOTATION);
-        if copy.zip(hosts.pin(subject.address)).is_some_and(|(copy, pin)| copy != pin) {
+    for host in hosts.listed() {
+        let Some(owner) = matching.stand(host).node() else { continue };
+        if owner.key_copy.zip(host.kept.pin).is_some_and(|(copy, pin)| copy != pin) {
             notices.insert(Notice::KeyCopyDiffers {
-                node: owner.name.clone(),
-                address: subject.address.to_owned(),
+                node: owner.facts.name.clone(),
+                address: host.address.to_owned(),
             });
         }
-        let at = subject.ipv4.map(|ip| ip.to_string());
-        let at = at.as_deref().map_or(&[][..], |address| index.at(address));
-        let claims = |node: &&&NodeFacts| node.name != owner.name;
-        for node in at.iter().chain(index.made_from(subject.address)).filter(claims) {
+        let others = evidence.at(host).chain(evidence.made_from(host));
+        for node in others.filter(|node| node.number != owner.number) {
             notices.insert(Notice::ForeignClaim {
-                node: node.name.clone(),
-                address: subject.address.to_owned(),
-                owner: owner.name.clone(),
+                node: node.facts.name.clone(),
+                address: host.address.to_owned(),
+                owner: owner.facts.name.clone(),
             });
         }
     }
     // Where the entry has a Node, that one and the claim are told above.
-    let has_no_node = |subject: &&Subject<'_>| {
-        let nobody = matches!(matching.stand(subject.address), Stand::Nobody);
-        subject.listed && subject.ipv4.is_some() && nobody
+    let has_no_node = |address: &str| {
+        let host = hosts.named(address).filter(|host| host.is_listed && host.ipv4.is_some());
+        host.is_some_and(|host| matches!(matching.stand(host), Stand::Nobody))
     };
-    let without_node: HashSet<&str> =
-        subjects.iter().filter(has_no_node).map(|subject| subject.address).collect();
     let is_told = |instance: &&Assignment<'_>| match (&instance.because, instance.node_name()) {
-        (Because::MayBeListed { address }, node) => {
-            node.is_some() && without_node.contains(address.as_str())
-        }
+        (Because::MayBeListed { address }, node) => node.is_some() && has_no_node(address),
         (because, node) => next_step(because, node).is_some(),
     };
     notices.extend(out.instances.iter().filter(is_told).map(|instance| Notice::Left {

@@ -63,10 +63,10 @@ impl Slots {
         let holders = observed.nodes.iter().filter(managed).filter(|n| n.holds_slot());
         let begun = |node: &&NodeFacts| node.annotation(names::CORDONED_ANNOTATION).is_some();
         let (begun, marked): (Vec<_>, Vec<_>) = holders.partition(begun);
-        let exists = |name: &&String| observed.nodes.iter().any(|node| node.name == **name);
-        let granted = observed.granted.iter().filter(exists).cloned();
+        let was_granted = |node: &&NodeFacts| observed.granted.contains(&node.name);
+        let granted = observed.nodes.iter().filter(was_granted);
         let disrupted: BTreeSet<String> =
-            begun.iter().map(|node| node.name.clone()).chain(granted).collect();
+            begun.into_iter().chain(granted).map(|node| node.name.clone()).collect();
         let marked = marked.iter().map(|node| node.name.clone());
         let marked = marked.filter(|name| !disrupted.contains(name)).collect();
         Self { free: budget.saturating_sub(disrupted.len()), disrupted, marked }

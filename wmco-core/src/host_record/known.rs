@@ -1,6 +1,6 @@
 //! The ConfigMap of host keys, read once.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use super::HostRecord;
 use crate::host_key::{BadHostKey, HostKey};
@@ -16,11 +16,25 @@ use crate::host_key::{BadHostKey, HostKey};
 /// assert_eq!(known.record("10.0.0.5").unwrap().node.as_deref(), Some("win-1"));
 /// ```
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub struct KnownHosts {
-    pins: BTreeMap<String, KeptKey>,
-    records: BTreeMap<String, HostRecord>,
-    /// Addresses of records that cannot be read.
-    damaged: BTreeSet<String>,
+pub struct KnownHosts(BTreeMap<String, Values>);
+
+/// What is kept under one name: of a host by its address as listed, of a jump host by its key's name.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Kept<'a> {
+    /// The pinned key as it is written.
+    pub(crate) pin: Option<&'a str>,
+    /// The record, if it can be read.
+    pub(crate) record: Option<&'a HostRecord>,
+    /// Whether there is a record that cannot be read.
+    pub(crate) is_damaged: bool,
+}
+
+/// The values under one name.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+struct Values {
+    pin: Option<KeptKey>,
+    record: Option<HostRecord>,
+    is_damaged: bool,
 }
 
 /// A pinned key as it is kept.
@@ -41,11 +55,14 @@ impl KnownHosts {
         for (key, value) in data {
             let (key, value) = (key.as_ref(), value.as_ref());
             match HostRecord::address_in(key) {
-                None => drop(known.pins.insert(key.to_owned(), KeptKey::read(value))),
-                Some(address) => match HostRecord::parse(value) {
-                    Some(record) => drop(known.records.insert(address.to_owned(), record)),
-                    None => drop(known.damaged.insert(address.to_owned())),
-                },
+                None => known.0.entry(key.to_owned()).or_default().pin = Some(KeptKey::read(value)),
+                Some(address) => {
+                    let values = known.0.entry(address.to_owned()).or_default();
+                    match HostRecord::parse(value) {
+                        Some(record) => values.record = Some(record),
+                        None => values.is_damaged = true,
+                    }
+                }
             }
         }
         known
@@ -54,48 +71,58 @@ impl KnownHosts {
     /// The pinned key of a host, by its address as listed, or of a jump host, by
     /// [`Jump::key_name`](crate::instances::Jump::key_name), as it is written there.
     pub fn pin(&self, name: &str) -> Option<&str> {
-        self.pins.get(name).map(|kept| kept.text.as_str())
+        self.0.get(name)?.kept().pin
     }
 
     /// The same key, if it is one.
     pub fn pinned_key(&self, name: &str) -> Option<Result<&HostKey, &BadHostKey>> {
-        self.pins.get(name).map(|kept| kept.key.as_ref())
+        self.0.get(name)?.pin.as_ref().map(|pin| pin.key.as_ref())
     }
 
     /// Names of all pinned keys.
     pub fn pins(&self) -> impl Iterator<Item = &str> {
-        self.pins.keys().map(String::as_str)
+        self.all().filter(|(_, kept)| kept.pin.is_some()).map(|(name, _)| name)
     }
 
     /// The record of the host listed as `address`.
     pub fn record(&self, address: &str) -> Option<&HostRecord> {
-        self.records.get(address)
+        self.0.get(address)?.record.as_ref()
     }
 
     /// All records, by address as listed.
     pub fn records(&self) -> impl Iterator<Item = (&str, &HostRecord)> {
-        self.records.iter().map(|(address, record)| (address.as_str(), record))
+        self.all().filter_map(|(address, kept)| Some((address, kept.record?)))
     }
 
     /// Addresses of records that cannot be read.
     pub fn damaged(&self) -> impl Iterator<Item = &str> {
-        self.damaged.iter().map(String::as_str)
-    }
-
-    /// The same address, if its record cannot be read.
-    pub(crate) fn damaged_address(&self, address: &str) -> Option<&str> {
-        self.damaged.get(address).map(String::as_str)
+        self.all().filter(|(_, kept)| kept.is_damaged).map(|(address, _)| address)
     }
 
     /// Whether the record of the host listed as `address` cannot be read. What it said may matter, so
     /// nothing is done with that host, and nothing of it is forgotten, until a person has removed it.
     pub fn is_damaged(&self, address: &str) -> bool {
-        self.damaged.contains(address)
+        self.0.get(address).is_some_and(|values| values.is_damaged)
     }
 
     /// Whether there is nothing in it.
     pub fn is_empty(&self) -> bool {
-        self.pins.is_empty() && self.records.is_empty() && self.damaged.is_empty()
+        self.0.is_empty()
+    }
+
+    /// All that is kept, by name.
+    pub(crate) fn all(&self) -> impl Iterator<Item = (&str, Kept<'_>)> {
+        self.0.iter().map(|(name, values)| (name.as_str(), values.kept()))
+    }
+}
+
+impl Values {
+    fn kept(&self) -> Kept<'_> {
+        Kept {
+            pin: self.pin.as_ref().map(|pin| pin.text.as_str()),
+            record: self.record.as_ref(),
+            is_damaged: self.is_damaged,
+        }
     }
 }
 

@@ -12,6 +12,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use change::{ListedHost, RecordChange, RecordRefused};
+pub(crate) use known::Kept;
 pub use known::KnownHosts;
 
 use crate::host_key::HostKey;

@@ -1,5 +1,7 @@
 //! Who gets what, and why: one named line per rule.
 
+use std::net::Ipv4Addr;
+
 use super::*;
 use crate::instances::{Resolutions, parse};
 use crate::names;

@@ -1,0 +1,105 @@
+//! Why an instance is treated as it is.
+
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::node::Node;
+
+/// Why an instance is treated as it is.
+#[derive(Clone, Debug, Eq, JsonSchema, Ord, PartialEq, PartialOrd, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Because {
+    /// It is listed.
+    Listed,
+    /// Its entry is broken.
+    EntryBroken,
+    /// The Node that stands for it is no Windows node.
+    OtherSystem,
+    /// A Machine is behind the Node that stands for it.
+    MachineBehind,
+    /// A record that may be its own cannot be read.
+    RecordDamaged {
+        /// The record's address.
+        address: String,
+    },
+    /// Another entry stands for the same host or Node.
+    SameNode {
+        /// That entry's address.
+        address: String,
+    },
+    /// Several Nodes claim to stand for it.
+    Contested {
+        /// Their names.
+        nodes: Vec<String>,
+    },
+    /// It is no longer listed.
+    Unlisted,
+    /// It is not listed, but may be the Node of this entry.
+    MayBeListed {
+        /// The entry's address.
+        address: String,
+    },
+    /// It is not listed, but may be the host of this entry, which is about to be looked at for the first
+    /// time.
+    LookDue {
+        /// The entry's address.
+        address: String,
+    },
+    /// The ConfigMap of instances is absent.
+    ListAbsent,
+    /// It is not listed, nothing is on record of its host, and its Node is deleted already.
+    NodeDeleted,
+    /// It is no longer listed, and what is needed to remove it is not on record yet.
+    RecordDue,
+    /// It is no longer listed, nothing is on record of it, and another Node shows its address, so
+    /// nobody knows which host to clean.
+    AddressShared {
+        /// That Node's name.
+        node: String,
+    },
+    /// It is no longer listed, but so many are not that people have to confirm it.
+    Unconfirmed,
+}
+
+impl Because {
+    pub(super) fn contested(nodes: &[Node<'_>]) -> Self {
+        Self::Contested { nodes: nodes.iter().map(|node| node.facts.name.clone()).collect() }
+    }
+}
+
+impl fmt::Display for Because {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Listed => f.write_str("it is listed"),
+            Self::EntryBroken => f.write_str("its entry is broken"),
+            Self::OtherSystem => f.write_str("its node is no windows node"),
+            Self::MachineBehind => f.write_str("a machine is behind its node"),
+            Self::RecordDamaged { address } => {
+                write!(f, "the record of {address} may be its own and cannot be read")
+            }
+            Self::SameNode { address } => write!(f, "entry {address} stands for the same host"),
+            Self::Contested { nodes } => {
+                write!(f, "nodes {} claim to stand for it", nodes.join(" and "))
+            }
+            Self::Unlisted => f.write_str("it is no longer listed"),
+            Self::MayBeListed { address } => {
+                write!(f, "it is not listed, but may be the node of entry {address}")
+            }
+            Self::LookDue { address } => {
+                write!(
+                    f,
+                    "it is not listed, but entry {address} may be its host and is looked at first"
+                )
+            }
+            Self::ListAbsent => f.write_str("the list of instances is absent"),
+            Self::NodeDeleted => f.write_str("its node is deleted, and waits for its finalizers"),
+            Self::RecordDue => f.write_str("its removal is put on record first"),
+            Self::AddressShared { node } => {
+                write!(f, "it is not listed, but node {node} shows its address, too")
+            }
+            Self::Unconfirmed => f.write_str("its removal is not confirmed"),
+        }
+    }
+}

@@ -1,0 +1,54 @@
+//! What is looked up by an address.
+
+use std::collections::HashMap;
+use std::net::Ipv4Addr;
+
+/// Values by an address: an IPv4 address, or any other text. An IPv4 address has one text only, and is
+/// compared as what it is.
+///
+/// Who names a Node or gives it an address may choose the keys, so the maps hash with a secret.
+pub(super) struct ByAddress<'a, T> {
+    ipv4: HashMap<Ipv4Addr, T>,
+    texts: HashMap<&'a str, T>,
+}
+
+impl<'a, T: Copy> ByAddress<'a, T> {
+    pub(super) fn with_capacity(count: usize) -> Self {
+        Self { ipv4: HashMap::with_capacity(count), texts: HashMap::new() }
+    }
+
+    /// Keeps `value` unless there is one; the one that is there then.
+    pub(super) fn or_insert(&mut self, address: &'a str, value: T) -> T {
+        match address.parse() {
+            Ok(ipv4) => self.or_insert_ipv4(ipv4, value),
+            Err(_) => *self.texts.entry(address).or_insert(value),
+        }
+    }
+
+    /// The same of an IPv4 address.
+    pub(super) fn or_insert_ipv4(&mut self, ipv4: Ipv4Addr, value: T) -> T {
+        *self.ipv4.entry(ipv4).or_insert(value)
+    }
+
+    pub(super) fn get(&self, address: &str) -> Option<T> {
+        match address.parse() {
+            Ok(ipv4) => self.ipv4.get(&ipv4).copied(),
+            Err(_) => self.texts.get(address).copied(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_is_one_key_in_both_forms() {
+        let mut map = ByAddress::with_capacity(0);
+        assert_eq!(map.or_insert("10.0.0.1", 1), 1);
+        assert_eq!(map.or_insert_ipv4([10, 0, 0, 1].into(), 2), 1);
+        assert_eq!(map.or_insert("win-1", 3), 3);
+        let texts = ["10.0.0.1", "win-1", "10.0.0.01", "WIN-1"];
+        assert_eq!(texts.map(|text| map.get(text)), [Some(1), Some(3), None, None]);
+    }
+}

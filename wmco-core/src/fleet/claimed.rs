@@ -1,0 +1,80 @@
+//! Which entry a Node or a host that leaves may be, whatever stands for that entry.
+
+use std::collections::HashMap;
+use std::net::Ipv4Addr;
+
+use super::by_address::ByAddress;
+use super::host::Host;
+use super::hosts::Hosts;
+use crate::facts::NodeFacts;
+use crate::names;
+
+/// All entries, by what a Node may mean them by. Their numbers are in the order of their addresses.
+pub(super) struct ClaimedEntries<'a, 'b> {
+    hosts: &'b Hosts<'a>,
+    /// By an address under which they were listed before.
+    former: HashMap<&'a str, usize>,
+    /// By any address: as listed, of its host, and that which its host had.
+    at: ByAddress<'a, usize>,
+    /// By the Node on record.
+    of_node: HashMap<&'a str, usize>,
+    /// The first that is broken, by a name of which nothing is known.
+    unknown: Option<&'a str>,
+}
+
+impl<'a, 'b> ClaimedEntries<'a, 'b> {
+    pub(super) fn of(hosts: &'b Hosts<'a>) -> Self {
+        let count = hosts.listed().len();
+        let mut entries = Self {
+            hosts,
+            former: HashMap::new(),
+            at: ByAddress::with_capacity(count),
+            of_node: HashMap::with_capacity(count),
+            unknown: None,
+        };
+        for host in hosts.listed() {
+            let record = host.record();
+            entries.at.or_insert(host.address, host.number);
+            if let Some(ipv4) = host.ipv4.or_else(|| record?.ipv4) {
+                entries.at.or_insert_ipv4(ipv4, host.number);
+            }
+            for node in host.nodes_on_record() {
+                entries.of_node.entry(node).or_insert(host.number);
+            }
+            for former in &host.former {
+                entries.former.entry(former.address).or_insert(host.number);
+            }
+            let is_unknown = || host.address.parse::<Ipv4Addr>().is_err() && record.is_none();
+            if entries.unknown.is_none() && host.is_broken() && is_unknown() {
+                entries.unknown = Some(host.address);
+            }
+        }
+        entries
+    }
+
+    /// The entry with this address as listed, now or before.
+    pub(super) fn named(&self, address: &str) -> Option<&'b Host<'a>> {
+        let listed = self.hosts.named(address).filter(|host| host.is_listed);
+        listed.or_else(|| self.hosts.numbered(*self.former.get(address)?))
+    }
+
+    /// The entry whose address a Node shows, that it says it was made from, or that has it on record.
+    pub(super) fn claimed_by(&self, node: &NodeFacts) -> Option<&'a str> {
+        let made_from = node.annotation(names::INSTANCE_ANNOTATION);
+        let made_from = made_from.and_then(|origin| self.named(origin)).map(|host| host.number);
+        let recorded = self.of_node.get(node.name.as_str()).copied();
+        let shown = node.addresses.iter().filter_map(|address| self.at.get(address));
+        let first = made_from.into_iter().chain(recorded).chain(shown).min();
+        Some(self.hosts.numbered(first?)?.address)
+    }
+
+    /// A broken entry that may mean the host on record or at an address: one that is its address, or
+    /// any name of which nothing is known.
+    pub(super) fn broken_one_of(&self, address: &str, ipv4: Option<Ipv4Addr>) -> Option<&'a str> {
+        let broken = |text: &str| {
+            let host = self.hosts.named(text).filter(|host| host.is_broken());
+            host.map(|host| host.address)
+        };
+        broken(address).or_else(|| broken(&ipv4?.to_string())).or(self.unknown)
+    }
+}

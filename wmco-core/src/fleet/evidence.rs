@@ -1,0 +1,118 @@
+//! What Nodes say of hosts: which Nodes show a host's address, and which say that they were made from it.
+
+use super::host::Host;
+use super::hosts::Hosts;
+use super::node::Node;
+use crate::facts::NodeFacts;
+
+/// All Nodes, by what ties them to hosts.
+pub(super) struct Evidence<'a> {
+    nodes: Vec<Node<'a>>,
+    /// By the number of the first host that has them on record.
+    on_record: Vec<Option<usize>>,
+    /// By the number of the first host at an address that they show.
+    at: Vec<Few>,
+    /// By the number of the host that they say they were made from.
+    made_from: Vec<Few>,
+}
+
+/// Numbers of Nodes.
+#[derive(Clone, Default)]
+enum Few {
+    #[default]
+    None,
+    One(usize),
+    Several(Vec<usize>),
+}
+
+impl<'a> Evidence<'a> {
+    /// Looks at each Node once.
+    pub(super) fn of(nodes: &'a [NodeFacts], hosts: &Hosts<'a>) -> Self {
+        let count = hosts.all().len();
+        let mut evidence = Self {
+            nodes: Vec::with_capacity(nodes.len()),
+            on_record: vec![None; count],
+            at: vec![Few::None; count],
+            made_from: vec![Few::None; count],
+        };
+        for (number, facts) in nodes.iter().enumerate() {
+            let node = Node::read(number, facts);
+            evidence.nodes.push(node);
+            let host = hosts.first_with_node_on_record(&facts.name);
+            if let Some(found) = host.and_then(|host| evidence.on_record.get_mut(host)) {
+                *found = Some(number);
+            }
+            for host in facts.addresses.iter().filter_map(|shown| hosts.first_at(shown)) {
+                if let Some(there) = evidence.at.get_mut(host) {
+                    there.push(number);
+                }
+            }
+            let made_from = node.origin().and_then(|origin| hosts.number_of(origin));
+            if let Some(made) = made_from.and_then(|host| evidence.made_from.get_mut(host)) {
+                made.push(number);
+            }
+        }
+        for several in evidence.at.iter_mut().chain(&mut evidence.made_from) {
+            several.sort(nodes);
+        }
+        evidence
+    }
+
+    pub(super) fn nodes(&self) -> &[Node<'a>] {
+        &self.nodes
+    }
+
+    /// The Node that the host has on record, unless a host before it has it, too.
+    pub(super) fn on_record(&self, host: &Host<'_>) -> Option<Node<'a>> {
+        self.node(self.on_record.get(host.number).copied()??)
+    }
+
+    /// The Nodes that show the host's address, sorted by name.
+    pub(super) fn at(&self, host: &Host<'_>) -> impl Iterator<Item = Node<'a>> {
+        let there = host.first_at_ipv4.and_then(|first| self.at.get(first));
+        self.listed(there)
+    }
+
+    /// The Nodes that say they were made from the host, sorted by name.
+    pub(super) fn made_from(&self, host: &Host<'_>) -> impl Iterator<Item = Node<'a>> {
+        self.listed(self.made_from.get(host.number))
+    }
+
+    fn listed(&self, few: Option<&Few>) -> impl Iterator<Item = Node<'a>> {
+        let numbers = few.map_or(&[][..], Few::as_slice);
+        numbers.iter().filter_map(|number| self.node(*number))
+    }
+
+    fn node(&self, number: usize) -> Option<Node<'a>> {
+        self.nodes.get(number).copied()
+    }
+}
+
+impl Few {
+    fn as_slice(&self) -> &[usize] {
+        match self {
+            Self::None => &[],
+            Self::One(one) => std::slice::from_ref(one),
+            Self::Several(several) => several,
+        }
+    }
+
+    /// Adds the Node that is looked at. It may show an address twice, as its name and as its internal
+    /// name.
+    fn push(&mut self, number: usize) {
+        match self {
+            Self::None => *self = Self::One(number),
+            Self::One(one) if *one == number => {}
+            Self::One(one) => *self = Self::Several(vec![*one, number]),
+            Self::Several(several) if several.last() == Some(&number) => {}
+            Self::Several(several) => several.push(number),
+        }
+    }
+
+    /// By name, so that the order in which a cache shows the Nodes does not matter.
+    fn sort(&mut self, nodes: &[NodeFacts]) {
+        if let Self::Several(several) = self {
+            several.sort_by_key(|number| nodes.get(*number).map(|node| &node.name));
+        }
+    }
+}

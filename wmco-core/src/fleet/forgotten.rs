@@ -1,0 +1,46 @@
+//! Which keys of the ConfigMap of host keys nobody needs any more.
+
+use std::collections::{BTreeSet, HashSet};
+
+use super::unlisted::Unlisted;
+use super::{Assignments, Observed};
+use crate::host_record::HostRecord;
+use crate::names;
+
+/// Keys of hosts that are neither listed nor to be cleaned, and of hosts that are listed under another
+/// name now, once that has taken them over.
+pub(super) fn keys<'a>(
+    unlisted: &[Unlisted<'a>],
+    observed: &Observed<'a>,
+    out: &Assignments<'a>,
+) -> BTreeSet<String> {
+    let records = unlisted.iter().filter(|it| it.record_goes());
+    let mut forgotten: BTreeSet<String> =
+        records.map(|it| HostRecord::key_name(it.address)).collect();
+    let pinned = unlisted.iter().filter(|it| it.kept.pin.is_some() && !is_of_jump_host(it.address));
+    let (taken_over, others): (Vec<_>, Vec<_>) = pinned.partition(|it| it.is_taken_over());
+    let is_left_over = |it: &&Unlisted<'_>| {
+        let has_record = it.kept.is_damaged || it.kept.record.is_some() && !it.record_goes();
+        !has_record && !out.changes.contains_key(it.address)
+    };
+    let mut left_over: HashSet<&str> =
+        others.into_iter().filter(is_left_over).map(|it| it.address).collect();
+    if !left_over.is_empty() {
+        // While there is a Node of it, its host may be there.
+        for node in observed.nodes {
+            for shown in &node.addresses {
+                left_over.remove(shown.as_str());
+            }
+            node.annotation(names::INSTANCE_ANNOTATION).map(|origin| left_over.remove(origin));
+        }
+    }
+    forgotten.extend(taken_over.into_iter().map(|it| it.address.to_owned()));
+    forgotten.extend(left_over.into_iter().map(str::to_owned));
+    forgotten
+}
+
+/// Whether a pinned key is a jump host's: those are forgotten by
+/// [`forgotten_jump_keys`](crate::reach::forgotten_jump_keys).
+fn is_of_jump_host(name: &str) -> bool {
+    name.contains('_')
+}

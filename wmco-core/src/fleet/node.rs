@@ -1,0 +1,58 @@
+//! One Node, as far as it is asked about for each host.
+
+use crate::facts::NodeFacts;
+use crate::names;
+
+/// A Node, and what was read of it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Node<'a> {
+    /// Its place among all Nodes of the pass.
+    pub(super) number: usize,
+    pub(super) facts: &'a NodeFacts,
+    pub(super) kind: Kind,
+    /// Its copy of the pinned key of its host.
+    pub(super) key_copy: Option<&'a str>,
+}
+
+/// What a Node is to us.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Kind {
+    /// A Windows node that comes from an entry.
+    FromEntry,
+    /// A Windows node with a Machine behind it.
+    FromMachine,
+    /// No Windows node.
+    OtherSystem,
+    /// A Windows node that does not tell where it comes from.
+    Unmarked,
+}
+
+impl<'a> Node<'a> {
+    pub(super) fn read(number: usize, facts: &'a NodeFacts) -> Self {
+        Self {
+            number,
+            facts,
+            kind: Kind::of(facts),
+            key_copy: facts.annotation(names::HOST_KEY_ANNOTATION),
+        }
+    }
+
+    /// The address as listed that it says it was made from.
+    pub(super) fn origin(&self) -> Option<&'a str> {
+        self.facts.annotation(names::INSTANCE_ANNOTATION)
+    }
+}
+
+impl Kind {
+    fn of(node: &NodeFacts) -> Self {
+        if !node.is_windows() {
+            Self::OtherSystem
+        } else if node.is_byoh() {
+            Self::FromEntry
+        } else if node.belongs_to_machine() {
+            Self::FromMachine
+        } else {
+            Self::Unmarked
+        }
+    }
+}
