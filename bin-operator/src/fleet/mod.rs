@@ -51,6 +51,8 @@ pub struct Fleet {
     workers: Workers,
     nodes: SeenNodes,
     grants: Grants,
+    /// What the times of `grants` are counted from.
+    begun: Instant,
     usernames: Usernames,
     counts: Counts,
     problems: Problems,
@@ -95,6 +97,7 @@ impl Fleet {
             claims,
             nodes: SeenNodes::default(),
             grants: Grants::default(),
+            begun: Instant::now(),
             usernames: Usernames::default(),
             counts: Counts::new(executor.metrics.clone()),
             executor,
@@ -118,8 +121,7 @@ impl Fleet {
             changes.iter_mut().for_each(watch::Receiver::mark_unchanged);
             claims.mark_unchanged();
             names.mark_unchanged();
-            let now = Timestamp::now();
-            self.pass(now).await;
+            self.pass(Timestamp::now()).await;
             let [sources, learned] = &mut changes;
             tokio::select! {
                 () = stop.cancelled() => break,
@@ -128,7 +130,7 @@ impl Fleet {
                 _ = claims.changed() => {}
                 _ = names.changed() => {}
                 () = ended.notified() => {}
-                () = tokio::time::sleep_until(self.next_pass(now)) => {}
+                () = tokio::time::sleep_until(self.next_pass()) => {}
             }
             tokio::time::sleep(DEBOUNCE).await;
         }
@@ -136,14 +138,10 @@ impl Fleet {
         self.executor.pool.close_idle().await;
     }
 
-    /// When the pass after one at `now` is due though nothing changes.
-    fn next_pass(&self, now: Timestamp) -> Instant {
+    /// When the next pass is due though nothing changes.
+    fn next_pass(&self) -> Instant {
         let names_old = Instant::now() + limits::NAME_LIFETIME.unsigned_abs();
-        let in_time = |at: Timestamp| {
-            let pause = at.duration_since(now);
-            Instant::now() + if pause.is_positive() { pause.unsigned_abs() } else { Duration::ZERO }
-        };
-        let granted = self.grants.next_end().map(in_time);
+        let granted = self.grants.next_end().map(|end| self.begun + end);
         [self.problems.next(), granted].into_iter().flatten().fold(names_old, Instant::min)
     }
 
@@ -154,7 +152,8 @@ impl Fleet {
         let mut seen = std::mem::take(&mut self.nodes);
         let nodes = seen.update(&state);
         let claims = self.claims.all();
-        self.grants.update(nodes, &claims, now);
+        let running = self.begun.elapsed();
+        self.grants.update(nodes, &claims, running);
         let desired = fleet::Desired {
             entries: view.is_listed.then_some(&view.entries),
             budget: self.config.disruption_budget,
@@ -170,7 +169,7 @@ impl Fleet {
             untried: &view.untried,
         };
         let mut assignments = fleet::reconcile(&desired, &observed);
-        self.grants.note(&assignments, now);
+        self.grants.note(&assignments, running);
         self.counts.show(&assignments.instances, nodes);
         let told = |notice: &Notice| (notice.to_string(), notice.patience().unsigned_abs());
         problems.extend(assignments.notices.iter().map(told));

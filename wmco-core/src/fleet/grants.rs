@@ -1,32 +1,37 @@
 //! Permits that were given, until their marks are seen.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
-
-use jiff::Timestamp;
+use std::time::Duration;
 
 use super::Assignments;
 use crate::facts::NodeFacts;
 use crate::limits;
 
+/// How long a permit counts that nobody claims any more.
+const PATIENCE: Duration = limits::CATCH_UP.unsigned_abs();
+
 /// Nodes with a permit whose mark has not come back through the watch yet, each with the time when it
 /// claimed its slot last. Losing it may let one pass more disrupt a node: the marks tell the rest.
+///
+/// Times are those of a clock that never goes back, since any moment: one that somebody sets would drop
+/// permits too early, or keep them for hours.
 ///
 /// ```
 /// use wmco_core::fleet::{Assignments, Grants};
 ///
 /// let mut grants = Grants::default();
-/// let now = jiff::Timestamp::UNIX_EPOCH;
+/// let now = std::time::Duration::ZERO;
 /// grants.update(&[], &[].into(), now);
 /// grants.note(&Assignments::default(), now);
 /// assert!(grants.names().is_empty() && grants.next_end().is_none());
 /// ```
 #[derive(Clone, Debug, Default)]
-pub struct Grants(BTreeMap<String, Timestamp>);
+pub struct Grants(BTreeMap<String, Duration>);
 
 impl Grants {
     /// Drops those whose marks `nodes` show, and those that nobody has claimed for
     /// [`limits::CATCH_UP`]: the mark of a worker that has just ended may be on its way to us still.
-    pub fn update(&mut self, nodes: &[NodeFacts], claims: &BTreeSet<String>, now: Timestamp) {
+    pub fn update(&mut self, nodes: &[NodeFacts], claims: &BTreeSet<String>, now: Duration) {
         if self.0.is_empty() {
             return;
         }
@@ -37,13 +42,11 @@ impl Grants {
         }
         let marked: HashSet<&str> =
             nodes.iter().filter(|node| node.holds_slot()).map(|node| node.name.as_str()).collect();
-        self.0.retain(|name, claimed| {
-            !marked.contains(name.as_str()) && now < *claimed + limits::CATCH_UP
-        });
+        self.0.retain(|name, claimed| !marked.contains(name.as_str()) && now < *claimed + PATIENCE);
     }
 
     /// Notes the permits that were given.
-    pub fn note(&mut self, out: &Assignments<'_>, now: Timestamp) {
+    pub fn note(&mut self, out: &Assignments<'_>, now: Duration) {
         let permits = out.instances.iter().filter_map(|instance| instance.intent.permit());
         self.0.extend(permits.map(|permit| (permit.node().to_owned(), now)));
     }
@@ -54,8 +57,8 @@ impl Grants {
     }
 
     /// When the first of them is dropped, if nobody claims it meanwhile.
-    pub fn next_end(&self) -> Option<Timestamp> {
-        self.0.values().min().map(|claimed| *claimed + limits::CATCH_UP)
+    pub fn next_end(&self) -> Option<Duration> {
+        self.0.values().min().map(|claimed| *claimed + PATIENCE)
     }
 }
 
@@ -66,7 +69,7 @@ mod tests {
     use crate::fleet::{Because, DisruptionPermit, Intent};
     use crate::names;
 
-    const NOW: Timestamp = Timestamp::UNIX_EPOCH;
+    const NOW: Duration = Duration::ZERO;
 
     fn granted() -> Grants {
         let intent = Intent::Configure(Some(DisruptionPermit::for_node("win-1")));
@@ -91,11 +94,11 @@ mod tests {
     #[test]
     fn a_permit_that_nobody_claims_any_more_is_dropped_after_a_while() {
         let (mut grants, claims) = (granted(), ["win-1".to_owned()].into());
-        let later = NOW + limits::CATCH_UP;
+        let later = NOW + PATIENCE;
         assert_eq!(grants.next_end(), Some(later));
         grants.update(&[], &claims, later);
         assert_eq!(grants.names(), claims);
-        grants.update(&[], &BTreeSet::new(), later + limits::CATCH_UP);
+        grants.update(&[], &BTreeSet::new(), later + PATIENCE);
         assert_eq!(grants.names(), BTreeSet::new());
     }
 }
