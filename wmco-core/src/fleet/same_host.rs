@@ -133,8 +133,8 @@ pub(super) fn join_unlisted(unlisted: &mut [Unlisted<'_>]) {
     }
 }
 
-/// Numbers of records that are not the only one with their key; one without a key is like another. All others are of
-/// hosts of their own.
+/// Numbers of records that are not the only one with their key; one without a key is like another. All
+/// others are of hosts of their own.
 #[derive(Default)]
 pub(super) struct SharedKeys<'a> {
     /// The first record with a key, until there is a second one.

@@ -7,7 +7,8 @@
 //! - Pure: no clock, no randomness, no I/O. Equal inputs give equal plans.
 //! - Level-triggered: only what *is* counts, so the process may die between any two steps.
 //! - Safe at every step: under a Node that may run workloads nothing is changed that they would
-//!   notice before it is cordoned and empty, and not without a [`DisruptionPermit`].
+//!   notice before it is cordoned and empty, and not without a
+//!   [`DisruptionPermit`](crate::fleet::DisruptionPermit).
 //! - A Node that may run pods is cordoned with a permit only, or while it has a slot.
 //! - A Node is uncordoned when its version mark is the desired version, no restart is due, it is
 //!   ready and its kubelet runs; or when its pods did not leave in time and nothing was changed on its
