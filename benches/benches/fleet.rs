@@ -1,6 +1,7 @@
 //! What a pass over the whole fleet costs, as a table: the best of many rounds for 1,000 and for 10,000
-//! Windows nodes beside as many Linux nodes, and the factor between both, which is 10 for work in
-//! proportion.
+//! Windows nodes beside as many Linux nodes, and the factor between both. Work in proportion has a factor
+//! of 10 in instructions, as `valgrind --tool=callgrind` counts them. In time it has the one of the first
+//! row, which decides nothing: what fits into the caches of a processor for 1,000 does not for 10,000.
 //!
 //! `cargo bench -p wmco-benches --bench fleet`
 
@@ -10,10 +11,14 @@ use std::collections::BTreeMap;
 use std::hint::black_box;
 use std::time::Instant;
 
+use jiff::Timestamp;
 use wmco_benches::fleet::Fleet;
+use wmco_core::digest::Sha256;
 use wmco_core::fleet::{host_names, nodes_of, reconcile};
 use wmco_core::host_record::KnownHosts;
 use wmco_core::instances::{Resolutions, parse};
+use wmco_core::node::{InstanceInputs, Login};
+use wmco_core::preview::preview;
 use wmco_core::reach::reach;
 
 const SIZES: [u32; 2] = [1_000, 10_000];
@@ -37,6 +42,9 @@ fn main() {
     };
     let [small, large] = SIZES;
     println!("{:<34}{small:>9}   {large:>9}", "Windows nodes, and as many Linux");
+    row("a look at all Nodes and records", &|fleet| {
+        let _ = black_box(fleet.look());
+    });
     row("reconcile, nothing to do", &|fleet| {
         drop(black_box(reconcile(&fleet.desired(), &fleet.observed())));
     });
@@ -47,10 +55,21 @@ fn main() {
         drop(black_box(reconcile(&fleet.desired(), &fleet.all_claim())));
     });
     row("reconcile, the way to every host", &|fleet| {
-        let observed = fleet.observed();
-        for assignment in &reconcile(&fleet.desired(), &observed).instances {
-            drop(black_box(reach(assignment, observed.hosts, |_| None)));
+        for assignment in &fleet.assignments() {
+            drop(black_box(reach(assignment, fleet.observed().hosts, |_| None)));
         }
+    });
+    row("inputs of all workers", &|fleet| {
+        let (observed, release) = (fleet.observed(), &fleet.release);
+        let login =
+            Login { key_hash: Sha256::of(b"key"), username: Some("sealed"), decrypt: &|_| None };
+        for assignment in &fleet.assignments() {
+            drop(black_box(InstanceInputs::of(assignment, release, observed.hosts, login)));
+        }
+    });
+    row("preview of all plans", &|fleet| {
+        let assignments = fleet.assignments();
+        drop(black_box(preview(&assignments, &fleet.release, Timestamp::UNIX_EPOCH)));
     });
     row("nodes of listed hosts", &|fleet| {
         drop(black_box(nodes_of(&fleet.entries, fleet.nodes())));

@@ -2,12 +2,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
+use std::sync::Arc;
 
+use wmco_core::digest::Sha256;
 use wmco_core::facts::NodeFacts;
-use wmco_core::fleet::{Desired, Observed, RemovalGuard};
+use wmco_core::fleet::{Assignment, Desired, Observed, RemovalGuard, reconcile};
 use wmco_core::host_record::{HostRecord, KnownHosts};
 use wmco_core::instances::{Entries, Resolutions, parse};
-use wmco_core::names;
+use wmco_core::node::Release;
+use wmco_core::protocol::ServicesData;
+use wmco_core::{limits, names};
 
 /// A cluster, as one pass sees it.
 pub struct Fleet {
@@ -23,6 +27,8 @@ pub struct Fleet {
     host_names: BTreeMap<String, BTreeSet<String>>,
     nobody: BTreeSet<String>,
     everybody: BTreeSet<String>,
+    /// What every host gets.
+    pub release: Arc<Release>,
 }
 
 impl Fleet {
@@ -61,6 +67,7 @@ impl Fleet {
                 .collect(),
             nobody: BTreeSet::new(),
             everybody: (0..size).map(|n| format!("win-{n}")).collect(),
+            release: Arc::new(release()),
         }
     }
 
@@ -92,9 +99,49 @@ impl Fleet {
         Observed { claims: &self.everybody, ..self.observed() }
     }
 
+    /// What one pass decides.
+    pub fn assignments(&self) -> Vec<Assignment<'_>> {
+        reconcile(&self.desired(), &self.observed()).instances
+    }
+
+    /// Reads what a pass reads, and decides nothing.
+    pub fn look(&self) -> usize {
+        let node = |node: &NodeFacts| {
+            let texts = node.labels.iter().chain(&node.annotations);
+            let texts: usize = texts.map(|(key, value)| last(key) + last(value)).sum();
+            texts + last(&node.name) + node.addresses.iter().map(|text| last(text)).sum::<usize>()
+        };
+        let record = |(address, record): (&str, &HostRecord)| {
+            let texts = [&record.node, &record.host_name, &record.pinned];
+            last(address) + texts.into_iter().flatten().map(|text| last(text)).sum::<usize>()
+        };
+        let entries = self.entries.iter().map(|(address, _)| last(address));
+        let names = self.host_names.values().flatten().map(|name| last(name));
+        self.nodes.iter().map(node).sum::<usize>()
+            + self.hosts.records().map(record).sum::<usize>()
+            + entries.chain(names).sum::<usize>()
+    }
+
     /// All Nodes.
     pub fn nodes(&self) -> &[NodeFacts] {
         &self.nodes
+    }
+}
+
+fn last(text: &str) -> usize {
+    text.bytes().last().map_or(0, usize::from)
+}
+
+fn release() -> Release {
+    Release {
+        version: "2.0.0".into(),
+        agent: Sha256::of(b"agent"),
+        files: BTreeMap::new(),
+        daemon_arguments: Vec::new(),
+        manifest: ServicesData::default(),
+        bootstrap_services: Vec::new(),
+        known_manifests: Vec::new(),
+        drain_timeout: limits::DRAIN_TIMEOUT,
     }
 }
 
