@@ -227,11 +227,11 @@ impl Fleet {
             self.workers.keep_only(&BTreeSet::new());
             return changes;
         };
-        self.usernames.use_key(key.parsed.public().hash());
+        self.usernames.begin_pass(&key.pem);
         let wanted = assignments.instances.iter().filter(|instance| instance.is_wanted());
         self.workers.keep_only(&wanted.map(|instance| instance.address.as_str()).collect());
         for assignment in assignments.instances.iter().filter(|instance| instance.has_work()) {
-            let sealed = match self.sealed_username(assignment, view, &key) {
+            let sealed = match self.sealed_username(assignment, view) {
                 Ok(sealed) => sealed,
                 Err(error) => {
                     problems.insert(error.to_string(), Duration::ZERO);
@@ -268,15 +268,14 @@ impl Fleet {
         &mut self,
         assignment: &fleet::Assignment<'_>,
         view: &View,
-        key: &Key,
     ) -> Result<Option<String>, UsernameError> {
         let record = record_of(assignment, &view.hosts);
         let on_record = record.and_then(|record| record.username.as_deref());
         if let Some(text) = on_record {
-            self.usernames.open(text, &key.pem);
+            self.usernames.open(text);
         }
         let Some(entry) = assignment.instance else { return Ok(None) };
-        self.usernames.seal(&entry.username, on_record, &key.pem).map(Some)
+        self.usernames.seal(&entry.username, on_record).map(Some)
     }
 
     fn key(&self, problems: &mut Found) -> Option<Key> {

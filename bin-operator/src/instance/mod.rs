@@ -12,6 +12,8 @@ mod host_keys;
 mod inputs;
 mod link;
 mod records;
+#[cfg(test)]
+mod tests;
 
 use std::sync::Arc;
 
@@ -160,8 +162,11 @@ impl Worker {
     }
 
     /// Waits until our own write has come back through the watch, so that it is not planned again;
-    /// returns whether it has.
+    /// returns whether it has. What came with it counts as seen, so nothing is waited for in vain.
     async fn catch_up(&mut self, outcome: &Outcome) -> bool {
+        if !outcome.comes_back() {
+            return true;
+        }
         let seen = self.inputs.wait_for(|inputs| outcome.is_visible_in(&inputs.instance));
         // A watch that lags only repeats an idempotent write.
         let seen = tokio::time::timeout(limits::CATCH_UP.unsigned_abs(), seen).await;
@@ -229,6 +234,12 @@ impl Worker {
     async fn sleep(&mut self, rest: Rest, instance: &InstanceInputs) -> bool {
         let mut deadline = std::pin::pin!(sleep_until(rest.until));
         self.link.release();
+        // It may have come together with a write of ours, which was waited for.
+        let asked = rest.ended_by(&self.inputs.borrow().instance, instance);
+        if asked == Some(Wake::AskedOtherwise) {
+            self.wake(Wake::AskedOtherwise);
+            return true;
+        }
         let wake = loop {
             tokio::select! {
                 changed = self.inputs.changed() => {
@@ -242,11 +253,15 @@ impl Worker {
                 () = &mut deadline => break Wake::Deadline,
             }
         };
+        self.wake(wake);
+        true
+    }
+
+    fn wake(&mut self, wake: Wake) {
         if wake == Wake::AskedOtherwise {
             self.backoff = Backoff::default();
         }
         self.memory.woken(wake, Timestamp::now());
-        true
     }
 }
 

@@ -38,6 +38,23 @@ pub enum Outcome {
 }
 
 impl Outcome {
+    /// Whether the inputs of the worker will show it, so that the next plan has to wait for that.
+    pub const fn comes_back(&self) -> bool {
+        match self {
+            Self::NodeChanged { .. }
+            | Self::FoundNode { .. }
+            | Self::HostForgotten
+            | Self::RootRecorded(_) => true,
+            Self::Looked(_)
+            | Self::Worked(_)
+            | Self::Uploaded
+            | Self::NoNode
+            | Self::Pods(_)
+            | Self::Evicted(_)
+            | Self::NodeDeleted => false,
+        }
+    }
+
     /// Whether `inputs` show it already, so that the next plan will not ask for the same again.
     pub fn is_visible_in(&self, inputs: &InstanceInputs) -> bool {
         match self {

@@ -1,0 +1,121 @@
+//! A worker between a step and its rest.
+
+use std::convert::Infallible;
+use std::time::Duration;
+
+use axum::http::{Request, Response};
+use kube::Client;
+use kube::client::Body;
+use kube::runtime::reflector;
+use tower::service_fn;
+use wmco_core::digest::Sha256;
+use wmco_core::facts::NodeFacts;
+use wmco_core::node::{Awaited, Desired, HostSeen, KnownAs, Release};
+use wmco_core::protocol::ServicesData;
+use wmco_core::reach::Unreachable;
+use wmco_core::secret::Secret;
+use wmco_ssh::{Blob, Options, Pool, PoolLimits, PrivateKey, TcpDialer};
+
+use super::*;
+use crate::announce::Announcer;
+use crate::leader::Leadership;
+use crate::learned::Learned;
+use crate::metrics::Metrics;
+use crate::nodes::Nodes;
+use crate::progress::Progress;
+use crate::release::Contents;
+
+const LIST: &str = r#"{"kind":"PodList","apiVersion":"v1","metadata":{},"items":[]}"#;
+
+/// An API server that has nothing.
+fn client() -> Client {
+    let answer = |_: Request<Body>| async {
+        Ok::<_, Infallible>(Response::new(Body::from(LIST.as_bytes().to_vec())))
+    };
+    Client::new(service_fn(answer), "ns")
+}
+
+fn executor() -> Executor {
+    let pool = Pool::new(Arc::new(TcpDialer), Options::default(), PoolLimits::default());
+    let (store, _) = reflector::store();
+    let (_, newest) = watch::channel(0);
+    let leadership = Leadership::unchallenged();
+    Executor {
+        client: client(),
+        once: client(),
+        namespace: "ns".into(),
+        leadership: leadership.clone(),
+        metrics: Metrics::new(pool.clone()),
+        pool,
+        announcer: Announcer::new(client(), "ns", "test"),
+        progress: Progress::new(),
+        records: HostRecords::new(client(), "ns", leadership),
+        learned: Learned::new(),
+        nodes: Nodes::new(store, newest),
+    }
+}
+
+fn inputs(intent: Intent) -> Arc<WorkerInputs> {
+    let release = Release {
+        version: "2.0.0".into(),
+        agent: Sha256::of(b"agent"),
+        files: [].into(),
+        daemon_arguments: vec![],
+        manifest: ServicesData::default(),
+        bootstrap_services: vec![],
+        known_manifests: vec![],
+        drain_timeout: limits::DRAIN_TIMEOUT,
+    };
+    let pem = rcgen::KeyPair::generate().unwrap().serialize_pem();
+    Arc::new(WorkerInputs {
+        instance: InstanceInputs {
+            address: "10.0.0.1".into(),
+            desired: Desired::new(Arc::new(release), intent, KnownAs::default(), None),
+            node: None,
+            reach: Err(Unreachable::NoAddress { host: "10.0.0.1".into() }),
+            key_hash: Sha256::of(b"key"),
+            record: None,
+            on_record: false,
+        },
+        key: Arc::new(PrivateKey::parse(&Secret::new(pem)).unwrap()),
+        contents: Arc::new(Contents { agent: Blob::from_bytes("agent"), files: [].into() }),
+    })
+}
+
+/// Whether a worker sleeps on after a `step` during which people asked for something else.
+async fn rests_after(step: Outcome) -> bool {
+    let (sender, receiver) = watch::channel(inputs(Intent::Configure(None)));
+    let mut worker = Worker::new(receiver, executor(), Claims::new());
+    let before = Arc::clone(&worker.inputs.borrow_and_update());
+    let deadline = Timestamp::now() + limits::VERSION_MARK;
+    let plan = Plan::wait(Awaited::VersionMark, deadline);
+    // Somebody takes the entry off the list while the step is under way.
+    sender.send_replace(inputs(Intent::Remove(None)));
+    worker.catch_up(&step).await;
+    let rest = worker.rest_after(&plan, &before.instance).await.unwrap();
+    let woken = worker.sleep(rest, &before.instance);
+    tokio::time::timeout(Duration::from_secs(1), woken).await.is_err()
+}
+
+#[tokio::test]
+async fn what_people_ask_during_a_step_ends_the_rest_after_it() {
+    assert!(!rests_after(Outcome::Pods(Vec::new())).await);
+    // Though it came together with our own write.
+    assert!(!rests_after(Outcome::NodeChanged { resource_version: 0 }).await);
+}
+
+/// The Node's change that a step does not wait for is no less one.
+#[tokio::test]
+async fn what_happens_to_the_node_during_a_look_ends_the_rest_after_it() {
+    let (sender, receiver) = watch::channel(inputs(Intent::Configure(None)));
+    let mut worker = Worker::new(receiver, executor(), Claims::new());
+    let before = Arc::clone(&worker.inputs.borrow_and_update());
+    let mut appeared = WorkerInputs::clone(&before);
+    appeared.instance.node = Some(NodeFacts::default());
+    sender.send_replace(Arc::new(appeared));
+    worker.catch_up(&Outcome::Looked(HostSeen::NoAgent)).await;
+    let plan = Plan::wait(Awaited::NodeAppears, Timestamp::now() + limits::NODE_APPEARS);
+    let rest = worker.rest_after(&plan, &before.instance).await.unwrap();
+    let woken = worker.sleep(rest, &before.instance);
+    assert!(tokio::time::timeout(Duration::from_secs(1), woken).await.is_ok(), "it sleeps on");
+}
