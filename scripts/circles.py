@@ -7,7 +7,8 @@ between the two children of their nearest common parent: `fleet::slots` that tak
 the normal way of Rust and does not count. A name that is taken from where it is re-exported counts
 for the module that it comes from. Tests do not count: they look at everything.
 
-Reads paths as text: no macro is expanded, and a method's module is not known.
+Reads paths as text: no macro is expanded, and a method's module is not known. Nor are texts in attributes
+read, comments inside of comments, and the crate by another name than `crate`.
 With `--tell CRATE` it lists what ties that crate's modules together.
 """
 
@@ -29,6 +30,7 @@ TOKEN = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 MOST_USES = 3  # of a tie that are told
+ITEMS = "async const enum extern fn impl macro_rules mod pub static struct trait type union unsafe use".split()
 DEFINED = ("struct", "enum", "union", "trait", "type", "const", "static", "fn", "macro_rules")
 
 
@@ -79,6 +81,8 @@ class Crate:
         self.sources = root / "src"
         self.modules = {()}  # all, tests left out
         self.imports = defaultdict(dict)  # module -> name there -> path
+        self.given_on = defaultdict(set)  # module -> names that it imports for others, too
+        self.types = defaultdict(set)  # module -> words that may be types, for the globs
         self.globs = defaultdict(list)  # module -> paths whose names are all there
         self.names = defaultdict(set)  # module -> names that it defines
         self.paths = []  # (module, path as written)
@@ -97,16 +101,19 @@ class Crate:
             if token == "#" and tokens[at + 1 : at + 2] in (["["], ["!"]):
                 end = after_group(tokens, at + 1 + (tokens[at + 1] == "!"))
                 is_test |= tokens[at + 2 : at + 6] == ["cfg", "(", "test", ")"]
+                self.read_paths(module, tokens[at + 2 : end - 1])
                 at = end
                 continue
             if is_test and token == "pub":
                 at = after_group(tokens, at + 1) if tokens[at + 1] == "(" else at + 1
                 continue
             if is_test:
-                # The item: up to its body's end or to its semicolon.
-                while tokens[at] not in ("{", ";"):
-                    at = after_group(tokens, at) if tokens[at] in "([" else at + 1
-                at = after_group(tokens, at) if tokens[at] == "{" else at + 1
+                # The item: up to its body's end or to its semicolon; of a field, a variant or an arm up
+                # to its comma.
+                ends = ("{", ";") if token in ITEMS else (",", "}")
+                while tokens[at] not in ends:
+                    at = after_group(tokens, at) if tokens[at] in "([{" else at + 1
+                at = after_group(tokens, at) if tokens[at] == "{" else at + (tokens[at] != "}")
                 is_test = False
                 continue
             if token == "mod" and tokens[at + 2 : at + 3] == [";"]:
@@ -117,21 +124,36 @@ class Crate:
                 self.read(module + (tokens[at + 1],), tokens[at + 3 : end - 1], file)
                 at = end
             elif token == "use" and tokens[at + 1] != "<":  # `use<'a>` is part of a type
+                is_public = tokens[max(at - 1, 0)] in ("pub", ")")  # `pub use` or `pub(super) use`
                 found, at = use_tree(tokens, at + 1, [])
                 for path, name in found:
                     self.take(module, path, name)
+                    if is_public:
+                        self.given_on[module].add(name)
             elif token in DEFINED:
                 self.names[module].add(tokens[at + 1 + (tokens[at + 1] == "!")])
                 at += 1
             elif tokens[at + 1 : at + 2] == ["::"] and (at == 0 or tokens[at - 1] != "::"):
-                path = [token]
-                while tokens[at + 1 : at + 2] == ["::"] and re.match(r"\w", tokens[at + 2]):
-                    path.append(tokens[at + 2])
-                    at += 2
-                self.paths.append((module, path))
-                at += 1
+                at = self.read_path(module, tokens, at)
             else:
+                if token[0].isupper():
+                    self.types[module].add(token)
                 at += 1
+
+    def read_path(self, module, tokens, at):
+        """Where the path that begins at `at` has ended."""
+        path = [tokens[at]]
+        while tokens[at + 1 : at + 2] == ["::"] and re.match(r"\w", "".join(tokens[at + 2 : at + 3])):
+            path.append(tokens[at + 2])
+            at += 2
+        self.paths.append((module, path))
+        return at + 1
+
+    def read_paths(self, module, tokens):
+        at = 0
+        while at < len(tokens):
+            is_path = tokens[at + 1 : at + 2] == ["::"] and re.match(r"\w", tokens[at])
+            at = self.read_path(module, tokens, at) if is_path else at + 1
 
     def read_child(self, module, parent):
         stem = parent.parent if parent.stem in ("lib", "main", "mod") else parent.with_suffix("")
@@ -190,7 +212,7 @@ class Crate:
                 for glob in self.globs[here]:
                     if (here, "*") not in followed:
                         there = self.resolve(here, glob, followed | {(here, "*")})
-                        if there is not None and self.knows(there, name):
+                        if there is not None and self.gives(there, name, here):
                             path = ["self", name, *rest]
                             return self.resolve(there, path, followed | {(here, "*")})
                 return here
@@ -203,11 +225,28 @@ class Crate:
             or name in self.names[module]
         )
 
+    def gives(self, module, name, to):
+        """Whether a glob of `module` brings this name to the module `to`."""
+        is_inside = to[: len(module)] == module
+        hidden = name in self.imports[module] and name not in self.given_on[module]
+        return self.knows(module, name) and (is_inside or not hidden)
+
+    def names_of_globs(self):
+        """Types that modules name without a path, since a glob brought them."""
+        for module, globs in list(self.globs.items()):
+            for glob in globs:
+                there = self.resolve(module, glob)
+                if there is None:
+                    continue
+                for name in sorted(self.types[module]):
+                    if not self.knows(module, name) and self.gives(there, name, module):
+                        yield module, name, self.resolve(there, ["self", name])
+
     def ties(self):
         """(parent, child, child) -> the uses that tie the first child to the second."""
         ties = defaultdict(set)
-        for module, path in self.paths:
-            there = self.resolve(module, path)
+        uses = [(m, "::".join(path), self.resolve(m, path)) for m, path in self.paths]
+        for module, name, there in uses + list(self.names_of_globs()):
             if there is None:
                 continue
             common = 0
@@ -215,7 +254,7 @@ class Crate:
                 common += 1
             if len(module) > common and len(there) > common:
                 key = (module[: common + 1], there[: common + 1])
-                ties[key].add(f"{'::'.join(module)} takes {'::'.join(path)}")
+                ties[key].add(f"{'::'.join(module)} takes {name}")
         return ties
 
 
@@ -248,16 +287,32 @@ def tie_name(crate, tie):
 
 # A crate with one circle of each kind that counts, and uses that look like circles and are none.
 MADE = {
-    "lib.rs": "mod a; mod b; mod c; mod d; mod tests_aside; pub use b::{Taken as Given};",
+    "lib.rs": "mod a; mod b; mod c; mod d; mod e; mod f; mod g; mod h; mod i; mod j; mod tests_aside;"
+    "pub use b::{Taken as Given}; pub use e::*; pub use f::*; use i::I; use j::J;",
     "a.rs": "use crate::Given; fn f<'a>() -> impl Fn() + use<'a> { '\"'; c::<\"x\">() }",
     "b/mod.rs": "pub mod one; mod two; /* crate::d */ pub struct Taken(crate::a::A);",
     "b/one.rs": "pub(in super) fn f() { super::two::g(r#\"crate::c\"#) }",
     "b/two.rs": "use super::{one::{self, f}, Taken};",
     "c.rs": "mod inner { use super::super::d::*; } #[cfg(test)] pub(crate) mod t { use crate::b::X; }",
     "d.rs": "// crate::c\nuse text::text; #[cfg(test)] use crate::c::C; fn f() { text::g() }",
+    # What a glob of another gives on, and what it does not.
+    "e.rs": "pub struct E; use crate::F;",
+    "f.rs": "pub struct F; use crate::E;",
+    # Attributes; what comes after a field that is for tests only.
+    "g.rs": "pub struct G(crate::h::H);",
+    "h.rs": "pub struct H { #[cfg(test)] x: u8, #[arg(value_parser = crate::g::f)] y: u8 }",
+    # Names without a path.
+    "i.rs": "use super::*; pub struct I(J);",
+    "j.rs": "use super::*; pub struct J(I);",
     "tests_aside.rs": "#[cfg(test)] mod tests { use crate::a::A; }",
 }
-MADE_CIRCLES = [(("a",), ("b",)), (("b", "one"), ("b", "two"))]
+MADE_CIRCLES = [
+    (("a",), ("b",)),
+    (("b", "one"), ("b", "two")),
+    (("e",), ("f",)),
+    (("g",), ("h",)),
+    (("i",), ("j",)),
+]
 
 
 def check_itself():

@@ -36,6 +36,13 @@ impl Announcer {
         }
     }
 
+    /// Tells all that happened with an instance.
+    pub async fn tell_all(&self, instance: &InstanceInputs, all: impl Iterator<Item = News>) {
+        for news in all {
+            self.tell(instance, &news).await;
+        }
+    }
+
     /// Tells what happened with an instance.
     pub async fn tell(&self, instance: &InstanceInputs, news: &News) {
         let (reason, note) = (news.reason(), news.note(&instance.address));

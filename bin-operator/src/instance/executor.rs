@@ -83,9 +83,28 @@ impl Executor {
     pub async fn execute(&self, action: &Action, turn: &mut Turn<'_>) -> Result<Outcome, Failure> {
         self.leadership.check()?;
         let outcome = self.perform(action, turn).await;
-        let result = if outcome.is_ok() { "ok" } else { "error" };
-        self.metrics.actions.get_or_create(&ActionLabels { action: action.verb(), result }).inc();
+        self.count(action, if outcome.is_ok() { "ok" } else { "error" });
         outcome
+    }
+
+    /// Connects to the host, if `action` needs that, so that people hear of a key that is trusted before
+    /// anything is sent.
+    ///
+    /// # Errors
+    /// [`Failure`]; nothing else was done.
+    pub async fn connect(&self, action: &Action, turn: &mut Turn<'_>) -> Result<(), Failure> {
+        if !action.is_on_host() {
+            return Ok(());
+        }
+        self.leadership.check()?;
+        self.host(turn).await.map(drop).map_err(|error| {
+            self.count(action, "error");
+            error.into()
+        })
+    }
+
+    fn count(&self, action: &Action, result: &'static str) {
+        self.metrics.actions.get_or_create(&ActionLabels { action: action.verb(), result }).inc();
     }
 
     async fn perform(&self, action: &Action, turn: &mut Turn<'_>) -> Result<Outcome, Failure> {

@@ -141,10 +141,11 @@ impl Worker {
             self.executor.announcer.tell(instance, &News::NodeGone).await;
         }
         let mut turn = Turn { inputs, link: &mut self.link, news: Vec::new() };
+        let connected = self.executor.connect(&step.action, &mut turn).await;
+        self.executor.announcer.tell_all(instance, turn.news.drain(..)).await;
+        connected?;
         let outcome = self.executor.execute(&step.action, &mut turn).await;
-        for news in turn.news {
-            self.executor.announcer.tell(instance, &news).await;
-        }
+        self.executor.announcer.tell_all(instance, turn.news.drain(..)).await;
         let outcome = outcome?;
         if let Some(probe) = outcome.probe() {
             let report = HostReport {

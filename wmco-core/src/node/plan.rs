@@ -238,6 +238,26 @@ impl Action {
         )
     }
 
+    /// Whether it takes a connection to the host.
+    pub const fn is_on_host(&self) -> bool {
+        match self {
+            Self::Probe
+            | Self::ProbeWithOurs(_)
+            | Self::ProbeStaged(_)
+            | Self::RecordRoot(_)
+            | Self::Upload(_)
+            | Self::Apply { .. }
+            | Self::RemoveLeftovers(_) => true,
+            Self::PatchNode(_)
+            | Self::SeekNode(_)
+            | Self::ListPods
+            | Self::Evict { .. }
+            | Self::TellDrain { .. }
+            | Self::DeleteNode(_)
+            | Self::ForgetHost => false,
+        }
+    }
+
     /// Short stable name for logs, metric labels, events and tests.
     pub const fn verb(&self) -> &'static str {
         match self {

@@ -246,3 +246,16 @@ fn without_a_readable_user_the_error_names_the_node() {
     let error = by_record(&node_of(&[]), &[]).unwrap_err().to_string();
     assert!(error.contains(names::USERNAME_ANNOTATION), "{error}");
 }
+
+/// A person may have pasted a whole line; the copy on the Node is canonical, and both are compared.
+#[test]
+fn a_kept_key_with_a_comment_is_written_anew() {
+    let (line, noted) = (
+        format!("ssh-ed25519 {KEY} root@win-1"),
+        format!(r#"{{"ipv4": "10.0.0.5", "pinned": "{}"}}"#, fingerprint()),
+    );
+    let data = [("10.0.0.5", line.as_str()), ("10.0.0.5_host", noted.as_str())];
+    for value in ["username=a".to_owned(), format!("username=a\nhostKey={KEY}")] {
+        assert!(by_entry(&value, None, &data).unwrap().to_keep, "{value}");
+    }
+}

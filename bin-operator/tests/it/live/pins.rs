@@ -1,6 +1,6 @@
 //! Pinned host keys: the ConfigMap is the authority.
 
-use bin_operator::progress::Progress;
+use bin_operator::progress::{Progress, What};
 use wmco_core::names;
 
 use super::scenery::{
@@ -61,5 +61,20 @@ async fn what_a_daemon_writes_on_a_node_pins_no_other_key() {
     .await;
     running.stop().await.unwrap();
     assert!(is_finished(&nodes(&stage)[0]));
+    stage.shutdown().await;
+}
+
+/// The next process finds it kept, so nobody would hear of it any more.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_key_that_is_pinned_is_told_before_anything_is_sent() {
+    let (all, stage) = (addresses(1), stage(1).await);
+    let progress = Progress::new();
+    let mut happenings = progress.watch();
+    let running = stage.operate(progress).unwrap();
+    while !matches!(happenings.recv().await.unwrap().what, What::Upload(_)) {}
+    running.stop().await.unwrap();
+    assert!(kept_keys(&stage).contains_key(&all[0]), "it is kept");
+    configure(&stage, &all).await;
+    assert_eq!(notes(&stage, names::events::HOST_KEY_PINNED).len(), 1);
     stage.shutdown().await;
 }
