@@ -94,11 +94,12 @@ fn report(found: &Found) -> String {
         text.push('\n');
     }
     let wrong = found.machine_sets.iter().filter(|row| !row.ok).count();
-    let of = match wrong {
-        0 => "all fine".to_owned(),
-        wrong => format!("{wrong} wrong"),
-    };
     let (all, other) = (found.machine_sets.len(), found.passed_over);
-    let _ = writeln!(text, "{all} for Windows, {of}; {other} not for Windows, passed over");
+    let _ = match (all, wrong) {
+        (0, _) => write!(text, "none for Windows"),
+        (_, 0) => write!(text, "{all} for Windows, all fine"),
+        _ => write!(text, "{all} for Windows, {wrong} wrong"),
+    };
+    let _ = writeln!(text, "; {other} not for Windows, passed over");
     text
 }

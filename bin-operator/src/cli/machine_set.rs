@@ -115,7 +115,7 @@ impl MachineSet {
             infrastructure.complete(&mut options);
             if let (None, Some(named)) = (platform, infrastructure.platform()) {
                 let field = "status.platformStatus.type";
-                platform = Some(named.with_context(|| format!("{at}, field {field} is no use"))?);
+                platform = Some(named.with_context(|| format!("{at}, field {field} cannot be used"))?);
             }
         }
         let worker = worker(&objects, self.from.as_deref())?;

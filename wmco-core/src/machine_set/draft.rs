@@ -144,3 +144,32 @@ fn put(value: &mut Value, mut path: Split<'_, char>, new: Value) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(value: Value, at: &str, expected: &Value) {
+        let options = MachineSetOptions::default();
+        let mut draft = Draft::new(value, true, &options);
+        draft.put(at, 7);
+        assert_eq!(&draft.value, expected);
+        assert!(draft.has(at));
+    }
+
+    #[test]
+    fn what_is_beside_stays() {
+        check(json!({"a": {"b": 1, "c": 2}}), "/a/b", &json!({"a": {"b": 7, "c": 2}}));
+        check(json!({"a": [{"b": 1, "c": 2}, 3]}), "/a/0/b", &json!({"a": [{"b": 7, "c": 2}, 3]}));
+    }
+
+    #[test]
+    fn what_is_in_the_way_goes() {
+        for value in [json!(null), json!("a"), json!([1]), json!({"a": 1}), json!({"a": {"0": 1}})]
+        {
+            check(value, "/a/0/b", &json!({"a": [{"b": 7}]}));
+        }
+        check(json!({"a": []}), "/a/0", &json!({"a": [7]}));
+    }
+}

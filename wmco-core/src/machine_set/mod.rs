@@ -44,8 +44,6 @@ mod name;
 mod options;
 mod platform;
 mod provider;
-#[cfg(test)]
-mod tests;
 mod worker;
 
 pub use error::MachineSetError;
