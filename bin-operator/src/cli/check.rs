@@ -158,7 +158,7 @@ fn report(entries: &Entries, nodes: &[NodeFacts]) -> String {
 }
 
 /// What a terminal shows as it is; other characters as their codes.
-pub(super) fn printable(text: &str) -> String {
+fn printable(text: &str) -> String {
     text.chars()
         .flat_map(|letter| match letter {
             '\'' | '"' | '\\' => vec![letter],

@@ -10,7 +10,6 @@ use serde_json::Value;
 use wmco_core::machine_set::{Finding, inspect};
 use wmco_core::names::machine_api::MACHINE_SET_KIND;
 
-use super::check::printable;
 use super::{Answer, Output};
 use crate::input::{Located, Reader};
 
@@ -83,13 +82,13 @@ fn row(set: &Located<Value>) -> Option<Row> {
 fn report(found: &Found) -> String {
     let mut text = String::new();
     for row in &found.machine_sets {
-        let (name, verdict) = (printable(&row.name), if row.ok { "fine" } else { "no node" });
+        let (name, verdict) = (row.name.escape_debug(), if row.ok { "fine" } else { "no node" });
         let on = row.platform.map(|platform| format!(" on {platform}")).unwrap_or_default();
         // Writing to a string does not fail.
         let _ = writeln!(text, "{MACHINE_SET_KIND} {name}{on} in {}: {verdict}", row.at);
         let problems = row.problems.iter().map(|finding| ("wrong", finding));
         for (label, finding) in problems.chain(row.doubts.iter().map(|doubt| ("doubt", doubt))) {
-            let _ = writeln!(text, "  {label}  {}", printable(&finding.to_string()));
+            let _ = writeln!(text, "  {label}  {finding}");
         }
         text.push('\n');
     }

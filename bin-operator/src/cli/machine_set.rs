@@ -9,7 +9,6 @@ use wmco_core::machine_set::{
 };
 use wmco_core::names::machine_api::MACHINE_SET_KIND;
 
-use super::check::printable;
 use super::{Answer, Output, no, tell};
 use crate::input::{Located, Objects, Reader};
 
@@ -115,7 +114,8 @@ impl MachineSet {
             infrastructure.complete(&mut options);
             if let (None, Some(named)) = (platform, infrastructure.platform()) {
                 let field = "status.platformStatus.type";
-                platform = Some(named.with_context(|| format!("{at}, field {field} cannot be used"))?);
+                platform =
+                    Some(named.with_context(|| format!("{at}, field {field} cannot be used"))?);
             }
         }
         let worker = worker(&objects, self.from.as_deref())?;
@@ -125,7 +125,7 @@ impl MachineSet {
                     tell("note", &format!("{member} is not taken over, it is about Linux"));
                 }
                 for doubt in doubts {
-                    tell("doubt", &printable(&doubt.to_string()));
+                    tell("doubt", &doubt.to_string());
                 }
                 let yaml = serde_saphyr::to_string(&machine_set)?;
                 self.output.print(&machine_set, || yaml)?;

@@ -21,7 +21,7 @@ pub struct Worker<'a> {
 #[non_exhaustive]
 pub enum WorkerError {
     /// None has the name that was asked for.
-    #[error("no MachineSet is called {name:?}, there are: {}", .there.join(", "))]
+    #[error("no MachineSet is called {name:?}, there are: {}", listed(.there))]
     Name {
         /// The name.
         name: String,
@@ -44,11 +44,16 @@ pub enum WorkerError {
         kind: String,
     },
     /// Several could be meant.
-    #[error("there are several MachineSets, choose one with --from: {}", .there.join(", "))]
+    #[error("there are several MachineSets, choose one with --from: {}", listed(.there))]
     Several {
         /// Their names.
         there: Vec<String>,
     },
+}
+
+/// Names as a terminal shows them, whatever they are.
+fn listed(names: &[String]) -> String {
+    names.iter().map(|name| name.escape_debug().to_string()).collect::<Vec<_>>().join(", ")
 }
 
 fn known() -> String {

@@ -66,7 +66,8 @@ fn selector(set: Set<'_>, found: &mut Inspection) {
     for (label, value) in selected.into_iter().flatten() {
         let of_machines = set.label(MACHINES, label);
         if of_machines != Some(value) {
-            let there = of_machines.map_or_else(|| "nothing".to_owned(), Value::to_string);
+            let there = of_machines.map_or_else(|| "nothing".to_owned(), shown);
+            let value = shown(value);
             let text = format!("is {value}, and the template has {there}; write the same in both");
             found.problem(field(SELECTED, label), text);
         }
@@ -97,7 +98,12 @@ fn matches(set: Set<'_>, expression: &Value) -> bool {
 
 /// The field of `label` in the labels at `at`.
 fn field(at: &str, label: &str) -> String {
-    format!("{}[{label}]", dotted(at))
+    format!("{}[{}]", dotted(at), label.escape_debug())
+}
+
+/// The value of a label, as people write it.
+fn shown(value: &Value) -> String {
+    value.as_str().map_or_else(|| "no text".to_owned(), |text| format!("{text:?}"))
 }
 
 /// A JSON pointer as people write fields.

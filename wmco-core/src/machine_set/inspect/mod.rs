@@ -16,7 +16,7 @@ use crate::names::machine_api::CLUSTER_LABEL;
 use crate::names::objects::{MACHINE, MACHINE_API_NAMESPACE, USER_DATA_SECRET};
 use crate::names::{MACHINE_OS_LABEL, OS_ID_WINDOWS};
 
-/// One thing to look at in a MachineSet.
+/// One thing to look at in a MachineSet. Both texts are one line that a terminal shows as it is.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize)]
 pub struct Finding {
     /// Its field, for example `spec.template.metadata.labels[machine.openshift.io/os-id]`.

@@ -32,7 +32,7 @@ fn search(value: &Value, at: &mut String, found: &mut Inspection) {
                 if length > 0 {
                     at.push('.');
                 }
-                at.push_str(member);
+                at.extend(member.escape_debug());
                 search(value, at, found);
                 at.truncate(length);
             }
