@@ -7,7 +7,7 @@ use anyhow::bail;
 use clap::Args;
 use serde::Serialize;
 use serde_json::Value;
-use wmco_core::machine_set::{Finding, inspect};
+use wmco_core::machine_set::{Finding, Platform, inspect};
 use wmco_core::names::machine_api::MACHINE_SET_KIND;
 
 use super::{Answer, Output};
@@ -71,7 +71,7 @@ fn row(set: &Located<Value>) -> Option<Row> {
     Some(Row {
         name: name.to_owned(),
         at: set.at.to_string(),
-        platform: found.platform.map(|platform| platform.name()),
+        platform: found.platform.map(Platform::name),
         ok: found.problems.is_empty(),
         problems: found.problems,
         doubts: found.doubts,

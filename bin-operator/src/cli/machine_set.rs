@@ -120,9 +120,14 @@ impl MachineSet {
         }
         let worker = worker(&objects, self.from.as_deref())?;
         match generate(platform, &options, worker) {
-            Ok(Generated { machine_set, left_out, doubts }) => {
+            Ok(generated) => {
+                if generated.is_among(objects.others.iter().map(|other| &other.object)) {
+                    let there = "a MachineSet of that name is there, which this one would change";
+                    tell("doubt", &format!("metadata.name: {there}; choose another --name"));
+                }
+                let Generated { machine_set, left_out, doubts } = generated;
                 for member in left_out {
-                    tell("note", &format!("{member} is not taken over, it is about Linux"));
+                    tell("note", &format!("not taken over, for it serves Linux alone: {member}"));
                 }
                 for doubt in doubts {
                     tell("doubt", &doubt.to_string());

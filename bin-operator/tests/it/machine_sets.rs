@@ -171,11 +171,21 @@ fn a_set_of_the_cluster_is_taken_over() {
     let input = list(&[worker("shop-x7k2p-worker")]);
     let made = run(&["machineset", "-f", "-", "--image", "win2022", "-o", "json"], &input);
     assert_eq!(made.status, 0, "{made:?}");
-    assert_eq!(made.err, "note: cloneMode is not taken over, it is about Linux\n");
+    assert_eq!(made.err, "note: not taken over, for it serves Linux alone: cloneMode\n");
     let value = &made.json()["spec"]["template"]["spec"]["providerSpec"]["value"];
     assert_eq!((&value["numCPUs"], &value["template"]), (&json!(8), &json!("win2022")));
     let checked = run(&["check", "machinesets", "-f", "-"], &made.out);
     assert_eq!(checked.status, 0, "{checked:?}");
+}
+
+#[test]
+fn a_name_that_is_taken_is_told() {
+    let image = ["machineset", "-f", "-", "--image", "win2022", "-o", "json"];
+    let first = run(&image, &list(&[worker("a")]));
+    assert!(!first.err.contains("--name"), "{first:?}");
+    let second = run(&image, &list(&[worker("a"), first.json()]));
+    assert_eq!(second.status, 0, "{second:?}");
+    assert!(second.err.contains("doubt: metadata.name: a MachineSet of that name"), "{second:?}");
 }
 
 #[test]

@@ -75,6 +75,15 @@ impl<'a> Draft<'a> {
         }
     }
 
+    /// Notes under `name` that one item of `/member` is all that will stay. Other disks hold what Linux
+    /// has there.
+    pub(super) fn leave_out_further(&mut self, member: &str, name: &'static str) {
+        let items = self.value.get(member).and_then(Value::as_array);
+        if items.is_some_and(|items| items.len() > 1) {
+            self.left_out.push(name);
+        }
+    }
+
     /// Whether anything stands at `at`.
     pub(super) fn has(&self, at: &str) -> bool {
         self.value.pointer(at).is_some_and(is_something)

@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::draft::Draft;
 use super::error::MachineSetError;
-use super::inspect::{Finding, inspect};
+use super::inspect::{Finding, inspect, name_of};
 use super::name::{SHORT_NAME, check_name};
 use super::options::{MachineSetOptions, Setting};
 use super::platform::Platform;
@@ -26,6 +26,17 @@ pub struct Generated {
     pub left_out: Vec<&'static str>,
     /// What may be a mistake.
     pub doubts: Vec<Finding>,
+}
+
+impl Generated {
+    /// Whether one of `objects` is a MachineSet of the same name, which this one would change.
+    pub fn is_among<'a>(&self, objects: impl IntoIterator<Item = &'a Value>) -> bool {
+        let own = name_of(&self.machine_set);
+        objects.into_iter().any(|object| {
+            let kind = object.get("kind").and_then(Value::as_str);
+            kind == Some(MACHINE_SET_KIND) && name_of(object) == own
+        })
+    }
 }
 
 /// Makes a MachineSet for Windows on `platform`, or where `worker` is.

@@ -55,7 +55,8 @@ pub(super) fn for_windows(draft: &mut Draft<'_>) -> Result<(), MachineSetError> 
         }
         draft.put("/ami", json!({"id": image}));
     }
-    // Linux names its devices otherwise, and other disks hold what Linux has there.
+    draft.leave_out_further("blockDevices", "further blockDevices");
+    // Linux names its devices otherwise.
     let system = draft
         .value
         .get("blockDevices")

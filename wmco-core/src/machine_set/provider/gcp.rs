@@ -41,7 +41,7 @@ pub(super) fn for_windows(draft: &mut Draft<'_>) {
     if draft.taken && before.as_ref() != draft.value.get("region") {
         draft.miss_unless_given(&[Setting::Subnet]);
     }
-    // Other disks hold what Linux has there.
+    draft.leave_out_further("disks", "further disks");
     let disks = draft.value.get("disks").and_then(Value::as_array);
     let boots = |disk: &&Value| disk.get("boot").and_then(Value::as_bool) == Some(true);
     let disk = disks.and_then(|disks| disks.iter().find(boots).or(disks.first())).cloned();

@@ -43,7 +43,7 @@ fn what_is_left_out_is_told() {
     let left_out = |platform| taken_over(platform, |_| ()).left_out;
     assert_eq!(left_out(Platform::Aws), ["capacityReservationId"]);
     assert_eq!(left_out(Platform::Azure), ["securityProfile"]);
-    assert_eq!(left_out(Platform::Gcp), [""; 0]);
+    assert_eq!(left_out(Platform::Gcp), ["further disks"]);
     assert_eq!(left_out(Platform::Nutanix), [""; 0]);
     assert_eq!(left_out(Platform::VSphere), ["cloneMode", "snapshot"]);
 }
@@ -89,6 +89,15 @@ fn a_disk_that_is_large_enough_stays() {
     let options = MachineSetOptions { image, ..MachineSetOptions::default() };
     let set = generate(None, &options, Some(worker)).unwrap().machine_set;
     assert_eq!(provider(&set, "/systemDiskSize"), "1Ti");
+}
+
+#[test]
+fn a_name_that_is_taken_is_known() {
+    let generated = taken_over(Platform::Azure, |_| ());
+    let (own, other) = (generated.machine_set.clone(), worker(Platform::Azure));
+    let node = json!({"kind": "Node", "metadata": {"name": own["metadata"]["name"]}});
+    assert!(generated.is_among([&other, &own]));
+    assert!(!generated.is_among([&other, &node]));
 }
 
 #[test]

@@ -323,8 +323,7 @@ fn any_trace_of_windows_counts() {
             at(set, PROVIDER)[member] = json;
         }
     };
-    type Change = Box<dyn FnOnce(&mut Value)>;
-    let changes: [(Platform, Change); 7] = [
+    let changes: [(Platform, Box<dyn FnOnce(&mut Value)>); 7] = [
         (Platform::Aws, Box::new(|set| at(set, "/metadata/labels")[OS] = "Windows".into())),
         (Platform::Aws, Box::new(|set| at(set, LABELS)[OS] = "WINDOWS".into())),
         (Platform::Aws, Box::new(|set| set["metadata"]["name"] = "shop-x7k2p-win-1".into())),
