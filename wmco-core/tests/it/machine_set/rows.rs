@@ -315,6 +315,9 @@ fn workers_of_linux_are_passed_over() {
     }
 }
 
+/// Something that is done to a MachineSet.
+type Change = Box<dyn FnOnce(&mut Value)>;
+
 /// Each alone shows that a MachineSet of Linux was to become one of Windows.
 #[test]
 fn any_trace_of_windows_counts() {
@@ -323,7 +326,7 @@ fn any_trace_of_windows_counts() {
             at(set, PROVIDER)[member] = json;
         }
     };
-    let changes: [(Platform, Box<dyn FnOnce(&mut Value)>); 7] = [
+    let changes: [(Platform, Change); 7] = [
         (Platform::Aws, Box::new(|set| at(set, "/metadata/labels")[OS] = "Windows".into())),
         (Platform::Aws, Box::new(|set| at(set, LABELS)[OS] = "WINDOWS".into())),
         (Platform::Aws, Box::new(|set| set["metadata"]["name"] = "shop-x7k2p-win-1".into())),
