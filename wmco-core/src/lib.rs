@@ -9,6 +9,7 @@
 //! - [`ignition`]: what Windows nodes take over from Linux workers.
 //! - [`content`], made from [`render`], [`ca_bundle`], [`payload`]: what a host gets.
 //! - [`cluster`]: what the operator's own objects in the cluster need.
+//! - [`machine_set`]: MachineSets whose Machines become Windows nodes, and what is wrong with others.
 //! - [`protocol`]: what the operator and the agent on a host say to each other.
 //! - [`host_record`]: what the operator keeps of a host.
 //! - [`secret`], [`digest`], [`winpath`], [`host_key`], [`authorized_key`], [`units`]: small types that
@@ -32,6 +33,7 @@ pub mod ignition;
 pub mod ignition_unit;
 pub mod instances;
 pub mod limits;
+pub mod machine_set;
 pub mod names;
 pub mod node;
 pub mod payload;

@@ -29,6 +29,21 @@ pub const AUTHORIZED_KEY_BYTES: usize = 2080;
 /// Longest user data of a machine, before it is encoded: what AWS takes, the least of all clouds.
 pub const USER_DATA_BYTES: usize = 16 * 1024;
 
+/// Longest name of a computer with Windows. Source: Microsoft, "Naming conventions in Active
+/// Directory for computers", NetBIOS names.
+pub const COMPUTER_NAME_BYTES: usize = 15;
+
+/// What a Machine's name has more than its MachineSet's: `-` and five characters.
+pub const MACHINE_SUFFIX_BYTES: usize = 6;
+
+/// Longest value of a label. A MachineSet's name is one on its Machines. Source: Kubernetes, "Labels
+/// and selectors".
+pub const LABEL_VALUE_BYTES: usize = 63;
+
+/// Smallest disk of a machine with Windows, in GiB: the images of Azure are as large. Source:
+/// OpenShift's samples of Windows MachineSets.
+pub const WINDOWS_DISK_GIB: u32 = 128;
+
 /// Connections to hosts at the same time; each costs a few buffers. Ours.
 pub const SSH_SESSIONS: usize = 64;
 

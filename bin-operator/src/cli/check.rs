@@ -16,6 +16,7 @@ use wmco_core::instances::{Entries, EntryError, Instance, Problem, doubts, parse
 use wmco_core::limits;
 use wmco_core::names::objects::INSTANCES_CONFIG_MAP;
 
+use super::check_machine_sets::MachineSets;
 use super::check_services::Services;
 use super::{Answer, Output, tell};
 use crate::input::{Located, Reader};
@@ -28,6 +29,11 @@ pub enum Check {
     /// Nodes in the input are matched with the entries. Names are not looked up: tell their
     /// addresses with --facts.
     Instances(Instances),
+    /// Check MachineSets: what would not become a Windows node, and why.
+    ///
+    /// Those that are not meant for Windows are counted and passed over.
+    #[command(name = "machinesets")]
+    MachineSets(MachineSets),
     /// Check services ConfigMaps: every problem with its place, and what may be a mistake.
     Services(Services),
 }
@@ -53,6 +59,7 @@ impl Check {
     pub fn run(self) -> anyhow::Result<Answer> {
         match self {
             Self::Instances(instances) => instances.run(),
+            Self::MachineSets(machine_sets) => machine_sets.run(),
             Self::Services(services) => services.run(),
         }
     }

@@ -5,10 +5,12 @@
 //! or unreadable input. Results go to standard output, everything else to standard error.
 
 mod check;
+mod check_machine_sets;
 mod check_services;
 mod explain;
 mod guard;
 mod live;
+mod machine_set;
 mod output;
 mod plan;
 mod render;
@@ -46,6 +48,9 @@ pub enum Command {
     /// Show why the operator decides as it does; it touches nothing.
     #[command(subcommand)]
     Explain(explain::Explain),
+    /// Print a MachineSet whose Machines become Windows nodes; it touches nothing.
+    #[command(name = "machineset")]
+    MachineSet(Box<machine_set::MachineSet>),
     /// Print what the operator would do with the objects in files; it touches nothing.
     Plan(plan::Plan),
     /// Print a file as it would be written on a host.
@@ -79,6 +84,7 @@ pub fn run(args: Args) -> ExitCode {
         #[cfg(feature = "demo")]
         Command::Demo(options) => live::demo(options),
         Command::Explain(explain) => explain.run(),
+        Command::MachineSet(machine_set) => machine_set.run(),
         Command::Plan(plan) => plan.run(),
         Command::Render(render) => render.run(),
         Command::Run(run) => live::run(&run),

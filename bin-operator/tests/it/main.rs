@@ -12,6 +12,7 @@ mod check;
 mod deploy;
 mod explain;
 mod live;
+mod machine_sets;
 mod plan;
 mod program;
 mod records;

@@ -3,6 +3,7 @@
 //! Code, tests, examples and manifest generators import these, so a name is spelled once.
 
 pub mod host;
+pub mod machine_api;
 pub mod objects;
 pub mod platforms;
 

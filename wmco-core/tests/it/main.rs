@@ -12,6 +12,7 @@
 mod drains;
 mod enumerated;
 mod guarantees;
+mod machine_set;
 mod registration;
 mod user_data;
 mod world;

@@ -1,0 +1,112 @@
+//! Labels of the Machines, and the selector that has to find them.
+
+use serde_json::Value;
+
+use super::{Inspection, Set};
+use crate::names::machine_api::CLUSTER_LABEL;
+use crate::names::{IGNORE_LABEL, MACHINE_OS_LABEL, OS_ID_WINDOWS, TRUE, WORKER_LABEL};
+
+/// Where labels of the MachineSet itself stand.
+pub(super) const OWN: &str = "/metadata/labels";
+
+/// Where labels of its Machines stand.
+pub(super) const MACHINES: &str = "/spec/template/metadata/labels";
+
+/// Where labels of its nodes stand.
+pub(super) const NODES: &str = "/spec/template/spec/metadata/labels";
+
+/// Where labels stand by which it finds its Machines.
+pub(super) const SELECTED: &str = "/spec/selector/matchLabels";
+
+pub(super) fn check(set: Set<'_>, found: &mut Inspection) {
+    system(set, found);
+    if set.label(MACHINES, IGNORE_LABEL).and_then(Value::as_str) == Some(TRUE) {
+        let text = "the operator leaves such Machines alone, take the label off";
+        found.problem(field(MACHINES, IGNORE_LABEL), text);
+    }
+    if set.label(MACHINES, CLUSTER_LABEL).and_then(Value::as_str).is_none_or(str::is_empty) {
+        let text = "is missing, write the cluster's infrastructure name";
+        found.doubt(field(MACHINES, CLUSTER_LABEL), text);
+    }
+    if set.label(NODES, WORKER_LABEL).is_none() {
+        let text = "is missing, so the nodes have no role; write an empty value";
+        found.doubt(field(NODES, WORKER_LABEL), text);
+    }
+    selector(set, found);
+}
+
+/// The label that tells the operator which Machines are its own.
+fn system(set: Set<'_>, found: &mut Inspection) {
+    let value = set.label(MACHINES, MACHINE_OS_LABEL);
+    let text = match value {
+        Some(Value::String(os)) if os == OS_ID_WINDOWS => return,
+        Some(Value::String(os)) => format!("is {os:?}, write {OS_ID_WINDOWS:?}, in this case"),
+        Some(_) => format!("is no text, write {OS_ID_WINDOWS:?}"),
+        None => {
+            let elsewhere =
+                [OWN, NODES].into_iter().find(|at| set.label(at, MACHINE_OS_LABEL).is_some());
+            let moved = elsewhere.map(|at| format!(", it stands in {}", dotted(at)));
+            let moved = moved.unwrap_or_default();
+            format!(
+                "is missing{moved}, so the operator takes the Machines for Linux; \
+                 write {OS_ID_WINDOWS:?} here"
+            )
+        }
+    };
+    found.problem(field(MACHINES, MACHINE_OS_LABEL), text);
+}
+
+fn selector(set: Set<'_>, found: &mut Inspection) {
+    let selected = set.0.pointer(SELECTED).and_then(Value::as_object);
+    let expressions = set.0.pointer("/spec/selector/matchExpressions").and_then(Value::as_array);
+    if selected.is_none_or(serde_json::Map::is_empty) && expressions.is_none_or(Vec::is_empty) {
+        let text = "selects nothing, write labels of the template";
+        found.problem(dotted(SELECTED), text);
+    }
+    for (label, value) in selected.into_iter().flatten() {
+        let of_machines = set.label(MACHINES, label);
+        if of_machines != Some(value) {
+            let there = of_machines.map_or_else(|| "nothing".to_owned(), shown);
+            let value = shown(value);
+            let text = format!("is {value}, and the template has {there}; write the same in both");
+            found.problem(field(SELECTED, label), text);
+        }
+    }
+    for (expression, index) in expressions.into_iter().flatten().zip(0..) {
+        if !matches(set, expression) {
+            let at = format!("spec.selector.matchExpressions[{index}]");
+            found.problem(at, "does not select the labels of the template, change one of both");
+        }
+    }
+}
+
+/// Whether the labels of the Machines fulfil one requirement. Source: Kubernetes, "Labels and
+/// selectors".
+fn matches(set: Set<'_>, expression: &Value) -> bool {
+    let text = |member| expression.get(member).and_then(Value::as_str).unwrap_or_default();
+    let label = set.label(MACHINES, text("key"));
+    let values = expression.get("values").and_then(Value::as_array);
+    let listed = || label.is_some_and(|label| values.is_some_and(|values| values.contains(label)));
+    match text("operator") {
+        "In" => listed(),
+        "NotIn" => !listed(),
+        "Exists" => label.is_some(),
+        "DoesNotExist" => label.is_none(),
+        _ => false,
+    }
+}
+
+/// The field of `label` in the labels at `at`.
+fn field(at: &str, label: &str) -> String {
+    format!("{}[{}]", dotted(at), label.escape_debug())
+}
+
+/// The value of a label, as people write it.
+fn shown(value: &Value) -> String {
+    value.as_str().map_or_else(|| "no text".to_owned(), |text| format!("{text:?}"))
+}
+
+/// A JSON pointer as people write fields.
+fn dotted(at: &str) -> String {
+    at.trim_start_matches('/').replace('/', ".")
+}

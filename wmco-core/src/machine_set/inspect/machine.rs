@@ -1,0 +1,126 @@
+//! What the cloud is told: user data, image, disk.
+
+use serde_json::Value;
+
+use super::super::hints::Hint;
+use super::super::platform::Platform;
+use super::{Inspection, PROVIDER, Set};
+use crate::limits::WINDOWS_DISK_GIB;
+use crate::names::OS_ID_WINDOWS;
+use crate::names::machine_api::MACHINE_SET_KIND;
+use crate::names::objects::{MACHINE_API_NAMESPACE, USER_DATA_SECRET};
+
+/// Where the name of the user-data Secret stands in a provider specification.
+pub(super) const USER_DATA: &str = "/userDataSecret/name";
+
+/// Where Azure is told the operating system of a disk.
+pub(super) const AZURE_SYSTEM: &str = "/osDisk/osType";
+
+/// Where the names of images stand, on all platforms.
+const IMAGES: [&str; 10] = [
+    "/ami/filters/0/values/0",
+    "/ami/id",
+    "/disks/0/image",
+    "/image/name",
+    "/image/offer",
+    "/image/resourceID",
+    "/image/sku",
+    "/image/urn",
+    "/image/uuid",
+    "/template",
+];
+
+/// What names the image.
+pub(super) fn image_texts(set: Set<'_>) -> impl Iterator<Item = &str> {
+    IMAGES.into_iter().map(move |at| set.provider_text(at)).filter(|text| !text.is_empty())
+}
+
+pub(super) fn check(set: Set<'_>, found: &mut Inspection) {
+    if set.0.pointer(PROVIDER).is_none_or(|value| !value.is_object()) {
+        let text = format!("is missing, copy it from a {MACHINE_SET_KIND} of the cluster");
+        found.problem("spec.template.spec.providerSpec.value", text);
+        return;
+    }
+    let kind = set.provider_text("/kind");
+    if found.platform.is_none() {
+        let known = Platform::ALL.map(Platform::provider_kind).join(", ");
+        let text = format!("is {kind:?}, so name and image are not checked as with {known}");
+        found.doubt(field("/kind"), text);
+    }
+    user_data(set, found);
+    image(set, found);
+    if found.platform == Some(Platform::Azure) {
+        azure(set, found);
+    }
+}
+
+fn user_data(set: Set<'_>, found: &mut Inspection) {
+    let name = set.provider_text(USER_DATA);
+    if name != USER_DATA_SECRET {
+        let text = format!(
+            "is {name:?}, so the operator cannot log in to the machines; write {USER_DATA_SECRET:?}"
+        );
+        found.problem(field(USER_DATA), text);
+    }
+    let namespace = set.provider_text("/userDataSecret/namespace");
+    if !["", MACHINE_API_NAMESPACE].contains(&namespace) {
+        let text = format!("is {namespace:?}, and the Secret is in {MACHINE_API_NAMESPACE}");
+        found.problem(field("/userDataSecret/namespace"), text);
+    }
+}
+
+fn image(set: Set<'_>, found: &mut Inspection) {
+    let texts: Vec<(&str, &str)> = IMAGES
+        .into_iter()
+        .map(|at| (at, set.provider_text(at)))
+        .filter(|(_, text)| !text.is_empty())
+        .collect();
+    let windows = texts.iter().any(|(_, text)| set.hint(text) == Some(Hint::Windows));
+    let Some((at, text)) = texts.first() else {
+        if found.platform.is_some() {
+            let text = "names no image, write one of Windows";
+            found.problem("spec.template.spec.providerSpec.value", text);
+        }
+        return;
+    };
+    if windows || texts.iter().all(|(_, text)| is_opaque(text)) {
+        return;
+    }
+    if texts.iter().any(|(_, text)| set.hint(own(text)) == Some(Hint::Linux)) {
+        found.problem(field(at), format!("{text:?} is an image of Linux, write one of Windows"));
+    } else {
+        found.doubt(field(at), format!("{text:?} does not say that it is an image of Windows"));
+    }
+}
+
+/// The part of an image's path that is its own; the project and folder before it say less.
+fn own(text: &str) -> &str {
+    text.rsplit_once("/images/").map_or(text, |(_, own)| own)
+}
+
+/// Whether `text` is an ID that says nothing to people.
+fn is_opaque(text: &str) -> bool {
+    let id = text.strip_prefix("ami-").unwrap_or(text);
+    !id.is_empty() && id.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b'-')
+}
+
+/// The cloud prepares a machine by what it is told, not by its image.
+fn azure(set: Set<'_>, found: &mut Inspection) {
+    let system = set.provider_text(AZURE_SYSTEM);
+    if system != OS_ID_WINDOWS {
+        let text = format!("is {system:?}, write {OS_ID_WINDOWS:?}");
+        found.problem(field(AZURE_SYSTEM), text);
+    }
+    let disk = set.provider("/osDisk/diskSizeGB").and_then(Value::as_u64);
+    if disk.is_some_and(|gib| gib < u64::from(WINDOWS_DISK_GIB)) {
+        let text =
+            format!("is less than {WINDOWS_DISK_GIB}, as large as most images of Windows are");
+        found.doubt(field("/osDisk/diskSizeGB"), text);
+    }
+}
+
+/// The field at `at` of the provider specification.
+fn field(at: &str) -> String {
+    let member = at.replace("/0", "[0]").replace('/', ".");
+    format!("spec.template.spec.providerSpec.value{member}")
+}

@@ -1,0 +1,173 @@
+//! What keeps the Machines of a MachineSet from becoming Windows nodes.
+
+mod labels;
+mod machine;
+mod placeholders;
+
+use std::fmt;
+
+use serde::Serialize;
+use serde_json::Value;
+
+use super::hints::{Hint, hint};
+use super::name::check_name;
+use super::platform::Platform;
+use crate::names::machine_api::CLUSTER_LABEL;
+use crate::names::objects::{MACHINE, MACHINE_API_NAMESPACE, USER_DATA_SECRET};
+use crate::names::{MACHINE_OS_LABEL, OS_ID_WINDOWS};
+
+/// One thing to look at in a MachineSet. Both texts are one line that a terminal shows as it is.
+#[derive(Clone, Debug, Eq, PartialEq, Serialize)]
+pub struct Finding {
+    /// Its field, for example `spec.template.metadata.labels[machine.openshift.io/os-id]`.
+    pub at: String,
+    /// What is wrong there, and what to write.
+    pub text: String,
+}
+
+/// What was found in a MachineSet that is meant for Windows.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Inspection {
+    /// Its platform; `None` if its provider specification is of no kind that is known.
+    pub platform: Option<Platform>,
+    /// What keeps its Machines from becoming Windows nodes.
+    pub problems: Vec<Finding>,
+    /// What may be a mistake.
+    pub doubts: Vec<Finding>,
+}
+
+/// What is wrong with `machine_set`; `None` if nothing in it speaks of Windows.
+///
+/// It is meant for Windows by the label [`MACHINE_OS_LABEL`], wherever it stands, by its user-data Secret,
+/// or because its name, its image or its disk says so.
+///
+/// ```
+/// use serde_json::json;
+/// use wmco_core::machine_set::inspect;
+///
+/// let set = json!({"kind": "MachineSet", "metadata": {"name": "windows"}});
+/// let found = inspect(&set).expect("its name says Windows");
+/// assert!(found.problems.iter().any(|problem| problem.at.contains("os-id")));
+/// assert_eq!(inspect(&json!({"metadata": {"name": "worker"}})), None);
+/// ```
+pub fn inspect(machine_set: &Value) -> Option<Inspection> {
+    let set = Set(machine_set);
+    if !set.is_meant_for_windows() {
+        return None;
+    }
+    let mut found = Inspection { platform: set.platform(), ..Inspection::default() };
+    header(set, &mut found);
+    labels::check(set, &mut found);
+    machine::check(set, &mut found);
+    placeholders::check(machine_set, &mut found);
+    Some(found)
+}
+
+/// The name of `machine_set`, or nothing.
+pub(super) fn name_of(machine_set: &Value) -> &str {
+    Set(machine_set).text("/metadata/name")
+}
+
+/// Version, namespace, name and number.
+fn header(set: Set<'_>, found: &mut Inspection) {
+    let (group, version, _) = MACHINE;
+    let (api, expected) = (set.text("/apiVersion"), format!("{group}/{version}"));
+    if api != expected {
+        found.problem("apiVersion", format!("is {api:?}, and the Machine API takes {expected}"));
+    }
+    match set.text("/metadata/namespace") {
+        MACHINE_API_NAMESPACE => {}
+        "" => found.doubt(
+            "metadata.namespace",
+            format!("is not set, apply it with `-n {MACHINE_API_NAMESPACE}`"),
+        ),
+        other => found.problem(
+            "metadata.namespace",
+            format!("is {other:?}, and Machines count in {MACHINE_API_NAMESPACE} only"),
+        ),
+    }
+    if let Err(error) = check_name(found.platform, set.text("/metadata/name")) {
+        found.problem("metadata.name", error.to_string());
+    }
+    match set.0.pointer("/spec/replicas") {
+        // The API server takes one for none.
+        None | Some(Value::Null) => {}
+        Some(number) if number.as_u64() == Some(0) => {
+            found.doubt("spec.replicas", "is 0, so there are no Machines until it is scaled up");
+        }
+        Some(number) if number.as_u64().is_some_and(|many| i32::try_from(many).is_ok()) => {}
+        Some(_) => found.problem("spec.replicas", "is no number of Machines, write for example 1"),
+    }
+}
+
+/// A MachineSet that may be any JSON. Places are JSON pointers (RFC 6901).
+#[derive(Clone, Copy)]
+struct Set<'a>(&'a Value);
+
+/// Where the specification for the cloud stands.
+const PROVIDER: &str = "/spec/template/spec/providerSpec/value";
+
+impl<'a> Set<'a> {
+    /// The text at `at`; empty if there is none.
+    fn text(self, at: &str) -> &'a str {
+        self.0.pointer(at).and_then(Value::as_str).unwrap_or_default()
+    }
+
+    /// The value of `label` in the labels at `at`.
+    fn label(self, at: &str, label: &str) -> Option<&'a Value> {
+        self.0.pointer(at)?.get(label)
+    }
+
+    fn provider(self, at: &str) -> Option<&'a Value> {
+        self.0.pointer(PROVIDER)?.pointer(at)
+    }
+
+    fn provider_text(self, at: &str) -> &'a str {
+        self.provider(at).and_then(Value::as_str).unwrap_or_default()
+    }
+
+    fn platform(self) -> Option<Platform> {
+        Platform::of_provider(self.provider_text("/kind"))
+    }
+
+    /// Infrastructure name of its cluster.
+    fn infrastructure(self) -> &'a str {
+        [labels::OWN, labels::MACHINES, labels::SELECTED]
+            .into_iter()
+            .find_map(|at| self.label(at, CLUSTER_LABEL)?.as_str())
+            .unwrap_or_default()
+    }
+
+    fn hint(self, text: &str) -> Option<Hint> {
+        hint(text, self.infrastructure())
+    }
+
+    fn is_meant_for_windows(self) -> bool {
+        let labelled = [labels::OWN, labels::MACHINES, labels::NODES, labels::SELECTED]
+            .into_iter()
+            .filter_map(|at| self.label(at, MACHINE_OS_LABEL)?.as_str())
+            .any(|os| os.eq_ignore_ascii_case(OS_ID_WINDOWS));
+        let system = self.provider_text(machine::AZURE_SYSTEM);
+        labelled
+            || system.eq_ignore_ascii_case(OS_ID_WINDOWS)
+            || self.provider_text(machine::USER_DATA) == USER_DATA_SECRET
+            || self.hint(self.text("/metadata/name")) == Some(Hint::Windows)
+            || machine::image_texts(self).any(|text| self.hint(text) == Some(Hint::Windows))
+    }
+}
+
+impl Inspection {
+    fn problem(&mut self, at: impl Into<String>, text: impl Into<String>) {
+        self.problems.push(Finding { at: at.into(), text: text.into() });
+    }
+
+    fn doubt(&mut self, at: impl Into<String>, text: impl Into<String>) {
+        self.doubts.push(Finding { at: at.into(), text: text.into() });
+    }
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.at, self.text)
+    }
+}

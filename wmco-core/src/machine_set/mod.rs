@@ -1,0 +1,56 @@
+//! MachineSets whose Machines become Windows nodes.
+//!
+//! [`generate`] makes one from [`MachineSetOptions`] and, if there is one, from a [`Worker`]: an
+//! existing MachineSet of the same cluster, whose zone, networks and credentials it takes over.
+//! [`inspect`] tells what keeps the Machines of a MachineSet from becoming Windows nodes.
+//!
+//! ```
+//! use wmco_core::machine_set::{MachineSetOptions, Platform, generate, inspect};
+//!
+//! let options = MachineSetOptions {
+//!     infrastructure: Some("prod-x7k2p".into()),
+//!     region: Some("eu-central-1".into()),
+//!     zone: Some("eu-central-1a".into()),
+//!     image: Some("ami-0123456789abcdef0".into()),
+//!     ..MachineSetOptions::default()
+//! };
+//! let generated = generate(Some(Platform::Aws), &options, None)?;
+//! let name = &generated.machine_set["metadata"]["name"];
+//! assert_eq!(name, "prod-x7k2p-windows-worker-eu-central-1a");
+//! assert!(inspect(&generated.machine_set).is_some_and(|found| found.problems.is_empty()));
+//!
+//! let error = generate(Some(Platform::Azure), &options, None).unwrap_err();
+//! assert!(error.to_string().contains("ami-0123456789abcdef0"), "not an image of Azure");
+//! # Ok::<(), wmco_core::machine_set::MachineSetError>(())
+//! ```
+//!
+//! # Source
+//! The shapes are those of the samples in OpenShift's documentation ("Creating Windows machine sets"),
+//! names and labels those of `spec/features.md`, rows F037 to F045, and `spec/operator.md`, sections 3
+//! and 6.1. No cloud has been asked.
+//!
+//! # Guarantees
+//! - Pure: equal input, equal output.
+//! - What [`generate`] gives has no problem that [`inspect`] knows.
+//! - Any JSON may be given: what has another shape than expected is told or passed over, never a panic.
+
+mod draft;
+mod error;
+mod generate;
+mod hints;
+mod infrastructure;
+mod inspect;
+mod name;
+mod options;
+mod platform;
+mod provider;
+mod worker;
+
+pub use error::MachineSetError;
+pub use generate::{Generated, generate};
+pub use infrastructure::Infrastructure;
+pub use inspect::{Finding, Inspection, inspect};
+pub use name::{NameError, check_name};
+pub use options::{MachineSetOptions, Setting};
+pub use platform::{Platform, UnknownPlatform};
+pub use worker::{Worker, WorkerError};

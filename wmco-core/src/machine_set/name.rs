@@ -1,0 +1,119 @@
+//! Names that Kubernetes, the cloud and Windows all take.
+
+use super::platform::Platform;
+use crate::limits::{COMPUTER_NAME_BYTES, LABEL_VALUE_BYTES, MACHINE_SUFFIX_BYTES};
+
+/// Name of a MachineSet where the computers are named as their Machines, if no other is asked for.
+pub(super) const SHORT_NAME: &str = "winworker";
+
+/// Why a MachineSet cannot have its name.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum NameError {
+    /// A character is not taken, or not in its place.
+    #[error("name {name:?} breaks RFC 1123: {rule}; write for example `{instead}`")]
+    Characters {
+        /// The name.
+        name: String,
+        /// What the platform takes.
+        rule: &'static str,
+        /// A name that is close.
+        instead: String,
+    },
+    /// The names of the Machines would be longer than those of computers.
+    #[error(
+        "name {name:?} has {} characters and may have {most} on {platform}: Machines are called NAME-xxxxx \
+         and their computers as well, and Windows takes {COMPUTER_NAME_BYTES} characters; \
+         write for example `{instead}`",
+        .name.len()
+    )]
+    Computer {
+        /// The name.
+        name: String,
+        /// The platform, which names computers as their Machines.
+        platform: Platform,
+        /// How long the name may be.
+        most: usize,
+        /// A name that is close.
+        instead: String,
+    },
+    /// The name is longer than the value of a label.
+    #[error(
+        "name {name:?} has {} characters and may have {LABEL_VALUE_BYTES}, for it is a label of the \
+         Machines; write for example `{instead}`",
+        .name.len()
+    )]
+    Label {
+        /// The name.
+        name: String,
+        /// A name that is close.
+        instead: String,
+    },
+}
+
+/// Whether a MachineSet on `platform` may have this name; without one, what all platforms take.
+///
+/// Dots are taken on AWS only: elsewhere the Machine's name becomes that of a computer or of an
+/// instance of GCP, where names also begin with a letter.
+///
+/// # Errors
+/// Which rule the name breaks, with a name that does not.
+///
+/// ```
+/// use wmco_core::machine_set::{Platform, check_name};
+/// assert!(check_name(Some(Platform::VSphere), "winworker").is_ok());
+/// let error = check_name(Some(Platform::VSphere), "windows-worker").unwrap_err();
+/// assert!(error.to_string().contains("may have 9"));
+/// ```
+pub fn check_name(platform: Option<Platform>, name: &str) -> Result<(), NameError> {
+    let dots = matches!(platform, None | Some(Platform::Aws));
+    let letter_first = platform == Some(Platform::Gcp);
+    let most = match platform {
+        Some(platform) if platform.names_computers() => COMPUTER_NAME_BYTES - MACHINE_SUFFIX_BYTES,
+        _ => LABEL_VALUE_BYTES,
+    };
+    let label = |label: &str| {
+        !label.is_empty()
+            && label.bytes().all(|byte| plain(byte) || byte == b'-')
+            && !label.starts_with('-')
+            && !label.ends_with('-')
+    };
+    let spelled = if dots { name.split('.').all(label) } else { label(name) };
+    let owned = || (name.to_owned(), close_to(name, most));
+    if !spelled || (letter_first && !name.starts_with(|first: char| first.is_ascii_lowercase())) {
+        let (name, instead) = owned();
+        let rule = match (dots, letter_first) {
+            (true, _) => "it may have a-z, 0-9, `-` and `.`, each `.` between two of a-z and 0-9",
+            (false, true) => "it may have a-z, 0-9 and `-`, with a letter first and no `-` last",
+            (false, false) => "it may have a-z, 0-9 and `-`, with no `-` at its ends",
+        };
+        return Err(NameError::Characters { name, rule, instead });
+    }
+    match platform {
+        _ if name.len() <= most => Ok(()),
+        Some(platform) if platform.names_computers() => {
+            let (name, instead) = owned();
+            Err(NameError::Computer { name, platform, most, instead })
+        }
+        _ => {
+            let (name, instead) = owned();
+            Err(NameError::Label { name, instead })
+        }
+    }
+}
+
+const fn plain(byte: u8) -> bool {
+    byte.is_ascii_lowercase() || byte.is_ascii_digit()
+}
+
+/// A name close to `name` that every platform takes.
+fn close_to(name: &str, most: usize) -> String {
+    let letters = name.chars().map(|letter| letter.to_ascii_lowercase());
+    let spelled: String = letters
+        .map(|letter| if u8::try_from(letter).is_ok_and(plain) { letter } else { '-' })
+        .skip_while(|letter| !letter.is_ascii_lowercase())
+        .take(most)
+        .collect();
+    let trimmed = spelled.trim_end_matches('-');
+    if trimmed.is_empty() { SHORT_NAME.to_owned() } else { trimmed.to_owned() }
+}

@@ -1,0 +1,147 @@
+//! An existing MachineSet of the cluster, for what a new one takes over.
+
+use serde_json::Value;
+
+use super::inspect::{inspect, name_of};
+use super::platform::Platform;
+use crate::names::machine_api::{
+    CAPACITY_AMD64, CAPACITY_LABELS_ANNOTATION, CLUSTER_LABEL, MACHINE_SET_KIND,
+};
+
+/// A MachineSet of Linux workers.
+#[derive(Clone, Copy, Debug)]
+pub struct Worker<'a> {
+    object: &'a Value,
+    /// Where its machines are.
+    pub platform: Platform,
+}
+
+/// Why no MachineSet can be taken over.
+#[derive(Debug, Eq, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum WorkerError {
+    /// None has the name that was asked for.
+    #[error("no MachineSet is called {name:?}, there are: {}", listed(.there))]
+    Name {
+        /// The name.
+        name: String,
+        /// Names of those that there are.
+        there: Vec<String>,
+    },
+    /// There is none.
+    #[error("there is no MachineSet of Linux workers, leave -f out or give one")]
+    None,
+    /// Its provider specification is of no kind that is known.
+    #[error(
+        "MachineSet {name:?}, field spec.template.spec.providerSpec.value.kind is {kind:?}, and has to be \
+         one of {}",
+        known()
+    )]
+    Provider {
+        /// Name of the MachineSet.
+        name: String,
+        /// The kind, empty if there is none.
+        kind: String,
+    },
+    /// Several could be meant.
+    #[error("there are several MachineSets, choose one with --from: {}", listed(.there))]
+    Several {
+        /// Their names.
+        there: Vec<String>,
+    },
+}
+
+/// Names as a terminal shows them, whatever they are.
+fn listed(names: &[String]) -> String {
+    names.iter().map(|name| name.escape_debug().to_string()).collect::<Vec<_>>().join(", ")
+}
+
+fn known() -> String {
+    Platform::ALL.map(Platform::provider_kind).join(", ")
+}
+
+impl<'a> Worker<'a> {
+    /// The MachineSet called `name` among `objects`; without a name the only one that is not meant for
+    /// Windows. Objects of other kinds do not count.
+    ///
+    /// # Errors
+    /// There is none, or more than one, or it is of no known platform.
+    ///
+    /// ```
+    /// use serde_json::json;
+    /// use wmco_core::machine_set::{Platform, Worker};
+    ///
+    /// let value = json!({"kind": "VSphereMachineProviderSpec"});
+    /// let spec = json!({"template": {"spec": {"providerSpec": {"value": value}}}});
+    /// let set = json!({"kind": "MachineSet", "metadata": {"name": "prod-x7k2p-worker"}, "spec": spec});
+    /// assert_eq!(Worker::choose([&set], None)?.platform, Platform::VSphere);
+    /// # Ok::<(), wmco_core::machine_set::WorkerError>(())
+    /// ```
+    pub fn choose(
+        objects: impl IntoIterator<Item = &'a Value>,
+        name: Option<&str>,
+    ) -> Result<Self, WorkerError> {
+        let sets: Vec<&Value> = objects
+            .into_iter()
+            .filter(|object| object.get("kind").and_then(Value::as_str) == Some(MACHINE_SET_KIND))
+            .collect();
+        let names = |sets: &[&Value]| sets.iter().map(|set| name_of(set).to_owned()).collect();
+        let Some(name) = name else {
+            let linux: Vec<&Value> =
+                sets.into_iter().filter(|set| inspect(set).is_none()).collect();
+            return match linux.as_slice() {
+                [] => Err(WorkerError::None),
+                [set] => Self::of(set),
+                several => Err(WorkerError::Several { there: names(several) }),
+            };
+        };
+        match sets.iter().find(|set| name_of(set) == name) {
+            Some(set) => Self::of(set),
+            None => Err(WorkerError::Name { name: name.to_owned(), there: names(&sets) }),
+        }
+    }
+
+    fn of(object: &'a Value) -> Result<Self, WorkerError> {
+        let kind = object.pointer("/spec/template/spec/providerSpec/value/kind");
+        let kind = kind.and_then(Value::as_str).unwrap_or_default();
+        Platform::of_provider(kind).map(|platform| Self { object, platform }).ok_or_else(|| {
+            WorkerError::Provider { name: name_of(object).to_owned(), kind: kind.to_owned() }
+        })
+    }
+
+    /// Its name.
+    pub fn name(self) -> &'a str {
+        name_of(self.object)
+    }
+
+    /// What its cloud is told.
+    pub(super) fn provider_spec(self) -> &'a Value {
+        self.object.pointer("/spec/template/spec/providerSpec/value").unwrap_or(&Value::Null)
+    }
+
+    /// Taints of its nodes.
+    pub(super) fn taints(self) -> Option<&'a Value> {
+        self.object
+            .pointer("/spec/template/spec/taints")
+            .filter(|taints| taints.as_array().is_some_and(|taints| !taints.is_empty()))
+    }
+
+    /// Infrastructure name of its cluster.
+    pub(super) fn infrastructure(self) -> Option<&'a str> {
+        let labels =
+            ["/metadata/labels", "/spec/template/metadata/labels", "/spec/selector/matchLabels"];
+        labels.into_iter().find_map(|labels| {
+            let label = self.object.pointer(labels)?.get(CLUSTER_LABEL)?.as_str()?;
+            (!label.is_empty()).then_some(label)
+        })
+    }
+
+    /// Whether Windows runs on what its machines are: not on ARM.
+    pub(super) fn is_amd64(self) -> bool {
+        let annotations = self.object.pointer("/metadata/annotations");
+        let labels = annotations.and_then(|all| all.get(CAPACITY_LABELS_ANNOTATION));
+        labels
+            .and_then(Value::as_str)
+            .is_none_or(|labels| labels.split(',').any(|label| label.trim() == CAPACITY_AMD64))
+    }
+}

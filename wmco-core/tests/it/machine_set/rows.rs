@@ -1,0 +1,344 @@
+//! One test for each thing that can be wrong with a MachineSet.
+
+use serde_json::{Value, json};
+use wmco_core::machine_set::{Finding, Inspection, Platform, inspect};
+
+use super::{fine, found, worker};
+
+/// Checks that after `change` one problem or doubt is told, which has these words.
+#[track_caller]
+fn told(
+    platform: Platform,
+    change: impl FnOnce(&mut Value),
+    of: fn(&Inspection) -> &[Finding],
+    at: &str,
+    words: &[&str],
+) {
+    let mut set = fine(platform);
+    change(&mut set);
+    let found = found(&set);
+    assert_eq!(found.problems.len() + found.doubts.len(), 1, "{found:?}");
+    let [finding] = of(&found) else { panic!("of the other kind: {found:?}") };
+    assert_eq!(finding.at, at);
+    for word in words {
+        assert!(finding.text.contains(word), "{word} is not in {finding}");
+    }
+}
+
+fn problem(found: &Inspection) -> &[Finding] {
+    &found.problems
+}
+
+fn doubt(found: &Inspection) -> &[Finding] {
+    &found.doubts
+}
+
+const LABELS: &str = "/spec/template/metadata/labels";
+const PROVIDER: &str = "/spec/template/spec/providerSpec/value";
+const OS: &str = "machine.openshift.io/os-id";
+const OS_FIELD: &str = "spec.template.metadata.labels[machine.openshift.io/os-id]";
+
+fn at<'a>(set: &'a mut Value, at: &str) -> &'a mut Value {
+    set.pointer_mut(at).unwrap()
+}
+
+fn without(set: &mut Value, place: &str, member: &str) -> Value {
+    at(set, place).as_object_mut().unwrap().remove(member).unwrap()
+}
+
+#[test]
+fn a_missing_system_label() {
+    let change = |set: &mut Value| {
+        without(set, LABELS, OS);
+    };
+    told(Platform::Aws, change, problem, OS_FIELD, &["is missing,", "write \"Windows\" here"]);
+}
+
+#[test]
+fn a_system_label_in_another_place() {
+    let change = |set: &mut Value| {
+        let os = without(set, LABELS, OS);
+        at(set, "/spec/template/spec/metadata/labels")[OS] = os;
+    };
+    let words = ["it stands in spec.template.spec.metadata.labels"];
+    told(Platform::Aws, change, problem, OS_FIELD, &words);
+    let change = |set: &mut Value| {
+        let os = without(set, LABELS, OS);
+        at(set, "/metadata/labels")[OS] = os;
+    };
+    told(Platform::Aws, change, problem, OS_FIELD, &["it stands in metadata.labels"]);
+}
+
+#[test]
+fn a_system_label_in_another_case() {
+    let change = |set: &mut Value| at(set, LABELS)[OS] = "windows".into();
+    told(Platform::Gcp, change, problem, OS_FIELD, &["is \"windows\"", "in this case"]);
+    let change = |set: &mut Value| at(set, LABELS)[OS] = 1.into();
+    told(Platform::Gcp, change, problem, OS_FIELD, &["is no text"]);
+}
+
+#[test]
+fn a_label_that_keeps_the_operator_away() {
+    let label = wmco_core::names::IGNORE_LABEL;
+    let change = |set: &mut Value| at(set, LABELS)[label] = "true".into();
+    let field = format!("spec.template.metadata.labels[{label}]");
+    told(Platform::Aws, change, problem, &field, &["take the label off"]);
+    let mut set = fine(Platform::Aws);
+    at(&mut set, LABELS)[label] = "false".into();
+    assert_eq!(found(&set).problems, []);
+}
+
+#[test]
+fn user_data_of_linux() {
+    let change = |set: &mut Value| {
+        at(set, PROVIDER)["userDataSecret"]["name"] = "worker-user-data".into();
+    };
+    let field = "spec.template.spec.providerSpec.value.userDataSecret.name";
+    let words = ["cannot log in", "write \"windows-user-data\""];
+    told(Platform::Nutanix, change, problem, field, &words);
+}
+
+#[test]
+fn user_data_of_another_namespace() {
+    let change = |set: &mut Value| {
+        at(set, PROVIDER)["userDataSecret"]["namespace"] = "default".into();
+    };
+    let field = "spec.template.spec.providerSpec.value.userDataSecret.namespace";
+    told(Platform::Azure, change, problem, field, &["the Secret is in openshift-machine-api"]);
+}
+
+/// Gives the MachineSet another name, also in its labels.
+fn renamed(set: &mut Value, name: &str) {
+    set["metadata"]["name"] = name.into();
+    for labels in [LABELS, "/spec/selector/matchLabels"] {
+        at(set, labels)["machine.openshift.io/cluster-api-machineset"] = name.into();
+    }
+}
+
+#[test]
+fn a_name_that_computers_cannot_have() {
+    for platform in [Platform::Azure, Platform::Nutanix, Platform::VSphere] {
+        let change = |set: &mut Value| renamed(set, "winworkers");
+        let words = ["has 10 characters and may have 9", "`winworker`"];
+        told(platform, change, problem, "metadata.name", &words);
+    }
+    for platform in [Platform::Aws, Platform::Gcp] {
+        let mut set = fine(platform);
+        renamed(&mut set, &"w".repeat(63));
+        assert_eq!(found(&set).problems, []);
+        let change = |set: &mut Value| renamed(set, &"w".repeat(64));
+        told(platform, change, problem, "metadata.name", &["may have 63"]);
+    }
+}
+
+#[test]
+fn names_that_break_rfc_1123() {
+    for name in ["Win", "win_1", "-win", "win-", "", "wín"] {
+        let change = |set: &mut Value| renamed(set, name);
+        told(Platform::Aws, change, problem, "metadata.name", &["breaks RFC 1123"]);
+    }
+    let mut set = fine(Platform::Aws);
+    renamed(&mut set, "win.1");
+    assert_eq!(found(&set).problems, [], "instances of AWS have names of their own");
+    for platform in [Platform::Azure, Platform::Gcp, Platform::Nutanix, Platform::VSphere] {
+        let change = |set: &mut Value| renamed(set, "win.1");
+        told(platform, change, problem, "metadata.name", &["`win-1`"]);
+    }
+    let change = |set: &mut Value| renamed(set, "1-win");
+    told(Platform::Gcp, change, problem, "metadata.name", &["a letter first", "`win`"]);
+}
+
+#[test]
+fn an_image_of_linux() {
+    let change = |set: &mut Value| at(set, PROVIDER)["template"] = "shop-x7k2p-rhcos".into();
+    let field = "spec.template.spec.providerSpec.value.template";
+    told(Platform::VSphere, change, problem, field, &["is an image of Linux"]);
+    let image = "projects/rhcos-cloud/global/images/rhcos-9";
+    let change = |set: &mut Value| at(set, PROVIDER)["disks"][0]["image"] = image.into();
+    let field = "spec.template.spec.providerSpec.value.disks[0].image";
+    told(Platform::Gcp, change, problem, field, &["is an image of Linux"]);
+}
+
+#[test]
+fn an_image_that_says_nothing() {
+    let change = |set: &mut Value| at(set, PROVIDER)["template"] = "golden-7".into();
+    let field = "spec.template.spec.providerSpec.value.template";
+    told(Platform::VSphere, change, doubt, field, &["does not say"]);
+    let image = "projects/linux-team/global/images/golden";
+    let change = |set: &mut Value| at(set, PROVIDER)["disks"][0]["image"] = image.into();
+    let field = "spec.template.spec.providerSpec.value.disks[0].image";
+    told(Platform::Gcp, change, doubt, field, &["does not say"]);
+}
+
+#[test]
+fn no_image() {
+    for (platform, member) in [(Platform::Aws, "ami"), (Platform::VSphere, "template")] {
+        let change = |set: &mut Value| {
+            without(set, PROVIDER, member);
+        };
+        let field = "spec.template.spec.providerSpec.value";
+        told(platform, change, problem, field, &["names no image"]);
+    }
+}
+
+#[test]
+fn disks_of_azure() {
+    let change = |set: &mut Value| at(set, PROVIDER)["osDisk"]["osType"] = "Linux".into();
+    let field = "spec.template.spec.providerSpec.value.osDisk.osType";
+    told(Platform::Azure, change, problem, field, &["is \"Linux\", write \"Windows\""]);
+    let change = |set: &mut Value| at(set, PROVIDER)["osDisk"]["diskSizeGB"] = 64.into();
+    let field = "spec.template.spec.providerSpec.value.osDisk.diskSizeGB";
+    told(Platform::Azure, change, doubt, field, &["is less than 128"]);
+}
+
+#[test]
+fn a_selector_that_finds_other_machines() {
+    let label = "machine.openshift.io/cluster-api-machineset";
+    let field = format!("spec.selector.matchLabels[{label}]");
+    let change = |set: &mut Value| at(set, "/spec/selector/matchLabels")[label] = "other".into();
+    told(Platform::Azure, change, problem, &field, &["is \"other\"", "\"winworker\""]);
+    let change = |set: &mut Value| {
+        without(set, LABELS, label);
+    };
+    told(Platform::Azure, change, problem, &field, &["the template has nothing"]);
+}
+
+#[test]
+fn a_selector_that_selects_nothing() {
+    let change = |set: &mut Value| set["spec"]["selector"] = json!({});
+    let field = "spec.selector.matchLabels";
+    told(Platform::Aws, change, problem, field, &["selects nothing"]);
+}
+
+#[test]
+fn expressions_of_a_selector() {
+    let with = |expression: Value| {
+        move |set: &mut Value| set["spec"]["selector"]["matchExpressions"] = json!([expression])
+    };
+    let field = "spec.selector.matchExpressions[0]";
+    for expression in [
+        json!({"key": OS, "operator": "In", "values": ["Linux"]}),
+        json!({"key": OS, "operator": "NotIn", "values": ["Windows"]}),
+        json!({"key": OS, "operator": "DoesNotExist"}),
+        json!({"key": "other", "operator": "Exists"}),
+        json!({"key": OS, "operator": "Like"}),
+        json!(1),
+    ] {
+        told(Platform::Aws, with(expression), problem, field, &["does not select"]);
+    }
+    for expression in [
+        json!({"key": OS, "operator": "In", "values": ["Linux", "Windows"]}),
+        json!({"key": OS, "operator": "NotIn", "values": ["Linux"]}),
+        json!({"key": OS, "operator": "Exists"}),
+        json!({"key": "other", "operator": "DoesNotExist"}),
+    ] {
+        let mut set = fine(Platform::Aws);
+        with(expression)(&mut set);
+        assert_eq!(found(&set).problems, []);
+    }
+}
+
+#[test]
+fn numbers_of_machines() {
+    for replicas in [json!(-1), json!("1"), json!(1.5), json!(3_000_000_000_u32), json!({})] {
+        let change = |set: &mut Value| set["spec"]["replicas"] = replicas;
+        told(Platform::Aws, change, problem, "spec.replicas", &["is no number of Machines"]);
+    }
+    let change = |set: &mut Value| set["spec"]["replicas"] = 0.into();
+    told(Platform::Aws, change, doubt, "spec.replicas", &["until it is scaled up"]);
+    let mut set = fine(Platform::Aws);
+    without(&mut set, "/spec", "replicas");
+    assert_eq!(found(&set).problems, [], "the API server takes one");
+}
+
+#[test]
+fn another_namespace() {
+    let change = |set: &mut Value| set["metadata"]["namespace"] = "default".into();
+    told(Platform::Aws, change, problem, "metadata.namespace", &["openshift-machine-api only"]);
+    let change = |set: &mut Value| {
+        without(set, "/metadata", "namespace");
+    };
+    told(Platform::Aws, change, doubt, "metadata.namespace", &["-n openshift-machine-api"]);
+}
+
+#[test]
+fn another_api() {
+    let change = |set: &mut Value| set["apiVersion"] = "cluster.x-k8s.io/v1beta2".into();
+    told(Platform::Aws, change, problem, "apiVersion", &["takes machine.openshift.io/v1beta1"]);
+}
+
+#[test]
+fn labels_that_are_missed_later() {
+    let label = "machine.openshift.io/cluster-api-cluster";
+    let change = |set: &mut Value| {
+        without(set, LABELS, label);
+        without(set, "/spec/selector/matchLabels", label);
+    };
+    let field = format!("spec.template.metadata.labels[{label}]");
+    told(Platform::Aws, change, doubt, &field, &["infrastructure name"]);
+    let change = |set: &mut Value| {
+        without(set, "/spec/template/spec/metadata/labels", "node-role.kubernetes.io/worker");
+    };
+    let field = "spec.template.spec.metadata.labels[node-role.kubernetes.io/worker]";
+    told(Platform::Aws, change, doubt, field, &["no role"]);
+}
+
+#[test]
+fn a_blank_that_is_not_filled_in() {
+    let change = |set: &mut Value| {
+        at(set, PROVIDER)["securityGroups"][0]["filters"][0]["values"][1] = "<infra id>-sg".into();
+    };
+    let value = "spec.template.spec.providerSpec.value";
+    let field = format!("{value}.securityGroups[0].filters[0].values[1]");
+    told(Platform::Aws, change, problem, &field, &["fill in \"infra id\""]);
+    let mut set = fine(Platform::Aws);
+    at(&mut set, PROVIDER)["tags"][0]["value"] = "a < b > <> <<".into();
+    let found = found(&set).problems;
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert_eq!(found[0].text, "fill in \" b \"");
+}
+
+#[test]
+fn no_provider_and_an_unknown_one() {
+    let change = |set: &mut Value| set["spec"]["template"]["spec"]["providerSpec"] = json!({});
+    let field = "spec.template.spec.providerSpec.value";
+    told(Platform::Aws, change, problem, field, &["copy it from a MachineSet"]);
+    let change = |set: &mut Value| at(set, PROVIDER)["kind"] = "OpenstackProviderSpec".into();
+    let field = format!("{field}.kind");
+    told(Platform::Aws, change, doubt, &field, &["\"OpenstackProviderSpec\"", "not checked"]);
+}
+
+#[test]
+fn workers_of_linux_are_passed_over() {
+    for platform in Platform::ALL {
+        assert_eq!(inspect(&worker(platform)), None, "{platform}");
+    }
+}
+
+/// Something that is done to a MachineSet.
+type Change = Box<dyn FnOnce(&mut Value)>;
+
+/// Each alone shows that a MachineSet of Linux was to become one of Windows.
+#[test]
+fn any_trace_of_windows_counts() {
+    let value = |member: &'static str, json: Value| {
+        move |set: &mut Value| {
+            at(set, PROVIDER)[member] = json;
+        }
+    };
+    let changes: [(Platform, Change); 7] = [
+        (Platform::Aws, Box::new(|set| at(set, "/metadata/labels")[OS] = "Windows".into())),
+        (Platform::Aws, Box::new(|set| at(set, LABELS)[OS] = "WINDOWS".into())),
+        (Platform::Aws, Box::new(|set| set["metadata"]["name"] = "shop-x7k2p-win-1".into())),
+        (Platform::Aws, Box::new(value("userDataSecret", json!({"name": "windows-user-data"})))),
+        (Platform::Azure, Box::new(value("osDisk", json!({"osType": "Windows"})))),
+        (Platform::VSphere, Box::new(value("template", json!("win2022")))),
+        (Platform::Nutanix, Box::new(value("image", json!({"name": "windows"})))),
+    ];
+    for (platform, change) in changes {
+        let mut set = worker(platform);
+        change(&mut set);
+        let found = inspect(&set).unwrap_or_else(|| panic!("passed over: {set:#}"));
+        assert!(!found.problems.is_empty());
+    }
+}
