@@ -23,6 +23,7 @@ use super::{SimHost, SimHostError, power, supervisor};
 #[must_use = "nothing runs before `start`"]
 pub struct SimHostBuilder {
     host_name: String,
+    metadata_name: Option<String>,
     address: Option<Ipv4Addr>,
     model: Option<FakeWindows>,
     profile: Profile,
@@ -34,6 +35,7 @@ impl SimHostBuilder {
     pub(super) fn new() -> Self {
         Self {
             host_name: "winhost".to_owned(),
+            metadata_name: None,
             address: None,
             model: None,
             profile: Profile {
@@ -55,6 +57,13 @@ impl SimHostBuilder {
     /// The computer's name; `winhost` if not set. A given [`model`](Self::model) has its own.
     pub fn host_name(mut self, name: impl Into<String>) -> Self {
         self.host_name = name.into();
+        self
+    }
+
+    /// What the cloud's metadata service calls the machine; the computer's name if not set. A given
+    /// [`model`](Self::model) knows its own answer.
+    pub fn metadata_name(mut self, name: impl Into<String>) -> Self {
+        self.metadata_name = Some(name.into());
         self
     }
 
@@ -143,7 +152,7 @@ impl SimHostBuilder {
             .map_err(|source| SimHostError::Interrupted { source })??;
         let port = Arc::new(Port::reserve().map_err(|source| SimHostError::Port { source })?);
         let own_model = self.model.is_none();
-        let model = self.model.unwrap_or_else(|| new_model(&self.host_name));
+        let model = self.model.unwrap_or_else(|| new_model(&self.host_name, self.metadata_name));
         if let Some(address) = self.address {
             model.set_addresses(vec![address]);
         }
@@ -179,13 +188,14 @@ impl SimHostBuilder {
 /// All others succeed and say nothing.
 ///
 /// Source: `spec/services.md`, section 6.4.
-fn new_model(host_name: &str) -> FakeWindows {
+fn new_model(host_name: &str, metadata_name: Option<String>) -> FakeWindows {
     let model = FakeWindows::new(host_name);
     let machine = model.clone();
     let told = move |question: &str| {
         let asks =
             ["local-hostname", "gcp-get-hostname"].iter().any(|part| question.contains(part));
-        if asks { machine.host_name().unwrap_or_default() } else { String::new() }
+        let own_name = || machine.host_name().unwrap_or_default();
+        if asks { metadata_name.clone().unwrap_or_else(own_name) } else { String::new() }
     };
     let told_by_script = told.clone();
     model.set_powershell(move |script| ScriptOutput {
