@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use russh::keys::PublicKey;
 use tokio::sync::mpsc;
+use wmco_core::protocol::FeatureState;
 use wmco_services::fake::FakeWindows;
 use wmco_services::windows::{HttpAnswer, Machine as _, ScriptOutput};
 
@@ -24,6 +25,7 @@ use super::{SimHost, SimHostError, power, supervisor};
 pub struct SimHostBuilder {
     host_name: String,
     metadata_name: Option<String>,
+    containers: Option<FeatureState>,
     address: Option<Ipv4Addr>,
     model: Option<FakeWindows>,
     profile: Profile,
@@ -36,6 +38,7 @@ impl SimHostBuilder {
         Self {
             host_name: "winhost".to_owned(),
             metadata_name: None,
+            containers: None,
             address: None,
             model: None,
             profile: Profile {
@@ -64,6 +67,12 @@ impl SimHostBuilder {
     /// [`model`](Self::model) knows its own answer.
     pub fn metadata_name(mut self, name: impl Into<String>) -> Self {
         self.metadata_name = Some(name.into());
+        self
+    }
+
+    /// Whether the image of the machine has the feature for containers; as the model has it if not set.
+    pub const fn containers(mut self, state: FeatureState) -> Self {
+        self.containers = Some(state);
         self
     }
 
@@ -155,6 +164,9 @@ impl SimHostBuilder {
         let model = self.model.unwrap_or_else(|| new_model(&self.host_name, self.metadata_name));
         if let Some(address) = self.address {
             model.set_addresses(vec![address]);
+        }
+        if let Some(state) = self.containers {
+            model.set_containers(state);
         }
         model.set_restart_by_hand(true);
         let (events, observed) = mpsc::unbounded_channel();

@@ -20,6 +20,8 @@ const SUBNET: u32 = 250;
 /// One instance.
 #[derive(Clone, Debug)]
 pub(super) struct Instance {
+    /// The Machine's name.
+    pub(super) machine: String,
     pub(super) address: Ipv4Addr,
     pub(super) provider_id: String,
     pub(super) computer_name: String,
@@ -40,7 +42,9 @@ pub(super) struct Cloud {
 
 /// Why a cloud makes no instance.
 #[derive(Debug, Eq, PartialEq, thiserror::Error)]
-#[error("`{name}` is longer than a computer name of {LONGEST_COMPUTER_NAME} characters, call the MachineSet something shorter")]
+#[error(
+    "`{name}` is longer than a computer name of {LONGEST_COMPUTER_NAME} characters, call the MachineSet something shorter"
+)]
 pub(super) struct BadName {
     name: String,
 }
@@ -73,6 +77,7 @@ impl Cloud {
             machine.to_owned()
         };
         let instance = Instance {
+            machine: machine.to_owned(),
             address,
             provider_id: format!("{}:///sim-zone/i-{uid}", platform.to_lowercase()),
             computer_name,
@@ -93,8 +98,8 @@ impl Cloud {
 
     fn lowest_free(&self) -> Ipv4Addr {
         let is_free = |address: &Ipv4Addr| self.instances.values().all(|i| i.address != *address);
-        // There are fewer instances than numbers.
-        (0..).map(address).find(is_free).unwrap_or(Ipv4Addr::UNSPECIFIED)
+        // One of these is free, whatever the others have.
+        (0..=self.made).map(address).find(is_free).unwrap_or(Ipv4Addr::UNSPECIFIED)
     }
 }
 
@@ -107,6 +112,13 @@ impl Instance {
             entry("InternalDNS", self.cloud_name.clone()),
             entry("Hostname", self.cloud_name.clone()),
         ]
+    }
+}
+
+/// Cuts the power of instances that nobody has any more.
+pub(super) fn switch_off(gone: impl IntoIterator<Item = Instance>) {
+    for host in gone.into_iter().filter_map(|instance| instance.host) {
+        host.power_off();
     }
 }
 

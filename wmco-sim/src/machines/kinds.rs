@@ -160,21 +160,30 @@ pub fn definitions() -> [Value; 3] {
             "observedGeneration": number, "readyReplicas": number, "replicas": number,
         }},
     });
-    let column = |name: &str, kind: &str, path: &str| json!({"name": name, "type": kind, "jsonPath": path});
+    let column =
+        |name: &str, kind: &str, path: &str| json!({"name": name, "type": kind, "jsonPath": path});
     [
         json!({"apiVersion": "v1", "kind": "Namespace",
             "metadata": {"name": objects::MACHINE_API_NAMESPACE}}),
-        definition("Machine", &machine, &[
-            column("Phase", "string", ".status.phase"),
-            column("Node", "string", ".status.nodeRef.name"),
-            column("Age", "date", ".metadata.creationTimestamp"),
-        ]),
-        definition("MachineSet", &set, &[
-            column("Desired", "integer", ".spec.replicas"),
-            column("Current", "integer", ".status.replicas"),
-            column("Ready", "integer", ".status.readyReplicas"),
-            column("Age", "date", ".metadata.creationTimestamp"),
-        ]),
+        definition(
+            "Machine",
+            &machine,
+            &[
+                column("Phase", "string", ".status.phase"),
+                column("Node", "string", ".status.nodeRef.name"),
+                column("Age", "date", ".metadata.creationTimestamp"),
+            ],
+        ),
+        definition(
+            "MachineSet",
+            &set,
+            &[
+                column("Desired", "integer", ".spec.replicas"),
+                column("Current", "integer", ".status.replicas"),
+                column("Ready", "integer", ".status.readyReplicas"),
+                column("Age", "date", ".metadata.creationTimestamp"),
+            ],
+        ),
     ]
 }
 

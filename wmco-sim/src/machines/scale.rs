@@ -50,19 +50,25 @@ mod tests {
 
     use super::*;
 
-    fn machine(name: &str, second: u32, change: Value) -> Machine {
+    fn machine(name: &str, second: u32, change: &Value) -> Machine {
         let mut object = json!({
             "metadata": {"name": name, "creationTimestamp": format!("2026-01-01T00:00:{second:02}Z")},
             "spec": {},
         });
-        json_patch::merge(&mut object, &change);
+        json_patch::merge(&mut object, change);
         serde_json::from_value(object).unwrap()
     }
 
     #[track_caller]
-    fn check(replicas: usize, policy: Option<&str>, change_b: Value, create: usize, delete: &[&str]) {
+    fn check(
+        replicas: usize,
+        policy: Option<&str>,
+        change_b: &Value,
+        create: usize,
+        delete: &[&str],
+    ) {
         let machines =
-            [machine("c", 1, json!({})), machine("b", 2, change_b), machine("a", 3, json!({}))];
+            [machine("c", 1, &json!({})), machine("b", 2, change_b), machine("a", 3, &json!({}))];
         let machines: Vec<_> = machines.iter().collect();
         let delete = delete.to_vec();
         assert_eq!(scaling(replicas, policy, &machines), Scaling { create, delete });
@@ -70,43 +76,43 @@ mod tests {
 
     #[test]
     fn missing_ones_are_made() {
-        check(5, None, json!({}), 2, &[]);
+        check(5, None, &json!({}), 2, &[]);
     }
 
     #[test]
     fn the_right_number_stays() {
-        check(3, None, json!({}), 0, &[]);
+        check(3, None, &json!({}), 0, &[]);
     }
 
     #[test]
     fn without_a_policy_names_decide() {
-        check(1, None, json!({}), 0, &["a", "b"]);
+        check(1, None, &json!({}), 0, &["a", "b"]);
     }
 
     #[test]
     fn the_oldest_goes_where_the_policy_says_so() {
-        check(2, Some("Oldest"), json!({}), 0, &["c"]);
+        check(2, Some("Oldest"), &json!({}), 0, &["c"]);
     }
 
     #[test]
     fn the_newest_goes_where_the_policy_says_so() {
-        check(1, Some("Newest"), json!({}), 0, &["a", "b"]);
+        check(1, Some("Newest"), &json!({}), 0, &["a", "b"]);
     }
 
     #[test]
     fn a_named_one_goes_first() {
         let named = json!({"metadata": {"annotations": {DELETE_ANNOTATION: "yes"}}});
-        check(1, Some("Oldest"), named, 0, &["b", "c"]);
+        check(1, Some("Oldest"), &named, 0, &["b", "c"]);
     }
 
     #[test]
     fn a_failed_one_goes_before_healthy_ones() {
-        check(2, Some("Oldest"), json!({"status": {"errorReason": "CreateError"}}), 0, &["b"]);
+        check(2, Some("Oldest"), &json!({"status": {"errorReason": "CreateError"}}), 0, &["b"]);
     }
 
     #[test]
     fn one_that_is_being_deleted_does_not_count() {
         let deleting = json!({"metadata": {"deletionTimestamp": "2026-01-01T00:01:00Z"}});
-        check(3, None, deleting, 1, &[]);
+        check(3, None, &deleting, 1, &[]);
     }
 }
