@@ -63,12 +63,13 @@ mod tests {
     fn check(
         replicas: usize,
         policy: Option<&str>,
-        change_b: &Value,
+        change: &Value,
         create: usize,
         delete: &[&str],
     ) {
+        // Neither in the order of names nor of age.
         let machines =
-            [machine("c", 1, &json!({})), machine("b", 2, change_b), machine("a", 3, &json!({}))];
+            [machine("b", 1, &json!({})), machine("c", 2, change), machine("a", 3, &json!({}))];
         let machines: Vec<_> = machines.iter().collect();
         let delete = delete.to_vec();
         assert_eq!(scaling(replicas, policy, &machines), Scaling { create, delete });
@@ -91,23 +92,23 @@ mod tests {
 
     #[test]
     fn the_oldest_goes_where_the_policy_says_so() {
-        check(2, Some("Oldest"), &json!({}), 0, &["c"]);
+        check(2, Some("Oldest"), &json!({}), 0, &["b"]);
     }
 
     #[test]
     fn the_newest_goes_where_the_policy_says_so() {
-        check(1, Some("Newest"), &json!({}), 0, &["a", "b"]);
+        check(1, Some("Newest"), &json!({}), 0, &["a", "c"]);
     }
 
     #[test]
     fn a_named_one_goes_first() {
         let named = json!({"metadata": {"annotations": {DELETE_ANNOTATION: "yes"}}});
-        check(1, Some("Oldest"), &named, 0, &["b", "c"]);
+        check(1, Some("Oldest"), &named, 0, &["c", "b"]);
     }
 
     #[test]
     fn a_failed_one_goes_before_healthy_ones() {
-        check(2, Some("Oldest"), &json!({"status": {"errorReason": "CreateError"}}), 0, &["b"]);
+        check(2, Some("Oldest"), &json!({"status": {"errorReason": "CreateError"}}), 0, &["c"]);
     }
 
     #[test]
