@@ -22,8 +22,9 @@ pub(super) async fn pass(
     resources: &Resources,
 ) -> Result<Option<Instant>, PassError> {
     let all = ListParams::default();
-    let sets = resources.sets.list(&all).await?.items;
     let machines = resources.machines.list(&all).await?.items;
+    // After the Machines: a set whose Machines go because it was deleted is not there any more.
+    let sets = resources.sets.list(&all).await?.items;
     let nodes = resources.nodes.list(&all).await?.items;
     let linked = link_nodes(shared, resources, &machines, &nodes).await?;
     for set in &sets {
