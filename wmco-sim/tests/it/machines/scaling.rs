@@ -1,12 +1,14 @@
 //! MachineSets grow and shrink, and hosts come and go with their Machines.
 
 use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use serde_json::json;
 use tokio::net::TcpStream;
 use tokio::time::Instant;
 use wmco_core::names::{self, platforms};
+use wmco_sim::cluster::Fault;
 use wmco_sim::machines::{DELETE_ANNOTATION, MachineApiBuilder, machine_set};
 
 use super::scenery::{SET, World, address, text};
@@ -165,5 +167,30 @@ async fn a_machine_of_another_system_has_no_host() {
     until(|| world.list().iter().any(|m| m["status"]["phase"] == "Provisioned")).await;
     tokio::time::sleep(Duration::from_millis(100)).await;
     assert!(world.machines.hosts().is_empty());
+    world.end().await;
+}
+
+/// Half of the writes to Machines are cut off, and nothing is made twice.
+#[tokio::test]
+async fn what_the_api_refuses_is_tried_again() {
+    let world = World::new(platforms::NONE, |api| api).await;
+    let asked = AtomicU32::new(0);
+    world.cluster.inject_faults(move |request| {
+        let writes = request.verb != "list" && request.verb != "watch";
+        let fails = writes
+            && request.resource.starts_with("machines")
+            && asked.fetch_add(1, Ordering::Relaxed) % 2 == 0;
+        fails.then_some(Fault::Hangup)
+    });
+    world.cluster.apply(&machine_set(SET, 3)).unwrap();
+    world.hosts(3).await;
+    world.cluster.clear_faults();
+    world.scale(0).await;
+    world.hosts(0).await;
+    let made = world.cluster.requests();
+    let made = made.iter().filter(|request| {
+        request.verb == "create" && request.resource == "machines" && request.code == 201
+    });
+    assert_eq!(made.count(), 3);
     world.end().await;
 }
