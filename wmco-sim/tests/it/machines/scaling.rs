@@ -179,7 +179,7 @@ async fn what_the_api_refuses_is_tried_again() {
         let writes = request.verb != "list" && request.verb != "watch";
         let fails = writes
             && request.resource.starts_with("machines")
-            && asked.fetch_add(1, Ordering::Relaxed) % 2 == 0;
+            && asked.fetch_add(1, Ordering::Relaxed).is_multiple_of(2);
         fails.then_some(Fault::Hangup)
     });
     world.cluster.apply(&machine_set(SET, 3)).unwrap();
