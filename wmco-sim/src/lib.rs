@@ -1,4 +1,5 @@
-//! A Kubernetes API in a process and Windows hosts that speak SSH, for demos and tests.
+//! A Kubernetes API in a process, Windows hosts that speak SSH, and a Machine API that makes such hosts,
+//! for demos and tests.
 //!
 //! # Not here
 //! Anything that the product needs in a real cluster.
@@ -7,4 +8,5 @@
 
 pub mod cluster;
 pub mod host;
+pub mod machines;
 pub mod round_trips;

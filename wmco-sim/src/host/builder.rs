@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use russh::keys::PublicKey;
 use tokio::sync::mpsc;
+use wmco_core::protocol::FeatureState;
 use wmco_services::fake::FakeWindows;
 use wmco_services::windows::{HttpAnswer, Machine as _, ScriptOutput};
 
@@ -23,6 +24,8 @@ use super::{SimHost, SimHostError, power, supervisor};
 #[must_use = "nothing runs before `start`"]
 pub struct SimHostBuilder {
     host_name: String,
+    metadata_name: Option<String>,
+    containers: Option<FeatureState>,
     address: Option<Ipv4Addr>,
     model: Option<FakeWindows>,
     profile: Profile,
@@ -34,6 +37,8 @@ impl SimHostBuilder {
     pub(super) fn new() -> Self {
         Self {
             host_name: "winhost".to_owned(),
+            metadata_name: None,
+            containers: None,
             address: None,
             model: None,
             profile: Profile {
@@ -55,6 +60,19 @@ impl SimHostBuilder {
     /// The computer's name; `winhost` if not set. A given [`model`](Self::model) has its own.
     pub fn host_name(mut self, name: impl Into<String>) -> Self {
         self.host_name = name.into();
+        self
+    }
+
+    /// What the cloud's metadata service calls the machine; the computer's name if not set. A given
+    /// [`model`](Self::model) knows its own answer.
+    pub fn metadata_name(mut self, name: impl Into<String>) -> Self {
+        self.metadata_name = Some(name.into());
+        self
+    }
+
+    /// Whether the image of the machine has the feature for containers; as the model has it if not set.
+    pub const fn containers(mut self, state: FeatureState) -> Self {
+        self.containers = Some(state);
         self
     }
 
@@ -143,9 +161,12 @@ impl SimHostBuilder {
             .map_err(|source| SimHostError::Interrupted { source })??;
         let port = Arc::new(Port::reserve().map_err(|source| SimHostError::Port { source })?);
         let own_model = self.model.is_none();
-        let model = self.model.unwrap_or_else(|| new_model(&self.host_name));
+        let model = self.model.unwrap_or_else(|| new_model(&self.host_name, self.metadata_name));
         if let Some(address) = self.address {
             model.set_addresses(vec![address]);
+        }
+        if let Some(state) = self.containers {
+            model.set_containers(state);
         }
         model.set_restart_by_hand(true);
         let (events, observed) = mpsc::unbounded_channel();
@@ -179,13 +200,14 @@ impl SimHostBuilder {
 /// All others succeed and say nothing.
 ///
 /// Source: `spec/services.md`, section 6.4.
-fn new_model(host_name: &str) -> FakeWindows {
+fn new_model(host_name: &str, metadata_name: Option<String>) -> FakeWindows {
     let model = FakeWindows::new(host_name);
     let machine = model.clone();
     let told = move |question: &str| {
         let asks =
             ["local-hostname", "gcp-get-hostname"].iter().any(|part| question.contains(part));
-        if asks { machine.host_name().unwrap_or_default() } else { String::new() }
+        let own_name = || machine.host_name().unwrap_or_default();
+        if asks { metadata_name.clone().unwrap_or_else(own_name) } else { String::new() }
     };
     let told_by_script = told.clone();
     model.set_powershell(move |script| ScriptOutput {

@@ -26,7 +26,7 @@
 //! | --- | --- |
 //! | any remote command | programs by their full path or from the user's own folder; of these only agents run, see [`AgentFile`] |
 //! | an agent whose connection is cut may be ended with it | it finishes its plan unseen, unless the power is cut |
-//! | passwords, certificates of users, several users | one user with public keys |
+//! | passwords, certificates of users, several users | one user, with the keys in the file for administrators, whatever its rights are |
 //! | file modes, owners, times, ACLs over SFTP | accepted and forgotten; folders have the model's access only |
 //! | names with blanks and other characters | only names that a [`WindowsPath`](wmco_core::winpath::WindowsPath) holds |
 //! | PowerShell | the questions of the generated services ConfigMap are answered, all other scripts succeed without effect |
@@ -36,6 +36,7 @@
 
 mod agent;
 mod agent_file;
+mod authorized_keys;
 mod backoff;
 mod builder;
 mod command_line;
@@ -173,9 +174,10 @@ impl SimHost {
         self.shared.change_host_keys()
     }
 
-    /// Lets the user come in with these keys and no other from now on.
+    /// Lets the user come in with these keys and no other from now on: they are the new content of
+    /// [`AUTHORIZED_KEYS`](wmco_core::names::host::AUTHORIZED_KEYS), which each login reads.
     pub fn authorize_only(&self, keys: impl IntoIterator<Item = PublicKey>) {
-        self.shared.authorize_only(keys.into_iter().collect());
+        authorized_keys::write(&self.shared.model, &keys.into_iter().collect::<Vec<_>>());
     }
 
     /// What the host has seen so far.

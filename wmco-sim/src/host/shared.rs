@@ -15,6 +15,7 @@ use wmco_core::winpath::WindowsPath;
 use wmco_services::fake::FakeWindows;
 
 use super::SimHostError;
+use super::authorized_keys;
 use super::counts::Tally;
 use super::fault::{Conditions, Fault};
 use super::gate::Gates;
@@ -91,7 +92,6 @@ pub(super) struct Shared {
     pub(super) threads: TaskTracker,
     /// Ends everything for good.
     pub(super) stop: CancellationToken,
-    authorized: Mutex<Vec<PublicKey>>,
     keys: Mutex<HostKeys>,
     /// Ends what runs between two starts of the machine.
     power: Mutex<CancellationToken>,
@@ -110,6 +110,9 @@ impl Shared {
         let Profile { user, shell, timing, forwards, authorized } = profile;
         // It was made when the user first logged in.
         model.with_tree(|tree| tree.make_folders(&home(&user)));
+        if !authorized.is_empty() {
+            authorized_keys::write(&model, &authorized);
+        }
         let stop = CancellationToken::new();
         let threads = TaskTracker::new();
         threads.close(); // so that one can wait for those that are there
@@ -128,7 +131,6 @@ impl Shared {
             cut: AtomicBool::new(false),
             power: Mutex::new(stop.child_token()),
             stop,
-            authorized: Mutex::new(authorized),
             keys: Mutex::new(keys),
         }
     }
@@ -136,11 +138,7 @@ impl Shared {
     /// Whether this person with this key may come in. Windows does not look at the case of names.
     pub(super) fn admits(&self, user: &str, key: &PublicKey) -> bool {
         user.eq_ignore_ascii_case(&self.user)
-            && lock(&self.authorized).iter().any(|known| known.key_data() == key.key_data())
-    }
-
-    pub(super) fn authorize_only(&self, keys: Vec<PublicKey>) {
-        *lock(&self.authorized) = keys;
+            && authorized_keys::read(&self.model).any(|known| known.key_data() == key.key_data())
     }
 
     /// The keys that the next connection sees.

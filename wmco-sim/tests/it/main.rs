@@ -11,6 +11,8 @@
 mod client;
 mod host;
 mod kubectl;
+mod kubelet;
+mod machines;
 mod replay;
 mod replay_match;
 mod replay_steps;

@@ -20,6 +20,7 @@ mod jump;
 mod liar;
 mod login;
 mod lying;
+mod machines;
 mod pool;
 mod proxy;
 mod restart;

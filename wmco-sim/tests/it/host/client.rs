@@ -17,7 +17,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 
 /// The result of `work`, which must come in the end.
 #[track_caller]
-pub(super) fn within<T>(work: impl Future<Output = T>) -> impl Future<Output = T> {
+pub(crate) fn within<T>(work: impl Future<Output = T>) -> impl Future<Output = T> {
     let place = std::panic::Location::caller();
     async move {
         let done = tokio::time::timeout(PATIENCE, work).await;
@@ -27,7 +27,7 @@ pub(super) fn within<T>(work: impl Future<Output = T>) -> impl Future<Output = T
 
 /// Waits until `condition` holds.
 #[track_caller]
-pub(super) fn until(mut condition: impl FnMut() -> bool) -> impl Future<Output = ()> {
+pub(crate) fn until(mut condition: impl FnMut() -> bool) -> impl Future<Output = ()> {
     within(async move {
         while !condition() {
             tokio::time::sleep(Duration::from_millis(5)).await;
@@ -35,17 +35,17 @@ pub(super) fn until(mut condition: impl FnMut() -> bool) -> impl Future<Output =
     })
 }
 
-pub(super) fn new_key() -> PrivateKey {
+pub(crate) fn new_key() -> PrivateKey {
     let algorithm = Algorithm::Ecdsa { curve: EcdsaCurve::NistP256 };
     PrivateKey::random(&mut russh::keys::key::safe_rng(), algorithm).unwrap()
 }
 
 /// A running host and a key that opens it.
-pub(super) async fn host() -> (SimHost, PrivateKey) {
+pub(crate) async fn host() -> (SimHost, PrivateKey) {
     host_with(|builder| builder).await
 }
 
-pub(super) async fn host_with(
+pub(crate) async fn host_with(
     settings: impl FnOnce(SimHostBuilder) -> SimHostBuilder,
 ) -> (SimHost, PrivateKey) {
     let key = new_key();
@@ -54,13 +54,13 @@ pub(super) async fn host_with(
 }
 
 /// An authenticated connection.
-pub(super) struct Client {
-    pub(super) handle: Handle<Seen>,
-    pub(super) host_key: PublicKey,
+pub(crate) struct Client {
+    pub(crate) handle: Handle<Seen>,
+    pub(crate) host_key: PublicKey,
 }
 
 /// Takes any host key and keeps it.
-pub(super) struct Seen(Arc<Mutex<Option<PublicKey>>>);
+pub(crate) struct Seen(Arc<Mutex<Option<PublicKey>>>);
 
 impl client::Handler for Seen {
     type Error = russh::Error;
@@ -78,25 +78,25 @@ impl client::Handler for Seen {
 
 /// Why there is no connection.
 #[derive(Debug)]
-pub(super) enum NoClient {
+pub(crate) enum NoClient {
     Connection,
     Refused,
 }
 
 /// What a command gave. No code: the connection ended first.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Output {
-    pub(super) stdout: String,
-    pub(super) stderr: String,
-    pub(super) code: Option<u32>,
+pub(crate) struct Output {
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+    pub(crate) code: Option<u32>,
 }
 
 impl Client {
-    pub(super) async fn connect(host: &SimHost, key: &PrivateKey) -> Self {
+    pub(crate) async fn connect(host: &SimHost, key: &PrivateKey) -> Self {
         Self::try_connect(host, host.user(), key).await.unwrap()
     }
 
-    pub(super) async fn try_connect(
+    pub(crate) async fn try_connect(
         host: &SimHost,
         user: &str,
         key: &PrivateKey,
@@ -114,7 +114,7 @@ impl Client {
         if answer.success() { Ok(Self { handle, host_key }) } else { Err(NoClient::Refused) }
     }
 
-    pub(super) async fn exec(&self, command: impl ToString) -> Result<Output, russh::Error> {
+    pub(crate) async fn exec(&self, command: impl ToString) -> Result<Output, russh::Error> {
         let mut channel = self.handle.channel_open_session().await?;
         channel.exec(true, command.to_string()).await?;
         let mut output = Output::default();
@@ -131,13 +131,13 @@ impl Client {
         Ok(output)
     }
 
-    pub(super) async fn sftp(&self) -> SftpSession {
+    pub(crate) async fn sftp(&self) -> SftpSession {
         let channel = self.handle.channel_open_session().await.unwrap();
         channel.request_subsystem(true, "sftp").await.unwrap();
         SftpSession::new(channel.into_stream()).await.unwrap()
     }
 
-    pub(super) async fn close(self) {
+    pub(crate) async fn close(self) {
         self.handle.disconnect(Disconnect::ByApplication, "", "").await.unwrap();
     }
 }

@@ -5,22 +5,19 @@ use std::time::Duration;
 use k8s_openapi::api::certificates::v1::CertificateSigningRequest;
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::Node;
-use kube::api::{ListParams, Patch, PatchParams};
-use kube::config::{KubeConfigOptions, Kubeconfig};
-use kube::{Api, Client, Config};
+use kube::{Api, Client};
 use russh::keys::PrivateKey;
-use serde_json::json;
 use wmco_core::limits;
 use wmco_core::names::host::{
     BOOTSTRAP_KUBECONFIG, CONTAINERD_SERVICE, KUBELET_KUBECONFIG, KUBELET_SERVICE,
 };
 use wmco_core::protocol::ServiceRunState;
-use wmco_services::fake::FakeWindows;
-use wmco_services::windows::{Machine as _, ServiceConfig, ServiceManager as _, StartType, Wait};
+use wmco_services::windows::{Machine as _, ServiceManager as _, Wait};
 use wmco_sim::cluster::SimCluster;
 use wmco_sim::host::SimHost;
 
 use super::client::{host_with, until, within};
+use crate::kubelet;
 
 pub(super) const NODE: &str = "winhost";
 const PKI: &str = r"C:\var\lib\kubelet\pki";
@@ -36,32 +33,14 @@ impl Joining {
     /// A host on which the kubelet's service is installed by hand.
     async fn new() -> Self {
         let (joining, _) = Self::empty().await;
-        let model = joining.host.model();
-        add_service(model, CONTAINERD_SERVICE, r"C:\k\containerd\containerd.exe", &[]);
-        add_service(
-            model,
-            KUBELET_SERVICE,
-            r"C:\k\kubelet.exe --config=C:\k\kubelet.conf --kubeconfig=C:\k\kubeconfig --bootstrap-kubeconfig=C:\k\bootstrap-kubeconfig --cert-dir=c:\var\lib\kubelet\pki\ --node-labels=node.openshift.io/os_id=Windows --node-ip=10.1.2.3",
-            &[CONTAINERD_SERVICE],
-        );
+        kubelet::install(joining.host.model(), [10, 1, 2, 3].into());
         joining
     }
 
     /// A host with the kubelet's files and no service of ours.
     pub(super) async fn empty() -> (Self, PrivateKey) {
         let cluster = SimCluster::start().await.unwrap();
-        let bootstrapper = "bootstrapper";
-        cluster
-            .apply(&json!({
-                "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding",
-                "metadata": {"name": "bootstrap"},
-                "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole",
-                    "name": "system:node-bootstrapper"},
-                "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User",
-                    "name": bootstrapper}],
-            }))
-            .unwrap();
-        let client = client(&cluster, "admin", &["system:masters"]).await;
+        let client = kubelet::admin(&cluster).await;
         let (host, key) = host_with(|builder| {
             let moment = Duration::from_millis(50);
             builder
@@ -71,39 +50,13 @@ impl Joining {
                 .restart_duration(moment)
         })
         .await;
-        let kubeconfig = cluster.kubeconfig(bootstrapper, &[]).unwrap();
-        host.model().put_file(&BOOTSTRAP_KUBECONFIG.parse().unwrap(), kubeconfig);
-        for program in [r"C:\k\kubelet.exe", r"C:\k\containerd\containerd.exe"] {
-            host.model().put_file(&program.parse().unwrap(), "MZ");
-        }
-        let configuration = r#"{"maxPods": 250,
-            "registerWithTaints": [{"key": "os", "value": "Windows", "effect": "NoSchedule"}]}"#;
-        host.model().put_file(&r"C:\k\kubelet.conf".parse().unwrap(), configuration);
+        kubelet::bring_files(host.model(), &cluster);
         (Self { cluster, client, host }, key)
     }
 
     /// Approves the next request that nobody looked at yet, and returns it.
     pub(super) async fn approve(&self) -> CertificateSigningRequest {
-        let api: Api<CertificateSigningRequest> = Api::all(self.client.clone());
-        within(async {
-            loop {
-                let requests = api.list(&ListParams::default()).await.unwrap();
-                let pending = |request: &CertificateSigningRequest| {
-                    request.status.as_ref().is_none_or(|s| s.conditions.is_none())
-                };
-                if let Some(request) = requests.items.into_iter().find(pending) {
-                    let name = request.metadata.name.clone().unwrap();
-                    let approval = json!({"status": {"conditions": [
-                        {"type": "Approved", "status": "True", "reason": "Test", "message": "ok"}]}});
-                    api.patch_approval(&name, &PatchParams::default(), &Patch::Merge(approval))
-                        .await
-                        .unwrap();
-                    return request;
-                }
-                tokio::time::sleep(Duration::from_millis(5)).await;
-            }
-        })
-        .await
+        kubelet::approve(&self.client).await
     }
 
     pub(super) fn requests(&self) -> usize {
@@ -141,26 +94,6 @@ impl Joining {
         let bytes = self.host.model().file(&path.parse().unwrap())?;
         Some(String::from_utf8(bytes.to_vec()).unwrap())
     }
-}
-
-async fn client(cluster: &SimCluster, user: &str, groups: &[&str]) -> Client {
-    let kubeconfig = cluster.kubeconfig(user, groups).unwrap();
-    let kubeconfig = Kubeconfig::from_yaml(&kubeconfig).unwrap();
-    let options = KubeConfigOptions::default();
-    let mut config = Config::from_custom_kubeconfig(kubeconfig, &options).await.unwrap();
-    config.proxy_url = None;
-    Client::try_from(config).unwrap()
-}
-
-fn add_service(model: &FakeWindows, name: &str, command: &str, needs: &[&str]) {
-    let config = ServiceConfig {
-        command: command.to_owned(),
-        description: String::new(),
-        dependencies: needs.iter().map(|name| name.parse().unwrap()).collect(),
-        start: StartType::Automatic,
-        recovery: None,
-    };
-    model.add_service(&name.parse().unwrap(), &config, ServiceRunState::Stopped);
 }
 
 pub(super) fn readiness(node: &Node) -> &str {

@@ -1,7 +1,7 @@
 //! A simulated Windows host, driven by an SSH client.
 
 mod agent;
-mod client;
+pub(crate) mod client;
 mod daemon;
 mod faults;
 mod join;

@@ -1,0 +1,28 @@
+//! The file that says which keys open a host.
+
+use russh::keys::PublicKey;
+use wmco_core::names::host;
+use wmco_core::winpath::WindowsPath;
+use wmco_services::fake::FakeWindows;
+
+/// Keys in the file, as it is now. Other lines are passed over, as by sshd.
+pub(super) fn read(model: &FakeWindows) -> impl Iterator<Item = PublicKey> {
+    let text = model.file(&path()).map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+    let keys: Vec<_> = text
+        .unwrap_or_default()
+        .lines()
+        .filter_map(|line| PublicKey::from_openssh(line.trim()).ok())
+        .collect();
+    keys.into_iter()
+}
+
+/// Makes `keys` the whole content of the file.
+pub(super) fn write(model: &FakeWindows, keys: &[PublicKey]) {
+    let lines = keys.iter().filter_map(|key| key.to_openssh().ok());
+    model.put_file(&path(), lines.map(|line| line + "\n").collect::<String>());
+}
+
+#[expect(clippy::expect_used, reason = "a constant path")]
+fn path() -> WindowsPath {
+    host::AUTHORIZED_KEYS.parse().expect("a constant path is valid")
+}
