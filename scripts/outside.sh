@@ -42,7 +42,7 @@ k8s_openapi::k8s_if_ge_1_36! {
     fn main() {
         let request = CertificateSigningRequest::default();
         println!("{}", wmco_csr::Request::from(&request).name);
-        println!("{:?}", wmco_core::node::NodeFacts::from(&Node::default()));
+        println!("{:?}", wmco_core::facts::NodeFacts::from(&Node::default()));
         println!("{:?}", wmco_services::manifest::Manifest::empty());
         let _ = wmco_sim::cluster::SimCluster::builder();
         let _ = wmco_ssh::Options::default();
