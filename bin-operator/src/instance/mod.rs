@@ -165,10 +165,12 @@ impl Worker {
     /// Waits until our own write has come back through the watch, so that it is not planned again;
     /// returns whether it has. What came with it counts as seen, so nothing is waited for in vain.
     async fn catch_up(&mut self, outcome: &Outcome) -> bool {
-        if !outcome.comes_back() {
+        if outcome.is_visible_in(&self.inputs.borrow().instance).is_none() {
             return true;
         }
-        let seen = self.inputs.wait_for(|inputs| outcome.is_visible_in(&inputs.instance));
+        let is_seen =
+            |inputs: &Arc<WorkerInputs>| outcome.is_visible_in(&inputs.instance) == Some(true);
+        let seen = self.inputs.wait_for(is_seen);
         // A watch that lags only repeats an idempotent write.
         let seen = tokio::time::timeout(limits::CATCH_UP.unsigned_abs(), seen).await;
         seen.is_ok_and(|seen| seen.is_ok())

@@ -80,14 +80,6 @@ fn list(items: &[Value]) -> String {
     json!({"apiVersion": "v1", "kind": "List", "items": items}).to_string()
 }
 
-#[track_caller]
-fn refused(run: &Run, status: i32, messages: &[&str]) {
-    assert_eq!((run.status, run.out.as_str()), (status, ""), "{run:?}");
-    for message in messages {
-        assert!(run.err.contains(message), "{message} is not in {}", run.err);
-    }
-}
-
 #[test]
 fn what_is_printed_has_nothing_wrong() {
     for platform in Platform::ALL {
@@ -192,11 +184,11 @@ fn a_name_that_is_taken_is_told() {
 fn one_of_several_is_chosen() {
     let input = list(&[worker("a"), worker("b")]);
     let image = ["machineset", "-f", "-", "--image", "win2022"];
-    refused(&run(&image, &input), 2, &["standard input, document 1, item 2", "--from: a, b"]);
+    run(&image, &input).is_refused(2, &["standard input, document 1, item 2", "--from: a, b"]);
     assert_eq!(run(&[&image[..], &["--from", "b"]].concat(), &input).status, 0);
     let other = run(&[&image[..], &["--from", "c"]].concat(), &input);
-    refused(&other, 2, &["no MachineSet is called \"c\", there are: a, b"]);
-    refused(&run(&["machineset", "--from", "a"], ""), 2, &["--filename"]);
+    other.is_refused(2, &["no MachineSet is called \"c\", there are: a, b"]);
+    run(&["machineset", "--from", "a"], "").is_refused(2, &["--filename"]);
 }
 
 #[test]
@@ -210,33 +202,33 @@ fn the_cluster_tells_name_platform_and_region() {
     let input = input.replace("\"AWS\"", "\"BareMetal\"");
     let told =
         ["standard input, document 1, item 1", "status.platformStatus.type", "use one of AWS"];
-    refused(&run(&zone, &input), 2, &told);
+    run(&zone, &input).is_refused(2, &told);
 }
 
 #[test]
 fn what_is_missing_or_too_much_is_wrong_usage() {
     let missing = run(&["machineset", "--platform", "aws", "--zone", "a"], "");
-    refused(&missing, 2, &["give --image, --infrastructure, --region too, for AWS"]);
-    refused(&machine_set(Platform::Azure, &["--folder", "f"]), 2, &["leave --folder out"]);
-    refused(&run(&["machineset"], ""), 2, &["give --platform"]);
-    refused(&run(&["machineset", "--platform", "ibm"], ""), 2, &["use one of AWS, Azure"]);
-    refused(&machine_set(Platform::Azure, &["--replicas", "3000000000"]), 2, &["--replicas"]);
+    missing.is_refused(2, &["give --image, --infrastructure, --region too, for AWS"]);
+    machine_set(Platform::Azure, &["--folder", "f"]).is_refused(2, &["leave --folder out"]);
+    run(&["machineset"], "").is_refused(2, &["give --platform"]);
+    run(&["machineset", "--platform", "ibm"], "").is_refused(2, &["use one of AWS, Azure"]);
+    machine_set(Platform::Azure, &["--replicas", "3000000000"]).is_refused(2, &["--replicas"]);
     let input = list(&[worker("a")]);
     let other = run(&["machineset", "-f", "-", "--platform", "aws"], &input);
-    refused(&other, 2, &["MachineSet \"a\" is for VSphere, not for AWS"]);
+    other.is_refused(2, &["MachineSet \"a\" is for VSphere, not for AWS"]);
 }
 
 #[test]
 fn what_would_become_no_node_is_not_printed() {
     let long = machine_set(Platform::Azure, &["--name", "windows-worker"]);
-    refused(&long, 1, &["another --name", "may have 9 on Azure", "write for example `windows-w`"]);
+    long.is_refused(1, &["another --name", "may have 9 on Azure", "write for example `windows-w`"]);
     let linux = machine_set(Platform::Nutanix, &[]);
     assert_eq!(linux.status, 0);
     let arguments =
         ["machineset", "--platform", "nutanix", "--infrastructure", "a", "--cluster", "c"];
     let rest = ["--subnet", "s", "--image", "rhcos-9"];
     let linux = run(&[&arguments[..], &rest].concat(), "");
-    refused(&linux, 1, &["\"rhcos-9\" is an image of Linux"]);
+    linux.is_refused(1, &["\"rhcos-9\" is an image of Linux"]);
 }
 
 #[test]
@@ -262,7 +254,7 @@ fn linux_alone_is_fine_and_nothing_is_not() {
     let told = "none for Windows; 1 not for Windows, passed over\n";
     assert_eq!((checked.status, checked.out.as_str()), (0, told));
     let empty = run(&["check", "machinesets", "-f", "-"], "kind: Node\n");
-    refused(&empty, 2, &["no MachineSet, add it with -f FILE"]);
+    empty.is_refused(2, &["no MachineSet, add it with -f FILE"]);
 }
 
 #[test]

@@ -19,6 +19,15 @@ impl Run {
     pub(crate) fn json(&self) -> Value {
         serde_json::from_str(&self.out).unwrap_or_else(|error| panic!("{error} in {self:?}"))
     }
+
+    /// Asserts that it printed nothing, ended with `status`, and said these things.
+    #[track_caller]
+    pub(crate) fn is_refused(&self, status: i32, messages: &[&str]) {
+        assert_eq!((self.status, self.out.as_str()), (status, ""), "{self:?}");
+        for message in messages {
+            assert!(self.err.contains(message), "{message} is not in {}", self.err);
+        }
+    }
 }
 
 /// Variables of the environment that commands read.

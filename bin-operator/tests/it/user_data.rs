@@ -36,14 +36,6 @@ fn file(content: impl AsRef<[u8]>) -> (TempDir, String) {
     (folder, name)
 }
 
-#[track_caller]
-fn refused(run: &Run, status: i32, messages: &[&str]) {
-    assert_eq!((run.status, run.out.as_str()), (status, ""), "{run:?}");
-    for message in messages {
-        assert!(run.err.contains(message), "{message} is not in {}", run.err);
-    }
-}
-
 #[test]
 fn each_platform_gets_its_own_and_case_does_not_matter() {
     for platform in platforms::ALL {
@@ -53,7 +45,7 @@ fn each_platform_gets_its_own_and_case_does_not_matter() {
             assert_eq!((run.status, run.out.as_str()), (0, expected.as_str()), "{}", run.err);
         }
     }
-    refused(&render("Azur", &["-"], &[], KEY), 2, &["--platform", "use one of AWS, Azure, GCP"]);
+    render("Azur", &["-"], &[], KEY).is_refused(2, &["--platform", "use one of AWS, Azure, GCP"]);
 }
 
 #[test]
@@ -88,21 +80,21 @@ fn wrong_keys_name_their_file_and_the_next_step() {
         ("-----BEGIN PUBLIC KEY-----\nMCow\n", "`ssh-keygen -i` converts it"),
     ] {
         let (_folder, name) = file(content);
-        refused(&render("GCP", &[&name], &[], ""), 1, &[&name, next_step]);
+        render("GCP", &[&name], &[], "").is_refused(1, &[&name, next_step]);
     }
-    refused(&render("GCP", &["-"], &[], "words"), 1, &["cannot use standard input as"]);
+    render("GCP", &["-"], &[], "words").is_refused(1, &["cannot use standard input as"]);
     let (_folder, name) = file(KEY);
-    refused(&render("GCP", &[&name, "-"], &[], KEY), 1, &[&name, "the same key, leave one out"]);
+    render("GCP", &[&name, "-"], &[], KEY).is_refused(1, &[&name, "the same key, leave one out"]);
 }
 
 #[test]
 fn wrong_usage_is_told() {
-    refused(&render("GCP", &[], &[], ""), 2, &["--public-key <FILE>"]);
-    refused(&render("GCP", &["-"; 3], &[], KEY), 2, &["once, or twice"]);
-    refused(&render("GCP", &["-"; 2], &[], KEY), 2, &["can be read once"]);
-    refused(&render("GCP", &["gone.pub"], &[], ""), 2, &["cannot read gone.pub, check its name"]);
+    render("GCP", &[], &[], "").is_refused(2, &["--public-key <FILE>"]);
+    render("GCP", &["-"; 3], &[], KEY).is_refused(2, &["once, or twice"]);
+    render("GCP", &["-"; 2], &[], KEY).is_refused(2, &["can be read once"]);
+    render("GCP", &["gone.pub"], &[], "").is_refused(2, &["cannot read gone.pub, check its name"]);
     let (_folder, name) = file([0xff, 0xfe, 0x73, 0x00]);
-    refused(&render("GCP", &[&name], &[], ""), 2, &["cannot read", &name]);
+    render("GCP", &[&name], &[], "").is_refused(2, &["cannot read", &name]);
 }
 
 /// Whatever is wrong with it besides.
@@ -119,14 +111,14 @@ fn a_private_key_is_refused_and_not_printed() {
         let (_folder, name) = file(&content);
         for format in ["text", "json"] {
             let run = render("Azure", &[&name], &["-o", format], "");
-            refused(&run, 1, &[&name, "private key", "`ssh-keygen -y -f FILE`"]);
+            run.is_refused(1, &[&name, "private key", "`ssh-keygen -y -f FILE`"]);
             assert!(!run.err.contains(mark), "{}", run.err);
         }
     }
     // Without its first line nobody can tell, and it is not printed either.
     for content in [mark.to_owned(), format!("ssh-ed25519 {mark}")] {
         let run = render("Azure", &["-"], &[], &content);
-        refused(&run, 1, &["standard input"]);
+        run.is_refused(1, &["standard input"]);
         assert!(!run.err.contains(mark), "{}", run.err);
     }
 }

@@ -38,26 +38,10 @@ pub enum Outcome {
 }
 
 impl Outcome {
-    /// Whether the inputs of the worker will show it, so that the next plan has to wait for that.
-    pub const fn comes_back(&self) -> bool {
-        match self {
-            Self::NodeChanged { .. }
-            | Self::FoundNode { .. }
-            | Self::HostForgotten
-            | Self::RootRecorded(_) => true,
-            Self::Looked(_)
-            | Self::Worked(_)
-            | Self::Uploaded
-            | Self::NoNode
-            | Self::Pods(_)
-            | Self::Evicted(_)
-            | Self::NodeDeleted => false,
-        }
-    }
-
-    /// Whether `inputs` show it already, so that the next plan will not ask for the same again.
-    pub fn is_visible_in(&self, inputs: &InstanceInputs) -> bool {
-        match self {
+    /// Whether `inputs` show it already, so that the next plan will not ask for the same again; `None` if
+    /// they never will, so that there is nothing to wait for.
+    pub fn is_visible_in(&self, inputs: &InstanceInputs) -> Option<bool> {
+        Some(match self {
             Self::NodeChanged { resource_version } => {
                 inputs.node.as_ref().is_none_or(|node| node.resource_version >= *resource_version)
             }
@@ -70,8 +54,8 @@ impl Outcome {
             | Self::NoNode
             | Self::Pods(_)
             | Self::Evicted(_)
-            | Self::NodeDeleted => true,
-        }
+            | Self::NodeDeleted => return None,
+        })
     }
 
     /// Whether the host or the cluster is another than before.

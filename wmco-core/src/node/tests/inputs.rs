@@ -91,19 +91,22 @@ fn a_write_is_visible_when_the_inputs_show_it() {
     let mut seen = inputs(&Case::new());
     seen.node.as_mut().unwrap().resource_version = 7;
     let of = |version| Outcome::NodeChanged { resource_version: version };
-    assert!(of(7).is_visible_in(&seen) && of(6).is_visible_in(&seen));
-    assert!(!of(8).is_visible_in(&seen));
-    let found = Outcome::FoundNode { name: "win-1".into() };
-    assert!(found.is_visible_in(&seen));
-    assert!(Outcome::HostForgotten.is_visible_in(&seen));
+    let shows = |inputs: &InstanceInputs, outcome: Outcome| outcome.is_visible_in(inputs).unwrap();
+    assert!(shows(&seen, of(7)) && shows(&seen, of(6)));
+    assert!(!shows(&seen, of(8)));
+    let found = || Outcome::FoundNode { name: "win-1".into() };
+    assert!(shows(&seen, found()));
+    assert!(shows(&seen, Outcome::HostForgotten));
     let recorded = Outcome::RootRecorded;
-    assert!(recorded(RootAccess::Closed).is_visible_in(&seen));
-    assert!(!recorded(RootAccess::Open).is_visible_in(&seen));
+    assert!(shows(&seen, recorded(RootAccess::Closed)));
+    assert!(!shows(&seen, recorded(RootAccess::Open)));
+    // There is nothing to wait for.
+    assert_eq!(Outcome::Pods(Vec::new()).is_visible_in(&seen), None);
     let other = InstanceInputs { node: None, on_record: true, record: None, ..seen };
     // A Node that is gone will not get any newer.
-    assert!(of(8).is_visible_in(&other));
-    assert!(!found.is_visible_in(&other));
-    assert!(!Outcome::HostForgotten.is_visible_in(&other));
-    assert!(!recorded(RootAccess::Closed).is_visible_in(&other));
-    assert!(recorded(RootAccess::Open).is_visible_in(&other));
+    assert!(shows(&other, of(8)));
+    assert!(!shows(&other, found()));
+    assert!(!shows(&other, Outcome::HostForgotten));
+    assert!(!shows(&other, recorded(RootAccess::Closed)));
+    assert!(shows(&other, recorded(RootAccess::Open)));
 }
