@@ -5,7 +5,8 @@
 //! # What belongs here
 //! - [`names`] and [`limits`]: every wire name, path, time and size, each in one place.
 //! - [`fleet`] and [`node`]: which instance is next, and what it needs.
-//! - [`instances`]: hosts that people list, [`facts`] instead of the network.
+//! - [`instances`]: hosts that people list, [`machines`]: those that the Machine API makes, [`facts`]
+//!   instead of the network.
 //! - [`ignition`]: what Windows nodes take over from Linux workers.
 //! - [`content`], made from [`render`], [`ca_bundle`], [`payload`]: what a host gets.
 //! - [`cluster`]: what the operator's own objects in the cluster need.
@@ -34,6 +35,7 @@ pub mod ignition_unit;
 pub mod instances;
 pub mod limits;
 pub mod machine_set;
+pub mod machines;
 pub mod names;
 pub mod node;
 pub mod payload;

@@ -1,11 +1,13 @@
-//! What is known of Nodes, pods and the network, cut down to what decisions need.
+//! What is known of Nodes, pods, Machines and the network, cut down to what decisions need.
 
 mod drain;
+mod machine;
 mod network;
 mod node;
 mod pod;
 
 pub use drain::{DrainNotice, DrainStage, GivenUp};
+pub use machine::{MachineAddress, MachineFacts, MachineSetFacts, Reference};
 pub use network::{Dns, Facts};
 pub use node::NodeFacts;
 pub use pod::PodFacts;

@@ -93,7 +93,7 @@ pub fn addresses<K: AsRef<str>, V>(data: impl IntoIterator<Item = (K, V)>) -> BT
 #[derive(Clone, Debug, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Instance {
-    /// The key as written: what people know the host by.
+    /// The key as written, or that of its Machine: what the host is known by.
     pub address: String,
     /// What the address resolves to, and what its Node is found by.
     pub ipv4: Ipv4Addr,
@@ -110,6 +110,22 @@ pub struct Instance {
     /// As `host_key`, for the jump host.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub via_host_key: Option<HostKey>,
+    /// The Machine that it is the host of; none: people listed it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub machine: Option<OfMachine>,
+}
+
+/// The Machine behind an instance.
+#[derive(Clone, Debug, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct OfMachine {
+    /// Its name.
+    pub name: String,
+    /// Its UID.
+    pub uid: String,
+    /// The name that its host is to have, where the operator gives it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub host_name: Option<String>,
 }
 
 /// Result per key, in the order of the keys.
@@ -156,7 +172,16 @@ fn parse_entry(address: &str, text: &str, names: &impl Resolve) -> Result<Instan
     if via.as_ref().is_some_and(itself) {
         return Err(error((Field::Via, Problem::Itself)));
     }
-    Ok(Instance { address: address.to_owned(), ipv4, port, username, host_key, via, via_host_key })
+    Ok(Instance {
+        address: address.to_owned(),
+        ipv4,
+        port,
+        username,
+        host_key,
+        via,
+        via_host_key,
+        machine: None,
+    })
 }
 
 /// Leaves of all entries for one machine the first and turns the others into errors.

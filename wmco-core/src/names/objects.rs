@@ -32,6 +32,10 @@ pub const HOST_KEYS_CONFIG_MAP: &str = "windows-ssh-host-keys";
 /// [`HOST_KEYS_CONFIG_MAP`]. The Go operator never looks up such a key.
 pub const HOST_RECORD_SUFFIX: &str = "_host";
 
+/// What follows the name of a Machine in the key of what is kept of its host in
+/// [`HOST_KEYS_CONFIG_MAP`]. No entry has such a key, and no jump host.
+pub const MACHINE_KEY_SUFFIX: &str = "_machine";
+
 /// ConfigMap that the cluster fills with the trusted CA bundle.
 pub const TRUSTED_CA_CONFIG_MAP: &str = "trusted-ca";
 

@@ -1,0 +1,148 @@
+//! A Machine and a MachineSet of the Machine API, cut down to what decisions need.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::names;
+use crate::names::machine_api::MACHINE_SET_KIND;
+
+/// A Machine as far as we look at it.
+///
+/// It is read field by field: one that is odd tells less, and is never a reason not to read the others.
+///
+/// ```
+/// use serde_json::json;
+/// use wmco_core::facts::MachineFacts;
+///
+/// let machine = MachineFacts::of(&json!({
+///     "metadata": {"name": "win-x7k2p", "uid": "u-1",
+///         "labels": {"machine.openshift.io/os-id": "Windows"},
+///         "ownerReferences": [{"kind": "MachineSet", "name": "win", "uid": "s-1"}]},
+///     "status": {"phase": "Running", "nodeRef": {"name": "win-x7k2p", "uid": "n-1"},
+///         "addresses": [{"type": "InternalIP", "address": "10.0.128.1"}]},
+/// }));
+/// assert!(machine.is_windows && !machine.is_ignored);
+/// assert_eq!(machine.machine_set.unwrap().name, "win");
+/// assert_eq!(machine.node.unwrap().uid, "n-1");
+/// ```
+#[derive(Clone, Debug, Default, Eq, JsonSchema, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct MachineFacts {
+    /// Its name.
+    pub name: String,
+    /// Its UID, so that nothing is done with its successor.
+    pub uid: String,
+    /// Whether its label says that it runs Windows.
+    pub is_windows: bool,
+    /// Whether people asked for it to be left alone.
+    pub is_ignored: bool,
+    /// Whether it is deleted and only waits for its finalizers.
+    pub is_deleted: bool,
+    /// Its phase; none before the Machine API has looked at it.
+    pub phase: Option<String>,
+    /// Its addresses, in its order.
+    pub addresses: Vec<MachineAddress>,
+    /// Its Node.
+    pub node: Option<Reference>,
+    /// The MachineSet that makes it anew when it is deleted: its controller, or its first owner of that
+    /// kind.
+    pub machine_set: Option<Reference>,
+}
+
+/// One address of a Machine.
+#[derive(Clone, Debug, Default, Eq, JsonSchema, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct MachineAddress {
+    /// Its type, such as `InternalIP`.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// Its text.
+    pub address: String,
+}
+
+/// Which object is meant.
+#[derive(Clone, Debug, Default, Eq, JsonSchema, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Reference {
+    /// Its name.
+    pub name: String,
+    /// Its UID.
+    pub uid: String,
+}
+
+/// A MachineSet as far as we look at it.
+///
+/// ```
+/// use wmco_core::facts::MachineSetFacts;
+///
+/// let set = MachineSetFacts::of(&serde_json::json!({"metadata": {"name": "win", "uid": "s-1"}}));
+/// assert_eq!(set.replicas, 1, "so many are made where nobody says how many");
+/// ```
+#[derive(Clone, Debug, Default, Eq, JsonSchema, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct MachineSetFacts {
+    /// Its name.
+    pub name: String,
+    /// Its UID.
+    pub uid: String,
+    /// How many Machines it is to have.
+    pub replicas: usize,
+    /// Whether it is deleted and only waits for its finalizers.
+    pub is_deleted: bool,
+}
+
+impl MachineFacts {
+    /// Reads a Machine object.
+    pub fn of(machine: &Value) -> Self {
+        let label = |name: &str| text(machine.pointer("/metadata/labels")?.get(name));
+        let addresses = machine.pointer("/status/addresses").and_then(Value::as_array);
+        let address = |it: &Value| MachineAddress {
+            kind: text(it.get("type")).unwrap_or_default(),
+            address: text(it.get("address")).unwrap_or_default(),
+        };
+        let owners = machine.pointer("/metadata/ownerReferences").and_then(Value::as_array);
+        let owners = owners.map(Vec::as_slice).unwrap_or_default();
+        let sets =
+            || owners.iter().filter(|o| text(o.get("kind")).as_deref() == Some(MACHINE_SET_KIND));
+        let controls =
+            |owner: &&Value| owner.get("controller").and_then(Value::as_bool) == Some(true);
+        Self {
+            name: text(machine.pointer("/metadata/name")).unwrap_or_default(),
+            uid: text(machine.pointer("/metadata/uid")).unwrap_or_default(),
+            is_windows: label(names::MACHINE_OS_LABEL).as_deref() == Some(names::OS_ID_WINDOWS),
+            is_ignored: label(names::IGNORE_LABEL).as_deref() == Some(names::TRUE),
+            is_deleted: is_deleted(machine),
+            phase: text(machine.pointer("/status/phase")).filter(|phase| !phase.is_empty()),
+            addresses: addresses.into_iter().flatten().map(address).collect(),
+            node: machine.pointer("/status/nodeRef").and_then(reference),
+            machine_set: sets().find(controls).or_else(|| sets().next()).and_then(reference),
+        }
+    }
+}
+
+impl MachineSetFacts {
+    /// Reads a MachineSet object.
+    pub fn of(set: &Value) -> Self {
+        let replicas = set.pointer("/spec/replicas").and_then(Value::as_u64).unwrap_or(1);
+        Self {
+            name: text(set.pointer("/metadata/name")).unwrap_or_default(),
+            uid: text(set.pointer("/metadata/uid")).unwrap_or_default(),
+            replicas: usize::try_from(replicas).unwrap_or(usize::MAX),
+            is_deleted: is_deleted(set),
+        }
+    }
+}
+
+fn text(value: Option<&Value>) -> Option<String> {
+    value?.as_str().map(str::to_owned)
+}
+
+fn is_deleted(object: &Value) -> bool {
+    object.pointer("/metadata/deletionTimestamp").is_some_and(|since| !since.is_null())
+}
+
+fn reference(value: &Value) -> Option<Reference> {
+    let name = text(value.get("name")).filter(|name| !name.is_empty())?;
+    Some(Reference { name, uid: text(value.get("uid")).unwrap_or_default() })
+}

@@ -1,0 +1,272 @@
+//! Windows hosts that the Machine API makes.
+//!
+//! [`Machines::read`] turns Machines into [`Instance`]s, beside those that people list. Source:
+//! `spec/operator.md`, section 6.1.
+//!
+//! # Guarantees
+//! - A Machine without the Windows label, or that people asked to leave alone, is no instance.
+//! - Every other Machine gives an instance or tells why it is none; an odd one changes nothing for the
+//!   others.
+//! - What is kept of a Machine's host has a key of its own: no entry and no jump host has it.
+
+use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::facts::{MachineFacts, MachineSetFacts};
+use crate::instances::{Instance, OfMachine};
+use crate::limits::{COMPUTER_NAME_BYTES, SSH_PORT};
+use crate::names::{host, objects::MACHINE_KEY_SUFFIX, platforms};
+
+/// All Windows Machines and all MachineSets of a cluster.
+///
+/// ```
+/// use serde_json::json;
+/// use wmco_core::facts::MachineFacts;
+/// use wmco_core::machines::{Machines, key};
+/// use wmco_core::names::platforms;
+///
+/// let machine = MachineFacts::of(&json!({
+///     "metadata": {"name": "win-x7k2p", "uid": "u-1",
+///         "labels": {"machine.openshift.io/os-id": "Windows"}},
+///     "status": {"phase": "Provisioned",
+///         "addresses": [{"type": "InternalIP", "address": "10.0.128.1"}]},
+/// }));
+/// let machines = Machines::read([machine], [], platforms::VSPHERE);
+/// let instance = machines.get("win-x7k2p").unwrap().instance.as_ref().unwrap();
+/// assert_eq!(instance.address, key("win-x7k2p"));
+/// assert_eq!(instance.username, "Administrator");
+/// assert_eq!(instance.machine.as_ref().unwrap().host_name.as_deref(), Some("win-x7k2p"));
+/// ```
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Machines {
+    machines: BTreeMap<String, Machine>,
+    sets: BTreeMap<String, MachineSetFacts>,
+}
+
+/// A Windows Machine.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Machine {
+    /// What the Machine API says of it.
+    pub facts: MachineFacts,
+    /// Its host, or why there is none to work on.
+    pub instance: Result<Instance, Unfit>,
+}
+
+/// Why a Machine is no instance.
+#[derive(Clone, Debug, Eq, JsonSchema, Ord, PartialEq, PartialOrd, Serialize, thiserror::Error)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub enum Unfit {
+    /// People asked to leave it alone.
+    #[error("people asked to leave it alone")]
+    Ignored,
+    /// It is being deleted.
+    #[error("it is being deleted")]
+    Deleted,
+    /// It is not provisioned.
+    #[error("it is in phase {0}")]
+    Phase(String),
+    /// The Machine API has not told its phase.
+    #[error("it is in no phase yet")]
+    NoPhase,
+    /// It has no internal IPv4 address.
+    #[error("it has no internal ipv4 address")]
+    NoAddress,
+    /// Its host is named as it, and Windows takes no name as long.
+    #[error(
+        "its computer cannot have its name, for windows takes {COMPUTER_NAME_BYTES} characters"
+    )]
+    LongName,
+}
+
+/// The key of what is kept of a Machine's host, and what its instance is known by.
+///
+/// ```
+/// use wmco_core::machines::{key, name_in};
+///
+/// assert_eq!(key("win-x7k2p"), "win-x7k2p_machine");
+/// assert_eq!(name_in("win-x7k2p_machine"), Some("win-x7k2p"));
+/// assert_eq!(name_in("10.0.0.5"), None);
+/// ```
+pub fn key(machine: &str) -> String {
+    format!("{machine}{MACHINE_KEY_SUFFIX}")
+}
+
+/// The Machine whose [`key`] this is, if it is one.
+pub fn name_in(key: &str) -> Option<&str> {
+    key.strip_suffix(MACHINE_KEY_SUFFIX)
+}
+
+impl Machines {
+    /// Reads Machines and MachineSets of a cluster on `platform`, one of [`platforms`]. Machines without
+    /// the Windows label are passed over.
+    pub fn read(
+        machines: impl IntoIterator<Item = MachineFacts>,
+        sets: impl IntoIterator<Item = MachineSetFacts>,
+        platform: &str,
+    ) -> Self {
+        let windows = machines.into_iter().filter(|machine| machine.is_windows);
+        let machine = |facts: MachineFacts| {
+            let instance = instance(&facts, platform);
+            (facts.name.clone(), Machine { facts, instance })
+        };
+        let sets = sets.into_iter().map(|set| (set.name.clone(), set));
+        Self { machines: windows.map(machine).collect(), sets: sets.collect() }
+    }
+
+    /// All of them, sorted by name.
+    pub fn iter(&self) -> impl Iterator<Item = &Machine> {
+        self.machines.values()
+    }
+
+    /// The Machine with this name.
+    pub fn get(&self, name: &str) -> Option<&Machine> {
+        self.machines.get(name)
+    }
+
+    /// The Machine whose [`key`] this is.
+    pub fn with_key(&self, key: &str) -> Option<&Machine> {
+        self.get(name_in(key)?)
+    }
+
+    /// Those that are instances.
+    pub fn instances(&self) -> impl Iterator<Item = &Instance> {
+        self.iter().filter_map(|machine| machine.instance.as_ref().ok())
+    }
+
+    /// The MachineSet with this name.
+    pub fn set(&self, name: &str) -> Option<&MachineSetFacts> {
+        self.sets.get(name)
+    }
+}
+
+/// User of the machines of a platform. Source: `spec/ssh.md`, section 1.3.
+pub fn username(platform: &str) -> &'static str {
+    if platform == platforms::AZURE { host::AZURE_USER } else { host::ADMINISTRATOR }
+}
+
+fn instance(machine: &MachineFacts, platform: &str) -> Result<Instance, Unfit> {
+    if machine.is_ignored {
+        return Err(Unfit::Ignored);
+    }
+    if machine.is_deleted {
+        return Err(Unfit::Deleted);
+    }
+    match machine.phase.as_deref() {
+        Some(PROVISIONED | RUNNING) => {}
+        Some(phase) => return Err(Unfit::Phase(phase.to_owned())),
+        None => return Err(Unfit::NoPhase),
+    }
+    let ipv4 = internal_ipv4(machine).ok_or(Unfit::NoAddress)?;
+    let named = [platforms::VSPHERE, platforms::NUTANIX].contains(&platform);
+    let host_name = named.then(|| machine.name.clone());
+    if host_name.as_ref().is_some_and(|name| name.len() > COMPUTER_NAME_BYTES) {
+        return Err(Unfit::LongName);
+    }
+    let (name, uid) = (machine.name.clone(), machine.uid.clone());
+    Ok(Instance {
+        address: key(&machine.name),
+        ipv4,
+        port: SSH_PORT,
+        username: username(platform).to_owned(),
+        host_key: None,
+        via: None,
+        via_host_key: None,
+        machine: Some(OfMachine { name, uid, host_name }),
+    })
+}
+
+/// Phases of Machines that have a host.
+const PROVISIONED: &str = "Provisioned";
+const RUNNING: &str = "Running";
+
+/// The first internal address that is IPv4.
+pub fn internal_ipv4(machine: &MachineFacts) -> Option<Ipv4Addr> {
+    let internal = machine.addresses.iter().filter(|address| address.kind == "InternalIP");
+    internal.filter_map(|address| address.address.parse().ok()).next()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::facts::MachineAddress;
+
+    fn machine() -> MachineFacts {
+        let address = |kind: &str, address: &str| MachineAddress {
+            kind: kind.to_owned(),
+            address: address.to_owned(),
+        };
+        MachineFacts {
+            name: "win-x7k2p".into(),
+            uid: "u-1".into(),
+            is_windows: true,
+            phase: Some(RUNNING.into()),
+            addresses: vec![
+                address("ExternalIP", "192.0.2.1"),
+                address("InternalDNS", "win"),
+                address("InternalIP", "fd00::1"),
+                address("InternalIP", "10.0.128.1"),
+                address("InternalIP", "10.0.128.2"),
+            ],
+            ..MachineFacts::default()
+        }
+    }
+
+    #[track_caller]
+    fn check(change: impl FnOnce(&mut MachineFacts), platform: &str, expected: Option<Unfit>) {
+        let mut facts = machine();
+        change(&mut facts);
+        let name = facts.name.clone();
+        let machines = Machines::read([facts], [], platform);
+        assert_eq!(machines.get(&name).unwrap().instance.as_ref().err(), expected.as_ref());
+    }
+
+    #[test]
+    fn a_machine_that_has_no_host_yet_tells_why() {
+        check(|_| {}, platforms::AWS, None);
+        check(|it| it.phase = Some("Provisioned".into()), platforms::AWS, None);
+        check(|it| it.is_ignored = true, platforms::AWS, Some(Unfit::Ignored));
+        check(|it| it.is_deleted = true, platforms::AWS, Some(Unfit::Deleted));
+        check(|it| it.phase = None, platforms::AWS, Some(Unfit::NoPhase));
+        for phase in ["Provisioning", "Failed", "Deleting", "running"] {
+            let expected = Some(Unfit::Phase(phase.into()));
+            check(|it| it.phase = Some(phase.into()), platforms::AWS, expected);
+        }
+        check(|it| it.addresses.truncate(3), platforms::AWS, Some(Unfit::NoAddress));
+    }
+
+    #[test]
+    fn only_where_computers_are_named_as_machines_a_name_may_be_too_long() {
+        let long = |it: &mut MachineFacts| it.name = "windows-00-x7k2p".into();
+        check(long, platforms::VSPHERE, Some(Unfit::LongName));
+        check(long, platforms::NUTANIX, Some(Unfit::LongName));
+        check(long, platforms::AWS, None);
+    }
+
+    #[test]
+    fn the_platform_tells_user_and_name() {
+        for (platform, user, named) in [
+            (platforms::AWS, "Administrator", false),
+            (platforms::AZURE, "capi", false),
+            (platforms::GCP, "Administrator", false),
+            (platforms::VSPHERE, "Administrator", true),
+            (platforms::NUTANIX, "Administrator", true),
+        ] {
+            let machines = Machines::read([machine()], [], platform);
+            let instance = machines.instances().next().unwrap();
+            assert_eq!(instance.ipv4, Ipv4Addr::new(10, 0, 128, 1));
+            assert_eq!(instance.username, user, "{platform}");
+            let host_name = &instance.machine.as_ref().unwrap().host_name;
+            assert_eq!(host_name.is_some(), named, "{platform}");
+        }
+    }
+
+    #[test]
+    fn a_machine_without_the_label_is_none_of_ours() {
+        let linux = MachineFacts { is_windows: false, ..machine() };
+        assert_eq!(Machines::read([linux], [], platforms::AWS), Machines::default());
+    }
+}
