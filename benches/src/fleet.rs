@@ -9,6 +9,7 @@ use wmco_core::facts::NodeFacts;
 use wmco_core::fleet::{Assignment, Desired, Observed, RemovalGuard, reconcile};
 use wmco_core::host_record::{HostRecord, KnownHosts};
 use wmco_core::instances::{Entries, Resolutions, parse};
+use wmco_core::machines::Machines;
 use wmco_core::node::Release;
 use wmco_core::protocol::ServicesData;
 use wmco_core::{limits, names};
@@ -26,6 +27,7 @@ pub struct Fleet {
     hosts: KnownHosts,
     host_names: BTreeMap<String, BTreeSet<String>>,
     nobody: BTreeSet<String>,
+    machines: Machines,
     everybody: BTreeSet<String>,
     /// What every host gets.
     pub release: Arc<Release>,
@@ -66,6 +68,7 @@ impl Fleet {
                 .map(|(n, ip)| (ip.to_string(), [format!("WIN-{n}")].into()))
                 .collect(),
             nobody: BTreeSet::new(),
+            machines: Machines::default(),
             everybody: (0..size).map(|n| format!("win-{n}")).collect(),
             release: Arc::new(release()),
         }
@@ -74,7 +77,8 @@ impl Fleet {
     /// What people ask for.
     pub fn desired(&self) -> Desired<'_> {
         let guard = RemovalGuard::default();
-        Desired { entries: Some(&self.entries), budget: 1, guard }
+        let (machines, version) = (&self.machines, "2.0.0");
+        Desired { entries: Some(&self.entries), machines, version, budget: 1, guard }
     }
 
     /// The same when they list nobody any more.
@@ -88,6 +92,8 @@ impl Fleet {
             nodes: &self.nodes,
             claims: &self.nobody,
             granted: &self.nobody,
+            replaced: &self.nobody,
+            refused: &self.nobody,
             hosts: &self.hosts,
             host_names: &self.host_names,
             untried: &self.nobody,

@@ -125,6 +125,13 @@ pub const RETRY_FIRST: SignedDuration = SignedDuration::from_secs(1);
 /// Longest pause between two attempts at one host.
 pub const RETRY_MOST: SignedDuration = SignedDuration::from_secs(60);
 
+/// How long a Machine that is made anew may take before a person hears of it. Ours.
+pub const SUCCESSOR_PATIENCE: SignedDuration = SignedDuration::from_mins(30);
+
+/// How long a host of the Machine API may refuse our key before its Machine is replaced: its user data
+/// may still be running. Source: `spec/node-config.md`, section 2.
+pub const LOGIN_REFUSED: SignedDuration = SignedDuration::from_mins(5);
+
 /// Pause between two looks at a host that has nothing to do.
 pub const RESYNC: SignedDuration = SignedDuration::from_mins(30);
 

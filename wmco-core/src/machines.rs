@@ -179,6 +179,13 @@ fn instance(machine: &MachineFacts, platform: &str) -> Result<Instance, Unfit> {
     })
 }
 
+impl Machine {
+    /// Whether the Machine API says that it has become a node.
+    pub fn is_running(&self) -> bool {
+        self.facts.phase.as_deref() == Some(RUNNING)
+    }
+}
+
 /// Phases of Machines that have a host.
 const PROVISIONED: &str = "Provisioned";
 const RUNNING: &str = "Running";

@@ -29,10 +29,12 @@ pub struct Preview<'a> {
 /// use wmco_core::preview::preview;
 ///
 /// # let entries = parse([("10.0.0.5", "username=core")], &Resolutions::default());
-/// # let desired = Desired { entries: Some(&entries), budget: 1, guard: RemovalGuard::default() };
+/// # let machines = Default::default();
+/// # let desired = Desired { entries: Some(&entries), machines: &machines, version: "2.0.0", budget: 1,
+/// #   guard: RemovalGuard::default() };
 /// # let (none, names, hosts) = ([].into(), [].into(), KnownHosts::default());
-/// # let observed = Observed { nodes: &[], claims: &none, granted: &none, hosts: &hosts,
-/// #   host_names: &names, untried: &none };
+/// # let observed = Observed { nodes: &[], claims: &none, granted: &none, replaced: &none,
+/// #   refused: &none, hosts: &hosts, host_names: &names, untried: &none };
 /// # let release = Arc::new(node::Release { version: "2.0.0".into(), agent: Sha256::of(b"agent"),
 /// #   files: [].into(), daemon_arguments: vec![], manifest: Default::default(),
 /// #   bootstrap_services: vec![], known_manifests: vec![],

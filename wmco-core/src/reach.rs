@@ -355,7 +355,7 @@ pub fn forgotten_jump_keys(entries: &Entries, hosts: &KnownHosts) -> BTreeSet<St
     let recorded = hosts.records().filter_map(|(_, record)| record.via.as_deref()?.parse().ok());
     let needed: BTreeSet<String> =
         listed.chain(recorded).map(|jump: Jump| jump.key_name()).collect();
-    let of_jump_hosts = hosts.pins().filter(|name| name.contains('_'));
+    let of_jump_hosts = hosts.pins().filter(|name| Jump::is_key_name(name));
     of_jump_hosts.filter(|name| !needed.contains(*name)).map(str::to_owned).collect()
 }
 

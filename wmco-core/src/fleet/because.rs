@@ -6,6 +6,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::node::Node;
+use crate::instances::Called;
+use crate::machines::Unfit;
 
 /// Why an instance is treated as it is.
 #[derive(Clone, Debug, Eq, JsonSchema, Ord, PartialEq, PartialOrd, Serialize)]
@@ -61,6 +63,57 @@ pub enum Because {
     },
     /// It is no longer listed, but so many are not that people have to confirm it.
     Unconfirmed,
+    /// Its Machine is provisioned.
+    Provisioned,
+    /// Its Machine is none to work on now.
+    Unfit(Unfit),
+    /// A Machine has its address.
+    AddressOfMachine {
+        /// The Machine's name.
+        machine: String,
+    },
+    /// An entry leads to its Machine's address.
+    AddressListed {
+        /// The entry's address.
+        address: String,
+    },
+    /// Its Machine refers to a Node that is gone, and another Node has that one's name.
+    OtherNode {
+        /// The name.
+        node: String,
+    },
+    /// Its Machine runs, and refers to no Node.
+    NodeNotTold,
+    /// Its Machine refers to a Node that another instance has.
+    NodeShared {
+        /// What the other instance is known by.
+        with: String,
+    },
+    /// Its host refuses every key of ours.
+    LoginRefused,
+    /// The same, and its Machine waits to be replaced.
+    ReplacementHeld(Held),
+}
+
+/// Why a Machine is not replaced now.
+#[derive(Clone, Debug, Eq, JsonSchema, Ord, PartialEq, PartialOrd, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Held {
+    /// Nobody would make another one: it has no MachineSet, or that is gone or makes none.
+    NobodyMakesAnother,
+    /// Its MachineSet has more Machines than it is to have.
+    TooMany,
+    /// Its MachineSet lacks Machines.
+    TooFew,
+    /// Others are not ready, or do not run the operator's version, or are being replaced.
+    Unhealthy {
+        /// What the first of them is known by.
+        first: String,
+    },
+    /// The disruption budget is used up.
+    Budget,
+    /// That it begins is put on record first.
+    RecordDue,
 }
 
 impl Because {
@@ -100,6 +153,39 @@ impl fmt::Display for Because {
                 write!(f, "it is not listed, but node {node} shows its address, too")
             }
             Self::Unconfirmed => f.write_str("its removal is not confirmed"),
+            Self::Provisioned => f.write_str("its machine is provisioned"),
+            Self::Unfit(why) => why.fmt(f),
+            Self::AddressOfMachine { machine } => write!(f, "machine {machine} has its address"),
+            Self::AddressListed { address } => write!(f, "entry {address} leads to its address"),
+            Self::OtherNode { node } => {
+                write!(
+                    f,
+                    "its machine refers to a node {node} that is gone, and there is another one"
+                )
+            }
+            Self::NodeNotTold => f.write_str("its machine runs and refers to no node"),
+            Self::NodeShared { with } => {
+                write!(f, "its machine refers to the node of {}, too", Called(with))
+            }
+            Self::LoginRefused => f.write_str("its host refuses our key"),
+            Self::ReplacementHeld(held) => {
+                write!(f, "its host refuses our key, and its machine is not replaced now: {held}")
+            }
+        }
+    }
+}
+
+impl fmt::Display for Held {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NobodyMakesAnother => f.write_str("no machineset would make another one"),
+            Self::TooMany => f.write_str("its machineset has more machines than it is to have"),
+            Self::TooFew => f.write_str("its machineset lacks machines"),
+            Self::Unhealthy { first } => {
+                write!(f, "{} is not ready with the operator's version", Called(first))
+            }
+            Self::Budget => f.write_str("the disruption budget is used up"),
+            Self::RecordDue => f.write_str("it is put on record first"),
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use super::host::Host;
 use super::hosts::Hosts;
+use super::made::Made;
 use super::node::Node;
 use crate::facts::NodeFacts;
 
@@ -27,7 +28,7 @@ enum Few {
 
 impl<'a> Evidence<'a> {
     /// Looks at each Node once.
-    pub(super) fn of(nodes: &'a [NodeFacts], hosts: &Hosts<'a>) -> Self {
+    pub(super) fn of(nodes: &'a [NodeFacts], hosts: &Hosts<'a>, made: &Made<'_>) -> Self {
         let count = hosts.all().len();
         let mut evidence = Self {
             nodes: Vec::with_capacity(nodes.len()),
@@ -36,7 +37,7 @@ impl<'a> Evidence<'a> {
             made_from: vec![Few::None; count],
         };
         for (number, facts) in nodes.iter().enumerate() {
-            let node = Node::read(number, facts);
+            let node = Node::read(number, facts, made);
             evidence.nodes.push(node);
             let host = hosts.first_with_node_on_record(&facts.name);
             if let Some(found) = host.and_then(|host| evidence.on_record.get_mut(host)) {

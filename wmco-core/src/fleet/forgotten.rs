@@ -1,10 +1,12 @@
-//! Which keys of the ConfigMap of host keys nobody needs any more.
+//! Which keys of the ConfigMap of host keys nobody needs any more. Those of jump hosts are forgotten by
+//! [`forgotten_jump_keys`](crate::reach::forgotten_jump_keys).
 
 use std::collections::{BTreeSet, HashSet};
 
 use super::unlisted::Unlisted;
 use super::{Assignments, Observed};
 use crate::host_record::HostRecord;
+use crate::instances::Jump;
 use crate::names;
 
 /// Keys of hosts that are neither listed nor to be cleaned, and of hosts that are listed under another
@@ -17,7 +19,8 @@ pub(super) fn keys<'a>(
     let records = unlisted.iter().filter(|it| it.record_goes());
     let mut forgotten: BTreeSet<String> =
         records.map(|it| HostRecord::key_name(it.address)).collect();
-    let pinned = unlisted.iter().filter(|it| it.kept.pin.is_some() && !is_of_jump_host(it.address));
+    let pinned =
+        unlisted.iter().filter(|it| it.kept.pin.is_some() && !Jump::is_key_name(it.address));
     let (taken_over, others): (Vec<_>, Vec<_>) = pinned.partition(|it| it.is_taken_over());
     let is_left_over = |it: &&Unlisted<'_>| {
         let has_record = it.kept.is_damaged || it.kept.record.is_some() && !it.record_goes();
@@ -33,14 +36,12 @@ pub(super) fn keys<'a>(
             }
             node.annotation(names::INSTANCE_ANNOTATION).map(|origin| left_over.remove(origin));
         }
+        // It is taken over first.
+        for former in out.instances.iter().flat_map(|instance| &instance.formerly) {
+            left_over.remove(former.as_str());
+        }
     }
     forgotten.extend(taken_over.into_iter().map(|it| it.address.to_owned()));
     forgotten.extend(left_over.into_iter().map(str::to_owned));
     forgotten
-}
-
-/// Whether a pinned key is a jump host's: those are forgotten by
-/// [`forgotten_jump_keys`](crate::reach::forgotten_jump_keys).
-fn is_of_jump_host(name: &str) -> bool {
-    name.contains('_')
 }

@@ -3,70 +3,102 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::time::Duration;
 
-use super::Assignments;
+use super::{Assignments, Intent};
 use crate::facts::NodeFacts;
 use crate::limits;
+use crate::machines::Machines;
 
 /// How long a permit counts that nobody claims any more.
 const PATIENCE: Duration = limits::CATCH_UP.unsigned_abs();
 
 /// Nodes with a permit whose mark has not come back through the watch yet, each with the time when it
-/// claimed its slot last. Losing it may let one pass more disrupt a node: the marks tell the rest.
+/// claimed its slot last, and Machines with one whose deletion has not. Losing it may let one pass more
+/// disrupt a node: the marks tell the rest.
 ///
 /// Times are those of a clock that never goes back, since any moment: one that somebody sets would drop
 /// permits too early, or keep them for hours.
 ///
 /// ```
 /// use wmco_core::fleet::{Assignments, Grants};
+/// use wmco_core::machines::Machines;
 ///
 /// let mut grants = Grants::default();
 /// let now = std::time::Duration::ZERO;
-/// grants.update(&[], &[].into(), now);
+/// grants.update(&[], &Machines::default(), &[].into(), now);
 /// grants.note(&Assignments::default(), now);
-/// assert!(grants.names().is_empty() && grants.next_end().is_none());
+/// assert!(grants.nodes().is_empty() && grants.next_end().is_none());
 /// ```
 #[derive(Clone, Debug, Default)]
-pub struct Grants(BTreeMap<String, Duration>);
+pub struct Grants {
+    nodes: BTreeMap<String, Duration>,
+    machines: BTreeMap<String, Duration>,
+}
 
 impl Grants {
-    /// Drops those whose marks `nodes` show, and those that nobody has claimed for
-    /// [`limits::CATCH_UP`]: the mark of a worker that has just ended may be on its way to us still.
-    pub fn update(&mut self, nodes: &[NodeFacts], claims: &BTreeSet<String>, now: Duration) {
-        if self.0.is_empty() {
+    /// Drops those whose marks `nodes` show, or whose deletion `machines` show, and those that nobody has
+    /// claimed for [`limits::CATCH_UP`]: the mark of a worker that has just ended may be on its way to us
+    /// still.
+    pub fn update(
+        &mut self,
+        nodes: &[NodeFacts],
+        machines: &Machines,
+        claims: &BTreeSet<String>,
+        now: Duration,
+    ) {
+        let is_there = |name: &str| machines.get(name).is_some_and(|it| !it.facts.is_deleted);
+        self.machines.retain(|name, given| is_there(name) && now < *given + PATIENCE);
+        if self.nodes.is_empty() {
             return;
         }
-        for (name, claimed) in &mut self.0 {
+        for (name, claimed) in &mut self.nodes {
             if claims.contains(name) {
                 *claimed = now;
             }
         }
         let marked: HashSet<&str> =
             nodes.iter().filter(|node| node.holds_slot()).map(|node| node.name.as_str()).collect();
-        self.0.retain(|name, claimed| !marked.contains(name.as_str()) && now < *claimed + PATIENCE);
+        self.nodes
+            .retain(|name, claimed| !marked.contains(name.as_str()) && now < *claimed + PATIENCE);
     }
 
     /// Notes the permits that were given.
     pub fn note(&mut self, out: &Assignments<'_>, now: Duration) {
-        let permits = out.instances.iter().filter_map(|instance| instance.intent.permit());
-        self.0.extend(permits.map(|permit| (permit.node().to_owned(), now)));
+        for instance in &out.instances {
+            match &instance.intent {
+                Intent::Configure(Some(permit)) | Intent::Remove(Some(permit)) => {
+                    self.nodes.insert(permit.node().to_owned(), now);
+                }
+                Intent::Replace(permit) => {
+                    self.machines.insert(permit.machine().to_owned(), now);
+                }
+                Intent::Configure(None) | Intent::Remove(None) | Intent::Leave => {}
+            }
+        }
     }
 
     /// Names of the Nodes, as in [`Observed::granted`](super::Observed::granted).
-    pub fn names(&self) -> BTreeSet<String> {
-        self.0.keys().cloned().collect()
+    pub fn nodes(&self) -> BTreeSet<String> {
+        self.nodes.keys().cloned().collect()
+    }
+
+    /// Names of the Machines, as in [`Observed::replaced`](super::Observed::replaced).
+    pub fn machines(&self) -> BTreeSet<String> {
+        self.machines.keys().cloned().collect()
     }
 
     /// When the first of them is dropped, if nobody claims it meanwhile.
     pub fn next_end(&self) -> Option<Duration> {
-        self.0.values().min().map(|claimed| *claimed + PATIENCE)
+        let times = self.nodes.values().chain(self.machines.values());
+        times.min().map(|claimed| *claimed + PATIENCE)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::facts::MachineFacts;
     use crate::fleet::tests::assignment;
-    use crate::fleet::{Because, DisruptionPermit, Intent};
+    use crate::fleet::{Because, DisruptionPermit, ReplacementPermit};
     use crate::names;
 
     const NOW: Duration = Duration::ZERO;
@@ -84,11 +116,11 @@ mod tests {
     fn a_permit_counts_until_its_mark_is_seen() {
         let mut node = NodeFacts { name: "win-1".into(), ..NodeFacts::default() };
         let mut grants = granted();
-        grants.update(std::slice::from_ref(&node), &BTreeSet::new(), NOW);
-        assert_eq!(grants.names(), ["win-1".to_owned()].into());
+        grants.update(std::slice::from_ref(&node), &Machines::default(), &BTreeSet::new(), NOW);
+        assert_eq!(grants.nodes(), ["win-1".to_owned()].into());
         node.labels.insert(names::UPGRADING_LABEL.into(), names::TRUE.into());
-        grants.update(&[node], &["win-1".to_owned()].into(), NOW);
-        assert_eq!(grants.names(), BTreeSet::new());
+        grants.update(&[node], &Machines::default(), &["win-1".to_owned()].into(), NOW);
+        assert_eq!(grants.nodes(), BTreeSet::new());
     }
 
     #[test]
@@ -96,9 +128,32 @@ mod tests {
         let (mut grants, claims) = (granted(), ["win-1".to_owned()].into());
         let later = NOW + PATIENCE;
         assert_eq!(grants.next_end(), Some(later));
-        grants.update(&[], &claims, later);
-        assert_eq!(grants.names(), claims);
-        grants.update(&[], &BTreeSet::new(), later + PATIENCE);
-        assert_eq!(grants.names(), BTreeSet::new());
+        grants.update(&[], &Machines::default(), &claims, later);
+        assert_eq!(grants.nodes(), claims);
+        grants.update(&[], &Machines::default(), &BTreeSet::new(), later + PATIENCE);
+        assert_eq!(grants.nodes(), BTreeSet::new());
+    }
+
+    #[test]
+    fn a_permit_to_replace_counts_until_the_machine_is_deleted_or_nobody_wants_it_any_more() {
+        let intent = Intent::Replace(ReplacementPermit::for_machine("win", "u-1"));
+        let instance = assignment("win_machine", intent, Because::LoginRefused);
+        let out = Assignments { instances: vec![instance], ..Assignments::default() };
+        let facts =
+            MachineFacts { name: "win".into(), is_windows: true, ..MachineFacts::default() };
+        let deleted = MachineFacts { is_deleted: true, ..facts.clone() };
+        let [there, deleted] = [facts, deleted].map(|facts| Machines::read([facts], [], ""));
+        let (nobody, given) = (BTreeSet::new(), BTreeSet::from(["win".to_owned()]));
+        for (machines, now, expected) in [
+            (&there, NOW, &given),
+            (&deleted, NOW, &nobody),
+            (&Machines::default(), NOW, &nobody),
+            (&there, NOW + PATIENCE, &nobody),
+        ] {
+            let mut grants = Grants::default();
+            grants.note(&out, NOW);
+            grants.update(&[], machines, &nobody, now);
+            assert_eq!(&grants.machines(), expected);
+        }
     }
 }

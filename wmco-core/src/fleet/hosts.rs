@@ -20,6 +20,8 @@ pub(super) struct Hosts<'a> {
     by_address: ByAddress<'a, usize>,
     /// The number of the first host with an IPv4 address.
     by_ipv4: HashMap<Ipv4Addr, usize>,
+    /// The number of the first host whose entry is broken and that was at an IPv4 address.
+    was_at: HashMap<Ipv4Addr, usize>,
     /// The number of the first host that has a Node on record, by the Node's name. Of several that are on
     /// record of a host the first counts.
     by_node: HashMap<&'a str, usize>,
@@ -37,13 +39,14 @@ struct Damaged<'a> {
 }
 
 impl<'a> Hosts<'a> {
-    pub(super) fn of(entries: &'a Entries, observed: &Observed<'a>) -> Self {
+    pub(super) fn of(entries: Option<&'a Entries>, observed: &Observed<'a>) -> Self {
         let mut names =
             Beside::new(observed.host_names.iter().map(|(a, names)| (a.as_str(), names)));
         let mut untried = Beside::new(observed.untried.iter().map(|a| (a.as_str(), ())));
-        let mut hosts = Self::with_capacity(entries.iter().size_hint().0);
+        let entries = || entries.into_iter().flat_map(Entries::iter);
+        let mut hosts = Self::with_capacity(entries().size_hint().0);
         let mut shared_keys = SharedKeys::default();
-        for (address, entry, kept) in side_by_side(entries.iter(), observed.hosts.all()) {
+        for (address, entry, kept) in side_by_side(entries(), observed.hosts.of_others()) {
             let kept = kept.unwrap_or_default();
             if kept.is_damaged {
                 hosts.damaged.insert(address);
@@ -80,6 +83,7 @@ impl<'a> Hosts<'a> {
             listed: 0,
             by_address: ByAddress::with_capacity(count),
             by_ipv4: HashMap::with_capacity(count),
+            was_at: HashMap::new(),
             by_node: HashMap::with_capacity(count),
             unlisted: Vec::new(),
             damaged: Damaged::default(),
@@ -91,6 +95,9 @@ impl<'a> Hosts<'a> {
         let number = self.all.len();
         self.by_address.or_insert(host.address, number);
         let first = host.ipv4.map(|ipv4| *self.by_ipv4.entry(ipv4).or_insert(number));
+        if let (None, Some(record)) = (host.ipv4, host.kept.record) {
+            record.ipv4.map(|ipv4| self.was_at.entry(ipv4).or_insert(number));
+        }
         let host = Host { number, first_at_ipv4: first, ..host };
         note_node(&mut self.by_node, &host);
         self.all.push(host);
@@ -127,6 +134,12 @@ impl<'a> Hosts<'a> {
     /// The number of the first host at an address that a Node shows, if that is an IPv4 address.
     pub(super) fn first_at(&self, shown: &str) -> Option<usize> {
         self.by_ipv4.get(&shown.parse().ok()?).copied()
+    }
+
+    /// The first host at an IPv4 address, or the one that was there while its entry was right.
+    pub(super) fn at(&self, ipv4: Ipv4Addr) -> Option<&Host<'a>> {
+        let there = self.by_ipv4.get(&ipv4).or_else(|| self.was_at.get(&ipv4));
+        self.numbered(*there?)
     }
 
     /// The number of the first host that has the Node on record.

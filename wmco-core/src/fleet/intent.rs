@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::DisruptionPermit;
+use super::{DisruptionPermit, ReplacementPermit};
 
 /// What is wanted of an instance, decided by [`reconcile`](super::reconcile).
 #[derive(Clone, Debug, Eq, JsonSchema, PartialEq, Serialize)]
@@ -13,16 +13,18 @@ pub enum Intent {
     Configure(Option<DisruptionPermit>),
     /// Clean the host and delete the Node; disrupt it only with a permit.
     Remove(Option<DisruptionPermit>),
+    /// Delete its Machine, so that its MachineSet makes another.
+    Replace(ReplacementPermit),
     /// Not ours, or not to be touched now.
     Leave,
 }
 
 impl Intent {
-    /// The permit, if there is one.
+    /// The permit to disrupt its node, if there is one.
     pub fn permit(&self) -> Option<&DisruptionPermit> {
         match self {
             Self::Configure(permit) | Self::Remove(permit) => permit.as_ref(),
-            Self::Leave => None,
+            Self::Replace(_) | Self::Leave => None,
         }
     }
 
@@ -31,6 +33,7 @@ impl Intent {
         match self {
             Self::Configure(_) => "configure",
             Self::Remove(_) => "remove",
+            Self::Replace(_) => "replace",
             Self::Leave => "leave",
         }
     }

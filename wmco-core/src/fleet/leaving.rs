@@ -7,6 +7,7 @@ use super::claimed::ClaimedEntries;
 use super::evidence::Evidence;
 use super::host::Host;
 use super::hosts::Hosts;
+use super::made::Made;
 use super::matching::{Matching, Stand};
 use super::node::{Kind, Node};
 use super::{Assignment, Assignments, Because, Intent, Observed, shown_address};
@@ -18,6 +19,7 @@ use crate::names;
 /// entry that is about to be looked at for the first time.
 pub(super) fn decide<'a>(
     hosts: &Hosts<'a>,
+    made: &Made<'a>,
     evidence: &Evidence<'a>,
     matching: &Matching<'a>,
     observed: &Observed<'a>,
@@ -31,7 +33,8 @@ pub(super) fn decide<'a>(
         return;
     }
     let entries = ClaimedEntries::of(hosts);
-    let leaving = Leaving { hosts, matching, observed, entries, look_due, unnamed: unnamed(hosts) };
+    let leaving =
+        Leaving { hosts, made, matching, observed, entries, look_due, unnamed: unnamed(hosts) };
     for host in hosts.left() {
         leaving.host(host, out);
     }
@@ -44,6 +47,7 @@ pub(super) fn decide<'a>(
 /// All that the question depends on.
 struct Leaving<'a, 'b> {
     hosts: &'b Hosts<'a>,
+    made: &'b Made<'a>,
     matching: &'b Matching<'a>,
     observed: &'b Observed<'a>,
     entries: ClaimedEntries<'a, 'b>,
@@ -68,9 +72,12 @@ impl<'a> Leaving<'a, '_> {
             Stand::Node(node) if node.kind == Kind::FromMachine => Because::MachineBehind,
             Stand::Node(_) | Stand::Nobody => {
                 let claimed = node.and_then(|node| self.entries.claimed_by(node));
-                match claimed.or_else(|| self.entries.broken_one_of(host.address, record.ipv4)) {
-                    Some(entry) => Because::MayBeListed { address: entry.to_owned() },
-                    None => self.unless_look_due(record.pinned.as_deref()),
+                let claimed =
+                    claimed.or_else(|| self.entries.broken_one_of(host.address, record.ipv4));
+                match (claimed, self.machine_at(record.ipv4)) {
+                    (Some(entry), _) => Because::MayBeListed { address: entry.to_owned() },
+                    (None, Some(because)) => because,
+                    (None, None) => self.unless_look_due(record.pinned.as_deref()),
                 }
             }
         };
@@ -91,6 +98,10 @@ impl<'a> Leaving<'a, '_> {
             .or_else(|| self.entries.broken_one_of(origin.unwrap_or(&node.name), ipv4));
         if let Some(address) = contested.or(claimed) {
             let because = Because::MayBeListed { address: address.to_owned() };
+            out.instances.push(leave(because));
+            return;
+        }
+        if let Some(because) = self.machine_at(ipv4) {
             out.instances.push(leave(because));
             return;
         }
@@ -139,6 +150,11 @@ impl<'a> Leaving<'a, '_> {
             RecordChange::Adopted { ipv4, node: node.name.clone(), username: username.to_owned() };
         out.changes.insert(address.clone(), change);
         out.instances.push(assignment(address, Some(node), Because::RecordDue));
+    }
+
+    /// Whoever answers there now is the host of a Machine.
+    fn machine_at(&self, ipv4: Option<Ipv4Addr>) -> Option<Because> {
+        self.made.address_of_machine(ipv4?)
     }
 
     /// It leaves, unless an entry whose host nobody has seen yet may be another address of it.

@@ -3,6 +3,7 @@
 use super::evidence::Evidence;
 use super::host::Host;
 use super::hosts::Hosts;
+use super::made::Made;
 use super::matching::{Matching, Stand};
 use super::node::Kind;
 use super::{Assignment, Assignments, Because, Intent};
@@ -12,6 +13,7 @@ use crate::host_record::RecordChange;
 /// be looked at for the first time.
 pub(super) fn decide<'a>(
     hosts: &Hosts<'a>,
+    made: &Made<'a>,
     evidence: &Evidence<'a>,
     matching: &Matching<'a>,
     out: &mut Assignments<'a>,
@@ -29,8 +31,9 @@ pub(super) fn decide<'a>(
                 continue;
             }
             let address = host.address;
-            let because = match (host.first_at_ipv4, stand) {
-                (None, _) => Because::EntryBroken,
+            let machine = host.ipv4.and_then(|ipv4| made.address_of_machine(ipv4));
+            let because = match (host.first_at_ipv4.filter(|_| machine.is_none()), stand) {
+                (None, _) => machine.unwrap_or(Because::EntryBroken),
                 (Some(_), Stand::Contested(nodes)) => Because::contested(nodes),
                 (Some(_), Stand::Node(node)) if node.kind == Kind::OtherSystem => {
                     Because::OtherSystem

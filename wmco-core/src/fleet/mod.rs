@@ -6,7 +6,10 @@
 //! # Guarantees
 //! - Never more permits than the budget, counted from the Nodes that hold a slot and from the
 //!   permits given before whose mark has not been seen yet.
-//! - A Node that is not ours is left: no Windows label, a Machine behind it, no listing and no mark.
+//! - A Node that is not ours is left: no Windows label, no listing and no mark, no Machine that says so.
+//! - A Machine is deleted only with a permit of the same budget, while all others of its MachineSet are
+//!   ready with the operator's version, and one at a time until its successor is.
+//! - Where an entry and a Machine, or two of either, mean one host or Node, all of them are left.
 //! - A Node is removed only if no entry can mean it, whatever Nodes show, so an entry that does not
 //!   resolve or parse keeps every Node that may be its own; while the list is absent nothing is removed.
 //! - What is on record of a host outlives its Node, so that the host is cleaned all the same.
@@ -28,10 +31,14 @@ mod hosts;
 mod intent;
 mod leaving;
 mod listed;
+mod made;
 mod matching;
 mod node;
 mod notice;
 mod permit;
+mod provisioned;
+mod refusals;
+mod replacing;
 mod same_host;
 mod side_by_side;
 mod slots;
@@ -46,21 +53,25 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 
-pub use because::Because;
+pub use because::{Because, Held};
 use evidence::Evidence;
 pub use grants::Grants;
 pub use guard::RemovalGuard;
 pub use host_names::host_names;
 use hosts::Hosts;
 pub use intent::Intent;
+use made::Made;
 use matching::Matching;
 pub use notice::Notice;
-pub use permit::DisruptionPermit;
+pub use permit::{DisruptionPermit, ReplacementPermit};
+pub use refusals::{LoginTry, Refusals};
+use replacing::{Health, Replaced};
 use side_by_side::Beside;
 
 use crate::facts::NodeFacts;
 use crate::host_record::{HostRecord, KnownHosts, RecordChange};
-use crate::instances::{Entries, Instance};
+use crate::instances::{Called, Entries, Instance};
+use crate::machines::Machines;
 
 /// What people ask for.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -68,6 +79,10 @@ pub struct Desired<'a> {
     /// All entries, broken ones included; `None` while the ConfigMap is absent, so that nobody knows
     /// what people want.
     pub entries: Option<&'a Entries>,
+    /// The Machines of the Machine API.
+    pub machines: &'a Machines,
+    /// The version that nodes are to run.
+    pub version: &'a str,
     /// Most nodes that may be disrupted at the same time.
     pub budget: usize,
     /// Which removals need a confirmation.
@@ -85,6 +100,11 @@ pub struct Observed<'a> {
     /// Names of Nodes that were given a permit and whose mark may not be visible yet. A name leaves
     /// when the pass that had the permit is over and `nodes` show what it did.
     pub granted: &'a BTreeSet<String>,
+    /// Names of Machines that were given a permit to be replaced and whose deletion may not be visible
+    /// yet.
+    pub replaced: &'a BTreeSet<String>,
+    /// What instances are known by whose hosts have refused our key for [`limits::LOGIN_REFUSED`].
+    pub refused: &'a BTreeSet<String>,
     /// Pinned keys and records of hosts.
     pub hosts: &'a KnownHosts,
     /// Names of hosts by address as listed: those that they reported over SSH, and those of the DNS.
@@ -97,12 +117,13 @@ pub struct Observed<'a> {
 /// What to do with one instance.
 #[derive(Clone, Debug, Eq, JsonSchema, PartialEq, Serialize)]
 pub struct Assignment<'a> {
-    /// Address as listed, or of the Node when nobody listed it and nothing is on record.
+    /// Address as listed, or the [`key`](crate::machines::key) of its Machine; of the Node when nobody
+    /// listed it and nothing is on record.
     pub address: String,
     /// Addresses under which the same host was listed before, while they are still on record.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub formerly: Vec<String>,
-    /// Its entry, if it is listed and the entry is right.
+    /// What its entry says, if that is right, or its Machine.
     #[serde(skip)]
     #[schemars(skip)]
     pub instance: Option<&'a Instance>,
@@ -135,36 +156,66 @@ pub struct Assignments<'a> {
     pub notices: BTreeSet<Notice>,
 }
 
-/// Returns what to do with every instance. The order of entries and Nodes does not matter.
+/// Returns what to do with every instance. The order of entries, Machines and Nodes does not matter.
 pub fn reconcile<'a>(desired: &Desired<'a>, observed: &Observed<'a>) -> Assignments<'a> {
-    let Some(entries) = desired.entries else {
-        return unknown_list(observed);
-    };
-    let hosts = Hosts::of(entries, observed);
-    let evidence = Evidence::of(observed.nodes, &hosts);
-    let matching = Matching::of(&hosts, &evidence);
+    let hosts = Hosts::of(desired.entries, observed);
+    let made = Made::of(desired.machines);
     let mut out = Assignments::default();
-    let look_due = listed::decide(&hosts, &evidence, &matching, &mut out);
-    leaving::decide(&hosts, &evidence, &matching, observed, look_due, &mut out);
+    provisioned::decide(&made, &hosts, desired.entries.is_some(), observed, &mut out);
+    if desired.entries.is_some() {
+        by_entries(observed, &hosts, &made, &mut out);
+    } else {
+        unknown_list(observed, &made, &mut out);
+    }
     out.instances.sort_by(Assignment::by_address);
     desired.guard.apply(observed.hosts, &mut out);
-    slots::hand_out(&mut out.instances, desired.budget, observed);
-    out.forgotten_keys = forgotten::keys(&hosts.unlisted, observed, &out);
-    out.notices.extend(notice::of(&hosts, &evidence, &matching, &out));
+    let health = Health::of(desired, &out.instances);
+    let replaced = Replaced::of(&health, observed, &out.instances);
+    let budget = desired.budget;
+    let left = slots::hand_out(&mut out.instances, budget, replaced.count(), &made, observed);
+    let keys = provisioned::forgotten_keys(desired.machines, observed, &replaced);
+    out.forgotten_keys.extend(keys);
+    out.notices.extend(notice::of_replaced(desired.machines, &replaced));
+    replacing::hand_out(&health, replaced, left, desired, observed, &mut out);
+    out.notices.extend(notice::of_left(&out));
     let damaged = observed.hosts.damaged().map(HostRecord::key_name);
     out.notices.extend(damaged.map(|key| Notice::UnreadableRecord { key }));
     out
+}
+
+/// What follows from the list of entries.
+fn by_entries<'a>(
+    observed: &Observed<'a>,
+    hosts: &Hosts<'a>,
+    made: &Made<'a>,
+    out: &mut Assignments<'a>,
+) {
+    let evidence = Evidence::of(observed.nodes, hosts, made);
+    let matching = Matching::of(hosts, &evidence);
+    let look_due = listed::decide(hosts, made, &evidence, &matching, out);
+    leaving::decide(hosts, made, &evidence, &matching, observed, look_due, out);
+    out.notices.extend(notice::of_claims(hosts, &evidence, &matching, out));
+    out.forgotten_keys = forgotten::keys(&hosts.unlisted, observed, out);
 }
 
 /// Names of the Nodes that stand for listed hosts, by address as listed, as far as people and Nodes tell:
 /// nothing is on record and no host was asked.
 pub fn nodes_of(entries: &Entries, nodes: &[NodeFacts]) -> BTreeMap<String, String> {
     let (none, hosts, names) = (BTreeSet::new(), KnownHosts::default(), BTreeMap::new());
-    let desired = Desired { entries: Some(entries), budget: 0, guard: RemovalGuard::default() };
+    let machines = Machines::default();
+    let desired = Desired {
+        entries: Some(entries),
+        machines: &machines,
+        version: "",
+        budget: 0,
+        guard: RemovalGuard::default(),
+    };
     let observed = Observed {
         nodes,
         claims: &none,
         granted: &none,
+        replaced: &none,
+        refused: &none,
         hosts: &hosts,
         host_names: &names,
         untried: &none,
@@ -175,9 +226,9 @@ pub fn nodes_of(entries: &Entries, nodes: &[NodeFacts]) -> BTreeMap<String, Stri
     of_listed.filter_map(|found| Some((found.address, found.node?.name.clone()))).collect()
 }
 
-/// Nobody knows what people want, so everything stays as it is.
-fn unknown_list<'a>(observed: &Observed<'a>) -> Assignments<'a> {
-    let ours = observed.nodes.iter().filter(|node| node.is_windows() && node.is_byoh());
+/// Nobody knows what people want, so everything of theirs stays as it is.
+fn unknown_list<'a>(observed: &Observed<'a>, made: &Made<'a>, out: &mut Assignments<'a>) {
+    let is_ours = |node: &&NodeFacts| node.is_windows() && node.is_byoh() && !made.is_behind(node);
     let left = |node: &'a NodeFacts| Assignment {
         address: shown_address(node),
         formerly: Vec::new(),
@@ -187,11 +238,12 @@ fn unknown_list<'a>(observed: &Observed<'a>) -> Assignments<'a> {
         intent: Intent::Leave,
         because: Because::ListAbsent,
     };
-    let mut instances: Vec<_> = ours.map(left).collect();
-    instances.sort_by(Assignment::by_address);
-    let known = !instances.is_empty() || observed.hosts.records().next().is_some();
-    let notices = known.then_some(Notice::ListAbsent).into_iter().collect();
-    Assignments { instances, notices, ..Assignments::default() }
+    let before = out.instances.len();
+    out.instances.extend(observed.nodes.iter().filter(is_ours).map(left));
+    let is_any_on_record = || observed.hosts.of_others().any(|(_, kept)| kept.record.is_some());
+    if out.instances.len() > before || is_any_on_record() {
+        out.notices.insert(Notice::ListAbsent);
+    }
 }
 
 /// The address by which people know a Node that nobody lists.
@@ -242,7 +294,7 @@ fn name_of<S: Serializer>(node: &Option<&NodeFacts>, serializer: S) -> Result<S:
 
 impl fmt::Display for Assignment<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.address, self.intent.verb())?;
+        write!(f, "{}: {}", Called(&self.address), self.intent.verb())?;
         if self.intent.permit().is_some() {
             f.write_str(" with a disruption permit")?;
         }

@@ -1,5 +1,6 @@
 //! One Node, as far as it is asked about for each host.
 
+use super::made::Made;
 use crate::facts::NodeFacts;
 use crate::names;
 
@@ -28,11 +29,11 @@ pub(super) enum Kind {
 }
 
 impl<'a> Node<'a> {
-    pub(super) fn read(number: usize, facts: &'a NodeFacts) -> Self {
+    pub(super) fn read(number: usize, facts: &'a NodeFacts, made: &Made<'_>) -> Self {
         Self {
             number,
             facts,
-            kind: Kind::of(facts),
+            kind: Kind::of(facts, made),
             key_copy: facts.annotation(names::HOST_KEY_ANNOTATION),
         }
     }
@@ -44,13 +45,14 @@ impl<'a> Node<'a> {
 }
 
 impl Kind {
-    fn of(node: &NodeFacts) -> Self {
+    fn of(node: &NodeFacts, made: &Made<'_>) -> Self {
         if !node.is_windows() {
             Self::OtherSystem
+        } else if made.is_behind(node) {
+            // A kubelet may write our label.
+            Self::FromMachine
         } else if node.is_byoh() {
             Self::FromEntry
-        } else if node.belongs_to_machine() {
-            Self::FromMachine
         } else {
             Self::Unmarked
         }

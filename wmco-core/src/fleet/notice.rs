@@ -10,9 +10,13 @@ use serde::Serialize;
 use super::evidence::Evidence;
 use super::hosts::Hosts;
 use super::matching::{Matching, Stand};
-use super::{Assignment, Assignments, Because};
+use super::replacing::Replaced;
+use super::{Assignment, Assignments, Because, Held};
+use crate::instances::Called;
 use crate::limits;
+use crate::machines::{self, Machines, Unfit};
 use crate::names;
+use crate::names::events;
 use crate::names::objects::{HOST_KEYS_CONFIG_MAP, INSTANCES_CONFIG_MAP};
 
 /// Something that goes on only when a person does something. Its text says what.
@@ -47,6 +51,14 @@ pub enum Notice {
     },
     /// The ConfigMap of instances is absent.
     ListAbsent,
+    /// A Machine was deleted to be made anew, and its MachineSet is not healthy since. Its disruption slot
+    /// is held until then.
+    NotReplaced {
+        /// The Machine that is gone.
+        machine: String,
+        /// Its MachineSet.
+        set: String,
+    },
     /// More hosts would be removed at once than is allowed without a confirmation.
     Unconfirmed {
         /// So many.
@@ -63,8 +75,8 @@ pub enum Notice {
     },
 }
 
-/// What is to be told of one pass.
-pub(super) fn of(
+/// What is to be told of Nodes that claim what is not theirs.
+pub(super) fn of_claims(
     hosts: &Hosts<'_>,
     evidence: &Evidence<'_>,
     matching: &Matching<'_>,
@@ -93,16 +105,39 @@ pub(super) fn of(
         let host = hosts.named(address).filter(|host| host.is_listed && host.ipv4.is_some());
         host.is_some_and(|host| matches!(matching.stand(host), Stand::Nobody))
     };
-    let is_told = |instance: &&Assignment<'_>| match (&instance.because, instance.node_name()) {
-        (Because::MayBeListed { address }, node) => node.is_some() && has_no_node(address),
-        (because, node) => next_step(because, node).is_some(),
+    let is_told = |instance: &&Assignment<'_>| match (&instance.because, instance.node) {
+        (Because::MayBeListed { address }, Some(_)) => has_no_node(address),
+        _ => false,
     };
-    notices.extend(out.instances.iter().filter(is_told).map(|instance| Notice::Left {
+    notices.extend(out.instances.iter().filter(is_told).map(left));
+    notices
+}
+
+/// What is to be told of instances that are left alone.
+pub(super) fn of_left(out: &Assignments<'_>) -> BTreeSet<Notice> {
+    let is_told = |instance: &&Assignment<'_>| match &instance.because {
+        Because::MayBeListed { .. } => false,
+        because => next_step(because, instance.node_name()).is_some(),
+    };
+    out.instances.iter().filter(is_told).map(left).collect()
+}
+
+/// What is to be told of Machines that are gone while nothing has taken their place.
+pub(super) fn of_replaced(machines: &Machines, replaced: &Replaced<'_>) -> BTreeSet<Notice> {
+    let gone = replaced.iter().filter(|(machine, _)| machines.get(machine).is_none());
+    let notice = |(machine, set): (&str, &str)| Notice::NotReplaced {
+        machine: machine.to_owned(),
+        set: set.to_owned(),
+    };
+    gone.map(notice).collect()
+}
+
+fn left(instance: &Assignment<'_>) -> Notice {
+    Notice::Left {
         address: instance.address.clone(),
         node: instance.node_name().map(str::to_owned),
         because: instance.because.clone(),
-    }));
-    notices
+    }
 }
 
 impl Notice {
@@ -110,9 +145,35 @@ impl Notice {
     pub const fn patience(&self) -> SignedDuration {
         match self {
             Self::Left {
-                because: Because::LookDue { .. } | Because::MayBeListed { .. }, ..
+                because:
+                    Because::LookDue { .. }
+                    | Because::MayBeListed { .. }
+                    | Because::OtherNode { .. }
+                    | Because::NodeNotTold
+                    | Because::Unfit(Unfit::NoAddress | Unfit::NoPhase),
+                ..
             } => limits::LOOK_PATIENCE,
+            Self::NotReplaced { .. } => limits::SUCCESSOR_PATIENCE,
             _ => SignedDuration::ZERO,
+        }
+    }
+
+    /// The Machine that it is about, if it is about one.
+    pub fn machine(&self) -> Option<&str> {
+        match self {
+            Self::Left { address, .. } => machines::name_in(address),
+            _ => None,
+        }
+    }
+
+    /// Reason of the Event that tells it.
+    pub fn reason(&self) -> &'static str {
+        match self {
+            Self::Left { because: Because::ReplacementHeld(_), .. } => {
+                events::MACHINE_DELETION_RESTRICTED
+            }
+            _ if self.machine().is_some() => events::MACHINE_SETUP_FAILURE,
+            _ => events::INSTANCE_SETUP_FAILURE,
         }
     }
 }
@@ -140,7 +201,43 @@ fn next_step(because: &Because, node: Option<&str>) -> Option<String> {
              delete it if its host is gone",
             names::INSTANCE_ANNOTATION
         ),
-        Because::Listed
+        Because::AddressOfMachine { machine } => format!(
+            "if machine {machine} is the same host, label it {}=true or remove the entry; otherwise \
+             delete whichever is gone",
+            names::IGNORE_LABEL
+        ),
+        Because::AddressListed { address } => format!(
+            "remove entry {address}, or label the machine {}=true if people are to list its host",
+            names::IGNORE_LABEL
+        ),
+        Because::OtherNode { .. } | Because::NodeNotTold => {
+            "see why the machine api does not refer to the node of its host".to_owned()
+        }
+        Because::NodeShared { with } => {
+            format!("delete the machine that has no host any more, or see to {}", Called(with))
+        }
+        Because::Unfit(Unfit::Phase(phase)) if !is_passing(phase) => {
+            "see what the machine says in its status".to_owned()
+        }
+        Because::Unfit(Unfit::NoAddress | Unfit::NoPhase) => {
+            "see why the machine api does not tell it".to_owned()
+        }
+        Because::Unfit(Unfit::LongName) => format!(
+            "give its machineset a name of at most {} characters",
+            limits::COMPUTER_NAME_BYTES - limits::MACHINE_SUFFIX_BYTES
+        ),
+        Because::ReplacementHeld(held) => match held {
+            Held::NobodyMakesAnother => {
+                "put our public key on its host, or delete the machine yourself".to_owned()
+            }
+            Held::TooMany | Held::TooFew => "it goes on when that is over".to_owned(),
+            Held::Unhealthy { first } => format!("see why {} is not", Called(first)),
+            Held::Budget | Held::RecordDue => return None,
+        },
+        Because::Unfit(Unfit::Phase(_) | Unfit::Ignored | Unfit::Deleted)
+        | Because::LoginRefused
+        | Because::Provisioned
+        | Because::Listed
         | Because::EntryBroken
         | Because::Unlisted
         | Because::ListAbsent
@@ -149,6 +246,11 @@ fn next_step(because: &Because, node: Option<&str>) -> Option<String> {
         | Because::RecordDue
         | Because::Unconfirmed => return None,
     })
+}
+
+/// Whether a phase is one on the way to a host, or away from it.
+fn is_passing(phase: &str) -> bool {
+    ["Provisioning", "Deleting"].contains(&phase)
 }
 
 impl fmt::Display for Notice {
@@ -169,10 +271,16 @@ impl fmt::Display for Notice {
                 names::HOST_KEY_ANNOTATION
             ),
             Self::Left { address, node, because } => {
-                write!(f, "{address} is left alone, because {because}")?;
+                write!(f, "{} is left alone, because {because}", Called(address))?;
                 let next = next_step(because, node.as_deref());
                 next.map_or(Ok(()), |step| write!(f, "; {step}"))
             }
+            Self::NotReplaced { machine, set } => write!(
+                f,
+                "machine {machine} was deleted to be made anew, and machineset {set} is not ready with the \
+                 operator's version since, so its disruption slot is still held; see what its machines \
+                 wait for, or scale it down"
+            ),
             Self::ListAbsent => write!(
                 f,
                 "ConfigMap {INSTANCES_CONFIG_MAP} is absent, so all hosts are left as they are; \

@@ -1,4 +1,4 @@
-//! The right to disrupt one node.
+//! The right to disrupt one node, or to have one Machine replaced.
 
 use std::fmt;
 
@@ -40,5 +40,42 @@ impl DisruptionPermit {
 impl fmt::Display for DisruptionPermit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "permit for {}", self.node)
+    }
+}
+
+/// Proof that the fleet's budget lets us delete one Machine now, so that its MachineSet makes another.
+///
+/// Only [`fleet::reconcile`](super::reconcile) makes it, for a Machine whose host refuses our key, while
+/// the rest of its MachineSet is healthy.
+///
+/// ```compile_fail
+/// // Nobody else can make one.
+/// let permit = wmco_core::fleet::ReplacementPermit { machine: "win".into(), uid: "u-1".into() };
+/// ```
+#[derive(Clone, Debug, Eq, JsonSchema, PartialEq, Serialize)]
+pub struct ReplacementPermit {
+    machine: String,
+    uid: String,
+}
+
+impl ReplacementPermit {
+    pub(super) fn for_machine(machine: &str, uid: &str) -> Self {
+        Self { machine: machine.to_owned(), uid: uid.to_owned() }
+    }
+
+    /// The Machine that may be deleted.
+    pub fn machine(&self) -> &str {
+        &self.machine
+    }
+
+    /// Its UID: no Machine that took its name is meant.
+    pub fn uid(&self) -> &str {
+        &self.uid
+    }
+}
+
+impl fmt::Display for ReplacementPermit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "permit to replace {}", self.machine)
     }
 }

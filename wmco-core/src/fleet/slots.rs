@@ -2,20 +2,28 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
+use super::made::Made;
 use super::{Assignment, Because, DisruptionPermit, Observed};
 use crate::facts::NodeFacts;
 use crate::fleet::Intent;
 use crate::names;
 
-/// Gives permits to those that claim one, as long as there are slots.
+/// Gives permits to those that claim one, as long as there are slots; `replaced` hold Machines that are
+/// being replaced. Returns how many slots are left for others.
 ///
 /// What was begun is finished before anything else is begun; whose drain was given up less often comes
 /// first.
-pub(super) fn hand_out(instances: &mut [Assignment<'_>], budget: usize, observed: &Observed<'_>) {
-    if observed.claims.is_empty() {
-        return;
+pub(super) fn hand_out(
+    instances: &mut [Assignment<'_>],
+    budget: usize,
+    replaced: usize,
+    made: &Made<'_>,
+    observed: &Observed<'_>,
+) -> usize {
+    if observed.claims.is_empty() && observed.refused.is_empty() {
+        return 0;
     }
-    let mut slots = Slots::count(instances, budget, observed);
+    let mut slots = Slots::count(instances, budget.saturating_sub(replaced), made, observed);
     let mut queue: Vec<&mut Assignment<'_>> = instances.iter_mut().collect();
     let given_up = times_given_up(observed.nodes);
     queue.sort_by_key(|instance| given_up.get(instance.node_name()?).copied());
@@ -24,6 +32,7 @@ pub(super) fn hand_out(instances: &mut [Assignment<'_>], budget: usize, observed
             slots.serve(instance, turn, observed);
         }
     }
+    slots.left()
 }
 
 /// The free part of the budget.
@@ -50,13 +59,18 @@ enum Turn {
 }
 
 impl Slots {
-    fn count(instances: &[Assignment<'_>], budget: usize, observed: &Observed<'_>) -> Self {
+    fn count(
+        instances: &[Assignment<'_>],
+        budget: usize,
+        made: &Made<'_>,
+        observed: &Observed<'_>,
+    ) -> Self {
         let at_work = instances.iter().filter(|i| i.because != Because::NodeDeleted);
         let at_work: HashSet<&str> = at_work.filter_map(Assignment::node_name).collect();
         // A mark on a Node that nobody manages would never go. One that has just registered has no
         // label of ours yet, and one that is deleted disrupts nobody once its host was given up.
         let managed = |node: &&NodeFacts| {
-            let labelled = node.is_byoh() || node.belongs_to_machine();
+            let labelled = node.is_byoh() || made.is_behind(node);
             let ours = labelled && !node.is_deleted || at_work.contains(node.name.as_str());
             node.is_windows() && ours
         };
@@ -84,7 +98,7 @@ impl Slots {
         let free = match turn {
             Turn::Disrupted => true,
             Turn::Marked => self.free > 0,
-            Turn::New => self.free > self.marked.len(),
+            Turn::New => self.left() > 0,
         };
         if !free {
             return;
@@ -95,6 +109,11 @@ impl Slots {
             self.disrupted.insert(node.to_owned());
         }
         *permit = Some(DisruptionPermit::for_node(node));
+    }
+
+    /// Slots that nobody holds or waits for with a mark.
+    fn left(&self) -> usize {
+        self.free.saturating_sub(self.marked.len())
     }
 
     fn turn(&self, node: &str) -> Turn {

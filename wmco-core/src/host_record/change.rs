@@ -44,6 +44,8 @@ pub enum RecordChange {
     },
     /// Whether its removal may go on.
     RemovalConfirmed(bool),
+    /// The MachineSet in which its Machine is replaced; none when it is not any more.
+    ReplacedIn(Option<String>),
     /// The keys that were shown and accepted at a login.
     Pinned {
         /// The host's.
@@ -73,8 +75,8 @@ pub enum RecordChange {
 pub struct ListedHost {
     /// What its address resolves to.
     pub ipv4: Ipv4Addr,
-    /// SSH user, encrypted.
-    pub username: String,
+    /// SSH user, encrypted; none of a Machine's host, whose user its platform tells.
+    pub username: Option<String>,
     /// TCP port of its SSH server.
     pub port: u16,
     /// Jump host, as in the entry.
@@ -85,6 +87,8 @@ pub struct ListedHost {
     pub host_name: Option<String>,
     /// Addresses under which the same host was on record before, and is still.
     pub formerly: Vec<String>,
+    /// UID of its Machine. What is on record of another one with that name is forgotten.
+    pub machine: Option<String>,
 }
 
 /// Why a change was not made. The next pass decides anew from what is there then.
@@ -124,6 +128,9 @@ impl RecordChange {
             Self::Listed(host) => {
                 let former = host.formerly.iter().map(|name| read(data, name));
                 let former: Vec<_> = former.collect::<Result<_, _>>()?;
+                if record.as_ref().is_some_and(|record| record.machine != host.machine) {
+                    data.remove(address);
+                }
                 host.record(record.as_ref(), former.iter().flatten())
             }
             Self::Adopted { ipv4, node, username } => {
@@ -137,6 +144,7 @@ impl RecordChange {
             Self::RemovalConfirmed(removal_confirmed) => {
                 HostRecord { removal_confirmed: *removal_confirmed, ..there()? }
             }
+            Self::ReplacedIn(set) => HostRecord { replaced_in: set.clone(), ..there()? },
             Self::Pinned { key, jump } => {
                 let mut changed = HostRecord { pinned: Some(key.fingerprint()), ..there()? };
                 if let Some((name, key)) = jump {
@@ -175,12 +183,13 @@ impl ListedHost {
     pub fn of(instance: &Instance, username: &str) -> Self {
         Self {
             ipv4: instance.ipv4,
-            username: username.to_owned(),
+            username: instance.machine.is_none().then(|| username.to_owned()),
             port: instance.port,
             via: instance.via.as_ref().map(ToString::to_string),
             node: None,
             host_name: None,
             formerly: Vec::new(),
+            machine: instance.machine.as_ref().map(|machine| machine.uid.clone()),
         }
     }
 
@@ -195,17 +204,20 @@ impl ListedHost {
             ipv4: Some(self.ipv4),
             node: self.node.clone(),
             host_name: self.host_name.clone(),
-            username: Some(self.username.clone()),
+            username: self.username.clone(),
+            machine: self.machine.clone(),
             port: (self.port != SSH_PORT).then_some(self.port),
             via: self.via.clone(),
             ..HostRecord::default()
         };
+        let own = own.filter(|own| own.machine == self.machine);
         own.into_iter().chain(former).fold(told, |known, before| HostRecord {
             node: known.node.or_else(|| before.node.clone()),
             host_name: known.host_name.or_else(|| before.host_name.clone()),
             pinned: known.pinned.or_else(|| before.pinned.clone()),
             jump_pinned: known.jump_pinned.or_else(|| before.jump_pinned.clone()),
             closed_for: known.closed_for.or_else(|| before.closed_for.clone()),
+            replaced_in: known.replaced_in.or_else(|| before.replaced_in.clone()),
             ..known
         })
     }
@@ -230,12 +242,13 @@ mod tests {
     fn listed() -> RecordChange {
         RecordChange::Listed(ListedHost {
             ipv4: [10, 0, 0, 5].into(),
-            username: "sealed".into(),
+            username: Some("sealed".into()),
             port: SSH_PORT,
             via: None,
             node: None,
             host_name: None,
             formerly: Vec::new(),
+            machine: None,
         })
     }
 
@@ -283,7 +296,8 @@ mod tests {
     fn a_late_write_does_not_bring_a_forgotten_host_back() {
         let mut data = after(&[pinned(), RecordChange::Forgotten]);
         assert_eq!(data, BTreeMap::new());
-        for late in [pinned(), closed(), RecordChange::RemovalConfirmed(true)] {
+        let replaced = RecordChange::ReplacedIn(Some("win".into()));
+        for late in [pinned(), closed(), RecordChange::RemovalConfirmed(true), replaced] {
             assert_eq!(late.apply(ADDRESS, &mut data), Err(RecordRefused::Gone));
         }
         assert_eq!(data, BTreeMap::new());
@@ -333,5 +347,26 @@ mod tests {
         renamed.apply("win-5.example", &mut data).unwrap();
         let known = KnownHosts::read(&data);
         assert_eq!(known.record("win-5.example"), known.record(ADDRESS));
+    }
+
+    #[test]
+    fn a_machine_that_took_the_name_of_another_has_a_host_of_its_own() {
+        let of = |uid: &str| match listed() {
+            RecordChange::Listed(host) => {
+                RecordChange::Listed(ListedHost { machine: Some(uid.into()), ..host })
+            }
+            other => unreachable!("{other:?}"),
+        };
+        let mut data = BTreeMap::new();
+        for change in [of("u-1"), pinned(), closed(), of("u-1")] {
+            change.apply(ADDRESS, &mut data).unwrap();
+        }
+        let known = KnownHosts::read(&data);
+        assert!(known.pin(ADDRESS).is_some() && known.record(ADDRESS).unwrap().pinned.is_some());
+        of("u-2").apply(ADDRESS, &mut data).unwrap();
+        let known = KnownHosts::read(&data);
+        let record = known.record(ADDRESS).unwrap();
+        assert_eq!((known.pin(ADDRESS), &record.pinned, &record.host_name), (None, &None, &None));
+        assert_eq!(record.machine.as_deref(), Some("u-2"));
     }
 }

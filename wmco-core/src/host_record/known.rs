@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::HostRecord;
 use crate::host_key::{BadHostKey, HostKey};
+use crate::names::objects::MACHINE_KEY_SUFFIX;
 
 /// The ConfigMap [`HOST_KEYS_CONFIG_MAP`](crate::names::objects::HOST_KEYS_CONFIG_MAP), read once.
 ///
@@ -110,8 +111,18 @@ impl KnownHosts {
         self.0.is_empty()
     }
 
+    /// What is kept of hosts of Machines, by the Machine's name.
+    pub(crate) fn of_machines(&self) -> impl Iterator<Item = (&str, Kept<'_>)> {
+        self.all().filter_map(|(key, kept)| Some((key.strip_suffix(MACHINE_KEY_SUFFIX)?, kept)))
+    }
+
+    /// All the rest, by name.
+    pub(crate) fn of_others(&self) -> impl Iterator<Item = (&str, Kept<'_>)> {
+        self.all().filter(|(key, _)| !key.ends_with(MACHINE_KEY_SUFFIX))
+    }
+
     /// All that is kept, by name.
-    pub(crate) fn all(&self) -> impl Iterator<Item = (&str, Kept<'_>)> {
+    fn all(&self) -> impl Iterator<Item = (&str, Kept<'_>)> {
         self.0.iter().map(|(name, values)| (name.as_str(), values.kept()))
     }
 }

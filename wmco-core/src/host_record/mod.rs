@@ -70,6 +70,13 @@ pub struct HostRecord {
     /// Whether its removal may go on: it was within the limit for removals at once, or confirmed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub removal_confirmed: bool,
+    /// UID of its Machine; absent: people listed it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub machine: Option<String>,
+    /// The MachineSet that is to make another Machine in its place: that this one is deleted was decided.
+    /// The record outlives the Machine until the MachineSet is healthy again, and holds a disruption slot.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replaced_in: Option<String>,
 }
 
 impl HostRecord {

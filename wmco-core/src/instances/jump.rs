@@ -53,6 +53,18 @@ impl Jump {
     pub fn key_name(&self) -> String {
         format!("{}_{}", self.host, self.port)
     }
+
+    /// Whether `name` is one that [`key_name`](Self::key_name) can give.
+    ///
+    /// ```
+    /// use wmco_core::instances::Jump;
+    ///
+    /// let names = ["bastion_22", "10.0.0.5", "win-x7k2p_machine"];
+    /// assert_eq!(names.map(Jump::is_key_name), [true, false, false]);
+    /// ```
+    pub fn is_key_name(name: &str) -> bool {
+        name.rsplit_once('_').is_some_and(|(_, port)| port.parse::<u16>().is_ok())
+    }
 }
 
 impl FromStr for Jump {

@@ -29,11 +29,13 @@ mod resolve;
 mod value;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 use std::net::Ipv4Addr;
 
 use serde::Serialize;
 
 use crate::host_key::HostKey;
+use crate::names::objects::MACHINE_KEY_SUFFIX;
 
 pub use doubt::{Doubt, doubts};
 pub use error::{EntryError, Field, Problem};
@@ -126,6 +128,26 @@ pub struct OfMachine {
     /// The name that its host is to have, where the operator gives it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub host_name: Option<String>,
+}
+
+/// What people call the instance that is known by this: `machine NAME`, or the entry's address.
+///
+/// ```
+/// use wmco_core::instances::Called;
+///
+/// assert_eq!(Called("win-x7k2p_machine").to_string(), "machine win-x7k2p");
+/// assert_eq!(Called("10.0.0.5").to_string(), "10.0.0.5");
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct Called<'a>(pub &'a str);
+
+impl fmt::Display for Called<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0.strip_suffix(MACHINE_KEY_SUFFIX) {
+            Some(name) => write!(f, "machine {name}"),
+            None => f.write_str(self.0),
+        }
+    }
 }
 
 /// Result per key, in the order of the keys.

@@ -160,6 +160,16 @@ pub mod events {
     pub const INSTANCE_SETUP_FAILURE: &str = "InstanceSetupFailure";
     /// A node was removed and its host cleaned.
     pub const INSTANCE_TEARDOWN: &str = "InstanceTeardown";
+    /// The host of a Machine became a configured node.
+    pub const MACHINE_SETUP: &str = "MachineSetup";
+    /// A Machine is odd, or its host could not be configured.
+    pub const MACHINE_SETUP_FAILURE: &str = "MachineSetupFailure";
+    /// A Machine is to be made anew, but not now.
+    pub const MACHINE_DELETION_RESTRICTED: &str = "MachineDeletionRestricted";
+    /// The API server did not delete a Machine.
+    pub const MACHINE_DELETION_FAILED: &str = "MachineDeletionFailed";
+    /// A Machine was deleted to be made anew.
+    pub const MACHINE_DELETED: &str = "MachineDeleted";
     /// A host shows another key than the pinned one. Ours; the original shows nothing.
     pub const HOST_KEY_MISMATCH: &str = "HostKeyMismatch";
     /// A host key was trusted on first use and is pinned from then on. Ours; source: `spec/ssh.md`,

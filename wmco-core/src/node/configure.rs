@@ -331,8 +331,12 @@ fn ownership(desired: &Desired, node: &NodeFacts) -> NodePatch {
     }
 }
 
-/// Whether the Node carries no label of ours, so that it was just registered.
+/// Whether the Node carries no label of ours, so that it was just registered; the Node of a Machine gets
+/// none, but annotations.
 fn is_unknown(desired: &Desired, node: &NodeFacts) -> bool {
+    if desired.labels.is_empty() {
+        return desired.annotations.keys().all(|key| !node.annotations.contains_key(key));
+    }
     desired.labels.iter().all(|(key, value)| node.labels.get(key) != Some(value))
 }
 

@@ -62,11 +62,11 @@ pub struct DesiredFile {
     pub live: bool,
 }
 
-/// How a Node of a listed host is marked.
+/// How the Node of an instance is marked.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Marks<'a> {
-    /// The entry's address as written.
-    pub address: &'a str,
+    /// The entry's address as written; none: a Machine is behind it, whose labels are the Machine API's.
+    pub listed_as: Option<&'a str>,
     /// The encrypted user name.
     pub username: &'a str,
     /// Hash of the public key that lets us in.
@@ -76,15 +76,16 @@ pub struct Marks<'a> {
 }
 
 impl Desired {
-    /// What one instance is to become; `marks` of a listed one.
+    /// What one instance is to become; `marks` of one that people or the Machine API ask for.
     pub fn new(
         release: Arc<Release>,
         intent: Intent,
         known_as: KnownAs,
         marks: Option<&Marks<'_>>,
     ) -> Self {
-        let labels = marks.map(|_| byoh_labels()).unwrap_or_default();
-        let annotations = marks.map(byoh_annotations).unwrap_or_default();
+        let listed = marks.and_then(|marks| marks.listed_as);
+        let labels = listed.map(|_| byoh_labels()).unwrap_or_default();
+        let annotations = marks.map(annotations).unwrap_or_default();
         Self { intent, known_as, release, host_name: None, labels, annotations }
     }
 }
@@ -106,12 +107,14 @@ fn byoh_labels() -> BTreeMap<String, String> {
 }
 
 /// Its annotations. Source: the same.
-fn byoh_annotations(marks: &Marks<'_>) -> BTreeMap<String, String> {
+fn annotations(marks: &Marks<'_>) -> BTreeMap<String, String> {
     let mut annotations = BTreeMap::from([
-        (names::INSTANCE_ANNOTATION, marks.address.to_owned()),
         (names::USERNAME_ANNOTATION, marks.username.to_owned()),
         (names::PUBLIC_KEY_HASH_ANNOTATION, marks.key_hash.to_string()),
     ]);
+    if let Some(address) = marks.listed_as {
+        annotations.insert(names::INSTANCE_ANNOTATION, address.to_owned());
+    }
     if let Some(key) = marks.host_key {
         annotations.insert(names::HOST_KEY_ANNOTATION, key.to_string());
         annotations.insert(names::HOST_KEY_TYPE_ANNOTATION, key.algorithm().to_owned());

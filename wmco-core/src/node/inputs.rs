@@ -8,6 +8,7 @@ use crate::facts::NodeFacts;
 use crate::fleet::Assignment;
 use crate::host_key::HostKey;
 use crate::host_record::{HostRecord, KnownHosts, ListedHost};
+use crate::names;
 use crate::reach::{Reach, Unreachable, reach};
 
 /// Everything that one instance's worker needs to know of the cluster.
@@ -19,18 +20,27 @@ use crate::reach::{Reach, Unreachable, reach};
 /// use wmco_core::fleet::{self, RemovalGuard};
 /// use wmco_core::host_record::KnownHosts;
 /// use wmco_core::instances::{Resolutions, parse};
+/// use wmco_core::machines::Machines;
 /// use wmco_core::node::{InstanceInputs, Login, Memory, Release, Rest};
 ///
 /// // What people wrote ...
 /// let entries = parse([("10.0.0.5", "username=core")], &Resolutions::default());
-/// let desired =
-///     fleet::Desired { entries: Some(&entries), budget: 1, guard: RemovalGuard::default() };
+/// let machines = Machines::default();
+/// let desired = fleet::Desired {
+///     entries: Some(&entries),
+///     machines: &machines,
+///     version: "2.0.0",
+///     budget: 1,
+///     guard: RemovalGuard::default(),
+/// };
 /// // ... and what there is give an assignment for each instance,
 /// let (nobody, names, hosts) = ([].into(), [].into(), KnownHosts::default());
 /// let observed = fleet::Observed {
 ///     nodes: &[],
 ///     claims: &nobody,
 ///     granted: &nobody,
+///     replaced: &nobody,
+///     refused: &nobody,
 ///     hosts: &hosts,
 ///     host_names: &names,
 ///     untried: &nobody,
@@ -64,7 +74,7 @@ use crate::reach::{Reach, Unreachable, reach};
 /// ```
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct InstanceInputs {
-    /// Its address as listed, or of the Node when nobody listed it and nothing is on record.
+    /// What it is known by, as in [`Assignment::address`].
     pub address: String,
     /// What it is to become.
     pub desired: Desired,
@@ -85,7 +95,7 @@ pub struct InstanceInputs {
 pub struct Login<'a> {
     /// Hash of its public key.
     pub key_hash: Sha256,
-    /// The user name of the entry, encrypted with it; none where there is no entry.
+    /// The user name of the instance, encrypted with it; none where nobody asks for it.
     pub username: Option<&'a str>,
     /// Reads encrypted user names.
     pub decrypt: &'a dyn Fn(&str) -> Option<String>,
@@ -103,20 +113,28 @@ impl InstanceInputs {
         let reach = reach(assignment, hosts, login.decrypt);
         let way = reach.as_ref().ok();
         let marks = assignment.instance.zip(login.username).map(|(entry, username)| Marks {
-            address: &entry.address,
+            listed_as: entry.machine.is_none().then_some(&entry.address),
             username,
             key_hash: login.key_hash,
             host_key: way.and_then(|way| Some(&way.host_key.as_ref()?.key)),
         });
         let on_record = record.and_then(|record| record.node.clone());
+        let machine = assignment.instance.and_then(|instance| instance.machine.as_ref());
+        let host_name = machine.and_then(|machine| machine.host_name.clone());
+        // What is known of a Machine's host says nothing of its Node's name.
+        let called =
+            host_name.clone().or_else(|| machine.is_none().then(|| assignment.address.clone()));
         let known_as = KnownAs {
-            names: on_record.into_iter().chain([assignment.address.clone()]).collect(),
+            names: on_record.into_iter().chain(called).collect(),
             ipv4: way.map(|way| way.address),
         };
         let (release, intent) = (Arc::clone(release), assignment.intent.clone());
         Self {
             address: assignment.address.clone(),
-            desired: Desired::new(release, intent, known_as, marks.as_ref()),
+            desired: Desired {
+                host_name,
+                ..Desired::new(release, intent, known_as, marks.as_ref())
+            },
             node: assignment.node.cloned(),
             key_hash: login.key_hash,
             record: record.cloned(),
@@ -177,6 +195,15 @@ pub fn due_record(
         ..ListedHost::of(assignment.instance?, username)
     };
     (own != Some(&due.record(own, former))).then_some(due)
+}
+
+/// The encrypted user name that is in use for an instance: on record, or on the Node of a Machine, which
+/// the Go operator reads, too.
+pub fn sealed_username<'a>(assignment: &Assignment<'a>, hosts: &'a KnownHosts) -> Option<&'a str> {
+    let is_machine = assignment.instance.is_some_and(|instance| instance.machine.is_some());
+    let on_node = || assignment.node?.annotation(names::USERNAME_ANNOTATION);
+    let on_record = record_of(assignment, hosts).and_then(|record| record.username.as_deref());
+    on_record.or_else(|| on_node().filter(|_| is_machine))
 }
 
 /// What is on record of the host of an assignment, under its address or a former one.

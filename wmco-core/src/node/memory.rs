@@ -197,6 +197,7 @@ impl Memory {
             | Outcome::NodeChanged { .. }
             | Outcome::FoundNode { .. }
             | Outcome::NodeDeleted
+            | Outcome::MachineDeleted
             | Outcome::HostForgotten => {}
         }
     }
@@ -302,6 +303,7 @@ fn changes_marks(action: &Action) -> bool {
         | Action::Apply { .. }
         | Action::RemoveLeftovers(_)
         | Action::ForgetHost
-        | Action::DeleteNode(_) => false,
+        | Action::DeleteNode(_)
+        | Action::DeleteMachine(_) => false,
     }
 }

@@ -60,7 +60,7 @@ use serde::Serialize;
 pub use desired::{Desired, DesiredFile, Marks, Release};
 pub use drain::{DrainMarks, DrainSeen, Refusal, drain_condition};
 pub use host_key::host_key_condition;
-pub use inputs::{InstanceInputs, Login, due_record, record_of};
+pub use inputs::{InstanceInputs, Login, due_record, record_of, sealed_username};
 pub use memory::Memory;
 pub use outcome::Outcome;
 pub use plan::{Action, Awaited, Because, Next, NodePatch, Plan, Step};
@@ -147,6 +147,11 @@ pub fn reconcile(desired: &Desired, observed: &Observed, now: Timestamp) -> Plan
         Intent::Leave => Plan::settled(),
         Intent::Configure(permit) => configure::plan(desired, observed, permit.as_ref(), now),
         Intent::Remove(permit) => remove::plan(desired, observed, permit.as_ref(), now),
+        // Nothing is left to do: the Machine API drains its Node and deletes both.
+        Intent::Replace(permit) => {
+            let delete = Action::DeleteMachine(permit.clone());
+            Plan { next: Next::Settled, ..Plan::step(delete, Because::LoginRefused) }
+        }
     }
 }
 
@@ -163,7 +168,7 @@ pub fn claims_slot(desired: &Desired, observed: &Observed, now: Timestamp) -> Op
         return Some(false);
     }
     match (&desired.intent, answering(desired, observed)) {
-        (Intent::Leave, _) => Some(false),
+        (Intent::Leave | Intent::Replace(_), _) => Some(false),
         (_, Err(plan)) => matches!(plan.next, Next::Await { .. }).then_some(false),
         (Intent::Configure(_), Ok(probe)) => {
             Some(configure::disturbance(desired, node, probe).is_some())

@@ -33,6 +33,8 @@ pub enum Outcome {
     Evicted(Vec<Refusal>),
     /// The Node is deleted.
     NodeDeleted,
+    /// The Machine is deleted.
+    MachineDeleted,
     /// Neither key nor record of the host is kept any more.
     HostForgotten,
 }
@@ -54,7 +56,8 @@ impl Outcome {
             | Self::NoNode
             | Self::Pods(_)
             | Self::Evicted(_)
-            | Self::NodeDeleted => return None,
+            | Self::NodeDeleted
+            | Self::MachineDeleted => return None,
         })
     }
 
@@ -69,13 +72,14 @@ impl Outcome {
             | Self::FoundNode { .. }
             | Self::Evicted(_)
             | Self::NodeDeleted
+            | Self::MachineDeleted
             | Self::HostForgotten => true,
         }
     }
 
     /// Whether nothing is left of the instance.
     pub const fn is_gone(&self) -> bool {
-        matches!(self, Self::NodeDeleted | Self::HostForgotten)
+        matches!(self, Self::NodeDeleted | Self::MachineDeleted | Self::HostForgotten)
     }
 
     /// What the host's agent told.

@@ -11,7 +11,7 @@ use super::search::NodeSearch;
 use super::work::HostWork;
 use crate::digest::Sha256;
 use crate::facts::{DrainNotice, PodFacts};
-use crate::fleet::DisruptionPermit;
+use crate::fleet::{DisruptionPermit, ReplacementPermit};
 use crate::protocol::{AgentLocation, RebootReason, RootAccess};
 
 /// What to do now, in order, and when to look again.
@@ -79,6 +79,8 @@ pub enum Action {
     RemoveLeftovers(HostWork),
     /// Delete the Node object.
     DeleteNode(DisruptionPermit),
+    /// Delete the Machine, so that its MachineSet makes another.
+    DeleteMachine(ReplacementPermit),
     /// Remove the host's key and record from the ConfigMap of host keys.
     ForgetHost,
 }
@@ -161,6 +163,8 @@ pub enum Because {
     Configured,
     /// The instance is no longer listed.
     Unlisted,
+    /// The host refuses our key.
+    LoginRefused,
 }
 
 /// When to look again.
@@ -254,6 +258,7 @@ impl Action {
             | Self::Evict { .. }
             | Self::TellDrain { .. }
             | Self::DeleteNode(_)
+            | Self::DeleteMachine(_)
             | Self::ForgetHost => false,
         }
     }
@@ -274,6 +279,7 @@ impl Action {
             Self::Apply { .. } => "apply",
             Self::RemoveLeftovers(_) => "remove-leftovers",
             Self::DeleteNode(_) => "delete-node",
+            Self::DeleteMachine(_) => "delete-machine",
             Self::ForgetHost => "forget-host",
         }
     }
@@ -319,6 +325,7 @@ impl fmt::Display for Action {
             Self::TellDrain { notice: None, .. } => f.write_str(" (no pod blocks it)"),
             Self::Apply { work, .. } | Self::RemoveLeftovers(work) => write!(f, " {work}"),
             Self::DeleteNode(permit) => write!(f, " {}", permit.node()),
+            Self::DeleteMachine(permit) => write!(f, " {}", permit.machine()),
         }
     }
 }
@@ -392,6 +399,7 @@ impl fmt::Display for Because {
             Self::DrainOverdue => f.write_str("its pods did not leave in time"),
             Self::Configured => f.write_str("it is configured"),
             Self::Unlisted => f.write_str("it is no longer listed"),
+            Self::LoginRefused => f.write_str("its host refuses our key"),
         }
     }
 }

@@ -3,8 +3,12 @@
 use std::net::Ipv4Addr;
 
 use super::*;
+use crate::facts::{MachineFacts, MachineSetFacts};
 use crate::instances::{Resolutions, parse};
-use crate::names;
+use crate::machines::key;
+use crate::names::{self, platforms};
+
+const VERSION: &str = "2.0.0";
 
 /// One entry: its key, and where it leads unless it is broken.
 #[derive(Clone)]
@@ -29,6 +33,12 @@ struct Case {
     budget: usize,
     guard: RemovalGuard,
     list_absent: bool,
+    machines: Vec<MachineFacts>,
+    sets: Vec<MachineSetFacts>,
+    /// Names of Machines that were given a permit.
+    replaced: Vec<&'static str>,
+    /// Names of Machines whose hosts refuse our key.
+    refused: Vec<&'static str>,
 }
 
 impl Case {
@@ -69,9 +79,12 @@ impl Case {
         let names =
             self.host_names.iter().map(|(address, name)| ((*address).to_owned(), set(&[name])));
         let entries = self.entries();
+        let (machines, sets) = (self.machines.iter().cloned(), self.sets.iter().cloned());
         at(reconcile(
             &Desired {
                 entries: (!self.list_absent).then_some(&entries),
+                machines: &Machines::read(machines, sets, platforms::AWS),
+                version: VERSION,
                 budget: self.budget,
                 guard: self.guard,
             },
@@ -79,6 +92,8 @@ impl Case {
                 nodes: &self.nodes,
                 claims: &set(&self.claims),
                 granted: &set(&self.granted),
+                replaced: &set(&self.replaced),
+                refused: &self.refused.iter().map(|name| key(name)).collect(),
                 hosts: &KnownHosts::read(self.host_keys.iter().copied()),
                 host_names: &names.collect(),
                 untried: &set(&self.untried),
@@ -207,6 +222,7 @@ macro_rules! rows {
 
 // After the macro that they use.
 mod guard;
+mod machines;
 mod notices;
 mod records;
 mod same_host;

@@ -16,6 +16,7 @@ use super::*;
 use crate::digest::Sha256;
 use crate::fleet::{self, DisruptionPermit};
 use crate::instances::{Resolutions, parse};
+use crate::machines::Machines;
 use crate::names;
 use crate::protocol::{Access, Agent, FeatureState, FileState, HostState, PROTOCOL, ServiceFacts};
 use crate::protocol::{RebootReason, ServiceRunState, ServicesData};
@@ -72,7 +73,7 @@ impl Case {
         self.desired.intent = match self.desired.intent {
             Intent::Configure(_) => Intent::Configure(Some(permit())),
             Intent::Remove(_) => Intent::Remove(Some(permit())),
-            Intent::Leave => Intent::Leave,
+            intent @ (Intent::Replace(_) | Intent::Leave) => intent,
         };
         self
     }
@@ -146,10 +147,12 @@ fn permit() -> DisruptionPermit {
     let nodes = [node()];
     let hosts = crate::host_record::KnownHosts::default();
     let claims = ["win-1".to_owned()].into();
-    let (names, nobody) = ([].into(), [].into());
+    let (names, nobody, machines) = ([].into(), [].into(), Machines::default());
     let assignments = fleet::reconcile(
         &fleet::Desired {
             entries: Some(&entries),
+            machines: &machines,
+            version: "2.0.0",
             budget: 1,
             guard: fleet::RemovalGuard::default(),
         },
@@ -157,6 +160,8 @@ fn permit() -> DisruptionPermit {
             nodes: &nodes,
             claims: &claims,
             granted: &nobody,
+            replaced: &nobody,
+            refused: &nobody,
             hosts: &hosts,
             host_names: &names,
             untried: &nobody,

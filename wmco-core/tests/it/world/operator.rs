@@ -13,6 +13,7 @@ use wmco_core::facts::{NodeFacts, PodFacts};
 use wmco_core::fleet::{self, Assignment, DisruptionPermit, Intent};
 use wmco_core::host_record::{HostRecord, KnownHosts, ListedHost, RecordChange};
 use wmco_core::instances::{Entries, Resolutions, parse};
+use wmco_core::machines::Machines;
 use wmco_core::node::{
     Action, Grounds, HostSeen, HostWork, InstanceInputs, KnownAs, Memory, Next, Outcome, Refusal,
     Wake,
@@ -77,6 +78,8 @@ impl World {
         let assignments = fleet::reconcile(
             &fleet::Desired {
                 entries: (!self.list_absent).then_some(&entries),
+                machines: &Machines::default(),
+                version: "",
                 budget: self.budget,
                 guard: fleet::RemovalGuard::default(),
             },
@@ -84,6 +87,8 @@ impl World {
                 nodes: &cache,
                 claims: &claims,
                 granted: &granted,
+                replaced: &BTreeSet::new(),
+                refused: &BTreeSet::new(),
                 hosts: &hosts,
                 host_names: &host_names,
                 untried: &untried,

@@ -1,0 +1,97 @@
+//! Machines of the Machine API, as far as they touch each other and what people list.
+
+use std::collections::{HashMap, HashSet};
+use std::net::Ipv4Addr;
+
+use super::Because;
+use crate::facts::NodeFacts;
+use crate::machines::{Machine, Machines, Unfit, internal_ipv4};
+use crate::names;
+
+/// All Machines that people did not ask to leave alone.
+pub(super) struct Made<'a> {
+    machines: &'a Machines,
+    /// Their names by the address that they show, whatever phase they are in.
+    at: HashMap<Ipv4Addr, Vec<&'a Machine>>,
+    /// The same by the UID of the Node that they refer to.
+    with_node: HashMap<&'a str, Vec<&'a Machine>>,
+}
+
+impl<'a> Made<'a> {
+    pub(super) fn of(machines: &'a Machines) -> Self {
+        let mut made = Self { machines, at: HashMap::new(), with_node: HashMap::new() };
+        for machine in made.machines() {
+            if let Some(ipv4) = internal_ipv4(&machine.facts) {
+                made.at.entry(ipv4).or_default().push(machine);
+            }
+            if let Some(node) = machine.facts.node.as_ref().filter(|node| !node.uid.is_empty()) {
+                made.with_node.entry(&node.uid).or_default().push(machine);
+            }
+        }
+        made
+    }
+
+    /// All of them, sorted by name.
+    pub(super) fn machines(&self) -> impl Iterator<Item = &'a Machine> + use<'a> {
+        self.machines.iter().filter(|machine| machine.instance != Err(Unfit::Ignored))
+    }
+
+    /// Why nothing else at an address is touched, if a Machine is there.
+    pub(super) fn address_of_machine(&self, ipv4: Ipv4Addr) -> Option<Because> {
+        let machine = self.at.get(&ipv4)?.first()?.facts.name.clone();
+        Some(Because::AddressOfMachine { machine })
+    }
+
+    /// Another one that has a host at the address of `machine`. One that is being deleted gave it back,
+    /// or is about to.
+    pub(super) fn beside(&self, machine: &Machine, ipv4: Ipv4Addr) -> Option<&'a Machine> {
+        let others = self.at.get(&ipv4)?.iter().copied();
+        others.filter(|other| other.instance.is_ok()).find(|it| it.facts.name != machine.facts.name)
+    }
+
+    /// Another one that refers to the Node of `machine`.
+    pub(super) fn sharing_node(&self, machine: &Machine) -> Option<&'a Machine> {
+        let others = self.with_node.get(machine.facts.node.as_ref()?.uid.as_str())?;
+        others.iter().copied().find(|other| other.facts.name != machine.facts.name)
+    }
+
+    /// Whether a Machine is behind a Node: one refers to it, or it says so itself and nothing speaks
+    /// against that. The Node of a Machine that people asked to leave alone is theirs to list.
+    pub(super) fn is_behind(&self, node: &NodeFacts) -> bool {
+        if self.with_node.contains_key(node.uid.as_str()) {
+            return true;
+        }
+        let named = node.annotation(names::MACHINE_ANNOTATION);
+        let named = named.map(|name| name.rsplit_once('/').map_or(name, |(_, name)| name));
+        let is_ignored = |name| {
+            let machine = self.machines.get(name);
+            machine.is_some_and(|machine| machine.instance == Err(Unfit::Ignored))
+        };
+        node.belongs_to_machine() && !named.is_some_and(is_ignored)
+    }
+
+    /// The Nodes that Machines refer to, by UID.
+    pub(super) fn nodes<'n>(&self, nodes: &'n [NodeFacts]) -> HashMap<&'n str, &'n NodeFacts> {
+        if self.with_node.is_empty() {
+            return HashMap::new();
+        }
+        let of_machine = |node: &&NodeFacts| self.with_node.contains_key(node.uid.as_str());
+        nodes.iter().filter(of_machine).map(|node| (node.uid.as_str(), node)).collect()
+    }
+
+    /// Names of the Nodes that Machines refer to in vain, if there is another one with such a name.
+    pub(super) fn other_nodes<'n>(&self, nodes: &'n [NodeFacts]) -> HashSet<&'n str> {
+        let referred = self.with_node.values().flatten();
+        let referred: HashMap<&str, &str> = referred
+            .filter_map(|machine| machine.facts.node.as_ref())
+            .map(|node| (node.name.as_str(), node.uid.as_str()))
+            .collect();
+        if referred.is_empty() {
+            return HashSet::new();
+        }
+        let is_other = |node: &&NodeFacts| {
+            referred.get(node.name.as_str()).is_some_and(|uid| *uid != node.uid)
+        };
+        nodes.iter().filter(is_other).map(|node| node.name.as_str()).collect()
+    }
+}

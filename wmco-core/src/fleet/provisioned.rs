@@ -1,0 +1,124 @@
+//! What to do with each Machine.
+
+use super::host::Host;
+use super::hosts::Hosts;
+use super::made::Made;
+use super::replacing::Replaced;
+use super::{Assignment, Assignments, Because, Intent, Observed};
+use crate::facts::NodeFacts;
+use crate::host_record::HostRecord;
+use crate::instances::Instance;
+use crate::machines::{Machine, Machines, key};
+
+/// Decides about all Machines but those that people asked to leave alone. `is_listed` tells whether there
+/// is a list of entries; without one every host on record may be on it.
+///
+/// What people and the Machine API wrote counts, and nothing that a host or its Node says. Where they
+/// contradict each other, all are left.
+pub(super) fn decide<'a>(
+    made: &Made<'a>,
+    hosts: &Hosts<'a>,
+    is_listed: bool,
+    observed: &Observed<'a>,
+    out: &mut Assignments<'a>,
+) {
+    let by_uid = made.nodes(observed.nodes);
+    let other_nodes = made.other_nodes(observed.nodes);
+    for machine in made.machines() {
+        let referred = machine.facts.node.as_ref();
+        let node = referred.and_then(|node| by_uid.get(node.uid.as_str()).copied());
+        let address = key(&machine.facts.name);
+        let because = match &machine.instance {
+            Err(unfit) => Because::Unfit(unfit.clone()),
+            Ok(_) if observed.hosts.is_damaged(&address) => {
+                Because::RecordDamaged { address: address.clone() }
+            }
+            Ok(instance) => {
+                let may_be_listed = |host: &&Host<'_>| host.is_listed || !is_listed;
+                let listed = hosts.at(instance.ipv4).filter(may_be_listed);
+                let on_record = node.and_then(|node| hosts.first_with_node_on_record(&node.name));
+                let on_record = on_record.and_then(|host| hosts.numbered(host));
+                let on_record = on_record.filter(may_be_listed);
+                let beside = made.beside(machine, instance.ipv4);
+                let sharing = made.sharing_node(machine).map(|other| key(&other.facts.name));
+                let with = on_record.map(|host| host.address.to_owned()).or(sharing);
+                if let Some(host) = listed {
+                    Because::AddressListed { address: host.address.to_owned() }
+                } else if let Some(other) = beside {
+                    Because::AddressOfMachine { machine: other.facts.name.clone() }
+                } else if let Some(with) = with {
+                    Because::NodeShared { with }
+                } else {
+                    of_node(machine, node, |name| other_nodes.contains(name))
+                }
+            }
+        };
+        let configured = because == Because::Provisioned;
+        let instance = machine.instance.as_ref().ok();
+        out.instances.push(Assignment {
+            formerly: instance.and_then(|it| formerly(it, hosts, observed)).into_iter().collect(),
+            address,
+            instance,
+            node,
+            // The Machine API wrote it.
+            confirmed: true,
+            intent: if configured { Intent::Configure(None) } else { Intent::Leave },
+            because,
+        });
+    }
+}
+
+/// What the Node tells of a Machine whose host is its own.
+fn of_node(
+    machine: &Machine,
+    node: Option<&NodeFacts>,
+    is_other: impl Fn(&str) -> bool,
+) -> Because {
+    match (&machine.facts.node, node) {
+        (_, Some(node)) if !node.is_windows() => Because::OtherSystem,
+        (Some(referred), None) if is_other(&referred.name) => {
+            Because::OtherNode { node: referred.name.clone() }
+        }
+        (None, None) if machine.is_running() => Because::NodeNotTold,
+        _ => Because::Provisioned,
+    }
+}
+
+/// The address under which the Go operator pinned the key of a Machine that had no Node yet.
+fn formerly(instance: &Instance, hosts: &Hosts<'_>, observed: &Observed<'_>) -> Option<String> {
+    let known = observed.hosts;
+    let (own, ipv4) = (&instance.address, instance.ipv4.to_string());
+    let is_pinned =
+        known.pin(own).is_some() || known.record(own).is_some_and(|it| it.pinned.is_some());
+    let is_theirs = known.pin(&ipv4).is_some()
+        && known.record(&ipv4).is_none()
+        && !known.is_damaged(&ipv4)
+        && hosts.named(&ipv4).is_none();
+    (is_theirs && !is_pinned).then_some(ipv4)
+}
+
+/// Keys of what is kept of Machines that are gone, unless they are being replaced still.
+pub(super) fn forgotten_keys(
+    machines: &Machines,
+    observed: &Observed<'_>,
+    replaced: &Replaced<'_>,
+) -> Vec<String> {
+    let mut forgotten = Vec::new();
+    for (name, kept) in observed.hosts.of_machines() {
+        let uid = kept.record.and_then(|record| record.machine.as_ref());
+        let is_there = machines.get(name).is_some_and(|machine| {
+            uid.is_none_or(|uid| *uid == machine.facts.uid) || machine.instance.is_ok()
+        });
+        if is_there || replaced.contains(name) {
+            continue;
+        }
+        let key = key(name);
+        if kept.record.is_some() || kept.is_damaged {
+            forgotten.push(HostRecord::key_name(&key));
+        }
+        if kept.pin.is_some() {
+            forgotten.push(key);
+        }
+    }
+    forgotten
+}
