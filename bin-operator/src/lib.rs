@@ -24,6 +24,7 @@ pub mod input;
 pub mod instance;
 pub mod leader;
 pub mod learned;
+pub mod machines;
 pub mod manifest;
 pub mod metrics;
 pub mod nodes;

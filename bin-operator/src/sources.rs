@@ -19,6 +19,7 @@ use tokio_util::task::TaskTracker;
 use wmco_core::cluster::rbac::BindingKind;
 use wmco_core::names::objects;
 
+use crate::machines::MachineWatch;
 use crate::nodes::{Heartbeats, Nodes, strip};
 use crate::openshift::{
     ControllerConfig, Infrastructure, MachineConfigPool, Network, OperatorNetwork,
@@ -36,6 +37,8 @@ pub struct Sources {
     pub bootstrapper: Store<Secret>,
     /// All Nodes: anybody may take a label off, and addresses are compared across all.
     pub nodes: Nodes,
+    /// Machines and MachineSets, where the cluster has them.
+    pub machines: MachineWatch,
     /// The one Infrastructure.
     pub infrastructure: Store<Infrastructure>,
     /// The one Network.
@@ -77,6 +80,7 @@ impl Sources {
             secrets: watches.start(Api::namespaced(client.clone(), namespace), all()),
             bootstrapper: watches.start(bootstrapper, by_name(objects::BOOTSTRAPPER_SECRET)),
             nodes: watches.nodes(Api::all(client.clone())),
+            machines: watches.machines(client),
             infrastructure: watches.start(Api::all(client.clone()), by_name(objects::CLUSTER)),
             network: watches.start(Api::all(client.clone()), by_name(objects::CLUSTER)),
             operator_network: watches.start(Api::all(client.clone()), by_name(objects::CLUSTER)),
@@ -105,6 +109,7 @@ impl Sources {
         self.secrets.wait_until_ready().await?;
         self.bootstrapper.wait_until_ready().await?;
         self.nodes.store().wait_until_ready().await?;
+        self.machines.known().await;
         self.infrastructure.wait_until_ready().await?;
         self.network.wait_until_ready().await?;
         self.operator_network.wait_until_ready().await?;
@@ -154,6 +159,12 @@ impl Watches<'_> {
             }
         });
         Nodes::new(store, seen)
+    }
+
+    fn machines(&self, client: &Client) -> MachineWatch {
+        let changed = Arc::clone(&self.changed);
+        let tell = move || changed.send_modify(|count| *count += 1);
+        MachineWatch::start(client, tell, self.stop, self.tasks)
     }
 
     /// The worker pool, and what the MachineConfig says that it names.

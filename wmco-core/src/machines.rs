@@ -192,8 +192,8 @@ const RUNNING: &str = "Running";
 
 /// The first internal address that is IPv4.
 pub fn internal_ipv4(machine: &MachineFacts) -> Option<Ipv4Addr> {
-    let internal = machine.addresses.iter().filter(|address| address.kind == "InternalIP");
-    internal.filter_map(|address| address.address.parse().ok()).next()
+    let mut internal = machine.addresses.iter().filter(|address| address.kind == "InternalIP");
+    internal.find_map(|address| address.address.parse().ok())
 }
 
 #[cfg(test)]

@@ -16,10 +16,10 @@ use wmco_core::limits;
 use wmco_csr::{ClusterFacts, Dispute, Docket, Facts};
 
 use super::Approver;
-use super::machines::Machines;
 use crate::announce::Announcer;
 use crate::leader::Leadership;
 use crate::learned::{HostReport, Learned};
+use crate::machines::MachineInventory;
 use crate::resolver::{Leads, Resolver};
 use crate::snapshot;
 use crate::sources::Sources;
@@ -85,7 +85,7 @@ pub(super) struct Cluster {
     leadership: Leadership,
     announcer: Announcer,
     namespace: String,
-    machines: Machines,
+    machines: Option<Arc<MachineInventory>>,
     nodes: HashMap<String, Arc<Node>>,
     docket: Shared,
     again: UnboundedSender<String>,
@@ -112,7 +112,7 @@ impl Cluster {
             leadership: approver.leadership.clone(),
             announcer: approver.announcer.clone(),
             namespace: approver.config.namespace.clone(),
-            machines: Machines::new(approver.client.clone()),
+            machines: None,
             nodes: HashMap::new(),
             docket,
             again,
@@ -123,8 +123,8 @@ impl Cluster {
 
     /// Brings the docket up to date for the first time.
     pub(super) async fn fill(&mut self) {
-        let machines = self.machines.changed().await;
-        lock(&self.docket).set_machines(machines);
+        // Before that, a Machine could be taken for a host.
+        self.sources.machines.known().await;
         self.refresh().await;
     }
 
@@ -139,11 +139,6 @@ impl Cluster {
                 changed = resolver.changed() => changed,
                 // What was asked of the DNS is old by then.
                 () = tokio::time::sleep(limits::NAME_LIFETIME.unsigned_abs()) => Ok(()),
-                machines = self.machines.changed() => {
-                    let again = lock(&self.docket).set_machines(machines);
-                    self.look_again(again);
-                    continue;
-                }
             };
             if changed.is_err() {
                 return std::future::pending().await;
@@ -178,9 +173,20 @@ impl Cluster {
         self.look_again(again);
     }
 
+    /// Takes in the Machines if their names or addresses changed.
+    fn refresh_machines(&mut self) {
+        let Some(found) = self.sources.machines.inventory() else { return };
+        let last = self.machines.replace(Arc::clone(&found));
+        if last.is_none_or(|last| !Arc::ptr_eq(&last, &found) && last.claims != found.claims) {
+            let again = lock(&self.docket).set_machines(found.claims.iter().cloned());
+            self.look_again(again);
+        }
+    }
+
     /// Takes in what changed in the caches since the last time, and tells of conflicts that are new.
     async fn refresh(&mut self) {
         self.refresh_nodes();
+        self.refresh_machines();
         let now = Timestamp::now();
         let cluster = snapshot::cluster_facts(&self.sources);
         let list = snapshot::instance_list(&self.sources, &self.namespace);

@@ -5,7 +5,6 @@
 //! look at; `reconcile` decides about one and writes what was decided.
 
 mod follow;
-mod machines;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};

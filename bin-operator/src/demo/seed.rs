@@ -19,7 +19,10 @@ use crate::openshift::{
 const NAMESPACE: &str = objects::DEFAULT_NAMESPACE;
 
 /// What the operator may do in a real cluster.
-const OPERATOR_RIGHTS: &str = include_str!("../../../deploy/operator-rights.yaml");
+const OPERATOR_RIGHTS: [&str; 2] = [
+    include_str!("../../../deploy/operator-rights.yaml"),
+    include_str!("../../../deploy/machine-api-rights.yaml"),
+];
 
 /// What the worker pool's machines have.
 const RENDERED_CONFIG: &str = "rendered-worker-0a1b2c3d";
@@ -35,7 +38,8 @@ pub(super) fn seed(
     key: &Secret,
     listed: &BTreeMap<String, String>,
 ) -> anyhow::Result<()> {
-    for namespace in [NAMESPACE, objects::BOOTSTRAPPER_NAMESPACE] {
+    let namespaces = [NAMESPACE, objects::BOOTSTRAPPER_NAMESPACE, objects::MACHINE_API_NAMESPACE];
+    for namespace in namespaces {
         cluster.apply(&json!({
             "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": namespace },
         }))?;
@@ -55,8 +59,10 @@ pub(super) fn seed(
     }
     cluster_configuration(cluster)?;
     bootstrapper(cluster)?;
-    for object in serde_saphyr::from_multiple::<Value>(OPERATOR_RIGHTS)? {
-        cluster.apply(&object)?;
+    for rights in OPERATOR_RIGHTS {
+        for object in serde_saphyr::from_multiple::<Value>(rights)? {
+            cluster.apply(&object)?;
+        }
     }
     for object in rbac::shipped(NAMESPACE) {
         cluster.apply(&object)?;
