@@ -23,6 +23,8 @@ pub struct Config {
     pub guard_removals: Option<usize>,
     /// How long a drain may take before its node is given back.
     pub drain_timeout: SignedDuration,
+    /// How long the host of a Machine may refuse our key before the Machine is made anew.
+    pub refused_after: SignedDuration,
     /// Whether services on nodes log in detail.
     pub debug: bool,
     /// Whether certificate requests that break a rule are denied; else they stay pending.
@@ -85,6 +87,7 @@ impl Config {
             disruption_budget: limits::DISRUPTION_BUDGET,
             guard_removals: None,
             drain_timeout: limits::DRAIN_TIMEOUT,
+            refused_after: limits::LOGIN_REFUSED,
             debug,
             deny_requests: false,
             proxy: Proxy::from_environment(&lookup),

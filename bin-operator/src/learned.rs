@@ -3,9 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use tokio::sync::watch;
-use wmco_core::instances::Entries;
+use tokio::time::Instant;
+use wmco_core::fleet::{LoginTry, Refusals};
+use wmco_core::instances::{Entries, Instance};
+use wmco_core::machines::Machines;
 
 /// What was learned so far; cheap to clone.
 #[derive(Clone, Debug)]
@@ -13,6 +17,9 @@ pub struct Learned {
     reports: Arc<Mutex<BTreeMap<String, HostReport>>>,
     /// Entries whose hosts were tried in vain.
     tried: Arc<Mutex<BTreeSet<String>>>,
+    refusals: Arc<Mutex<Refusals>>,
+    /// What the times of `refusals` are counted from.
+    begun: Instant,
     changed: watch::Sender<u64>,
 }
 
@@ -30,7 +37,13 @@ pub struct HostReport {
 impl Learned {
     /// Nothing yet.
     pub fn new() -> Self {
-        Self { reports: Arc::default(), tried: Arc::default(), changed: watch::channel(0).0 }
+        Self {
+            reports: Arc::default(),
+            tried: Arc::default(),
+            refusals: Arc::default(),
+            begun: Instant::now(),
+            changed: watch::channel(0).0,
+        }
     }
 
     /// Remembers what the host that is listed as `address` says of itself.
@@ -60,6 +73,40 @@ impl Learned {
         };
         let listed = reports.iter().filter(|(address, report)| counts(address, report));
         listed.map(|(address, report)| (address.clone(), report.clone())).collect()
+    }
+
+    /// Reports of hosts of Machines, unless the Machine has another address by now.
+    pub fn of_machines(&self, machines: &Machines) -> BTreeMap<String, HostReport> {
+        let reports = self.reports.lock().unwrap_or_else(PoisonError::into_inner);
+        let report = |instance: &Instance| {
+            let report = reports.get(&instance.address)?;
+            let counts = report.at.is_none_or(|at| at == instance.ipv4);
+            counts.then(|| (instance.address.clone(), report.clone()))
+        };
+        machines.instances().filter_map(report).collect()
+    }
+
+    /// Notes whether the host of an instance let us in.
+    pub fn logged_in(&self, instance: &str, login: LoginTry, accepted: bool) {
+        let mut refusals = self.refusals.lock().unwrap_or_else(PoisonError::into_inner);
+        if accepted {
+            refusals.accepted(instance);
+        } else {
+            refusals.refused(instance, login, self.begun.elapsed());
+            self.changed.send_modify(|count| *count += 1);
+        }
+    }
+
+    /// Instances whose hosts have refused our key for so long, of those that are `tried` so still; the
+    /// others are forgotten.
+    pub fn refused(
+        &self,
+        is_tried: impl Fn(&str, LoginTry) -> bool,
+        patience: Duration,
+    ) -> BTreeSet<String> {
+        let mut refusals = self.refusals.lock().unwrap_or_else(PoisonError::into_inner);
+        refusals.keep_only(is_tried);
+        refusals.lasting(patience)
     }
 
     /// Notes that somebody tried to look at the host listed as `address`, in vain.

@@ -5,13 +5,26 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use tokio::time::Instant;
+use wmco_core::instances::OfMachine;
+use wmco_core::names::events;
 
 /// What is wrong in one pass, and how long each may last before somebody is told.
-pub type Found = BTreeMap<String, Duration>;
+pub type Found = BTreeMap<Problem, Duration>;
+
+/// Something that is wrong.
+#[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub struct Problem {
+    /// What is wrong, and what to do.
+    pub text: String,
+    /// Reason of the Event that tells it.
+    pub reason: &'static str,
+    /// The Machine that it is told on; none: the list of instances.
+    pub machine: Option<OfMachine>,
+}
 
 /// What was wrong so far.
 #[derive(Debug, Default)]
-pub struct Problems(BTreeMap<String, State>);
+pub struct Problems(BTreeMap<Problem, State>);
 
 #[derive(Clone, Copy, Debug)]
 enum State {
@@ -19,10 +32,17 @@ enum State {
     Told,
 }
 
+impl From<String> for Problem {
+    /// Something that is wrong with instances.
+    fn from(text: String) -> Self {
+        Self { text, reason: events::INSTANCE_SETUP_FAILURE, machine: None }
+    }
+}
+
 impl Problems {
     /// Takes what a pass at `now` found, and returns what to tell. A problem that went and came back
     /// is a new one.
-    pub fn update(&mut self, found: &Found, now: Instant) -> Vec<String> {
+    pub fn update(&mut self, found: &Found, now: Instant) -> Vec<Problem> {
         self.0.retain(|problem, _| found.contains_key(problem));
         let mut due = Vec::new();
         for (problem, patience) in found {
@@ -52,7 +72,12 @@ mod tests {
     const PATIENCE: Duration = Duration::from_secs(10);
 
     fn found(problems: &[(&str, Duration)]) -> Found {
-        problems.iter().map(|(problem, patience)| ((*problem).to_owned(), *patience)).collect()
+        let problem = |text: &str| Problem::from(text.to_owned());
+        problems.iter().map(|(text, patience)| (problem(text), *patience)).collect()
+    }
+
+    fn texts(problems: Vec<Problem>) -> Vec<String> {
+        problems.into_iter().map(|problem| problem.text).collect()
     }
 
     #[test]
@@ -60,7 +85,7 @@ mod tests {
         let mut problems = Problems::default();
         let now = Instant::now();
         let wrong = found(&[("bad entry", Duration::ZERO)]);
-        assert_eq!(problems.update(&wrong, now), ["bad entry"]);
+        assert_eq!(texts(problems.update(&wrong, now)), ["bad entry"]);
         assert!(problems.update(&wrong, now + PATIENCE).is_empty());
         assert_eq!(problems.next(), None);
     }
@@ -70,9 +95,9 @@ mod tests {
         let mut problems = Problems::default();
         let now = Instant::now();
         let wrong = found(&[("bad entry", Duration::ZERO)]);
-        assert_eq!(problems.update(&wrong, now), ["bad entry"]);
+        assert_eq!(texts(problems.update(&wrong, now)), ["bad entry"]);
         assert!(problems.update(&Found::new(), now).is_empty());
-        assert_eq!(problems.update(&wrong, now), ["bad entry"]);
+        assert_eq!(texts(problems.update(&wrong, now)), ["bad entry"]);
     }
 
     #[test]
@@ -92,6 +117,6 @@ mod tests {
         let wrong = found(&[("no token", PATIENCE)]);
         assert!(problems.update(&wrong, now).is_empty());
         assert!(problems.update(&wrong, now + PATIENCE / 2).is_empty());
-        assert_eq!(problems.update(&wrong, now + PATIENCE), ["no token"]);
+        assert_eq!(texts(problems.update(&wrong, now + PATIENCE)), ["no token"]);
     }
 }

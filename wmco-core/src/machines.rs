@@ -180,6 +180,14 @@ fn instance(machine: &MachineFacts, platform: &str) -> Result<Instance, Unfit> {
 }
 
 impl Machine {
+    /// Which Machine it is.
+    pub fn identity(&self) -> OfMachine {
+        let MachineFacts { name, uid, .. } = &self.facts;
+        let of_host = self.instance.as_ref().ok().and_then(|instance| instance.machine.clone());
+        let bare = || OfMachine { name: name.clone(), uid: uid.clone(), host_name: None };
+        of_host.unwrap_or_else(bare)
+    }
+
     /// Whether the Machine API says that it has become a node.
     pub fn is_running(&self) -> bool {
         self.facts.phase.as_deref() == Some(RUNNING)

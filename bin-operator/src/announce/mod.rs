@@ -10,6 +10,7 @@ use kube::Client;
 use kube::runtime::events::{Event, EventType, Recorder, Reporter};
 use wmco_core::fleet::Intent;
 use wmco_core::host_record::HostRecord;
+use wmco_core::instances::{Called, OfMachine};
 use wmco_core::limits;
 use wmco_core::names::{events, objects};
 use wmco_core::node::InstanceInputs;
@@ -17,6 +18,8 @@ use wmco_core::text::cut;
 use wmco_csr::{Dispute, Warning};
 
 pub use news::News;
+
+use crate::problems::Problem;
 
 /// Publishes Events; cheap to clone.
 #[derive(Clone)]
@@ -45,7 +48,8 @@ impl Announcer {
 
     /// Tells what happened with an instance.
     pub async fn tell(&self, instance: &InstanceInputs, news: &News) {
-        let (reason, note) = (news.reason(), news.note(&instance.address));
+        let reason = news.reason(instance.machine.is_some());
+        let note = news.note(&instance.address);
         let type_ = if news.is_warning() {
             tracing::warn!(instance = %instance.address, reason, "{note}");
             EventType::Warning
@@ -53,17 +57,18 @@ impl Announcer {
             tracing::info!(instance = %instance.address, reason, "{note}");
             EventType::Normal
         };
-        let (on_node, on_list) = news.told_on();
+        let (on_node, on_origin) = news.told_on();
         if let Some(node) = instance.node.as_ref().filter(|_| on_node) {
             self.publish(type_, reason, &note, &note, &reference(&node.name)).await;
         }
-        if on_list {
-            self.on_instances(type_, reason, note).await;
+        if on_origin {
+            let origin = self.origin(instance.machine.as_ref());
+            self.publish(type_, reason, &note, &note, &origin).await;
         }
     }
 
-    /// A step failed for a `reason`: told on the ConfigMap, and on the Node too when it is about its
-    /// host key. It is tried again within `pause`.
+    /// A step failed for a `reason`: told on the Machine or on the ConfigMap, and on the Node too when it
+    /// is about its host key. It is tried again within `pause`.
     pub async fn failed(
         &self,
         instance: &InstanceInputs,
@@ -71,25 +76,28 @@ impl Announcer {
         error: &str,
         pause: Duration,
     ) {
-        let InstanceInputs { address, node, desired, .. } = instance;
+        let InstanceInputs { address, machine, node, desired, .. } = instance;
         let mut next = format!("next attempt within {} s", pause.as_secs());
         if node.is_none() && matches!(desired.intent, Intent::Remove(_)) {
             let give_up = HostRecord::give_up_command(&self.namespace, address);
             next = format!("{next}; if this host is gone, give it up by `{give_up}`");
         }
-        let what = format!("{address}: {error}");
+        let what = format!("{}: {error}", Called(address));
         // Another pause is another Event, so that what the note says of the next attempt is true.
         let action = format!("{next}: {what}");
         let what = format!("{}; {next}", cut(&what, limits::EVENT_NOTE_BYTES - 2 - next.len()));
         if let (events::HOST_KEY_MISMATCH, Some(node)) = (reason, node) {
             self.publish(EventType::Warning, reason, &action, &what, &reference(&node.name)).await;
         }
-        self.publish(EventType::Warning, reason, &action, &what, &self.instances()).await;
+        let origin = self.origin(machine.as_ref());
+        self.publish(EventType::Warning, reason, &action, &what, &origin).await;
     }
 
-    /// Something on the list of instances is wrong.
-    pub async fn instances_wrong(&self, note: String) {
-        self.on_instances(EventType::Warning, events::INSTANCE_SETUP_FAILURE, note).await;
+    /// Something on the list of instances is wrong, or with a Machine.
+    pub async fn wrong(&self, problem: Problem) {
+        let Problem { text, reason, machine } = &problem;
+        let origin = self.origin(machine.as_ref());
+        self.publish(EventType::Warning, reason, text, text, &origin).await;
     }
 
     /// A host claims a name that is not its own, or that another one claims, too.
@@ -110,11 +118,22 @@ impl Announcer {
     }
 
     async fn on_instances(&self, type_: EventType, reason: &str, note: String) {
-        self.publish(type_, reason, &note, &note, &self.instances()).await;
+        self.publish(type_, reason, &note, &note, &self.origin(None)).await;
     }
 
-    /// The list of instances.
-    fn instances(&self) -> ObjectReference {
+    /// Where an instance comes from: its Machine, or else the list of instances.
+    fn origin(&self, machine: Option<&OfMachine>) -> ObjectReference {
+        if let Some(machine) = machine {
+            let (group, version, kind) = objects::MACHINE;
+            return ObjectReference {
+                api_version: Some(format!("{group}/{version}")),
+                kind: Some(kind.into()),
+                name: Some(machine.name.clone()),
+                namespace: Some(objects::MACHINE_API_NAMESPACE.into()),
+                uid: Some(machine.uid.clone()),
+                ..ObjectReference::default()
+            };
+        }
         ObjectReference {
             api_version: Some("v1".into()),
             kind: Some("ConfigMap".into()),

@@ -2,6 +2,8 @@
 
 use wmco_core::facts::DrainNotice;
 use wmco_core::host_key::HostKey;
+use wmco_core::instances::Called;
+use wmco_core::machines::name_in;
 use wmco_core::names::{events, host};
 use wmco_core::protocol::Quarantined;
 use wmco_core::winpath::WindowsPath;
@@ -28,35 +30,42 @@ pub enum News {
     NodeGone,
     /// Pods block the drain of its Node.
     DrainBlocked(DrainNotice),
+    /// Its Machine was deleted, so that its MachineSet makes another.
+    MachineDeleted,
 }
 
 impl News {
     /// Whether somebody should do something.
     pub(super) const fn is_warning(&self) -> bool {
         match self {
-            Self::Configured | Self::Removed | Self::KeyPinned { .. } => false,
+            Self::Configured | Self::Removed | Self::KeyPinned { .. } | Self::MachineDeleted => {
+                false
+            }
             Self::Quarantined(_) | Self::LeftBehind(_) | Self::NodeGone | Self::DrainBlocked(_) => {
                 true
             }
         }
     }
 
-    /// Whether it is told on the Node, and on the list of instances.
+    /// Whether it is told on the Node, and on the Machine or else the list of instances.
     pub(super) const fn told_on(&self) -> (bool, bool) {
         match self {
             Self::Configured
             | Self::Removed
             | Self::KeyPinned { .. }
             | Self::LeftBehind(_)
-            | Self::NodeGone => (false, true),
+            | Self::NodeGone
+            | Self::MachineDeleted => (false, true),
             Self::Quarantined(_) => (true, true),
             Self::DrainBlocked(_) => (true, false),
         }
     }
 
-    /// Reason of the Event.
-    pub(super) const fn reason(&self) -> &'static str {
+    /// Reason of the Event about an instance, whose host may be a Machine's.
+    pub(super) const fn reason(&self, of_machine: bool) -> &'static str {
         match self {
+            Self::Configured if of_machine => events::MACHINE_SETUP,
+            Self::MachineDeleted => events::MACHINE_DELETED,
             Self::Configured => events::INSTANCE_SETUP,
             Self::Removed => events::INSTANCE_TEARDOWN,
             Self::KeyPinned { .. } => events::HOST_KEY_PINNED,
@@ -66,24 +75,31 @@ impl News {
         }
     }
 
-    /// Its text, about the instance listed as `address`.
+    /// Its text, about the instance that is known by `address`.
     pub(super) fn note(&self, address: &str) -> String {
+        let called = Called(address);
         let named = |paths: &[WindowsPath]| {
             paths.iter().map(WindowsPath::as_str).collect::<Vec<_>>().join(", ")
         };
         match self {
+            Self::Configured if name_in(address).is_some() => {
+                format!("Configured {called} as a worker node")
+            }
             Self::Configured => {
                 format!("Configured instance with address {address} as a worker node")
             }
+            Self::MachineDeleted => format!(
+                "Deleted {called}, whose host refuses our key, so that its machineset makes another one"
+            ),
             Self::Removed => format!("Deconfigured node with addresses {address}"),
             Self::KeyPinned { name, key } => format!(
-                "{address}: trusted host key {} {} on first use and pinned it as `{name}`, compare it \
+                "{called}: trusted host key {} {} on first use and pinned it as `{name}`, compare it \
                  with what `ssh-keygen -l` says on the host",
                 key.algorithm(),
                 key.fingerprint()
             ),
             Self::Quarantined(found) => format!(
-                "{address}: moved {} files, folders and links to {}, since others could write to {} and \
+                "{called}: moved {} files, folders and links to {}, since others could write to {} and \
                  they are not ours; find out who put them there, then remove that folder; the first: {}",
                 found.things,
                 found.folder,
@@ -91,10 +107,14 @@ impl News {
                 named(&found.first)
             ),
             Self::LeftBehind(folders) => format!(
-                "{address}: {} stays on the host because something is in it, closed to all but \
+                "{called}: {} stays on the host because something is in it, closed to all but \
                  administrators; look at {} and remove it by hand",
                 named(folders),
                 host::QUARANTINE
+            ),
+            Self::NodeGone if name_in(address).is_some() => format!(
+                "{called}: its Node is gone while its kubelet runs, which is started again to register it; \
+                 delete the machine to take it out of the cluster"
             ),
             Self::NodeGone => format!(
                 "{address}: its Node is gone while its kubelet runs, which is started again to register \

@@ -7,12 +7,13 @@ use std::sync::Arc;
 use clap::Args;
 use jiff::Timestamp;
 use wmco_core::digest::Sha256;
-use wmco_core::facts::Facts;
-use wmco_core::facts::NodeFacts;
+use wmco_core::facts::{Facts, MachineFacts, MachineSetFacts, NodeFacts};
 use wmco_core::fleet::{self, Desired, Observed, RemovalGuard, host_names};
 use wmco_core::host_record::KnownHosts;
 use wmco_core::instances;
 use wmco_core::limits;
+use wmco_core::machines::Machines;
+use wmco_core::names::machine_api::{INFRASTRUCTURE_KIND, MACHINE_SET_KIND};
 use wmco_core::names::objects;
 use wmco_core::node::Release;
 use wmco_core::preview::{Preview, preview};
@@ -20,7 +21,7 @@ use wmco_core::protocol::ServicesData;
 
 use super::{Answer, GuardOption, Output, tell};
 use crate::VERSION;
-use crate::input::Reader;
+use crate::input::{Objects, Reader};
 use crate::snapshot::InstanceList;
 
 /// Arguments of `plan`.
@@ -65,11 +66,14 @@ impl Plan {
         let kept = map(objects::HOST_KEYS_CONFIG_MAP).and_then(|map| map.data.clone());
         let hosts = KnownHosts::read(kept.unwrap_or_default());
         let names = host_names(&entries, &facts, &facts.hostnames, &hosts);
+        let machines = machines(&objects);
         let nobody = BTreeSet::new();
         let observed = Observed {
             nodes: &nodes,
             claims: &nobody,
             granted: &nobody,
+            replaced: &nobody,
+            refused: &nobody,
             hosts: &hosts,
             host_names: &names,
             untried: &nobody,
@@ -80,10 +84,12 @@ impl Plan {
         };
         let desired = Desired {
             entries: list.is_some().then_some(&entries),
+            machines: &machines,
+            version: &self.operator_version,
             budget: limits::DISRUPTION_BUDGET,
             guard,
         };
-        let release = Arc::new(unrendered(self.operator_version));
+        let release = Arc::new(unrendered(self.operator_version.clone()));
         let assignments = fleet::reconcile(&desired, &observed);
         let plan = preview(&assignments.instances, &release, Timestamp::now());
         self.output.print(&plan, || text(&plan))?;
@@ -95,6 +101,19 @@ impl Plan {
         }
         Ok(if entries.errors().next().is_some() { Answer::No } else { Answer::Yes })
     }
+}
+
+/// The Machines among `objects`; where no Infrastructure tells the platform, it is none of those that
+/// name users or hosts in a way of their own.
+fn machines(objects: &Objects) -> Machines {
+    let all = |kind| objects.others_of(kind).map(|found| &found.object);
+    let platform = all(INFRASTRUCTURE_KIND).next();
+    let platform = platform.and_then(|it| it.pointer("/status/platformStatus/type")?.as_str());
+    Machines::read(
+        all(objects::MACHINE.2).map(MachineFacts::of),
+        all(MACHINE_SET_KIND).map(MachineSetFacts::of),
+        platform.unwrap_or_default(),
+    )
 }
 
 /// A release whose content does not matter, because no host is asked.

@@ -21,7 +21,7 @@ impl Counts {
 
     /// Shows one pass.
     pub(super) fn show(&mut self, assignments: &[Assignment<'_>], nodes: &[NodeFacts]) {
-        for intent in ["configure", "remove", "leave"] {
+        for intent in ["configure", "remove", "replace", "leave"] {
             let count = assignments.iter().filter(|a| a.intent.verb() == intent).count();
             let gauge = self.metrics.instances.get_or_create(&IntentLabels { intent }).clone();
             gauge.set(count.try_into().unwrap_or(i64::MAX));

@@ -2,6 +2,7 @@
 
 mod counts;
 mod usernames;
+mod view;
 mod workers;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,12 +13,12 @@ use jiff::Timestamp;
 use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
-use wmco_core::fleet::{self, Assignments, Grants, Notice, RemovalGuard};
-use wmco_core::host_record::{KnownHosts, RecordChange};
-use wmco_core::instances::{self, Entries};
+use wmco_core::fleet::{self, Assignments, Grants, LoginTry, Notice};
+use wmco_core::host_record::RecordChange;
 use wmco_core::limits;
+use wmco_core::machines::Machine;
 use wmco_core::names;
-use wmco_core::node::{InstanceInputs, Login, due_record, record_of};
+use wmco_core::node::{InstanceInputs, Login, due_record, sealed_username};
 use wmco_core::reach::forgotten_jump_keys;
 use wmco_core::secret::Secret;
 use wmco_ssh::PrivateKey;
@@ -28,13 +29,14 @@ use crate::config::Config;
 use crate::instance::{Executor, WorkerInputs};
 use crate::nodes::SeenNodes;
 use crate::payload::Payload;
-use crate::problems::{Found, Problems};
+use crate::problems::{Found, Problem, Problems};
 use crate::release::Release;
 use crate::resolver::Resolver;
 use crate::snapshot;
 use crate::sources::Sources;
 use counts::Counts;
 use usernames::Usernames;
+use view::{SeenMachines, View};
 use workers::Workers;
 
 /// Changes that come within this time are looked at together.
@@ -50,6 +52,7 @@ pub struct Fleet {
     executor: Executor,
     workers: Workers,
     nodes: SeenNodes,
+    machines: SeenMachines,
     grants: Grants,
     /// What the times of `grants` are counted from.
     begun: Instant,
@@ -57,20 +60,6 @@ pub struct Fleet {
     counts: Counts,
     problems: Problems,
     release: Option<Release>,
-}
-
-/// What people wrote, and what is known of their hosts, in one pass.
-struct View {
-    entries: Entries,
-    /// Whether there is a list.
-    is_listed: bool,
-    guard: RemovalGuard,
-    hosts: KnownHosts,
-    /// Names that hosts reported, by address as listed.
-    reported: BTreeMap<String, String>,
-    /// Those and others by which hosts are known.
-    host_names: BTreeMap<String, BTreeSet<String>>,
-    untried: BTreeSet<String>,
 }
 
 /// The private key and what follows from it.
@@ -96,6 +85,7 @@ impl Fleet {
             workers: Workers::new(executor.clone(), claims.clone()),
             claims,
             nodes: SeenNodes::default(),
+            machines: SeenMachines::default(),
             grants: Grants::default(),
             begun: Instant::now(),
             usernames: Usernames::default(),
@@ -147,23 +137,32 @@ impl Fleet {
 
     async fn pass(&mut self, now: Timestamp) {
         let mut problems = Found::new();
-        let view = self.look(now, &mut problems);
+        let (sources, learned) = (&self.sources, &self.executor.learned);
+        let (resolver, config) = (&self.resolver, Arc::clone(&self.config));
+        let seen = &mut self.machines;
+        let view = View::of(sources, seen, resolver, learned, &config, now, &mut problems);
+        let key = self.key(&mut problems);
         let state = self.sources.nodes.state();
         let mut seen = std::mem::take(&mut self.nodes);
         let nodes = seen.update(&state);
         let claims = self.claims.all();
         let running = self.begun.elapsed();
-        self.grants.update(nodes, &claims, running);
+        self.grants.update(nodes, &view.machines, &claims, running);
         let desired = fleet::Desired {
             entries: view.is_listed.then_some(&view.entries),
+            machines: &view.machines,
+            version: &config.version,
             budget: self.config.disruption_budget,
             guard: view.guard,
         };
-        let granted = self.grants.names();
+        let (granted, replaced) = (self.grants.nodes(), self.grants.machines());
+        let refused = key.as_ref().map(|key| self.refused(&view, key)).unwrap_or_default();
         let observed = fleet::Observed {
             nodes,
             claims: &claims,
             granted: &granted,
+            replaced: &replaced,
+            refused: &refused,
             hosts: &view.hosts,
             host_names: &view.host_names,
             untried: &view.untried,
@@ -171,10 +170,15 @@ impl Fleet {
         let mut assignments = fleet::reconcile(&desired, &observed);
         self.grants.note(&assignments, running);
         self.counts.show(&assignments.instances, nodes);
-        let told = |notice: &Notice| (notice.to_string(), notice.patience().unsigned_abs());
+        let told = |notice: &Notice| {
+            let machine = notice.machine().and_then(|name| view.machines.get(name));
+            let machine = machine.map(Machine::identity);
+            let (text, reason) = (notice.to_string(), notice.reason());
+            (Problem { text, reason, machine }, notice.patience().unsigned_abs())
+        };
         problems.extend(assignments.notices.iter().map(told));
         let mut changes = std::mem::take(&mut assignments.changes);
-        changes.extend(self.direct(&view, &assignments, &mut problems));
+        changes.extend(self.direct(&view, key.as_ref(), &assignments, &mut problems));
         let mut forgotten = std::mem::take(&mut assignments.forgotten_keys);
         if view.is_listed {
             forgotten.extend(forgotten_jump_keys(&view.entries, &view.hosts));
@@ -185,42 +189,16 @@ impl Fleet {
         self.tell(&problems).await;
     }
 
-    fn look(&self, now: Timestamp, problems: &mut Found) -> View {
-        let namespace = &self.config.namespace;
-        let list = snapshot::instance_list(&self.sources, namespace);
-        let is_listed = list.is_some();
-        let list = list.unwrap_or_default();
-        let answers = self.resolver.answers(&list.data, now);
-        let entries = instances::parse(&list.data, &answers);
-        problems.extend(entries.errors().map(|error| (error.to_string(), Duration::ZERO)));
-        let hosts = snapshot::known_hosts(&self.sources, namespace);
-        let learned = &self.executor.learned;
-        learned.keep_only(|name| entries.get(name).is_some() || hosts.record(name).is_some());
-        let reported = learned.of_listed(&entries).into_iter();
-        let reported = reported.map(|(address, report)| (address, report.host_name));
-        let reported = reported.filter(|(_, name)| !name.is_empty()).collect();
-        let guard = RemovalGuard { most: self.config.guard_removals, confirmed: list.confirmed };
-        View {
-            is_listed,
-            guard,
-            host_names: fleet::host_names(&entries, &answers, &reported, &hosts),
-            untried: learned.untried(entries.instances().map(|entry| entry.address.as_str())),
-            reported,
-            hosts,
-            entries,
-        }
-    }
-
     /// Hands each instance to its worker once what is needed to clean its host later is on record; tells
     /// what has to be put on record for that.
     fn direct(
         &mut self,
         view: &View,
+        key: Option<&Key>,
         assignments: &Assignments<'_>,
         problems: &mut Found,
     ) -> BTreeMap<String, RecordChange> {
         let mut changes = BTreeMap::new();
-        let key = self.key(problems);
         self.refresh_release(problems);
         let (Some(release), Some(key)) = (self.release.clone(), key) else {
             // Nobody can tell its worker what people want of a host now.
@@ -234,7 +212,7 @@ impl Fleet {
             let sealed = match self.sealed_username(assignment, view) {
                 Ok(sealed) => sealed,
                 Err(error) => {
-                    problems.insert(error.to_string(), Duration::ZERO);
+                    problems.insert(error.to_string().into(), Duration::ZERO);
                     self.executor.learned.tried(&assignment.address);
                     continue;
                 }
@@ -263,19 +241,27 @@ impl Fleet {
         changes
     }
 
-    /// The encrypted user name of an instance that is listed; the one on record is decrypted.
+    /// The encrypted user name of an instance that somebody asks for; the one in use is decrypted.
     fn sealed_username(
         &mut self,
         assignment: &fleet::Assignment<'_>,
         view: &View,
     ) -> Result<Option<String>, UsernameError> {
-        let record = record_of(assignment, &view.hosts);
-        let on_record = record.and_then(|record| record.username.as_deref());
-        if let Some(text) = on_record {
+        let in_use = sealed_username(assignment, &view.hosts);
+        if let Some(text) = in_use {
             self.usernames.open(text);
         }
-        let Some(entry) = assignment.instance else { return Ok(None) };
-        self.usernames.seal(&entry.username, on_record).map(Some)
+        let Some(instance) = assignment.instance else { return Ok(None) };
+        self.usernames.seal(&instance.username, in_use).map(Some)
+    }
+
+    /// Instances whose hosts have refused this key long enough.
+    fn refused(&self, view: &View, key: &Key) -> BTreeSet<String> {
+        let key = key.parsed.public().hash();
+        let is_tried = |instance: &str, login: LoginTry| {
+            login.key == key && view.ipv4_of(instance) == Some(login.at)
+        };
+        self.executor.learned.refused(is_tried, self.config.refused_after.unsigned_abs())
     }
 
     fn key(&self, problems: &mut Found) -> Option<Key> {
@@ -285,7 +271,7 @@ impl Fleet {
                 names::objects::PRIVATE_KEY_SECRET,
                 names::objects::PRIVATE_KEY_KEY
             );
-            problems.insert(problem, Duration::ZERO);
+            problems.insert(problem.into(), Duration::ZERO);
             return None;
         };
         match PrivateKey::parse(&pem) {
@@ -293,7 +279,7 @@ impl Fleet {
             Err(error) => {
                 let secret = names::objects::PRIVATE_KEY_SECRET;
                 let problem = format!("secret {secret}: {}", crate::chain(&error));
-                problems.insert(problem, Duration::ZERO);
+                problems.insert(problem.into(), Duration::ZERO);
                 None
             }
         }
@@ -305,7 +291,7 @@ impl Fleet {
         match Release::render(&self.sources, &self.config, &self.payload, last) {
             Ok(release) => self.release = Some(release),
             Err(error) => {
-                problems.insert(crate::chain(&error), error.patience());
+                problems.insert(crate::chain(&error).into(), error.patience());
             }
         }
     }
@@ -322,7 +308,7 @@ impl Fleet {
             && let Err(error) = self.executor.change_records(changes, forgotten).await
         {
             let problem = format!("hosts wait until they are on record: {}", crate::chain(&error));
-            problems.insert(problem, limits::MISSING_OBJECT_PATIENCE.unsigned_abs());
+            problems.insert(problem.into(), limits::MISSING_OBJECT_PATIENCE.unsigned_abs());
         }
         if confirmation_used && let Err(error) = self.executor.use_up_confirmation().await {
             tracing::warn!(error = %crate::chain(&error), "the confirmation stays for now");
@@ -332,8 +318,8 @@ impl Fleet {
     /// Tells people of new problems, once each.
     async fn tell(&mut self, problems: &Found) {
         for problem in self.problems.update(problems, Instant::now()) {
-            tracing::warn!(%problem, "instances cannot be configured");
-            self.executor.announcer.instances_wrong(problem).await;
+            tracing::warn!(problem = %problem.text, "instances cannot be configured");
+            self.executor.announcer.wrong(problem).await;
         }
     }
 }

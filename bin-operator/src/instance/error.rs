@@ -2,10 +2,10 @@
 
 use wmco_core::host_record::RecordRefused;
 use wmco_core::names::events;
-use wmco_core::node::HostSeen;
+use wmco_core::node::{HostSeen, InstanceInputs};
 use wmco_core::protocol::HostStep;
 use wmco_core::reach::{Reach, Unreachable};
-use wmco_ssh::{ConnectError, HostError, Route};
+use wmco_ssh::{ConnectError, HostError, Route, Target};
 
 use crate::leader::NotLeading;
 
@@ -47,13 +47,19 @@ pub enum StepError {
     /// A Node is in the API that could be the host's, but is not known as that.
     #[error(
         "node {node} may be the one of this host but is not known as that, so nothing is changed on the \
-         host: delete the node if it is left of another installation, or correct its addresses and \
-         annotation {}",
-        wmco_core::names::INSTANCE_ANNOTATION
+         host: {remedy}"
     )]
     NodeInTheWay {
         /// The Node.
         node: String,
+        /// What to do about it.
+        remedy: String,
+    },
+    /// The API server does not delete the Machine.
+    #[error("the api server did not delete the machine, which is to be made anew")]
+    NotDeleted {
+        /// What it said.
+        source: kube::Error,
     },
     /// Another process leads.
     #[error(transparent)]
@@ -103,6 +109,7 @@ impl StepError {
             Self::Api { .. }
             | Self::Content { .. }
             | Self::NodeInTheWay { .. }
+            | Self::NotDeleted { .. }
             | Self::NotLeading(_)
             | Self::Random
             | Self::Record(_)
@@ -111,10 +118,20 @@ impl StepError {
         }
     }
 
+    /// Whether the host itself, and no jump host, refused our key.
+    pub(super) fn is_refusal_of(&self, reach: &Reach) -> bool {
+        let Self::Connect(ConnectError::AuthenticationRefused { target, .. }) = self else {
+            return false;
+        };
+        *target == Target { address: reach.address.to_string(), port: reach.port }.to_string()
+    }
+
     /// Reason of the Event that tells people.
-    pub const fn event_reason(&self) -> &'static str {
+    pub const fn event_reason(&self, instance: &InstanceInputs) -> &'static str {
         match self {
             Self::OtherHostKey { .. } => events::HOST_KEY_MISMATCH,
+            Self::NotDeleted { .. } => events::MACHINE_DELETION_FAILED,
+            _ if instance.machine.is_some() => events::MACHINE_SETUP_FAILURE,
             _ => events::INSTANCE_SETUP_FAILURE,
         }
     }
@@ -132,6 +149,23 @@ impl StepError {
             }
             None => Self::Connect(error),
         }
+    }
+
+    /// The Node `node` may be that of the host of `instance`.
+    pub(super) fn in_the_way(node: String, instance: &InstanceInputs) -> Self {
+        let remedy = match &instance.machine {
+            Some(machine) => format!(
+                "see why machine {} does not refer to the node, or delete that if it is left of another \
+                 host",
+                machine.name
+            ),
+            None => format!(
+                "delete the node if it is left of another installation, or correct its addresses and \
+                 annotation {}",
+                wmco_core::names::INSTANCE_ANNOTATION
+            ),
+        };
+        Self::NodeInTheWay { node, remedy }
     }
 
     pub(super) fn step(steps: &[HostStep], at: usize, error: &str) -> Self {

@@ -3,14 +3,18 @@
 use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::{Node, Pod};
-use kube::api::{DeleteParams, ListParams, Patch, PatchParams, Preconditions};
+use kube::api::{
+    ApiResource, DeleteParams, DynamicObject, GroupVersionKind, ListParams, Patch, PatchParams,
+    Preconditions,
+};
 use kube::{Api, Client};
 use serde_json::{Value, json};
 use wmco_core::digest::Sha256;
 use wmco_core::facts::{NodeFacts, PodFacts};
+use wmco_core::fleet::{LoginTry, ReplacementPermit};
 use wmco_core::host_record::RecordChange;
-use wmco_core::names::host;
-use wmco_core::node::{Action, HostSeen, HostWork, NodePatch, NodeSearch, Outcome};
+use wmco_core::names::{host, objects};
+use wmco_core::node::{Action, HostSeen, HostWork, InstanceInputs, NodePatch, NodeSearch, Outcome};
 use wmco_core::protocol::{AgentLocation, FreshFolder, Probe, ReportLine};
 use wmco_core::winpath::WindowsPath;
 use wmco_ssh::{ApplyOutcome, Blob, HostAgent as _, Lease, NoReport, Pool, ProbeOutcome};
@@ -97,10 +101,24 @@ impl Executor {
             return Ok(());
         }
         self.leadership.check()?;
-        self.host(turn).await.map(drop).map_err(|error| {
+        let connected = self.host(turn).await.map(drop);
+        self.note_login(&turn.inputs.instance, connected.as_ref());
+        connected.map_err(|error| {
             self.count(action, "error");
             error.into()
         })
+    }
+
+    /// Notes whether the host let us in, if it came to that.
+    fn note_login(&self, instance: &InstanceInputs, connected: Result<&(), &StepError>) {
+        let Ok(reach) = &instance.reach else { return };
+        let accepted = match connected {
+            Ok(()) => true,
+            Err(error) if error.is_refusal_of(reach) => false,
+            Err(_) => return,
+        };
+        let login = LoginTry { at: reach.address, key: instance.key_hash };
+        self.learned.logged_in(&instance.address, login, accepted);
     }
 
     fn count(&self, action: &Action, result: &'static str) {
@@ -124,6 +142,7 @@ impl Executor {
                 self.tell_drain(turn, notice.as_ref(), *event).await?
             }
             Action::DeleteNode(permit) => self.delete_node(permit.node(), turn).await?,
+            Action::DeleteMachine(permit) => self.delete_machine(permit, turn).await?,
             Action::ForgetHost => self.forget_host(turn).await?,
         })
     }
@@ -286,6 +305,30 @@ impl Executor {
         }
         turn.news.push(News::Removed);
         Ok(Outcome::NodeDeleted)
+    }
+
+    async fn delete_machine(
+        &self,
+        permit: &ReplacementPermit,
+        turn: &mut Turn<'_>,
+    ) -> Result<Outcome, StepError> {
+        let uid = Some(permit.uid().to_owned());
+        let params = DeleteParams {
+            preconditions: Some(Preconditions { uid, ..Preconditions::default() }),
+            ..DeleteParams::default()
+        };
+        let (group, version, kind) = objects::MACHINE;
+        let resource = ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, kind));
+        let namespace = objects::MACHINE_API_NAMESPACE;
+        let machines: Api<DynamicObject> =
+            Api::namespaced_with(self.client.clone(), namespace, &resource);
+        match machines.delete(permit.machine(), &params).await {
+            Ok(_) => turn.news.push(News::MachineDeleted),
+            // It is gone, or another one has its name.
+            Err(kube::Error::Api(status)) if matches!(status.code, 404 | 409) => {}
+            Err(source) => return Err(StepError::NotDeleted { source }),
+        }
+        Ok(Outcome::MachineDeleted)
     }
 }
 

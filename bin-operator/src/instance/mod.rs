@@ -114,7 +114,7 @@ impl Worker {
             let outcome = self.take(step, inputs).await?;
             let seen = self.catch_up(&outcome).await;
             if let (Outcome::FoundNode { name }, false) = (&outcome, seen) {
-                return Err(StepError::NodeInTheWay { node: name.clone() }.into());
+                return Err(StepError::in_the_way(name.clone(), &inputs.instance).into());
             }
             // Looking at a host proves nothing about what failed before.
             if !step.action.looks() {
@@ -217,7 +217,7 @@ impl Worker {
         let text = crate::chain(&error);
         tracing::warn!(instance = %instance.address, error = %text, %retry_at, "step failed");
         self.executor.progress.failed(instance, text.clone(), retry_at);
-        let reason = error.event_reason();
+        let reason = error.event_reason(instance);
         self.executor.announcer.failed(instance, reason, &text, pause.within).await;
         if matches!(error, StepError::OtherHostKey { .. }) {
             self.executor.tell_host_key(instance.node.as_ref(), Some(&text)).await;

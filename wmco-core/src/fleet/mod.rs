@@ -103,7 +103,8 @@ pub struct Observed<'a> {
     /// Names of Machines that were given a permit to be replaced and whose deletion may not be visible
     /// yet.
     pub replaced: &'a BTreeSet<String>,
-    /// What instances are known by whose hosts have refused our key for [`limits::LOGIN_REFUSED`].
+    /// What instances are known by whose hosts have refused our key for
+    /// [`limits::LOGIN_REFUSED`](crate::limits::LOGIN_REFUSED), by [`Refusals::lasting`].
     pub refused: &'a BTreeSet<String>,
     /// Pinned keys and records of hosts.
     pub hosts: &'a KnownHosts,

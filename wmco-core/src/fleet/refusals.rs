@@ -5,7 +5,6 @@ use std::net::Ipv4Addr;
 use std::time::Duration;
 
 use crate::digest::Sha256;
-use crate::limits;
 
 /// Which hosts have refused our key, and for how long. Losing it only delays.
 ///
@@ -17,14 +16,15 @@ use crate::limits;
 /// use wmco_core::fleet::{LoginTry, Refusals};
 ///
 /// let (mut refusals, key) = (Refusals::default(), Sha256::of(b"public key"));
+/// let patience = wmco_core::limits::LOGIN_REFUSED.unsigned_abs();
 /// let login = LoginTry { at: [10, 0, 128, 1].into(), key };
 /// for minutes in [0, 5] {
-///     assert!(refusals.lasting().is_empty());
+///     assert!(refusals.lasting(patience).is_empty());
 ///     refusals.refused("win-x7k2p_machine", login, Duration::from_secs(60 * minutes));
 /// }
-/// assert!(refusals.lasting().contains("win-x7k2p_machine"));
+/// assert!(refusals.lasting(patience).contains("win-x7k2p_machine"));
 /// refusals.accepted("win-x7k2p_machine");
-/// assert!(refusals.lasting().is_empty());
+/// assert!(refusals.lasting(patience).is_empty());
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct Refusals(BTreeMap<String, Refusal>);
@@ -67,12 +67,10 @@ impl Refusals {
         self.0.retain(|instance, refusal| known(instance, refusal.login));
     }
 
-    /// Instances whose hosts have refused it for [`limits::LOGIN_REFUSED`], at the first and at the last
-    /// try and whenever they were tried in between.
-    pub fn lasting(&self) -> BTreeSet<String> {
-        let is_lasting = |refusal: &Refusal| {
-            refusal.last - refusal.first >= limits::LOGIN_REFUSED.unsigned_abs()
-        };
+    /// Instances whose hosts have refused it for so long, at the first and at the last try and whenever
+    /// they were tried in between; mostly [`limits::LOGIN_REFUSED`](crate::limits::LOGIN_REFUSED).
+    pub fn lasting(&self, patience: Duration) -> BTreeSet<String> {
+        let is_lasting = |refusal: &Refusal| refusal.last - refusal.first >= patience;
         let lasting = self.0.iter().filter(|(_, refusal)| is_lasting(refusal));
         lasting.map(|(instance, _)| instance.clone()).collect()
     }
@@ -82,7 +80,7 @@ impl Refusals {
 mod tests {
     use super::*;
 
-    const WAIT: Duration = limits::LOGIN_REFUSED.unsigned_abs();
+    const WAIT: Duration = Duration::from_secs(300);
 
     fn login(address: u8, key: &[u8]) -> LoginTry {
         LoginTry { at: [10, 0, 128, address].into(), key: Sha256::of(key) }
@@ -94,9 +92,9 @@ mod tests {
             let mut refusals = Refusals::default();
             refusals.refused("win", login(1, b"a"), Duration::ZERO);
             refusals.refused("win", other, WAIT);
-            assert!(refusals.lasting().is_empty(), "{other:?}");
+            assert!(refusals.lasting(WAIT).is_empty(), "{other:?}");
             refusals.refused("win", other, WAIT * 2);
-            assert_eq!(refusals.lasting(), ["win".to_owned()].into());
+            assert_eq!(refusals.lasting(WAIT), ["win".to_owned()].into());
         }
     }
 
@@ -108,6 +106,6 @@ mod tests {
             refusals.refused("b", login(2, b"a"), now);
         }
         refusals.keep_only(|instance, login| instance == "b" && login.key == Sha256::of(b"a"));
-        assert_eq!(refusals.lasting(), ["b".to_owned()].into());
+        assert_eq!(refusals.lasting(WAIT), ["b".to_owned()].into());
     }
 }

@@ -118,7 +118,7 @@ pub struct Instance {
 }
 
 /// The Machine behind an instance.
-#[derive(Clone, Debug, Eq, PartialEq, Serialize)]
+#[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct OfMachine {
     /// Its name.

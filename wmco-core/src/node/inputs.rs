@@ -8,6 +8,7 @@ use crate::facts::NodeFacts;
 use crate::fleet::Assignment;
 use crate::host_key::HostKey;
 use crate::host_record::{HostRecord, KnownHosts, ListedHost};
+use crate::instances::OfMachine;
 use crate::names;
 use crate::reach::{Reach, Unreachable, reach};
 
@@ -76,6 +77,8 @@ use crate::reach::{Reach, Unreachable, reach};
 pub struct InstanceInputs {
     /// What it is known by, as in [`Assignment::address`].
     pub address: String,
+    /// The Machine that it is the host of; none: people list it, or did.
+    pub machine: Option<OfMachine>,
     /// What it is to become.
     pub desired: Desired,
     /// The Node that stands for it.
@@ -131,6 +134,7 @@ impl InstanceInputs {
         let (release, intent) = (Arc::clone(release), assignment.intent.clone());
         Self {
             address: assignment.address.clone(),
+            machine: machine.cloned(),
             desired: Desired {
                 host_name,
                 ..Desired::new(release, intent, known_as, marks.as_ref())

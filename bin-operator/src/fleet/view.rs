@@ -1,0 +1,107 @@
+//! What people and the Machine API ask for, and what is known of their hosts, in one pass.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use wmco_core::fleet::{self, RemovalGuard};
+use wmco_core::host_record::KnownHosts;
+use wmco_core::instances::{self, Entries};
+use wmco_core::machines::Machines;
+
+use crate::config::Config;
+use crate::learned::Learned;
+use crate::machines::MachineInventory;
+use crate::problems::Found;
+use crate::resolver::Resolver;
+use crate::snapshot;
+use crate::sources::Sources;
+
+/// What one pass goes by.
+pub(super) struct View {
+    pub(super) entries: Entries,
+    /// Whether there is a list.
+    pub(super) is_listed: bool,
+    pub(super) guard: RemovalGuard,
+    pub(super) machines: Arc<Machines>,
+    pub(super) hosts: KnownHosts,
+    /// Names that hosts reported, by what their instances are known by.
+    pub(super) reported: BTreeMap<String, String>,
+    /// Those and others by which hosts are known.
+    pub(super) host_names: BTreeMap<String, BTreeSet<String>>,
+    pub(super) untried: BTreeSet<String>,
+}
+
+/// The Machines as they were read last.
+#[derive(Default)]
+pub(super) struct SeenMachines {
+    inventory: Arc<MachineInventory>,
+    platform: String,
+    machines: Arc<Machines>,
+}
+
+impl SeenMachines {
+    /// All Machines of the cluster, read anew when anything changed.
+    fn update(&mut self, sources: &Sources) -> Arc<Machines> {
+        let infrastructure = snapshot::infrastructure(sources).ok();
+        let platform = infrastructure.and_then(|found| Some(found.platform_status?.type_));
+        let platform = platform.unwrap_or_default();
+        let inventory = sources.machines.inventory().unwrap_or_default();
+        if !Arc::ptr_eq(&inventory, &self.inventory) || platform != self.platform {
+            let MachineInventory { machines, sets, .. } = &*inventory;
+            let (machines, sets) = (machines.iter().cloned(), sets.iter().cloned());
+            self.machines = Arc::new(Machines::read(machines, sets, &platform));
+            (self.inventory, self.platform) = (inventory, platform);
+        }
+        Arc::clone(&self.machines)
+    }
+}
+
+impl View {
+    /// Looks at the caches; what is wrong in them goes to `problems`.
+    pub(super) fn of(
+        sources: &Sources,
+        seen: &mut SeenMachines,
+        resolver: &Resolver,
+        learned: &Learned,
+        config: &Config,
+        now: Timestamp,
+        problems: &mut Found,
+    ) -> Self {
+        let list = snapshot::instance_list(sources, &config.namespace);
+        let is_listed = list.is_some();
+        let list = list.unwrap_or_default();
+        let answers = resolver.answers(&list.data, now);
+        let entries = instances::parse(&list.data, &answers);
+        problems.extend(entries.errors().map(|error| (error.to_string().into(), Duration::ZERO)));
+        let hosts = snapshot::known_hosts(sources, &config.namespace);
+        let machines = seen.update(sources);
+        let is_known = |name: &str| {
+            let machine = || machines.with_key(name);
+            entries.get(name).is_some() || hosts.record(name).is_some() || machine().is_some()
+        };
+        learned.keep_only(is_known);
+        let listed = learned.of_listed(&entries).into_iter();
+        let reported = listed.chain(learned.of_machines(&machines));
+        let reported = reported.map(|(address, report)| (address, report.host_name));
+        let reported = reported.filter(|(_, name)| !name.is_empty()).collect();
+        Self {
+            is_listed,
+            guard: RemovalGuard { most: config.guard_removals, confirmed: list.confirmed },
+            host_names: fleet::host_names(&entries, &answers, &reported, &hosts),
+            untried: learned.untried(entries.instances().map(|entry| entry.address.as_str())),
+            machines,
+            reported,
+            hosts,
+            entries,
+        }
+    }
+
+    /// Where the host of an instance is that people or the Machine API ask for.
+    pub(super) fn ipv4_of(&self, instance: &str) -> Option<std::net::Ipv4Addr> {
+        let machine = || self.machines.with_key(instance)?.instance.as_ref().ok();
+        let entry = self.entries.get(instance).and_then(|entry| entry.as_ref().ok());
+        Some(entry.or_else(machine)?.ipv4)
+    }
+}
