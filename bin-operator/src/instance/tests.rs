@@ -69,6 +69,7 @@ fn inputs(intent: Intent) -> Arc<WorkerInputs> {
     let pem = rcgen::KeyPair::generate().unwrap().serialize_pem();
     Arc::new(WorkerInputs {
         instance: InstanceInputs {
+            machine: None,
             address: "10.0.0.1".into(),
             desired: Desired::new(Arc::new(release), intent, KnownAs::default(), None),
             node: None,

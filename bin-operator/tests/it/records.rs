@@ -46,7 +46,8 @@ fn listed(host: u8) -> Edit {
         address(host),
         RecordChange::Listed(ListedHost {
             ipv4: [10, 0, 0, host].into(),
-            username: "sealed".into(),
+            username: Some("sealed".into()),
+            machine: None,
             port: 22,
             via: None,
             node: None,
