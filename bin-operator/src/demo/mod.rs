@@ -11,11 +11,15 @@ mod stand_in;
 mod summary;
 mod view;
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
+use wmco_core::instances::Called;
+use wmco_core::machines::key;
 use wmco_core::names::objects;
 use wmco_sim::cluster::SimCluster;
+use wmco_sim::host::{HostCounts, SimHost, SimHostBuilder};
 
 pub use hosts::Hosts;
 pub use options::Options;
@@ -27,55 +31,82 @@ use view::View;
 /// How long all hosts together may take before the demo gives up.
 const PATIENCE: Duration = Duration::from_secs(300);
 
+/// The MachineSet of the demo.
+const MACHINE_SET: &str = "winworker";
+
 /// Runs the demo until it is through, or `stop`; `Ok(false)` when not every host became a settled
 /// node.
 ///
 /// # Errors
 /// When the stand-ins cannot be started, or the instances file cannot be used.
 pub async fn run(options: Options, stop: CancellationToken) -> anyhow::Result<bool> {
-    let stage = Stage::start(&options.listed()?, |number, host| {
+    let stage = Stage::start_on(options.platform(), &options.listed()?, |number, host| {
         let faults = options.faults.iter().filter(|_| number == 0);
         faults.fold(host.latency(options.latency), |host, fault| host.fault(*fault))
     })
     .await?;
+    if options.machines > 0 {
+        let latency = options.latency;
+        let far = move |_: &str, host: SimHostBuilder| host.latency(latency);
+        stage.start_machines(|machines| machines.adjust(far)).await?;
+        stage.scale(MACHINE_SET, options.machines.into())?;
+    }
     let addresses: Vec<String> = stage.hosts.iter().map(|(ip, _)| ip.to_owned()).collect();
     let expected = options.expected(addresses.len());
     println_line(&format!(
-        "embedded cluster at {}, {} simulated Windows hosts, operator {}",
+        "embedded cluster at {}, {} simulated Windows hosts and {} machines, operator {}",
         stage.cluster.url(),
         addresses.len(),
+        options.machines,
         crate::VERSION
     ));
     let progress = Progress::new();
     let mut view = View::new(progress.watch(), addresses.iter().cloned());
     let mut running = stage.operate(progress)?;
     let done = view.until_all(Rest::Settled, expected, PATIENCE, &stop).await;
-    let first = stage.hosts.counts();
+    let first = counts(&stage);
 
     // A second operator process looks at everything anew: what costs one probe per host and changes
     // nothing was really finished.
     let mut second = None;
     if done && options.faults.is_empty() {
         running.stop().await?;
-        stage.hosts.reset_counts();
+        all_hosts(&stage, |_, host| host.reset_counts());
         let progress = Progress::new();
         let mut view = View::quiet(progress.watch(), addresses.into_iter());
         running = stage.operate(progress)?;
         view.until_all(Rest::Settled, expected, PATIENCE, &stop).await;
-        second = Some((stage.hosts.counts(), view.changes()));
+        second = Some((counts(&stage), view.changes()));
     }
     let counters = stage.counters().snapshot();
     let latency = options.latency;
-    summary::print(&stage.cluster, &stage.hosts, &first, second.as_ref(), &counters, latency);
+    summary::print(&stage.cluster, &first, second.as_ref(), &counters, latency);
     if options.stay && !stop.is_cancelled() {
         stay(&stage.cluster, &stop).await?;
     }
     running.stop().await?;
     stage.shutdown().await;
     let calm = second.is_none_or(|(counts, changes)| {
-        changes == 0 && counts.iter().all(|host| host.executions.len() == 1)
+        changes == 0 && counts.values().all(|host| host.executions.len() == 1)
     });
     Ok(done && calm)
+}
+
+/// Calls `with` for every host, with the address that it is listed by or what people call its Machine.
+fn all_hosts(stage: &Stage, mut with: impl FnMut(String, &SimHost)) {
+    for (address, host) in stage.hosts.iter() {
+        with(address.to_owned(), host);
+    }
+    for (machine, host) in stage.machines().iter().flat_map(|machines| machines.hosts()) {
+        with(Called(&key(&machine)).to_string(), &host);
+    }
+}
+
+/// What all hosts counted.
+fn counts(stage: &Stage) -> BTreeMap<String, HostCounts> {
+    let mut counts = BTreeMap::new();
+    all_hosts(stage, |name, host| drop(counts.insert(name, host.counts())));
+    counts
 }
 
 /// Keeps everything running for kubectl until `stop`.

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::Args;
 use jiff::SignedDuration;
-use wmco_core::names::objects;
+use wmco_core::names::{objects, platforms};
 use wmco_sim::host::Fault;
 
 use crate::input::Reader;
@@ -17,9 +17,12 @@ const FIRST_ADDRESS: [u8; 4] = [10, 20, 30, 11];
 /// Options of `wmco-operator demo`.
 #[derive(Args, Clone, Debug)]
 pub struct Options {
-    /// Number of simulated Windows hosts
-    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u8).range(1..=200))]
+    /// Number of simulated Windows hosts that are listed
+    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u8).range(0..=200))]
     pub hosts: u8,
+    /// Number of simulated Windows hosts that a MachineSet makes
+    #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(u8).range(0..=200))]
+    pub machines: u8,
     /// Keep everything running for kubectl until Ctrl-C
     #[arg(long)]
     pub stay: bool,
@@ -43,9 +46,15 @@ fn latency(text: &str) -> Result<Duration, jiff::Error> {
 }
 
 impl Options {
-    /// How many hosts are to become nodes: one with a fault may not.
-    pub(super) fn expected(&self, hosts: usize) -> usize {
-        hosts.saturating_sub(usize::from(!self.faults.is_empty()))
+    /// How many of `listed` hosts, and of those of Machines, are to become nodes: one with a fault may not.
+    pub(super) fn expected(&self, listed: usize) -> usize {
+        let faulty = usize::from(!self.faults.is_empty());
+        listed.saturating_sub(faulty) + usize::from(self.machines)
+    }
+
+    /// The platform of the cluster: hosts that are listed need none.
+    pub(super) const fn platform(&self) -> &'static str {
+        if self.machines == 0 { platforms::NONE } else { platforms::AWS }
     }
 
     /// Data of the list of instances.

@@ -35,6 +35,7 @@ pub(super) fn environment(name: &str) -> Option<String> {
 /// Fills the cluster.
 pub(super) fn seed(
     cluster: &SimCluster,
+    platform: &str,
     key: &Secret,
     listed: &BTreeMap<String, String>,
 ) -> anyhow::Result<()> {
@@ -57,7 +58,7 @@ pub(super) fn seed(
         crd.spec.versions.iter_mut().for_each(|version| version.subresources = None);
         cluster.apply(&serde_json::to_value(crd)?)?;
     }
-    cluster_configuration(cluster)?;
+    cluster_configuration(cluster, platform)?;
     bootstrapper(cluster)?;
     for rights in OPERATOR_RIGHTS {
         for object in serde_saphyr::from_multiple::<Value>(rights)? {
@@ -112,14 +113,14 @@ pub(super) fn let_lease_run_out(cluster: &SimCluster) -> Result<(), ApiError> {
 }
 
 /// Facts about the cluster that its installer writes down.
-fn cluster_configuration(cluster: &SimCluster) -> anyhow::Result<()> {
+fn cluster_configuration(cluster: &SimCluster, platform: &str) -> anyhow::Result<()> {
     cluster.apply(&json!({
         "apiVersion": "config.openshift.io/v1", "kind": "Infrastructure",
         "metadata": { "name": objects::CLUSTER },
         "spec": {},
         "status": {
             "apiServerInternalURI": cluster.url(),
-            "platformStatus": { "type": "None" },
+            "platformStatus": { "type": platform },
         },
     }))?;
     cluster.apply(&json!({

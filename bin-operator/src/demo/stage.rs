@@ -3,16 +3,17 @@
 
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use anyhow::Context as _;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use tokio::runtime::Runtime;
 use tokio_util::sync::CancellationToken;
-use wmco_core::names::objects;
+use wmco_core::names::{objects, platforms};
 use wmco_core::secret::Secret;
 use wmco_sim::cluster::SimCluster;
 use wmco_sim::host::SimHostBuilder;
+use wmco_sim::machines::{MachineApi, MachineApiBuilder};
 use wmco_ssh::{Counters, Options as SshOptions};
 
 use super::dialer::MappedDialer;
@@ -32,6 +33,9 @@ pub struct Stage {
     pub hosts: Hosts,
     /// The private key that the hosts let in.
     pub key: Secret,
+    /// Makes Machines and their hosts, once it was started.
+    machines: Arc<OnceLock<MachineApi>>,
+    platform: String,
     config: Config,
     payload: Payload,
     dialer: Arc<MappedDialer>,
@@ -59,6 +63,18 @@ impl Stage {
         listed: &BTreeMap<String, String>,
         adjust: impl Fn(usize, SimHostBuilder) -> SimHostBuilder,
     ) -> anyhow::Result<Self> {
+        Self::start_on(platforms::NONE, listed, adjust).await
+    }
+
+    /// The same on a platform, one of [`platforms`].
+    ///
+    /// # Errors
+    /// As [`start`](Self::start).
+    pub async fn start_on(
+        platform: &str,
+        listed: &BTreeMap<String, String>,
+        adjust: impl Fn(usize, SimHostBuilder) -> SimHostBuilder,
+    ) -> anyhow::Result<Self> {
         let cluster = SimCluster::builder()
             .taint_nodes()
             .start()
@@ -66,12 +82,15 @@ impl Stage {
             .context("the embedded cluster does not start")?;
         let key = stand_in::private_key()?;
         let hosts = Hosts::start(listed, &key, adjust).await?;
-        seed::seed(&cluster, &key, listed)?;
+        seed::seed(&cluster, platform, &key, listed)?;
+        let machines = Arc::<OnceLock<_>>::default();
         let network =
             tokio::spawn(super::network::assign_subnets(client(&admin(&cluster)?).await?));
         Ok(Self {
             network,
-            dialer: Arc::new(MappedDialer::new(hosts.addresses())),
+            dialer: Arc::new(MappedDialer::new(hosts.addresses(), Arc::clone(&machines))),
+            machines,
+            platform: platform.to_owned(),
             config: Config::from_env(crate::VERSION, false, 0, seed::environment)?,
             payload: stand_in::payload(crate::VERSION)?,
             ssh: SshOptions::default(),
@@ -79,6 +98,34 @@ impl Stage {
             hosts,
             key,
         })
+    }
+
+    /// Starts the Machine API, whose hosts operators reach from then on; `adjust` is asked about it
+    /// before.
+    ///
+    /// # Errors
+    /// When it cannot be started, or was started before.
+    pub async fn start_machines(
+        &self,
+        adjust: impl FnOnce(MachineApiBuilder) -> MachineApiBuilder,
+    ) -> anyhow::Result<()> {
+        let builder = adjust(MachineApi::builder().platform(&self.platform));
+        let machines = builder.start(&self.cluster).await.context("no machine api")?;
+        self.machines.set(machines).map_err(|_| anyhow::anyhow!("the machine api runs already"))
+    }
+
+    /// The Machine API, once it was started.
+    pub fn machines(&self) -> Option<&MachineApi> {
+        self.machines.get()
+    }
+
+    /// Has a MachineSet make so many Machines, or delete some.
+    ///
+    /// # Errors
+    /// What the API would answer.
+    pub fn scale(&self, machine_set: &str, replicas: u32) -> anyhow::Result<()> {
+        self.cluster.apply(&wmco_sim::machines::machine_set(machine_set, replicas))?;
+        Ok(())
     }
 
     /// The same operator as in a real cluster, as another process would run it.
@@ -159,6 +206,8 @@ impl Stage {
     pub async fn shutdown(self) {
         self.network.abort();
         self.hosts.shutdown().await;
+        // Whoever dials still may hold it, too; its hosts lose their power with the last one.
+        drop(self.machines);
         self.cluster.stop().await;
     }
 

@@ -1,5 +1,6 @@
 //! The table at the end of the demo.
 
+use std::collections::BTreeMap;
 use std::iter;
 use std::time::Duration;
 
@@ -9,15 +10,13 @@ use wmco_sim::cluster::SimCluster;
 use wmco_sim::host::HostCounts;
 use wmco_ssh::Snapshot;
 
-use super::hosts::Hosts;
 use super::println_line;
 
 /// Prints nodes, certificate requests, remote commands, and what they cost over a way of `latency`.
 pub(super) fn print(
     cluster: &SimCluster,
-    hosts: &Hosts,
-    first: &[HostCounts],
-    second: Option<&(Vec<HostCounts>, usize)>,
+    first: &BTreeMap<String, HostCounts>,
+    second: Option<&(BTreeMap<String, HostCounts>, usize)>,
     ssh: &Snapshot,
     latency: Duration,
 ) {
@@ -46,14 +45,14 @@ pub(super) fn print(
             "REMOTE COMMANDS, SECOND PASS",
             "ROUND TRIPS, SECOND PASS",
         ],
-        hosts.iter().zip(first).enumerate().map(|(index, ((name, _), counts))| {
-            let again = second.and_then(|(counts, _)| counts.get(index));
+        first.iter().map(|(name, counts)| {
+            let again = second.and_then(|(counts, _)| counts.get(name));
             let none = || "-".to_owned();
             // Over no distance, answers overtake requests that do not wait for them.
             let bound = if latency.is_zero() { "at most " } else { "" };
             let round_trips = |counts: &HostCounts| format!("{bound}{}", counts.round_trips);
             [
-                name.to_owned(),
+                name.clone(),
                 counts.executions.len().to_string(),
                 counts.sftp_sessions.to_string(),
                 round_trips(counts),

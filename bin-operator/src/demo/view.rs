@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::broadcast::{self, error::RecvError};
 use tokio_util::sync::CancellationToken;
+use wmco_core::instances::Called;
 
 use crate::progress::{Happening, Stage, What};
 
@@ -141,7 +142,7 @@ impl View {
 
     fn line(&self, address: &str) {
         if let Some(row) = self.rows.get(address) {
-            super::println_line(&format!("{address:<16}{row}"));
+            super::println_line(&format!("{:<24}{row}", Called(address).to_string()));
         }
     }
 
@@ -153,7 +154,7 @@ impl View {
         }
         for (address, row) in &self.rows {
             let text: String = row.to_string().chars().take(100).collect();
-            let _ = writeln!(screen, "\x1b[2K{address:<16}{text}");
+            let _ = writeln!(screen, "\x1b[2K{:<24}{text}", Called(address).to_string());
         }
         let mut out = std::io::stdout().lock();
         // A screen that is gone does not end the demo.
