@@ -237,7 +237,8 @@ mod tests {
         let mut found = secret("hidden");
         found.is_immutable = true;
         let changed = UserDataSecret { is_immutable: false, ..found.clone() };
-        for secret in [None, Some(changed), Some(found)] {
+        let edited = secret(&format!("{}# hidden", ours()));
+        for secret in [None, Some(changed), Some(found), Some(edited)] {
             let plan = plan(secret.clone());
             let json = serde_json::to_string(&plan).unwrap();
             let steps = plan.steps.iter().map(ToString::to_string).collect::<String>();
