@@ -1,6 +1,7 @@
-//! The controller of the operator's own objects: services ConfigMap, WICD's token and bindings.
+//! The controller of the operator's own objects: services ConfigMap, WICD's token and bindings, user data.
 
 mod look;
+mod user_data;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,12 +14,14 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::time::{self, Instant, MissedTickBehavior};
 use tokio_util::sync::CancellationToken;
-use wmco_core::cluster::{self, Action, Revision, rbac};
+use wmco_core::cluster::user_data::DesiredUserData;
+use wmco_core::cluster::{self, Action, Plan, Revision, rbac};
 use wmco_core::names::objects;
 use wmco_core::protocol::ServicesData;
 
 use crate::config::Config;
 use crate::leader::Leadership;
+use crate::snapshot;
 use crate::sources::Sources;
 use look::Look;
 
@@ -48,13 +51,13 @@ impl Owned {
         let mut look = Look::Cached;
         loop {
             changes.mark_unchanged();
-            let failed = match self.pass(look).await {
-                Ok(()) => false,
-                Err(error) => {
-                    tracing::warn!(error = %format!("{error:#}"), "own objects not in order");
-                    true
-                }
-            };
+            // What one of them lacks does not hold up the other.
+            let passes = [self.services(look).await, self.user_data(look).await];
+            let mut failed = false;
+            for error in passes.into_iter().filter_map(Result::err) {
+                tracing::warn!(error = %format!("{error:#}"), "own objects not in order");
+                failed = true;
+            }
             look = tokio::select! {
                 () = stop.cancelled() => return,
                 _ = resync.tick() => Look::Fresh,
@@ -64,14 +67,32 @@ impl Owned {
         }
     }
 
-    async fn pass(&self, look: Look) -> anyhow::Result<()> {
+    /// What the daemon on the nodes needs.
+    async fn services(&self, look: Look) -> anyhow::Result<()> {
         let manifest = crate::manifest::generate(&self.sources, &self.config)?;
         let platform = manifest.platform.as_str();
         let desired =
             cluster::Desired { version: &self.config.version, services: &manifest.data, platform };
         let namespace = &self.config.namespace;
         let observed = look::observe(look, &self.client, &self.sources, namespace).await?;
-        for step in cluster::reconcile(&desired, &observed, namespace).steps {
+        self.carry_out(cluster::reconcile(&desired, &observed, namespace)).await
+    }
+
+    /// What new machines start with.
+    async fn user_data(&self, look: Look) -> anyhow::Result<()> {
+        let Some(keys) = user_data::keys(&self.sources, &self.config.namespace)? else {
+            return Ok(());
+        };
+        let infrastructure = snapshot::infrastructure(&self.sources)?;
+        let platform = infrastructure.platform_status.unwrap_or_default().type_;
+        let desired =
+            DesiredUserData { platform: &platform, key: &keys.key, next: keys.next.as_ref() };
+        let observed = user_data::observe(look, &self.client, &self.sources).await?;
+        self.carry_out(cluster::user_data::reconcile(&desired, &observed)).await
+    }
+
+    async fn carry_out(&self, plan: Plan) -> anyhow::Result<()> {
+        for step in plan.steps {
             tracing::info!(step = %step, "own objects");
             self.leadership.check()?;
             self.execute(step.action).await?;
@@ -91,10 +112,8 @@ impl Owned {
             }
             Action::ReplaceServices { name, found, data } => {
                 let map = services_map(name.clone(), data);
-                return replace(&config_maps, &name, found, &map, || {
-                    Ok(self.leadership.check()?)
-                })
-                .await;
+                let may_write = || Ok(self.leadership.check()?);
+                return replace(&config_maps, &name, found, &map, may_write).await;
             }
             Action::DeleteServices { name } => delete(&config_maps, &name).await,
             Action::CreateToken => {
@@ -129,8 +148,23 @@ impl Owned {
                     delete_found(&cluster_role_bindings, kind.name(), found).await.map(drop)
                 }
             },
+            Action::CreateUserData { namespace, text } => {
+                create(&self.secrets_in(&namespace), &user_data::with_text(&text)).await
+            }
+            Action::ChangeUserData { namespace, found, text } => {
+                user_data::change(&self.secrets_in(&namespace), found, &text).await
+            }
+            Action::ReplaceUserData { namespace, found, data } => {
+                let (api, secret) = (self.secrets_in(&namespace), user_data::with_data(&data));
+                let may_write = || Ok(self.leadership.check()?);
+                return replace(&api, objects::USER_DATA_SECRET, found, &secret, may_write).await;
+            }
         };
         Ok(done?)
+    }
+
+    fn secrets_in(&self, namespace: &str) -> Api<Secret> {
+        Api::namespaced(self.client.clone(), namespace)
     }
 
     fn namespaced<K>(&self) -> Api<K>

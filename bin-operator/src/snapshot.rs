@@ -53,9 +53,17 @@ pub fn known_hosts(sources: &Sources, namespace: &str) -> KnownHosts {
 
 /// The SSH private key in PEM, if there is one.
 pub fn private_key(sources: &Sources, namespace: &str) -> Option<Hidden> {
+    private_key_at(sources, namespace, objects::PRIVATE_KEY_KEY)
+}
+
+/// While keys are exchanged, the SSH private key that comes next.
+pub fn next_private_key(sources: &Sources, namespace: &str) -> Option<Hidden> {
+    private_key_at(sources, namespace, objects::NEXT_PRIVATE_KEY_KEY)
+}
+
+fn private_key_at(sources: &Sources, namespace: &str, key: &str) -> Option<Hidden> {
     let secret = secret(&sources.secrets, namespace, objects::PRIVATE_KEY_SECRET)?;
-    let bytes = secret.data.as_ref()?.get(objects::PRIVATE_KEY_KEY)?;
-    Some(Hidden::new(bytes.0.clone()))
+    Some(Hidden::new(secret.data.as_ref()?.get(key)?.0.clone()))
 }
 
 /// The Secret with WICD's token, whatever is in it.

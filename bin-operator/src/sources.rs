@@ -7,7 +7,7 @@ use std::hash::Hash;
 use std::sync::Arc;
 
 use futures::StreamExt;
-use k8s_openapi::api::core::v1::{ConfigMap, Node, Secret};
+use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Node, Secret};
 use k8s_openapi::api::rbac::v1::{ClusterRoleBinding, RoleBinding};
 use kube::runtime::reflector::{self, Store};
 use kube::runtime::{WatchStreamExt, watcher};
@@ -39,6 +39,8 @@ pub struct Sources {
     pub nodes: Nodes,
     /// Machines and MachineSets, where the cluster has them.
     pub machines: MachineWatch,
+    /// Where new machines get what they start with.
+    pub user_data: [UserDataSource; 2],
     /// The one Infrastructure.
     pub infrastructure: Store<Infrastructure>,
     /// The one Network.
@@ -60,6 +62,17 @@ pub struct Sources {
     pub changes: watch::Receiver<u64>,
 }
 
+/// A namespace whose machines start with user data.
+#[derive(Clone)]
+pub struct UserDataSource {
+    /// Its name.
+    pub namespace: &'static str,
+    /// The namespace itself, if it exists.
+    pub exists: Store<Namespace>,
+    /// The Secret with user data in it.
+    pub secret: Store<Secret>,
+}
+
 impl Sources {
     /// Starts all watches; they end with `stop`.
     pub fn watch(
@@ -74,6 +87,15 @@ impl Sources {
             |name: &str| watcher::Config::default().fields(&format!("metadata.name={name}"));
         let all = watcher::Config::default;
         let (pool, worker_config) = watches.worker_pool(client, by_name(objects::WORKER_POOL));
+        let user_data = [objects::MACHINE_API_NAMESPACE, objects::CLUSTER_API_NAMESPACE];
+        let user_data = user_data.map(|namespace| UserDataSource {
+            namespace,
+            exists: watches.start(Api::all(client.clone()), by_name(namespace)),
+            secret: watches.start(
+                Api::namespaced(client.clone(), namespace),
+                by_name(objects::USER_DATA_SECRET),
+            ),
+        });
         let bootstrapper = Api::namespaced(client.clone(), objects::BOOTSTRAPPER_NAMESPACE);
         Self {
             config_maps: watches.start(Api::namespaced(client.clone(), namespace), all()),
@@ -81,6 +103,7 @@ impl Sources {
             bootstrapper: watches.start(bootstrapper, by_name(objects::BOOTSTRAPPER_SECRET)),
             nodes: watches.nodes(Api::all(client.clone())),
             machines: watches.machines(client),
+            user_data,
             infrastructure: watches.start(Api::all(client.clone()), by_name(objects::CLUSTER)),
             network: watches.start(Api::all(client.clone()), by_name(objects::CLUSTER)),
             operator_network: watches.start(Api::all(client.clone()), by_name(objects::CLUSTER)),
@@ -110,6 +133,10 @@ impl Sources {
         self.bootstrapper.wait_until_ready().await?;
         self.nodes.store().wait_until_ready().await?;
         self.machines.known().await;
+        for source in &self.user_data {
+            source.exists.wait_until_ready().await?;
+            source.secret.wait_until_ready().await?;
+        }
         self.infrastructure.wait_until_ready().await?;
         self.network.wait_until_ready().await?;
         self.operator_network.wait_until_ready().await?;

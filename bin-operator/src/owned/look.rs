@@ -116,7 +116,10 @@ fn token(secret: &Secret) -> TokenSecret {
 }
 
 /// The object of this name. A list, since the rights of a watch include it and no `get`.
-async fn named<K>(api: &Api<K>, name: &str) -> kube::Result<Option<Arc<K>>>
+///
+/// # Errors
+/// The API server does not answer.
+pub(super) async fn named<K>(api: &Api<K>, name: &str) -> kube::Result<Option<Arc<K>>>
 where
     K: Clone + Debug + DeserializeOwned,
 {

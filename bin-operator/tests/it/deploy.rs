@@ -145,6 +145,21 @@ fn the_network_of_the_host_is_there_for_who_asks_for_it() {
 }
 
 #[test]
+fn the_rights_beside_the_cluster_api_are_there_for_who_asks_for_them() {
+    let manifests = manifests(&["cluster-api"]);
+    let secrets = |namespace: &str| -> Vec<Value> {
+        let role = manifests.iter().find(|manifest| {
+            manifest["kind"] == "Role" && manifest["metadata"]["namespace"] == namespace
+        });
+        let rules = role.unwrap()["rules"].as_array().unwrap().iter();
+        rules.filter(|rule| rule["resources"] == json!(["secrets"])).cloned().collect()
+    };
+    let beside_machines = secrets(objects::MACHINE_API_NAMESPACE);
+    assert_eq!(beside_machines.len(), 2);
+    assert_eq!(secrets(objects::CLUSTER_API_NAMESPACE), beside_machines);
+}
+
+#[test]
 fn the_daemons_rights_are_those_of_the_code() {
     let text = include_str!("../../../deploy/wicd-rights.yaml");
     let mut written: Vec<Value> = serde_saphyr::from_multiple(text).unwrap();

@@ -3,7 +3,8 @@
 //! [`reconcile`] compares the objects that it owns as they should be ([`Desired`]) with what is
 //! there ([`Observed`]) and returns what to do. Objects that cannot be changed are replaced: the
 //! services ConfigMap in one step, since daemons miss it meanwhile, others by a delete now and a
-//! create in the pass that the delete event starts.
+//! create in the pass that the delete event starts. The Secrets with user data have a
+//! [`reconcile`](user_data::reconcile) of their own, since they need nothing of what these need.
 //!
 //! # Guarantees
 //! - The services ConfigMap of a version that a node carries or is told to carry is kept, since the
@@ -13,6 +14,7 @@
 //! What is in the services ConfigMap (`wmco-services`), Nodes ([`node`](crate::node)).
 
 pub mod rbac;
+pub mod user_data;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -22,6 +24,7 @@ use serde::Serialize;
 
 use crate::names::objects;
 use crate::protocol::ServicesData;
+use crate::secret::Secret;
 
 /// What the operator wants to own.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -145,6 +148,36 @@ pub enum Action {
         /// What was seen.
         found: Revision,
     },
+    /// Create the Secret with user data.
+    CreateUserData {
+        /// Its namespace.
+        namespace: String,
+        /// The text in it.
+        #[serde(skip)]
+        text: Secret,
+    },
+    /// Change the text in the Secret with user data if that is still the one that was seen. What it is now
+    /// starts the next pass.
+    ChangeUserData {
+        /// Its namespace.
+        namespace: String,
+        /// What was seen.
+        found: Revision,
+        /// Its text from now on.
+        #[serde(skip)]
+        text: Secret,
+    },
+    /// Delete the Secret with user data, which cannot be changed, if it is still the one that was seen, and
+    /// create the right one at once. As [`Self::ReplaceServices`].
+    ReplaceUserData {
+        /// Its namespace.
+        namespace: String,
+        /// What was seen.
+        found: Revision,
+        /// All of its data from now on.
+        #[serde(skip)]
+        data: BTreeMap<String, Secret>,
+    },
 }
 
 /// Why a step is due.
@@ -163,6 +196,10 @@ pub enum Because {
     },
     /// It is right but not immutable.
     Mutable,
+    /// A machine that starts with it would let in other keys.
+    OtherKeys,
+    /// Its type is another one.
+    Type,
     /// No node needs it any more.
     Outdated,
 }
@@ -252,6 +289,9 @@ impl Action {
             Self::DeleteToken => "delete-token",
             Self::CreateBinding(_) => "create-binding",
             Self::DeleteBinding { .. } => "delete-binding",
+            Self::CreateUserData { .. } => "create-user-data",
+            Self::ChangeUserData { .. } => "change-user-data",
+            Self::ReplaceUserData { .. } => "replace-user-data",
         }
     }
 }
@@ -268,6 +308,9 @@ impl fmt::Display for Step {
             Action::CreateBinding(kind) | Action::DeleteBinding { kind, .. } => {
                 write!(f, " {kind}")?;
             }
+            Action::CreateUserData { namespace, .. }
+            | Action::ChangeUserData { namespace, .. }
+            | Action::ReplaceUserData { namespace, .. } => write!(f, " {namespace}")?,
             Action::CreateToken | Action::DeleteToken => {}
         }
         match &self.because {
@@ -275,6 +318,8 @@ impl fmt::Display for Step {
             Because::Differs => f.write_str(", because it differs"),
             Because::DiffersIn { keys } => write!(f, ", because it differs in {}", keys.join(", ")),
             Because::Mutable => f.write_str(", because it can be changed"),
+            Because::OtherKeys => f.write_str(", because it lets in other keys"),
+            Because::Type => f.write_str(", because it is of another type"),
             Because::Outdated => f.write_str(", because no node needs it"),
         }
     }

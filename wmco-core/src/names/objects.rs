@@ -48,6 +48,9 @@ pub const PRIVATE_KEY_SECRET: &str = "cloud-private-key";
 /// Key of the PEM text in [`PRIVATE_KEY_SECRET`].
 pub const PRIVATE_KEY_KEY: &str = "private-key.pem";
 
+/// As [`PRIVATE_KEY_KEY`], the one that replaces it, while keys are exchanged. Ours.
+pub const NEXT_PRIVATE_KEY_KEY: &str = "private-key-next.pem";
+
 /// Secret with the serving certificate of the metrics exporter on nodes (`tls.crt`, `tls.key`).
 pub const TLS_SECRET: &str = "windows-machine-config-operator-tls";
 
@@ -119,6 +122,9 @@ pub const USER_DATA_SECRET: &str = "windows-user-data";
 
 /// Key of the text in [`USER_DATA_SECRET`].
 pub const USER_DATA_KEY: &str = "userData";
+
+/// Type of a Secret that is nobody's in particular.
+pub const OPAQUE_TYPE: &str = "Opaque";
 
 /// Label of objects that this operator manages, for people.
 pub const MANAGED_BY_LABEL: &str = "app.kubernetes.io/managed-by";

@@ -24,5 +24,6 @@ mod scenery;
 mod secrets;
 mod services_map;
 mod stop;
+mod user_data;
 mod worker_pool;
 mod workers;

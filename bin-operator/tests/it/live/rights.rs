@@ -47,6 +47,8 @@ async fn the_operator_is_refused_nothing() {
     let running = stage.operate(Progress::new()).unwrap();
     let binding = rbac::BindingKind::ClusterRoleBinding;
     until(|| stage.cluster.object(GROUP, "clusterrolebindings", "", binding.name())).await;
+    let (namespace, user_data) = (objects::MACHINE_API_NAMESPACE, objects::USER_DATA_SECRET);
+    until(|| stage.cluster.object("", "secrets", namespace, user_data)).await;
     running.stop().await.unwrap();
     let operator = format!("system:serviceaccount:{}:{}", stage.namespace(), objects::OPERATOR);
     let requests = stage.cluster.requests();
@@ -136,6 +138,23 @@ async fn config_maps_are_read_in_the_operators_namespace_only() {
             let there = allowed(&stage, user, &[group], elsewhere).await;
             assert!(!there.contains("configmaps"), "{user} in {elsewhere}: {there}");
         }
+    }
+    stage.shutdown().await;
+}
+
+/// Whoever may make Secrets somewhere may become each ServiceAccount there.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_operator_makes_secrets_in_two_namespaces_only() {
+    let stage = installed("None").await;
+    let operator = format!("system:serviceaccount:{}:{}", stage.namespace(), objects::OPERATOR);
+    let groups = ["system:serviceaccounts"];
+    let here = allowed(&stage, &operator, &groups, stage.namespace()).await;
+    assert!(here.contains("\n/secrets/: create delete list watch\n"), "{here}");
+    let machines = allowed(&stage, &operator, &groups, objects::MACHINE_API_NAMESPACE).await;
+    assert!(machines.contains("\n/secrets/: create\n"), "{machines}");
+    for elsewhere in ["", "default", objects::BOOTSTRAPPER_NAMESPACE] {
+        let there = allowed(&stage, &operator, &groups, elsewhere).await;
+        assert!(there.contains("/nodes/") && !there.contains("/secrets/"), "{elsewhere}: {there}");
     }
     stage.shutdown().await;
 }

@@ -1,0 +1,251 @@
+//! The Secret with what new machines start with is what the operator makes, in each of its namespaces,
+//! whoever deletes or changes it, and is left alone as long as it is.
+//!
+//! Source: `spec/operator.md`, section 6.4.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use bin_operator::demo::{Running, Stage};
+use bin_operator::progress::Progress;
+use k8s_openapi::api::core::v1::{Namespace, Secret};
+use k8s_openapi::api::rbac::v1::RoleBinding;
+use kube::Api;
+use kube::api::{DeleteParams, Patch, PatchParams};
+use rcgen::KeyPair;
+use serde_json::{Value, json};
+use wmco_core::authorized_key::AuthorizedKey;
+use wmco_core::cluster::rbac::BindingKind;
+use wmco_core::names::{objects, platforms};
+use wmco_core::render::{user_data, user_data_keys};
+use wmco_core::secret::Secret as Hidden;
+use wmco_ssh::PrivateKey;
+
+use super::scenery::{admin, listed, until};
+
+const MACHINES: &str = objects::MACHINE_API_NAMESPACE;
+const CLUSTERS: &str = objects::CLUSTER_API_NAMESPACE;
+
+fn secret(stage: &Stage, namespace: &str) -> Option<Arc<Value>> {
+    stage.cluster.object("", "secrets", namespace, objects::USER_DATA_SECRET)
+}
+
+fn text(secret: &Value) -> String {
+    let text = secret["data"][objects::USER_DATA_KEY].as_str().unwrap();
+    String::from_utf8(BASE64_STANDARD.decode(text).unwrap()).unwrap()
+}
+
+fn public(pem: &[u8]) -> AuthorizedKey {
+    let key = PrivateKey::parse(&Hidden::new(pem)).unwrap();
+    key.public().authorized_key().parse().unwrap()
+}
+
+/// The text that the operator gives to machines that are to let in the key of the stage.
+fn ours(stage: &Stage) -> String {
+    user_data(platforms::NONE, &public(stage.key.expose()), None)
+}
+
+async fn until_ours(stage: &Stage, namespace: &str) -> Arc<Value> {
+    until(|| secret(stage, namespace).filter(|secret| text(secret) == ours(stage))).await
+}
+
+fn another_key() -> String {
+    KeyPair::generate_for(&rcgen::PKCS_ED25519).unwrap().serialize_pem()
+}
+
+fn version(secret: &Value) -> &Value {
+    &secret["metadata"]["resourceVersion"]
+}
+
+async fn secrets(stage: &Stage) -> Api<Secret> {
+    Api::namespaced(admin(stage).await, MACHINES)
+}
+
+async fn delete(stage: &Stage) {
+    let secrets = secrets(stage).await;
+    secrets.delete(objects::USER_DATA_SECRET, &DeleteParams::default()).await.unwrap();
+}
+
+async fn change(stage: &Stage, patch: &Value) {
+    let patch = Patch::Merge(patch);
+    let secrets = secrets(stage).await;
+    secrets.patch(objects::USER_DATA_SECRET, &PatchParams::default(), &patch).await.unwrap();
+}
+
+/// Puts a Secret there that somebody else made.
+fn put(stage: &Stage, text: &str, more: &Value) {
+    let mut secret = json!({
+        "apiVersion": "v1", "kind": "Secret",
+        "metadata": {"name": objects::USER_DATA_SECRET, "namespace": MACHINES},
+        "data": {"userData": BASE64_STANDARD.encode(text), "mine": BASE64_STANDARD.encode("kept")},
+    });
+    secret.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    stage.cluster.apply(&secret).unwrap();
+}
+
+/// Waits until the operator has looked at its own objects again.
+async fn looked_again(stage: &Stage) {
+    let name = BindingKind::RoleBinding.name();
+    let group = "rbac.authorization.k8s.io";
+    let found = || stage.cluster.object(group, "rolebindings", stage.namespace(), name);
+    let before = until(found).await;
+    let bindings: Api<RoleBinding> = Api::namespaced(admin(stage).await, stage.namespace());
+    // Once for what a pass that has begun did not see.
+    let mut last = before["metadata"]["uid"].clone();
+    for _ in 0..2 {
+        bindings.delete(name, &DeleteParams::default()).await.unwrap();
+        let other = until(|| found().filter(|found| found["metadata"]["uid"] != last)).await;
+        last = other["metadata"]["uid"].clone();
+    }
+}
+
+async fn stage() -> Stage {
+    Stage::start(&listed(&[]), |_, host| host).await.unwrap()
+}
+
+async fn operating() -> (Stage, Running) {
+    let stage = stage().await;
+    let running = stage.operate(Progress::new()).unwrap();
+    until_ours(&stage, MACHINES).await;
+    (stage, running)
+}
+
+async fn end(stage: Stage, running: Running) {
+    running.stop().await.unwrap();
+    stage.shutdown().await;
+}
+
+/// Gives the operator its rights in a namespace.
+fn give_rights(stage: &Stage, namespace: &str) {
+    let text = match namespace {
+        MACHINES => include_str!("../../../../deploy/machine-api-rights.yaml"),
+        _ => include_str!("../../../../deploy/cluster-api/rights.yaml"),
+    };
+    let namespace = json!({
+        "apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace},
+    });
+    stage.cluster.apply(&namespace).unwrap();
+    for object in serde_saphyr::from_multiple::<Value>(text).unwrap() {
+        stage.cluster.apply(&object).unwrap();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_that_is_deleted_or_edited_is_put_back() {
+    let (stage, running) = operating().await;
+    let first = secret(&stage, MACHINES).unwrap();
+    assert_eq!(first["type"], "Opaque");
+    delete(&stage).await;
+    let other = |secret: &Arc<Value>| secret["metadata"]["uid"] != first["metadata"]["uid"];
+    let second = until(|| secret(&stage, MACHINES).filter(other)).await;
+    assert_eq!(second["data"], first["data"]);
+
+    let edited = BASE64_STANDARD.encode(ours(&stage) + "# mine");
+    change(&stage, &json!({"data": {"userData": edited, "mine": "a2VwdA=="}})).await;
+    let third = until_ours(&stage, MACHINES).await;
+    assert_eq!(third["data"]["mine"], "a2VwdA==", "what else is in it is not ours");
+    change(&stage, &json!({"data": {"userData": null}})).await;
+    let there = |secret: &Arc<Value>| secret["data"]["userData"].is_string();
+    until(|| secret(&stage, MACHINES).filter(there)).await;
+    assert_eq!(text(&secret(&stage, MACHINES).unwrap()), ours(&stage));
+    end(stage, running).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_that_is_right_is_not_written() {
+    let stage = stage().await;
+    put(&stage, &ours(&stage), &json!({"immutable": true}));
+    let before = secret(&stage, MACHINES).unwrap();
+    let running = stage.operate(Progress::new()).unwrap();
+    looked_again(&stage).await;
+    assert_eq!(version(&secret(&stage, MACHINES).unwrap()), version(&before));
+    end(stage, running).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_that_cannot_be_changed_is_replaced() {
+    for more in [json!({"immutable": true}), json!({"type": "example.com/mine"})] {
+        let stage = stage().await;
+        put(&stage, "other", &more);
+        let running = stage.operate(Progress::new()).unwrap();
+        let found = until_ours(&stage, MACHINES).await;
+        assert_eq!((&found["type"], &found["immutable"]), (&json!("Opaque"), &Value::Null));
+        assert_eq!(found["data"]["mine"], BASE64_STANDARD.encode("kept"));
+        end(stage, running).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn its_keys_are_those_of_the_operator() {
+    let (stage, running) = operating().await;
+    let (key, next) = (another_key(), another_key());
+    let keys = |keys: &[&String]| -> BTreeSet<AuthorizedKey> {
+        keys.iter().map(|pem| public(pem.as_bytes())).collect()
+    };
+    let carries = |keys: &BTreeSet<AuthorizedKey>| {
+        secret(&stage, MACHINES).filter(|secret| user_data_keys(&text(secret)) == *keys)
+    };
+    stage.give_key(key.as_bytes()).unwrap();
+    until(|| carries(&keys(&[&key]))).await;
+
+    let private = |pems: &[(&str, &str)]| {
+        let data = pems.iter().map(|(name, pem)| ((*name).to_owned(), (*pem).into()));
+        let secret = json!({
+            "apiVersion": "v1", "kind": "Secret",
+            "metadata": {"name": objects::PRIVATE_KEY_SECRET, "namespace": stage.namespace()},
+            "stringData": data.collect::<serde_json::Map<_, Value>>(),
+        });
+        stage.cluster.apply(&secret).unwrap();
+    };
+    let (own, coming) = (objects::PRIVATE_KEY_KEY, objects::NEXT_PRIVATE_KEY_KEY);
+    private(&[(own, &key), (coming, &next)]);
+    let both = until(|| carries(&keys(&[&key, &next]))).await;
+
+    // Without a key that can be read nothing is known of what machines should let in.
+    for unreadable in ["", "no key", "-----BEGIN OPENSSH PRIVATE KEY-----\n"] {
+        private(&[(own, unreadable), (coming, &next)]);
+        looked_again(&stage).await;
+        assert_eq!(version(&secret(&stage, MACHINES).unwrap()), version(&both), "{unreadable}");
+    }
+    // The next one alone does not hold up what is sure.
+    private(&[(own, &next), (coming, "no key")]);
+    until(|| carries(&keys(&[&next]))).await;
+    end(stage, running).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_namespace_that_comes_later_gets_it() {
+    let (stage, running) = operating().await;
+    give_rights(&stage, CLUSTERS);
+    let found = until_ours(&stage, CLUSTERS).await;
+    assert_eq!(found["data"], secret(&stage, MACHINES).unwrap()["data"]);
+    let secrets: Api<Secret> = Api::namespaced(admin(&stage).await, CLUSTERS);
+    secrets.delete(objects::USER_DATA_SECRET, &DeleteParams::default()).await.unwrap();
+    until_ours(&stage, CLUSTERS).await;
+    end(stage, running).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_cluster_without_machine_api_is_served() {
+    let stage = stage().await;
+    let namespaces: Api<Namespace> = Api::all(admin(&stage).await);
+    namespaces.delete(MACHINES, &DeleteParams::default()).await.unwrap();
+    let gone = || stage.cluster.object("", "namespaces", "", MACHINES).is_none().then_some(());
+    until(gone).await;
+    let running = stage.operate(Progress::new()).unwrap();
+    looked_again(&stage).await;
+    let writes = |request: &wmco_sim::cluster::Request| {
+        request.namespace == MACHINES && !["list", "watch"].contains(&request.verb.as_str())
+    };
+    let requests = stage.cluster.requests();
+    let operator = format!("system:serviceaccount:{}:{}", stage.namespace(), objects::OPERATOR);
+    let mut ours = requests.iter().filter(|request| request.user == operator);
+    assert!(ours.clone().all(|request| request.code != 403), "{requests:#?}");
+    assert!(!ours.any(writes), "{requests:#?}");
+
+    give_rights(&stage, MACHINES);
+    until_ours(&stage, MACHINES).await;
+    end(stage, running).await;
+}
