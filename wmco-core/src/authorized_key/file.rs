@@ -182,7 +182,7 @@ fn found(line: &[u8]) -> Option<Found> {
     Some(Found { key, form: if has_mark { Form::Unread } else { form } })
 }
 
-/// Whether a key stands behind its own name, or behind another word. sshd has short names for some.
+/// Whether a key stands behind its own name, or behind another word that only some sshd may know.
 enum Spelling {
     Own,
     Other,

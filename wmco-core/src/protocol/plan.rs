@@ -196,3 +196,36 @@ impl fmt::Display for HostStep {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OLD: &str =
+        "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhscHR4f";
+    const NEW: &str =
+        "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIHABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhscHR4f";
+
+    fn exchange() -> HostStep {
+        HostStep::EnsureAuthorizedKeys {
+            add: [NEW.parse().unwrap()].into(),
+            remove: [OLD.parse().unwrap()].into(),
+        }
+    }
+
+    #[test]
+    fn keys_travel_as_their_lines() {
+        let json = serde_json::json!({
+            "step": "ensureAuthorizedKeys",
+            "add": [NEW],
+            "remove": [OLD],
+        });
+        assert_eq!(serde_json::to_value(exchange()).unwrap(), json);
+        assert_eq!(serde_json::from_value::<HostStep>(json).unwrap(), exchange());
+    }
+
+    #[test]
+    fn keys_are_shown_by_their_fingerprints() {
+        insta::assert_snapshot!(exchange(), @"ensure-authorized-keys +SHA256:AWVWAZ9nmTXEWZC7xUJavDuG7+e/PVWGamVp/2KOnoY -SHA256:ZkAslGjFiUHdGf/WUL8rQvkib4PTvQatUV0OUQSncCA");
+    }
+}
