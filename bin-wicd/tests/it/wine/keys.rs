@@ -4,11 +4,11 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 
 use wmco_core::names::host;
-use wmco_core::protocol::{HostStep, ReportLine};
+use wmco_core::protocol::{HostStep, ReportLine, read_report};
 use wmco_services::windows::TEMPORARY_SUFFIX;
 
 use super::Wine;
-use crate::bench::plan;
+use crate::bench::{Bench as _, plan};
 use crate::cluster::Cluster;
 
 const OLD: &str =
@@ -22,7 +22,8 @@ async fn exchange(wine: &Wine, add: &[&str], remove: &[&str]) -> Option<String> 
     let step = HostStep::EnsureAuthorizedKeys { add: keys(add), remove: keys(remove) };
     let (place, text) = plan(vec![step]);
     wine.windows.write(place.as_str(), &text);
-    let lines = wine.agent(&format!("apply {place}")).await;
+    let output = wine.windows.run(&format!("{} apply {place}", host::AGENT)).await;
+    let lines = read_report(&String::from_utf8_lossy(&output.stdout)).unwrap();
     lines.into_iter().find_map(|line| match line {
         ReportLine::Failed { error, .. } | ReportLine::Refused { error } => Some(error),
         ReportLine::Started { .. }
