@@ -56,6 +56,9 @@ pub const HTTP_BYTES: u64 = 16 * 1024;
 /// Most bytes of a JSON file that the agent reads as a whole (plan, state).
 pub const JSON_BYTES: usize = 16 * 1024 * 1024;
 
+/// Most bytes of a file of keys that users log in with: some thousand keys.
+pub const KEYS_BYTES: usize = 1024 * 1024;
+
 /// Most bytes of a CA bundle.
 pub const BUNDLE_BYTES: usize = 16 * 1024 * 1024;
 

@@ -4,23 +4,26 @@
 use std::ffi::c_void;
 use std::fs::File;
 use std::io;
-use std::os::windows::io::FromRawHandle as _;
+use std::os::windows::io::{AsRawHandle as _, FromRawHandle as _, OwnedHandle};
 use std::ptr::{null, null_mut};
 
 use windows_sys::Win32::Foundation::{GENERIC_WRITE, INVALID_HANDLE_VALUE, LocalFree};
 use windows_sys::Win32::Security::Authorization::{
-    ConvertSecurityDescriptorToStringSecurityDescriptorW,
+    ConvertSecurityDescriptorToStringSecurityDescriptorW, ConvertSidToStringSidW,
     ConvertStringSecurityDescriptorToSecurityDescriptorW, GetNamedSecurityInfoW, SDDL_REVISION_1,
     SE_FILE_OBJECT, SetNamedSecurityInfoW,
 };
 use windows_sys::Win32::Security::{
     ACL, DACL_SECURITY_INFORMATION, GetSecurityDescriptorDacl, GetSecurityDescriptorOwner,
-    OWNER_SECURITY_INFORMATION, PROTECTED_DACL_SECURITY_INFORMATION, PSECURITY_DESCRIPTOR, PSID,
-    SECURITY_ATTRIBUTES, UNPROTECTED_DACL_SECURITY_INFORMATION,
+    GetTokenInformation, OWNER_SECURITY_INFORMATION, PROTECTED_DACL_SECURITY_INFORMATION,
+    PSECURITY_DESCRIPTOR, PSID, SECURITY_ATTRIBUTES, TOKEN_QUERY, TOKEN_USER, TokenUser,
+    UNPROTECTED_DACL_SECURITY_INFORMATION,
 };
 use windows_sys::Win32::Storage::FileSystem::{
     CREATE_NEW, CreateDirectoryW, CreateFileW, FILE_ATTRIBUTE_NORMAL,
 };
+
+use windows_sys::Win32::System::Threading::{GetCurrentProcess, OpenProcessToken};
 
 use super::failure::from_code;
 use super::text::{from_pointer, wide};
@@ -85,6 +88,38 @@ pub(super) fn read(path: &str) -> io::Result<String> {
         )
     };
     if ok == 0 {
+        return Err(io::Error::last_os_error());
+    }
+    let text = Local(text.cast());
+    // SAFETY: the call above made text that ends with a zero.
+    Ok(unsafe { from_pointer(text.0.cast()) })
+}
+
+/// Security identifier of the user that this runs as, as text.
+pub(super) fn own_identifier() -> io::Result<String> {
+    let mut opened = null_mut();
+    // SAFETY: the handle of the current process needs no closing, and `opened` receives a new one.
+    if unsafe { OpenProcessToken(GetCurrentProcess(), TOKEN_QUERY, &raw mut opened) } == 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the handle was just opened and is nobody else's.
+    let token = unsafe { OwnedHandle::from_raw_handle(opened) };
+    // The identifier, 68 bytes at most, lies behind the head that points to it.
+    let mut user = [TOKEN_USER::default(); 8];
+    let mut length = 0;
+    // SAFETY: `user` is as long as it is told, and aligned as its first element has to be.
+    let ok = unsafe {
+        GetTokenInformation(
+            token.as_raw_handle(),
+            TokenUser,
+            user.as_mut_ptr().cast(),
+            u32::try_from(size_of_val(&user)).unwrap_or_default(),
+            &raw mut length,
+        )
+    };
+    let mut text: *mut u16 = null_mut();
+    // SAFETY: the head of `user` was filled in and points into it; `text` receives memory to free.
+    if ok == 0 || unsafe { ConvertSidToStringSidW(user[0].User.Sid, &raw mut text) } == 0 {
         return Err(io::Error::last_os_error());
     }
     let text = Local(text.cast());

@@ -282,6 +282,12 @@ impl Files for Disk {
         })
     }
 
+    fn others_may_write(&self, path: &WindowsPath) -> Result<bool, WindowsError> {
+        let failed = failed("read the access of", path);
+        let sddl = acl::read(path.as_str()).map_err(&failed)?;
+        Ok(sddl::others_may_write(&sddl, &acl::own_identifier().map_err(&failed)?))
+    }
+
     fn set_access(&self, path: &WindowsPath, access: Access) -> Result<(), WindowsError> {
         let set = match (access, self.kind(path)?) {
             (Access::Inherited, _) => acl::inherit(path.as_str()),

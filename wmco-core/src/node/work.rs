@@ -110,6 +110,7 @@ fn disturbs(step: &HostStep) -> bool {
         | HostStep::EnsureDirectory { .. }
         | HostStep::PlaceFile { .. }
         | HostStep::RemoveFile { .. }
+        | HostStep::EnsureAuthorizedKeys { .. }
         | HostStep::StopKubelet
         | HostStep::EnsureDaemon { .. } => false,
     }

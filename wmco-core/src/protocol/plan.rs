@@ -1,11 +1,13 @@
 //! The plan that `wicd apply` carries out on a host.
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::ServicesData;
+use crate::authorized_key::AuthorizedKey;
 use crate::digest::Sha256;
 use crate::names::host;
 use crate::winpath::WindowsPath;
@@ -86,6 +88,19 @@ pub enum HostStep {
         /// The folder.
         path: WindowsPath,
     },
+    /// Let the keys of `add` log in as administrators and those of `remove` no more, by exchanging their
+    /// lines of [`host::AUTHORIZED_KEYS`] and no other: see
+    /// [`exchange_keys`](crate::authorized_key::exchange_keys).
+    ///
+    /// The keys of a user who is no administrator lie in that user's own folder, which this does not
+    /// touch. Whether sshd takes a key is proven by a login only: its configuration may name another file.
+    #[serde(rename_all = "camelCase")]
+    EnsureAuthorizedKeys {
+        /// Keys that have to be there.
+        add: BTreeSet<AuthorizedKey>,
+        /// Keys that must not be there, none of them in `add`.
+        remove: BTreeSet<AuthorizedKey>,
+    },
     /// Switch the containers feature on; a restart may then be pending.
     EnableContainers,
     /// Give the computer another name; a restart is then pending.
@@ -141,6 +156,7 @@ impl HostStep {
             Self::PlaceFile { .. } => "place-file",
             Self::RemoveFile { .. } => "remove-file",
             Self::RemoveDirectory { .. } => "remove-directory",
+            Self::EnsureAuthorizedKeys { .. } => "ensure-authorized-keys",
             Self::EnableContainers => "enable-containers",
             Self::RenameComputer { .. } => "rename-computer",
             Self::StopKubelet => "stop-kubelet",
@@ -164,6 +180,10 @@ impl fmt::Display for HostStep {
             | Self::RemoveFile { path }
             | Self::RemoveDirectory { path } => write!(f, " {path}"),
             Self::RenameComputer { name } | Self::RemoveNetwork { name } => write!(f, " {name}"),
+            Self::EnsureAuthorizedKeys { add, remove } => {
+                add.iter().try_for_each(|key| write!(f, " +{}", key.fingerprint()))?;
+                remove.iter().try_for_each(|key| write!(f, " -{}", key.fingerprint()))
+            }
             Self::InstallAgent
             | Self::EnableContainers
             | Self::StopKubelet
@@ -174,5 +194,38 @@ impl fmt::Display for HostStep {
             | Self::RemoveInstallation
             | Self::Restart => Ok(()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OLD: &str =
+        "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhscHR4f";
+    const NEW: &str =
+        "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIHABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhscHR4f";
+
+    fn exchange() -> HostStep {
+        HostStep::EnsureAuthorizedKeys {
+            add: [NEW.parse().unwrap()].into(),
+            remove: [OLD.parse().unwrap()].into(),
+        }
+    }
+
+    #[test]
+    fn keys_travel_as_their_lines() {
+        let json = serde_json::json!({
+            "step": "ensureAuthorizedKeys",
+            "add": [NEW],
+            "remove": [OLD],
+        });
+        assert_eq!(serde_json::to_value(exchange()).unwrap(), json);
+        assert_eq!(serde_json::from_value::<HostStep>(json).unwrap(), exchange());
+    }
+
+    #[test]
+    fn keys_are_shown_by_their_fingerprints() {
+        insta::assert_snapshot!(exchange(), @"ensure-authorized-keys +SHA256:AWVWAZ9nmTXEWZC7xUJavDuG7+e/PVWGamVp/2KOnoY -SHA256:ZkAslGjFiUHdGf/WUL8rQvkib4PTvQatUV0OUQSncCA");
     }
 }

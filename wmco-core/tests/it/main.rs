@@ -1,5 +1,5 @@
-//! The guarantees of the planners, tried on a model of a cluster and its hosts, and the laws of user
-//! data.
+//! The guarantees of the planners, tried on a model of a cluster and its hosts, and the laws of user data
+//! and of files of keys.
 
 #![allow(
     clippy::expect_used,
@@ -9,6 +9,7 @@
     reason = "all of it is test code, clippy allows these in test functions only"
 )]
 
+mod authorized_keys;
 mod drains;
 mod enumerated;
 mod guarantees;

@@ -1,5 +1,7 @@
 //! Why the agent did not do what the plan says.
 
+use wmco_core::authorized_key::BadKeyExchange;
+use wmco_core::names::host;
 use wmco_core::winpath::WindowsPath;
 
 use crate::lifecycle::LifecycleError;
@@ -34,6 +36,12 @@ pub enum AgentError {
         /// What is open.
         path: WindowsPath,
     },
+    /// The keys of administrators cannot be exchanged as it was asked for.
+    #[error(transparent)]
+    Keys(#[from] BadKeyExchange),
+    /// Something else stands where their keys should be.
+    #[error("{} is a folder or a link, put a file there", host::AUTHORIZED_KEYS)]
+    KeysAreNoFile,
     /// Some services could not be brought up or removed.
     #[error(transparent)]
     Lifecycle(#[from] LifecycleError),
@@ -49,6 +57,14 @@ pub enum AgentError {
         /// The path.
         path: WindowsPath,
     },
+    /// Others than administrators may have put keys into the file of administrators.
+    #[error(
+        "others than administrators may write to {file}; remove keys that nobody knows, then close it by \
+         `icacls.exe {file} /setowner *S-1-5-32-544`, `icacls.exe {file} /reset` and \
+         `icacls.exe {file} /inheritance:r /grant:r *S-1-5-32-544:F *S-1-5-18:F`",
+        file = host::AUTHORIZED_KEYS
+    )]
+    OpenKeys,
     /// The plan is of another protocol.
     #[error("the plan speaks protocol {found}, this agent {ours}, replace the agent")]
     OtherProtocol {
@@ -66,10 +82,7 @@ pub enum AgentError {
         problem: &'static str,
     },
     /// Services run from the root folder, and it is no folder of its own.
-    #[error(
-        "{} is a link and services run through it, make it a folder",
-        wmco_core::names::host::ROOT
-    )]
+    #[error("{} is a link and services run through it, make it a folder", host::ROOT)]
     RootIsLink,
     /// The content for a file is not staged.
     #[error("the content of {path} is not staged, upload it again")]

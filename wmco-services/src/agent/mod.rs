@@ -15,6 +15,7 @@
 
 mod error;
 mod install;
+mod keys;
 mod ours;
 mod place;
 mod plan_file;
@@ -147,6 +148,7 @@ impl<'a> Agent<'a> {
                 record.forget(path);
                 Ok(changed)
             }
+            HostStep::EnsureAuthorizedKeys { add, remove } => keys::exchange(windows, add, remove),
             HostStep::EnableContainers => install::containers(windows),
             HostStep::RenameComputer { name } => install::computer_name(windows, name),
             HostStep::StopKubelet => vacancy::stop_kubelet(windows),

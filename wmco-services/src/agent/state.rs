@@ -138,6 +138,8 @@ pub(super) fn record_ahead(
             HostStep::Bootstrap { .. } => (None, Some(known(host::KUBELET_STATE))),
             HostStep::RemoveFile { .. }
             | HostStep::RemoveDirectory { .. }
+            // That file belongs to the host and stays when the node leaves.
+            | HostStep::EnsureAuthorizedKeys { .. }
             | HostStep::EnableContainers
             | HostStep::RenameComputer { .. }
             | HostStep::StopKubelet

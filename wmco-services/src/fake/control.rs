@@ -100,6 +100,11 @@ impl FakeWindows {
         })
     }
 
+    /// Lets everybody write to a file, until it is closed.
+    pub fn open_to_all(&self, path: &WindowsPath) {
+        self.state().tree.open.insert(path.clone());
+    }
+
     /// Makes some other program hold a file, or let it go.
     pub fn set_locked(&self, path: &WindowsPath, locked: bool) {
         let mut state = self.state();

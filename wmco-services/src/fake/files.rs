@@ -242,6 +242,10 @@ impl Files for FakeWindows {
         })
     }
 
+    fn others_may_write(&self, path: &WindowsPath) -> Result<bool, WindowsError> {
+        self.act(Call::FilesOpen, path.as_str(), |state| Ok(state.tree.others_may_write(path)))
+    }
+
     fn set_access(&self, path: &WindowsPath, access: Access) -> Result<(), WindowsError> {
         self.act(Call::FilesSetAccess, path.as_str(), |state| state.tree.set_access(path, access))
     }

@@ -37,6 +37,8 @@ pub struct Tree {
     nodes: BTreeMap<WindowsPath, Node>,
     /// Files that a program holds although no service runs them.
     pub(super) locked: BTreeSet<WindowsPath>,
+    /// Files that everybody may write to, as long as they are not closed.
+    pub(super) open: BTreeSet<WindowsPath>,
     /// Bytes that all files together may have.
     pub(super) disk_bytes: Option<u64>,
     /// Time of writes.
@@ -49,6 +51,7 @@ impl Tree {
         let mut tree = Self {
             nodes: BTreeMap::new(),
             locked: BTreeSet::new(),
+            open: BTreeSet::new(),
             disk_bytes: None,
             now: Timestamp::UNIX_EPOCH,
         };
@@ -86,6 +89,12 @@ impl Tree {
             },
             Content::Directory => None,
         }
+    }
+
+    /// Whether everybody may write to the file at `path`.
+    pub fn others_may_write(&self, path: &WindowsPath) -> bool {
+        let inherits = |node: &Node| node.access == Access::Inherited;
+        self.open.contains(path) && self.node(path).is_some_and(inherits)
     }
 
     /// What lies directly in `folder`.

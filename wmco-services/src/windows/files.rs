@@ -135,6 +135,10 @@ pub trait Files: Send + Sync {
     /// Who may read the file or folder itself.
     fn access(&self, path: &WindowsPath) -> Result<Access, WindowsError>;
 
+    /// Whether others than administrators, the system and who runs this may change the file, or give
+    /// themselves the right to. Many can read it perhaps.
+    fn others_may_write(&self, path: &WindowsPath) -> Result<bool, WindowsError>;
+
     /// Sets who may read the file or folder itself. What lies below a folder and has
     /// [`Access::Inherited`] is as open as the folder.
     fn set_access(&self, path: &WindowsPath, access: Access) -> Result<(), WindowsError>;

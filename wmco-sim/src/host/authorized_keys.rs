@@ -3,11 +3,14 @@
 use russh::keys::PublicKey;
 use wmco_core::names::host;
 use wmco_core::winpath::WindowsPath;
-use wmco_services::fake::FakeWindows;
+use wmco_services::fake::{FakeWindows, Tree};
 
-/// Keys in the file, as it is now. Other lines are passed over, as by sshd.
+/// Keys in the file, as it is now. Other lines are passed over, and so is a file that others may write
+/// to, as by sshd.
 pub(super) fn read(model: &FakeWindows) -> impl Iterator<Item = PublicKey> {
-    let text = model.file(&path()).map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+    let is_closed = |tree: &mut Tree| !tree.others_may_write(&path());
+    let file = model.with_tree(is_closed).then(|| model.file(&path())).flatten();
+    let text = file.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
     let keys: Vec<_> = text
         .unwrap_or_default()
         .lines()

@@ -26,7 +26,7 @@
 //! | --- | --- |
 //! | any remote command | programs by their full path or from the user's own folder; of these only agents run, see [`AgentFile`] |
 //! | an agent whose connection is cut may be ended with it | it finishes its plan unseen, unless the power is cut |
-//! | passwords, certificates of users, several users | one user, with the keys in the file for administrators, whatever its rights are |
+//! | passwords, certificates of users, several users | one user, with the keys in the file for administrators that have no options, unless everybody may write to it |
 //! | file modes, owners, times, ACLs over SFTP | accepted and forgotten; folders have the model's access only |
 //! | names with blanks and other characters | only names that a [`WindowsPath`](wmco_core::winpath::WindowsPath) holds |
 //! | PowerShell | the questions of the generated services ConfigMap are answered, all other scripts succeed without effect |

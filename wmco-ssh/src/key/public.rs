@@ -7,6 +7,7 @@ use base64::engine::general_purpose::STANDARD;
 use russh::keys::key::parse_public_key;
 use russh::keys::ssh_key::public::KeyData;
 use russh::keys::{HashAlg, ssh_key};
+use wmco_core::authorized_key::{AuthorizedKey, BadAuthorizedKey, after_options};
 use wmco_core::digest::Sha256;
 
 /// The public half of a key pair.
@@ -39,7 +40,7 @@ impl PublicKey {
         text.lines()
             .map(str::trim)
             .filter(|line| !line.is_empty() && !line.starts_with('#'))
-            .find_map(|line| read(line).or_else(|| read(after_options(line)?)))
+            .find_map(|line| read(line).or_else(|| read(text_after_options(line)?)))
             .ok_or(super::KeyError::NoPublicKey)
     }
 
@@ -74,6 +75,27 @@ impl PublicKey {
     }
 }
 
+/// As a host is given it.
+///
+/// ```
+/// use wmco_core::authorized_key::AuthorizedKey;
+/// use wmco_ssh::PublicKey;
+///
+/// let line = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhscHR4f";
+/// let key = PublicKey::from_authorized_keys(line)?;
+/// assert_eq!(AuthorizedKey::try_from(&key)?.to_string(), line);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+impl TryFrom<&PublicKey> for AuthorizedKey {
+    type Error = BadAuthorizedKey;
+
+    /// # Errors
+    /// [`BadAuthorizedKey`] for a key that the operator does not log in with.
+    fn try_from(key: &PublicKey) -> Result<Self, BadAuthorizedKey> {
+        Self::from_wire(&key.wire())
+    }
+}
+
 impl fmt::Debug for PublicKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "PublicKey({} {})", self.data.algorithm().as_str(), self.fingerprint())
@@ -90,20 +112,9 @@ fn read(line: &str) -> Option<PublicKey> {
     (key.data.algorithm().as_str() == kind && key.wire() == wire).then_some(key)
 }
 
-/// What follows the options; they end at the first blank outside of quotes.
-fn after_options(line: &str) -> Option<&str> {
-    let mut quoted = false;
-    let mut escaped = false;
-    let end = line.find(|c: char| {
-        let here = std::mem::take(&mut escaped);
-        match c {
-            '"' if !here => quoted = !quoted,
-            '\\' if !here => escaped = true,
-            _ => {}
-        }
-        !quoted && c.is_ascii_whitespace()
-    })?;
-    line.get(end..).map(str::trim_start)
+/// What follows the options.
+fn text_after_options(line: &str) -> Option<&str> {
+    str::from_utf8(after_options(line.as_bytes())?).ok()
 }
 
 #[cfg(test)]

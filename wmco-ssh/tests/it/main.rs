@@ -13,6 +13,7 @@ mod chaos;
 mod conformance;
 mod cuts;
 mod dialers;
+mod exchange;
 mod exec;
 mod gnupg;
 mod hostile;

@@ -2,6 +2,7 @@
 
 mod bench;
 mod contact;
+mod keys;
 mod real;
 mod windows;
 

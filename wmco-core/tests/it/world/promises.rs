@@ -313,6 +313,7 @@ fn is_noticed(step: &HostStep, release: Release) -> bool {
         HostStep::InstallAgent
         | HostStep::StopKubelet
         | HostStep::RemoveDaemon
+        | HostStep::EnsureAuthorizedKeys { .. }
         | HostStep::EnsureDaemon { .. }
         | HostStep::EnsureDirectory { .. } => false,
         HostStep::PlaceFile { path, .. } => lasting(path),

@@ -1,6 +1,7 @@
 //! The agent's steps on a host in memory.
 
 mod closed;
+mod keys;
 mod planted;
 mod restarts;
 mod vacancy;

@@ -5,6 +5,7 @@ pub(crate) mod client;
 mod daemon;
 mod faults;
 mod join;
+mod keys;
 mod login;
 mod restart;
 mod sftp;

@@ -1,13 +1,20 @@
-//! Public keys that a host lets in, in the form of a line of an authorized-keys file.
+//! Public keys that a host lets in: one as a line of an authorized-keys file, and that file.
 
+mod file;
+
+use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use crate::host_key::{ALGORITHMS, BadHostKey, HostKey};
 use crate::limits;
+
+pub use file::{BadKeyExchange, after_options, exchange_keys};
 
 /// A public key with which somebody logs in.
 ///
@@ -65,6 +72,33 @@ pub enum BadAuthorizedKey {
     Several,
 }
 
+impl AuthorizedKey {
+    /// From the wire form, as keys are kept between the lines of files. Source: RFC 4253, section 6.6.
+    ///
+    /// # Errors
+    /// [`BadAuthorizedKey`] if it is none, damaged, too long, or of a kind that the operator does not
+    /// log in with.
+    pub fn from_wire(wire: &[u8]) -> Result<Self, BadAuthorizedKey> {
+        if wire.len() > limits::AUTHORIZED_KEY_BYTES {
+            return Err(BadAuthorizedKey::Long);
+        }
+        HostKey::from_wire(wire).map(Self).map_err(|bad| match bad {
+            BadHostKey::Algorithm => BadAuthorizedKey::Kind,
+            _ => BadAuthorizedKey::Damaged,
+        })
+    }
+
+    /// Name of the algorithm, for example `ssh-ed25519`.
+    pub const fn algorithm(&self) -> &'static str {
+        self.0.algorithm()
+    }
+
+    /// `SHA256:` and the digest of the wire form, as OpenSSH prints it.
+    pub fn fingerprint(&self) -> String {
+        self.0.fingerprint()
+    }
+}
+
 impl FromStr for AuthorizedKey {
     type Err = BadAuthorizedKey;
 
@@ -94,25 +128,44 @@ fn read(line: &str) -> Result<AuthorizedKey, BadAuthorizedKey> {
     let kind = kind.ok_or(BadAuthorizedKey::Kind)?;
     let base64 = words.next().ok_or(BadAuthorizedKey::Damaged)?;
     let wire = BASE64_STANDARD.decode(base64).map_err(|_| BadAuthorizedKey::Damaged)?;
-    if wire.len() > limits::AUTHORIZED_KEY_BYTES {
-        return Err(BadAuthorizedKey::Long);
-    }
-    match HostKey::from_wire(&wire) {
-        Ok(key) if key.algorithm() == kind => Ok(AuthorizedKey(key)),
-        Ok(_) | Err(BadHostKey::Algorithm) => Err(BadAuthorizedKey::Mismatch),
-        Err(_) => Err(BadAuthorizedKey::Damaged),
+    match AuthorizedKey::from_wire(&wire) {
+        Ok(key) if key.algorithm() == kind => Ok(key),
+        Ok(_) | Err(BadAuthorizedKey::Kind) => Err(BadAuthorizedKey::Mismatch),
+        Err(bad) => Err(bad),
     }
 }
 
 impl fmt::Display for AuthorizedKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {}", self.0.algorithm(), self.0)
+        write!(f, "{} {}", self.algorithm(), self.0)
     }
 }
 
 impl fmt::Debug for AuthorizedKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "AuthorizedKey({} {})", self.0.algorithm(), self.0.fingerprint())
+        write!(f, "AuthorizedKey({} {})", self.algorithm(), self.fingerprint())
+    }
+}
+
+impl Serialize for AuthorizedKey {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for AuthorizedKey {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Cow::<'de, str>::deserialize(deserializer)?.parse().map_err(de::Error::custom)
+    }
+}
+
+impl JsonSchema for AuthorizedKey {
+    fn schema_name() -> Cow<'static, str> {
+        "AuthorizedKey".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({"type": "string", "pattern": "^[a-z0-9-]+ [A-Za-z0-9+/]+={0,2}$"})
     }
 }
 
