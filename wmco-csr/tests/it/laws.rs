@@ -151,7 +151,8 @@ pub(crate) fn approves_only_what_it_should(pem: &[u8]) -> bool {
         if usages == &server || signer.ends_with("-client") {
             let os = Some("windows".to_owned());
             let (addresses, names) = (vec![IPV4.into()], vec![NODE.to_owned()]);
-            view.set_node_facts(NODE, NodeFacts { os, created: None, addresses, names });
+            let facts = NodeFacts { os, addresses, names, ..NodeFacts::default() };
+            view.set_node_facts(NODE, facts);
         }
         let request =
             Request { name: "fuzz", signer, username, groups, usages, pem, ..Request::default() };
