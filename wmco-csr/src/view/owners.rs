@@ -309,10 +309,14 @@ impl View {
 
     /// The claim of another host to a name that people or the Machine API gave to `owner`.
     fn vain_claim<'a>(&'a self, name: &str, owner: &'a Instance) -> Option<Conflict<'a>> {
+        // That an entry means the host of a Machine is told by its address.
+        let is_one = |other: &Instance| {
+            other.is_reached_as(owner) || owner.machine.as_ref().is_some_and(|m| other.is_on(m))
+        };
         let mut others = self
             .instances
             .told(name)
-            .filter(|(claim, other)| self.may_be_node_name(claim) && !other.is_reached_as(owner));
+            .filter(|(claim, other)| self.may_be_node_name(claim) && !is_one(other));
         let (claim, instance) = others.next()?;
         let against = Against::Owner(Owner::Instance(owner));
         Some(Conflict { claimant: (instance, claim.source), against })
