@@ -217,13 +217,29 @@ fn windows_machines_are_explained() {
         lines.collect::<Vec<_>>().join("\n")
     };
     let ours = machine("winworker-a", "10.20.30.12");
-    insta::assert_snapshot!(checks(&explained(std::slice::from_ref(&ours))), @"");
+    insta::assert_snapshot!(checks(&explained(std::slice::from_ref(&ours))), @r"
+    because  every check passed
+    to do    nothing, the operator approves it
+       pass     machine        no other
+       pass     instance       Machine winworker-a, by the Machine API
+       pass     node-absent    no such node
+       pass     machine-node   the Machine has none
+    ");
     let mut deleted = ours.clone();
     deleted["metadata"]["deletionTimestamp"] = json!("2026-05-04T03:02:01Z");
     deleted["status"]["addresses"][1]["address"] = json!("win-bravo");
-    insta::assert_snapshot!(checks(&explained(&[deleted])), @"");
+    insta::assert_snapshot!(checks(&explained(&[deleted])), @r"
+    because  machine: Machine winworker-a has the name win-bravo, and it is being deleted
+    to do    leave it to cluster-machine-approver if the Machine does not run Windows, else see what the Machine lacks; or remove the entry of the host from windows-instances
+    -> fail     machine        Machine winworker-a has the name win-bravo, and it is being deleted
+    ");
     let twin = machine("winworker-b", "10.20.30.13");
-    insta::assert_snapshot!(checks(&explained(&[ours.clone(), twin])), @"");
+    insta::assert_snapshot!(checks(&explained(&[ours.clone(), twin])), @r"
+    because  instance: Machine winworker-a (by the Machine API) and Machine winworker-b (by the Machine API) both claim the name win-bravo, rename one of the hosts or correct the DNS
+    to do    give each host a name of its own, and list a host by its DNS name to say whose it is
+       pass     machine        none
+    -> fail     instance       Machine winworker-a (by the Machine API) and Machine winworker-b (by the Machine API) both claim the name win-bravo, rename one of the hosts or correct the DNS
+    ");
     let mut at_work = ours;
     at_work["status"]["nodeRef"] = json!({"name": "win-old", "uid": "u-1"});
     let node = json!({
@@ -231,7 +247,14 @@ fn windows_machines_are_explained() {
         "kind": "Node",
         "metadata": {"name": "win-old", "uid": "u-1"},
     });
-    insta::assert_snapshot!(checks(&explained(&[at_work, node])), @"");
+    insta::assert_snapshot!(checks(&explained(&[at_work, node])), @r"
+    because  machine-node: Machine winworker-a has node win-old already
+    to do    delete the Node of the Machine if the host was installed anew, else find out why its host asks for another name
+       pass     machine        no other
+       pass     instance       Machine winworker-a, by the Machine API
+       pass     node-absent    no such node
+    -> fail     machine-node   Machine winworker-a has node win-old already
+    ");
 }
 
 /// The host of a Machine answers under the name of the Machine.

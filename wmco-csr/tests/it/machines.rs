@@ -6,7 +6,7 @@ use rcgen::{DnType, SanType};
 use serde_json::json;
 use wmco_core::machines::key;
 use wmco_csr::Kind::{self, KubeletClient, KubeletServing};
-use wmco_csr::{MachineFacts, NodeNames, Policy, Request, Rule, decide};
+use wmco_csr::{MachineFacts, NodeNames, Policy, Reference, Request, Rule, decide};
 
 use crate::fixture::{IPV4, NODE, World, node, strings};
 
@@ -46,7 +46,7 @@ fn machine(name: &str, address: Ipv4Addr, names: &[&str]) -> MachineFacts {
 }
 
 fn refer(machine: &mut MachineFacts, name: &str, uid: &str) {
-    machine.node = Some(wmco_core::facts::Reference { name: name.to_owned(), uid: uid.to_owned() });
+    machine.node = Some(Reference { name: name.to_owned(), uid: uid.to_owned() });
 }
 
 /// The world of the fixture, in which the host is that of a Machine instead of an entry. It is approved.

@@ -6,10 +6,9 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use proptest::prelude::*;
 use proptest::sample::select;
-use wmco_core::facts::Reference;
 use wmco_core::instances::{self, Entries};
-use wmco_core::machines::{Unfit, key};
-use wmco_csr::{ClusterFacts, Facts, MachineFacts, NodeFacts, NodeNames, View};
+use wmco_core::machines::key;
+use wmco_csr::{ClusterFacts, Facts, MachineFacts, NodeFacts, NodeNames, Reference, Unfit, View};
 
 /// What a machine is to the cluster.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
