@@ -50,6 +50,7 @@ pub fn view(nodes: u32, node: Option<&Node>) -> View {
     let mut view = View::new();
     view.set_cluster(ClusterFacts {
         node_names: NodeNames::FirstLabel,
+        hosts_named_as_machines: false,
         service_networks: Some(vec!["172.30.0.0/16".parse().expect("a network")]),
         api_names: vec!["api-int.plant.example.net".to_owned()],
     });
@@ -59,7 +60,7 @@ pub fn view(nodes: u32, node: Option<&Node>) -> View {
         let os = Some(if number % 2 == 0 { "windows" } else { "linux" }.to_owned());
         let addresses = vec![address(number).into()];
         let names = vec![name.clone()];
-        view.set_node_facts(&name, NodeFacts { os, created: None, addresses, names });
+        view.set_node_facts(&name, NodeFacts { os, addresses, names, ..NodeFacts::default() });
     }
     if let Some(node) = node {
         view.set_node(node);

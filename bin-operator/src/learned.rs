@@ -8,8 +8,7 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::Instant;
 use wmco_core::fleet::{LoginTry, Refusals};
-use wmco_core::instances::{Entries, Instance};
-use wmco_core::machines::Machines;
+use wmco_core::instances::Entries;
 
 /// What was learned so far; cheap to clone.
 #[derive(Clone, Debug)]
@@ -75,15 +74,17 @@ impl Learned {
         listed.map(|(address, report)| (address.clone(), report.clone())).collect()
     }
 
-    /// Reports of hosts of Machines, unless the Machine has another address by now.
-    pub fn of_machines(&self, machines: &Machines) -> BTreeMap<String, HostReport> {
+    /// Reports of the hosts of Machines that are at these addresses, by the keys of the Machines.
+    pub fn of_machines(
+        &self,
+        hosts: impl IntoIterator<Item = (String, Ipv4Addr)>,
+    ) -> BTreeMap<String, HostReport> {
         let reports = self.reports.lock().unwrap_or_else(PoisonError::into_inner);
-        let report = |instance: &Instance| {
-            let report = reports.get(&instance.address)?;
-            let counts = report.at.is_none_or(|at| at == instance.ipv4);
-            counts.then(|| (instance.address.clone(), report.clone()))
+        let report = |(key, ipv4): (String, Ipv4Addr)| {
+            let report = reports.get(&key)?;
+            report.at.is_none_or(|at| at == ipv4).then(|| (key, report.clone()))
         };
-        machines.instances().filter_map(report).collect()
+        hosts.into_iter().filter_map(report).collect()
     }
 
     /// Notes whether the host of an instance let us in.

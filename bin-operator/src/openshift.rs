@@ -6,6 +6,7 @@ use k8s_openapi::ByteString;
 use kube::CustomResource;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use wmco_core::machine_set::Platform;
 use wmco_core::render::ServiceNetwork;
 use wmco_csr::{ClusterFacts, NodeNames};
 
@@ -177,15 +178,18 @@ pub fn cluster_facts(
     infrastructure: Option<&InfrastructureStatus>,
     network: Option<&NetworkSpec>,
 ) -> ClusterFacts {
-    let platform = |status: &InfrastructureStatus| {
+    let platform = infrastructure.map(|status| {
         let platform = status.platform_status.as_ref().map(|status| status.type_.as_str());
-        NodeNames::of_platform(platform.unwrap_or_default())
-    };
+        platform.unwrap_or_default()
+    });
     let urls = infrastructure.map(|i| [&i.api_server_internal_uri, &i.api_server_url]);
     let networks = network.map(|network| network.service_network.iter().map(|text| text.parse()));
     let networks: Option<Result<Vec<ServiceNetwork>, _>> = networks.map(Iterator::collect);
     ClusterFacts {
-        node_names: infrastructure.map_or(NodeNames::Unknown, platform),
+        node_names: platform.map_or(NodeNames::Unknown, NodeNames::of_platform),
+        hosts_named_as_machines: platform
+            .and_then(|platform| platform.parse().ok())
+            .is_some_and(Platform::names_computers),
         service_networks: networks.and_then(Result::ok).filter(|networks| !networks.is_empty()),
         api_names: urls.into_iter().flatten().filter_map(|url| host_name(url)).collect(),
     }

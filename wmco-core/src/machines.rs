@@ -149,18 +149,7 @@ pub fn username(platform: &str) -> &'static str {
 }
 
 fn instance(machine: &MachineFacts, platform: &str) -> Result<Instance, Unfit> {
-    if machine.is_ignored {
-        return Err(Unfit::Ignored);
-    }
-    if machine.is_deleted {
-        return Err(Unfit::Deleted);
-    }
-    match machine.phase.as_deref() {
-        Some(PROVISIONED | RUNNING) => {}
-        Some(phase) => return Err(Unfit::Phase(phase.to_owned())),
-        None => return Err(Unfit::NoPhase),
-    }
-    let ipv4 = internal_ipv4(machine).ok_or(Unfit::NoAddress)?;
+    let ipv4 = host_address(machine)?;
     let named = [platforms::VSPHERE, platforms::NUTANIX].contains(&platform);
     let host_name = named.then(|| machine.name.clone());
     if host_name.as_ref().is_some_and(|name| name.len() > COMPUTER_NAME_BYTES) {
@@ -192,6 +181,25 @@ impl Machine {
     pub fn is_running(&self) -> bool {
         self.facts.phase.as_deref() == Some(RUNNING)
     }
+}
+
+/// The address of the host of a Windows Machine, whatever the host is called.
+///
+/// # Errors
+/// Why the host is none to work on.
+pub fn host_address(machine: &MachineFacts) -> Result<Ipv4Addr, Unfit> {
+    if machine.is_ignored {
+        return Err(Unfit::Ignored);
+    }
+    if machine.is_deleted {
+        return Err(Unfit::Deleted);
+    }
+    match machine.phase.as_deref() {
+        Some(PROVISIONED | RUNNING) => {}
+        Some(phase) => return Err(Unfit::Phase(phase.to_owned())),
+        None => return Err(Unfit::NoPhase),
+    }
+    internal_ipv4(machine).ok_or(Unfit::NoAddress)
 }
 
 /// Phases of Machines that have a host.

@@ -13,6 +13,8 @@ const GCP_NAME_BYTES: usize = 63;
 pub struct ClusterFacts {
     /// How Nodes are named.
     pub node_names: NodeNames,
+    /// Whether the host of a Machine is named as the Machine, as on Azure, Nutanix and vSphere.
+    pub hosts_named_as_machines: bool,
     /// The networks of the cluster's services; `None` while they are not known, and then no
     /// certificate for an address is approved.
     pub service_networks: Option<Vec<ServiceNetwork>>,

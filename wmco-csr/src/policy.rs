@@ -13,7 +13,8 @@ pub struct Policy {
     pub bootstrapper: Requester,
     /// User name of WICD while it still has no certificate.
     pub wicd: String,
-    /// Whether cluster-machine-approver is at work, so that kubelets of Machines are not ours.
+    /// Whether cluster-machine-approver is at work, so that kubelets of Machines that do not run Windows
+    /// are not ours, even if an entry means the host. Those of Windows Machines are ours either way.
     pub machine_approver: bool,
     /// Whether a Node's own word about its addresses and names counts, as far as they are nobody
     /// else's. Whoever asks writes it, so this is for looks at a cluster from outside, where no host

@@ -98,7 +98,8 @@ pub enum Rule {
     Subject,
     /// The node name is a lower-case RFC 1123 subdomain.
     NodeName,
-    /// No Machine owns the node name or the instance's address.
+    /// No Machine has the node name or the instance's address, but the one whose host asks; and no entry
+    /// is listed by the address of that one.
     Machine,
     /// The request is not a kubelet's own renewal, which the cluster approves itself.
     Renewal,
@@ -110,6 +111,9 @@ pub enum Rule {
     NodeAbsent,
     /// There is a Node (kubelet serving, WICD).
     Node,
+    /// The Machine of the host has no other Node (kubelet client), or names this one as its Node (kubelet
+    /// serving).
+    MachineNode,
     /// The requester is the one that this kind of request comes from.
     Requester,
     /// The requester has the groups that belong to it.
@@ -130,12 +134,12 @@ pub enum Rule {
     Key,
     /// The signature algorithm is one that we accept for this key.
     Algorithm,
-    /// The Node has the address of the instance (kubelet serving).
+    /// The Node has the address of the instance, or one of its Machine (kubelet serving).
     NodeAddress,
     /// Each alternative name is an address of the Node (kubelet serving).
     Addresses,
-    /// Each alternative name belongs to the host, by the list of instances, the DNS or what the host
-    /// itself reports, and to nobody else (kubelet serving).
+    /// Each alternative name belongs to the host, by the list of instances, its Machine, the DNS or what the
+    /// host itself reports, and to nobody else (kubelet serving).
     Belongs,
     /// No newer request asks for the same node, key and requester.
     Duplicate,
@@ -163,6 +167,7 @@ impl Rule {
             Self::Instance => "instance",
             Self::NodeAbsent => "node-absent",
             Self::Node => "node",
+            Self::MachineNode => "machine-node",
             Self::Requester => "requester",
             Self::Groups => "groups",
             Self::TokenNode => "token-node",
@@ -192,6 +197,7 @@ impl Rule {
             | Self::Belongs
             | Self::Instance
             | Self::Machine
+            | Self::MachineNode
             | Self::Node
             | Self::NodeAbsent
             | Self::NodeAddress

@@ -4,6 +4,7 @@
 //! operator): every `set_` replaces what was known under that name. Each question that a decision
 //! asks is one hash lookup, so its cost does not depend on the number of nodes.
 
+mod conflict;
 mod index;
 mod instances;
 mod machines;
@@ -12,18 +13,21 @@ mod owners;
 mod pending;
 
 use std::collections::HashMap;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 
 use jiff::Timestamp;
 use serde::Deserialize;
+use wmco_core::facts::{Facts, Reference};
+use wmco_core::machines::Unfit;
 
 use crate::cluster::ClusterFacts;
 pub(crate) use index::Index;
 use machines::Machines;
 
+pub use conflict::Dispute;
+pub(crate) use conflict::{Against, Owner};
 pub(crate) use instances::{Instance, Instances, Source};
-pub use owners::Dispute;
-pub(crate) use owners::{Against, Found, Owner};
+pub(crate) use owners::Found;
 pub(crate) use pending::{Newer, PendingRequests};
 
 /// What a decision may know about the cluster.
@@ -36,12 +40,16 @@ pub struct View {
     nodes_by_name: Index<String, String>,
     pub(crate) machines: Machines,
     pub(crate) instances: Instances,
+    /// What hosts and the DNS said last, for the hosts of Machines that are still to come.
+    facts: Facts,
     pub(crate) pending: PendingRequests,
 }
 
 /// What a decision may know about one Node.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct NodeFacts {
+    /// Its UID, if it was stored.
+    pub uid: Option<String>,
     /// The value of its operating system label.
     pub os: Option<String>,
     /// When the Node was created.
@@ -54,13 +62,39 @@ pub struct NodeFacts {
 }
 
 /// What a decision may know about one Machine. Deserializes from a Machine object.
+///
+/// ```
+/// use wmco_core::machines::Unfit;
+/// use wmco_csr::MachineFacts;
+///
+/// let machine: MachineFacts = serde_json::from_value(serde_json::json!({
+///     "metadata": {"name": "win-x7k2p", "labels": {"machine.openshift.io/os-id": "Windows"}},
+///     "status": {
+///         "phase": "Provisioned",
+///         "addresses": [
+///             {"type": "InternalIP", "address": "10.0.128.1"},
+///             {"type": "InternalDNS", "address": "WIN-X7K2P.corp.example"},
+///         ],
+///     },
+/// }))?;
+/// assert_eq!(machine.names, ["win-x7k2p.corp.example"]);
+/// assert_eq!(machine.host, Some(Ok([10, 0, 128, 1].into())));
+/// # Ok::<(), serde_json::Error>(())
+/// ```
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq)]
-#[serde(from = "objects::Machine")]
+#[serde(from = "serde_json::Value")]
 pub struct MachineFacts {
-    /// The name of its Node, the names that its cloud gave to it: whatever its kubelet may claim.
+    /// Its own name.
+    pub name: String,
+    /// The names that its cloud gave to it.
     pub names: Vec<String>,
     /// Its addresses.
     pub addresses: Vec<IpAddr>,
+    /// The Node that the Machine API found for it.
+    pub node: Option<Reference>,
+    /// With the label of Windows: the address of its host, or why the host is none to work on. None: it
+    /// runs another operating system, and its kubelet is cluster-machine-approver's.
+    pub host: Option<Result<Ipv4Addr, Unfit>>,
 }
 
 impl View {
@@ -96,15 +130,36 @@ impl View {
         }
     }
 
-    /// Replaces all Machines.
+    /// Replaces all Machines. What their hosts reported is what [`Self::set_entries`] was told under the
+    /// [keys](wmco_core::machines::key) of Machines, before or after.
     pub fn set_machines(&mut self, machines: impl IntoIterator<Item = MachineFacts>) {
         self.machines = machines.into_iter().collect();
+        self.instances.set_machines(self.machines.iter(), &self.facts);
+    }
+
+    /// Replaces all entries and what is known of hosts.
+    fn set_listed(&mut self, listed: Vec<Instance>, facts: &Facts) {
+        self.facts.clone_from(facts);
+        self.instances = Instances::new(listed, facts);
+        self.instances.set_machines(self.machines.iter(), facts);
     }
 
     /// What is known about the Node `name`.
     pub fn node(&self, name: &str) -> Option<&NodeFacts> {
         self.nodes.get(name)
     }
+
+    /// The name of the Node that a Machine refers to, if it is still there.
+    pub(crate) fn referred(&self, to: &Reference) -> Option<&str> {
+        let (name, node) = self.nodes.get_key_value(&to.name)?;
+        let is_gone = node.uid.as_ref().is_some_and(|uid| is_another(uid, &to.uid));
+        (!is_gone).then_some(name.as_str())
+    }
+}
+
+/// Whether two UIDs are known to be those of different objects.
+pub(crate) fn is_another(uid: &str, other: &str) -> bool {
+    !uid.is_empty() && !other.is_empty() && uid != other
 }
 
 /// The one spelling of a host name that is compared: no blanks around, lower case, no final dot.

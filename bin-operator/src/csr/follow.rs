@@ -1,7 +1,7 @@
 //! Keeps a [`Docket`] in step with the cluster: work for what changed, and for nothing else.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -12,8 +12,8 @@ use k8s_openapi::api::core::v1::Node;
 use kube::ResourceExt;
 use kube::runtime::watcher::{self, Event};
 use wmco_core::instances::{self, Entries, Resolutions, Resolve as _};
-use wmco_core::limits;
-use wmco_csr::{ClusterFacts, Dispute, Docket, Facts};
+use wmco_core::{limits, machines};
+use wmco_csr::{ClusterFacts, Dispute, Docket, Facts, MachineFacts};
 
 use super::Approver;
 use crate::announce::Announcer;
@@ -173,37 +173,41 @@ impl Cluster {
         self.look_again(again);
     }
 
-    /// Takes in the Machines if their names or addresses changed.
-    fn refresh_machines(&mut self) {
-        let Some(found) = self.sources.machines.inventory() else { return };
-        let last = self.machines.replace(Arc::clone(&found));
-        if last.is_none_or(|last| !Arc::ptr_eq(&last, &found) && last.claims != found.claims) {
-            let again = lock(&self.docket).set_machines(found.claims.iter().cloned());
-            self.look_again(again);
-        }
-    }
-
     /// Takes in what changed in the caches since the last time, and tells of conflicts that are new.
     async fn refresh(&mut self) {
         self.refresh_nodes();
-        self.refresh_machines();
         let now = Timestamp::now();
         let cluster = snapshot::cluster_facts(&self.sources);
         let list = snapshot::instance_list(&self.sources, &self.namespace);
         let data = list.unwrap_or_default().data;
         let answers = self.resolver.answers(&data, now);
         let entries = instances::parse(&data, &answers);
-        let reports = self.learned.of_listed(&entries);
+        let found = self.sources.machines.inventory().unwrap_or_default();
+        let mut reports = self.learned.of_listed(&entries);
+        reports.extend(self.learned.of_machines(hosts_of(&found)));
         let leads = self.resolver.leads(names_in(&reports), now);
         let facts = facts(&entries, &answers, &reports, leads);
         let instances = Instances { data, answers, facts, cluster };
-        if self.instances.as_ref() == Some(&instances) {
+        let is_known = self.instances.as_ref() == Some(&instances);
+        let last = self.machines.replace(Arc::clone(&found));
+        let is_same = |last: &Arc<MachineInventory>| {
+            Arc::ptr_eq(last, &found) || last.machines == found.machines
+        };
+        let machines_known = last.is_some_and(|last| is_same(&last));
+        if is_known && machines_known {
             return;
         }
         let (again, disputes) = {
             let mut docket = lock(&self.docket);
-            let mut again = docket.set_cluster(instances.cluster.clone());
-            again.extend(docket.set_entries(&entries, &instances.facts));
+            let mut again = Vec::new();
+            if !is_known {
+                again.extend(docket.set_cluster(instances.cluster.clone()));
+                again.extend(docket.set_entries(&entries, &instances.facts));
+            }
+            // Under one lock: what the host at a former address said counts for no other one.
+            if !machines_known {
+                again.extend(docket.set_machines(found.machines.iter().map(MachineFacts::from)));
+            }
             (again, BTreeSet::from_iter(docket.disputes()))
         };
         self.instances = Some(instances);
@@ -222,6 +226,14 @@ impl Cluster {
             let _ = self.again.unbounded_send(name);
         }
     }
+}
+
+/// Where hosts of Machines are, by the keys of the Machines.
+fn hosts_of(found: &MachineInventory) -> impl Iterator<Item = (String, Ipv4Addr)> {
+    let windows = found.machines.iter().filter(|machine| machine.is_windows);
+    windows.filter_map(|machine| {
+        Some((machines::key(&machine.name), machines::host_address(machine).ok()?))
+    })
 }
 
 /// Names whose DNS may say that they are somebody else's: what hosts report, and what their Nodes

@@ -83,7 +83,8 @@ impl View {
         };
         learned.keep_only(is_known);
         let listed = learned.of_listed(&entries).into_iter();
-        let reported = listed.chain(learned.of_machines(&machines));
+        let hosts_of_machines = machines.instances().map(|it| (it.address.clone(), it.ipv4));
+        let reported = listed.chain(learned.of_machines(hosts_of_machines));
         let reported = reported.map(|(address, report)| (address, report.host_name));
         let reported = reported.filter(|(_, name)| !name.is_empty()).collect();
         Self {

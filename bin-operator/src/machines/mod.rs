@@ -35,8 +35,6 @@ pub struct MachineInventory {
     pub machines: Vec<MachineFacts>,
     /// The MachineSets, sorted by name.
     pub sets: Vec<MachineSetFacts>,
-    /// The names and addresses of each of the Machines, in their order, for decisions about certificates.
-    pub claims: Vec<wmco_csr::MachineFacts>,
 }
 
 /// The Machines and MachineSets as a watch shows them; cheap to clone.
@@ -50,17 +48,10 @@ pub struct MachineWatch {
 
 #[derive(Debug, Default)]
 struct State {
-    machines: Kind<Machine>,
+    machines: Kind<MachineFacts>,
     sets: Kind<MachineSetFacts>,
     /// Made of the kinds when somebody asks; none after a change.
     inventory: Option<Arc<MachineInventory>>,
-}
-
-/// What is kept of a Machine.
-#[derive(Clone, Debug, Eq, PartialEq)]
-struct Machine {
-    facts: MachineFacts,
-    claims: wmco_csr::MachineFacts,
 }
 
 impl MachineWatch {
@@ -75,12 +66,15 @@ impl MachineWatch {
         let (.., machine) = objects::MACHINE;
         let machines = follow(api(client, machine), {
             let (watch, tell) = (watch.clone(), tell.clone());
-            move |seen| watch.update(&tell, |state| enter(seen, &mut state.machines, Machine::of))
+            move |seen| {
+                watch.update(&tell, |state| enter(seen, &mut state.machines, MachineFacts::of))
+            }
         });
         let sets = follow(api(client, machine_api::MACHINE_SET_KIND), {
             let watch = watch.clone();
-            let of = |set: Value, _: &str| MachineSetFacts::of(&set);
-            move |seen| watch.update(&tell, |state| enter(seen, &mut state.sets, of))
+            move |seen| {
+                watch.update(&tell, |state| enter(seen, &mut state.sets, MachineSetFacts::of))
+            }
         });
         let both = futures::future::join(machines, sets);
         let stop = stop.clone();
@@ -128,21 +122,9 @@ impl MachineWatch {
 
 impl State {
     fn collect(&self) -> Option<MachineInventory> {
-        let machines = self.machines.known()?.values().cloned();
-        let (machines, claims) = machines.map(|machine| (machine.facts, machine.claims)).unzip();
+        let machines = self.machines.known()?.values().cloned().collect();
         let sets = self.sets.known()?.values().cloned().collect();
-        Some(MachineInventory { machines, sets, claims })
-    }
-}
-
-impl Machine {
-    /// A Machine that cannot be read claims its own name at least.
-    fn of(machine: Value, name: &str) -> Self {
-        let facts = MachineFacts::of(&machine);
-        let own_name =
-            || wmco_csr::MachineFacts { names: vec![name.to_owned()], addresses: vec![] };
-        let claims = serde_json::from_value(machine).unwrap_or_else(|_| own_name());
-        Self { facts, claims }
+        Some(MachineInventory { machines, sets })
     }
 }
 
@@ -153,11 +135,11 @@ type Seen = Result<Event<DynamicObject>, Missing>;
 struct Missing;
 
 /// Takes in what a watch brings, and tells whether anything is another now.
-fn enter<F: PartialEq>(seen: Seen, kind: &mut Kind<F>, read: fn(Value, &str) -> F) -> bool {
+fn enter<F: PartialEq>(seen: Seen, kind: &mut Kind<F>, read: fn(&Value) -> F) -> bool {
     let facts = |object: DynamicObject| {
         let name = object.name_any();
         // An object that was read from JSON can be written as JSON.
-        let facts = read(serde_json::to_value(object).unwrap_or_default(), &name);
+        let facts = read(&serde_json::to_value(object).unwrap_or_default());
         (name, facts)
     };
     match seen {

@@ -50,8 +50,12 @@ fn ignored(rule: Rule) -> &'static str {
         Rule::Duplicate => "nothing, the newer request is the one that counts",
         Rule::Renewal => "nothing, the cluster approves renewals of client certificates itself",
         Rule::Machine => {
-            "leave it to cluster-machine-approver, or remove the entry of the host from \
-             windows-instances"
+            "leave it to cluster-machine-approver if the Machine does not run Windows, else see what the \
+             Machine lacks; or remove the entry of the host from windows-instances"
+        }
+        Rule::MachineNode => {
+            "delete the Node of the Machine if the host was installed anew, else find out why its host \
+             asks for another name"
         }
         Rule::NodeOs => "approve or deny it by hand, nodes that do not run Windows are not ours",
         Rule::NodeAbsent => {
@@ -105,6 +109,9 @@ fn refused(rule: Rule, kind: Option<Kind>) -> &'static str {
              bits or more, signing with SHA-256 or better"
         }
         (Rule::Node, _) => "find out why the host is no Node; its next request will be looked at",
+        (Rule::MachineNode, _) => {
+            "compare the Node with status.nodeRef of the Machine, and find out who asked"
+        }
         (Rule::NodeOs, _) => "find out who asked, the daemon runs on Windows nodes only",
         (Rule::NodeAddress, _) => {
             "compare the addresses of the Node with the entry of the host in \
@@ -141,6 +148,9 @@ fn awaited(rule: Rule) -> &'static str {
         Rule::Instance => {
             "wait until the operator has asked each host for its name, or see why it \
              cannot reach one"
+        }
+        Rule::MachineNode => {
+            "wait until the Machine API has found the Node of the Machine, or see why it does not"
         }
         Rule::Node => "wait for the Node, or see why the kubelet does not register it",
         Rule::Belongs => {

@@ -1,8 +1,8 @@
 //! Does each alternative name belong to the host, and to nobody else?
 //!
 //! The Node has them all in its status, but whoever asks writes that. So each needs a witness: the
-//! list of instances, the DNS, or the host itself when the operator asked it; and nobody else may
-//! have it: no other entry, Node or Machine, and no service of the cluster.
+//! list of instances, the Machine API, the DNS, or the host itself when the operator asked it; and nobody
+//! else may have it: no other entry, Node or Machine, and no service of the cluster.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -48,7 +48,7 @@ impl<'e> Exam<'e, '_> {
                 Some(Objection::Unproven) => {
                     let detail = format_args!(
                         "{}: only the node itself says that it is its own, neither the list of \
-                         instances nor the DNS nor its host does",
+                         instances nor its Machine nor the DNS nor its host does",
                         Shown(name)
                     );
                     return self.fail(Rule::Belongs, detail);
@@ -82,7 +82,7 @@ impl<'e> Exam<'e, '_> {
         if let Some(against) = view.against_name(&name, instance, asked.node) {
             return Some(Objection::Against(against));
         }
-        let is_listed = || instance.listed_name().is_some_and(|listed| fold(listed) == *name);
+        let is_listed = || instance.is_called(&name);
         let is_pointer = || instance.pointers.iter().any(|pointer| *pointer == *name);
         let reported = instance.host_name.as_deref();
         let is_short = || {

@@ -1,6 +1,8 @@
 //! Whose request is it? Everything here ends the exam, because nothing behind it would make sense.
 
+use std::fmt;
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use wmco_core::names::OS_WINDOWS;
 
@@ -9,7 +11,7 @@ use crate::pkcs10::{Attribute, CertificationRequest};
 use crate::rule::{Kind, Outcome, Rule};
 use crate::trace::Detail::{self, Fixed};
 use crate::trace::{Foreign, ForeignList, Place};
-use crate::view::{Found, Instance, NodeFacts};
+use crate::view::{Found, Instance, MachineFacts, NodeFacts};
 
 /// What a request is held against once it is known to be ours.
 #[derive(Clone, Copy)]
@@ -78,7 +80,7 @@ impl<'e> Exam<'e, '_> {
         // A request for a Node that exists is about the host that it runs on.
         let runs = node.filter(|_| asked.kind == Kind::KubeletServing);
         let found = self.view.find(asked.node, runs);
-        self.not_of_a_machine(asked, &found)?;
+        self.not_of_another_machine(asked, &found)?;
         if asked.kind == Kind::KubeletClient {
             if self.request.username == asked.common_name {
                 let detail = format_args!("left to the cluster's own approver of renewals");
@@ -102,33 +104,71 @@ impl<'e> Exam<'e, '_> {
             }
             Found::None { unnamed } => return Err(self.no_instance(asked, unnamed)),
         };
-        self.trace.pass_all(Rule::Instance, [instance.address.as_str(), source.how()]);
+        self.trace.pass_all(Rule::Instance, [&*instance.title(), source.how()]);
         if asked.kind == Kind::KubeletClient {
             if node.is_some() {
                 let detail = format_args!("node {} exists, delete it if it is stale", asked.node);
                 return Err(self.ignore(Rule::NodeAbsent, detail));
             }
             self.trace.pass(Rule::NodeAbsent, Fixed("no such node"));
+            self.machine_has_no_node(instance)?;
         }
         Ok(instance)
     }
 
-    /// Kubelets of Machines are cluster-machine-approver's. Source: `spec/csr.md`, W-30.
-    fn not_of_a_machine(&mut self, asked: &Asked<'_>, found: &Found<'_>) -> Result<(), End> {
-        if !self.policy.machine_approver {
-            return Ok(());
+    /// A Machine has one Node: while that is there, its host has a client certificate already.
+    fn machine_has_no_node(&mut self, instance: &'e Instance) -> Result<(), End> {
+        let Some(machine) = &instance.machine else { return Ok(()) };
+        if let Some(node) = machine.node.as_ref().and_then(|node| self.view.referred(node)) {
+            self.blocked_by = Some(node);
+            let detail = format_args!("{} has node {node} already", machine.title());
+            return Err(self.ignore(Rule::MachineNode, detail));
         }
-        if self.view.machines.has_name(asked.node) {
-            let detail = format_args!("a Machine has the name {}", asked.node);
-            return Err(self.ignore(Rule::Machine, detail));
+        self.trace.pass(Rule::MachineNode, Fixed("the Machine has none"));
+        Ok(())
+    }
+
+    /// What a Machine has is nobody else's: kubelets of Machines without Windows are left to
+    /// cluster-machine-approver, and those of Windows Machines wait until the Machine has a host.
+    /// Source: `spec/csr.md`, W-30.
+    fn not_of_another_machine(&mut self, asked: &Asked<'_>, found: &Found<'_>) -> Result<(), End> {
+        let (view, left) = (self.view, self.policy.machine_approver);
+        let instance = match found {
+            Found::One(instance, _) => Some(*instance),
+            Found::Disputed(_) | Found::None { .. } => None,
+        };
+        let of_machine = instance.and_then(|instance| instance.machine.as_ref());
+        // Where it is open whose name it is, hosts of Machines are among those who may have it.
+        let is_open = matches!(found, Found::Disputed(_) | Found::None { unnamed: 1.. });
+        let keeps_name = |machine: &&Arc<MachineFacts>| match (&machine.host, instance) {
+            (None, _) => left || of_machine.is_some(),
+            (Some(Ok(_)), _) if is_open => false,
+            (Some(_), None) => true,
+            (Some(_), Some(instance)) => view.keeps(machine, asked.node, instance),
+        };
+        // An entry there means the host of the Machine, so people have to say whose it is to be.
+        let keeps_address = |machine: &&Arc<MachineFacts>| match (&machine.host, of_machine) {
+            (None, own) => left || own.is_some(),
+            (Some(_), Some(own)) => !Arc::ptr_eq(own, machine),
+            (Some(_), None) => !machine.is_ignored(),
+        };
+        if let Some(machine) = view.machines.with_name(asked.node).find(keeps_name) {
+            let detail = Having { machine, kind: "name", what: &asked.node };
+            return Err(self.ignore(Rule::Machine, format_args!("{detail}")));
         }
-        if let Found::One(Instance { ipv4: Some(ipv4), .. }, _) = found
-            && self.view.machines.has_address(IpAddr::V4(*ipv4))
-        {
-            let detail = format_args!("a Machine has the address {ipv4}");
-            return Err(self.ignore(Rule::Machine, detail));
+        if let Some(Instance { ipv4: Some(ipv4), .. }) = instance {
+            let address = IpAddr::V4(*ipv4);
+            if let Some(machine) = view.machines.with_address(address).find(keeps_address) {
+                let detail = Having { machine, kind: "address", what: &address };
+                return Err(self.ignore(Rule::Machine, format_args!("{detail}")));
+            }
+            if let Some(entry) = of_machine.and_then(|_| view.listed_by(address)) {
+                let detail = format_args!("the host is listed as {}, too", entry.title());
+                return Err(self.ignore(Rule::Machine, detail));
+            }
         }
-        self.trace.pass(Rule::Machine, Fixed("none"));
+        let none = if of_machine.is_some() { "no other" } else { "none" };
+        self.trace.pass(Rule::Machine, Fixed(none));
         Ok(())
     }
 
@@ -143,6 +183,24 @@ impl<'e> Exam<'e, '_> {
                 End::Wait(Rule::Instance, deadline)
             }
             None => self.ignore(Rule::Instance, format_args!("no instance has the name {node}")),
+        }
+    }
+}
+
+/// What a Machine has, and what keeps it from being given to its host if that is known.
+struct Having<'a> {
+    machine: &'a MachineFacts,
+    kind: &'static str,
+    what: &'a dyn fmt::Display,
+}
+
+impl fmt::Display for Having<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { machine, kind, what } = self;
+        write!(f, "{} has the {kind} {what}", machine.title())?;
+        match &machine.host {
+            Some(Err(unfit)) => write!(f, ", and {unfit}"),
+            Some(Ok(_)) | None => Ok(()),
         }
     }
 }

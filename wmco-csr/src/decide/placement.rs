@@ -10,7 +10,7 @@ use crate::pkcs10::GeneralName;
 use crate::rule::{Kind, Rule};
 use crate::trace::Detail::{self, Fixed};
 use crate::trace::{Foreign, Place};
-use crate::view::{Instance, NodeFacts};
+use crate::view::{Instance, MachineFacts, NodeFacts, is_another};
 
 impl<'e> Exam<'e, '_> {
     /// Looks at everything, so that a refusal names all faults.
@@ -27,6 +27,9 @@ impl<'e> Exam<'e, '_> {
         self.trace.pass(Rule::Node, Detail::Stands(stands));
         match (asked.kind, owned.instance) {
             (Kind::KubeletServing, Some(instance)) => {
+                if let Some(machine) = &instance.machine {
+                    self.machine_node(asked, node, machine);
+                }
                 self.node_address(node, instance);
                 if self.addresses(asked, node) {
                     self.belongs(asked, node, instance);
@@ -50,10 +53,44 @@ impl<'e> Exam<'e, '_> {
         }
     }
 
+    /// Ties the Node to the Machine by the word of the Machine API, which may come a little later.
+    fn machine_node(&mut self, asked: &Asked<'_>, node: &NodeFacts, machine: &'e MachineFacts) {
+        let limits = &self.policy.limits;
+        let asked_for = after(self.request.created, limits.name_wait);
+        let deadline = asked_for.max(after(node.created, limits.address_wait));
+        let title = machine.title();
+        let Some(reference) = &machine.node else {
+            let detail = format_args!("{title} names no node yet");
+            return self.fail_after(deadline, Rule::MachineNode, detail);
+        };
+        let is_former = node.uid.as_ref().is_some_and(|uid| is_another(uid, &reference.uid));
+        if reference.name == asked.node && !is_former {
+            return self.trace.pass(Rule::MachineNode, Fixed("the one that the Machine names"));
+        }
+        if let Some(other) = self.view.referred(reference)
+            && reference.name != asked.node
+        {
+            self.blocked_by = Some(other);
+            let detail = format_args!("{title} has node {other}");
+            return self.fail(Rule::MachineNode, detail);
+        }
+        let detail =
+            format_args!("{title} names a node that is gone, {}", Foreign(&reference.name));
+        self.fail_after(deadline, Rule::MachineNode, detail);
+    }
+
     /// Ties the Node to the instance by an address. That it has the instance's name is no proof alone.
     ///
     /// Source: `spec/csr.md`, W-7.
     fn node_address(&mut self, node: &NodeFacts, instance: &Instance) {
+        if let Some(machine) = &instance.machine
+            && let Some(address) = machine.addresses.iter().find(|a| node.addresses.contains(a))
+        {
+            return match address {
+                IpAddr::V4(ipv4) => self.trace.pass(Rule::NodeAddress, Detail::Address(*ipv4)),
+                IpAddr::V6(_) => self.trace.pass_all(Rule::NodeAddress, [&*address.to_string()]),
+            };
+        }
         let address = &instance.address;
         let is_named = || node.names.iter().any(|name| name.eq_ignore_ascii_case(address));
         let has_common = || node.addresses.iter().any(|address| instance.has(*address));

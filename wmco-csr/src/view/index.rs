@@ -43,7 +43,10 @@ impl<K: Clone + Eq + Hash, H: Clone + Ord> Index<K, H> {
     }
 
     /// Everybody who holds `key`.
-    pub(crate) fn holders<Q>(&self, key: &Q) -> impl Iterator<Item = &H>
+    pub(crate) fn holders<'a, Q>(
+        &'a self,
+        key: &Q,
+    ) -> impl Iterator<Item = &'a H> + use<'a, K, H, Q>
     where
         K: std::borrow::Borrow<Q>,
         Q: Eq + Hash + ?Sized,

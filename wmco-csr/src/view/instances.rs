@@ -1,23 +1,30 @@
 //! Which instance claims which name and which address, and how that is known.
 //!
-//! Names come from three sources, best first: the address under which an administrator listed the
-//! instance, the host name that it reported over a pinned connection, and reverse DNS. Who gets a
-//! name that several claim is decided in [`owners`](super::owners).
+//! An instance is the host of an entry that a person listed, or of a Machine that runs Windows. Names of
+//! the former come from the address that it is listed by, those of the latter from the Machine API; then
+//! from the host name that it reported over a pinned connection; then from reverse DNS. Who gets a name
+//! that several claim is decided in [`owners`](super::owners).
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr};
+use std::sync::Arc;
 
 use wmco_core::facts::Facts;
 use wmco_core::instances::Resolve as _;
-use wmco_core::limits;
+use wmco_core::{limits, machines};
 
-use super::{View, fold};
+use super::{MachineFacts, View, fold};
 
 /// How it is known that an instance has a name, best first.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub(crate) enum Source {
     /// It is listed under it.
     Address,
+    /// The Machine API says that its Machine has it.
+    Machine,
+    /// Its Machine is called so, and the platform names hosts as their Machines.
+    MachineName,
     /// Its host reported it as its host name.
     HostName,
     /// Reverse DNS says so, and forward DNS does not object.
@@ -27,8 +34,10 @@ pub(crate) enum Source {
 /// One instance that the operator was asked to make a node.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct Instance {
-    /// As it is listed.
+    /// As it is listed; the key of its Machine if it is not.
     pub(crate) address: String,
+    /// The Machine that it is the host of; none: people listed it.
+    pub(crate) machine: Option<Arc<MachineFacts>>,
     /// The IP address that it is listed by, if it is one.
     literal: Option<IpAddr>,
     /// The address that it is listed by or resolves to, if that is known.
@@ -46,9 +55,16 @@ pub(crate) struct Instance {
 /// All instances, by the names and addresses that their nodes may have.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Instances {
+    listed: Part,
+    of_machines: Part,
+}
+
+/// The instances of one kind.
+#[derive(Clone, Debug, Default)]
+struct Part {
     list: Vec<Instance>,
     by_name: HashMap<String, Claims>,
-    /// By what they are listed by or resolve to.
+    /// By what they are listed by or resolve to, or by what the Machine API says.
     by_address: HashMap<IpAddr, Vec<usize>>,
     /// By what their hosts reported.
     by_report: HashMap<IpAddr, Vec<usize>>,
@@ -58,7 +74,7 @@ pub(crate) struct Instances {
     unnamed: usize,
 }
 
-/// Who claims one name. What is listed is looked up for each of the others.
+/// Who claims one name. What people and the Machine API wrote is looked up for each of the others.
 #[derive(Clone, Debug, Default)]
 struct Claims {
     listed: Vec<Claim>,
@@ -83,7 +99,7 @@ impl View {
         facts: &Facts,
     ) {
         let resolve = |(address, ipv4)| Instance::new(address, ipv4, limits::SSH_PORT, facts);
-        self.instances = Instances::new(instances.into_iter().map(resolve).collect(), facts);
+        self.set_listed(instances.into_iter().map(resolve).collect(), facts);
     }
 }
 
@@ -94,8 +110,6 @@ impl Instance {
             Some(IpAddr::V4(ipv4)) => Some(ipv4),
             Some(IpAddr::V6(_)) | None => None,
         };
-        let host_name = facts.hostnames.get(address).map(|name| fold(name));
-        let reported = facts.addresses.as_ref().and_then(|all| all.get(address));
         let pointers = literal.map_or(&[][..], |address| facts.reverse(address));
         // Whoever runs reverse DNS could claim any name, so a forward answer that disagrees wins.
         let agrees = |name: &String| {
@@ -103,19 +117,81 @@ impl Instance {
             forward.is_empty() || literal.is_some_and(|address| forward.contains(&address))
         };
         Self {
-            address: address.to_owned(),
+            machine: None,
             literal,
             ipv4: ipv4.or(own_ipv4).or_else(|| facts.resolve(address).ok()),
             port,
+            pointers: pointers.iter().map(|name| fold(name)).filter(agrees).collect(),
+            ..Self::reported(address.to_owned(), facts)
+        }
+    }
+
+    /// The host of a Machine, if it is one to work on.
+    fn of_machine(machine: &Arc<MachineFacts>, facts: &Facts) -> Option<Self> {
+        let ipv4 = *machine.host.as_ref()?.as_ref().ok()?;
+        Some(Self {
+            machine: Some(Arc::clone(machine)),
+            ipv4: Some(ipv4),
+            ..Self::reported(machines::key(&machine.name), facts)
+        })
+    }
+
+    /// What the host that is known by `address` reported of itself, and nothing else.
+    fn reported(address: String, facts: &Facts) -> Self {
+        let host_name = facts.hostnames.get(&address).map(|name| fold(name));
+        let reported = facts.addresses.as_ref().and_then(|all| all.get(&address));
+        Self {
+            machine: None,
+            literal: None,
+            ipv4: None,
+            port: limits::SSH_PORT,
             host_name: host_name.filter(|name| is_name(name)),
             addresses: reported.map(|list| list.iter().map(IpAddr::to_canonical).collect()),
-            pointers: pointers.iter().map(|name| fold(name)).filter(agrees).collect(),
+            pointers: Vec::new(),
+            address,
+        }
+    }
+
+    /// As people know it.
+    pub(crate) fn title(&self) -> Cow<'_, str> {
+        match &self.machine {
+            None => Cow::Borrowed(&self.address),
+            Some(machine) => Cow::Owned(machine.title().to_string()),
         }
     }
 
     /// The DNS name that it is listed by, as it is written.
     pub(crate) fn listed_name(&self) -> Option<&str> {
-        self.literal.is_none().then_some(self.address.as_str())
+        let is_name = self.machine.is_none() && self.literal.is_none();
+        is_name.then_some(self.address.as_str())
+    }
+
+    /// Whether it is the host of `machine`, or an entry that means that host: one with its address, or
+    /// with its name if people asked to leave the Machine alone so that they can list its host.
+    pub(crate) fn is_on(&self, machine: &Arc<MachineFacts>) -> bool {
+        if let Some(own) = &self.machine {
+            return Arc::ptr_eq(own, machine);
+        }
+        let is_there = self.ipv4.is_some_and(|ipv4| machine.addresses.contains(&ipv4.into()));
+        let is_listed_as = || {
+            let listed = self.listed_name().map(fold);
+            listed.is_some_and(|listed| {
+                listed == fold(&machine.name) || machine.names.contains(&listed)
+            })
+        };
+        is_there || (machine.is_ignored() && is_listed_as())
+    }
+
+    /// Whether the Machine API says that its Machine has `address`.
+    pub(crate) fn is_given(&self, address: IpAddr) -> bool {
+        self.machine.as_ref().is_some_and(|machine| machine.addresses.contains(&address))
+    }
+
+    /// Whether people or the Machine API say that it has the name `name` (lower case).
+    pub(crate) fn is_called(&self, name: &str) -> bool {
+        let is_given = |machine: &Arc<MachineFacts>| machine.names.iter().any(|own| own == name);
+        self.machine.as_ref().is_some_and(is_given)
+            || self.listed_name().is_some_and(|listed| fold(listed) == name)
     }
 
     /// Whether a person wrote down that it has `address`.
@@ -123,21 +199,41 @@ impl Instance {
         self.literal == Some(address)
     }
 
-    /// Whether it is listed by `address` or by a name that leads there.
-    pub(crate) fn is_reached_at(&self, address: IpAddr) -> bool {
-        self.is_listed_by(address) || self.ipv4.map(IpAddr::V4) == Some(address)
+    /// Whether people or the Machine API say that it has a name that starts with the label `label` (lower
+    /// case) and that `counts`.
+    pub(super) fn has_first_label(&self, label: &str, counts: impl Fn(&str) -> bool) -> bool {
+        let given = self.machine.iter().flat_map(|machine| machine.names.iter().cloned());
+        let mut names = self.listed_name().map(fold).into_iter().chain(given);
+        names.any(|name| {
+            let rest = name.strip_prefix(label);
+            rest.is_some_and(|rest| rest.starts_with('.')) && counts(&name)
+        })
     }
 
-    /// Whether the list, the DNS or the host itself says that it has `address`.
+    /// Whether it is listed by `address` or by a name that leads there, or its Machine has it.
+    pub(crate) fn is_reached_at(&self, address: IpAddr) -> bool {
+        self.is_listed_by(address)
+            || self.ipv4.map(IpAddr::V4) == Some(address)
+            || self.is_given(address)
+    }
+
+    /// Whether the list, the DNS, the Machine API or the host itself says that it has `address`.
     pub(crate) fn has(&self, address: IpAddr) -> bool {
         self.is_reached_at(address)
             || self.addresses.as_ref().is_some_and(|list| list.contains(&address))
     }
 
-    /// Whether both are the same entry, or lead to the same SSH server.
+    /// Whether both are the same entry or the same Machine, or two entries that lead to the same SSH
+    /// server. With a Machine at an address, another Machine or an entry there is in doubt.
     pub(crate) fn is_reached_as(&self, other: &Self) -> bool {
-        self.address == other.address
-            || (self.ipv4.is_some() && (self.ipv4, self.port) == (other.ipv4, other.port))
+        match (&self.machine, &other.machine) {
+            (None, None) => {
+                self.address == other.address
+                    || (self.ipv4.is_some() && (self.ipv4, self.port) == (other.ipv4, other.port))
+            }
+            (Some(own), Some(other)) => Arc::ptr_eq(own, other),
+            (None, Some(_)) | (Some(_), None) => false,
+        }
     }
 
     /// Whether what answers where the DNS leads says that it is what it is listed as.
@@ -153,9 +249,13 @@ impl Instance {
     /// All claims to names: the source, the name, and the full name where that is another.
     fn claims(&self) -> impl Iterator<Item = (Source, String, Option<String>)> {
         let listed = self.listed_name().map(|name| (Source::Address, fold(name)));
+        let given = self.machine.iter().flat_map(|machine| {
+            let names = machine.names.iter().map(|name| (Source::Machine, name.clone()));
+            names.chain([(Source::MachineName, fold(&machine.name))])
+        });
         let reported = self.host_name.iter().map(|name| (Source::HostName, name.clone()));
         let pointers = self.pointers.iter().map(|name| (Source::ReverseDns, name.clone()));
-        let all = listed.into_iter().chain(reported).chain(pointers);
+        let all = listed.into_iter().chain(given).chain(reported).chain(pointers);
         all.flat_map(|(source, name)| {
             let label = name.split_once('.').map(|(label, _)| label.to_owned());
             let short = label.map(|label| (source, label, Some(name.clone())));
@@ -169,8 +269,8 @@ fn is_name(name: &str) -> bool {
     !name.is_empty() && name.parse::<IpAddr>().is_err()
 }
 
-impl Instances {
-    pub(super) fn new(list: Vec<Instance>, facts: &Facts) -> Self {
+impl Part {
+    fn new(list: Vec<Instance>, facts: &Facts) -> Self {
         let mut instances = Self {
             unnamed: list.iter().filter(|instance| instance.host_name.is_none()).count(),
             ..Self::default()
@@ -188,13 +288,20 @@ impl Instances {
                 let claim = Claim { instance: index, source, whole };
                 let claims = instances.by_name.entry(name).or_default();
                 match source {
-                    Source::Address => claims.listed.push(claim),
+                    Source::Address | Source::Machine | Source::MachineName => {
+                        claims.listed.push(claim);
+                    }
                     Source::HostName | Source::ReverseDns => claims.others.push(claim),
                 }
             }
-            let ipv4 = instance.ipv4.map(IpAddr::V4);
-            let reached = instance.literal.filter(|literal| Some(*literal) != ipv4);
-            for address in ipv4.into_iter().chain(reached) {
+            let given = instance.machine.iter().flat_map(|machine| machine.addresses.clone());
+            let mut reached: Vec<IpAddr> = instance.ipv4.map(IpAddr::V4).into_iter().collect();
+            for address in instance.literal.into_iter().chain(given) {
+                if !reached.contains(&address) {
+                    reached.push(address);
+                }
+            }
+            for address in reached {
                 instances.by_address.entry(address).or_default().push(index);
             }
             for address in instance.addresses.iter().flatten() {
@@ -205,19 +312,8 @@ impl Instances {
         instances
     }
 
-    /// Who claims `name` (lower case).
-    pub(crate) fn claims(&self, name: &str) -> impl Iterator<Item = (&Claim, &Instance)> + Clone {
-        self.listed(name).chain(self.told(name))
-    }
-
-    /// Who is listed by `name`, or by a name that starts with it.
-    pub(crate) fn listed(&self, name: &str) -> impl Iterator<Item = (&Claim, &Instance)> + Clone {
-        self.with_instances(self.by_name.get(name).map(|claims| &claims.listed))
-    }
-
-    /// Who claims `name` by a report or reverse DNS.
-    pub(crate) fn told(&self, name: &str) -> impl Iterator<Item = (&Claim, &Instance)> + Clone {
-        self.with_instances(self.by_name.get(name).map(|claims| &claims.others))
+    fn claims(&self, name: &str) -> Option<&Claims> {
+        self.by_name.get(name)
     }
 
     fn with_instances<'a>(
@@ -228,32 +324,74 @@ impl Instances {
         claims.filter_map(|claim| Some((claim, self.list.get(claim.instance)?)))
     }
 
-    /// Every name that somebody claims.
-    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
-        self.by_name.keys().map(String::as_str)
+    fn among(&self, found: Option<&Vec<usize>>) -> impl Iterator<Item = &Instance> {
+        found.map_or(&[][..], Vec::as_slice).iter().filter_map(|index| self.list.get(*index))
+    }
+}
+
+impl Instances {
+    /// The instances that people listed, without those of Machines.
+    pub(super) fn new(listed: Vec<Instance>, facts: &Facts) -> Self {
+        Self { listed: Part::new(listed, facts), of_machines: Part::default() }
     }
 
-    /// The instances that are listed by `address` or by a name that leads there.
+    /// Replaces the instances of Machines.
+    pub(super) fn set_machines<'m>(
+        &mut self,
+        machines: impl Iterator<Item = &'m Arc<MachineFacts>>,
+        facts: &Facts,
+    ) {
+        let hosts = machines.filter_map(|machine| Instance::of_machine(machine, facts));
+        self.of_machines = Part::new(hosts.collect(), facts);
+    }
+
+    fn parts(&self) -> impl Iterator<Item = &Part> + Clone {
+        [&self.listed, &self.of_machines].into_iter()
+    }
+
+    /// Who claims `name` (lower case).
+    pub(crate) fn claims(&self, name: &str) -> impl Iterator<Item = (&Claim, &Instance)> + Clone {
+        self.listed(name).chain(self.told(name))
+    }
+
+    /// Who is listed by `name` or has it from the Machine API, or has a name that starts with it.
+    pub(crate) fn listed(&self, name: &str) -> impl Iterator<Item = (&Claim, &Instance)> + Clone {
+        self.parts().flat_map(move |part| {
+            part.with_instances(part.claims(name).map(|claims| &claims.listed))
+        })
+    }
+
+    /// Who claims `name` by a report or reverse DNS.
+    pub(crate) fn told(&self, name: &str) -> impl Iterator<Item = (&Claim, &Instance)> + Clone {
+        self.parts().flat_map(move |part| {
+            part.with_instances(part.claims(name).map(|claims| &claims.others))
+        })
+    }
+
+    /// Every name that somebody claims, some of them twice.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
+        self.parts().flat_map(|part| part.by_name.keys().map(String::as_str))
+    }
+
+    /// The instances that are listed by `address` or by a name that leads there, or whose Machine has
+    /// it.
     pub(crate) fn at(&self, address: IpAddr) -> impl Iterator<Item = &Instance> {
-        self.among(self.by_address.get(&address))
+        self.parts().flat_map(move |part| part.among(part.by_address.get(&address)))
     }
 
     /// The instances whose hosts reported `address`.
     pub(crate) fn reporting(&self, address: IpAddr) -> impl Iterator<Item = &Instance> {
-        self.among(self.by_report.get(&address))
-    }
-
-    fn among(&self, found: Option<&Vec<usize>>) -> impl Iterator<Item = &Instance> {
-        found.map_or(&[][..], Vec::as_slice).iter().filter_map(|index| self.list.get(*index))
+        self.parts().flat_map(move |part| part.among(part.by_report.get(&address)))
     }
 
     /// Where the DNS leads `name`; empty if it does not, or nobody claims the name.
     pub(crate) fn leads(&self, name: &str) -> &[IpAddr] {
-        self.leads.get(name).map_or(&[], Vec::as_slice)
+        let leads = self.parts().find_map(|part| part.leads.get(name));
+        leads.map_or(&[], Vec::as_slice)
     }
 
     /// How many instances have not reported their host name yet.
     pub(crate) fn unnamed(&self) -> usize {
-        self.unnamed
+        self.parts().map(|part| part.unnamed).sum()
     }
 }

@@ -1,13 +1,21 @@
-//! Machines, by the names and addresses that their Nodes have.
+//! Machines, by the names and addresses that are theirs.
+//!
+//! A Machine keeps its names and addresses from everybody else, whatever state it is in. Whether it has
+//! a host that may ask for certificates is another question: see [`MachineFacts::host`].
 
+use std::fmt;
 use std::net::IpAddr;
+use std::sync::Arc;
+
+use wmco_core::machines::Unfit;
 
 use super::index::Index;
-use super::{Instance, MachineFacts, fold};
+use super::{Instance, MachineFacts, View, fold};
 
 /// All Machines.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Machines {
+    list: Vec<Arc<MachineFacts>>,
     by_name: Index<String, usize>,
     by_address: Index<IpAddr, usize>,
 }
@@ -15,41 +23,113 @@ pub(crate) struct Machines {
 impl FromIterator<MachineFacts> for Machines {
     fn from_iter<I: IntoIterator<Item = MachineFacts>>(machines: I) -> Self {
         let mut all = Self::default();
-        for (number, machine) in machines.into_iter().enumerate() {
-            let names: Vec<String> = machine.names.iter().map(|name| fold(name)).collect();
-            let addresses: Vec<IpAddr> =
-                machine.addresses.iter().map(IpAddr::to_canonical).collect();
-            all.by_name.add(&names, &number);
-            all.by_address.add(&addresses, &number);
+        for (number, mut machine) in machines.into_iter().enumerate() {
+            machine.names.iter_mut().for_each(|name| *name = fold(name));
+            machine.addresses.iter_mut().for_each(|address| *address = address.to_canonical());
+            all.by_name.add(&machine.own_names(), &number);
+            all.by_address.add(&machine.addresses, &number);
+            all.list.push(Arc::new(machine));
         }
         all
     }
 }
 
 impl Machines {
-    /// Whether one has the name `name` (lower case).
-    pub(crate) fn has_name(&self, name: &str) -> bool {
-        self.by_name.holders(name).next().is_some()
+    /// All of them.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Arc<MachineFacts>> {
+        self.list.iter()
     }
 
-    /// Whether one has `address`.
-    pub(crate) fn has_address(&self, address: IpAddr) -> bool {
-        self.by_address.holders(&address).next().is_some()
+    /// Those that have the name `name` (lower case).
+    pub(crate) fn with_name(&self, name: &str) -> impl Iterator<Item = &Arc<MachineFacts>> {
+        self.by_name.holders(name).filter_map(|number| self.list.get(*number))
     }
 
-    /// Whether one has the name `name`, other than the one that is the host of `instance`.
-    pub(super) fn has_other_with_name(&self, name: &str, instance: &Instance) -> bool {
-        self.by_name.holders(name).any(|machine| !self.is_host_of(*machine, instance))
+    /// Those that have `address`.
+    pub(crate) fn with_address(&self, address: IpAddr) -> impl Iterator<Item = &Arc<MachineFacts>> {
+        self.by_address.holders(&address).filter_map(|number| self.list.get(*number))
     }
 
-    /// As [`Self::has_other_with_name`], for an address.
-    pub(super) fn has_other_with_address(&self, address: IpAddr, instance: &Instance) -> bool {
-        self.by_address.holders(&address).any(|machine| !self.is_host_of(*machine, instance))
+    /// One that has `address`, other than the one that is the host of `instance`.
+    pub(super) fn other_with_address(
+        &self,
+        address: IpAddr,
+        instance: &Instance,
+    ) -> Option<&MachineFacts> {
+        let mut others = self.with_address(address).filter(|machine| !instance.is_on(machine));
+        others.next().map(Arc::as_ref)
+    }
+}
+
+impl View {
+    /// Whether a Machine that has the name `name` (lower case) keeps it from `instance`: unless that is
+    /// its host, or has the name with more right. Source: `spec/csr.md`, W-30.
+    pub(crate) fn keeps(
+        &self,
+        machine: &Arc<MachineFacts>,
+        name: &str,
+        instance: &Instance,
+    ) -> bool {
+        let named = self.cluster.hosts_named_as_machines;
+        let is_given = machine.host.is_none() || machine.is_given_name(name, named);
+        let is_listed = || {
+            let shortens = |full: &str| self.cluster.node_names.shortens(full);
+            instance.is_called(name) || instance.has_first_label(name, shortens)
+        };
+        !instance.is_on(machine) && (is_given || !is_listed())
     }
 
-    /// Whether an entry means a Machine, as where no other approver takes care of Machines.
-    fn is_host_of(&self, machine: usize, instance: &Instance) -> bool {
-        let at = instance.ipv4.map(IpAddr::V4);
-        at.is_some_and(|at| self.by_address.holders(&at).any(|own| *own == machine))
+    /// The Machine that keeps the name `name` (lower case) from `instance`.
+    pub(super) fn other_with_name(&self, name: &str, instance: &Instance) -> Option<&MachineFacts> {
+        let mut machines = self.machines.with_name(name);
+        machines.find(|machine| self.keeps(machine, name, instance)).map(Arc::as_ref)
+    }
+}
+
+impl MachineFacts {
+    /// The names that it keeps from others: those that its cloud gave to it, that of its Node, and with
+    /// the label of Windows first labels and its own name, which its host has on some platforms. Another
+    /// Machine keeps its own name while it has no other, for it may become a node of that name.
+    fn own_names(&self) -> Vec<String> {
+        let mut names = self.names.clone();
+        if self.host.is_some() {
+            let label = |name: &String| name.split_once('.').map(|(label, _)| label.to_owned());
+            names.extend(self.names.iter().filter_map(label));
+        }
+        names.extend(self.node.iter().map(|node| fold(&node.name)));
+        if self.host.is_some() || names.is_empty() {
+            names.push(fold(&self.name));
+        }
+        names.retain(|name| !name.is_empty());
+        names
+    }
+
+    /// Whether its cloud gave it the name `name` (lower case), or the platform does where it names hosts
+    /// as their Machines. The name of its Node is less: the Machine API finds a Node by what that says.
+    pub(super) fn is_given_name(&self, name: &str, hosts_named_as_machines: bool) -> bool {
+        self.names.iter().any(|own| own == name)
+            || (hosts_named_as_machines && fold(&self.name) == name)
+    }
+
+    /// Whether people asked to leave it alone, so that its host may be listed.
+    pub(crate) fn is_ignored(&self) -> bool {
+        self.host == Some(Err(Unfit::Ignored))
+    }
+
+    /// As people know it.
+    pub(crate) fn title(&self) -> impl fmt::Display {
+        Title(&self.name)
+    }
+}
+
+/// The name of a Machine as people read it.
+pub(super) struct Title<'a>(pub(super) &'a str);
+
+impl fmt::Display for Title<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            "" => f.write_str("a Machine"),
+            name => write!(f, "Machine {name}"),
+        }
     }
 }

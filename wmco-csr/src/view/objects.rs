@@ -2,22 +2,22 @@
 
 use std::net::IpAddr;
 
-use k8s_openapi::api::core::v1::{Node, NodeAddress, ObjectReference};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use serde::Deserialize;
-use wmco_core::facts::Facts;
+use k8s_openapi::api::core::v1::Node;
+use serde_json::Value;
+use wmco_core::facts::{self, Facts};
 use wmco_core::instances::{Entries, EntryError, Problem};
-use wmco_core::limits;
 use wmco_core::names::OS_LABEL;
+use wmco_core::{limits, machines};
 
-use super::{Instance, Instances, MachineFacts, NodeFacts, View, fold};
+use super::{Instance, MachineFacts, NodeFacts, View, fold};
 
 impl View {
     /// Replaces all instances by the entries of `windows-instances`.
     ///
     /// An entry with a mistake in its value, or whose name does not resolve at the moment, stands
     /// for its host as well: its node may be at work already. Only what cannot be the address of a
-    /// host is left out.
+    /// host is left out. What `facts` says of the host of a Machine stands under the
+    /// [key](machines::key) of the Machine.
     pub fn set_entries(&mut self, entries: &Entries, facts: &Facts) {
         let of = |found: &wmco_core::instances::Instance| (Some(found.ipv4), found.port);
         let instances = entries.iter().filter_map(|(address, entry)| {
@@ -33,7 +33,7 @@ impl View {
             };
             Some(Instance::new(address, ipv4, port, facts))
         });
-        self.instances = Instances::new(instances.collect(), facts);
+        self.set_listed(instances.collect(), facts);
     }
 
     /// Adds a Node or replaces what was known about it.
@@ -48,52 +48,48 @@ impl From<&Node> for NodeFacts {
     fn from(node: &Node) -> Self {
         let labels = node.metadata.labels.as_ref();
         let mut facts = Self {
+            uid: node.metadata.uid.clone(),
             os: labels.and_then(|labels| labels.get(OS_LABEL)).cloned(),
             created: node.metadata.creation_timestamp.as_ref().map(|time| time.0),
             ..Self::default()
         };
         let addresses = node.status.as_ref().and_then(|status| status.addresses.as_ref());
-        (facts.addresses, facts.names) = sorted(addresses.into_iter().flatten());
+        let addresses = addresses.into_iter().flatten();
+        (facts.addresses, facts.names) =
+            sorted(addresses.map(|address| (address.type_.as_str(), address.address.as_str())));
         facts
     }
 }
 
-/// A Machine object, as far as we look at it.
-#[derive(Deserialize)]
-pub(super) struct Machine {
-    metadata: Option<ObjectMeta>,
-    status: Option<MachineStatus>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-struct MachineStatus {
-    node_ref: Option<ObjectReference>,
-    addresses: Option<Vec<NodeAddress>>,
-}
-
-impl From<Machine> for MachineFacts {
-    /// The name of its Node, and the names that its cloud gave to it. Before it has any, it may
-    /// become a node of its own name.
-    fn from(machine: Machine) -> Self {
-        let status = machine.status.unwrap_or_default();
-        let (addresses, mut names) = sorted(status.addresses.iter().flatten());
-        names.extend(status.node_ref.and_then(|node| node.name));
-        if names.is_empty() {
-            names.extend(machine.metadata.and_then(|metadata| metadata.name));
+impl From<&facts::MachineFacts> for MachineFacts {
+    fn from(machine: &facts::MachineFacts) -> Self {
+        let all = machine.addresses.iter();
+        let (addresses, names) =
+            sorted(all.map(|address| (address.kind.as_str(), address.address.as_str())));
+        Self {
+            name: machine.name.clone(),
+            names,
+            addresses,
+            node: machine.node.clone(),
+            host: machine.is_windows.then(|| machines::host_address(machine)),
         }
-        Self { names, addresses }
+    }
+}
+
+impl From<Value> for MachineFacts {
+    fn from(machine: Value) -> Self {
+        Self::from(&facts::MachineFacts::of(&machine))
     }
 }
 
 /// IP addresses, and names in the spelling that is compared.
-fn sorted<'a>(list: impl Iterator<Item = &'a NodeAddress>) -> (Vec<IpAddr>, Vec<String>) {
+fn sorted<'a>(list: impl Iterator<Item = (&'a str, &'a str)>) -> (Vec<IpAddr>, Vec<String>) {
     let (mut addresses, mut names) = (Vec::new(), Vec::new());
-    for entry in list {
-        match (entry.type_.as_str(), entry.address.parse::<IpAddr>()) {
+    for (kind, address) in list {
+        match (kind, address.parse::<IpAddr>()) {
             ("InternalIP" | "ExternalIP", Ok(ip)) => addresses.push(ip.to_canonical()),
-            ("Hostname" | "InternalDNS" | "ExternalDNS", Err(_)) => {
-                names.push(fold(&entry.address));
+            ("Hostname" | "InternalDNS" | "ExternalDNS", Err(_)) if !address.is_empty() => {
+                names.push(fold(address));
             }
             _ => {}
         }

@@ -1,18 +1,20 @@
 //! To whom a name or an address belongs when several claim it.
 //!
-//! - What a person listed outranks what hosts report and what the DNS says.
+//! - What a person listed, and what the Machine API says of a Machine, outranks what hosts report and
+//!   what the DNS says.
 //! - A report decides about its own host alone: it takes nothing from an entry, a Node or a Machine.
 //! - Two claims of the same weight give the name to neither.
 //!
 //! Every question is a few hash look-ups, whatever the size of the cluster.
 
-use std::fmt;
+use std::collections::BTreeSet;
 use std::net::IpAddr;
 
-use wmco_core::names::OS_WINDOWS;
+use wmco_core::names::{IGNORE_LABEL, OS_WINDOWS};
 
+use super::conflict::{Against, Conflict, Dispute, Owner};
 use super::instances::Claim;
-use super::{Instance, NodeFacts, Source, View};
+use super::{Instance, MachineFacts, NodeFacts, Source, View};
 
 /// Who owns a node name, as far as the list of instances tells.
 #[derive(Debug)]
@@ -25,64 +27,24 @@ pub(crate) enum Found<'a> {
     None { unnamed: usize },
 }
 
-/// Why an instance is not given a name that it claims.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Conflict<'a> {
-    claimant: (&'a Instance, Source),
-    against: Against<'a>,
-}
-
-/// What speaks against a claim.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Against<'a> {
-    /// Another instance has a claim that is as good.
-    Claim(&'a Instance, Source),
-    /// The DNS leads the name to an address that is not the host's, but its owner's if there is one.
-    Dns(IpAddr, Option<Owner<'a>>),
-    /// It is somebody else's.
-    Owner(Owner<'a>),
-}
-
-/// Who has a name or an address, other than the host that asks.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Owner<'a> {
-    /// The entry with this address as it is listed.
-    Entry(&'a str),
-    /// A Machine.
-    Machine,
-    /// The Node of this name.
-    Node(&'a str),
-    /// The host of this entry reported it.
-    Report(&'a str),
-    /// No host may have it.
-    Reserved(&'static str),
-}
-
-/// Hosts that claim one name, or one host that claims the name of another.
-#[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
-pub struct Dispute {
-    /// The name.
-    pub name: String,
-    /// Who claims it, what speaks against that, and what to do. One line.
-    pub message: String,
-}
-
 impl View {
     /// The instance whose Node is called `name` (lower case). `node` is the Node of that name, if the
     /// question is which host it runs on.
     pub(crate) fn find(&self, name: &str, node: Option<&NodeFacts>) -> Found<'_> {
-        let shortens = |(claim, _): &(&Claim, &Instance)| self.may_be_node_name(claim);
+        let may_be = |(claim, _): &(&Claim, &Instance)| self.may_be_node_name(claim);
         let (listed, short) = self.listed(name);
-        if let Some(found) = choose(listed).or_else(|| choose(short.filter(shortens))) {
+        let found = choose(listed.filter(may_be)).or_else(|| choose(short.filter(may_be)));
+        if let Some(found) = found {
             return found;
         }
         let mut rivals = Vec::new();
         let mut disputed = None;
-        for (claim, instance) in self.instances.told(name).filter(shortens) {
+        for (claim, instance) in self.instances.told(name).filter(may_be) {
             if node.is_some_and(|node| self.is_on_another_host(node, instance)) {
                 continue;
             }
-            match self.listed_elsewhere(name, instance, name) {
+            let reserved = || self.cluster.reserves_name(name).map(Owner::Reserved);
+            match self.listed_elsewhere(name, instance, name).or_else(reserved) {
                 None => rivals.push((claim, instance)),
                 Some(owner) => {
                     let against = Against::Owner(owner);
@@ -111,7 +73,8 @@ impl View {
         chosen.or(disputed).unwrap_or(Found::None { unnamed: self.instances.unnamed() })
     }
 
-    /// The entries that are listed by `name`, and those by a name that starts with it.
+    /// The instances that are listed by `name` or have it from the Machine API, and those with a name
+    /// that starts with it.
     fn listed(
         &self,
         name: &str,
@@ -126,7 +89,8 @@ impl View {
 
     /// Whether the cluster would give that name to the Node of the claiming host.
     fn may_be_node_name(&self, claim: &Claim) -> bool {
-        claim.whole.as_ref().is_none_or(|whole| self.cluster.node_names.shortens(whole))
+        let is_given = claim.source != Source::MachineName || self.cluster.hosts_named_as_machines;
+        is_given && claim.whole.as_ref().is_none_or(|whole| self.cluster.node_names.shortens(whole))
     }
 
     /// Whether a Node runs on the host of an entry that is not `instance`.
@@ -149,16 +113,23 @@ impl View {
         names.into_iter().flatten().find_map(|of| self.led_elsewhere(of, name, instance))
     }
 
-    /// The other entry that is listed by `name`, or by a name that starts with it.
+    /// The other instance that is listed by `name` or has it from the Machine API, or has a name that
+    /// starts with it.
     fn listed_elsewhere(&self, name: &str, instance: &Instance, node: &str) -> Option<Owner<'_>> {
         let (full, short) = self.listed(name);
         let is_own = |(_, listed): (&Claim, &Instance)| self.is_one_host(listed, instance, node);
-        let mut entries = full.clone().chain(short.clone());
+        let is_entry = |(_, other): &(&Claim, &Instance)| other.machine.is_none();
+        if instance.machine.is_some()
+            && let Some((_, entry)) = full.clone().find(is_entry)
+        {
+            return Some(Owner::Instance(entry));
+        }
+        let mut others = full.clone().chain(short.clone());
         let is_full = full.clone().next().is_some();
         if full.clone().any(is_own) || (!is_full && short.clone().any(is_own)) {
             return None;
         }
-        entries.next().map(|(_, other)| Owner::Entry(&other.address))
+        others.next().map(|(_, other)| Owner::Instance(other))
     }
 
     /// Whether `other` is a second entry for the host of `instance`, on which the Node `node` runs.
@@ -202,16 +173,20 @@ impl View {
         instance: &Instance,
         node: &str,
     ) -> Option<Owner<'_>> {
-        if self.machines.has_other_with_address(address, instance) {
-            return Some(Owner::Machine);
+        if let Some(machine) = self.machines.other_with_address(address, instance) {
+            return Some(Owner::Machine(&machine.name));
         }
         // A person wrote it down: neither the DNS nor another Node can take it away.
         if instance.is_listed_by(address) {
             return None;
         }
+        // The Machine API did: then only a person can.
+        if instance.is_given(address) {
+            return self.listed_by(address).map(Owner::Instance);
+        }
         let is_other = |other: &&Instance| !self.is_one_host(other, instance, node);
-        if let Some(entry) = self.instances.at(address).find(is_other) {
-            return Some(Owner::Entry(&entry.address));
+        if let Some(other) = self.instances.at(address).find(is_other) {
+            return Some(Owner::Instance(other));
         }
         let is_reached = instance.is_reached_at(address);
         // Where what answers there has said that it is the entry, other hosts of ours claim in vain.
@@ -224,7 +199,12 @@ impl View {
             return None;
         }
         let report = self.instances.reporting(address).find(is_other);
-        report.map(|entry| Owner::Report(&entry.address))
+        report.map(Owner::Report)
+    }
+
+    /// The entry that a person listed by `address` itself.
+    pub(crate) fn listed_by(&self, address: IpAddr) -> Option<&Instance> {
+        self.instances.at(address).find(|instance| instance.is_listed_by(address))
     }
 
     /// Whether a Node is a Windows node by a name that a listed host claims.
@@ -248,13 +228,13 @@ impl View {
         if let Some((other, _)) = self.nodes.get_key_value(name) {
             return Some(owner(Owner::Node(other)));
         }
-        if self.machines.has_other_with_name(name, instance) {
-            return Some(owner(Owner::Machine));
+        if let Some(machine) = self.other_with_name(name, instance) {
+            return Some(owner(Owner::Machine(&machine.name)));
         }
-        if let Some(entry) = self.listed_elsewhere(name, instance, node) {
-            return Some(owner(entry));
+        if let Some(other) = self.listed_elsewhere(name, instance, node) {
+            return Some(owner(other));
         }
-        if instance.listed_name().is_some_and(|listed| super::fold(listed) == name) {
+        if instance.is_called(name) {
             return None;
         }
         if let Some(other) = self.nodes_by_name.holders(name).find(|other| *other != node) {
@@ -263,15 +243,22 @@ impl View {
         let mut claims = self.instances.claims(name).filter(|(claim, other)| {
             self.may_be_node_name(claim) && !other.is_reached_as(instance)
         });
-        let report = claims.next().map(|(_, other)| owner(Owner::Report(&other.address)));
+        let report = claims.next().map(|(_, other)| owner(Owner::Report(other)));
         report.or_else(|| self.led_elsewhere(name, node, instance))
     }
 
-    /// Every name that is claimed by more than one host, or by a host that it does not belong to;
-    /// sorted. Looks at all instances: to be asked when they change.
+    /// Every name that is claimed by more than one host, or by a host that it does not belong to, and
+    /// every address of a Machine that an entry or another Machine has; sorted. Looks at all instances:
+    /// to be asked when they change.
     pub fn disputes(&self) -> Vec<Dispute> {
+        let names: BTreeSet<&str> = self.instances.names().collect();
         let mut disputes: Vec<Dispute> =
-            self.instances.names().filter_map(|name| self.dispute(name)).collect();
+            names.into_iter().filter_map(|name| self.dispute(name)).collect();
+        let machines = self.machines.iter().filter(|m| m.host.is_some() && !m.is_ignored());
+        let addresses: BTreeSet<IpAddr> =
+            machines.flat_map(|machine| machine.addresses.iter().copied()).collect();
+        let shared = addresses.into_iter();
+        disputes.extend(shared.filter_map(|address| self.dispute_of_address(address)));
         disputes.sort();
         disputes
     }
@@ -282,28 +269,63 @@ impl View {
             Found::None { .. } => return None,
             Found::One(owner, Source::Address) => self.vain_claim(name, owner)?,
             Found::One(claimant, source) => {
-                let owner = self.owner_outside_the_list(name, claimant)?;
-                Conflict { claimant: (claimant, source), against: Against::Owner(owner) }
+                let owner = self.owner_outside_the_list(name, claimant);
+                let against = owner.map(|owner| Conflict {
+                    claimant: (claimant, source),
+                    against: Against::Owner(owner),
+                });
+                let vain = || match source {
+                    Source::Machine | Source::MachineName => self.vain_claim(name, claimant),
+                    Source::Address | Source::HostName | Source::ReverseDns => None,
+                };
+                against.or_else(vain)?
             }
         };
         Some(Dispute { name: name.to_owned(), message: conflict.of(name).to_string() })
     }
 
-    /// The claim of another host to a name that the entry `owner` is listed by.
+    /// The address of a Windows Machine that somebody else has as well.
+    fn dispute_of_address(&self, address: IpAddr) -> Option<Dispute> {
+        let machines: Vec<&MachineFacts> =
+            self.machines.with_address(address).map(AsRef::as_ref).collect();
+        let message = match *machines {
+            [one, other, ..] => format!(
+                "{} and {} both have the address {address}, delete the Machine that lost it",
+                one.title(),
+                other.title()
+            ),
+            [machine] => {
+                let entry = self.instances.at(address).find(|other| other.machine.is_none())?;
+                format!(
+                    "{} is the host of {}, remove the entry or label the Machine {IGNORE_LABEL}=true",
+                    entry.title(),
+                    machine.title()
+                )
+            }
+            [] => return None,
+        };
+        Some(Dispute { name: address.to_string(), message })
+    }
+
+    /// The claim of another host to a name that people or the Machine API gave to `owner`.
     fn vain_claim<'a>(&'a self, name: &str, owner: &'a Instance) -> Option<Conflict<'a>> {
+        // That an entry means the host of a Machine is told by its address.
+        let is_one = |other: &Instance| {
+            other.is_reached_as(owner) || owner.machine.as_ref().is_some_and(|m| other.is_on(m))
+        };
         let mut others = self
             .instances
             .told(name)
-            .filter(|(claim, other)| self.may_be_node_name(claim) && !other.is_reached_as(owner));
+            .filter(|(claim, other)| self.may_be_node_name(claim) && !is_one(other));
         let (claim, instance) = others.next()?;
-        let against = Against::Owner(Owner::Entry(&owner.address));
+        let against = Against::Owner(Owner::Instance(owner));
         Some(Conflict { claimant: (instance, claim.source), against })
     }
 
     /// The Machine or the Node of another host that has the name, which `claimant` is not listed by.
     fn owner_outside_the_list(&self, name: &str, claimant: &Instance) -> Option<Owner<'_>> {
-        if self.machines.has_other_with_name(name, claimant) {
-            return Some(Owner::Machine);
+        if let Some(machine) = self.other_with_name(name, claimant) {
+            return Some(Owner::Machine(&machine.name));
         }
         let (name, node) = self.nodes.get_key_value(name)?;
         let runs_windows = node.os.as_deref() == Some(OS_WINDOWS);
@@ -326,75 +348,4 @@ fn choose<'a>(
             against: Against::Claim(other, claim_of_other.source),
         }),
     })
-}
-
-impl Source {
-    /// As in "known by ...".
-    pub(crate) fn how(self) -> &'static str {
-        match self {
-            Self::Address => "by its address",
-            Self::HostName => "by its host name",
-            Self::ReverseDns => "by reverse DNS",
-        }
-    }
-}
-
-impl<'a> Conflict<'a> {
-    /// In words, for the name that it is about.
-    pub(crate) fn of(&self, name: &str) -> impl fmt::Display {
-        let Self { claimant: (instance, source), against } = self;
-        let (address, how) = (&instance.address, source.how());
-        match against {
-            Against::Claim(other, source) => format!(
-                "{address} ({how}) and {} ({}) both claim the name {name}, rename one of the hosts or \
-                 correct the DNS",
-                other.address,
-                source.how()
-            ),
-            Against::Dns(..) | Against::Owner(_) => format!(
-                "{address} ({how}) claims the name {name}, but {against}; rename the host or correct \
-                 the DNS"
-            ),
-        }
-    }
-
-    /// What speaks against the claim.
-    pub(crate) fn against(&self) -> Against<'a> {
-        self.against
-    }
-}
-
-impl<'a> Against<'a> {
-    /// The Node that speaks against it, if it is one.
-    pub(crate) fn node(&self) -> Option<&'a str> {
-        match self {
-            Self::Dns(_, Some(Owner::Node(node))) | Self::Owner(Owner::Node(node)) => Some(node),
-            Self::Claim(..) | Self::Dns(..) | Self::Owner(_) => None,
-        }
-    }
-}
-
-impl fmt::Display for Against<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Claim(other, source) => {
-                write!(f, "{} claims it {}, too", other.address, source.how())
-            }
-            Self::Dns(to, None) => write!(f, "the DNS leads it to {to}"),
-            Self::Dns(to, Some(owner)) => write!(f, "the DNS leads it to {to}, and {owner}"),
-            Self::Owner(owner) => owner.fmt(f),
-        }
-    }
-}
-
-impl fmt::Display for Owner<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Entry(address) => write!(f, "that is entry {address}'s"),
-            Self::Machine => f.write_str("that is a Machine's"),
-            Self::Node(name) => write!(f, "that is node {name}'s"),
-            Self::Report(address) => write!(f, "the host of entry {address} reports it, too"),
-            Self::Reserved(what) => write!(f, "that is {what}"),
-        }
-    }
 }

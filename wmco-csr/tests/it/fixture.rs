@@ -45,6 +45,7 @@ fn created() -> Timestamp {
 pub(crate) fn bare_metal() -> ClusterFacts {
     ClusterFacts {
         node_names: NodeNames::FirstLabel,
+        hosts_named_as_machines: false,
         service_networks: Some(vec![
             "172.30.0.0/16".parse().unwrap(),
             "fd02::/112".parse().unwrap(),

@@ -16,6 +16,8 @@ mod form;
 #[cfg(test)]
 mod laws;
 #[cfg(test)]
+mod machines;
+#[cfg(test)]
 mod mutations;
 #[cfg(test)]
 mod oracle;

@@ -27,6 +27,7 @@ const MUTATIONS: &[Mutation] = &[
     ("instance", KubeletServing, |w| w.instances.clear(), "ignore"),
     ("node-absent", KubeletClient, |w| w.nodes.push(node(NODE, "windows", IPV4)), "ignore"),
     ("node", Wicd, |w| w.nodes.clear(), "wait"),
+    ("machine-node", KubeletServing, be_a_machine_without_a_node, "wait"),
     ("requester", KubeletServing, |w| ask_as(w, "system:node:win-8"), "refuse"),
     ("groups", KubeletClient, |w| drop(w.csr.spec.groups.as_mut().unwrap().pop()), "refuse"),
     ("token-node", Wicd, bind_token, "refuse"),
@@ -65,7 +66,16 @@ fn ask_as(world: &mut World, username: &str) {
 }
 
 fn claim(world: &mut World) {
-    world.machines.push(MachineFacts { names: strings(&["WIN-7."]), addresses: Vec::new() });
+    let names = strings(&["WIN-7."]);
+    world.machines.push(MachineFacts { names, ..MachineFacts::default() });
+}
+
+fn be_a_machine_without_a_node(world: &mut World) {
+    let names = strings(&[NODE]);
+    let (name, host) = ("m-1".to_owned(), Some(Ok(IPV4)));
+    let addresses = vec![IPV4.into()];
+    world.machines.push(MachineFacts { name, names, addresses, node: None, host });
+    world.instances.clear();
 }
 
 fn bind_token(world: &mut World) {

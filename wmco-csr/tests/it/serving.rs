@@ -57,7 +57,11 @@ fn the_address_of_another_entry_is_refused() {
 
 #[test]
 fn the_address_of_a_machine_is_refused() {
-    let machine = || MachineFacts { names: strings(&["m-1"]), addresses: vec![OTHER.into()] };
+    let machine = || MachineFacts {
+        names: strings(&["m-1"]),
+        addresses: vec![OTHER.into()],
+        ..MachineFacts::default()
+    };
     refused("192.0.2.50", |w| w.machines.push(machine()));
 }
 
@@ -76,7 +80,7 @@ fn the_name_of_another_entry_is_refused() {
 
 #[test]
 fn the_name_of_a_machine_is_refused() {
-    let machine = || MachineFacts { names: strings(&["m-1.cloud"]), addresses: Vec::new() };
+    let machine = || MachineFacts { names: strings(&["m-1.cloud"]), ..Default::default() };
     refused("m-1.cloud", |w| w.machines.push(machine()));
 }
 

@@ -11,7 +11,7 @@ use proptest::test_runner::Config;
 use rcgen::{CertificateParams, DistinguishedName, DnType, KeyPair, SanType};
 use wmco_csr::{NodeNames, Policy, Request, Rule, Verdict, View, decide};
 
-use model::{Dns, Listing, Sort, World, any_worlds, honest_worlds};
+use model::{Dns, Listing, Sort, Standing, World, any_worlds, honest_worlds};
 
 /// As many are quick in a debug build.
 const FEW: u32 = 256;
@@ -94,20 +94,55 @@ fn stranger(world: &World, place: usize, name: &str) -> Option<String> {
 proptest! {
     #![proptest_config(clusters())]
 
-    /// A first certificate is approved only for an entry whose host the name belongs to.
+    /// A first certificate is approved only for an entry or a Machine whose host the name belongs to.
     #[test]
     fn no_name_goes_to_another_host(world in any_worlds()) {
         let view = world.view();
         for name in world.all_names() {
-            let Ok(entry) = approved(&view, &name, None) else { continue };
-            let place = world.places(Sort::Listed).find(|place| world.entry(*place) == entry);
-            let place = place.expect("an entry is named");
+            let Ok(host) = approved(&view, &name, None) else { continue };
+            let place = world.hosts().find(|place| world.title(*place) == host);
+            let place = place.expect("a host is named");
             let owners = world.owners_of_name(&name);
             let hosts = [Some(place), world.reached(place)];
             prop_assert!(
                 owners.is_empty() || hosts.iter().flatten().any(|host| owners.contains(host)),
-                "{} for {} goes to {}, but belongs to {:?}", name, place, entry, owners
+                "{} for {} goes to {}, but belongs to {:?}", name, place, host, owners
             );
+        }
+    }
+
+    /// The host of a Machine gets a first certificate only while the Machine is at work and has no Node,
+    /// and for no name that a Node has.
+    #[test]
+    fn a_machine_gets_one_node(world in any_worlds()) {
+        let view = world.view();
+        for name in world.all_names() {
+            let Ok(host) = approved(&view, &name, None) else { continue };
+            let Some(place) = world.places(Sort::Windows).find(|p| world.title(*p) == host) else {
+                continue;
+            };
+            let machine = &world.machines[place];
+            prop_assert_eq!(machine.standing, Standing::Ready);
+            let nodes: Vec<(String, String)> = world.nodes().collect();
+            prop_assert!(nodes.iter().all(|(node, _)| *node != name), "{} is a node", name);
+            let reference = world.reference(place);
+            let lives = reference.is_some_and(|reference| nodes.contains(&reference));
+            prop_assert!(!lives, "{} has a node", host);
+        }
+    }
+
+    /// A serving certificate for the Node of a Machine takes the word of the Machine API that it is that.
+    #[test]
+    fn a_node_is_that_of_its_machine_only_by_reference(world in any_worlds()) {
+        let view = world.view();
+        for (place, _) in world.machines.iter().enumerate().filter(|(_, m)| m.has_node()) {
+            let names = [world.registered(place), World::address(place).to_string()];
+            let Ok(host) = approved(&view, &names[0], Some(&names)) else { continue };
+            if let Some(machine) = world.places(Sort::Windows).find(|p| world.title(*p) == host) {
+                prop_assert_eq!(world.machines[machine].standing, Standing::Ready);
+                let node = (world.registered(place), format!("n-{place}"));
+                prop_assert_eq!(world.reference(machine), Some(node));
+            }
         }
     }
 
@@ -126,7 +161,7 @@ proptest! {
                     continue;
                 }
                 // A host may speak for a Windows node that somebody made by hand, but for no other.
-                let may_be_ours = matches!(machine.sort, Sort::Listed | Sort::Stranger);
+                let may_be_ours = matches!(machine.sort, Sort::Listed | Sort::Stranger | Sort::Windows);
                 prop_assert!(may_be_ours, "{} is none of ours", node);
                 for name in &names {
                     let found = stranger(&world, place, name);
@@ -140,7 +175,7 @@ proptest! {
     #[test]
     fn an_honest_host_gets_its_certificates(world in honest_worlds()) {
         let view = world.view();
-        for place in world.places(Sort::Listed) {
+        for place in world.hosts() {
             let node = world.node_name(place);
             let answer = if world.machines[place].has_node() {
                 let status = world.status(place);
@@ -150,7 +185,7 @@ proptest! {
             } else {
                 approved(&view, &node, None)
             };
-            prop_assert_eq!(answer, Ok(world.entry(place)));
+            prop_assert_eq!(answer, Ok(world.title(place)));
         }
         prop_assert!(view.disputes().is_empty(), "{:?}", view.disputes());
     }

@@ -7,7 +7,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use proptest::prelude::*;
 use proptest::sample::select;
 use wmco_core::instances::{self, Entries};
-use wmco_csr::{ClusterFacts, Facts, MachineFacts, NodeFacts, NodeNames, View};
+use wmco_core::machines::key;
+use wmco_csr::{ClusterFacts, Facts, MachineFacts, NodeFacts, NodeNames, Reference, Unfit, View};
 
 /// What a machine is to the cluster.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -16,8 +17,10 @@ pub(super) enum Sort {
     Listed,
     /// A Linux node.
     Linux,
-    /// A Windows node of a Machine.
+    /// A Windows node of a Machine that lacks the label of Windows.
     Machine,
+    /// The host of a Machine with the label of Windows.
+    Windows,
     /// A Windows node that somebody else made.
     Stranger,
 }
@@ -53,6 +56,25 @@ enum Registered {
     No,
     ByRight,
     Invented,
+}
+
+/// How far a Windows Machine is.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Standing {
+    Ready,
+    Deleted,
+    Provisioning,
+}
+
+/// Which Node the Machine API found for a Windows Machine.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Referred {
+    Missing,
+    Right,
+    /// One of its name that is gone.
+    Former,
+    /// That of this machine.
+    Of(usize),
 }
 
 /// A name or an address that somebody claims and that need not be his.
@@ -92,6 +114,12 @@ pub(super) struct Machine {
     node: Registered,
     /// Whether the operator has asked the host since it started.
     pub(super) was_asked: bool,
+    /// Of a Windows Machine.
+    pub(super) standing: Standing,
+    /// Of a Windows Machine.
+    pub(super) referred: Referred,
+    /// Of a listed host: that it is also a Windows Machine that people asked to leave alone.
+    is_ignored_machine: bool,
     /// What it reports as its host name instead of its own.
     false_name: Option<Lie>,
     /// What it reports beside its own addresses.
@@ -103,6 +131,7 @@ pub(super) struct Machine {
 #[derive(Clone, Debug)]
 pub(super) struct World {
     pub(super) platform: NodeNames,
+    pub(super) hosts_named_as_machines: bool,
     pub(super) machines: Vec<Machine>,
 }
 
@@ -118,9 +147,13 @@ pub(super) fn any_worlds() -> impl Strategy<Value = World> {
 
 fn worlds(lies: bool) -> impl Strategy<Value = World> {
     let platforms = vec![NodeNames::FirstLabel, NodeNames::Full, NodeNames::FullOrShort];
-    (select(platforms), 2..7_usize).prop_flat_map(move |(platform, count)| {
+    (select(platforms), any::<bool>(), 2..7_usize).prop_flat_map(move |(platform, named, count)| {
         let machines = proptest::collection::vec(any_machine(count, lies), count);
-        machines.prop_map(move |machines| World { platform, machines })
+        machines.prop_map(move |machines| World {
+            platform,
+            hosts_named_as_machines: named,
+            machines,
+        })
     })
 }
 
@@ -129,6 +162,7 @@ fn any_machine(count: usize, lies: bool) -> impl Strategy<Value = Machine> {
         5 => Just(Sort::Listed),
         1 => Just(Sort::Linux),
         1 => Just(Sort::Machine),
+        3 => Just(Sort::Windows),
         1 => Just(Sort::Stranger),
     ];
     let listing = select(&[Listing::Address, Listing::FullName, Listing::Alias][..]);
@@ -167,7 +201,18 @@ fn any_machine(count: usize, lies: bool) -> impl Strategy<Value = Machine> {
         any::<bool>(),
         any::<bool>(),
     );
-    (plain, said).prop_map(move |(plain, said)| {
+    let of_machine = (
+        prop_oneof![4 => Just(Standing::Ready), 1 => Just(Standing::Deleted), 1 => Just(Standing::Provisioning)],
+        prop_oneof![
+            2 => Just(Referred::Missing),
+            4 => Just(Referred::Right),
+            1 => Just(Referred::Former),
+            2 => (0..count).prop_map(Referred::Of),
+        ],
+        any::<bool>(),
+    );
+    (plain, said, of_machine).prop_map(move |(plain, said, of_machine)| {
+        let (standing, referred, is_ignored_machine) = of_machine;
         let (sort, domain, listing, shouts, has_node, was_asked, is_liar) = plain;
         let (name, addresses, status, node, dns, reverse) = said;
         let is_liar = is_liar && lies;
@@ -182,7 +227,14 @@ fn any_machine(count: usize, lies: bool) -> impl Strategy<Value = Machine> {
                 Some(Some(other)) if lies => Reverse::Of(other),
                 Some(_) => Reverse::Right,
             },
-            node: match has_node || sort != Sort::Listed {
+            standing: if lies { standing } else { Standing::Ready },
+            referred: match has_node {
+                _ if lies => referred,
+                true => Referred::Right,
+                false => Referred::Missing,
+            },
+            is_ignored_machine,
+            node: match has_node || !matches!(sort, Sort::Listed | Sort::Windows) {
                 true if node && is_liar && sort == Sort::Listed => Registered::Invented,
                 true => Registered::ByRight,
                 false => Registered::No,
@@ -235,6 +287,56 @@ impl World {
 
     fn own_addresses(place: usize) -> Vec<IpAddr> {
         vec![Self::address(place), Self::second(place), Self::ipv6(place)]
+    }
+
+    /// Those that the Machine API knows.
+    pub(super) fn given_addresses(place: usize) -> Vec<IpAddr> {
+        vec![Self::ipv6(place), Self::address(place)]
+    }
+
+    /// What a decision calls the host.
+    pub(super) fn title(&self, place: usize) -> String {
+        match self.machines[place].sort {
+            Sort::Windows => format!("Machine {}", Self::label(place)),
+            _ => self.entry(place),
+        }
+    }
+
+    /// The Node that a Windows Machine refers to: its name and its UID.
+    pub(super) fn reference(&self, place: usize) -> Option<(String, String)> {
+        let uid = |place: usize| format!("n-{place}");
+        match self.machines[place].referred {
+            Referred::Missing => None,
+            Referred::Right => Some((self.registered(place), uid(place))),
+            Referred::Former => Some((self.registered(place), "former".to_owned())),
+            Referred::Of(other) => Some((self.registered(other), uid(other))),
+        }
+    }
+
+    fn machine(&self, place: usize) -> MachineFacts {
+        let machine = &self.machines[place];
+        let ipv4 = Ipv4Addr::new(10, 0, 0, Self::number(place));
+        let host = match (machine.sort, machine.standing) {
+            (Sort::Machine, _) => None,
+            (Sort::Listed, _) => Some(Err(Unfit::Ignored)),
+            (_, Standing::Ready) => Some(Ok(ipv4)),
+            (_, Standing::Deleted) => Some(Err(Unfit::Deleted)),
+            (_, Standing::Provisioning) => Some(Err(Unfit::Phase("Provisioning".to_owned()))),
+        };
+        let node = self.reference(place).map(|(name, uid)| Reference { name, uid });
+        MachineFacts {
+            name: Self::label(place),
+            names: match machine.sort {
+                Sort::Machine => vec![self.node_name(place), self.full_name(place)],
+                _ => vec![self.full_name(place)],
+            },
+            addresses: match machine.sort {
+                Sort::Machine => Self::own_addresses(place),
+                _ => Self::given_addresses(place),
+            },
+            node: node.filter(|_| machine.sort == Sort::Windows),
+            host,
+        }
     }
 
     /// The name that the Node of a machine has by right.
@@ -296,6 +398,18 @@ impl World {
         self.machines.iter().enumerate().filter(is).map(|(place, _)| place)
     }
 
+    /// The hosts that the operator works on.
+    pub(super) fn hosts(&self) -> impl Iterator<Item = usize> {
+        self.places(Sort::Listed).chain(self.places(Sort::Windows))
+    }
+
+    /// All Nodes: names and UIDs.
+    pub(super) fn nodes(&self) -> impl Iterator<Item = (String, String)> {
+        let all = self.machines.iter().enumerate();
+        let with_node = all.filter(|(_, machine)| machine.has_node());
+        with_node.map(|(place, _)| (self.registered(place), format!("n-{place}")))
+    }
+
     pub(super) fn has_false_name(&self, place: usize) -> bool {
         self.machines[place].false_name.is_some()
     }
@@ -329,13 +443,20 @@ impl World {
                 owners.extend(self.reached(place));
             }
             let is_registered = machine.has_node() && self.registered(place) == name;
-            let told = self.facts().hostnames.get(&self.entry(place)).cloned();
-            let is_told = self.reached(place) == Some(place)
+            let told = match machine.sort {
+                Sort::Windows => self.facts().hostnames.get(&key(&Self::label(place))).cloned(),
+                _ => self.facts().hostnames.get(&self.entry(place)).cloned(),
+            };
+            let is_reached = machine.sort == Sort::Windows || self.reached(place) == Some(place);
+            let is_told = is_reached
                 && machine.false_name.is_none()
                 && told.is_some()
                 && [self.node_name(place), self.full_name(place)].iter().any(|own| own == name);
+            // The Machine API gives it its full name, and it has a name of its own.
+            let is_given = machine.sort == Sort::Windows
+                && [self.full_name(place), Self::label(place)].iter().any(|own| own == name);
             let leads = machine.dns == Dns::Right && name.contains('.');
-            if is_registered || is_told || (leads && self.full_name(place) == name) {
+            if is_given || is_registered || is_told || (leads && self.full_name(place) == name) {
                 owners.insert(place);
             }
         }
@@ -349,9 +470,17 @@ impl World {
         let is_first = address == Self::address(place);
         let is_listed = machine.sort == Sort::Listed;
         let by_entry = is_listed && is_first && self.reached(place) == Some(place);
-        let by_report = self.reached(place) == Some(place)
-            && self.facts().addresses.unwrap().contains_key(&self.entry(place));
-        let known = machine.has_node() || by_entry || by_report || machine.sort == Sort::Machine;
+        let reports = self.facts().addresses.unwrap();
+        let by_report = match machine.sort {
+            Sort::Windows => reports.contains_key(&key(&Self::label(place))),
+            _ => self.reached(place) == Some(place) && reports.contains_key(&self.entry(place)),
+        };
+        let of_machine = match machine.sort {
+            Sort::Machine => true,
+            Sort::Windows => Self::given_addresses(place).contains(&address),
+            Sort::Linux | Sort::Listed | Sort::Stranger => false,
+        };
+        let known = machine.has_node() || by_entry || by_report || of_machine;
         known.then_some(place)
     }
 
@@ -404,25 +533,39 @@ impl World {
             // Hosts that are none of ours do not let us in, and a wrong entry is not worked on.
             let answers = |place: &usize| {
                 let machine = &self.machines[*place];
-                machine.was_asked && matches!(machine.sort, Sort::Listed | Sort::Machine)
+                let is_ours = matches!(machine.sort, Sort::Listed | Sort::Machine | Sort::Windows);
+                machine.was_asked && is_ours
             };
             let Some(place) = reached.filter(answers).filter(|_| entry.is_ok()) else { continue };
-            let machine = &self.machines[place];
-            let name = match machine.false_name {
-                Some(lie) => self.text(lie, place),
-                None => self.full_name(place),
-            };
-            let name = if machine.shouts { name.to_ascii_uppercase() } else { name };
-            facts.hostnames.insert(address.to_owned(), name);
-            let lies = machine.false_addresses.iter().map(|lie| self.text(*lie, place));
-            let lies = lies.filter_map(|text| text.parse().ok());
-            addresses.insert(
-                address.to_owned(),
-                Self::own_addresses(place).into_iter().chain(lies).collect(),
-            );
+            self.report(place, address, &mut facts.hostnames, &mut addresses);
+        }
+        for place in self.places(Sort::Windows).filter(|place| self.machines[*place].was_asked) {
+            let key = key(&Self::label(place));
+            self.report(place, &key, &mut facts.hostnames, &mut addresses);
         }
         facts.addresses = Some(addresses);
         facts
+    }
+
+    /// What the host of a machine says of itself, kept as that of `address`.
+    fn report(
+        &self,
+        place: usize,
+        address: &str,
+        names: &mut BTreeMap<String, String>,
+        addresses: &mut BTreeMap<String, Vec<IpAddr>>,
+    ) {
+        let machine = &self.machines[place];
+        let name = match machine.false_name {
+            Some(lie) => self.text(lie, place),
+            None => self.full_name(place),
+        };
+        let name = if machine.shouts { name.to_ascii_uppercase() } else { name };
+        names.insert(address.to_owned(), name);
+        let lies = machine.false_addresses.iter().map(|lie| self.text(*lie, place));
+        let lies = lies.filter_map(|text| text.parse().ok());
+        let all = Self::own_addresses(place).into_iter().chain(lies).collect();
+        addresses.insert(address.to_owned(), all);
     }
 
     /// What the status of its Node holds.
@@ -430,6 +573,7 @@ impl World {
         let machine = &self.machines[place];
         let os = if machine.sort == Sort::Linux { "linux" } else { "windows" };
         let mut facts = NodeFacts {
+            uid: Some(format!("n-{place}")),
             os: Some(os.to_owned()),
             addresses: Self::own_addresses(place),
             names: vec![self.registered(place), self.full_name(place)],
@@ -449,6 +593,7 @@ impl World {
         let mut view = View::new();
         view.set_cluster(ClusterFacts {
             node_names: self.platform,
+            hosts_named_as_machines: self.hosts_named_as_machines,
             service_networks: Some(
                 ["172.30.0.0/16", "fd02::/112"].map(|text| text.parse().unwrap()).into(),
             ),
@@ -459,11 +604,16 @@ impl World {
                 view.set_node_facts(&self.registered(place), self.status(place));
             }
         }
-        let machines = self.places(Sort::Machine);
-        view.set_machines(machines.map(|place| MachineFacts {
-            names: vec![self.node_name(place), self.full_name(place)],
-            addresses: Self::own_addresses(place),
-        }));
+        let is_machine = |place: &usize| {
+            let machine = &self.machines[*place];
+            match machine.sort {
+                Sort::Machine | Sort::Windows => true,
+                Sort::Listed => machine.is_ignored_machine,
+                Sort::Linux | Sort::Stranger => false,
+            }
+        };
+        let machines = (0..self.machines.len()).filter(is_machine);
+        view.set_machines(machines.map(|place| self.machine(place)));
         view.set_entries(&self.entries(), &self.facts());
         view
     }
