@@ -94,6 +94,7 @@ impl Fleet {
             granted: &self.nobody,
             replaced: &self.nobody,
             refused: &self.nobody,
+            user_data_ready: true,
             hosts: &self.hosts,
             host_names: &self.host_names,
             untried: &self.nobody,

@@ -7,11 +7,13 @@ use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::ResourceExt;
 use kube::api::ObjectMeta;
 use kube::runtime::reflector::{ObjectRef, Store};
+use wmco_core::authorized_key::AuthorizedKey;
 use wmco_core::cluster::{Revision, ServicesConfigMap};
 use wmco_core::content::{ContentError, remedies};
 use wmco_core::host_record::KnownHosts;
 use wmco_core::names::{self, objects};
 use wmco_core::protocol::ServicesData;
+use wmco_core::render;
 use wmco_core::secret::Secret as Hidden;
 use wmco_csr::ClusterFacts;
 
@@ -64,6 +66,15 @@ pub fn next_private_key(sources: &Sources, namespace: &str) -> Option<Hidden> {
 fn private_key_at(sources: &Sources, namespace: &str, key: &str) -> Option<Hidden> {
     let secret = secret(&sources.secrets, namespace, objects::PRIVATE_KEY_SECRET)?;
     Some(Hidden::new(secret.data.as_ref()?.get(key)?.0.clone()))
+}
+
+/// The keys that let people in to Machines that are made from now on.
+pub fn user_data_keys(sources: &Sources) -> BTreeSet<AuthorizedKey> {
+    let [of_machine_api, _] = &sources.user_data;
+    let secret = only(&of_machine_api.secret);
+    let bytes = secret.and_then(|it| it.data.as_ref()?.get(objects::USER_DATA_KEY).cloned());
+    let text = bytes.and_then(|bytes| String::from_utf8(bytes.0).ok());
+    text.map(|text| render::user_data_keys(&text)).unwrap_or_default()
 }
 
 /// The Secret with WICD's token, whatever is in it.

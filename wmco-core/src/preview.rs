@@ -34,7 +34,7 @@ pub struct Preview<'a> {
 /// #   guard: RemovalGuard::default() };
 /// # let (none, names, hosts) = ([].into(), [].into(), KnownHosts::default());
 /// # let observed = Observed { nodes: &[], claims: &none, granted: &none, replaced: &none,
-/// #   refused: &none, hosts: &hosts, host_names: &names, untried: &none };
+/// #   refused: &none, user_data_ready: true, hosts: &hosts, host_names: &names, untried: &none };
 /// # let release = Arc::new(node::Release { version: "2.0.0".into(), agent: Sha256::of(b"agent"),
 /// #   files: [].into(), daemon_arguments: vec![], manifest: Default::default(),
 /// #   bootstrap_services: vec![], known_manifests: vec![],

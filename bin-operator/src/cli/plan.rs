@@ -74,6 +74,7 @@ impl Plan {
             granted: &nobody,
             replaced: &nobody,
             refused: &nobody,
+            user_data_ready: true,
             hosts: &hosts,
             host_names: &names,
             untried: &nobody,

@@ -163,6 +163,8 @@ impl Fleet {
             granted: &granted,
             replaced: &replaced,
             refused: &refused,
+            user_data_ready: refused.is_empty()
+                || key.as_ref().is_some_and(|key| self.user_data_has(key)),
             hosts: &view.hosts,
             host_names: &view.host_names,
             untried: &view.untried,
@@ -262,6 +264,12 @@ impl Fleet {
             login.key == key && view.ipv4_of(instance) == Some(login.at)
         };
         self.executor.learned.refused(is_tried, self.config.refused_after.unsigned_abs())
+    }
+
+    /// Whether new Machines let this key in.
+    fn user_data_has(&self, key: &Key) -> bool {
+        let public = key.parsed.public().authorized_key().parse();
+        public.is_ok_and(|public| snapshot::user_data_keys(&self.sources).contains(&public))
     }
 
     fn key(&self, problems: &mut Found) -> Option<Key> {

@@ -101,6 +101,8 @@ pub enum Because {
 pub enum Held {
     /// Nobody would make another one: it has no MachineSet, or that is gone or makes none.
     NobodyMakesAnother,
+    /// The user data of new Machines does not let our key in yet, so another one would refuse it, too.
+    UserDataDue,
     /// Its MachineSet has more Machines than it is to have.
     TooMany,
     /// Its MachineSet lacks Machines.
@@ -179,6 +181,9 @@ impl fmt::Display for Held {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NobodyMakesAnother => f.write_str("no machineset would make another one"),
+            Self::UserDataDue => {
+                f.write_str("the user data of new machines does not have our key yet")
+            }
             Self::TooMany => f.write_str("its machineset has more machines than it is to have"),
             Self::TooFew => f.write_str("its machineset lacks machines"),
             Self::Unhealthy { first } => {

@@ -106,6 +106,8 @@ pub struct Observed<'a> {
     /// What instances are known by whose hosts have refused our key for
     /// [`limits::LOGIN_REFUSED`](crate::limits::LOGIN_REFUSED), by [`Refusals::lasting`].
     pub refused: &'a BTreeSet<String>,
+    /// Whether the user data of new Machines lets our key in.
+    pub user_data_ready: bool,
     /// Pinned keys and records of hosts.
     pub hosts: &'a KnownHosts,
     /// Names of hosts by address as listed: those that they reported over SSH, and those of the DNS.
@@ -217,6 +219,7 @@ pub fn nodes_of(entries: &Entries, nodes: &[NodeFacts]) -> BTreeMap<String, Stri
         granted: &none,
         replaced: &none,
         refused: &none,
+        user_data_ready: false,
         hosts: &hosts,
         host_names: &names,
         untried: &none,

@@ -17,7 +17,7 @@ use crate::limits;
 use crate::machines::{self, Machines, Unfit};
 use crate::names;
 use crate::names::events;
-use crate::names::objects::{HOST_KEYS_CONFIG_MAP, INSTANCES_CONFIG_MAP};
+use crate::names::objects::{HOST_KEYS_CONFIG_MAP, INSTANCES_CONFIG_MAP, USER_DATA_SECRET};
 
 /// Something that goes on only when a person does something. Its text says what.
 #[derive(Clone, Debug, Eq, JsonSchema, Ord, PartialEq, PartialOrd, Serialize)]
@@ -150,6 +150,7 @@ impl Notice {
                     | Because::MayBeListed { .. }
                     | Because::OtherNode { .. }
                     | Because::NodeNotTold
+                    | Because::ReplacementHeld(Held::UserDataDue)
                     | Because::Unfit(Unfit::NoAddress | Unfit::NoPhase),
                 ..
             } => limits::LOOK_PATIENCE,
@@ -230,6 +231,7 @@ fn next_step(because: &Because, node: Option<&str>) -> Option<String> {
             Held::NobodyMakesAnother => {
                 "put our public key on its host, or delete the machine yourself".to_owned()
             }
+            Held::UserDataDue => format!("see why secret {USER_DATA_SECRET} is not changed"),
             Held::TooMany | Held::TooFew => "it goes on when that is over".to_owned(),
             Held::Unhealthy { first } => format!("see why {} is not", Called(first)),
             Held::Budget | Held::RecordDue => return None,

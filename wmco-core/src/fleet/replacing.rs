@@ -145,7 +145,8 @@ pub(super) fn hand_out<'a>(
             health,
             replaced: &replaced,
             refusing: &names,
-            desired,
+            budget: desired.budget,
+            user_data_ready: observed.user_data_ready,
             instances: &out.instances,
         };
         let name = machine.facts.name.as_str();
@@ -168,13 +169,12 @@ pub(super) fn hand_out<'a>(
             }
         };
         let Some(assignment) = out.instances.get_mut(number) else { continue };
-        match held {
-            Some(held) => assignment.because = Because::ReplacementHeld(held),
-            None => {
-                let permit = ReplacementPermit::for_machine(name, &machine.facts.uid);
-                assignment.intent = Intent::Replace(permit);
-                assignment.because = Because::LoginRefused;
-            }
+        if let Some(held) = held {
+            assignment.because = Because::ReplacementHeld(held);
+        } else {
+            let permit = ReplacementPermit::for_machine(name, &machine.facts.uid);
+            assignment.intent = Intent::Replace(permit);
+            assignment.because = Because::LoginRefused;
         }
     }
 }
@@ -203,7 +203,8 @@ struct Gate<'a, 'b> {
     replaced: &'b Replaced<'a>,
     /// Names of all Machines whose hosts refuse our key.
     refusing: &'b BTreeSet<&'b str>,
-    desired: &'b Desired<'a>,
+    budget: usize,
+    user_data_ready: bool,
     instances: &'b [Assignment<'a>],
 }
 
@@ -214,6 +215,9 @@ impl<'a> Gate<'a, '_> {
         let set = self.health.machines.set(&owner.name);
         let set = set.filter(|set| set.uid == owner.uid && !set.is_deleted && set.replicas > 0);
         let set = set.ok_or(Held::NobodyMakesAnother)?;
+        if !self.user_data_ready {
+            return Err(Held::UserDataDue);
+        }
         let alive: Vec<&Machine> = self.health.of_set(&set.name).collect();
         if alive.len() > set.replicas {
             return Err(Held::TooMany);
@@ -221,12 +225,12 @@ impl<'a> Gate<'a, '_> {
         if alive.len() < set.replicas {
             return Err(Held::TooFew);
         }
-        let siblings = alive.iter().filter(|it| it.facts.name != machine.facts.name);
-        let sibling = siblings.filter(|sibling| self.is_in_the_way(sibling)).next();
+        let mut siblings = alive.iter().filter(|it| it.facts.name != machine.facts.name);
+        let sibling = siblings.find(|sibling| self.is_in_the_way(sibling));
         let own = key(&machine.facts.name);
         let others = self.instances.iter().filter(|other| other.address != own);
         let mut unhealthy = others.filter(|other| self.is_out_of_order(other));
-        let other = unhealthy.nth(self.desired.budget.saturating_sub(1));
+        let other = unhealthy.nth(self.budget.saturating_sub(1));
         let first = sibling.map(|it| key(&it.facts.name)).or(other.map(|it| it.address.clone()));
         first.map_or(Ok(&set.name), |first| Err(Held::Unhealthy { first }))
     }

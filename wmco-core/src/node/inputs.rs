@@ -42,6 +42,7 @@ use crate::reach::{Reach, Unreachable, reach};
 ///     granted: &nobody,
 ///     replaced: &nobody,
 ///     refused: &nobody,
+///     user_data_ready: true,
 ///     hosts: &hosts,
 ///     host_names: &names,
 ///     untried: &nobody,

@@ -252,6 +252,7 @@ fn a_machine_that_nobody_makes_anew_is_kept() {
 #[test]
 fn the_rest_of_the_machineset_is_whole_and_healthy() {
     gate(made(3), Ok(()));
+    gate(made(3).with(|c| c.user_data_due = true), Err(Held::UserDataDue));
     gate(made(3).with(|c| c.sets[0].replicas = 4), Err(Held::TooFew));
     gate(made(3).with(|c| c.machines[2].is_deleted = true), Err(Held::TooFew));
     gate(made(3).with(|c| c.sets[0].replicas = 2), Err(Held::TooMany));
@@ -306,7 +307,8 @@ fn succeeded() -> Case {
 fn a_replacement_holds_its_slot_until_the_machineset_is_healthy() {
     let forgotten =
         ["mac-2_machine", "mac-2_machine_host"].map(str::to_owned).into_iter().collect();
-    let cases: [(fn(&mut Case), bool); 5] = [
+    type Change = fn(&mut Case);
+    let cases: [(Change, bool); 5] = [
         (|_| {}, true),
         (|c| c.machines.truncate(1), true),
         (|c| c.nodes[1].ready = true, false),

@@ -39,6 +39,7 @@ struct Case {
     replaced: Vec<&'static str>,
     /// Names of Machines whose hosts refuse our key.
     refused: Vec<&'static str>,
+    user_data_due: bool,
 }
 
 impl Case {
@@ -93,6 +94,7 @@ impl Case {
                 claims: &set(&self.claims),
                 granted: &set(&self.granted),
                 replaced: &set(&self.replaced),
+                user_data_ready: !self.user_data_due,
                 refused: &self.refused.iter().map(|name| key(name)).collect(),
                 hosts: &KnownHosts::read(self.host_keys.iter().copied()),
                 host_names: &names.collect(),

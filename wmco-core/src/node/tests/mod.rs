@@ -162,6 +162,7 @@ fn permit() -> DisruptionPermit {
             granted: &nobody,
             replaced: &nobody,
             refused: &nobody,
+            user_data_ready: true,
             hosts: &hosts,
             host_names: &names,
             untried: &nobody,

@@ -89,6 +89,7 @@ impl World {
                 granted: &granted,
                 replaced: &BTreeSet::new(),
                 refused: &BTreeSet::new(),
+                user_data_ready: true,
                 hosts: &hosts,
                 host_names: &host_names,
                 untried: &untried,
