@@ -62,6 +62,19 @@ impl Learned {
         listed.map(|(address, report)| (address.clone(), report.clone())).collect()
     }
 
+    /// Reports of the hosts of Machines that are at these addresses, by the keys of the Machines.
+    pub fn of_machines(
+        &self,
+        hosts: impl IntoIterator<Item = (String, Ipv4Addr)>,
+    ) -> BTreeMap<String, HostReport> {
+        let reports = self.reports.lock().unwrap_or_else(PoisonError::into_inner);
+        let report = |(key, ipv4): (String, Ipv4Addr)| {
+            let report = reports.get(&key)?;
+            report.at.is_none_or(|at| at == ipv4).then(|| (key, report.clone()))
+        };
+        hosts.into_iter().filter_map(report).collect()
+    }
+
     /// Notes that somebody tried to look at the host listed as `address`, in vain.
     pub fn tried(&self, address: &str) {
         let mut tried = self.tried.lock().unwrap_or_else(PoisonError::into_inner);

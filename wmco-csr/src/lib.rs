@@ -53,6 +53,8 @@
 //! # Ok::<(), serde_json::Error>(())
 //! ```
 //!
+//! Hosts of Machines that run Windows are instances as well: see [`View::set_machines`].
+//!
 //! # Guarantees
 //! - An [`Approval`] exists only if every rule was kept, and only [`decide`] makes one.
 //! - Pure and total: no clock, no I/O, no panic, equal decisions for equal arguments.
@@ -92,4 +94,5 @@ pub use request::Request;
 pub use rule::{Kind, Outcome, Rule};
 pub use trace::Check;
 pub use view::{Dispute, MachineFacts, NodeFacts, View};
-pub use wmco_core::facts::{Dns, Facts};
+pub use wmco_core::facts::{Dns, Facts, Reference};
+pub use wmco_core::machines::Unfit;

@@ -10,7 +10,7 @@ use k8s_openapi::api::certificates::v1::CertificateSigningRequest;
 use k8s_openapi::api::core::v1::ConfigMap;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use wmco_core::facts::Facts;
+use wmco_core::facts::{self, Facts};
 use wmco_core::instances;
 use wmco_core::names::objects::{DEFAULT_NAMESPACE, INSTANCES_CONFIG_MAP};
 use wmco_csr::{
@@ -44,7 +44,8 @@ pub struct Csr {
     #[arg(short = 'f', long = "filename", value_name = "FILE", required = true, num_args = 1..)]
     files: Vec<PathBuf>,
     /// File with answers of the DNS and of hosts: {"dns": {"forward": {NAME: [IP]}, "reverse": {IP:
-    /// [NAME]}}, "hostnames": {ADDRESS: NAME}, "addresses": {ADDRESS: [IP]}}.
+    /// [NAME]}}, "hostnames": {ADDRESS: NAME}, "addresses": {ADDRESS: [IP]}}. The ADDRESS of a Machine's
+    /// host is MACHINE_machine.
     #[arg(long, value_name = "FILE")]
     facts: Option<PathBuf>,
     /// Namespace of the operator; that of the ConfigMap windows-instances if not given.
@@ -235,10 +236,10 @@ impl Input {
         };
         let data = self.lists().filter(ours).flat_map(|map| map.data.iter().flatten());
         view.set_entries(&instances::parse(data, facts), facts);
-        let machines = self.objects.others_of("Machine");
-        let machines: Result<Vec<Located<MachineFacts>>, _> =
-            machines.map(|m| input::typed(m.at.clone(), m.object.clone())).collect();
-        view.set_machines(machines?.into_iter().map(|machine| machine.object));
+        let machines = self.objects.others_of("Machine").map(|machine| &machine.object);
+        view.set_machines(
+            machines.map(|machine| MachineFacts::from(&facts::MachineFacts::of(machine))),
+        );
         Ok(view)
     }
 }

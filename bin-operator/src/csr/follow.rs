@@ -1,7 +1,7 @@
 //! Keeps a [`Docket`] in step with the cluster: work for what changed, and for nothing else.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -12,8 +12,8 @@ use k8s_openapi::api::core::v1::Node;
 use kube::ResourceExt;
 use kube::runtime::watcher::{self, Event};
 use wmco_core::instances::{self, Entries, Resolutions, Resolve as _};
-use wmco_core::limits;
-use wmco_csr::{ClusterFacts, Dispute, Docket, Facts};
+use wmco_core::{limits, machines};
+use wmco_csr::{ClusterFacts, Dispute, Docket, Facts, MachineFacts};
 
 use super::Approver;
 use super::machines::Machines;
@@ -86,6 +86,10 @@ pub(super) struct Cluster {
     announcer: Announcer,
     namespace: String,
     machines: Machines,
+    /// Where hosts of Machines are, by the keys of the Machines.
+    hosts: BTreeMap<String, Ipv4Addr>,
+    /// Machines that the docket does not know yet.
+    new_machines: Option<Vec<MachineFacts>>,
     nodes: HashMap<String, Arc<Node>>,
     docket: Shared,
     again: UnboundedSender<String>,
@@ -113,6 +117,8 @@ impl Cluster {
             announcer: approver.announcer.clone(),
             namespace: approver.config.namespace.clone(),
             machines: Machines::new(approver.client.clone()),
+            hosts: BTreeMap::new(),
+            new_machines: None,
             nodes: HashMap::new(),
             docket,
             again,
@@ -124,8 +130,18 @@ impl Cluster {
     /// Brings the docket up to date for the first time.
     pub(super) async fn fill(&mut self) {
         let machines = self.machines.changed().await;
-        lock(&self.docket).set_machines(machines);
+        self.take_machines(machines);
         self.refresh().await;
+    }
+
+    /// Notes Machines for the next refresh.
+    fn take_machines(&mut self, machines: Vec<MachineFacts>) {
+        let host = |machine: &MachineFacts| {
+            let ipv4 = machine.host.as_ref()?.as_ref().ok()?;
+            Some((machines::key(&machine.name), *ipv4))
+        };
+        self.hosts = machines.iter().filter_map(host).collect();
+        self.new_machines = Some(machines);
     }
 
     /// Keeps the docket up to date for ever.
@@ -140,9 +156,8 @@ impl Cluster {
                 // What was asked of the DNS is old by then.
                 () = tokio::time::sleep(limits::NAME_LIFETIME.unsigned_abs()) => Ok(()),
                 machines = self.machines.changed() => {
-                    let again = lock(&self.docket).set_machines(machines);
-                    self.look_again(again);
-                    continue;
+                    self.take_machines(machines);
+                    Ok(())
                 }
             };
             if changed.is_err() {
@@ -187,17 +202,27 @@ impl Cluster {
         let data = list.unwrap_or_default().data;
         let answers = self.resolver.answers(&data, now);
         let entries = instances::parse(&data, &answers);
-        let reports = self.learned.of_listed(&entries);
+        let mut reports = self.learned.of_listed(&entries);
+        reports.extend(self.learned.of_machines(self.hosts.clone()));
         let leads = self.resolver.leads(names_in(&reports), now);
         let facts = facts(&entries, &answers, &reports, leads);
         let instances = Instances { data, answers, facts, cluster };
-        if self.instances.as_ref() == Some(&instances) {
+        let is_known = self.instances.as_ref() == Some(&instances);
+        let machines = self.new_machines.take();
+        if is_known && machines.is_none() {
             return;
         }
         let (again, disputes) = {
             let mut docket = lock(&self.docket);
-            let mut again = docket.set_cluster(instances.cluster.clone());
-            again.extend(docket.set_entries(&entries, &instances.facts));
+            let mut again = Vec::new();
+            if !is_known {
+                again.extend(docket.set_cluster(instances.cluster.clone()));
+                again.extend(docket.set_entries(&entries, &instances.facts));
+            }
+            // Under one lock: what the host at a former address said counts for no other one.
+            if let Some(machines) = machines {
+                again.extend(docket.set_machines(machines));
+            }
             (again, BTreeSet::from_iter(docket.disputes()))
         };
         self.instances = Some(instances);

@@ -184,7 +184,100 @@ fn machines_are_left_to_their_approver() {
     let machine = machine("m-1", address("InternalIP", "10.20.30.12"));
     let input = documents(&[&input.objects()[..], &[machine]].concat());
     let run = explain(&input, &["--facts", facts.to_str().unwrap(), "-o", "json"]);
-    assert_eq!(run.json()[0]["reason"], "machine: a Machine has the address 10.20.30.12");
+    assert_eq!(run.json()[0]["reason"], "machine: Machine m-1 has the address 10.20.30.12");
+}
+
+/// A Windows Machine is decided about like an entry, by what the Machine API says of it.
+#[test]
+fn windows_machines_are_explained() {
+    let mut input = good(CLIENT);
+    input.cluster.windows_instances = None;
+    let machine = |name: &str, address: &str| {
+        json!({
+            "apiVersion": "machine.openshift.io/v1beta1",
+            "kind": "Machine",
+            "metadata": {
+                "name": name,
+                "labels": {"machine.openshift.io/os-id": "Windows"},
+            },
+            "status": {"phase": "Provisioned", "addresses": [
+                {"type": "InternalIP", "address": address},
+                {"type": "InternalDNS", "address": "WIN-Bravo.plant.example.net"},
+            ]},
+        })
+    };
+    let explained =
+        |more: &[Value]| explain(&documents(&[&input.objects()[..], more].concat()), &[]);
+    let checks = |run: &Run| {
+        let lines = run.out.lines().filter(|line| {
+            ["because", "to do", "  machine", "  instance", "  node-absent"]
+                .iter()
+                .any(|part| line.contains(part))
+        });
+        lines.collect::<Vec<_>>().join("\n")
+    };
+    let ours = machine("winworker-a", "10.20.30.12");
+    insta::assert_snapshot!(checks(&explained(std::slice::from_ref(&ours))), @r"
+    because  every check passed
+    to do    nothing, the operator approves it
+       pass     machine        no other
+       pass     instance       Machine winworker-a, by the Machine API
+       pass     node-absent    no such node
+       pass     machine-node   the Machine has none
+    ");
+    let mut deleted = ours.clone();
+    deleted["metadata"]["deletionTimestamp"] = json!("2026-05-04T03:02:01Z");
+    deleted["status"]["addresses"][1]["address"] = json!("win-bravo");
+    insta::assert_snapshot!(checks(&explained(&[deleted])), @r"
+    because  machine: Machine winworker-a has the name win-bravo, and it is being deleted
+    to do    leave it to cluster-machine-approver if the Machine does not run Windows, else see what the Machine lacks; or remove the entry of the host from windows-instances
+    -> fail     machine        Machine winworker-a has the name win-bravo, and it is being deleted
+    ");
+    let twin = machine("winworker-b", "10.20.30.13");
+    insta::assert_snapshot!(checks(&explained(&[ours.clone(), twin])), @r"
+    because  instance: Machine winworker-a (by the Machine API) and Machine winworker-b (by the Machine API) both claim the name win-bravo, rename one of the hosts or correct the DNS
+    to do    give each host a name of its own, and list a host by its DNS name to say whose it is
+       pass     machine        none
+    -> fail     instance       Machine winworker-a (by the Machine API) and Machine winworker-b (by the Machine API) both claim the name win-bravo, rename one of the hosts or correct the DNS
+    ");
+    let mut at_work = ours;
+    at_work["status"]["nodeRef"] = json!({"name": "win-old", "uid": "u-1"});
+    let node = json!({
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": "win-old", "uid": "u-1"},
+    });
+    insta::assert_snapshot!(checks(&explained(&[at_work, node])), @r"
+    because  machine-node: Machine winworker-a has node win-old already
+    to do    delete the Node of the Machine if the host was installed anew, else find out why its host asks for another name
+       pass     machine        no other
+       pass     instance       Machine winworker-a, by the Machine API
+       pass     node-absent    no such node
+    -> fail     machine-node   Machine winworker-a has node win-old already
+    ");
+}
+
+/// The host of a Machine answers under the name of the Machine.
+#[test]
+fn what_the_host_of_a_machine_reports_is_told_under_its_name() {
+    let mut input = good(CLIENT);
+    input.cluster.windows_instances = None;
+    let machine = json!({
+        "kind": "Machine",
+        "metadata": {"name": "winworker-a", "labels": {"machine.openshift.io/os-id": "Windows"}},
+        "status": {
+            "phase": "Running",
+            "addresses": [{"type": "InternalIP", "address": "10.20.30.12"}],
+        },
+    });
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("facts.json");
+    let input = documents(&[&input.objects()[..], &[machine]].concat());
+    for (key, verdict) in [("winworker-a_machine", "approve"), ("winworker-b_machine", "ignore")] {
+        fs::write(&file, json!({"hostnames": {key: "WIN-BRAVO"}}).to_string()).unwrap();
+        let run = explain(&input, &["--facts", file.to_str().unwrap(), "-o", "json"]);
+        assert_eq!(run.json()[0]["verdict"], verdict, "{key}");
+    }
 }
 
 /// Where a host is called otherwise than it is listed, its name has to be told.
@@ -431,9 +524,11 @@ fn what_is_no_request_is_2() {
     refused(&csr.to_string(), "document 1, field `spec.request` is wrong");
     csr["apiVersion"] = json!("certificates.k8s.io/v1beta1");
     refused(&csr.to_string(), "document 1 is of another API version");
-    let machine = json!({"kind": "Machine", "status": {"addresses": "none"}});
-    let with = documents(&[good(CLIENT).csr, machine]);
-    refused(&with, "document 2, field `status.addresses` is wrong");
+    let version = "config.openshift.io/v1";
+    let status = json!({"platformStatus": "none"});
+    let odd = json!({"apiVersion": version, "kind": "Infrastructure", "status": status});
+    let with = documents(&[good(CLIENT).csr, odd]);
+    refused(&with, "document 2, field `platformStatus` is wrong");
     let run = run(&["explain", "csr"], "");
     assert_eq!(run.status, 2);
 }

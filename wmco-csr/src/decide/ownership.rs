@@ -138,11 +138,11 @@ impl<'e> Exam<'e, '_> {
             Found::Disputed(_) | Found::None { .. } => None,
         };
         let of_machine = instance.and_then(|instance| instance.machine.as_ref());
-        // Other Machines of our kind have a claim to it themselves, which is in dispute then.
-        let in_dispute = matches!(found, Found::Disputed(_));
+        // Where it is open whose name it is, hosts of Machines are among those who may have it.
+        let is_open = matches!(found, Found::Disputed(_) | Found::None { unnamed: 1.. });
         let keeps_name = |machine: &&Arc<MachineFacts>| match (&machine.host, instance) {
             (None, _) => left || of_machine.is_some(),
-            (Some(Ok(_)), _) if in_dispute => false,
+            (Some(Ok(_)), _) if is_open => false,
             (Some(_), None) => true,
             (Some(_), Some(instance)) => view.keeps(machine, asked.node, instance),
         };

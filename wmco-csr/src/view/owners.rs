@@ -43,8 +43,10 @@ impl View {
             if node.is_some_and(|node| self.is_on_another_host(node, instance)) {
                 continue;
             }
-            let reserved = || self.cluster.reserves_name(name).map(Owner::Reserved);
-            match self.listed_elsewhere(name, instance, name).or_else(reserved) {
+            let is_told = claim.source == Source::HostName;
+            let reserved = || self.cluster.reserves_name(name).filter(|_| is_told);
+            let owner = self.listed_elsewhere(name, instance, name);
+            match owner.or_else(|| reserved().map(Owner::Reserved)) {
                 None => rivals.push((claim, instance)),
                 Some(owner) => {
                     let against = Against::Owner(owner);
@@ -309,10 +311,14 @@ impl View {
 
     /// The claim of another host to a name that people or the Machine API gave to `owner`.
     fn vain_claim<'a>(&'a self, name: &str, owner: &'a Instance) -> Option<Conflict<'a>> {
+        // That an entry means the host of a Machine is told by its address.
+        let is_one = |other: &Instance| {
+            other.is_reached_as(owner) || owner.machine.as_ref().is_some_and(|m| other.is_on(m))
+        };
         let mut others = self
             .instances
             .told(name)
-            .filter(|(claim, other)| self.may_be_node_name(claim) && !other.is_reached_as(owner));
+            .filter(|(claim, other)| self.may_be_node_name(claim) && !is_one(other));
         let (claim, instance) = others.next()?;
         let against = Against::Owner(Owner::Instance(owner));
         Some(Conflict { claimant: (instance, claim.source), against })

@@ -6,7 +6,9 @@ use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::certificates::v1::CertificateSigningRequest;
 use rcgen::SanType;
 use wmco_core::instances::{self, Resolutions};
-use wmco_csr::{ClusterFacts, Docket, Facts, Kind, MachineFacts, NodeNames, Policy, Request};
+use wmco_csr::{
+    ClusterFacts, Docket, Facts, Kind, MachineFacts, NodeNames, Policy, Reference, Request, Unfit,
+};
 
 use crate::fixture::{INSTANCE, IPV4, NAMESPACE, NODE, World, bare_metal, node, strings};
 
@@ -305,5 +307,38 @@ fn addresses_that_are_learned_answer_who_waited_for_them() {
     let addresses = Some([(INSTANCE.to_owned(), vec![IPV4.into(), second])].into());
     let facts = Facts { hostnames: world.facts.hostnames.clone(), addresses, ..Facts::default() };
     assert_eq!(docket.set_entries(&entries, &facts), ["csr-1"]);
+    check(&mut docket, &world.csr, "approve ", true);
+}
+
+/// The Machine comes, its host reports its name, its Node is gone: each answers anew.
+#[test]
+fn what_is_known_of_a_machine_answers_anew() {
+    let world = World::new(KubeletClient);
+    let mut docket = empty();
+    docket.see(&world.csr);
+    check(&mut docket, &world.csr, "ignore instance", true);
+    let mut machine = MachineFacts {
+        name: "m-1".to_owned(),
+        addresses: vec![IPV4.into()],
+        host: Some(Err(Unfit::NoPhase)),
+        ..MachineFacts::default()
+    };
+    machine.names = strings(&[NODE]);
+    assert_eq!(docket.set_machines([machine.clone()]), ["csr-1"]);
+    check(&mut docket, &world.csr, "ignore machine", true);
+    machine.host = Some(Ok(IPV4));
+    machine.names.clear();
+    assert_eq!(docket.set_machines([machine.clone()]), ["csr-1"]);
+    check(&mut docket, &world.csr, "wait instance", true);
+    let mut facts = Facts::default();
+    facts.hostnames.insert("m-1_machine".to_owned(), "WIN-7".to_owned());
+    assert_eq!(docket.set_entries(&instances::Entries::default(), &facts), ["csr-1"]);
+    check(&mut docket, &world.csr, "approve ", true);
+    docket.set_node(&node("former", "windows", [192, 0, 2, 77].into()));
+    machine.node = Some(Reference { name: "former".to_owned(), uid: String::new() });
+    docket.set_machines([machine.clone()]);
+    check(&mut docket, &world.csr, "ignore machine-node", true);
+    assert_eq!(docket.set_machines([machine]), ["csr-1"], "it may have another Node now");
+    assert_eq!(docket.remove_node("former"), ["csr-1"]);
     check(&mut docket, &world.csr, "approve ", true);
 }

@@ -5,7 +5,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use jiff::Timestamp;
 use wmco_csr::pkcs10::{Attribute, GeneralName};
 use wmco_csr::{
-    CertificationRequest, ClusterFacts, Facts, NodeFacts, Outcome, Policy, Request, Verdict, View,
+    CertificationRequest, ClusterFacts, Facts, MachineFacts, NodeFacts, Outcome, Policy, Reference,
+    Request, Verdict, View,
 };
 use x509_parser::certification_request::X509CertificationRequest;
 use x509_parser::extensions::{GeneralName as TheirName, ParsedExtension};
@@ -106,7 +107,8 @@ pub(crate) fn pem_is_canonical(text: &[u8]) -> Option<Vec<u8>> {
     Some(der)
 }
 
-/// For any request text, in a cluster where its node would be welcome: approved if and only if
+/// For any request text, in a cluster where its node would be welcome, as that of an entry and as that of
+/// a Machine: approved if and only if
 /// every check passed, and then the signature is right and the names are those of the node.
 ///
 /// Returns whether it was approved as one of the kinds.
@@ -142,12 +144,25 @@ pub(crate) fn approves_only_what_it_should(pem: &[u8]) -> bool {
             "system:wicd-node:win-7",
         ),
     ];
+    let reference = Reference { name: NODE.to_owned(), uid: String::new() };
+    let machine = |has_node: bool| MachineFacts {
+        name: "m-1".to_owned(),
+        names: vec![NODE.to_owned()],
+        addresses: vec![IPV4.into()],
+        node: has_node.then(|| reference.clone()),
+        host: Some(Ok(IPV4)),
+    };
     let mut any = false;
-    for (signer, username, groups, usages, common_name) in kinds {
+    let hosts = kinds.into_iter().flat_map(|kind| [(kind, false), (kind, true)]);
+    for ((signer, username, groups, usages, common_name), is_machine) in hosts {
         let mut view = View::new();
         let service_networks = Some(Vec::new());
         view.set_cluster(ClusterFacts { service_networks, ..ClusterFacts::default() });
-        view.set_instances([(NODE, Some(IPV4))], &Facts::default());
+        if is_machine {
+            view.set_machines([machine(usages == &server)]);
+        } else {
+            view.set_instances([(NODE, Some(IPV4))], &Facts::default());
+        }
         if usages == &server || signer.ends_with("-client") {
             let os = Some("windows".to_owned());
             let (addresses, names) = (vec![IPV4.into()], vec![NODE.to_owned()]);

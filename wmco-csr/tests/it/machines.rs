@@ -6,7 +6,7 @@ use rcgen::{DnType, SanType};
 use serde_json::json;
 use wmco_core::machines::key;
 use wmco_csr::Kind::{self, KubeletClient, KubeletServing};
-use wmco_csr::{MachineFacts, NodeNames, Policy, Request, Rule, decide};
+use wmco_csr::{MachineFacts, NodeNames, Policy, Reference, Request, Rule, decide};
 
 use crate::fixture::{IPV4, NODE, World, node, strings};
 
@@ -46,7 +46,7 @@ fn machine(name: &str, address: Ipv4Addr, names: &[&str]) -> MachineFacts {
 }
 
 fn refer(machine: &mut MachineFacts, name: &str, uid: &str) {
-    machine.node = Some(wmco_core::facts::Reference { name: name.to_owned(), uid: uid.to_owned() });
+    machine.node = Some(Reference { name: name.to_owned(), uid: uid.to_owned() });
 }
 
 /// The world of the fixture, in which the host is that of a Machine instead of an entry. It is approved.
@@ -84,7 +84,10 @@ fn ask_for(world: &mut World, name: &str) {
 fn a_windows_machine_gets_its_certificates_whoever_approves_for_others() {
     check(&KUBELETS, |_| {}, "approve", "");
     check(&KUBELETS, |w| w.policy.machine_approver = false, "approve", "");
-    let of_another_system = |w: &mut World| w.machines[0].host = None;
+    let of_another_system = |w: &mut World| {
+        w.machines[0].host = None;
+        w.machines[0].names.push("Win-7.".to_owned());
+    };
     check(&KUBELETS, of_another_system, "ignore", "machine");
 }
 
@@ -171,7 +174,12 @@ fn the_name_of_the_machine_is_its_hosts_only_where_the_platform_says_so() {
         w.facts.hostnames.clear();
         ask_for(w, MACHINE);
     };
-    check(&[KubeletClient], given, "ignore", "machine");
+    check(&[KubeletClient], given, "wait", "instance");
+    let otherwise = |w: &mut World| {
+        given(w);
+        w.facts.hostnames.insert(key(MACHINE), "other".to_owned());
+    };
+    check(&[KubeletClient], otherwise, "ignore", "machine");
     let named = |w: &mut World| {
         given(w);
         w.cluster.hosts_named_as_machines = true;
@@ -323,10 +331,16 @@ fn a_machine_whose_host_is_listed_gets_nothing_unless_it_is_to_be_ignored() {
     listed.instances.push((IPV4.to_string(), None));
     listed.facts.hostnames.insert(IPV4.to_string(), "win-7".to_owned());
     listed.check("ignore", "machine");
-    insta::assert_snapshot!(told(&listed), @"
-    192.0.2.7: 192.0.2.7 is the host of Machine winworker-x7k2p, remove the entry or label the Machine windowsmachineconfig.openshift.io/ignore=true
-    win-7: Machine winworker-x7k2p (by the Machine API) claims the name win-7, but that is a Machine's; rename the host or correct the DNS
-    ");
+    let label = wmco_core::names::IGNORE_LABEL;
+    let expected = format!(
+        "192.0.2.7: 192.0.2.7 is the host of Machine {MACHINE}, remove the entry or label the Machine \
+         {label}=true"
+    );
+    assert_eq!(told(&listed), expected);
+    // Listed by a name that the Machine has as well, nothing is certain either.
+    listed.instances = vec![("win-7.corp.example".to_owned(), Some(IPV4))];
+    listed.check("refuse", "instance");
+    assert!(told(&listed).contains("win-7.corp.example is the host of Machine winworker-x7k2p"));
 }
 
 #[test]
@@ -437,8 +451,8 @@ fn a_machine_gets_no_second_client_certificate_while_it_has_a_node() {
 
 #[test]
 fn a_serving_certificate_takes_the_word_of_the_machine_api_for_the_node() {
-    let late = |w: &mut World| w.later = w.policy.limits.name_wait;
     type Change = fn(&mut World);
+    let late = |w: &mut World| w.later = w.policy.limits.name_wait;
     let changes: [Change; 3] = [
         |w| w.machines[0].node = None,
         |w| refer(&mut w.machines[0], NODE, "former"),
