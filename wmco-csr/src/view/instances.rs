@@ -312,10 +312,6 @@ impl Part {
         instances
     }
 
-    fn claims(&self, name: &str) -> Option<&Claims> {
-        self.by_name.get(name)
-    }
-
     fn with_instances<'a>(
         &'a self,
         claims: Option<&'a Vec<Claim>>,
@@ -356,16 +352,17 @@ impl Instances {
 
     /// Who is listed by `name` or has it from the Machine API, or has a name that starts with it.
     pub(crate) fn listed(&self, name: &str) -> impl Iterator<Item = (&Claim, &Instance)> + Clone {
-        self.parts().flat_map(move |part| {
-            part.with_instances(part.claims(name).map(|claims| &claims.listed))
-        })
+        // Looked up once, however often the iterator is cloned.
+        let [listed, of_machines] = [&self.listed, &self.of_machines]
+            .map(|part| part.with_instances(part.by_name.get(name).map(|claims| &claims.listed)));
+        listed.chain(of_machines)
     }
 
     /// Who claims `name` by a report or reverse DNS.
     pub(crate) fn told(&self, name: &str) -> impl Iterator<Item = (&Claim, &Instance)> + Clone {
-        self.parts().flat_map(move |part| {
-            part.with_instances(part.claims(name).map(|claims| &claims.others))
-        })
+        let [listed, of_machines] = [&self.listed, &self.of_machines]
+            .map(|part| part.with_instances(part.by_name.get(name).map(|claims| &claims.others)));
+        listed.chain(of_machines)
     }
 
     /// Every name that somebody claims, some of them twice.
@@ -376,12 +373,16 @@ impl Instances {
     /// The instances that are listed by `address` or by a name that leads there, or whose Machine has
     /// it.
     pub(crate) fn at(&self, address: IpAddr) -> impl Iterator<Item = &Instance> {
-        self.parts().flat_map(move |part| part.among(part.by_address.get(&address)))
+        let [listed, of_machines] =
+            [&self.listed, &self.of_machines].map(|part| part.among(part.by_address.get(&address)));
+        listed.chain(of_machines)
     }
 
     /// The instances whose hosts reported `address`.
     pub(crate) fn reporting(&self, address: IpAddr) -> impl Iterator<Item = &Instance> {
-        self.parts().flat_map(move |part| part.among(part.by_report.get(&address)))
+        let [listed, of_machines] =
+            [&self.listed, &self.of_machines].map(|part| part.among(part.by_report.get(&address)));
+        listed.chain(of_machines)
     }
 
     /// Where the DNS leads `name`; empty if it does not, or nobody claims the name.

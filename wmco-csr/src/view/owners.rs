@@ -43,8 +43,10 @@ impl View {
             if node.is_some_and(|node| self.is_on_another_host(node, instance)) {
                 continue;
             }
-            let reserved = || self.cluster.reserves_name(name).map(Owner::Reserved);
-            match self.listed_elsewhere(name, instance, name).or_else(reserved) {
+            let is_told = claim.source == Source::HostName;
+            let reserved = || self.cluster.reserves_name(name).filter(|_| is_told);
+            let owner = self.listed_elsewhere(name, instance, name);
+            match owner.or_else(|| reserved().map(Owner::Reserved)) {
                 None => rivals.push((claim, instance)),
                 Some(owner) => {
                     let against = Against::Owner(owner);

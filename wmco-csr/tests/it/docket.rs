@@ -336,8 +336,9 @@ fn what_is_known_of_a_machine_answers_anew() {
     check(&mut docket, &world.csr, "approve ", true);
     docket.set_node(&node("former", "windows", [192, 0, 2, 77].into()));
     machine.node = Some(Reference { name: "former".to_owned(), uid: String::new() });
-    docket.set_machines([machine]);
+    docket.set_machines([machine.clone()]);
     check(&mut docket, &world.csr, "ignore machine-node", true);
+    assert_eq!(docket.set_machines([machine]), ["csr-1"], "it may have another Node now");
     assert_eq!(docket.remove_node("former"), ["csr-1"]);
     check(&mut docket, &world.csr, "approve ", true);
 }

@@ -451,8 +451,8 @@ fn a_machine_gets_no_second_client_certificate_while_it_has_a_node() {
 
 #[test]
 fn a_serving_certificate_takes_the_word_of_the_machine_api_for_the_node() {
-    let late = |w: &mut World| w.later = w.policy.limits.name_wait;
     type Change = fn(&mut World);
+    let late = |w: &mut World| w.later = w.policy.limits.name_wait;
     let changes: [Change; 3] = [
         |w| w.machines[0].node = None,
         |w| refer(&mut w.machines[0], NODE, "former"),

@@ -9,7 +9,7 @@ use bin_operator::learned::HostReport;
 use kube::api::{Patch, PatchParams};
 use serde_json::json;
 use wmco_core::limits;
-use wmco_core::names::{events, objects};
+use wmco_core::names::{MACHINE_OS_LABEL, OS_ID_WINDOWS, events, objects};
 use wmco_sim::cluster::Fault;
 use wmco_sim::cluster::error::{ApiError, Subject};
 
@@ -329,6 +329,36 @@ async fn a_report_counts_for_the_address_that_was_asked() {
     scene.answered("kubelet-client", "wait", "instance").await;
     scene.learned.set(name, HostReport { at: Some([10, 9, 8, 2].into()), ..before });
     assert_eq!(scene.condition("client-other").await, approval("WMCOApprove"));
+    scene.stop().await;
+}
+
+/// The host of a Windows Machine reports under the key of the Machine, and for its address alone.
+#[tokio::test]
+async fn a_report_of_a_machines_host_counts_for_that_machine() {
+    let scene = Scene::start(&BTreeMap::new()).await;
+    machine_api(&scene);
+    put(
+        &scene.cluster,
+        &json!({
+            "apiVersion": "machine.openshift.io/v1beta1", "kind": "Machine",
+            "metadata": {
+                "name": "m-1", "namespace": "openshift-machine-api",
+                "labels": {MACHINE_OS_LABEL: OS_ID_WINDOWS},
+            },
+            "status": {
+                "phase": "Provisioned",
+                "addresses": [{"type": "InternalIP", "address": "10.9.8.2"}],
+            },
+        }),
+    );
+    let key = wmco_core::machines::key("m-1");
+    let before = HostReport { at: Some([10, 9, 8, 1].into()), ..report("WIN-1") };
+    scene.learned.set(&key, before.clone());
+    scene.approve(false).await;
+    scene.ask(&client_of("win-1")).await;
+    scene.answered("kubelet-client", "wait", "instance").await;
+    scene.learned.set(&key, HostReport { at: Some([10, 9, 8, 2].into()), ..before });
+    assert_eq!(scene.condition("client-win-1").await, approval("WMCOApprove"));
     scene.stop().await;
 }
 

@@ -119,7 +119,7 @@ pub(super) struct Machine {
     /// Of a Windows Machine.
     pub(super) referred: Referred,
     /// Of a listed host: that it is also a Windows Machine that people asked to leave alone.
-    is_ignored_machine: bool,
+    is_also_ignored: bool,
     /// What it reports as its host name instead of its own.
     false_name: Option<Lie>,
     /// What it reports beside its own addresses.
@@ -212,7 +212,7 @@ fn any_machine(count: usize, lies: bool) -> impl Strategy<Value = Machine> {
         any::<bool>(),
     );
     (plain, said, of_machine).prop_map(move |(plain, said, of_machine)| {
-        let (standing, referred, is_ignored_machine) = of_machine;
+        let (standing, referred, is_also_ignored) = of_machine;
         let (sort, domain, listing, shouts, has_node, was_asked, is_liar) = plain;
         let (name, addresses, status, node, dns, reverse) = said;
         let is_liar = is_liar && lies;
@@ -233,7 +233,7 @@ fn any_machine(count: usize, lies: bool) -> impl Strategy<Value = Machine> {
                 true => Referred::Right,
                 false => Referred::Missing,
             },
-            is_ignored_machine,
+            is_also_ignored,
             node: match has_node || !matches!(sort, Sort::Listed | Sort::Windows) {
                 true if node && is_liar && sort == Sort::Listed => Registered::Invented,
                 true => Registered::ByRight,
@@ -608,7 +608,7 @@ impl World {
             let machine = &self.machines[*place];
             match machine.sort {
                 Sort::Machine | Sort::Windows => true,
-                Sort::Listed => machine.is_ignored_machine,
+                Sort::Listed => machine.is_also_ignored,
                 Sort::Linux | Sort::Stranger => false,
             }
         };
