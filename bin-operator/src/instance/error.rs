@@ -1,11 +1,11 @@
 //! Why a step failed, and whom to tell.
 
 use wmco_core::host_record::RecordRefused;
-use wmco_core::names::events;
+use wmco_core::names::{events, host};
 use wmco_core::node::{HostSeen, InstanceInputs};
 use wmco_core::protocol::HostStep;
 use wmco_core::reach::{Reach, Unreachable};
-use wmco_ssh::{ConnectError, HostError, Route, Target};
+use wmco_ssh::{ConnectError, HostError, PrivateKey, Route};
 
 use crate::leader::NotLeading;
 
@@ -18,7 +18,7 @@ pub enum StepError {
         "our agent does not do its work on the host ({what}); unless that says what to do, check that \
          nothing there blocks programs in {} and in the login user's own folder, where sftp and \
          commands start",
-        wmco_core::names::host::ROOT
+        host::ROOT
     )]
     AgentFails {
         /// What it did instead.
@@ -44,6 +44,14 @@ pub enum StepError {
     /// Something on the host did not work.
     #[error(transparent)]
     Host(#[from] HostError),
+    /// The host itself, and no jump host, refuses our key.
+    #[error("{refusal}; the line for {} is `{line}`", host::AUTHORIZED_KEYS)]
+    LoginRefused {
+        /// The host and the user.
+        refusal: ConnectError,
+        /// Our public key.
+        line: String,
+    },
     /// A Node is in the API that could be the host's, but is not known as that.
     #[error(
         "node {node} may be the one of this host but is not known as that, so nothing is changed on the \
@@ -104,6 +112,7 @@ impl StepError {
             Self::AgentFails { .. }
             | Self::Connect(_)
             | Self::Host(_)
+            | Self::LoginRefused { .. }
             | Self::OtherHostKey { .. }
             | Self::Route(_) => true,
             Self::Api { .. }
@@ -118,14 +127,6 @@ impl StepError {
         }
     }
 
-    /// Whether the host itself, and no jump host, refused our key.
-    pub(super) fn is_refusal_of(&self, reach: &Reach) -> bool {
-        let Self::Connect(ConnectError::AuthenticationRefused { target, .. }) = self else {
-            return false;
-        };
-        *target == Target { address: reach.address.to_string(), port: reach.port }.to_string()
-    }
-
     /// Reason of the Event that tells people.
     pub const fn event_reason(&self, instance: &InstanceInputs) -> &'static str {
         match self {
@@ -136,14 +137,25 @@ impl StepError {
         }
     }
 
-    /// The right variant for a failed connect by `route`, which `reach` gave.
-    pub(super) fn connect(error: ConnectError, route: &Route, reach: &Reach) -> Self {
-        let ConnectError::HostKeyMismatch { target, .. } = &error else {
-            return Self::Connect(error);
+    /// The right variant for a failed connect by `route`, which `reach` gave, with `key`.
+    pub(super) fn connect(
+        error: ConnectError,
+        route: &Route,
+        reach: &Reach,
+        key: &PrivateKey,
+    ) -> Self {
+        let target = match &error {
+            ConnectError::HostKeyMismatch { target, .. } => target,
+            ConnectError::AuthenticationRefused { target, .. }
+                if *target == route.target.to_string() =>
+            {
+                return Self::LoginRefused { refusal: error, line: key.public().authorized_key() };
+            }
+            _ => return Self::Connect(error),
         };
-        let host = *target == route.target.to_string();
+        let is_host = *target == route.target.to_string();
         let jump = || reach.via.as_ref()?.host_key.as_ref();
-        match if host { reach.host_key.as_ref() } else { jump() } {
+        match if is_host { reach.host_key.as_ref() } else { jump() } {
             Some(pinned) => {
                 Self::OtherHostKey { mismatch: error.to_string(), accept: pinned.by.to_string() }
             }

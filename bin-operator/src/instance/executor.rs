@@ -114,7 +114,7 @@ impl Executor {
         let Ok(reach) = &instance.reach else { return };
         let accepted = match connected {
             Ok(()) => true,
-            Err(error) if error.is_refusal_of(reach) => false,
+            Err(StepError::LoginRefused { .. }) => false,
             Err(_) => return,
         };
         let login = LoginTry { at: reach.address, key: instance.key_hash };
@@ -158,7 +158,7 @@ impl Executor {
         // Boxed: the future of a handshake is large, and it is rare.
         let host = Box::pin(self.pool.lease(&route))
             .await
-            .map_err(|error| StepError::connect(error, &route, reach))?;
+            .map_err(|error| StepError::connect(error, &route, reach, &turn.inputs.key))?;
         self.pin_keys(reach, &host, turn).await?;
         Ok(turn.link.keep(host, reach, turn.inputs))
     }
