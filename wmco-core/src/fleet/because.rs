@@ -5,7 +5,6 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::node::Node;
 use crate::instances::Called;
 use crate::machines::Unfit;
 
@@ -116,12 +115,6 @@ pub enum Held {
     Budget,
     /// That it begins is put on record first.
     RecordDue,
-}
-
-impl Because {
-    pub(super) fn contested(nodes: &[Node<'_>]) -> Self {
-        Self::Contested { nodes: nodes.iter().map(|node| node.facts.name.clone()).collect() }
-    }
 }
 
 impl fmt::Display for Because {

@@ -9,7 +9,7 @@ use super::host::Host;
 use super::hosts::Hosts;
 use super::made::Made;
 use super::matching::{Matching, Stand};
-use super::node::{Kind, Node};
+use super::node::{Kind, Node, contested};
 use super::{Assignment, Assignments, Because, Intent, Observed, shown_address};
 use crate::facts::NodeFacts;
 use crate::host_record::RecordChange;
@@ -67,7 +67,7 @@ impl<'a> Leaving<'a, '_> {
         let stand = self.matching.stand(host);
         let node = stand.node().map(|node| node.facts);
         let because = match stand {
-            Stand::Contested(nodes) => Because::contested(nodes),
+            Stand::Contested(nodes) => contested(nodes),
             Stand::Node(node) if node.kind == Kind::OtherSystem => Because::OtherSystem,
             Stand::Node(node) if node.kind == Kind::FromMachine => Because::MachineBehind,
             Stand::Node(_) | Stand::Nobody => {

@@ -5,7 +5,7 @@ use super::host::Host;
 use super::hosts::Hosts;
 use super::made::Made;
 use super::matching::{Matching, Stand};
-use super::node::Kind;
+use super::node::{Kind, contested};
 use super::{Assignment, Assignments, Because, Intent};
 use crate::host_record::RecordChange;
 
@@ -34,7 +34,7 @@ pub(super) fn decide<'a>(
             let machine = host.ipv4.and_then(|ipv4| made.address_of_machine(ipv4));
             let because = match (host.first_at_ipv4.filter(|_| machine.is_none()), stand) {
                 (None, _) => machine.unwrap_or(Because::EntryBroken),
-                (Some(_), Stand::Contested(nodes)) => Because::contested(nodes),
+                (Some(_), Stand::Contested(nodes)) => contested(nodes),
                 (Some(_), Stand::Node(node)) if node.kind == Kind::OtherSystem => {
                     Because::OtherSystem
                 }

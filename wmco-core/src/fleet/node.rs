@@ -1,5 +1,6 @@
 //! One Node, as far as it is asked about for each host.
 
+use super::Because;
 use super::made::Made;
 use crate::facts::NodeFacts;
 use crate::names;
@@ -57,4 +58,9 @@ impl Kind {
             Self::Unmarked
         }
     }
+}
+
+/// Why a host is left that several Nodes claim to stand for.
+pub(super) fn contested(nodes: &[Node<'_>]) -> Because {
+    Because::Contested { nodes: nodes.iter().map(|node| node.facts.name.clone()).collect() }
 }

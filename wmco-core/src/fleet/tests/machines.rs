@@ -63,9 +63,14 @@ macro_rules! rows {
         #[test]
         fn $name() {
             let case: Case = $case;
-            assert_eq!(case.look(|out| lines(&out.instances)), $expected.join("\n"));
+            check(case, &$expected);
         }
     )* };
+}
+
+#[track_caller]
+fn check(case: Case, expected: &[&str]) {
+    assert_eq!(case.look(|out| lines(&out.instances)), expected.join("\n"));
 }
 
 const JOINED: &str = "machine mac-1: configure (node node-1), because its machine is provisioned";
@@ -79,7 +84,7 @@ rows! {
     }) => ["machine mac-1: configure, because its machine is provisioned"];
     no_list_of_entries_is_needed: made(1).with(|c| c.list_absent = true) => [JOINED];
     a_machine_that_is_ignored_is_nobodys: made(1).with(|c| c.machines[0].is_ignored = true)
-        => [""; 0];
+        => [] as [&str; 0];
     a_machine_that_is_deleted_is_left: made(1).with(|c| c.machines[0].is_deleted = true)
         => ["machine mac-1: leave (node node-1), because it is being deleted"];
     a_node_deleted_by_hand_is_registered_again: made(1).with(|c| c.nodes.clear())
@@ -107,20 +112,6 @@ rows! {
     }) => [
         "machine mac-1: leave (node node-1), because its machine refers to the node of machine mac-2, too",
         "machine mac-2: leave (node node-1), because its machine refers to the node of machine mac-1, too",
-    ];
-    an_entry_for_the_address_of_a_machine_and_the_machine_are_left: made(1).with(|c| {
-        c.listed = vec![entry_at("10.0.128.1")];
-    }) => [
-        "10.0.128.1: leave (node node-1), because machine mac-1 has its address",
-        "machine mac-1: leave (node node-1), because entry 10.0.128.1 leads to its address",
-    ];
-    a_machine_that_moves_to_a_listed_address_takes_nothing: made(1).with(|c| {
-        c.listed = vec![entry(1)];
-        c.nodes.push(node(1));
-        c.machines[0].addresses[0].address = "10.0.0.1".into();
-    }) => [
-        "10.0.0.1: leave (node win-1), because machine mac-1 has its address",
-        "machine mac-1: leave (node node-1), because entry 10.0.0.1 leads to its address",
     ];
     an_entry_that_does_not_resolve_keeps_its_last_address: made(1).with(|c| {
         c.listed = vec![broken("win.test")];
@@ -185,16 +176,6 @@ rows! {
         c.refused = vec!["mac-1"];
         c.host_keys = vec![going(1)];
     }) => ["machine mac-1: replace (node node-1), because its host refuses our key"];
-    one_after_another: made(3).with(|c| {
-        c.refused = vec!["mac-1", "mac-2", "mac-3"];
-        c.host_keys = vec![going(1), going(2), going(3)];
-    }) => [
-        "machine mac-1: replace (node node-1), because its host refuses our key",
-        "machine mac-2: configure (node node-2), because its host refuses our key, and its machine is not \
-         replaced now: machine mac-1 is not ready with the operator's version",
-        "machine mac-3: configure (node node-3), because its host refuses our key, and its machine is not \
-         replaced now: machine mac-1 is not ready with the operator's version",
-    ];
     a_machine_that_works_comes_after_one_that_does_not: made(2).with(|c| {
         c.refused = vec!["mac-1", "mac-2"];
         c.nodes[1].ready = false;
@@ -213,6 +194,51 @@ rows! {
          replaced now: machine mac-2 is not ready with the operator's version",
         "machine mac-2: replace (node node-2), because its host refuses our key",
     ];
+}
+
+#[test]
+fn an_entry_for_the_address_of_a_machine_and_the_machine_are_left() {
+    check(
+        made(1).with(|c| {
+            c.listed = vec![entry_at("10.0.128.1")];
+        }),
+        &[
+            "10.0.128.1: leave (node node-1), because machine mac-1 has its address",
+            "machine mac-1: leave (node node-1), because entry 10.0.128.1 leads to its address",
+        ],
+    );
+}
+
+#[test]
+fn a_machine_that_moves_to_a_listed_address_takes_nothing() {
+    check(
+        made(1).with(|c| {
+            c.listed = vec![entry(1)];
+            c.nodes.push(node(1));
+            c.machines[0].addresses[0].address = "10.0.0.1".into();
+        }),
+        &[
+            "10.0.0.1: leave (node win-1), because machine mac-1 has its address",
+            "machine mac-1: leave (node node-1), because entry 10.0.0.1 leads to its address",
+        ],
+    );
+}
+
+#[test]
+fn one_after_another() {
+    check(
+        made(3).with(|c| {
+            c.refused = vec!["mac-1", "mac-2", "mac-3"];
+            c.host_keys = vec![going(1), going(2), going(3)];
+        }),
+        &[
+            "machine mac-1: replace (node node-1), because its host refuses our key",
+            "machine mac-2: configure (node node-2), because its host refuses our key, and its machine is not \
+         replaced now: machine mac-1 is not ready with the operator's version",
+            "machine mac-3: configure (node node-3), because its host refuses our key, and its machine is not \
+         replaced now: machine mac-1 is not ready with the operator's version",
+        ],
+    );
 }
 
 /// Whether `mac-1`, which refuses our key, is replaced; otherwise why not.
