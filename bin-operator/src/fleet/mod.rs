@@ -1,6 +1,7 @@
 //! Turns the list of instances and the Nodes into workers' inputs, one pass per change.
 
 mod counts;
+mod key;
 mod usernames;
 mod view;
 mod workers;
@@ -17,11 +18,8 @@ use wmco_core::fleet::{self, Assignments, Grants, LoginTry, Notice};
 use wmco_core::host_record::RecordChange;
 use wmco_core::limits;
 use wmco_core::machines::Machine;
-use wmco_core::names;
 use wmco_core::node::{InstanceInputs, Login, due_record, sealed_username};
 use wmco_core::reach::forgotten_jump_keys;
-use wmco_core::secret::Secret;
-use wmco_ssh::PrivateKey;
 use wmco_ssh::username::UsernameError;
 
 use crate::claims::Claims;
@@ -35,6 +33,7 @@ use crate::resolver::Resolver;
 use crate::snapshot;
 use crate::sources::Sources;
 use counts::Counts;
+use key::Key;
 use usernames::Usernames;
 use view::{SeenMachines, View};
 use workers::Workers;
@@ -60,12 +59,6 @@ pub struct Fleet {
     counts: Counts,
     problems: Problems,
     release: Option<Release>,
-}
-
-/// The private key and what follows from it.
-struct Key {
-    pem: Secret,
-    parsed: Arc<PrivateKey>,
 }
 
 impl Fleet {
@@ -141,7 +134,7 @@ impl Fleet {
         let (resolver, config) = (&self.resolver, Arc::clone(&self.config));
         let seen = &mut self.machines;
         let view = View::of(sources, seen, resolver, learned, &config, now, &mut problems);
-        let key = self.key(&mut problems);
+        let key = Key::read(&self.sources, &self.config.namespace, &mut problems);
         let state = self.sources.nodes.state();
         let mut seen = std::mem::take(&mut self.nodes);
         let nodes = seen.update(&state);
@@ -270,27 +263,6 @@ impl Fleet {
     fn user_data_has(&self, key: &Key) -> bool {
         let public = key.parsed.public().authorized_key().parse();
         public.is_ok_and(|public| snapshot::user_data_keys(&self.sources).contains(&public))
-    }
-
-    fn key(&self, problems: &mut Found) -> Option<Key> {
-        let Some(pem) = snapshot::private_key(&self.sources, &self.config.namespace) else {
-            let problem = format!(
-                "secret {} has no key {}, create it with the private key of the instances",
-                names::objects::PRIVATE_KEY_SECRET,
-                names::objects::PRIVATE_KEY_KEY
-            );
-            problems.insert(problem.into(), Duration::ZERO);
-            return None;
-        };
-        match PrivateKey::parse(&pem) {
-            Ok(parsed) => Some(Key { pem, parsed: Arc::new(parsed) }),
-            Err(error) => {
-                let secret = names::objects::PRIVATE_KEY_SECRET;
-                let problem = format!("secret {secret}: {}", crate::chain(&error));
-                problems.insert(problem.into(), Duration::ZERO);
-                None
-            }
-        }
     }
 
     /// Renders what hosts get; while that is not possible, the last rendering stays in force.

@@ -2,7 +2,7 @@
 
 use bin_operator::demo::Stage;
 use bin_operator::progress::Progress;
-use serde_json::Value;
+use serde_json::{Value, json};
 use wmco_core::names::{self, objects};
 use wmco_sim::host::Fault;
 
@@ -167,4 +167,34 @@ async fn an_encrypted_key() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_key_of_an_unknown_type() {
     key_is_told("-----BEGIN STRANGE KEY-----\nAAAA\n-----END STRANGE KEY-----\n", "key").await;
+}
+
+/// The key that is to come next may be wrong in any way: people hear of it, and hosts join with the one
+/// that there is.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_next_key_that_cannot_be_used() {
+    let stage = stage(1).await;
+    let own = String::from_utf8(stage.key.expose().to_vec()).unwrap();
+    let running = operate_until_settled(&stage, &addresses(1)).await;
+    for (next, told) in [
+        (own.as_str(), "it is the key in private-key.pem"),
+        (include_str!("../../keys/encrypted-ed25519"), "passphrase"),
+        ("", "key private-key-next.pem: "),
+    ] {
+        let secret = json!({
+            "apiVersion": "v1", "kind": "Secret",
+            "metadata": { "name": objects::PRIVATE_KEY_SECRET, "namespace": stage.namespace() },
+            "stringData": {
+                objects::PRIVATE_KEY_KEY: own.as_str(),
+                objects::NEXT_PRIVATE_KEY_KEY: next,
+            },
+        });
+        stage.cluster.apply(&secret).unwrap();
+        let is_told =
+            |note: &String| note.contains(objects::NEXT_PRIVATE_KEY_KEY) && note.contains(told);
+        until(|| notes(&stage, FAILURE).into_iter().find(is_told)).await;
+    }
+    assert!(nodes(&stage).iter().all(|node| is_finished(node)));
+    running.stop().await.unwrap();
+    stage.shutdown().await;
 }
