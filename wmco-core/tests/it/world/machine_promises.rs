@@ -145,9 +145,12 @@ impl World {
                 if set.is_none_or(|set| set.replicas != alive.len()) {
                     broken.push("its machineset has another number".into());
                 }
+                let is_out = node_of(machine, nodes).is_some_and(NodeFacts::is_out_by_us);
                 let right = |it: &&Machine| {
                     let node = node_of(it, nodes);
                     it.facts.name == name
+                        // The others wait for its slot, and it waits for a login.
+                        || is_out
                         || it.facts.is_ignored
                         || refuses(it)
                         || node.is_some_and(|n| n.ready && n.version() == Some(&version))

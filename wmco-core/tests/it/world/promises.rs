@@ -76,7 +76,8 @@ impl World {
     /// Before anything below the root is run or brought there: nothing lies there that was there before
     /// an agent of ours had closed the root, and nobody but administrators can have put it there.
     pub(crate) fn promise_ours(&mut self, key: &str, index: Option<usize>) {
-        let Some(host) = index.and_then(|index| self.hosts.get(index)) else { return };
+        let host = index.and_then(|index| self.hosts.get(index));
+        let Some(host) = host.filter(|host| !host.is_vacant()) else { return };
         if host.planted {
             self.broken.push(format!("{key}: what lay there before us was run"));
         } else if !host.root_closed && !host.opened {
