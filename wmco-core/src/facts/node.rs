@@ -69,11 +69,6 @@ impl NodeFacts {
         !self.is_byoh() && self.annotations.contains_key(names::MACHINE_ANNOTATION)
     }
 
-    /// Whether we took it out of service, and it has its slot for that still.
-    pub fn is_out_by_us(&self) -> bool {
-        self.holds_slot() && self.annotation(names::CORDONED_ANNOTATION).is_some()
-    }
-
     /// Whether it holds a disruption slot.
     pub fn holds_slot(&self) -> bool {
         self.has_mark(names::UPGRADING_LABEL)

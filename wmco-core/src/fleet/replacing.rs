@@ -247,8 +247,8 @@ struct Gate<'a, 'b> {
 impl<'a> Gate<'a, '_> {
     /// The MachineSet that makes another one, if nothing speaks against that now.
     ///
-    /// While we hold its node the others wait for that slot, and it waits for a login, so nobody is waited
-    /// for: it is out of service as it is.
+    /// While its node holds a slot, or its MachineSet holds one because of it, the others may wait for that
+    /// slot, so it does not wait for them.
     fn set_for(&self, machine: &'a Machine, assignment: &Assignment<'_>) -> Result<&'a str, Held> {
         let owner = machine.facts.machine_set.as_ref().ok_or(Held::NobodyMakesAnother)?;
         let set = self.health.machines.set(&owner.name);
@@ -261,14 +261,17 @@ impl<'a> Gate<'a, '_> {
         if alive.len() < set.replicas {
             return Err(Held::TooFew);
         }
-        if assignment.node.is_some_and(NodeFacts::is_out_by_us) {
-            return Ok(&set.name);
-        }
+        let holds_slot = assignment.node.is_some_and(NodeFacts::holds_slot);
+        let is_awaited = holds_slot || self.replaced.waits_for(assignment, self.health).is_some();
         let siblings = alive.iter().filter(|it| it.facts.name != machine.facts.name);
-        let sibling = siblings.filter(|sibling| self.is_in_the_way(sibling)).next();
+        let is_in_the_way = |sibling: &&&Machine| {
+            let is_replaced = self.replaced.contains(&sibling.facts.name);
+            is_replaced || !is_awaited && self.is_unhealthy(sibling)
+        };
+        let sibling = siblings.filter(is_in_the_way).next();
         let own = key(&machine.facts.name);
         let others = self.instances.iter().filter(|other| other.address != own);
-        let mut unhealthy = others.filter(|other| self.is_out_of_order(other));
+        let mut unhealthy = others.filter(|other| !is_awaited && self.is_out_of_order(other));
         let other = unhealthy.nth(self.desired.budget.saturating_sub(1));
         let first = sibling.map(|it| key(&it.facts.name)).or(other.map(|it| it.address.clone()));
         first.map_or(Ok(&set.name), |first| Err(Held::Unhealthy { first }))
@@ -276,11 +279,8 @@ impl<'a> Gate<'a, '_> {
 
     /// Whether a Machine of the same MachineSet has to get well first. Those that refuse our key wait for
     /// their own turn.
-    fn is_in_the_way(&self, sibling: &Machine) -> bool {
+    fn is_unhealthy(&self, sibling: &Machine) -> bool {
         let name = sibling.facts.name.as_str();
-        if self.replaced.contains(name) {
-            return true;
-        }
         if sibling.instance == Err(Unfit::Ignored) || self.refusing.contains(name) {
             return false;
         }

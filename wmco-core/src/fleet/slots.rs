@@ -7,6 +7,7 @@ use super::replacing::{Health, Replaced};
 use super::{Assignment, Because, DisruptionPermit, Observed};
 use crate::facts::NodeFacts;
 use crate::fleet::Intent;
+use crate::names;
 
 /// Gives permits to those that claim one, as long as there are slots. Returns the slots that are left for
 /// others.
@@ -84,7 +85,8 @@ impl Slots {
             node.is_windows() && ours
         };
         let holders = observed.nodes.iter().filter(managed).filter(|n| n.holds_slot());
-        let (begun, marked): (Vec<_>, Vec<_>) = holders.partition(|node| node.is_out_by_us());
+        let begun = |node: &&NodeFacts| node.annotation(names::CORDONED_ANNOTATION).is_some();
+        let (begun, marked): (Vec<_>, Vec<_>) = holders.partition(begun);
         let was_granted = |node: &&NodeFacts| observed.granted.contains(&node.name);
         let granted = observed.nodes.iter().filter(was_granted);
         let disrupted: BTreeSet<String> =

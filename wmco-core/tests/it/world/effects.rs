@@ -3,6 +3,7 @@
 use wmco_core::facts::{NodeFacts, PodFacts};
 use wmco_core::fleet::{Assignment, DisruptionPermit, LoginTry};
 use wmco_core::host_record::{HostRecord, RecordChange};
+use wmco_core::machines::name_in;
 use wmco_core::names;
 use wmco_core::node::{Action, Grounds, HostSeen, HostWork, Outcome, Refusal};
 use wmco_core::protocol::HostStep;
@@ -151,7 +152,8 @@ impl World {
             return None;
         }
         self.operator.refusals.accepted(&instance.address);
-        if way.host_key.is_none() && host.known.contains(&way.address) {
+        let is_meant = !host.is_slot() || host.machine.as_deref() == name_in(&instance.address);
+        if is_meant && way.host_key.is_none() && host.known.contains(&way.address) {
             self.broken.push(format!("{address} was trusted on first use a second time"));
         }
         if !host.answers_at(way.address) {
@@ -162,7 +164,9 @@ impl World {
             self.change_record(&instance.address, &pinned);
         }
         let host = &mut self.hosts[index];
-        host.known.insert(way.address);
+        if is_meant {
+            host.known.insert(way.address);
+        }
         self.operator.host_names.insert(instance.address.clone(), host.name.clone());
         Some(host)
     }

@@ -196,7 +196,6 @@ impl World {
         self.faults = super::Faults::default();
         self.list_absent = false;
         self.excuse();
-        self.calm_machines();
         for at in 0..self.ours() {
             self.happen(Event::Return(at));
             self.happen(Event::FixEntry(at));
@@ -223,6 +222,7 @@ impl World {
                 self.api.host_keys.insert(name.to_owned(), host.key().to_string());
             }
         }
+        self.calm_machines();
     }
 
     /// A person lists a host by the address that its Node shows, unless it is known at the other one:

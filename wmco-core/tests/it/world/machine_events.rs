@@ -81,14 +81,16 @@ impl World {
             }
             MachineEvent::OtherHash(at, empty) => {
                 let hash = if empty { "" } else { "of another key" };
-                self.claim(at, |node| node.annotate(names::PUBLIC_KEY_HASH_ANNOTATION, hash));
+                self.say_on_node(at, |node| node.annotate(names::PUBLIC_KEY_HASH_ANNOTATION, hash));
             }
-            MachineEvent::ClaimListed(at) => self.claim(at, |node| {
+            MachineEvent::ClaimListed(at) => self.say_on_node(at, |node| {
                 node.facts.labels.insert(names::BYOH_LABEL.into(), names::TRUE.into());
             }),
             MachineEvent::ClaimMachine(at, other) => {
                 if let Some(other) = self.machine_with_host(other).map(|it| it.facts.name.clone()) {
-                    self.claim(at, |n| n.annotate(names::MACHINE_ANNOTATION, &annotation(&other)));
+                    self.say_on_node(at, |n| {
+                        n.annotate(names::MACHINE_ANNOTATION, &annotation(&other))
+                    });
                 }
             }
         }
@@ -108,7 +110,7 @@ impl World {
         let Some(machine) = self.machine_with_host(at) else { return };
         match event {
             MachineEvent::Delete(_) => machine.facts.is_deleted = true,
-            MachineEvent::Heed(_) => machine.facts.is_ignored = false,
+            MachineEvent::Ignore(_) => machine.facts.is_ignored = true,
             MachineEvent::TellTruth(_) => {
                 let name = machine.facts.name.clone();
                 self.tell_truth(&name);
@@ -123,8 +125,8 @@ impl World {
                 machine.confused = true;
                 machine.facts.node = None;
             }
-            MachineEvent::Ignore(_) => {
-                machine.facts.is_ignored = true;
+            MachineEvent::Heed(_) => {
+                machine.facts.is_ignored = false;
                 let host = machine.host;
                 let name = host.map(|number| self.hosts[number].name.clone());
                 if let Some(node) = name.and_then(|name| self.api.nodes.get_mut(&name)) {
@@ -143,7 +145,7 @@ impl World {
         (at % count < hosted.len()).then(|| hosted.swap_remove(at % count))
     }
 
-    fn claim(&mut self, at: usize, change: impl FnOnce(&mut super::api::Node)) {
+    fn say_on_node(&mut self, at: usize, change: impl FnOnce(&mut super::api::Node)) {
         let name = &self.hosts[at % self.ours()].name;
         self.api.nodes.get_mut(name).map(change);
     }

@@ -21,7 +21,9 @@ impl World {
         for set in whole {
             self.replaced.remove(&set);
         }
-        let held = self.api.nodes.values().filter(|node| node.is_disrupted() && !node.idle);
+        let held = self.api.nodes.values().filter(|node| {
+            node.is_disrupted() && !node.idle && !self.is_others_business(&node.facts.name)
+        });
         let mut by_set: BTreeMap<Option<String>, usize> = BTreeMap::new();
         for node in held {
             *by_set.entry(self.set_of(node)).or_default() += 1;
@@ -53,6 +55,13 @@ impl World {
                 || node_of(machine, nodes).is_some_and(|it| it.ready && it.version().is_some())
         });
         facts.replicas.saturating_sub(work.count())
+    }
+
+    /// Whether people asked to leave the Machine behind a Node alone, or it is counted as deleted.
+    fn is_others_business(&self, node: &str) -> bool {
+        let host = self.hosts.iter().find(|host| host.name == node);
+        let machine = host.and_then(|host| self.machine_of(host));
+        machine.is_some_and(|machine| machine.facts.is_ignored || machine.facts.is_deleted)
     }
 
     /// The MachineSet of the Machine behind a Node.
@@ -145,11 +154,14 @@ impl World {
                 if set.is_none_or(|set| set.replicas != alive.len()) {
                     broken.push("its machineset has another number".into());
                 }
-                let is_out = node_of(machine, nodes).is_some_and(NodeFacts::is_out_by_us);
+                let node = node_of(machine, nodes);
+                let works = node.is_some_and(|it| it.ready && it.version().is_some());
+                let is_out = node.is_some_and(NodeFacts::holds_slot)
+                    || !works && set.is_some_and(|set| self.holds_slot_for(&set.name, name));
                 let right = |it: &&Machine| {
                     let node = node_of(it, nodes);
                     it.facts.name == name
-                        // The others wait for its slot, and it waits for a login.
+                        // The others may wait for its slot, and it waits for a login.
                         || is_out
                         || it.facts.is_ignored
                         || refuses(it)
@@ -161,6 +173,13 @@ impl World {
             }
         }
         self.broken.extend(broken.iter().map(|why| format!("{name} was deleted, though {why}")));
+    }
+
+    /// Whether it is on record that a Machine of a MachineSet but this one is made anew.
+    fn holds_slot_for(&self, set: &str, but: &str) -> bool {
+        let known = self.known_hosts();
+        let mut others = known.records().filter(|(address, _)| *address != key(but));
+        others.any(|(_, record)| record.replaced_in.as_deref() == Some(set))
     }
 
     /// What the API does when we delete a Machine.

@@ -154,7 +154,12 @@ impl World {
     fn link(&mut self, name: &str) {
         let machine = self.api.machine_api.machines.get_mut(name).unwrap();
         let Some(host) = machine.host.filter(|_| !machine.confused) else { return };
-        let Some(node) = self.api.nodes.get_mut(&self.hosts[host].name) else { return };
+        let Some(node) = self.api.nodes.get_mut(&self.hosts[host].name) else {
+            if machine.facts.node.is_none() {
+                machine.facts.phase = Some(PROVISIONED.into());
+            }
+            return;
+        };
         let (name, uid) = (node.facts.name.clone(), node.facts.uid.clone());
         machine.facts.node = Some(Reference { name, uid });
         machine.facts.phase = Some(RUNNING.into());

@@ -28,6 +28,9 @@ use super::release::Release;
 /// How long hosts have to refuse its key.
 const REFUSED_FOR: Duration = Duration::from_secs(3);
 
+/// How often the pause after a refusal doubles.
+const MOST_DOUBLED: u32 = 8;
+
 /// All that the operator keeps in memory; a crash empties it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Operator {
@@ -54,6 +57,8 @@ pub(crate) struct Operator {
 struct Worker {
     memory: Memory,
     asleep: Option<Asleep>,
+    /// How often in a row its host has refused the key.
+    refused: u32,
 }
 
 /// What was true when the last pass ended, and when to look again anyway.
@@ -218,15 +223,7 @@ impl World {
         if self.log {
             eprintln!("{} {instance}\n{plan}\n", self.now);
         }
-        if let (Some(name), Some(claims)) =
-            (instance.node_name(), memory.claims_slot(&inputs, self.now))
-        {
-            if claims {
-                self.operator.claims.insert(name.to_owned());
-            } else {
-                self.operator.claims.remove(name);
-            }
-        }
+        self.claim(instance, memory.claims_slot(&inputs, self.now));
         let (mut failed, mut on_host) = (false, false);
         for step in &plan.steps {
             self.others_act(others);
@@ -243,11 +240,17 @@ impl World {
             }
         }
         let until = if failed {
-            let retry_at = self.now + limits::RETRY_FIRST;
-            let answers =
-                |host: &Host| host.power == Power::On && (host.accepts == self.key || !on_host);
-            let down = index.is_none_or(|index| !answers(&self.hosts[index]));
+            let on = |host: &&Host| host.power == Power::On;
+            let host = index.map(|index| &self.hosts[index]).filter(on);
+            let refuses = on_host && host.is_some_and(|host| host.accepts != self.key);
+            worker.refused = if refuses { worker.refused + 1 } else { 0 };
+            let pause = 2_i32.pow(worker.refused.saturating_sub(1).min(MOST_DOUBLED));
+            let retry_at = self.now + limits::RETRY_FIRST * pause;
+            let down = host.is_none() || refuses;
             memory.failed(down.then_some(retry_at));
+            // One that does not answer must not hold up the others.
+            let claims = memory.claims_slot(&inputs, self.now);
+            self.claim(instance, claims);
             Some(retry_at)
         } else {
             memory.done(&plan, self.now).map(|rest| rest.until)
@@ -256,6 +259,15 @@ impl World {
         worker.asleep = until.map(|until| Asleep { trigger, until, settled });
         self.operator.instances.insert(key, worker);
         Ok(!plan.steps.is_empty())
+    }
+
+    /// Whether it cannot get on without a slot, if that is known.
+    fn claim(&mut self, instance: &Assignment<'_>, claims: Option<bool>) {
+        match (instance.node_name(), claims) {
+            (Some(name), Some(true)) => drop(self.operator.claims.insert(name.to_owned())),
+            (Some(name), Some(false)) => drop(self.operator.claims.remove(name)),
+            _ => {}
+        }
     }
 
     /// What its worker goes by.

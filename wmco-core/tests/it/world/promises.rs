@@ -77,7 +77,9 @@ impl World {
     /// an agent of ours had closed the root, and nobody but administrators can have put it there.
     pub(crate) fn promise_ours(&mut self, key: &str, index: Option<usize>) {
         let host = index.and_then(|index| self.hosts.get(index));
-        let Some(host) = host.filter(|host| !host.is_vacant()) else { return };
+        // The operator could not know of a Machine that has just got the address of another one.
+        let is_meant = |host: &&Host| host.machine.as_deref() == name_in(key);
+        let Some(host) = host.filter(|host| !host.is_slot() || is_meant(host)) else { return };
         if host.planted {
             self.broken.push(format!("{key}: what lay there before us was run"));
         } else if !host.root_closed && !host.opened {
