@@ -105,6 +105,11 @@ impl<'a> Leaving<'a, '_> {
             out.instances.push(leave(because));
             return;
         }
+        if self.made.is_ignored(node, ipv4) {
+            // Nothing on record says that it was listed, and its kubelet may say so.
+            out.instances.push(leave(Because::MachineBehind));
+            return;
+        }
         let shown = shown_address(node);
         let texts = [origin.map(str::to_owned), ipv4.map(|ip| ip.to_string()), Some(shown.clone())];
         let known = self.observed.hosts;

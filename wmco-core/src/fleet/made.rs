@@ -15,11 +15,18 @@ pub(super) struct Made<'a> {
     at: HashMap<Ipv4Addr, Vec<&'a Machine>>,
     /// The same by the UID of the Node that they refer to.
     with_node: HashMap<&'a str, Vec<&'a Machine>>,
+    /// Addresses and UIDs of Nodes of the Machines that people asked to leave alone.
+    ignored: (HashSet<Ipv4Addr>, HashSet<&'a str>),
 }
 
 impl<'a> Made<'a> {
     pub(super) fn of(machines: &'a Machines) -> Self {
-        let mut made = Self { machines, at: HashMap::new(), with_node: HashMap::new() };
+        let ignored = || machines.iter().filter(|it| it.instance == Err(Unfit::Ignored));
+        let at = ignored().filter_map(|machine| internal_ipv4(&machine.facts));
+        let nodes = ignored().filter_map(|machine| machine.facts.node.as_ref());
+        let nodes = nodes.map(|node| node.uid.as_str()).filter(|uid| !uid.is_empty());
+        let ignored = (at.collect(), nodes.collect());
+        let mut made = Self { machines, at: HashMap::new(), with_node: HashMap::new(), ignored };
         for machine in made.machines() {
             if let Some(ipv4) = internal_ipv4(&machine.facts) {
                 made.at.entry(ipv4).or_default().push(machine);
@@ -40,6 +47,12 @@ impl<'a> Made<'a> {
     pub(super) fn address_of_machine(&self, ipv4: Ipv4Addr) -> Option<Because> {
         let machine = self.at.get(&ipv4)?.first()?.facts.name.clone();
         Some(Because::AddressOfMachine { machine })
+    }
+
+    /// Whether people asked to leave the Machine alone that has this Node or a host at this address.
+    pub(super) fn is_ignored(&self, node: &NodeFacts, ipv4: Option<Ipv4Addr>) -> bool {
+        let (at, nodes) = &self.ignored;
+        nodes.contains(node.uid.as_str()) || ipv4.is_some_and(|ipv4| at.contains(&ipv4))
     }
 
     /// Another one that has a host at the address of `machine`. One that is being deleted gave it back,

@@ -175,7 +175,8 @@ pub fn reconcile<'a>(desired: &Desired<'a>, observed: &Observed<'a>) -> Assignme
     let health = Health::of(desired, &out.instances);
     let replaced = Replaced::of(&health, observed, &out.instances);
     let budget = desired.budget;
-    let left = slots::hand_out(&mut out.instances, budget, replaced.count(), &made, observed);
+    let instances = &mut out.instances;
+    let left = slots::hand_out(instances, budget, &replaced, &health, &made, observed);
     let keys = provisioned::forgotten_keys(desired.machines, observed, &replaced);
     out.forgotten_keys.extend(keys);
     out.notices.extend(notice::of_replaced(desired.machines, &replaced));

@@ -1,13 +1,15 @@
 //! Which Machine is deleted next, so that its MachineSet makes another.
 //!
 //! A Machine whose host refuses our key can only be made anew. That takes a slot of the disruption budget
-//! from the decision until its MachineSet is healthy again, and it waits while anything else of its
-//! MachineSet is not: what is healthy is ready and runs the operator's version, nothing less. Source:
+//! from the decision until its MachineSet has as many Machines that work again, and it waits while anything
+//! else of its MachineSet is not healthy: ready and with the operator's version, nothing less. Source:
 //! `spec/operator.md`, section 6.1 and section 13, rows 18 to 20.
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::slots::Slots;
 use super::{Assignment, Assignments, Because, Desired, Held, Intent, Observed, ReplacementPermit};
+use crate::facts::NodeFacts;
 use crate::host_record::{HostRecord, RecordChange};
 use crate::machines::{Machine, Machines, Unfit, key};
 
@@ -42,11 +44,16 @@ impl<'a> Health<'a> {
         instances.get(*self.numbers.get(machine.facts.name.as_str())?)
     }
 
-    /// Whether an instance does what it is there for.
+    /// Whether an instance does what it is there for, with the operator's version.
     fn is_healthy(&self, assignment: &Assignment<'_>) -> bool {
-        let is_current = |node: &crate::facts::NodeFacts| node.version() == Some(self.version);
-        let works = assignment.node.is_some_and(|node| node.ready && is_current(node));
-        works && !matches!(assignment.because, Because::Unfit(_))
+        let version = assignment.node.and_then(NodeFacts::version);
+        works(assignment) && version == Some(self.version)
+    }
+
+    /// The MachineSet of the Machine behind an instance.
+    fn set_of(&self, assignment: &Assignment<'_>) -> Option<&'a str> {
+        let owner = self.machines.with_key(&assignment.address)?.facts.machine_set.as_ref()?;
+        Some(owner.name.as_str())
     }
 
     /// The Machines that a MachineSet has and keeps.
@@ -58,17 +65,26 @@ impl<'a> Health<'a> {
         self.machines.iter().filter(is_of)
     }
 
-    /// Whether a MachineSet has all that it is to have, and all are healthy; so is one that is gone.
+    /// Whether a MachineSet has as many Machines that work as it is to have; so has one that is gone.
+    ///
+    /// Which version they run is the business of upgrades, which take slots of their own, and those that
+    /// are ignored are people's own.
     fn is_whole(&self, set: &str, instances: &[Assignment<'a>]) -> bool {
         let Some(facts) = self.machines.set(set).filter(|facts| !facts.is_deleted) else {
             return true;
         };
-        let healthy = self.of_set(set).filter(|machine| {
-            let assignment = self.assignment(machine, instances);
-            assignment.is_some_and(|assignment| self.is_healthy(assignment))
+        let work = self.of_set(set).filter(|machine| {
+            machine.instance == Err(Unfit::Ignored)
+                || self.assignment(machine, instances).is_some_and(works)
         });
-        healthy.count() >= facts.replicas
+        work.count() >= facts.replicas
     }
+}
+
+/// Whether an instance is of use: it is ready and has become a node, of whatever version.
+fn works(assignment: &Assignment<'_>) -> bool {
+    let is_node = |node: &NodeFacts| node.ready && node.version().is_some();
+    assignment.node.is_some_and(is_node) && !matches!(assignment.because, Because::Unfit(_))
 }
 
 impl<'a> Replaced<'a> {
@@ -99,6 +115,26 @@ impl<'a> Replaced<'a> {
         self.sets.len()
     }
 
+    /// How many slots each MachineSet holds.
+    pub(super) fn by_set(&self) -> BTreeMap<&'a str, usize> {
+        let mut by_set = BTreeMap::new();
+        for set in self.sets.values() {
+            *by_set.entry(*set).or_default() += 1;
+        }
+        by_set
+    }
+
+    /// The MachineSet that holds a slot because of what is the matter with this instance, too: it is of no
+    /// use, and the slot is held until it is.
+    pub(super) fn waits_for(
+        &self,
+        instance: &Assignment<'_>,
+        health: &Health<'a>,
+    ) -> Option<&'a str> {
+        let set = health.set_of(instance).filter(|_| !works(instance))?;
+        self.sets.values().any(|held| *held == set).then_some(set)
+    }
+
     /// Whether the replacement of this Machine is not over.
     pub(super) fn contains(&self, machine: &str) -> bool {
         self.sets.contains_key(machine)
@@ -116,11 +152,12 @@ fn is_gone(machines: &Machines, name: &str, record: &HostRecord) -> bool {
     machine.is_none_or(|facts| facts.is_deleted || record.machine.as_ref() != Some(&facts.uid))
 }
 
-/// Gives permits to Machines whose hosts refuse our key, as long as there are `free` slots.
+/// Gives permits to Machines whose hosts refuse our key, as long as there are `slots`. One that is of no
+/// use goes in the slot that its MachineSet holds until it is.
 pub(super) fn hand_out<'a>(
     health: &Health<'a>,
     mut replaced: Replaced<'a>,
-    mut free: usize,
+    mut slots: Slots,
     desired: &Desired<'a>,
     observed: &Observed<'a>,
     out: &mut Assignments<'a>,
@@ -150,12 +187,12 @@ pub(super) fn hand_out<'a>(
             instances: &out.instances,
         };
         let name = machine.facts.name.as_str();
-        let begun = replaced.contains(name);
-        let held = match gate.set_for(machine) {
+        let Some(assignment) = out.instances.get(number) else { continue };
+        let begun = replaced.contains(name) || replaced.waits_for(assignment, health).is_some();
+        let held = match gate.set_for(machine, assignment) {
             Err(held) => Some(held),
-            Ok(_) if free == 0 && !begun => Some(Held::Budget),
+            Ok(_) if !begun && !slots.take(assignment.node_name()) => Some(Held::Budget),
             Ok(set) => {
-                free -= usize::from(!begun);
                 replaced.sets.insert(name, set);
                 let address = key(name);
                 let record = observed.hosts.record(&address);
@@ -210,7 +247,10 @@ struct Gate<'a, 'b> {
 
 impl<'a> Gate<'a, '_> {
     /// The MachineSet that makes another one, if nothing speaks against that now.
-    fn set_for(&self, machine: &'a Machine) -> Result<&'a str, Held> {
+    ///
+    /// While its node holds a slot, or its MachineSet holds one because of it, the others may wait for that
+    /// slot, so it does not wait for them.
+    fn set_for(&self, machine: &'a Machine, assignment: &Assignment<'_>) -> Result<&'a str, Held> {
         let owner = machine.facts.machine_set.as_ref().ok_or(Held::NobodyMakesAnother)?;
         let set = self.health.machines.set(&owner.name);
         let set = set.filter(|set| set.uid == owner.uid && !set.is_deleted && set.replicas > 0);
@@ -225,11 +265,17 @@ impl<'a> Gate<'a, '_> {
         if alive.len() < set.replicas {
             return Err(Held::TooFew);
         }
+        let holds_slot = assignment.node.is_some_and(NodeFacts::holds_slot);
+        let is_awaited = holds_slot || self.replaced.waits_for(assignment, self.health).is_some();
         let mut siblings = alive.iter().filter(|it| it.facts.name != machine.facts.name);
-        let sibling = siblings.find(|sibling| self.is_in_the_way(sibling));
+        let is_in_the_way = |sibling: &&&Machine| {
+            let is_replaced = self.replaced.contains(&sibling.facts.name);
+            is_replaced || !is_awaited && self.is_unhealthy(sibling)
+        };
+        let sibling = siblings.find(is_in_the_way);
         let own = key(&machine.facts.name);
         let others = self.instances.iter().filter(|other| other.address != own);
-        let mut unhealthy = others.filter(|other| self.is_out_of_order(other));
+        let mut unhealthy = others.filter(|other| !is_awaited && self.is_out_of_order(other));
         let other = unhealthy.nth(self.budget.saturating_sub(1));
         let first = sibling.map(|it| key(&it.facts.name)).or(other.map(|it| it.address.clone()));
         first.map_or(Ok(&set.name), |first| Err(Held::Unhealthy { first }))
@@ -237,11 +283,8 @@ impl<'a> Gate<'a, '_> {
 
     /// Whether a Machine of the same MachineSet has to get well first. Those that refuse our key wait for
     /// their own turn.
-    fn is_in_the_way(&self, sibling: &Machine) -> bool {
+    fn is_unhealthy(&self, sibling: &Machine) -> bool {
         let name = sibling.facts.name.as_str();
-        if self.replaced.contains(name) {
-            return true;
-        }
         if sibling.instance == Err(Unfit::Ignored) || self.refusing.contains(name) {
             return false;
         }

@@ -3,27 +3,32 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use super::made::Made;
+use super::replacing::{Health, Replaced};
 use super::{Assignment, Because, DisruptionPermit, Observed};
 use crate::facts::NodeFacts;
 use crate::fleet::Intent;
 use crate::names;
 
-/// Gives permits to those that claim one, as long as there are slots; `replaced` hold Machines that are
-/// being replaced. Returns how many slots are left for others.
+/// Gives permits to those that claim one, as long as there are slots. Returns the slots that are left for
+/// others.
 ///
 /// What was begun is finished before anything else is begun; whose drain was given up less often comes
-/// first.
-pub(super) fn hand_out(
-    instances: &mut [Assignment<'_>],
+/// first. The slot of a Machine that is being replaced is lent to its MachineSet's nodes that are of no use:
+/// it is held until they are.
+pub(super) fn hand_out<'a>(
+    instances: &mut [Assignment<'a>],
     budget: usize,
-    replaced: usize,
+    replaced: &Replaced<'a>,
+    health: &Health<'a>,
     made: &Made<'_>,
     observed: &Observed<'_>,
-) -> usize {
+) -> Slots {
     if observed.claims.is_empty() && observed.refused.is_empty() {
-        return 0;
+        return Slots::default();
     }
-    let mut slots = Slots::count(instances, budget.saturating_sub(replaced), made, observed);
+    let budget = budget.saturating_sub(replaced.count());
+    let mut slots = Slots::count(instances, budget, made, observed);
+    slots.lend(instances, replaced, health);
     let mut queue: Vec<&mut Assignment<'_>> = instances.iter_mut().collect();
     let given_up = times_given_up(observed.nodes);
     queue.sort_by_key(|instance| given_up.get(instance.node_name()?).copied());
@@ -32,17 +37,22 @@ pub(super) fn hand_out(
             slots.serve(instance, turn, observed);
         }
     }
-    slots.left()
+    slots
 }
 
 /// The free part of the budget.
-struct Slots {
+#[derive(Default)]
+pub(super) struct Slots {
     free: usize,
     /// Nodes that hold a slot: marked by us, or with a permit whose mark is not visible.
     disrupted: BTreeSet<String>,
     /// Nodes with a mark but without our cordon: left over, or set by a predecessor. Each keeps a
     /// slot until the mark is gone, but more marks than slots disrupt no more nodes.
     marked: BTreeSet<String>,
+    /// Nodes that may have the slot of a Machine that is being replaced, by name.
+    lent: BTreeMap<String, String>,
+    /// How many such slots there are, by MachineSet.
+    lendable: BTreeMap<String, usize>,
 }
 
 /// How often in a row the drains of Nodes were given up, by name.
@@ -83,7 +93,55 @@ impl Slots {
             begun.into_iter().chain(granted).map(|node| node.name.clone()).collect();
         let marked = marked.iter().map(|node| node.name.clone());
         let marked = marked.filter(|name| !disrupted.contains(name)).collect();
-        Self { free: budget.saturating_sub(disrupted.len()), disrupted, marked }
+        let free = budget.saturating_sub(disrupted.len());
+        Self { free, disrupted, marked, ..Self::default() }
+    }
+
+    /// Notes which nodes may have the slots of Machines that are being replaced, one each.
+    fn lend(&mut self, instances: &[Assignment<'_>], replaced: &Replaced<'_>, health: &Health<'_>) {
+        if replaced.count() == 0 {
+            return;
+        }
+        let by_set = replaced.by_set().into_iter();
+        self.lendable = by_set.map(|(set, count)| (set.to_owned(), count)).collect();
+        for instance in instances {
+            let Some(node) = instance.node_name() else { continue };
+            let Some(set) = replaced.waits_for(instance, health) else { continue };
+            if self.disrupted.contains(node) {
+                self.lendable
+                    .entry(set.to_owned())
+                    .and_modify(|left| *left = left.saturating_sub(1));
+            } else {
+                self.lent.insert(node.to_owned(), set.to_owned());
+            }
+        }
+    }
+
+    /// Takes a slot for the node of an instance, or for one without a node, unless it holds one already.
+    pub(super) fn take(&mut self, node: Option<&str>) -> bool {
+        let turn = node.map_or(Turn::New, |node| self.turn(node));
+        let free = match turn {
+            Turn::Disrupted => return true,
+            Turn::Marked => self.free > 0,
+            Turn::New => self.left() > 0,
+        };
+        if free {
+            self.free -= 1;
+        } else if !node.is_some_and(|node| self.borrow(node)) {
+            return false;
+        }
+        if let Some(node) = node {
+            self.marked.remove(node);
+            self.disrupted.insert(node.to_owned());
+        }
+        true
+    }
+
+    fn borrow(&mut self, node: &str) -> bool {
+        let lendable = self.lent.get(node).and_then(|set| self.lendable.get_mut(set));
+        let Some(left) = lendable.filter(|left| **left > 0) else { return false };
+        *left -= 1;
+        true
     }
 
     /// Gives the instance a permit if it claims one, it is its turn, and there is a slot for it.
@@ -95,20 +153,9 @@ impl Slots {
         if self.turn(node) != turn || permit.is_some() || !observed.claims.contains(node) {
             return;
         }
-        let free = match turn {
-            Turn::Disrupted => true,
-            Turn::Marked => self.free > 0,
-            Turn::New => self.left() > 0,
-        };
-        if !free {
-            return;
+        if self.take(Some(node)) {
+            *permit = Some(DisruptionPermit::for_node(node));
         }
-        if turn != Turn::Disrupted {
-            self.free -= 1;
-            self.marked.remove(node);
-            self.disrupted.insert(node.to_owned());
-        }
-        *permit = Some(DisruptionPermit::for_node(node));
     }
 
     /// Slots that nobody holds or waits for with a mark.

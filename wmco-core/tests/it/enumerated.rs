@@ -67,7 +67,7 @@ fn cut(mut world: World, story: &[Event], fault: fn(u16) -> Event, also: &[Event
 /// Tells the story again for every round in it; before that round `meanwhile` happens, while the
 /// operator remembers all.
 #[track_caller]
-fn between(start: fn() -> World, story: &[Event], meanwhile: &[Event]) {
+pub(crate) fn between(start: fn() -> World, story: &[Event], meanwhile: &[Event]) {
     let mut world = start();
     for event in story {
         world.happen(*event);
@@ -87,13 +87,13 @@ fn between(start: fn() -> World, story: &[Event], meanwhile: &[Event]) {
 
 /// After a crash at every effect.
 #[track_caller]
-fn crashes(start: fn() -> World, story: &[Event], also: &[Event]) {
+pub(crate) fn crashes(start: fn() -> World, story: &[Event], also: &[Event]) {
     cut(start(), story, Event::CrashIn, also);
 }
 
 /// After a failure of every effect.
 #[track_caller]
-fn failures(start: fn() -> World, story: &[Event]) {
+pub(crate) fn failures(start: fn() -> World, story: &[Event]) {
     cut(start(), story, Event::FailIn, &[]);
 }
 

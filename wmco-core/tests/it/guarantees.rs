@@ -10,7 +10,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseResult;
 
-use crate::world::{EVERYBODY, Event, ROUNDS, World};
+use crate::world::{EVERYBODY, Event, MachineEvent, ROUNDS, World};
 
 /// How a world begins.
 #[derive(Clone, Copy, Debug)]
@@ -21,31 +21,44 @@ struct Start {
     features: u8,
     /// Whether the hosts are nodes already.
     configured: bool,
+    /// Which MachineSets there are, of [`SETS`].
+    sets: usize,
 }
+
+/// How many Machines the MachineSets of a world have.
+const SETS: [&[usize]; 4] = [&[], &[1], &[2], &[2, 1]];
 
 impl Start {
     fn world(self) -> World {
         if self.configured {
-            return CONFIGURED[&(self.hosts, self.budget)].clone();
+            return CONFIGURED[&(self.hosts, self.budget, self.sets)].clone();
         }
-        World::fresh(self.hosts, self.budget, self.features)
+        let world = World::fresh(self.hosts, self.budget, self.features);
+        if self.sets == 0 { world } else { world.with_machines(SETS[self.sets]) }
     }
 }
 
-/// Worlds at the goal, by hosts and budget.
-static CONFIGURED: LazyLock<BTreeMap<(usize, usize), World>> = LazyLock::new(|| {
+/// Worlds at the goal, by hosts, budget and MachineSets.
+static CONFIGURED: LazyLock<BTreeMap<(usize, usize, usize), World>> = LazyLock::new(|| {
     let sizes = (1..=3).flat_map(|hosts| (1..=2).map(move |budget| (hosts, budget)));
-    let world = |(hosts, budget)| {
-        let mut world = World::fresh(hosts, budget, u8::MAX);
+    let sizes = sizes.flat_map(|(hosts, budget)| (0..SETS.len()).map(move |s| (hosts, budget, s)));
+    let world = |(hosts, budget, sets)| {
+        let start = Start { hosts, budget, features: u8::MAX, configured: false, sets };
+        let mut world = start.world();
         world.run(ROUNDS).unwrap();
-        ((hosts, budget), world)
+        ((hosts, budget, sets), world)
     };
     sizes.map(world).collect()
 });
 
 fn any_start() -> impl Strategy<Value = Start> {
-    (1..=3_usize, 1..=2_usize, any::<u8>(), any::<bool>()).prop_map(
-        |(hosts, budget, features, configured)| Start { hosts, budget, features, configured },
+    // Half of the worlds have Machines, and those have fewer entries.
+    let sets = prop_oneof![3 => Just(0), 1 => Just(1), 1 => Just(2), 1 => Just(3)];
+    (1..=3_usize, 1..=2_usize, any::<u8>(), any::<bool>(), sets).prop_map(
+        |(hosts, budget, features, configured, sets)| {
+            let hosts = if sets == 0 { hosts } else { hosts.min(2) };
+            Start { hosts, budget, features, configured, sets }
+        },
     )
 }
 
@@ -55,7 +68,7 @@ fn round() -> impl Strategy<Value = Event> {
 
 /// Time, everybody's own business, and what people ask for.
 fn ordinary() -> impl Strategy<Value = Event> {
-    let at = 0..3_usize;
+    let at = 0..6_usize;
     prop_oneof![
         20 => round(),
         4 => any::<u8>().prop_map(Event::Others),
@@ -66,14 +79,21 @@ fn ordinary() -> impl Strategy<Value = Event> {
         1 => Just(Event::Bump),
         1 => Just(Event::NewServices),
         1 => at.clone().prop_map(Event::AskRestart),
-        1 => at.prop_map(Event::Grace),
+        1 => at.clone().prop_map(Event::Grace),
         1 => Just(Event::Wait),
+        2 => Just(Event::Of(MachineEvent::CacheCatchesUp)),
+        1 => (at.clone(), 0..4_usize).prop_map(|(at, n)| Event::Of(MachineEvent::Scale(at, n))),
+        1 => at.clone().prop_map(|at| Event::Of(MachineEvent::Delete(at))),
+        1 => at.clone().prop_map(|at| Event::Of(MachineEvent::Ignore(at))),
+        1 => at.clone().prop_map(|at| Event::Of(MachineEvent::Heed(at))),
+        1 => Just(Event::Of(MachineEvent::KeyChanges)),
+        1 => at.prop_map(|at| Event::Of(MachineEvent::Authorize(at))),
     ]
 }
 
 /// What people do behind our back.
 fn meddling() -> impl Strategy<Value = Event> {
-    let at = 0..3_usize;
+    let at = 0..6_usize;
     prop_oneof![
         at.clone().prop_map(Event::Cordon),
         at.clone().prop_map(Event::Uncordon),
@@ -91,14 +111,16 @@ fn meddling() -> impl Strategy<Value = Event> {
         at.clone().prop_map(Event::Unprotect),
         at.clone().prop_map(Event::Cling),
         at.clone().prop_map(Event::LetGo),
-        at.prop_map(Event::LoseMarks),
+        at.clone().prop_map(Event::LoseMarks),
+        Just(Event::Of(MachineEvent::KeyReturns)),
+        (at, any::<bool>()).prop_map(|(at, e)| Event::Of(MachineEvent::OtherHash(at, e))),
     ]
 }
 
 /// Nodes that lie about who they are, and people who change who they are.
 fn lies() -> impl Strategy<Value = Event> {
-    let at = 0..3_usize;
-    let two = || (0..3_usize, 0..3_usize);
+    let at = 0..6_usize;
+    let two = || (0..6_usize, 0..6_usize);
     prop_oneof![
         2 => two().prop_map(|(at, other)| Event::ForgeAddress(at, other)),
         2 => two().prop_map(|(at, other)| Event::ForgeOrigin(at, other)),
@@ -107,7 +129,14 @@ fn lies() -> impl Strategy<Value = Event> {
         1 => at.clone().prop_map(Event::LosePin),
         1 => at.clone().prop_map(Event::RenameEntry),
         1 => at.clone().prop_map(Event::OtherCard),
-        1 => at.prop_map(Event::Move),
+        1 => at.clone().prop_map(Event::Move),
+        1 => two().prop_map(|(at, other)| Event::Of(MachineEvent::Move(at, other))),
+        1 => at.clone().prop_map(|at| Event::Of(MachineEvent::ReferInVain(at))),
+        1 => at.clone().prop_map(|at| Event::Of(MachineEvent::ReferToNone(at))),
+        1 => two().prop_map(|(at, other)| Event::Of(MachineEvent::ReferTo(at, other))),
+        1 => at.clone().prop_map(|at| Event::Of(MachineEvent::TellTruth(at))),
+        1 => at.prop_map(|at| Event::Of(MachineEvent::ClaimListed(at))),
+        1 => two().prop_map(|(at, other)| Event::Of(MachineEvent::ClaimMachine(at, other))),
         1 => Just(Event::LoseList),
         1 => Just(Event::RestoreList),
     ]
@@ -118,7 +147,7 @@ fn crash() -> impl Strategy<Value = Event> {
 }
 
 fn fault() -> impl Strategy<Value = Event> {
-    let at = 0..3_usize;
+    let at = 0..6_usize;
     prop_oneof![
         3 => (0..40_u16).prop_map(Event::FailIn),
         1 => at.clone().prop_map(Event::Vanish),
@@ -169,7 +198,7 @@ proptest! {
         for _ in 0..8 {
             world.fair_round();
         }
-        let listed = world.listed_count();
+        let wanted = world.wanted_count();
         world.crash();
         world.actions.clear();
         let before = world.visible();
@@ -177,7 +206,7 @@ proptest! {
             world.happen(Event::Round(EVERYBODY));
         }
         let probes: Vec<_> = world.actions.iter().map(|(verb, count)| (*verb, *count)).collect();
-        let expected: Vec<_> = [("probe", listed)].into_iter().filter(|(_, n)| *n > 0).collect();
+        let expected: Vec<_> = [("probe", wanted)].into_iter().filter(|(_, n)| *n > 0).collect();
         prop_assert_eq!(probes, expected);
         prop_assert_eq!(world.visible(), before);
     }
@@ -230,7 +259,7 @@ fn cases() -> u32 {
 /// it, and its Node came back, with pods, before the work began.
 #[test]
 fn a_node_that_comes_back_between_look_and_work() {
-    let start = Start { hosts: 2, budget: 1, features: 0, configured: true };
+    let start = Start { hosts: 2, budget: 1, features: 0, configured: true, sets: 0 };
     let events = [
         Event::KubeletEnds(1),
         Event::Tamper(1),
@@ -246,7 +275,7 @@ fn a_node_that_comes_back_between_look_and_work() {
 /// is in it changed after the look, so that closing it meant placing other content under pods.
 #[test]
 fn a_file_that_changes_between_look_and_work() {
-    let start = Start { hosts: 2, budget: 1, features: 0, configured: true };
+    let start = Start { hosts: 2, budget: 1, features: 0, configured: true, sets: 0 };
     let events =
         [Event::OpenUp(0), Event::TimePasses, Event::Round(0), Event::Tamper(2), Event::Round(0)];
     let outcome = after(start, &events).run(ROUNDS);
@@ -257,7 +286,7 @@ fn a_file_that_changes_between_look_and_work() {
 /// more, had two records, and was looked at by the second after it had been cleaned by the first.
 #[test]
 fn a_host_that_is_renamed_just_before_it_leaves() {
-    let start = Start { hosts: 1, budget: 1, features: 0, configured: true };
+    let start = Start { hosts: 1, budget: 1, features: 0, configured: true, sets: 0 };
     let events = [Event::RenameEntry(0), Event::Round(0), Event::Unlist(0)];
     let outcome = after(start, &events).run(ROUNDS);
     assert!(outcome.is_ok(), "{outcome:#?}");
@@ -267,7 +296,7 @@ fn a_host_that_is_renamed_just_before_it_leaves() {
 /// another that had no Node yet, and was told a version by the state of that other host.
 #[test]
 fn a_node_with_a_stale_address_is_not_marked_for_another_host() {
-    let start = Start { hosts: 2, budget: 1, features: 82, configured: false };
+    let start = Start { hosts: 2, budget: 1, features: 82, configured: false, sets: 0 };
     let mut events = vec![
         Event::Round(0),
         Event::Round(44),
@@ -284,7 +313,7 @@ fn a_node_with_a_stale_address_is_not_marked_for_another_host() {
 /// anew and had no mark of ours yet, so the slot that it held was not counted.
 #[test]
 fn a_new_node_of_a_host_that_leaves_counts_when_it_holds_a_slot() {
-    let start = Start { hosts: 2, budget: 1, features: 0, configured: true };
+    let start = Start { hosts: 2, budget: 1, features: 0, configured: true, sets: 0 };
     let mut events = vec![Event::DeleteNode(0)];
     events.extend([Event::Round(0); 5]);
     events.extend([Event::Unlist(0), Event::Round(68), Event::Round(0), Event::NewServices]);
@@ -296,7 +325,7 @@ fn a_new_node_of_a_host_that_leaves_counts_when_it_holds_a_slot() {
 /// the Node on another one of them was nobody's.
 #[test]
 fn a_host_that_is_renamed_at_its_other_address_keeps_its_node() {
-    let start = Start { hosts: 1, budget: 1, features: 0, configured: true };
+    let start = Start { hosts: 1, budget: 1, features: 0, configured: true, sets: 0 };
     let [round, renamed] = [Event::Round(0), Event::RenameEntry(0)];
     let events = [Event::OtherCard(0), round, round, renamed, round, round];
     let outcome = after(start, &events).run(ROUNDS);
@@ -307,7 +336,7 @@ fn a_host_that_is_renamed_at_its_other_address_keeps_its_node() {
 /// own yet, a host got the daemon of a version that its Node had not been told.
 #[test]
 fn a_host_at_an_unknown_address_is_left_until_its_node_is_known() {
-    let start = Start { hosts: 2, budget: 2, features: 8, configured: false };
+    let start = Start { hosts: 2, budget: 2, features: 8, configured: false, sets: 0 };
     let [round, bump] = [Event::Round(0), Event::Bump];
     let events =
         [bump, Event::Wait, round, round, Event::OtherCard(2), bump, Event::Round(14), round];
@@ -319,7 +348,7 @@ fn a_host_at_an_unknown_address_is_left_until_its_node_is_known() {
 /// record had lost the pin.
 #[test]
 fn a_record_is_not_forgotten_for_one_whose_pin_is_lost() {
-    let start = Start { hosts: 1, budget: 1, features: 0, configured: true };
+    let start = Start { hosts: 1, budget: 1, features: 0, configured: true, sets: 0 };
     let lose_pin = Event::LosePin(0);
     let events = [
         lose_pin,
@@ -338,7 +367,7 @@ fn a_record_is_not_forgotten_for_one_whose_pin_is_lost() {
 /// former record of its host had, and was not asked for its name before that host was taken for another.
 #[test]
 fn a_host_that_is_renamed_before_it_told_its_name_keeps_its_node() {
-    let start = Start { hosts: 2, budget: 1, features: 0, configured: true };
+    let start = Start { hosts: 2, budget: 1, features: 0, configured: true, sets: 0 };
     let [round, renamed] = [Event::Round(0), Event::RenameEntry(1)];
     let events = [renamed, round, Event::OtherCard(1), Event::LoseRecords, round, renamed, round];
     let outcome = after(start, &events).run(ROUNDS);

@@ -15,5 +15,6 @@ mod enumerated;
 mod guarantees;
 mod machine_set;
 mod registration;
+mod replace;
 mod user_data;
 mod world;

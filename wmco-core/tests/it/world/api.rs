@@ -7,6 +7,8 @@ use wmco_core::facts::{NodeFacts, PodFacts};
 use wmco_core::names;
 use wmco_core::node::NodePatch;
 
+use super::machines::MachineApi;
+
 #[expect(clippy::struct_excessive_bools, reason = "facts that are independent of each other")]
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct Node {
@@ -27,6 +29,10 @@ pub(crate) struct Node {
     pub(crate) touched: bool,
     /// Ghost: boot of its host when a restart was asked for that has not happened yet.
     pub(crate) asked_at_boot: Option<u32>,
+    /// Ghost: people took it from us while it was out of service by our work.
+    pub(crate) taken: bool,
+    /// Ghost: it did not work when we took it out of service, and its MachineSet waited for it.
+    pub(crate) idle: bool,
 }
 
 impl Node {
@@ -49,6 +55,8 @@ impl Node {
             held_since: None,
             touched: false,
             asked_at_boot: None,
+            taken: false,
+            idle: false,
         }
     }
 
@@ -57,7 +65,7 @@ impl Node {
     pub(crate) fn is_disrupted(&self) -> bool {
         let held = self.facts.annotation(names::CORDONED_ANNOTATION).is_some();
         let out = self.facts.unschedulable || self.facts.holds_slot();
-        (self.served || self.ran) && held && out
+        (self.served || self.ran) && held && out && !self.taken
     }
 
     pub(crate) fn patch(&mut self, patch: &NodePatch) {
@@ -88,6 +96,7 @@ pub(crate) struct Api {
     /// Data of the ConfigMap of host keys.
     pub(crate) host_keys: BTreeMap<String, String>,
     pub(crate) last_uid: u32,
+    pub(crate) machine_api: MachineApi,
 }
 
 impl Api {

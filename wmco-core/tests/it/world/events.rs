@@ -6,6 +6,7 @@ use wmco_core::names::{self, host};
 
 use super::World;
 use super::host::{Power, tampered};
+use super::machine_events::MachineEvent;
 use super::release::Release;
 
 /// Rounds of a while.
@@ -105,6 +106,8 @@ pub(crate) enum Event {
     Bump,
     /// The services ConfigMap gets other content under the same version.
     NewServices,
+    /// Something happens to Machines.
+    Of(MachineEvent),
 }
 
 impl World {
@@ -167,7 +170,8 @@ impl World {
             | Event::FixEntry(at)
             | Event::RenameEntry(at)
             | Event::OtherCard(at)
-            | Event::Move(at) => self.happen_to_entry(event, at % self.ours()),
+            | Event::Move(at) => self.happen_to_entry(event, at % self.of_entries()),
+            Event::Of(event) => self.happen_to_machines(event),
             Event::LoseList => self.list_absent = true,
             Event::RestoreList => self.list_absent = false,
             Event::ForgeAddress(at, other)
@@ -177,7 +181,9 @@ impl World {
             }
             Event::LoseAddresses(at) => self.lie(event, at % self.ours(), 0),
             Event::LosePin(at) => {
-                if let Some(key) = self.entry_of(&self.hosts[at % self.ours()]) {
+                let host = &self.hosts[at % self.ours()];
+                let of_machine = host.machine.as_deref().map(wmco_core::machines::key);
+                if let Some(key) = self.entry_of(host).or(of_machine) {
                     self.api.host_keys.remove(&key);
                 }
             }
@@ -201,7 +207,11 @@ impl World {
             let entry = self.entry_of(host);
             if let Some(node) = self.api.nodes.get_mut(&host.name) {
                 node.facts.addresses = host.true_addresses();
-                if let Some(origin) = node.facts.annotations.get_mut(names::INSTANCE_ANNOTATION) {
+                if host.machine.is_some() {
+                    node.facts.annotations.remove(names::INSTANCE_ANNOTATION);
+                } else if let Some(origin) =
+                    node.facts.annotations.get_mut(names::INSTANCE_ANNOTATION)
+                {
                     origin.clone_from(entry.as_ref().unwrap_or(&String::new()));
                 }
             }
@@ -212,6 +222,7 @@ impl World {
                 self.api.host_keys.insert(name.to_owned(), host.key().to_string());
             }
         }
+        self.calm_machines();
     }
 
     /// A person lists a host by the address that its Node shows, unless it is known at the other one:
@@ -265,7 +276,7 @@ impl World {
     }
 
     /// No node could have been given back until now.
-    fn excuse(&mut self) {
+    pub(super) fn excuse(&mut self) {
         let names = self.api.nodes.keys().cloned();
         self.excused.extend(names.map(|name| (name, self.now)));
     }
@@ -381,7 +392,14 @@ impl World {
         }
     }
 
-    fn ours(&self) -> usize {
+    /// How many hosts there are that may be ours.
+    pub(super) fn ours(&self) -> usize {
         self.hosts.len() - 1
+    }
+
+    /// How many of them may be listed.
+    pub(super) fn of_entries(&self) -> usize {
+        let slots = self.hosts.iter().filter(|host| host.is_slot()).count();
+        self.ours() - slots
     }
 }

@@ -42,6 +42,8 @@ pub(crate) enum Power {
     Restarting,
     /// Cut off, or switched off; it runs on when it is back.
     Gone,
+    /// There is no host.
+    Vacant,
 }
 
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -102,6 +104,12 @@ pub(crate) struct Host {
     pub(crate) certificate: bool,
     /// Ghost: how often its kubelet was started.
     pub(crate) kubelet_starts: u32,
+    /// The Machine that it is the host of.
+    pub(crate) machine: Option<String>,
+    /// Which of our login keys it accepts.
+    pub(crate) accepts: u8,
+    /// What it was installed from; hosts of one image have one host key. 0: nobody else has it.
+    pub(crate) image: u32,
 }
 
 impl Host {
@@ -138,7 +146,26 @@ impl Host {
             known: BTreeSet::new(),
             certificate: false,
             kubelet_starts: 0,
+            machine: None,
+            accepts: 0,
+            image: 0,
         }
+    }
+
+    /// No host; a Machine may get one at this address.
+    pub(crate) fn vacant(address: Ipv4Addr) -> Self {
+        let power = Power::Vacant;
+        Self { power, ..Self::fresh(address, &format!("vacant {address}"), FeatureState::Disabled) }
+    }
+
+    /// Whether it is, or may become, the host of a Machine.
+    pub(crate) fn is_slot(&self) -> bool {
+        self.machine.is_some() || self.is_vacant()
+    }
+
+    /// Whether there is none.
+    pub(crate) fn is_vacant(&self) -> bool {
+        self.power == Power::Vacant
     }
 
     /// What its kubelet reports when it tells the truth.
@@ -160,7 +187,11 @@ impl Host {
     /// The key that it shows.
     pub(crate) fn key(&self) -> HostKey {
         let (algorithm, mut public) = (b"ssh-ed25519", [0; 32]);
-        public[..4].copy_from_slice(&self.address.octets());
+        if self.image == 0 {
+            public[..4].copy_from_slice(&self.address.octets());
+        } else {
+            public[4..8].copy_from_slice(&self.image.to_be_bytes());
+        }
         let field = |bytes: &[u8]| {
             let length = u32::try_from(bytes.len()).unwrap().to_be_bytes();
             [&length[..], bytes].concat()

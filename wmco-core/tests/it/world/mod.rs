@@ -5,12 +5,17 @@
 //! promise is noted in [`World::broken`] at the moment when it is broken.
 
 mod api;
+mod effects;
 mod events;
 mod faults;
 mod host;
+mod machine_events;
+mod machine_promises;
+mod machines;
 mod operator;
 mod others;
 mod promises;
+mod records;
 mod release;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -25,6 +30,7 @@ use api::Node;
 pub(crate) use events::Event;
 use faults::Faults;
 pub(crate) use host::Host;
+pub(crate) use machine_events::MachineEvent;
 use operator::Operator;
 pub(crate) use others::EVERYBODY;
 use release::Release;
@@ -70,8 +76,10 @@ pub(crate) struct World {
     /// Whether the ConfigMap of instances is gone for a while.
     list_absent: bool,
     api: Api,
-    /// The last one is a stranger's.
+    /// Those of entries, then those of Machines; the last one is a stranger's.
     hosts: Vec<Host>,
+    /// The key that lets us in, and that new Machines are made with.
+    key: u8,
     operator: Operator,
     faults: Faults,
     pods: u32,
@@ -88,6 +96,8 @@ pub(crate) struct World {
     pub(crate) broken: Vec<String>,
     /// Ghost: until when nodes could not have been given back, by name.
     excused: BTreeMap<String, Timestamp>,
+    /// Ghost: MachineSets that had a Machine deleted by us and have not got well since, with how many.
+    replaced: BTreeMap<String, usize>,
     /// Ghost: services went down by themselves this round.
     breakdown: bool,
     /// Print every plan.
@@ -107,6 +117,7 @@ impl World {
             list_absent: false,
             api: Api::default(),
             hosts: Vec::new(),
+            key: 0,
             operator: Operator::default(),
             faults: Faults::default(),
             pods: 0,
@@ -117,6 +128,7 @@ impl World {
             actions: BTreeMap::new(),
             broken: Vec::new(),
             excused: BTreeMap::new(),
+            replaced: BTreeMap::new(),
             breakdown: false,
             log: false,
         };
@@ -156,6 +168,7 @@ impl World {
     /// Everybody acts; time passes as far as it must.
     pub(crate) fn fair_round(&mut self) {
         self.cache_catches_up();
+        self.machines_catch_up();
         let claims = self.operator.claims.clone();
         // A claim is answered at once.
         let busy = self.round(EVERYBODY) || self.operator.claims != claims;
@@ -193,9 +206,10 @@ impl World {
     }
 
     /// How many instances are asked for that may be configured.
-    pub(crate) fn listed_count(&self) -> u32 {
+    pub(crate) fn wanted_count(&self) -> u32 {
         let ours = self.listed.values().filter(|entry| !STRANGERS.contains(&entry.ipv4));
-        u32::try_from(ours.count()).unwrap()
+        let made = self.hosts.iter().filter(|host| self.is_wanted_machine(host));
+        u32::try_from(ours.count() + made.count()).unwrap()
     }
 
     /// Edition of a release's services ConfigMap.

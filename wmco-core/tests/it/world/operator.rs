@@ -6,38 +6,48 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
+use std::sync::Arc;
+use std::time::Duration;
 
 use jiff::Timestamp;
 use wmco_core::digest::Sha256;
-use wmco_core::facts::{NodeFacts, PodFacts};
-use wmco_core::fleet::{self, Assignment, DisruptionPermit, Intent};
-use wmco_core::host_record::{HostRecord, KnownHosts, ListedHost, RecordChange};
-use wmco_core::instances::{Entries, Resolutions, parse};
+use wmco_core::facts::NodeFacts;
+use wmco_core::fleet::{self, Assignment, Intent, LoginTry, Refusals};
+use wmco_core::host_record::HostRecord;
+use wmco_core::instances::Entries;
+use wmco_core::limits;
 use wmco_core::machines::Machines;
-use wmco_core::node::{
-    Action, Grounds, HostSeen, HostWork, InstanceInputs, KnownAs, Memory, Next, Outcome, Refusal,
-    Wake,
-};
-use wmco_core::protocol::HostStep;
+use wmco_core::node::{InstanceInputs, KnownAs, Login, Memory, Next, Wake};
 use wmco_core::reach::{Reach, Unreachable, reach};
-use wmco_core::{limits, names};
 
 use super::World;
 use super::faults::Stop;
 use super::host::{Host, Power};
 use super::release::Release;
 
+/// How long hosts have to refuse its key.
+const REFUSED_FOR: Duration = Duration::from_secs(3);
+
+/// How often the pause after a refusal doubles.
+const MOST_DOUBLED: u32 = 8;
+
 /// All that the operator keeps in memory; a crash empties it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Operator {
     /// The Nodes as the fleet's last look at the cache showed them, maybe behind.
     pub(crate) cache: Option<Vec<NodeFacts>>,
+    /// The Machines, maybe behind, too.
+    pub(crate) machines: Option<Arc<Machines>>,
     granted: BTreeSet<String>,
+    /// Machines that it was permitted to delete.
+    replaced: BTreeSet<String>,
+    /// Hosts that refused its key.
+    pub(super) refusals: Refusals,
     pub(crate) claims: BTreeSet<String>,
     /// Names that hosts reported, by address as listed.
-    host_names: BTreeMap<String, String>,
+    pub(super) host_names: BTreeMap<String, String>,
     /// Entries whose hosts it has tried to look at.
-    tried: BTreeSet<String>,
+    pub(super) tried: BTreeSet<String>,
     /// Ghost: hosts that it could know to be listed when it decided.
     pub(crate) knew_as_listed: BTreeSet<Ipv4Addr>,
     instances: BTreeMap<String, Worker>,
@@ -47,6 +57,8 @@ pub(crate) struct Operator {
 struct Worker {
     memory: Memory,
     asleep: Option<Asleep>,
+    /// How often in a row its host has refused the key.
+    refused: u32,
 }
 
 /// What was true when the last pass ended, and when to look again anyway.
@@ -60,7 +72,7 @@ struct Asleep {
 /// What wakes a worker.
 #[derive(Clone, Debug, Eq, PartialEq)]
 struct Trigger {
-    asked: (Intent, (Release, u8)),
+    asked: (Intent, (Release, u8), u8),
     there: (Option<NodeFacts>, bool, bool, usize),
 }
 
@@ -73,13 +85,19 @@ impl World {
         let untried = |address: &&String| !self.operator.tried.contains(*address);
         let untried = self.listed.keys().filter(untried).cloned().collect();
         let cache = self.operator.cache.get_or_insert_with(|| self.api.facts()).clone();
+        let machines =
+            self.operator.machines.get_or_insert_with(|| self.api.machine_api.read().into());
+        let machines = Arc::clone(machines);
+        let refused = self.refused(&entries, &machines);
         let (claims, granted) = (self.operator.claims.clone(), self.operator.granted.clone());
+        let replaced = self.operator.replaced.clone();
         let (hosts, host_names) = (self.known_hosts(), self.host_names());
+        let version = self.release.version();
         let assignments = fleet::reconcile(
             &fleet::Desired {
                 entries: (!self.list_absent).then_some(&entries),
-                machines: &Machines::default(),
-                version: "",
+                machines: &machines,
+                version: &version,
                 budget: self.budget,
                 guard: fleet::RemovalGuard::default(),
             },
@@ -87,8 +105,8 @@ impl World {
                 nodes: &cache,
                 claims: &claims,
                 granted: &granted,
-                replaced: &BTreeSet::new(),
-                refused: &BTreeSet::new(),
+                replaced: &replaced,
+                refused: &refused,
                 user_data_ready: true,
                 hosts: &hosts,
                 host_names: &host_names,
@@ -102,6 +120,9 @@ impl World {
         for instance in &assignments.instances {
             if let Some(permit) = instance.intent.permit() {
                 self.operator.granted.insert(permit.node().to_owned());
+            }
+            if let Intent::Replace(permit) = &instance.intent {
+                self.operator.replaced.insert(permit.machine().to_owned());
             }
         }
         let known = |key: &String| assignments.instances.iter().any(|i| &i.address == key);
@@ -122,6 +143,31 @@ impl World {
     pub(crate) fn cache_catches_up(&mut self) {
         self.operator.cache = None;
         self.operator.granted.clear();
+    }
+
+    /// Its view of the Machines becomes current, too.
+    pub(crate) fn machines_catch_up(&mut self) {
+        self.operator.machines = None;
+        self.operator.replaced.clear();
+    }
+
+    /// Instances whose hosts have refused this key long enough.
+    fn refused(&mut self, entries: &Entries, machines: &Machines) -> BTreeSet<String> {
+        let key = self.key_hash();
+        let ipv4 = |instance: &str| {
+            let of_machine = || machines.with_key(instance)?.instance.as_ref().ok();
+            let listed = entries.get(instance).and_then(|entry| entry.as_ref().ok());
+            Some(listed.or_else(of_machine)?.ipv4)
+        };
+        let is_tried =
+            |instance: &str, login: LoginTry| login.key == key && ipv4(instance) == Some(login.at);
+        self.operator.refusals.keep_only(is_tried);
+        self.operator.refusals.lasting(REFUSED_FOR)
+    }
+
+    /// Hash of the key that is to let us in.
+    pub(super) fn key_hash(&self) -> Sha256 {
+        Sha256::of(format!("key {}", self.key).as_bytes())
     }
 
     /// The next time that the operator looks by itself.
@@ -156,7 +202,7 @@ impl World {
         let kept = own.iter().any(|name| self.api.host_keys.contains_key(name));
         let known_closed = self.is_known_closed(&key);
         let trigger = Trigger {
-            asked: (instance.intent.clone(), self.wanted_services()),
+            asked: (instance.intent.clone(), self.wanted_services(), self.key),
             there: (node.clone(), kept, known_closed, pods.sum()),
         };
         if let Some(asleep) = &worker.asleep {
@@ -172,40 +218,17 @@ impl World {
             };
             worker.memory.woken(wake, self.now);
         }
-        let edition = self.edition(self.release);
-        let name = index.map(|index| self.hosts[index].wanted_name());
-        let record = self.known_hosts().record(&key).cloned();
-        let known_as = KnownAs {
-            names: record.iter().filter_map(|record| record.node.clone()).collect(),
-            ipv4: record.as_ref().and_then(|record| record.ipv4),
-        };
-        let wanted = (instance.intent.clone(), known_as);
-        let inputs = InstanceInputs {
-            address: key.clone(),
-            desired: self.release.desired(edition, &key, name, wanted),
-            node,
-            reach: self.reach(instance),
-            key_hash: Sha256::of(b"key"),
-            record,
-            on_record: kept,
-        };
+        let inputs = self.inputs(instance, node, index, kept);
         let memory = &mut worker.memory;
         let plan = memory.plan(&inputs, self.now);
         if self.log {
             eprintln!("{} {instance}\n{plan}\n", self.now);
         }
-        if let (Some(name), Some(claims)) =
-            (instance.node_name(), memory.claims_slot(&inputs, self.now))
-        {
-            if claims {
-                self.operator.claims.insert(name.to_owned());
-            } else {
-                self.operator.claims.remove(name);
-            }
-        }
-        let mut failed = false;
+        self.claim(instance, memory.claims_slot(&inputs, self.now));
+        let (mut failed, mut on_host) = (false, false);
         for step in &plan.steps {
             self.others_act(others);
+            on_host = step.action.is_on_host();
             *self.actions.entry(step.action.verb()).or_default() += 1;
             match self.effect(&step.action, &key, instance, index) {
                 Ok(outcome) => memory.learn(outcome),
@@ -218,9 +241,17 @@ impl World {
             }
         }
         let until = if failed {
-            let retry_at = self.now + limits::RETRY_FIRST;
-            let down = index.is_none_or(|index| self.hosts[index].power != Power::On);
+            let on = |host: &&Host| host.power == Power::On;
+            let host = index.map(|index| &self.hosts[index]).filter(on);
+            let refuses = on_host && host.is_some_and(|host| host.accepts != self.key);
+            worker.refused = if refuses { worker.refused + 1 } else { 0 };
+            let pause = 2_i32.pow(worker.refused.saturating_sub(1).min(MOST_DOUBLED));
+            let retry_at = self.now + limits::RETRY_FIRST * pause;
+            let down = host.is_none() || refuses;
             memory.failed(down.then_some(retry_at));
+            // One that does not answer must not hold up the others.
+            let claims = memory.claims_slot(&inputs, self.now);
+            self.claim(instance, claims);
             Some(retry_at)
         } else {
             memory.done(&plan, self.now).map(|rest| rest.until)
@@ -231,305 +262,81 @@ impl World {
         Ok(!plan.steps.is_empty())
     }
 
-    fn effect(
-        &mut self,
-        action: &Action,
-        key: &str,
-        instance: &Assignment<'_>,
-        index: Option<usize>,
-    ) -> Result<Outcome, Stop> {
-        self.faults.pass()?;
-        let release = self.release;
-        if !matches!(action, Action::Probe | Action::ForgetHost) {
-            self.promise_leaving(instance, index);
+    /// Whether it cannot get on without a slot, if that is known.
+    fn claim(&mut self, instance: &Assignment<'_>, claims: Option<bool>) {
+        match (instance.node_name(), claims) {
+            (Some(name), Some(true)) => drop(self.operator.claims.insert(name.to_owned())),
+            (Some(name), Some(false)) => drop(self.operator.claims.remove(name)),
+            _ => {}
         }
-        let outcome = match action {
-            Action::Probe => {
-                self.promise_ours(key, index);
-                let host = self.connect(instance, index).ok_or(Stop::Fail)?;
-                let seen = host.agent.map_or(HostSeen::NoAgent, |agent| probed(host, agent));
-                Outcome::Looked(seen)
-            }
-            Action::ProbeWithOurs(_) => {
-                self.connect(instance, index).ok_or(Stop::Fail)?;
-                let host = &mut self.hosts[index.unwrap()];
-                host.bring(release, &mut self.faults)?;
-                Outcome::Worked(probed(host, release))
-            }
-            Action::ProbeStaged(agent) => {
-                self.promise_ours(key, index);
-                let host = self.connect(instance, index).ok_or(Stop::Fail)?;
-                let there = host.staged_agents.contains(agent);
-                Outcome::Looked(if there { probed(host, release) } else { HostSeen::NoAgent })
-            }
-            Action::RecordRoot(root) => {
-                let host = &self.hosts[index.ok_or(Stop::Fail)?];
-                let (shown, name) = (host.key(), Some(host.wanted_name()));
-                let seen = RecordChange::Seen { key: shown, host_name: name, root: *root };
-                self.change_record(key, &seen);
-                Outcome::RootRecorded(*root)
-            }
-            Action::Upload(contents) => {
-                self.promise_ours(key, index);
-                let host = self.connect(instance, index).ok_or(Stop::Fail)?;
-                host.staged.extend(contents);
-                Outcome::Uploaded
-            }
-            Action::PatchNode(patch) => {
-                let name = instance.node_name().ok_or(Stop::Fail)?;
-                self.promise_patch(name, patch);
-                self.api.nodes.get_mut(name).ok_or(Stop::Fail)?.patch(patch);
-                Outcome::NodeChanged { resource_version: 0 }
-            }
-            Action::SeekNode(search) => {
-                let is_meant = |node: &NodeFacts| {
-                    search.names.contains(&node.name) || search.is_at(&node.addresses)
-                };
-                let found = self.api.nodes.values().find(|node| is_meant(&node.facts));
-                found.map_or(Outcome::NoNode, |node| Outcome::FoundNode {
-                    name: node.facts.name.clone(),
-                })
-            }
-            Action::ListPods => {
-                let name = instance.node_name().ok_or(Stop::Fail)?;
-                Outcome::Pods(self.api.nodes.get(name).ok_or(Stop::Fail)?.pods.clone())
-            }
-            Action::Evict { pods, permit } => {
-                self.promise_permit(instance, permit);
-                self.evict(instance, pods)?
-            }
-            Action::TellDrain { notice, .. } => {
-                let name = instance.node_name().ok_or(Stop::Fail)?;
-                let node = self.api.nodes.get_mut(name).ok_or(Stop::Fail)?;
-                node.facts.drain_notice.clone_from(notice);
-                Outcome::NodeChanged { resource_version: 0 }
-            }
-            Action::Apply { work, .. } => {
-                self.promise_grounds(instance, work);
-                self.promise_ours(key, index);
-                self.connect(instance, index).ok_or(Stop::Fail)?;
-                self.apply(work, index.unwrap())?;
-                // The agent's last line is a probe, unless the host goes down meanwhile.
-                let host = &self.hosts[index.unwrap()];
-                let up = host.power == Power::On;
-                Outcome::Worked(if up { probed(host, release) } else { HostSeen::Unknown })
-            }
-            Action::RemoveLeftovers(work) => {
-                self.promise_grounds(instance, work);
-                self.connect(instance, index).ok_or(Stop::Fail)?;
-                self.hosts[index.unwrap()].remove_leftovers(&mut self.faults)?;
-                Outcome::Worked(HostSeen::NoAgent)
-            }
-            Action::ForgetHost => {
-                self.api.host_keys.remove(key);
-                self.api.host_keys.remove(&HostRecord::key_name(key));
-                // It is as it was before us, so its next key is a first one.
-                self.hosts[index.ok_or(Stop::Fail)?].known.clear();
-                Outcome::HostForgotten
-            }
-            Action::DeleteNode(permit) => {
-                self.promise_permit(instance, permit);
-                self.promise_delete(permit.node());
-                self.api.nodes.remove(permit.node());
-                Outcome::NodeDeleted
-            }
-        };
-        self.faults.pass()?;
-        Ok(outcome)
     }
 
-    /// The host, if it answers and shows the pinned key. A key that is pinned nowhere goes into the
-    /// ConfigMap, with its fingerprint on record.
-    fn connect(&mut self, instance: &Assignment<'_>, index: Option<usize>) -> Option<&mut Host> {
-        self.operator.tried.insert(instance.address.clone());
-        let index = index?;
-        if self.hosts[index].power != Power::On {
-            return None;
+    /// What its worker goes by.
+    fn inputs(
+        &self,
+        instance: &Assignment<'_>,
+        node: Option<NodeFacts>,
+        index: Option<usize>,
+        kept: bool,
+    ) -> InstanceInputs {
+        let edition = self.edition(self.release);
+        let key_hash = self.key_hash();
+        if instance.instance.is_some_and(|of| of.machine.is_some()) {
+            let release = Arc::new(self.release.wanted(edition));
+            let now = Assignment { node: node.as_ref(), ..instance.clone() };
+            let login = Login { key_hash, username: Some("sealed"), decrypt: &|_| None };
+            return InstanceInputs::of(&now, &release, &self.known_hosts(), login);
         }
-        let way = self.reach(instance).ok()?;
-        let host = &self.hosts[index];
-        let (shown, address) = (host.key(), host.address);
-        if way.host_key.as_ref().is_some_and(|pinned| pinned.key != shown) {
-            return None;
+        let key = &instance.address;
+        let name = index.map(|index| self.hosts[index].wanted_name());
+        let record = self.known_hosts().record(key).cloned();
+        let known_as = KnownAs {
+            names: record.iter().filter_map(|record| record.node.clone()).collect(),
+            ipv4: record.as_ref().and_then(|record| record.ipv4),
+        };
+        let wanted = (instance.intent.clone(), known_as);
+        InstanceInputs {
+            address: key.clone(),
+            machine: None,
+            desired: self.release.desired(edition, key, name, wanted),
+            node,
+            reach: self.reach(instance),
+            key_hash,
+            record,
+            on_record: kept,
         }
-        if way.host_key.is_none() && host.known.contains(&way.address) {
-            self.broken.push(format!("{address} was trusted on first use a second time"));
-        }
-        if !host.answers_at(way.address) {
-            self.broken.push(format!("{instance} dials {} for the host at {address}", way.address));
-        }
-        if way.host_key.is_none() || way.to_keep {
-            let pinned = RecordChange::Pinned { key: shown, jump: None };
-            self.change_record(&instance.address, &pinned);
-        }
-        let host = &mut self.hosts[index];
-        host.known.insert(way.address);
-        self.operator.host_names.insert(instance.address.clone(), host.name.clone());
-        Some(host)
     }
 
     /// The way to the host of an instance, by what is known now.
-    fn reach(&self, instance: &Assignment<'_>) -> Result<Reach, Unreachable> {
+    pub(super) fn reach(&self, instance: &Assignment<'_>) -> Result<Reach, Unreachable> {
         let entries = self.entries();
         let listed = entries.get(&instance.address).and_then(|entry| entry.as_ref().ok());
+        let made = instance.instance.filter(|made| made.machine.is_some());
         let node = self.node_of(instance);
-        let now = Assignment { instance: listed, node, ..instance.clone() };
+        let now = Assignment { instance: listed.or(made), node, ..instance.clone() };
         reach(&now, &self.known_hosts(), |text| Some(text.to_owned()))
     }
 
-    fn evict(&mut self, instance: &Assignment<'_>, pods: &[PodFacts]) -> Result<Outcome, Stop> {
-        let name = instance.node_name().ok_or(Stop::Fail)?;
-        let number = self.number(name);
-        let protected = number.is_some_and(|number| self.protected.contains(&number));
-        let leaves_by = self.now + self.grace_on(number);
-        let node = self.api.nodes.get_mut(name).ok_or(Stop::Fail)?;
-        let mut refused = Vec::new();
-        for pod in node.pods.iter_mut().filter(|pod| pods.contains(pod)) {
-            self.faults.pass()?;
-            if protected {
-                let (namespace, name) = (pod.namespace.clone(), pod.name.clone());
-                refused.push(Refusal { namespace, name, why: "budget".into() });
-            } else {
-                pod.leaves_by = Some(leaves_by);
-            }
-        }
-        Ok(Outcome::Evicted(refused))
+    /// The Node of an instance as it is now; that of a Machine is the one that it refers to.
+    pub(super) fn node_of(&self, instance: &Assignment<'_>) -> Option<&NodeFacts> {
+        let node = &self.api.nodes.get(instance.node_name()?)?.facts;
+        let is_meant = is_of_entry(instance) || Some(&node.uid) == instance.node.map(|it| &it.uid);
+        is_meant.then_some(node)
     }
 
-    /// Names that hosts reported, to this operator or to one before.
-    fn host_names(&self) -> BTreeMap<String, BTreeSet<String>> {
-        let known = self.known_hosts();
-        let recorded =
-            known.records().filter_map(|(a, r)| Some((a.to_owned(), r.host_name.clone()?)));
-        let reported = self.operator.host_names.clone();
-        recorded.chain(reported).map(|(address, name)| (address, [name].into())).collect()
-    }
-
-    /// Removes keys of the ConfigMap. A host whose entry has taken its key over may be trusted on first
-    /// use at the address that it had before.
-    fn forget_keys(&mut self, keys: &BTreeSet<String>) {
-        let known = self.known_hosts();
-        self.api.host_keys.retain(|key, _| !keys.contains(key));
-        for key in keys.iter().filter_map(|key| HostRecord::address_in(key)) {
-            let ipv4 = known.record(key).and_then(|record| record.ipv4);
-            let Some(ipv4) = ipv4.filter(|_| !self.listed.contains_key(key)) else { continue };
-            let left = self.known_hosts();
-            for host in self.hosts.iter_mut().filter(|host| host.owns(ipv4)) {
-                let shown = host.key().to_string();
-                let pinned = left.records().filter(|(a, _)| left.pin(a) == Some(&shown));
-                let pinned: Vec<_> = pinned.map(|(_, record)| record.ipv4).collect();
-                if !pinned.is_empty() && !pinned.contains(&Some(ipv4)) {
-                    host.known.remove(&ipv4);
-                }
-            }
-        }
-    }
-
-    /// Whether the record says so of the host that has to show the pinned key.
-    fn is_known_closed(&self, address: &str) -> bool {
-        let known = self.known_hosts();
-        let (key, record) = (known.pinned_key(address), known.record(address));
-        key.is_some_and(|key| record.is_some_and(|record| record.is_closed_for(key.unwrap())))
-    }
-
-    /// The entries, as the operator reads them.
-    fn entries(&self) -> Entries {
-        let mut names = Resolutions::default();
-        for (address, entry) in &self.listed {
-            names.insert(address, Ok(entry.ipv4));
-        }
-        parse(self.listed.iter().map(|(address, entry)| (address, entry.value())), &names)
-    }
-
-    fn known_hosts(&self) -> KnownHosts {
-        KnownHosts::read(&self.api.host_keys)
-    }
-
-    /// The Node of an instance as it is now.
-    fn node_of(&self, instance: &Assignment<'_>) -> Option<&NodeFacts> {
-        self.api.nodes.get(instance.node_name()?).map(|node| &node.facts)
-    }
-
-    /// What is needed to clean the host later is on record before anything is done there.
-    fn keep_record(&mut self, instance: &Assignment<'_>) {
-        let entries = self.entries();
-        let Some(Ok(listed)) = entries.get(&instance.address) else { return };
-        let reported = self.operator.host_names.contains_key(&instance.address);
-        let index = self.host_of(instance).filter(|_| reported);
-        let host = ListedHost {
-            node: instance.confirmed_node().map(str::to_owned),
-            // One that is about to be renamed is known by its new name.
-            host_name: index.map(|index| self.hosts[index].wanted_name()),
-            formerly: instance.formerly.clone(),
-            ..ListedHost::of(listed, "sealed")
-        };
-        self.change_record(&instance.address, &RecordChange::Listed(host));
-    }
-
-    fn change_record(&mut self, address: &str, change: &RecordChange) {
-        let ipv4 = |known: &KnownHosts| known.record(address).and_then(|record| record.ipv4);
-        let before = ipv4(&self.known_hosts());
-        change.apply(address, &mut self.api.host_keys).unwrap();
-        let now = self.known_hosts();
-        if let Some(before) = before.filter(|_| before != ipv4(&now))
-            && !now.records().any(|(_, record)| record.ipv4 == Some(before))
-        {
-            // Its name leads elsewhere now, so nobody knows who answers there.
-            self.hosts.iter_mut().for_each(|host| {
-                host.known.remove(&before);
-            });
-        }
-    }
-
-    fn apply(&mut self, work: &HostWork, index: usize) -> Result<(), Stop> {
-        let host = &self.hosts[index];
-        let stays_vacant =
-            |boot| host.boot_id() == boot && !host.runs(names::host::KUBELET_SERVICE);
-        if !work.plan().vacant_since.as_deref().is_none_or(stays_vacant) {
-            return Err(Stop::Fail);
-        }
-        let permitted = matches!(work.grounds(), Grounds::Permitted(_));
-        for step in &work.plan().steps {
-            self.promise_host_step(index, step);
-            if let Some(node) = self.api.nodes.get_mut(&self.hosts[index].name) {
-                // A restart alone leaves the host as it was.
-                node.touched |= permitted && *step != HostStep::Restart;
-            }
-            let host = &mut self.hosts[index];
-            if !host.staged_agents.contains(&self.release.agent())
-                && host.agent != Some(self.release)
-            {
-                return Err(Stop::Fail);
-            }
-            host.apply(step, self.release, &mut self.faults)?;
-        }
-        Ok(())
-    }
-
-    fn host_of(&self, instance: &Assignment<'_>) -> Option<usize> {
+    pub(super) fn host_of(&self, instance: &Assignment<'_>) -> Option<usize> {
         let recorded = || {
             let known = self.known_hosts();
             known.record(&instance.address)?.ipv4
         };
+        let made = instance.instance.filter(|made| made.machine.is_some()).map(|made| made.ipv4);
         let listed = self.listed.get(&instance.address).map(|entry| entry.ipv4);
-        let address = listed.or_else(recorded)?;
+        let address = made.or(listed).or_else(recorded)?;
         self.hosts.iter().position(|host| host.answers_at(address))
-    }
-
-    fn promise_grounds(&mut self, instance: &Assignment<'_>, work: &HostWork) {
-        match work.grounds() {
-            Grounds::Harmless | Grounds::Vacant(_) => {}
-            Grounds::Permitted(permit) => self.promise_permit(instance, permit),
-        }
-    }
-
-    fn promise_permit(&mut self, instance: &Assignment<'_>, permit: &DisruptionPermit) {
-        if instance.node_name() != Some(permit.node()) {
-            self.broken.push(format!("{instance} used the {permit}"));
-        }
     }
 }
 
-fn probed(host: &Host, agent: Release) -> HostSeen {
-    HostSeen::Probed(Box::new(host.probe(agent)))
+/// Whether people list it, or did.
+fn is_of_entry(instance: &Assignment<'_>) -> bool {
+    wmco_core::machines::name_in(&instance.address).is_none()
 }

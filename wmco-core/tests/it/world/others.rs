@@ -10,7 +10,7 @@ use super::host::{Power, Service, tampered};
 use super::release::{Release, SERVICES};
 
 /// Who gets to act, one bit each.
-pub(crate) const EVERYBODY: u8 = 0b1_1111;
+pub(crate) const EVERYBODY: u8 = 0b11_1111;
 
 /// How many moments pods take to leave.
 const GRACE: u32 = 6;
@@ -42,6 +42,9 @@ impl World {
         }
         if who & 16 != 0 {
             self.scheduler_acts();
+        }
+        if who & 32 != 0 {
+            self.machine_api_acts();
         }
     }
 

@@ -8,6 +8,7 @@ use wmco_core::facts::PodFacts;
 use wmco_core::fleet::Assignment;
 use wmco_core::fleet::Intent;
 use wmco_core::host_record::HostRecord;
+use wmco_core::machines::name_in;
 use wmco_core::names::{self, host};
 use wmco_core::node::{Action, NodePatch};
 use wmco_core::protocol::HostStep;
@@ -23,7 +24,7 @@ const SLACK: SignedDuration = SignedDuration::from_mins(2);
 impl World {
     /// After every action: the budget holds, and what is not ours is as it was.
     pub(crate) fn check(&mut self, action: &Action) {
-        let disrupted = self.api.nodes.values().filter(|node| node.is_disrupted()).count();
+        let disrupted = self.disrupted();
         if disrupted > self.budget {
             self.broken.push(format!("{disrupted} nodes are disrupted after {action}"));
         }
@@ -59,7 +60,7 @@ impl World {
             let origin = node.facts.annotation(names::INSTANCE_ANNOTATION);
             let entry = |key: &str| self.listed.get(key).as_ref().is_some_and(its);
             let lies = node.facts.addresses != addresses || !origin.is_none_or(entry);
-            if !blocked || !on || broken || lies {
+            if !blocked || !on || broken || lies || self.is_out_of_reach(host) {
                 self.excused.insert(name, now);
                 continue;
             }
@@ -75,7 +76,10 @@ impl World {
     /// Before anything below the root is run or brought there: nothing lies there that was there before
     /// an agent of ours had closed the root, and nobody but administrators can have put it there.
     pub(crate) fn promise_ours(&mut self, key: &str, index: Option<usize>) {
-        let Some(host) = index.and_then(|index| self.hosts.get(index)) else { return };
+        let host = index.and_then(|index| self.hosts.get(index));
+        // The operator could not know of a Machine that has just got the address of another one.
+        let is_meant = |host: &&Host| host.machine.as_deref() == name_in(key);
+        let Some(host) = host.filter(|host| !host.is_slot() || is_meant(host)) else { return };
         if host.planted {
             self.broken.push(format!("{key}: what lay there before us was run"));
         } else if !host.root_closed && !host.opened {
@@ -87,6 +91,7 @@ impl World {
     pub(crate) fn promise_patch(&mut self, name: &str, patch: &NodePatch) {
         let wanted = self.wanted_services();
         let now = self.now;
+        let idle = self.api.nodes.get(name).is_some_and(|node| self.is_idle(node));
         let Some(node) = self.api.nodes.get_mut(name) else { return };
         let host = self.hosts.iter().find(|host| host.name == name);
         let mut broken = Vec::new();
@@ -108,6 +113,7 @@ impl World {
         if !held && holds.is_some_and(Option::is_some) && node.held_since.is_none() {
             node.held_since = Some(now);
             node.touched = false;
+            node.idle = idle;
         }
         node.touched |= removes(names::VERSION_ANNOTATION);
         if patch.unschedulable == Some(false) && node.persons_cordon {
@@ -141,6 +147,7 @@ impl World {
         let label_goes = patch.labels.get(names::UPGRADING_LABEL) == Some(&None);
         if removes(names::CORDONED_ANNOTATION) || label_goes {
             node.held_since = None;
+            (node.taken, node.idle) = (false, false);
         }
         if removes(names::REBOOT_ANNOTATION) && node.asked_at_boot.take().is_some() {
             broken.push("a restart that was asked for did not happen");
@@ -221,11 +228,14 @@ impl World {
             (0..self.hosts.len() - 1).flat_map(|number| self.unmet_of(number)).collect();
         // The key of a host that has a Node which is not ours is the business of its owner.
         let of = |key: &str| HostRecord::address_in(key).unwrap_or(key).to_owned();
-        let listed = |key: &&String| self.listed.contains_key(&of(key));
+        let machines = &self.api.machine_api.machines;
+        let is_made = |key: &str| name_in(key).is_some_and(|name| machines.contains_key(name));
+        let listed = |key: &&String| self.listed.contains_key(&of(key)) || is_made(&of(key));
         let keys: Vec<_> = self.api.host_keys.keys().filter(|key| !listed(key)).collect();
         if !keys.is_empty() {
             unmet.push(format!("keys or records of hosts are left: {keys:?}"));
         }
+        unmet.extend(self.unmet_of_machines());
         unmet
     }
 
@@ -233,7 +243,10 @@ impl World {
     pub(crate) fn unmet_of(&self, number: usize) -> Vec<String> {
         let mut unmet = Vec::new();
         let host = &self.hosts[number];
-        let listed = self.is_listed(host);
+        if host.is_slot() && !self.is_wanted_machine(host) {
+            return unmet;
+        }
+        let listed = self.is_listed(host) || host.is_slot();
         let node = self.api.nodes.get(&host.name);
         let mut say = |text: &str| unmet.push(format!("{}: {text}", host.name));
         let Some(node) = node.filter(|_| listed) else {
@@ -256,7 +269,9 @@ impl World {
         if facts.annotation(names::SERVICES_ANNOTATION) != Some(&digest) {
             say("is not released for what services are now");
         }
-        if !super::release::labels().iter().all(|(k, v)| facts.labels.get(k) == Some(v)) {
+        if !host.is_slot()
+            && !super::release::labels().iter().all(|(k, v)| facts.labels.get(k) == Some(v))
+        {
             say("lacks labels");
         }
         if facts.unschedulable != node.persons_cordon {

@@ -87,7 +87,23 @@ impl Release {
         host_name: Option<String>,
         (intent, known_as): (Intent, KnownAs),
     ) -> Desired {
-        let release = node::Release {
+        Desired {
+            intent,
+            known_as,
+            release: Arc::new(self.wanted(edition)),
+            host_name,
+            labels: labels(),
+            annotations: [
+                (names::INSTANCE_ANNOTATION.to_owned(), address.to_owned()),
+                (names::HOST_KEY_ANNOTATION.to_owned(), format!("key of {address}")),
+            ]
+            .into(),
+        }
+    }
+
+    /// What it wants of every host.
+    pub(crate) fn wanted(self, edition: u8) -> node::Release {
+        node::Release {
             version: self.version(),
             agent: self.agent(),
             files: self.files().clone(),
@@ -96,18 +112,6 @@ impl Release {
             bootstrap_services: SERVICES[..2].iter().map(|name| (*name).to_owned()).collect(),
             known_manifests: vec![self.manifest(edition)],
             drain_timeout: super::DRAIN_TIMEOUT,
-        };
-        Desired {
-            intent,
-            known_as,
-            release: Arc::new(release),
-            host_name,
-            labels: labels(),
-            annotations: [
-                (names::INSTANCE_ANNOTATION.to_owned(), address.to_owned()),
-                (names::HOST_KEY_ANNOTATION.to_owned(), format!("key of {address}")),
-            ]
-            .into(),
         }
     }
 }

@@ -1,0 +1,109 @@
+//! Clusters of any size, all of whose Windows nodes come from Machines of one MachineSet.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::Ipv4Addr;
+
+use wmco_core::facts::{MachineAddress, MachineFacts, MachineSetFacts, NodeFacts, Reference};
+use wmco_core::fleet::{Desired, Observed, RemovalGuard};
+use wmco_core::host_record::{HostRecord, KnownHosts};
+use wmco_core::machines::{Machines, key};
+use wmco_core::names::{self, platforms};
+
+const VERSION: &str = "2.0.0";
+const SET: &str = "win";
+
+/// A cluster, as one pass sees it.
+pub struct MachineFleet {
+    machines: Machines,
+    nodes: Vec<NodeFacts>,
+    hosts: KnownHosts,
+    host_names: BTreeMap<String, BTreeSet<String>>,
+    nobody: BTreeSet<String>,
+    everybody: BTreeSet<String>,
+}
+
+impl MachineFleet {
+    /// So many Machines, all of which are nodes.
+    pub fn of(size: u32) -> Self {
+        let records = (0..size).map(|n| {
+            let record = HostRecord { machine: Some(format!("u-{n}")), ..HostRecord::default() };
+            let json = serde_json::to_string(&record).unwrap_or_default();
+            (HostRecord::key_name(&key(&format!("win-{n}"))), json)
+        });
+        let set = MachineSetFacts {
+            name: SET.to_owned(),
+            uid: SET.to_owned(),
+            replicas: size.try_into().unwrap_or(usize::MAX),
+            is_deleted: false,
+        };
+        Self {
+            machines: Machines::read((0..size).map(machine), [set], platforms::AWS),
+            nodes: (0..size).map(node).collect(),
+            hosts: KnownHosts::read(records),
+            host_names: BTreeMap::new(),
+            nobody: BTreeSet::new(),
+            everybody: (0..size).map(|n| key(&format!("win-{n}"))).collect(),
+        }
+    }
+
+    /// What the Machine API asks for.
+    pub fn desired(&self) -> Desired<'_> {
+        Desired {
+            entries: None,
+            machines: &self.machines,
+            version: VERSION,
+            budget: 1,
+            guard: RemovalGuard::default(),
+        }
+    }
+
+    /// What there is.
+    pub fn observed(&self) -> Observed<'_> {
+        Observed {
+            nodes: &self.nodes,
+            claims: &self.nobody,
+            granted: &self.nobody,
+            replaced: &self.nobody,
+            refused: &self.nobody,
+            user_data_ready: true,
+            hosts: &self.hosts,
+            host_names: &self.host_names,
+            untried: &self.nobody,
+        }
+    }
+
+    /// The same when every host refuses our key.
+    pub fn all_refuse(&self) -> Observed<'_> {
+        Observed { refused: &self.everybody, ..self.observed() }
+    }
+}
+
+fn address(number: u32) -> String {
+    Ipv4Addr::from(0x0a80_0000 + number).to_string()
+}
+
+fn machine(number: u32) -> MachineFacts {
+    let reference = |name: String, uid: String| Some(Reference { name, uid });
+    MachineFacts {
+        name: format!("win-{number}"),
+        uid: format!("u-{number}"),
+        is_windows: true,
+        phase: Some("Running".to_owned()),
+        addresses: vec![MachineAddress { kind: "InternalIP".to_owned(), address: address(number) }],
+        node: reference(format!("node-{number}"), format!("n-{number}")),
+        machine_set: reference(SET.to_owned(), SET.to_owned()),
+        ..MachineFacts::default()
+    }
+}
+
+fn node(number: u32) -> NodeFacts {
+    NodeFacts {
+        name: format!("node-{number}"),
+        uid: format!("n-{number}"),
+        labels: [(names::OS_LABEL.to_owned(), names::OS_WINDOWS.to_owned())].into(),
+        annotations: [(names::VERSION_ANNOTATION.to_owned(), VERSION.to_owned())].into(),
+        addresses: vec![address(number)],
+        ready: true,
+        ..NodeFacts::default()
+    }
+}

@@ -1,0 +1,252 @@
+//! Safety and the goal of Machines, by what no planner can see.
+
+use std::collections::BTreeMap;
+
+use wmco_core::facts::NodeFacts;
+use wmco_core::fleet::{Assignment, Intent, ReplacementPermit};
+use wmco_core::machines::{Machine, Machines, Unfit, internal_ipv4, key};
+use wmco_core::names;
+use wmco_core::node::Action;
+
+use super::World;
+use super::api::Node;
+use super::host::Host;
+
+impl World {
+    /// How many nodes are out of service by our work: those that we hold, and those of Machines that we
+    /// deleted and that nothing has taken the place of.
+    pub(super) fn disrupted(&mut self) -> usize {
+        let whole: Vec<_> =
+            self.replaced.keys().filter(|set| self.was_seen_whole(set)).cloned().collect();
+        for set in whole {
+            self.replaced.remove(&set);
+        }
+        let held = self.api.nodes.values().filter(|node| {
+            node.is_disrupted() && !node.idle && !self.is_others_business(&node.facts.name)
+        });
+        let mut by_set: BTreeMap<Option<String>, usize> = BTreeMap::new();
+        for node in held {
+            *by_set.entry(self.set_of(node)).or_default() += 1;
+        }
+        let mut all = by_set.values().sum();
+        for (set, deleted) in &self.replaced {
+            let held = by_set.get(&Some(set.clone())).copied().unwrap_or_default();
+            let lacking = self.lacking(set, &self.api.machine_api.read(), &self.api.facts());
+            all += (*deleted).min(lacking.saturating_sub(held));
+        }
+        all
+    }
+
+    /// Whether the MachineSet is one, or was when the operator looked, whose Machines all work.
+    fn was_seen_whole(&self, set: &str) -> bool {
+        let now = (self.api.machine_api.read(), self.api.facts());
+        let seen = self.operator.machines.clone().zip(self.operator.cache.clone());
+        self.lacking(set, &now.0, &now.1) == 0
+            || seen.is_some_and(|(machines, nodes)| self.lacking(set, &machines, &nodes) == 0)
+    }
+
+    /// How many Machines it lacks that work: are ready and have become nodes, of whatever version. Those
+    /// that are ignored are people's own.
+    fn lacking(&self, set: &str, machines: &Machines, nodes: &[NodeFacts]) -> usize {
+        let Some(facts) = machines.set(set) else { return 0 };
+        let work = machines.iter().filter(|machine| is_of(machine, set));
+        let work = work.filter(|machine| {
+            machine.facts.is_ignored
+                || node_of(machine, nodes).is_some_and(|it| it.ready && it.version().is_some())
+        });
+        facts.replicas.saturating_sub(work.count())
+    }
+
+    /// Whether people asked to leave the Machine behind a Node alone, or it is counted as deleted.
+    fn is_others_business(&self, node: &str) -> bool {
+        let host = self.hosts.iter().find(|host| host.name == node);
+        let machine = host.and_then(|host| self.machine_of(host));
+        machine.is_some_and(|machine| machine.facts.is_ignored || machine.facts.is_deleted)
+    }
+
+    /// The MachineSet of the Machine behind a Node.
+    fn set_of(&self, node: &Node) -> Option<String> {
+        let host = self.hosts.iter().find(|host| host.name == node.facts.name)?;
+        Some(self.machine_of(host)?.facts.machine_set.as_ref()?.name.clone())
+    }
+
+    /// Whether a Node is out of service by itself while its MachineSet gets a Machine anew.
+    pub(super) fn is_idle(&self, node: &Node) -> bool {
+        let replaced = self.set_of(node).is_some_and(|set| self.replaced.contains_key(&set));
+        replaced && (!node.facts.ready || node.facts.version().is_none())
+    }
+
+    /// Before anything is done for an instance: what people and the Machine API wrote, as far as the
+    /// operator could see it, allows that.
+    pub(super) fn promise_machine(
+        &mut self,
+        instance: &Assignment<'_>,
+        index: Option<usize>,
+        action: &Action,
+    ) {
+        let Some(seen) = self.operator.machines.clone() else { return };
+        let mut broken = Vec::new();
+        if let Some(machine) = seen.with_key(&instance.address) {
+            match &machine.instance {
+                Err(unfit) => broken.push(format!("though {unfit}")),
+                Ok(made) => {
+                    let others = seen.instances().filter(|other| other.ipv4 == made.ipv4);
+                    let listed = self.listed.values().any(|it| !it.broken && it.ipv4 == made.ipv4);
+                    if others.count() > 1 || listed && !self.list_absent {
+                        broken.push("though its address is another's, too".into());
+                    }
+                }
+            }
+        }
+        let writes = matches!(
+            action,
+            Action::PatchNode(_)
+                | Action::Evict { .. }
+                | Action::TellDrain { .. }
+                | Action::DeleteNode(_)
+        );
+        let at_node = instance.node_name().filter(|_| writes);
+        let at_node = at_node.and_then(|name| self.hosts.iter().find(|host| host.name == name));
+        let at_host = index.filter(|_| action.is_on_host()).map(|index| &self.hosts[index]);
+        for host in at_node.into_iter().chain(at_host) {
+            let Some(machine) = host.machine.as_ref().and_then(|name| seen.get(name)) else {
+                continue;
+            };
+            let name = &machine.facts.name;
+            let is_there = internal_ipv4(&machine.facts) == Some(host.address);
+            if matches!(machine.instance, Err(Unfit::Ignored | Unfit::Deleted)) {
+                broken.push(format!("though {name} is ignored or deleted"));
+            } else if is_there && instance.address != key(name) {
+                broken.push(format!("though {name} is there"));
+            } else if matches!(instance.intent, Intent::Remove(_)) {
+                broken.push(format!("though {name} was not listed"));
+            }
+        }
+        self.broken.extend(broken.iter().map(|why| format!("{instance}: {action}, {why}")));
+    }
+
+    /// Before a Machine is deleted: its host refuses the key, and all others of its MachineSet were there
+    /// and right when the operator looked, but for those that refuse it, too.
+    pub(super) fn promise_replace(&mut self, permit: &ReplacementPermit) {
+        let (name, version) = (permit.machine(), self.release.version());
+        let (Some(seen), Some(nodes)) = (&self.operator.machines, &self.operator.cache) else {
+            return;
+        };
+        let mut broken = Vec::new();
+        let refuses = |machine: &Machine| {
+            let ipv4 = internal_ipv4(&machine.facts);
+            let host = self.hosts.iter().find(|host| Some(host.address) == ipv4);
+            host.is_none_or(|host| host.is_vacant() || host.accepts != self.key)
+        };
+        match seen.get(name).filter(|machine| machine.facts.uid == permit.uid()) {
+            None => broken.push("nobody has seen it".to_owned()),
+            Some(machine) => {
+                if !refuses(machine) {
+                    broken.push("its host lets us in".into());
+                }
+                if machine.facts.is_deleted {
+                    broken.push("it is deleted already".into());
+                }
+                let set = machine.facts.machine_set.as_ref();
+                let set = set.and_then(|set| seen.set(&set.name)).filter(|set| set.replicas > 0);
+                let set_name = set.map_or("", |set| &set.name);
+                let alive: Vec<_> = seen.iter().filter(|it| is_of(it, set_name)).collect();
+                if set.is_none_or(|set| set.replicas != alive.len()) {
+                    broken.push("its machineset has another number".into());
+                }
+                let node = node_of(machine, nodes);
+                let works = node.is_some_and(|it| it.ready && it.version().is_some());
+                let is_out = node.is_some_and(NodeFacts::holds_slot)
+                    || !works && set.is_some_and(|set| self.holds_slot_for(&set.name, name));
+                let right = |it: &&Machine| {
+                    let node = node_of(it, nodes);
+                    it.facts.name == name
+                        // The others may wait for its slot, and it waits for a login.
+                        || is_out
+                        || it.facts.is_ignored
+                        || refuses(it)
+                        || node.is_some_and(|n| n.ready && n.version() == Some(&version))
+                };
+                if let Some(other) = alive.iter().find(|it| !right(it)) {
+                    broken.push(format!("{} is not right", other.facts.name));
+                }
+            }
+        }
+        self.broken.extend(broken.iter().map(|why| format!("{name} was deleted, though {why}")));
+    }
+
+    /// Whether it is on record that a Machine of a MachineSet but this one is made anew.
+    fn holds_slot_for(&self, set: &str, but: &str) -> bool {
+        let known = self.known_hosts();
+        let mut others = known.records().filter(|(address, _)| *address != key(but));
+        others.any(|(_, record)| record.replaced_in.as_deref() == Some(set))
+    }
+
+    /// What the API does when we delete a Machine.
+    pub(super) fn delete_machine(&mut self, permit: &ReplacementPermit) {
+        let machine = self.api.machine_api.machines.get_mut(permit.machine());
+        let machine = machine.filter(|it| it.facts.uid == permit.uid() && !it.facts.is_deleted);
+        let Some(machine) = machine else { return };
+        machine.facts.is_deleted = true;
+        if let Some(set) = machine.facts.machine_set.as_ref() {
+            *self.replaced.entry(set.name.clone()).or_default() += 1;
+        }
+    }
+
+    /// Whether a host is that of a Machine that is to be a node.
+    pub(super) fn is_wanted_machine(&self, host: &Host) -> bool {
+        let machine = self.machine_of(host).map(|machine| &machine.facts);
+        machine.is_some_and(|facts| !facts.is_ignored && !facts.is_deleted)
+    }
+
+    /// Whether nobody can give the Node of a host back now: it does not let us in, or its Machine is odd.
+    pub(super) fn is_out_of_reach(&self, host: &Host) -> bool {
+        let odd = |machine: &super::machines::Machine| {
+            let ipv4 = internal_ipv4(&machine.facts);
+            let mut others = self.api.machine_api.machines.values();
+            let same = |it: &super::machines::Machine| internal_ipv4(&it.facts) == ipv4;
+            machine.confused || others.any(|it| it.facts.name != machine.facts.name && same(it))
+        };
+        let made = host.is_slot()
+            && (!self.is_wanted_machine(host) || self.machine_of(host).is_some_and(odd));
+        let mut machines = self.api.machine_api.machines.values();
+        let at_entry = !host.is_slot()
+            && machines.any(|it| internal_ipv4(&it.facts).is_some_and(|ipv4| host.owns(ipv4)));
+        made || at_entry || host.accepts != self.key
+    }
+
+    /// What is wrong with MachineSets and Machines, if this is not what people asked for.
+    pub(super) fn unmet_of_machines(&self) -> Vec<String> {
+        let api = &self.api.machine_api;
+        let lacks =
+            |set: &&wmco_core::facts::MachineSetFacts| api.alive(&set.name).count() != set.replicas;
+        let sets = api.sets.values().filter(lacks);
+        let mut unmet: Vec<_> =
+            sets.map(|set| format!("{} has another number of machines", set.name)).collect();
+        for machine in api.machines.values() {
+            let facts = &machine.facts;
+            let host = machine.host.map(|number| &self.hosts[number]);
+            let node = host.and_then(|host| self.api.nodes.get(&host.name));
+            let hash = self.key_hash().to_string();
+            let mark = node.and_then(|it| it.facts.annotation(names::PUBLIC_KEY_HASH_ANNOTATION));
+            if facts.is_deleted {
+                unmet.push(format!("{} is still there", facts.name));
+            } else if !facts.is_ignored && (facts.node.is_none() || mark != Some(&hash)) {
+                unmet.push(format!("{} is no node of ours", facts.name));
+            }
+        }
+        unmet
+    }
+}
+
+/// Whether a MachineSet has the Machine and keeps it.
+fn is_of(machine: &Machine, set: &str) -> bool {
+    let owner = machine.facts.machine_set.as_ref();
+    !machine.facts.is_deleted && owner.is_some_and(|owner| owner.name == set)
+}
+
+/// The Node that a Machine refers to.
+fn node_of<'a>(machine: &Machine, nodes: &'a [NodeFacts]) -> Option<&'a NodeFacts> {
+    let uid = &machine.facts.node.as_ref()?.uid;
+    nodes.iter().find(|node| node.uid == *uid)
+}
