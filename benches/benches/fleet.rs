@@ -13,6 +13,7 @@ use std::time::Instant;
 
 use jiff::Timestamp;
 use wmco_benches::fleet::Fleet;
+use wmco_benches::machines::MachineFleet;
 use wmco_core::digest::Sha256;
 use wmco_core::fleet::{host_names, nodes_of, reconcile};
 use wmco_core::host_record::KnownHosts;
@@ -83,5 +84,17 @@ fn main() {
     });
     row("reading of keys and records", &|fleet| {
         drop(black_box(KnownHosts::read(&fleet.host_keys)));
+    });
+    let fleets = SIZES.map(MachineFleet::of);
+    let row = |label: &str, work: &dyn Fn(&MachineFleet)| {
+        let [small, large] = [&fleets[0], &fleets[1]].map(|fleet| best(|| work(fleet)));
+        println!("{label:<34}{small:>9.2} ms{large:>9.2} ms{:>8.1} x", large / small);
+    };
+    println!("{:<34}{small:>9}   {large:>9}", "Machines of one MachineSet");
+    row("reconcile, nothing to do", &|fleet| {
+        drop(black_box(reconcile(&fleet.desired(), &fleet.observed())));
+    });
+    row("reconcile, all refuse our key", &|fleet| {
+        drop(black_box(reconcile(&fleet.desired(), &fleet.all_refuse())));
     });
 }

@@ -4,3 +4,4 @@
 
 pub mod csr;
 pub mod fleet;
+pub mod machines;

@@ -5,6 +5,7 @@
 //! else of its MachineSet is not healthy: ready and with the operator's version, nothing less. Source:
 //! `spec/operator.md`, section 6.1 and section 13, rows 18 to 20.
 
+use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::slots::Slots;
@@ -177,19 +178,15 @@ pub(super) fn hand_out<'a>(
     refusing.sort_by_key(|(healthy, number, _)| (*healthy, *number));
     let names: BTreeSet<&str> = refusing.iter().map(|it| it.2.facts.name.as_str()).collect();
     no_longer(machines, observed, &names, out);
+    if refusing.is_empty() {
+        return;
+    }
+    let gate = Gate::of(health, &names, desired, observed, &out.instances);
     for (_, number, machine) in refusing {
-        let gate = Gate {
-            health,
-            replaced: &replaced,
-            refusing: &names,
-            budget: desired.budget,
-            user_data_ready: observed.user_data_ready,
-            instances: &out.instances,
-        };
         let name = machine.facts.name.as_str();
         let Some(assignment) = out.instances.get(number) else { continue };
         let begun = replaced.contains(name) || replaced.waits_for(assignment, health).is_some();
-        let held = match gate.set_for(machine, assignment) {
+        let held = match gate.set_for(machine, assignment, health, &replaced) {
             Err(held) => Some(held),
             Ok(_) if !begun && !slots.take(assignment.node_name()) => Some(Held::Budget),
             Ok(set) => {
@@ -235,70 +232,105 @@ fn no_longer<'a>(
 }
 
 /// What has to be right before a Machine is deleted.
-struct Gate<'a, 'b> {
-    health: &'b Health<'a>,
-    replaced: &'b Replaced<'a>,
-    /// Names of all Machines whose hosts refuse our key.
-    refusing: &'b BTreeSet<&'b str>,
-    budget: usize,
+struct Gate<'a> {
+    /// The MachineSets of all Machines whose hosts refuse our key.
+    sets: BTreeMap<&'a str, Siblings<'a>>,
+    /// One instance more than the budget allows that was a node and is none that works.
+    unhealthy: Option<String>,
     user_data_ready: bool,
-    instances: &'b [Assignment<'a>],
 }
 
-impl<'a> Gate<'a, '_> {
+/// The Machines that a MachineSet has and keeps.
+struct Siblings<'a> {
+    names: BTreeSet<&'a str>,
+    /// The first that has to get well before another one goes. Those that refuse our key wait for their own
+    /// turn.
+    unhealthy: Option<&'a str>,
+}
+
+impl<'a> Gate<'a> {
+    /// Looks at everything once; `refusing` are the names of all Machines whose hosts refuse our key.
+    fn of(
+        health: &Health<'a>,
+        refusing: &BTreeSet<&'a str>,
+        desired: &Desired<'a>,
+        observed: &Observed<'a>,
+        instances: &[Assignment<'a>],
+    ) -> Self {
+        let owner = |name: &&'a str| {
+            let machine = &health.machines.get(name)?.facts;
+            Some(machine.machine_set.as_ref()?.name.as_str())
+        };
+        let sets: BTreeSet<&str> = refusing.iter().filter_map(owner).collect();
+        let is_unhealthy = |sibling: &&&Machine| {
+            let name = sibling.facts.name.as_str();
+            let assignment = health.assignment(sibling, instances);
+            sibling.instance != Err(Unfit::Ignored)
+                && !refusing.contains(name)
+                && !assignment.is_some_and(|assignment| health.is_healthy(assignment))
+        };
+        let mut siblings: BTreeMap<&str, Vec<&Machine>> = BTreeMap::new();
+        for machine in health.machines.iter().filter(|machine| !machine.facts.is_deleted) {
+            let owner = machine.facts.machine_set.as_ref().map(|owner| owner.name.as_str());
+            if let Some(set) = owner.filter(|owner| sets.contains(owner)) {
+                siblings.entry(set).or_default().push(machine);
+            }
+        }
+        let siblings = siblings.into_iter().map(|(set, machines)| {
+            let unhealthy = machines.iter().find(is_unhealthy);
+            let unhealthy = unhealthy.map(|machine| machine.facts.name.as_str());
+            let names = machines.iter().map(|machine| machine.facts.name.as_str()).collect();
+            (set, Siblings { names, unhealthy })
+        });
+        let is_out_of_order = |other: &&Assignment<'_>| {
+            let machine = health.machines.with_key(&other.address);
+            let waits = machine.is_some_and(|machine| {
+                machine.facts.is_deleted || refusing.contains(machine.facts.name.as_str())
+            });
+            let is_ours = machine.is_some() || other.intent != Intent::Leave;
+            other.node.is_some() && is_ours && !waits && !health.is_healthy(other)
+        };
+        let mut unhealthy = instances.iter().filter(is_out_of_order);
+        let unhealthy = unhealthy.nth(desired.budget.saturating_sub(1));
+        Self {
+            sets: siblings.collect(),
+            unhealthy: unhealthy.map(|instance| instance.address.clone()),
+            user_data_ready: observed.user_data_ready,
+        }
+    }
+
     /// The MachineSet that makes another one, if nothing speaks against that now.
     ///
     /// While its node holds a slot, or its MachineSet holds one because of it, the others may wait for that
     /// slot, so it does not wait for them.
-    fn set_for(&self, machine: &'a Machine, assignment: &Assignment<'_>) -> Result<&'a str, Held> {
+    fn set_for(
+        &self,
+        machine: &'a Machine,
+        assignment: &Assignment<'_>,
+        health: &Health<'a>,
+        replaced: &Replaced<'a>,
+    ) -> Result<&'a str, Held> {
         let owner = machine.facts.machine_set.as_ref().ok_or(Held::NobodyMakesAnother)?;
-        let set = self.health.machines.set(&owner.name);
+        let set = health.machines.set(&owner.name);
         let set = set.filter(|set| set.uid == owner.uid && !set.is_deleted && set.replicas > 0);
         let set = set.ok_or(Held::NobodyMakesAnother)?;
         if !self.user_data_ready {
             return Err(Held::UserDataDue);
         }
-        let alive: Vec<&Machine> = self.health.of_set(&set.name).collect();
-        if alive.len() > set.replicas {
-            return Err(Held::TooMany);
+        let siblings = self.sets.get(owner.name.as_str()).ok_or(Held::NobodyMakesAnother)?;
+        match siblings.names.len().cmp(&set.replicas) {
+            Ordering::Greater => return Err(Held::TooMany),
+            Ordering::Less => return Err(Held::TooFew),
+            Ordering::Equal => {}
         }
-        if alive.len() < set.replicas {
-            return Err(Held::TooFew);
-        }
+        let own = machine.facts.name.as_str();
+        let is_replaced = |name: &&str| *name != own && siblings.names.contains(name);
+        let replaced_beside = replaced.sets.keys().copied().find(is_replaced);
         let holds_slot = assignment.node.is_some_and(NodeFacts::holds_slot);
-        let is_awaited = holds_slot || self.replaced.waits_for(assignment, self.health).is_some();
-        let mut siblings = alive.iter().filter(|it| it.facts.name != machine.facts.name);
-        let is_in_the_way = |sibling: &&&Machine| {
-            let is_replaced = self.replaced.contains(&sibling.facts.name);
-            is_replaced || !is_awaited && self.is_unhealthy(sibling)
-        };
-        let sibling = siblings.find(is_in_the_way);
-        let own = key(&machine.facts.name);
-        let others = self.instances.iter().filter(|other| other.address != own);
-        let mut unhealthy = others.filter(|other| !is_awaited && self.is_out_of_order(other));
-        let other = unhealthy.nth(self.budget.saturating_sub(1));
-        let first = sibling.map(|it| key(&it.facts.name)).or(other.map(|it| it.address.clone()));
+        let is_awaited = holds_slot || replaced.waits_for(assignment, health).is_some();
+        let unhealthy = siblings.unhealthy.filter(|_| !is_awaited);
+        let first = replaced_beside.or(unhealthy).map(key);
+        let first = first.or_else(|| self.unhealthy.clone().filter(|_| !is_awaited));
         first.map_or(Ok(&set.name), |first| Err(Held::Unhealthy { first }))
-    }
-
-    /// Whether a Machine of the same MachineSet has to get well first. Those that refuse our key wait for
-    /// their own turn.
-    fn is_unhealthy(&self, sibling: &Machine) -> bool {
-        let name = sibling.facts.name.as_str();
-        if sibling.instance == Err(Unfit::Ignored) || self.refusing.contains(name) {
-            return false;
-        }
-        let assignment = self.health.assignment(sibling, self.instances);
-        !assignment.is_some_and(|assignment| self.health.is_healthy(assignment))
-    }
-
-    /// Whether another instance was a node and is none that works.
-    fn is_out_of_order(&self, other: &Assignment<'_>) -> bool {
-        let machine = self.health.machines.with_key(&other.address);
-        let waits = machine.is_some_and(|machine| {
-            machine.facts.is_deleted || self.refusing.contains(machine.facts.name.as_str())
-        });
-        let is_ours = machine.is_some() || other.intent != Intent::Leave;
-        other.node.is_some() && is_ours && !waits && !self.health.is_healthy(other)
     }
 }
