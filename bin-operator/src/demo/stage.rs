@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, Weak};
 
 use anyhow::Context as _;
 use kube::config::{KubeConfigOptions, Kubeconfig};
@@ -119,6 +119,11 @@ impl Stage {
         self.machines.get()
     }
 
+    /// The same for whoever must not keep the stage, such as a hook of its cluster.
+    pub fn weak_machines(&self) -> Weak<OnceLock<MachineApi>> {
+        Arc::downgrade(&self.machines)
+    }
+
     /// Has a MachineSet make so many Machines, or delete some.
     ///
     /// # Errors
@@ -166,6 +171,16 @@ impl Stage {
     /// Gives operators that start from now on another configuration.
     pub fn reconfigure(&mut self, change: impl FnOnce(&mut Config)) {
         change(&mut self.config);
+    }
+
+    /// Lets operators that start from now on be of another version, with an agent of their own.
+    ///
+    /// # Errors
+    /// When there is no payload for it.
+    pub fn upgrade(&mut self, version: &str) -> anyhow::Result<()> {
+        self.payload = stand_in::payload(version)?;
+        version.clone_into(&mut self.config.version);
+        Ok(())
     }
 
     /// What connections to hosts did.

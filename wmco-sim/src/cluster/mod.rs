@@ -282,7 +282,7 @@ impl SimCluster {
     }
 
     /// Asks `hook` before each request what to do instead of answering it; replaces the hook
-    /// before. The request's `user` is empty and its `code` 0 at that time.
+    /// before. The request's `code` is 0 at that time.
     pub fn inject_faults(&self, hook: impl Fn(&Request) -> Option<Fault> + Send + Sync + 'static) {
         self.shared.audit.set_hook(Some(Arc::new(hook)));
     }

@@ -12,6 +12,7 @@ use jiff::Timestamp;
 use super::audit::{Fault, Request as Logged};
 use super::auth::{self, Attributes, Credentials};
 use super::error::{ApiError, Result};
+use super::identity::User;
 use super::incoming::{self, Incoming};
 use super::objects::objects;
 use super::paths;
@@ -42,6 +43,13 @@ pub(super) async fn handle(
     };
     let target = route::target(&incoming.path);
     let mut log = logged(&incoming, &target, uri);
+    let method = incoming.method.as_str().to_lowercase();
+    let fields = field_terms(incoming.query.get("fieldSelector").unwrap_or(""));
+    let of = attributes(&incoming, &target, &method, &fields);
+    let user = authenticate(&cluster, &peer, &incoming, &of);
+    if let Ok(user) = &user {
+        log.user.clone_from(&user.name);
+    }
     match cluster.audit.fault(&log) {
         None => {}
         Some(Fault::Delay(time)) => tokio::time::sleep(time).await,
@@ -55,7 +63,10 @@ pub(super) async fn handle(
             return hangup();
         }
     }
-    let reply = answer(&cluster, &peer, &incoming, &target, &mut log).await;
+    let reply = match user {
+        Ok(user) => answer(&cluster, &incoming, &target, user, &of).await,
+        Err(error) => Err(error),
+    };
     let response = respond(reply, &accept);
     log.code = response.status().as_u16();
     cluster.audit.record(log);
@@ -95,51 +106,57 @@ fn logged(incoming: &Incoming, target: &Target, uri: String) -> Logged {
     log
 }
 
-async fn answer(
-    cluster: &Arc<Shared>,
+/// What is asked for, as the authorizers see it; `method` in lower case.
+fn attributes<'a>(
+    incoming: &'a Incoming,
+    target: &'a Target,
+    method: &'a str,
+    fields: &'a [(String, String)],
+) -> Attributes<'a> {
+    let path = match target {
+        Target::Resource(path) => path,
+        Target::Other => {
+            return Attributes { verb: method, path: &incoming.path, ..Attributes::default() };
+        }
+    };
+    let verb = incoming.verb(path);
+    Attributes {
+        verb: if verb.is_empty() { method } else { verb },
+        group: &path.group,
+        resource: &path.plural,
+        subresource: &path.subresource,
+        // A Namespace is in itself, for the authorizer.
+        namespace: if path.plural == "namespaces" { &path.name } else { &path.namespace },
+        name: if path.name.is_empty() { selected_name(fields) } else { &path.name },
+        path: &incoming.path,
+        fields,
+    }
+}
+
+fn authenticate(
+    cluster: &Shared,
     peer: &Peer,
     incoming: &Incoming,
-    target: &Target,
-    log: &mut Logged,
-) -> Result<Reply> {
-    let method = incoming.method.as_str().to_lowercase();
-    let mut of = Attributes {
-        verb: &method,
-        group: "",
-        resource: "",
-        subresource: "",
-        namespace: "",
-        name: "",
-        path: &incoming.path,
-        fields: &[],
-    };
-    let fields = field_terms(incoming.query.get("fieldSelector").unwrap_or(""));
-    if let Target::Resource(path) = target {
-        let verb = incoming.verb(path);
-        of = Attributes {
-            verb: if verb.is_empty() { &method } else { verb },
-            group: &path.group,
-            resource: &path.plural,
-            subresource: &path.subresource,
-            // A Namespace is in itself, for the authorizer.
-            namespace: if path.plural == "namespaces" { &path.name } else { &path.namespace },
-            name: if path.name.is_empty() { selected_name(&fields) } else { &path.name },
-            path: &incoming.path,
-            fields: &fields,
-        };
-    }
+    of: &Attributes<'_>,
+) -> Result<User> {
     let authorization = incoming.headers.get(header::AUTHORIZATION);
     let credentials = Credentials {
         certificate: peer.certificate.as_deref(),
         authorization: authorization.and_then(|value| value.to_str().ok()),
         headers: &incoming.headers,
     };
-    let user = {
-        let state = cluster.lock();
-        auth::authenticate(&state.store, cluster.pki.tokens(), credentials, &of, Timestamp::now())?
-    };
-    log.user.clone_from(&user.name);
-    auth::require(&cluster.lock().store, &user, &of)?;
+    let state = cluster.lock();
+    auth::authenticate(&state.store, cluster.pki.tokens(), credentials, of, Timestamp::now())
+}
+
+async fn answer(
+    cluster: &Arc<Shared>,
+    incoming: &Incoming,
+    target: &Target,
+    user: User,
+    of: &Attributes<'_>,
+) -> Result<Reply> {
+    auth::require(&cluster.lock().store, &user, of)?;
     match target {
         Target::Resource(path) => objects(cluster, incoming, path, user).await,
         Target::Other => paths::answer(cluster, incoming),

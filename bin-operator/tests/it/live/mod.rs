@@ -9,6 +9,7 @@ mod foreign_nodes;
 mod join;
 mod jump;
 mod leader;
+mod machines;
 mod mass_removal;
 mod new_services;
 mod node;

@@ -1,0 +1,11 @@
+//! Nodes that a Machine API makes, while an observer checks the safety rules at every change.
+
+mod key;
+mod killed;
+mod observer;
+mod odd;
+mod safety;
+mod scale;
+mod scenery;
+mod takeover;
+mod upgrade;
