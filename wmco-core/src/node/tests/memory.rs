@@ -26,6 +26,7 @@ pub(super) fn inputs(case: &Case) -> InstanceInputs {
     let pinned = Pinned { key, by: Pin::Kept { name: "10.0.0.1".into() } };
     InstanceInputs {
         address: "10.0.0.1".into(),
+        machine: None,
         desired: case.desired.clone(),
         node: case.observed.node.clone(),
         reach: Ok(Reach {

@@ -159,7 +159,8 @@ impl World {
             machine.facts.addresses = vec![internal(host.address)];
             let node = nodes.get(&host.name).map(|node| &node.facts);
             let own = node.map(|it| Reference { name: it.name.clone(), uid: it.uid.clone() });
-            machine.facts.node = own.or(machine.facts.node.take());
+            let before = machine.facts.node.take().filter(|it| it.name == host.name);
+            machine.facts.node = own.or(before);
         }
     }
 
