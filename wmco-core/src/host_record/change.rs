@@ -211,12 +211,18 @@ impl ListedHost {
             ..HostRecord::default()
         };
         let own = own.filter(|own| own.machine == self.machine);
+        // Machines of one image show one key, so at another address it may be another host.
+        let is_there = |it: &HostRecord| {
+            self.machine.is_none() || it.ipv4.is_none_or(|ipv4| ipv4 == self.ipv4)
+        };
         own.into_iter().chain(former).fold(told, |known, before| HostRecord {
             node: known.node.or_else(|| before.node.clone()),
             host_name: known.host_name.or_else(|| before.host_name.clone()),
             pinned: known.pinned.or_else(|| before.pinned.clone()),
             jump_pinned: known.jump_pinned.or_else(|| before.jump_pinned.clone()),
-            closed_for: known.closed_for.or_else(|| before.closed_for.clone()),
+            closed_for: known
+                .closed_for
+                .or_else(|| before.closed_for.clone().filter(|_| is_there(before))),
             replaced_in: known.replaced_in.or_else(|| before.replaced_in.clone()),
             ..known
         })
@@ -347,6 +353,26 @@ mod tests {
         renamed.apply("win-5.example", &mut data).unwrap();
         let known = KnownHosts::read(&data);
         assert_eq!(known.record("win-5.example"), known.record(ADDRESS));
+    }
+
+    #[test]
+    fn a_machine_at_another_address_is_not_known_to_be_closed() {
+        let RecordChange::Listed(host) = listed() else { unreachable!() };
+        let at = |last: u8, machine: Option<&str>| {
+            let (ipv4, machine) = ([10, 0, 0, last].into(), machine.map(str::to_owned));
+            RecordChange::Listed(ListedHost { ipv4, machine, ..host.clone() })
+        };
+        for (machine, last, expected) in
+            [(Some("u-1"), 5, true), (Some("u-1"), 6, false), (None, 6, true)]
+        {
+            let mut data = BTreeMap::new();
+            for change in [at(5, machine), pinned(), closed(), at(last, machine)] {
+                change.apply(ADDRESS, &mut data).unwrap();
+            }
+            let known = KnownHosts::read(&data);
+            let record = known.record(ADDRESS).unwrap();
+            assert_eq!((record.closed_for.is_some(), record.pinned.is_some()), (expected, true));
+        }
     }
 
     #[test]

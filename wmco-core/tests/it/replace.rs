@@ -77,38 +77,3 @@ fn machines_while_people_ask_for_fewer() {
 fn machines_while_a_node_is_deleted_by_hand() {
     between(three, &STORY, &[Event::DeleteNode(2)]);
 }
-
-#[test]
-fn zz_debug() {
-    if std::env::var("K").is_ok() {
-        let mut world = World::fresh(1, 1, u8::MAX).with_machines(&[2]);
-        world.run(ROUNDS).unwrap();
-        let mut world = World::fresh(1, 1, 0).with_machines(&[2]);
-        for e in [
-            Event::Bump,
-            Event::Round(160),
-            Event::CrashIn(2),
-            Event::Round(32),
-            Event::Of(MachineEvent::KeyChanges),
-        ] {
-            world.happen(e);
-        }
-        world.calm_down();
-        world.log = true;
-        println!("{:?}", world.run(100));
-    } else {
-        let mut world = World::fresh(1, 1, u8::MAX).with_machines(&[1]);
-        world.run(ROUNDS).unwrap();
-        for e in [
-            Event::Of(MachineEvent::Move(0, 0)),
-            Event::Crash,
-            Event::OtherCard(0),
-            Event::Round(0),
-        ] {
-            world.happen(e);
-        }
-        world.calm_down();
-        world.log = true;
-        println!("{:?}", world.run(100));
-    }
-}

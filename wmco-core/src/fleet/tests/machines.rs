@@ -351,6 +351,107 @@ fn a_replacement_holds_its_slot_until_the_machineset_is_healthy() {
     }
 }
 
+/// The same when the only thing that is not as it should be is what `change` says.
+#[track_caller]
+fn slot_is_free(change: fn(&mut Case), expected: bool) {
+    let case = succeeded().with(|c| c.nodes[1].ready = true).with(change);
+    case.look(|out| {
+        let permitted = out.instances.iter().any(|it| it.intent.permit().is_some());
+        assert_eq!(permitted, expected);
+    });
+}
+
+#[test]
+fn the_slot_of_a_replacement_does_not_wait_for_what_is_ignored() {
+    slot_is_free(|c| c.machines[1].is_ignored = true, true);
+    slot_is_free(|c| (c.machines[1].is_ignored, c.nodes[1].ready) = (true, false), true);
+}
+
+#[test]
+fn the_slot_of_a_replacement_does_not_wait_for_upgrades_which_wait_for_it() {
+    let other = |c: &mut Case| {
+        c.nodes[0].annotations.insert(names::VERSION_ANNOTATION.into(), "1.0.0".into());
+    };
+    slot_is_free(other, true);
+    slot_is_free(|c| c.nodes[0].annotations.clear(), true);
+    slot_is_free(|c| c.nodes[1].annotations.clear(), false);
+}
+
+#[test]
+fn the_slot_of_a_replacement_is_lent_to_one_node_that_it_waits_for() {
+    succeeded().with(|c| c.claims = vec!["node-1", "node-2"]).look(|out| {
+        let permitted = |it: &&Assignment<'_>| it.intent.permit().is_some();
+        let permitted: Vec<_> = out.instances.iter().filter(permitted).collect();
+        assert_eq!(permitted.iter().map(|it| it.node_name()).collect::<Vec<_>>(), [Some("node-2")]);
+    });
+    let two = succeeded().with(|c| {
+        c.nodes[0].ready = false;
+        c.claims = vec!["node-1", "node-2"];
+    });
+    two.look(|out| {
+        let permitted = out.instances.iter().filter(|it| it.intent.permit().is_some());
+        assert_eq!(permitted.count(), 1);
+    });
+}
+
+/// One of three is being replaced, and the host of another refuses our key, too.
+fn refusing_meanwhile() -> Case {
+    made(3).with(|c| {
+        c.machines[1].uid = "uid-9".into();
+        c.machines[1].name = "mac-9".into();
+        c.host_keys = vec![going(2)];
+    })
+}
+
+#[test]
+fn a_machine_that_its_machineset_waits_for_goes_in_its_slot() {
+    let broken = |c: &mut Case| c.nodes[0].ready = false;
+    gate(refusing_meanwhile().with(broken), Ok(()));
+    gate(refusing_meanwhile().with(broken).with(|c| c.nodes[2].ready = false), Ok(()));
+    let joins = |c: &mut Case| c.nodes[1].ready = false;
+    gate(refusing_meanwhile().with(joins), unhealthy("mac-9_machine"));
+    // One after another, all the same.
+    let other = |c: &mut Case| {
+        c.nodes[2].ready = false;
+        c.refused = vec!["mac-3"];
+        c.replaced = vec!["mac-3"];
+        c.host_keys.push(going(3));
+    };
+    gate(refusing_meanwhile().with(broken).with(other), unhealthy("mac-3_machine"));
+}
+
+#[test]
+fn a_machine_whose_node_holds_a_slot_waits_for_no_other() {
+    let out = |c: &mut Case| held(&mut c.nodes[0]);
+    gate(made(2).with(out), Ok(()));
+    gate(made(2).with(out).with(|c| c.nodes[1].annotations.clear()), Ok(()));
+    let elsewhere = |c: &mut Case| {
+        c.listed = vec![entry(1)];
+        c.nodes.push(node(1));
+    };
+    gate(made(2).with(out).with(elsewhere), Ok(()));
+    // A mark that was left over takes a slot like any other.
+    let marked = |c: &mut Case| {
+        c.nodes[0].labels.insert(names::UPGRADING_LABEL.into(), names::TRUE.into());
+    };
+    gate(made(2).with(marked), Ok(()));
+    gate(made(2).with(marked).with(|c| c.budget = 0), Err(Held::Budget));
+}
+
+#[test]
+fn an_ignored_machine_is_not_removed_when_its_kubelet_calls_itself_listed() {
+    let lies = |c: &mut Case| {
+        c.machines[0].is_ignored = true;
+        c.nodes[0].labels.insert(names::BYOH_LABEL.into(), names::TRUE.into());
+        c.nodes[0].annotations.insert(names::USERNAME_ANNOTATION.into(), "sealed".into());
+    };
+    let left = "10.0.128.1: leave (node node-1), because a machine is behind its node";
+    made(1).with(lies).look(|out| {
+        assert_eq!(lines(&out.instances), left);
+        assert_eq!(out.changes, BTreeMap::new());
+    });
+}
+
 #[test]
 fn a_host_that_lets_us_in_again_is_not_replaced() {
     made(1).with(|c| c.host_keys = vec![going(1)]).look(|out| {

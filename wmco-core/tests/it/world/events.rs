@@ -347,6 +347,8 @@ impl World {
                 node.facts.annotations.clear();
                 // Its daemon follows the ConfigMap until it is marked again.
                 node.served = false;
+                // It looks like one that has just registered.
+                node.taken = true;
                 node.asked_at_boot = None;
             }
             Event::LeaveLabel(_) => {

@@ -41,7 +41,7 @@ pub(crate) enum MachineEvent {
     TellTruth(usize),
     /// A Node says that another key, or none, lets us in.
     OtherHash(usize, bool),
-    /// The Node of any host says that people listed it.
+    /// The Node of a Machine says that people listed it.
     ClaimListed(usize),
     /// The Node of any host says that a Machine is behind it.
     ClaimMachine(usize, usize),
@@ -81,11 +81,16 @@ impl World {
             }
             MachineEvent::OtherHash(at, empty) => {
                 let hash = if empty { "" } else { "of another key" };
-                self.say_on_node(at, |node| node.annotate(names::PUBLIC_KEY_HASH_ANNOTATION, hash));
+                self.say_on_node(at % self.ours(), |node| {
+                    node.annotate(names::PUBLIC_KEY_HASH_ANNOTATION, hash)
+                });
             }
-            MachineEvent::ClaimListed(at) => self.say_on_node(at, |node| {
-                node.facts.labels.insert(names::BYOH_LABEL.into(), names::TRUE.into());
-            }),
+            MachineEvent::ClaimListed(at) => {
+                let host = self.machine_with_host(at).and_then(|machine| machine.host);
+                self.say_on_node(host.unwrap_or(usize::MAX), |node| {
+                    node.facts.labels.insert(names::BYOH_LABEL.into(), names::TRUE.into());
+                });
+            }
             MachineEvent::ClaimMachine(at, other) => {
                 if let Some(other) = self.machine_with_host(other).map(|it| it.facts.name.clone()) {
                     self.say_on_node(at, |n| {
@@ -146,8 +151,8 @@ impl World {
     }
 
     fn say_on_node(&mut self, at: usize, change: impl FnOnce(&mut super::api::Node)) {
-        let name = &self.hosts[at % self.ours()].name;
-        self.api.nodes.get_mut(name).map(change);
+        let Some(host) = self.hosts.get(at) else { return };
+        self.api.nodes.get_mut(&host.name).map(change);
     }
 
     fn tell_truth(&mut self, name: &str) {
@@ -159,7 +164,8 @@ impl World {
             machine.facts.addresses = vec![internal(host.address)];
             let node = nodes.get(&host.name).map(|node| &node.facts);
             let own = node.map(|it| Reference { name: it.name.clone(), uid: it.uid.clone() });
-            machine.facts.node = own.or(machine.facts.node.take());
+            let before = machine.facts.node.take().filter(|it| it.name == host.name);
+            machine.facts.node = own.or(before);
         }
     }
 

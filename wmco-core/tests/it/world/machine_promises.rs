@@ -132,6 +132,11 @@ impl World {
         let (Some(seen), Some(nodes)) = (&self.operator.machines, &self.operator.cache) else {
             return;
         };
+        let machine = self.api.machine_api.machines.get(name).map(|machine| &machine.facts);
+        if machine.is_none_or(|facts| facts.uid != permit.uid()) {
+            // It is gone already, and the API server says so.
+            return;
+        }
         let mut broken = Vec::new();
         let refuses = |machine: &Machine| {
             let ipv4 = internal_ipv4(&machine.facts);
@@ -182,14 +187,19 @@ impl World {
         others.any(|(_, record)| record.replaced_in.as_deref() == Some(set))
     }
 
-    /// What the API does when we delete a Machine.
+    /// What the API does when we delete a Machine. Nobody misses one that was of no use.
     pub(super) fn delete_machine(&mut self, permit: &ReplacementPermit) {
+        let host = self.hosts.iter().find(|it| it.machine.as_deref() == Some(permit.machine()));
+        let node = host.and_then(|host| self.api.nodes.get(&host.name));
+        let served = node.is_some_and(|node| {
+            node.is_disrupted() || node.facts.ready && node.facts.version().is_some()
+        });
         let machine = self.api.machine_api.machines.get_mut(permit.machine());
         let machine = machine.filter(|it| it.facts.uid == permit.uid() && !it.facts.is_deleted);
         let Some(machine) = machine else { return };
         machine.facts.is_deleted = true;
         if let Some(set) = machine.facts.machine_set.as_ref() {
-            *self.replaced.entry(set.name.clone()).or_default() += 1;
+            *self.replaced.entry(set.name.clone()).or_default() += usize::from(served);
         }
     }
 
