@@ -231,12 +231,16 @@ mod tests {
     }
 
     #[track_caller]
-    fn check(change: impl FnOnce(&mut MachineFacts), platform: &str, expected: Option<Unfit>) {
+    fn check(
+        change: impl FnOnce(&mut MachineFacts),
+        platform: &str,
+        expected: impl Into<Option<Unfit>>,
+    ) {
         let mut facts = machine();
         change(&mut facts);
         let name = facts.name.clone();
         let machines = Machines::read([facts], [], platform);
-        assert_eq!(machines.get(&name).unwrap().instance.as_ref().err(), expected.as_ref());
+        assert_eq!(machines.get(&name).unwrap().instance.as_ref().err(), expected.into().as_ref());
     }
 
     #[test]

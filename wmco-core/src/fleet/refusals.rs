@@ -70,7 +70,7 @@ impl Refusals {
     /// Instances whose hosts have refused it for so long, at the first and at the last try and whenever
     /// they were tried in between; mostly [`limits::LOGIN_REFUSED`](crate::limits::LOGIN_REFUSED).
     pub fn lasting(&self, patience: Duration) -> BTreeSet<String> {
-        let is_lasting = |refusal: &Refusal| refusal.last - refusal.first >= patience;
+        let is_lasting = |refusal: &Refusal| refusal.last.saturating_sub(refusal.first) >= patience;
         let lasting = self.0.iter().filter(|(_, refusal)| is_lasting(refusal));
         lasting.map(|(instance, _)| instance.clone()).collect()
     }

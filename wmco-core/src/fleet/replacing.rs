@@ -205,13 +205,12 @@ pub(super) fn hand_out<'a>(
             }
         };
         let Some(assignment) = out.instances.get_mut(number) else { continue };
-        match held {
-            Some(held) => assignment.because = Because::ReplacementHeld(held),
-            None => {
-                let permit = ReplacementPermit::for_machine(name, &machine.facts.uid);
-                assignment.intent = Intent::Replace(permit);
-                assignment.because = Because::LoginRefused;
-            }
+        if let Some(held) = held {
+            assignment.because = Because::ReplacementHeld(held);
+        } else {
+            let permit = ReplacementPermit::for_machine(name, &machine.facts.uid);
+            assignment.intent = Intent::Replace(permit);
+            assignment.because = Because::LoginRefused;
         }
     }
 }
@@ -263,12 +262,12 @@ impl<'a> Gate<'a, '_> {
         }
         let holds_slot = assignment.node.is_some_and(NodeFacts::holds_slot);
         let is_awaited = holds_slot || self.replaced.waits_for(assignment, self.health).is_some();
-        let siblings = alive.iter().filter(|it| it.facts.name != machine.facts.name);
+        let mut siblings = alive.iter().filter(|it| it.facts.name != machine.facts.name);
         let is_in_the_way = |sibling: &&&Machine| {
             let is_replaced = self.replaced.contains(&sibling.facts.name);
             is_replaced || !is_awaited && self.is_unhealthy(sibling)
         };
-        let sibling = siblings.filter(is_in_the_way).next();
+        let sibling = siblings.find(is_in_the_way);
         let own = key(&machine.facts.name);
         let others = self.instances.iter().filter(|other| other.address != own);
         let mut unhealthy = others.filter(|other| !is_awaited && self.is_out_of_order(other));
