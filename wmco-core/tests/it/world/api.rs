@@ -96,7 +96,7 @@ pub(crate) struct Api {
     /// Data of the ConfigMap of host keys.
     pub(crate) host_keys: BTreeMap<String, String>,
     pub(crate) last_uid: u32,
-    pub(crate) machine_api: MachineApi,
+    pub(crate) made: MachineApi,
 }
 
 impl Api {

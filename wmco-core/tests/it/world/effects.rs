@@ -5,7 +5,7 @@ use wmco_core::fleet::{Assignment, DisruptionPermit, LoginTry};
 use wmco_core::host_record::{HostRecord, RecordChange};
 use wmco_core::machines::name_in;
 use wmco_core::names;
-use wmco_core::node::{Action, Grounds, HostSeen, HostWork, Outcome, Refusal};
+use wmco_core::node::{Action, Grounds, HostSeen, HostWork, NodeSearch, Outcome, Refusal};
 use wmco_core::protocol::HostStep;
 
 use super::World;
@@ -65,15 +65,7 @@ impl World {
                 self.api.nodes.get_mut(&name).ok_or(Stop::Fail)?.patch(patch);
                 Outcome::NodeChanged { resource_version: 0 }
             }
-            Action::SeekNode(search) => {
-                let is_meant = |node: &NodeFacts| {
-                    search.names.contains(&node.name) || search.is_at(&node.addresses)
-                };
-                let found = self.api.nodes.values().find(|node| is_meant(&node.facts));
-                found.map_or(Outcome::NoNode, |node| Outcome::FoundNode {
-                    name: node.facts.name.clone(),
-                })
-            }
+            Action::SeekNode(search) => self.seek_node(search),
             Action::ListPods => {
                 let name = instance.node_name().ok_or(Stop::Fail)?;
                 Outcome::Pods(self.api.nodes.get(name).ok_or(Stop::Fail)?.pods.clone())
@@ -125,6 +117,13 @@ impl World {
         };
         self.faults.pass()?;
         Ok(outcome)
+    }
+
+    fn seek_node(&self, search: &NodeSearch) -> Outcome {
+        let is_meant =
+            |node: &NodeFacts| search.names.contains(&node.name) || search.is_at(&node.addresses);
+        let found = self.api.nodes.values().find(|node| is_meant(&node.facts));
+        found.map_or(Outcome::NoNode, |node| Outcome::FoundNode { name: node.facts.name.clone() })
     }
 
     /// The host, if it answers and shows the pinned key. A key that is pinned nowhere goes into the

@@ -1,7 +1,6 @@
 //! What may happen to Machines.
 
 use wmco_core::facts::Reference;
-use wmco_core::machines::key;
 use wmco_core::names;
 
 use super::World;
@@ -82,7 +81,7 @@ impl World {
             MachineEvent::OtherHash(at, empty) => {
                 let hash = if empty { "" } else { "of another key" };
                 self.say_on_node(at % self.ours(), |node| {
-                    node.annotate(names::PUBLIC_KEY_HASH_ANNOTATION, hash)
+                    node.annotate(names::PUBLIC_KEY_HASH_ANNOTATION, hash);
                 });
             }
             MachineEvent::ClaimListed(at) => {
@@ -94,7 +93,7 @@ impl World {
             MachineEvent::ClaimMachine(at, other) => {
                 if let Some(other) = self.machine_with_host(other).map(|it| it.facts.name.clone()) {
                     self.say_on_node(at, |n| {
-                        n.annotate(names::MACHINE_ANNOTATION, &annotation(&other))
+                        n.annotate(names::MACHINE_ANNOTATION, &annotation(&other));
                     });
                 }
             }
@@ -103,7 +102,7 @@ impl World {
 
     /// People ask for no more than there is room for.
     fn scale(&mut self, at: usize, replicas: usize) {
-        let sets = &mut self.api.machine_api.sets;
+        let sets = &mut self.api.made.sets;
         let all: usize = sets.values().map(|set| set.replicas).sum();
         let count = sets.len().max(1);
         if let Some(set) = sets.values_mut().nth(at % count) {
@@ -144,7 +143,7 @@ impl World {
 
     /// One of the Machines that have a host.
     fn machine_with_host(&mut self, at: usize) -> Option<&mut Machine> {
-        let machines = self.api.machine_api.machines.values_mut();
+        let machines = self.api.made.machines.values_mut();
         let mut hosted: Vec<_> = machines.filter(|machine| machine.host.is_some()).collect();
         let count = hosted.len().max(1);
         (at % count < hosted.len()).then(|| hosted.swap_remove(at % count))
@@ -155,10 +154,10 @@ impl World {
         self.api.nodes.get_mut(&host.name).map(change);
     }
 
-    fn tell_truth(&mut self, name: &str) {
+    pub(super) fn tell_truth(&mut self, name: &str) {
         let hosts = &self.hosts;
         let nodes = &self.api.nodes;
-        let Some(machine) = self.api.machine_api.machines.get_mut(name) else { return };
+        let Some(machine) = self.api.made.machines.get_mut(name) else { return };
         machine.confused = false;
         if let Some(host) = machine.host.map(|number| &hosts[number]) {
             machine.facts.addresses = vec![internal(host.address)];
@@ -166,36 +165,6 @@ impl World {
             let own = node.map(|it| Reference { name: it.name.clone(), uid: it.uid.clone() });
             let before = machine.facts.node.take().filter(|it| it.name == host.name);
             machine.facts.node = own.or(before);
-        }
-    }
-
-    /// No more faults: the Machine API and Nodes tell the truth, listed hosts let us in, pins are those of
-    /// their hosts.
-    pub(super) fn calm_machines(&mut self) {
-        let names: Vec<_> = self.api.machine_api.machines.keys().cloned().collect();
-        for name in names {
-            self.tell_truth(&name);
-        }
-        for at in 0..self.of_entries() {
-            self.hosts[at].accepts = self.key;
-        }
-        for host in &self.hosts {
-            let Some(node) = self.api.nodes.get_mut(&host.name) else { continue };
-            match &host.machine {
-                None if host.address != super::STRANGERS[1] => {
-                    node.facts.annotations.remove(names::MACHINE_ANNOTATION);
-                }
-                None => {}
-                Some(name) => {
-                    node.facts.labels.remove(names::BYOH_LABEL);
-                    node.annotate(names::MACHINE_ANNOTATION, &annotation(name));
-                }
-            }
-            if let Some(pin) = host.machine.as_ref().map(|name| key(name))
-                && let Some(pinned) = self.api.host_keys.get_mut(&pin)
-            {
-                *pinned = host.key().to_string();
-            }
         }
     }
 }

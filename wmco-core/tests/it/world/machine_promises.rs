@@ -31,7 +31,7 @@ impl World {
         let mut all = by_set.values().sum();
         for (set, deleted) in &self.replaced {
             let held = by_set.get(&Some(set.clone())).copied().unwrap_or_default();
-            let lacking = self.lacking(set, &self.api.machine_api.read(), &self.api.facts());
+            let lacking = lacking(set, &self.api.made.read(), &self.api.facts());
             all += (*deleted).min(lacking.saturating_sub(held));
         }
         all
@@ -39,22 +39,10 @@ impl World {
 
     /// Whether the MachineSet is one, or was when the operator looked, whose Machines all work.
     fn was_seen_whole(&self, set: &str) -> bool {
-        let now = (self.api.machine_api.read(), self.api.facts());
+        let now = (self.api.made.read(), self.api.facts());
         let seen = self.operator.machines.clone().zip(self.operator.cache.clone());
-        self.lacking(set, &now.0, &now.1) == 0
-            || seen.is_some_and(|(machines, nodes)| self.lacking(set, &machines, &nodes) == 0)
-    }
-
-    /// How many Machines it lacks that work: are ready and have become nodes, of whatever version. Those
-    /// that are ignored are people's own.
-    fn lacking(&self, set: &str, machines: &Machines, nodes: &[NodeFacts]) -> usize {
-        let Some(facts) = machines.set(set) else { return 0 };
-        let work = machines.iter().filter(|machine| is_of(machine, set));
-        let work = work.filter(|machine| {
-            machine.facts.is_ignored
-                || node_of(machine, nodes).is_some_and(|it| it.ready && it.version().is_some())
-        });
-        facts.replicas.saturating_sub(work.count())
+        lacking(set, &now.0, &now.1) == 0
+            || seen.is_some_and(|(machines, nodes)| lacking(set, &machines, &nodes) == 0)
     }
 
     /// Whether people asked to leave the Machine behind a Node alone, or it is counted as deleted.
@@ -132,7 +120,7 @@ impl World {
         let (Some(seen), Some(nodes)) = (&self.operator.machines, &self.operator.cache) else {
             return;
         };
-        let machine = self.api.machine_api.machines.get(name).map(|machine| &machine.facts);
+        let machine = self.api.made.machines.get(name).map(|machine| &machine.facts);
         if machine.is_none_or(|facts| facts.uid != permit.uid()) {
             // It is gone already, and the API server says so.
             return;
@@ -194,7 +182,7 @@ impl World {
         let served = node.is_some_and(|node| {
             node.is_disrupted() || node.facts.ready && node.facts.version().is_some()
         });
-        let machine = self.api.machine_api.machines.get_mut(permit.machine());
+        let machine = self.api.made.machines.get_mut(permit.machine());
         let machine = machine.filter(|it| it.facts.uid == permit.uid() && !it.facts.is_deleted);
         let Some(machine) = machine else { return };
         machine.facts.is_deleted = true;
@@ -213,13 +201,13 @@ impl World {
     pub(super) fn is_out_of_reach(&self, host: &Host) -> bool {
         let odd = |machine: &super::machines::Machine| {
             let ipv4 = internal_ipv4(&machine.facts);
-            let mut others = self.api.machine_api.machines.values();
+            let mut others = self.api.made.machines.values();
             let same = |it: &super::machines::Machine| internal_ipv4(&it.facts) == ipv4;
             machine.confused || others.any(|it| it.facts.name != machine.facts.name && same(it))
         };
         let made = host.is_slot()
             && (!self.is_wanted_machine(host) || self.machine_of(host).is_some_and(odd));
-        let mut machines = self.api.machine_api.machines.values();
+        let mut machines = self.api.made.machines.values();
         let at_entry = !host.is_slot()
             && machines.any(|it| internal_ipv4(&it.facts).is_some_and(|ipv4| host.owns(ipv4)));
         made || at_entry || host.accepts != self.key
@@ -227,7 +215,7 @@ impl World {
 
     /// What is wrong with MachineSets and Machines, if this is not what people asked for.
     pub(super) fn unmet_of_machines(&self) -> Vec<String> {
-        let api = &self.api.machine_api;
+        let api = &self.api.made;
         let lacks =
             |set: &&wmco_core::facts::MachineSetFacts| api.alive(&set.name).count() != set.replicas;
         let sets = api.sets.values().filter(lacks);
@@ -247,6 +235,18 @@ impl World {
         }
         unmet
     }
+}
+
+/// How many Machines a MachineSet lacks that work: are ready and have become nodes, of whatever version. Those
+/// that are ignored are people's own.
+fn lacking(set: &str, machines: &Machines, nodes: &[NodeFacts]) -> usize {
+    let Some(facts) = machines.set(set) else { return 0 };
+    let work = machines.iter().filter(|machine| is_of(machine, set));
+    let work = work.filter(|machine| {
+        machine.facts.is_ignored
+            || node_of(machine, nodes).is_some_and(|it| it.ready && it.version().is_some())
+    });
+    facts.replicas.saturating_sub(work.count())
 }
 
 /// Whether a MachineSet has the Machine and keeps it.

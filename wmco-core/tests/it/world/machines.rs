@@ -81,14 +81,14 @@ impl World {
         for (number, replicas) in replicas.iter().enumerate() {
             let (name, uid) = (format!("set-{number}"), format!("s-{number}"));
             let set = MachineSetFacts { name, uid, replicas: *replicas, is_deleted: false };
-            self.api.machine_api.sets.insert(set.name.clone(), set);
+            self.api.made.sets.insert(set.name.clone(), set);
         }
         self
     }
 
     /// The Machine API does at most one thing for each MachineSet and each Machine.
     pub(super) fn machine_api_acts(&mut self) {
-        let api = &mut self.api.machine_api;
+        let api = &mut self.api.made;
         for set in api.sets.clone().into_values() {
             let alive: Vec<_> = api.alive(&set.name).cloned().collect();
             if alive.len() < set.replicas {
@@ -106,11 +106,11 @@ impl World {
 
     fn machine_acts(&mut self, name: &str) {
         let vacant = self.hosts.iter().position(Host::is_vacant);
-        let machine = self.api.machine_api.machines.get_mut(name).unwrap();
+        let machine = self.api.made.machines.get_mut(name).unwrap();
         if machine.facts.is_deleted {
             match machine.host.take() {
                 Some(number) => self.vacate(number),
-                None => drop(self.api.machine_api.machines.remove(name)),
+                None => drop(self.api.made.machines.remove(name)),
             }
             return;
         }
@@ -152,7 +152,7 @@ impl World {
 
     /// The Machine gets to know its Node, and the Node its Machine.
     fn link(&mut self, name: &str) {
-        let machine = self.api.machine_api.machines.get_mut(name).unwrap();
+        let machine = self.api.made.machines.get_mut(name).unwrap();
         let Some(host) = machine.host.filter(|_| !machine.confused) else { return };
         let Some(node) = self.api.nodes.get_mut(&self.hosts[host].name) else {
             if machine.facts.node.is_none() {
@@ -170,7 +170,7 @@ impl World {
 
     /// What its Machine says truly, if the host has one.
     pub(super) fn machine_of(&self, host: &Host) -> Option<&Machine> {
-        self.api.machine_api.machines.get(host.machine.as_ref()?)
+        self.api.made.machines.get(host.machine.as_ref()?)
     }
 }
 

@@ -5,10 +5,12 @@
 //! promise is noted in [`World::broken`] at the moment when it is broken.
 
 mod api;
+mod calm;
 mod effects;
 mod events;
 mod faults;
 mod host;
+mod host_work;
 mod machine_events;
 mod machine_promises;
 mod machines;

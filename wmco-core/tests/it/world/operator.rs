@@ -85,8 +85,7 @@ impl World {
         let untried = |address: &&String| !self.operator.tried.contains(*address);
         let untried = self.listed.keys().filter(untried).cloned().collect();
         let cache = self.operator.cache.get_or_insert_with(|| self.api.facts()).clone();
-        let machines =
-            self.operator.machines.get_or_insert_with(|| self.api.machine_api.read().into());
+        let machines = self.operator.machines.get_or_insert_with(|| self.api.made.read().into());
         let machines = Arc::clone(machines);
         let refused = self.refused(&entries, &machines);
         let (claims, granted) = (self.operator.claims.clone(), self.operator.granted.clone());

@@ -228,7 +228,7 @@ impl World {
             (0..self.hosts.len() - 1).flat_map(|number| self.unmet_of(number)).collect();
         // The key of a host that has a Node which is not ours is the business of its owner.
         let of = |key: &str| HostRecord::address_in(key).unwrap_or(key).to_owned();
-        let machines = &self.api.machine_api.machines;
+        let machines = &self.api.made.machines;
         let is_made = |key: &str| name_in(key).is_some_and(|name| machines.contains_key(name));
         let listed = |key: &&String| self.listed.contains_key(&of(key)) || is_made(&of(key));
         let keys: Vec<_> = self.api.host_keys.keys().filter(|key| !listed(key)).collect();

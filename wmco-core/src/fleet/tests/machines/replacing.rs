@@ -1,0 +1,205 @@
+//! Which Machine is made anew, and when.
+
+use super::*;
+
+/// Whether `mac-1`, which refuses our key, is replaced; otherwise why not.
+#[track_caller]
+fn gate(case: Case, expected: Result<(), Held>) {
+    let case = case.with(|c| {
+        c.refused.push("mac-1");
+        c.host_keys.push(going(1));
+    });
+    case.look(|out| {
+        let mut found = out.instances.iter().filter(|it| it.address == key("mac-1"));
+        let found = found.next().unwrap();
+        match expected {
+            Ok(()) => assert!(matches!(found.intent, Intent::Replace(_)), "{found}"),
+            Err(held) => assert_eq!(found.because, Because::ReplacementHeld(held)),
+        }
+    });
+}
+
+fn unhealthy(first: &str) -> Result<(), Held> {
+    Err(Held::Unhealthy { first: first.to_owned() })
+}
+
+#[test]
+fn a_machine_that_nobody_makes_anew_is_kept() {
+    for change in [
+        |c: &mut Case| c.machines[0].machine_set = None,
+        |c: &mut Case| c.sets.clear(),
+        |c: &mut Case| c.sets[0].uid = "s-2".into(),
+        |c: &mut Case| c.sets[0].is_deleted = true,
+        |c: &mut Case| c.sets[0].replicas = 0,
+    ] {
+        gate(made(1).with(change), Err(Held::NobodyMakesAnother));
+    }
+}
+
+#[test]
+fn the_rest_of_the_machineset_is_whole_and_healthy() {
+    gate(made(3), Ok(()));
+    gate(made(3).with(|c| c.user_data_due = true), Err(Held::UserDataDue));
+    gate(made(3).with(|c| c.sets[0].replicas = 4), Err(Held::TooFew));
+    gate(made(3).with(|c| c.machines[2].is_deleted = true), Err(Held::TooFew));
+    gate(made(3).with(|c| c.sets[0].replicas = 2), Err(Held::TooMany));
+    gate(made(3).with(|c| c.nodes[2].ready = false), unhealthy("mac-3_machine"));
+    gate(made(3).with(|c| drop(c.nodes.remove(2))), unhealthy("mac-3_machine"));
+    gate(made(3).with(|c| c.nodes[2].annotations.clear()), unhealthy("mac-3_machine"));
+    let other = |c: &mut Case| {
+        c.nodes[2].annotations.insert(names::VERSION_ANNOTATION.into(), "1.0.0".into());
+    };
+    gate(made(3).with(other), unhealthy("mac-3_machine"));
+    gate(made(3).with(|c| c.machines[2].phase = Some("Failed".into())), unhealthy("mac-3_machine"));
+    gate(made(3).with(|c| c.machines[2].is_ignored = true), Ok(()));
+}
+
+#[test]
+fn nodes_elsewhere_that_do_not_work_use_the_budget() {
+    let elsewhere = |budget: usize| {
+        made(1).with(|c| {
+            c.budget = budget;
+            c.listed = vec![entry(1)];
+            c.nodes.push(node(1));
+        })
+    };
+    gate(elsewhere(1), unhealthy("10.0.0.1"));
+    gate(elsewhere(2), Ok(()));
+    let healthy = |c: &mut Case| {
+        c.nodes[1].ready = true;
+        c.nodes[1].annotations.insert(names::VERSION_ANNOTATION.into(), VERSION.into());
+    };
+    gate(elsewhere(1).with(healthy), Ok(()));
+    let marked = |c: &mut Case| {
+        healthy(c);
+        held(&mut c.nodes[1]);
+    };
+    gate(elsewhere(1).with(marked), Err(Held::Budget));
+    let never_joined = |c: &mut Case| drop(c.nodes.pop());
+    gate(elsewhere(1).with(never_joined), Ok(()));
+}
+
+/// The Machine is gone, and its successor is on the way.
+fn succeeded() -> Case {
+    made(2).with(|c| {
+        c.machines[1].uid = "uid-9".into();
+        c.machines[1].name = "mac-9".into();
+        c.nodes[1].ready = false;
+        c.host_keys = vec![going(2), ("mac-2_machine", "AAAA")];
+        c.claims = vec!["node-1"];
+    })
+}
+
+#[test]
+fn a_replacement_holds_its_slot_until_the_machineset_is_healthy() {
+    let forgotten =
+        ["mac-2_machine", "mac-2_machine_host"].map(str::to_owned).into_iter().collect();
+    let holds = |change: fn(&mut Case), holds: bool| {
+        succeeded().with(change).look(|out| {
+            let permitted = out.instances.iter().any(|it| it.intent.permit().is_some());
+            assert_eq!(permitted, !holds);
+            let expected = if holds { BTreeSet::new() } else { BTreeSet::clone(&forgotten) };
+            assert_eq!(out.forgotten_keys, expected);
+        });
+    };
+    holds(|_| {}, true);
+    holds(|c| c.machines.truncate(1), true);
+    holds(|c| c.nodes[1].ready = true, false);
+    holds(|c| c.sets[0].replicas = 1, false);
+    holds(|c| c.sets.clear(), false);
+}
+
+/// The same when the only thing that is not as it should be is what `change` says.
+#[track_caller]
+fn slot_is_free(change: fn(&mut Case), expected: bool) {
+    let case = succeeded().with(|c| c.nodes[1].ready = true).with(change);
+    case.look(|out| {
+        let permitted = out.instances.iter().any(|it| it.intent.permit().is_some());
+        assert_eq!(permitted, expected);
+    });
+}
+
+#[test]
+fn the_slot_of_a_replacement_does_not_wait_for_what_is_ignored() {
+    slot_is_free(|c| c.machines[1].is_ignored = true, true);
+    slot_is_free(|c| (c.machines[1].is_ignored, c.nodes[1].ready) = (true, false), true);
+}
+
+#[test]
+fn the_slot_of_a_replacement_does_not_wait_for_upgrades_which_wait_for_it() {
+    let other = |c: &mut Case| {
+        c.nodes[0].annotations.insert(names::VERSION_ANNOTATION.into(), "1.0.0".into());
+    };
+    slot_is_free(other, true);
+    slot_is_free(|c| c.nodes[0].annotations.clear(), true);
+    slot_is_free(|c| c.nodes[1].annotations.clear(), false);
+}
+
+#[test]
+fn the_slot_of_a_replacement_is_lent_to_one_node_that_it_waits_for() {
+    succeeded().with(|c| c.claims = vec!["node-1", "node-2"]).look(|out| {
+        let permitted = |it: &&Assignment<'_>| it.intent.permit().is_some();
+        let permitted: Vec<_> = out.instances.iter().filter(permitted).collect();
+        assert_eq!(permitted.iter().map(|it| it.node_name()).collect::<Vec<_>>(), [Some("node-2")]);
+    });
+    let two = succeeded().with(|c| {
+        c.nodes[0].ready = false;
+        c.claims = vec!["node-1", "node-2"];
+    });
+    two.look(|out| {
+        let permitted = out.instances.iter().filter(|it| it.intent.permit().is_some());
+        assert_eq!(permitted.count(), 1);
+    });
+}
+
+/// One of three is being replaced, and the host of another refuses our key, too.
+fn refusing_meanwhile() -> Case {
+    made(3).with(|c| {
+        c.machines[1].uid = "uid-9".into();
+        c.machines[1].name = "mac-9".into();
+        c.host_keys = vec![going(2)];
+    })
+}
+
+#[test]
+fn a_machine_that_its_machineset_waits_for_goes_in_its_slot() {
+    let broken = |c: &mut Case| c.nodes[0].ready = false;
+    gate(refusing_meanwhile().with(broken), Ok(()));
+    gate(refusing_meanwhile().with(broken).with(|c| c.nodes[2].ready = false), Ok(()));
+    let joins = |c: &mut Case| c.nodes[1].ready = false;
+    gate(refusing_meanwhile().with(joins), unhealthy("mac-9_machine"));
+    // One after another, all the same.
+    let other = |c: &mut Case| {
+        c.nodes[2].ready = false;
+        c.refused = vec!["mac-3"];
+        c.replaced = vec!["mac-3"];
+        c.host_keys.push(going(3));
+    };
+    gate(refusing_meanwhile().with(broken).with(other), unhealthy("mac-3_machine"));
+}
+
+#[test]
+fn a_machine_whose_node_holds_a_slot_waits_for_no_other() {
+    let out = |c: &mut Case| held(&mut c.nodes[0]);
+    gate(made(2).with(out), Ok(()));
+    gate(made(2).with(out).with(|c| c.nodes[1].annotations.clear()), Ok(()));
+    let elsewhere = |c: &mut Case| {
+        c.listed = vec![entry(1)];
+        c.nodes.push(node(1));
+    };
+    gate(made(2).with(out).with(elsewhere), Ok(()));
+    // A mark that was left over takes a slot like any other.
+    let marked = |c: &mut Case| {
+        c.nodes[0].labels.insert(names::UPGRADING_LABEL.into(), names::TRUE.into());
+    };
+    gate(made(2).with(marked), Ok(()));
+    gate(made(2).with(marked).with(|c| c.budget = 0), Err(Held::Budget));
+}
+
+#[test]
+fn a_host_that_lets_us_in_again_is_not_replaced() {
+    made(1).with(|c| c.host_keys = vec![going(1)]).look(|out| {
+        assert_eq!(lines(&out.instances), JOINED);
+        assert_eq!(out.changes[&key("mac-1")], RecordChange::ReplacedIn(None));
+    });
+}

@@ -1,0 +1,91 @@
+//! How faults end.
+
+use wmco_core::host_record::{HostRecord, KnownHosts};
+use wmco_core::machines::key;
+use wmco_core::names;
+
+use super::World;
+use super::events::Event;
+use super::machines::annotation;
+
+impl World {
+    /// No more faults: hosts are back, entries resolve, Nodes tell the truth, pins are back, pods leave
+    /// when they are asked to.
+    pub(crate) fn calm_down(&mut self) {
+        self.faults = super::Faults::default();
+        self.list_absent = false;
+        self.excuse();
+        for at in 0..self.ours() {
+            self.happen(Event::Return(at));
+            self.happen(Event::FixEntry(at));
+            self.happen(Event::Unprotect(at));
+            self.happen(Event::LetGo(at));
+            self.hosts[at].moved = false;
+            self.correct_entry(at);
+            let host = &self.hosts[at];
+            let entry = self.entry_of(host);
+            if let Some(node) = self.api.nodes.get_mut(&host.name) {
+                node.facts.addresses = host.true_addresses();
+                if host.machine.is_some() {
+                    node.facts.annotations.remove(names::INSTANCE_ANNOTATION);
+                } else if let Some(origin) =
+                    node.facts.annotations.get_mut(names::INSTANCE_ANNOTATION)
+                {
+                    origin.clone_from(entry.as_ref().unwrap_or(&String::new()));
+                }
+            }
+            let known = KnownHosts::read(&self.api.host_keys);
+            let is_its =
+                |record: &HostRecord| record.ipv4.is_some_and(|ipv4| host.known.contains(&ipv4));
+            for (name, _) in known.records().filter(|(_, record)| is_its(record)) {
+                self.api.host_keys.insert(name.to_owned(), host.key().to_string());
+            }
+        }
+        self.calm_machines();
+    }
+
+    /// A person lists a host by the address that its Node shows, unless it is known at the other one:
+    /// nothing else would tell which Node is its own.
+    fn correct_entry(&mut self, at: usize) {
+        let host = &self.hosts[at];
+        let known = KnownHosts::read(&self.api.host_keys);
+        let Some(key) = self.entry_of(host) else { return };
+        let node = known.record(&key).and_then(|record| record.node.as_ref());
+        let is_known = node.is_some_and(|node| self.api.nodes.contains_key(node));
+        if self.listed[&key].ipv4 != host.address && !is_known {
+            let entry = super::Entry { ipv4: host.address, ..self.listed[&key] };
+            self.listed.insert(host.address.to_string(), entry);
+            self.listed.remove(&key);
+        }
+    }
+
+    /// No more faults: the Machine API and Nodes tell the truth, listed hosts let us in, pins are those of
+    /// their hosts.
+    fn calm_machines(&mut self) {
+        let names: Vec<_> = self.api.made.machines.keys().cloned().collect();
+        for name in names {
+            self.tell_truth(&name);
+        }
+        for at in 0..self.of_entries() {
+            self.hosts[at].accepts = self.key;
+        }
+        for host in &self.hosts {
+            let Some(node) = self.api.nodes.get_mut(&host.name) else { continue };
+            match &host.machine {
+                None if host.address != super::STRANGERS[1] => {
+                    node.facts.annotations.remove(names::MACHINE_ANNOTATION);
+                }
+                None => {}
+                Some(name) => {
+                    node.facts.labels.remove(names::BYOH_LABEL);
+                    node.annotate(names::MACHINE_ANNOTATION, &annotation(name));
+                }
+            }
+            if let Some(pin) = host.machine.as_ref().map(|name| key(name))
+                && let Some(pinned) = self.api.host_keys.get_mut(&pin)
+            {
+                *pinned = host.key().to_string();
+            }
+        }
+    }
+}
