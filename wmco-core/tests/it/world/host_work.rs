@@ -97,6 +97,8 @@ impl Host {
                 self.files.retain(|file, _| !file.is_within(path));
                 self.directories.retain(|folder| !folder.is_within(path));
             }
+            // No plan has it yet.
+            HostStep::EnsureAuthorizedKeys { .. } => {}
             HostStep::EnableContainers => self.containers = FeatureState::Pending,
             HostStep::RenameComputer { name } => self.next_name.clone_from(name),
             HostStep::StopKubelet => {
