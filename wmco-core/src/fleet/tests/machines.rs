@@ -218,6 +218,16 @@ rows! {
 }
 
 #[test]
+fn the_node_of_an_ignored_machine_is_no_others() {
+    let shared = |c: &mut Case| {
+        c.machines[1].is_ignored = true;
+        c.machines[0].node = c.machines[1].node.clone();
+    };
+    let left = "machine mac-1: leave (node node-2), because its machine refers to the node of machine mac-2, too";
+    made(2).with(shared).look(|out| assert_eq!(lines(&out.instances), left));
+}
+
+#[test]
 fn an_ignored_machine_is_not_removed_when_its_kubelet_calls_itself_listed() {
     let lies = |c: &mut Case| {
         c.machines[0].is_ignored = true;
