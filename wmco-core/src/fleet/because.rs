@@ -76,6 +76,11 @@ pub enum Because {
         /// The entry's address.
         address: String,
     },
+    /// A host that is to leave, or may be listed, is on record at its Machine's address.
+    AddressOnRecord {
+        /// The address under which that host was listed.
+        address: String,
+    },
     /// Its Machine refers to a Node that is gone, and another Node has that one's name.
     OtherNode {
         /// The name.
@@ -152,6 +157,9 @@ impl fmt::Display for Because {
             Self::Unfit(why) => why.fmt(f),
             Self::AddressOfMachine { machine } => write!(f, "machine {machine} has its address"),
             Self::AddressListed { address } => write!(f, "entry {address} leads to its address"),
+            Self::AddressOnRecord { address } => {
+                write!(f, "host {address}, which is on record and not listed, has its address")
+            }
             Self::OtherNode { node } => {
                 write!(
                     f,

@@ -16,15 +16,15 @@ pub(super) struct Made<'a> {
     /// The same by the UID of the Node that they refer to.
     with_node: HashMap<&'a str, Vec<&'a Machine>>,
     /// Addresses and UIDs of Nodes of the Machines that people asked to leave alone.
-    ignored: (HashSet<Ipv4Addr>, HashSet<&'a str>),
+    ignored: (HashSet<Ipv4Addr>, HashMap<&'a str, &'a Machine>),
 }
 
 impl<'a> Made<'a> {
     pub(super) fn of(machines: &'a Machines) -> Self {
         let ignored = || machines.iter().filter(|it| it.instance == Err(Unfit::Ignored));
         let at = ignored().filter_map(|machine| internal_ipv4(&machine.facts));
-        let nodes = ignored().filter_map(|machine| machine.facts.node.as_ref());
-        let nodes = nodes.map(|node| node.uid.as_str()).filter(|uid| !uid.is_empty());
+        let nodes = ignored().filter_map(|it| Some((it.facts.node.as_ref()?.uid.as_str(), it)));
+        let nodes = nodes.filter(|(uid, _)| !uid.is_empty());
         let ignored = (at.collect(), nodes.collect());
         let mut made = Self { machines, at: HashMap::new(), with_node: HashMap::new(), ignored };
         for machine in made.machines() {
@@ -52,7 +52,7 @@ impl<'a> Made<'a> {
     /// Whether people asked to leave the Machine alone that has this Node or a host at this address.
     pub(super) fn is_ignored(&self, node: &NodeFacts, ipv4: Option<Ipv4Addr>) -> bool {
         let (at, nodes) = &self.ignored;
-        nodes.contains(node.uid.as_str()) || ipv4.is_some_and(|ipv4| at.contains(&ipv4))
+        nodes.contains_key(node.uid.as_str()) || ipv4.is_some_and(|ipv4| at.contains(&ipv4))
     }
 
     /// Another one that has a host at the address of `machine`. One that is being deleted gave it back,
@@ -62,10 +62,11 @@ impl<'a> Made<'a> {
         others.filter(|other| other.instance.is_ok()).find(|it| it.facts.name != machine.facts.name)
     }
 
-    /// Another one that refers to the Node of `machine`.
+    /// Another one that refers to the Node of `machine`, even one that people asked to leave alone.
     pub(super) fn sharing_node(&self, machine: &Machine) -> Option<&'a Machine> {
-        let others = self.with_node.get(machine.facts.node.as_ref()?.uid.as_str())?;
-        others.iter().copied().find(|other| other.facts.name != machine.facts.name)
+        let node = machine.facts.node.as_ref()?.uid.as_str();
+        let others = self.with_node.get(node).into_iter().flatten().chain(self.ignored.1.get(node));
+        others.copied().find(|other| other.facts.name != machine.facts.name)
     }
 
     /// Whether a Machine is behind a Node: one refers to it, or it says so itself and nothing speaks

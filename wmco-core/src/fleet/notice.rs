@@ -12,6 +12,7 @@ use super::hosts::Hosts;
 use super::matching::{Matching, Stand};
 use super::replacing::Replaced;
 use super::{Assignment, Assignments, Because, Held};
+use crate::host_record::HostRecord;
 use crate::instances::Called;
 use crate::limits;
 use crate::machines::{self, Machines, Unfit};
@@ -210,6 +211,10 @@ fn next_step(because: &Because, node: Option<&str>) -> Option<String> {
         Because::AddressListed { address } => format!(
             "remove entry {address}, or label the machine {}=true if people are to list its host",
             names::IGNORE_LABEL
+        ),
+        Because::AddressOnRecord { address } => format!(
+            "if host {address} is gone, remove `{}` and `{address}` from ConfigMap {HOST_KEYS_CONFIG_MAP}",
+            HostRecord::key_name(address)
         ),
         Because::OtherNode { .. } | Because::NodeNotTold => {
             "see why the machine api does not refer to the node of its host".to_owned()

@@ -141,7 +141,13 @@ rows! {
     }) => ["10.0.128.1: configure (node node-1), because it is listed"];
     a_host_on_record_is_not_cleaned_at_the_address_of_a_machine: made(1).with(|c| {
         c.host_keys = vec![("old_host", r#"{"ipv4": "10.0.128.1", "pinned": "SHA256:a", "node": "old"}"#)];
-    }) => [JOINED, "old: leave, because machine mac-1 has its address"];
+    }) => [
+        "machine mac-1: leave (node node-1), because host old, which is on record and not listed, has its address",
+        "old: leave, because machine mac-1 has its address",
+    ];
+    a_record_of_a_host_that_we_never_saw_keeps_no_machine: made(1).with(|c| {
+        c.host_keys = vec![("old_host", r#"{"ipv4": "10.0.128.1"}"#)];
+    }) => [JOINED];
     a_node_of_the_go_operator_is_not_cleaned_at_the_address_of_a_machine: made(1).with(|c| {
         c.machines[0].node = None;
         c.machines[0].phase = Some("Provisioned".into());
@@ -241,6 +247,16 @@ fn one_after_another() {
          replaced now: machine mac-1 is not ready with the operator's version",
         ],
     );
+}
+
+#[test]
+fn the_node_of_an_ignored_machine_is_no_others() {
+    let shared = |c: &mut Case| {
+        c.machines[1].is_ignored = true;
+        c.machines[0].node = c.machines[1].node.clone();
+    };
+    let left = "machine mac-1: leave (node node-2), because its machine refers to the node of machine mac-2, too";
+    made(2).with(shared).look(|out| assert_eq!(lines(&out.instances), left));
 }
 
 #[test]

@@ -28,10 +28,6 @@ pub(crate) enum MachineEvent {
     KeyReturns,
     /// A person puts the key on a listed host.
     Authorize(usize),
-    /// A Machine shows the address of any host.
-    Move(usize, usize),
-    /// A Machine refers to a Node that is not there.
-    ReferInVain(usize),
     /// A Machine refers to no Node, though it runs.
     ReferToNone(usize),
     /// A Machine refers to the Node of any host.
@@ -40,8 +36,6 @@ pub(crate) enum MachineEvent {
     TellTruth(usize),
     /// A Node says that another key, or none, lets us in.
     OtherHash(usize, bool),
-    /// The Node of a Machine says that people listed it.
-    ClaimListed(usize),
     /// The Node of any host says that a Machine is behind it.
     ClaimMachine(usize, usize),
 }
@@ -61,15 +55,8 @@ impl World {
             MachineEvent::Delete(at)
             | MachineEvent::Ignore(at)
             | MachineEvent::Heed(at)
-            | MachineEvent::ReferInVain(at)
             | MachineEvent::ReferToNone(at)
             | MachineEvent::TellTruth(at) => self.happen_to_machine(event, at),
-            MachineEvent::Move(at, other) => {
-                let address = self.hosts[other % self.ours()].address;
-                if let Some(machine) = self.machine_with_host(at) {
-                    machine.facts.addresses = vec![internal(address)];
-                }
-            }
             MachineEvent::ReferTo(at, other) => {
                 let other = &self.hosts[other % self.ours()].name;
                 let node = self.api.nodes.get(other).map(|node| node.facts.clone());
@@ -82,12 +69,6 @@ impl World {
                 let hash = if empty { "" } else { "of another key" };
                 self.say_on_node(at % self.ours(), |node| {
                     node.annotate(names::PUBLIC_KEY_HASH_ANNOTATION, hash);
-                });
-            }
-            MachineEvent::ClaimListed(at) => {
-                let host = self.machine_with_host(at).and_then(|machine| machine.host);
-                self.say_on_node(host.unwrap_or(usize::MAX), |node| {
-                    node.facts.labels.insert(names::BYOH_LABEL.into(), names::TRUE.into());
                 });
             }
             MachineEvent::ClaimMachine(at, other) => {
@@ -118,12 +99,6 @@ impl World {
             MachineEvent::TellTruth(_) => {
                 let name = machine.facts.name.clone();
                 self.tell_truth(&name);
-            }
-            MachineEvent::ReferInVain(_) => {
-                machine.confused = true;
-                if let Some(node) = &mut machine.facts.node {
-                    node.uid = "nobody".into();
-                }
             }
             MachineEvent::ReferToNone(_) => {
                 machine.confused = true;

@@ -29,7 +29,7 @@ use super::release::Release;
 const REFUSED_FOR: Duration = Duration::from_secs(3);
 
 /// How often the pause after a refusal doubles.
-const MOST_DOUBLED: u32 = 8;
+const MOST_DOUBLED: u32 = 6;
 
 /// All that the operator keeps in memory; a crash empties it.
 #[derive(Clone, Debug, Default)]
