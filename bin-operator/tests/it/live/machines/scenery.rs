@@ -24,13 +24,8 @@ const REFUSED_AFTER: SignedDuration = SignedDuration::from_millis(1500);
 
 /// A cloud with so many Machines in one MachineSet, and so many listed hosts beside them.
 pub(super) async fn cloud(machines: u32, entries: u8) -> Stage {
-    cloud_on(platforms::AWS, machines, entries).await
-}
-
-/// The same on another platform.
-pub(super) async fn cloud_on(platform: &str, machines: u32, entries: u8) -> Stage {
     let listed = listed(&addresses(entries));
-    let mut stage = Stage::start_on(platform, &listed, |_, host| host).await.unwrap();
+    let mut stage = Stage::start_on(platforms::AWS, &listed, |_, host| host).await.unwrap();
     stage.reconfigure(|config| config.refused_after = REFUSED_AFTER);
     stage.start_machines(|machines| machines).await.unwrap();
     stage.scale(SET, machines).unwrap();
