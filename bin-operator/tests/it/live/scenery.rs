@@ -18,7 +18,7 @@ use tokio::time::timeout;
 use wmco_core::names::{self, objects};
 
 /// Longest wait for anything; a machine under load needs most of it.
-pub(super) const PATIENCE: Duration = Duration::from_secs(20);
+pub(super) const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Addresses of `count` hosts.
 pub(super) fn addresses(count: u8) -> Vec<String> {
