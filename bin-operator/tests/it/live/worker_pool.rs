@@ -16,7 +16,7 @@ fn services(stage: &Stage) -> Option<String> {
 }
 
 /// Has the worker pool use another configuration.
-fn roll_out(stage: &Stage, name: &str, config: &Value) {
+pub(super) fn roll_out(stage: &Stage, name: &str, config: &Value) {
     let apply = |object: &Value| stage.cluster.apply(object).map(drop).unwrap();
     apply(&json!({
         "apiVersion": "machineconfiguration.openshift.io/v1", "kind": "MachineConfig",
@@ -29,6 +29,15 @@ fn roll_out(stage: &Stage, name: &str, config: &Value) {
     }));
 }
 
+/// A configuration that changes what the kubelets of Windows nodes are told.
+pub(super) fn external_cloud_provider() -> Value {
+    let unit = "[Service]\nExecStart=/usr/bin/kubelet --cloud-provider=external\n";
+    json!({
+        "ignition": { "version": "3.5.0" },
+        "systemd": { "units": [{ "name": "kubelet.service", "contents": unit }] },
+    })
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn services_follow_the_network_and_the_worker_pool() {
     let stage = Stage::start(&listed(&[]), |_, host| host).await.unwrap();
@@ -37,12 +46,7 @@ async fn services_follow_the_network_and_the_worker_pool() {
     assert!(first.contains("--hybrid-overlay-vxlan-port 9898"), "{first}");
     assert!(!first.contains("--cloud-provider"), "{first}");
 
-    let unit = "[Service]\nExecStart=/usr/bin/kubelet --cloud-provider=external\n";
-    let config = json!({
-        "ignition": { "version": "3.5.0" },
-        "systemd": { "units": [{ "name": "kubelet.service", "contents": unit }] },
-    });
-    roll_out(&stage, "rendered-worker-1", &config);
+    roll_out(&stage, "rendered-worker-1", &external_cloud_provider());
     let external = |text: &String| text.contains("--cloud-provider=external");
     until(|| services(&stage).filter(external)).await;
 

@@ -7,6 +7,7 @@ use bin_operator::progress::Progress;
 use serde_json::Value;
 use wmco_core::names::events;
 use wmco_services::fake::Snapshot;
+use wmco_sim::host::SimHost;
 
 use super::observer::Observer;
 use super::scenery::{Key, cloud, hosts, machines, name, names, node_of, until_finished};
@@ -40,7 +41,7 @@ async fn hosts_that_let_the_new_key_in_notice_nothing() {
     }
     let (before, shown) = (names(&machines(&stage)), all_shown(&stage));
     let models: Vec<Snapshot> = all().map(|host| host.model().snapshot()).collect();
-    all().for_each(|host| host.reset_counts());
+    all().for_each(SimHost::reset_counts);
     stage.give_key(new.pem.as_bytes()).unwrap();
     until(|| nodes(&stage).iter().all(|node| new.is_noted_on(node)).then_some(())).await;
     until_finished(&stage, 2, 1).await;

@@ -1,6 +1,7 @@
 //! The operator is killed at each step of a replacement, and another one goes on.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use bin_operator::demo::{Running, Stage};
 use bin_operator::progress::{Happening, Progress, What};
@@ -8,8 +9,11 @@ use futures::FutureExt as _;
 use tokio::sync::Notify;
 
 use super::observer::Observer;
-use super::scenery::{Key, cloud, machines, names, node_of, until_finished};
+use super::scenery::{Key, cloud_with, machines, names, node_of, until_finished};
 use crate::live::scenery::{kept_keys, until};
+
+/// How long the hosts of Machines take to boot.
+const BOOT: Duration = Duration::from_secs(4);
 
 /// Kills an operator and lets another one lead at once.
 fn kill(stage: &Stage, running: Running) {
@@ -33,7 +37,8 @@ fn up_to_the_deletion(stage: &Stage) -> (Running, Arc<Notify>) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_replacement_that_is_cut_short_anywhere_is_made_once() {
-    let stage = cloud(2, 0).await;
+    // Longer than hosts may refuse the key, so that the other one's turn seems to have come.
+    let stage = cloud_with(2, 0, |machines| machines.boot(BOOT)).await;
     let observer = Observer::start(&stage, 1).await;
     let (running, reached) = up_to_the_deletion(&stage);
     until_finished(&stage, 2, 0).await;

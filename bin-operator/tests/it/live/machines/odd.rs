@@ -6,16 +6,17 @@ use std::time::Duration;
 use bin_operator::demo::Stage;
 use bin_operator::progress::Progress;
 use serde_json::{Value, json};
-use wmco_core::names::{self as wire, events, platforms};
+use wmco_core::names::{self as wire, events};
 use wmco_services::fake::Snapshot;
 use wmco_sim::machines::Oddity;
 
 use super::observer::Observer;
 use super::scenery::{
-    cloud, cloud_on, hosts, machines, name, names, node_of, patch_machine, until_finished,
+    annotation, cloud, hosts, machines, name, names, node_of, patch_machine, until_finished,
 };
-use crate::live::new_services::{change_worker_config, released};
+use crate::live::new_services::released;
 use crate::live::scenery::{delete_node, is_finished, nodes, notes, until};
+use crate::live::worker_pool::{external_cloud_provider, roll_out};
 
 /// Longer than the operator needs to do what it is not to do.
 const NOTICED: Duration = Duration::from_secs(3);
@@ -23,7 +24,10 @@ const NOTICED: Duration = Duration::from_secs(3);
 /// What the operator may have written on a Node.
 fn written(node: &Value) -> Value {
     let metadata = &node["metadata"];
-    json!([metadata["uid"], metadata["labels"], metadata["annotations"], node["spec"]])
+    let mut annotations = metadata["annotations"].clone();
+    // The Machine API writes it.
+    annotations.as_object_mut().unwrap().remove(wire::MACHINE_ANNOTATION);
+    json!([metadata["uid"], metadata["labels"], annotations, node["spec"]])
 }
 
 /// The Nodes that are released for other services than `before`, and finished.
@@ -35,7 +39,7 @@ fn released_anew(stage: &Stage, before: Option<&str>) -> Vec<Arc<Value>> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_ignored_machine_is_left_until_its_label_is_taken_off() {
-    let stage = cloud_on(platforms::NONE, 2, 1).await;
+    let stage = cloud(2, 1).await;
     let observer = Observer::start(&stage, 1).await;
     let running = stage.operate(Progress::new()).unwrap();
     until_finished(&stage, 2, 1).await;
@@ -47,7 +51,7 @@ async fn an_ignored_machine_is_left_until_its_label_is_taken_off() {
     let node = node_of(&stage, &ignored).unwrap();
     let (before, host) = (released(&node), stage.machines().unwrap().host(&ignored).unwrap());
     let model = host.model().snapshot();
-    change_worker_config(&stage);
+    roll_out(&stage, "rendered-worker-1", &external_cloud_provider());
     until(|| (released_anew(&stage, before.as_deref()).len() == 2).then_some(())).await;
     tokio::time::sleep(NOTICED).await;
     assert_eq!(written(&node_of(&stage, &ignored).unwrap()), written(&node));
@@ -90,17 +94,19 @@ fn models(stage: &Stage, machine: &str, entry: &str) -> [Snapshot; 2] {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_machine_and_an_entry_with_one_address_are_both_left_until_they_differ() {
-    let stage = cloud_on(platforms::NONE, 2, 2).await;
+    let stage = cloud(2, 2).await;
     let observer = Observer::start(&stage, 1).await;
     let running = stage.operate(Progress::new()).unwrap();
     until_finished(&stage, 2, 2).await;
     let machine = hosts(&stage).remove(0).0;
     let entry = stage.hosts.iter().next().unwrap().0.to_owned();
-    let of_entry = || {
-        let mut nodes = nodes(&stage);
-        nodes.retain(|node| node["metadata"]["annotations"][wire::INSTANCE_ANNOTATION] == *entry);
-        nodes.remove(0)
-    };
+    let of_entry = nodes(&stage)
+        .into_iter()
+        .find(|node| annotation(node, wire::INSTANCE_ANNOTATION) == entry)
+        .unwrap();
+    let both = [of_entry, node_of(&stage, &machine).unwrap()].map(|node| name(&node));
+    let now = || both.clone().map(|name| stage.cluster.object("", "nodes", "", &name).unwrap());
+    let all_written = || now().map(|node| written(&node));
     let api = stage.machines().unwrap();
     api.set_oddity(&machine, Oddity::Address(entry.parse().unwrap()));
     for (reason, named, by) in [
@@ -112,14 +118,12 @@ async fn a_machine_and_an_entry_with_one_address_are_both_left_until_they_differ
     }
     // There is something to do, and it reaches the others.
     let left = models(&stage, &machine, &entry);
-    let node = node_of(&stage, &machine).unwrap();
-    let (on_node, on_other, before) = (written(&node), written(&of_entry()), released(&node));
-    change_worker_config(&stage);
+    let (on_nodes, before) = (all_written(), released(&now()[0]));
+    roll_out(&stage, "rendered-worker-1", &external_cloud_provider());
     until(|| (released_anew(&stage, before.as_deref()).len() == 2).then_some(())).await;
     tokio::time::sleep(NOTICED).await;
     assert_eq!(models(&stage, &machine, &entry), left);
-    assert_eq!(written(&node_of(&stage, &machine).unwrap()), on_node);
-    assert_eq!(written(&of_entry()), on_other);
+    assert_eq!(all_written(), on_nodes);
     api.clear_oddities(&machine);
     until(|| (released_anew(&stage, before.as_deref()).len() == 4).then_some(())).await;
     running.stop().await.unwrap();

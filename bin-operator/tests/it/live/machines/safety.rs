@@ -111,6 +111,8 @@ impl Left {
 struct World {
     nodes: BTreeMap<String, Value>,
     machines: BTreeMap<String, MachineFacts>,
+    /// Names of Machines that are to be left alone.
+    left: BTreeSet<String>,
     sets: BTreeMap<String, MachineSetFacts>,
     /// UIDs of Nodes that were in service once.
     served: BTreeSet<String>,
@@ -149,6 +151,15 @@ impl World {
                     deleted.push(name.clone());
                     let set = facts.machine_set.as_ref().map_or("", |set| &set.name).to_owned();
                     self.replaced.entry(set).or_default().push(name.clone());
+                }
+                // Read here, and not by what is to be tested.
+                let metadata = &object["metadata"];
+                let is_left = metadata["labels"][names::IGNORE_LABEL] == names::TRUE
+                    || metadata["deletionTimestamp"].is_string();
+                if is_left && !is_gone {
+                    self.left.insert(name.clone());
+                } else {
+                    self.left.remove(&name);
                 }
                 if is_gone {
                     self.machines.remove(&name);
@@ -198,7 +209,7 @@ impl World {
     /// Notes what is to be left alone from now on, and what is no more.
     fn note_left(&self, now: Instant, left: &mut Vec<Left>) {
         let mut all = BTreeSet::new();
-        for machine in self.machines.values().filter(|it| it.is_ignored || it.is_deleted) {
+        for machine in self.machines.values().filter(|it| self.left.contains(&it.name)) {
             all.insert((Kind::Machine, machine.name.clone()));
             let node = machine.node.as_ref().map(|node| node.name.clone());
             let node = node.filter(|name| self.nodes.contains_key(name));

@@ -1,8 +1,9 @@
 //! MachineSets grow and shrink.
 
-use bin_operator::progress::{Progress, What};
-use futures::FutureExt as _;
 use std::sync::Arc;
+
+use bin_operator::progress::{Happening, Progress, What};
+use futures::FutureExt as _;
 use tokio::sync::Notify;
 use wmco_core::host_record::HostRecord;
 use wmco_core::machines::key;
@@ -55,7 +56,7 @@ async fn a_machine_that_is_deleted_in_the_middle_of_its_join_leaves_nothing() {
     let (reached, go_on) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
     let first = until(|| machines(&stage).pop().map(|machine| name(&machine))).await;
     let (tell, wait, held) = (Arc::clone(&reached), Arc::clone(&go_on), key(&first));
-    let gate = move |happening: &bin_operator::progress::Happening| {
+    let gate = move |happening: &Happening| {
         let is_step =
             matches!(&happening.what, What::Step { action, .. } if action.starts_with("apply"));
         let is_it = is_step && happening.address == held;

@@ -13,6 +13,7 @@ use serde_json::Value;
 use wmco_core::names::{self, objects, platforms};
 use wmco_core::secret::Secret;
 use wmco_sim::host::SimHost;
+use wmco_sim::machines::MachineApiBuilder;
 
 use crate::live::scenery::{addresses, admin, is_finished, listed, nodes, until};
 
@@ -24,15 +25,19 @@ const REFUSED_AFTER: SignedDuration = SignedDuration::from_millis(1500);
 
 /// A cloud with so many Machines in one MachineSet, and so many listed hosts beside them.
 pub(super) async fn cloud(machines: u32, entries: u8) -> Stage {
-    cloud_on(platforms::AWS, machines, entries).await
+    cloud_with(machines, entries, |machines| machines).await
 }
 
-/// The same on another platform.
-pub(super) async fn cloud_on(platform: &str, machines: u32, entries: u8) -> Stage {
+/// The same with another Machine API.
+pub(super) async fn cloud_with(
+    machines: u32,
+    entries: u8,
+    adjust: impl FnOnce(MachineApiBuilder) -> MachineApiBuilder,
+) -> Stage {
     let listed = listed(&addresses(entries));
-    let mut stage = Stage::start_on(platform, &listed, |_, host| host).await.unwrap();
+    let mut stage = Stage::start_on(platforms::AWS, &listed, |_, host| host).await.unwrap();
     stage.reconfigure(|config| config.refused_after = REFUSED_AFTER);
-    stage.start_machines(|machines| machines).await.unwrap();
+    stage.start_machines(adjust).await.unwrap();
     stage.scale(SET, machines).unwrap();
     stage
 }
