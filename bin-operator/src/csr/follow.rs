@@ -189,11 +189,11 @@ impl Cluster {
         let facts = facts(&entries, &answers, &reports, leads);
         let instances = Instances { data, answers, facts, cluster };
         let is_known = self.instances.as_ref() == Some(&instances);
-        let last = self.machines.replace(Arc::clone(&found));
-        let is_same = |last: &Arc<MachineInventory>| {
-            Arc::ptr_eq(last, &found) || last.machines == found.machines
+        let before = self.machines.replace(Arc::clone(&found));
+        let is_same = |before: &Arc<MachineInventory>| {
+            Arc::ptr_eq(before, &found) || before.machines == found.machines
         };
-        let machines_known = last.is_some_and(|last| is_same(&last));
+        let machines_known = before.is_some_and(|before| is_same(&before));
         if is_known && machines_known {
             return;
         }

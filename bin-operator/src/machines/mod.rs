@@ -67,13 +67,13 @@ impl MachineWatch {
         let machines = follow(api(client, machine), {
             let (watch, tell) = (watch.clone(), tell.clone());
             move |seen| {
-                watch.update(&tell, |state| enter(seen, &mut state.machines, MachineFacts::of))
+                watch.update(&tell, |state| enter(seen, &mut state.machines, MachineFacts::of));
             }
         });
         let sets = follow(api(client, machine_api::MACHINE_SET_KIND), {
             let watch = watch.clone();
             move |seen| {
-                watch.update(&tell, |state| enter(seen, &mut state.sets, MachineSetFacts::of))
+                watch.update(&tell, |state| enter(seen, &mut state.sets, MachineSetFacts::of));
             }
         });
         let both = futures::future::join(machines, sets);

@@ -8,7 +8,8 @@
 //!   permits given before whose mark has not been seen yet.
 //! - A Node that is not ours is left: no Windows label, no listing and no mark, no Machine that says so.
 //! - A Machine is deleted only with a permit of the same budget, while all others of its MachineSet are
-//!   ready with the operator's version, and one at a time until its successor is.
+//!   ready with the operator's version, and one at a time until its successor works. One that holds a slot
+//!   already, or keeps one from being given back, waits for no other: that would wait for it.
 //! - Where an entry and a Machine, or two of either, mean one host or Node, all of them are left.
 //! - A Node is removed only if no entry can mean it, whatever Nodes show, so an entry that does not
 //!   resolve or parse keeps every Node that may be its own; while the list is absent nothing is removed.
@@ -38,6 +39,7 @@ mod notice;
 mod permit;
 mod provisioned;
 mod refusals;
+mod replaced;
 mod replacing;
 mod same_host;
 mod side_by_side;
@@ -65,7 +67,7 @@ use matching::Matching;
 pub use notice::Notice;
 pub use permit::{DisruptionPermit, ReplacementPermit};
 pub use refusals::{LoginTry, Refusals};
-use replacing::{Health, Replaced};
+use replaced::{Health, Replaced};
 use side_by_side::Beside;
 
 use crate::facts::NodeFacts;

@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::evidence::Evidence;
 use super::hosts::Hosts;
 use super::matching::{Matching, Stand};
-use super::replacing::Replaced;
+use super::replaced::Replaced;
 use super::{Assignment, Assignments, Because, Held};
 use crate::host_record::HostRecord;
 use crate::instances::Called;

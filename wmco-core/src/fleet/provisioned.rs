@@ -3,7 +3,7 @@
 use super::host::Host;
 use super::hosts::Hosts;
 use super::made::Made;
-use super::replacing::Replaced;
+use super::replaced::Replaced;
 use super::{Assignment, Assignments, Because, Intent, Observed};
 use crate::facts::NodeFacts;
 use crate::host_record::HostRecord;

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use super::made::Made;
-use super::replacing::{Health, Replaced};
+use super::replaced::{Health, Replaced};
 use super::{Assignment, Because, DisruptionPermit, Observed};
 use crate::facts::NodeFacts;
 use crate::fleet::Intent;

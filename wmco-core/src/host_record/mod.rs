@@ -74,7 +74,8 @@ pub struct HostRecord {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub machine: Option<String>,
     /// The MachineSet that is to make another Machine in its place: that this one is deleted was decided.
-    /// The record outlives the Machine until the MachineSet is healthy again, and holds a disruption slot.
+    /// The record outlives the Machine until the MachineSet has as many Machines that work as it is to have,
+    /// and holds a disruption slot.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replaced_in: Option<String>,
 }

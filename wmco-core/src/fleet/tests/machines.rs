@@ -65,13 +65,13 @@ macro_rules! rows {
         #[test]
         fn $name() {
             let case: Case = $case;
-            check(case, &$expected);
+            check(&case, &$expected);
         }
     )* };
 }
 
 #[track_caller]
-fn check(case: Case, expected: &[&str]) {
+fn check(case: &Case, expected: &[&str]) {
     assert_eq!(case.look(|out| lines(&out.instances)), expected.join("\n"));
 }
 
@@ -207,7 +207,7 @@ rows! {
 #[test]
 fn an_entry_for_the_address_of_a_machine_and_the_machine_are_left() {
     check(
-        made(1).with(|c| {
+        &made(1).with(|c| {
             c.listed = vec![entry_at("10.0.128.1")];
         }),
         &[
@@ -220,7 +220,7 @@ fn an_entry_for_the_address_of_a_machine_and_the_machine_are_left() {
 #[test]
 fn a_machine_that_moves_to_a_listed_address_takes_nothing() {
     check(
-        made(1).with(|c| {
+        &made(1).with(|c| {
             c.listed = vec![entry(1)];
             c.nodes.push(node(1));
             c.machines[0].addresses[0].address = "10.0.0.1".into();
@@ -235,7 +235,7 @@ fn a_machine_that_moves_to_a_listed_address_takes_nothing() {
 #[test]
 fn one_after_another() {
     check(
-        made(3).with(|c| {
+        &made(3).with(|c| {
             c.refused = vec!["mac-1", "mac-2", "mac-3"];
             c.host_keys = vec![going(1), going(2), going(3)];
         }),

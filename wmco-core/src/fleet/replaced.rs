@@ -1,0 +1,152 @@
+//! Which Machines are being replaced, and how the others stand.
+
+use std::collections::BTreeMap;
+
+use super::{Assignment, Because, Desired, Observed};
+use crate::facts::NodeFacts;
+use crate::host_record::HostRecord;
+use crate::machines::{Machine, Machines, Unfit};
+
+/// Replacements that have begun and are not over, each with the MachineSet that makes another.
+pub(super) struct Replaced<'a> {
+    /// By the name of the Machine.
+    sets: BTreeMap<&'a str, &'a str>,
+}
+
+/// How the Machines stand.
+pub(super) struct Health<'a> {
+    pub(super) machines: &'a Machines,
+    version: &'a str,
+    /// Numbers of assignments by the Machine's name.
+    numbers: BTreeMap<&'a str, usize>,
+}
+
+impl<'a> Health<'a> {
+    pub(super) fn of(desired: &Desired<'a>, instances: &[Assignment<'a>]) -> Self {
+        let numbers = instances.iter().enumerate().filter_map(|(number, assignment)| {
+            let machine = desired.machines.with_key(&assignment.address)?;
+            Some((machine.facts.name.as_str(), number))
+        });
+        Self { machines: desired.machines, version: desired.version, numbers: numbers.collect() }
+    }
+
+    pub(super) fn assignment<'b>(
+        &self,
+        machine: &Machine,
+        instances: &'b [Assignment<'a>],
+    ) -> Option<&'b Assignment<'a>> {
+        instances.get(*self.numbers.get(machine.facts.name.as_str())?)
+    }
+
+    /// Whether an instance does what it is there for, with the operator's version.
+    pub(super) fn is_healthy(&self, assignment: &Assignment<'_>) -> bool {
+        let version = assignment.node.and_then(NodeFacts::version);
+        works(assignment) && version == Some(self.version)
+    }
+
+    /// The MachineSet of the Machine behind an instance.
+    pub(super) fn set_of(&self, assignment: &Assignment<'_>) -> Option<&'a str> {
+        let owner = self.machines.with_key(&assignment.address)?.facts.machine_set.as_ref()?;
+        Some(owner.name.as_str())
+    }
+
+    /// The Machines that a MachineSet has and keeps.
+    fn of_set(&self, set: &str) -> impl Iterator<Item = &'a Machine> {
+        let is_of = move |machine: &&Machine| {
+            let owner = machine.facts.machine_set.as_ref();
+            owner.is_some_and(|owner| owner.name == set) && !machine.facts.is_deleted
+        };
+        self.machines.iter().filter(is_of)
+    }
+
+    /// Whether a MachineSet has as many Machines that work as it is to have; so has one that is gone.
+    ///
+    /// Which version they run is the business of upgrades, which take slots of their own, and those that
+    /// are ignored are people's own.
+    fn is_whole(&self, set: &str, instances: &[Assignment<'a>]) -> bool {
+        let Some(facts) = self.machines.set(set).filter(|facts| !facts.is_deleted) else {
+            return true;
+        };
+        let work = self.of_set(set).filter(|machine| {
+            machine.instance == Err(Unfit::Ignored)
+                || self.assignment(machine, instances).is_some_and(works)
+        });
+        work.count() >= facts.replicas
+    }
+}
+
+/// Whether an instance is of use: it is ready and has become a node, of whatever version.
+fn works(assignment: &Assignment<'_>) -> bool {
+    let is_node = |node: &NodeFacts| node.ready && node.version().is_some();
+    assignment.node.is_some_and(is_node) && !matches!(assignment.because, Because::Unfit(_))
+}
+
+impl<'a> Replaced<'a> {
+    /// Counts those that were permitted a moment ago, and those on record whose Machine is deleted.
+    pub(super) fn of(
+        health: &Health<'a>,
+        observed: &Observed<'a>,
+        instances: &[Assignment<'a>],
+    ) -> Self {
+        let granted = health.machines.iter().filter(|machine| {
+            observed.replaced.contains(&machine.facts.name) && !machine.facts.is_deleted
+        });
+        let set_of = |machine: &'a Machine| Some(machine.facts.machine_set.as_ref()?.name.as_str());
+        let granted = granted.filter_map(|it| Some((it.facts.name.as_str(), set_of(it)?)));
+        let mut sets: BTreeMap<_, _> = granted.collect();
+        for (name, kept) in observed.hosts.of_machines() {
+            let Some(record) = kept.record else { continue };
+            let Some(set) = record.replaced_in.as_deref() else { continue };
+            if is_gone(health.machines, name, record) && !health.is_whole(set, instances) {
+                sets.insert(name, set);
+            }
+        }
+        Self { sets }
+    }
+
+    /// One more, in this MachineSet.
+    pub(super) fn begin(&mut self, machine: &'a str, set: &'a str) {
+        self.sets.insert(machine, set);
+    }
+
+    /// How many slots they hold.
+    pub(super) fn count(&self) -> usize {
+        self.sets.len()
+    }
+
+    /// How many slots each MachineSet holds.
+    pub(super) fn by_set(&self) -> BTreeMap<&'a str, usize> {
+        let mut by_set = BTreeMap::new();
+        for set in self.sets.values() {
+            *by_set.entry(*set).or_default() += 1;
+        }
+        by_set
+    }
+
+    /// The MachineSet that holds a slot because of what is the matter with this instance, too: it is of no
+    /// use, and the slot is held until it is.
+    pub(super) fn waits_for(
+        &self,
+        instance: &Assignment<'_>,
+        health: &Health<'a>,
+    ) -> Option<&'a str> {
+        let set = health.set_of(instance).filter(|_| !works(instance))?;
+        self.sets.values().any(|held| *held == set).then_some(set)
+    }
+
+    /// Whether the replacement of this Machine is not over.
+    pub(super) fn contains(&self, machine: &str) -> bool {
+        self.sets.contains_key(machine)
+    }
+
+    /// Those that hold a slot though their Machine is gone, each with its MachineSet.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&'a str, &'a str)> {
+        self.sets.iter().map(|(machine, set)| (*machine, *set))
+    }
+}
+
+/// Whether a Machine is deleted, or another one has its name.
+pub(super) fn is_gone(machines: &Machines, name: &str, record: &HostRecord) -> bool {
+    let machine = machines.get(name).map(|machine| &machine.facts);
+    machine.is_none_or(|facts| facts.is_deleted || record.machine.as_ref() != Some(&facts.uid))
+}
