@@ -112,7 +112,6 @@ fn meddling() -> impl Strategy<Value = Event> {
         at.clone().prop_map(Event::Cling),
         at.clone().prop_map(Event::LetGo),
         at.clone().prop_map(Event::LoseMarks),
-        Just(Event::Of(MachineEvent::KeyReturns)),
         (at, any::<bool>()).prop_map(|(at, e)| Event::Of(MachineEvent::OtherHash(at, e))),
     ]
 }
@@ -130,7 +129,6 @@ fn lies() -> impl Strategy<Value = Event> {
         1 => at.clone().prop_map(Event::RenameEntry),
         1 => at.clone().prop_map(Event::OtherCard),
         1 => at.clone().prop_map(Event::Move),
-        1 => at.clone().prop_map(|at| Event::Of(MachineEvent::ReferToNone(at))),
         1 => two().prop_map(|(at, other)| Event::Of(MachineEvent::ReferTo(at, other))),
         1 => at.prop_map(|at| Event::Of(MachineEvent::TellTruth(at))),
         1 => two().prop_map(|(at, other)| Event::Of(MachineEvent::ClaimMachine(at, other))),

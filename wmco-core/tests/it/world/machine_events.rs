@@ -28,8 +28,6 @@ pub(crate) enum MachineEvent {
     KeyReturns,
     /// A person puts the key on a listed host.
     Authorize(usize),
-    /// A Machine refers to no Node, though it runs.
-    ReferToNone(usize),
     /// A Machine refers to the Node of any host.
     ReferTo(usize, usize),
     /// The Machine API tells the truth again.
@@ -55,7 +53,6 @@ impl World {
             MachineEvent::Delete(at)
             | MachineEvent::Ignore(at)
             | MachineEvent::Heed(at)
-            | MachineEvent::ReferToNone(at)
             | MachineEvent::TellTruth(at) => self.happen_to_machine(event, at),
             MachineEvent::ReferTo(at, other) => {
                 let other = &self.hosts[other % self.ours()].name;
@@ -99,10 +96,6 @@ impl World {
             MachineEvent::TellTruth(_) => {
                 let name = machine.facts.name.clone();
                 self.tell_truth(&name);
-            }
-            MachineEvent::ReferToNone(_) => {
-                machine.confused = true;
-                machine.facts.node = None;
             }
             MachineEvent::Heed(_) => {
                 machine.facts.is_ignored = false;
