@@ -137,7 +137,7 @@ pub struct Assignment<'a> {
     #[schemars(with = "Option<String>")]
     pub node: Option<&'a NodeFacts>,
     /// Whether that is beyond doubt, since the host calls itself by that name, so that it may be put on
-    /// record.
+    /// record. The Node of a Machine stands in the Machine, and on no record.
     pub confirmed: bool,
     /// What is wanted.
     pub intent: Intent,

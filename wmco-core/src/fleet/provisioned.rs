@@ -64,8 +64,8 @@ pub(super) fn decide<'a>(
             address,
             instance,
             node,
-            // The Machine API wrote it.
-            confirmed: true,
+            // The Machine API keeps it, and may correct it.
+            confirmed: false,
             intent: if configured { Intent::Configure(None) } else { Intent::Leave },
             because,
         });

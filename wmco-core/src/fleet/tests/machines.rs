@@ -259,6 +259,12 @@ fn the_node_of_an_ignored_machine_is_no_others() {
     made(2).with(shared).look(|out| assert_eq!(lines(&out.instances), left));
 }
 
+/// Otherwise a reference that was wrong once would be in the way of the right Node for ever.
+#[test]
+fn the_node_of_a_machine_is_put_on_no_record() {
+    made(1).look(|out| assert_eq!(out.instances[0].confirmed_node(), None));
+}
+
 #[test]
 fn an_ignored_machine_is_not_removed_when_its_kubelet_calls_itself_listed() {
     let lies = |c: &mut Case| {

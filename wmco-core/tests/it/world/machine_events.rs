@@ -1,10 +1,9 @@
 //! What may happen to Machines.
 
-use wmco_core::facts::Reference;
 use wmco_core::names;
 
 use super::World;
-use super::machines::{Machine, annotation, internal};
+use super::machines::{Machine, annotation};
 
 /// Most Machines that people ask for.
 const MOST: usize = 4;
@@ -28,10 +27,6 @@ pub(crate) enum MachineEvent {
     KeyReturns,
     /// A person puts the key on a listed host.
     Authorize(usize),
-    /// A Machine refers to the Node of any host.
-    ReferTo(usize, usize),
-    /// The Machine API tells the truth again.
-    TellTruth(usize),
     /// A Node says that another key, or none, lets us in.
     OtherHash(usize, bool),
     /// The Node of any host says that a Machine is behind it.
@@ -50,17 +45,8 @@ impl World {
                 let at = at % self.of_entries();
                 self.hosts[at].accepts = self.key;
             }
-            MachineEvent::Delete(at)
-            | MachineEvent::Ignore(at)
-            | MachineEvent::Heed(at)
-            | MachineEvent::TellTruth(at) => self.happen_to_machine(event, at),
-            MachineEvent::ReferTo(at, other) => {
-                let other = &self.hosts[other % self.ours()].name;
-                let node = self.api.nodes.get(other).map(|node| node.facts.clone());
-                if let (Some(node), Some(machine)) = (node, self.machine_with_host(at)) {
-                    machine.facts.node = Some(Reference { name: node.name, uid: node.uid });
-                    machine.confused = true;
-                }
+            MachineEvent::Delete(at) | MachineEvent::Ignore(at) | MachineEvent::Heed(at) => {
+                self.happen_to_machine(event, at);
             }
             MachineEvent::OtherHash(at, empty) => {
                 let hash = if empty { "" } else { "of another key" };
@@ -93,10 +79,6 @@ impl World {
         match event {
             MachineEvent::Delete(_) => machine.facts.is_deleted = true,
             MachineEvent::Ignore(_) => machine.facts.is_ignored = true,
-            MachineEvent::TellTruth(_) => {
-                let name = machine.facts.name.clone();
-                self.tell_truth(&name);
-            }
             MachineEvent::Heed(_) => {
                 machine.facts.is_ignored = false;
                 let host = machine.host;
@@ -120,19 +102,5 @@ impl World {
     fn say_on_node(&mut self, at: usize, change: impl FnOnce(&mut super::api::Node)) {
         let Some(host) = self.hosts.get(at) else { return };
         self.api.nodes.get_mut(&host.name).map(change);
-    }
-
-    pub(super) fn tell_truth(&mut self, name: &str) {
-        let hosts = &self.hosts;
-        let nodes = &self.api.nodes;
-        let Some(machine) = self.api.made.machines.get_mut(name) else { return };
-        machine.confused = false;
-        if let Some(host) = machine.host.map(|number| &hosts[number]) {
-            machine.facts.addresses = vec![internal(host.address)];
-            let node = nodes.get(&host.name).map(|node| &node.facts);
-            let own = node.map(|it| Reference { name: it.name.clone(), uid: it.uid.clone() });
-            let before = machine.facts.node.take().filter(|it| it.name == host.name);
-            machine.facts.node = own.or(before);
-        }
     }
 }
