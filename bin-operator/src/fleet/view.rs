@@ -1,6 +1,7 @@
 //! What people and the Machine API ask for, and what is known of their hosts, in one pass.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -100,7 +101,7 @@ impl View {
     }
 
     /// Where the host of an instance is that people or the Machine API ask for.
-    pub(super) fn ipv4_of(&self, instance: &str) -> Option<std::net::Ipv4Addr> {
+    pub(super) fn ipv4_of(&self, instance: &str) -> Option<Ipv4Addr> {
         let machine = || self.machines.with_key(instance)?.instance.as_ref().ok();
         let entry = self.entries.get(instance).and_then(|entry| entry.as_ref().ok());
         Some(entry.or_else(machine)?.ipv4)

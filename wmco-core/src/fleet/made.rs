@@ -11,7 +11,7 @@ use crate::names;
 /// All Machines that people did not ask to leave alone.
 pub(super) struct Made<'a> {
     machines: &'a Machines,
-    /// Their names by the address that they show, whatever phase they are in.
+    /// By the address that they show, whatever phase they are in.
     at: HashMap<Ipv4Addr, Vec<&'a Machine>>,
     /// The same by the UID of the Node that they refer to.
     with_node: HashMap<&'a str, Vec<&'a Machine>>,

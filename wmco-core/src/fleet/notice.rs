@@ -151,7 +151,7 @@ impl Notice {
                     | Because::MayBeListed { .. }
                     | Because::OtherNode { .. }
                     | Because::NodeNotTold
-                    | Because::ReplacementHeld(Held::UserDataDue)
+                    | Because::ReplacementHeld(Held::UserDataDue | Held::Budget)
                     | Because::Unfit(Unfit::NoAddress | Unfit::NoPhase),
                 ..
             } => limits::LOOK_PATIENCE,
@@ -239,7 +239,10 @@ fn next_step(because: &Because, node: Option<&str>) -> Option<String> {
             Held::UserDataDue => format!("see why secret {USER_DATA_SECRET} is not changed"),
             Held::TooMany | Held::TooFew => "it goes on when that is over".to_owned(),
             Held::Unhealthy { first } => format!("see why {} is not", Called(first)),
-            Held::Budget | Held::RecordDue => return None,
+            Held::Budget => {
+                "see which nodes are cordoned by the operator, and what they wait for".to_owned()
+            }
+            Held::RecordDue => return None,
         },
         Because::Unfit(Unfit::Phase(_) | Unfit::Ignored | Unfit::Deleted)
         | Because::LoginRefused

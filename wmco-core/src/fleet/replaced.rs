@@ -139,7 +139,7 @@ impl<'a> Replaced<'a> {
         self.sets.contains_key(machine)
     }
 
-    /// Those that hold a slot though their Machine is gone, each with its MachineSet.
+    /// All of them, each with the MachineSet that makes another.
     pub(super) fn iter(&self) -> impl Iterator<Item = (&'a str, &'a str)> {
         self.sets.iter().map(|(machine, set)| (*machine, *set))
     }

@@ -23,6 +23,21 @@ fn unhealthy(first: &str) -> Result<(), Held> {
     Err(Held::Unhealthy { first: first.to_owned() })
 }
 
+/// What waits for others says so, also when it waits for nothing but its turn.
+#[test]
+fn a_machine_that_waits_for_the_budget_is_told() {
+    let waits = made(1).with(|c| {
+        c.budget = 0;
+        c.refused = vec!["mac-1"];
+    });
+    waits.look(|out| {
+        let told = |notice: &&Notice| notice.machine() == Some("mac-1");
+        let notice = out.notices.iter().find(told).unwrap();
+        assert_eq!(notice.reason(), names::events::MACHINE_DELETION_RESTRICTED);
+        assert!(notice.to_string().contains("the disruption budget is used up"), "{notice}");
+    });
+}
+
 #[test]
 fn a_machine_that_nobody_makes_anew_is_kept() {
     for change in [
