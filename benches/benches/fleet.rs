@@ -18,6 +18,7 @@ use wmco_core::digest::Sha256;
 use wmco_core::fleet::{host_names, nodes_of, reconcile};
 use wmco_core::host_record::KnownHosts;
 use wmco_core::instances::{Resolutions, parse};
+use wmco_core::login_keys::LoginKeys;
 use wmco_core::node::{InstanceInputs, Login};
 use wmco_core::preview::preview;
 use wmco_core::reach::reach;
@@ -62,8 +63,9 @@ fn main() {
     });
     row("inputs of all workers", &|fleet| {
         let (observed, release) = (fleet.observed(), &fleet.release);
+        let keys = LoginKeys::one(Sha256::of(b"key"));
         let login =
-            Login { key_hash: Sha256::of(b"key"), username: Some("sealed"), decrypt: &|_| None };
+            Login { keys: &keys, rotation: None, username: Some("sealed"), decrypt: &|_| None };
         for assignment in &fleet.assignments() {
             drop(black_box(InstanceInputs::of(assignment, release, observed.hosts, login)));
         }

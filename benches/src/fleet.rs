@@ -78,7 +78,7 @@ impl Fleet {
     pub fn desired(&self) -> Desired<'_> {
         let guard = RemovalGuard::default();
         let (machines, version) = (&self.machines, "2.0.0");
-        Desired { entries: Some(&self.entries), machines, version, budget: 1, guard }
+        Desired { entries: Some(&self.entries), machines, version, budget: 1, guard, keys: None }
     }
 
     /// The same when they list nobody any more.
@@ -94,6 +94,7 @@ impl Fleet {
             granted: &self.nobody,
             replaced: &self.nobody,
             refused: &self.nobody,
+            unanswered: &self.nobody,
             user_data_ready: true,
             hosts: &self.hosts,
             host_names: &self.host_names,

@@ -54,6 +54,7 @@ impl MachineFleet {
             version: VERSION,
             budget: 1,
             guard: RemovalGuard::default(),
+            keys: None,
         }
     }
 
@@ -65,6 +66,7 @@ impl MachineFleet {
             granted: &self.nobody,
             replaced: &self.nobody,
             refused: &self.nobody,
+            unanswered: &self.nobody,
             user_data_ready: true,
             hosts: &self.hosts,
             host_names: &self.host_names,

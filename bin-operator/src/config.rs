@@ -25,6 +25,8 @@ pub struct Config {
     pub drain_timeout: SignedDuration,
     /// How long the host of a Machine may refuse our key before the Machine is made anew.
     pub refused_after: SignedDuration,
+    /// How long it may not answer while keys are exchanged, before the same is done.
+    pub unanswered_after: SignedDuration,
     /// Whether services on nodes log in detail.
     pub debug: bool,
     /// Whether certificate requests that break a rule are denied; else they stay pending.
@@ -88,6 +90,7 @@ impl Config {
             guard_removals: None,
             drain_timeout: limits::DRAIN_TIMEOUT,
             refused_after: limits::LOGIN_REFUSED,
+            unanswered_after: limits::ROTATION_PATIENCE,
             debug,
             deny_requests: false,
             proxy: Proxy::from_environment(&lookup),

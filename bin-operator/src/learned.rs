@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 use tokio::time::Instant;
-use wmco_core::fleet::{LoginTry, Refusals};
+use wmco_core::fleet::{LoginResult, LoginTry, Logins};
 use wmco_core::instances::Entries;
 
 /// What was learned so far; cheap to clone.
@@ -16,8 +16,8 @@ pub struct Learned {
     reports: Arc<Mutex<BTreeMap<String, HostReport>>>,
     /// Entries whose hosts were tried in vain.
     tried: Arc<Mutex<BTreeSet<String>>>,
-    refusals: Arc<Mutex<Refusals>>,
-    /// What the times of `refusals` are counted from.
+    logins: Arc<Mutex<Logins>>,
+    /// What the times of `logins` are counted from.
     begun: Instant,
     changed: watch::Sender<u64>,
 }
@@ -39,7 +39,7 @@ impl Learned {
         Self {
             reports: Arc::default(),
             tried: Arc::default(),
-            refusals: Arc::default(),
+            logins: Arc::default(),
             begun: Instant::now(),
             changed: watch::channel(0).0,
         }
@@ -87,27 +87,25 @@ impl Learned {
         hosts.into_iter().filter_map(report).collect()
     }
 
-    /// Notes whether the host of an instance let us in.
-    pub fn logged_in(&self, instance: &str, login: LoginTry, accepted: bool) {
-        let mut refusals = self.refusals.lock().unwrap_or_else(PoisonError::into_inner);
-        if accepted {
-            refusals.accepted(instance);
-        } else {
-            refusals.refused(instance, login, self.begun.elapsed());
+    /// Notes what came of a login to the host of an instance.
+    pub fn logged_in(&self, instance: &str, login: LoginTry, result: LoginResult) {
+        let mut logins = self.logins.lock().unwrap_or_else(PoisonError::into_inner);
+        logins.note(instance, login, result, self.begun.elapsed());
+        if result != LoginResult::Accepted {
             self.changed.send_modify(|count| *count += 1);
         }
     }
 
-    /// Instances whose hosts have refused our key for so long, of those that are `tried` so still; the
-    /// others are forgotten.
-    pub fn refused(
+    /// Instances whose hosts have refused our keys for so long, and those whose hosts have not answered
+    /// for so long, of those that are `tried` so still; the others are forgotten.
+    pub fn failed_logins(
         &self,
         is_tried: impl Fn(&str, LoginTry) -> bool,
-        patience: Duration,
-    ) -> BTreeSet<String> {
-        let mut refusals = self.refusals.lock().unwrap_or_else(PoisonError::into_inner);
-        refusals.keep_only(is_tried);
-        refusals.lasting(patience)
+        [refused, unanswered]: [Duration; 2],
+    ) -> [BTreeSet<String>; 2] {
+        let mut logins = self.logins.lock().unwrap_or_else(PoisonError::into_inner);
+        logins.keep_only(is_tried);
+        [logins.refused(refused), logins.unanswered(unanswered)]
     }
 
     /// Notes that somebody tried to look at the host listed as `address`, in vain.

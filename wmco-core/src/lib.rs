@@ -34,6 +34,7 @@ pub mod ignition;
 pub mod ignition_unit;
 pub mod instances;
 pub mod limits;
+pub mod login_keys;
 pub mod machine_set;
 pub mod machines;
 pub mod names;

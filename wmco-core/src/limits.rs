@@ -132,6 +132,10 @@ pub const SUCCESSOR_PATIENCE: SignedDuration = SignedDuration::from_mins(30);
 /// may still be running. Source: `spec/node-config.md`, section 2.
 pub const LOGIN_REFUSED: SignedDuration = SignedDuration::from_mins(5);
 
+/// How long a host may hold up the exchange of our key without an answer before people are told and its
+/// Machine, if it has one, is replaced.
+pub const ROTATION_PATIENCE: SignedDuration = SignedDuration::from_mins(30);
+
 /// Pause between two looks at a host that has nothing to do.
 pub const RESYNC: SignedDuration = SignedDuration::from_mins(30);
 

@@ -31,10 +31,10 @@ pub struct Preview<'a> {
 /// # let entries = parse([("10.0.0.5", "username=core")], &Resolutions::default());
 /// # let machines = Default::default();
 /// # let desired = Desired { entries: Some(&entries), machines: &machines, version: "2.0.0", budget: 1,
-/// #   guard: RemovalGuard::default() };
+/// #   guard: RemovalGuard::default(), keys: None };
 /// # let (none, names, hosts) = ([].into(), [].into(), KnownHosts::default());
 /// # let observed = Observed { nodes: &[], claims: &none, granted: &none, replaced: &none,
-/// #   refused: &none, user_data_ready: true, hosts: &hosts, host_names: &names, untried: &none };
+/// #   refused: &none, unanswered: &none, user_data_ready: true, hosts: &hosts, host_names: &names, untried: &none };
 /// # let release = Arc::new(node::Release { version: "2.0.0".into(), agent: Sha256::of(b"agent"),
 /// #   files: [].into(), daemon_arguments: vec![], manifest: Default::default(),
 /// #   bootstrap_services: vec![], known_manifests: vec![],

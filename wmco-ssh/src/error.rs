@@ -45,7 +45,7 @@ impl fmt::Display for Stage {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConnectError {
-    /// The server refused our key for that user.
+    /// The server refused every key of ours for that user.
     #[error(
         "{target} refused the private key for user `{user}`, \
          put its public key into the host's authorized keys or correct the user name"

@@ -39,14 +39,22 @@ impl fmt::Display for Target {
 pub struct Credentials {
     /// SSH user name.
     pub user: String,
-    /// Its private key.
-    pub key: Arc<PrivateKey>,
+    /// Its private keys, in the order in which they are offered.
+    pub keys: Vec<Arc<PrivateKey>>,
 }
 
 impl Credentials {
     /// `user` with `key`.
     pub fn new(user: impl Into<String>, key: PrivateKey) -> Self {
-        Self { user: user.into(), key: Arc::new(key) }
+        Self { user: user.into(), keys: vec![Arc::new(key)] }
+    }
+
+    /// Whether both log in as the same, with the same keys in the same order.
+    fn are_same(&self, other: &Self) -> bool {
+        let publics = |credentials: &Self| {
+            credentials.keys.iter().map(|key| key.public().clone()).collect::<Vec<_>>()
+        };
+        self.user == other.user && publics(self) == publics(other)
     }
 }
 
@@ -99,8 +107,7 @@ impl Route {
     /// Whether both log in at the same place, as the same, through the same; host keys aside.
     pub(crate) fn leads_where(&self, other: &Self) -> bool {
         self.target == other.target
-            && self.credentials.user == other.credentials.user
-            && self.credentials.key.public() == other.credentials.key.public()
+            && self.credentials.are_same(&other.credentials)
             && match (&self.via, &other.via) {
                 (None, None) => true,
                 (Some(one), Some(other)) => one.leads_where(other),

@@ -89,7 +89,7 @@ impl News {
                 format!("Configured instance with address {address} as a worker node")
             }
             Self::MachineDeleted => format!(
-                "Deleted {called}, whose host refuses our key, so that its machineset makes another one"
+                "Deleted {called}, whose host does not let us in, so that its machineset makes another one"
             ),
             Self::Removed => format!("Deconfigured node with addresses {address}"),
             Self::KeyPinned { name, key } => format!(

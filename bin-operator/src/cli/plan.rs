@@ -74,6 +74,7 @@ impl Plan {
             granted: &nobody,
             replaced: &nobody,
             refused: &nobody,
+            unanswered: &nobody,
             user_data_ready: true,
             hosts: &hosts,
             host_names: &names,
@@ -89,6 +90,7 @@ impl Plan {
             version: &self.operator_version,
             budget: limits::DISRUPTION_BUDGET,
             guard,
+            keys: None,
         };
         let release = Arc::new(unrendered(self.operator_version.clone()));
         let assignments = fleet::reconcile(&desired, &observed);

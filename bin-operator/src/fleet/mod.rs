@@ -10,13 +10,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
+use wmco_core::authorized_key::AuthorizedKey;
 use wmco_core::fleet::{self, Assignments, Grants, LoginTry, Notice};
 use wmco_core::host_record::RecordChange;
 use wmco_core::limits;
+use wmco_core::login_keys::LoginKeys;
 use wmco_core::machines::Machine;
 use wmco_core::node::{InstanceInputs, Login, due_record, sealed_username};
 use wmco_core::reach::forgotten_jump_keys;
@@ -33,7 +35,7 @@ use crate::resolver::Resolver;
 use crate::snapshot;
 use crate::sources::Sources;
 use counts::Counts;
-use key::Key;
+use key::Keys;
 use usernames::Usernames;
 use view::{SeenMachines, View};
 use workers::Workers;
@@ -134,7 +136,7 @@ impl Fleet {
         let (resolver, config) = (&self.resolver, Arc::clone(&self.config));
         let seen = &mut self.machines;
         let view = View::of(sources, seen, resolver, learned, &config, now, &mut problems);
-        let key = Key::read(&self.sources, &self.config.namespace, &mut problems);
+        let keys = Keys::read(&self.sources, &self.config.namespace, &mut problems);
         let state = self.sources.nodes.state();
         let mut seen = std::mem::take(&mut self.nodes);
         let nodes = seen.update(&state);
@@ -147,17 +149,20 @@ impl Fleet {
             version: &config.version,
             budget: self.config.disruption_budget,
             guard: view.guard,
+            keys: keys.as_ref().map(|keys| &keys.facts),
         };
         let (granted, replaced) = (self.grants.nodes(), self.grants.machines());
-        let refused = key.as_ref().map(|key| self.refused(&view, key)).unwrap_or_default();
+        let failed = keys.as_ref().map(|keys| self.failed_logins(&view, keys));
+        let [refused, unanswered] = failed.unwrap_or_default();
         let observed = fleet::Observed {
             nodes,
             claims: &claims,
             granted: &granted,
             replaced: &replaced,
             refused: &refused,
-            user_data_ready: refused.is_empty()
-                || key.as_ref().is_some_and(|key| self.user_data_has(key)),
+            unanswered: &unanswered,
+            user_data_ready: (refused.is_empty() && unanswered.is_empty())
+                || keys.as_ref().is_some_and(|keys| self.user_data_has(keys)),
             hosts: &view.hosts,
             host_names: &view.host_names,
             untried: &view.untried,
@@ -173,7 +178,7 @@ impl Fleet {
         };
         problems.extend(assignments.notices.iter().map(told));
         let mut changes = std::mem::take(&mut assignments.changes);
-        changes.extend(self.direct(&view, key.as_ref(), &assignments, &mut problems));
+        changes.extend(self.direct(&view, keys.as_ref(), &assignments, &mut problems));
         let mut forgotten = std::mem::take(&mut assignments.forgotten_keys);
         if view.is_listed {
             forgotten.extend(forgotten_jump_keys(&view.entries, &view.hosts));
@@ -189,22 +194,23 @@ impl Fleet {
     fn direct(
         &mut self,
         view: &View,
-        key: Option<&Key>,
+        keys: Option<&Keys>,
         assignments: &Assignments<'_>,
         problems: &mut Found,
     ) -> BTreeMap<String, RecordChange> {
         let mut changes = BTreeMap::new();
         self.refresh_release(problems);
-        let (Some(release), Some(key)) = (self.release.clone(), key) else {
+        let (Some(release), Some(keys)) = (self.release.clone(), keys) else {
             // Nobody can tell its worker what people want of a host now.
             self.workers.keep_only(&BTreeSet::new());
             return changes;
         };
-        self.usernames.begin_pass(&key.pem);
+        self.usernames.begin_pass(keys.files());
+        let parsed = keys.parsed();
         let wanted = assignments.instances.iter().filter(|instance| instance.is_wanted());
         self.workers.keep_only(&wanted.map(|instance| instance.address.as_str()).collect());
         for assignment in assignments.instances.iter().filter(|instance| instance.has_work()) {
-            let sealed = match self.sealed_username(assignment, view) {
+            let sealed = match self.sealed_username(assignment, view, keys) {
                 Ok(sealed) => sealed,
                 Err(error) => {
                     problems.insert(error.to_string().into(), Duration::ZERO);
@@ -222,13 +228,14 @@ impl Fleet {
                 continue;
             }
             let login = Login {
-                key_hash: key.parsed.public().hash(),
+                keys: &keys.facts,
+                rotation: assignments.rotation.as_ref(),
                 username: sealed.as_deref(),
                 decrypt: &|text| self.usernames.opened(text),
             };
             let inputs = WorkerInputs {
                 instance: InstanceInputs::of(assignment, &release.wanted, &view.hosts, login),
-                key: Arc::clone(&key.parsed),
+                keys: Arc::clone(&parsed),
                 contents: Arc::clone(&release.contents),
             };
             self.workers.hand_over(assignment, inputs);
@@ -241,28 +248,34 @@ impl Fleet {
         &mut self,
         assignment: &fleet::Assignment<'_>,
         view: &View,
+        keys: &Keys,
     ) -> Result<Option<String>, UsernameError> {
         let in_use = sealed_username(assignment, &view.hosts);
         if let Some(text) = in_use {
             self.usernames.open(text);
         }
         let Some(instance) = assignment.instance else { return Ok(None) };
-        self.usernames.seal(&instance.username, in_use).map(Some)
+        let own = keys.own(assignment.record(&view.hosts));
+        self.usernames.seal(&instance.username, in_use, own).map(Some)
     }
 
-    /// Instances whose hosts have refused this key long enough.
-    fn refused(&self, view: &View, key: &Key) -> BTreeSet<String> {
-        let key = key.parsed.public().hash();
+    /// Instances whose hosts have refused these keys long enough, and those whose hosts have not answered.
+    fn failed_logins(&self, view: &View, keys: &Keys) -> [BTreeSet<String>; 2] {
+        let id = LoginKeys::id(&keys.facts.offered(None));
         let is_tried = |instance: &str, login: LoginTry| {
-            login.key == key && view.ipv4_of(instance) == Some(login.at)
+            login.keys == id && view.ipv4_of(instance) == Some(login.at)
         };
-        self.executor.learned.refused(is_tried, self.config.refused_after.unsigned_abs())
+        let patience = [self.config.refused_after, self.config.unanswered_after];
+        self.executor.learned.failed_logins(is_tried, patience.map(SignedDuration::unsigned_abs))
     }
 
-    /// Whether new Machines let this key in.
-    fn user_data_has(&self, key: &Key) -> bool {
-        let public = key.parsed.public().authorized_key().parse();
-        public.is_ok_and(|public| snapshot::user_data_keys(&self.sources).contains(&public))
+    /// Whether new Machines let these keys in.
+    fn user_data_has(&self, keys: &Keys) -> bool {
+        let there = snapshot::user_data_keys(&self.sources);
+        keys.files().all(|file| {
+            let public = AuthorizedKey::try_from(file.parsed.public());
+            public.is_ok_and(|public| there.contains(&public))
+        })
     }
 
     /// Renders what hosts get; while that is not possible, the last rendering stays in force.

@@ -2,98 +2,130 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use wmco_core::digest::Sha256;
 use wmco_core::secret::Secret;
 use wmco_ssh::username::{self, Randomness, UsernameError};
 
-/// What was encrypted and decrypted so far, with one file of a private key: another file of the same key
+use super::key::KeyFile;
+
+/// What was encrypted and decrypted so far, with these files of private keys: another file of the same key
 /// encrypts otherwise.
 #[derive(Default)]
 pub(super) struct Usernames {
-    pem: Secret,
-    /// As encrypted last, since every encryption looks different.
-    sealed: BTreeMap<String, String>,
+    /// The files by the hashes of their public keys, the current one first.
+    files: Vec<(Sha256, Secret)>,
+    /// As encrypted last, since every encryption looks different, by user and key.
+    sealed: BTreeMap<(String, Sha256), String>,
     /// As decrypted in this pass.
-    opened: HashMap<String, Option<String>>,
+    opened: HashMap<String, Option<Opened>>,
     /// As decrypted in the pass before.
-    earlier: HashMap<String, Option<String>>,
+    earlier: HashMap<String, Option<Opened>>,
+}
+
+/// A decrypted user name, and the key that decrypted it.
+#[derive(Clone, Eq, PartialEq)]
+struct Opened {
+    user: String,
+    key: Sha256,
 }
 
 impl Usernames {
-    /// Begins a pass with this file of the key; what the last pass did not need is forgotten.
-    pub(super) fn begin_pass(&mut self, pem: &Secret) {
-        if self.pem == *pem {
+    /// Begins a pass with these files; what the last pass did not need is forgotten.
+    pub(super) fn begin_pass<'a>(&mut self, files: impl IntoIterator<Item = &'a KeyFile>) {
+        let file = |file: &KeyFile| (file.parsed.public().hash(), file.pem.clone());
+        let files: Vec<_> = files.into_iter().map(file).collect();
+        if self.files == files {
             self.earlier = std::mem::take(&mut self.opened);
         } else {
-            *self = Self { pem: pem.clone(), ..Self::default() };
+            *self = Self { files, ..Self::default() };
         }
     }
 
-    /// Decrypts `text`, once.
+    /// Decrypts `text`, once, with whichever key does.
     pub(super) fn open(&mut self, text: &str) {
         if self.opened.contains_key(text) {
             return;
         }
+        let with = |(key, pem): &(Sha256, Secret)| {
+            let user = username::decrypt(text, pem).ok()?;
+            Some(Opened { user, key: *key })
+        };
         let earlier = self.earlier.remove(text);
-        let user = earlier.unwrap_or_else(|| username::decrypt(text, &self.pem).ok());
-        self.opened.insert(text.to_owned(), user);
+        let opened = earlier.unwrap_or_else(|| self.files.iter().find_map(with));
+        self.opened.insert(text.to_owned(), opened);
     }
 
     /// The user name that `text` is, if it was decrypted before and is one.
     pub(super) fn opened(&self, text: &str) -> Option<String> {
-        self.opened.get(text)?.clone()
+        Some(self.opened.get(text)?.as_ref()?.user.clone())
     }
 
-    /// `user`, encrypted: the text on record, if it was decrypted before and says the same, else the last
-    /// one made.
+    /// `user`, encrypted with the key of this file: the text on record, if it was decrypted before and says the same, else
+    /// the last one made.
     pub(super) fn seal(
         &mut self,
         user: &str,
         on_record: Option<&str>,
+        file: &KeyFile,
     ) -> Result<String, UsernameError> {
-        let says_the_same = |text: &&str| self.opened(text).as_deref() == Some(user);
+        let key = file.parsed.public().hash();
+        let wanted = Opened { user: user.to_owned(), key };
+        let says_the_same =
+            |text: &&str| self.opened.get(*text).is_some_and(|it| it.as_ref() == Some(&wanted));
         if let Some(text) = on_record.filter(says_the_same) {
             return Ok(text.to_owned());
         }
-        if let Some(text) = self.sealed.get(user) {
+        let by = (wanted.user, key);
+        if let Some(text) = self.sealed.get(&by) {
             return Ok(text.clone());
         }
-        let text = username::encrypt(user, &self.pem, &Randomness::from_os()?);
-        self.sealed.insert(user.to_owned(), text.clone());
+        let text = username::encrypt(user, &file.pem, &Randomness::from_os()?);
+        self.sealed.insert(by, text.clone());
         Ok(text)
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
+    use wmco_ssh::PrivateKey;
+
     use super::*;
 
+    fn file(pem: String) -> KeyFile {
+        let pem = Secret::new(pem);
+        KeyFile { parsed: Arc::new(PrivateKey::parse(&pem).unwrap()), pem }
+    }
+
     /// The same key in two files.
-    fn files() -> [Secret; 2] {
-        let pem = "-----BEGIN OPENSSH PRIVATE KEY-----\nkey\n-----END OPENSSH PRIVATE KEY-----";
-        [Secret::new(pem), Secret::new(format!("{pem}\n"))]
+    fn files() -> [KeyFile; 2] {
+        let pem = rcgen::KeyPair::generate().unwrap().serialize_pem();
+        [file(pem.clone()), file(format!("{pem}\n"))]
     }
 
-    fn sealed(user: &str, pem: &Secret) -> String {
-        username::encrypt(user, pem, &Randomness::from_os().unwrap())
+    fn sealed(user: &str, file: &KeyFile) -> String {
+        username::encrypt(user, &file.pem, &Randomness::from_os().unwrap())
     }
 
-    fn pass(names: &mut Usernames, on_record: &str, pem: &Secret) -> String {
-        names.begin_pass(pem);
+    fn pass(names: &mut Usernames, on_record: &str, files: &[&KeyFile], own: &KeyFile) -> String {
+        names.begin_pass(files.iter().copied());
         names.open(on_record);
-        names.seal("core", Some(on_record)).unwrap()
+        names.seal("core", Some(on_record), own).unwrap()
     }
 
     #[test]
     fn a_user_name_on_record_is_kept_from_pass_to_pass() {
-        let [pem, _] = files();
-        let (mut names, on_record) = (Usernames::default(), sealed("core", &pem));
+        let [file, _] = files();
+        let (mut names, on_record) = (Usernames::default(), sealed("core", &file));
         for _ in 0..3 {
-            assert_eq!(pass(&mut names, &on_record, &pem), on_record);
+            assert_eq!(pass(&mut names, &on_record, &[&file], &file), on_record);
         }
-        let other = pass(&mut names, &sealed("other", &pem), &pem);
-        assert_eq!(username::decrypt(&other, &pem).unwrap(), "core");
-        assert_eq!(pass(&mut names, "", &pem), other, "every encryption looks different");
-        assert_eq!(names.opened.len() + names.earlier.len(), 2, "{:?}", names.opened);
+        let other = pass(&mut names, &sealed("other", &file), &[&file], &file);
+        assert_eq!(username::decrypt(&other, &file.pem).unwrap(), "core");
+        let again = pass(&mut names, "", &[&file], &file);
+        assert_eq!(again, other, "every encryption looks different");
+        assert_eq!(names.opened.len() + names.earlier.len(), 2);
     }
 
     /// Else a later process could not read whom to log in as.
@@ -101,19 +133,34 @@ mod tests {
     fn a_user_name_on_record_is_sealed_anew_for_another_file_of_the_same_key() {
         let [before, now] = files();
         let (mut names, on_record) = (Usernames::default(), sealed("core", &before));
-        assert_eq!(pass(&mut names, &on_record, &before), on_record);
-        let due = pass(&mut names, &on_record, &now);
-        assert_eq!(username::decrypt(&due, &now).unwrap(), "core");
+        assert_eq!(pass(&mut names, &on_record, &[&before], &before), on_record);
+        let due = pass(&mut names, &on_record, &[&now], &now);
+        assert_eq!(username::decrypt(&due, &now.pem).unwrap(), "core");
     }
 
     #[test]
     fn a_user_name_is_read_again_once_the_file_is_right() {
         let [right, wrong] = files();
         let (mut names, on_record) = (Usernames::default(), sealed("core", &right));
-        for (pem, expected) in [(&wrong, None), (&right, Some("core"))] {
-            names.begin_pass(pem);
+        for (file, expected) in [(&wrong, None), (&right, Some("core"))] {
+            names.begin_pass([file]);
             names.open(&on_record);
             assert_eq!(names.opened(&on_record).as_deref(), expected);
         }
+    }
+
+    /// A host is reached with both keys while they are exchanged, and its user name follows the key that
+    /// it lets in, so that the one before can go.
+    #[test]
+    fn a_user_name_is_read_with_both_keys_and_sealed_with_the_own_one() {
+        let [[current, _], [next, _]] = [files(), files()];
+        let (mut names, before) = (Usernames::default(), sealed("core", &current));
+        let both = [&current, &next];
+        assert_eq!(pass(&mut names, &before, &both, &current), before);
+        let after = pass(&mut names, &before, &both, &next);
+        assert_eq!(username::decrypt(&after, &next.pem).unwrap(), "core");
+        assert_eq!(pass(&mut names, &after, &both, &next), after);
+        assert_eq!(pass(&mut names, &after, &[&next], &next), after, "the key before is gone");
+        assert_eq!(names.opened(&after).as_deref(), Some("core"));
     }
 }

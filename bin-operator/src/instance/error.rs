@@ -5,8 +5,9 @@ use wmco_core::names::{events, host};
 use wmco_core::node::{HostSeen, InstanceInputs};
 use wmco_core::protocol::HostStep;
 use wmco_core::reach::{Reach, Unreachable};
-use wmco_ssh::{ConnectError, HostError, PrivateKey, Route};
+use wmco_ssh::{ConnectError, HostError, Route};
 
+use super::inputs::WorkerInputs;
 use crate::leader::NotLeading;
 
 /// Why a step failed.
@@ -51,6 +52,16 @@ pub enum StepError {
         refusal: ConnectError,
         /// Our public key.
         line: String,
+    },
+    /// The host refuses the key that was just added.
+    #[error(
+        "{refusal}; its line was added to {} before, so see which file of keys the configuration of sshd on \
+         the host names for administrators; meanwhile the current key stays in use",
+        host::AUTHORIZED_KEYS
+    )]
+    NextKeyRefused {
+        /// The host and the user.
+        refusal: ConnectError,
     },
     /// A Node is in the API that could be the host's, but is not known as that.
     #[error(
@@ -117,6 +128,7 @@ impl StepError {
             | Self::Route(_) => true,
             Self::Api { .. }
             | Self::Content { .. }
+            | Self::NextKeyRefused { .. }
             | Self::NodeInTheWay { .. }
             | Self::NotDeleted { .. }
             | Self::NotLeading(_)
@@ -137,19 +149,21 @@ impl StepError {
         }
     }
 
-    /// The right variant for a failed connect by `route`, which `reach` gave, with `key`.
+    /// The right variant for a failed connect by `route`, which `reach` gave.
     pub(super) fn connect(
         error: ConnectError,
         route: &Route,
         reach: &Reach,
-        key: &PrivateKey,
+        inputs: &WorkerInputs,
     ) -> Self {
         let target = match &error {
             ConnectError::HostKeyMismatch { target, .. } => target,
             ConnectError::AuthenticationRefused { target, .. }
                 if *target == route.target.to_string() =>
             {
-                return Self::LoginRefused { refusal: error, line: key.public().authorized_key() };
+                // While keys are exchanged, the one that stays.
+                let key = inputs.keys.last().map(|key| key.public().authorized_key());
+                return Self::LoginRefused { refusal: error, line: key.unwrap_or_default() };
             }
             _ => return Self::Connect(error),
         };

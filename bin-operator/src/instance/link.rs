@@ -18,14 +18,15 @@ pub struct Link {
 struct Leased {
     lease: Arc<Lease>,
     reach: Reach,
-    key_hash: Sha256,
+    /// Hashes of the keys that were offered.
+    keys: Vec<Sha256>,
 }
 
 impl Link {
     /// The connection, if it is still there and leads where `reach` does, with the same login.
     pub(super) fn current(&self, reach: &Reach, inputs: &WorkerInputs) -> Option<Arc<Lease>> {
         let host = self.host.as_ref()?;
-        let same = reach.only_pins(&host.reach) && inputs.instance.key_hash == host.key_hash;
+        let same = reach.only_pins(&host.reach) && inputs.instance.keys == host.keys;
         (!host.lease.is_closed() && same).then(|| Arc::clone(&host.lease))
     }
 
@@ -35,8 +36,8 @@ impl Link {
         reach: &Reach,
         inputs: &WorkerInputs,
     ) -> Arc<Lease> {
-        let (lease, key_hash) = (Arc::new(lease), inputs.instance.key_hash);
-        let host = self.host.insert(Leased { lease, reach: reach.clone(), key_hash });
+        let (lease, keys) = (Arc::new(lease), inputs.instance.keys.clone());
+        let host = self.host.insert(Leased { lease, reach: reach.clone(), keys });
         Arc::clone(&host.lease)
     }
 

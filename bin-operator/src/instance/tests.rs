@@ -74,11 +74,11 @@ fn inputs(intent: Intent) -> Arc<WorkerInputs> {
             desired: Desired::new(Arc::new(release), intent, KnownAs::default(), None),
             node: None,
             reach: Err(Unreachable::NoAddress { host: "10.0.0.1".into() }),
-            key_hash: Sha256::of(b"key"),
+            keys: vec![Sha256::of(b"key")],
             record: None,
             on_record: false,
         },
-        key: Arc::new(PrivateKey::parse(&Secret::new(pem)).unwrap()),
+        keys: [Arc::new(PrivateKey::parse(&Secret::new(pem)).unwrap())].into(),
         contents: Arc::new(Contents { agent: Blob::from_bytes("agent"), files: [].into() }),
     })
 }

@@ -11,6 +11,7 @@ use base64::prelude::BASE64_STANDARD;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
+use crate::digest::Sha256;
 use crate::host_key::{ALGORITHMS, BadHostKey, HostKey};
 use crate::limits;
 
@@ -96,6 +97,12 @@ impl AuthorizedKey {
     /// `SHA256:` and the digest of the wire form, as OpenSSH prints it.
     pub fn fingerprint(&self) -> String {
         self.0.fingerprint()
+    }
+
+    /// SHA-256 of its text form, by which Nodes and records name it: the value of
+    /// [`PUBLIC_KEY_HASH_ANNOTATION`](crate::names::PUBLIC_KEY_HASH_ANNOTATION).
+    pub fn hash(&self) -> Sha256 {
+        Sha256::of(self.to_string().as_bytes())
     }
 }
 

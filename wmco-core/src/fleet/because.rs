@@ -93,7 +93,7 @@ pub enum Because {
         /// What the other instance is known by.
         with: String,
     },
-    /// Its host refuses every key of ours.
+    /// Its host refuses every key of ours, or does not answer while one is exchanged.
     LoginRefused,
     /// The same, and its Machine waits to be replaced.
     ReplacementHeld(Held),
@@ -170,9 +170,9 @@ impl fmt::Display for Because {
             Self::NodeShared { with } => {
                 write!(f, "its machine refers to the node of {}, too", Called(with))
             }
-            Self::LoginRefused => f.write_str("its host refuses our key"),
+            Self::LoginRefused => f.write_str("its host does not let us in"),
             Self::ReplacementHeld(held) => {
-                write!(f, "its host refuses our key, and its machine is not replaced now: {held}")
+                write!(f, "its host does not let us in, and its machine is not replaced now: {held}")
             }
         }
     }

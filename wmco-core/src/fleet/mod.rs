@@ -32,15 +32,16 @@ mod hosts;
 mod intent;
 mod leaving;
 mod listed;
+mod logins;
 mod made;
 mod matching;
 mod node;
 mod notice;
 mod permit;
 mod provisioned;
-mod refusals;
 mod replaced;
 mod replacing;
+mod rotation;
 mod same_host;
 mod side_by_side;
 mod slots;
@@ -62,17 +63,19 @@ pub use guard::RemovalGuard;
 pub use host_names::host_names;
 use hosts::Hosts;
 pub use intent::Intent;
+pub use logins::{LoginResult, LoginTry, Logins};
 use made::Made;
 use matching::Matching;
 pub use notice::Notice;
 pub use permit::{DisruptionPermit, ReplacementPermit};
-pub use refusals::{LoginTry, Refusals};
 use replaced::{Health, Replaced};
+pub use rotation::Rotation;
 use side_by_side::Beside;
 
 use crate::facts::NodeFacts;
 use crate::host_record::{HostRecord, KnownHosts, RecordChange};
 use crate::instances::{Called, Entries, Instance};
+use crate::login_keys::LoginKeys;
 use crate::machines::Machines;
 
 /// What people ask for.
@@ -89,6 +92,8 @@ pub struct Desired<'a> {
     pub budget: usize,
     /// Which removals need a confirmation.
     pub guard: RemovalGuard,
+    /// The keys that are to let us in; none while nobody tells.
+    pub keys: Option<&'a LoginKeys>,
 }
 
 /// What there is.
@@ -106,9 +111,12 @@ pub struct Observed<'a> {
     /// yet.
     pub replaced: &'a BTreeSet<String>,
     /// What instances are known by whose hosts have refused our key for
-    /// [`limits::LOGIN_REFUSED`](crate::limits::LOGIN_REFUSED), by [`Refusals::lasting`].
+    /// [`limits::LOGIN_REFUSED`](crate::limits::LOGIN_REFUSED), by [`Logins::refused`].
     pub refused: &'a BTreeSet<String>,
-    /// Whether the user data of new Machines lets our key in.
+    /// Those whose hosts have not answered for
+    /// [`limits::ROTATION_PATIENCE`](crate::limits::ROTATION_PATIENCE), by [`Logins::unanswered`].
+    pub unanswered: &'a BTreeSet<String>,
+    /// Whether the user data of new Machines lets every key of ours in.
     pub user_data_ready: bool,
     /// Pinned keys and records of hosts.
     pub hosts: &'a KnownHosts,
@@ -159,6 +167,9 @@ pub struct Assignments<'a> {
     pub confirmation_used: bool,
     /// What people have to know.
     pub notices: BTreeSet<Notice>,
+    /// How far the exchange of the operator's key is, while there is a next one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rotation: Option<Rotation>,
 }
 
 /// Returns what to do with every instance. The order of entries, Machines and Nodes does not matter.
@@ -174,6 +185,9 @@ pub fn reconcile<'a>(desired: &Desired<'a>, observed: &Observed<'a>) -> Assignme
     }
     out.instances.sort_by(Assignment::by_address);
     desired.guard.apply(observed.hosts, &mut out);
+    out.rotation = desired.keys.and_then(LoginKeys::rotation).map(|rotation| {
+        Rotation::of(rotation, desired.machines, observed, &out.instances)
+    });
     let health = Health::of(desired, &out.instances);
     let replaced = Replaced::of(&health, observed, &out.instances);
     let budget = desired.budget;
@@ -184,6 +198,7 @@ pub fn reconcile<'a>(desired: &Desired<'a>, observed: &Observed<'a>) -> Assignme
     out.notices.extend(notice::of_replaced(desired.machines, &replaced));
     replacing::hand_out(&health, replaced, left, desired, observed, &mut out);
     out.notices.extend(notice::of_left(&out));
+    out.notices.extend(out.rotation.iter().flat_map(notice::of_rotation));
     let damaged = observed.hosts.damaged().map(HostRecord::key_name);
     out.notices.extend(damaged.map(|key| Notice::UnreadableRecord { key }));
     out
@@ -215,6 +230,7 @@ pub fn nodes_of(entries: &Entries, nodes: &[NodeFacts]) -> BTreeMap<String, Stri
         version: "",
         budget: 0,
         guard: RemovalGuard::default(),
+        keys: None,
     };
     let observed = Observed {
         nodes,
@@ -222,6 +238,7 @@ pub fn nodes_of(entries: &Entries, nodes: &[NodeFacts]) -> BTreeMap<String, Stri
         granted: &none,
         replaced: &none,
         refused: &none,
+        unanswered: &none,
         user_data_ready: false,
         hosts: &hosts,
         host_names: &names,
@@ -259,6 +276,12 @@ fn shown_address(node: &NodeFacts) -> String {
 }
 
 impl<'a> Assignment<'a> {
+    /// What is on record of its host, under its address or a former one.
+    pub fn record<'h>(&self, hosts: &'h KnownHosts) -> Option<&'h HostRecord> {
+        let former = || self.formerly.iter().find_map(|name| hosts.record(name));
+        hosts.record(&self.address).or_else(former)
+    }
+
     /// Name of the Node that stands for it.
     pub fn node_name(&self) -> Option<&'a str> {
         self.node.map(|node| node.name.as_str())

@@ -11,14 +11,17 @@ use super::evidence::Evidence;
 use super::hosts::Hosts;
 use super::matching::{Matching, Stand};
 use super::replaced::Replaced;
-use super::{Assignment, Assignments, Because, Held};
+use super::{Assignment, Assignments, Because, Held, Rotation};
 use crate::host_record::HostRecord;
 use crate::instances::Called;
 use crate::limits;
 use crate::machines::{self, Machines, Unfit};
 use crate::names;
 use crate::names::events;
-use crate::names::objects::{HOST_KEYS_CONFIG_MAP, INSTANCES_CONFIG_MAP, USER_DATA_SECRET};
+use crate::names::objects::{
+    HOST_KEYS_CONFIG_MAP, INSTANCES_CONFIG_MAP, NEXT_PRIVATE_KEY_KEY, PRIVATE_KEY_KEY,
+    PRIVATE_KEY_SECRET, USER_DATA_SECRET,
+};
 
 /// Something that goes on only when a person does something. Its text says what.
 #[derive(Clone, Debug, Eq, JsonSchema, Ord, PartialEq, PartialOrd, Serialize)]
@@ -60,6 +63,13 @@ pub enum Notice {
         /// Its MachineSet.
         set: String,
     },
+    /// A host is not known to let the next key in, so the current one stays on all hosts.
+    KeyNotProven {
+        /// What its instance is known by.
+        address: String,
+    },
+    /// All hosts let the next key in, and none the current one any more.
+    KeyExchanged,
     /// More hosts would be removed at once than is allowed without a confirmation.
     Unconfirmed {
         /// So many.
@@ -133,6 +143,15 @@ pub(super) fn of_replaced(machines: &Machines, replaced: &Replaced<'_>) -> BTree
     gone.map(notice).collect()
 }
 
+/// What is to be told of a rotation: who holds it up, or that it is over.
+pub(super) fn of_rotation(rotation: &Rotation) -> BTreeSet<Notice> {
+    if rotation.is_over() {
+        return [Notice::KeyExchanged].into();
+    }
+    let held_up = rotation.waits_for.iter().cloned();
+    held_up.map(|address| Notice::KeyNotProven { address }).collect()
+}
+
 fn left(instance: &Assignment<'_>) -> Notice {
     Notice::Left {
         address: instance.address.clone(),
@@ -156,6 +175,7 @@ impl Notice {
                 ..
             } => limits::LOOK_PATIENCE,
             Self::NotReplaced { .. } => limits::SUCCESSOR_PATIENCE,
+            Self::KeyNotProven { .. } => limits::ROTATION_PATIENCE,
             _ => SignedDuration::ZERO,
         }
     }
@@ -163,7 +183,9 @@ impl Notice {
     /// The Machine that it is about, if it is about one.
     pub fn machine(&self) -> Option<&str> {
         match self {
-            Self::Left { address, .. } => machines::name_in(address),
+            Self::Left { address, .. } | Self::KeyNotProven { address } => {
+                machines::name_in(address)
+            }
             _ => None,
         }
     }
@@ -290,6 +312,17 @@ impl fmt::Display for Notice {
                 "machine {machine} was deleted to be made anew, and machineset {set} is not ready with the \
                  operator's version since, so its disruption slot is still held; see what its machines \
                  wait for, or scale it down"
+            ),
+            Self::KeyNotProven { address } => write!(
+                f,
+                "{} does not let the key of `{NEXT_PRIVATE_KEY_KEY}` in yet, so the current one stays on all \
+                 hosts; see why it cannot be reached, or put both keys on it",
+                Called(address)
+            ),
+            Self::KeyExchanged => write!(
+                f,
+                "all hosts let the key of `{NEXT_PRIVATE_KEY_KEY}` in, and not the one before; write it to \
+                 `{PRIVATE_KEY_KEY}` of secret {PRIVATE_KEY_SECRET}, and take `{NEXT_PRIVATE_KEY_KEY}` out"
             ),
             Self::ListAbsent => write!(
                 f,

@@ -25,9 +25,12 @@ pub(super) fn hand_out<'a>(
     observed: &Observed<'a>,
     out: &mut Assignments<'a>,
 ) {
+    let stranded = out.rotation.as_ref().map(|rotation| rotation.stranded(observed));
     let refuses = |assignment: &Assignment<'_>| {
+        let address = &assignment.address;
         matches!(assignment.intent, Intent::Configure(_))
-            && observed.refused.contains(&assignment.address)
+            && (observed.refused.contains(address)
+                || stranded.as_ref().is_some_and(|stranded| stranded.contains(address)))
     };
     let machines = desired.machines;
     let refusing = out.instances.iter().enumerate().filter(|(_, it)| refuses(it));

@@ -23,7 +23,8 @@ pub(super) fn hand_out<'a>(
     made: &Made<'_>,
     observed: &Observed<'_>,
 ) -> Slots {
-    if observed.claims.is_empty() && observed.refused.is_empty() {
+    let asking = [observed.claims, observed.refused, observed.unanswered];
+    if asking.iter().all(|names| names.is_empty()) {
         return Slots::default();
     }
     let budget = budget.saturating_sub(replaced.count());

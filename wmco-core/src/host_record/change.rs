@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::HostRecord;
+use crate::digest::Sha256;
 use crate::host_key::HostKey;
 use crate::instances::Instance;
 use crate::limits::SSH_PORT;
@@ -65,6 +66,10 @@ pub enum RecordChange {
         /// Who may write below its root.
         root: RootAccess,
     },
+    /// The host let us in with this key alone; none when it does not any more, with the one on record.
+    LetsIn(Option<Sha256>),
+    /// This key of ours was taken off the host.
+    KeyRemoved(Sha256),
     /// The host is as it was before us: its key and its record go.
     Forgotten,
 }
@@ -144,9 +149,16 @@ impl RecordChange {
             Self::RemovalConfirmed(removal_confirmed) => {
                 HostRecord { removal_confirmed: *removal_confirmed, ..there()? }
             }
+            Self::LetsIn(key) => {
+                let before = there()?;
+                // A key that is let in is not removed, or was put back.
+                let key_removed = before.key_removed.filter(|removed| Some(*removed) != *key);
+                HostRecord { lets_in: *key, key_removed, ..before }
+            }
+            Self::KeyRemoved(key) => HostRecord { key_removed: Some(*key), ..there()? },
             Self::ReplacedIn(set) => HostRecord { replaced_in: set.clone(), ..there()? },
             Self::Pinned { key, jump } => {
-                let mut changed = HostRecord { pinned: Some(key.fingerprint()), ..there()? };
+                let mut changed = there()?.showing(key);
                 if let Some((name, key)) = jump {
                     changed.jump_pinned = Some((name.clone(), key.fingerprint()));
                 }
@@ -156,10 +168,9 @@ impl RecordChange {
                 let before = there()?;
                 HostRecord {
                     closed_for: (*root == RootAccess::Closed).then(|| key.fingerprint()),
+                    host_name: host_name.clone().or(before.host_name.clone()),
                     // It may have been pinned only by this connection.
-                    pinned: Some(key.fingerprint()),
-                    host_name: host_name.clone().or(before.host_name),
-                    ..before
+                    ..before.showing(key)
                 }
             }
             Self::Forgotten => {
@@ -224,6 +235,11 @@ impl ListedHost {
                 .closed_for
                 .or_else(|| before.closed_for.clone().filter(|_| is_there(before))),
             replaced_in: known.replaced_in.or_else(|| before.replaced_in.clone()),
+            // At another address another host may answer, and it is cheap to prove again.
+            lets_in: known.lets_in.or(before.lets_in.filter(|_| before.ipv4 == Some(self.ipv4))),
+            key_removed: known
+                .key_removed
+                .or(before.key_removed.filter(|_| before.ipv4 == Some(self.ipv4))),
             ..known
         })
     }
@@ -303,10 +319,44 @@ mod tests {
         let mut data = after(&[pinned(), RecordChange::Forgotten]);
         assert_eq!(data, BTreeMap::new());
         let replaced = RecordChange::ReplacedIn(Some("win".into()));
-        for late in [pinned(), closed(), RecordChange::RemovalConfirmed(true), replaced] {
+        let keys = [RecordChange::LetsIn(None), RecordChange::KeyRemoved(Sha256::of(b"1"))];
+        let others = [pinned(), closed(), RecordChange::RemovalConfirmed(true), replaced];
+        for late in others.into_iter().chain(keys) {
             assert_eq!(late.apply(ADDRESS, &mut data), Err(RecordRefused::Gone));
         }
         assert_eq!(data, BTreeMap::new());
+    }
+
+    /// Which key the host lets in, and which was taken off, after these changes.
+    fn keys_after(changes: &[RecordChange]) -> [Option<Sha256>; 2] {
+        let record = KnownHosts::read(&after(changes)).record(ADDRESS).cloned().unwrap();
+        [record.lets_in, record.key_removed]
+    }
+
+    #[test]
+    fn a_key_that_is_let_in_was_not_taken_off() {
+        use RecordChange::{KeyRemoved, LetsIn};
+        let [one, two] = [Sha256::of(b"1"), Sha256::of(b"2")];
+        let rotated = [LetsIn(Some(two)), KeyRemoved(one)];
+        assert_eq!(keys_after(&rotated), [Some(two), Some(one)]);
+        let [a, b] = rotated;
+        assert_eq!(keys_after(&[a.clone(), b.clone(), LetsIn(Some(two))]), [Some(two), Some(one)]);
+        assert_eq!(keys_after(&[a.clone(), b.clone(), LetsIn(None)]), [None, Some(one)]);
+        assert_eq!(keys_after(&[a, b, LetsIn(Some(one))]), [Some(one), None]);
+    }
+
+    /// Whoever answers at another address or with another host key may let in whatever he likes.
+    #[test]
+    fn which_keys_a_host_lets_in_is_known_of_that_host_only() {
+        let proven = || [pinned(), RecordChange::LetsIn(Some(Sha256::of(b"1")))];
+        let with = |change| keys_after(&[proven().to_vec(), vec![change]].concat())[0].is_some();
+        let RecordChange::Listed(host) = listed() else { unreachable!() };
+        assert!(with(listed()) && with(pinned()) && with(closed()));
+        assert!(with(RecordChange::Listed(ListedHost { port: 2222, ..host.clone() })));
+        let moved = ListedHost { ipv4: [10, 0, 0, 6].into(), ..host };
+        assert!(!with(RecordChange::Listed(moved)));
+        let other = KEY.replace("AAIAABA", "AAIAABB").parse().unwrap();
+        assert!(!with(RecordChange::Pinned { key: other, jump: None }));
     }
 
     #[test]

@@ -15,6 +15,7 @@ pub use change::{ListedHost, RecordChange, RecordRefused};
 pub(crate) use known::Kept;
 pub use known::KnownHosts;
 
+use crate::digest::Sha256;
 use crate::host_key::HostKey;
 use crate::names::objects::{HOST_KEYS_CONFIG_MAP, HOST_RECORD_SUFFIX};
 
@@ -78,6 +79,12 @@ pub struct HostRecord {
     /// and holds a disruption slot.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replaced_in: Option<String>,
+    /// Hash of the public key that a rotation last proved to let us in, by a login with it alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lets_in: Option<Sha256>,
+    /// Hash of the public key that a rotation took off the host after that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key_removed: Option<Sha256>,
 }
 
 impl HostRecord {
@@ -143,6 +150,19 @@ impl HostRecord {
     pub fn is_same_host(&self, other: &Self) -> bool {
         let other_node = self.node.as_ref().zip(other.node.as_ref()).is_some_and(|(a, b)| a != b);
         self.identity().is_some() && self.identity() == other.identity() && !other_node
+    }
+
+    /// The same of a host that shows `key`. With another key than before it was installed anew, so nobody
+    /// knows which keys of ours it lets in.
+    pub(super) fn showing(self, key: &HostKey) -> Self {
+        let shown = Some(key.fingerprint());
+        let same = self.pinned == shown;
+        Self {
+            pinned: shown,
+            lets_in: self.lets_in.filter(|_| same),
+            key_removed: self.key_removed.filter(|_| same),
+            ..self
+        }
     }
 
     /// Whether the host that shows `key` was seen closed. Another key means another host, or one that

@@ -9,6 +9,7 @@ use super::KnownAs;
 use crate::digest::Sha256;
 use crate::fleet::Intent;
 use crate::host_key::HostKey;
+use crate::login_keys::KeyExchange;
 use crate::names;
 use crate::protocol::{Access, ServicesData};
 use crate::winpath::WindowsPath;
@@ -28,6 +29,8 @@ pub struct Desired {
     pub labels: BTreeMap<String, String>,
     /// Annotations of the Node that the operator owns, but the desired version.
     pub annotations: BTreeMap<String, String>,
+    /// What a rotation of our key asks of the host.
+    pub exchange: Option<KeyExchange>,
 }
 
 /// What is the same for all hosts until the cluster changes; shared by all instances.
@@ -69,7 +72,7 @@ pub struct Marks<'a> {
     pub listed_as: Option<&'a str>,
     /// The encrypted user name.
     pub username: &'a str,
-    /// Hash of the public key that lets us in.
+    /// Hash of the public key that is offered first, and with which the user name is encrypted.
     pub key_hash: Sha256,
     /// The pinned host key.
     pub host_key: Option<&'a HostKey>,
@@ -86,7 +89,7 @@ impl Desired {
         let listed = marks.and_then(|marks| marks.listed_as);
         let labels = listed.map(|_| byoh_labels()).unwrap_or_default();
         let annotations = marks.map(annotations).unwrap_or_default();
-        Self { intent, known_as, release, host_name: None, labels, annotations }
+        Self { intent, known_as, release, host_name: None, labels, annotations, exchange: None }
     }
 }
 

@@ -5,10 +5,11 @@ use std::sync::Arc;
 use super::{Desired, KnownAs, Marks, Release};
 use crate::digest::Sha256;
 use crate::facts::NodeFacts;
-use crate::fleet::Assignment;
+use crate::fleet::{Assignment, Rotation};
 use crate::host_key::HostKey;
 use crate::host_record::{HostRecord, KnownHosts, ListedHost};
 use crate::instances::OfMachine;
+use crate::login_keys::LoginKeys;
 use crate::names;
 use crate::reach::{Reach, Unreachable, reach};
 
@@ -21,6 +22,7 @@ use crate::reach::{Reach, Unreachable, reach};
 /// use wmco_core::fleet::{self, RemovalGuard};
 /// use wmco_core::host_record::KnownHosts;
 /// use wmco_core::instances::{Resolutions, parse};
+/// use wmco_core::login_keys::LoginKeys;
 /// use wmco_core::machines::Machines;
 /// use wmco_core::node::{InstanceInputs, Login, Memory, Release, Rest};
 ///
@@ -33,6 +35,7 @@ use crate::reach::{Reach, Unreachable, reach};
 ///     version: "2.0.0",
 ///     budget: 1,
 ///     guard: RemovalGuard::default(),
+///     keys: None,
 /// };
 /// // ... and what there is give an assignment for each instance,
 /// let (nobody, names, hosts) = ([].into(), [].into(), KnownHosts::default());
@@ -42,6 +45,7 @@ use crate::reach::{Reach, Unreachable, reach};
 ///     granted: &nobody,
 ///     replaced: &nobody,
 ///     refused: &nobody,
+///     unanswered: &nobody,
 ///     user_data_ready: true,
 ///     hosts: &hosts,
 ///     host_names: &names,
@@ -60,8 +64,10 @@ use crate::reach::{Reach, Unreachable, reach};
 ///     known_manifests: vec![],
 ///     drain_timeout: wmco_core::limits::DRAIN_TIMEOUT,
 /// });
+/// let keys = LoginKeys::one(Sha256::of(b"public key"));
 /// let login = Login {
-///     key_hash: Sha256::of(b"public key"),
+///     keys: &keys,
+///     rotation: assignments.rotation.as_ref(),
 ///     username: Some("encrypted"),
 ///     decrypt: &|_| None,
 /// };
@@ -86,20 +92,23 @@ pub struct InstanceInputs {
     pub node: Option<NodeFacts>,
     /// How its host is reached.
     pub reach: Result<Reach, Unreachable>,
-    /// Hash of the public key that lets us in.
-    pub key_hash: Sha256,
+    /// Hashes of the public keys that are offered to its host, in this order.
+    pub keys: Vec<Sha256>,
     /// What is on record of its host, under this address or a former one.
     pub record: Option<HostRecord>,
     /// Whether the ConfigMap of host keys has its key or its record.
     pub on_record: bool,
 }
 
-/// The private key, as far as decisions need it.
+/// How we log in, as far as decisions need it.
 #[derive(Clone, Copy)]
 pub struct Login<'a> {
-    /// Hash of its public key.
-    pub key_hash: Sha256,
-    /// The user name of the instance, encrypted with it; none where nobody asks for it.
+    /// The keys that are to let us in.
+    pub keys: &'a LoginKeys,
+    /// How far their exchange is.
+    pub rotation: Option<&'a Rotation>,
+    /// The user name of the instance, encrypted with the key that is offered to it first; none where
+    /// nobody asks for it.
     pub username: Option<&'a str>,
     /// Reads encrypted user names.
     pub decrypt: &'a dyn Fn(&str) -> Option<String>,
@@ -113,13 +122,13 @@ impl InstanceInputs {
         hosts: &KnownHosts,
         login: Login<'_>,
     ) -> Self {
-        let record = record_of(assignment, hosts);
+        let record = assignment.record(hosts);
         let reach = reach(assignment, hosts, login.decrypt);
         let way = reach.as_ref().ok();
         let marks = assignment.instance.zip(login.username).map(|(entry, username)| Marks {
             listed_as: entry.machine.is_none().then_some(&entry.address),
             username,
-            key_hash: login.key_hash,
+            key_hash: login.keys.own(record),
             host_key: way.and_then(|way| Some(&way.host_key.as_ref()?.key)),
         });
         let on_record = record.and_then(|record| record.node.clone());
@@ -138,10 +147,14 @@ impl InstanceInputs {
             machine: machine.cloned(),
             desired: Desired {
                 host_name,
+                exchange: login.keys.rotation().zip(login.rotation).and_then(|(keys, rotation)| {
+                    let record = record.filter(|_| assignment.instance.is_some())?;
+                    rotation.due(keys, Some(record))
+                }),
                 ..Desired::new(release, intent, known_as, marks.as_ref())
             },
             node: assignment.node.cloned(),
-            key_hash: login.key_hash,
+            keys: login.keys.offered(record),
             record: record.cloned(),
             on_record: hosts.record(&assignment.address).is_some()
                 || hosts.pin(&assignment.address).is_some(),
@@ -152,6 +165,18 @@ impl InstanceInputs {
     /// Name of the Node, or the address while there is none.
     pub fn node_name(&self) -> &str {
         self.node.as_ref().map_or(&self.address, |node| &node.name)
+    }
+
+    /// Whether a login in which the host let the key of this hash in shows that its record is wrong: the
+    /// one that it is to let in by that is offered first.
+    pub fn is_disproved_by(&self, accepted: Sha256) -> bool {
+        let lets_in = self.record.as_ref().and_then(|record| record.lets_in);
+        lets_in.is_some_and(|key| key != accepted && self.keys.contains(&key))
+    }
+
+    /// Whether the host lets the key of this hash in, by its record.
+    pub fn is_on_record_as_let_in(&self, key: Sha256) -> bool {
+        self.record.as_ref().is_some_and(|record| record.lets_in == Some(key))
     }
 
     /// The key that the host has to show, if one is pinned.
@@ -175,8 +200,9 @@ impl InstanceInputs {
         };
         asked(self) != asked(old)
             || self.desired.release.files != old.desired.release.files
+            || self.desired.exchange != old.desired.exchange
             || match (&self.reach, &old.reach) {
-                (Ok(new), Ok(before)) => !new.only_pins(before) || self.key_hash != old.key_hash,
+                (Ok(new), Ok(before)) => !new.only_pins(before) || self.keys != old.keys,
                 (Err(_), Err(_)) => false,
                 (Ok(_), Err(_)) | (Err(_), Ok(_)) => true,
             }
@@ -207,12 +233,6 @@ pub fn due_record(
 pub fn sealed_username<'a>(assignment: &Assignment<'a>, hosts: &'a KnownHosts) -> Option<&'a str> {
     let is_machine = assignment.instance.is_some_and(|instance| instance.machine.is_some());
     let on_node = || assignment.node?.annotation(names::USERNAME_ANNOTATION);
-    let on_record = record_of(assignment, hosts).and_then(|record| record.username.as_deref());
+    let on_record = assignment.record(hosts).and_then(|record| record.username.as_deref());
     on_record.or_else(|| on_node().filter(|_| is_machine))
-}
-
-/// What is on record of the host of an assignment, under its address or a former one.
-pub fn record_of<'a>(assignment: &Assignment<'_>, hosts: &'a KnownHosts) -> Option<&'a HostRecord> {
-    let former = || assignment.formerly.iter().find_map(|name| hosts.record(name));
-    hosts.record(&assignment.address).or_else(former)
 }

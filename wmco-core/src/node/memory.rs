@@ -194,6 +194,8 @@ impl Memory {
             Outcome::NoNode => self.search = Search::InVain,
             Outcome::Uploaded
             | Outcome::RootRecorded(_)
+            | Outcome::KeyProven(_)
+            | Outcome::KeyRemovalRecorded(_)
             | Outcome::NodeChanged { .. }
             | Outcome::FoundNode { .. }
             | Outcome::NodeDeleted
@@ -296,6 +298,8 @@ fn changes_marks(action: &Action) -> bool {
         | Action::Upload(_)
         | Action::ProbeStaged(_)
         | Action::RecordRoot(_)
+        | Action::ProveKey(_)
+        | Action::RecordKeyRemoved(_)
         | Action::SeekNode(_)
         | Action::ListPods
         | Action::Evict { .. }

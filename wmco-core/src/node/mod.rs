@@ -40,6 +40,7 @@ mod desired;
 mod disrupt;
 mod drain;
 mod drift;
+mod exchange;
 mod host_key;
 mod inputs;
 mod memory;
@@ -60,7 +61,7 @@ use serde::Serialize;
 pub use desired::{Desired, DesiredFile, Marks, Release};
 pub use drain::{DrainMarks, DrainSeen, Refusal, drain_condition};
 pub use host_key::host_key_condition;
-pub use inputs::{InstanceInputs, Login, due_record, record_of, sealed_username};
+pub use inputs::{InstanceInputs, Login, due_record, sealed_username};
 pub use memory::Memory;
 pub use outcome::Outcome;
 pub use plan::{Action, Awaited, Because, Next, NodePatch, Plan, Step};
@@ -145,7 +146,10 @@ pub struct Waiting {
 pub fn reconcile(desired: &Desired, observed: &Observed, now: Timestamp) -> Plan {
     match &desired.intent {
         Intent::Leave => Plan::settled(),
-        Intent::Configure(permit) => configure::plan(desired, observed, permit.as_ref(), now),
+        Intent::Configure(permit) => {
+            let plan = configure::plan(desired, observed, permit.as_ref(), now);
+            exchange::unless_busy(plan, desired, observed)
+        }
         Intent::Remove(permit) => remove::plan(desired, observed, permit.as_ref(), now),
         // Nothing is left to do: the Machine API drains its Node and deletes both.
         Intent::Replace(permit) => {

@@ -1,6 +1,7 @@
 //! What a step brought about.
 
 use super::{HostSeen, InstanceInputs, Refusal};
+use crate::digest::Sha256;
 use crate::facts::PodFacts;
 use crate::protocol::{Probe, RootAccess};
 
@@ -15,6 +16,10 @@ pub enum Outcome {
     Uploaded,
     /// It is on record who may write below the root of the host.
     RootRecorded(RootAccess),
+    /// It is on record that the host let us in with the key of this hash alone.
+    KeyProven(Sha256),
+    /// It is on record that the key of this hash was taken off the host.
+    KeyRemovalRecorded(Sha256),
     /// The Node was changed, or somebody else did so before us.
     NodeChanged {
         /// Its resource version at least.
@@ -43,6 +48,7 @@ impl Outcome {
     /// Whether `inputs` show it already, so that the next plan will not ask for the same again; `None` if
     /// they never will, so that there is nothing to wait for.
     pub fn is_visible_in(&self, inputs: &InstanceInputs) -> Option<bool> {
+        let record = inputs.record.as_ref();
         Some(match self {
             Self::NodeChanged { resource_version } => {
                 inputs.node.as_ref().is_none_or(|node| node.resource_version >= *resource_version)
@@ -50,6 +56,10 @@ impl Outcome {
             Self::FoundNode { .. } => inputs.node.is_some(),
             Self::HostForgotten => !inputs.on_record,
             Self::RootRecorded(root) => inputs.is_known_closed() == (*root == RootAccess::Closed),
+            Self::KeyProven(key) => record.is_some_and(|it| it.lets_in == Some(*key)),
+            Self::KeyRemovalRecorded(key) => {
+                record.is_some_and(|it| it.key_removed == Some(*key))
+            }
             Self::Looked(_)
             | Self::Worked(_)
             | Self::Uploaded
@@ -68,6 +78,8 @@ impl Outcome {
             Self::Worked(_)
             | Self::Uploaded
             | Self::RootRecorded(_)
+            | Self::KeyProven(_)
+            | Self::KeyRemovalRecorded(_)
             | Self::NodeChanged { .. }
             | Self::FoundNode { .. }
             | Self::Evicted(_)

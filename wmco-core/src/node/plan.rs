@@ -46,6 +46,10 @@ pub enum Action {
     ProbeStaged(Sha256),
     /// Keep in the host's record who may change what lies below the root.
     RecordRoot(RootAccess),
+    /// Log in anew, with the key of this hash alone, and keep in the host's record that it lets us in.
+    ProveKey(Sha256),
+    /// Keep in the host's record that the key of this hash was taken off it.
+    RecordKeyRemoved(Sha256),
     /// Put these contents into the host's staging folder.
     Upload(Vec<Sha256>),
     /// Change labels, annotations or schedulability of the Node.
@@ -163,7 +167,9 @@ pub enum Because {
     Configured,
     /// The instance is no longer listed.
     Unlisted,
-    /// The host refuses our key.
+    /// The key that lets us in is exchanged.
+    KeyExchange,
+    /// The host does not let us in.
     LoginRefused,
 }
 
@@ -235,14 +241,30 @@ impl Plan {
 impl Action {
     /// Whether it only finds out or notes how the host is, so that its success proves nothing of what
     /// failed after it before.
-    pub const fn looks(&self) -> bool {
-        matches!(
-            self,
-            Self::Probe | Self::ProbeWithOurs(_) | Self::ProbeStaged(_) | Self::RecordRoot(_)
-        )
+    pub fn looks(&self) -> bool {
+        match self {
+            Self::Probe
+            | Self::ProbeWithOurs(_)
+            | Self::ProbeStaged(_)
+            | Self::RecordRoot(_)
+            | Self::ProveKey(_)
+            | Self::RecordKeyRemoved(_) => true,
+            // What counts is the login that proves the key.
+            Self::Apply { work, .. } => work.only_exchanges_keys(),
+            Self::Upload(_)
+            | Self::PatchNode(_)
+            | Self::SeekNode(_)
+            | Self::ListPods
+            | Self::Evict { .. }
+            | Self::TellDrain { .. }
+            | Self::RemoveLeftovers(_)
+            | Self::DeleteNode(_)
+            | Self::DeleteMachine(_)
+            | Self::ForgetHost => false,
+        }
     }
 
-    /// Whether it takes a connection to the host.
+    /// Whether it takes the connection to the host; a key is proven with one of its own.
     pub const fn is_on_host(&self) -> bool {
         match self {
             Self::Probe
@@ -252,7 +274,9 @@ impl Action {
             | Self::Upload(_)
             | Self::Apply { .. }
             | Self::RemoveLeftovers(_) => true,
-            Self::PatchNode(_)
+            Self::ProveKey(_)
+            | Self::RecordKeyRemoved(_)
+            | Self::PatchNode(_)
             | Self::SeekNode(_)
             | Self::ListPods
             | Self::Evict { .. }
@@ -270,6 +294,8 @@ impl Action {
             Self::ProbeWithOurs(_) => "probe-with-ours",
             Self::ProbeStaged(_) => "probe-staged",
             Self::RecordRoot(_) => "record-root",
+            Self::ProveKey(_) => "prove-key",
+            Self::RecordKeyRemoved(_) => "record-key-removed",
             Self::Upload(_) => "upload",
             Self::PatchNode(_) => "patch-node",
             Self::SeekNode(_) => "seek-node",
@@ -318,6 +344,8 @@ impl fmt::Display for Action {
             Self::ProbeWithOurs(_) => f.write_str(" (brought in a fresh folder)"),
             Self::RecordRoot(RootAccess::Closed) => f.write_str(" closed"),
             Self::RecordRoot(RootAccess::Open) => f.write_str(" open"),
+            Self::ProveKey(_) => f.write_str(" by a login with it alone"),
+            Self::RecordKeyRemoved(_) => Ok(()),
             Self::Upload(contents) => write!(f, " {}", Counted(contents.len(), "content")),
             Self::PatchNode(patch) => write!(f, " {patch}"),
             Self::Evict { pods, .. } => write!(f, " {}", Counted(pods.len(), "pod")),
@@ -399,7 +427,8 @@ impl fmt::Display for Because {
             Self::DrainOverdue => f.write_str("its pods did not leave in time"),
             Self::Configured => f.write_str("it is configured"),
             Self::Unlisted => f.write_str("it is no longer listed"),
-            Self::LoginRefused => f.write_str("its host refuses our key"),
+            Self::KeyExchange => f.write_str("the key that lets us in is exchanged"),
+            Self::LoginRefused => f.write_str("its host does not let us in"),
         }
     }
 }

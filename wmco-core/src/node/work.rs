@@ -87,6 +87,12 @@ impl HostWork {
         &self.grounds
     }
 
+    /// Whether it changes nothing but which keys of ours are let in.
+    pub fn only_exchanges_keys(&self) -> bool {
+        let is_exchange = |step: &HostStep| matches!(step, HostStep::EnsureAuthorizedKeys { .. });
+        self.plan.steps.iter().all(is_exchange)
+    }
+
     /// Whether the host restarts at its end.
     pub fn restarts(&self) -> bool {
         self.plan.steps.contains(&HostStep::Restart)

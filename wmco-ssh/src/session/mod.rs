@@ -22,6 +22,7 @@ use wmco_core::limits;
 use crate::dial::Dialer;
 use crate::error::{ConnectError, HostError, Stage};
 use crate::host_key::{HostKeyPolicy, HostKeyVerdict, SeenHostKey};
+use crate::key::{PrivateKey, PublicKey};
 use crate::metrics::Open;
 use crate::options::Options;
 use crate::route::{Credentials, Route, Target};
@@ -55,6 +56,7 @@ pub struct Session {
     route: Route,
     via: Option<Box<Session>>,
     host_key: SeenHostKey,
+    accepted: PublicKey,
     options: Options,
     sftp: Mutex<Option<Arc<Sftp>>>,
     end: CancellationToken,
@@ -105,7 +107,7 @@ impl Session {
             .await
             .unwrap_or_else(|_| Err(timed_out(target, Stage::Connect)))?;
         let login = authenticate(&mut handle, target, &route.credentials);
-        timeout(options.timeouts.authenticate, login)
+        let accepted = timeout(options.timeouts.authenticate, login)
             .await
             .unwrap_or_else(|_| Err(timed_out(target, Stage::Authenticate)))?;
         // Only now: a key seen before the login may be anybody's.
@@ -119,6 +121,7 @@ impl Session {
             route: route.clone(),
             via,
             host_key,
+            accepted,
             options: options.clone(),
             sftp: Mutex::new(None),
             end,
@@ -139,6 +142,11 @@ impl Session {
     /// The key that the host proved to hold.
     pub const fn host_key(&self) -> &SeenHostKey {
         &self.host_key
+    }
+
+    /// The key of ours that the host let in: the first that it accepts of those that were offered.
+    pub const fn accepted_key(&self) -> &PublicKey {
+        &self.accepted
     }
 
     /// Where it is connected to.
@@ -232,13 +240,31 @@ fn config(policy: &HostKeyPolicy, options: &Options) -> Config {
     }
 }
 
+/// Offers one key after the other; returns the one that was accepted.
 async fn authenticate(
     handle: &mut Handle<Handler>,
     target: &Target,
     credentials: &Credentials,
-) -> Result<(), ConnectError> {
+) -> Result<PublicKey, ConnectError> {
+    for key in &credentials.keys {
+        if is_accepted(handle, target, &credentials.user, key).await? {
+            return Ok(key.public().clone());
+        }
+    }
+    Err(ConnectError::AuthenticationRefused {
+        target: target.to_string(),
+        user: credentials.user.clone(),
+    })
+}
+
+async fn is_accepted(
+    handle: &mut Handle<Handler>,
+    target: &Target,
+    user: &str,
+    key: &PrivateKey,
+) -> Result<bool, ConnectError> {
     let failed = |error| ConnectError::from_ssh(target.to_string(), Stage::Authenticate, error);
-    let key = credentials.key.inner();
+    let key = key.inner();
     // Never SHA-1. What a server announces is what it knows, not what it is configured to accept.
     let hashes: &[Option<HashAlg>] = match key.algorithm() {
         Algorithm::Rsa { .. } => {
@@ -251,8 +277,8 @@ async fn authenticate(
     };
     for hash in hashes {
         let key = PrivateKeyWithHashAlg::new(Arc::clone(&key), *hash);
-        match handle.authenticate_publickey(&credentials.user, key).await.map_err(failed)? {
-            AuthResult::Success => return Ok(()),
+        match handle.authenticate_publickey(user, key).await.map_err(failed)? {
+            AuthResult::Success => return Ok(true),
             // The library reports a cut in this way, too.
             AuthResult::Failure { remaining_methods, .. }
                 if remaining_methods.is_empty() && handle.is_closed() =>
@@ -262,10 +288,7 @@ async fn authenticate(
             AuthResult::Failure { .. } => {}
         }
     }
-    Err(ConnectError::AuthenticationRefused {
-        target: target.to_string(),
-        user: credentials.user.clone(),
-    })
+    Ok(false)
 }
 
 fn timed_out(target: &Target, stage: Stage) -> ConnectError {

@@ -1,6 +1,7 @@
 //! Machines: who is an instance, what contradicts what, and who is made anew.
 
 mod replacing;
+mod rotation;
 
 use super::*;
 use crate::facts::{MachineAddress, Reference};
@@ -177,30 +178,30 @@ rows! {
         c.refused = vec!["mac-1"];
         c.host_keys = vec![record(1, "")];
     }) => [
-        "machine mac-1: configure (node node-1), because its host refuses our key, and its machine is not \
+        "machine mac-1: configure (node node-1), because its host does not let us in, and its machine is not \
          replaced now: it is put on record first"
     ];
     then_the_machine_is_replaced_though_it_is_the_only_one: made(1).with(|c| {
         c.refused = vec!["mac-1"];
         c.host_keys = vec![going(1)];
-    }) => ["machine mac-1: replace (node node-1), because its host refuses our key"];
+    }) => ["machine mac-1: replace (node node-1), because its host does not let us in"];
     a_machine_that_works_comes_after_one_that_does_not: made(2).with(|c| {
         c.refused = vec!["mac-1", "mac-2"];
         c.nodes[1].ready = false;
         c.host_keys = vec![going(1), going(2)];
     }) => [
-        "machine mac-1: configure (node node-1), because its host refuses our key, and its machine is not \
+        "machine mac-1: configure (node node-1), because its host does not let us in, and its machine is not \
          replaced now: machine mac-2 is not ready with the operator's version",
-        "machine mac-2: replace (node node-2), because its host refuses our key",
+        "machine mac-2: replace (node node-2), because its host does not let us in",
     ];
     a_permit_counts_before_the_deletion_is_seen: made(2).with(|c| {
         c.refused = vec!["mac-1", "mac-2"];
         c.replaced = vec!["mac-2"];
         c.host_keys = vec![going(1), going(2)];
     }) => [
-        "machine mac-1: configure (node node-1), because its host refuses our key, and its machine is not \
+        "machine mac-1: configure (node node-1), because its host does not let us in, and its machine is not \
          replaced now: machine mac-2 is not ready with the operator's version",
-        "machine mac-2: replace (node node-2), because its host refuses our key",
+        "machine mac-2: replace (node node-2), because its host does not let us in",
     ];
 }
 
@@ -240,10 +241,10 @@ fn one_after_another() {
             c.host_keys = vec![going(1), going(2), going(3)];
         }),
         &[
-            "machine mac-1: replace (node node-1), because its host refuses our key",
-            "machine mac-2: configure (node node-2), because its host refuses our key, and its machine is not \
+            "machine mac-1: replace (node node-1), because its host does not let us in",
+            "machine mac-2: configure (node node-2), because its host does not let us in, and its machine is not \
          replaced now: machine mac-1 is not ready with the operator's version",
-            "machine mac-3: configure (node node-3), because its host refuses our key, and its machine is not \
+            "machine mac-3: configure (node node-3), because its host does not let us in, and its machine is not \
          replaced now: machine mac-1 is not ready with the operator's version",
         ],
     );

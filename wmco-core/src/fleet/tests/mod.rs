@@ -5,6 +5,7 @@ use std::net::Ipv4Addr;
 use super::*;
 use crate::facts::{MachineFacts, MachineSetFacts};
 use crate::instances::{Resolutions, parse};
+use crate::login_keys::LoginKeys;
 use crate::machines::key;
 use crate::names::{self, platforms};
 
@@ -39,7 +40,10 @@ struct Case {
     replaced: Vec<&'static str>,
     /// Names of Machines whose hosts refuse our key.
     refused: Vec<&'static str>,
+    /// What instances are known by whose hosts do not answer.
+    unanswered: Vec<&'static str>,
     user_data_due: bool,
+    keys: Option<LoginKeys>,
 }
 
 impl Case {
@@ -88,6 +92,7 @@ impl Case {
                 version: VERSION,
                 budget: self.budget,
                 guard: self.guard,
+                keys: self.keys.as_ref(),
             },
             &Observed {
                 nodes: &self.nodes,
@@ -96,6 +101,7 @@ impl Case {
                 replaced: &set(&self.replaced),
                 user_data_ready: !self.user_data_due,
                 refused: &self.refused.iter().map(|name| key(name)).collect(),
+                unanswered: &set(&self.unanswered),
                 hosts: &KnownHosts::read(self.host_keys.iter().copied()),
                 host_names: &names.collect(),
                 untried: &set(&self.untried),

@@ -3,6 +3,8 @@
 use super::memory::inputs;
 use super::*;
 use crate::host_record::HostRecord;
+use crate::login_keys::KeyExchange;
+use crate::login_keys::tests::rotation;
 use crate::reach::{Unreachable, Via};
 
 /// What ends a rest of a configured node when `change` comes: one that awaits the host, and one that
@@ -35,7 +37,9 @@ fn what_people_and_the_cluster_ask_for_ends_any_rest() {
     ends(|new| way(new).address = [10, 0, 0, 2].into(), ASKED);
     ends(|new| way(new).username = "other".into(), ASKED);
     ends(|new| way(new).host_key = None, ASKED);
-    ends(|new| new.key_hash = Sha256::of(b"new key"), ASKED);
+    ends(|new| new.keys = vec![Sha256::of(b"new key")], ASKED);
+    let exchange = || KeyExchange { add: rotation().to, remove: None };
+    ends(|new| new.desired.exchange = Some(exchange()), ASKED);
     ends(|new| new.reach = Err(Unreachable::NoAddress { host: "win-1".into() }), ASKED);
 }
 

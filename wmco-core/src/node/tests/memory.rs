@@ -37,7 +37,7 @@ pub(super) fn inputs(case: &Case) -> InstanceInputs {
             to_keep: false,
             via: None,
         }),
-        key_hash: Sha256::of(b"key"),
+        keys: vec![Sha256::of(b"key")],
         record: Some(HostRecord { closed_for, ..HostRecord::default() }),
         on_record: false,
     }

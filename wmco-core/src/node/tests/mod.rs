@@ -2,6 +2,7 @@
 
 mod display;
 mod drains;
+mod exchange;
 mod inputs;
 mod memory;
 mod rows;
@@ -155,6 +156,7 @@ fn permit() -> DisruptionPermit {
             version: "2.0.0",
             budget: 1,
             guard: fleet::RemovalGuard::default(),
+            keys: None,
         },
         &fleet::Observed {
             nodes: &nodes,
@@ -162,6 +164,7 @@ fn permit() -> DisruptionPermit {
             granted: &nobody,
             replaced: &nobody,
             refused: &nobody,
+            unanswered: &nobody,
             user_data_ready: true,
             hosts: &hosts,
             host_names: &names,
@@ -197,6 +200,7 @@ fn desired() -> Desired {
         host_name: None,
         labels: [(names::BYOH_LABEL.to_owned(), names::TRUE.to_owned())].into(),
         annotations: [(names::HOST_KEY_ANNOTATION.to_owned(), "key".to_owned())].into(),
+        exchange: None,
     }
 }
 

@@ -1,7 +1,7 @@
 //! How the model operator carries out single actions.
 
 use wmco_core::facts::{NodeFacts, PodFacts};
-use wmco_core::fleet::{Assignment, DisruptionPermit, LoginTry};
+use wmco_core::fleet::{Assignment, DisruptionPermit, LoginResult};
 use wmco_core::host_record::{HostRecord, RecordChange};
 use wmco_core::machines::name_in;
 use wmco_core::names;
@@ -53,6 +53,8 @@ impl World {
                 self.change_record(key, &seen);
                 Outcome::RootRecorded(*root)
             }
+            // No world has a next key.
+            Action::ProveKey(_) | Action::RecordKeyRemoved(_) => return Err(Stop::Fail),
             Action::Upload(contents) => {
                 self.promise_ours(key, index);
                 let host = self.connect(instance, index).ok_or(Stop::Fail)?;
@@ -145,12 +147,11 @@ impl World {
             return None;
         }
         if host.accepts != self.key {
-            let login = LoginTry { at: way.address, key: self.key_hash() };
-            let now = self.now.duration_since(jiff::Timestamp::UNIX_EPOCH).unsigned_abs();
-            self.operator.refusals.refused(&instance.address, login, now);
+            self.note_login(instance, way.address, LoginResult::Refused);
             return None;
         }
-        self.operator.refusals.accepted(&instance.address);
+        self.note_login(instance, way.address, LoginResult::Accepted);
+        let host = &self.hosts[index];
         let is_meant = !host.is_slot() || host.machine.as_deref() == name_in(&instance.address);
         if is_meant && way.host_key.is_none() && host.known.contains(&way.address) {
             self.broken.push(format!("{address} was trusted on first use a second time"));

@@ -12,10 +12,11 @@ use std::time::Duration;
 use jiff::Timestamp;
 use wmco_core::digest::Sha256;
 use wmco_core::facts::NodeFacts;
-use wmco_core::fleet::{self, Assignment, Intent, LoginTry, Refusals};
+use wmco_core::fleet::{self, Assignment, Intent, LoginResult, LoginTry, Logins};
 use wmco_core::host_record::HostRecord;
 use wmco_core::instances::Entries;
 use wmco_core::limits;
+use wmco_core::login_keys::LoginKeys;
 use wmco_core::machines::Machines;
 use wmco_core::node::{InstanceInputs, KnownAs, Login, Memory, Next, Wake};
 use wmco_core::reach::{Reach, Unreachable, reach};
@@ -42,7 +43,7 @@ pub(crate) struct Operator {
     /// Machines that it was permitted to delete.
     replaced: BTreeSet<String>,
     /// Hosts that refused its key.
-    pub(super) refusals: Refusals,
+    pub(super) logins: Logins,
     pub(crate) claims: BTreeSet<String>,
     /// Names that hosts reported, by address as listed.
     pub(super) host_names: BTreeMap<String, String>,
@@ -99,6 +100,7 @@ impl World {
                 version: &version,
                 budget: self.budget,
                 guard: fleet::RemovalGuard::default(),
+                keys: None,
             },
             &fleet::Observed {
                 nodes: &cache,
@@ -106,6 +108,7 @@ impl World {
                 granted: &granted,
                 replaced: &replaced,
                 refused: &refused,
+                unanswered: &refused,
                 user_data_ready: true,
                 hosts: &hosts,
                 host_names: &host_names,
@@ -159,9 +162,16 @@ impl World {
             Some(listed.or_else(of_machine)?.ipv4)
         };
         let is_tried =
-            |instance: &str, login: LoginTry| login.key == key && ipv4(instance) == Some(login.at);
-        self.operator.refusals.keep_only(is_tried);
-        self.operator.refusals.lasting(REFUSED_FOR)
+            |instance: &str, login: LoginTry| login.keys == key && ipv4(instance) == Some(login.at);
+        self.operator.logins.keep_only(is_tried);
+        self.operator.logins.refused(REFUSED_FOR)
+    }
+
+    /// Notes what came of a login to the host of an instance.
+    pub(super) fn note_login(&mut self, instance: &Assignment<'_>, at: Ipv4Addr, result: LoginResult) {
+        let now = self.now.duration_since(Timestamp::UNIX_EPOCH).unsigned_abs();
+        let login = LoginTry { at, keys: self.key_hash() };
+        self.operator.logins.note(&instance.address, login, result, now);
     }
 
     /// Hash of the key that is to let us in.
@@ -283,7 +293,9 @@ impl World {
         if instance.instance.is_some_and(|of| of.machine.is_some()) {
             let release = Arc::new(self.release.wanted(edition));
             let now = Assignment { node: node.as_ref(), ..instance.clone() };
-            let login = Login { key_hash, username: Some("sealed"), decrypt: &|_| None };
+            let keys = LoginKeys::one(key_hash);
+            let login =
+                Login { keys: &keys, rotation: None, username: Some("sealed"), decrypt: &|_| None };
             return InstanceInputs::of(&now, &release, &self.known_hosts(), login);
         }
         let key = &instance.address;
@@ -300,7 +312,7 @@ impl World {
             desired: self.release.desired(edition, key, name, wanted),
             node,
             reach: self.reach(instance),
-            key_hash,
+            keys: vec![key_hash],
             record,
             on_record: kept,
         }

@@ -98,6 +98,7 @@ impl Release {
                 (names::HOST_KEY_ANNOTATION.to_owned(), format!("key of {address}")),
             ]
             .into(),
+            exchange: None,
         }
     }
 

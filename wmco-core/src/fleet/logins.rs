@@ -1,0 +1,175 @@
+//! Hosts that do not let us in.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::Ipv4Addr;
+use std::time::Duration;
+
+use crate::digest::Sha256;
+
+/// Which hosts have refused our keys or did not answer, and for how long. Losing it only delays.
+///
+/// Times are those of a clock that never goes back, since any moment.
+///
+/// ```
+/// use std::time::Duration;
+/// use wmco_core::digest::Sha256;
+/// use wmco_core::fleet::{LoginResult, LoginTry, Logins};
+///
+/// let (mut logins, keys) = (Logins::default(), Sha256::of(b"public key"));
+/// let patience = wmco_core::limits::LOGIN_REFUSED.unsigned_abs();
+/// let login = LoginTry { at: [10, 0, 128, 1].into(), keys };
+/// for minutes in [0, 5] {
+///     assert!(logins.refused(patience).is_empty());
+///     let now = Duration::from_secs(60 * minutes);
+///     logins.note("win-x7k2p_machine", login, LoginResult::Refused, now);
+/// }
+/// assert!(logins.refused(patience).contains("win-x7k2p_machine"));
+/// logins.note("win-x7k2p_machine", login, LoginResult::Accepted, patience);
+/// assert!(logins.refused(patience).is_empty());
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct Logins(BTreeMap<String, Failed>);
+
+/// Where somebody tried to log in, and with which keys. Another address or other keys are another try.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct LoginTry {
+    /// The address of the host.
+    pub at: Ipv4Addr,
+    /// The [id](crate::login_keys::LoginKeys::id) of the keys that were offered.
+    pub keys: Sha256,
+}
+
+/// What came of it.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum LoginResult {
+    /// The host let us in.
+    Accepted,
+    /// It refused every key.
+    Refused,
+    /// It could not be asked.
+    Unanswered,
+}
+
+/// Tries that came to nothing since the last that did not.
+#[derive(Clone, Copy, Debug)]
+struct Failed {
+    login: LoginTry,
+    refused: Option<Span>,
+    unanswered: Option<Span>,
+}
+
+/// The first and the last of several tries.
+#[derive(Clone, Copy, Debug)]
+struct Span {
+    first: Duration,
+    last: Duration,
+}
+
+impl Logins {
+    /// Notes what came of a login to the host of this instance.
+    pub fn note(&mut self, instance: &str, login: LoginTry, result: LoginResult, now: Duration) {
+        let known = self.0.get(instance).filter(|failed| failed.login == login);
+        let [refused, unanswered] =
+            known.map_or([None, None], |failed| [failed.refused, failed.unanswered]);
+        let failed = match result {
+            LoginResult::Accepted => {
+                self.0.remove(instance);
+                return;
+            }
+            LoginResult::Refused => {
+                Failed { login, refused: Some(Span::with(refused, now)), unanswered: None }
+            }
+            // It is not taken back that it refused, and how long it will is not known.
+            LoginResult::Unanswered => {
+                Failed { login, refused, unanswered: Some(Span::with(unanswered, now)) }
+            }
+        };
+        self.0.insert(instance.to_owned(), failed);
+    }
+
+    /// Forgets instances that are not `known` any more, or are tried otherwise by now.
+    pub fn keep_only(&mut self, known: impl Fn(&str, LoginTry) -> bool) {
+        self.0.retain(|instance, failed| known(instance, failed.login));
+    }
+
+    /// Instances whose hosts have refused every key for so long, at the first and at the last try and
+    /// whenever they answered in between; mostly [`limits::LOGIN_REFUSED`](crate::limits::LOGIN_REFUSED).
+    pub fn refused(&self, patience: Duration) -> BTreeSet<String> {
+        self.lasting(|failed| failed.refused, patience)
+    }
+
+    /// Instances whose hosts have not answered for so long; mostly
+    /// [`limits::ROTATION_PATIENCE`](crate::limits::ROTATION_PATIENCE).
+    pub fn unanswered(&self, patience: Duration) -> BTreeSet<String> {
+        self.lasting(|failed| failed.unanswered, patience)
+    }
+
+    fn lasting(
+        &self,
+        span: impl Fn(&Failed) -> Option<Span>,
+        patience: Duration,
+    ) -> BTreeSet<String> {
+        let is_lasting = |failed: &Failed| {
+            span(failed).is_some_and(|span| span.last.saturating_sub(span.first) >= patience)
+        };
+        let lasting = self.0.iter().filter(|(_, failed)| is_lasting(failed));
+        lasting.map(|(instance, _)| instance.clone()).collect()
+    }
+}
+
+impl Span {
+    fn with(known: Option<Self>, now: Duration) -> Self {
+        Self { first: known.map_or(now, |known| known.first), last: now }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const WAIT: Duration = Duration::from_secs(300);
+
+    fn login(address: u8, keys: &[u8]) -> LoginTry {
+        LoginTry { at: [10, 0, 128, address].into(), keys: Sha256::of(keys) }
+    }
+
+    #[test]
+    fn another_key_or_host_is_tried_as_long_again() {
+        for other in [login(1, b"b"), login(2, b"a")] {
+            let mut logins = Logins::default();
+            let mut refused = |login, now| logins.note("win", login, LoginResult::Refused, now);
+            refused(login(1, b"a"), Duration::ZERO);
+            refused(other, WAIT);
+            assert!(logins.refused(WAIT).is_empty(), "{other:?}");
+            logins.note("win", other, LoginResult::Refused, WAIT * 2);
+            assert_eq!(logins.refused(WAIT), ["win".to_owned()].into());
+        }
+    }
+
+    #[test]
+    fn who_is_not_known_any_more_is_forgotten() {
+        let mut logins = Logins::default();
+        for now in [Duration::ZERO, WAIT] {
+            for (name, address) in [("a", 1), ("b", 2)] {
+                logins.note(name, login(address, b"a"), LoginResult::Refused, now);
+            }
+        }
+        logins.keep_only(|instance, login| instance == "b" && login.keys == Sha256::of(b"a"));
+        assert_eq!(logins.refused(WAIT), ["b".to_owned()].into());
+    }
+
+    /// A host that restarts while it refuses our key does not begin to refuse it anew.
+    #[test]
+    fn no_answer_is_no_refusal_and_no_login() {
+        use LoginResult::{Refused, Unanswered};
+        let mut logins = Logins::default();
+        for (result, now) in [(Refused, 0), (Unanswered, 1), (Unanswered, 2), (Refused, 3)] {
+            assert!(logins.refused(WAIT * 3).is_empty());
+            logins.note("win", login(1, b"a"), result, WAIT * now);
+            assert_eq!(logins.unanswered(WAIT).is_empty(), now != 2, "{now}");
+        }
+        assert_eq!(logins.refused(WAIT * 3), ["win".to_owned()].into());
+        logins.note("win", login(1, b"a"), LoginResult::Accepted, WAIT * 4);
+        assert!(logins.refused(Duration::ZERO).is_empty());
+    }
+}

@@ -1,0 +1,155 @@
+//! Exchanging the operator's key: who holds it up, when the one before goes, whose Machine is made anew.
+
+use super::*;
+use crate::login_keys::KeyRotation;
+use crate::login_keys::tests::rotation;
+use crate::names::events;
+
+/// What is on record of a host that we logged in to, and that lets the next key in.
+fn proven() -> &'static str {
+    format!(r#"{{"ipv4":"10.0.0.1","pinned":"a","letsIn":"{}"}}"#, rotation().to.hash()).leak()
+}
+
+/// The same, without the current key.
+fn over() -> &'static str {
+    let KeyRotation { from, to } = rotation();
+    format!(r#"{{"pinned":"a","letsIn":"{}","keyRemoved":"{}"}}"#, to.hash(), from.hash()).leak()
+}
+
+const LOGGED_IN: &str = r#"{"ipv4":"10.0.0.9","pinned":"b","node":"win-9","username":"sealed"}"#;
+
+/// Entries with these records, while the key is exchanged.
+fn listed(records: &[(&'static str, &'static str)]) -> Case {
+    Case {
+        listed: vec![entry(1), entry(2)],
+        host_keys: records.to_vec(),
+        keys: Some(LoginKeys::rotating(rotation())),
+        budget: 1,
+        ..Case::default()
+    }
+}
+
+fn progress(case: &Case) -> Rotation {
+    case.look(|out| out.rotation.unwrap())
+}
+
+#[track_caller]
+fn waits_for(case: &Case, expected: &[&str]) {
+    assert_eq!(progress(case).waits_for.iter().collect::<Vec<_>>(), expected);
+}
+
+#[test]
+fn the_current_key_stays_on_all_hosts_until_each_lets_the_next_in() {
+    let (one, two) = ("10.0.0.1_host", "10.0.0.2_host");
+    let half = listed(&[(one, proven()), (two, LOGGED_IN)]);
+    waits_for(&half, &["10.0.0.2"]);
+    let record = |text| HostRecord::parse(text).unwrap();
+    let due = |case: &Case, text| progress(case).due(&rotation(), Some(&record(text)));
+    assert_eq!(due(&half, proven()), None);
+    assert_eq!(due(&half, LOGGED_IN).unwrap().remove, None);
+    let all = listed(&[(one, proven()), (two, proven())]);
+    let removal = due(&all, proven()).unwrap();
+    assert_eq!((removal.add, removal.remove), (rotation().to, Some(rotation().from)));
+    assert!(!progress(&all).is_over() && all.told().is_empty());
+    let ready = listed(&[(one, over()), (two, over())]);
+    assert!(progress(&ready).is_over() && due(&ready, over()).is_none());
+    let told = ready.told();
+    assert!(told.contains("write it to `private-key.pem`") && told.lines().count() == 1, "{told}");
+    assert_eq!(listed(&[]).with(|c| c.keys = None).look(|out| out.rotation), None);
+}
+
+/// Whoever is still to be worked on with a key of ours holds it up, whether it is asked for or not.
+#[test]
+fn every_host_that_we_may_have_to_log_in_to_holds_it_up() {
+    let rest = [("10.0.0.1_host", over()), ("10.0.0.2_host", over())];
+    let with = |key, record| listed(&[rest[0], rest[1], (key, record)]);
+    waits_for(&listed(&[rest[0]]), &["10.0.0.2"]);
+    waits_for(&with("10.0.0.9_host", LOGGED_IN), &["10.0.0.9"]);
+    waits_for(&with("10.0.0.9_host", "{"), &["10.0.0.9"]);
+    waits_for(&with("10.0.0.9_host", "{}"), &[]);
+    // Nobody knows what people want, so every host may be wanted.
+    waits_for(&with("10.0.0.9_host", LOGGED_IN).with(|c| c.list_absent = true), &["10.0.0.9"]);
+    let told = with("10.0.0.9_host", LOGGED_IN).told();
+    assert!(told.contains("10.0.0.9 does not let the key of `private-key-next.pem` in"), "{told}");
+}
+
+/// The same of Machines, unless people or the Machine API have taken them out of our hands.
+#[test]
+fn machines_hold_it_up_while_they_are_ours() {
+    let rotating = |case: Case| case.with(|c| c.keys = Some(LoginKeys::rotating(rotation())));
+    let logged_in = || r#"{"machine":"uid-1","pinned":"a"}"#;
+    let one = |change: fn(&mut MachineFacts)| {
+        rotating(made(1)).with(|c| {
+            c.host_keys.push(("mac-1_machine_host", logged_in()));
+            change(&mut c.machines[0]);
+        })
+    };
+    waits_for(&one(|_| {}), &["mac-1_machine"]);
+    waits_for(&one(|machine| machine.phase = Some("Failed".into())), &["mac-1_machine"]);
+    waits_for(&one(|machine| machine.is_deleted = true), &[]);
+    waits_for(&one(|machine| machine.is_ignored = true), &[]);
+    // It is made with both keys.
+    let young = rotating(made(1)).with(|c| c.machines[0].phase = Some("Provisioning".into()));
+    waits_for(&young, &[]);
+}
+
+/// Two Machines of three let the next key in, and the host of the third does not answer.
+fn stranded() -> Case {
+    let record = |number: u8| {
+        let hash = rotation().to.hash();
+        let text = format!(r#"{{"machine":"uid-{number}","pinned":"a","letsIn":"{hash}"}}"#);
+        (&*format!("mac-{number}_machine_host").leak(), &*text.leak())
+    };
+    made(3).with(|c| {
+        c.keys = Some(LoginKeys::rotating(rotation()));
+        c.host_keys.extend([record(2), record(3), going(1)]);
+        c.unanswered = vec!["mac-1_machine"];
+    })
+}
+
+/// Names of Machines that are made anew.
+fn replaced(case: &Case) -> Vec<String> {
+    case.look(|out| {
+        let permits = out.instances.iter().filter_map(|it| match &it.intent {
+            Intent::Replace(permit) => Some(permit.machine().to_owned()),
+            _ => None,
+        });
+        permits.collect()
+    })
+}
+
+#[test]
+fn a_machine_that_alone_holds_it_up_without_an_answer_is_made_anew() {
+    assert_eq!(replaced(&stranded()), ["mac-1"]);
+    assert_eq!(replaced(&stranded().with(|c| c.budget = 0)), [""; 0]);
+    // Without a rotation it only does not answer.
+    let one_key = stranded().with(|c| c.keys = Some(LoginKeys::one(rotation().from.hash())));
+    assert_eq!(replaced(&one_key), [""; 0]);
+    let user_data = stranded().with(|c| c.user_data_due = true);
+    assert_eq!(replaced(&user_data), [""; 0]);
+}
+
+/// It may be our own network that is down, or somebody else is about to be reached.
+#[test]
+fn nobody_is_made_anew_while_others_are_to_be_reached() {
+    let nobody_reached = stranded().with(|c| {
+        c.host_keys.retain(|(key, _)| !key.starts_with("mac-2") && !key.starts_with("mac-3"));
+        c.unanswered = vec!["mac-1_machine", "mac-2_machine", "mac-3_machine"];
+    });
+    assert_eq!(replaced(&nobody_reached), [""; 0]);
+    let entry_due = stranded().with(|c| c.listed.push(entry(1)));
+    assert_eq!(replaced(&entry_due), [""; 0]);
+    let entry_away = entry_due.with(|c| c.unanswered.push("10.0.0.1"));
+    assert_eq!(replaced(&entry_away), ["mac-1"]);
+}
+
+#[test]
+fn who_holds_it_up_is_told_on_its_machine() {
+    stranded().with(|c| c.budget = 0).look(|out| {
+        let is_due = |notice: &&Notice| matches!(notice, Notice::KeyNotProven { .. });
+        let notice = out.notices.iter().find(is_due).unwrap();
+        assert_eq!(notice.machine(), Some("mac-1"));
+        assert_eq!(notice.reason(), events::MACHINE_SETUP_FAILURE);
+        assert_eq!(notice.patience(), crate::limits::ROTATION_PATIENCE);
+    });
+}

@@ -1,0 +1,41 @@
+//! Exchanging the key that lets us in, while a host has nothing else to do.
+//!
+//! A key counts as let in only after a login with it alone, and the one before goes only after another
+//! such login, so that a host is never left with no key of ours.
+
+use super::work::{Grounds, HostWork};
+use super::{Action, Because, Desired, Observed, Plan, Step, agent_for_work, answering};
+use crate::login_keys::KeyExchange;
+use crate::protocol::{HostStep, Probe};
+
+/// `plan`, or what the rotation asks of the host where that plan has nothing to do now.
+pub(super) fn unless_busy(plan: Plan, desired: &Desired, observed: &Observed) -> Plan {
+    let Some(exchange) = desired.exchange.as_ref().filter(|_| plan.steps.is_empty()) else {
+        return plan;
+    };
+    match answering(desired, observed) {
+        Ok(probe) if observed.known_closed => steps(exchange, desired, probe),
+        Ok(_) | Err(_) => plan,
+    }
+}
+
+fn steps(exchange: &KeyExchange, desired: &Desired, probe: &Probe) -> Plan {
+    let key = exchange.add.hash();
+    let step = |action| Step { action, because: Because::KeyExchange };
+    let prove = step(Action::ProveKey(key));
+    let work = HostStep::EnsureAuthorizedKeys {
+        add: [exchange.add.clone()].into(),
+        remove: exchange.remove.iter().cloned().collect(),
+    };
+    let agent = agent_for_work(desired, probe);
+    let work = HostWork::new(vec![work], Grounds::Harmless);
+    let apply = work.map(|work| step(Action::Apply { agent, work }));
+    let steps = match &exchange.remove {
+        None => apply.into_iter().chain([prove]).collect(),
+        Some(removed) => {
+            let record = step(Action::RecordKeyRemoved(removed.hash()));
+            std::iter::once(prove).chain(apply).chain([record]).collect()
+        }
+    };
+    Plan { steps, next: super::Next::Now }
+}
