@@ -139,9 +139,12 @@ pub(crate) mod tests {
         let [from, to] = [rotation().from.hash(), rotation().to.hash()];
         let known = |lets_in| HostRecord { lets_in, ..HostRecord::default() };
         let gone = Some(Sha256::of(b"the key of a rotation before"));
-        for (lets_in, offered) in
-            [(None, [from, to]), (Some(from), [from, to]), (Some(to), [to, from]), (gone, [from, to])]
-        {
+        for (lets_in, offered) in [
+            (None, [from, to]),
+            (Some(from), [from, to]),
+            (Some(to), [to, from]),
+            (gone, [from, to]),
+        ] {
             assert_eq!(keys.offered(Some(&known(lets_in))), offered, "{lets_in:?}");
         }
         assert_eq!(keys.offered(None), [from, to]);

@@ -101,6 +101,12 @@ pub(super) fn give_key(cluster: &SimCluster, pem: &[u8]) -> Result<(), ApiError>
     cluster.apply(&secret).map(drop)
 }
 
+/// The same with the key that comes next.
+pub(super) fn give_keys(cluster: &SimCluster, pem: &[u8], next: &[u8]) -> Result<(), ApiError> {
+    let keys = [(objects::PRIVATE_KEY_KEY, pem), (objects::NEXT_PRIVATE_KEY_KEY, next)];
+    cluster.apply(&secret(objects::PRIVATE_KEY_SECRET, &keys)).map(drop)
+}
+
 /// Makes the Lease good for a second only.
 pub(super) fn let_lease_run_out(cluster: &SimCluster) -> Result<(), ApiError> {
     let (group, name) = ("coordination.k8s.io", objects::LEADER_LEASE);

@@ -204,6 +204,14 @@ impl Stage {
         Ok(seed::give_key(&self.cluster, pem)?)
     }
 
+    /// The same with the key that comes next beside it.
+    ///
+    /// # Errors
+    /// As [`give_key`](Self::give_key).
+    pub fn give_keys(&self, pem: &[u8], next: &[u8]) -> anyhow::Result<()> {
+        Ok(seed::give_keys(&self.cluster, pem, next)?)
+    }
+
     /// Lets the Lease of an operator that was killed run out, as if the time had passed.
     ///
     /// # Errors

@@ -172,7 +172,10 @@ impl fmt::Display for Because {
             }
             Self::LoginRefused => f.write_str("its host does not let us in"),
             Self::ReplacementHeld(held) => {
-                write!(f, "its host does not let us in, and its machine is not replaced now: {held}")
+                write!(
+                    f,
+                    "its host does not let us in, and its machine is not replaced now: {held}"
+                )
             }
         }
     }

@@ -185,9 +185,10 @@ pub fn reconcile<'a>(desired: &Desired<'a>, observed: &Observed<'a>) -> Assignme
     }
     out.instances.sort_by(Assignment::by_address);
     desired.guard.apply(observed.hosts, &mut out);
-    out.rotation = desired.keys.and_then(LoginKeys::rotation).map(|rotation| {
-        Rotation::of(rotation, desired.machines, observed, &out.instances)
-    });
+    out.rotation = desired
+        .keys
+        .and_then(LoginKeys::rotation)
+        .map(|rotation| Rotation::of(rotation, desired.machines, observed, &out.instances));
     let health = Health::of(desired, &out.instances);
     let replaced = Replaced::of(&health, observed, &out.instances);
     let budget = desired.budget;

@@ -196,6 +196,7 @@ impl Notice {
             Self::Left { because: Because::ReplacementHeld(_), .. } => {
                 events::MACHINE_DELETION_RESTRICTED
             }
+            Self::KeyExchanged => events::KEY_EXCHANGED,
             _ if self.machine().is_some() => events::MACHINE_SETUP_FAILURE,
             _ => events::INSTANCE_SETUP_FAILURE,
         }

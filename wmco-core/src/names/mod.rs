@@ -170,6 +170,8 @@ pub mod events {
     pub const MACHINE_DELETION_FAILED: &str = "MachineDeletionFailed";
     /// A Machine was deleted to be made anew.
     pub const MACHINE_DELETED: &str = "MachineDeleted";
+    /// All hosts let the operator's next private key in, and none the one before. Ours.
+    pub const KEY_EXCHANGED: &str = "PrivateKeyExchanged";
     /// A host shows another key than the pinned one. Ours; the original shows nothing.
     pub const HOST_KEY_MISMATCH: &str = "HostKeyMismatch";
     /// A host key was trusted on first use and is pinned from then on. Ours; source: `spec/ssh.md`,

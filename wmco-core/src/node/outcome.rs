@@ -57,9 +57,7 @@ impl Outcome {
             Self::HostForgotten => !inputs.on_record,
             Self::RootRecorded(root) => inputs.is_known_closed() == (*root == RootAccess::Closed),
             Self::KeyProven(key) => record.is_some_and(|it| it.lets_in == Some(*key)),
-            Self::KeyRemovalRecorded(key) => {
-                record.is_some_and(|it| it.key_removed == Some(*key))
-            }
+            Self::KeyRemovalRecorded(key) => record.is_some_and(|it| it.key_removed == Some(*key)),
             Self::Looked(_)
             | Self::Worked(_)
             | Self::Uploaded

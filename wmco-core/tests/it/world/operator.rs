@@ -168,7 +168,12 @@ impl World {
     }
 
     /// Notes what came of a login to the host of an instance.
-    pub(super) fn note_login(&mut self, instance: &Assignment<'_>, at: Ipv4Addr, result: LoginResult) {
+    pub(super) fn note_login(
+        &mut self,
+        instance: &Assignment<'_>,
+        at: Ipv4Addr,
+        result: LoginResult,
+    ) {
         let now = self.now.duration_since(Timestamp::UNIX_EPOCH).unsigned_abs();
         let login = LoginTry { at, keys: self.key_hash() };
         self.operator.logins.note(&instance.address, login, result, now);

@@ -18,11 +18,11 @@ fn shown(node: &Value) -> Value {
     serde_json::json!([node["metadata"]["uid"], node["metadata"]["labels"], node["spec"]])
 }
 
-fn all_shown(stage: &Stage) -> BTreeMap<String, Value> {
+pub(super) fn all_shown(stage: &Stage) -> BTreeMap<String, Value> {
     nodes(stage).iter().map(|node| (name(node), shown(node))).collect()
 }
 
-fn entries(stage: &Stage) -> Vec<Snapshot> {
+pub(super) fn entries(stage: &Stage) -> Vec<Snapshot> {
     stage.hosts.iter().map(|(_, host)| host.model().snapshot()).collect()
 }
 

@@ -4,6 +4,7 @@ mod key;
 mod killed;
 mod observer;
 mod odd;
+mod rotation;
 mod safety;
 mod scale;
 mod scenery;

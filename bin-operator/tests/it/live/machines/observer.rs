@@ -135,8 +135,8 @@ pub(super) fn public_key(pem: &[u8]) -> Option<AuthorizedKey> {
     PrivateKey::parse(&Secret::new(pem)).ok()?.public().authorized_key().parse().ok()
 }
 
-/// Whether somebody with this key may log in to a host.
-pub(super) fn lets_in(host: &SimHost, key: &AuthorizedKey) -> bool {
+/// Whether the file of a host has the line of this key.
+pub(super) fn has_line(host: &SimHost, key: &AuthorizedKey) -> bool {
     let file = host.model().file(&host::AUTHORIZED_KEYS.parse().unwrap());
     let text = file.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default();
     text.lines().any(|line| line.parse().ok().as_ref() == Some(key))
@@ -156,7 +156,8 @@ fn note(request: &Request, machines: &Weak<OnceLock<MachineApi>>, seen: &mut See
     let is_deletion = kind == Kind::Machine && request.verb == "delete";
     let machines = machines.upgrade().filter(|_| is_deletion);
     let host = machines.as_ref().and_then(|machines| machines.get()?.host(&request.name));
-    let lets_in = host.zip(seen.key.as_ref()).is_some_and(|(host, key)| lets_in(&host, key));
+    let lets_in = host.zip(seen.key.as_ref());
+    let lets_in = lets_in.is_some_and(|(host, key)| host.model().is_up() && has_line(&host, key));
     seen.writes.push(Write {
         asked: Instant::now(),
         verb: request.verb.clone(),
