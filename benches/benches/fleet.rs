@@ -57,7 +57,7 @@ fn main() {
         drop(black_box(reconcile(&fleet.desired(), &fleet.all_claim())));
     });
     row("reconcile, the way to every host", &|fleet| {
-        for assignment in &fleet.assignments() {
+        for assignment in &fleet.assignments().instances {
             drop(black_box(reach(assignment, fleet.observed().hosts, |_| None)));
         }
     });
@@ -66,13 +66,13 @@ fn main() {
         let keys = LoginKeys::one(Sha256::of(b"key"));
         let login =
             Login { keys: &keys, rotation: None, username: Some("sealed"), decrypt: &|_| None };
-        for assignment in &fleet.assignments() {
+        for assignment in &fleet.assignments().instances {
             drop(black_box(InstanceInputs::of(assignment, release, observed.hosts, login)));
         }
     });
     row("preview of all plans", &|fleet| {
-        let assignments = fleet.assignments();
-        drop(black_box(preview(&assignments, &fleet.release, Timestamp::UNIX_EPOCH)));
+        let (assignments, hosts) = (fleet.assignments(), fleet.observed().hosts);
+        drop(black_box(preview(&assignments, hosts, None, &fleet.release, Timestamp::UNIX_EPOCH)));
     });
     row("nodes of listed hosts", &|fleet| {
         drop(black_box(nodes_of(&fleet.entries, fleet.nodes())));

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use wmco_core::digest::Sha256;
 use wmco_core::facts::NodeFacts;
-use wmco_core::fleet::{Assignment, Desired, Observed, RemovalGuard, reconcile};
+use wmco_core::fleet::{Assignments, Desired, Observed, RemovalGuard, reconcile};
 use wmco_core::host_record::{HostRecord, KnownHosts};
 use wmco_core::instances::{Entries, Resolutions, parse};
 use wmco_core::machines::Machines;
@@ -108,8 +108,8 @@ impl Fleet {
     }
 
     /// What one pass decides.
-    pub fn assignments(&self) -> Vec<Assignment<'_>> {
-        reconcile(&self.desired(), &self.observed()).instances
+    pub fn assignments(&self) -> Assignments<'_> {
+        reconcile(&self.desired(), &self.observed())
     }
 
     /// Reads what a pass reads, and decides nothing.

@@ -22,6 +22,7 @@ pub mod fleet;
 pub mod http;
 pub mod input;
 pub mod instance;
+pub mod keys;
 pub mod leader;
 pub mod learned;
 pub mod machines;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use clap::Args;
 use jiff::Timestamp;
+use k8s_openapi::api::core::v1::Secret;
 use wmco_core::digest::Sha256;
 use wmco_core::facts::{Facts, MachineFacts, MachineSetFacts, NodeFacts};
 use wmco_core::fleet::{self, Desired, Observed, RemovalGuard, host_names};
@@ -14,14 +15,16 @@ use wmco_core::instances;
 use wmco_core::limits;
 use wmco_core::machines::Machines;
 use wmco_core::names::machine_api::{INFRASTRUCTURE_KIND, MACHINE_SET_KIND};
-use wmco_core::names::objects;
+use wmco_core::names::objects::{self, NEXT_PRIVATE_KEY_KEY, PRIVATE_KEY_KEY, PRIVATE_KEY_SECRET};
 use wmco_core::node::Release;
 use wmco_core::preview::{Preview, preview};
 use wmco_core::protocol::ServicesData;
+use wmco_core::secret::Secret as Hidden;
 
 use super::{Answer, GuardOption, Output, tell};
 use crate::VERSION;
 use crate::input::{Objects, Reader};
+use crate::keys::Keys;
 use crate::snapshot::InstanceList;
 
 /// Arguments of `plan`.
@@ -67,6 +70,7 @@ impl Plan {
         let hosts = KnownHosts::read(kept.unwrap_or_default());
         let names = host_names(&entries, &facts, &facts.hostnames, &hosts);
         let machines = machines(&objects);
+        let keys = keys(&objects);
         let nobody = BTreeSet::new();
         let observed = Observed {
             nodes: &nodes,
@@ -90,11 +94,12 @@ impl Plan {
             version: &self.operator_version,
             budget: limits::DISRUPTION_BUDGET,
             guard,
-            keys: None,
+            keys: keys.as_ref().map(|keys| &keys.facts),
         };
         let release = Arc::new(unrendered(self.operator_version.clone()));
         let assignments = fleet::reconcile(&desired, &observed);
-        let plan = preview(&assignments.instances, &release, Timestamp::now());
+        let keys = keys.as_ref().map(|keys| &keys.facts);
+        let plan = preview(&assignments, &hosts, keys, &release, Timestamp::now());
         self.output.print(&plan, || text(&plan))?;
         for error in entries.errors() {
             tell("error", &error.to_string());
@@ -117,6 +122,15 @@ fn machines(objects: &Objects) -> Machines {
         all(MACHINE_SET_KIND).map(MachineSetFacts::of),
         platform.unwrap_or_default(),
     )
+}
+
+/// The private keys, if their Secret is among `objects`.
+fn keys(objects: &Objects) -> Option<Keys> {
+    let named = |secret: &&Secret| secret.metadata.name.as_deref() == Some(PRIVATE_KEY_SECRET);
+    let secret = objects.secrets.iter().map(|found| &found.object).find(named)?;
+    let pem = |key| Some(Hidden::new(secret.data.as_ref()?.get(key)?.0.clone()));
+    let tell = |problem: String| tell("warning", &problem);
+    Keys::parse(pem(PRIVATE_KEY_KEY), pem(NEXT_PRIVATE_KEY_KEY), tell)
 }
 
 /// A release whose content does not matter, because no host is asked.

@@ -1,7 +1,6 @@
 //! Turns the list of instances and the Nodes into workers' inputs, one pass per change.
 
 mod counts;
-mod key;
 mod usernames;
 mod view;
 mod workers;
@@ -27,6 +26,7 @@ use wmco_ssh::username::UsernameError;
 use crate::claims::Claims;
 use crate::config::Config;
 use crate::instance::{Executor, WorkerInputs};
+use crate::keys::Keys;
 use crate::nodes::SeenNodes;
 use crate::payload::Payload;
 use crate::problems::{Found, Problem, Problems};
@@ -35,7 +35,6 @@ use crate::resolver::Resolver;
 use crate::snapshot;
 use crate::sources::Sources;
 use counts::Counts;
-use key::Keys;
 use usernames::Usernames;
 use view::{SeenMachines, View};
 use workers::Workers;
@@ -136,7 +135,7 @@ impl Fleet {
         let (resolver, config) = (&self.resolver, Arc::clone(&self.config));
         let seen = &mut self.machines;
         let view = View::of(sources, seen, resolver, learned, &config, now, &mut problems);
-        let keys = Keys::read(&self.sources, &self.config.namespace, &mut problems);
+        let keys = self.keys(&mut problems);
         let state = self.sources.nodes.state();
         let mut seen = std::mem::take(&mut self.nodes);
         let nodes = seen.update(&state);
@@ -257,6 +256,16 @@ impl Fleet {
         let Some(instance) = assignment.instance else { return Ok(None) };
         let own = keys.own(assignment.record(&view.hosts));
         self.usernames.seal(&instance.username, in_use, own).map(Some)
+    }
+
+    /// The private keys; what is wrong with them goes to `problems`.
+    fn keys(&self, problems: &mut Found) -> Option<Keys> {
+        let (sources, namespace) = (&self.sources, &self.config.namespace);
+        let current = snapshot::private_key(sources, namespace);
+        let next = snapshot::next_private_key(sources, namespace);
+        Keys::parse(current, next, |problem| {
+            problems.insert(problem.into(), Duration::ZERO);
+        })
     }
 
     /// Instances whose hosts have refused these keys long enough, and those whose hosts have not answered.

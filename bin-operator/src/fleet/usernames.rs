@@ -6,7 +6,7 @@ use wmco_core::digest::Sha256;
 use wmco_core::secret::Secret;
 use wmco_ssh::username::{self, Randomness, UsernameError};
 
-use super::key::KeyFile;
+use crate::keys::KeyFile;
 
 /// What was encrypted and decrypted so far, with these files of private keys: another file of the same key
 /// encrypts otherwise.

@@ -1,5 +1,11 @@
 //! `plan`.
 
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use russh::keys::ssh_key::LineEnding;
+use russh::keys::ssh_key::private::Ed25519Keypair;
+use russh::keys::{HashAlg, PrivateKey};
+use wmco_core::digest::Sha256;
 use wmco_core::names;
 
 use crate::program::{Run, run};
@@ -94,4 +100,112 @@ fn a_limit_is_a_number_or_off() {
         assert_eq!((run.status, run.out.as_str()), (2, ""), "{guard}");
         assert!(run.err.contains("write a number or `off`"), "{}", run.err);
     }
+}
+
+/// A listed host and one of a Machine, both nodes that were configured with the key of this hash; the first
+/// is on record.
+fn configured(hash: &str, lets_in: &str) -> String {
+    let annotations = format!("{}: {hash:?}", names::PUBLIC_KEY_HASH_ANNOTATION);
+    format!(
+        r#"
+kind: ConfigMap
+metadata: {{name: windows-instances}}
+data: {{10.0.0.1: username=core}}
+---
+kind: ConfigMap
+metadata: {{name: windows-ssh-host-keys}}
+data:
+  10.0.0.1_host: '{{"ipv4": "10.0.0.1", "node": "win-1", "pinned": "SHA256:x"{lets_in}}}'
+---
+kind: Node
+metadata: {{name: win-1, uid: "1", labels: {{kubernetes.io/os: windows}}, annotations: {{{annotations}}}}}
+status: {{addresses: [{{type: InternalIP, address: 10.0.0.1}}]}}
+---
+kind: Node
+metadata: {{name: win-2, uid: "2", labels: {{kubernetes.io/os: windows}}, annotations: {{{annotations}}}}}
+status: {{addresses: [{{type: InternalIP, address: 10.0.0.2}}]}}
+---
+apiVersion: machine.openshift.io/v1beta1
+kind: Machine
+metadata: {{name: made, uid: "3", labels: {{machine.openshift.io/os-id: Windows}}}}
+status:
+  phase: Running
+  addresses: [{{type: InternalIP, address: 10.0.0.2}}]
+  nodeRef: {{name: win-2, uid: "2"}}
+"#
+    )
+}
+
+/// The Secret with these keys.
+fn secret(keys: &[(&str, &PrivateKey)]) -> String {
+    let pem = |key: &PrivateKey| key.to_openssh(LineEnding::LF).unwrap().to_string();
+    let data =
+        keys.iter().map(|(name, key)| format!("{name}: {}", BASE64_STANDARD.encode(pem(key))));
+    let data: Vec<_> = data.collect();
+    format!(
+        "---\nkind: Secret\nmetadata: {{name: cloud-private-key}}\ndata: {{{}}}\n",
+        data.join(", ")
+    )
+}
+
+fn key(seed: u8) -> PrivateKey {
+    Ed25519Keypair::from_seed(&[seed; 32]).into()
+}
+
+fn hash(key: &PrivateKey) -> String {
+    let line = key.public_key().to_openssh().unwrap();
+    Sha256::of(line.trim().as_bytes()).to_string()
+}
+
+fn fingerprint(key: &PrivateKey) -> String {
+    key.fingerprint(HashAlg::Sha256).to_string()
+}
+
+/// What is said of keys below each assignment, but of steps.
+fn about_keys(run: &Run) -> Vec<&str> {
+    let lines = run.out.lines().filter(|line| line.starts_with("  ") && line.contains(" key"));
+    lines.map(str::trim).collect()
+}
+
+#[test]
+fn a_rotation_is_shown_host_by_host() {
+    let [old, new] = [key(1), key(2)];
+    let both = secret(&[("private-key.pem", &old), ("private-key-next.pem", &new)]);
+    let run = plan("off", &(configured(&hash(&old), "") + &both));
+    let add = format!("would then add key {} to", fingerprint(&new));
+    let shown = about_keys(&run);
+    assert!(shown.len() == 2 && shown.iter().all(|line| line.starts_with(&add)), "{}", run.out);
+    // The machine does not let it in yet, so the one before stays on the entry's host, too.
+    let proven = format!(r#", "letsIn": "{}""#, hash(&new));
+    let run = plan("off", &(configured(&hash(&old), &proven) + &both));
+    assert_eq!(about_keys(&run).len(), 1, "{}", run.out);
+    assert!(run.err.contains("machine made does not let the key of `private-key-next.pem` in yet"));
+    let alone = configured(&hash(&old), &proven).replace("Running", "Deleting");
+    let run = plan("off", &(alone + &both));
+    let remove = format!("and remove key {}", fingerprint(&old));
+    assert!(about_keys(&run)[0].contains(&remove), "{}", run.out);
+}
+
+#[test]
+fn hosts_that_may_refuse_a_sudden_other_key_are_shown() {
+    let [old, new] = [key(1), key(2)];
+    let run = plan("off", &(configured(&hash(&old), "") + &secret(&[("private-key.pem", &new)])));
+    let [listed, made] = about_keys(&run)[..] else { panic!("{}", run.out) };
+    assert!(listed.contains("it stays as it is until that is in"), "{listed}");
+    assert!(made.contains("its machine is made anew"), "{made}");
+    for known in [secret(&[("private-key.pem", &old)]), String::new()] {
+        let run = plan("off", &(configured(&hash(&old), "") + &known));
+        assert_eq!((about_keys(&run), run.err.as_str()), (vec![], ""));
+    }
+}
+
+/// Neither what a key is nor a part of it is ever shown.
+#[test]
+fn a_key_that_is_none_is_told_and_not_shown() {
+    let damaged = secret(&[("private-key.pem", &key(1))])
+        .replace("private-key.pem: LS0t", "private-key.pem: LS0s");
+    let run = plan("off", &(configured("", "") + &damaged));
+    assert!(run.err.contains("secret cloud-private-key: "), "{}", run.err);
+    let secret = damaged.split(": ").last().unwrap();
+    assert!(!run.err.contains(&secret[..20]) && !run.out.contains(&secret[..20]));
 }

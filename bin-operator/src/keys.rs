@@ -1,7 +1,6 @@
-//! The private keys with which the operator logs in to hosts.
+//! The private keys with which the operator logs in to hosts, as their Secret has them.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use wmco_core::authorized_key::AuthorizedKey;
 use wmco_core::host_record::HostRecord;
@@ -10,32 +9,33 @@ use wmco_core::names::objects::{NEXT_PRIVATE_KEY_KEY, PRIVATE_KEY_KEY, PRIVATE_K
 use wmco_core::secret::Secret;
 use wmco_ssh::PrivateKey;
 
-use crate::problems::Found;
-use crate::snapshot;
-use crate::sources::Sources;
-
 /// The keys of the Secret and what follows from them.
-pub(super) struct Keys {
+pub struct Keys {
     current: KeyFile,
     /// While the current one is exchanged.
     next: Option<KeyFile>,
     /// Both, as far as decisions need them.
-    pub(super) facts: LoginKeys,
+    pub facts: LoginKeys,
 }
 
 /// A private key as it stands in the Secret.
 #[derive(Clone)]
-pub(super) struct KeyFile {
-    pub(super) pem: Secret,
-    pub(super) parsed: Arc<PrivateKey>,
+pub struct KeyFile {
+    /// The file, with which user names are encrypted.
+    pub pem: Secret,
+    /// The key in it.
+    pub parsed: Arc<PrivateKey>,
 }
 
 impl Keys {
-    /// Reads them from their Secret. What is wrong there goes to `problems`, also with the key that comes
+    /// Reads what the Secret has under both names. What is wrong there is told, also of the key that comes
     /// next, which holds up nothing.
-    pub(super) fn read(sources: &Sources, namespace: &str, problems: &mut Found) -> Option<Self> {
-        let mut tell = |problem: String| problems.insert(problem.into(), Duration::ZERO);
-        let Some(pem) = snapshot::private_key(sources, namespace) else {
+    pub fn parse(
+        current: Option<Secret>,
+        next: Option<Secret>,
+        mut tell: impl FnMut(String),
+    ) -> Option<Self> {
+        let Some(pem) = current else {
             tell(format!(
                 "secret {PRIVATE_KEY_SECRET} has no key {PRIVATE_KEY_KEY}, create it with the private key \
                  of the instances"
@@ -50,7 +50,7 @@ impl Keys {
             }
         };
         let one = LoginKeys::one(current.parsed.public().hash());
-        let Some(pem) = snapshot::next_private_key(sources, namespace) else {
+        let Some(pem) = next else {
             return Some(Self { current, next: None, facts: one });
         };
         match current.rotation_to(pem) {
@@ -66,19 +66,19 @@ impl Keys {
     }
 
     /// The current one, then the next.
-    pub(super) fn files(&self) -> impl Iterator<Item = &KeyFile> {
+    pub fn files(&self) -> impl Iterator<Item = &KeyFile> {
         std::iter::once(&self.current).chain(&self.next)
     }
 
     /// The one that the host with this record is known to let in, else the current one.
-    pub(super) fn own(&self, record: Option<&HostRecord>) -> &KeyFile {
+    pub fn own(&self, record: Option<&HostRecord>) -> &KeyFile {
         let own = self.facts.own(record);
         let next = self.next.as_ref().filter(|next| next.parsed.public().hash() == own);
         next.unwrap_or(&self.current)
     }
 
     /// All of them, for who logs in.
-    pub(super) fn parsed(&self) -> Arc<[Arc<PrivateKey>]> {
+    pub fn parsed(&self) -> Arc<[Arc<PrivateKey>]> {
         self.files().map(|file| Arc::clone(&file.parsed)).collect()
     }
 }
