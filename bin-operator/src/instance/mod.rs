@@ -116,6 +116,9 @@ impl Worker {
             if let (Outcome::FoundNode { name }, false) = (&outcome, seen) {
                 return Err(StepError::in_the_way(name.clone(), &inputs.instance).into());
             }
+            if let (Outcome::MachineKept { .. }, false) = (&outcome, seen) {
+                return Err(StepError::MachineKept.into());
+            }
             // Looking at a host proves nothing about what failed before.
             if !step.action.looks() {
                 self.worked = true;

@@ -198,6 +198,7 @@ impl Memory {
             | Outcome::FoundNode { .. }
             | Outcome::NodeDeleted
             | Outcome::MachineDeleted
+            | Outcome::MachineKept { .. }
             | Outcome::HostForgotten => {}
         }
     }
