@@ -126,6 +126,26 @@ fn a_replacement_holds_its_slot_until_the_machineset_is_healthy() {
     holds(|c| c.sets.clear(), false);
 }
 
+#[test]
+fn a_replacement_that_does_not_end_is_told_after_half_an_hour() {
+    let told = |case: Case| {
+        case.look(|out| {
+            let of_set = |notice: &&Notice| matches!(notice, Notice::NotReplaced { .. });
+            let notices = out.notices.iter().filter(of_set);
+            notices.map(|it| (it.to_string(), it.patience())).collect::<Vec<_>>()
+        })
+    };
+    let [(text, patience)] = &told(succeeded())[..] else { panic!("not told") };
+    assert!(
+        text.starts_with("machine mac-2 was deleted to be made anew, and machineset win"),
+        "{text}"
+    );
+    assert_eq!(*patience, SignedDuration::from_mins(30));
+    assert_eq!(told(succeeded().with(|c| c.nodes[1].ready = true)), []);
+    // Nobody lacks anything when the one that does not get well is left to people.
+    assert_eq!(told(succeeded().with(|c| c.machines[1].is_ignored = true)), []);
+}
+
 /// The same when the only thing that is not as it should be is what `change` says.
 #[track_caller]
 fn slot_is_free(change: fn(&mut Case), expected: bool) {
