@@ -11,6 +11,7 @@
 #![forbid(unsafe_code)]
 
 pub mod announce;
+mod backoff;
 pub mod claims;
 pub mod cli;
 pub mod clock;

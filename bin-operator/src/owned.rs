@@ -1,5 +1,6 @@
 //! The controller of the operator's own objects: services ConfigMap, WICD's token and bindings, user data.
 
+mod failures;
 mod look;
 mod user_data;
 
@@ -19,14 +20,13 @@ use wmco_core::cluster::{self, Action, Plan, Revision, rbac};
 use wmco_core::names::objects;
 use wmco_core::protocol::ServicesData;
 
+use crate::announce::Announcer;
 use crate::config::Config;
 use crate::leader::Leadership;
 use crate::snapshot;
 use crate::sources::Sources;
+use failures::{Attempt, Failures};
 use look::Look;
-
-/// Pause after a failed pass.
-const RETRY: Duration = Duration::from_secs(5);
 
 /// Everything that the controller needs.
 pub struct Owned {
@@ -38,6 +38,8 @@ pub struct Owned {
     pub sources: Sources,
     /// Whether we may write.
     pub leadership: Leadership,
+    /// Events for people.
+    pub announcer: Announcer,
     /// How often the objects are looked at in the API server itself.
     pub resync: Duration,
 }
@@ -48,56 +50,77 @@ impl Owned {
         let mut changes = self.sources.changes.clone();
         let mut resync = time::interval_at(Instant::now() + self.resync, self.resync);
         resync.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let mut look = Look::Cached;
+        let (mut look, mut failures) = (Look::Cached, Failures::default());
         loop {
             changes.mark_unchanged();
             // What one of them lacks does not hold up the other.
-            let passes = [self.services(look).await, self.user_data(look).await];
-            let mut failed = false;
-            for error in passes.into_iter().filter_map(Result::err) {
-                tracing::warn!(error = %format!("{error:#}"), "own objects not in order");
-                failed = true;
+            let services = self.services(look).await;
+            self.carry_out("services", services, &mut failures).await;
+            let user_data = self.user_data(look).await;
+            self.carry_out("user data", user_data, &mut failures).await;
+            for problem in failures.end_pass(Instant::now()) {
+                self.announcer.wrong(problem).await;
             }
             look = tokio::select! {
                 () = stop.cancelled() => return,
                 _ = resync.tick() => Look::Fresh,
-                _ = changes.changed() => if failed { look } else { Look::Cached },
-                () = time::sleep(RETRY), if failed => look,
+                _ = changes.changed() => Look::Cached,
+                // What failed may have been seen by a fresh look only.
+                () = sleep_until(failures.next()) => Look::Fresh,
             };
         }
     }
 
     /// What the daemon on the nodes needs.
-    async fn services(&self, look: Look) -> anyhow::Result<()> {
+    async fn services(&self, look: Look) -> anyhow::Result<Plan> {
         let manifest = crate::manifest::generate(&self.sources, &self.config)?;
         let platform = manifest.platform.as_str();
         let desired =
             cluster::Desired { version: &self.config.version, services: &manifest.data, platform };
         let namespace = &self.config.namespace;
         let observed = look::observe(look, &self.client, &self.sources, namespace).await?;
-        self.carry_out(cluster::reconcile(&desired, &observed, namespace)).await
+        Ok(cluster::reconcile(&desired, &observed, namespace))
     }
 
     /// What new machines start with.
-    async fn user_data(&self, look: Look) -> anyhow::Result<()> {
+    async fn user_data(&self, look: Look) -> anyhow::Result<Plan> {
         let Some(keys) = user_data::keys(&self.sources, &self.config.namespace)? else {
-            return Ok(());
+            return Ok(Plan::default());
         };
         let infrastructure = snapshot::infrastructure(&self.sources)?;
         let platform = infrastructure.platform_status.unwrap_or_default().type_;
         let desired =
             DesiredUserData { platform: &platform, key: &keys.key, next: keys.next.as_ref() };
         let observed = user_data::observe(look, &self.client, &self.sources).await?;
-        self.carry_out(cluster::user_data::reconcile(&desired, &observed)).await
+        Ok(cluster::user_data::reconcile(&desired, &observed))
     }
 
-    async fn carry_out(&self, plan: Plan) -> anyhow::Result<()> {
+    /// Takes the steps that are due. One that failed a moment ago rests, and holds up no other.
+    async fn carry_out(&self, what: &str, plan: anyhow::Result<Plan>, failures: &mut Failures) {
+        let plan = match plan {
+            Ok(plan) => plan,
+            Err(error) => return failures.no_plan(what, &error, Instant::now()),
+        };
         for step in plan.steps {
-            tracing::info!(step = %step, "own objects");
-            self.leadership.check()?;
-            self.execute(step.action).await?;
+            if failures.rests(&step, Instant::now()) {
+                continue;
+            }
+            tracing::info!(%step, "own objects");
+            let attempt = Attempt::of(&step);
+            let taken = match self.leadership.check() {
+                Ok(()) => self.execute(step.action).await,
+                Err(error) => Err(error.into()),
+            };
+            match taken {
+                Ok(()) if attempt.puts_right => {
+                    self.announcer
+                        .put_right(format!("Own object put right: {}", attempt.text))
+                        .await;
+                }
+                Ok(()) => {}
+                Err(error) => failures.failed(&attempt, &error, Instant::now()),
+            }
         }
-        Ok(())
     }
 
     async fn execute(&self, action: Action) -> anyhow::Result<()> {
@@ -172,6 +195,13 @@ impl Owned {
         K: Resource<Scope = kube::core::NamespaceResourceScope, DynamicType = ()>,
     {
         Api::namespaced(self.client.clone(), &self.config.namespace)
+    }
+}
+
+async fn sleep_until(time: Option<Instant>) {
+    match time {
+        Some(time) => time::sleep_until(time).await,
+        None => std::future::pending().await,
     }
 }
 

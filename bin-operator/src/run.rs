@@ -178,7 +178,7 @@ impl Controllers {
             resolver: fleet.resolver(),
             learned,
             leadership: self.leadership.clone(),
-            announcer,
+            announcer: announcer.clone(),
             metrics: self.metrics,
         };
         let owned = Owned {
@@ -186,6 +186,7 @@ impl Controllers {
             config: self.config,
             sources: self.sources,
             leadership: self.leadership,
+            announcer,
             resync: limits::OWNED_RESYNC.unsigned_abs(),
         };
         tasks.spawn(owned.run(stop.clone()));

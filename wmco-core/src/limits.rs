@@ -128,6 +128,10 @@ pub const RETRY_MOST: SignedDuration = SignedDuration::from_secs(60);
 /// How long a Machine that is made anew may take before a person hears of it. Ours.
 pub const SUCCESSOR_PATIENCE: SignedDuration = SignedDuration::from_mins(30);
 
+/// How many Machines of a MachineSet are made anew while none of those works that take their places. After
+/// that people look why new ones refuse our key. Ours.
+pub const REPLACED_IN_VAIN: usize = 3;
+
 /// How long a host of the Machine API may refuse our key before its Machine is replaced: its user data
 /// may still be running. Source: `spec/node-config.md`, section 2.
 pub const LOGIN_REFUSED: SignedDuration = SignedDuration::from_mins(5);

@@ -100,6 +100,11 @@ impl Announcer {
         self.publish(EventType::Warning, reason, text, text, &origin).await;
     }
 
+    /// An object of the operator's own was put right.
+    pub async fn put_right(&self, note: String) {
+        self.on_instances(EventType::Normal, events::OWNED_OBJECT_PUT_RIGHT, note).await;
+    }
+
     /// A host claims a name that is not its own, or that another one claims, too.
     pub async fn disputed(&self, dispute: &Dispute) {
         tracing::warn!(name = dispute.name, "{}", dispute.message);

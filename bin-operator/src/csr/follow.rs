@@ -11,6 +11,7 @@ use k8s_openapi::api::certificates::v1::CertificateSigningRequest;
 use k8s_openapi::api::core::v1::Node;
 use kube::ResourceExt;
 use kube::runtime::watcher::{self, Event};
+use tokio::sync::watch;
 use wmco_core::instances::{self, Entries, Resolutions, Resolve as _};
 use wmco_core::{limits, machines};
 use wmco_csr::{ClusterFacts, Dispute, Docket, Facts, MachineFacts};
@@ -89,6 +90,9 @@ pub(super) struct Cluster {
     nodes: HashMap<String, Arc<Node>>,
     docket: Shared,
     again: UnboundedSender<String>,
+    /// Those of the caches, of reports and of the DNS, from before the first look on: what comes while that
+    /// is taken is not lost.
+    changes: [watch::Receiver<u64>; 3],
     instances: Option<Instances>,
     /// Conflicts that people were told of and that are still there.
     told: BTreeSet<Dispute>,
@@ -106,6 +110,11 @@ struct Instances {
 impl Cluster {
     pub(super) fn new(approver: &Approver, docket: Shared, again: UnboundedSender<String>) -> Self {
         Self {
+            changes: [
+                approver.sources.changes.clone(),
+                approver.learned.changes(),
+                approver.resolver.changes(),
+            ],
             sources: approver.sources.clone(),
             learned: approver.learned.clone(),
             resolver: approver.resolver.clone(),
@@ -130,9 +139,8 @@ impl Cluster {
 
     /// Keeps the docket up to date for ever.
     pub(super) async fn follow(&mut self) {
-        let (mut sources, mut learned, mut resolver) =
-            (self.sources.changes.clone(), self.learned.changes(), self.resolver.changes());
         loop {
+            let [sources, learned, resolver] = &mut self.changes;
             let changed = tokio::select! {
                 changed = sources.changed() => changed,
                 changed = learned.changed() => changed,
@@ -145,9 +153,7 @@ impl Cluster {
             }
             // Changes come in crowds, as the answers of the DNS after a start.
             tokio::time::sleep(DEBOUNCE).await;
-            for changes in [&mut sources, &mut learned, &mut resolver] {
-                changes.mark_unchanged();
-            }
+            self.changes.iter_mut().for_each(watch::Receiver::mark_unchanged);
             self.refresh().await;
         }
     }
@@ -279,4 +285,62 @@ fn facts(
         }
     }
     facts
+}
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+
+    use axum::http::{Request, Response};
+    use futures::channel::mpsc;
+    use kube::Client;
+    use kube::client::Body;
+    use tokio_util::sync::CancellationToken;
+    use tokio_util::task::TaskTracker;
+    use tower::service_fn;
+    use wmco_ssh::{Options, Pool, PoolLimits, TcpDialer};
+
+    use super::*;
+    use crate::config::Config;
+    use crate::metrics::Metrics;
+
+    /// An API server that knows nothing.
+    fn client() -> Client {
+        let answer = |_: Request<Body>| async {
+            Ok::<_, Infallible>(Response::builder().status(404).body(Body::empty()).unwrap())
+        };
+        Client::new(service_fn(answer), "ns")
+    }
+
+    /// Otherwise the answers of the DNS that are quicker than the first look count a minute later.
+    #[tokio::test]
+    async fn what_comes_while_the_first_look_is_taken_is_not_lost() {
+        let (stop, tasks) = (CancellationToken::new(), TaskTracker::new());
+        let namespace = |name: &str| (name == "WATCH_NAMESPACE").then(|| "ns".to_owned());
+        let approver = Approver {
+            client: client(),
+            config: Arc::new(Config::from_env("1.0.0", false, 1, namespace).unwrap()),
+            sources: Sources::watch(&client(), "ns", &stop, &tasks),
+            resolver: Resolver::new(),
+            learned: Learned::new(),
+            leadership: Leadership::unchallenged(),
+            announcer: Announcer::new(client(), "ns", "test"),
+            metrics: Metrics::new(Pool::new(
+                Arc::new(TcpDialer),
+                Options::default(),
+                PoolLimits::default(),
+            )),
+        };
+        let docket = Arc::new(Mutex::new(Docket::new()));
+        let mut cluster = Cluster::new(&approver, docket, mpsc::unbounded().0);
+        cluster.fill().await;
+        // What the caches tell is not what this is about.
+        cluster.changes[0].mark_unchanged();
+        approver.learned.set("10.0.0.1", HostReport::default());
+        cluster.instances = None;
+        let following = tokio::time::timeout(20 * DEBOUNCE, cluster.follow());
+        assert!(following.await.is_err());
+        assert!(cluster.instances.is_some(), "nobody has looked again");
+        stop.cancel();
+    }
 }

@@ -63,6 +63,13 @@ pub enum StepError {
         /// The host and the user.
         refusal: ConnectError,
     },
+    /// The API server keeps a Machine for another one than is seen here.
+    #[error(
+        "the machine is not deleted to be made anew, since the api server has changed it or has another one \
+         of its name, which its watch does not show; see who writes the machine all the time, and whether \
+         the api server is well"
+    )]
+    MachineKept,
     /// A Node is in the API that could be the host's, but is not known as that.
     #[error(
         "node {node} may be the one of this host but is not known as that, so nothing is changed on the \
@@ -129,6 +136,7 @@ impl StepError {
             Self::Api { .. }
             | Self::Content { .. }
             | Self::NextKeyRefused { .. }
+            | Self::MachineKept
             | Self::NodeInTheWay { .. }
             | Self::NotDeleted { .. }
             | Self::NotLeading(_)
@@ -143,7 +151,7 @@ impl StepError {
     pub const fn event_reason(&self, instance: &InstanceInputs) -> &'static str {
         match self {
             Self::OtherHostKey { .. } => events::HOST_KEY_MISMATCH,
-            Self::NotDeleted { .. } => events::MACHINE_DELETION_FAILED,
+            Self::MachineKept | Self::NotDeleted { .. } => events::MACHINE_DELETION_FAILED,
             _ if instance.machine.is_some() => events::MACHINE_SETUP_FAILURE,
             _ => events::INSTANCE_SETUP_FAILURE,
         }

@@ -361,8 +361,11 @@ impl Executor {
             Api::namespaced_with(self.client.clone(), namespace, &resource);
         match machines.delete(permit.machine(), &params).await {
             Ok(_) => turn.news.push(News::MachineDeleted),
-            // It is gone, or another one has its name.
-            Err(kube::Error::Api(status)) if matches!(status.code, 404 | 409) => {}
+            Err(kube::Error::Api(status)) if status.code == 404 => {}
+            // Another one has its name, which the watch shows soon.
+            Err(kube::Error::Api(status)) if status.code == 409 => {
+                return Ok(Outcome::MachineKept { uid: permit.uid().to_owned() });
+            }
             Err(source) => return Err(StepError::NotDeleted { source }),
         }
         Ok(Outcome::MachineDeleted)

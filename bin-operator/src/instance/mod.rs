@@ -4,7 +4,6 @@
 //! host that does not answer holds up nobody else. What it keeps in memory is only what it saw;
 //! losing it costs a probe.
 
-mod backoff;
 mod drain;
 mod error;
 mod executor;
@@ -23,7 +22,7 @@ use wmco_core::fleet::Intent;
 use wmco_core::limits;
 use wmco_core::node::{Because, InstanceInputs, Memory, Next, Outcome, Plan, Rest, Step, Wake};
 
-use backoff::Backoff;
+use crate::backoff::Backoff;
 pub use error::{Failure, StepError};
 pub use executor::{Executor, Turn};
 pub use inputs::WorkerInputs;
@@ -115,6 +114,9 @@ impl Worker {
             let seen = self.catch_up(&outcome).await;
             if let (Outcome::FoundNode { name }, false) = (&outcome, seen) {
                 return Err(StepError::in_the_way(name.clone(), &inputs.instance).into());
+            }
+            if let (Outcome::MachineKept { .. }, false) = (&outcome, seen) {
+                return Err(StepError::MachineKept.into());
             }
             // Looking at a host proves nothing about what failed before.
             if !step.action.looks() {

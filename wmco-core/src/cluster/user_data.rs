@@ -60,8 +60,7 @@ pub fn reconcile(
     let rendered = user_data(desired.platform, desired.key, desired.next);
     let text = || Secret::new(rendered.as_bytes());
     let mut plan = Plan::default();
-    // Last in the alphabet, the Machine API's comes first: a step that fails ends the pass, and whoever
-    // has the Cluster API may not have given the right to write there.
+    // Last in the alphabet, the Machine API's comes first: most Machines wait for that one.
     for (namespace, found) in observed.iter().rev() {
         let namespace = namespace.clone();
         let Some(secret) = found else {

@@ -107,6 +107,12 @@ pub enum Held {
     NobodyMakesAnother,
     /// The user data of new Machines does not let our key in yet, so another one would refuse it, too.
     UserDataDue,
+    /// So many Machines of its MachineSet were made anew, and the MachineSet is not whole since: another one
+    /// would refuse our key, too.
+    InVain {
+        /// How many.
+        replaced: usize,
+    },
     /// Its MachineSet has more Machines than it is to have.
     TooMany,
     /// Its MachineSet lacks Machines.
@@ -187,6 +193,9 @@ impl fmt::Display for Held {
             Self::NobodyMakesAnother => f.write_str("no machineset would make another one"),
             Self::UserDataDue => {
                 f.write_str("the user data of new machines does not have our key yet")
+            }
+            Self::InVain { replaced } => {
+                write!(f, "{replaced} of its machineset were made anew and none of them works")
             }
             Self::TooMany => f.write_str("its machineset has more machines than it is to have"),
             Self::TooFew => f.write_str("its machineset lacks machines"),

@@ -52,6 +52,8 @@ pub enum Notice {
         node: Option<String>,
         /// Why.
         because: Because,
+        /// Whether its Node keeps a disruption slot meanwhile.
+        holds_slot: bool,
     },
     /// The ConfigMap of instances is absent.
     ListAbsent,
@@ -157,6 +159,7 @@ fn left(instance: &Assignment<'_>) -> Notice {
         address: instance.address.clone(),
         node: instance.node_name().map(str::to_owned),
         because: instance.because.clone(),
+        holds_slot: instance.node.is_some_and(|node| node.is_windows() && node.holds_slot()),
     }
 }
 
@@ -260,6 +263,10 @@ fn next_step(because: &Because, node: Option<&str>) -> Option<String> {
                 "put our public key on its host, or delete the machine yourself".to_owned()
             }
             Held::UserDataDue => format!("see why secret {USER_DATA_SECRET} is not changed"),
+            Held::InVain { .. } => {
+                "see whether its image runs the user data that it is given, then delete the machine"
+                    .to_owned()
+            }
             Held::TooMany | Held::TooFew => "it goes on when that is over".to_owned(),
             Held::Unhealthy { first } => format!("see why {} is not", Called(first)),
             Held::Budget => {
@@ -303,8 +310,11 @@ impl fmt::Display for Notice {
                  out who may write annotations of that node",
                 names::HOST_KEY_ANNOTATION
             ),
-            Self::Left { address, node, because } => {
+            Self::Left { address, node, because, holds_slot } => {
                 write!(f, "{} is left alone, because {because}", Called(address))?;
+                if let Some(node) = node.as_ref().filter(|_| *holds_slot) {
+                    write!(f, ", and node {node} keeps its disruption slot until that is over")?;
+                }
                 let next = next_step(because, node.as_deref());
                 next.map_or(Ok(()), |step| write!(f, "; {step}"))
             }

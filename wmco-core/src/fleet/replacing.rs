@@ -12,7 +12,8 @@ use super::replaced::{Health, Replaced, is_gone};
 use super::slots::Slots;
 use super::{Assignment, Assignments, Because, Desired, Held, Intent, Observed, ReplacementPermit};
 use crate::facts::NodeFacts;
-use crate::host_record::RecordChange;
+use crate::host_record::{HostRecord, KnownHosts, RecordChange};
+use crate::limits;
 use crate::machines::{Machine, Machines, Unfit, key};
 
 /// Gives permits to Machines whose hosts refuse our key, as long as there are `slots`. One that is of no
@@ -103,6 +104,7 @@ struct Gate<'a> {
     /// One instance more than the budget allows that was a node and is none that works.
     unhealthy: Option<String>,
     user_data_ready: bool,
+    hosts: &'a KnownHosts,
 }
 
 /// The Machines that a MachineSet has and keeps.
@@ -161,7 +163,15 @@ impl<'a> Gate<'a> {
             sets: siblings.collect(),
             unhealthy: unhealthy.map(|instance| instance.address.clone()),
             user_data_ready: observed.user_data_ready,
+            hosts: observed.hosts,
         }
+    }
+
+    /// Whether the host of a Machine has ever let us in: its key is kept since.
+    fn was_in(&self, machine: &str) -> bool {
+        let address = key(machine);
+        let pinned = |record: &HostRecord| record.pinned.is_some();
+        self.hosts.pin(&address).is_some() || self.hosts.record(&address).is_some_and(pinned)
     }
 
     /// The MachineSet that makes another one, if nothing speaks against that now.
@@ -183,12 +193,19 @@ impl<'a> Gate<'a> {
             return Err(Held::UserDataDue);
         }
         let siblings = self.sets.get(owner.name.as_str()).ok_or(Held::NobodyMakesAnother)?;
+        let own = machine.facts.name.as_str();
+        let is_gone = |name: &&str| !siblings.names.contains(name);
+        let of_set = replaced.iter().filter(|(_, held_by)| *held_by == set.name);
+        let gone = of_set.map(|(machine, _)| machine).filter(is_gone).count();
+        // One that let us in once had its user data run, and is none of those that were made meanwhile.
+        if gone >= limits::REPLACED_IN_VAIN && assignment.node.is_none() && !self.was_in(own) {
+            return Err(Held::InVain { replaced: gone });
+        }
         match siblings.names.len().cmp(&set.replicas) {
             Ordering::Greater => return Err(Held::TooMany),
             Ordering::Less => return Err(Held::TooFew),
             Ordering::Equal => {}
         }
-        let own = machine.facts.name.as_str();
         let is_replaced = |name: &&str| *name != own && siblings.names.contains(name);
         let replaced_beside = replaced.iter().map(|(machine, _)| machine).find(is_replaced);
         let holds_slot = assignment.node.is_some_and(NodeFacts::holds_slot);

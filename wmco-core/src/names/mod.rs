@@ -187,6 +187,10 @@ pub mod events {
     pub const NODE_GONE: &str = "NodeGone";
     /// What is not ours was moved away from below our root, or is left there. Ours.
     pub const QUARANTINED: &str = "ForeignFilesQuarantined";
+    /// An object of the operator's own was not as it should be, and was put right. Ours.
+    pub const OWNED_OBJECT_PUT_RIGHT: &str = "OwnedObjectPutRight";
+    /// An object of the operator's own is not as it should be and cannot be put right. Ours.
+    pub const OWNED_OBJECT_FAILURE: &str = "OwnedObjectFailure";
     /// A certificate request of ours broke a rule. Ours; the original shows nothing.
     pub const CERTIFICATE_REFUSED: &str = "CertificateRefused";
     /// A node asks for its first certificate, but there is a Node of its name. Ours.

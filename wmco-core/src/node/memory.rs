@@ -200,6 +200,7 @@ impl Memory {
             | Outcome::FoundNode { .. }
             | Outcome::NodeDeleted
             | Outcome::MachineDeleted
+            | Outcome::MachineKept { .. }
             | Outcome::HostForgotten => {}
         }
     }

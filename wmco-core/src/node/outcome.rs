@@ -3,6 +3,7 @@
 use super::{HostSeen, InstanceInputs, Refusal};
 use crate::digest::Sha256;
 use crate::facts::PodFacts;
+use crate::fleet::Intent;
 use crate::protocol::{Probe, RootAccess};
 
 /// The outcome of one step that did not fail.
@@ -40,6 +41,11 @@ pub enum Outcome {
     NodeDeleted,
     /// The Machine is deleted.
     MachineDeleted,
+    /// The API server keeps the Machine: it is another one than was seen, or was changed at that moment.
+    MachineKept {
+        /// UID of the one that was to be deleted.
+        uid: String,
+    },
     /// Neither key nor record of the host is kept any more.
     HostForgotten,
 }
@@ -55,6 +61,9 @@ impl Outcome {
             }
             Self::FoundNode { .. } => inputs.node.is_some(),
             Self::HostForgotten => !inputs.on_record,
+            Self::MachineKept { uid } => {
+                !matches!(&inputs.desired.intent, Intent::Replace(permit) if permit.uid() == uid)
+            }
             Self::RootRecorded(root) => inputs.is_known_closed() == (*root == RootAccess::Closed),
             Self::KeyProven(key) => record.is_some_and(|it| it.lets_in == Some(*key)),
             Self::KeyRemovalRecorded(key) => record.is_some_and(|it| it.key_removed == Some(*key)),
@@ -83,6 +92,7 @@ impl Outcome {
             | Self::Evicted(_)
             | Self::NodeDeleted
             | Self::MachineDeleted
+            | Self::MachineKept { .. }
             | Self::HostForgotten => true,
         }
     }

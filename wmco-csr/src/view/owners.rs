@@ -40,7 +40,18 @@ impl View {
         let mut rivals = Vec::new();
         let mut disputed = None;
         for (claim, instance) in self.instances.told(name).filter(may_be) {
-            if node.is_some_and(|node| self.is_on_another_host(node, instance)) {
+            let by_dns = claim.source == Source::ReverseDns;
+            let is_elsewhere = |node: &NodeFacts| {
+                self.is_on_another_host(node, instance)
+                    || by_dns && self.shows_another_host(node, instance)
+            };
+            if node.is_some_and(is_elsewhere) {
+                continue;
+            }
+            let rival = || self.node_at_its_address(name, instance);
+            if let Some(against) = node.filter(|_| by_dns).and_then(|_| rival()) {
+                let conflict = Conflict { claimant: (instance, claim.source), against };
+                disputed.get_or_insert(Found::Disputed(conflict));
                 continue;
             }
             let is_told = claim.source == Source::HostName;
@@ -97,11 +108,25 @@ impl View {
 
     /// Whether a Node runs on the host of an entry that is not `instance`.
     fn is_on_another_host(&self, node: &NodeFacts, instance: &Instance) -> bool {
+        !node.addresses.iter().any(|address| instance.is_reached_at(*address))
+            && self.shows_another_host(node, instance)
+    }
+
+    /// Whether a Node shows the address of an entry or a Machine that is not `instance`. Then the DNS alone
+    /// does not tie it to that: both may be forged.
+    fn shows_another_host(&self, node: &NodeFacts, instance: &Instance) -> bool {
         let of_others = |address: &IpAddr| {
             self.instances.at(*address).any(|other| !other.is_reached_as(instance))
         };
-        !node.addresses.iter().any(|address| instance.is_reached_at(*address))
-            && node.addresses.iter().any(of_others)
+        node.addresses.iter().any(of_others)
+    }
+
+    /// Another Node than `name` at the address of `instance`, to which the DNS leads that name: one of them
+    /// is not there.
+    fn node_at_its_address(&self, name: &str, instance: &Instance) -> Option<Against<'_>> {
+        let address = instance.ipv4.map(IpAddr::V4)?;
+        let other = self.nodes_by_address.holders(&address).find(|other| *other != name)?;
+        Some(Against::Dns(address, Some(Owner::Node(other))))
     }
 
     /// What the DNS says against the claim of `instance` to `name`.

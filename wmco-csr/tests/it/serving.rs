@@ -179,6 +179,40 @@ fn dns_that_leads_to_another_node_is_no_proof() {
     world.check("approve", "");
 }
 
+/// The Node `win-7`, which the DNS alone, forth and back, leads to an entry.
+fn led_by_the_dns() -> World {
+    let mut world = World::new(KubeletServing);
+    world.instances = vec![(IPV4.to_string(), None)];
+    world.facts = wmco_csr::Facts::default();
+    world.facts.dns.reverse.insert(IPV4.into(), strings(&["win-7.plant.example.net"]));
+    world.facts.dns.forward.insert("win-7.plant.example.net".to_owned(), vec![IPV4.into()]);
+    world.cluster.node_names = wmco_csr::NodeNames::FirstLabel;
+    world
+}
+
+/// Finding of the truth about generated clusters: whoever forges both gets no address of another entry.
+#[test]
+fn a_node_of_another_entry_is_not_tied_by_the_dns() {
+    let mut world = led_by_the_dns();
+    world.check("approve", "");
+    let own = serde_json::json!({"type": "InternalIP", "address": OTHER});
+    let addresses = world.nodes[0].status.as_mut().unwrap().addresses.as_mut().unwrap();
+    addresses.push(serde_json::from_value(own).unwrap());
+    world.check("approve", "");
+    world.instances.push((OTHER.to_string(), None));
+    world.check("wait", "instance");
+}
+
+/// The same where the host of that entry is a node already.
+#[test]
+fn the_dns_ties_no_node_to_the_address_of_another() {
+    let mut world = led_by_the_dns();
+    world.nodes.push(node("win-8", "windows", IPV4));
+    world.check("refuse", "instance");
+    let reason = world.decide().reason().to_owned();
+    assert!(reason.contains("leads it to 192.0.2.7, and that is node win-8's"), "{reason}");
+}
+
 /// Two hosts behind one address, told apart by their ports: the address is neither's.
 #[test]
 fn an_address_that_two_entries_share_is_refused() {

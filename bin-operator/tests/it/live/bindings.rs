@@ -4,6 +4,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use bin_operator::announce::Announcer;
 use bin_operator::config::Config;
 use bin_operator::demo::{Running, Stage};
 use bin_operator::leader::Leadership;
@@ -132,6 +133,7 @@ async fn one_that_no_event_tells_of_is_back_after_a_resync() {
     sources.ready().await.unwrap();
     let namespace = |name: &str| (name == "WATCH_NAMESPACE").then(|| stage.namespace().to_owned());
     let owned = Owned {
+        announcer: Announcer::new(client.clone(), stage.namespace(), "test"),
         client,
         config: Arc::new(Config::from_env(bin_operator::VERSION, false, 1, namespace).unwrap()),
         sources,

@@ -18,12 +18,12 @@ use rcgen::KeyPair;
 use serde_json::{Value, json};
 use wmco_core::authorized_key::AuthorizedKey;
 use wmco_core::cluster::rbac::BindingKind;
-use wmco_core::names::{objects, platforms};
+use wmco_core::names::{events, objects, platforms};
 use wmco_core::render::{user_data, user_data_keys};
 use wmco_core::secret::Secret as Hidden;
 use wmco_ssh::PrivateKey;
 
-use super::scenery::{admin, listed, until};
+use super::scenery::{admin, listed, notes, until};
 
 const MACHINES: &str = objects::MACHINE_API_NAMESPACE;
 const CLUSTERS: &str = objects::CLUSTER_API_NAMESPACE;
@@ -171,6 +171,11 @@ async fn one_that_cannot_be_changed_is_replaced() {
         put(&stage, "other", &more);
         let running = stage.operate(Progress::new()).unwrap();
         let found = until_ours(&stage, MACHINES).await;
+        let told = || {
+            let mut notes = notes(&stage, events::OWNED_OBJECT_PUT_RIGHT).into_iter();
+            notes.find(|note| note.contains("replace-user-data openshift-machine-api"))
+        };
+        until(told).await;
         assert_eq!((&found["type"], &found["immutable"]), (&json!("Opaque"), &Value::Null));
         assert_eq!(found["data"]["mine"], BASE64_STANDARD.encode("kept"));
         end(stage, running).await;
@@ -223,6 +228,33 @@ async fn a_namespace_that_comes_later_gets_it() {
     assert_eq!(found["data"], secret(&stage, MACHINES).unwrap()["data"]);
     let secrets: Api<Secret> = Api::namespaced(admin(&stage).await, CLUSTERS);
     secrets.delete(objects::USER_DATA_SECRET, &DeleteParams::default()).await.unwrap();
+    until_ours(&stage, CLUSTERS).await;
+    end(stage, running).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_right_that_is_missing_is_told_once_and_holds_up_nothing() {
+    let (stage, running) = operating().await;
+    let namespace = json!({
+        "apiVersion": "v1", "kind": "Namespace", "metadata": {"name": CLUSTERS},
+    });
+    stage.cluster.apply(&namespace).unwrap();
+    let told = || notes(&stage, events::OWNED_OBJECT_FAILURE);
+    let note = until(|| told().into_iter().next()).await;
+    assert!(note.contains("add the component `cluster-api`"), "{note}");
+    // Meanwhile the other one is put right at once, and nothing is asked again because of that.
+    let refused = || {
+        let requests = stage.cluster.requests();
+        requests.iter().filter(|request| request.code == 403).count()
+    };
+    let before = refused();
+    for _ in 0..3 {
+        delete(&stage).await;
+        until_ours(&stage, MACHINES).await;
+    }
+    assert!(refused() <= before + 1, "{} after {before}", refused());
+    assert_eq!(told(), [note]);
+    give_rights(&stage, CLUSTERS);
     until_ours(&stage, CLUSTERS).await;
     end(stage, running).await;
 }

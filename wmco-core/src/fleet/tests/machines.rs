@@ -260,6 +260,24 @@ fn the_node_of_an_ignored_machine_is_no_others() {
     made(2).with(shared).look(|out| assert_eq!(lines(&out.instances), left));
 }
 
+#[test]
+fn a_node_that_keeps_its_slot_while_its_machines_are_left_is_told() {
+    let shared = |c: &mut Case| c.machines[1].node = c.machines[0].node.clone();
+    let told = |case: Case| {
+        case.look(|out| {
+            let notices = out.notices.iter().map(ToString::to_string);
+            notices.filter(|it| it.contains("node node-1 keeps its disruption slot")).count()
+        })
+    };
+    assert_eq!(told(made(2).with(shared)), 0);
+    let marked = || made(2).with(shared).with(|c| held(&mut c.nodes[0]));
+    assert_eq!(told(marked()), 2);
+    // A node of another system is none that we disrupt.
+    let linux =
+        |c: &mut Case| drop(c.nodes[0].labels.insert(names::OS_LABEL.into(), "linux".into()));
+    assert_eq!(told(marked().with(linux)), 0);
+}
+
 /// Otherwise a reference that was wrong once would be in the way of the right Node for ever.
 #[test]
 fn the_node_of_a_machine_is_put_on_no_record() {

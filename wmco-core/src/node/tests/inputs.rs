@@ -104,6 +104,8 @@ fn a_write_is_visible_when_the_inputs_show_it() {
     let recorded = Outcome::RootRecorded;
     assert!(shows(&seen, recorded(RootAccess::Closed)));
     assert!(!shows(&seen, recorded(RootAccess::Open)));
+    // Nobody asks any more to have a Machine replaced.
+    assert!(shows(&seen, Outcome::MachineKept { uid: "u-1".into() }));
     // There is nothing to wait for.
     assert_eq!(Outcome::Pods(Vec::new()).is_visible_in(&seen), None);
     let other = InstanceInputs { node: None, on_record: true, record: None, ..seen };

@@ -84,10 +84,12 @@ fn stranger(world: &World, place: usize, name: &str) -> Option<String> {
     if let Ok(address) = name.parse() {
         let owner = world.owner_of_address(address).filter(|owner| *owner != place)?;
         // A host that calls itself by the name of another may give its own addresses away.
-        return (!world.has_false_name(owner)).then(|| format!("machine {owner}'s"));
+        let is_open = world.has_false_name(owner) || world.is_led_to(place, owner);
+        return (!is_open).then(|| format!("machine {owner}'s"));
     }
     let owners = world.owners_of_name(&name.to_ascii_lowercase());
-    let is_others = !owners.is_empty() && !owners.contains(&place);
+    let is_open = owners.iter().any(|owner| *owner == place || world.is_led_to(place, *owner));
+    let is_others = !owners.is_empty() && !is_open;
     is_others.then(|| format!("one of {owners:?}"))
 }
 

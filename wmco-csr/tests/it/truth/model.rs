@@ -484,6 +484,18 @@ impl World {
         known.then_some(place)
     }
 
+    /// Whether the DNS, forth and back, leads the name of a machine's Node to another machine without a Node.
+    /// Unless the former is listed by its own address, nobody can tell that this is wrong.
+    pub(super) fn is_led_to(&self, place: usize, other: usize) -> bool {
+        let node = self.registered(place);
+        let reverse = self.dns().reverse;
+        let names = reverse.get(&Self::address(other)).into_iter().flatten();
+        let is_of_node = |name: &String| *name == node || name.split('.').next() == Some(&*node);
+        let is_listed = self.machines[place].sort == Sort::Listed
+            && self.machines[place].listing == Listing::Address;
+        !self.machines[other].has_node() && !is_listed && { names }.any(is_of_node)
+    }
+
     pub(super) fn is_reserved(text: &str) -> bool {
         RESERVED.contains(&text)
     }

@@ -1,5 +1,6 @@
 //! Nodes that a Machine API makes, while an observer checks the safety rules at every change.
 
+mod kept;
 mod key;
 mod killed;
 mod observer;

@@ -1,5 +1,7 @@
 //! Which Machine is made anew, and when.
 
+use jiff::SignedDuration;
+
 use super::*;
 
 /// Whether `mac-1`, which refuses our key, is replaced; otherwise why not.
@@ -124,6 +126,26 @@ fn a_replacement_holds_its_slot_until_the_machineset_is_healthy() {
     holds(|c| c.sets.clear(), false);
 }
 
+#[test]
+fn a_replacement_that_does_not_end_is_told_after_half_an_hour() {
+    let told = |case: Case| {
+        case.look(|out| {
+            let of_set = |notice: &&Notice| matches!(notice, Notice::NotReplaced { .. });
+            let notices = out.notices.iter().filter(of_set);
+            notices.map(|it| (it.to_string(), it.patience())).collect::<Vec<_>>()
+        })
+    };
+    let [(text, patience)] = &told(succeeded())[..] else { panic!("not told") };
+    assert!(
+        text.starts_with("machine mac-2 was deleted to be made anew, and machineset win"),
+        "{text}"
+    );
+    assert_eq!(*patience, SignedDuration::from_mins(30));
+    assert_eq!(told(succeeded().with(|c| c.nodes[1].ready = true)), []);
+    // Nobody lacks anything when the one that does not get well is left to people.
+    assert_eq!(told(succeeded().with(|c| c.machines[1].is_ignored = true)), []);
+}
+
 /// The same when the only thing that is not as it should be is what `change` says.
 #[track_caller]
 fn slot_is_free(change: fn(&mut Case), expected: bool) {
@@ -191,6 +213,56 @@ fn a_machine_that_its_machineset_waits_for_goes_in_its_slot() {
         c.host_keys.push(going(3));
     };
     gate(refusing_meanwhile().with(broken).with(other), unhealthy("mac-3_machine"));
+}
+
+/// Three Machines were made anew, and what took their place never let us in either.
+fn in_vain() -> Case {
+    made(1).with(|c| {
+        c.machines[0].node = None;
+        c.machines[0].phase = Some("Provisioned".into());
+        c.nodes.clear();
+        c.host_keys = vec![going(7), going(8), going(9)];
+    })
+}
+
+#[test]
+fn machines_are_not_made_anew_for_ever() {
+    gate(in_vain(), Err(Held::InVain { replaced: 3 }));
+    gate(in_vain().with(|c| c.host_keys.truncate(2)), Ok(()));
+    // One that let us in once is none of those that were made meanwhile.
+    gate(in_vain().with(|c| c.host_keys.push(("mac-1_machine", "AAAA"))), Ok(()));
+    let joined = |c: &mut Case| {
+        c.machines = vec![machine(1)];
+        c.nodes = vec![NodeFacts { ready: false, ..node_of(1) }];
+    };
+    gate(in_vain().with(joined), Ok(()));
+    let elsewhere = |c: &mut Case| {
+        c.host_keys[0] = record(7, r#", "replacedIn": "other""#);
+        c.sets.push(MachineSetFacts { name: "other".into(), ..set(1) });
+    };
+    gate(in_vain().with(elsewhere), Ok(()));
+}
+
+#[test]
+fn a_host_whose_key_is_on_record_was_let_in_once() {
+    let pinned = record(1, r#", "replacedIn": "win", "pinned": "SHA256:a""#);
+    let case = in_vain().with(|c| (c.refused, c.budget) = (vec!["mac-1"], 1));
+    case.with(|c| c.host_keys.push(pinned)).look(|out| {
+        assert!(matches!(out.instances[0].intent, Intent::Replace(_)), "{}", out.instances[0]);
+    });
+}
+
+#[test]
+fn machines_that_are_made_anew_in_vain_are_told() {
+    in_vain().with(|c| c.refused = vec!["mac-1"]).look(|out| {
+        let told = |notice: &&Notice| notice.machine() == Some("mac-1");
+        let notice = out.notices.iter().find(told).unwrap();
+        assert_eq!(notice.reason(), names::events::MACHINE_DELETION_RESTRICTED);
+        assert_eq!(notice.patience(), SignedDuration::ZERO);
+        let text = notice.to_string();
+        assert!(text.contains("3 of its machineset were made anew"), "{text}");
+        assert!(text.contains("see whether its image runs the user data"), "{text}");
+    });
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! How long to wait after a failure.
+//! How long to wait after a failure, of a host or of the API server.
 
 use std::time::Duration;
 
@@ -7,15 +7,15 @@ use wmco_core::limits;
 
 /// A pause before the next attempt.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) struct Pause {
+pub(crate) struct Pause {
     /// What is waited: at least half of `within`, so that hosts do not all come at once.
-    pub(super) exact: Duration,
+    pub(crate) exact: Duration,
     /// The same without chance, for people.
-    pub(super) within: Duration,
+    pub(crate) within: Duration,
 }
 
 /// Pauses that double from [`limits::RETRY_FIRST`] to [`limits::RETRY_MOST`].
-pub(super) struct Backoff {
+pub(crate) struct Backoff {
     /// The lower ends; jitter adds up to as much again.
     halves: ExponentialBackoff,
     next: Duration,
@@ -35,7 +35,7 @@ impl Default for Backoff {
 }
 
 impl Backoff {
-    pub(super) fn next(&mut self) -> Pause {
+    pub(crate) fn next(&mut self) -> Pause {
         let most = limits::RETRY_MOST.unsigned_abs();
         let within = self.next;
         self.next = (within * 2).min(most);

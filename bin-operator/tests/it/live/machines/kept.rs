@@ -1,0 +1,36 @@
+//! The API server keeps a Machine that is to be made anew.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use bin_operator::progress::Progress;
+use wmco_core::names::events;
+use wmco_sim::cluster::Fault;
+use wmco_sim::cluster::error::{ApiError, Subject};
+
+use super::scenery::{Key, cloud, machines, names, until_finished};
+use crate::live::scenery::{notes, until};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_machine_that_somebody_changes_all_the_time_is_told_and_tried_again_soon() {
+    let stage = cloud(1, 0).await;
+    let running = stage.operate(Progress::new()).unwrap();
+    until_finished(&stage, 1, 0).await;
+    let before = names(&machines(&stage));
+    let tries = Arc::new(AtomicU32::new(0));
+    let counted = Arc::clone(&tries);
+    stage.cluster.inject_faults(move |request| {
+        let deletes = request.verb == "delete" && request.resource == "machines";
+        let fails = deletes && counted.fetch_add(1, Ordering::SeqCst) == 0;
+        let of = Subject { group: "machine.openshift.io", kind: "machines", name: &request.name };
+        fails.then(|| Fault::Answer(ApiError::modified(of)))
+    });
+    stage.give_key(Key::random().pem.as_bytes()).unwrap();
+    until(|| (names(&machines(&stage)) != before).then_some(())).await;
+    until_finished(&stage, 1, 0).await;
+    assert_eq!(tries.load(Ordering::SeqCst), 2);
+    let told = notes(&stage, events::MACHINE_DELETION_FAILED);
+    assert!(told.iter().any(|note| note.contains("see who writes the machine")), "{told:#?}");
+    running.stop().await.unwrap();
+    stage.shutdown().await;
+}
