@@ -5,7 +5,7 @@ use std::net::Ipv4Addr;
 
 use super::claimed::ClaimedEntries;
 use super::evidence::Evidence;
-use super::host::Host;
+use super::host::{Host, calls};
 use super::hosts::Hosts;
 use super::made::Made;
 use super::matching::{Matching, Stand};
@@ -71,7 +71,11 @@ impl<'a> Leaving<'a, '_> {
             Stand::Node(node) if node.kind == Kind::OtherSystem => Because::OtherSystem,
             Stand::Node(node) if node.kind == Kind::FromMachine => Because::MachineBehind,
             Stand::Node(_) | Stand::Nobody => {
-                let claimed = node.and_then(|node| self.entries.claimed_by(node));
+                let claimed = node.and_then(|node| {
+                    self.entries
+                        .claimed_by(node)
+                        .or_else(|| self.called_as_listed(node, record.ipv4))
+                });
                 let claimed =
                     claimed.or_else(|| self.entries.broken_one_of(host.address, record.ipv4));
                 match (claimed, self.machine_at(record.ipv4)) {
@@ -95,6 +99,7 @@ impl<'a> Leaving<'a, '_> {
         let claimed = self
             .entries
             .claimed_by(node)
+            .or_else(|| Some(self.entries.called(node)?.address))
             .or_else(|| self.entries.broken_one_of(origin.unwrap_or(&node.name), ipv4));
         if let Some(address) = contested.or(claimed) {
             let because = Because::MayBeListed { address: address.to_owned() };
@@ -155,6 +160,15 @@ impl<'a> Leaving<'a, '_> {
             RecordChange::Adopted { ipv4, node: node.name.clone(), username: username.to_owned() };
         out.changes.insert(address.clone(), change);
         out.instances.push(assignment(address, Some(node), Because::RecordDue));
+    }
+
+    /// The entry that a Node on record of another host at `ipv4` may be of, by its name. What a host calls
+    /// itself keeps no Node that shows the address of its own host; what people call it does.
+    fn called_as_listed(&self, node: &NodeFacts, ipv4: Option<Ipv4Addr>) -> Option<&'a str> {
+        let entry = self.entries.called(node)?;
+        let is_there =
+            ipv4.is_some_and(|ipv4| node.addresses.iter().any(|shown| shown.parse() == Ok(ipv4)));
+        (!is_there || calls(entry.address, node)).then_some(entry.address)
     }
 
     /// Whoever answers there now is the host of a Machine.

@@ -59,9 +59,13 @@ impl World {
         }
     }
 
-    /// No more faults: Nodes tell the truth, listed hosts let us in, pins are those of
+    /// No more faults: the Machine API and Nodes tell the truth, listed hosts let us in, pins are those of
     /// their hosts.
     fn calm_machines(&mut self) {
+        let names: Vec<_> = self.api.made.machines.keys().cloned().collect();
+        for name in names {
+            self.tell_truth(&name);
+        }
         for at in 0..self.of_entries() {
             self.hosts[at].accepts = self.key;
         }

@@ -203,7 +203,7 @@ impl World {
             let ipv4 = internal_ipv4(&machine.facts);
             let mut others = self.api.made.machines.values();
             let same = |it: &super::machines::Machine| internal_ipv4(&it.facts) == ipv4;
-            others.any(|it| it.facts.name != machine.facts.name && same(it))
+            machine.confused || others.any(|it| it.facts.name != machine.facts.name && same(it))
         };
         let made = host.is_slot()
             && (!self.is_wanted_machine(host) || self.machine_of(host).is_some_and(odd));
