@@ -15,14 +15,14 @@ pub(super) struct Made<'a> {
     at: HashMap<Ipv4Addr, Vec<&'a Machine>>,
     /// The same by the UID of the Node that they refer to.
     with_node: HashMap<&'a str, Vec<&'a Machine>>,
-    /// Addresses and UIDs of Nodes of the Machines that people asked to leave alone.
-    ignored: (HashSet<Ipv4Addr>, HashMap<&'a str, &'a Machine>),
+    /// The Machines that people asked to leave alone, by their address, and by the UID of their Node.
+    ignored: (HashMap<Ipv4Addr, &'a Machine>, HashMap<&'a str, &'a Machine>),
 }
 
 impl<'a> Made<'a> {
     pub(super) fn of(machines: &'a Machines) -> Self {
         let ignored = || machines.iter().filter(|it| it.instance == Err(Unfit::Ignored));
-        let at = ignored().filter_map(|machine| internal_ipv4(&machine.facts));
+        let at = ignored().filter_map(|it| Some((internal_ipv4(&it.facts)?, it)));
         let nodes = ignored().filter_map(|it| Some((it.facts.node.as_ref()?.uid.as_str(), it)));
         let nodes = nodes.filter(|(uid, _)| !uid.is_empty());
         let ignored = (at.collect(), nodes.collect());
@@ -52,14 +52,16 @@ impl<'a> Made<'a> {
     /// Whether people asked to leave the Machine alone that has this Node or a host at this address.
     pub(super) fn is_ignored(&self, node: &NodeFacts, ipv4: Option<Ipv4Addr>) -> bool {
         let (at, nodes) = &self.ignored;
-        nodes.contains_key(node.uid.as_str()) || ipv4.is_some_and(|ipv4| at.contains(&ipv4))
+        nodes.contains_key(node.uid.as_str()) || ipv4.is_some_and(|ipv4| at.contains_key(&ipv4))
     }
 
-    /// Another one that has a host at the address of `machine`. One that is being deleted gave it back,
-    /// or is about to.
+    /// Another one that has a host at the address of `machine`, even one that people asked to leave alone.
+    /// One that is being deleted gave it back, or is about to.
     pub(super) fn beside(&self, machine: &Machine, ipv4: Ipv4Addr) -> Option<&'a Machine> {
-        let others = self.at.get(&ipv4)?.iter().copied();
-        others.filter(|other| other.instance.is_ok()).find(|it| it.facts.name != machine.facts.name)
+        let others = self.at.get(&ipv4).into_iter().flatten().copied();
+        let others = others.filter(|other| other.instance.is_ok());
+        let mut others = others.chain(self.ignored.0.get(&ipv4).copied());
+        others.find(|it| it.facts.name != machine.facts.name)
     }
 
     /// Another one that refers to the Node of `machine`, even one that people asked to leave alone.

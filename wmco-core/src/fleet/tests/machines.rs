@@ -105,6 +105,10 @@ rows! {
         "machine mac-1: leave (node node-1), because machine mac-2 has its address",
         "machine mac-2: leave (node node-2), because machine mac-1 has its address",
     ];
+    the_host_of_an_ignored_machine_is_not_anothers: made(2).with(|c| {
+        c.machines[0].addresses = c.machines[1].addresses.clone();
+        c.machines[1].is_ignored = true;
+    }) => ["machine mac-1: leave (node node-1), because machine mac-2 has its address"];
     a_machine_that_is_deleted_has_given_its_address_back: made(2).with(|c| {
         c.machines[1].addresses = c.machines[0].addresses.clone();
         c.machines[1].is_deleted = true;

@@ -297,7 +297,7 @@ rows! { told:
         .with(|c| c.nodes[0].addresses.push("10.0.0.9".into()))
         => &format!(
             "10.0.0.1 is left alone, because it is not listed, but may be the node of entry 10.0.0.9; \
-             correct node win-1, which claims entry 10.0.0.9 by its addresses or its annotation {}, or \
+             correct node win-1, which claims entry 10.0.0.9 by its name, its addresses or its annotation {}, or \
              delete it if its host is gone",
             names::INSTANCE_ANNOTATION
         );
