@@ -1,11 +1,10 @@
 //! Which entry a Node or a host that leaves may be, whatever stands for that entry.
 
-use std::cell::OnceCell;
 use std::collections::HashMap;
 use std::net::Ipv4Addr;
 
 use super::by_address::ByAddress;
-use super::host::{Host, forms};
+use super::host::Host;
 use super::hosts::Hosts;
 use crate::facts::NodeFacts;
 use crate::names;
@@ -19,9 +18,6 @@ pub(super) struct ClaimedEntries<'a, 'b> {
     at: ByAddress<'a, usize>,
     /// By the Node on record.
     of_node: HashMap<&'a str, usize>,
-    /// By any name that its host is known by, in all forms in lower case; what people wrote counts more.
-    /// Only Nodes that nothing else ties to an entry are asked for.
-    called: OnceCell<HashMap<String, usize>>,
     /// The first that is broken, by a name of which nothing is known.
     unknown: Option<&'a str>,
 }
@@ -34,7 +30,6 @@ impl<'a, 'b> ClaimedEntries<'a, 'b> {
             former: HashMap::new(),
             at: ByAddress::with_capacity(count),
             of_node: HashMap::with_capacity(count),
-            called: OnceCell::new(),
             unknown: None,
         };
         for host in hosts.listed() {
@@ -71,29 +66,6 @@ impl<'a, 'b> ClaimedEntries<'a, 'b> {
         let shown = node.addresses.iter().filter_map(|address| self.at.get(address));
         let first = made_from.into_iter().chain(recorded).chain(shown).min();
         Some(self.hosts.numbered(first?)?.address)
-    }
-
-    /// The entry whose host is known by the name of a Node, so that its kubelet may have registered it.
-    pub(super) fn called(&self, node: &NodeFacts) -> Option<&'b Host<'a>> {
-        let called = self.called.get_or_init(|| self.names());
-        self.hosts.numbered(*called.get(&node.name.to_lowercase())?)
-    }
-
-    fn names(&self) -> HashMap<String, usize> {
-        let listed = self.hosts.listed().iter();
-        let by_name = listed.clone().filter(|host| host.address.parse::<Ipv4Addr>().is_err());
-        let written = by_name.map(|host| (host.address, host.number));
-        let known = listed.flat_map(|host| {
-            let names = host.names.into_iter().flatten();
-            names.map(|name| (name.as_str(), host.number))
-        });
-        let mut called = HashMap::new();
-        for (name, number) in written.chain(known) {
-            for form in forms(name) {
-                called.entry(form.to_lowercase()).or_insert(number);
-            }
-        }
-        called
     }
 
     /// A broken entry that may mean the host on record or at an address: one that is its address, or

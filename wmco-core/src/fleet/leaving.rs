@@ -9,7 +9,7 @@ use super::host::{Host, calls};
 use super::hosts::Hosts;
 use super::made::Made;
 use super::matching::{Matching, Stand};
-use super::node::{Kind, Node, contested};
+use super::node::{Kind, Node, contested, shows};
 use super::{Assignment, Assignments, Because, Intent, Observed, shown_address};
 use crate::facts::NodeFacts;
 use crate::host_record::RecordChange;
@@ -99,7 +99,7 @@ impl<'a> Leaving<'a, '_> {
         let claimed = self
             .entries
             .claimed_by(node)
-            .or_else(|| Some(self.entries.called(node)?.address))
+            .or_else(|| Some(self.hosts.called(node)?.address))
             .or_else(|| self.entries.broken_one_of(origin.unwrap_or(&node.name), ipv4));
         if let Some(address) = contested.or(claimed) {
             let because = Because::MayBeListed { address: address.to_owned() };
@@ -165,7 +165,7 @@ impl<'a> Leaving<'a, '_> {
     /// The entry that a Node on record of another host at `ipv4` may be of, by its name. What a host calls
     /// itself keeps no Node that shows the address of its own host; what people call it does.
     fn called_as_listed(&self, node: &NodeFacts, ipv4: Option<Ipv4Addr>) -> Option<&'a str> {
-        let entry = self.entries.called(node)?;
+        let entry = self.hosts.called(node)?;
         let is_there =
             ipv4.is_some_and(|ipv4| node.addresses.iter().any(|shown| shown.parse() == Ok(ipv4)));
         (!is_there || calls(entry.address, node)).then_some(entry.address)

@@ -15,6 +15,8 @@ pub(super) struct Made<'a> {
     at: HashMap<Ipv4Addr, Vec<&'a Machine>>,
     /// The same by the UID of the Node that they refer to.
     with_node: HashMap<&'a str, Vec<&'a Machine>>,
+    /// The same by its name, without those that are being deleted.
+    with_name: HashMap<&'a str, Vec<&'a Machine>>,
     /// The Machines that people asked to leave alone, by their address, and by the UID of their Node.
     ignored: (HashMap<Ipv4Addr, &'a Machine>, HashMap<&'a str, &'a Machine>),
 }
@@ -26,13 +28,22 @@ impl<'a> Made<'a> {
         let nodes = ignored().filter_map(|it| Some((it.facts.node.as_ref()?.uid.as_str(), it)));
         let nodes = nodes.filter(|(uid, _)| !uid.is_empty());
         let ignored = (at.collect(), nodes.collect());
-        let mut made = Self { machines, at: HashMap::new(), with_node: HashMap::new(), ignored };
+        let mut made = Self {
+            machines,
+            at: HashMap::new(),
+            with_node: HashMap::new(),
+            with_name: HashMap::new(),
+            ignored,
+        };
         for machine in made.machines() {
             if let Some(ipv4) = internal_ipv4(&machine.facts) {
                 made.at.entry(ipv4).or_default().push(machine);
             }
             if let Some(node) = machine.facts.node.as_ref().filter(|node| !node.uid.is_empty()) {
                 made.with_node.entry(&node.uid).or_default().push(machine);
+                if !machine.facts.is_deleted {
+                    made.with_name.entry(&node.name).or_default().push(machine);
+                }
             }
         }
         made
@@ -64,11 +75,20 @@ impl<'a> Made<'a> {
         others.find(|it| it.facts.name != machine.facts.name)
     }
 
-    /// Another one that refers to the Node of `machine`, even one that people asked to leave alone.
+    /// Another one that refers to the Node of `machine`, even one that people asked to leave alone, or to
+    /// one of its name that is gone.
     pub(super) fn sharing_node(&self, machine: &Machine) -> Option<&'a Machine> {
-        let node = machine.facts.node.as_ref()?.uid.as_str();
-        let others = self.with_node.get(node).into_iter().flatten().chain(self.ignored.1.get(node));
-        others.copied().find(|other| other.facts.name != machine.facts.name)
+        let node = machine.facts.node.as_ref()?;
+        let (uid, name) = (node.uid.as_str(), node.name.as_str());
+        let others = self.with_node.get(uid).into_iter().chain(self.with_name.get(name)).flatten();
+        let others = others.chain(self.ignored.1.get(uid)).copied();
+        others.into_iter().find(|other| other.facts.name != machine.facts.name)
+    }
+
+    /// Another one at an address that a Node shows.
+    pub(super) fn at_node(&self, machine: &Machine, node: &NodeFacts) -> Option<&'a Machine> {
+        let mut shown = node.addresses.iter().filter_map(|shown| shown.parse().ok());
+        shown.find_map(|ipv4| self.beside(machine, ipv4))
     }
 
     /// Whether a Machine is behind a Node: one refers to it, or it says so itself and nothing speaks

@@ -119,6 +119,52 @@ rows! {
         "machine mac-1: leave (node node-1), because its machine refers to the node of machine mac-2, too",
         "machine mac-2: leave (node node-1), because its machine refers to the node of machine mac-1, too",
     ];
+    a_node_to_which_another_machine_refers_in_vain_is_left: made(2).with(|c| {
+        c.machines[1].node = c.machines[0].node.clone();
+        c.machines[0].node.as_mut().unwrap().uid = "gone".into();
+    }) => [
+        "machine mac-1: leave, because its machine refers to the node of machine mac-2, too",
+        "machine mac-2: leave (node node-1), because its machine refers to the node of machine mac-1, too",
+    ];
+    a_reference_in_vain_of_a_machine_that_is_deleted_is_nobodys: made(2).with(|c| {
+        c.machines[1].node = c.machines[0].node.clone();
+        c.machines[0].node.as_mut().unwrap().uid = "gone".into();
+        c.machines[0].is_deleted = true;
+        c.nodes[0].addresses = c.nodes[1].addresses.clone();
+    }) => [
+        "machine mac-1: leave, because it is being deleted",
+        "machine mac-2: configure (node node-1), because its machine is provisioned",
+    ];
+    a_node_at_the_address_of_another_machine_is_left: made(2).with(|c| {
+        c.machines[1].node = c.machines[0].node.take();
+    }) => [
+        "machine mac-1: leave, because its machine runs and refers to no node",
+        "machine mac-2: leave (node node-1), because its machine refers to the node of machine mac-1, too",
+    ];
+    a_node_at_the_address_of_an_entry_is_left: made(1).with(|c| {
+        c.listed = vec![entry(1)];
+        c.nodes[0].addresses = vec!["10.0.0.1".into()];
+    }) => [
+        "10.0.0.1: leave (node node-1), because a machine is behind its node",
+        "machine mac-1: leave (node node-1), because its machine refers to the node of 10.0.0.1, too",
+    ];
+    a_node_that_is_called_as_a_listed_host_is_left: made(1).with(|c| {
+        c.listed = vec![entry(1)];
+        c.host_names = vec![("10.0.0.1", "node-1")];
+        c.nodes[0].addresses.clear();
+    }) => [
+        "10.0.0.1: configure, because it is listed",
+        "machine mac-1: leave (node node-1), because its machine refers to the node of 10.0.0.1, too",
+    ];
+    what_a_listed_host_calls_itself_takes_no_node_of_a_machine: made(1).with(|c| {
+        c.listed = vec![entry(1)];
+        c.host_names = vec![("10.0.0.1", "node-1")];
+    }) => ["10.0.0.1: configure, because it is listed", JOINED];
+    what_a_node_shows_beside_its_own_address_keeps_no_machine: made(2).with(|c| {
+        c.nodes[0].addresses.push("10.0.128.2".into());
+    }) => [JOINED, "machine mac-2: configure (node node-2), because its machine is provisioned"];
+    a_node_without_addresses_is_still_its_machines: made(1).with(|c| c.nodes[0].addresses.clear())
+        => [JOINED];
     an_entry_that_does_not_resolve_keeps_its_last_address: made(1).with(|c| {
         c.listed = vec![broken("win.test")];
         c.host_keys = vec![("win.test_host", r#"{"ipv4": "10.0.128.1"}"#)];

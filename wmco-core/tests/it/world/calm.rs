@@ -71,11 +71,12 @@ impl World {
             self.hosts[at].accepts = self.key;
         }
         self.install_mistaken_anew();
+        let kept = &mut self.api.host_keys;
         for host in &self.hosts {
             if let Some(pin) = host.machine.as_ref().map(|name| key(name))
-                && let Some(pinned) = self.api.host_keys.get_mut(&pin)
+                && [&pin, &HostRecord::key_name(&pin)].iter().any(|it| kept.contains_key(*it))
             {
-                *pinned = host.key().to_string();
+                kept.insert(pin, host.key().to_string());
             }
             let Some(node) = self.api.nodes.get_mut(&host.name) else { continue };
             match &host.machine {

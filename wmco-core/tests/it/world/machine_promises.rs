@@ -98,6 +98,10 @@ impl World {
         let own = seen.with_key(&instance.address);
         let shows = |ipv4| own.is_some_and(|own| internal_ipv4(&own.facts) == Some(ipv4));
         let at_host = index.filter(|_| action.is_on_host()).map(|index| &self.hosts[index]);
+        let is_listed = |host: &&Host| self.operator.knew_as_listed.contains(&host.address);
+        if let Some(host) = at_node.filter(is_listed).filter(|_| own.is_some()) {
+            broken.push(format!("though {} is listed", host.name));
+        }
         for host in at_node.into_iter().chain(at_host) {
             let Some(machine) = host.machine.as_ref().and_then(|name| seen.get(name)) else {
                 continue;
