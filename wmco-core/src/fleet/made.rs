@@ -66,6 +66,13 @@ impl<'a> Made<'a> {
         nodes.contains_key(node.uid.as_str()) || ipv4.is_some_and(|ipv4| at.contains_key(&ipv4))
     }
 
+    /// Whether a Machine may be behind a Node that calls itself listed: one refers to its name, or it says
+    /// itself which one.
+    pub(super) fn may_be_behind(&self, node: &NodeFacts) -> bool {
+        let named = named_by(node).and_then(|name| self.machines.get(name));
+        named.is_some() || self.with_name.contains_key(node.name.as_str())
+    }
+
     /// Another one that has a host at the address of `machine`, even one that people asked to leave alone.
     /// One that is being deleted gave it back, or is about to.
     pub(super) fn beside(&self, machine: &Machine, ipv4: Ipv4Addr) -> Option<&'a Machine> {
@@ -97,8 +104,7 @@ impl<'a> Made<'a> {
         if self.with_node.contains_key(node.uid.as_str()) {
             return true;
         }
-        let named = node.annotation(names::MACHINE_ANNOTATION);
-        let named = named.map(|name| name.rsplit_once('/').map_or(name, |(_, name)| name));
+        let named = named_by(node);
         let is_ignored = |name| {
             let machine = self.machines.get(name);
             machine.is_some_and(|machine| machine.instance == Err(Unfit::Ignored))
@@ -130,4 +136,10 @@ impl<'a> Made<'a> {
         };
         nodes.iter().filter(is_other).map(|node| node.name.as_str()).collect()
     }
+}
+
+/// The name of the Machine that a Node says is behind it.
+fn named_by(node: &NodeFacts) -> Option<&str> {
+    let named = node.annotation(names::MACHINE_ANNOTATION)?;
+    Some(named.rsplit_once('/').map_or(named, |(_, name)| name))
 }

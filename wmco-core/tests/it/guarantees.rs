@@ -390,3 +390,19 @@ fn a_new_node_without_addresses_is_not_removed() {
     let outcome = after(start, &events).run(ROUNDS);
     assert!(outcome.is_ok(), "{outcome:#?}");
 }
+
+/// A record that a run of [`safety`] found left over: the Node of a Machine called itself listed at an address
+/// of nobody, while its Machine referred to a Node that was gone.
+#[test]
+fn a_machine_whose_node_calls_itself_listed_at_no_address_of_its_own() {
+    let start = Start { hosts: 2, budget: 1, features: 0, configured: true, sets: 1 };
+    let events = [
+        Event::Of(MachineEvent::ClaimListed(2)),
+        Event::SwapAddresses(2, 3),
+        Event::Of(MachineEvent::ReferInVain(0)),
+        Event::Crash,
+        Event::Round(0),
+    ];
+    let outcome = after(start, &events).run(ROUNDS);
+    assert!(outcome.is_ok(), "{outcome:#?}");
+}

@@ -329,6 +329,33 @@ fn an_ignored_machine_is_not_removed_when_its_kubelet_calls_itself_listed() {
     });
 }
 
+/// Nothing on record says that it was listed, and a kubelet may write our label and any address.
+#[test]
+fn a_node_that_calls_itself_listed_is_left_while_it_may_be_a_machines() {
+    let lies = |c: &mut Case| {
+        c.nodes[0].labels.insert(names::BYOH_LABEL.into(), names::TRUE.into());
+        c.nodes[0].annotations.insert(names::USERNAME_ANNOTATION.into(), "sealed".into());
+        c.nodes[0].addresses = vec!["10.0.128.9".into()];
+        c.machines[0].node = None;
+    };
+    let by_reference = |c: &mut Case| {
+        let (name, uid) = ("node-1".to_owned(), "gone".to_owned());
+        c.machines[0].node = Some(Reference { name, uid });
+    };
+    let by_word = |c: &mut Case| {
+        let machine = "openshift-machine-api/mac-1".to_owned();
+        c.nodes[0].annotations.insert(names::MACHINE_ANNOTATION.into(), machine);
+    };
+    let by_name = |c: &mut Case| c.host_names = vec![("mac-1_machine", "NODE-1")];
+    let left = "10.0.128.9: leave (node node-1), because a machine is behind its node";
+    for may_be in [by_reference, by_word, by_name] {
+        made(1).with(lies).with(may_be).look(|out| {
+            assert_eq!(out.instances[0].to_string(), left);
+            assert_eq!(out.changes, BTreeMap::new());
+        });
+    }
+}
+
 #[test]
 fn only_what_is_kept_of_machines_that_are_gone_is_forgotten() {
     let kept = |c: &mut Case| {
