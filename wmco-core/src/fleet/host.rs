@@ -97,14 +97,14 @@ impl<'a> Host<'a> {
 
     /// Whether it calls itself by the Node's name; `None` if it is known by no name.
     pub(super) fn names_node(&self, node: &NodeFacts) -> Option<bool> {
-        Some(self.names?.iter().any(|name| names_node(name, node)))
+        Some(self.names?.iter().any(|name| calls(name, node)))
     }
 }
 
-/// Whether a host that calls itself `reported` may have registered `node`: by its whole name or by the
-/// first label of it.
-fn names_node(reported: &str, node: &NodeFacts) -> bool {
-    forms(reported).iter().any(|name| name.eq_ignore_ascii_case(&node.name))
+/// Whether a host that is called `name` may have registered `node`: by its whole name or by the first label
+/// of it.
+pub(super) fn calls(name: &str, node: &NodeFacts) -> bool {
+    forms(name).iter().any(|name| name.eq_ignore_ascii_case(&node.name))
 }
 
 /// What a host that calls itself `name` may be registered as.

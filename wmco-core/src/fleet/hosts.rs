@@ -1,14 +1,16 @@
 //! Which hosts there are: what people list, beside what is on record.
 
+use std::cell::OnceCell;
 use std::collections::HashMap;
 use std::net::Ipv4Addr;
 
 use super::Observed;
 use super::by_address::ByAddress;
-use super::host::Host;
+use super::host::{Host, forms};
 use super::same_host::{self, SharedKeys};
 use super::side_by_side::{Beside, side_by_side};
 use super::unlisted::Unlisted;
+use crate::facts::NodeFacts;
 use crate::instances::Entries;
 
 /// All hosts that a Node may stand for: the listed ones, then those on record that nobody lists, both
@@ -25,6 +27,9 @@ pub(super) struct Hosts<'a> {
     /// The number of the first host that has a Node on record, by the Node's name. Of several that are on
     /// record of a host the first counts.
     by_node: HashMap<&'a str, usize>,
+    /// Numbers of listed hosts by any name that they are known by, in all forms in lower case; what people
+    /// wrote counts more. Only Nodes that nothing else ties to a host are asked for.
+    called: OnceCell<HashMap<String, usize>>,
     /// All that is kept under addresses that nobody lists.
     pub(super) unlisted: Vec<Unlisted<'a>>,
     damaged: Damaged<'a>,
@@ -85,6 +90,7 @@ impl<'a> Hosts<'a> {
             by_ipv4: HashMap::with_capacity(count),
             was_at: HashMap::new(),
             by_node: HashMap::with_capacity(count),
+            called: OnceCell::new(),
             unlisted: Vec::new(),
             damaged: Damaged::default(),
         }
@@ -145,6 +151,28 @@ impl<'a> Hosts<'a> {
     /// The number of the first host that has the Node on record.
     pub(super) fn first_with_node_on_record(&self, name: &str) -> Option<usize> {
         self.by_node.get(name).copied()
+    }
+
+    /// The listed host that is known by the name of a Node, so that its kubelet may have registered it.
+    pub(super) fn called(&self, node: &NodeFacts) -> Option<&Host<'a>> {
+        let called = self.called.get_or_init(|| self.names());
+        self.numbered(*called.get(&node.name.to_lowercase())?)
+    }
+
+    fn names(&self) -> HashMap<String, usize> {
+        let by_name = self.listed().iter().filter(|it| it.address.parse::<Ipv4Addr>().is_err());
+        let written = by_name.map(|host| (host.address, host.number));
+        let known = self.listed().iter().flat_map(|host| {
+            let names = host.names.into_iter().flatten();
+            names.map(|name| (name.as_str(), host.number))
+        });
+        let mut called = HashMap::new();
+        for (name, number) in written.chain(known) {
+            for form in forms(name) {
+                called.entry(form.to_lowercase()).or_insert(number);
+            }
+        }
+        called
     }
 
     /// The address of a record that cannot be read and may be the one of this listed host.

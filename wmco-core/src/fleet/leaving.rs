@@ -1,18 +1,19 @@
 //! Which hosts and Nodes leave the cluster, because nobody lists them any more.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::net::Ipv4Addr;
 
 use super::claimed::ClaimedEntries;
 use super::evidence::Evidence;
-use super::host::Host;
+use super::host::{Host, calls, forms};
 use super::hosts::Hosts;
 use super::made::Made;
 use super::matching::{Matching, Stand};
-use super::node::{Kind, Node, contested};
+use super::node::{Kind, Node, contested, shows};
 use super::{Assignment, Assignments, Because, Intent, Observed, shown_address};
 use crate::facts::NodeFacts;
 use crate::host_record::RecordChange;
+use crate::machines::name_in;
 use crate::names;
 
 /// Decides about every host on record and every Node of ours that no entry stands for. `look_due` is an
@@ -32,9 +33,16 @@ pub(super) fn decide<'a>(
     if nodes.is_empty() && hosts.left().is_empty() {
         return;
     }
-    let entries = ClaimedEntries::of(hosts);
-    let leaving =
-        Leaving { hosts, made, matching, observed, entries, look_due, unnamed: unnamed(hosts) };
+    let leaving = Leaving {
+        hosts,
+        made,
+        matching,
+        observed,
+        entries: ClaimedEntries::of(hosts),
+        of_machines: names_of_machines(observed),
+        look_due,
+        unnamed: unnamed(hosts),
+    };
     for host in hosts.left() {
         leaving.host(host, out);
     }
@@ -51,6 +59,8 @@ struct Leaving<'a, 'b> {
     matching: &'b Matching<'a>,
     observed: &'b Observed<'a>,
     entries: ClaimedEntries<'a, 'b>,
+    /// Names that hosts of Machines are known by, in all forms in lower case.
+    of_machines: HashSet<String>,
     /// An entry that is about to be looked at for the first time.
     look_due: Option<&'a str>,
     /// Entries of which nothing but a key is known, by its fingerprint.
@@ -71,7 +81,11 @@ impl<'a> Leaving<'a, '_> {
             Stand::Node(node) if node.kind == Kind::OtherSystem => Because::OtherSystem,
             Stand::Node(node) if node.kind == Kind::FromMachine => Because::MachineBehind,
             Stand::Node(_) | Stand::Nobody => {
-                let claimed = node.and_then(|node| self.entries.claimed_by(node));
+                let claimed = node.and_then(|node| {
+                    self.entries
+                        .claimed_by(node)
+                        .or_else(|| self.called_as_listed(node, record.ipv4))
+                });
                 let claimed =
                     claimed.or_else(|| self.entries.broken_one_of(host.address, record.ipv4));
                 match (claimed, self.machine_at(record.ipv4)) {
@@ -95,6 +109,7 @@ impl<'a> Leaving<'a, '_> {
         let claimed = self
             .entries
             .claimed_by(node)
+            .or_else(|| Some(self.hosts.called(node)?.address))
             .or_else(|| self.entries.broken_one_of(origin.unwrap_or(&node.name), ipv4));
         if let Some(address) = contested.or(claimed) {
             let because = Because::MayBeListed { address: address.to_owned() };
@@ -105,7 +120,10 @@ impl<'a> Leaving<'a, '_> {
             out.instances.push(leave(because));
             return;
         }
-        if self.made.is_ignored(node, ipv4) {
+        if self.made.is_ignored(node, ipv4)
+            || self.made.may_be_behind(node)
+            || self.of_machines.contains(&node.name.to_lowercase())
+        {
             // Nothing on record says that it was listed, and its kubelet may say so.
             out.instances.push(leave(Because::MachineBehind));
             return;
@@ -157,6 +175,15 @@ impl<'a> Leaving<'a, '_> {
         out.instances.push(assignment(address, Some(node), Because::RecordDue));
     }
 
+    /// The entry that a Node on record of another host at `ipv4` may be of, by its name. What a host calls
+    /// itself keeps no Node that shows the address of its own host; what people call it does.
+    fn called_as_listed(&self, node: &NodeFacts, ipv4: Option<Ipv4Addr>) -> Option<&'a str> {
+        let entry = self.hosts.called(node)?;
+        let is_there =
+            ipv4.is_some_and(|ipv4| node.addresses.iter().any(|shown| shown.parse() == Ok(ipv4)));
+        (!is_there || calls(entry.address, node)).then_some(entry.address)
+    }
+
     /// Whoever answers there now is the host of a Machine.
     fn machine_at(&self, ipv4: Option<Ipv4Addr>) -> Option<Because> {
         self.made.address_of_machine(ipv4?)
@@ -170,6 +197,12 @@ impl<'a> Leaving<'a, '_> {
             None => Because::Unlisted,
         }
     }
+}
+
+fn names_of_machines(observed: &Observed<'_>) -> HashSet<String> {
+    let known = observed.host_names.iter().filter(|(address, _)| name_in(address).is_some());
+    let names = known.flat_map(|(_, names)| names);
+    names.flat_map(|name| forms(name)).map(str::to_lowercase).collect()
 }
 
 /// Entries whose hosts have shown a key, but no name yet, by that key's fingerprint: each may be the

@@ -1,5 +1,7 @@
 //! One Node, as far as it is asked about for each host.
 
+use std::net::Ipv4Addr;
+
 use super::Because;
 use super::made::Made;
 use crate::facts::NodeFacts;
@@ -58,6 +60,11 @@ impl Kind {
             Self::Unmarked
         }
     }
+}
+
+/// Whether a Node shows an address.
+pub(super) fn shows(node: &NodeFacts, ipv4: Ipv4Addr) -> bool {
+    node.addresses.iter().any(|shown| shown.parse() == Ok(ipv4))
 }
 
 /// Why a host is left that several Nodes claim to stand for.

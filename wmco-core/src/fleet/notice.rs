@@ -12,6 +12,7 @@ use super::hosts::Hosts;
 use super::matching::{Matching, Stand};
 use super::replaced::Replaced;
 use super::{Assignment, Assignments, Because, Held, Rotation};
+use crate::facts::NodeFacts;
 use crate::host_record::HostRecord;
 use crate::instances::Called;
 use crate::limits;
@@ -113,16 +114,26 @@ pub(super) fn of_claims(
             });
         }
     }
-    // Where the entry has a Node, that one and the claim are told above.
-    let has_no_node = |address: &str| {
-        let host = hosts.named(address).filter(|host| host.is_listed && host.ipv4.is_some());
-        host.is_some_and(|host| matches!(matching.stand(host), Stand::Nobody))
+    let is_claim = |address: &str, node: &NodeFacts| {
+        notices.iter().any(|notice| {
+            matches!(notice, Notice::ForeignClaim { node: claims, address: of, .. }
+                if *claims == node.name && of == address)
+        })
     };
     let is_told = |instance: &&Assignment<'_>| match (&instance.because, instance.node) {
-        (Because::MayBeListed { address }, Some(_)) => has_no_node(address),
+        (Because::MayBeListed { address }, Some(node)) => {
+            let host = hosts.named(address).filter(|host| host.is_listed && host.ipv4.is_some());
+            host.is_some_and(|host| match matching.stand(host) {
+                Stand::Nobody => true,
+                // Told with what is contested.
+                Stand::Contested(_) => false,
+                Stand::Node(_) => !is_claim(address, node),
+            })
+        }
         _ => false,
     };
-    notices.extend(out.instances.iter().filter(is_told).map(left));
+    let told: Vec<_> = out.instances.iter().filter(is_told).map(left).collect();
+    notices.extend(told);
     notices
 }
 
@@ -225,8 +236,8 @@ fn next_step(because: &Because, node: Option<&str>) -> Option<String> {
             format!("see why entry {address} cannot be looked at, or remove it")
         }
         Because::MayBeListed { address } => format!(
-            "correct node {node}, which claims entry {address} by its addresses or its annotation {}, or \
-             delete it if its host is gone",
+            "correct node {node}, which claims entry {address} by its name, its addresses or its annotation \
+             {}, or delete it if its host is gone",
             names::INSTANCE_ANNOTATION
         ),
         Because::AddressOfMachine { machine } => format!(

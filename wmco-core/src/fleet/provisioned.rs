@@ -3,6 +3,7 @@
 use super::host::Host;
 use super::hosts::Hosts;
 use super::made::Made;
+use super::node::shows;
 use super::replaced::Replaced;
 use super::{Assignment, Assignments, Because, Intent, Observed};
 use crate::facts::NodeFacts;
@@ -44,6 +45,9 @@ pub(super) fn decide<'a>(
                 let beside = made.beside(machine, instance.ipv4);
                 let sharing = made.sharing_node(machine).map(|other| key(&other.facts.name));
                 let with = on_record.map(|host| host.address.to_owned()).or(sharing);
+                // What a Node shows decides about its own Machine alone.
+                let elsewhere = node.filter(|node| !shows(node, instance.ipv4));
+                let with = with.or_else(|| owner_of(elsewhere?, machine, hosts, made, is_listed));
                 if let Some(host) = there.filter(|host| host.is_listed) {
                     Because::AddressListed { address: host.address.to_owned() }
                 } else if let Some(host) = there.filter(is_ours) {
@@ -70,6 +74,22 @@ pub(super) fn decide<'a>(
             because,
         });
     }
+}
+
+/// What another instance is known by that a Node may be of, which a Machine refers to and which does not show
+/// that one's address.
+fn owner_of(
+    node: &NodeFacts,
+    machine: &Machine,
+    hosts: &Hosts<'_>,
+    made: &Made<'_>,
+    is_listed: bool,
+) -> Option<String> {
+    let mut shown =
+        node.addresses.iter().filter_map(|shown| hosts.numbered(hosts.first_at(shown)?));
+    let there = shown.find(|host| host.is_listed || !is_listed).or_else(|| hosts.called(node));
+    let listed = there.map(|host| host.address.to_owned());
+    listed.or_else(|| Some(key(&made.at_node(machine, node)?.facts.name)))
 }
 
 /// What the Node tells of a Machine whose host is its own.

@@ -112,6 +112,7 @@ fn meddling() -> impl Strategy<Value = Event> {
         at.clone().prop_map(Event::Cling),
         at.clone().prop_map(Event::LetGo),
         at.clone().prop_map(Event::LoseMarks),
+        Just(Event::Of(MachineEvent::KeyReturns)),
         (at, any::<bool>()).prop_map(|(at, e)| Event::Of(MachineEvent::OtherHash(at, e))),
     ]
 }
@@ -128,7 +129,13 @@ fn lies() -> impl Strategy<Value = Event> {
         1 => at.clone().prop_map(Event::LosePin),
         1 => at.clone().prop_map(Event::RenameEntry),
         1 => at.clone().prop_map(Event::OtherCard),
-        1 => at.prop_map(Event::Move),
+        1 => at.clone().prop_map(Event::Move),
+        1 => two().prop_map(|(at, other)| Event::Of(MachineEvent::Move(at, other))),
+        1 => at.clone().prop_map(|at| Event::Of(MachineEvent::ReferInVain(at))),
+        1 => at.clone().prop_map(|at| Event::Of(MachineEvent::ReferToNone(at))),
+        1 => two().prop_map(|(at, other)| Event::Of(MachineEvent::ReferTo(at, other))),
+        1 => at.clone().prop_map(|at| Event::Of(MachineEvent::TellTruth(at))),
+        1 => at.prop_map(|at| Event::Of(MachineEvent::ClaimListed(at))),
         1 => two().prop_map(|(at, other)| Event::Of(MachineEvent::ClaimMachine(at, other))),
         1 => Just(Event::LoseList),
         1 => Just(Event::RestoreList),
@@ -363,6 +370,39 @@ fn a_host_that_is_renamed_before_it_told_its_name_keeps_its_node() {
     let start = Start { hosts: 2, budget: 1, features: 0, configured: true, sets: 0 };
     let [round, renamed] = [Event::Round(0), Event::RenameEntry(1)];
     let events = [renamed, round, Event::OtherCard(1), Event::LoseRecords, round, renamed, round];
+    let outcome = after(start, &events).run(ROUNDS);
+    assert!(outcome.is_ok(), "{outcome:#?}");
+}
+
+/// A broken promise that a run of [`safety`] found: the Node of a host that joins showed no address yet,
+/// and called itself listed before it stood on record.
+#[test]
+fn a_new_node_without_addresses_is_not_removed() {
+    let start = Start { hosts: 2, budget: 1, features: 2, configured: false, sets: 0 };
+    let events = [
+        Event::Round(0),
+        Event::Round(4),
+        Event::LoseAddresses(1),
+        Event::Of(MachineEvent::ClaimListed(1)),
+        Event::CacheCatchesUp,
+        Event::Round(0),
+    ];
+    let outcome = after(start, &events).run(ROUNDS);
+    assert!(outcome.is_ok(), "{outcome:#?}");
+}
+
+/// A record that a run of [`safety`] found left over: the Node of a Machine called itself listed at an address
+/// of nobody, while its Machine referred to a Node that was gone.
+#[test]
+fn a_machine_whose_node_calls_itself_listed_at_no_address_of_its_own() {
+    let start = Start { hosts: 2, budget: 1, features: 0, configured: true, sets: 1 };
+    let events = [
+        Event::Of(MachineEvent::ClaimListed(2)),
+        Event::SwapAddresses(2, 3),
+        Event::Of(MachineEvent::ReferInVain(0)),
+        Event::Crash,
+        Event::Round(0),
+    ];
     let outcome = after(start, &events).run(ROUNDS);
     assert!(outcome.is_ok(), "{outcome:#?}");
 }

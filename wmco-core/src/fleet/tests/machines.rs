@@ -106,6 +106,10 @@ rows! {
         "machine mac-1: leave (node node-1), because machine mac-2 has its address",
         "machine mac-2: leave (node node-2), because machine mac-1 has its address",
     ];
+    the_host_of_an_ignored_machine_is_not_anothers: made(2).with(|c| {
+        c.machines[0].addresses = c.machines[1].addresses.clone();
+        c.machines[1].is_ignored = true;
+    }) => ["machine mac-1: leave (node node-1), because machine mac-2 has its address"];
     a_machine_that_is_deleted_has_given_its_address_back: made(2).with(|c| {
         c.machines[1].addresses = c.machines[0].addresses.clone();
         c.machines[1].is_deleted = true;
@@ -116,6 +120,52 @@ rows! {
         "machine mac-1: leave (node node-1), because its machine refers to the node of machine mac-2, too",
         "machine mac-2: leave (node node-1), because its machine refers to the node of machine mac-1, too",
     ];
+    a_node_to_which_another_machine_refers_in_vain_is_left: made(2).with(|c| {
+        c.machines[1].node = c.machines[0].node.clone();
+        c.machines[0].node.as_mut().unwrap().uid = "gone".into();
+    }) => [
+        "machine mac-1: leave, because its machine refers to the node of machine mac-2, too",
+        "machine mac-2: leave (node node-1), because its machine refers to the node of machine mac-1, too",
+    ];
+    a_reference_in_vain_of_a_machine_that_is_deleted_is_nobodys: made(2).with(|c| {
+        c.machines[1].node = c.machines[0].node.clone();
+        c.machines[0].node.as_mut().unwrap().uid = "gone".into();
+        c.machines[0].is_deleted = true;
+        c.nodes[0].addresses = c.nodes[1].addresses.clone();
+    }) => [
+        "machine mac-1: leave, because it is being deleted",
+        "machine mac-2: configure (node node-1), because its machine is provisioned",
+    ];
+    a_node_at_the_address_of_another_machine_is_left: made(2).with(|c| {
+        c.machines[1].node = c.machines[0].node.take();
+    }) => [
+        "machine mac-1: leave, because its machine runs and refers to no node",
+        "machine mac-2: leave (node node-1), because its machine refers to the node of machine mac-1, too",
+    ];
+    a_node_at_the_address_of_an_entry_is_left: made(1).with(|c| {
+        c.listed = vec![entry(1)];
+        c.nodes[0].addresses = vec!["10.0.0.1".into()];
+    }) => [
+        "10.0.0.1: leave (node node-1), because a machine is behind its node",
+        "machine mac-1: leave (node node-1), because its machine refers to the node of 10.0.0.1, too",
+    ];
+    a_node_that_is_called_as_a_listed_host_is_left: made(1).with(|c| {
+        c.listed = vec![entry(1)];
+        c.host_names = vec![("10.0.0.1", "node-1")];
+        c.nodes[0].addresses.clear();
+    }) => [
+        "10.0.0.1: configure, because it is listed",
+        "machine mac-1: leave (node node-1), because its machine refers to the node of 10.0.0.1, too",
+    ];
+    what_a_listed_host_calls_itself_takes_no_node_of_a_machine: made(1).with(|c| {
+        c.listed = vec![entry(1)];
+        c.host_names = vec![("10.0.0.1", "node-1")];
+    }) => ["10.0.0.1: configure, because it is listed", JOINED];
+    what_a_node_shows_beside_its_own_address_keeps_no_machine: made(2).with(|c| {
+        c.nodes[0].addresses.push("10.0.128.2".into());
+    }) => [JOINED, "machine mac-2: configure (node node-2), because its machine is provisioned"];
+    a_node_without_addresses_is_still_its_machines: made(1).with(|c| c.nodes[0].addresses.clear())
+        => [JOINED];
     an_entry_that_does_not_resolve_keeps_its_last_address: made(1).with(|c| {
         c.listed = vec![broken("win.test")];
         c.host_keys = vec![("win.test_host", r#"{"ipv4": "10.0.128.1"}"#)];
@@ -296,6 +346,33 @@ fn an_ignored_machine_is_not_removed_when_its_kubelet_calls_itself_listed() {
         assert_eq!(lines(&out.instances), left);
         assert_eq!(out.changes, BTreeMap::new());
     });
+}
+
+/// Nothing on record says that it was listed, and a kubelet may write our label and any address.
+#[test]
+fn a_node_that_calls_itself_listed_is_left_while_it_may_be_a_machines() {
+    let lies = |c: &mut Case| {
+        c.nodes[0].labels.insert(names::BYOH_LABEL.into(), names::TRUE.into());
+        c.nodes[0].annotations.insert(names::USERNAME_ANNOTATION.into(), "sealed".into());
+        c.nodes[0].addresses = vec!["10.0.128.9".into()];
+        c.machines[0].node = None;
+    };
+    let by_reference = |c: &mut Case| {
+        let (name, uid) = ("node-1".to_owned(), "gone".to_owned());
+        c.machines[0].node = Some(Reference { name, uid });
+    };
+    let by_word = |c: &mut Case| {
+        let machine = "openshift-machine-api/mac-1".to_owned();
+        c.nodes[0].annotations.insert(names::MACHINE_ANNOTATION.into(), machine);
+    };
+    let by_name = |c: &mut Case| c.host_names = vec![("mac-1_machine", "NODE-1")];
+    let left = "10.0.128.9: leave (node node-1), because a machine is behind its node";
+    for may_be in [by_reference, by_word, by_name] {
+        made(1).with(lies).with(may_be).look(|out| {
+            assert_eq!(out.instances[0].to_string(), left);
+            assert_eq!(out.changes, BTreeMap::new());
+        });
+    }
 }
 
 #[test]

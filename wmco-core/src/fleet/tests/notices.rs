@@ -41,6 +41,17 @@ rows! { told:
         ..Case::default()
     } => "win-1.example is left alone, because entry 10.0.0.1 stands for the same host; remove one of \
           both entries";
+    node_that_is_called_as_a_listed_host_with_another_node: Case {
+        listed: vec![entry(2)],
+        nodes: vec![node(1), node(2)],
+        host_names: vec![("10.0.0.2", "win-1")],
+        ..Case::default()
+    } => &format!(
+        "10.0.0.1 is left alone, because it is not listed, but may be the node of entry 10.0.0.2; correct \
+         node win-1, which claims entry 10.0.0.2 by its name, its addresses or its annotation {}, or delete \
+         it if its host is gone",
+        names::INSTANCE_ANNOTATION
+    );
     // The entry's own error says what to do.
     node_that_a_broken_entry_may_mean: Case {
         listed: vec![broken("new.example")], nodes: vec![node(1)], ..Case::default()

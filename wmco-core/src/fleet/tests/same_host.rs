@@ -115,6 +115,42 @@ rows! { lines:
         10.0.0.1: leave (node win-1), because it is not listed, but may be the node of entry 10.0.0.1";
 }
 
+rows! { lines:
+    node_without_an_address_that_is_called_as_a_listed_host: Case {
+        listed: vec![entry(1)],
+        nodes: vec![node(1)],
+        host_names: vec![("10.0.0.1", "WIN-1.corp.example")],
+        ..Case::default()
+    }.with(|c| {
+        c.nodes[0].annotations.clear();
+        c.nodes[0].addresses = vec!["win-1".into()];
+    }) => "10.0.0.1: configure, because it is listed\n\
+           win-1: leave (node win-1), because it is not listed, but may be the node of entry 10.0.0.1";
+    node_of_the_go_operator_that_is_called_as_a_listed_host: Case {
+        listed: vec![entry(9)],
+        nodes: vec![node(1)],
+        host_names: vec![("10.0.0.9", "win-1")],
+        ..Case::default()
+    }.with(from_go)
+        => "10.0.0.1: leave (node win-1), because it is not listed, but may be the node of entry 10.0.0.9\n\
+            10.0.0.9: configure, because it is listed";
+    node_on_record_that_shows_no_address_and_is_called_as_a_listed_host: elsewhere(&[TWIN])
+        .with(|c| {
+            c.host_names = vec![("10.0.0.9", "win-1")];
+            c.nodes[0].addresses.clear();
+        })
+        => "10.0.0.1: leave (node win-1), because it is not listed, but may be the node of entry 10.0.0.9\n\
+            10.0.0.9: configure, because it is listed";
+    what_a_listed_host_calls_itself_keeps_no_node_at_its_own_address: elsewhere(&[TWIN])
+        .with(|c| c.host_names = vec![("10.0.0.9", "win-1")])
+        => "10.0.0.1: remove (node win-1), because it is no longer listed\n\
+            10.0.0.9: configure, because it is listed";
+    what_people_call_a_listed_host_does: elsewhere(&[])
+        .with(|c| c.listed[0].address = "win-1.example".into())
+        => "10.0.0.1: leave (node win-1), because it is not listed, but may be the node of entry win-1.example\n\
+            win-1.example: configure, because it is listed";
+}
+
 rows! { changes:
     of_no_host_whose_record_is_damaged: Case {
         nodes: vec![node(1)], host_keys: vec![("10.0.0.1_host", "{")], ..Case::default()
@@ -261,7 +297,7 @@ rows! { told:
         .with(|c| c.nodes[0].addresses.push("10.0.0.9".into()))
         => &format!(
             "10.0.0.1 is left alone, because it is not listed, but may be the node of entry 10.0.0.9; \
-             correct node win-1, which claims entry 10.0.0.9 by its addresses or its annotation {}, or \
+             correct node win-1, which claims entry 10.0.0.9 by its name, its addresses or its annotation {}, or \
              delete it if its host is gone",
             names::INSTANCE_ANNOTATION
         );

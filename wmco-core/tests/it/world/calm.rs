@@ -6,6 +6,7 @@ use wmco_core::names;
 
 use super::World;
 use super::events::Event;
+use super::host::Host;
 use super::machines::annotation;
 
 impl World {
@@ -59,13 +60,24 @@ impl World {
         }
     }
 
-    /// No more faults: Nodes tell the truth, listed hosts let us in, pins are those of
+    /// No more faults: the Machine API and Nodes tell the truth, listed hosts let us in, pins are those of
     /// their hosts.
     fn calm_machines(&mut self) {
+        let names: Vec<_> = self.api.made.machines.keys().cloned().collect();
+        for name in names {
+            self.tell_truth(&name);
+        }
         for at in 0..self.of_entries() {
             self.hosts[at].accepts = self.key;
         }
+        self.install_mistaken_anew();
+        let kept = &mut self.api.host_keys;
         for host in &self.hosts {
+            if let Some(pin) = host.machine.as_ref().map(|name| key(name))
+                && [&pin, &HostRecord::key_name(&pin)].iter().any(|it| kept.contains_key(*it))
+            {
+                kept.insert(pin, host.key().to_string());
+            }
             let Some(node) = self.api.nodes.get_mut(&host.name) else { continue };
             match &host.machine {
                 None if host.address != super::STRANGERS[1] => {
@@ -77,10 +89,17 @@ impl World {
                     node.annotate(names::MACHINE_ANNOTATION, &annotation(name));
                 }
             }
-            if let Some(pin) = host.machine.as_ref().map(|name| key(name))
-                && let Some(pinned) = self.api.host_keys.get_mut(&pin)
-            {
-                *pinned = host.key().to_string();
+        }
+    }
+
+    /// A host that became a node because a Machine was wrongly said to have its address is nobody's if people
+    /// do not list it. No planner knows of it once the Machine API tells the truth, so people install it anew.
+    fn install_mistaken_anew(&mut self) {
+        for at in 0..self.of_entries() {
+            let host = &self.hosts[at];
+            if host.mistaken && !self.is_listed(host) {
+                self.api.nodes.remove(&host.name);
+                self.hosts[at] = Host::fresh(host.address, "installed-anew", host.containers);
             }
         }
     }

@@ -164,6 +164,8 @@ impl World {
             self.change_record(&instance.address, &pinned);
         }
         let host = &mut self.hosts[index];
+        let machine = name_in(&instance.address);
+        host.mistaken |= machine.is_some() && host.machine.as_deref() != machine;
         if is_meant {
             host.known.insert(way.address);
         }

@@ -104,6 +104,8 @@ pub(crate) struct Host {
     pub(crate) kubelet_starts: u32,
     /// The Machine that it is the host of.
     pub(crate) machine: Option<String>,
+    /// Ghost: it was logged in to as the host of a Machine that it is not of.
+    pub(crate) mistaken: bool,
     /// Which of our login keys it accepts.
     pub(crate) accepts: u8,
     /// What it was installed from; hosts of one image have one host key. 0: nobody else has it.
@@ -145,6 +147,7 @@ impl Host {
             certificate: false,
             kubelet_starts: 0,
             machine: None,
+            mistaken: false,
             accepts: 0,
             image: 0,
         }

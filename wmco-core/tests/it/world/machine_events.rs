@@ -1,9 +1,10 @@
 //! What may happen to Machines.
 
+use wmco_core::facts::Reference;
 use wmco_core::names;
 
 use super::World;
-use super::machines::{Machine, annotation};
+use super::machines::{Machine, annotation, internal};
 
 /// Most Machines that people ask for.
 const MOST: usize = 4;
@@ -27,8 +28,20 @@ pub(crate) enum MachineEvent {
     KeyReturns,
     /// A person puts the key on a listed host.
     Authorize(usize),
+    /// A Machine shows the address of any host.
+    Move(usize, usize),
+    /// A Machine refers to a Node that is not there.
+    ReferInVain(usize),
+    /// A Machine refers to no Node, though it runs.
+    ReferToNone(usize),
+    /// A Machine refers to the Node of any host.
+    ReferTo(usize, usize),
+    /// The Machine API tells the truth of a Machine again.
+    TellTruth(usize),
     /// A Node says that another key, or none, lets us in.
     OtherHash(usize, bool),
+    /// The Node of any host says that people listed it.
+    ClaimListed(usize),
     /// The Node of any host says that a Machine is behind it.
     ClaimMachine(usize, usize),
 }
@@ -45,9 +58,30 @@ impl World {
                 let at = at % self.of_entries();
                 self.hosts[at].accepts = self.key;
             }
-            MachineEvent::Delete(at) | MachineEvent::Ignore(at) | MachineEvent::Heed(at) => {
-                self.happen_to_machine(event, at);
+            MachineEvent::Delete(at)
+            | MachineEvent::Ignore(at)
+            | MachineEvent::Heed(at)
+            | MachineEvent::ReferInVain(at)
+            | MachineEvent::ReferToNone(at)
+            | MachineEvent::TellTruth(at) => self.happen_to_machine(event, at),
+            MachineEvent::Move(at, other) => {
+                let address = self.hosts[other % self.ours()].address;
+                if let Some(machine) = self.machine_with_host(at) {
+                    machine.facts.addresses = vec![internal(address)];
+                    machine.confused = true;
+                }
             }
+            MachineEvent::ReferTo(at, other) => {
+                let other = &self.hosts[other % self.ours()].name;
+                let node = self.api.nodes.get(other).map(|node| node.facts.clone());
+                if let (Some(node), Some(machine)) = (node, self.machine_with_host(at)) {
+                    machine.facts.node = Some(Reference { name: node.name, uid: node.uid });
+                    machine.confused = true;
+                }
+            }
+            MachineEvent::ClaimListed(at) => self.say_on_node(at % self.ours(), |node| {
+                node.facts.labels.insert(names::BYOH_LABEL.into(), names::TRUE.into());
+            }),
             MachineEvent::OtherHash(at, empty) => {
                 let hash = if empty { "" } else { "of another key" };
                 self.say_on_node(at % self.ours(), |node| {
@@ -79,6 +113,20 @@ impl World {
         match event {
             MachineEvent::Delete(_) => machine.facts.is_deleted = true,
             MachineEvent::Ignore(_) => machine.facts.is_ignored = true,
+            MachineEvent::TellTruth(_) => {
+                let name = machine.facts.name.clone();
+                self.tell_truth(&name);
+            }
+            MachineEvent::ReferInVain(_) => {
+                if let Some(node) = &mut machine.facts.node {
+                    node.uid = "nobody".into();
+                    machine.confused = true;
+                }
+            }
+            MachineEvent::ReferToNone(_) => {
+                machine.facts.node = None;
+                machine.confused = true;
+            }
             MachineEvent::Heed(_) => {
                 machine.facts.is_ignored = false;
                 let host = machine.host;
@@ -102,5 +150,18 @@ impl World {
     fn say_on_node(&mut self, at: usize, change: impl FnOnce(&mut super::api::Node)) {
         let Some(host) = self.hosts.get(at) else { return };
         self.api.nodes.get_mut(&host.name).map(change);
+    }
+
+    pub(super) fn tell_truth(&mut self, name: &str) {
+        let Self { hosts, api, .. } = self;
+        let Some(machine) = api.made.machines.get_mut(name) else { return };
+        machine.confused = false;
+        if let Some(host) = machine.host.map(|number| &hosts[number]) {
+            machine.facts.addresses = vec![internal(host.address)];
+            let node = api.nodes.get(&host.name).map(|node| &node.facts);
+            let own = node.map(|it| Reference { name: it.name.clone(), uid: it.uid.clone() });
+            let before = machine.facts.node.take().filter(|it| it.name == host.name);
+            machine.facts.node = own.or(before);
+        }
     }
 }

@@ -95,14 +95,22 @@ impl World {
         );
         let at_node = instance.node_name().filter(|_| writes);
         let at_node = at_node.and_then(|name| self.hosts.iter().find(|host| host.name == name));
+        let own = seen.with_key(&instance.address);
+        let shows = |ipv4| own.is_some_and(|own| internal_ipv4(&own.facts) == Some(ipv4));
         let at_host = index.filter(|_| action.is_on_host()).map(|index| &self.hosts[index]);
+        let is_listed = |host: &&Host| self.operator.knew_as_listed.contains(&host.address);
+        if let Some(host) = at_node.filter(is_listed).filter(|_| own.is_some()) {
+            broken.push(format!("though {} is listed", host.name));
+        }
         for host in at_node.into_iter().chain(at_host) {
             let Some(machine) = host.machine.as_ref().and_then(|name| seen.get(name)) else {
                 continue;
             };
             let name = &machine.facts.name;
             let is_there = internal_ipv4(&machine.facts) == Some(host.address);
-            if matches!(machine.instance, Err(Unfit::Ignored | Unfit::Deleted)) {
+            if machine.instance == Err(Unfit::Deleted) && shows(host.address) {
+                // Its address may be another one's already, and nobody could tell since when.
+            } else if matches!(machine.instance, Err(Unfit::Ignored | Unfit::Deleted)) {
                 broken.push(format!("though {name} is ignored or deleted"));
             } else if is_there && instance.address != key(name) {
                 broken.push(format!("though {name} is there"));
@@ -125,6 +133,7 @@ impl World {
             // It is gone already, and the API server says so.
             return;
         }
+        let is_going = machine.is_some_and(|facts| facts.is_deleted);
         let mut broken = Vec::new();
         let refuses = |machine: &Machine| {
             let ipv4 = internal_ipv4(&machine.facts);
@@ -134,7 +143,8 @@ impl World {
         match seen.get(name).filter(|machine| machine.facts.uid == permit.uid()) {
             None => broken.push("nobody has seen it".to_owned()),
             Some(machine) => {
-                if !refuses(machine) {
+                // Its address is another one's as soon as its host is gone.
+                if !refuses(machine) && !is_going {
                     broken.push("its host lets us in".into());
                 }
                 if machine.facts.is_deleted {
@@ -203,7 +213,7 @@ impl World {
             let ipv4 = internal_ipv4(&machine.facts);
             let mut others = self.api.made.machines.values();
             let same = |it: &super::machines::Machine| internal_ipv4(&it.facts) == ipv4;
-            others.any(|it| it.facts.name != machine.facts.name && same(it))
+            machine.confused || others.any(|it| it.facts.name != machine.facts.name && same(it))
         };
         let made = host.is_slot()
             && (!self.is_wanted_machine(host) || self.machine_of(host).is_some_and(odd));

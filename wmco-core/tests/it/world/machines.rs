@@ -37,6 +37,8 @@ pub(crate) struct Machine {
     pub(crate) facts: MachineFacts,
     /// The number of its host.
     pub(crate) host: Option<usize>,
+    /// Ghost: the Machine API tells another Node or address than its own.
+    pub(crate) confused: bool,
 }
 
 impl MachineApi {
@@ -66,7 +68,7 @@ impl MachineApi {
             machine_set: Some(owner),
             ..MachineFacts::default()
         };
-        self.machines.insert(name, Machine { facts, host: None });
+        self.machines.insert(name, Machine { facts, host: None, confused: false });
     }
 }
 
@@ -151,7 +153,7 @@ impl World {
     /// The Machine gets to know its Node, and the Node its Machine.
     fn link(&mut self, name: &str) {
         let machine = self.api.made.machines.get_mut(name).unwrap();
-        let Some(host) = machine.host else { return };
+        let Some(host) = machine.host.filter(|_| !machine.confused) else { return };
         let Some(node) = self.api.nodes.get_mut(&self.hosts[host].name) else {
             if machine.facts.node.is_none() {
                 machine.facts.phase = Some(PROVISIONED.into());
