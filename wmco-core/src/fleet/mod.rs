@@ -188,7 +188,7 @@ pub fn reconcile<'a>(desired: &Desired<'a>, observed: &Observed<'a>) -> Assignme
     out.rotation = desired
         .keys
         .and_then(LoginKeys::rotation)
-        .map(|rotation| Rotation::of(rotation, desired.machines, observed, &out.instances));
+        .map(|rotation| Rotation::of(rotation, desired, observed, &out.instances));
     let health = Health::of(desired, &out.instances);
     let replaced = Replaced::of(&health, observed, &out.instances);
     let budget = desired.budget;
@@ -199,7 +199,8 @@ pub fn reconcile<'a>(desired: &Desired<'a>, observed: &Observed<'a>) -> Assignme
     out.notices.extend(notice::of_replaced(desired.machines, &replaced));
     replacing::hand_out(&health, replaced, left, desired, observed, &mut out);
     out.notices.extend(notice::of_left(&out));
-    out.notices.extend(out.rotation.iter().flat_map(notice::of_rotation));
+    let rotation = out.rotation.iter();
+    out.notices.extend(rotation.flat_map(|it| notice::of_rotation(it, observed)));
     let damaged = observed.hosts.damaged().map(HostRecord::key_name);
     out.notices.extend(damaged.map(|key| Notice::UnreadableRecord { key }));
     out

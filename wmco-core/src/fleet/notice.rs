@@ -11,7 +11,7 @@ use super::evidence::Evidence;
 use super::hosts::Hosts;
 use super::matching::{Matching, Stand};
 use super::replaced::Replaced;
-use super::{Assignment, Assignments, Because, Held, Rotation};
+use super::{Assignment, Assignments, Because, Held, Observed, Rotation};
 use crate::facts::NodeFacts;
 use crate::host_record::HostRecord;
 use crate::instances::Called;
@@ -71,8 +71,11 @@ pub enum Notice {
         /// What its instance is known by.
         address: String,
     },
-    /// All hosts let the next key in, and none the current one any more.
-    KeyExchanged,
+    /// All hosts let the next key in, and not the current one any more.
+    KeyExchanged {
+        /// But maybe those of these instances, which do not answer.
+        but: BTreeSet<String>,
+    },
     /// More hosts would be removed at once than is allowed without a confirmation.
     Unconfirmed {
         /// So many.
@@ -157,9 +160,9 @@ pub(super) fn of_replaced(machines: &Machines, replaced: &Replaced<'_>) -> BTree
 }
 
 /// What is to be told of a rotation: who holds it up, or that it is over.
-pub(super) fn of_rotation(rotation: &Rotation) -> BTreeSet<Notice> {
-    if rotation.is_over() {
-        return [Notice::KeyExchanged].into();
+pub(super) fn of_rotation(rotation: &Rotation, observed: &Observed<'_>) -> BTreeSet<Notice> {
+    if let Some(but) = rotation.may_end(observed) {
+        return [Notice::KeyExchanged { but: but.clone() }].into();
     }
     let held_up = rotation.waits_for.iter().cloned();
     held_up.map(|address| Notice::KeyNotProven { address }).collect()
@@ -210,7 +213,7 @@ impl Notice {
             Self::Left { because: Because::ReplacementHeld(_), .. } => {
                 events::MACHINE_DELETION_RESTRICTED
             }
-            Self::KeyExchanged => events::KEY_EXCHANGED,
+            Self::KeyExchanged { .. } => events::KEY_EXCHANGED,
             _ if self.machine().is_some() => events::MACHINE_SETUP_FAILURE,
             _ => events::INSTANCE_SETUP_FAILURE,
         }
@@ -341,11 +344,22 @@ impl fmt::Display for Notice {
                  hosts; see why it cannot be reached, or put both keys on it",
                 Called(address)
             ),
-            Self::KeyExchanged => write!(
-                f,
-                "all hosts let the key of `{NEXT_PRIVATE_KEY_KEY}` in, and not the one before; write it to \
-                 `{PRIVATE_KEY_KEY}` of secret {PRIVATE_KEY_SECRET}, and take `{NEXT_PRIVATE_KEY_KEY}` out"
-            ),
+            Self::KeyExchanged { but } => {
+                write!(
+                    f,
+                    "all hosts let the key of `{NEXT_PRIVATE_KEY_KEY}` in, and not the one before"
+                )?;
+                if !but.is_empty() {
+                    let names: Vec<_> = but.iter().map(|it| Called(it).to_string()).collect();
+                    let names = names.join(", ");
+                    write!(f, ", which may stay on {names}, since they do not answer")?;
+                }
+                write!(
+                    f,
+                    "; write it to `{PRIVATE_KEY_KEY}` of secret {PRIVATE_KEY_SECRET}, and take \
+                     `{NEXT_PRIVATE_KEY_KEY}` out"
+                )
+            }
             Self::ListAbsent => write!(
                 f,
                 "ConfigMap {INSTANCES_CONFIG_MAP} is absent, so all hosts are left as they are; \

@@ -9,10 +9,10 @@ use std::collections::BTreeSet;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{Assignment, Observed};
+use super::{Assignment, Desired, Observed};
 use crate::host_record::HostRecord;
 use crate::login_keys::{KeyExchange, KeyRotation};
-use crate::machines::{Machines, Unfit, key};
+use crate::machines::{Unfit, key};
 
 /// How far the exchange of the operator's key is.
 #[derive(Clone, Debug, Default, Eq, JsonSchema, PartialEq, Serialize)]
@@ -28,17 +28,20 @@ pub struct Rotation {
 }
 
 impl Rotation {
-    /// Counts the hosts that people ask for, and all others that we have logged in to and that are still
-    /// to be cleaned.
+    /// Counts the hosts that people ask for, also where an entry is wrong or in doubt, and all others that
+    /// we have logged in to and that are still to be cleaned.
     pub(super) fn of(
         rotation: &KeyRotation,
-        machines: &Machines,
+        desired: &Desired<'_>,
         observed: &Observed<'_>,
         instances: &[Assignment<'_>],
     ) -> Self {
         let mut out = Self::default();
         let mut former = BTreeSet::new();
-        for assignment in instances.iter().filter(|assignment| assignment.is_wanted()) {
+        let is_listed =
+            |address: &str| desired.entries.is_some_and(|all| all.get(address).is_some());
+        let counts = |it: &&Assignment<'_>| it.is_wanted() || is_listed(&it.address);
+        for assignment in instances.iter().filter(counts) {
             let record = assignment.record(observed.hosts);
             former.extend(assignment.formerly.iter().map(String::as_str));
             let known = if rotation.is_over(record) {
@@ -60,7 +63,7 @@ impl Rotation {
             }
         }
         for (name, kept) in observed.hosts.of_machines() {
-            let is_ours = machines.get(name).is_some_and(|machine| {
+            let is_ours = desired.machines.get(name).is_some_and(|machine| {
                 !machine.facts.is_deleted && machine.instance != Err(Unfit::Ignored)
             });
             if is_ours && kept.record.is_some_and(|record| lacks(Some(record))) {
@@ -75,9 +78,11 @@ impl Rotation {
         rotation.due(record, self.waits_for.is_empty())
     }
 
-    /// Whether the next key may become the current one: all hosts let it in, and none the old one.
-    pub fn is_over(&self) -> bool {
-        self.waits_for.is_empty() && self.proven.is_empty()
+    /// If the next key may become the current one: instances whose hosts may let the one before in for good,
+    /// since they do not answer. All hosts let the next one in then.
+    pub(super) fn may_end(&self, observed: &Observed<'_>) -> Option<&BTreeSet<String>> {
+        let is_away = |address: &String| observed.unanswered.contains(address);
+        (self.waits_for.is_empty() && self.proven.iter().all(is_away)).then_some(&self.proven)
     }
 
     /// Instances whose hosts hold up the rotation, when nothing but hosts that cannot be reached holds it

@@ -10,7 +10,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseResult;
 
-use crate::world::{EVERYBODY, Event, MachineEvent, ROUNDS, World};
+use crate::world::{EVERYBODY, Event, KeyEvent, MachineEvent, ROUNDS, World};
 
 /// How a world begins.
 #[derive(Clone, Copy, Debug)]
@@ -86,8 +86,10 @@ fn ordinary() -> impl Strategy<Value = Event> {
         1 => at.clone().prop_map(|at| Event::Of(MachineEvent::Delete(at))),
         1 => at.clone().prop_map(|at| Event::Of(MachineEvent::Ignore(at))),
         1 => at.clone().prop_map(|at| Event::Of(MachineEvent::Heed(at))),
-        1 => Just(Event::Of(MachineEvent::KeyChanges)),
-        1 => at.prop_map(|at| Event::Of(MachineEvent::Authorize(at))),
+        1 => Just(Event::Key(KeyEvent::Change)),
+        1 => at.prop_map(|at| Event::Key(KeyEvent::Authorize(at))),
+        2 => Just(Event::Key(KeyEvent::AddNext)),
+        1 => Just(Event::Key(KeyEvent::UseNext)),
     ]
 }
 
@@ -112,7 +114,8 @@ fn meddling() -> impl Strategy<Value = Event> {
         at.clone().prop_map(Event::Cling),
         at.clone().prop_map(Event::LetGo),
         at.clone().prop_map(Event::LoseMarks),
-        Just(Event::Of(MachineEvent::KeyReturns)),
+        Just(Event::Key(KeyEvent::Return)),
+        Just(Event::Key(KeyEvent::DropNext)),
         (at, any::<bool>()).prop_map(|(at, e)| Event::Of(MachineEvent::OtherHash(at, e))),
     ]
 }

@@ -16,5 +16,6 @@ mod guarantees;
 mod machine_set;
 mod registration;
 mod replace;
+mod rotate;
 mod user_data;
 mod world;

@@ -1,11 +1,10 @@
 //! "Replace a Machine", cut at every single effect.
 
 use crate::enumerated::{between, crashes, failures};
-use crate::world::{Event, MachineEvent, ROUNDS, World};
+use crate::world::{Event, KeyEvent, MachineEvent, ROUNDS, World};
 
 /// The key changes; the listed host gets it.
-const STORY: [Event; 2] =
-    [Event::Of(MachineEvent::KeyChanges), Event::Of(MachineEvent::Authorize(0))];
+const STORY: [Event; 2] = [Event::Key(KeyEvent::Change), Event::Key(KeyEvent::Authorize(0))];
 
 /// An entry beside a MachineSet, all nodes with pods on them, and a budget of one.
 fn configured(replicas: usize) -> World {
@@ -59,7 +58,7 @@ fn machines_while_the_key_changes_again() {
 
 #[test]
 fn machines_while_the_key_returns() {
-    let returns = [MachineEvent::KeyReturns, MachineEvent::Authorize(0)].map(Event::Of);
+    let returns = [KeyEvent::Return, KeyEvent::Authorize(0)].map(Event::Key);
     between(three, &STORY, &returns);
 }
 

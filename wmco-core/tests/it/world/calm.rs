@@ -42,6 +42,7 @@ impl World {
                 self.api.host_keys.insert(name.to_owned(), host.key().to_string());
             }
         }
+        self.correct_list();
         self.calm_machines();
     }
 
@@ -60,6 +61,13 @@ impl World {
         }
     }
 
+    /// While keys are exchanged people are told which entries hold that up, and remove those of strangers.
+    fn correct_list(&mut self) {
+        if self.secret.unmet().is_some() {
+            self.listed.retain(|_, entry| !super::STRANGERS.contains(&entry.ipv4));
+        }
+    }
+
     /// No more faults: the Machine API and Nodes tell the truth, listed hosts let us in, pins are those of
     /// their hosts.
     fn calm_machines(&mut self) {
@@ -68,7 +76,7 @@ impl World {
             self.tell_truth(&name);
         }
         for at in 0..self.of_entries() {
-            self.hosts[at].accepts = self.key;
+            self.hosts[at].accepts.insert(self.secret.current());
         }
         self.install_mistaken_anew();
         let kept = &mut self.api.host_keys;

@@ -53,8 +53,11 @@ impl World {
                 self.change_record(key, &seen);
                 Outcome::RootRecorded(*root)
             }
-            // No world has a next key.
-            Action::ProveKey(_) | Action::RecordKeyRemoved(_) => return Err(Stop::Fail),
+            Action::ProveKey(proven) => self.prove_key(*proven, instance, index)?,
+            Action::RecordKeyRemoved(removed) => {
+                self.change_record(key, &RecordChange::KeyRemoved(*removed));
+                Outcome::KeyRemovalRecorded(*removed)
+            }
             Action::Upload(contents) => {
                 self.promise_ours(key, index);
                 let host = self.connect(instance, index).ok_or(Stop::Fail)?;
@@ -137,20 +140,20 @@ impl World {
     ) -> Option<&mut Host> {
         self.operator.tried.insert(instance.address.clone());
         let index = index?;
-        if self.hosts[index].power != Power::On {
+        let way = self.reach(instance).ok()?;
+        self.hosts[index].silent = self.hosts[index].power != Power::On;
+        if self.hosts[index].silent {
+            self.note_login(instance, way.address, LoginResult::Unanswered);
             return None;
         }
-        let way = self.reach(instance).ok()?;
         let host = &self.hosts[index];
         let (shown, address) = (host.key(), host.address);
         if way.host_key.as_ref().is_some_and(|pinned| pinned.key != shown) {
             return None;
         }
-        if host.accepts != self.key {
-            self.note_login(instance, way.address, LoginResult::Refused);
+        if !self.log_in(instance, index, way.address) {
             return None;
         }
-        self.note_login(instance, way.address, LoginResult::Accepted);
         let host = &self.hosts[index];
         let is_meant = !host.is_slot() || host.machine.as_deref() == name_in(&instance.address);
         if is_meant && way.host_key.is_none() && host.known.contains(&way.address) {
@@ -217,6 +220,9 @@ impl World {
                 return Err(Stop::Fail);
             }
             host.apply(step, self.release, &mut self.faults)?;
+            if let HostStep::EnsureAuthorizedKeys { add, remove } = step {
+                self.exchange_keys(index, add.iter(), remove.iter());
+            }
         }
         Ok(())
     }

@@ -6,6 +6,7 @@ use wmco_core::names::{self, host};
 
 use super::World;
 use super::host::{Power, tampered};
+use super::keys::KeyEvent;
 use super::machine_events::MachineEvent;
 use super::release::Release;
 
@@ -108,6 +109,8 @@ pub(crate) enum Event {
     NewServices,
     /// Something happens to Machines.
     Of(MachineEvent),
+    /// Something happens to the keys that let the operator in.
+    Key(KeyEvent),
 }
 
 impl World {
@@ -172,6 +175,7 @@ impl World {
             | Event::OtherCard(at)
             | Event::Move(at) => self.happen_to_entry(event, at % self.of_entries()),
             Event::Of(event) => self.happen_to_machines(event),
+            Event::Key(event) => self.happen_to_keys(event),
             Event::LoseList => self.list_absent = true,
             Event::RestoreList => self.list_absent = false,
             Event::ForgeAddress(at, other)

@@ -13,6 +13,7 @@ use wmco_core::protocol::{
 };
 use wmco_core::winpath::WindowsPath;
 
+use super::keys::Secret;
 use super::release::{Release, SERVICES};
 
 /// A file of the host's owner in a folder that we use too.
@@ -106,8 +107,10 @@ pub(crate) struct Host {
     pub(crate) machine: Option<String>,
     /// Ghost: it was logged in to as the host of a Machine that it is not of.
     pub(crate) mistaken: bool,
-    /// Which of our login keys it accepts.
-    pub(crate) accepts: u8,
+    /// Hashes of our login keys that it accepts.
+    pub(crate) accepts: BTreeSet<Sha256>,
+    /// Ghost: it did not answer when the operator tried last.
+    pub(crate) silent: bool,
     /// What it was installed from; hosts of one image have one host key. 0: nobody else has it.
     pub(crate) image: u32,
 }
@@ -148,7 +151,8 @@ impl Host {
             kubelet_starts: 0,
             machine: None,
             mistaken: false,
-            accepts: 0,
+            accepts: Secret::default().all().collect(),
+            silent: false,
             image: 0,
         }
     }

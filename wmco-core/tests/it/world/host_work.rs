@@ -97,7 +97,7 @@ impl Host {
                 self.files.retain(|file, _| !file.is_within(path));
                 self.directories.retain(|folder| !folder.is_within(path));
             }
-            // No plan has it yet.
+            // What is on the host is of no matter for it.
             HostStep::EnsureAuthorizedKeys { .. } => {}
             HostStep::EnableContainers => self.containers = FeatureState::Pending,
             HostStep::RenameComputer { name } => self.next_name.clone_from(name),

@@ -22,12 +22,6 @@ pub(crate) enum MachineEvent {
     Ignore(usize),
     /// No longer.
     Heed(usize),
-    /// The key is another; hosts that there are do not have it.
-    KeyChanges,
-    /// The key is the one before again.
-    KeyReturns,
-    /// A person puts the key on a listed host.
-    Authorize(usize),
     /// A Machine shows the address of any host.
     Move(usize, usize),
     /// A Machine refers to a Node that is not there.
@@ -52,12 +46,6 @@ impl World {
         match event {
             MachineEvent::CacheCatchesUp => self.machines_catch_up(),
             MachineEvent::Scale(at, replicas) => self.scale(at, replicas),
-            MachineEvent::KeyChanges => self.key += 1,
-            MachineEvent::KeyReturns => self.key = self.key.saturating_sub(1),
-            MachineEvent::Authorize(at) => {
-                let at = at % self.of_entries();
-                self.hosts[at].accepts = self.key;
-            }
             MachineEvent::Delete(at)
             | MachineEvent::Ignore(at)
             | MachineEvent::Heed(at)

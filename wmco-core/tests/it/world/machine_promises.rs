@@ -138,7 +138,9 @@ impl World {
         let refuses = |machine: &Machine| {
             let ipv4 = internal_ipv4(&machine.facts);
             let host = self.hosts.iter().find(|host| Some(host.address) == ipv4);
-            host.is_none_or(|host| host.is_vacant() || host.accepts != self.key)
+            host.is_none_or(|host| {
+                host.is_vacant() || self.is_locked(host) || self.holds_up_rotation(host)
+            })
         };
         match seen.get(name).filter(|machine| machine.facts.uid == permit.uid()) {
             None => broken.push("nobody has seen it".to_owned()),
@@ -220,7 +222,7 @@ impl World {
         let mut machines = self.api.made.machines.values();
         let at_entry = !host.is_slot()
             && machines.any(|it| internal_ipv4(&it.facts).is_some_and(|ipv4| host.owns(ipv4)));
-        made || at_entry || host.accepts != self.key
+        made || at_entry || self.is_locked(host)
     }
 
     /// What is wrong with MachineSets and Machines, if this is not what people asked for.
@@ -235,7 +237,7 @@ impl World {
             let facts = &machine.facts;
             let host = machine.host.map(|number| &self.hosts[number]);
             let node = host.and_then(|host| self.api.nodes.get(&host.name));
-            let hash = self.key_hash().to_string();
+            let hash = self.secret.current().to_string();
             let mark = node.and_then(|it| it.facts.annotation(names::PUBLIC_KEY_HASH_ANNOTATION));
             if facts.is_deleted {
                 unmet.push(format!("{} is still there", facts.name));

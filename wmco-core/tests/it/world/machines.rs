@@ -135,7 +135,7 @@ impl World {
         let own_key = number.is_multiple_of(OWN_KEYS);
         Host {
             machine: Some(name.to_owned()),
-            accepts: self.key,
+            accepts: self.secret.all().collect(),
             image: if own_key { number } else { 1 },
             ..Host::fresh(address, &format!("ec-{number}"), containers)
         }

@@ -11,6 +11,7 @@ mod events;
 mod faults;
 mod host;
 mod host_work;
+mod keys;
 mod machine_events;
 mod machine_promises;
 mod machines;
@@ -32,6 +33,8 @@ use api::Node;
 pub(crate) use events::Event;
 use faults::Faults;
 pub(crate) use host::Host;
+pub(crate) use keys::KeyEvent;
+use keys::Secret;
 pub(crate) use machine_events::MachineEvent;
 use operator::Operator;
 pub(crate) use others::EVERYBODY;
@@ -80,8 +83,8 @@ pub(crate) struct World {
     api: Api,
     /// Those of entries, then those of Machines; the last one is a stranger's.
     hosts: Vec<Host>,
-    /// The key that lets us in, and that new Machines are made with.
-    key: u8,
+    /// The keys that are to let us in, and that new Machines are made with.
+    secret: Secret,
     operator: Operator,
     faults: Faults,
     pods: u32,
@@ -119,7 +122,7 @@ impl World {
             list_absent: false,
             api: Api::default(),
             hosts: Vec::new(),
-            key: 0,
+            secret: Secret::default(),
             operator: Operator::default(),
             faults: Faults::default(),
             pods: 0,
@@ -171,6 +174,8 @@ impl World {
     pub(crate) fn fair_round(&mut self) {
         self.cache_catches_up();
         self.machines_catch_up();
+        // People do what they are told.
+        self.happen_to_keys(KeyEvent::UseNext);
         let claims = self.operator.claims.clone();
         // A claim is answered at once.
         let busy = self.round(EVERYBODY) || self.operator.claims != claims;

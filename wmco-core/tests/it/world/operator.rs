@@ -12,13 +12,13 @@ use std::time::Duration;
 use jiff::Timestamp;
 use wmco_core::digest::Sha256;
 use wmco_core::facts::NodeFacts;
-use wmco_core::fleet::{self, Assignment, Intent, LoginResult, LoginTry, Logins};
+use wmco_core::fleet::{self, Assignment, Intent, LoginResult, LoginTry, Logins, Rotation};
 use wmco_core::host_record::HostRecord;
 use wmco_core::instances::Entries;
 use wmco_core::limits;
-use wmco_core::login_keys::LoginKeys;
+use wmco_core::login_keys::{KeyExchange, LoginKeys};
 use wmco_core::machines::Machines;
-use wmco_core::node::{InstanceInputs, KnownAs, Login, Memory, Next, Wake};
+use wmco_core::node::{Desired, InstanceInputs, KnownAs, Login, Memory, Next, Wake};
 use wmco_core::reach::{Reach, Unreachable, reach};
 
 use super::World;
@@ -44,6 +44,8 @@ pub(crate) struct Operator {
     replaced: BTreeSet<String>,
     /// Hosts that refused its key.
     pub(super) logins: Logins,
+    /// How far the exchange of its key is.
+    pub(super) rotation: Option<Rotation>,
     pub(crate) claims: BTreeSet<String>,
     /// Names that hosts reported, by address as listed.
     pub(super) host_names: BTreeMap<String, String>,
@@ -70,10 +72,13 @@ struct Asleep {
     settled: bool,
 }
 
+/// The keys that are offered to a host, and what a rotation asks of it.
+type KeysAsked = (Vec<Sha256>, Option<KeyExchange>);
+
 /// What wakes a worker.
 #[derive(Clone, Debug, Eq, PartialEq)]
 struct Trigger {
-    asked: (Intent, (Release, u8), u8),
+    asked: (Intent, (Release, u8), KeysAsked),
     there: (Option<NodeFacts>, bool, bool, usize),
 }
 
@@ -88,7 +93,8 @@ impl World {
         let cache = self.operator.cache.get_or_insert_with(|| self.api.facts()).clone();
         let machines = self.operator.machines.get_or_insert_with(|| self.api.made.read().into());
         let machines = Arc::clone(machines);
-        let refused = self.refused(&entries, &machines);
+        let [refused, unanswered] = self.failed_logins(&entries, &machines);
+        let keys = self.secret.read();
         let (claims, granted) = (self.operator.claims.clone(), self.operator.granted.clone());
         let replaced = self.operator.replaced.clone();
         let (hosts, host_names) = (self.known_hosts(), self.host_names());
@@ -100,7 +106,7 @@ impl World {
                 version: &version,
                 budget: self.budget,
                 guard: fleet::RemovalGuard::default(),
-                keys: None,
+                keys: Some(&keys),
             },
             &fleet::Observed {
                 nodes: &cache,
@@ -108,13 +114,14 @@ impl World {
                 granted: &granted,
                 replaced: &replaced,
                 refused: &refused,
-                unanswered: &refused,
+                unanswered: &unanswered,
                 user_data_ready: true,
                 hosts: &hosts,
                 host_names: &host_names,
                 untried: &untried,
             },
         );
+        self.heed_rotation(&assignments);
         self.forget_keys(&assignments.forgotten_keys);
         for (address, change) in &assignments.changes {
             self.change_record(address, change);
@@ -153,9 +160,9 @@ impl World {
         self.operator.replaced.clear();
     }
 
-    /// Instances whose hosts have refused this key long enough.
-    fn refused(&mut self, entries: &Entries, machines: &Machines) -> BTreeSet<String> {
-        let key = self.key_hash();
+    /// Instances whose hosts have refused the keys long enough, and those whose hosts have not answered.
+    fn failed_logins(&mut self, entries: &Entries, machines: &Machines) -> [BTreeSet<String>; 2] {
+        let key = self.offered_id();
         let ipv4 = |instance: &str| {
             let of_machine = || machines.with_key(instance)?.instance.as_ref().ok();
             let listed = entries.get(instance).and_then(|entry| entry.as_ref().ok());
@@ -164,7 +171,7 @@ impl World {
         let is_tried =
             |instance: &str, login: LoginTry| login.keys == key && ipv4(instance) == Some(login.at);
         self.operator.logins.keep_only(is_tried);
-        self.operator.logins.refused(REFUSED_FOR)
+        [self.operator.logins.refused(REFUSED_FOR), self.operator.logins.unanswered(REFUSED_FOR)]
     }
 
     /// Notes what came of a login to the host of an instance.
@@ -175,13 +182,24 @@ impl World {
         result: LoginResult,
     ) {
         let now = self.now.duration_since(Timestamp::UNIX_EPOCH).unsigned_abs();
-        let login = LoginTry { at, keys: self.key_hash() };
+        let login = LoginTry { at, keys: self.offered_id() };
         self.operator.logins.note(&instance.address, login, result, now);
     }
 
-    /// Hash of the key that is to let us in.
-    pub(super) fn key_hash(&self) -> Sha256 {
-        Sha256::of(format!("key {}", self.key).as_bytes())
+    /// Which keys are offered to a host, and what a rotation asks of it.
+    fn asked_of_keys(&self, instance: &Assignment<'_>) -> KeysAsked {
+        let (keys, known) = (self.secret.read(), self.known_hosts());
+        let record = instance.record(&known);
+        let rotating = keys.rotation().zip(self.operator.rotation.as_ref());
+        let exchange = rotating.and_then(|(keys, progress)| {
+            progress.due(keys, Some(record.filter(|_| instance.instance.is_some())?))
+        });
+        (keys.offered(record), exchange)
+    }
+
+    /// What tells the keys apart that are offered to all hosts.
+    fn offered_id(&self) -> Sha256 {
+        LoginKeys::id(&self.secret.read().offered(None))
     }
 
     /// The next time that the operator looks by itself.
@@ -216,7 +234,7 @@ impl World {
         let kept = own.iter().any(|name| self.api.host_keys.contains_key(name));
         let known_closed = self.is_known_closed(&key);
         let trigger = Trigger {
-            asked: (instance.intent.clone(), self.wanted_services(), self.key),
+            asked: (instance.intent.clone(), self.wanted_services(), self.asked_of_keys(instance)),
             there: (node.clone(), kept, known_closed, pods.sum()),
         };
         if let Some(asleep) = &worker.asleep {
@@ -257,7 +275,7 @@ impl World {
         let until = if failed {
             let on = |host: &&Host| host.power == Power::On;
             let host = index.map(|index| &self.hosts[index]).filter(on);
-            let refuses = on_host && host.is_some_and(|host| host.accepts != self.key);
+            let refuses = on_host && host.is_some_and(|host| self.is_locked(host));
             worker.refused = if refuses { worker.refused + 1 } else { 0 };
             let pause = 2_i32.pow(worker.refused.saturating_sub(1).min(MOST_DOUBLED));
             let retry_at = self.now + limits::RETRY_FIRST * pause;
@@ -294,13 +312,13 @@ impl World {
         kept: bool,
     ) -> InstanceInputs {
         let edition = self.edition(self.release);
-        let key_hash = self.key_hash();
+        let keys = self.secret.read();
         if instance.instance.is_some_and(|of| of.machine.is_some()) {
             let release = Arc::new(self.release.wanted(edition));
             let now = Assignment { node: node.as_ref(), ..instance.clone() };
-            let keys = LoginKeys::one(key_hash);
+            let rotation = self.operator.rotation.as_ref();
             let login =
-                Login { keys: &keys, rotation: None, username: Some("sealed"), decrypt: &|_| None };
+                Login { keys: &keys, rotation, username: Some("sealed"), decrypt: &|_| None };
             return InstanceInputs::of(&now, &release, &self.known_hosts(), login);
         }
         let key = &instance.address;
@@ -311,13 +329,15 @@ impl World {
             ipv4: record.as_ref().and_then(|record| record.ipv4),
         };
         let wanted = (instance.intent.clone(), known_as);
+        let (offered, exchange) = self.asked_of_keys(instance);
+        let desired = self.release.desired(edition, key, name, wanted);
         InstanceInputs {
             address: key.clone(),
             machine: None,
-            desired: self.release.desired(edition, key, name, wanted),
+            desired: Desired { exchange, ..desired },
             node,
             reach: self.reach(instance),
-            keys: vec![key_hash],
+            keys: offered,
             record,
             on_record: kept,
         }

@@ -236,6 +236,7 @@ impl World {
             unmet.push(format!("keys or records of hosts are left: {keys:?}"));
         }
         unmet.extend(self.unmet_of_machines());
+        unmet.extend(self.secret.unmet());
         unmet
     }
 

@@ -1,0 +1,68 @@
+//! "Exchange the key", cut at every single effect.
+
+use crate::enumerated::{between, crashes, failures};
+use crate::world::{Event, KeyEvent, MachineEvent, ROUNDS, World};
+
+/// The next key is put beside the current one. People use it when they are told that they may.
+const STORY: [Event; 1] = [Event::Key(KeyEvent::AddNext)];
+
+/// Two entries beside a MachineSet, all nodes, and a budget of one.
+fn configured() -> World {
+    let mut world = World::fresh(2, 1, u8::MAX).with_machines(&[2]);
+    world.run(ROUNDS).unwrap();
+    for _ in 0..3 {
+        world.fair_round();
+    }
+    world
+}
+
+#[test]
+fn nothing_is_lost_wherever_it_is_cut() {
+    crashes(configured, &STORY, &[]);
+    failures(configured, &STORY);
+}
+
+#[test]
+fn while_a_new_operator_starts() {
+    crashes(configured, &STORY, &[Event::Bump]);
+    between(configured, &STORY, &[Event::Bump]);
+}
+
+#[test]
+fn while_the_key_changes_at_once() {
+    let changes = [KeyEvent::Change, KeyEvent::Authorize(0), KeyEvent::Authorize(1)];
+    between(configured, &STORY, &changes.map(Event::Key));
+}
+
+/// It can be taken back as long as no host has lost the current key.
+#[test]
+fn until_it_is_taken_back() {
+    between(configured, &STORY, &[Event::Key(KeyEvent::DropNext)]);
+}
+
+#[test]
+fn while_a_machine_is_added_and_a_host_is_listed() {
+    between(configured, &STORY, &[Event::Of(MachineEvent::Scale(0, 3))]);
+    // Whoever lists a host puts the key on it that is in use by then.
+    let authorize = Event::Key(KeyEvent::Authorize(1));
+    let relisted = [Event::Unlist(1), Event::Wait, Event::List(1), authorize];
+    between(configured, &STORY, &relisted);
+}
+
+#[test]
+fn while_a_host_is_away_and_comes_back() {
+    between(configured, &STORY, &[Event::Vanish(0), Event::Wait, Event::Return(0)]);
+}
+
+/// It can only be made anew.
+#[test]
+fn while_a_machine_is_away_for_good() {
+    let story = [Event::Vanish(2), STORY[0]];
+    crashes(configured, &story, &[]);
+    failures(configured, &story);
+}
+
+#[test]
+fn while_records_are_lost() {
+    between(configured, &STORY, &[Event::LoseRecords, Event::RestoreList]);
+}
