@@ -209,7 +209,7 @@ fn the_dns_ties_no_node_to_the_address_of_another() {
     let mut world = led_by_the_dns();
     world.nodes.push(node("win-8", "windows", IPV4));
     world.check("refuse", "instance");
-    let reason = world.decide().reason().to_owned();
+    let reason = world.decide().reason();
     assert!(reason.contains("leads it to 192.0.2.7, and that is node win-8's"), "{reason}");
 }
 

@@ -551,7 +551,12 @@ impl World {
             let Some(place) = reached.filter(answers).filter(|_| entry.is_ok()) else { continue };
             self.report(place, address, &mut facts.hostnames, &mut addresses);
         }
-        for place in self.places(Sort::Windows).filter(|place| self.machines[*place].was_asked) {
+        // What the host of a Machine said that is none to work on now is passed on to nobody.
+        let is_told = |place: &usize| {
+            let machine = &self.machines[*place];
+            machine.was_asked && machine.standing == Standing::Ready
+        };
+        for place in self.places(Sort::Windows).filter(is_told) {
             let key = key(&Self::label(place));
             self.report(place, &key, &mut facts.hostnames, &mut addresses);
         }
