@@ -25,6 +25,9 @@ pub struct Rotation {
     /// Those whose hosts are not known to let the next one in. While there is one, the current key stays
     /// on all.
     pub waits_for: BTreeSet<String>,
+    /// Whether the list of instances is absent, so that nobody knows whom else to wait for.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub list_absent: bool,
 }
 
 impl Rotation {
@@ -36,7 +39,7 @@ impl Rotation {
         observed: &Observed<'_>,
         instances: &[Assignment<'_>],
     ) -> Self {
-        let mut out = Self::default();
+        let mut out = Self { list_absent: desired.entries.is_none(), ..Self::default() };
         let mut former = BTreeSet::new();
         let is_listed =
             |address: &str| desired.entries.is_some_and(|all| all.get(address).is_some());
@@ -75,14 +78,19 @@ impl Rotation {
 
     /// What is to be done on the host of an instance with this record.
     pub fn due(&self, rotation: &KeyRotation, record: Option<&HostRecord>) -> Option<KeyExchange> {
-        rotation.due(record, self.waits_for.is_empty())
+        rotation.due(record, self.is_everywhere())
+    }
+
+    /// Whether every host lets the next key in.
+    fn is_everywhere(&self) -> bool {
+        self.waits_for.is_empty() && !self.list_absent
     }
 
     /// If the next key may become the current one: instances whose hosts may let the one before in for good,
     /// since they do not answer. All hosts let the next one in then.
     pub(super) fn may_end(&self, observed: &Observed<'_>) -> Option<&BTreeSet<String>> {
         let is_away = |address: &String| observed.unanswered.contains(address);
-        (self.waits_for.is_empty() && self.proven.iter().all(is_away)).then_some(&self.proven)
+        (self.is_everywhere() && self.proven.iter().all(is_away)).then_some(&self.proven)
     }
 
     /// Instances whose hosts hold up the rotation, when nothing but hosts that cannot be reached holds it
@@ -93,7 +101,7 @@ impl Rotation {
             observed.refused.contains(address) || observed.unanswered.contains(address)
         };
         let others_reached = !(self.proven.is_empty() && self.done.is_empty());
-        if others_reached && self.waits_for.iter().all(out_of_reach) {
+        if others_reached && !self.list_absent && self.waits_for.iter().all(out_of_reach) {
             self.waits_for.clone()
         } else {
             BTreeSet::new()

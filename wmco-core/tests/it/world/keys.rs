@@ -201,7 +201,8 @@ impl World {
                 let is_asked_for = self.is_listed(host) && !self.list_absent || is_made(host);
                 is_asked_for && !host.accepts.contains(&next)
             };
-            let lacking: Vec<_> = self.hosts.iter().filter(lacks).map(|it| it.address).collect();
+            let ours = self.hosts.iter().take(self.ours());
+            let lacking: Vec<_> = ours.filter(lacks).map(|it| it.address).collect();
             if !lacking.is_empty() {
                 self.broken.push(format!("a key goes though {lacking:?} need it"));
             }

@@ -174,11 +174,11 @@ impl World {
     pub(crate) fn fair_round(&mut self) {
         self.cache_catches_up();
         self.machines_catch_up();
-        // People do what they are told.
-        self.happen_to_keys(KeyEvent::UseNext);
         let claims = self.operator.claims.clone();
         // A claim is answered at once.
         let busy = self.round(EVERYBODY) || self.operator.claims != claims;
+        // People do what they are told.
+        self.happen_to_keys(KeyEvent::UseNext);
         let before = (!busy).then(|| self.visible());
         self.others_act(EVERYBODY);
         self.now += SignedDuration::from_secs(1);

@@ -71,6 +71,10 @@ fn every_host_that_we_may_have_to_log_in_to_holds_it_up() {
     waits_for(&with("10.0.0.9_host", "{}"), &[]);
     let typo = with("10.0.0.3_host", over()).with(|c| c.listed.push(broken("no.such.name")));
     waits_for(&typo, &["no.such.name"]);
+    let unknown = listed(&rest).with(|c| c.list_absent = true);
+    assert!(!unknown.told().contains("private-key"), "{}", unknown.told());
+    let record = HostRecord::parse(proven()).unwrap();
+    assert_eq!(progress(&unknown).due(&rotation(), Some(&record)), None);
     // Nobody knows what people want, so every host may be wanted.
     waits_for(&with("10.0.0.9_host", LOGGED_IN).with(|c| c.list_absent = true), &["10.0.0.9"]);
     let told = with("10.0.0.9_host", LOGGED_IN).told();
