@@ -146,7 +146,7 @@ impl World {
         }
         if host.accepts != self.key {
             let login = LoginTry { at: way.address, key: self.key_hash() };
-            let now = self.now.duration_since(jiff::Timestamp::UNIX_EPOCH).unsigned_abs();
+            let now = self.clock();
             self.operator.refusals.refused(&instance.address, login, now);
             return None;
         }

@@ -12,7 +12,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use wmco_core::digest::Sha256;
 use wmco_core::facts::NodeFacts;
-use wmco_core::fleet::{self, Assignment, Intent, LoginTry, Refusals};
+use wmco_core::fleet::{self, Assignment, Grants, Intent, LoginTry, Refusals};
 use wmco_core::host_record::HostRecord;
 use wmco_core::instances::Entries;
 use wmco_core::limits;
@@ -38,9 +38,8 @@ pub(crate) struct Operator {
     pub(crate) cache: Option<Vec<NodeFacts>>,
     /// The Machines, maybe behind, too.
     pub(crate) machines: Option<Arc<Machines>>,
-    granted: BTreeSet<String>,
-    /// Machines that it was permitted to delete.
-    replaced: BTreeSet<String>,
+    /// Permits whose marks it has not seen.
+    grants: Grants,
     /// Hosts that refused its key.
     pub(super) refusals: Refusals,
     pub(crate) claims: BTreeSet<String>,
@@ -88,8 +87,10 @@ impl World {
         let machines = self.operator.machines.get_or_insert_with(|| self.api.made.read().into());
         let machines = Arc::clone(machines);
         let refused = self.refused(&entries, &machines);
-        let (claims, granted) = (self.operator.claims.clone(), self.operator.granted.clone());
-        let replaced = self.operator.replaced.clone();
+        let claims = self.operator.claims.clone();
+        let clock = self.clock();
+        self.operator.grants.update(&cache, &machines, &claims, clock);
+        let (granted, replaced) = (self.operator.grants.nodes(), self.operator.grants.machines());
         let (hosts, host_names) = (self.known_hosts(), self.host_names());
         let version = self.release.version();
         let assignments = fleet::reconcile(
@@ -116,14 +117,7 @@ impl World {
         for (address, change) in &assignments.changes {
             self.change_record(address, change);
         }
-        for instance in &assignments.instances {
-            if let Some(permit) = instance.intent.permit() {
-                self.operator.granted.insert(permit.node().to_owned());
-            }
-            if let Intent::Replace(permit) = &instance.intent {
-                self.operator.replaced.insert(permit.machine().to_owned());
-            }
-        }
+        self.operator.grants.note(&assignments, clock);
         let known = |key: &String| assignments.instances.iter().any(|i| &i.address == key);
         self.operator.instances.retain(|key, _| known(key));
         let mut busy = false;
@@ -138,16 +132,14 @@ impl World {
         busy
     }
 
-    /// The fleet's cache catches up, so every mark of a permit that was used is visible in it.
+    /// The fleet's cache catches up.
     pub(crate) fn cache_catches_up(&mut self) {
         self.operator.cache = None;
-        self.operator.granted.clear();
     }
 
     /// Its view of the Machines becomes current, too.
     pub(crate) fn machines_catch_up(&mut self) {
         self.operator.machines = None;
-        self.operator.replaced.clear();
     }
 
     /// Instances whose hosts have refused this key long enough.
@@ -162,6 +154,11 @@ impl World {
             |instance: &str, login: LoginTry| login.key == key && ipv4(instance) == Some(login.at);
         self.operator.refusals.keep_only(is_tried);
         self.operator.refusals.lasting(REFUSED_FOR)
+    }
+
+    /// The operator's clock, which never goes back.
+    pub(super) fn clock(&self) -> Duration {
+        self.now.duration_since(Timestamp::UNIX_EPOCH).unsigned_abs()
     }
 
     /// Hash of the key that is to let us in.
