@@ -297,7 +297,7 @@ impl World {
                 node.facts.annotations.clear();
                 // Its daemon follows the ConfigMap until it is marked again.
                 node.served = false;
-                // It looks like one that has just registered.
+                // It looks like one that has just registered, and those are cordoned without a slot.
                 node.taken = true;
                 node.asked_at_boot = None;
             }

@@ -120,6 +120,10 @@ impl World {
         self.operator.grants.note(&assignments, clock);
         let known = |key: &String| assignments.instances.iter().any(|i| &i.address == key);
         self.operator.instances.retain(|key, _| known(key));
+        // A worker that ends takes its claim with it.
+        let wanted = assignments.instances.iter().filter(|instance| instance.is_wanted());
+        let wanted: BTreeSet<_> = wanted.filter_map(Assignment::node_name).collect();
+        self.operator.claims.retain(|node| wanted.contains(node.as_str()));
         let mut busy = false;
         for instance in &assignments.instances {
             if let Ok(worked) = self.look_at(instance, others) {

@@ -115,6 +115,8 @@ impl World {
             node.touched = false;
             node.idle = idle;
         }
+        // With a permit it counts, whatever people took.
+        node.taken &= !patch.labels.get(names::UPGRADING_LABEL).is_some_and(Option::is_some);
         node.touched |= removes(names::VERSION_ANNOTATION);
         if patch.unschedulable == Some(false) && node.persons_cordon {
             broken.push("a person's cordon was lifted");
