@@ -173,7 +173,10 @@ impl World {
             | Event::Move(at) => self.happen_to_entry(event, at % self.of_entries()),
             Event::Of(event) => self.happen_to_machines(event),
             Event::LoseList => self.list_absent = true,
-            Event::RestoreList => self.list_absent = false,
+            Event::RestoreList => {
+                self.list_absent = false;
+                self.excuse();
+            }
             Event::ForgeAddress(at, other)
             | Event::ForgeOrigin(at, other)
             | Event::SwapAddresses(at, other) => {
