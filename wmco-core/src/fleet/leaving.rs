@@ -179,8 +179,7 @@ impl<'a> Leaving<'a, '_> {
     /// itself keeps no Node that shows the address of its own host; what people call it does.
     fn called_as_listed(&self, node: &NodeFacts, ipv4: Option<Ipv4Addr>) -> Option<&'a str> {
         let entry = self.hosts.called(node)?;
-        let is_there =
-            ipv4.is_some_and(|ipv4| node.addresses.iter().any(|shown| shown.parse() == Ok(ipv4)));
+        let is_there = ipv4.is_some_and(|ipv4| shows(node, ipv4));
         (!is_there || calls(entry.address, node)).then_some(entry.address)
     }
 

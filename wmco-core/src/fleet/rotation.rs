@@ -31,8 +31,8 @@ pub struct Rotation {
 }
 
 impl Rotation {
-    /// Counts the hosts that people ask for, also where an entry is wrong or in doubt, and all others that
-    /// we have logged in to and that are still to be cleaned.
+    /// Counts the hosts that people ask for, also where an entry is wrong or in doubt, those of Machines
+    /// likewise, and all others that we have logged in to and that are still to be cleaned.
     pub(super) fn of(
         rotation: &KeyRotation,
         desired: &Desired<'_>,
@@ -43,7 +43,12 @@ impl Rotation {
         let mut former = BTreeSet::new();
         let is_listed =
             |address: &str| desired.entries.is_some_and(|all| all.get(address).is_some());
-        let counts = |it: &&Assignment<'_>| it.is_wanted() || is_listed(&it.address);
+        let is_made = |address: &str| {
+            let machine = desired.machines.with_key(address);
+            machine.is_some_and(|machine| machine.instance.is_ok())
+        };
+        let counts =
+            |it: &&Assignment<'_>| it.is_wanted() || is_listed(&it.address) || is_made(&it.address);
         for assignment in instances.iter().filter(counts) {
             let record = assignment.record(observed.hosts);
             former.extend(assignment.formerly.iter().map(String::as_str));

@@ -1,5 +1,7 @@
 //! What a worker remembers of one instance between two plans, and for how long it counts.
 
+use std::net::Ipv4Addr;
+
 use jiff::Timestamp;
 
 use super::{
@@ -31,6 +33,8 @@ use crate::{limits, names};
 #[derive(Clone, Debug, Default)]
 pub struct Memory {
     look: Look,
+    /// Where the host was to be reached, by the last plan.
+    at: Option<Ipv4Addr>,
     /// The key and the user name that the host was seen with, as they are noted on its Node.
     login: Option<[Option<String>; 2]>,
     pods: Option<Vec<PodFacts>>,
@@ -98,6 +102,12 @@ impl Memory {
     /// What to do now.
     pub fn plan(&mut self, inputs: &InstanceInputs, now: Timestamp) -> Plan {
         let (desired, node) = (&inputs.desired, inputs.node.as_ref());
+        if let Ok(reach) = &inputs.reach
+            && self.at.replace(reach.address).is_some_and(|before| before != reach.address)
+        {
+            // Another host may be there, also in the middle of a pass.
+            self.forget();
+        }
         self.effect = Effect::None;
         self.restart_asked = node.is_some_and(NodeFacts::wants_restart);
         self.expect_login(desired);

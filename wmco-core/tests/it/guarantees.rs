@@ -409,3 +409,16 @@ fn a_machine_whose_node_calls_itself_listed_at_no_address_of_its_own() {
     let outcome = after(start, &events).run(ROUNDS);
     assert!(outcome.is_ok(), "{outcome:#?}");
 }
+
+/// A host that a run of [`convergence`] found not to be removed: the permit of a Machine that people asked to
+/// leave alone meanwhile was never given back.
+#[test]
+fn the_permit_of_a_machine_that_is_ignored_is_given_back() {
+    let start = Start { hosts: 2, budget: 1, features: 0, configured: true, sets: 2 };
+    let round = Event::Round(0);
+    let mut events = vec![Event::Wait, Event::OpenUp(3)];
+    events.extend([round; 3]);
+    events.extend([Event::Of(MachineEvent::Ignore(1)), round, round, Event::Unlist(0)]);
+    let outcome = after(start, &events).run(ROUNDS);
+    assert!(outcome.is_ok(), "{outcome:#?}");
+}

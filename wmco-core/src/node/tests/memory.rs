@@ -43,6 +43,17 @@ pub(super) fn inputs(case: &Case) -> InstanceInputs {
     }
 }
 
+/// Another one may be there, and be noted as closed by what was seen at the first.
+#[test]
+fn what_was_seen_does_not_count_at_another_address() {
+    let case = Case::new();
+    let mut memory = seen(&case);
+    assert_eq!(plan(&mut memory, &case, NOW), Plan::settled());
+    let mut moved = inputs(&case);
+    moved.reach.as_mut().unwrap().address = [10, 0, 0, 2].into();
+    assert_eq!(memory.plan(&moved, NOW).steps[0].action, Action::Probe);
+}
+
 #[test]
 fn a_pass_begins_with_a_look() {
     let case = Case::new();

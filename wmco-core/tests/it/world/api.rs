@@ -29,7 +29,7 @@ pub(crate) struct Node {
     pub(crate) touched: bool,
     /// Ghost: boot of its host when a restart was asked for that has not happened yet.
     pub(crate) asked_at_boot: Option<u32>,
-    /// Ghost: people took it, or what we knew of it, from us; until we give it back.
+    /// Ghost: people took it, or what we knew of it, from us; until it gets a slot, or we give it back.
     pub(crate) taken: bool,
     /// Ghost: it did not work when we took it out of service, and its MachineSet waited for it.
     pub(crate) idle: bool,

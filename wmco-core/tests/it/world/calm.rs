@@ -101,11 +101,15 @@ impl World {
     }
 
     /// A host that became a node because a Machine was wrongly said to have its address is nobody's if people
-    /// do not list it. No planner knows of it once the Machine API tells the truth, so people install it anew.
+    /// do not list it, and its Node has a name that its entry does not give it. Nothing that may be believed
+    /// tells of it once the Machine API tells the truth, so people install it anew.
     fn install_mistaken_anew(&mut self) {
+        let known = KnownHosts::read(&self.api.host_keys);
         for at in 0..self.of_entries() {
             let host = &self.hosts[at];
-            if host.mistaken && !self.is_listed(host) {
+            let entry = self.entry_of(host);
+            let is_on_record = |entry: &String| known.record(entry).is_some();
+            if host.mistaken && !entry.as_ref().is_some_and(is_on_record) {
                 self.api.nodes.remove(&host.name);
                 self.hosts[at] = Host::fresh(host.address, "installed-anew", host.containers);
             }

@@ -155,7 +155,8 @@ impl World {
             return None;
         }
         let host = &self.hosts[index];
-        let is_meant = !host.is_slot() || host.machine.as_deref() == name_in(&instance.address);
+        // As the host of a Machine that it is not of it may be logged in to anew: nobody could tell.
+        let is_meant = host.machine.as_deref() == name_in(&instance.address);
         if is_meant && way.host_key.is_none() && host.known.contains(&way.address) {
             self.broken.push(format!("{address} was trusted on first use a second time"));
         }
@@ -167,8 +168,7 @@ impl World {
             self.change_record(&instance.address, &pinned);
         }
         let host = &mut self.hosts[index];
-        let machine = name_in(&instance.address);
-        host.mistaken |= machine.is_some() && host.machine.as_deref() != machine;
+        host.mistaken |= !is_meant && name_in(&instance.address).is_some();
         if is_meant {
             host.known.insert(way.address);
         }

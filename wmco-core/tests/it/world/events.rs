@@ -177,7 +177,10 @@ impl World {
             Event::Of(event) => self.happen_to_machines(event),
             Event::Key(event) => self.happen_to_keys(event),
             Event::LoseList => self.list_absent = true,
-            Event::RestoreList => self.list_absent = false,
+            Event::RestoreList => {
+                self.list_absent = false;
+                self.excuse();
+            }
             Event::ForgeAddress(at, other)
             | Event::ForgeOrigin(at, other)
             | Event::SwapAddresses(at, other) => {
@@ -301,7 +304,7 @@ impl World {
                 node.facts.annotations.clear();
                 // Its daemon follows the ConfigMap until it is marked again.
                 node.served = false;
-                // It looks like one that has just registered.
+                // It looks like one that has just registered, and those are cordoned without a slot.
                 node.taken = true;
                 node.asked_at_boot = None;
             }

@@ -12,7 +12,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use wmco_core::digest::Sha256;
 use wmco_core::facts::NodeFacts;
-use wmco_core::fleet::{self, Assignment, Intent, LoginResult, LoginTry, Logins, Rotation};
+use wmco_core::fleet::{self, Assignment, Grants, Intent, LoginResult, LoginTry, Logins, Rotation};
 use wmco_core::host_record::HostRecord;
 use wmco_core::instances::Entries;
 use wmco_core::limits;
@@ -39,9 +39,8 @@ pub(crate) struct Operator {
     pub(crate) cache: Option<Vec<NodeFacts>>,
     /// The Machines, maybe behind, too.
     pub(crate) machines: Option<Arc<Machines>>,
-    granted: BTreeSet<String>,
-    /// Machines that it was permitted to delete.
-    replaced: BTreeSet<String>,
+    /// Permits whose marks it has not seen.
+    grants: Grants,
     /// Hosts that refused its key.
     pub(super) logins: Logins,
     /// How far the exchange of its key is.
@@ -95,8 +94,10 @@ impl World {
         let machines = Arc::clone(machines);
         let [refused, unanswered] = self.failed_logins(&entries, &machines);
         let keys = self.secret.read();
-        let (claims, granted) = (self.operator.claims.clone(), self.operator.granted.clone());
-        let replaced = self.operator.replaced.clone();
+        let claims = self.operator.claims.clone();
+        let clock = self.clock();
+        self.operator.grants.update(&cache, &machines, &claims, clock);
+        let (granted, replaced) = (self.operator.grants.nodes(), self.operator.grants.machines());
         let (hosts, host_names) = (self.known_hosts(), self.host_names());
         let version = self.release.version();
         let assignments = fleet::reconcile(
@@ -126,16 +127,13 @@ impl World {
         for (address, change) in &assignments.changes {
             self.change_record(address, change);
         }
-        for instance in &assignments.instances {
-            if let Some(permit) = instance.intent.permit() {
-                self.operator.granted.insert(permit.node().to_owned());
-            }
-            if let Intent::Replace(permit) = &instance.intent {
-                self.operator.replaced.insert(permit.machine().to_owned());
-            }
-        }
+        self.operator.grants.note(&assignments, clock);
         let known = |key: &String| assignments.instances.iter().any(|i| &i.address == key);
         self.operator.instances.retain(|key, _| known(key));
+        // A worker that ends takes its claim with it.
+        let wanted = assignments.instances.iter().filter(|instance| instance.is_wanted());
+        let wanted: BTreeSet<_> = wanted.filter_map(Assignment::node_name).collect();
+        self.operator.claims.retain(|node| wanted.contains(node.as_str()));
         let mut busy = false;
         for instance in &assignments.instances {
             if let Ok(worked) = self.look_at(instance, others) {
@@ -148,16 +146,14 @@ impl World {
         busy
     }
 
-    /// The fleet's cache catches up, so every mark of a permit that was used is visible in it.
+    /// The fleet's cache catches up.
     pub(crate) fn cache_catches_up(&mut self) {
         self.operator.cache = None;
-        self.operator.granted.clear();
     }
 
     /// Its view of the Machines becomes current, too.
     pub(crate) fn machines_catch_up(&mut self) {
         self.operator.machines = None;
-        self.operator.replaced.clear();
     }
 
     /// Instances whose hosts have refused the keys long enough, and those whose hosts have not answered.
@@ -181,7 +177,7 @@ impl World {
         at: Ipv4Addr,
         result: LoginResult,
     ) {
-        let now = self.now.duration_since(Timestamp::UNIX_EPOCH).unsigned_abs();
+        let now = self.clock();
         let login = LoginTry { at, keys: self.offered_id() };
         self.operator.logins.note(&instance.address, login, result, now);
     }
@@ -200,6 +196,11 @@ impl World {
     /// What tells the keys apart that are offered to all hosts.
     fn offered_id(&self) -> Sha256 {
         LoginKeys::id(&self.secret.read().offered(None))
+    }
+
+    /// The operator's clock, which never goes back.
+    pub(super) fn clock(&self) -> Duration {
+        self.now.duration_since(Timestamp::UNIX_EPOCH).unsigned_abs()
     }
 
     /// The next time that the operator looks by itself.

@@ -59,8 +59,10 @@ impl World {
             // Whoever claims to be another is left alone, with what he holds.
             let origin = node.facts.annotation(names::INSTANCE_ANNOTATION);
             let entry = |key: &str| self.listed.get(key).as_ref().is_some_and(its);
+            // While the list is absent all of theirs stays as it is.
+            let unknown = self.list_absent && !host.is_slot();
             let lies = node.facts.addresses != addresses || !origin.is_none_or(entry);
-            if !blocked || !on || broken || lies || self.is_out_of_reach(host) {
+            if !blocked || !on || broken || unknown || lies || self.is_out_of_reach(host) {
                 self.excused.insert(name, now);
                 continue;
             }
@@ -115,6 +117,8 @@ impl World {
             node.touched = false;
             node.idle = idle;
         }
+        // With a permit it counts, whatever people took.
+        node.taken &= !patch.labels.get(names::UPGRADING_LABEL).is_some_and(Option::is_some);
         node.touched |= removes(names::VERSION_ANNOTATION);
         if patch.unschedulable == Some(false) && node.persons_cordon {
             broken.push("a person's cordon was lifted");

@@ -96,6 +96,12 @@ fn machines_hold_it_up_while_they_are_ours() {
     waits_for(&one(|machine| machine.phase = Some("Failed".into())), &["mac-1_machine"]);
     waits_for(&one(|machine| machine.is_deleted = true), &[]);
     waits_for(&one(|machine| machine.is_ignored = true), &[]);
+    // Nothing is done with it while an entry has its address, and it may be again.
+    let doubted = |c: &mut Case| {
+        c.listed.push(Listed { address: "listed".into(), ipv4: Some([10, 0, 128, 1].into()) });
+    };
+    let machine = rotating(made(1)).with(doubted);
+    waits_for(&machine, &["listed", "mac-1_machine"]);
     // It is made with both keys.
     let young = rotating(made(1)).with(|c| c.machines[0].phase = Some("Provisioning".into()));
     waits_for(&young, &[]);
