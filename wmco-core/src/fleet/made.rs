@@ -66,6 +66,14 @@ impl<'a> Made<'a> {
         nodes.contains_key(node.uid.as_str()) || ipv4.is_some_and(|ipv4| at.contains_key(&ipv4))
     }
 
+    /// Whether people asked to leave the Machine alone that has this Node, and its host is not the one at this
+    /// address.
+    pub(super) fn is_ignored_elsewhere(&self, node: &NodeFacts, ipv4: Option<Ipv4Addr>) -> bool {
+        let (_, nodes) = &self.ignored;
+        let at = nodes.get(node.uid.as_str()).and_then(|machine| internal_ipv4(&machine.facts));
+        at.is_some() && ipv4.is_some() && at != ipv4
+    }
+
     /// Whether a Machine may be behind a Node that calls itself listed: one refers to its name, or it says
     /// itself which one.
     pub(super) fn may_be_behind(&self, node: &NodeFacts) -> bool {

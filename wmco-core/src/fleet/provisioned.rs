@@ -35,13 +35,12 @@ pub(super) fn decide<'a>(
                 Because::RecordDamaged { address: address.clone() }
             }
             Ok(instance) => {
-                let may_be_listed = |host: &&Host<'_>| host.is_listed || !is_listed;
                 let there = hosts.at(instance.ipv4);
                 let is_ours =
                     |host: &&Host<'_>| host.record().is_some_and(|record| !record.is_untouched());
                 let on_record = node.and_then(|node| hosts.first_with_node_on_record(&node.name));
+                // One that nobody lists may be listed by another of its addresses.
                 let on_record = on_record.and_then(|host| hosts.numbered(host));
-                let on_record = on_record.filter(may_be_listed);
                 let beside = made.beside(machine, instance.ipv4);
                 let sharing = made.sharing_node(machine).map(|other| key(&other.facts.name));
                 let with = on_record.map(|host| host.address.to_owned()).or(sharing);

@@ -184,6 +184,22 @@ rows! {
         c.nodes[0].labels.insert(names::BYOH_LABEL.into(), names::TRUE.into());
         c.nodes[0].annotations.insert(names::USERNAME_ANNOTATION.into(), "sealed".into());
     }) => [JOINED];
+    the_node_of_an_ignored_machine_is_no_entrys_that_it_names: made(1).with(|c| {
+        c.machines[0].is_ignored = true;
+        c.listed = vec![entry(1)];
+        c.nodes[0].labels.insert(names::BYOH_LABEL.into(), names::TRUE.into());
+        c.nodes[0].annotations.insert(names::INSTANCE_ANNOTATION.into(), "10.0.0.1".into());
+        c.nodes[0].addresses.push("10.0.0.1".into());
+    }) => [
+        "10.0.0.1: configure, because it is listed",
+        "10.0.128.1: leave (node node-1), because it is not listed, but may be the node of entry 10.0.0.1",
+    ];
+    the_node_on_record_of_a_host_is_no_machines_though_nobody_lists_it: made(1).with(|c| {
+        c.host_keys = vec![("10.0.0.9_host", r#"{"ipv4": "10.0.0.9", "node": "node-1", "pinned": "a"}"#)];
+    }) => [
+        "10.0.0.9: leave (node node-1), because a machine is behind its node",
+        "machine mac-1: leave (node node-1), because its machine refers to the node of 10.0.0.9, too",
+    ];
     the_host_of_an_ignored_machine_may_be_listed: made(1).with(|c| {
         c.machines[0].is_ignored = true;
         let machine = "openshift-machine-api/mac-1".to_owned();
