@@ -22,7 +22,7 @@ pub(super) fn unless_busy(plan: Plan, desired: &Desired, observed: &Observed) ->
 fn steps(exchange: &KeyExchange, desired: &Desired, probe: &Probe) -> Plan {
     let key = exchange.add.hash();
     let step = |action| Step { action, because: Because::KeyExchange };
-    let prove = step(Action::ProveKey(key));
+    let login = step(Action::ProveKey(key));
     let work = HostStep::EnsureAuthorizedKeys {
         add: [exchange.add.clone()].into(),
         remove: exchange.remove.iter().cloned().collect(),
@@ -31,10 +31,10 @@ fn steps(exchange: &KeyExchange, desired: &Desired, probe: &Probe) -> Plan {
     let work = HostWork::new(vec![work], Grounds::Harmless);
     let apply = work.map(|work| step(Action::Apply { agent, work }));
     let steps = match &exchange.remove {
-        None => apply.into_iter().chain([prove]).collect(),
+        None => apply.into_iter().chain([login]).collect(),
         Some(removed) => {
             let record = step(Action::RecordKeyRemoved(removed.hash()));
-            std::iter::once(prove).chain(apply).chain([record]).collect()
+            std::iter::once(login).chain(apply).chain([record]).collect()
         }
     };
     Plan { steps, next: super::Next::Now }

@@ -339,13 +339,16 @@ impl fmt::Display for Action {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.verb())?;
         match self {
-            Self::Probe | Self::ProbeStaged(_) | Self::ListPods | Self::ForgetHost => Ok(()),
+            Self::Probe
+            | Self::ProbeStaged(_)
+            | Self::RecordKeyRemoved(_)
+            | Self::ListPods
+            | Self::ForgetHost => Ok(()),
             Self::SeekNode(search) => write!(f, " {search}"),
             Self::ProbeWithOurs(_) => f.write_str(" (brought in a fresh folder)"),
             Self::RecordRoot(RootAccess::Closed) => f.write_str(" closed"),
             Self::RecordRoot(RootAccess::Open) => f.write_str(" open"),
             Self::ProveKey(_) => f.write_str(" by a login with it alone"),
-            Self::RecordKeyRemoved(_) => Ok(()),
             Self::Upload(contents) => write!(f, " {}", Counted(contents.len(), "content")),
             Self::PatchNode(patch) => write!(f, " {patch}"),
             Self::Evict { pods, .. } => write!(f, " {}", Counted(pods.len(), "pod")),

@@ -123,9 +123,6 @@ impl World {
             Event::Others(who) => self.others_act(who),
             Event::CacheCatchesUp => self.cache_catches_up(),
             Event::TimePasses => {
-                // No watch is that far behind.
-                self.cache_catches_up();
-                self.machines_catch_up();
                 self.now += limits::RESYNC;
                 self.excuse();
             }

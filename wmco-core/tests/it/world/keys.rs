@@ -61,7 +61,7 @@ impl Secret {
     }
 
     /// What the operator reads.
-    pub(super) fn read(&self) -> LoginKeys {
+    pub(super) fn read(self) -> LoginKeys {
         match self.next {
             Some(next) => {
                 let (from, to) = (Self::line(self.current), Self::line(next));
@@ -72,21 +72,21 @@ impl Secret {
     }
 
     /// Hash of the current key.
-    pub(super) fn current(&self) -> Sha256 {
+    pub(super) fn current(self) -> Sha256 {
         Self::line(self.current).hash()
     }
 
-    fn next(&self) -> Option<Sha256> {
+    fn next(self) -> Option<Sha256> {
         self.next.map(|next| Self::line(next).hash())
     }
 
     /// Hashes of all keys in it, which new Machines let in.
-    pub(super) fn all(&self) -> impl Iterator<Item = Sha256> {
+    pub(super) fn all(self) -> impl Iterator<Item = Sha256> {
         [Some(self.current()), self.next()].into_iter().flatten()
     }
 
     /// What is left to be done by people or the operator.
-    pub(super) fn unmet(&self) -> Option<String> {
+    pub(super) fn unmet(self) -> Option<String> {
         self.next.map(|_| "the next key is not in use yet".to_owned())
     }
 }
@@ -195,7 +195,9 @@ impl World {
             let seen = self.operator.machines.clone().unwrap_or_default();
             let is_made = |host: &Host| {
                 let machine = host.machine.as_ref().and_then(|name| seen.get(name));
-                machine.is_some_and(|machine| machine.instance.is_ok())
+                let made = machine.and_then(|machine| machine.instance.as_ref().ok());
+                // At another address another host has proven it.
+                made.is_some_and(|made| made.ipv4 == host.address)
             };
             let lacks = |host: &&Host| {
                 let is_asked_for = self.is_listed(host) && !self.list_absent || is_made(host);

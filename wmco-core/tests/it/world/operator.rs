@@ -39,6 +39,8 @@ pub(crate) struct Operator {
     pub(crate) cache: Option<Vec<NodeFacts>>,
     /// The Machines, maybe behind, too.
     pub(crate) machines: Option<Arc<Machines>>,
+    /// When each of both was seen.
+    seen_at: [Timestamp; 2],
     /// Permits whose marks it has not seen.
     grants: Grants,
     /// Hosts that refused its key.
@@ -89,6 +91,7 @@ impl World {
         self.operator.knew_as_listed = self.known_as_listed();
         let untried = |address: &&String| !self.operator.tried.contains(*address);
         let untried = self.listed.keys().filter(untried).cloned().collect();
+        self.watches_lag();
         let cache = self.operator.cache.get_or_insert_with(|| self.api.facts()).clone();
         let machines = self.operator.machines.get_or_insert_with(|| self.api.made.read().into());
         let machines = Arc::clone(machines);
@@ -144,6 +147,24 @@ impl World {
             }
         }
         busy
+    }
+
+    /// Both views may be behind, but not by more than permits are kept for.
+    fn watches_lag(&mut self) {
+        let is_old = |seen_at: Timestamp| self.now >= seen_at + limits::CATCH_UP;
+        let [nodes, machines] = self.operator.seen_at.map(is_old);
+        if nodes {
+            self.cache_catches_up();
+        }
+        if machines {
+            self.machines_catch_up();
+        }
+        if self.operator.cache.is_none() {
+            self.operator.seen_at[0] = self.now;
+        }
+        if self.operator.machines.is_none() {
+            self.operator.seen_at[1] = self.now;
+        }
     }
 
     /// The fleet's cache catches up.
