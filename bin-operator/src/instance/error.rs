@@ -1,13 +1,14 @@
 //! Why a step failed, and whom to tell.
 
+use std::sync::Arc;
+
 use wmco_core::host_record::RecordRefused;
 use wmco_core::names::{events, host};
 use wmco_core::node::{HostSeen, InstanceInputs};
 use wmco_core::protocol::HostStep;
 use wmco_core::reach::{Reach, Unreachable};
-use wmco_ssh::{ConnectError, HostError, Route};
+use wmco_ssh::{ConnectError, HostError, PrivateKey, Route};
 
-use super::inputs::WorkerInputs;
 use crate::leader::NotLeading;
 
 /// Why a step failed.
@@ -157,12 +158,12 @@ impl StepError {
         }
     }
 
-    /// The right variant for a failed connect by `route`, which `reach` gave.
+    /// The right variant for a failed connect by `route`, which `reach` gave, where these are all our keys.
     pub(super) fn connect(
         error: ConnectError,
         route: &Route,
         reach: &Reach,
-        inputs: &WorkerInputs,
+        keys: &[Arc<PrivateKey>],
     ) -> Self {
         let target = match &error {
             ConnectError::HostKeyMismatch { target, .. } => target,
@@ -170,7 +171,7 @@ impl StepError {
                 if *target == route.target.to_string() =>
             {
                 // While keys are exchanged, the one that stays.
-                let key = inputs.keys.last().map(|key| key.public().authorized_key());
+                let key = keys.last().map(|key| key.public().authorized_key());
                 return Self::LoginRefused { refusal: error, line: key.unwrap_or_default() };
             }
             _ => return Self::Connect(error),

@@ -167,7 +167,7 @@ impl Executor {
         // Boxed: the future of a handshake is large, and it is rare.
         let host = Box::pin(self.pool.lease(&route))
             .await
-            .map_err(|error| StepError::connect(error, &route, reach, turn.inputs))?;
+            .map_err(|error| StepError::connect(error, &route, reach, &turn.inputs.keys))?;
         self.pin_keys(reach, &host, turn).await?;
         if turn.inputs.instance.is_disproved_by(host.session().accepted_key().hash()) {
             self.change_record(turn.address(), RecordChange::LetsIn(None)).await?;
@@ -211,7 +211,7 @@ impl Executor {
         let login = match Box::pin(self.pool.lease(&route)).await {
             Ok(login) => login,
             Err(error) => {
-                let error = StepError::connect(error, &route, reach, turn.inputs);
+                let error = StepError::connect(error, &route, reach, &turn.inputs.keys);
                 return Err(match error {
                     StepError::LoginRefused { refusal, .. } => {
                         if turn.inputs.instance.is_on_record_as_let_in(key) {

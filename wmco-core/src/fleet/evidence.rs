@@ -43,18 +43,16 @@ impl<'a> Evidence<'a> {
             if let Some(found) = host.and_then(|host| evidence.on_record.get_mut(host)) {
                 *found = Some(number);
             }
-            // What the Machine API says of it counts more.
-            let may_be = |host: &usize| {
-                let ipv4 = hosts.numbered(*host).and_then(|host| host.ipv4);
-                !made.is_ignored_elsewhere(facts, ipv4)
-            };
+            let ipv4_of = |host: &usize| hosts.numbered(*host).and_then(|host| host.ipv4);
             let at = facts.addresses.iter().filter_map(|shown| hosts.first_at(shown));
-            for host in at.filter(may_be) {
+            for host in at.filter(|host| !made.is_ignored_elsewhere(facts, ipv4_of(host))) {
                 if let Some(there) = evidence.at.get_mut(host) {
                     there.push(number);
                 }
             }
-            let made_from = node.origin().and_then(|origin| hosts.number_of(origin)).filter(may_be);
+            let made_from = node.origin().and_then(|origin| hosts.number_of(origin));
+            // What the Machine API says of it counts more.
+            let made_from = made_from.filter(|host| !made.is_elsewhere(facts, ipv4_of(host)));
             if let Some(made) = made_from.and_then(|host| evidence.made_from.get_mut(host)) {
                 made.push(number);
             }

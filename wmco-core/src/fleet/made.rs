@@ -66,12 +66,17 @@ impl<'a> Made<'a> {
         nodes.contains_key(node.uid.as_str()) || ipv4.is_some_and(|ipv4| at.contains_key(&ipv4))
     }
 
-    /// Whether people asked to leave the Machine alone that has this Node, and its host is not the one at this
-    /// address.
+    /// Whether a Machine refers to a Node and shows another address than this one, even a Machine that
+    /// people asked to leave alone.
+    pub(super) fn is_elsewhere(&self, node: &NodeFacts, ipv4: Option<Ipv4Addr>) -> bool {
+        let mut made = self.with_node.get(node.uid.as_str()).into_iter().flatten();
+        made.any(|machine| is_elsewhere(machine, ipv4)) || self.is_ignored_elsewhere(node, ipv4)
+    }
+
+    /// The same of those that people asked to leave alone.
     pub(super) fn is_ignored_elsewhere(&self, node: &NodeFacts, ipv4: Option<Ipv4Addr>) -> bool {
-        let (_, nodes) = &self.ignored;
-        let at = nodes.get(node.uid.as_str()).and_then(|machine| internal_ipv4(&machine.facts));
-        at.is_some() && ipv4.is_some() && at != ipv4
+        let machine = self.ignored.1.get(node.uid.as_str());
+        machine.is_some_and(|machine| is_elsewhere(machine, ipv4))
     }
 
     /// Whether a Machine may be behind a Node that calls itself listed: one refers to its name, or it says
@@ -144,6 +149,12 @@ impl<'a> Made<'a> {
         };
         nodes.iter().filter(is_other).map(|node| node.name.as_str()).collect()
     }
+}
+
+/// Whether a Machine shows another address.
+fn is_elsewhere(machine: &Machine, ipv4: Option<Ipv4Addr>) -> bool {
+    let at = internal_ipv4(&machine.facts);
+    at.is_some() && ipv4.is_some() && at != ipv4
 }
 
 /// The name of the Machine that a Node says is behind it.

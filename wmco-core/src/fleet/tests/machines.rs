@@ -194,6 +194,10 @@ rows! {
         "10.0.0.1: configure, because it is listed",
         "10.0.128.1: leave (node node-1), because it is not listed, but may be the node of entry 10.0.0.1",
     ];
+    the_node_of_a_machine_is_no_entrys_that_it_names: made(1).with(|c| {
+        c.listed = vec![entry(1)];
+        c.nodes[0].annotations.insert(names::INSTANCE_ANNOTATION.into(), "10.0.0.1".into());
+    }) => ["10.0.0.1: configure, because it is listed", JOINED];
     the_node_on_record_of_a_host_is_no_machines_though_nobody_lists_it: made(1).with(|c| {
         c.host_keys = vec![("10.0.0.9_host", r#"{"ipv4": "10.0.0.9", "node": "node-1", "pinned": "a"}"#)];
     }) => [
