@@ -17,5 +17,6 @@ mod machine_set;
 mod registration;
 mod replace;
 mod rotate;
+mod stories;
 mod user_data;
 mod world;

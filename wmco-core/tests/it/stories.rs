@@ -1,0 +1,207 @@
+//! Worlds in which runs of the [guarantees](super::guarantees) found a fault, each as small as it became.
+
+use crate::guarantees::{Start, after};
+use crate::world::{Event, KeyEvent, MachineEvent, ROUNDS};
+
+/// A broken promise that a run of `safety` found: the host was looked at while no Node stood for
+/// it, and its Node came back, with pods, before the work began.
+#[test]
+fn a_node_that_comes_back_between_look_and_work() {
+    let start = Start { hosts: 2, budget: 1, features: 0, configured: true, sets: 0 };
+    let events = [
+        Event::KubeletEnds(1),
+        Event::Tamper(1),
+        Event::Round(66),
+        Event::DeleteNode(1),
+        Event::Round(48),
+    ];
+    let outcome = after(start, &events).run(ROUNDS);
+    assert!(outcome.is_ok(), "{outcome:#?}");
+}
+
+/// A broken promise that a run of `convergence` found while closing a file counted as harmless: what
+/// is in it changed after the look, so that closing it meant placing other content under pods.
+#[test]
+fn a_file_that_changes_between_look_and_work() {
+    let start = Start { hosts: 2, budget: 1, features: 0, configured: true, sets: 0 };
+    let events =
+        [Event::OpenUp(0), Event::TimePasses, Event::Round(0), Event::Tamper(2), Event::Round(0)];
+    let outcome = after(start, &events).run(ROUNDS);
+    assert!(outcome.is_ok(), "{outcome:#?}");
+}
+
+/// A broken promise that a run of `safety` found: a host that was listed under another name, and then no
+/// more, had two records, and was looked at by the second after it had been cleaned by the first.
+#[test]
+fn a_host_that_is_renamed_just_before_it_leaves() {
+    let start = Start { hosts: 1, budget: 1, features: 0, configured: true, sets: 0 };
+    let events = [Event::RenameEntry(0), Event::Round(0), Event::Unlist(0)];
+    let outcome = after(start, &events).run(ROUNDS);
+    assert!(outcome.is_ok(), "{outcome:#?}");
+}
+
+/// A broken promise that a run of `convergence` found: the Node of one host showed the address of
+/// another that had no Node yet, and was told a version by the state of that other host.
+#[test]
+fn a_node_with_a_stale_address_is_not_marked_for_another_host() {
+    let start = Start { hosts: 2, budget: 1, features: 82, configured: false, sets: 0 };
+    let mut events = vec![
+        Event::Round(0),
+        Event::Round(44),
+        Event::SwapAddresses(2, 1),
+        Event::Bump,
+        Event::Round(187),
+    ];
+    events.extend([Event::Round(0); 6]);
+    let outcome = after(start, &events).run(ROUNDS);
+    assert!(outcome.is_ok(), "{outcome:#?}");
+}
+
+/// A broken promise that a run of `convergence` found: a host left just when its Node had been made
+/// anew and had no mark of ours yet, so the slot that it held was not counted.
+#[test]
+fn a_new_node_of_a_host_that_leaves_counts_when_it_holds_a_slot() {
+    let start = Start { hosts: 2, budget: 1, features: 0, configured: true, sets: 0 };
+    let mut events = vec![Event::DeleteNode(0)];
+    events.extend([Event::Round(0); 5]);
+    events.extend([Event::Unlist(0), Event::Round(68), Event::Round(0), Event::NewServices]);
+    let outcome = after(start, &events).run(ROUNDS);
+    assert!(outcome.is_ok(), "{outcome:#?}");
+}
+
+/// A broken promise that a run of `safety` found: of several records of a host the first had no Node, so
+/// the Node on another one of them was nobody's.
+#[test]
+fn a_host_that_is_renamed_at_its_other_address_keeps_its_node() {
+    let start = Start { hosts: 1, budget: 1, features: 0, configured: true, sets: 0 };
+    let [round, renamed] = [Event::Round(0), Event::RenameEntry(0)];
+    let events = [Event::OtherCard(0), round, round, renamed, round, round];
+    let outcome = after(start, &events).run(ROUNDS);
+    assert!(outcome.is_ok(), "{outcome:#?}");
+}
+
+/// A broken promise that a run of `convergence` found: by its other address, which nobody knew to be its
+/// own yet, a host got the daemon of a version that its Node had not been told.
+#[test]
+fn a_host_at_an_unknown_address_is_left_until_its_node_is_known() {
+    let start = Start { hosts: 2, budget: 2, features: 8, configured: false, sets: 0 };
+    let [round, bump] = [Event::Round(0), Event::Bump];
+    let events =
+        [bump, Event::Wait, round, round, Event::OtherCard(2), bump, Event::Round(14), round];
+    let outcome = after(start, &events).run(ROUNDS);
+    assert!(outcome.is_ok(), "{outcome:#?}");
+}
+
+/// A broken promise that a run of `safety` found: what was known of a host was forgotten when its new
+/// record had lost the pin.
+#[test]
+fn a_record_is_not_forgotten_for_one_whose_pin_is_lost() {
+    let start = Start { hosts: 1, budget: 1, features: 0, configured: true, sets: 0 };
+    let lose_pin = Event::LosePin(0);
+    let events = [
+        lose_pin,
+        Event::OtherCard(0),
+        Event::DeleteNode(0),
+        Event::Round(0),
+        lose_pin,
+        Event::Round(0),
+        Event::Wait,
+    ];
+    let outcome = after(start, &events).run(ROUNDS);
+    assert!(outcome.is_ok(), "{outcome:#?}");
+}
+
+/// A broken promise that a run of `convergence` found: an entry was known by nothing but a key that a
+/// former record of its host had, and was not asked for its name before that host was taken for another.
+#[test]
+fn a_host_that_is_renamed_before_it_told_its_name_keeps_its_node() {
+    let start = Start { hosts: 2, budget: 1, features: 0, configured: true, sets: 0 };
+    let [round, renamed] = [Event::Round(0), Event::RenameEntry(1)];
+    let events = [renamed, round, Event::OtherCard(1), Event::LoseRecords, round, renamed, round];
+    let outcome = after(start, &events).run(ROUNDS);
+    assert!(outcome.is_ok(), "{outcome:#?}");
+}
+
+/// A broken promise that a run of `safety` found: the Node of a host that joins showed no address yet,
+/// and called itself listed before it stood on record.
+#[test]
+fn a_new_node_without_addresses_is_not_removed() {
+    let start = Start { hosts: 2, budget: 1, features: 2, configured: false, sets: 0 };
+    let events = [
+        Event::Round(0),
+        Event::Round(4),
+        Event::LoseAddresses(1),
+        Event::Of(MachineEvent::ClaimListed(1)),
+        Event::CacheCatchesUp,
+        Event::Round(0),
+    ];
+    let outcome = after(start, &events).run(ROUNDS);
+    assert!(outcome.is_ok(), "{outcome:#?}");
+}
+
+/// A record that a run of `safety` found left over: the Node of a Machine called itself listed at an address
+/// of nobody, while its Machine referred to a Node that was gone.
+#[test]
+fn a_machine_whose_node_calls_itself_listed_at_no_address_of_its_own() {
+    let start = Start { hosts: 2, budget: 1, features: 0, configured: true, sets: 1 };
+    let events = [
+        Event::Of(MachineEvent::ClaimListed(2)),
+        Event::SwapAddresses(2, 3),
+        Event::Of(MachineEvent::ReferInVain(0)),
+        Event::Crash,
+        Event::Round(0),
+    ];
+    let outcome = after(start, &events).run(ROUNDS);
+    assert!(outcome.is_ok(), "{outcome:#?}");
+}
+
+/// A host that a run of `convergence` found not to be removed: the permit of a Machine that people asked to
+/// leave alone meanwhile was never given back.
+#[test]
+fn the_permit_of_a_machine_that_is_ignored_is_given_back() {
+    let start = Start { hosts: 2, budget: 1, features: 0, configured: true, sets: 2 };
+    let round = Event::Round(0);
+    let mut events = vec![Event::Wait, Event::OpenUp(3)];
+    events.extend([round; 3]);
+    events.extend([Event::Of(MachineEvent::Ignore(1)), round, round, Event::Unlist(0)]);
+    let outcome = after(start, &events).run(ROUNDS);
+    assert!(outcome.is_ok(), "{outcome:#?}");
+}
+
+/// A removal of a listed host that a run of `safety` found: its entry had its other address, the Node of a
+/// Machine said that it was made from that entry, and so nobody looked there.
+#[test]
+fn a_host_at_its_other_address_that_the_node_of_a_machine_claims() {
+    let start = Start { hosts: 1, budget: 1, features: 0, configured: true, sets: 2 };
+    let mut events = vec![Event::OtherCard(0), Event::ForgeOrigin(1, 0)];
+    events.extend([Event::Round(0); 4]);
+    let outcome = after(start, &events).run(ROUNDS);
+    assert!(outcome.is_ok(), "{outcome:#?}");
+}
+
+/// Work on the Node of an ignored Machine that a run of `safety` found: it said that it was made from an
+/// entry whose own Node was gone.
+#[test]
+fn an_entry_without_a_node_that_the_node_of_an_ignored_machine_claims() {
+    let start = Start { hosts: 2, budget: 1, features: 0, configured: false, sets: 2 };
+    let mut events = vec![
+        Event::Wait,
+        Event::ForgeOrigin(3, 1),
+        Event::Crash,
+        Event::DeleteNode(1),
+        Event::Of(MachineEvent::Ignore(5)),
+    ];
+    events.extend([Event::Round(0); 3]);
+    let outcome = after(start, &events).run(ROUNDS);
+    assert!(outcome.is_ok(), "{outcome:#?}");
+}
+
+/// A host without a key that a run of `convergence` found: nobody was on record, and while the list was absent
+/// the exchange of the key seemed to be over.
+#[test]
+fn a_next_key_while_the_list_is_absent() {
+    let start = Start { hosts: 1, budget: 1, features: 0, configured: false, sets: 0 };
+    let events = [Event::Key(KeyEvent::AddNext), Event::LoseList, Event::Round(0)];
+    let outcome = after(start, &events).run(ROUNDS);
+    assert!(outcome.is_ok(), "{outcome:#?}");
+}
