@@ -102,11 +102,18 @@ impl World {
         if let Some(host) = at_node.filter(is_listed).filter(|_| own.is_some()) {
             broken.push(format!("though {} is listed", host.name));
         }
-        for host in at_node.into_iter().chain(at_host) {
+        let both = at_node.map(|host| (host, true)).into_iter();
+        for (host, by_node) in both.chain(at_host.map(|host| (host, false))) {
             let Some(machine) = host.machine.as_ref().and_then(|name| seen.get(name)) else {
                 continue;
             };
             let name = &machine.facts.name;
+            let node = self.api.nodes.get(&host.name).map(|node| node.facts.uid.as_str());
+            let referred = machine.facts.node.as_ref().map(|node| node.uid.as_str());
+            if by_node && referred != node && matches!(instance.intent, Intent::Configure(_)) {
+                // Nobody but its Node says yet whose it is.
+                continue;
+            }
             let is_there = internal_ipv4(&machine.facts) == Some(host.address);
             if machine.instance == Err(Unfit::Deleted) && shows(host.address) {
                 // Its address may be another one's already, and nobody could tell since when.
@@ -220,8 +227,13 @@ impl World {
         let made = host.is_slot()
             && (!self.is_wanted_machine(host) || self.machine_of(host).is_some_and(odd));
         let mut machines = self.api.made.machines.values();
+        let node = self.api.nodes.get(&host.name).map(|node| node.facts.uid.as_str());
         let at_entry = !host.is_slot()
-            && machines.any(|it| internal_ipv4(&it.facts).is_some_and(|ipv4| host.owns(ipv4)));
+            && machines.any(|it| {
+                let refers = it.facts.node.as_ref().map(|node| node.uid.as_str());
+                internal_ipv4(&it.facts).is_some_and(|ipv4| host.owns(ipv4))
+                    || node.is_some() && refers == node
+            });
         made || at_entry || self.is_locked(host)
     }
 
