@@ -70,10 +70,10 @@ impl Keys {
         std::iter::once(&self.current).chain(&self.next)
     }
 
-    /// The one that the host with this record is known to let in, else the current one.
-    pub fn own(&self, record: Option<&HostRecord>) -> &KeyFile {
-        let own = self.facts.own(record);
-        let next = self.next.as_ref().filter(|next| next.parsed.public().hash() == own);
+    /// The one with which the user name of the host with this record is encrypted.
+    pub fn sealing(&self, record: Option<&HostRecord>) -> &KeyFile {
+        let key = self.facts.sealing(record);
+        let next = self.next.as_ref().filter(|next| next.parsed.public().hash() == key);
         next.unwrap_or(&self.current)
     }
 

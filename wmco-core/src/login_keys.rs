@@ -69,8 +69,14 @@ impl LoginKeys {
         self.rotation.as_ref()
     }
 
-    /// Hash of the key that a host is known to let in, else of the current one. With that its user name is
-    /// encrypted.
+    /// Hash of the key with which the user name of a host is encrypted and its Node marked: the current one
+    /// until it was taken off the host, so that a rotation can be taken back.
+    pub fn sealing(&self, record: Option<&HostRecord>) -> Sha256 {
+        let next = self.rotation.as_ref().filter(|rotation| rotation.is_over(record));
+        next.map_or(self.current, |rotation| rotation.to.hash())
+    }
+
+    /// Hash of the key that a host is known to let in, else of the current one.
     pub fn own(&self, record: Option<&HostRecord>) -> Sha256 {
         let next = self.rotation.as_ref().filter(|rotation| rotation.is_proven(record));
         next.map_or(self.current, |rotation| rotation.to.hash())
@@ -82,6 +88,13 @@ impl LoginKeys {
         let next = self.rotation.as_ref().map(|rotation| rotation.to.hash());
         let others = [Some(self.current), next].into_iter().flatten().filter(|key| *key != own);
         std::iter::once(own).chain(others).collect()
+    }
+
+    /// The key that a host lets in and that is in the Secret no more, if the current one was taken off it:
+    /// then the Secret has the wrong keys, and not the host.
+    pub fn lost(&self, record: Option<&HostRecord>) -> Option<Sha256> {
+        let record = record.filter(|record| record.key_removed == Some(self.current))?;
+        record.lets_in.filter(|key| !self.offered(None).contains(key))
     }
 
     /// Tells sets of keys apart, in whatever order they are offered.

@@ -108,10 +108,10 @@ fn key(
     let instance = assignment.instance.filter(|_| assignment.has_work())?;
     let record = assignment.record(hosts);
     if let Some((rotation, progress)) = keys.rotation().zip(assignments.rotation.as_ref()) {
-        return progress.due(rotation, record).map(KeyPreview::Exchange);
+        return progress.due(rotation, assignment.proof(hosts)).map(KeyPreview::Exchange);
     }
     let before = assignment.node?.annotation(names::PUBLIC_KEY_HASH_ANNOTATION)?;
-    let is_other = before != keys.own(record).to_string();
+    let is_other = before != keys.sealing(record).to_string();
     is_other.then(|| KeyPreview::MayRefuse { replaced: instance.machine.is_some() })
 }
 

@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Secret;
 use wmco_core::digest::Sha256;
 use wmco_core::facts::{Facts, MachineFacts, MachineSetFacts, NodeFacts};
-use wmco_core::fleet::{self, Desired, Observed, RemovalGuard, host_names};
+use wmco_core::fleet::{self, Desired, Notice, Observed, RemovalGuard, host_names};
 use wmco_core::host_record::KnownHosts;
 use wmco_core::instances;
 use wmco_core::limits;
@@ -104,7 +104,9 @@ impl Plan {
         for error in entries.errors() {
             tell("error", &error.to_string());
         }
-        for notice in &assignments.notices {
+        // What a rotation still has to do is above, and has not begun.
+        let is_told = |notice: &&Notice| !matches!(notice, Notice::KeyNotProven { .. });
+        for notice in assignments.notices.iter().filter(is_told) {
             tell("warning", &notice.to_string());
         }
         Ok(if entries.errors().next().is_some() { Answer::No } else { Answer::Yes })
@@ -128,7 +130,11 @@ fn machines(objects: &Objects) -> Machines {
 fn keys(objects: &Objects) -> Option<Keys> {
     let named = |secret: &&Secret| secret.metadata.name.as_deref() == Some(PRIVATE_KEY_SECRET);
     let secret = objects.secrets.iter().map(|found| &found.object).find(named)?;
-    let pem = |key| Some(Hidden::new(secret.data.as_ref()?.get(key)?.0.clone()));
+    let pem = |key| {
+        let text = || secret.string_data.as_ref()?.get(key).map(|text| text.clone().into_bytes());
+        let bytes = secret.data.as_ref().and_then(|data| Some(data.get(key)?.0.clone()));
+        bytes.or_else(text).map(Hidden::new)
+    };
     let tell = |problem: String| tell("warning", &problem);
     Keys::parse(pem(PRIVATE_KEY_KEY), pem(NEXT_PRIVATE_KEY_KEY), tell)
 }

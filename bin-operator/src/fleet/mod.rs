@@ -153,6 +153,7 @@ impl Fleet {
         let (granted, replaced) = (self.grants.nodes(), self.grants.machines());
         let failed = keys.as_ref().map(|keys| self.failed_logins(&view, keys));
         let [refused, unanswered] = failed.unwrap_or_default();
+        let failed_is_empty = refused.is_empty() && unanswered.is_empty();
         let observed = fleet::Observed {
             nodes,
             claims: &claims,
@@ -160,8 +161,11 @@ impl Fleet {
             replaced: &replaced,
             refused: &refused,
             unanswered: &unanswered,
-            user_data_ready: (refused.is_empty() && unanswered.is_empty())
-                || keys.as_ref().is_some_and(|keys| self.user_data_has(keys)),
+            user_data_ready: keys.as_ref().is_some_and(|keys| {
+                // It is long to read, and mostly of no matter.
+                let matters = keys.facts.rotation().is_some() || !failed_is_empty;
+                !matters || self.user_data_has(keys)
+            }),
             hosts: &view.hosts,
             host_names: &view.host_names,
             untried: &view.untried,
@@ -254,7 +258,7 @@ impl Fleet {
             self.usernames.open(text);
         }
         let Some(instance) = assignment.instance else { return Ok(None) };
-        let own = keys.own(assignment.record(&view.hosts));
+        let own = keys.sealing(assignment.record(&view.hosts));
         self.usernames.seal(&instance.username, in_use, own).map(Some)
     }
 

@@ -22,11 +22,11 @@ pub(super) struct Usernames {
     earlier: HashMap<String, Option<Opened>>,
 }
 
-/// A decrypted user name, and the key that decrypted it.
+/// A decrypted user name, and the key that decrypted it; none if that was another file of it.
 #[derive(Clone, Eq, PartialEq)]
 struct Opened {
     user: String,
-    key: Sha256,
+    key: Option<Sha256>,
 }
 
 impl Usernames {
@@ -48,10 +48,18 @@ impl Usernames {
         }
         let with = |(key, pem): &(Sha256, Secret)| {
             let user = username::decrypt(text, pem).ok()?;
-            Some(Opened { user, key: *key })
+            Some(Opened { user, key: Some(*key) })
+        };
+        let with_other_end = |(_, pem): &(Sha256, Secret)| {
+            let user = other_ends(pem).find_map(|pem| username::decrypt(text, &pem).ok())?;
+            Some(Opened { user, key: None })
+        };
+        let mut open = || {
+            let files = || self.files.iter();
+            files().find_map(with).or_else(|| files().find_map(with_other_end))
         };
         let earlier = self.earlier.remove(text);
-        let opened = earlier.unwrap_or_else(|| self.files.iter().find_map(with));
+        let opened = earlier.unwrap_or_else(&mut open);
         self.opened.insert(text.to_owned(), opened);
     }
 
@@ -69,7 +77,7 @@ impl Usernames {
         file: &KeyFile,
     ) -> Result<String, UsernameError> {
         let key = file.parsed.public().hash();
-        let wanted = Opened { user: user.to_owned(), key };
+        let wanted = Opened { user: user.to_owned(), key: Some(key) };
         let says_the_same =
             |text: &&str| self.opened.get(*text).is_some_and(|it| it.as_ref() == Some(&wanted));
         if let Some(text) = on_record.filter(says_the_same) {
@@ -83,6 +91,12 @@ impl Usernames {
         self.sealed.insert(by, text.clone());
         Ok(text)
     }
+}
+
+/// The same file with other ends, as people and tools write them.
+fn other_ends(pem: &Secret) -> impl Iterator<Item = Secret> {
+    let trimmed = pem.expose().trim_ascii_end();
+    ["", "\n", "\r\n"].into_iter().map(move |end| Secret::new([trimmed, end.as_bytes()].concat()))
 }
 
 #[cfg(test)]
@@ -140,13 +154,23 @@ mod tests {
 
     #[test]
     fn a_user_name_is_read_again_once_the_file_is_right() {
-        let [right, wrong] = files();
+        let [[right, _], [wrong, _]] = [files(), files()];
         let (mut names, on_record) = (Usernames::default(), sealed("core", &right));
         for (file, expected) in [(&wrong, None), (&right, Some("core"))] {
             names.begin_pass([file]);
             names.open(&on_record);
             assert_eq!(names.opened(&on_record).as_deref(), expected);
         }
+    }
+
+    /// Whoever makes the next key the current one may write its file with another end.
+    #[test]
+    fn a_user_name_is_read_with_another_end_of_the_file() {
+        let [before, now] = files();
+        let (mut names, on_record) = (Usernames::default(), sealed("core", &before));
+        names.begin_pass([&now]);
+        names.open(&on_record);
+        assert_eq!(names.opened(&on_record).as_deref(), Some("core"));
     }
 
     /// A host is reached with both keys while they are exchanged, and its user name follows the key that

@@ -100,10 +100,11 @@ impl View {
         }
     }
 
-    /// Where the host of an instance is that people or the Machine API ask for.
+    /// Where the host of an instance is, as people or the Machine API say, or by its record.
     pub(super) fn ipv4_of(&self, instance: &str) -> Option<Ipv4Addr> {
         let machine = || self.machines.with_key(instance)?.instance.as_ref().ok();
         let entry = self.entries.get(instance).and_then(|entry| entry.as_ref().ok());
-        Some(entry.or_else(machine)?.ipv4)
+        let asked_for = entry.or_else(machine).map(|instance| instance.ipv4);
+        asked_for.or_else(|| self.hosts.record(instance)?.ipv4)
     }
 }

@@ -54,6 +54,21 @@ pub enum StepError {
         /// Our public key.
         line: String,
     },
+    /// The jump host refuses our key.
+    #[error("{refusal}, which is the jump host; the line of the key is `{line}`")]
+    JumpLoginRefused {
+        /// The jump host and the user.
+        refusal: ConnectError,
+        /// Our public key.
+        line: String,
+    },
+    /// The host lets in a key that was just taken off it.
+    #[error(
+        "the host still lets the former key in, whose line was taken out of {}; see which file of keys the \
+         configuration of sshd there names for this user, and remove the line",
+        host::AUTHORIZED_KEYS
+    )]
+    RemovedKeyLetIn,
     /// The host refuses the key that was just added.
     #[error(
         "{refusal}; its line was added to {} before, so see which file of keys the configuration of sshd on \
@@ -131,6 +146,7 @@ impl StepError {
             Self::AgentFails { .. }
             | Self::Connect(_)
             | Self::Host(_)
+            | Self::JumpLoginRefused { .. }
             | Self::LoginRefused { .. }
             | Self::OtherHostKey { .. }
             | Self::Route(_) => true,
@@ -144,6 +160,7 @@ impl StepError {
             | Self::Random
             | Self::Record(_)
             | Self::Refused { .. }
+            | Self::RemovedKeyLetIn
             | Self::Step { .. } => false,
         }
     }
@@ -167,12 +184,15 @@ impl StepError {
     ) -> Self {
         let target = match &error {
             ConnectError::HostKeyMismatch { target, .. } => target,
-            ConnectError::AuthenticationRefused { target, .. }
-                if *target == route.target.to_string() =>
-            {
+            ConnectError::AuthenticationRefused { target, .. } => {
+                let is_host = *target == route.target.to_string();
                 // While keys are exchanged, the one that stays.
-                let key = keys.last().map(|key| key.public().authorized_key());
-                return Self::LoginRefused { refusal: error, line: key.unwrap_or_default() };
+                let line = keys.last().map(|key| key.public().authorized_key()).unwrap_or_default();
+                return if is_host {
+                    Self::LoginRefused { refusal: error, line }
+                } else {
+                    Self::JumpLoginRefused { refusal: error, line }
+                };
             }
             _ => return Self::Connect(error),
         };

@@ -11,14 +11,13 @@ use kube::{Api, Client};
 use serde_json::{Value, json};
 use wmco_core::digest::Sha256;
 use wmco_core::facts::{NodeFacts, PodFacts};
-use wmco_core::fleet::{LoginResult, LoginTry, ReplacementPermit};
+use wmco_core::fleet::ReplacementPermit;
 use wmco_core::host_record::RecordChange;
-use wmco_core::login_keys::LoginKeys;
 use wmco_core::names::{host, objects};
-use wmco_core::node::{Action, HostSeen, HostWork, InstanceInputs, NodePatch, NodeSearch, Outcome};
+use wmco_core::node::{Action, HostSeen, HostWork, NodePatch, NodeSearch, Outcome};
 use wmco_core::protocol::{AgentLocation, FreshFolder, Probe, ReportLine};
 use wmco_core::winpath::WindowsPath;
-use wmco_ssh::{ApplyOutcome, Blob, HostAgent as _, Lease, NoReport, Pool, ProbeOutcome, Retry};
+use wmco_ssh::{ApplyOutcome, Blob, HostAgent as _, Lease, NoReport, Pool, ProbeOutcome};
 
 use super::error::{Failure, StepError, api};
 use super::inputs::WorkerInputs;
@@ -110,21 +109,6 @@ impl Executor {
         })
     }
 
-    /// Notes what came of a login, unless it tells nothing of the host's keys.
-    fn note_login(&self, instance: &InstanceInputs, connected: Result<&(), &StepError>) {
-        let Ok(reach) = &instance.reach else { return };
-        let result = match connected {
-            Ok(()) => LoginResult::Accepted,
-            Err(StepError::LoginRefused { .. }) => LoginResult::Refused,
-            Err(StepError::Connect(error)) if error.retry() == Retry::Helps => {
-                LoginResult::Unanswered
-            }
-            Err(_) => return,
-        };
-        let login = LoginTry { at: reach.address, keys: LoginKeys::id(&instance.keys) };
-        self.learned.logged_in(&instance.address, login, result);
-    }
-
     fn count(&self, action: &Action, result: &'static str) {
         self.metrics.actions.get_or_create(&ActionLabels { action: action.verb(), result }).inc();
     }
@@ -136,10 +120,7 @@ impl Executor {
             Action::ProbeStaged(agent) => self.probe(AgentLocation::Staged(*agent), turn).await?,
             Action::RecordRoot(root) => self.record_root(*root, turn).await?,
             Action::ProveKey(key) => self.prove_key(*key, turn).await?,
-            Action::RecordKeyRemoved(key) => {
-                self.change_record(turn.address(), RecordChange::KeyRemoved(*key)).await?;
-                Outcome::KeyRemovalRecorded(*key)
-            }
+            Action::ProveKeyRemoved(key) => self.prove_key_removed(*key, turn).await?,
             Action::Upload(contents) => self.upload(contents, turn).await?,
             Action::Apply { agent, work } => self.apply(*agent, work, turn).await?,
             Action::RemoveLeftovers(_) => self.remove_leftovers(turn).await?,
@@ -169,9 +150,7 @@ impl Executor {
             .await
             .map_err(|error| StepError::connect(error, &route, reach, &turn.inputs.keys))?;
         self.pin_keys(reach, &host, turn).await?;
-        if turn.inputs.instance.is_disproved_by(host.session().accepted_key().hash()) {
-            self.change_record(turn.address(), RecordChange::LetsIn(None)).await?;
-        }
+        self.note_accepted(&host, turn).await?;
         Ok(turn.link.keep(host, reach, turn.inputs))
     }
 
@@ -202,31 +181,6 @@ impl Executor {
             }
             ProbeOutcome::NoReport(why) => Err(StepError::AgentFails { what: in_words(&why) }),
         }
-    }
-
-    /// Logs in with one key alone, by a connection of its own.
-    async fn prove_key(&self, key: Sha256, turn: &mut Turn<'_>) -> Result<Outcome, StepError> {
-        let (route, reach) = turn.inputs.route_with(&[key])?;
-        turn.link.close().await;
-        let login = match Box::pin(self.pool.lease(&route)).await {
-            Ok(login) => login,
-            Err(error) => {
-                let error = StepError::connect(error, &route, reach, &turn.inputs.keys);
-                return Err(match error {
-                    StepError::LoginRefused { refusal, .. } => {
-                        if turn.inputs.instance.is_on_record_as_let_in(key) {
-                            self.change_record(turn.address(), RecordChange::LetsIn(None)).await?;
-                        }
-                        StepError::NextKeyRefused { refusal }
-                    }
-                    other => other,
-                });
-            }
-        };
-        self.pin_keys(reach, &login, turn).await?;
-        login.close().await;
-        self.change_record(turn.address(), RecordChange::LetsIn(Some(key))).await?;
-        Ok(Outcome::KeyProven(key))
     }
 
     async fn upload(&self, contents: &[Sha256], turn: &mut Turn<'_>) -> Result<Outcome, StepError> {

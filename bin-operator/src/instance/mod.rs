@@ -10,6 +10,7 @@ mod executor;
 mod host_keys;
 mod inputs;
 mod link;
+mod logins;
 mod records;
 #[cfg(test)]
 mod tests;

@@ -5,6 +5,7 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::digest::Sha256;
 use crate::instances::Called;
 use crate::machines::Unfit;
 
@@ -105,6 +106,11 @@ pub enum Because {
 pub enum Held {
     /// Nobody would make another one: it has no MachineSet, or that is gone or makes none.
     NobodyMakesAnother,
+    /// Its host lets in a key that is not in the Secret any more, while the one there was taken off it.
+    KeyLost {
+        /// Hash of that key.
+        key: Sha256,
+    },
     /// The user data of new Machines does not let our key in yet, so another one would refuse it, too.
     UserDataDue,
     /// So many Machines of its MachineSet were made anew, and the MachineSet is not whole since: another one
@@ -191,6 +197,10 @@ impl fmt::Display for Held {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NobodyMakesAnother => f.write_str("no machineset would make another one"),
+            Self::KeyLost { key } => write!(
+                f,
+                "it lets in the key with hash {key}, which was taken out of the secret, and not the one there"
+            ),
             Self::UserDataDue => {
                 f.write_str("the user data of new machines does not have our key yet")
             }

@@ -28,7 +28,11 @@ use crate::digest::Sha256;
 /// assert!(logins.refused(patience).is_empty());
 /// ```
 #[derive(Clone, Debug, Default)]
-pub struct Logins(BTreeMap<String, Failed>);
+pub struct Logins {
+    failed: BTreeMap<String, Failed>,
+    /// When a host let us in last.
+    accepted: Option<Duration>,
+}
 
 /// Where somebody tried to log in, and with which keys. Another address or other keys are another try.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -68,12 +72,13 @@ struct Span {
 impl Logins {
     /// Notes what came of a login to the host of this instance.
     pub fn note(&mut self, instance: &str, login: LoginTry, result: LoginResult, now: Duration) {
-        let known = self.0.get(instance).filter(|failed| failed.login == login);
+        let known = self.failed.get(instance).filter(|failed| failed.login == login);
         let [refused, unanswered] =
             known.map_or([None, None], |failed| [failed.refused, failed.unanswered]);
         let failed = match result {
             LoginResult::Accepted => {
-                self.0.remove(instance);
+                self.failed.remove(instance);
+                self.accepted = Some(now);
                 return;
             }
             LoginResult::Refused => {
@@ -84,12 +89,12 @@ impl Logins {
                 Failed { login, refused, unanswered: Some(Span::with(unanswered, now)) }
             }
         };
-        self.0.insert(instance.to_owned(), failed);
+        self.failed.insert(instance.to_owned(), failed);
     }
 
     /// Forgets instances that are not `known` any more, or are tried otherwise by now.
     pub fn keep_only(&mut self, known: impl Fn(&str, LoginTry) -> bool) {
-        self.0.retain(|instance, failed| known(instance, failed.login));
+        self.failed.retain(|instance, failed| known(instance, failed.login));
     }
 
     /// Instances whose hosts have refused every key for so long, at the first and at the last try and
@@ -98,10 +103,13 @@ impl Logins {
         self.lasting(|failed| failed.refused, patience)
     }
 
-    /// Instances whose hosts have not answered for so long; mostly
-    /// [`limits::ROTATION_PATIENCE`](crate::limits::ROTATION_PATIENCE).
+    /// Instances whose hosts have not answered for so long, mostly
+    /// [`limits::ROTATION_PATIENCE`](crate::limits::ROTATION_PATIENCE), while another one let us in: else it
+    /// may be our own network that is down.
     pub fn unanswered(&self, patience: Duration) -> BTreeSet<String> {
-        self.lasting(|failed| failed.unanswered, patience)
+        let accepted = self.accepted;
+        let alone = |span: &Span| accepted.is_some_and(|accepted| accepted >= span.first);
+        self.lasting(|failed| failed.unanswered.filter(alone), patience)
     }
 
     fn lasting(
@@ -112,7 +120,7 @@ impl Logins {
         let is_lasting = |failed: &Failed| {
             span(failed).is_some_and(|span| span.last.saturating_sub(span.first) >= patience)
         };
-        let lasting = self.0.iter().filter(|(_, failed)| is_lasting(failed));
+        let lasting = self.failed.iter().filter(|(_, failed)| is_lasting(failed));
         lasting.map(|(instance, _)| instance.clone()).collect()
     }
 }
@@ -166,10 +174,24 @@ mod tests {
         for (result, now) in [(Refused, 0), (Unanswered, 1), (Unanswered, 2), (Refused, 3)] {
             assert!(logins.refused(WAIT * 3).is_empty());
             logins.note("win", login(1, b"a"), result, WAIT * now);
+            logins.note("other", login(2, b"a"), LoginResult::Accepted, WAIT * now);
             assert_eq!(logins.unanswered(WAIT).is_empty(), now != 2, "{now}");
         }
         assert_eq!(logins.refused(WAIT * 3), ["win".to_owned()].into());
         logins.note("win", login(1, b"a"), LoginResult::Accepted, WAIT * 4);
         assert!(logins.refused(Duration::ZERO).is_empty());
+    }
+
+    /// Of a host that was reached before nobody knows whether it still could be.
+    #[test]
+    fn nobody_is_alone_without_an_answer_while_nobody_else_is_reached() {
+        let mut logins = Logins::default();
+        let mut note = |name, result, now| logins.note(name, login(1, b"a"), result, WAIT * now);
+        note("other", LoginResult::Accepted, 1);
+        note("win", LoginResult::Unanswered, 2);
+        note("win", LoginResult::Unanswered, 4);
+        assert!(logins.unanswered(WAIT).is_empty());
+        logins.note("other", login(2, b"a"), LoginResult::Accepted, WAIT * 5);
+        assert_eq!(logins.unanswered(WAIT), ["win".to_owned()].into());
     }
 }

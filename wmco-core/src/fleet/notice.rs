@@ -71,6 +71,11 @@ pub enum Notice {
         /// What its instance is known by.
         address: String,
     },
+    /// Every host lets the next key in, and this one the current one, too, which is to be taken off it.
+    KeyNotRemoved {
+        /// What its instance is known by.
+        address: String,
+    },
     /// All hosts let the next key in, and not the current one any more.
     KeyExchanged {
         /// But maybe those of these instances, which do not answer.
@@ -164,8 +169,14 @@ pub(super) fn of_rotation(rotation: &Rotation, observed: &Observed<'_>) -> BTree
     if let Some(but) = rotation.may_end(observed) {
         return [Notice::KeyExchanged { but: but.clone() }].into();
     }
-    let held_up = rotation.waits_for.iter().cloned();
-    held_up.map(|address| Notice::KeyNotProven { address }).collect()
+    let mut notices: BTreeSet<_> = (rotation.waits_for.iter().cloned())
+        .map(|address| Notice::KeyNotProven { address })
+        .collect();
+    if notices.is_empty() {
+        let proven = rotation.proven.iter().cloned();
+        notices.extend(proven.map(|address| Notice::KeyNotRemoved { address }));
+    }
+    notices
 }
 
 fn left(instance: &Assignment<'_>) -> Notice {
@@ -192,7 +203,7 @@ impl Notice {
                 ..
             } => limits::LOOK_PATIENCE,
             Self::NotReplaced { .. } => limits::SUCCESSOR_PATIENCE,
-            Self::KeyNotProven { .. } => limits::ROTATION_PATIENCE,
+            Self::KeyNotProven { .. } | Self::KeyNotRemoved { .. } => limits::ROTATION_PATIENCE,
             _ => SignedDuration::ZERO,
         }
     }
@@ -200,9 +211,9 @@ impl Notice {
     /// The Machine that it is about, if it is about one.
     pub fn machine(&self) -> Option<&str> {
         match self {
-            Self::Left { address, .. } | Self::KeyNotProven { address } => {
-                machines::name_in(address)
-            }
+            Self::Left { address, .. }
+            | Self::KeyNotProven { address }
+            | Self::KeyNotRemoved { address } => machines::name_in(address),
             _ => None,
         }
     }
@@ -276,6 +287,10 @@ fn next_step(because: &Because, node: Option<&str>) -> Option<String> {
             Held::NobodyMakesAnother => {
                 "put our public key on its host, or delete the machine yourself".to_owned()
             }
+            Held::KeyLost { .. } => format!(
+                "write that key to `{PRIVATE_KEY_KEY}` of secret {PRIVATE_KEY_SECRET}, or delete the machine \
+                 yourself"
+            ),
             Held::UserDataDue => format!("see why secret {USER_DATA_SECRET} is not changed"),
             Held::InVain { .. } => {
                 "see whether its image runs the user data that it is given, then delete the machine"
@@ -340,8 +355,15 @@ impl fmt::Display for Notice {
             ),
             Self::KeyNotProven { address } => write!(
                 f,
-                "{} does not let the key of `{NEXT_PRIVATE_KEY_KEY}` in yet, so the current one stays on all \
-                 hosts; see why it cannot be reached, or put both keys on it",
+                "{} is not known to let the key of `{NEXT_PRIVATE_KEY_KEY}` in, so the current one stays on all \
+                 hosts; see what else is told of it, remove its entry if its host is gone, or give it up if \
+                 nobody lists it",
+                Called(address)
+            ),
+            Self::KeyNotRemoved { address } => write!(
+                f,
+                "{} lets the key of `{NEXT_PRIVATE_KEY_KEY}` in, and still the one before, too; see what else is \
+                 told of it, or remove the line of that key there by hand and use the next one",
                 Called(address)
             ),
             Self::KeyExchanged { but } => {

@@ -14,6 +14,7 @@ use super::{Assignment, Assignments, Because, Desired, Held, Intent, Observed, R
 use crate::facts::NodeFacts;
 use crate::host_record::{HostRecord, KnownHosts, RecordChange};
 use crate::limits;
+use crate::login_keys::LoginKeys;
 use crate::machines::{Machine, Machines, Unfit, key};
 
 /// Gives permits to Machines whose hosts refuse our key, as long as there are `slots`. One that is of no
@@ -105,6 +106,7 @@ struct Gate<'a> {
     unhealthy: Option<String>,
     user_data_ready: bool,
     hosts: &'a KnownHosts,
+    keys: Option<&'a LoginKeys>,
 }
 
 /// The Machines that a MachineSet has and keeps.
@@ -164,6 +166,7 @@ impl<'a> Gate<'a> {
             unhealthy: unhealthy.map(|instance| instance.address.clone()),
             user_data_ready: observed.user_data_ready,
             hosts: observed.hosts,
+            keys: desired.keys,
         }
     }
 
@@ -189,6 +192,10 @@ impl<'a> Gate<'a> {
         let set = health.machines.set(&owner.name);
         let set = set.filter(|set| set.uid == owner.uid && !set.is_deleted && set.replicas > 0);
         let set = set.ok_or(Held::NobodyMakesAnother)?;
+        let record = self.hosts.record(&assignment.address);
+        if let Some(key) = self.keys.and_then(|keys| keys.lost(record)) {
+            return Err(Held::KeyLost { key });
+        }
         if !self.user_data_ready {
             return Err(Held::UserDataDue);
         }

@@ -10,9 +10,12 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{Assignment, Desired, Observed};
-use crate::host_record::HostRecord;
+use crate::host_record::{HostRecord, Kept, KnownHosts};
 use crate::login_keys::{KeyExchange, KeyRotation};
-use crate::machines::{Unfit, key};
+use crate::machines::{Machine, Unfit, key};
+
+/// The phase of a Machine whose host is being made.
+const PROVISIONING: &str = "Provisioning";
 
 /// How far the exchange of the operator's key is.
 #[derive(Clone, Debug, Default, Eq, JsonSchema, PartialEq, Serialize)]
@@ -28,29 +31,35 @@ pub struct Rotation {
     /// Whether the list of instances is absent, so that nobody knows whom else to wait for.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub list_absent: bool,
+    /// Whether new Machines do not let the next key in yet.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub user_data_due: bool,
 }
 
 impl Rotation {
     /// Counts the hosts that people ask for, also where an entry is wrong or in doubt, those of Machines
-    /// likewise, and all others that we have logged in to and that are still to be cleaned.
+    /// likewise, though they have no address yet, and all others that are still to be cleaned.
     pub(super) fn of(
         rotation: &KeyRotation,
         desired: &Desired<'_>,
         observed: &Observed<'_>,
         instances: &[Assignment<'_>],
     ) -> Self {
-        let mut out = Self { list_absent: desired.entries.is_none(), ..Self::default() };
+        let (machines, hosts) = (desired.machines, observed.hosts);
+        let mut out = Self {
+            list_absent: desired.entries.is_none(),
+            user_data_due: !observed.user_data_ready && machines.iter().next().is_some(),
+            ..Self::default()
+        };
         let mut former = BTreeSet::new();
         let is_listed =
             |address: &str| desired.entries.is_some_and(|all| all.get(address).is_some());
-        let is_made = |address: &str| {
-            let machine = desired.machines.with_key(address);
-            machine.is_some_and(|machine| machine.instance.is_ok())
+        let may_come = |address: &str| machines.with_key(address).is_some_and(may_get_host);
+        let counts = |it: &&Assignment<'_>| {
+            it.is_wanted() || is_listed(&it.address) || may_come(&it.address)
         };
-        let counts =
-            |it: &&Assignment<'_>| it.is_wanted() || is_listed(&it.address) || is_made(&it.address);
         for assignment in instances.iter().filter(counts) {
-            let record = assignment.record(observed.hosts);
+            let record = assignment.proof(hosts);
             former.extend(assignment.formerly.iter().map(String::as_str));
             let known = if rotation.is_over(record) {
                 &mut out.done
@@ -61,23 +70,19 @@ impl Rotation {
             };
             known.insert(assignment.address.clone());
         }
-        let lacks = |record: Option<&HostRecord>| {
-            record.is_none_or(|it| it.pinned.is_some() && !rotation.is_proven(Some(it)))
+        let lacks = |kept: Kept<'_>| {
+            let is_due = |it: &HostRecord| !it.is_untouched() && !rotation.is_proven(Some(it));
+            kept.is_damaged || kept.record.is_some_and(is_due)
         };
-        for (address, kept) in observed.hosts.of_others() {
-            let is_host = kept.record.is_some() || kept.is_damaged;
-            if is_host && !former.contains(address) && lacks(kept.record) {
-                out.waits_for.insert(address.to_owned());
-            }
-        }
-        for (name, kept) in observed.hosts.of_machines() {
-            let is_ours = desired.machines.get(name).is_some_and(|machine| {
-                !machine.facts.is_deleted && machine.instance != Err(Unfit::Ignored)
-            });
-            if is_ours && kept.record.is_some_and(|record| lacks(Some(record))) {
-                out.waits_for.insert(key(name));
-            }
-        }
+        let others = hosts.of_others().filter(|(address, _)| !former.contains(address));
+        let others = others.filter(|(_, kept)| lacks(*kept));
+        out.waits_for.extend(others.map(|(address, _)| address.to_owned()));
+        let is_ours = |name: &str| {
+            let machine = machines.get(name);
+            machine.is_some_and(|it| !it.facts.is_deleted && it.instance != Err(Unfit::Ignored))
+        };
+        let made = hosts.of_machines().filter(|(name, kept)| is_ours(name) && lacks(*kept));
+        out.waits_for.extend(made.map(|(name, _)| key(name)));
         out
     }
 
@@ -88,7 +93,7 @@ impl Rotation {
 
     /// Whether every host lets the next key in.
     fn is_everywhere(&self) -> bool {
-        self.waits_for.is_empty() && !self.list_absent
+        self.waits_for.is_empty() && !self.list_absent && !self.user_data_due
     }
 
     /// If the next key may become the current one: instances whose hosts may let the one before in for good,
@@ -99,17 +104,39 @@ impl Rotation {
     }
 
     /// Instances whose hosts hold up the rotation, when nothing but hosts that cannot be reached holds it
-    /// up and others could be: then it is not our own network that is down. Their Machines can only be
-    /// made anew.
+    /// up. Their Machines can only be made anew.
     pub(super) fn stranded(&self, observed: &Observed<'_>) -> BTreeSet<String> {
         let out_of_reach = |address: &String| {
             observed.refused.contains(address) || observed.unanswered.contains(address)
         };
-        let others_reached = !(self.proven.is_empty() && self.done.is_empty());
-        if others_reached && !self.list_absent && self.waits_for.iter().all(out_of_reach) {
+        if !self.list_absent && self.waits_for.iter().all(out_of_reach) {
             self.waits_for.clone()
         } else {
             BTreeSet::new()
         }
+    }
+}
+
+/// Whether a Machine has a host, or may get one: a host that exists already may have been made before the
+/// next key was.
+fn may_get_host(machine: &Machine) -> bool {
+    match &machine.instance {
+        Ok(_) | Err(Unfit::NoAddress | Unfit::NoPhase) => true,
+        Err(Unfit::Phase(phase)) => phase == PROVISIONING,
+        Err(Unfit::Ignored | Unfit::Deleted | Unfit::LongName) => false,
+    }
+}
+
+impl Assignment<'_> {
+    /// What is on record of the host that its entry or Machine leads to now, by the way that it names; that
+    /// of another host proves nothing.
+    pub fn proof<'h>(&self, hosts: &'h KnownHosts) -> Option<&'h HostRecord> {
+        let record = self.record(hosts).filter(|record| record.pinned.is_some())?;
+        let leads_there = self.instance.is_none_or(|instance| {
+            record.ipv4 == Some(instance.ipv4)
+                && record.via == instance.via.as_ref().map(ToString::to_string)
+                && record.machine.as_ref() == instance.machine.as_ref().map(|it| &it.uid)
+        });
+        leads_there.then_some(record)
     }
 }

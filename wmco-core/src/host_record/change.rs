@@ -151,8 +151,8 @@ impl RecordChange {
             }
             Self::LetsIn(key) => {
                 let before = there()?;
-                // A key that is let in is not removed, or was put back.
-                let key_removed = before.key_removed.filter(|removed| Some(*removed) != *key);
+                // What was taken off while another key let us in may be there again.
+                let key_removed = before.key_removed.filter(|_| before.lets_in == *key);
                 HostRecord { lets_in: *key, key_removed, ..before }
             }
             Self::KeyRemoved(key) => HostRecord { key_removed: Some(*key), ..there()? },
@@ -226,6 +226,7 @@ impl ListedHost {
         let is_there = |it: &HostRecord| {
             self.machine.is_none() || it.ipv4.is_none_or(|ipv4| ipv4 == self.ipv4)
         };
+        let is_way = |it: &HostRecord| it.ipv4 == Some(self.ipv4) && it.via == self.via;
         own.into_iter().chain(former).fold(told, |known, before| HostRecord {
             node: known.node.or_else(|| before.node.clone()),
             host_name: known.host_name.or_else(|| before.host_name.clone()),
@@ -235,11 +236,10 @@ impl ListedHost {
                 .closed_for
                 .or_else(|| before.closed_for.clone().filter(|_| is_there(before))),
             replaced_in: known.replaced_in.or_else(|| before.replaced_in.clone()),
-            // At another address another host may answer, and it is cheap to prove again.
-            lets_in: known.lets_in.or(before.lets_in.filter(|_| before.ipv4 == Some(self.ipv4))),
-            key_removed: known
-                .key_removed
-                .or(before.key_removed.filter(|_| before.ipv4 == Some(self.ipv4))),
+            // At another address another host may answer, another jump host may refuse the key, and it
+            // is cheap to prove again.
+            lets_in: known.lets_in.or(before.lets_in.filter(|_| is_way(before))),
+            key_removed: known.key_removed.or(before.key_removed.filter(|_| is_way(before))),
             ..known
         })
     }
@@ -336,12 +336,13 @@ mod tests {
     #[test]
     fn a_key_that_is_let_in_was_not_taken_off() {
         use RecordChange::{KeyRemoved, LetsIn};
-        let [one, two] = [Sha256::of(b"1"), Sha256::of(b"2")];
+        let [one, two, three] = [b"1", b"2", b"3"].map(|key| Sha256::of(key));
         let rotated = [LetsIn(Some(two)), KeyRemoved(one)];
         assert_eq!(keys_after(&rotated), [Some(two), Some(one)]);
         let [a, b] = rotated;
         assert_eq!(keys_after(&[a.clone(), b.clone(), LetsIn(Some(two))]), [Some(two), Some(one)]);
-        assert_eq!(keys_after(&[a.clone(), b.clone(), LetsIn(None)]), [None, Some(one)]);
+        assert_eq!(keys_after(&[a.clone(), b.clone(), LetsIn(None)]), [None, None]);
+        assert_eq!(keys_after(&[a.clone(), b.clone(), LetsIn(Some(three))]), [Some(three), None]);
         assert_eq!(keys_after(&[a, b, LetsIn(Some(one))]), [Some(one), None]);
     }
 
@@ -353,6 +354,8 @@ mod tests {
         let RecordChange::Listed(host) = listed() else { unreachable!() };
         assert!(with(listed()) && with(pinned()) && with(closed()));
         assert!(with(RecordChange::Listed(ListedHost { port: 2222, ..host.clone() })));
+        let by_jump = ListedHost { via: Some("jump".into()), ..host.clone() };
+        assert!(!with(RecordChange::Listed(by_jump)));
         let moved = ListedHost { ipv4: [10, 0, 0, 6].into(), ..host };
         assert!(!with(RecordChange::Listed(moved)));
         let other = KEY.replace("AAIAABA", "AAIAABB").parse().unwrap();

@@ -72,7 +72,7 @@ pub struct Marks<'a> {
     pub listed_as: Option<&'a str>,
     /// The encrypted user name.
     pub username: &'a str,
-    /// Hash of the public key that is offered first, and with which the user name is encrypted.
+    /// Hash of the public key with which the user name is encrypted.
     pub key_hash: Sha256,
     /// The pinned host key.
     pub host_key: Option<&'a HostKey>,

@@ -33,7 +33,7 @@ fn steps(exchange: &KeyExchange, desired: &Desired, probe: &Probe) -> Plan {
     let steps = match &exchange.remove {
         None => apply.into_iter().chain([login]).collect(),
         Some(removed) => {
-            let record = step(Action::RecordKeyRemoved(removed.hash()));
+            let record = step(Action::ProveKeyRemoved(removed.hash()));
             std::iter::once(login).chain(apply).chain([record]).collect()
         }
     };

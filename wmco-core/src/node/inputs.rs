@@ -7,7 +7,7 @@ use crate::digest::Sha256;
 use crate::facts::NodeFacts;
 use crate::fleet::{Assignment, Rotation};
 use crate::host_key::HostKey;
-use crate::host_record::{HostRecord, KnownHosts, ListedHost};
+use crate::host_record::{HostRecord, KnownHosts, ListedHost, RecordChange};
 use crate::instances::OfMachine;
 use crate::login_keys::LoginKeys;
 use crate::names;
@@ -107,8 +107,8 @@ pub struct Login<'a> {
     pub keys: &'a LoginKeys,
     /// How far their exchange is.
     pub rotation: Option<&'a Rotation>,
-    /// The user name of the instance, encrypted with the key that is offered to it first; none where
-    /// nobody asks for it.
+    /// The user name of the instance, encrypted as [`LoginKeys::sealing`] tells; none where nobody asks for
+    /// it.
     pub username: Option<&'a str>,
     /// Reads encrypted user names.
     pub decrypt: &'a dyn Fn(&str) -> Option<String>,
@@ -128,7 +128,7 @@ impl InstanceInputs {
         let marks = assignment.instance.zip(login.username).map(|(entry, username)| Marks {
             listed_as: entry.machine.is_none().then_some(&entry.address),
             username,
-            key_hash: login.keys.own(record),
+            key_hash: login.keys.sealing(record),
             host_key: way.and_then(|way| Some(&way.host_key.as_ref()?.key)),
         });
         let on_record = record.and_then(|record| record.node.clone());
@@ -148,8 +148,8 @@ impl InstanceInputs {
             desired: Desired {
                 host_name,
                 exchange: login.keys.rotation().zip(login.rotation).and_then(|(keys, rotation)| {
-                    let record = record.filter(|_| assignment.instance.is_some())?;
-                    rotation.due(keys, Some(record))
+                    record.filter(|_| assignment.instance.is_some())?;
+                    rotation.due(keys, assignment.proof(hosts))
                 }),
                 ..Desired::new(release, intent, known_as, marks.as_ref())
             },
@@ -167,16 +167,12 @@ impl InstanceInputs {
         self.node.as_ref().map_or(&self.address, |node| &node.name)
     }
 
-    /// Whether a login in which the host let the key of this hash in shows that its record is wrong: the
-    /// one that it is to let in by that is offered first.
-    pub fn is_disproved_by(&self, accepted: Sha256) -> bool {
-        let lets_in = self.record.as_ref().and_then(|record| record.lets_in);
-        lets_in.is_some_and(|key| key != accepted && self.keys.contains(&key))
-    }
-
-    /// Whether the host lets the key of this hash in, by its record.
-    pub fn is_on_record_as_let_in(&self, key: Sha256) -> bool {
-        self.record.as_ref().is_some_and(|record| record.lets_in == Some(key))
+    /// What a login with the keys of the hashes `tried` disproves in the record of the host, which let in
+    /// `accepted`, or none of them.
+    pub fn disproved_by(&self, tried: &[Sha256], accepted: Option<Sha256>) -> Option<RecordChange> {
+        let lets_in = self.record.as_ref()?.lets_in.filter(|key| tried.contains(key))?;
+        // It is tried first.
+        (accepted != Some(lets_in)).then_some(RecordChange::LetsIn(None))
     }
 
     /// The key that the host has to show, if one is pinned.

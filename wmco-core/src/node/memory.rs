@@ -205,7 +205,7 @@ impl Memory {
             Outcome::Uploaded
             | Outcome::RootRecorded(_)
             | Outcome::KeyProven(_)
-            | Outcome::KeyRemovalRecorded(_)
+            | Outcome::KeyRemovalProven(_)
             | Outcome::NodeChanged { .. }
             | Outcome::FoundNode { .. }
             | Outcome::NodeDeleted
@@ -310,7 +310,7 @@ fn changes_marks(action: &Action) -> bool {
         | Action::ProbeStaged(_)
         | Action::RecordRoot(_)
         | Action::ProveKey(_)
-        | Action::RecordKeyRemoved(_)
+        | Action::ProveKeyRemoved(_)
         | Action::SeekNode(_)
         | Action::ListPods
         | Action::Evict { .. }

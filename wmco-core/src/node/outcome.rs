@@ -20,7 +20,7 @@ pub enum Outcome {
     /// It is on record that the host let us in with the key of this hash alone.
     KeyProven(Sha256),
     /// It is on record that the key of this hash was taken off the host.
-    KeyRemovalRecorded(Sha256),
+    KeyRemovalProven(Sha256),
     /// The Node was changed, or somebody else did so before us.
     NodeChanged {
         /// Its resource version at least.
@@ -66,7 +66,7 @@ impl Outcome {
             }
             Self::RootRecorded(root) => inputs.is_known_closed() == (*root == RootAccess::Closed),
             Self::KeyProven(key) => record.is_some_and(|it| it.lets_in == Some(*key)),
-            Self::KeyRemovalRecorded(key) => record.is_some_and(|it| it.key_removed == Some(*key)),
+            Self::KeyRemovalProven(key) => record.is_some_and(|it| it.key_removed == Some(*key)),
             Self::Looked(_)
             | Self::Worked(_)
             | Self::Uploaded
@@ -86,7 +86,7 @@ impl Outcome {
             | Self::Uploaded
             | Self::RootRecorded(_)
             | Self::KeyProven(_)
-            | Self::KeyRemovalRecorded(_)
+            | Self::KeyRemovalProven(_)
             | Self::NodeChanged { .. }
             | Self::FoundNode { .. }
             | Self::Evicted(_)

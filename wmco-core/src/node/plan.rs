@@ -48,8 +48,8 @@ pub enum Action {
     RecordRoot(RootAccess),
     /// Log in anew, with the key of this hash alone, and keep in the host's record that it lets us in.
     ProveKey(Sha256),
-    /// Keep in the host's record that the key of this hash was taken off it.
-    RecordKeyRemoved(Sha256),
+    /// Log in anew, with the key of this hash alone, which the host has to refuse, and keep that in its record.
+    ProveKeyRemoved(Sha256),
     /// Put these contents into the host's staging folder.
     Upload(Vec<Sha256>),
     /// Change labels, annotations or schedulability of the Node.
@@ -248,7 +248,7 @@ impl Action {
             | Self::ProbeStaged(_)
             | Self::RecordRoot(_)
             | Self::ProveKey(_)
-            | Self::RecordKeyRemoved(_) => true,
+            | Self::ProveKeyRemoved(_) => true,
             // What counts is the login that proves the key.
             Self::Apply { work, .. } => work.only_exchanges_keys(),
             Self::Upload(_)
@@ -275,7 +275,7 @@ impl Action {
             | Self::Apply { .. }
             | Self::RemoveLeftovers(_) => true,
             Self::ProveKey(_)
-            | Self::RecordKeyRemoved(_)
+            | Self::ProveKeyRemoved(_)
             | Self::PatchNode(_)
             | Self::SeekNode(_)
             | Self::ListPods
@@ -295,7 +295,7 @@ impl Action {
             Self::ProbeStaged(_) => "probe-staged",
             Self::RecordRoot(_) => "record-root",
             Self::ProveKey(_) => "prove-key",
-            Self::RecordKeyRemoved(_) => "record-key-removed",
+            Self::ProveKeyRemoved(_) => "prove-key-removed",
             Self::Upload(_) => "upload",
             Self::PatchNode(_) => "patch-node",
             Self::SeekNode(_) => "seek-node",
@@ -339,11 +339,8 @@ impl fmt::Display for Action {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.verb())?;
         match self {
-            Self::Probe
-            | Self::ProbeStaged(_)
-            | Self::RecordKeyRemoved(_)
-            | Self::ListPods
-            | Self::ForgetHost => Ok(()),
+            Self::Probe | Self::ProbeStaged(_) | Self::ListPods | Self::ForgetHost => Ok(()),
+            Self::ProveKeyRemoved(_) => f.write_str(" by a login with it that is refused"),
             Self::SeekNode(search) => write!(f, " {search}"),
             Self::ProbeWithOurs(_) => f.write_str(" (brought in a fresh folder)"),
             Self::RecordRoot(RootAccess::Closed) => f.write_str(" closed"),

@@ -2,13 +2,13 @@
 
 use super::memory::inputs;
 use super::*;
-use crate::host_record::HostRecord;
+use crate::host_record::{HostRecord, RecordChange};
 use crate::login_keys::tests::rotation;
 use crate::login_keys::{KeyExchange, KeyRotation};
 use crate::protocol::HostStep;
 
 const ADD: &str = "apply +ensure-authorized-keys prove-key";
-const REMOVE: &str = "prove-key apply +ensure-authorized-keys record-key-removed";
+const REMOVE: &str = "prove-key apply +ensure-authorized-keys prove-key-removed";
 
 fn add(case: &mut Case) {
     case.desired.exchange = Some(KeyExchange { add: rotation().to, remove: None });
@@ -72,11 +72,13 @@ fn a_host_that_lets_in_what_it_did_before_disproves_its_record() {
     let KeyRotation { from, to } = rotation();
     let [from, to] = [from.hash(), to.hash()];
     let mut known = inputs(&Case::new());
-    known.keys = vec![to, from];
-    assert!(!known.is_disproved_by(from));
+    let wrong = Some(RecordChange::LetsIn(None));
+    assert_eq!(known.disproved_by(&[to, from], Some(from)), None);
     known.record = Some(HostRecord { lets_in: Some(to), ..HostRecord::default() });
-    assert!(known.is_disproved_by(from) && !known.is_disproved_by(to));
-    // It was not offered, so nobody knows.
-    known.keys = vec![from];
-    assert!(!known.is_disproved_by(from));
+    assert_eq!(known.disproved_by(&[to, from], Some(from)), wrong);
+    assert_eq!(known.disproved_by(&[to], None), wrong);
+    assert_eq!(known.disproved_by(&[to, from], Some(to)), None);
+    // It was not tried, so nobody knows.
+    assert_eq!(known.disproved_by(&[from], Some(from)), None);
+    assert_eq!(known.disproved_by(&[from], None), None);
 }

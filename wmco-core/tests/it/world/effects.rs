@@ -54,9 +54,8 @@ impl World {
                 Outcome::RootRecorded(*root)
             }
             Action::ProveKey(proven) => self.prove_key(*proven, instance, index)?,
-            Action::RecordKeyRemoved(removed) => {
-                self.change_record(key, &RecordChange::KeyRemoved(*removed));
-                Outcome::KeyRemovalRecorded(*removed)
+            Action::ProveKeyRemoved(removed) => {
+                self.prove_key_removed(*removed, instance, index)?
             }
             Action::Upload(contents) => {
                 self.promise_ours(key, index);

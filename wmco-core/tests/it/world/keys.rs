@@ -181,6 +181,22 @@ impl World {
         Err(Stop::Fail)
     }
 
+    /// A login with one key alone, which has to fail.
+    pub(super) fn prove_key_removed(
+        &mut self,
+        key: Sha256,
+        instance: &Assignment<'_>,
+        index: Option<usize>,
+    ) -> Result<Outcome, Stop> {
+        self.connect(instance, index).ok_or(Stop::Fail)?;
+        if self.hosts[index.unwrap()].accepts.contains(&key) {
+            return Err(Stop::Fail);
+        }
+        self.faults.pass()?;
+        self.change_record(&instance.address, &RecordChange::KeyRemoved(key));
+        Ok(Outcome::KeyRemovalProven(key))
+    }
+
     /// Exchanges the lines of keys on a host. One that let a key of the Secret in still does, and the
     /// current one goes only when every host that people ask for lets the next one in.
     pub(super) fn exchange_keys<'a>(

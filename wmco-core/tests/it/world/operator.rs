@@ -209,7 +209,8 @@ impl World {
         let record = instance.record(&known);
         let rotating = keys.rotation().zip(self.operator.rotation.as_ref());
         let exchange = rotating.and_then(|(keys, progress)| {
-            progress.due(keys, Some(record.filter(|_| instance.instance.is_some())?))
+            record.filter(|_| instance.instance.is_some())?;
+            progress.due(keys, instance.proof(&known))
         });
         (keys.offered(record), exchange)
     }

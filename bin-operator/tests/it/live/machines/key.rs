@@ -22,7 +22,7 @@ pub(super) fn all_shown(stage: &Stage) -> BTreeMap<String, Value> {
     nodes(stage).iter().map(|node| (name(node), shown(node))).collect()
 }
 
-pub(super) fn entries(stage: &Stage) -> Vec<Snapshot> {
+fn entries(stage: &Stage) -> Vec<Snapshot> {
     stage.hosts.iter().map(|(_, host)| host.model().snapshot()).collect()
 }
 

@@ -6,16 +6,16 @@ use std::sync::Arc;
 use bin_operator::demo::Stage;
 use bin_operator::progress::Progress;
 use jiff::SignedDuration;
-use wmco_core::names::{self, events, host};
+use wmco_core::names::{self, events, host, objects};
 use wmco_services::fake::Snapshot;
 use wmco_sim::host::SimHost;
 
-use super::key::{all_shown, entries};
+use super::key::all_shown;
 use super::observer::{Observer, has_line, public_key};
 use super::scenery::{
     Key, annotation, cloud, hosts, machines, name, names, node_of, until_finished,
 };
-use crate::live::scenery::{nodes, notes, until};
+use crate::live::scenery::{addresses, listed, nodes, notes, until};
 
 /// The two plans that exchange keys are shorter, in bytes. Nothing else comes onto a host.
 const PLANS: u64 = 1000;
@@ -31,6 +31,14 @@ fn is_exchanged(stage: &Stage, keys: [&Key; 2]) -> bool {
     let mut all =
         stage.hosts.iter().map(|(_, host)| host).chain(of_machines.iter().map(|(_, host)| &**host));
     all.all(|host| lets_in(host, keys) == [false, true])
+}
+
+/// Of how many hosts it is on record that the next key was proven.
+fn proven(stage: &Stage) -> usize {
+    let map = objects::HOST_KEYS_CONFIG_MAP;
+    let map = stage.cluster.object("", "configmaps", stage.namespace(), map).unwrap();
+    let records = map["data"].as_object().unwrap().values();
+    records.filter(|record| record.as_str().unwrap().contains("letsIn")).count()
 }
 
 fn told(stage: &Stage) -> Vec<String> {
@@ -80,7 +88,8 @@ async fn both_kinds_of_hosts_get_the_next_key_and_lose_the_one_before() {
     assert_eq!((names(&machines(&stage)), all_shown(&stage)), (before, shown));
     for (host, model) in all().zip(models) {
         let counts = host.counts();
-        assert_eq!((counts.restarts, counts.refusals), (0, 0));
+        // That the key before is gone is tried once.
+        assert_eq!((counts.restarts, counts.refusals), (0, 1));
         assert!(counts.bytes_uploaded < PLANS, "{}", counts.bytes_uploaded);
         assert_eq!(without_keys(host), model);
     }
@@ -97,15 +106,16 @@ async fn no_host_loses_the_key_while_one_is_away() {
     let running = stage.operate(Progress::new()).unwrap();
     until_finished(&stage, 1, 2).await;
     let (old, new) = (Key::first(&stage), Key::random());
-    let listed: Vec<&SimHost> = stage.hosts.iter().map(|(_, host)| host).collect();
+    let of_entries: Vec<&SimHost> = stage.hosts.iter().map(|(_, host)| host).collect();
     let machine = hosts(&stage).remove(0).1;
-    let (away, reached) = (listed[0], [listed[1], &*machine]);
+    let (away, reached) = (of_entries[0], [of_entries[1], &*machine]);
     away.power_off();
     stage.give_keys(old.pem.as_bytes(), new.pem.as_bytes()).unwrap();
     until(|| reached.iter().all(|host| lets_in(host, [&old, &new]) == [true; 2]).then_some(()))
         .await;
-    // One is asked for again: the operator has nothing else to do then.
-    until(|| nodes(&stage).iter().filter(|node| new.is_noted_on(node)).nth(1).map(drop)).await;
+    until(|| (proven(&stage) == 2).then_some(())).await;
+    // Its Node and its user name keep to the key before, so that this can be taken back.
+    assert!(nodes(&stage).iter().all(|node| old.is_noted_on(node)));
     assert!(reached.iter().all(|host| lets_in(host, [&old, &new]) == [true; 2]));
     assert_eq!(lets_in(away, [&old, &new]), [true, false]);
     // Another process goes on where this one was ended.
@@ -123,8 +133,9 @@ async fn no_host_loses_the_key_while_one_is_away() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_machine_that_cannot_be_reached_is_replaced_and_the_rotation_ends() {
-    let mut stage = cloud(2, 1).await;
+    let mut stage = cloud(2, 2).await;
     stage.reconfigure(|config| config.unanswered_after = SignedDuration::from_millis(1500));
+    stage.list(&listed(&addresses(1))).unwrap();
     let observer = Observer::start(&stage, 1).await;
     let running = stage.operate(Progress::new()).unwrap();
     until_finished(&stage, 2, 1).await;
@@ -133,15 +144,39 @@ async fn a_machine_that_cannot_be_reached_is_replaced_and_the_rotation_ends() {
     let (stranded, host) = of_machines.remove(0);
     let kept = of_machines.remove(0).0;
     let uid = node_of(&stage, &kept).map(|node| node["metadata"]["uid"].clone());
-    let listed = entries(&stage).len();
     host.power_off();
     stage.give_keys(old.pem.as_bytes(), new.pem.as_bytes()).unwrap();
+    until(|| (proven(&stage) == 2).then_some(())).await;
+    // Another host joins, so the operator is not cut off itself.
+    stage.list(&listed(&addresses(2))).unwrap();
     until(|| machines(&stage).iter().all(|machine| name(machine) != stranded).then_some(())).await;
-    until_finished(&stage, 2, listed).await;
+    until_finished(&stage, 2, 2).await;
     until(|| told(&stage).first().cloned()).await;
     assert!(is_exchanged(&stage, [&old, &new]));
     assert_eq!(node_of(&stage, &kept).map(|node| node["metadata"]["uid"].clone()), uid);
     running.stop().await.unwrap();
     assert_eq!(observer.finish(&stage).await.deleted, [stranded]);
+    stage.shutdown().await;
+}
+
+/// The file of the next key is cut when hosts have lost the one before, or somebody takes it out.
+#[tokio::test(flavor = "multi_thread")]
+async fn no_machine_is_replaced_for_a_next_key_that_is_lost() {
+    let stage = cloud(2, 0).await;
+    let observer = Observer::start(&stage, 1).await;
+    let running = stage.operate(Progress::new()).unwrap();
+    until_finished(&stage, 2, 0).await;
+    let (old, new) = (Key::first(&stage), Key::random());
+    let before = names(&machines(&stage));
+    stage.give_keys(old.pem.as_bytes(), new.pem.as_bytes()).unwrap();
+    until(|| told(&stage).first().cloned()).await;
+    stage.give_key(old.pem.as_bytes()).unwrap();
+    let held = || notes(&stage, events::MACHINE_DELETION_RESTRICTED);
+    until(|| held().iter().any(|note| note.contains("write that key")).then_some(())).await;
+    assert_eq!(names(&machines(&stage)), before);
+    stage.give_key(new.pem.as_bytes()).unwrap();
+    until(|| nodes(&stage).iter().all(|node| new.is_noted_on(node)).then_some(())).await;
+    running.stop().await.unwrap();
+    assert_eq!(observer.finish(&stage).await.deleted, [""; 0]);
     stage.shutdown().await;
 }

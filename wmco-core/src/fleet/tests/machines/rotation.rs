@@ -1,19 +1,19 @@
 //! Exchanging the operator's key: who holds it up, when the one before goes, whose Machine is made anew.
 
 use super::*;
-use crate::login_keys::KeyRotation;
 use crate::login_keys::tests::rotation;
 use crate::names::events;
 
-/// What is on record of a host that we logged in to, and that lets the next key in.
-fn proven() -> &'static str {
-    format!(r#"{{"ipv4":"10.0.0.1","pinned":"a","letsIn":"{}"}}"#, rotation().to.hash()).leak()
+/// What is on record of the host of an entry that lets the next key in.
+fn proven(number: u8) -> &'static str {
+    let hash = rotation().to.hash();
+    format!(r#"{{"ipv4":"10.0.0.{number}","pinned":"a{number}","letsIn":"{hash}"}}"#).leak()
 }
 
 /// The same, without the current key.
-fn over() -> &'static str {
-    let KeyRotation { from, to } = rotation();
-    format!(r#"{{"pinned":"a","letsIn":"{}","keyRemoved":"{}"}}"#, to.hash(), from.hash()).leak()
+fn over(number: u8) -> &'static str {
+    let removed = format!(r#","keyRemoved":"{}"}}"#, rotation().from.hash());
+    proven(number).replace('}', &removed).leak()
 }
 
 const LOGGED_IN: &str = r#"{"ipv4":"10.0.0.9","pinned":"b","node":"win-9","username":"sealed"}"#;
@@ -41,20 +41,20 @@ fn waits_for(case: &Case, expected: &[&str]) {
 #[test]
 fn the_current_key_stays_on_all_hosts_until_each_lets_the_next_in() {
     let (one, two) = ("10.0.0.1_host", "10.0.0.2_host");
-    let half = listed(&[(one, proven()), (two, LOGGED_IN)]);
+    let half = listed(&[(one, proven(1)), (two, LOGGED_IN)]);
     waits_for(&half, &["10.0.0.2"]);
     let record = |text| HostRecord::parse(text).unwrap();
     let due = |case: &Case, text| progress(case).due(&rotation(), Some(&record(text)));
-    assert_eq!(due(&half, proven()), None);
+    assert_eq!(due(&half, proven(1)), None);
     assert_eq!(due(&half, LOGGED_IN).unwrap().remove, None);
-    let all = listed(&[(one, proven()), (two, proven())]);
-    let removal = due(&all, proven()).unwrap();
+    let all = listed(&[(one, proven(1)), (two, proven(2))]);
+    let removal = due(&all, proven(1)).unwrap();
     assert_eq!((removal.add, removal.remove), (rotation().to, Some(rotation().from)));
-    assert_eq!(all.told(), "");
+    assert!(!all.told().contains("write it to"), "{}", all.told());
     let away = all.with(|c| c.unanswered = vec!["10.0.0.1", "10.0.0.2"]).told();
     assert!(away.contains("which may stay on 10.0.0.1, 10.0.0.2, since they do not"), "{away}");
-    let ready = listed(&[(one, over()), (two, over())]);
-    assert_eq!(due(&ready, over()), None);
+    let ready = listed(&[(one, over(1)), (two, over(2))]);
+    assert_eq!(due(&ready, over(1)), None);
     let told = ready.told();
     assert!(told.contains("write it to `private-key.pem`") && told.lines().count() == 1, "{told}");
     assert_eq!(listed(&[]).with(|c| c.keys = None).look(|out| out.rotation), None);
@@ -63,22 +63,25 @@ fn the_current_key_stays_on_all_hosts_until_each_lets_the_next_in() {
 /// Whoever is still to be worked on with a key of ours holds it up, whether it is asked for or not.
 #[test]
 fn every_host_that_we_may_have_to_log_in_to_holds_it_up() {
-    let rest = [("10.0.0.1_host", over()), ("10.0.0.2_host", over())];
+    let rest = [("10.0.0.1_host", over(1)), ("10.0.0.2_host", over(2))];
     let with = |key, record| listed(&[rest[0], rest[1], (key, record)]);
     waits_for(&listed(&[rest[0]]), &["10.0.0.2"]);
     waits_for(&with("10.0.0.9_host", LOGGED_IN), &["10.0.0.9"]);
     waits_for(&with("10.0.0.9_host", "{"), &["10.0.0.9"]);
     waits_for(&with("10.0.0.9_host", "{}"), &[]);
-    let typo = with("10.0.0.3_host", over()).with(|c| c.listed.push(broken("no.such.name")));
+    let typo = with("10.0.0.3_host", over(3)).with(|c| c.listed.push(broken("no.such.name")));
     waits_for(&typo, &["no.such.name"]);
     let unknown = listed(&rest).with(|c| c.list_absent = true);
     assert!(!unknown.told().contains("private-key"), "{}", unknown.told());
-    let record = HostRecord::parse(proven()).unwrap();
+    let record = HostRecord::parse(proven(1)).unwrap();
     assert_eq!(progress(&unknown).due(&rotation(), Some(&record)), None);
     // Nobody knows what people want, so every host may be wanted.
     waits_for(&with("10.0.0.9_host", LOGGED_IN).with(|c| c.list_absent = true), &["10.0.0.9"]);
     let told = with("10.0.0.9_host", LOGGED_IN).told();
-    assert!(told.contains("10.0.0.9 does not let the key of `private-key-next.pem` in"), "{told}");
+    assert!(
+        told.contains("10.0.0.9 is not known to let the key of `private-key-next.pem` in"),
+        "{told}"
+    );
 }
 
 /// The same of Machines, unless people or the Machine API have taken them out of our hands.
@@ -102,17 +105,38 @@ fn machines_hold_it_up_while_they_are_ours() {
     };
     let machine = rotating(made(1)).with(doubted);
     waits_for(&machine, &["listed", "mac-1_machine"]);
-    // It is made with both keys.
-    let young = rotating(made(1)).with(|c| c.machines[0].phase = Some("Provisioning".into()));
-    waits_for(&young, &[]);
+    // Its host may have been made before the next key was.
+    for change in [
+        |machine: &mut MachineFacts| machine.phase = Some("Provisioning".into()),
+        |machine: &mut MachineFacts| machine.addresses.clear(),
+        |machine: &mut MachineFacts| machine.phase = None,
+    ] {
+        waits_for(&rotating(made(1)).with(|c| change(&mut c.machines[0])), &["mac-1_machine"]);
+    }
+    let another = |c: &mut Case| {
+        let text = one_record("uid-before", "10.0.128.1");
+        c.host_keys.push(("mac-1_machine_host", text));
+    };
+    waits_for(&rotating(made(1)).with(another), &["mac-1_machine"]);
+    let damaged = |c: &mut Case| {
+        c.machines[0].phase = Some("Failed".into());
+        c.host_keys.push(("mac-1_machine_host", "{"));
+    };
+    waits_for(&rotating(made(1)).with(damaged), &["mac-1_machine"]);
+}
+
+/// What is on record of the host of a Machine that lets the next key in.
+fn one_record(uid: &str, ipv4: &str) -> &'static str {
+    let hash = rotation().to.hash();
+    let text = format!(r#"{{"machine":"{uid}","ipv4":"{ipv4}","pinned":"a","letsIn":"{hash}"}}"#);
+    text.leak()
 }
 
 /// Two Machines of three let the next key in, and the host of the third does not answer.
 fn stranded() -> Case {
     let record = |number: u8| {
-        let hash = rotation().to.hash();
-        let text = format!(r#"{{"machine":"uid-{number}","pinned":"a","letsIn":"{hash}"}}"#);
-        (&*format!("mac-{number}_machine_host").leak(), &*text.leak())
+        let text = one_record(&format!("uid-{number}"), &format!("10.0.128.{number}"));
+        (&*format!("mac-{number}_machine_host").leak(), text)
     };
     made(3).with(|c| {
         c.keys = Some(LoginKeys::rotating(rotation()));
@@ -143,14 +167,8 @@ fn a_machine_that_alone_holds_it_up_without_an_answer_is_made_anew() {
     assert_eq!(replaced(&user_data), [""; 0]);
 }
 
-/// It may be our own network that is down, or somebody else is about to be reached.
 #[test]
 fn nobody_is_made_anew_while_others_are_to_be_reached() {
-    let nobody_reached = stranded().with(|c| {
-        c.host_keys.retain(|(key, _)| !key.starts_with("mac-2") && !key.starts_with("mac-3"));
-        c.unanswered = vec!["mac-1_machine", "mac-2_machine", "mac-3_machine"];
-    });
-    assert_eq!(replaced(&nobody_reached), [""; 0]);
     let entry_due = stranded().with(|c| c.listed.push(entry(1)));
     assert_eq!(replaced(&entry_due), [""; 0]);
     let entry_away = entry_due.with(|c| c.unanswered.push("10.0.0.1"));
@@ -166,4 +184,63 @@ fn who_holds_it_up_is_told_on_its_machine() {
         assert_eq!(notice.reason(), events::MACHINE_SETUP_FAILURE);
         assert_eq!(notice.patience(), crate::limits::ROTATION_PATIENCE);
     });
+}
+
+/// Nobody may believe that the former key is gone, or that nothing is left to do.
+#[test]
+fn who_keeps_the_key_before_is_told() {
+    let rest = ("10.0.0.2_host", over(2));
+    let contested = listed(&[("10.0.0.1_host", proven(1)), rest]).with(|c| {
+        c.nodes = vec![node(1), node(3)];
+        c.nodes[1].addresses = vec!["10.0.0.1".into()];
+        c.nodes.iter_mut().for_each(|node| node.annotations.clear());
+    });
+    let unlisted = listed(&[("10.0.0.1_host", over(1)), rest, ("10.0.0.9_host", proven(9))]);
+    for (case, address) in [(contested, "10.0.0.1"), (unlisted, "10.0.0.9")] {
+        let expected = Notice::KeyNotRemoved { address: address.into() };
+        case.look(|out| assert!(out.notices.contains(&expected), "{}", lines(&out.notices)));
+    }
+}
+
+/// What is on record was proven elsewhere, or by another way.
+#[test]
+fn a_proof_counts_for_the_host_that_is_meant() {
+    let moved = listed(&[("10.0.0.1_host", over(9)), ("10.0.0.2_host", over(2))]);
+    waits_for(&moved, &["10.0.0.1"]);
+    let by_jump = over(1).replace("\"pinned\"", "\"via\":\"jump\",\"pinned\"").leak();
+    waits_for(&listed(&[("10.0.0.1_host", by_jump), ("10.0.0.2_host", over(2))]), &["10.0.0.1"]);
+    let nobody_pinned = over(1).replace("\"pinned\":\"a1\",", "").leak();
+    let case = listed(&[("10.0.0.1_host", nobody_pinned), ("10.0.0.2_host", over(2))]);
+    waits_for(&case, &["10.0.0.1"]);
+}
+
+#[test]
+fn the_next_key_is_not_used_before_new_machines_let_it_in() {
+    let removed = format!(r#","keyRemoved":"{}"}}"#, rotation().from.hash());
+    let record = one_record("uid-1", "10.0.128.1").replace('}', &removed).leak();
+    let case = made(1).with(|c| {
+        c.keys = Some(LoginKeys::rotating(rotation()));
+        c.host_keys.push(("mac-1_machine_host", record));
+    });
+    assert!(case.told().contains("write it to"), "{}", case.told());
+    assert_eq!(case.with(|c| c.user_data_due = true).told(), "");
+}
+
+/// Whoever takes the next key out, or damages it, when hosts have lost the current one already.
+#[test]
+fn no_machine_is_made_anew_for_a_key_that_the_secret_has_lost() {
+    let removed = format!(r#","keyRemoved":"{}","replacedIn":"win"}}"#, rotation().from.hash());
+    let record = one_record("uid-1", "10.0.128.1").replace('}', &removed).leak();
+    let with = |current| {
+        made(1).with(|c| {
+            c.keys = Some(LoginKeys::one(current));
+            c.host_keys.push(("mac-1_machine_host", record));
+            c.refused = vec!["mac-1"];
+        })
+    };
+    let lost = with(rotation().from.hash());
+    assert_eq!(replaced(&lost), [""; 0]);
+    assert!(lost.told().contains("write that key to `private-key.pem`"), "{}", lost.told());
+    // Another key altogether is a change that people wanted.
+    assert_eq!(replaced(&with(crate::digest::Sha256::of(b"third"))), ["mac-1"]);
 }
