@@ -205,3 +205,15 @@ fn a_next_key_while_the_list_is_absent() {
     let outcome = after(start, &events).run(ROUNDS);
     assert!(outcome.is_ok(), "{outcome:#?}");
 }
+
+/// An exchange that did not end: the next key was taken out when hosts had lost the one before, and another
+/// one came.
+#[test]
+fn another_next_key_after_one_that_was_taken_back() {
+    let start = Start { hosts: 1, budget: 1, features: 0, configured: true, sets: 1 };
+    let mut events = vec![Event::Key(KeyEvent::AddNext)];
+    events.extend([Event::Round(0); 3]);
+    events.extend([Event::Key(KeyEvent::Return), Event::Key(KeyEvent::AddNext)]);
+    let outcome = after(start, &events).run(ROUNDS);
+    assert!(outcome.is_ok(), "{outcome:#?}");
+}

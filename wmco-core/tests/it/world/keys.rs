@@ -4,7 +4,7 @@ use std::net::Ipv4Addr;
 
 use wmco_core::authorized_key::AuthorizedKey;
 use wmco_core::digest::Sha256;
-use wmco_core::fleet::{Assignment, Assignments, LoginResult, Notice};
+use wmco_core::fleet::{Assignment, Assignments, Because, Held, LoginResult, Notice};
 use wmco_core::host_record::RecordChange;
 use wmco_core::login_keys::{KeyRotation, LoginKeys};
 use wmco_core::node::Outcome;
@@ -24,6 +24,8 @@ pub(crate) struct Secret {
     made: u8,
     /// Whether the operator said last that the next one may become the current one.
     may_end: bool,
+    /// A key that the operator has said to be needed.
+    lost: Option<u8>,
 }
 
 /// What people do with the Secret and with the keys on hosts.
@@ -35,7 +37,7 @@ pub(crate) enum KeyEvent {
     Return,
     /// A key that comes next is put beside the current one.
     AddNext,
-    /// The next key becomes the current one, if the operator has said that it may.
+    /// The next key becomes the current one, if the operator has said that it may, or one that it needs.
     UseNext,
     /// The next key is taken out, unless a host has lost the current one to it.
     DropNext,
@@ -105,8 +107,9 @@ impl World {
                 self.secret.may_end = false;
             }
             KeyEvent::UseNext => {
-                if let Some(next) = self.secret.next.filter(|_| self.secret.may_end) {
-                    self.secret.set(next);
+                let next = self.secret.next.filter(|_| self.secret.may_end);
+                if let Some(key) = self.secret.lost.take().or(next) {
+                    self.secret.set(key);
                 }
             }
             KeyEvent::DropNext => {
@@ -131,6 +134,12 @@ impl World {
     pub(super) fn heed_rotation(&mut self, assignments: &Assignments<'_>) {
         let tells = |notice: &Notice| matches!(notice, Notice::KeyExchanged { .. });
         self.secret.may_end = assignments.notices.iter().any(tells);
+        let lost = assignments.instances.iter().find_map(|it| match it.because {
+            Because::ReplacementHeld(Held::KeyLost { key }) => Some(key),
+            _ => None,
+        });
+        self.secret.lost =
+            lost.and_then(|key| (0..=self.secret.made).find(|it| Secret::line(*it).hash() == key));
         self.operator.rotation.clone_from(&assignments.rotation);
     }
 
