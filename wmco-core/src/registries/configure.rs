@@ -7,7 +7,7 @@ use super::endpoint::{Ability, Endpoint, EndpointReason, Transport};
 use super::finding::{ClusterObject, RegistryFinding, RegistryProblem};
 use super::hosts_file::HostsFile;
 use super::image_config::ImageConfigFacts;
-use super::location::ImageLocation;
+use super::location::{BadLocation, ImageLocation};
 use super::mirror_set::{MirrorEntry, MirrorSetFacts};
 use super::pull_secret::PullSecret;
 use crate::names::registries::{DOCKER_HUB, DOCKER_HUB_INDEX, DOCKER_HUB_SERVER};
@@ -153,7 +153,8 @@ impl Work<'_> {
         }
         let registry = self.registry(&entry.source);
         let path = entry.source.path();
-        let (first, mirrors) = registry.first.get_or_insert_with(|| (path.to_owned(), used.clone()));
+        let (first, mirrors) =
+            registry.first.get_or_insert_with(|| (path.to_owned(), used.clone()));
         if !registry.shared && first != path && *mirrors != used {
             registry.shared = true;
             self.tell(&set.object, at, RegistryProblem::MirrorsAreShared { registry: host });
@@ -168,9 +169,16 @@ impl Work<'_> {
         entry: &MirrorEntry,
         mirror: &ImageLocation,
     ) -> Result<usize, RegistryProblem> {
-        let base = mirror.base_for(&entry.source).ok_or_else(|| RegistryProblem::OtherPath {
-            path: entry.source.path().to_owned(),
-        })?;
+        let Some(base) = mirror.base_for(&entry.source) else {
+            return Err(match entry.source.path() {
+                // Only a tag or a digest is in the way.
+                "" => RegistryProblem::BadLocation {
+                    text: mirror.to_string(),
+                    reason: BadLocation::Path,
+                },
+                path => RegistryProblem::OtherPath { path: path.to_owned() },
+            });
+        };
         if self.inputs.image_config.blocked.covers(mirror) {
             return Err(RegistryProblem::BlockedMirror);
         }
@@ -312,7 +320,6 @@ pub(super) fn source_endpoint(registry: &ImageLocation) -> Endpoint {
 /// A file with which containerd asks nobody. It takes a file without hosts for a broken one, and an
 /// empty server for the source.
 fn closed(source: Endpoint) -> HostsFile {
-    let nobody =
-        Endpoint { ability: Ability::Nothing, because: EndpointReason::Closed, ..source };
+    let nobody = Endpoint { ability: Ability::Nothing, because: EndpointReason::Closed, ..source };
     HostsFile { endpoints: vec![nobody.clone()], server: Some(nobody) }
 }

@@ -60,14 +60,17 @@ impl Registries {
             Some((_, file)) if file.server.is_some() => {
                 file.endpoints.iter().chain(&file.server).cloned().collect()
             }
-            _ => vec![Endpoint {
-                because: EndpointReason::NoSettings,
-                ..source_endpoint(&registry)
-            }],
+            _ => {
+                vec![Endpoint { because: EndpointReason::NoSettings, ..source_endpoint(&registry) }]
+            }
         };
         let repository = image.repository();
         let request = |endpoint: &Endpoint, rest: &str| PullRequest {
-            url: format!("{}/{repository}{rest}{}", endpoint.url(), namespace(image, &endpoint.base)),
+            url: format!(
+                "{}/{repository}{rest}{}",
+                endpoint.url(),
+                namespace(image, &endpoint.base)
+            ),
             credentials: endpoint.credentials.as_ref().map(|found| found.key().to_owned()),
             because: endpoint.because.clone(),
         };

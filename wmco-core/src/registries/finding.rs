@@ -91,7 +91,9 @@ pub enum RegistryProblem {
     )]
     DomainInPart,
     /// A mirror set for a whole domain.
-    #[error("containerd has no mirrors for a whole domain, so Windows nodes ask the sources: name each registry")]
+    #[error(
+        "containerd has no mirrors for a whole domain, so Windows nodes ask the sources: name each registry"
+    )]
     DomainSource,
     /// An entry without a password.
     #[error("there are no credentials in it, so none are sent")]
@@ -109,7 +111,9 @@ pub enum RegistryProblem {
         registry: String,
     },
     /// `NeverContactSource` for a part of a registry.
-    #[error("containerd knows whole registries only, so no image of {registry} is pulled from there")]
+    #[error(
+        "containerd knows whole registries only, so no image of {registry} is pulled from there"
+    )]
     NeverIsShared {
         /// Host of the source.
         registry: String,
@@ -145,7 +149,9 @@ pub enum RegistryProblem {
         reason: &'static str,
     },
     /// Names without a registry.
-    #[error("containerd takes images without a registry from docker.io only, so this is passed over")]
+    #[error(
+        "containerd takes images without a registry from docker.io only, so this is passed over"
+    )]
     SearchNotDone,
     /// A policy that is none.
     #[error("{} is no policy, so the source may be asked: write NeverContactSource or AllowContactingSource", shown(.text))]
@@ -154,7 +160,9 @@ pub enum RegistryProblem {
         text: String,
     },
     /// The folder of a registry cannot be made.
-    #[error("Windows cannot hold a folder for {registry}, so its source is asked: use another name of the host")]
+    #[error(
+        "Windows cannot hold a folder for {registry}, so its source is asked: use another name of the host"
+    )]
     UnusableFolder {
         /// Host of the source.
         registry: String,

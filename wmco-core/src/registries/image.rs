@@ -161,7 +161,10 @@ mod tests {
 
     #[track_caller]
     fn is(text: &str, expected: &str) {
-        assert_eq!(text.parse::<ImageReference>().map(|image| image.to_string()), Ok(expected.into()));
+        assert_eq!(
+            text.parse::<ImageReference>().map(|image| image.to_string()),
+            Ok(expected.into())
+        );
     }
 
     #[test]

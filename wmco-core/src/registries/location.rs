@@ -212,7 +212,8 @@ mod tests {
     /// Rows of `spec/registries.md`, section 7, and what the Go operator made of partial matches.
     #[track_caller]
     fn base(source: &str, mirror: &str, expected: Option<&str>) {
-        let [source, mirror]: [ImageLocation; 2] = [source, mirror].map(|text| text.parse().unwrap());
+        let [source, mirror]: [ImageLocation; 2] =
+            [source, mirror].map(|text| text.parse().unwrap());
         let base = mirror.base_for(&source).map(|base| base.to_string());
         assert_eq!(base.as_deref(), expected, "{source} at {mirror}");
     }

@@ -163,13 +163,12 @@ fn read_entry(entry: &Value) -> Found {
     let Some(members) = entry.as_object() else {
         return Found::Broken("write an object with `auth`");
     };
-    let mut texts = ["auth", "username", "password", "identitytoken"].map(|name| {
-        match members.get(name) {
+    let mut texts =
+        ["auth", "username", "password", "identitytoken"].map(|name| match members.get(name) {
             None | Some(Value::Null) => Ok(""),
             Some(Value::String(text)) => Ok(text.as_str()),
             Some(_) => Err("its members have to be texts"),
-        }
-    });
+        });
     if let Some(Err(reason)) = texts.iter().find(|text| text.is_err()) {
         return Found::Broken(reason);
     }

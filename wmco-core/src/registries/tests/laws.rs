@@ -111,7 +111,15 @@ fn any_json() -> impl Strategy<Value = Value> {
     ];
     leaf.prop_recursive(4, 24, 4, |inner| {
         let key = select(
-            &["spec", "imageDigestMirrors", "source", "mirrors", "mirrorSourcePolicy", "auths", "auth"][..],
+            &[
+                "spec",
+                "imageDigestMirrors",
+                "source",
+                "mirrors",
+                "mirrorSourcePolicy",
+                "auths",
+                "auth",
+            ][..],
         );
         prop_oneof![
             vec(inner.clone(), 0..4).prop_map(Value::Array),
@@ -123,7 +131,11 @@ fn any_json() -> impl Strategy<Value = Value> {
 
 /// What the files make a reader ask that knows only containerd's documentation, each URL with whether
 /// credentials go along: first for a tag or digest, then for content.
-fn read_as_containerd(registries: &Registries, image: &str, version: &str) -> [Vec<(String, bool)>; 2] {
+fn read_as_containerd(
+    registries: &Registries,
+    image: &str,
+    version: &str,
+) -> [Vec<(String, bool)>; 2] {
     let (host, repository) = image.split_once('/').unwrap();
     let files: BTreeMap<String, String> =
         texts(registries).into_iter().map(|(path, text)| (path.to_lowercase(), text)).collect();
@@ -160,7 +172,8 @@ fn read_as_containerd(registries: &Registries, image: &str, version: &str) -> [V
     for kind in kinds {
         for (base, table) in &places {
             if can(table, "pull") && (is_digest || can(table, "resolve")) {
-                resolve.push((url(base, format!("/{kind}/{version}")), table.get("header").is_some()));
+                resolve
+                    .push((url(base, format!("/{kind}/{version}")), table.get("header").is_some()));
             }
         }
     }

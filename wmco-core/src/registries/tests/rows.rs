@@ -96,12 +96,15 @@ fn the_oldest_set_goes_first_whatever_the_order_of_the_input() {
     let found = registries(&[new.clone(), old.clone()]);
     assert_eq!(found, registries(&[old, new]));
     let [_, content] = asked(&found, "a.test/x");
-    assert!(content[0].starts_with("https://old.test") && content[1].starts_with("https://new.test"));
+    assert!(
+        content[0].starts_with("https://old.test") && content[1].starts_with("https://new.test")
+    );
 }
 
 #[test]
 fn a_registry_is_the_same_in_every_case() {
-    let found = registries(&[tags("t", "A.test/x", &["m.test/x"]), never("n", "a.TEST", &["n.test"])]);
+    let found =
+        registries(&[tags("t", "A.test/x", &["m.test/x"]), never("n", "a.TEST", &["n.test"])]);
     assert_eq!(texts(&found).keys().collect::<Vec<_>>(), [r"a.TEST\hosts.toml"]);
     let [resolve, _] = asked(&found, "a.test/x:1");
     assert!(resolve.iter().all(|url| !url.contains("://a.test")), "{resolve:?}");
@@ -114,7 +117,8 @@ fn what_is_wrong_in_one_object_leaves_all_others_alone() {
         json!({"auths": {"m.test": {"auth": "dTpw"}}}),
     ];
     let mut wrong = tags("wrong", "a.test/team", &["m.test/team"]);
-    let texts_are_wrong = json!({"source": "a.test", "mirrors": [1, "*.m.test", "m test", "m.test:1/x:1"]});
+    let texts_are_wrong =
+        json!({"source": "a.test", "mirrors": [1, "*.m.test", "m test", "m.test:1/x:1"]});
     wrong["spec"]["imageTagMirrors"] = json!([
         7,
         {"source": ["b.test"], "mirrors": ["m.test"]},
@@ -156,9 +160,11 @@ fn nothing_of_a_password_is_printed() {
 
 #[test]
 fn the_longest_key_gives_the_credentials() {
-    let keys = ["m.test", "https://m.test/v1/", "m.test/a", "m.test/a/b", "m.test/a/b/team/app/more"];
+    let keys =
+        ["m.test", "https://m.test/v1/", "m.test/a", "m.test/a/b", "m.test/a/b/team/app/more"];
     let key = |keys: &[&str], mirror: &str| {
-        let auths: Value = keys.iter().map(|key| ((*key).to_owned(), json!({"auth": "dTpw"}))).collect();
+        let auths: Value =
+            keys.iter().map(|key| ((*key).to_owned(), json!({"auth": "dTpw"}))).collect();
         let found = registries(&[tags("t", "s.test/team/app", &[mirror]), json!({"auths": auths})]);
         found.explain(&"s.test/team/app".parse().unwrap()).resolve[0].credentials.clone()
     };
@@ -207,7 +213,9 @@ fn insecure_registries_are_asked_both_ways() {
     let found = registries(&[
         never("n", "a.test/x", &["lab.test:5000/x"]),
         tags("t", "b.lab.test", &["m.test"]),
-        sources(&json!({"insecureRegistries": ["lab.test:5000", "*.lab.test", "alone.test", "m.test/x"]})),
+        sources(
+            &json!({"insecureRegistries": ["lab.test:5000", "*.lab.test", "alone.test", "m.test/x"]}),
+        ),
     ]);
     assert_snapshot!(format!("{:#?}\n{}", texts(&found), told(&found)));
     let [resolve, _] = asked(&found, "alone.test/x");
@@ -220,7 +228,9 @@ fn blocked_registries_are_not_asked() {
     let found = registries(&[
         tags("t", "a.test", &["m.test", "bad.test/x"]),
         tags("u", "b.test", &["bad.test"]),
-        sources(&json!({"blockedRegistries": ["a.test", "b.test", "bad.test", "alone.test", "c.test/x"]})),
+        sources(
+            &json!({"blockedRegistries": ["a.test", "b.test", "bad.test", "alone.test", "c.test/x"]}),
+        ),
     ]);
     let [resolve, _] = asked(&found, "a.test/x:1");
     assert_eq!(resolve, ["https://m.test/v2/x/manifests/1?ns=a.test"; 2]);
@@ -228,7 +238,11 @@ fn blocked_registries_are_not_asked() {
         assert!(asked(&found, image).iter().all(Vec::is_empty), "{image}");
     }
     assert_eq!(asked(&found, "c.test/x")[0].len(), 1);
-    assert_snapshot!(told(&found), @"");
+    assert_snapshot!(told(&found), @r#"
+    ImageTagMirrorSet t, field `spec.imageTagMirrors[0].mirrors[1]`: the registry of this mirror is blocked in the settings for images, so it is not used
+    ImageTagMirrorSet u, field `spec.imageTagMirrors[0].mirrors[0]`: the registry of this mirror is blocked in the settings for images, so it is not used
+    Image cluster, field `spec.registrySources.blockedRegistries[4]`: containerd knows whole registries only, so this holds for mirrors, but not for sources: name the registry alone
+    "#);
 }
 
 #[test]
@@ -240,7 +254,13 @@ fn what_containerd_cannot_restrict_is_told() {
         "insecureRegistries": [1, "a b"],
     }))]);
     assert!(found.files().is_empty());
-    assert_snapshot!(told(&found), @"");
+    assert_snapshot!(told(&found), @r#"
+    Image cluster, field `spec.registrySources.insecureRegistries[0]`: is not a text, so it is passed over
+    Image cluster, field `spec.registrySources.insecureRegistries[1]`: "a b" is no location of images: start it with a registry such as `quay.io` or `cache.example:8443`
+    Image cluster, field `spec.registrySources.blockedRegistries`: is not a list, so it is passed over
+    Image cluster, field `spec.registrySources.allowedRegistries`: allowed registries do not restrict Windows nodes: containerd has no such list
+    Image cluster, field `spec.registrySources.containerRuntimeSearchRegistries`: containerd takes images without a registry from docker.io only, so this is passed over
+    "#);
 }
 
 #[test]
@@ -251,7 +271,9 @@ fn a_pull_secret_is_missed_only_when_there_are_mirrors() {
         told(&configure(&RegistryInputs { mirror_sets: &sets, ..RegistryInputs::default() }))
     };
     assert_eq!(with(&tags("t", "a.test", &[])), "");
-    assert_snapshot!(with(&tags("t", "a.test", &["m.test"])), @"");
+    assert_snapshot!(with(&tags("t", "a.test", &["m.test"])), @r#"
+    Secret pull-secret, field `data[.dockerconfigjson]`: there is no such Secret, so no credentials are sent to mirrors
+    "#);
 }
 
 #[test]

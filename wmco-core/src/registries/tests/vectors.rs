@@ -13,7 +13,8 @@ use crate::vectors::{Case, cases};
 
 const CLOSED: &str = "the mirror has another path than its source, so containerd cannot use it, and the \
                       source must not be asked: nothing is";
-const DIGESTS_ONLY: &str = "a mirror for digests does not resolve tags when it stands for the source";
+const DIGESTS_ONLY: &str =
+    "a mirror for digests does not resolve tags when it stands for the source";
 const DOCKER_HUB: &str = "docker.io is served by registry-1.docker.io";
 const DOMAIN: &str = "Windows cannot hold a folder with `*`, and containerd would not look for it";
 const LEGACY_KEY: &str = "credentials whose key is a URL are for the same registry";
@@ -122,10 +123,8 @@ fn the_vectors_hold() {
 
 #[test]
 fn where_we_answer_otherwise() {
-    let mut cases: BTreeMap<String, _> = vectors()
-        .into_iter()
-        .map(|case| (case.name, (case.input, case.expect)))
-        .collect();
+    let mut cases: BTreeMap<String, _> =
+        vectors().into_iter().map(|case| (case.name, (case.input, case.expect))).collect();
     let mut answers = String::new();
     for (name, reason) in DEVIATIONS {
         let (input, expect) = cases.remove(name).expect("a deviation names a case, once");
