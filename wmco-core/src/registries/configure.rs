@@ -9,7 +9,7 @@ use super::hosts_file::HostsFile;
 use super::image_config::ImageConfigFacts;
 use super::location::{BadLocation, ImageLocation};
 use super::mirror_set::{MirrorEntry, MirrorSetFacts};
-use super::pull_secret::PullSecret;
+use super::pull_secret::{PullCredentials, PullSecret};
 use crate::names::registries::{DOCKER_HUB, DOCKER_HUB_INDEX, DOCKER_HUB_SERVER};
 
 /// What the cluster says of registries.
@@ -196,7 +196,7 @@ impl Work<'_> {
                 known.tags |= entry.tags;
                 let known = known.written.clone();
                 let key = |location: &ImageLocation| {
-                    self.inputs.pull_secret.for_location(location).map(|found| found.key())
+                    self.inputs.pull_secret.for_location(location).map(PullCredentials::key)
                 };
                 if key(&known) != key(mirror) {
                     let problem = RegistryProblem::CredentialsDiffer { base: base.to_string() };
@@ -235,9 +235,10 @@ impl Work<'_> {
                 return None;
             }
             let registry = registry.location.host().to_owned();
-            let problem = match usable {
-                true => RegistryProblem::NeverIsShared { registry },
-                false => RegistryProblem::Closed { registry },
+            let problem = if usable {
+                RegistryProblem::NeverIsShared { registry }
+            } else {
+                RegistryProblem::Closed { registry }
             };
             if never.part || !usable {
                 self.tell(&never.object, never.field.clone(), problem);

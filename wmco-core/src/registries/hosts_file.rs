@@ -70,7 +70,7 @@ fn header(endpoint: &Endpoint, indent: &str, before: &str) -> Option<Table> {
 }
 
 fn capabilities(ability: Ability) -> Value {
-    Value::Array(Array::from_iter(ability.names().iter().copied()))
+    Value::Array(ability.names().iter().copied().collect::<Array>())
 }
 
 fn insert(table: &mut Table, before: &str, key: &str, value: Value) {

@@ -168,7 +168,9 @@ mod tests {
 
     fn set(scopes: &[&str]) -> ScopeSet {
         let mut set = ScopeSet::default();
-        scopes.iter().for_each(|scope| set.insert(scope.parse().unwrap()));
+        for scope in scopes {
+            set.insert(scope.parse().unwrap());
+        }
         set
     }
 

@@ -152,7 +152,7 @@ fn normalized(key: &str) -> Option<(String, bool)> {
         .unwrap_or(text);
     let (host, path) = text.split_once('/').unwrap_or((text, ""));
     let normal = joined(&host.to_ascii_lowercase(), path);
-    is_host(host).then(|| (normal, !is_url))
+    is_host(host).then_some((normal, !is_url))
 }
 
 fn joined(host: &str, path: &str) -> String {

@@ -63,9 +63,10 @@ impl Entry {
     }
 
     fn object(&self, number: usize) -> Value {
-        let (kind, list) = match self.tags {
-            true => ("ImageTagMirrorSet", "imageTagMirrors"),
-            false => ("ImageDigestMirrorSet", "imageDigestMirrors"),
+        let (kind, list) = if self.tags {
+            ("ImageTagMirrorSet", "imageTagMirrors")
+        } else {
+            ("ImageDigestMirrorSet", "imageDigestMirrors")
         };
         let mirrors: Vec<String> = self.mirrors.iter().map(|mirror| mirror.written(self)).collect();
         let policy = if self.never { "NeverContactSource" } else { "AllowContactingSource" };

@@ -19,7 +19,7 @@ fn registries(objects: &[Value]) -> Registries {
     let config = objects.iter().find(|object| object["kind"] == "Image");
     let config = config.map(ImageConfigFacts::of).unwrap_or_default();
     let secret = objects.iter().find(|object| object.get("auths").is_some());
-    let secret = secret.map(ToString::to_string).unwrap_or("{}".into());
+    let secret = secret.map_or("{}".into(), ToString::to_string);
     let pull_secret = PullSecret::read(PullSecretData::Text(secret.as_bytes()));
     configure(&RegistryInputs {
         mirror_sets: &sets,
@@ -59,7 +59,9 @@ fn texts(registries: &Registries) -> BTreeMap<String, String> {
 
 /// The findings, one line each.
 fn told(registries: &Registries) -> String {
-    registries.findings().iter().map(|finding| format!("{finding}\n")).collect()
+    let mut lines = registries.findings().iter().map(ToString::to_string).collect::<Vec<_>>();
+    lines.push(String::new());
+    lines.join("\n")
 }
 
 /// The URLs that are asked for `image`, first those for its tag or digest, then those for content.

@@ -284,7 +284,7 @@ fn the_deprecated_kind_is_read_and_told() {
     assert_eq!(found.findings()[0].problem, RegistryProblem::Deprecated);
 }
 
-/// Ten thousand mirrors take well below a second; a quadratic part would show at eight times as many.
+/// Eight times as many mirrors take about eight times as long; a quadratic part would show.
 #[test]
 fn work_is_in_proportion_to_the_mirrors() {
     let time = |count: usize| -> Duration {
@@ -300,5 +300,5 @@ fn work_is_in_proportion_to_the_mirrors() {
         (0..3).map(|_| once()).min().unwrap()
     };
     let (few, many) = (time(1_250), time(10_000));
-    assert!(many < 30 * few, "{few:?} for 1,250 and {many:?} for 10,000");
+    assert!(many < 20 * few, "{few:?} for 1,250 and {many:?} for 10,000");
 }

@@ -1,6 +1,7 @@
 //! What the Go operator answers, and where we answer otherwise.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -131,11 +132,11 @@ fn where_we_answer_otherwise() {
         let found = answer(&input);
         let files = texts(&found);
         assert_ne!(Some(&files), expect.files().as_ref(), "{name} is no deviation");
-        answers += &format!("# {name}\n# for {reason}\n");
+        writeln!(answers, "# {name}\n# for {reason}").unwrap();
         for (path, text) in files {
-            answers += &format!("{path}:\n{text}");
+            write!(answers, "{path}:\n{text}").unwrap();
         }
-        answers += &format!("{}\n", told(&found));
+        writeln!(answers, "{}", told(&found)).unwrap();
     }
     insta::assert_snapshot!(answers);
 }
