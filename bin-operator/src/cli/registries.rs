@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use k8s_openapi::api::core::v1::Secret;
 use serde_json::Value;
 use wmco_core::names::objects::CLUSTER;
 use wmco_core::names::registries::{
@@ -42,13 +43,10 @@ impl Given {
         let sets = objects.others.iter().filter_map(|other| MirrorSetFacts::of(&other.object));
         let sets: Vec<MirrorSetFacts> = sets.collect();
         let config = objects.others.iter().map(|other| &other.object).find(|o| is_image_config(o));
-        let text = pull_secret(&objects);
-        let pull_secret = PullSecret::read(match &text {
-            Some(Some(text)) => PullSecretData::Text(text),
-            Some(None) => PullSecretData::NoKey,
-            // It was not given, which says nothing of the cluster's.
-            None => PullSecretData::Text(b"{}"),
-        });
+        let secret = pull_secret(&objects);
+        // That it was not given says nothing of the cluster's.
+        let nothing = || PullSecret::read(PullSecretData::Text(b"{}"));
+        let pull_secret = secret.map_or_else(nothing, read_secret);
         let image_config = config.map(ImageConfigFacts::of).unwrap_or_default();
         let inputs = RegistryInputs {
             mirror_sets: &sets,
@@ -59,7 +57,7 @@ impl Given {
             registries: configure(&inputs),
             mirror_sets: sets.len(),
             any: config.is_some() || !sets.is_empty(),
-            has_pull_secret: text.is_some(),
+            has_pull_secret: secret.is_some(),
         })
     }
 
@@ -86,15 +84,19 @@ fn is_image_config(object: &Value) -> bool {
         && text("/metadata/name").is_none_or(|name| name == CLUSTER)
 }
 
-/// The text in the pull secret if there is one; `None` if there is no such Secret.
-fn pull_secret(objects: &Objects) -> Option<Option<Vec<u8>>> {
-    let secret = objects.secrets.iter().map(|secret| &secret.object).find(|secret| {
+fn pull_secret(objects: &Objects) -> Option<&Secret> {
+    objects.secrets.iter().map(|secret| &secret.object).find(|secret| {
         let namespace = secret.metadata.namespace.as_deref();
         secret.metadata.name.as_deref() == Some(PULL_SECRET)
             && namespace.is_none_or(|namespace| namespace == PULL_SECRET_NAMESPACE)
-    })?;
+    })
+}
+
+/// What stands in `secret`; what a person wrote there as text wins, as in the API server.
+fn read_secret(secret: &Secret) -> PullSecret {
     let plain = secret.string_data.as_ref().and_then(|data| data.get(DOCKER_CONFIG_KEY));
-    let plain = plain.map(|text| text.clone().into_bytes());
-    let stored = || Some(secret.data.as_ref()?.get(DOCKER_CONFIG_KEY)?.0.clone());
-    Some(plain.or_else(stored))
+    let stored = secret.data.as_ref().and_then(|data| data.get(DOCKER_CONFIG_KEY));
+    let stored = stored.map(|bytes| bytes.0.as_slice());
+    let text = plain.map(String::as_bytes).or(stored);
+    PullSecret::read(text.map_or(PullSecretData::NoKey, PullSecretData::Text))
 }
