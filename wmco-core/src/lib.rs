@@ -11,6 +11,7 @@
 //! - [`content`], made from [`render`], [`ca_bundle`], [`payload`]: what a host gets.
 //! - [`cluster`]: what the operator's own objects in the cluster need.
 //! - [`machine_set`]: MachineSets whose Machines become Windows nodes, and what is wrong with others.
+//! - [`registries`]: where nodes pull images from instead of their own registry.
 //! - [`protocol`]: what the operator and the agent on a host say to each other.
 //! - [`host_record`]: what the operator keeps of a host.
 //! - [`secret`], [`digest`], [`winpath`], [`host_key`], [`authorized_key`], [`units`]: small types that
@@ -43,6 +44,7 @@ pub mod payload;
 pub mod preview;
 pub mod protocol;
 pub mod reach;
+pub mod registries;
 pub mod render;
 pub mod secret;
 pub mod text;

@@ -231,3 +231,17 @@ pub const HTTP_END: SignedDuration = SignedDuration::from_secs(1);
 /// How often the operator's own objects are looked at in the API server itself, whatever the watches
 /// say. Ours.
 pub const OWNED_RESYNC: SignedDuration = SignedDuration::from_mins(10);
+
+/// Longest name of an image, with its registry and without tag and digest. Source: the reference
+/// grammar of the Distribution project.
+pub const IMAGE_NAME_BYTES: usize = 255;
+
+/// Longest tag of an image. Source: the OCI distribution specification, "Pulling manifests".
+pub const IMAGE_TAG_BYTES: usize = 128;
+
+/// Longest path of a file that every program on Windows opens. Source: Microsoft, "Maximum path length
+/// limitation", less the end mark.
+pub const WINDOWS_PATH_CHARACTERS: usize = 259;
+
+/// Most bytes of a text from an object that a finding repeats. Ours.
+pub const FINDING_TEXT_BYTES: usize = 120;

@@ -17,6 +17,7 @@ use wmco_core::limits;
 use wmco_core::names::objects::INSTANCES_CONFIG_MAP;
 
 use super::check_machine_sets::MachineSets;
+use super::check_registries::Registries;
 use super::check_services::Services;
 use super::{Answer, Output, tell};
 use crate::input::{Located, Reader};
@@ -34,6 +35,8 @@ pub enum Check {
     /// Those that are not meant for Windows are counted and passed over.
     #[command(name = "machinesets")]
     MachineSets(MachineSets),
+    /// Check mirror sets, settings for images and the pull secret: what Windows nodes cannot do.
+    Registries(Registries),
     /// Check services ConfigMaps: every problem with its place, and what may be a mistake.
     Services(Services),
 }
@@ -60,6 +63,7 @@ impl Check {
         match self {
             Self::Instances(instances) => instances.run(),
             Self::MachineSets(machine_sets) => machine_sets.run(),
+            Self::Registries(registries) => registries.run(),
             Self::Services(services) => services.run(),
         }
     }

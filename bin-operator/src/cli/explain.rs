@@ -18,6 +18,7 @@ use wmco_csr::{
     honest,
 };
 
+use super::explain_mirror::Mirror;
 use super::{Answer, Output, tell};
 use crate::input::{self, InputError, Located, Objects, Reader};
 use crate::openshift::{self, InfrastructureStatus, NetworkSpec};
@@ -34,6 +35,8 @@ pub enum Explain {
     /// the cluster. Neither names nor hosts are asked: tell what they answer with --facts. What an
     /// answer takes for granted because the input lacks it is said in a note.
     Csr(Csr),
+    /// Explain where an image is pulled from: the URLs that containerd asks, in order, and why.
+    Mirror(Mirror),
 }
 
 /// Arguments of `explain csr`.
@@ -56,13 +59,15 @@ pub struct Csr {
 }
 
 impl Explain {
-    /// Decides and prints. "No" means that not all requests are approved.
+    /// Decides and prints. "No" means that not all requests are approved, or that nothing may be asked for
+    /// the image.
     ///
     /// # Errors
     /// The input cannot be read, or holds no request.
     pub fn run(self) -> anyhow::Result<Answer> {
         match self {
             Self::Csr(csr) => csr.run(),
+            Self::Mirror(mirror) => mirror.run(),
         }
     }
 }

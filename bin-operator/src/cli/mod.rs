@@ -6,14 +6,18 @@
 
 mod check;
 mod check_machine_sets;
+mod check_registries;
 mod check_services;
 mod explain;
+mod explain_mirror;
 mod guard;
 mod live;
 mod machine_set;
 mod output;
 mod plan;
+mod registries;
 mod render;
+mod render_registries;
 mod render_services;
 mod render_user_data;
 mod schema;

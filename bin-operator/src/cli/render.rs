@@ -9,6 +9,7 @@ use wmco_core::names::{host, objects};
 use wmco_core::render::{ServiceNetwork, TokenSecret, kubelet_config, token_kubeconfig};
 use wmco_core::secret::Secret;
 
+use super::render_registries::Registries;
 use super::render_services::Services;
 use super::render_user_data::UserData;
 use super::{Answer, Format, Output, no};
@@ -23,6 +24,11 @@ pub enum Render {
     Kubeconfig(Kubeconfig),
     /// Print the kubelet's configuration.
     KubeletConfig(KubeletConfig),
+    /// Print the files that tell containerd of mirrors, with the credentials in them.
+    ///
+    /// `-o json` prints an object of path and exact text. What people should know of the objects goes to
+    /// standard error.
+    Registries(Registries),
     /// Print the services ConfigMap.
     Services(Box<Services>),
     /// Print the Secret that lets the operator log in to new machines.
@@ -69,6 +75,7 @@ impl Render {
         match self {
             Self::Kubeconfig(kubeconfig) => kubeconfig.run(),
             Self::KubeletConfig(config) => config.run(),
+            Self::Registries(registries) => registries.run(),
             Self::Services(services) => services.run(),
             Self::UserData(user_data) => user_data.run(),
         }

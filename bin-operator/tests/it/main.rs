@@ -16,6 +16,7 @@ mod machine_sets;
 mod plan;
 mod program;
 mod records;
+mod registries;
 mod render;
 mod requests;
 mod services;

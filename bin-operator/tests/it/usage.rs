@@ -68,6 +68,7 @@ fn aliases_cannot_exhaust_memory() {
         ("plan -f -", &document(10)),
         ("check instances -f -", &document(10)),
         ("check services -f -", &document(10)),
+        ("check registries -f -", &document(10)),
         ("explain csr -f -", &many),
     ] {
         let run = run_small(&command.split(' ').collect::<Vec<_>>(), text);

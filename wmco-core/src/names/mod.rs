@@ -6,6 +6,7 @@ pub mod host;
 pub mod machine_api;
 pub mod objects;
 pub mod platforms;
+pub mod registries;
 
 /// Node annotation: the operator version whose services the node runs, for example
 /// `11.0.0-1a2b3c4`.

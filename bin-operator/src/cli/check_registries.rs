@@ -1,0 +1,100 @@
+//! `check registries`: what of mirror sets and settings for images Windows nodes cannot do.
+
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+use anyhow::bail;
+use clap::Args;
+use serde::Serialize;
+use wmco_core::registries::{ClusterObject, RegistryFinding};
+
+use super::registries::{Given, KINDS};
+use super::{Answer, Output};
+
+/// Arguments of `check registries`.
+#[derive(Args, Debug)]
+pub struct Registries {
+    /// Files with mirror sets, image.config.openshift.io and the Secret pull-secret in YAML or JSON; `-` is
+    /// standard input.
+    #[arg(short = 'f', long = "filename", value_name = "FILE", required = true, num_args = 1..)]
+    files: Vec<PathBuf>,
+    #[command(flatten)]
+    output: Output,
+}
+
+/// What was found, as `-o json` prints it.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Found<'a> {
+    ok: bool,
+    /// How many mirror sets there are.
+    mirror_sets: usize,
+    /// Files that containerd gets.
+    files: Vec<String>,
+    problems: Vec<Row<'a>>,
+    doubts: Vec<Row<'a>>,
+}
+
+/// One finding.
+#[derive(Serialize)]
+struct Row<'a> {
+    object: &'a ClusterObject,
+    field: &'a str,
+    text: String,
+}
+
+impl Registries {
+    /// Checks and prints what was found.
+    ///
+    /// # Errors
+    /// The input cannot be read, or holds nothing to check.
+    pub(super) fn run(self) -> anyhow::Result<Answer> {
+        let given = Given::read(&self.files)?;
+        if !given.any {
+            bail!("the input has none of {}, add one with -f FILE", KINDS.join(", "));
+        }
+        let findings = given.registries.findings().iter();
+        let (problems, doubts): (Vec<_>, Vec<_>) =
+            findings.partition(|finding| finding.problem.is_serious());
+        let found = Found {
+            ok: problems.is_empty(),
+            mirror_sets: given.mirror_sets,
+            files: given.registries.files().into_keys().collect(),
+            problems: problems.iter().copied().map(row).collect(),
+            doubts: doubts.iter().copied().map(row).collect(),
+        };
+        self.output.print(&found, || report(&found, &problems, &doubts))?;
+        given.tell_assumption();
+        Ok(if found.ok { Answer::Yes } else { Answer::No })
+    }
+}
+
+fn row(finding: &RegistryFinding) -> Row<'_> {
+    let text = finding.problem.to_string();
+    Row { object: &finding.object, field: &finding.field, text }
+}
+
+/// A line for each finding and a summary, for people.
+fn report(found: &Found<'_>, problems: &[&RegistryFinding], doubts: &[&RegistryFinding]) -> String {
+    let mut text = String::new();
+    for (label, findings) in [("wrong", problems), ("doubt", doubts)] {
+        for finding in findings {
+            // Writing to a string does not fail.
+            let _ = writeln!(text, "{label}  {finding}");
+        }
+    }
+    if !text.is_empty() {
+        text.push('\n');
+    }
+    let noun = if found.mirror_sets == 1 { "mirror set" } else { "mirror sets" };
+    let verdict = match problems.len() {
+        0 => "all fine".to_owned(),
+        wrong => format!("{wrong} wrong"),
+    };
+    let files = match found.files.len() {
+        1 => "1 file".to_owned(),
+        files => format!("{files} files"),
+    };
+    let _ = writeln!(text, "{} {noun}, {files} for containerd, {verdict}", found.mirror_sets);
+    text
+}

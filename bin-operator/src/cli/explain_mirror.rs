@@ -1,0 +1,37 @@
+//! `explain mirror`: which URLs containerd asks for an image.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use wmco_core::registries::ImageReference;
+
+use super::registries::Given;
+use super::{Answer, Output};
+
+/// Arguments of `explain mirror`.
+#[derive(Args, Debug)]
+pub struct Mirror {
+    /// The image, for example quay.io/team/app:1 or quay.io/team/app@sha256:DIGEST.
+    #[arg(value_name = "IMAGE")]
+    image: ImageReference,
+    /// Files with mirror sets, image.config.openshift.io and the Secret pull-secret in YAML or JSON; `-` is
+    /// standard input.
+    #[arg(short = 'f', long = "filename", value_name = "FILE", required = true, num_args = 1..)]
+    files: Vec<PathBuf>,
+    #[command(flatten)]
+    output: Output,
+}
+
+impl Mirror {
+    /// Explains and prints. "No" means that nothing may be asked.
+    ///
+    /// # Errors
+    /// The input cannot be read, or the output cannot be written.
+    pub(super) fn run(self) -> anyhow::Result<Answer> {
+        let given = Given::read(&self.files)?;
+        let pull = given.registries.explain(&self.image);
+        self.output.print(&pull, || pull.to_string())?;
+        given.tell_assumption();
+        Ok(if pull.resolve.is_empty() { Answer::No } else { Answer::Yes })
+    }
+}

@@ -1,0 +1,102 @@
+//! What the input says of registries, for all commands about mirrors.
+
+use std::path::PathBuf;
+
+use k8s_openapi::api::core::v1::Secret;
+use serde_json::Value;
+use wmco_core::names::objects::CLUSTER;
+use wmco_core::names::registries::{
+    CONFIG_GROUP, CONTENT_SOURCE_POLICY_KIND, DIGEST_MIRROR_SET_KIND, DOCKER_CONFIG_KEY,
+    IMAGE_CONFIG_KIND, PULL_SECRET, PULL_SECRET_NAMESPACE, TAG_MIRROR_SET_KIND,
+};
+use wmco_core::registries::{
+    ImageConfigFacts, MirrorSetFacts, PullSecret, PullSecretData, Registries, RegistryInputs,
+    configure,
+};
+
+use super::tell;
+use crate::input::{Objects, Reader};
+
+/// Kinds of the objects that these commands look for, for people.
+pub(super) const KINDS: [&str; 4] =
+    [DIGEST_MIRROR_SET_KIND, TAG_MIRROR_SET_KIND, CONTENT_SOURCE_POLICY_KIND, IMAGE_CONFIG_KIND];
+
+/// What was read.
+pub(super) struct Given {
+    /// What containerd is told.
+    pub(super) registries: Registries,
+    /// How many mirror sets there are.
+    pub(super) mirror_sets: usize,
+    /// Whether there is anything that says something of registries.
+    pub(super) any: bool,
+    /// Whether the pull secret is in the input.
+    has_pull_secret: bool,
+}
+
+impl Given {
+    /// Reads `files`.
+    ///
+    /// # Errors
+    /// A file cannot be read.
+    pub(super) fn read(files: &[PathBuf]) -> anyhow::Result<Self> {
+        let objects = Reader::new(std::io::stdin()).objects(files)?;
+        let sets = objects.others.iter().filter_map(|other| MirrorSetFacts::of(&other.object));
+        let sets: Vec<MirrorSetFacts> = sets.collect();
+        let config = objects.others.iter().map(|other| &other.object).find(|o| is_image_config(o));
+        let secret = pull_secret(&objects);
+        // That it was not given says nothing of the cluster's.
+        let nothing = || PullSecret::read(PullSecretData::Text(b"{}"));
+        let pull_secret = secret.map_or_else(nothing, read_secret);
+        let image_config = config.map(ImageConfigFacts::of).unwrap_or_default();
+        let inputs = RegistryInputs {
+            mirror_sets: &sets,
+            image_config: &image_config,
+            pull_secret: &pull_secret,
+        };
+        Ok(Self {
+            registries: configure(&inputs),
+            mirror_sets: sets.len(),
+            any: config.is_some() || !sets.is_empty(),
+            has_pull_secret: secret.is_some(),
+        })
+    }
+
+    /// Says so if the answer takes for granted that there are no credentials.
+    pub(super) fn tell_assumption(&self) {
+        if !self.has_pull_secret && self.mirror_sets > 0 {
+            tell(
+                "note",
+                &format!(
+                    "no Secret {PULL_SECRET} in the input, so no mirror gets credentials; it is in \
+                     the namespace {PULL_SECRET_NAMESPACE}"
+                ),
+            );
+        }
+    }
+}
+
+fn is_image_config(object: &Value) -> bool {
+    let text = |pointer| object.pointer(pointer).and_then(Value::as_str);
+    let group = text("/apiVersion").and_then(|version| version.split('/').next());
+    // Images of the image registry are of the same kind.
+    text("/kind") == Some(IMAGE_CONFIG_KIND)
+        && group == Some(CONFIG_GROUP)
+        && text("/metadata/name").is_none_or(|name| name == CLUSTER)
+}
+
+fn pull_secret(objects: &Objects) -> Option<&Secret> {
+    objects.secrets.iter().map(|secret| &secret.object).find(|secret| {
+        let namespace = secret.metadata.namespace.as_deref();
+        secret.metadata.name.as_deref() == Some(PULL_SECRET)
+            && namespace.is_none_or(|namespace| namespace == PULL_SECRET_NAMESPACE)
+    })
+}
+
+/// What stands in `secret`; what a person wrote there as text wins, as in the API server.
+fn read_secret(secret: &Secret) -> PullSecret {
+    let plain = secret.string_data.as_ref().and_then(|data| data.get(DOCKER_CONFIG_KEY));
+    let stored = secret.data.as_ref().and_then(|data| data.get(DOCKER_CONFIG_KEY));
+    let stored = stored.map(|bytes| bytes.0.as_slice());
+    let text = plain.map(String::as_bytes).or(stored);
+    PullSecret::read(text.map_or(PullSecretData::NoKey, PullSecretData::Text))
+}

@@ -1,0 +1,55 @@
+//! Names of what tells nodes where images are.
+//!
+//! Source: `spec/registries.md`, section 1, and OpenShift's documentation of image mirroring.
+
+/// Kind of mirror sets for images that are pulled by digest.
+pub const DIGEST_MIRROR_SET_KIND: &str = "ImageDigestMirrorSet";
+
+/// Kind of mirror sets for images that are pulled by tag.
+pub const TAG_MIRROR_SET_KIND: &str = "ImageTagMirrorSet";
+
+/// Deprecated kind of mirror sets for images that are pulled by digest.
+pub const CONTENT_SOURCE_POLICY_KIND: &str = "ImageContentSourcePolicy";
+
+/// Kind of the cluster's settings for images; its group is [`CONFIG_GROUP`], its name
+/// [`CLUSTER`](super::objects::CLUSTER).
+pub const IMAGE_CONFIG_KIND: &str = "Image";
+
+/// API group of the cluster's configuration.
+pub const CONFIG_GROUP: &str = "config.openshift.io";
+
+/// Kind of [`PULL_SECRET`].
+pub const SECRET_KIND: &str = "Secret";
+
+/// Secret with the credentials that the whole cluster pulls with, in [`PULL_SECRET_NAMESPACE`].
+pub const PULL_SECRET: &str = "pull-secret";
+
+/// Namespace of [`PULL_SECRET`].
+pub const PULL_SECRET_NAMESPACE: &str = "openshift-config";
+
+/// Key of the JSON text in [`PULL_SECRET`].
+pub const DOCKER_CONFIG_KEY: &str = ".dockerconfigjson";
+
+/// Value of `mirrorSourcePolicy`: after the mirrors, the source may be asked.
+pub const ALLOW_SOURCE: &str = "AllowContactingSource";
+
+/// Value of `mirrorSourcePolicy`: the source must not be asked.
+pub const NEVER_SOURCE: &str = "NeverContactSource";
+
+/// Name of the file that containerd reads in the folder of a registry.
+pub const HOSTS_FILE: &str = "hosts.toml";
+
+/// Folder that containerd reads for registries without a folder of their own.
+pub const DEFAULT_FOLDER: &str = "_default";
+
+/// Registry of images whose name has no registry.
+pub const DOCKER_HUB: &str = "docker.io";
+
+/// Former name of [`DOCKER_HUB`]; runtimes replace it in names of images.
+pub const DOCKER_HUB_INDEX: &str = "index.docker.io";
+
+/// Host that serves the images of [`DOCKER_HUB`].
+pub const DOCKER_HUB_SERVER: &str = "registry-1.docker.io";
+
+/// First path of images of [`DOCKER_HUB`] that have none.
+pub const DOCKER_HUB_LIBRARY: &str = "library";

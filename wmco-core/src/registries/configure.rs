@@ -1,0 +1,326 @@
+//! From facts of the cluster to one file for each registry.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use super::Registries;
+use super::endpoint::{Ability, Endpoint, EndpointReason, Transport};
+use super::finding::{ClusterObject, RegistryFinding, RegistryProblem};
+use super::hosts_file::HostsFile;
+use super::image_config::ImageConfigFacts;
+use super::location::{BadLocation, ImageLocation};
+use super::mirror_set::{MirrorEntry, MirrorSetFacts};
+use super::pull_secret::{PullCredentials, PullSecret};
+use crate::names::registries::{DOCKER_HUB, DOCKER_HUB_INDEX, DOCKER_HUB_SERVER};
+
+/// What the cluster says of registries.
+///
+/// ```
+/// use wmco_core::registries::{RegistryInputs, configure};
+///
+/// assert!(configure(&RegistryInputs::default()).files().is_empty());
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct RegistryInputs<'a> {
+    /// All mirror sets, in any order.
+    pub mirror_sets: &'a [MirrorSetFacts],
+    /// The cluster's settings for images.
+    pub image_config: &'a ImageConfigFacts,
+    /// The pull secret.
+    pub pull_secret: &'a PullSecret,
+}
+
+impl Default for RegistryInputs<'_> {
+    fn default() -> Self {
+        static IMAGE_CONFIG: std::sync::LazyLock<ImageConfigFacts> =
+            std::sync::LazyLock::new(ImageConfigFacts::default);
+        static PULL_SECRET: std::sync::LazyLock<PullSecret> =
+            std::sync::LazyLock::new(PullSecret::default);
+        Self { mirror_sets: &[], image_config: &IMAGE_CONFIG, pull_secret: &PULL_SECRET }
+    }
+}
+
+/// What is known of one registry that images name.
+#[derive(Debug)]
+struct Registry {
+    location: ImageLocation,
+    mirrors: Vec<Mirror>,
+    /// Mirrors by what containerd asks.
+    known: HashMap<ImageLocation, usize>,
+    never: Option<Never>,
+    /// The path and the mirrors of the first entry.
+    first: Option<(String, BTreeSet<usize>)>,
+    shared: bool,
+}
+
+/// The source must not be asked.
+#[derive(Debug)]
+struct Never {
+    /// The object and the field that say so first.
+    object: ClusterObject,
+    field: String,
+    /// Whether that entry is about a part of the registry.
+    part: bool,
+    /// Whether some entry that says so has mirrors, usable or not.
+    has_mirrors: bool,
+}
+
+#[derive(Debug)]
+struct Mirror {
+    base: ImageLocation,
+    tags: bool,
+    /// As it was written, which is what credentials and settings are for.
+    written: ImageLocation,
+    because: EndpointReason,
+}
+
+/// What containerd has to be told on each Windows node.
+///
+/// # Guarantees
+/// - The order of [`RegistryInputs::mirror_sets`] does not matter, nor who else has entries that are
+///   wrong: each registry has all mirrors that can be used.
+/// - Work is in proportion to the size of the objects.
+/// - Where an entry with mirrors forbids the source, the source is not asked, even if no mirror can be
+///   used.
+pub fn configure(inputs: &RegistryInputs<'_>) -> Registries {
+    let mut sets: Vec<&MirrorSetFacts> = inputs.mirror_sets.iter().collect();
+    sets.sort_by_key(|set| (set.created, set.rank, &set.object));
+    let mut work = Work { inputs, registries: BTreeMap::new(), findings: Vec::new() };
+    for set in sets {
+        work.findings.extend(set.findings.iter().cloned());
+        for entry in &set.entries {
+            work.add(set, entry);
+        }
+    }
+    for lists in [&inputs.image_config.insecure, &inputs.image_config.blocked] {
+        for location in lists.registries() {
+            work.registry(location);
+        }
+    }
+    work.findings.extend(inputs.image_config.findings.iter().cloned());
+    work.finish()
+}
+
+struct Work<'a> {
+    inputs: &'a RegistryInputs<'a>,
+    /// By host in lower case.
+    registries: BTreeMap<String, Registry>,
+    findings: Vec<RegistryFinding>,
+}
+
+impl Work<'_> {
+    fn registry(&mut self, location: &ImageLocation) -> &mut Registry {
+        self.registries.entry(location.host_key()).or_insert_with(|| Registry {
+            location: ImageLocation::of_registry(location.host()),
+            mirrors: Vec::new(),
+            known: HashMap::new(),
+            never: None,
+            first: None,
+            shared: false,
+        })
+    }
+
+    fn tell(&mut self, object: &ClusterObject, field: String, problem: RegistryProblem) {
+        self.findings.push(RegistryFinding { object: object.clone(), field, problem });
+    }
+
+    fn add(&mut self, set: &MirrorSetFacts, entry: &MirrorEntry) {
+        let (host, at) = (entry.source.host().to_owned(), format!("{}.source", entry.field));
+        if entry.source.folder().is_none() {
+            let problem = RegistryProblem::UnusableFolder { registry: host };
+            return self.tell(&set.object, at, problem);
+        }
+        if host.eq_ignore_ascii_case(DOCKER_HUB_INDEX) {
+            self.tell(&set.object, at.clone(), RegistryProblem::NeverLookedUp);
+        }
+        if entry.never {
+            let never = self.registry(&entry.source).never.get_or_insert_with(|| Never {
+                object: set.object.clone(),
+                field: format!("{}.mirrorSourcePolicy", entry.field),
+                part: !entry.source.path().is_empty(),
+                has_mirrors: false,
+            });
+            never.has_mirrors |= entry.has_mirrors;
+        }
+        let mut used = BTreeSet::new();
+        for (index, mirror) in &entry.mirrors {
+            let field = format!("{}.mirrors[{index}]", entry.field);
+            match self.mirror(set, &field, entry, mirror) {
+                Ok(mirror) => {
+                    used.insert(mirror);
+                }
+                Err(problem) => self.tell(&set.object, field, problem),
+            }
+        }
+        let registry = self.registry(&entry.source);
+        let path = entry.source.path();
+        let (first, mirrors) =
+            registry.first.get_or_insert_with(|| (path.to_owned(), used.clone()));
+        if !registry.shared && first != path && *mirrors != used {
+            registry.shared = true;
+            self.tell(&set.object, at, RegistryProblem::MirrorsAreShared { registry: host });
+        }
+    }
+
+    /// Adds a mirror and gives its number.
+    fn mirror(
+        &mut self,
+        set: &MirrorSetFacts,
+        field: &str,
+        entry: &MirrorEntry,
+        mirror: &ImageLocation,
+    ) -> Result<usize, RegistryProblem> {
+        let Some(base) = mirror.base_for(&entry.source) else {
+            return Err(match entry.source.path() {
+                // Only a tag or a digest is in the way.
+                "" => RegistryProblem::BadLocation {
+                    text: mirror.to_string(),
+                    reason: BadLocation::Path,
+                },
+                path => RegistryProblem::OtherPath { path: path.to_owned() },
+            });
+        };
+        if self.inputs.image_config.blocked.covers(mirror) {
+            return Err(RegistryProblem::BlockedMirror);
+        }
+        let registry = self.registry(&entry.source);
+        let next = registry.mirrors.len();
+        let number = *registry.known.entry(base.clone()).or_insert(next);
+        match registry.mirrors.get_mut(number) {
+            None => {
+                let because =
+                    EndpointReason::Mirror { object: set.object.clone(), field: field.to_owned() };
+                let written = mirror.clone();
+                registry.mirrors.push(Mirror { base, tags: entry.tags, written, because });
+            }
+            Some(known) => {
+                known.tags |= entry.tags;
+                let known = known.written.clone();
+                let key = |location: &ImageLocation| {
+                    self.inputs.pull_secret.for_location(location).map(PullCredentials::key)
+                };
+                if key(&known) != key(mirror) {
+                    let problem = RegistryProblem::CredentialsDiffer { base: base.to_string() };
+                    self.tell(&set.object, field.to_owned(), problem);
+                }
+            }
+        }
+        Ok(number)
+    }
+
+    fn finish(mut self) -> Registries {
+        let registries = std::mem::take(&mut self.registries);
+        let mut files = BTreeMap::new();
+        if registries.values().any(|registry| !registry.mirrors.is_empty()) {
+            self.findings.extend(self.inputs.pull_secret.findings.iter().cloned());
+        }
+        for registry in registries.into_values() {
+            let Some(folder) = registry.location.folder() else { continue };
+            if let Some(file) = self.file(&registry) {
+                files.insert(folder.to_ascii_lowercase(), (folder, file));
+            }
+        }
+        Registries { files, findings: self.findings }
+    }
+
+    /// The file of one registry, if there has to be one.
+    fn file(&mut self, registry: &Registry) -> Option<HostsFile> {
+        let config = self.inputs.image_config;
+        let blocked = config.blocked.covers(&registry.location);
+        let source = source_endpoint(&registry.location);
+        let usable = !registry.mirrors.is_empty();
+        if let Some(never) = &registry.never
+            && !blocked
+        {
+            if !usable && !never.has_mirrors {
+                return None;
+            }
+            let registry = registry.location.host().to_owned();
+            let problem = if usable {
+                RegistryProblem::NeverIsShared { registry }
+            } else {
+                RegistryProblem::Closed { registry }
+            };
+            if never.part || !usable {
+                self.tell(&never.object, never.field.clone(), problem);
+            }
+        }
+        let forbidden = blocked || registry.never.is_some();
+        if forbidden && !usable {
+            return Some(closed(source));
+        }
+        let mut endpoints = Endpoints::default();
+        for mirror in &registry.mirrors {
+            let ability = if mirror.tags { Ability::PullAndResolve } else { Ability::Pull };
+            let endpoint = Endpoint {
+                transport: Transport::Trusted,
+                base: mirror.base.clone(),
+                ability,
+                credentials: self.inputs.pull_secret.for_location(&mirror.written).cloned(),
+                because: mirror.because.clone(),
+            };
+            endpoints.add(endpoint, config.insecure.covers(&mirror.written));
+        }
+        let server = match endpoints.list.first() {
+            Some(first) if forbidden => {
+                Endpoint { because: EndpointReason::InPlaceOfSource, ..first.clone() }
+            }
+            _ if config.insecure.covers(&registry.location) => {
+                // The file's last endpoint is plain, so the other way has to stand before it.
+                endpoints.push(Endpoint { transport: Transport::AnyCertificate, ..source.clone() });
+                Endpoint { transport: Transport::Plain, ..source }
+            }
+            // The Go operator leaves an empty file in this case.
+            None => return Some(HostsFile { endpoints: Vec::new(), server: None }),
+            Some(_) => source,
+        };
+        Some(HostsFile { endpoints: endpoints.list, server: Some(server) })
+    }
+}
+
+/// Endpoints of one file, each URL once.
+#[derive(Default)]
+struct Endpoints {
+    list: Vec<Endpoint>,
+    urls: BTreeSet<String>,
+}
+
+impl Endpoints {
+    /// Adds `endpoint`; an insecure one by HTTPS with any certificate, and then by HTTP.
+    fn add(&mut self, endpoint: Endpoint, insecure: bool) {
+        if insecure {
+            self.push(Endpoint { transport: Transport::AnyCertificate, ..endpoint.clone() });
+            self.push(Endpoint { transport: Transport::Plain, ..endpoint });
+        } else {
+            self.push(endpoint);
+        }
+    }
+
+    fn push(&mut self, endpoint: Endpoint) {
+        if self.urls.insert(endpoint.url()) {
+            self.list.push(endpoint);
+        }
+    }
+}
+
+/// The registry itself, where containerd asks it by default.
+pub(super) fn source_endpoint(registry: &ImageLocation) -> Endpoint {
+    let base = if registry.host().eq_ignore_ascii_case(DOCKER_HUB) {
+        ImageLocation::of_registry(DOCKER_HUB_SERVER)
+    } else {
+        ImageLocation::of_registry(registry.host())
+    };
+    Endpoint {
+        transport: Transport::Trusted,
+        base,
+        ability: Ability::PullAndResolve,
+        credentials: None,
+        because: EndpointReason::Source,
+    }
+}
+
+/// A file with which containerd asks nobody. It takes a file without hosts for a broken one, and an
+/// empty server for the source.
+fn closed(source: Endpoint) -> HostsFile {
+    let nobody = Endpoint { ability: Ability::Nothing, because: EndpointReason::Closed, ..source };
+    HostsFile { endpoints: vec![nobody.clone()], server: Some(nobody) }
+}

@@ -1,0 +1,238 @@
+//! What people should know about the objects that were read.
+
+use std::fmt;
+
+use serde::Serialize;
+
+use super::BadLocation;
+use crate::limits;
+use crate::text::cut;
+
+/// One thing to look at in an object. It prints as one line that a terminal shows as it is.
+///
+/// ```
+/// use wmco_core::registries::{MirrorSetFacts, RegistryInputs, configure};
+///
+/// let set = serde_json::json!({
+///     "kind": "ImageDigestMirrorSet",
+///     "metadata": {"name": "ours"},
+///     "spec": {"imageDigestMirrors": [{"source": "quay.io/a", "mirrors": ["cache.test/b"]}]},
+/// });
+/// let sets = [MirrorSetFacts::of(&set).unwrap()];
+/// let found = configure(&RegistryInputs { mirror_sets: &sets, ..RegistryInputs::default() });
+/// let finding = &found.findings()[0];
+/// assert_eq!(finding.field, "spec.imageDigestMirrors[0].mirrors[0]");
+/// assert!(finding.to_string().starts_with("ImageDigestMirrorSet ours, field `spec.image"));
+/// ```
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct RegistryFinding {
+    /// Which object.
+    pub object: ClusterObject,
+    /// Its field, for example `spec.imageTagMirrors[0].mirrors[2]`, as a terminal may show it.
+    pub field: String,
+    /// What is wrong there.
+    pub problem: RegistryProblem,
+}
+
+/// Kind and name of an object, as Events and messages name it.
+#[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd, Serialize)]
+pub struct ClusterObject {
+    /// Its kind.
+    pub kind: &'static str,
+    /// Its name; empty if it has none.
+    pub name: String,
+}
+
+/// What is wrong with a field, and what to do.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum RegistryProblem {
+    /// Nothing restricts nodes to certain registries.
+    #[error("allowed registries do not restrict Windows nodes: containerd has no such list")]
+    AllowedNotEnforced,
+    /// A location that is none.
+    #[error("{} is no location of images: {reason}", shown(.text))]
+    BadLocation {
+        /// What was found.
+        text: String,
+        /// What is wrong with it.
+        reason: BadLocation,
+    },
+    /// The mirror's registry is among the blocked ones.
+    #[error("the registry of this mirror is blocked in the settings for images, so it is not used")]
+    BlockedMirror,
+    /// Credentials that cannot be read. Nothing of them is repeated.
+    #[error("the credentials cannot be read, so they are not used: {reason}")]
+    BrokenCredentials {
+        /// What to write.
+        reason: &'static str,
+    },
+    /// All mirrors were left out and the source must not be asked.
+    #[error(
+        "no mirror can be used and the source must not be asked, so Windows nodes pull nothing from {registry}"
+    )]
+    Closed {
+        /// Host of the source.
+        registry: String,
+    },
+    /// Entries that share a mirror have different credentials for it.
+    #[error("the mirror {base} has other credentials in another entry, which are used for both")]
+    CredentialsDiffer {
+        /// What containerd asks.
+        base: String,
+    },
+    /// The kind is deprecated.
+    #[error("this kind is deprecated, write an ImageDigestMirrorSet instead")]
+    Deprecated,
+    /// A setting for a whole domain.
+    #[error(
+        "containerd has no settings for a whole domain: this holds for registries that are named \
+         elsewhere in these objects only, name each registry"
+    )]
+    DomainInPart,
+    /// A mirror set for a whole domain.
+    #[error(
+        "containerd has no mirrors for a whole domain, so Windows nodes ask the sources: name each registry"
+    )]
+    DomainSource,
+    /// An entry without a password.
+    #[error("there are no credentials in it, so none are sent")]
+    EmptyCredentials,
+    /// An entry with a token that only Docker exchanges.
+    #[error("an identity token cannot be sent by containerd, so no credentials are sent")]
+    IdentityToken,
+    /// Entries of one registry have different mirrors.
+    #[error(
+        "other entries of {registry} have other mirrors, and containerd tries all of them for each image \
+         of {registry}: a tag may be found at the wrong mirror"
+    )]
+    MirrorsAreShared {
+        /// Host of the sources.
+        registry: String,
+    },
+    /// `NeverContactSource` for a part of a registry.
+    #[error(
+        "containerd knows whole registries only, so no image of {registry} is pulled from there"
+    )]
+    NeverIsShared {
+        /// Host of the source.
+        registry: String,
+    },
+    /// `NeverContactSource` without mirrors.
+    #[error(
+        "there is no mirror in this entry, so it keeps nodes from the source only if other entries of \
+         the registry have one: add a mirror"
+    )]
+    NeverWithoutMirrors,
+    /// A source that no image has.
+    #[error("no image has this registry in its name, write docker.io")]
+    NeverLookedUp,
+    /// A mirror with another path than the source.
+    #[error(
+        "it does not end with `/{path}`, the whole path of the source, which containerd appends, so it \
+         is not used: mirror under the same path"
+    )]
+    OtherPath {
+        /// Path of the source.
+        path: String,
+    },
+    /// A setting for a part of a registry.
+    #[error(
+        "containerd knows whole registries only, so this holds for mirrors, but not for sources: name \
+         the registry alone"
+    )]
+    PartOfRegistry,
+    /// The pull secret cannot be used at all.
+    #[error("{reason}, so no credentials are sent to mirrors")]
+    PullSecret {
+        /// What is wrong.
+        reason: &'static str,
+    },
+    /// Names without a registry.
+    #[error(
+        "containerd takes images without a registry from docker.io only, so this is passed over"
+    )]
+    SearchNotDone,
+    /// A policy that is none.
+    #[error("{} is no policy, so the source may be asked: write NeverContactSource or AllowContactingSource", shown(.text))]
+    UnknownPolicy {
+        /// What was found.
+        text: String,
+    },
+    /// The folder of a registry cannot be made.
+    #[error(
+        "Windows cannot hold a folder for {registry}, so its source is asked: use another name of the host"
+    )]
+    UnusableFolder {
+        /// Host of the source.
+        registry: String,
+    },
+    /// A field of another type.
+    #[error("is not {expected}, so it is passed over")]
+    WrongShape {
+        /// The type that it should have.
+        expected: &'static str,
+    },
+}
+
+impl RegistryProblem {
+    /// Whether something that was asked for does not hold on Windows nodes. Otherwise it holds, but maybe
+    /// not as it was meant.
+    pub const fn is_serious(&self) -> bool {
+        match self {
+            Self::CredentialsDiffer { .. }
+            | Self::Deprecated
+            | Self::DomainInPart
+            | Self::EmptyCredentials
+            | Self::IdentityToken
+            | Self::MirrorsAreShared { .. }
+            | Self::NeverIsShared { .. }
+            | Self::NeverLookedUp
+            | Self::SearchNotDone => false,
+            Self::AllowedNotEnforced
+            | Self::BadLocation { .. }
+            | Self::BlockedMirror
+            | Self::BrokenCredentials { .. }
+            | Self::Closed { .. }
+            | Self::DomainSource
+            | Self::NeverWithoutMirrors
+            | Self::OtherPath { .. }
+            | Self::PartOfRegistry
+            | Self::PullSecret { .. }
+            | Self::UnknownPolicy { .. }
+            | Self::UnusableFolder { .. }
+            | Self::WrongShape { .. } => true,
+        }
+    }
+}
+
+impl fmt::Display for ClusterObject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.kind, self.name.escape_debug())
+    }
+}
+
+impl fmt::Display for RegistryFinding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}, field `{}`: {}", self.object, self.field, self.problem)
+    }
+}
+
+/// `text` for a message: in quotation marks, bounded, without what could be a password in a URL.
+pub(super) fn shown(text: &str) -> String {
+    let public = text.rsplit_once('@').map_or(text, |(_, public)| public);
+    let hidden = if public.len() < text.len() { "[redacted]@" } else { "" };
+    format!("\"{hidden}{}\"", cut(public, limits::FINDING_TEXT_BYTES).escape_debug())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_repeated_is_short_harmless_and_no_password() {
+        assert_eq!(shown("https://bob:hush@a.test"), "\"[redacted]@a.test\"");
+        assert_eq!(shown("a\n\u{1b}"), r#""a\n\u{1b}""#);
+        assert!(shown(&"x".repeat(9999)).len() < 200);
+    }
+}

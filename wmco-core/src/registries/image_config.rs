@@ -1,0 +1,200 @@
+//! Facts of the cluster's settings for images, from their JSON.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+
+use super::finding::{ClusterObject, RegistryFinding, RegistryProblem};
+use super::location::{ImageLocation, ImageScope};
+use crate::names::objects::CLUSTER;
+use crate::names::registries::IMAGE_CONFIG_KIND;
+
+/// What `image.config.openshift.io/cluster` says of registries: `spec.registrySources`.
+///
+/// Its `additionalTrustedCA` is not here: Windows nodes trust those authorities as a whole host, see
+/// [`ca_bundle`](crate::ca_bundle).
+///
+/// ```
+/// use wmco_core::registries::ImageConfigFacts;
+///
+/// let sources = serde_json::json!({"insecureRegistries": ["lab.example:5000"]});
+/// let config = serde_json::json!({"kind": "Image", "spec": {"registrySources": sources}});
+/// assert_ne!(ImageConfigFacts::of(&config), ImageConfigFacts::default());
+/// ```
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct ImageConfigFacts {
+    pub(super) insecure: ScopeSet,
+    pub(super) blocked: ScopeSet,
+    pub(super) findings: Vec<RegistryFinding>,
+}
+
+/// Locations, with all below them, and domains.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub(super) struct ScopeSet {
+    domains: BTreeSet<String>,
+    /// By registry, in lower case: paths.
+    locations: BTreeMap<String, BTreeSet<String>>,
+    /// Whole registries as they were written.
+    registries: Vec<ImageLocation>,
+}
+
+/// The object that these facts are of.
+fn object() -> ClusterObject {
+    ClusterObject { kind: IMAGE_CONFIG_KIND, name: CLUSTER.to_owned() }
+}
+
+impl ImageConfigFacts {
+    /// The facts of `object`.
+    pub fn of(object: &Value) -> Self {
+        let mut facts = Self::default();
+        facts.insecure = facts.scopes(object, "insecureRegistries");
+        facts.blocked = facts.scopes(object, "blockedRegistries");
+        for (list, problem) in [
+            ("allowedRegistries", RegistryProblem::AllowedNotEnforced),
+            ("containerRuntimeSearchRegistries", RegistryProblem::SearchNotDone),
+        ] {
+            if !facts.texts(object, list).is_empty() {
+                facts.tell(field(list), problem);
+            }
+        }
+        facts
+    }
+
+    /// The texts of a list, each with its field.
+    fn texts<'a>(&mut self, object: &'a Value, list: &str) -> Vec<(String, &'a str)> {
+        let found = object.pointer(&format!("/spec/registrySources/{list}"));
+        let items: &[Value] = match found {
+            None | Some(Value::Null) => &[],
+            Some(Value::Array(items)) => items,
+            Some(_) => {
+                self.tell(field(list), RegistryProblem::WrongShape { expected: "a list" });
+                &[]
+            }
+        };
+        let mut texts = Vec::new();
+        for (number, item) in items.iter().enumerate() {
+            let at = format!("{}[{number}]", field(list));
+            match item.as_str() {
+                Some(text) => texts.push((at, text)),
+                None => self.tell(at, RegistryProblem::WrongShape { expected: "a text" }),
+            }
+        }
+        texts
+    }
+
+    fn scopes(&mut self, object: &Value, list: &str) -> ScopeSet {
+        let mut scopes = ScopeSet::default();
+        for (field, text) in self.texts(object, list) {
+            if let Some(scope) = self.scope(field, text) {
+                scopes.insert(scope);
+            }
+        }
+        scopes
+    }
+
+    fn scope(&mut self, field: String, text: &str) -> Option<ImageScope> {
+        match text.parse() {
+            Ok(scope) => {
+                match &scope {
+                    ImageScope::Domain(_) => self.tell(field, RegistryProblem::DomainInPart),
+                    ImageScope::Location(location) if !location.path().is_empty() => {
+                        self.tell(field, RegistryProblem::PartOfRegistry);
+                    }
+                    ImageScope::Location(_) => {}
+                }
+                Some(scope)
+            }
+            Err(reason) => {
+                self.tell(field, RegistryProblem::BadLocation { text: text.to_owned(), reason });
+                None
+            }
+        }
+    }
+
+    fn tell(&mut self, field: String, problem: RegistryProblem) {
+        self.findings.push(RegistryFinding { object: object(), field, problem });
+    }
+}
+
+fn field(list: &str) -> String {
+    format!("spec.registrySources.{list}")
+}
+
+impl ScopeSet {
+    fn insert(&mut self, scope: ImageScope) {
+        match scope {
+            ImageScope::Domain(domain) => {
+                self.domains.insert(domain);
+            }
+            ImageScope::Location(location) => {
+                let paths = self.locations.entry(location.host_key()).or_default();
+                paths.insert(location.path().to_owned());
+                if location.path().is_empty() {
+                    self.registries.push(location);
+                }
+            }
+        }
+    }
+
+    /// Registries that are named as a whole.
+    pub(super) fn registries(&self) -> &[ImageLocation] {
+        &self.registries
+    }
+
+    /// Whether all of `location` is in the set. A registry without a port stands for all of its ports, as
+    /// it does on Linux nodes.
+    pub(super) fn covers(&self, location: &ImageLocation) -> bool {
+        let host = location.host_key();
+        let name = host.rsplit_once(':').map_or(host.as_str(), |(name, _)| name);
+        let paths = [Some(host.as_str()), Some(name).filter(|name| *name != host)];
+        let mut paths = paths.into_iter().flatten().filter_map(|host| self.locations.get(host));
+        let domains = name.match_indices('.').filter_map(|(at, _)| name.get(at + 1..));
+        paths.any(|paths| prefixes(location.path()).any(|prefix| paths.contains(prefix)))
+            || domains.into_iter().any(|domain| self.domains.contains(domain))
+    }
+}
+
+/// `path` and all that it lies in, up to the empty path.
+pub(super) fn prefixes(path: &str) -> impl Iterator<Item = &str> {
+    std::iter::successors(Some(path), |path| {
+        let (parent, _) = path.split_at(path.rfind('/').unwrap_or_default());
+        (!path.is_empty()).then_some(parent)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn set(scopes: &[&str]) -> ScopeSet {
+        let mut set = ScopeSet::default();
+        for scope in scopes {
+            set.insert(scope.parse().unwrap());
+        }
+        set
+    }
+
+    #[test]
+    fn a_location_covers_all_below_and_nothing_beside() {
+        let covers = |scope: &str, text: &str| set(&[scope]).covers(&text.parse().unwrap());
+        for (scope, text) in [
+            ("a.test", "a.test/x/y"),
+            ("a.test", "A.test:5000/x"),
+            ("a.test/x", "a.test/x/y"),
+            ("a.test/x", "a.test/x"),
+            ("*.test", "a.b.test:80/x"),
+        ] {
+            assert!(covers(scope, text), "{scope} {text}");
+        }
+        for (scope, text) in [
+            ("a.test/x", "a.test"),
+            ("a.test/x", "a.test/xy"),
+            ("a.test:5000", "a.test/x"),
+            ("a.test", "b.a.test"),
+            ("*.a.test", "a.test"),
+            ("*.a.test", "ba.test"),
+        ] {
+            assert!(!covers(scope, text), "{scope} {text}");
+        }
+    }
+}

@@ -1,0 +1,295 @@
+//! Places of images as people write them: a registry and a path.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::limits;
+use crate::names::{host, registries};
+
+/// A registry, with its port if one is written, and a path in it.
+///
+/// A scheme in front and empty parts of the path are passed over, as the Go operator does.
+///
+/// ```
+/// use wmco_core::registries::ImageLocation;
+///
+/// let source: ImageLocation = "quay.io/team/app".parse()?;
+/// let mirror: ImageLocation = "https://cache.example:8443/proxy/team/app/".parse()?;
+/// assert_eq!((mirror.host(), mirror.path()), ("cache.example:8443", "proxy/team/app"));
+/// // containerd appends `team/app` itself.
+/// assert_eq!(mirror.base_for(&source).unwrap().to_string(), "cache.example:8443/proxy");
+/// # Ok::<(), wmco_core::registries::BadLocation>(())
+/// ```
+#[derive(Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub struct ImageLocation {
+    host: String,
+    path: String,
+}
+
+/// Which images a setting is about: those at one location and below, or those of all registries below a
+/// domain.
+///
+/// ```
+/// use wmco_core::registries::ImageScope;
+///
+/// assert_eq!("*.corp.example".parse(), Ok(ImageScope::Domain("corp.example".into())));
+/// ```
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum ImageScope {
+    /// Written `*.DOMAIN`.
+    Domain(String),
+    /// A registry, or a part of one.
+    Location(ImageLocation),
+}
+
+/// Why a text is no [`ImageLocation`].
+#[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum BadLocation {
+    /// The part before the first slash.
+    #[error("start it with a registry such as `quay.io` or `cache.example:8443`")]
+    Host,
+    /// What follows.
+    #[error("use letters, digits, `.`, `_`, `-` and `/` after the registry")]
+    Path,
+    /// No image has such a name.
+    #[error("names of images have at most {} bytes", limits::IMAGE_NAME_BYTES)]
+    TooLong,
+}
+
+impl ImageLocation {
+    /// A location without a path.
+    pub(super) fn of_registry(host: &str) -> Self {
+        Self { host: host.to_owned(), path: String::new() }
+    }
+
+    /// The registry as it was written, with its port.
+    pub fn host(&self) -> &str {
+        &self.host
+    }
+
+    /// The path, without slashes around it.
+    pub fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// The host in lower case: registries are the same whatever case they are written in.
+    pub(super) fn host_key(&self) -> String {
+        self.host.to_ascii_lowercase()
+    }
+
+    /// Where containerd has to be sent so that it finds images of `source` here.
+    ///
+    /// containerd appends the whole repository of the image, so `None` unless this location ends with
+    /// the whole path of `source`, or if what remains names a tag or a digest.
+    pub fn base_for(&self, source: &Self) -> Option<Self> {
+        let rest = self.path.strip_suffix(source.path.as_str())?;
+        let base = match rest.strip_suffix('/') {
+            Some(base) => base,
+            None if rest.is_empty() || source.path.is_empty() => rest,
+            None => return None,
+        };
+        let is_repository = !base.contains([':', '@']);
+        is_repository.then(|| Self { host: self.host.clone(), path: base.to_owned() })
+    }
+
+    /// Name of the folder in which containerd on Windows looks for the settings of this registry.
+    ///
+    /// `None` if no such folder can be made: a name that Windows keeps for devices, a path that is too
+    /// long, or an IPv6 address.
+    pub(super) fn folder(&self) -> Option<String> {
+        let folder = match self.host.rsplit_once(':') {
+            Some((name, port)) => format!("{name}_{port}_"),
+            None => self.host.clone(),
+        };
+        let stem = folder.split('.').next().unwrap_or_default();
+        let length =
+            host::REGISTRIES.len() + folder.len() + registries::HOSTS_FILE.len() + r"\\".len();
+        let usable = !folder.starts_with('[')
+            && !is_device(stem)
+            && length <= limits::WINDOWS_PATH_CHARACTERS;
+        usable.then_some(folder)
+    }
+}
+
+/// Whether Windows takes `stem` for a device, whatever follows after a dot. Source: Microsoft, "Naming
+/// files, paths, and namespaces".
+fn is_device(stem: &str) -> bool {
+    let stem = stem.to_ascii_lowercase();
+    let numbered = |name: &str| {
+        let digit = stem.strip_prefix(name).map(str::as_bytes);
+        matches!(digit, Some([b'0'..=b'9']))
+    };
+    ["con", "prn", "aux", "nul"].contains(&stem.as_str()) || numbered("com") || numbered("lpt")
+}
+
+impl FromStr for ImageLocation {
+    type Err = BadLocation;
+
+    fn from_str(text: &str) -> Result<Self, BadLocation> {
+        let text = without_scheme(text);
+        let (host, path) = text.split_once('/').unwrap_or((text, ""));
+        if !is_host(host) {
+            return Err(BadLocation::Host);
+        }
+        let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
+        let last = parts.len().saturating_sub(1);
+        if !parts.iter().enumerate().all(|(at, part)| is_part(part, at == last)) {
+            return Err(BadLocation::Path);
+        }
+        let path = parts.join("/");
+        if host.len() + path.len() > limits::IMAGE_NAME_BYTES {
+            return Err(BadLocation::TooLong);
+        }
+        Ok(Self { host: host.to_owned(), path })
+    }
+}
+
+impl FromStr for ImageScope {
+    type Err = BadLocation;
+
+    fn from_str(text: &str) -> Result<Self, BadLocation> {
+        match without_scheme(text).strip_prefix("*.") {
+            Some(domain) if is_name(domain) => Ok(Self::Domain(domain.to_ascii_lowercase())),
+            Some(_) => Err(BadLocation::Host),
+            None => text.parse().map(Self::Location),
+        }
+    }
+}
+
+impl fmt::Display for ImageLocation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.host)?;
+        if self.path.is_empty() { Ok(()) } else { write!(f, "/{}", self.path) }
+    }
+}
+
+/// `text` without `SCHEME://`.
+pub(super) fn without_scheme(text: &str) -> &str {
+    let is_scheme = |scheme: &str| {
+        scheme.starts_with(|first: char| first.is_ascii_alphabetic())
+            && scheme.chars().all(|c| c.is_ascii_alphanumeric() || "+.-".contains(c))
+    };
+    text.split_once("://").filter(|(scheme, _)| is_scheme(scheme)).map_or(text, |(_, rest)| rest)
+}
+
+/// A host name or an address, with or without a port.
+pub(super) fn is_host(host: &str) -> bool {
+    let (name, port) = match host.rsplit_once(':') {
+        // The colons of an address in brackets are no port's.
+        Some((name, port)) if !port.ends_with(']') => (name, Some(port)),
+        _ => (host, None),
+    };
+    let is_port = |port: &str| {
+        !port.starts_with(['0', '+']) && port.parse::<u16>().is_ok_and(|number| number > 0)
+    };
+    let bracketed = name.strip_prefix('[').and_then(|name| name.strip_suffix(']'));
+    let named = match bracketed {
+        Some(address) => address.parse::<std::net::Ipv6Addr>().is_ok(),
+        None => is_name(name),
+    };
+    named && port.is_none_or(is_port)
+}
+
+fn is_name(name: &str) -> bool {
+    name.split('.').all(|label| {
+        let inner = label.chars().all(|c| c.is_ascii_alphanumeric() || c == '-');
+        inner && !label.is_empty() && !label.starts_with('-') && !label.ends_with('-')
+    })
+}
+
+/// A part of a path; the last one may name a tag or a digest, which must be cut off later.
+fn is_part(part: &str, last: bool) -> bool {
+    let more = if last { "._-:@" } else { "._-" };
+    part.starts_with(|first: char| first.is_ascii_alphanumeric())
+        && part.chars().all(|c| c.is_ascii_alphanumeric() || more.contains(c))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Rows of `spec/registries.md`, section 7, and what the Go operator made of partial matches.
+    #[track_caller]
+    fn base(source: &str, mirror: &str, expected: Option<&str>) {
+        let [source, mirror]: [ImageLocation; 2] =
+            [source, mirror].map(|text| text.parse().unwrap());
+        let base = mirror.base_for(&source).map(|base| base.to_string());
+        assert_eq!(base.as_deref(), expected, "{source} at {mirror}");
+    }
+
+    #[test]
+    fn a_mirror_is_cut_by_the_whole_path_of_the_source() {
+        base("a.test/p/to/r", "a.test/p/to/r", Some("a.test"));
+        base("a.test/p/to/r", "b.test/p/to/r", Some("b.test"));
+        base("a.test/img:old", "b.test/ns/img:old", Some("b.test/ns"));
+        base("a.test/w/core:1", "b.test/u/ns/w/core:1", Some("b.test/u/ns"));
+        base("a.test", "b.test/ns", Some("b.test/ns"));
+        base("a.test/x", "b.test/x/x", Some("b.test/x"));
+    }
+
+    #[test]
+    fn a_mirror_of_another_path_cannot_be_expressed() {
+        base("a.test/p/to/res/x", "a.test/p/to/resax", None);
+        base("a.test/res", "b.test/xres", None);
+        base("a.test/img:old", "b.test/img:9", None);
+        base("n1/q/diff/n2", "n1/q/some/n2", None);
+        base("n1/q/h/diff/n2", "n1/q/some/n2", None);
+        base("a.test/team", "b.test/other", None);
+        base("a.test/team/app", "b.test/app", None);
+        base("a.test/x/x/x", "b.test/x/x", None);
+        base("a.test", "b.test/ns:1", None);
+    }
+
+    #[test]
+    fn what_is_no_location_is_refused() {
+        let long = format!("a.test/{}", "x".repeat(limits::IMAGE_NAME_BYTES));
+        for (text, error) in [
+            ("", BadLocation::Host),
+            ("/a", BadLocation::Host),
+            ("a_b.test", BadLocation::Host),
+            ("a..test", BadLocation::Host),
+            ("a.test.", BadLocation::Host),
+            ("-a.test", BadLocation::Host),
+            ("user:pw@a.test", BadLocation::Host),
+            ("a.test:", BadLocation::Host),
+            ("a.test:0", BadLocation::Host),
+            ("a.test:65536", BadLocation::Host),
+            ("[::g]", BadLocation::Host),
+            ("*.a.test", BadLocation::Host),
+            ("a.test/../b", BadLocation::Path),
+            ("a.test/b c", BadLocation::Path),
+            ("a.test/b?c", BadLocation::Path),
+            ("a.test/b:1/c", BadLocation::Path),
+            ("a.test/b\\c", BadLocation::Path),
+            ("a.test/b\u{e4}", BadLocation::Path),
+            (long.as_str(), BadLocation::TooLong),
+        ] {
+            assert_eq!(text.parse::<ImageLocation>(), Err(error), "{text}");
+        }
+    }
+
+    #[test]
+    fn folders_are_those_that_containerd_looks_for() {
+        let folder = |text: &str| text.parse::<ImageLocation>().unwrap().folder();
+        assert_eq!(folder("a.test:5000/x").as_deref(), Some("a.test_5000_"));
+        assert_eq!(folder("a.test/x").as_deref(), Some("a.test"));
+        let long = format!("{}.test", "a".repeat(230));
+        for text in ["nul.a.test", "COM1", "lpt0.test:80", "[::1]:5000", "[::1]", &long] {
+            assert_eq!(folder(text), None, "{text}");
+        }
+        for text in ["null.test", "com.test", "com10.test", "a.nul"] {
+            assert_eq!(folder(text).as_deref(), Some(text));
+        }
+    }
+
+    #[test]
+    fn a_domain_is_no_registry() {
+        let scope = |text: &str| text.parse::<ImageScope>();
+        assert_eq!(scope("https://*.A.test"), Ok(ImageScope::Domain("a.test".into())));
+        assert!(matches!(scope("a.test/x"), Ok(ImageScope::Location(_))));
+        for text in ["*", "*.", "*.a.test/x", "*.a.test:80", "a.*.test"] {
+            assert_eq!(scope(text), Err(BadLocation::Host), "{text}");
+        }
+    }
+}

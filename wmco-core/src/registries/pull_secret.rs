@@ -1,0 +1,208 @@
+//! Credentials of the whole cluster, from the pull secret.
+
+use std::collections::BTreeMap;
+
+use base64::Engine as _;
+use base64::alphabet::STANDARD;
+use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
+use base64::prelude::BASE64_STANDARD;
+use serde_json::Value;
+use zeroize::Zeroizing;
+
+use super::finding::{ClusterObject, RegistryFinding, RegistryProblem, shown};
+use super::image_config::prefixes;
+use super::location::{ImageLocation, is_host, without_scheme};
+use crate::names::registries::{DOCKER_CONFIG_KEY, PULL_SECRET, SECRET_KIND};
+use crate::secret::Secret;
+
+/// What the pull secret holds, by registry or a part of one. Entries that are broken are passed over.
+///
+/// ```
+/// use wmco_core::registries::{PullSecret, PullSecretData};
+///
+/// let text = br#"{"auths": {"quay.io/team": {"username": "bob", "password": "hush"}}}"#;
+/// let secret = PullSecret::read(PullSecretData::Text(text));
+/// let credentials = secret.for_location(&"quay.io/team/app".parse()?).unwrap();
+/// assert_eq!(credentials.key(), "quay.io/team");
+/// assert!(!format!("{secret:?}").contains("hush"));
+/// # Ok::<(), wmco_core::registries::BadLocation>(())
+/// ```
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct PullSecret {
+    credentials: BTreeMap<String, PullCredentials>,
+    pub(super) findings: Vec<RegistryFinding>,
+}
+
+/// What was found of the pull secret.
+#[derive(Clone, Copy)]
+pub enum PullSecretData<'a> {
+    /// There is no such Secret.
+    NoSecret,
+    /// It has not the key [`DOCKER_CONFIG_KEY`].
+    NoKey,
+    /// What stands there.
+    Text(&'a [u8]),
+}
+
+/// User and password for a registry or a part of it.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct PullCredentials {
+    key: String,
+    /// Value of the header `Authorization`.
+    header: Secret,
+}
+
+impl PullCredentials {
+    /// What they are for, for example `quay.io/team`.
+    pub fn key(&self) -> &str {
+        &self.key
+    }
+
+    /// The value of the header `Authorization`.
+    pub(super) const fn header(&self) -> &Secret {
+        &self.header
+    }
+}
+
+impl Default for PullSecret {
+    fn default() -> Self {
+        Self::read(PullSecretData::NoSecret)
+    }
+}
+
+/// What an entry has to say.
+enum Found {
+    Credentials(Secret),
+    Empty,
+    IdentityToken,
+    Broken(&'static str),
+}
+
+impl PullSecret {
+    /// Reads what is there.
+    pub fn read(data: PullSecretData<'_>) -> Self {
+        let mut secret = Self { credentials: BTreeMap::new(), findings: Vec::new() };
+        let text = match data {
+            PullSecretData::NoSecret => return secret.unusable("there is no such Secret"),
+            PullSecretData::NoKey => return secret.unusable("it has no such key"),
+            PullSecretData::Text(text) => text,
+        };
+        // The parser's message could repeat a part of a password.
+        let Ok(config) = serde_json::from_slice::<Value>(text) else {
+            return secret.unusable("it is no JSON");
+        };
+        match config.get("auths") {
+            Some(Value::Object(entries)) => {
+                for (key, entry) in entries {
+                    secret.add(key, entry);
+                }
+                secret
+            }
+            None | Some(Value::Null) if config.is_object() => secret,
+            _ => secret.unusable("its `auths` is no object"),
+        }
+    }
+
+    /// The credentials with the longest key that `location` lies in.
+    pub fn for_location(&self, location: &ImageLocation) -> Option<&PullCredentials> {
+        let host = location.host_key();
+        prefixes(location.path()).find_map(|path| self.credentials.get(&joined(&host, path)))
+    }
+
+    fn add(&mut self, key: &str, entry: &Value) {
+        let field = format!("auths[{}]", shown(key));
+        let Some((normal, exact)) = normalized(key) else {
+            let reason = "their key is no registry, write for example `quay.io` or `quay.io/team`";
+            return self.tell(field, RegistryProblem::BrokenCredentials { reason });
+        };
+        match read_entry(entry) {
+            // A key that is written as a URL does not stand against the same one without.
+            Found::Credentials(_) if !exact && self.credentials.contains_key(&normal) => {}
+            Found::Credentials(header) => {
+                let credentials = PullCredentials { key: normal.clone(), header };
+                self.credentials.insert(normal, credentials);
+            }
+            Found::Empty => self.tell(field, RegistryProblem::EmptyCredentials),
+            Found::IdentityToken => self.tell(field, RegistryProblem::IdentityToken),
+            Found::Broken(reason) => {
+                self.tell(field, RegistryProblem::BrokenCredentials { reason });
+            }
+        }
+    }
+
+    fn unusable(mut self, reason: &'static str) -> Self {
+        self.tell(format!("data[{DOCKER_CONFIG_KEY}]"), RegistryProblem::PullSecret { reason });
+        self
+    }
+
+    fn tell(&mut self, field: String, problem: RegistryProblem) {
+        let object = ClusterObject { kind: SECRET_KIND, name: PULL_SECRET.to_owned() };
+        self.findings.push(RegistryFinding { object, field, problem });
+    }
+}
+
+/// Registry in lower case and path, and whether `key` is just that; `None` if it is no registry.
+fn normalized(key: &str) -> Option<(String, bool)> {
+    let text = without_scheme(key).trim_end_matches('/');
+    // Docker has always written the version of the API behind its registry.
+    let is_url = text.len() < key.len();
+    let text = ["/v1", "/v2"]
+        .into_iter()
+        .find_map(|version| text.strip_suffix(version).filter(|_| is_url))
+        .unwrap_or(text);
+    let (host, path) = text.split_once('/').unwrap_or((text, ""));
+    let normal = joined(&host.to_ascii_lowercase(), path);
+    is_host(host).then_some((normal, !is_url))
+}
+
+fn joined(host: &str, path: &str) -> String {
+    if path.is_empty() { host.to_owned() } else { format!("{host}/{path}") }
+}
+
+fn read_entry(entry: &Value) -> Found {
+    let Some(members) = entry.as_object() else {
+        return Found::Broken("write an object with `auth`");
+    };
+    let mut texts =
+        ["auth", "username", "password", "identitytoken"].map(|name| match members.get(name) {
+            None | Some(Value::Null) => Ok(""),
+            Some(Value::String(text)) => Ok(text.as_str()),
+            Some(_) => Err("its members have to be texts"),
+        });
+    if let Some(Err(reason)) = texts.iter().find(|text| text.is_err()) {
+        return Found::Broken(reason);
+    }
+    let [auth, user, password, token] =
+        texts.each_mut().map(|text| text.as_deref().unwrap_or_default());
+    let pair = if auth.is_empty() {
+        if user.contains(':') {
+            return Found::Broken("a user name cannot have a colon");
+        }
+        Zeroizing::new(format!("{user}:{password}").into_bytes())
+    } else {
+        match decoded(auth) {
+            Some(pair) => pair,
+            None => return Found::Broken("`auth` is not the base64 form of USER:PASSWORD"),
+        }
+    };
+    match pair.as_slice() {
+        b":" if token.is_empty() => Found::Empty,
+        b":" => Found::IdentityToken,
+        pair => {
+            let encoded = Zeroizing::new(BASE64_STANDARD.encode(pair));
+            Found::Credentials(Secret::new(format!("Basic {}", encoded.as_str())))
+        }
+    }
+}
+
+/// `USER:PASSWORD` of its base64, with or without padding and line ends.
+fn decoded(auth: &str) -> Option<Zeroizing<Vec<u8>>> {
+    let config = GeneralPurposeConfig::new()
+        .with_decode_padding_mode(DecodePaddingMode::Indifferent)
+        .with_decode_allow_trailing_bits(true);
+    let auth: Zeroizing<String> =
+        Zeroizing::new(auth.chars().filter(|c| !matches!(c, '\r' | '\n')).collect());
+    let pair = GeneralPurpose::new(&STANDARD, config).decode(auth.as_bytes()).ok()?;
+    let pair = Zeroizing::new(pair);
+    pair.contains(&b':').then_some(pair)
+}

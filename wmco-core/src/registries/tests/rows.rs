@@ -1,0 +1,304 @@
+//! Single cases.
+
+use std::time::{Duration, Instant};
+
+use insta::assert_snapshot;
+use serde_json::{Value, json};
+
+use super::{asked, digests, never, registries, set, tags, texts, told};
+use crate::registries::RegistryProblem;
+
+/// The `registrySources` of the cluster.
+fn sources(sources: &Value) -> Value {
+    json!({"kind": "Image", "spec": {"registrySources": sources}})
+}
+
+const DIGEST: &str = "sha256:1111111111111111111111111111111111111111111111111111111111111111";
+
+#[test]
+fn the_worked_example_of_the_specification() {
+    let found = registries(&[
+        tags("shell", "images.acme.test/base/shell", &["cache.lab.test:8443/team/base/shell"]),
+        digests("probe", "images.acme.test/util/probe", &["depot.lab.test/util/probe"]),
+        json!({"auths": {"depot.lab.test": {"username": "bob", "password": "s3cret"}}}),
+    ]);
+    assert_snapshot!(texts(&found)[r"images.acme.test\hosts.toml"], @r#"
+    server = "https://images.acme.test/v2"
+
+    override_path = true
+
+    [host."https://depot.lab.test/v2"]
+      capabilities = ["pull"]
+      override_path = true
+      [host."https://depot.lab.test/v2".header]
+        authorization = "Basic Ym9iOnMzY3JldA=="
+
+    [host."https://cache.lab.test:8443/v2/team"]
+      capabilities = ["pull", "resolve"]
+      override_path = true
+    "#);
+}
+
+#[test]
+fn a_pull_is_explained_with_its_reasons() {
+    let found = registries(&[
+        tags("t", "a.test:5000/team", &["m.test/proxy/team"]),
+        digests("d", "a.test:5000/team/app", &["n.test/team/app"]),
+        json!({"auths": {"m.test/proxy": {"auth": "dTpw"}}}),
+    ]);
+    let explain = |image: &str| found.explain(&image.parse().unwrap()).to_string();
+    assert_snapshot!(explain("a.test:5000/team/app:1"), @r"
+    a.test:5000/team/app:1
+      file: a.test_5000_\hosts.toml
+      asked in turn:
+        https://m.test/v2/proxy/team/app/manifests/1?ns=a.test%3A5000
+          with the credentials for m.test/proxy; a mirror of ImageTagMirrorSet t, field `spec.imageTagMirrors[0].mirrors[0]`
+        https://a.test:5000/v2/team/app/manifests/1
+          without credentials; the source itself
+      then content by its digest:
+        https://n.test/v2/team/app?ns=a.test%3A5000
+          without credentials; a mirror of ImageDigestMirrorSet d, field `spec.imageDigestMirrors[0].mirrors[0]`
+        https://m.test/v2/proxy/team/app?ns=a.test%3A5000
+          with the credentials for m.test/proxy; a mirror of ImageTagMirrorSet t, field `spec.imageTagMirrors[0].mirrors[0]`
+        https://a.test:5000/v2/team/app
+          without credentials; the source itself
+    ");
+    let image = format!("a.test:5000/team/app:1@{DIGEST}");
+    let [resolve, _] = asked(&found, &image);
+    let places = ["n.test/v2/team", "m.test/v2/proxy/team", "a.test:5000/v2/team"];
+    let kinds = ["manifests", "blobs"].into_iter();
+    let expected = kinds.flat_map(|kind| places.map(|place| (kind, place)));
+    for (url, (kind, place)) in resolve.iter().zip(expected) {
+        let start = format!("https://{place}/app/{kind}/{DIGEST}");
+        assert!(url.starts_with(&start), "{url} is not {start}");
+    }
+    assert_eq!(resolve.len(), 6);
+}
+
+#[test]
+fn docker_hub_is_asked_where_it_is() {
+    let found = registries(&[tags("t", "docker.io/library", &["m.test/hub/library"])]);
+    let [resolve, _] = asked(&found, "busybox");
+    let expected = [
+        "https://m.test/v2/hub/library/busybox/manifests/latest?ns=docker.io",
+        "https://registry-1.docker.io/v2/library/busybox/manifests/latest",
+    ];
+    assert_eq!(resolve, expected);
+    assert_eq!(asked(&registries(&[]), "busybox")[0], expected[1..]);
+}
+
+#[test]
+fn the_oldest_set_goes_first_whatever_the_order_of_the_input() {
+    let mut old = digests("z", "a.test", &["old.test"]);
+    old["metadata"]["creationTimestamp"] = "2024-01-01T00:00:00Z".into();
+    let mut new = digests("a", "a.test", &["new.test"]);
+    new["metadata"]["creationTimestamp"] = "2024-01-02T00:00:00Z".into();
+    let found = registries(&[new.clone(), old.clone()]);
+    assert_eq!(found, registries(&[old, new]));
+    let [_, content] = asked(&found, "a.test/x");
+    assert!(
+        content[0].starts_with("https://old.test") && content[1].starts_with("https://new.test")
+    );
+}
+
+#[test]
+fn a_registry_is_the_same_in_every_case() {
+    let found =
+        registries(&[tags("t", "A.test/x", &["m.test/x"]), never("n", "a.TEST", &["n.test"])]);
+    assert_eq!(texts(&found).keys().collect::<Vec<_>>(), [r"a.TEST\hosts.toml"]);
+    let [resolve, _] = asked(&found, "a.test/x:1");
+    assert!(resolve.iter().all(|url| !url.contains("://a.test")), "{resolve:?}");
+}
+
+#[test]
+fn what_is_wrong_in_one_object_leaves_all_others_alone() {
+    let right = [
+        tags("right", "a.test/team", &["m.test/team"]),
+        json!({"auths": {"m.test": {"auth": "dTpw"}}}),
+    ];
+    let mut wrong = tags("wrong", "a.test/team", &["m.test/team"]);
+    let texts_are_wrong =
+        json!({"source": "a.test", "mirrors": [1, "*.m.test", "m test", "m.test:1/x:1"]});
+    wrong["spec"]["imageTagMirrors"] = json!([
+        7,
+        {"source": ["b.test"], "mirrors": ["m.test"]},
+        {"source": "", "mirrors": ["m.test"]},
+        {"source": "*.b.test", "mirrors": ["m.test"]},
+        {"source": "nul.b.test", "mirrors": ["m.test"]},
+        {"source": "https://bob:hush@b.test", "mirrors": ["m.test"]},
+        {"source": "a.test", "mirrors": {"m.test": 1}, "mirrorSourcePolicy": "Sometimes"},
+        texts_are_wrong,
+    ]);
+    let other = json!({"kind": "ImageDigestMirrorSet", "spec": {"imageDigestMirrors": "m.test"}});
+    let mut secret = right[1].clone();
+    secret["auths"]["x.test"] = json!({"auth": "aHVzaA=="});
+    secret["auths"]["user:hush@y.test"] = json!({});
+    secret["auths"]["z.test"] = json!("hush");
+    secret["auths"]["t.test"] = json!({"identitytoken": "hush"});
+    secret["auths"]["u.test"] = json!({"username": "a:b", "password": "hush"});
+    let found = registries(&[wrong, right[0].clone(), other, secret]);
+    assert_eq!(texts(&found), texts(&registries(&right)));
+    let told = told(&found);
+    assert!(!told.contains("hush"), "{told}");
+    assert_snapshot!(told);
+}
+
+#[test]
+fn nothing_of_a_password_is_printed() {
+    // The base64 form of `bob:hush`, and the words themselves.
+    let hidden = ["Ym9iOmh1c2g", "hush"];
+    for entry in [json!({"auth": "Ym9iOmh1c2g="}), json!({"username": "bob", "password": "hush"})] {
+        let found = registries(&[
+            tags("t", "a.test", &["m.test"]),
+            json!({"auths": {"m.test": entry, "https://bob:hush@n.test": entry}}),
+        ]);
+        assert!(texts(&found)[r"a.test\hosts.toml"].contains("Basic Ym9iOmh1c2g="));
+        let printed = format!("{found:?} {} {}", told(&found), asked(&found, "a.test/x")[0][0]);
+        assert!(hidden.iter().all(|word| !printed.contains(word)), "{printed}");
+    }
+}
+
+#[test]
+fn the_longest_key_gives_the_credentials() {
+    let keys =
+        ["m.test", "https://m.test/v1/", "m.test/a", "m.test/a/b", "m.test/a/b/team/app/more"];
+    let key = |keys: &[&str], mirror: &str| {
+        let auths: Value =
+            keys.iter().map(|key| ((*key).to_owned(), json!({"auth": "dTpw"}))).collect();
+        let found = registries(&[tags("t", "s.test/team/app", &[mirror]), json!({"auths": auths})]);
+        found.explain(&"s.test/team/app".parse().unwrap()).resolve[0].credentials.clone()
+    };
+    assert_eq!(key(&keys, "M.test/a/b/team/app").as_deref(), Some("m.test/a/b"));
+    assert_eq!(key(&keys, "m.test/ab/team/app").as_deref(), Some("m.test"));
+    assert_eq!(key(&keys[1..2], "m.test/team/app").as_deref(), Some("m.test"));
+    assert_eq!(key(&["m.test/v1"], "m.test/team/app"), None);
+    assert_eq!(key(&["m.test"], "m.test:5000/team/app"), None);
+}
+
+#[test]
+fn a_mirror_in_place_of_the_source_has_its_credentials() {
+    let found = registries(&[
+        never("n", "a.test", &["m.test"]),
+        json!({"auths": {"m.test": {"auth": "dTpw"}}}),
+    ]);
+    assert_snapshot!(texts(&found)[r"a.test\hosts.toml"], @r#"
+    server = "https://m.test/v2"
+
+    override_path = true
+
+    [header]
+      authorization = "Basic dTpw"
+
+    [host."https://m.test/v2"]
+      capabilities = ["pull", "resolve"]
+      override_path = true
+      [host."https://m.test/v2".header]
+        authorization = "Basic dTpw"
+    "#);
+}
+
+#[test]
+fn mirrors_that_share_a_place_may_want_other_credentials() {
+    let found = registries(&[
+        tags("1", "a.test/x", &["m.test/x"]),
+        tags("2", "a.test/y", &["m.test/y"]),
+        json!({"auths": {"m.test": {"auth": "dTpw"}, "m.test/y": {"auth": "dTpx"}}}),
+    ]);
+    let problems: Vec<_> = found.findings().iter().map(|finding| &finding.problem).collect();
+    assert_eq!(problems, [&RegistryProblem::CredentialsDiffer { base: "m.test".into() }]);
+}
+
+#[test]
+fn insecure_registries_are_asked_both_ways() {
+    let found = registries(&[
+        never("n", "a.test/x", &["lab.test:5000/x"]),
+        tags("t", "b.lab.test", &["m.test"]),
+        sources(
+            &json!({"insecureRegistries": ["lab.test:5000", "*.lab.test", "alone.test", "m.test/x"]}),
+        ),
+    ]);
+    assert_snapshot!(format!("{:#?}\n{}", texts(&found), told(&found)));
+    let [resolve, _] = asked(&found, "alone.test/x");
+    let expected = ["https", "http"].map(|by| format!("{by}://alone.test/v2/x/manifests/latest"));
+    assert_eq!(resolve, expected);
+}
+
+#[test]
+fn blocked_registries_are_not_asked() {
+    let found = registries(&[
+        tags("t", "a.test", &["m.test", "bad.test/x"]),
+        tags("u", "b.test", &["bad.test"]),
+        sources(
+            &json!({"blockedRegistries": ["a.test", "b.test", "bad.test", "alone.test", "c.test/x"]}),
+        ),
+    ]);
+    let [resolve, _] = asked(&found, "a.test/x:1");
+    assert_eq!(resolve, ["https://m.test/v2/x/manifests/1?ns=a.test"; 2]);
+    for image in ["b.test/x", "alone.test/x", "bad.test/x"] {
+        assert!(asked(&found, image).iter().all(Vec::is_empty), "{image}");
+    }
+    assert_eq!(asked(&found, "c.test/x")[0].len(), 1);
+    assert_snapshot!(told(&found), @r#"
+    ImageTagMirrorSet t, field `spec.imageTagMirrors[0].mirrors[1]`: the registry of this mirror is blocked in the settings for images, so it is not used
+    ImageTagMirrorSet u, field `spec.imageTagMirrors[0].mirrors[0]`: the registry of this mirror is blocked in the settings for images, so it is not used
+    Image cluster, field `spec.registrySources.blockedRegistries[4]`: containerd knows whole registries only, so this holds for mirrors, but not for sources: name the registry alone
+    "#);
+}
+
+#[test]
+fn what_containerd_cannot_restrict_is_told() {
+    let found = registries(&[sources(&json!({
+        "allowedRegistries": ["a.test"],
+        "containerRuntimeSearchRegistries": ["a.test"],
+        "blockedRegistries": {"a.test": 1},
+        "insecureRegistries": [1, "a b"],
+    }))]);
+    assert!(found.files().is_empty());
+    assert_snapshot!(told(&found), @r#"
+    Image cluster, field `spec.registrySources.insecureRegistries[0]`: is not a text, so it is passed over
+    Image cluster, field `spec.registrySources.insecureRegistries[1]`: "a b" is no location of images: start it with a registry such as `quay.io` or `cache.example:8443`
+    Image cluster, field `spec.registrySources.blockedRegistries`: is not a list, so it is passed over
+    Image cluster, field `spec.registrySources.allowedRegistries`: allowed registries do not restrict Windows nodes: containerd has no such list
+    Image cluster, field `spec.registrySources.containerRuntimeSearchRegistries`: containerd takes images without a registry from docker.io only, so this is passed over
+    "#);
+}
+
+#[test]
+fn a_pull_secret_is_missed_only_when_there_are_mirrors() {
+    use crate::registries::{MirrorSetFacts, RegistryInputs, configure};
+    let with = |object: &Value| {
+        let sets = [MirrorSetFacts::of(object).unwrap()];
+        told(&configure(&RegistryInputs { mirror_sets: &sets, ..RegistryInputs::default() }))
+    };
+    assert_eq!(with(&tags("t", "a.test", &[])), "");
+    assert_snapshot!(with(&tags("t", "a.test", &["m.test"])), @r#"
+    Secret pull-secret, field `data[.dockerconfigjson]`: there is no such Secret, so no credentials are sent to mirrors
+    "#);
+}
+
+#[test]
+fn the_deprecated_kind_is_read_and_told() {
+    let found = registries(&[set("ImageContentSourcePolicy", "old", "a.test", &["m.test"], "")]);
+    let same = registries(&[digests("new", "a.test", &["m.test"])]);
+    assert_eq!(texts(&found), texts(&same));
+    assert_eq!(found.findings()[0].problem, RegistryProblem::Deprecated);
+}
+
+/// Eight times as many mirrors take about eight times as long; a quadratic part would show.
+#[test]
+fn work_is_in_proportion_to_the_mirrors() {
+    let time = |count: usize| -> Duration {
+        let mirrors: Vec<String> = (0..count).map(|number| format!("m{number}.test/p/x")).collect();
+        let mirrors: Vec<&str> = mirrors.iter().map(String::as_str).collect();
+        let object = tags("many", "a.test/x", &mirrors);
+        let once = || {
+            let start = Instant::now();
+            let found = registries(std::slice::from_ref(&object));
+            assert_eq!(texts(&found)[r"a.test\hosts.toml"].matches("[host.").count(), count);
+            start.elapsed()
+        };
+        (0..3).map(|_| once()).min().unwrap()
+    };
+    let (few, many) = (time(1_250), time(10_000));
+    assert!(many < 20 * few, "{few:?} for 1,250 and {many:?} for 10,000");
+}
