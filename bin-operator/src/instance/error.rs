@@ -57,8 +57,8 @@ pub enum StepError {
     /// The jump host refuses our key.
     #[error("{refusal}, which is the jump host; the line of the key is `{line}`")]
     JumpLoginRefused {
-        /// The jump host and the user.
-        refusal: ConnectError,
+        /// What is wrong with which jump host and user.
+        refusal: String,
         /// Our public key.
         line: String,
     },
@@ -191,7 +191,7 @@ impl StepError {
                 return if is_host {
                     Self::LoginRefused { refusal: error, line }
                 } else {
-                    Self::JumpLoginRefused { refusal: error, line }
+                    Self::JumpLoginRefused { refusal: error.to_string(), line }
                 };
             }
             _ => return Self::Connect(error),

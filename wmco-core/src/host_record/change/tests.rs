@@ -1,0 +1,195 @@
+//! Changes of records, in any order.
+
+use super::*;
+use crate::host_record::KnownHosts;
+
+const ADDRESS: &str = "10.0.0.5";
+const KEY: &str = "AAAAC3NzaC1lZDI1NTE5AAAAIAABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhscHR4f";
+
+fn listed() -> RecordChange {
+    RecordChange::Listed(ListedHost {
+        ipv4: [10, 0, 0, 5].into(),
+        username: Some("sealed".into()),
+        port: SSH_PORT,
+        via: None,
+        node: None,
+        host_name: None,
+        formerly: Vec::new(),
+        machine: None,
+    })
+}
+
+fn pinned() -> RecordChange {
+    RecordChange::Pinned { key: KEY.parse().unwrap(), jump: None }
+}
+
+fn closed() -> RecordChange {
+    let (key, host_name) = (KEY.parse().unwrap(), Some("WIN-1".to_owned()));
+    RecordChange::Seen { key, host_name, root: RootAccess::Closed }
+}
+
+/// What is kept after these changes, in any of these orders.
+fn after(changes: &[RecordChange]) -> BTreeMap<String, String> {
+    let mut data = BTreeMap::new();
+    listed().apply(ADDRESS, &mut data).unwrap();
+    for change in changes {
+        change.apply(ADDRESS, &mut data).unwrap();
+    }
+    data
+}
+
+#[test]
+fn the_order_of_writers_does_not_matter() {
+    let node = RecordChange::Listed(ListedHost {
+        node: Some("win-1".into()),
+        ..match listed() {
+            RecordChange::Listed(host) => host,
+            other => unreachable!("{other:?}"),
+        }
+    });
+    let changes = [pinned(), closed(), node];
+    let all = after(&changes);
+    let record = KnownHosts::read(&all).record(ADDRESS).cloned().unwrap();
+    assert_eq!(record.node.as_deref(), Some("win-1"));
+    assert!(record.pinned.is_some() && record.pinned == record.closed_for);
+    assert_eq!(all[ADDRESS], KEY);
+    for [a, b, c] in [[0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]] {
+        let turned = [&changes[a], &changes[b], &changes[c]].map(Clone::clone);
+        assert_eq!(after(&turned), all);
+    }
+}
+
+#[test]
+fn a_late_write_does_not_bring_a_forgotten_host_back() {
+    let mut data = after(&[pinned(), RecordChange::Forgotten]);
+    assert_eq!(data, BTreeMap::new());
+    let replaced = RecordChange::ReplacedIn(Some("win".into()));
+    let keys = [RecordChange::LetsIn(None), RecordChange::KeyRemoved(Sha256::of(b"1"))];
+    let others = [pinned(), closed(), RecordChange::RemovalConfirmed(true), replaced];
+    for late in others.into_iter().chain(keys) {
+        assert_eq!(late.apply(ADDRESS, &mut data), Err(RecordRefused::Gone));
+    }
+    assert_eq!(data, BTreeMap::new());
+}
+
+/// Which key the host lets in, and which was taken off, after these changes.
+fn keys_after(changes: &[RecordChange]) -> [Option<Sha256>; 2] {
+    let record = KnownHosts::read(&after(changes)).record(ADDRESS).cloned().unwrap();
+    [record.lets_in, record.key_removed]
+}
+
+#[test]
+fn a_key_that_is_let_in_was_not_taken_off() {
+    use RecordChange::{KeyRemoved, LetsIn};
+    let [one, two, three] = [b"1", b"2", b"3"].map(|key| Sha256::of(key));
+    let rotated = [LetsIn(Some(two)), KeyRemoved(one)];
+    assert_eq!(keys_after(&rotated), [Some(two), Some(one)]);
+    let [a, b] = rotated;
+    assert_eq!(keys_after(&[a.clone(), b.clone(), LetsIn(Some(two))]), [Some(two), Some(one)]);
+    assert_eq!(keys_after(&[a.clone(), b.clone(), LetsIn(None)]), [None, None]);
+    assert_eq!(keys_after(&[a.clone(), b.clone(), LetsIn(Some(three))]), [Some(three), None]);
+    assert_eq!(keys_after(&[a, b, LetsIn(Some(one))]), [Some(one), None]);
+}
+
+/// Whoever answers at another address or with another host key may let in whatever he likes.
+#[test]
+fn which_keys_a_host_lets_in_is_known_of_that_host_only() {
+    let proven = || [pinned(), RecordChange::LetsIn(Some(Sha256::of(b"1")))];
+    let with = |change| keys_after(&[proven().to_vec(), vec![change]].concat())[0].is_some();
+    let RecordChange::Listed(host) = listed() else { unreachable!() };
+    assert!(with(listed()) && with(pinned()) && with(closed()));
+    assert!(with(RecordChange::Listed(ListedHost { port: 2222, ..host.clone() })));
+    let by_jump = ListedHost { via: Some("jump".into()), ..host.clone() };
+    assert!(!with(RecordChange::Listed(by_jump)));
+    let moved = ListedHost { ipv4: [10, 0, 0, 6].into(), ..host };
+    assert!(!with(RecordChange::Listed(moved)));
+    let other = KEY.replace("AAIAABA", "AAIAABB").parse().unwrap();
+    assert!(!with(RecordChange::Pinned { key: other, jump: None }));
+}
+
+#[test]
+fn a_record_that_nobody_can_read_is_left_to_a_person() {
+    let damaged = BTreeMap::from([(HostRecord::key_name(ADDRESS), "{".to_owned())]);
+    let adopted = RecordChange::Adopted {
+        ipv4: [10, 0, 0, 5].into(),
+        node: "win-1".into(),
+        username: "sealed".into(),
+    };
+    let renamed = RecordChange::Listed(ListedHost {
+        formerly: vec![ADDRESS.into()],
+        ..match listed() {
+            RecordChange::Listed(host) => host,
+            other => unreachable!("{other:?}"),
+        }
+    });
+    let mut data = damaged.clone();
+    for change in [listed(), pinned(), closed(), adopted, RecordChange::Forgotten] {
+        assert_eq!(change.apply(ADDRESS, &mut data), Err(RecordRefused::Damaged));
+    }
+    assert_eq!(renamed.apply("win-5.example", &mut data), Err(RecordRefused::Damaged));
+    assert_eq!(data, damaged);
+}
+
+#[test]
+fn what_is_on_record_already_is_no_more_believed_of_a_node() {
+    let known = after(&[pinned()]);
+    let mut data = known.clone();
+    let adopted = RecordChange::Adopted {
+        ipv4: [10, 0, 0, 66].into(),
+        node: "win-66".into(),
+        username: "other".into(),
+    };
+    adopted.apply(ADDRESS, &mut data).unwrap();
+    assert_eq!(data, known);
+}
+
+#[test]
+fn a_host_takes_what_was_kept_under_its_former_address_along() {
+    let mut data = after(&[pinned(), closed()]);
+    let RecordChange::Listed(host) = listed() else { unreachable!() };
+    let renamed = RecordChange::Listed(ListedHost { formerly: vec![ADDRESS.into()], ..host });
+    renamed.apply("win-5.example", &mut data).unwrap();
+    let known = KnownHosts::read(&data);
+    assert_eq!(known.record("win-5.example"), known.record(ADDRESS));
+}
+
+#[test]
+fn a_machine_at_another_address_is_not_known_to_be_closed() {
+    let RecordChange::Listed(host) = listed() else { unreachable!() };
+    let at = |last: u8, machine: Option<&str>| {
+        let (ipv4, machine) = ([10, 0, 0, last].into(), machine.map(str::to_owned));
+        RecordChange::Listed(ListedHost { ipv4, machine, ..host.clone() })
+    };
+    for (machine, last, expected) in
+        [(Some("u-1"), 5, true), (Some("u-1"), 6, false), (None, 6, true)]
+    {
+        let mut data = BTreeMap::new();
+        for change in [at(5, machine), pinned(), closed(), at(last, machine)] {
+            change.apply(ADDRESS, &mut data).unwrap();
+        }
+        let known = KnownHosts::read(&data);
+        let record = known.record(ADDRESS).unwrap();
+        assert_eq!((record.closed_for.is_some(), record.pinned.is_some()), (expected, true));
+    }
+}
+
+#[test]
+fn a_machine_that_took_the_name_of_another_has_a_host_of_its_own() {
+    let of = |uid: &str| match listed() {
+        RecordChange::Listed(host) => {
+            RecordChange::Listed(ListedHost { machine: Some(uid.into()), ..host })
+        }
+        other => unreachable!("{other:?}"),
+    };
+    let mut data = BTreeMap::new();
+    for change in [of("u-1"), pinned(), closed(), of("u-1")] {
+        change.apply(ADDRESS, &mut data).unwrap();
+    }
+    let known = KnownHosts::read(&data);
+    assert!(known.pin(ADDRESS).is_some() && known.record(ADDRESS).unwrap().pinned.is_some());
+    of("u-2").apply(ADDRESS, &mut data).unwrap();
+    let known = KnownHosts::read(&data);
+    let record = known.record(ADDRESS).unwrap();
+    assert_eq!((known.pin(ADDRESS), &record.pinned, &record.host_name), (None, &None, &None));
+    assert_eq!(record.machine.as_deref(), Some("u-2"));
+}
