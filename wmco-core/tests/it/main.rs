@@ -1,5 +1,5 @@
-//! The guarantees of the planners, tried on a model of a cluster and its hosts, and the laws of user data
-//! and of files of keys.
+//! The guarantees of the planners, tried on a model of a cluster and its hosts, and the laws of user data,
+//! of files of keys and of containerd's files.
 
 #![allow(
     clippy::expect_used,
@@ -15,6 +15,7 @@ mod enumerated;
 mod guarantees;
 mod machine_set;
 mod registration;
+mod registries;
 mod replace;
 mod rotate;
 mod stories;
