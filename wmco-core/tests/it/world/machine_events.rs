@@ -107,7 +107,7 @@ impl World {
             }
             MachineEvent::ReferInVain(_) => {
                 if let Some(node) = &mut machine.facts.node {
-                    node.uid = "nobody".into();
+                    node.uid = format!("nobody of {}", machine.facts.uid);
                     machine.confused = true;
                 }
             }
