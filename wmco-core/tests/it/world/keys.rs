@@ -108,8 +108,14 @@ impl World {
             }
             KeyEvent::UseNext => {
                 let next = self.secret.next.filter(|_| self.secret.may_end);
-                if let Some(key) = self.secret.lost.take().or(next) {
-                    self.secret.set(key);
+                if let Some(lost) = self.secret.lost.take() {
+                    self.secret.set(lost);
+                    // Listed hosts that refuse it are told, too, with the line to add.
+                    for at in 0..self.of_entries() {
+                        self.happen_to_keys(KeyEvent::Authorize(at));
+                    }
+                } else if let Some(next) = next {
+                    self.secret.set(next);
                 }
             }
             KeyEvent::DropNext => {
