@@ -71,6 +71,8 @@ pub enum Notice {
         /// What its instance is known by.
         address: String,
     },
+    /// Every host lets the next key in, but Machines that are made from now on do not.
+    KeyNotInUserData,
     /// Every host lets the next key in, and this one the current one, too, which is to be taken off it.
     KeyNotRemoved {
         /// What its instance is known by.
@@ -172,7 +174,9 @@ pub(super) fn of_rotation(rotation: &Rotation, observed: &Observed<'_>) -> BTree
     let mut notices: BTreeSet<_> = (rotation.waits_for.iter().cloned())
         .map(|address| Notice::KeyNotProven { address })
         .collect();
-    if notices.is_empty() {
+    if notices.is_empty() && rotation.user_data_due {
+        notices.insert(Notice::KeyNotInUserData);
+    } else if notices.is_empty() {
         let proven = rotation.proven.iter().cloned();
         notices.extend(proven.map(|address| Notice::KeyNotRemoved { address }));
     }
@@ -203,7 +207,9 @@ impl Notice {
                 ..
             } => limits::LOOK_PATIENCE,
             Self::NotReplaced { .. } => limits::SUCCESSOR_PATIENCE,
-            Self::KeyNotProven { .. } | Self::KeyNotRemoved { .. } => limits::ROTATION_PATIENCE,
+            Self::KeyNotProven { .. } | Self::KeyNotInUserData | Self::KeyNotRemoved { .. } => {
+                limits::ROTATION_PATIENCE
+            }
             _ => SignedDuration::ZERO,
         }
     }
@@ -359,6 +365,11 @@ impl fmt::Display for Notice {
                  hosts; see what else is told of it, remove its entry if its host is gone, or give it up if \
                  nobody lists it",
                 Called(address)
+            ),
+            Self::KeyNotInUserData => write!(
+                f,
+                "new machines do not let the key of `{NEXT_PRIVATE_KEY_KEY}` in yet, so the current one stays \
+                 on all hosts; see why secret {USER_DATA_SECRET} is not changed"
             ),
             Self::KeyNotRemoved { address } => write!(
                 f,

@@ -45,7 +45,7 @@ impl fmt::Display for DisruptionPermit {
 
 /// Proof that the fleet's budget lets us delete one Machine now, so that its MachineSet makes another.
 ///
-/// Only [`fleet::reconcile`](super::reconcile) makes it, for a Machine whose host refuses our key, while
+/// Only [`fleet::reconcile`](super::reconcile) makes it, for a Machine whose host does not let us in, while
 /// the rest of its MachineSet is healthy, or waits for this very Machine.
 ///
 /// ```compile_fail

@@ -1,6 +1,6 @@
 //! Which Machine is deleted next, so that its MachineSet makes another.
 //!
-//! A Machine whose host refuses our key can only be made anew. That takes a slot of the disruption budget
+//! A Machine whose host does not let us in can only be made anew. That takes a slot of the disruption budget
 //! from the decision until its MachineSet has as many Machines that work again, and it waits while anything
 //! else of its MachineSet is not healthy: ready and with the operator's version, nothing less. Source:
 //! `spec/operator.md`, section 6.1 and section 13, rows 18 to 20.
