@@ -3,14 +3,14 @@ SHELL := /bin/bash
 CARGO ?= cargo
 # --locked in CI, so that Cargo.lock is part of each change.
 CARGO_FLAGS ?=
-# For example DEMO_FLAGS="--hosts 5 --stay".
+# For example DEMO_FLAGS="--hosts 5 --stay"; FMT_FLAGS=--check looks only.
 DEMO_FLAGS ?=
-# --check to look only.
 FMT_FLAGS ?=
 # Property tests: one seed, so that a run says the same twice; another number searches elsewhere.
 export PROPTEST_RNG_SEED ?= 20261121
-# Per fuzz target.
 FUZZ_SECONDS ?= 60
+# PROPTEST_CASES=20000 tries more of each property in a round.
+SEARCH_ROUNDS ?= 1
 
 # Crates whose tests run no other program. What they are built from has parts in C.
 PURE := -p wmco-core -p wmco-csr -p wmco-services
@@ -23,10 +23,15 @@ else
 TEST := $(CARGO) test --no-fail-fast --lib --bins --tests --examples $(CARGO_FLAGS)
 endif
 
-.PHONY: help demo test test-quick fmt lint doc fuzz bench wicd setup
+PUBLISHED := -p kube-testserver -p wmco-core -p wmco-csr -p wmco-services -p wmco-sim -p wmco-ssh
+
+# What operators asked of the API in tests, for the comparison with their rights.
+ACCESS = $(abspath $(or $(CARGO_TARGET_DIR),target))/access
+
+.PHONY: help demo test test-quick search features publishable e2e fmt lint doc deploy book fuzz bench wicd setup
 
 help: ## This list.
-	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 12
+	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 12
 
 demo: ## An embedded cluster and simulated Windows hosts; flags in DEMO_FLAGS.
 	@scripts/setup.sh build
@@ -34,7 +39,10 @@ demo: ## An embedded cluster and simulated Windows hosts; flags in DEMO_FLAGS.
 
 test: setup ## Everything: unit, property and integration tests, the daemon under Wine, doc tests.
 	scripts/wine.sh $(CARGO_FLAGS)
-	WINE_IS_MADE=yes $(TEST) --workspace
+	rm -rf $(ACCESS)
+	WINE_IS_MADE=yes WMCO_ACCESS_FOLDER=$(ACCESS) $(TEST) --workspace
+	WMCO_ACCESS_FOLDER=$(ACCESS) $(CARGO) test $(CARGO_FLAGS) -p bin-operator --test used_rights
+	$(TEST) -p kube-testserver --no-default-features --lib --test features
 	$(CARGO) test --doc --workspace $(CARGO_FLAGS)
 	scripts/outside.sh $(CARGO_FLAGS)
 	@scripts/setup.sh kubectl
@@ -43,6 +51,22 @@ test-quick: ## Unit and property tests of the pure crates; needs Rust and a C co
 	@scripts/setup.sh build
 	$(TEST) $(PURE)
 	$(CARGO) test --doc $(PURE) $(CARGO_FLAGS)
+
+search: ## The property tests with fresh seeds, SEARCH_ROUNDS times; what they find is kept.
+	@scripts/setup.sh build
+	scripts/search.sh $(SEARCH_ROUNDS) $(TEST) $(PURE) -p kube-testserver
+
+features: ## Compile the libraries with none of their features, each alone, and all.
+	@scripts/setup.sh build
+	scripts/features.sh $(CARGO_FLAGS)
+
+# A library alone chooses no version of Kubernetes, see Cargo.toml.
+publishable: ## Package the published crates and build each from its package, as a registry would; publishes nothing.
+	@scripts/setup.sh build
+	K8S_OPENAPI_ENABLED_VERSION=1.35 $(CARGO) publish --dry-run $(CARGO_FLAGS) $(PUBLISHED)
+
+e2e: ## The operator against a real API server, of KUBECONFIG (to throw away) or KUBEBUILDER_ASSETS.
+	scripts/setup.sh build && $(CARGO) test $(CARGO_FLAGS) -p bin-operator --test e2e
 
 setup: ## Install what `make test` needs, as root; otherwise say what is missing.
 	@scripts/setup.sh build test wine
@@ -60,6 +84,14 @@ lint: ## House rules, clippy, and cargo-deny where it is installed.
 doc: ## The documentation; a warning is an error.
 	@scripts/setup.sh build
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc $(CARGO_FLAGS) --workspace --no-deps
+
+deploy: ## The files in deploy, for people who have no program of ours yet.
+	$(CARGO) run $(CARGO_FLAGS) -p bin-operator --bin wmco-operator -- render manifests --output-dir deploy
+	$(CARGO) run $(CARGO_FLAGS) -p bin-operator --bin wmco-operator -- render bundle --output-dir deploy/bundle
+
+book: ## The users' book, as target/book/index.html.
+	@scripts/setup.sh build book
+	$${CARGO_TARGET_DIR:-target}/tools/bin/mdbook build docs
 
 fuzz: ## Each fuzz target for FUZZ_SECONDS.
 	@scripts/setup.sh build fuzz

@@ -56,6 +56,9 @@ done
 
 python3 scripts/circles.py || complain "modules need each other in a circle, see scripts/circles.py"
 
+# The contract: what cites it, and its own numbers and links.
+python3 scripts/contract.py || complain "the contract and what cites it differ, see scripts/contract.py"
+
 if cargo deny --version >/dev/null 2>&1; then
     # Advisories need the network and change by themselves, so they do not break a build.
     cargo deny --offline check bans licenses sources || complain "cargo deny objects"

@@ -8,7 +8,7 @@ cd "$(dirname "$0")/.."
 # Not ours, which is v1_35. Nobody else chooses one.
 version=v1_36
 unset K8S_OPENAPI_ENABLED_VERSION
-libraries=(wmco-core wmco-csr wmco-services wmco-sim wmco-ssh)
+libraries=(kube-testserver wmco-core wmco-csr wmco-services wmco-sim wmco-ssh)
 built=$(realpath -m "${CARGO_TARGET_DIR:-target}")
 outside=$built/outside
 
@@ -44,7 +44,8 @@ k8s_openapi::k8s_if_ge_1_36! {
         println!("{}", wmco_csr::Request::from(&request).name);
         println!("{:?}", wmco_core::facts::NodeFacts::from(&Node::default()));
         println!("{:?}", wmco_services::manifest::Manifest::empty());
-        let _ = wmco_sim::cluster::SimCluster::builder();
+        let _ = kube_testserver::TestServer::builder();
+        let _ = wmco_sim::round_trips::RoundTrips::connected();
         let _ = wmco_ssh::Options::default();
     }
 }

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Sees to it that the programs are there which the given purposes need: build, lint, test,
+# Sees to it that the programs are there which the given purposes need: build, book, lint, test,
 # kubectl, fuzz, wicd, wine.
 # As root on Debian it installs what is missing, otherwise it lists it and fails. It never skips.
 set -euo pipefail
@@ -82,6 +82,14 @@ check_rust() {
     has cargo || problems+=("cargo is missing, install Rust: https://www.rust-lang.org/tools/install")
 }
 
+# The program that makes the users' book; one version, so that all see the same.
+mdbook_version=0.5.4
+install_mdbook() {
+    local tools=${CARGO_TARGET_DIR:-target}/tools
+    if [ "$("$tools/bin/mdbook" --version 2>/dev/null)" = "mdbook v$mdbook_version" ]; then return; fi
+    cargo install --quiet --locked --no-default-features --version "$mdbook_version" --root "$tools" mdbook
+}
+
 check_fuzz() {
     cargo fuzz --version >/dev/null 2>&1 ||
         problems+=("cargo-fuzz is missing: cargo install --locked cargo-fuzz")
@@ -100,6 +108,14 @@ install() {
         echo "note: Debian starts its OpenSSH server now; the tests do not need that:" \
             "systemctl disable --now ssh"
     fi
+    if [[ " ${packages[*]} " == *" containerd "* ]]; then
+        echo "note: Debian starts its containerd now; the tests start one of their own:" \
+            "systemctl disable --now containerd"
+    fi
+    if [[ " ${packages[*]} " == *" prometheus "* ]]; then
+        echo "note: Debian starts its Prometheus now; the tests need its promtool alone:" \
+            "systemctl disable --now prometheus"
+    fi
 }
 
 for purpose in "$@"; do
@@ -109,12 +125,16 @@ for purpose in "$@"; do
         need cc gcc
         [ -e /usr/include/stdlib.h ] || ! has dpkg || packages+=(libc6-dev)
         ;;
+    book) ;;
     lint) need python3 python3 ;;
     test)
         need sshd openssh-server
         need ssh-keygen openssh-client
         need openssl openssl
         need gpg gnupg
+        need containerd containerd
+        need ctr containerd
+        need promtool prometheus
         ;;
     kubectl) need_kubectl ;;
     fuzz)
@@ -128,7 +148,7 @@ for purpose in "$@"; do
         has wine && has wineserver || packages+=(wine wine64)
         ;;
     *)
-        echo "setup.sh: unknown purpose $purpose, known are: build lint test kubectl fuzz wicd wine" >&2
+        echo "setup.sh: unknown purpose $purpose, known are: build book lint test kubectl fuzz wicd wine" >&2
         exit 2
         ;;
     esac
@@ -140,3 +160,4 @@ if [ ${#problems[@]} -gt 0 ]; then
     printf '%s\n' "${problems[*]}" >&2
     exit 1
 fi
+if [[ " $* " == *" book "* ]]; then install_mdbook; fi

@@ -1,8 +1,8 @@
-//! Certificate requests: parse, verify, decide, in a cluster of 10,000 nodes.
+//! Benchmarks certificate requests: parse, verify, decide, in a cluster of 10,000 nodes.
 //!
-//! Groups: `parse` (PEM and DER), `ring` (the bare signature verification), `verify` (parse and
-//! verification), `decide` (all of it), `unsigned` (all of it but the signature: a broken rule
-//! comes last), `foreign` (requests of nodes that are not ours).
+//! Groups: `parse` (PEM and DER), `ring` (only the signature verification), `verify` (parse and verification), `decide`
+//! (a complete decision), `unsigned` (a decision without the signature: the rule before it is broken), `foreign`
+//! (requests of nodes that are not ours).
 
 #![allow(missing_docs)] // of functions that criterion's macros generate
 #![allow(clippy::expect_used, clippy::panic)] // a bench without its inputs has nothing to say
@@ -66,7 +66,7 @@ fn deciding(criterion: &mut Criterion) {
     }
     group.finish();
 
-    // No pending request is allowed, which is the last rule before the signature.
+    // No pending request is permitted, which is the last rule before the signature.
     policy.limits.pending_per_node = 0;
     let mut group = criterion.benchmark_group("unsigned");
     for (key, csr) in &inputs.validate {

@@ -1,8 +1,8 @@
-//! Certificate requests against their goals, as a table: the best of many rounds, in which all that
-//! is compared takes turns, so that a busy machine disturbs all of it alike.
+//! Compares certificate requests with their goals, as a table: the best of many rounds. All compared functions take
+//! turns, so that a busy machine affects all of them alike.
 //!
-//! `parse`: PEM and DER; `bare`: the signature verification of the crypto library; `decide`: all of a
-//! decision; `unsigned`: all but its signature; `alone`: the same in a cluster without other nodes.
+//! `parse`: PEM and DER; `bare`: the signature verification of the crypto library; `decide`: a complete decision;
+//! `unsigned`: a decision without its signature; `alone`: a decision in a cluster without other nodes.
 //!
 //! `cargo bench -p wmco-benches --bench figures [-- PART OF A LABEL]`
 
@@ -17,8 +17,8 @@ use wmco_csr::{Policy, Request, decide, pem};
 
 const ROUNDS: usize = 400;
 
-/// Microseconds that the original needs, by kind of key or of request (`bench_inputs.json` in its
-/// set of vectors tells how they were measured).
+/// Microseconds of the original operator, by kind of key or of request (see `bench_inputs.json` in its set of vectors
+/// for the method).
 const ORIGINAL: &[(&str, f64)] = &[
     ("rsa2048", 10.5),
     ("p256", 9.2),
@@ -28,7 +28,7 @@ const ORIGINAL: &[(&str, f64)] = &[
     ("wicd", 6.8),
 ];
 
-/// Something to measure, and the fewest nanoseconds that it took.
+/// A measured function, and its fewest nanoseconds.
 struct Measured<'a> {
     label: String,
     run: Box<dyn Fn() + 'a>,
@@ -61,7 +61,7 @@ fn main() {
     let (without, with) = (view(NODES, None), view(NODES, Some(&inputs.node)));
     let (alone_without, alone_with) = (view(0, None), view(0, Some(&inputs.node)));
     let policy = Policy::new("openshift-windows-machine-config-operator");
-    // No pending request is allowed, which is the last rule before the signature.
+    // No pending request is permitted, which is the last rule before the signature.
     let mut unsigned = policy.clone();
     unsigned.limits.pending_per_node = 0;
     let mut all = Vec::new();

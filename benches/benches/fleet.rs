@@ -1,7 +1,7 @@
-//! What a pass over the whole fleet costs, as a table: the best of many rounds for 1,000 and for 10,000
-//! Windows nodes beside as many Linux nodes, and the factor between both. Work in proportion has a factor
-//! of 10 in instructions, as `valgrind --tool=callgrind` counts them. In time it has the one of the first
-//! row, which decides nothing: what fits into the caches of a processor for 1,000 does not for 10,000.
+//! Measures a pass over the whole fleet, as a table: the best of many rounds for 1,000 and for 10,000 Windows nodes
+//! beside as many Linux nodes, and the factor between the two. Work in proportion to the nodes has a factor of 10 in
+//! instructions, as `valgrind --tool=callgrind` counts them. Its factor in time is that of the first row, which decides
+//! nothing: data of 1,000 nodes fits into processor caches, data of 10,000 does not.
 //!
 //! `cargo bench -p wmco-benches --bench fleet`
 
@@ -26,7 +26,7 @@ use wmco_core::reach::reach;
 const SIZES: [u32; 2] = [1_000, 10_000];
 const ROUNDS: usize = 15;
 
-/// Fewest milliseconds of `work`.
+/// Returns the fewest milliseconds of `work`.
 fn best(work: impl Fn()) -> f64 {
     let round = |()| {
         let begun = Instant::now();

@@ -1,4 +1,4 @@
-//! Inputs of the benches of certificate requests: requests, and the cluster that they come to.
+//! Inputs of the benchmarks of certificate requests: requests and their cluster.
 
 #![allow(clippy::expect_used, clippy::panic)] // a bench without its inputs has nothing to say
 
@@ -10,20 +10,20 @@ use k8s_openapi::api::core::v1::Node;
 use ring::signature::{self, UnparsedPublicKey, VerificationAlgorithm};
 use serde::Deserialize;
 use wmco_csr::pkcs10::{CertificationRequest, PublicKey};
-use wmco_csr::{ClusterFacts, Facts, NodeFacts, NodeNames, View};
+use wmco_csr::{ClusterFacts, Facts, NodeIdentity, NodeNames, View};
 
-/// Nodes of a big cluster.
+/// Number of nodes of a big cluster.
 pub const NODES: u32 = 10_000;
 const INSTANCE: &str = "win-bench-01.plant.example.net";
 
-/// What is measured.
+/// The inputs.
 #[derive(Deserialize)]
-pub struct Inputs {
+pub struct Fixture {
     /// Texts to parse, by kind of key.
     pub parse: BTreeMap<String, Pem>,
     /// Requests to decide about, by `kind/key`.
     pub validate: BTreeMap<String, CertificateSigningRequest>,
-    /// The Node that they are for.
+    /// The Node of the requests.
     pub node: Node,
 }
 
@@ -34,18 +34,18 @@ pub struct Pem {
     pub pem: String,
 }
 
-/// Reads the inputs.
+/// Parses the inputs.
 ///
 /// # Panics
-/// If they are not what is in the repository.
-pub fn inputs() -> Inputs {
+/// If the file in the repository is invalid.
+pub fn inputs() -> Fixture {
     serde_json::from_str(include_str!("../inputs/csr.json")).expect("inputs are in the repository")
 }
 
-/// A cluster of so many nodes and half as many instances; the one that asks is among them.
+/// Returns the view of a cluster of `nodes` nodes and half as many instances, including the requesting one.
 ///
 /// # Panics
-/// If a constant of it is wrong.
+/// If a constant is invalid.
 pub fn view(nodes: u32, node: Option<&Node>) -> View {
     let mut view = View::new();
     view.set_cluster(ClusterFacts {
@@ -60,7 +60,10 @@ pub fn view(nodes: u32, node: Option<&Node>) -> View {
         let os = Some(if number % 2 == 0 { "windows" } else { "linux" }.to_owned());
         let addresses = vec![address(number).into()];
         let names = vec![name.clone()];
-        view.set_node_facts(&name, NodeFacts { os, addresses, names, ..NodeFacts::default() });
+        view.set_node_identity(
+            &name,
+            NodeIdentity { os, addresses, names, ..NodeIdentity::default() },
+        );
     }
     if let Some(node) = node {
         view.set_node(node);
@@ -69,7 +72,7 @@ pub fn view(nodes: u32, node: Option<&Node>) -> View {
     let list: Vec<_> = list.collect();
     let others = list.iter().map(|(name, ipv4)| (name.as_str(), Some(*ipv4)));
     let ours = (INSTANCE, Some(Ipv4Addr::new(10, 40, 50, 60)));
-    // What every host reports of itself.
+    // Names that the hosts report.
     let host_names = list.iter().map(|(name, _)| (name.clone(), name.clone()));
     let mut facts = Facts { hostnames: host_names.collect(), ..Facts::default() };
     facts.hostnames.insert(INSTANCE.to_owned(), "win-bench-01.internal.example.net".to_owned());
@@ -82,7 +85,7 @@ pub fn view(nodes: u32, node: Option<&Node>) -> View {
     view
 }
 
-/// The bare verification of a request's signature by the crypto library.
+/// Returns the bare verification of a request's signature by the crypto library.
 ///
 /// # Panics
 /// If the key is of a kind that no input has.

@@ -1,4 +1,4 @@
-//! Clusters of any size, in which every Windows node is listed, configured and on record.
+//! Clusters of any size, in which every Windows node is listed, configured and recorded.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
@@ -6,19 +6,17 @@ use std::sync::Arc;
 
 use wmco_core::digest::Sha256;
 use wmco_core::facts::NodeFacts;
-use wmco_core::fleet::{Assignments, Desired, Observed, RemovalGuard, reconcile};
+use wmco_core::fleet::{Assignments, Desired, Observed, reconcile};
 use wmco_core::host_record::{HostRecord, KnownHosts};
 use wmco_core::instances::{Entries, Resolutions, parse};
-use wmco_core::machines::Machines;
+use wmco_core::names;
 use wmco_core::node::Release;
-use wmco_core::protocol::ServicesData;
-use wmco_core::{limits, names};
 
-/// A cluster, as one pass sees it.
+/// The input of a pass.
 pub struct Fleet {
-    /// All entries, as people wrote them.
+    /// All parsed entries.
     pub entries: Entries,
-    /// What people wrote, as the ConfigMap has it.
+    /// The data of the ConfigMap of instances.
     pub listed: BTreeMap<String, String>,
     /// The data of the ConfigMap of host keys.
     pub host_keys: BTreeMap<String, String>,
@@ -26,15 +24,13 @@ pub struct Fleet {
     nodes: Vec<NodeFacts>,
     hosts: KnownHosts,
     host_names: BTreeMap<String, BTreeSet<String>>,
-    nobody: BTreeSet<String>,
-    machines: Machines,
     everybody: BTreeSet<String>,
-    /// What every host gets.
+    /// The release for every host.
     pub release: Arc<Release>,
 }
 
 impl Fleet {
-    /// So many Windows nodes, and as many Linux nodes.
+    /// Creates a cluster of `size` Windows nodes and as many Linux nodes.
     pub fn of(size: u32) -> Self {
         let addresses: Vec<_> = (0..size).map(|n| Ipv4Addr::from(0x0a00_0000 + n)).collect();
         let listed = addresses.iter().map(|ip| (ip.to_string(), "username=core".to_owned()));
@@ -67,52 +63,37 @@ impl Fleet {
             host_names: host_names
                 .map(|(n, ip)| (ip.to_string(), [format!("WIN-{n}")].into()))
                 .collect(),
-            nobody: BTreeSet::new(),
-            machines: Machines::default(),
             everybody: (0..size).map(|n| format!("win-{n}")).collect(),
-            release: Arc::new(release()),
+            release: Arc::new(Release::new("2.0.0", Sha256::of(b"agent"))),
         }
     }
 
-    /// What people ask for.
+    /// Returns the desired state.
     pub fn desired(&self) -> Desired<'_> {
-        let guard = RemovalGuard::default();
-        let (machines, version) = (&self.machines, "2.0.0");
-        Desired { entries: Some(&self.entries), machines, version, budget: 1, guard, keys: None }
+        Desired::new(Some(&self.entries), "2.0.0")
     }
 
-    /// The same when they list nobody any more.
+    /// Returns the desired state when no instance is listed any more.
     pub fn nobody_wanted(&self) -> Desired<'_> {
         Desired { entries: Some(&self.nobody_listed), ..self.desired() }
     }
 
-    /// What there is.
+    /// Returns the observed state.
     pub fn observed(&self) -> Observed<'_> {
-        Observed {
-            nodes: &self.nodes,
-            claims: &self.nobody,
-            granted: &self.nobody,
-            replaced: &self.nobody,
-            refused: &self.nobody,
-            unanswered: &self.nobody,
-            user_data_ready: true,
-            hosts: &self.hosts,
-            host_names: &self.host_names,
-            untried: &self.nobody,
-        }
+        Observed { hosts: &self.hosts, host_names: &self.host_names, ..Observed::new(&self.nodes) }
     }
 
-    /// The same when every Windows node waits for a permit, as in an upgrade.
+    /// Returns the observed state when every Windows node waits for a permit, as in an upgrade.
     pub fn all_claim(&self) -> Observed<'_> {
         Observed { claims: &self.everybody, ..self.observed() }
     }
 
-    /// What one pass decides.
+    /// Returns the decisions of a pass.
     pub fn assignments(&self) -> Assignments<'_> {
         reconcile(&self.desired(), &self.observed())
     }
 
-    /// Reads what a pass reads, and decides nothing.
+    /// Reads the data that a pass reads, without deciding anything.
     pub fn look(&self) -> usize {
         let node = |node: &NodeFacts| {
             let texts = node.labels.iter().chain(&node.annotations);
@@ -130,7 +111,7 @@ impl Fleet {
             + entries.chain(names).sum::<usize>()
     }
 
-    /// All Nodes.
+    /// Returns all Nodes.
     pub fn nodes(&self) -> &[NodeFacts] {
         &self.nodes
     }
@@ -138,19 +119,6 @@ impl Fleet {
 
 fn last(text: &str) -> usize {
     text.bytes().last().map_or(0, usize::from)
-}
-
-fn release() -> Release {
-    Release {
-        version: "2.0.0".into(),
-        agent: Sha256::of(b"agent"),
-        files: BTreeMap::new(),
-        daemon_arguments: Vec::new(),
-        manifest: ServicesData::default(),
-        bootstrap_services: Vec::new(),
-        known_manifests: Vec::new(),
-        drain_timeout: limits::DRAIN_TIMEOUT,
-    }
 }
 
 const KEY: &str = "AAAAC3NzaC1lZDI1NTE5AAAAIAABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhscHR4f";

@@ -1,5 +1,5 @@
-//! Criterion benches for the crates, one file in `benches/` for each; run them with
-//! `cargo bench -p wmco-benches`. Their inputs are in `inputs/`.
+//! Benchmarks of the crates; run the files in `benches/` with `cargo bench -p wmco-benches`. Their inputs are in
+//! `inputs/`.
 #![forbid(unsafe_code)]
 
 pub mod csr;

@@ -1,10 +1,10 @@
-//! Clusters of any size, all of whose Windows nodes come from Machines of one MachineSet.
+//! Clusters of any size, in which all Windows nodes come from the Machines of a MachineSet.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
 
 use wmco_core::facts::{MachineAddress, MachineFacts, MachineSetFacts, NodeFacts, Reference};
-use wmco_core::fleet::{Desired, Observed, RemovalGuard};
+use wmco_core::fleet::{Desired, Observed};
 use wmco_core::host_record::{HostRecord, KnownHosts};
 use wmco_core::machines::{Machines, key};
 use wmco_core::names::{self, platforms};
@@ -12,18 +12,17 @@ use wmco_core::names::{self, platforms};
 const VERSION: &str = "2.0.0";
 const SET: &str = "win";
 
-/// A cluster, as one pass sees it.
+/// The input of a pass.
 pub struct MachineFleet {
     machines: Machines,
     nodes: Vec<NodeFacts>,
     hosts: KnownHosts,
     host_names: BTreeMap<String, BTreeSet<String>>,
-    nobody: BTreeSet<String>,
     everybody: BTreeSet<String>,
 }
 
 impl MachineFleet {
-    /// So many Machines, all of which are nodes.
+    /// Creates a cluster of `size` Machines, all of which are nodes.
     pub fn of(size: u32) -> Self {
         let records = (0..size).map(|n| {
             let record = HostRecord { machine: Some(format!("u-{n}")), ..HostRecord::default() };
@@ -41,40 +40,21 @@ impl MachineFleet {
             nodes: (0..size).map(node).collect(),
             hosts: KnownHosts::read(records),
             host_names: BTreeMap::new(),
-            nobody: BTreeSet::new(),
             everybody: (0..size).map(|n| key(&format!("win-{n}"))).collect(),
         }
     }
 
-    /// What the Machine API asks for.
+    /// Returns the desired state.
     pub fn desired(&self) -> Desired<'_> {
-        Desired {
-            entries: None,
-            machines: &self.machines,
-            version: VERSION,
-            budget: 1,
-            guard: RemovalGuard::default(),
-            keys: None,
-        }
+        Desired { machines: &self.machines, ..Desired::new(None, VERSION) }
     }
 
-    /// What there is.
+    /// Returns the observed state.
     pub fn observed(&self) -> Observed<'_> {
-        Observed {
-            nodes: &self.nodes,
-            claims: &self.nobody,
-            granted: &self.nobody,
-            replaced: &self.nobody,
-            refused: &self.nobody,
-            unanswered: &self.nobody,
-            user_data_ready: true,
-            hosts: &self.hosts,
-            host_names: &self.host_names,
-            untried: &self.nobody,
-        }
+        Observed { hosts: &self.hosts, host_names: &self.host_names, ..Observed::new(&self.nodes) }
     }
 
-    /// The same when every host refuses our key.
+    /// Returns the observed state when every host refuses our key.
     pub fn all_refuse(&self) -> Observed<'_> {
         Observed { refused: &self.everybody, ..self.observed() }
     }

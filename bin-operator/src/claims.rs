@@ -1,4 +1,4 @@
-//! Which nodes cannot get on without a disruption permit, told by the workers to the fleet.
+//! Nodes that need a disruption permit to continue, as the workers report them to the fleet.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,8 +1,13 @@
-//! What the operator was told at its start, checked.
+//! The operator's settings, checked at its start.
 
 use jiff::SignedDuration;
+use wmco_core::fleet::MaxUnavailable;
+use wmco_core::manifests::{POD_NAME, WATCH_NAMESPACE};
+use wmco_core::names::monitoring::OPERATOR_CONDITION_VARIABLE;
+use wmco_core::proxy::ProxySettings;
+use wmco_core::render::{ContainerdSettings, ContainerdSettingsError};
 use wmco_core::{limits, names};
-use wmco_services::generate::{LogSettings, LogSettingsError, Proxy};
+use wmco_services::generate::{LogSettings, LogSettingsError};
 
 use crate::leader::{self, Times};
 
@@ -18,7 +23,7 @@ pub struct Config {
     /// Times of the leader election.
     pub election: Times,
     /// Most nodes disrupted at the same time.
-    pub disruption_budget: usize,
+    pub max_unavailable: MaxUnavailable,
     /// Most removals that may begin at once without a person's confirmation; `None`: any number.
     pub guard_removals: Option<usize>,
     /// How long a drain may take before its node is given back.
@@ -31,25 +36,36 @@ pub struct Config {
     pub debug: bool,
     /// Whether certificate requests that break a rule are denied; else they stay pending.
     pub deny_requests: bool,
-    /// The cluster's proxy.
-    pub proxy: Proxy,
+    /// The proxy in our own environment, which wins over the cluster's.
+    pub proxy: ProxySettings,
+    /// Name of our OperatorCondition; none without the Operator Lifecycle Manager.
+    pub operator_condition: Option<String>,
     /// How services on nodes rotate their logs.
     pub logs: LogSettings,
-    /// Size of the daemon's log files as a Kubernetes quantity.
+    /// What people set of containerd.
+    pub containerd: ContainerdSettings,
+    /// Size of log files on nodes as a Kubernetes quantity, for the daemon.
     pub log_file_size: Option<String>,
+    /// Age at which log files on nodes go, in Go's notation, for the daemon.
+    pub log_file_age: Option<String>,
 }
 
 /// Why the environment cannot be used.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConfigError {
+    /// Settings of containerd, all wrong ones at once.
+    #[error(transparent)]
+    Containerd(#[from] ContainerdSettingsError),
     /// Log settings, all wrong ones at once.
     #[error(transparent)]
     Logs(#[from] LogSettingsError),
     /// No namespace, or several.
-    #[error("WATCH_NAMESPACE is {problem}, set it to the one namespace that the operator lives in")]
+    #[error(
+        "{WATCH_NAMESPACE} is {problem}, set it to the one namespace that the operator lives in"
+    )]
     Namespace {
-        /// What is wrong.
+        /// The problem, as the message words it.
         problem: &'static str,
     },
 }
@@ -58,7 +74,7 @@ impl Config {
     /// From environment variables, looked up by name. `process` is a number that no other process has,
     /// whatever their environments say.
     ///
-    /// Source: `spec/operator.md`, section 1.2.
+    /// Source: `docs/contract/cluster.md`, CLU11.
     ///
     /// # Errors
     /// [`ConfigError`] names the variable.
@@ -68,7 +84,7 @@ impl Config {
         process: u64,
         lookup: impl Fn(&str) -> Option<String>,
     ) -> Result<Self, ConfigError> {
-        let namespace = lookup("WATCH_NAMESPACE").unwrap_or_default();
+        let namespace = lookup(WATCH_NAMESPACE).unwrap_or_default();
         let problem = match namespace.as_str() {
             "" => Some("not set"),
             text if text.contains(',') => Some("a list"),
@@ -80,22 +96,25 @@ impl Config {
         let set = |name: &str| {
             lookup(name).map(|value| value.trim().to_owned()).filter(|value| !value.is_empty())
         };
-        let pod = set("POD_NAME").unwrap_or_else(|| names::objects::OPERATOR.to_owned());
+        let pod = set(POD_NAME).unwrap_or_else(|| names::objects::OPERATOR.to_owned());
         Ok(Self {
             identity: leader::identity(&pod, process),
             election: Times::default(),
             namespace,
             version: version.to_owned(),
-            disruption_budget: limits::DISRUPTION_BUDGET,
+            max_unavailable: MaxUnavailable::default(),
             guard_removals: None,
             drain_timeout: limits::DRAIN_TIMEOUT,
             refused_after: limits::LOGIN_REFUSED,
             unanswered_after: limits::ROTATION_PATIENCE,
             debug,
             deny_requests: false,
-            proxy: Proxy::from_environment(&lookup),
+            proxy: ProxySettings::from_environment(&lookup),
+            operator_condition: set(OPERATOR_CONDITION_VARIABLE),
             logs: LogSettings::from_environment(&lookup)?,
+            containerd: ContainerdSettings::from_environment(&lookup)?,
             log_file_size: set("SERVICES_LOG_FILE_SIZE"),
+            log_file_age: set("SERVICES_LOG_FILE_AGE"),
         })
     }
 }

@@ -15,7 +15,7 @@
 //! let objects = Reader::new(text.as_bytes()).objects(&["-".into()])?;
 //! assert_eq!(objects.nodes[0].object.metadata.name.as_deref(), Some("win-1"));
 //! assert_eq!(objects.others[0].at.to_string(), "standard input, document 2");
-//! # Ok::<(), bin_operator::input::InputError>(())
+//! Ok::<(), bin_operator::input::InputError>(())
 //! ```
 //!
 //! # Guarantees
@@ -128,7 +128,7 @@ pub enum InputError {
     Syntax {
         /// Which document.
         at: Location,
-        /// What is wrong with it, and where.
+        /// The parser's error, with its position.
         source: Box<serde_saphyr::Error>,
     },
 }

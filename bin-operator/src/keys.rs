@@ -28,8 +28,8 @@ pub struct KeyFile {
 }
 
 impl Keys {
-    /// Reads what the Secret has under both names. What is wrong there is told, also of the key that comes
-    /// next, which holds up nothing.
+    /// Reads the Secret's keys under both names. Reports each problem; a problem of the next key
+    /// holds up nothing.
     pub fn parse(
         current: Option<Secret>,
         next: Option<Secret>,

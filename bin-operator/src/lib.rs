@@ -15,17 +15,19 @@ mod backoff;
 pub mod claims;
 pub mod cli;
 pub mod clock;
+pub mod condition;
 pub mod config;
 pub mod csr;
 #[cfg(feature = "demo")]
 pub mod demo;
 pub mod fleet;
+pub mod host_reports;
 pub mod http;
 pub mod input;
 pub mod instance;
 pub mod keys;
+pub mod kinds;
 pub mod leader;
-pub mod learned;
 pub mod machines;
 pub mod manifest;
 pub mod metrics;
@@ -35,19 +37,23 @@ pub mod owned;
 pub mod payload;
 pub mod problems;
 pub mod progress;
+pub mod registries;
 pub mod release;
 pub mod resolver;
 pub mod run;
+pub mod server_version;
+pub mod service_monitor;
 pub mod snapshot;
 pub mod sources;
-pub mod worker_pool;
+pub mod work;
+pub mod worker_machine_config;
 
 pub use wmco_core::text::chain;
 
 /// Version of this build: what the version annotation of a configured node holds.
 ///
 /// A build for an image sets `WMCO_VERSION` to `<semver>-<first 7 characters of the commit>`. The
-/// text is part of a ConfigMap's name. Source: `spec/operator.md`, section 11.
+/// text is part of a ConfigMap's name. Source: `docs/contract/nodes.md`, NODE7.
 pub const VERSION: &str = match option_env!("WMCO_VERSION") {
     Some(version) => version,
     None => env!("CARGO_PKG_VERSION"),

@@ -3,8 +3,7 @@
 use std::process::ExitCode;
 
 use bin_operator::cli;
-use clap::Parser as _;
 
 fn main() -> ExitCode {
-    cli::run(cli::Args::parse())
+    cli::run(cli::parse())
 }

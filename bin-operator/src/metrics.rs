@@ -1,4 +1,4 @@
-//! What the operator counts, in Prometheus' form.
+//! The operator's metrics, in Prometheus' form.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use prometheus_client::metrics::counter::{ConstCounter, Counter};
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::{ConstGauge, Gauge};
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
-use prometheus_client::registry::Registry;
+use prometheus_client::registry::{Metric, Registry};
 use wmco_ssh::Pool;
 
 /// Labels of a counted action.
@@ -40,14 +40,46 @@ pub struct IntentLabels {
     pub intent: &'static str,
 }
 
-/// Labels of what is told of one instance.
+/// Labels of the metrics of one instance.
 #[derive(Clone, Debug, EncodeLabelSet, Eq, Hash, PartialEq)]
 pub struct InstanceLabels {
     /// Its address, as listed.
     pub instance: String,
 }
 
-/// Labels of what is told of one Node.
+/// Labels of unfinished work on one instance.
+#[derive(Clone, Debug, EncodeLabelSet, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub struct WorkLabels {
+    /// What people call the instance: its Node, its address or its Machine.
+    pub instance: String,
+    /// What is done.
+    pub phase: &'static str,
+}
+
+/// Labels of a certificate.
+#[derive(Clone, Debug, EncodeLabelSet, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub struct CertificateLabels {
+    /// What it is for.
+    pub certificate: &'static str,
+    /// The Node whose it is; empty for one of the cluster.
+    pub node: String,
+}
+
+/// Labels of findings of the preflight.
+#[derive(Clone, Debug, EncodeLabelSet, Eq, Hash, PartialEq)]
+pub struct FindingLabels {
+    /// `blocking` or `warning`.
+    pub severity: &'static str,
+}
+
+/// Labels of this build.
+#[derive(Clone, Debug, EncodeLabelSet, Eq, Hash, PartialEq)]
+pub struct BuildLabels {
+    /// Its version.
+    pub version: &'static str,
+}
+
+/// Labels of the metrics of one Node.
 #[derive(Clone, Debug, EncodeLabelSet, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct NodeLabels {
     /// Its name.
@@ -72,52 +104,84 @@ pub struct Metrics {
     pub blocked_drains: Family<NodeLabels, Gauge>,
     /// Nodes that hold a disruption slot.
     pub disrupted: Gauge<i64, AtomicI64>,
+    /// Since when instances are not at rest, in seconds since 1970; nothing for others.
+    pub pending: Family<WorkLabels, Gauge>,
+    /// Since when hosts do not answer, likewise.
+    pub unreachable: Family<InstanceLabels, Gauge>,
+    /// Since when nodes hold a disruption slot, as far as this process has seen, likewise.
+    pub slots: Family<NodeLabels, Gauge>,
+    /// Since when nodes wait for a restart, as far as this process has seen, likewise.
+    pub restarts: Family<NodeLabels, Gauge>,
+    /// When certificates begin to be valid, in seconds since 1970.
+    pub certificates_from: Family<CertificateLabels, Gauge>,
+    /// When they end to be, likewise.
+    pub certificates_until: Family<CertificateLabels, Gauge>,
+    /// What the preflight found.
+    pub findings: Family<FindingLabels, Gauge>,
+    /// 1 for the process that leads, 0 for those that wait.
+    pub leader: Gauge<i64, AtomicI64>,
 }
 
 impl Metrics {
     /// Registers everything, what `pool` holds and did included.
     pub fn new(pool: Pool) -> Self {
         let mut registry = Registry::with_prefix("wmco");
-        let (actions, csrs) = (Family::default(), Family::default());
-        let (instances, disrupted) = (Family::default(), Gauge::default());
-        registry.register("actions", "Actions carried out on nodes and hosts", actions.clone());
-        registry.register("csr_decisions", "Decisions about certificate requests", csrs.clone());
         // From 1 µs to a quarter of a second.
         let csr_decision_time = Histogram::new(exponential_buckets(1e-6, 2.0, 19));
-        registry.register(
-            "csr_decision_seconds",
-            "Time that decisions about certificate requests took",
-            csr_decision_time.clone(),
-        );
-        registry.register("instances", "Instances by what is wanted of them", instances.clone());
-        registry.register(
-            "disrupted_nodes",
-            "Nodes that hold a disruption slot",
-            disrupted.clone(),
-        );
-        let retries = Family::default();
-        registry.register(
-            "instance_next_attempt_timestamp_seconds",
-            "When what failed for an instance is tried again",
-            retries.clone(),
-        );
-        let blocked_drains = Family::default();
-        registry.register(
-            "drain_blocked_since_timestamp_seconds",
-            "Since when pods block the drain of a node",
-            blocked_drains.clone(),
-        );
+        let metrics = {
+            let mut at = Registering(&mut registry);
+            at.add(
+                "csr_decision_seconds",
+                "Time that decisions about certificate requests took",
+                csr_decision_time.clone(),
+            );
+            let build: Family<BuildLabels, Gauge> = at.made("build_info", "This build");
+            build.get_or_create(&BuildLabels { version: crate::VERSION }).set(1);
+            Self {
+                actions: at.made("actions", "Actions carried out on nodes and hosts"),
+                csrs: at.made("csr_decisions", "Decisions about certificate requests"),
+                csr_decision_time,
+                instances: at.made("instances", "Instances by what is wanted of them"),
+                disrupted: at.made("disrupted_nodes", "Nodes that hold a disruption slot"),
+                retries: at.made(
+                    "instance_next_attempt_timestamp_seconds",
+                    "When what failed for an instance is tried again",
+                ),
+                blocked_drains: at.made(
+                    "drain_blocked_since_timestamp_seconds",
+                    "Since when pods block the drain of a node",
+                ),
+                pending: at.made(
+                    "instance_pending_since_timestamp_seconds",
+                    "Since when an instance is not at rest, by what is done",
+                ),
+                unreachable: at.made(
+                    "host_unreachable_since_timestamp_seconds",
+                    "Since when a host does not answer",
+                ),
+                slots: at.made(
+                    "slot_held_since_timestamp_seconds",
+                    "Since when a node holds a disruption slot",
+                ),
+                restarts: at.made(
+                    "restart_pending_since_timestamp_seconds",
+                    "Since when a node waits for a restart",
+                ),
+                certificates_from: at.made(
+                    "certificate_valid_from_timestamp_seconds",
+                    "When a certificate begins to be valid",
+                ),
+                certificates_until: at.made(
+                    "certificate_expiry_timestamp_seconds",
+                    "When a certificate ends to be valid",
+                ),
+                findings: at.made("preflight_findings", "What the preflight found in the cluster"),
+                leader: at.made("leader", "1 for the process that leads"),
+                registry: Arc::default(),
+            }
+        };
         registry.register_collector(Box::new(Connections(pool)));
-        Self {
-            registry: Arc::new(registry),
-            actions,
-            csrs,
-            csr_decision_time,
-            instances,
-            retries,
-            blocked_drains,
-            disrupted,
-        }
+        Self { registry: Arc::new(registry), ..metrics }
     }
 
     /// The text that a scrape gets.
@@ -127,6 +191,21 @@ impl Metrics {
             Ok(()) => text,
             Err(_) => String::new(),
         }
+    }
+}
+
+/// Registers metrics.
+struct Registering<'a>(&'a mut Registry);
+
+impl Registering<'_> {
+    fn add(&mut self, name: &str, help: &str, metric: impl Metric + Clone) {
+        self.0.register(name, help, metric);
+    }
+
+    fn made<M: Metric + Clone + Default>(&mut self, name: &str, help: &str) -> M {
+        let metric = M::default();
+        self.add(name, help, metric.clone());
+        metric
     }
 }
 

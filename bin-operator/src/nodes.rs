@@ -83,8 +83,8 @@ impl Nodes {
         tokio::time::timeout(patience, seen).await.is_ok_and(|seen| seen.is_ok())
     }
 
-    /// All Nodes by a list that begins after this was called. Whoever asks meanwhile shares the next
-    /// one, so that many hosts that ask at once cost two lists and not one each.
+    /// Lists all Nodes; the list begins after this call. Callers that arrive meanwhile share the next
+    /// list, so that many calls at once cost two lists and not one each.
     async fn read_past_cache(&self, api: &Api<Node>) -> kube::Result<Arc<Vec<NodeFacts>>> {
         let asked = Instant::now();
         let mut last = self.list.lock().await;

@@ -1,13 +1,13 @@
 //! The few OpenShift objects that we read, cut down to the fields that matter.
 //!
-//! Source: `spec/operator.md`, section 3, and `spec/node-config.md`, sections 6 and 7.
+//! Source: `docs/contract/cluster.md`, CLU3, and `docs/contract/node-files.md`, FILE12 to FILE22.
 
 use k8s_openapi::ByteString;
 use kube::CustomResource;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use wmco_core::ip_network::IpNetwork;
 use wmco_core::machine_set::Platform;
-use wmco_core::render::ServiceNetwork;
 use wmco_csr::{ClusterFacts, NodeNames};
 
 /// Where the cluster runs and how it is reached from within; one object named `cluster`.
@@ -31,6 +31,8 @@ pub struct InfrastructureStatus {
     /// URL of the API server for people.
     #[serde(rename = "apiServerURL")]
     pub api_server_url: String,
+    /// Where the control plane runs; `External`: in another cluster.
+    pub control_plane_topology: Option<String>,
     /// The platform.
     pub platform_status: Option<PlatformStatus>,
 }
@@ -51,6 +53,8 @@ pub struct PlatformStatus {
 pub struct NetworkSpec {
     /// Name of the network plug-in.
     pub network_type: String,
+    /// Networks of pods on Linux nodes.
+    pub cluster_network: Vec<PodNetwork>,
     /// CIDRs of services.
     pub service_network: Vec<String>,
 }
@@ -90,9 +94,22 @@ pub struct OvnKubernetesConfig {
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema, Serialize)]
 #[serde(default)]
 pub struct HybridOverlayConfig {
+    /// Networks of pods on Windows nodes.
+    #[serde(rename = "hybridClusterNetwork")]
+    pub cluster_network: Vec<PodNetwork>,
     /// Its VXLAN port, if it is not the usual one.
     #[serde(rename = "hybridOverlayVXLANPort")]
     pub vxlan_port: Option<u16>,
+}
+
+/// A network of pods, of which each node gets a part.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema, Serialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct PodNetwork {
+    /// The network, in CIDR notation.
+    pub cidr: String,
+    /// Prefix length of a node's part.
+    pub host_prefix: Option<u32>,
 }
 
 /// A pool of machines with one configuration; ours is the one named `worker`.
@@ -105,6 +122,14 @@ pub struct HybridOverlayConfig {
     status = "MachineConfigPoolStatus"
 )]
 pub struct MachineConfigPoolSpec {}
+
+impl MachineConfigPool {
+    /// Name of the configuration that all machines of the pool `object` have had, if there is one.
+    pub fn configuration(object: &serde_json::Value) -> Option<String> {
+        let name = object.pointer("/status/configuration/name")?.as_str()?;
+        (!name.is_empty()).then(|| name.to_owned())
+    }
+}
 
 /// Where a pool stands.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema, Serialize)]
@@ -122,7 +147,7 @@ pub struct MachineConfigName {
     pub name: String,
 }
 
-/// A configuration of machines. One that was rendered is never changed, only replaced.
+/// A configuration of machines. A rendered configuration is never changed, only replaced.
 #[derive(Clone, CustomResource, Debug, Default, Deserialize, JsonSchema, Serialize)]
 #[kube(
     group = "machineconfiguration.openshift.io",
@@ -142,7 +167,7 @@ fn any_object(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
 }
 
 /// What the machine config operator knows; ours is the one named `machine-config-controller`.
-#[derive(Clone, CustomResource, Debug, Default, Deserialize, JsonSchema, Serialize)]
+#[derive(Clone, CustomResource, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[kube(
     group = "machineconfiguration.openshift.io",
     version = "v1",
@@ -161,8 +186,15 @@ pub struct ControllerConfigSpec {
     pub image_registry_bundle_data: Vec<RegistryBundle>,
 }
 
+impl ControllerConfigSpec {
+    /// What `object` says; `None` if that makes no sense.
+    pub fn of(object: &serde_json::Value) -> Option<Self> {
+        Self::deserialize(object.get("spec")?).ok()
+    }
+}
+
 /// CA of one registry.
-#[derive(Clone, Debug, Default, Deserialize, JsonSchema, Serialize)]
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(default)]
 pub struct RegistryBundle {
     /// The registry, as a file name.
@@ -170,6 +202,110 @@ pub struct RegistryBundle {
     /// PEM text.
     #[schemars(with = "String")]
     pub data: ByteString,
+}
+
+/// Which version of OpenShift is installed; one object named `version`.
+#[derive(Clone, CustomResource, Debug, Default, Deserialize, JsonSchema, Serialize)]
+#[kube(
+    group = "config.openshift.io",
+    version = "v1",
+    kind = "ClusterVersion",
+    plural = "clusterversions",
+    status = "ClusterVersionStatus"
+)]
+pub struct ClusterVersionSpec {}
+
+/// How its installation goes.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema, Serialize)]
+#[serde(default)]
+pub struct ClusterVersionStatus {
+    /// Conditions as all objects have them.
+    #[schemars(schema_with = "any_list")]
+    pub conditions: Vec<serde_json::Value>,
+}
+
+fn any_list(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+    schemars::json_schema!({
+        "type": "array",
+        "items": { "type": "object", "x-kubernetes-preserve-unknown-fields": true },
+    })
+}
+
+impl ClusterVersion {
+    /// The `object` with its condition `Failing` alone: the others tell of progress, many times a minute.
+    pub fn failing(object: &serde_json::Value) -> serde_json::Value {
+        let conditions = object.pointer("/status/conditions").and_then(serde_json::Value::as_array);
+        let failing = conditions.into_iter().flatten().filter(|it| it["type"] == "Failing");
+        let fields = |it: &serde_json::Value| {
+            let fields = ["type", "status", "reason", "message"].into_iter();
+            let fields = fields.filter_map(|name| Some((name.to_owned(), it.get(name)?.clone())));
+            fields.collect::<serde_json::Value>()
+        };
+        let failing: Vec<_> = failing.map(fields).collect();
+        serde_json::json!({ "status": { "conditions": failing } })
+    }
+}
+
+/// The proxy of the whole cluster; one object named `cluster`.
+#[derive(Clone, CustomResource, Debug, Default, Deserialize, JsonSchema, Serialize)]
+#[kube(
+    group = "config.openshift.io",
+    version = "v1",
+    kind = "Proxy",
+    plural = "proxies",
+    status = "ProxyStatus"
+)]
+pub struct ProxySpec {}
+
+/// The proxy that is in force. URLs can hold passwords, so `Debug` shows nothing.
+#[derive(Clone, Default, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct ProxyStatus {
+    /// URL of the proxy for HTTP.
+    pub http_proxy: String,
+    /// URL of the proxy for HTTPS.
+    pub https_proxy: String,
+    /// Where no proxy is used, with commas between.
+    pub no_proxy: String,
+}
+
+impl ProxyStatus {
+    /// What is in force by `object`; `None` where a proxy is asked for and its status cannot tell, as in an
+    /// object that was just restored from a backup.
+    pub fn in_force(object: &serde_json::Value) -> Option<Self> {
+        let asks = ["/spec/httpProxy", "/spec/httpsProxy"].iter().any(|field| {
+            let url = object.pointer(field).and_then(serde_json::Value::as_str);
+            url.is_some_and(|url| !url.is_empty())
+        });
+        match object.get("status").filter(|status| !status.is_null()) {
+            Some(status) => Self::deserialize(status).ok(),
+            None => (!asks).then(Self::default),
+        }
+    }
+}
+
+impl std::fmt::Debug for ProxyStatus {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ProxyStatus").finish_non_exhaustive()
+    }
+}
+
+/// How the cluster's servers serve; one object named `cluster`.
+#[derive(Clone, CustomResource, Debug, Default, Deserialize, JsonSchema, Serialize)]
+#[kube(
+    group = "config.openshift.io",
+    version = "v1",
+    kind = "APIServer",
+    root = "ApiServer",
+    plural = "apiservers"
+)]
+#[serde(default, rename_all = "camelCase")]
+pub struct ApiServerSpec {
+    /// Whether others than the first components follow the profile.
+    pub tls_adherence: Option<String>,
+    /// Versions and ciphers of TLS.
+    #[schemars(schema_with = "any_object")]
+    pub tls_security_profile: serde_json::Value,
 }
 
 /// What decisions about certificates need: nothing is assumed where an object is missing, or where
@@ -184,7 +320,7 @@ pub fn cluster_facts(
     });
     let urls = infrastructure.map(|i| [&i.api_server_internal_uri, &i.api_server_url]);
     let networks = network.map(|network| network.service_network.iter().map(|text| text.parse()));
-    let networks: Option<Result<Vec<ServiceNetwork>, _>> = networks.map(Iterator::collect);
+    let networks: Option<Result<Vec<IpNetwork>, _>> = networks.map(Iterator::collect);
     ClusterFacts {
         node_names: platform.map_or(NodeNames::Unknown, NodeNames::of_platform),
         hosts_named_as_machines: platform
@@ -200,4 +336,24 @@ fn host_name(url: &str) -> Option<String> {
     let url: axum::http::Uri = url.parse().ok()?;
     let host = url.host()?.to_ascii_lowercase();
     host.parse::<std::net::IpAddr>().is_err().then_some(host)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_proxy_that_is_asked_for_is_not_taken_away_for_lack_of_a_status() {
+        let spec = json!({"httpsProxy": "http://p:1"});
+        let status = json!({"httpsProxy": "http://q:1"});
+        let https = |object| Some(ProxyStatus::in_force(&object)?.https_proxy);
+        assert_eq!(https(json!({"spec": spec})), None);
+        assert_eq!(https(json!({"spec": spec, "status": null})), None);
+        assert_eq!(https(json!({"spec": spec, "status": {"httpsProxy": 7}})), None);
+        assert_eq!(https(json!({"spec": spec, "status": status})), Some("http://q:1".into()));
+        assert_eq!(https(json!({"spec": spec, "status": {}})), Some(String::new()));
+        assert_eq!(https(json!({"spec": {}})), Some(String::new()));
+    }
 }

@@ -1,7 +1,9 @@
-//! The controller of the operator's own objects: services ConfigMap, WICD's token and bindings, user data.
+//! The controller of the operator's own objects: services ConfigMap, WICD's token and bindings, trusted CAs,
+//! user data, ServiceMonitor.
 
 mod failures;
 mod look;
+mod monitoring;
 mod user_data;
 
 use std::sync::Arc;
@@ -9,15 +11,16 @@ use std::time::Duration;
 
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use k8s_openapi::api::rbac::v1::{ClusterRoleBinding, RoleBinding};
-use kube::api::{Api, DeleteParams, ObjectMeta, PostParams, Preconditions};
-use kube::{Client, Resource};
+use kube::api::{Api, DeleteParams, ObjectMeta, Patch, PatchParams, PostParams, Preconditions};
+use kube::{Client, Resource, ResourceExt as _};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde_json::json;
 use tokio::time::{self, Instant, MissedTickBehavior};
 use tokio_util::sync::CancellationToken;
 use wmco_core::cluster::user_data::DesiredUserData;
 use wmco_core::cluster::{self, Action, Plan, Revision, rbac};
-use wmco_core::names::objects;
+use wmco_core::names::{self, objects};
 use wmco_core::protocol::ServicesData;
 
 use crate::announce::Announcer;
@@ -51,6 +54,7 @@ impl Owned {
         let mut resync = time::interval_at(Instant::now() + self.resync, self.resync);
         resync.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let (mut look, mut failures) = (Look::Cached, Failures::default());
+        let mut monitored = false;
         loop {
             changes.mark_unchanged();
             // What one of them lacks does not hold up the other.
@@ -58,6 +62,8 @@ impl Owned {
             self.carry_out("services", services, &mut failures).await;
             let user_data = self.user_data(look).await;
             self.carry_out("user data", user_data, &mut failures).await;
+            let monitoring = monitoring::plan(&self, look, &mut monitored, &mut failures).await;
+            self.carry_out("monitoring", monitoring, &mut failures).await;
             for problem in failures.end_pass(Instant::now()) {
                 self.announcer.wrong(problem).await;
             }
@@ -75,8 +81,12 @@ impl Owned {
     async fn services(&self, look: Look) -> anyhow::Result<Plan> {
         let manifest = crate::manifest::generate(&self.sources, &self.config)?;
         let platform = manifest.platform.as_str();
-        let desired =
-            cluster::Desired { version: &self.config.version, services: &manifest.data, platform };
+        let desired = cluster::Desired {
+            version: &self.config.version,
+            services: &manifest.data,
+            platform,
+            proxy: manifest.proxy,
+        };
         let namespace = &self.config.namespace;
         let observed = look::observe(look, &self.client, &self.sources, namespace).await?;
         Ok(cluster::reconcile(&desired, &observed, namespace))
@@ -95,7 +105,7 @@ impl Owned {
         Ok(cluster::user_data::reconcile(&desired, &observed))
     }
 
-    /// Takes the steps that are due. One that failed a moment ago rests, and holds up no other.
+    /// Takes the steps that are due. A step that has just failed rests, and holds up no other.
     async fn carry_out(&self, what: &str, plan: anyhow::Result<Plan>, failures: &mut Failures) {
         let plan = match plan {
             Ok(plan) => plan,
@@ -136,7 +146,8 @@ impl Owned {
             Action::ReplaceServices { name, found, data } => {
                 let map = services_map(name.clone(), data);
                 let may_write = || Ok(self.leadership.check()?);
-                return replace(&config_maps, &name, found, &map, may_write).await;
+                let make = create(&config_maps, &map);
+                return replace(&config_maps, &name, found, may_write, make).await;
             }
             Action::DeleteServices { name } => delete(&config_maps, &name).await,
             Action::CreateToken => {
@@ -153,6 +164,8 @@ impl Owned {
                 };
                 create(&secrets, &secret).await
             }
+            Action::CreateTrustedCa => create(&config_maps, &trusted_ca()).await,
+            Action::LabelTrustedCa => label_trusted_ca(&config_maps).await,
             Action::DeleteToken => delete(&secrets, objects::WICD).await,
             Action::CreateBinding(rbac::BindingKind::RoleBinding) => {
                 create(&role_bindings, &rbac::role_binding(namespace)).await
@@ -171,8 +184,14 @@ impl Owned {
                     delete_found(&cluster_role_bindings, kind.name(), found).await.map(drop)
                 }
             },
+            Action::CreateServiceMonitor => {
+                return monitoring::create(&self.client, namespace).await;
+            }
+            Action::ChangeServiceMonitor { found } => {
+                return monitoring::change(&self.client, namespace, found).await;
+            }
             Action::CreateUserData { namespace, text } => {
-                create(&self.secrets_in(&namespace), &user_data::with_text(&text)).await
+                user_data::create(&self.secrets_in(&namespace), &user_data::with_text(&text)).await
             }
             Action::ChangeUserData { namespace, found, text } => {
                 user_data::change(&self.secrets_in(&namespace), found, &text).await
@@ -180,7 +199,8 @@ impl Owned {
             Action::ReplaceUserData { namespace, found, data } => {
                 let (api, secret) = (self.secrets_in(&namespace), user_data::with_data(&data));
                 let may_write = || Ok(self.leadership.check()?);
-                return replace(&api, objects::USER_DATA_SECRET, found, &secret, may_write).await;
+                let make = user_data::create(&api, &secret);
+                return replace(&api, objects::USER_DATA_SECRET, found, may_write, make).await;
             }
         };
         Ok(done?)
@@ -214,6 +234,29 @@ fn services_map(name: String, data: ServicesData) -> ConfigMap {
     }
 }
 
+/// The ConfigMap that asks for the certificates that the cluster trusts.
+fn trusted_ca() -> ConfigMap {
+    let label = (objects::INJECT_TRUSTED_CA_LABEL.to_owned(), names::TRUE.to_owned());
+    ConfigMap {
+        metadata: ObjectMeta {
+            name: Some(objects::TRUSTED_CA_CONFIG_MAP.to_owned()),
+            labels: Some([label].into()),
+            ..ObjectMeta::default()
+        },
+        ..ConfigMap::default()
+    }
+}
+
+/// Restores the label and keeps the others. The next pass makes a ConfigMap that is gone.
+async fn label_trusted_ca(api: &Api<ConfigMap>) -> kube::Result<()> {
+    let patch = Patch::Merge(json!({"metadata": {"labels": trusted_ca().metadata.labels}}));
+    match api.patch(objects::TRUSTED_CA_CONFIG_MAP, &PatchParams::default(), &patch).await {
+        Ok(_) => Ok(()),
+        Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
 /// Creates an object; one that is there already is looked at in the next pass.
 async fn create<K>(api: &Api<K>, object: &K) -> kube::Result<()>
 where
@@ -226,35 +269,35 @@ where
     }
 }
 
-/// Deletes what was `found`, unless it is another one by now, and creates `object` in its place if
-/// it still may.
+/// Deletes what was `found`, unless it is another one by now, and has another made in its place if it still may.
 async fn replace<K>(
     api: &Api<K>,
     name: &str,
     found: Revision,
-    object: &K,
     may_write: impl FnOnce() -> anyhow::Result<()>,
+    make: impl Future<Output = kube::Result<()>>,
 ) -> anyhow::Result<()>
 where
-    K: Clone + std::fmt::Debug + DeserializeOwned + Serialize,
+    K: Clone + std::fmt::Debug + DeserializeOwned + Resource,
 {
     // The change that we have not seen yet starts the next pass.
     if !delete_found(api, name, found).await? {
         return Ok(());
     }
     may_write()?;
-    Ok(create(api, object).await?)
+    Ok(make.await?)
 }
 
-/// Deletes what was `found`, and tells whether nothing is there now; it is another one by now if not.
+/// Deletes what was `found`, and tells whether nothing is there now; if not, it is another one by now, or waits for
+/// somebody's finalizer.
 async fn delete_found<K>(api: &Api<K>, name: &str, found: Revision) -> kube::Result<bool>
 where
-    K: Clone + std::fmt::Debug + DeserializeOwned,
+    K: Clone + std::fmt::Debug + DeserializeOwned + Resource,
 {
     let Revision { uid, resource_version } = found;
     let preconditions = Some(Preconditions { uid, resource_version });
     match api.delete(name, &DeleteParams { preconditions, ..DeleteParams::default() }).await {
-        Ok(_) => Ok(true),
+        Ok(deleted) => Ok(deleted.left().is_none_or(|left| left.finalizers().is_empty())),
         Err(kube::Error::Api(status)) if status.code == 404 => Ok(true),
         Err(kube::Error::Api(status)) if status.code == 409 => Ok(false),
         Err(error) => Err(error),
@@ -275,10 +318,8 @@ where
 #[cfg(test)]
 mod tests {
     use kube::ResourceExt as _;
-    use kube::api::{Patch, PatchParams};
     use kube::config::{KubeConfigOptions, Kubeconfig};
-    use serde_json::json;
-    use wmco_sim::cluster::SimCluster;
+    use kube_testserver::TestServer;
 
     use super::*;
 
@@ -294,12 +335,10 @@ mod tests {
 
     #[tokio::test]
     async fn only_the_config_map_that_was_seen_is_replaced() {
-        let cluster = SimCluster::builder().start().await.unwrap();
+        let cluster = TestServer::builder().start().await.unwrap();
         let namespace = objects::DEFAULT_NAMESPACE;
         cluster
-            .apply(
-                &json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}),
-            )
+            .put(&json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}))
             .unwrap();
         let text = cluster.kubeconfig("admin", &["system:masters"]).unwrap();
         let kubeconfig = Kubeconfig::from_yaml(&text).unwrap();
@@ -316,24 +355,31 @@ mod tests {
         let first = api.create(&PostParams::default(), &old).await.unwrap();
         let patch = Patch::Merge(json!({"data": {objects::SERVICES_KEY: "a person's"}}));
         let changed = api.patch(NAME, &PatchParams::default(), &patch).await.unwrap();
-        replace(&api, NAME, revision(&first), &new, || Ok(())).await.unwrap();
+        replace(&api, NAME, revision(&first), || Ok(()), create(&api, &new)).await.unwrap();
         let found = api.get(NAME).await.unwrap();
         assert_eq!(found, changed, "it was changed after it was seen");
 
-        replace(&api, NAME, revision(&changed), &new, || Ok(())).await.unwrap();
+        replace(&api, NAME, revision(&changed), || Ok(()), create(&api, &new)).await.unwrap();
         let replaced = api.get(NAME).await.unwrap();
         assert!(says(&replaced, "new") && replaced.immutable == Some(true));
         assert_ne!(replaced.uid(), changed.uid());
 
         // The cache does not show it yet.
-        replace(&api, NAME, revision(&changed), &new, || Ok(())).await.unwrap();
+        replace(&api, NAME, revision(&changed), || Ok(()), create(&api, &new)).await.unwrap();
         assert_eq!(api.get(NAME).await.unwrap(), replaced);
 
         // A pass ends in between, and the cache does not show it yet.
         let lost = || anyhow::bail!("another one leads");
-        replace(&api, NAME, revision(&replaced), &new, lost).await.unwrap_err();
+        replace(&api, NAME, revision(&replaced), lost, create(&api, &new)).await.unwrap_err();
         assert!(api.get_opt(NAME).await.unwrap().is_none());
-        replace(&api, NAME, revision(&replaced), &new, || Ok(())).await.unwrap();
+        replace(&api, NAME, revision(&replaced), || Ok(()), create(&api, &new)).await.unwrap();
         assert!(says(&api.get(NAME).await.unwrap(), "new"));
+
+        // Somebody has to be told first; until then it is there, and nobody can be put in its place.
+        let waits = Patch::Merge(json!({"metadata": {"finalizers": ["example.com/mine"]}}));
+        let waiting = api.patch(NAME, &PatchParams::default(), &waits).await.unwrap();
+        let never = async { panic!("it is not gone") };
+        replace(&api, NAME, revision(&waiting), || Ok(()), never).await.unwrap();
+        assert_eq!(api.get(NAME).await.unwrap().uid(), waiting.uid());
     }
 }

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use wmco_core::content::{DIGESTS, Digests, PayloadError};
 use wmco_core::digest::Sha256;
-use wmco_core::payload::{self, Digests, PayloadError};
+use wmco_core::payload;
 use wmco_ssh::Blob;
 
 /// Contents by digest, and the digests by name.
@@ -42,7 +43,7 @@ impl Payload {
     /// # Errors
     /// [`LoadError`].
     pub fn load(folder: &Path, cache: &Path) -> Result<Self, LoadError> {
-        let list = folder.join(payload::DIGESTS);
+        let list = folder.join(DIGESTS);
         let text = std::fs::read_to_string(&list)
             .map_err(|source| LoadError::Read { path: list, source })?;
         let blob = |file: &payload::PayloadFile, digest| {

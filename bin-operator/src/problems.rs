@@ -7,22 +7,56 @@ use std::time::Duration;
 use tokio::time::Instant;
 use wmco_core::instances::OfMachine;
 use wmco_core::names::events;
+use wmco_core::registries::{ClusterObject, RegistryNotice};
 
-/// What is wrong in one pass, and how long each may last before somebody is told.
+/// The problems of one pass, and how long each may last before it is reported.
 pub type Found = BTreeMap<Problem, Duration>;
 
 /// Something that is wrong.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub struct Problem {
-    /// What is wrong, and what to do.
+    /// The problem, and what to do about it.
     pub text: String,
-    /// Reason of the Event that tells it.
+    /// Reason of the Event that reports it.
     pub reason: &'static str,
-    /// The Machine that it is told on; none: the list of instances.
-    pub machine: Option<OfMachine>,
+    /// The object that the Event is recorded on.
+    pub about: About,
 }
 
-/// What was wrong so far.
+/// An object that people look at when something is wrong.
+#[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub enum About {
+    /// The list of instances.
+    Instances,
+    /// A Machine.
+    Machine(OfMachine),
+    /// The same: the cluster is not fit for Windows nodes.
+    Cluster,
+    /// The list of instances, for want of a better place: a setting of the cluster that hosts cannot follow.
+    Settings,
+    /// A mirror set, the settings for images or the pull secret.
+    Registries(ClusterObject),
+    /// Our OperatorCondition, by its name.
+    OperatorCondition(String),
+    /// The operator's namespace.
+    Namespace,
+}
+
+impl About {
+    /// What it means for instances, for the log.
+    pub const fn consequence(&self) -> &'static str {
+        match self {
+            Self::Instances | Self::Machine(_) => "instances cannot be configured",
+            Self::Cluster => "the cluster is not as windows nodes need it",
+            Self::Settings => "windows nodes differ from what the cluster asks for",
+            Self::Registries(_) => "windows nodes pull images in another way than the cluster says",
+            Self::OperatorCondition(_) => "nobody knows whether an upgrade is safe",
+            Self::Namespace => "nodes are monitored as before",
+        }
+    }
+}
+
+/// The problems so far.
 #[derive(Debug, Default)]
 pub struct Problems(BTreeMap<Problem, State>);
 
@@ -35,7 +69,23 @@ enum State {
 impl From<String> for Problem {
     /// Something that is wrong with instances.
     fn from(text: String) -> Self {
-        Self { text, reason: events::INSTANCE_SETUP_FAILURE, machine: None }
+        Self { text, reason: events::INSTANCE_SETUP_FAILURE, about: About::Instances }
+    }
+}
+
+impl Problem {
+    /// A setting of the cluster that hosts cannot follow.
+    pub fn of_settings(text: String) -> Self {
+        Self { text, reason: events::SETTING_NOT_APPLIED, about: About::Settings }
+    }
+}
+
+impl From<&RegistryNotice> for Problem {
+    fn from(notice: &RegistryNotice) -> Self {
+        let reason =
+            if notice.serious { events::REGISTRY_NOT_APPLIED } else { events::REGISTRY_WARNING };
+        let about = About::Registries(notice.object.clone());
+        Self { text: notice.text.clone(), reason, about }
     }
 }
 

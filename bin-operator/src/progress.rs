@@ -1,4 +1,4 @@
-//! What goes on with each instance, for whoever watches: the demo's screen, or nobody.
+//! Reports the progress of each instance to subscribers: the demo's screen, or none.
 
 use std::sync::Arc;
 
@@ -8,23 +8,23 @@ use tokio::sync::broadcast;
 use wmco_core::node::{Awaited, InstanceInputs, Step};
 use wmco_ssh::UploadProgress;
 
-/// How many happenings a slow watcher may lag behind before it loses some.
+/// How many events a slow subscriber may lag behind before it loses some.
 const BACKLOG: usize = 1024;
 
-/// Something that happened with one instance.
+/// Progress of one instance.
 #[derive(Clone, Debug)]
-pub struct Happening {
+pub struct ProgressEvent {
     /// The instance.
     pub address: String,
     /// Its Node, if there is one.
     pub node: Option<String>,
-    /// What happened.
-    pub what: What,
+    /// The progress.
+    pub kind: ProgressKind,
 }
 
-/// What happened.
+/// A kind of progress.
 #[derive(Clone, Debug)]
-pub enum What {
+pub enum ProgressKind {
     /// A step begins.
     Step {
         /// The step, in words.
@@ -32,11 +32,11 @@ pub enum What {
         /// Why.
         because: String,
     },
-    /// The agent came so far with a step of its own.
+    /// The agent reports on a step of its own.
     HostStep(String),
-    /// An upload came so far.
+    /// An upload continues.
     Upload(UploadProgress),
-    /// It came to rest.
+    /// Its worker rests.
     Stage(Stage),
     /// A step failed.
     Failed {
@@ -59,19 +59,19 @@ pub enum Stage {
 }
 
 /// Asked before each step; the step is taken when the answer comes.
-pub type Gate = dyn Fn(&Happening) -> BoxFuture<'static, ()> + Send + Sync;
+pub type Gate = dyn Fn(&ProgressEvent) -> BoxFuture<'static, ()> + Send + Sync;
 
-/// Tells of happenings; cheap to clone.
+/// Sends events to subscribers; cheap to clone.
 #[derive(Clone)]
 pub struct Progress {
-    happenings: broadcast::Sender<Happening>,
+    events: broadcast::Sender<ProgressEvent>,
     gate: Option<Arc<Gate>>,
 }
 
 impl Progress {
-    /// Tells nobody until somebody watches.
+    /// Without subscribers until [`subscribe`](Self::subscribe).
     pub fn new() -> Self {
-        Self { happenings: broadcast::channel(BACKLOG).0, gate: None }
+        Self { events: broadcast::channel(BACKLOG).0, gate: None }
     }
 
     /// Lets `gate` hold up steps, so that somebody can look, or end the process, between two.
@@ -80,37 +80,37 @@ impl Progress {
         Self { gate: Some(gate), ..self }
     }
 
-    /// Everything that happens from now on.
-    pub fn watch(&self) -> broadcast::Receiver<Happening> {
-        self.happenings.subscribe()
+    /// All events from now on.
+    pub fn subscribe(&self) -> broadcast::Receiver<ProgressEvent> {
+        self.events.subscribe()
     }
 
     pub(crate) async fn step(&self, instance: &InstanceInputs, step: &Step) {
         let (action, because) = (step.action.to_string(), step.because.to_string());
-        let happening = happening(instance, What::Step { action, because });
+        let event = event(instance, ProgressKind::Step { action, because });
         if let Some(gate) = &self.gate {
-            gate(&happening).await;
+            gate(&event).await;
         }
-        // Nobody watching is fine.
-        let _ = self.happenings.send(happening);
+        // No subscriber is no error.
+        let _ = self.events.send(event);
     }
 
     pub(crate) fn stage(&self, instance: &InstanceInputs, stage: Stage) {
-        self.tell(instance, What::Stage(stage));
+        self.tell(instance, ProgressKind::Stage(stage));
     }
 
     pub(crate) fn failed(&self, instance: &InstanceInputs, error: String, retry_at: Timestamp) {
-        self.tell(instance, What::Failed { error, retry_at });
+        self.tell(instance, ProgressKind::Failed { error, retry_at });
     }
 
-    pub(crate) fn tell(&self, instance: &InstanceInputs, what: What) {
-        let _ = self.happenings.send(happening(instance, what));
+    pub(crate) fn tell(&self, instance: &InstanceInputs, kind: ProgressKind) {
+        let _ = self.events.send(event(instance, kind));
     }
 }
 
-fn happening(instance: &InstanceInputs, what: What) -> Happening {
+fn event(instance: &InstanceInputs, kind: ProgressKind) -> ProgressEvent {
     let node = instance.node.as_ref().map(|node| node.name.clone());
-    Happening { address: instance.address.clone(), node, what }
+    ProgressEvent { address: instance.address.clone(), node, kind }
 }
 
 impl Default for Progress {

@@ -6,32 +6,38 @@ use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Secret;
 use kube::runtime::reflector::Store;
-use wmco_core::ca_bundle::{self, CaBundleError, Proxy, RegistryBundle};
-use wmco_core::cluster::services_name;
-use wmco_core::content::{ContentError, HostContent, Inputs, remedies};
+use wmco_core::ca_bundle::{self, CaBundleError, ProxyTrust, RegistryBundle};
+use wmco_core::content::{ContentError, ContentInputs, HostContent, remedies};
 use wmco_core::digest::Sha256;
+use wmco_core::ip_network::{IpNetwork, NetworkError};
 use wmco_core::limits;
-use wmco_core::names::objects;
+use wmco_core::names::objects::{self, services_name};
 use wmco_core::node;
-use wmco_core::render::{KubeconfigError, ServiceNetwork, ServiceNetworkError, TokenSecret};
+use wmco_core::proxy::ProxyError;
+use wmco_core::render::{KubeconfigError, ServiceAccountToken};
 use wmco_core::secret::Secret as Hidden;
+use wmco_core::tls_profile::TlsProfile;
 use wmco_core::worker_config::WorkerConfigError;
+use wmco_services::certs::Bundle;
 use wmco_ssh::Blob;
 
 use crate::config::Config;
 use crate::manifest;
-use crate::openshift;
+use crate::openshift::{self, ControllerConfigSpec};
 use crate::payload::Payload;
+use crate::registries::RegistryKinds;
 use crate::snapshot;
 use crate::sources::Sources;
 
-/// What is the same for all hosts until the cluster changes.
+/// The part of a release that is the same for all hosts until the cluster changes.
 #[derive(Clone, Debug)]
-pub struct Release {
+pub struct PreparedRelease {
     /// What is wanted on hosts.
     pub wanted: Arc<node::Release>,
     /// What is brought there.
     pub contents: Arc<Contents>,
+    /// What people should know of settings that were passed over.
+    pub findings: Arc<[String]>,
 }
 
 /// Contents of this version.
@@ -56,15 +62,28 @@ pub enum NotReady {
     /// A token Secret lacks a key.
     #[error(transparent)]
     Token(#[from] KubeconfigError),
+    /// Nobody knows which proxy nodes use.
+    #[error(transparent)]
+    Proxy(#[from] ProxyError),
     /// The service network is unusable.
     #[error(transparent)]
-    Network(#[from] ServiceNetworkError),
+    Network(#[from] NetworkError),
     /// The configuration of the Linux workers cannot be used.
     #[error(transparent)]
     Worker(#[from] Arc<WorkerConfigError>),
+    /// Nobody knows yet what containerd is to be told of registries.
+    #[error(
+        "objects of {} have not been listed, so nobody knows what containerd needs; if this lasts, apply the \
+         rights in the operator's deployment again",
+        .kinds.join(", ")
+    )]
+    Registries {
+        /// The kinds.
+        kinds: Vec<&'static str>,
+    },
     /// The services ConfigMap cannot be made.
     #[error(transparent)]
-    Services(#[from] manifest::ManifestError),
+    Services(#[from] manifest::ManifestSourceError),
 }
 
 impl NotReady {
@@ -72,16 +91,18 @@ impl NotReady {
     /// we, is there a moment later.
     pub fn patience(&self) -> Duration {
         match self {
-            Self::Content(ContentError::Missing { .. }) | Self::Token(_) => {
-                limits::MISSING_OBJECT_PATIENCE.unsigned_abs()
-            }
+            Self::Content(ContentError::Missing { .. })
+            | Self::CaBundle(_)
+            | Self::Registries { .. }
+            | Self::Token(_) => limits::MISSING_OBJECT_PATIENCE.unsigned_abs(),
             _ => Duration::ZERO,
         }
     }
 }
 
-impl Release {
-    /// Renders everything; `last` is given back while nothing differs from it.
+impl PreparedRelease {
+    /// Renders everything, with the certificates that come with a `proxy`; `last` is given back while nothing
+    /// differs from it.
     ///
     /// # Errors
     /// [`NotReady`] while the cluster lacks something that hosts need.
@@ -89,10 +110,16 @@ impl Release {
         sources: &Sources,
         config: &Config,
         payload: &Payload,
+        proxy: ProxyTrust<'_>,
         last: Option<&Self>,
     ) -> Result<Self, NotReady> {
-        let content = content(sources, config, payload)?;
+        let ca_bundle = ca_bundle(sources, proxy)?;
+        let read = TlsProfile::of_cluster(sources.api_server.get().as_ref());
+        let content = content(sources, config, payload, &ca_bundle, read.profile.as_ref())?;
         let ours = manifest::generate(sources, config)?;
+        let lacks = snapshot::worker_config(sources)??.lacks_credential_provider(&ours.platform);
+        let lacks = lacks.then(|| NO_CREDENTIAL_PROVIDER.to_owned());
+        let findings = read.findings.iter().map(ToString::to_string).chain(lacks).collect();
         let mut known = snapshot::services(sources);
         known.remove(&services_name(&config.version));
         let known = known.into_values().map(|found| found.data);
@@ -103,34 +130,41 @@ impl Release {
             daemon_arguments: content.daemon_arguments,
             known_manifests: std::iter::once(ours.data.clone()).chain(known).collect(),
             manifest: ours.data,
+            roots: Bundle::parse(&ca_bundle).digest(),
             bootstrap_services: ours.bootstrap_services,
+            vxlan_port: snapshot::vxlan_port(sources)?,
             drain_timeout: config.drain_timeout,
         };
-        // Contents are told by their digests.
+        // Contents are compared by their digests.
         if let Some(last) = last.filter(|last| *last.wanted == wanted) {
-            return Ok(last.clone());
+            return Ok(Self { findings, ..last.clone() });
         }
         let mut files = payload.contents.clone();
         for (digest, bytes) in &content.rendered {
             files.insert(*digest, Blob::from_bytes(bytes.expose()));
         }
         let contents = Contents { agent: payload.agent.clone(), files };
-        Ok(Self { wanted: Arc::new(wanted), contents: Arc::new(contents) })
+        Ok(Self { wanted: Arc::new(wanted), contents: Arc::new(contents), findings })
     }
 }
 
+/// Told where the Linux workers have no image credential providers and need some.
+const NO_CREDENTIAL_PROVIDER: &str = "the rendered MachineConfig of machineconfigpool worker has no image \
+     credential providers, so kubelets on Windows pull no private images of the cloud's registry; look \
+     whether the machine config operator is well";
+
 /// What every configured host has.
-fn content(sources: &Sources, config: &Config, payload: &Payload) -> Result<HostContent, NotReady> {
+fn content(
+    sources: &Sources,
+    config: &Config,
+    payload: &Payload,
+    ca_bundle: &[u8],
+    tls_profile: Option<&TlsProfile>,
+) -> Result<HostContent, NotReady> {
     let missing = |object: String, field, remedy| ContentError::Missing { object, field, remedy };
     let status = snapshot::infrastructure(sources)?;
-    let network = snapshot::only(&sources.network).ok_or_else(|| {
-        let object = format!("network {}", objects::CLUSTER);
-        missing(object, "spec.serviceNetwork", remedies::INSTALLATION)
-    })?;
-    let controller = snapshot::only(&sources.controller_config).ok_or_else(|| {
-        let object = format!("controllerconfig {}", objects::CONTROLLER_CONFIG);
-        missing(object, "spec", remedies::MACHINE_CONFIG)
-    })?;
+    let network = snapshot::network(sources)?;
+    let controller = controller_config(sources)?;
     let secret_data = |store: &Store<Secret>, namespace: &str, name: &'static str| {
         let found = snapshot::secret(store, namespace, name).and_then(|secret| secret.data.clone());
         found.ok_or_else(|| missing(format!("secret {name}"), "data", "wait until it was made"))
@@ -141,32 +175,50 @@ fn content(sources: &Sources, config: &Config, payload: &Payload) -> Result<Host
         objects::BOOTSTRAPPER_NAMESPACE,
         objects::BOOTSTRAPPER_SECRET,
     )?;
-    let bootstrapper = TokenSecret::read(objects::BOOTSTRAPPER_SECRET, &bootstrapper)?;
+    let bootstrapper = ServiceAccountToken::read(objects::BOOTSTRAPPER_SECRET, &bootstrapper)?;
     let wicd = secret_data(&sources.secrets, namespace, objects::WICD)?;
-    let wicd = TokenSecret::read(objects::WICD, &wicd)?;
+    let wicd = ServiceAccountToken::read(objects::WICD, &wicd)?;
     let tls = secret_data(&sources.secrets, namespace, objects::TLS_SECRET)?;
     let part = |key: &str| tls.get(key).map(|bytes| bytes.0.clone()).unwrap_or_default();
-    let trusted = snapshot::data(&sources.config_maps, namespace, objects::TRUSTED_CA_CONFIG_MAP);
-    let proxy = if config.proxy.is_enabled() { Proxy::On(trusted.as_ref()) } else { Proxy::Off };
     let worker = snapshot::worker_config(sources)??;
-    let spec = &controller.spec;
-    let user = bundles(&spec.image_registry_bundle_user_data);
-    let ca_bundle = ca_bundle::render(&user, &bundles(&spec.image_registry_bundle_data), proxy)?;
-    Ok(HostContent::render(&Inputs {
+    let registries = sources.registries.inventory().ok_or_else(|| {
+        let kinds = sources.registries.look(RegistryKinds::unlisted);
+        NotReady::Registries { kinds }
+    })?;
+    Ok(HostContent::render(&ContentInputs {
         namespace,
         platform: &status.platform_status.unwrap_or_default().type_,
         api_server: &status.api_server_internal_uri,
-        service_network: ServiceNetwork::choose(&network.spec.service_network)?,
+        service_network: IpNetwork::choose(&network.service_network)?,
         bootstrapper: &bootstrapper,
         wicd: &wicd,
-        kubelet_ca: &controller.spec.kube_api_server_serving_ca_data.0,
+        kubelet_ca: &controller.kube_api_server_serving_ca_data.0,
         tls_certificate: &part(objects::TLS_CERTIFICATE_KEY),
         tls_key: &Hidden::new(part(objects::TLS_PRIVATE_KEY_KEY)),
-        ca_bundle: &ca_bundle,
+        tls_profile,
+        ca_bundle,
+        registries: &registries.files,
         worker: &worker,
         payload: &payload.digests,
+        containerd: &config.containerd,
         log_file_size: config.log_file_size.as_deref(),
+        log_file_age: config.log_file_age.as_deref(),
     })?)
+}
+
+fn controller_config(sources: &Sources) -> Result<ControllerConfigSpec, ContentError> {
+    sources.controller_config.get().flatten().ok_or_else(|| ContentError::Missing {
+        object: format!("controllerconfig {}", objects::CONTROLLER_CONFIG),
+        field: "spec",
+        remedy: remedies::MACHINE_CONFIG,
+    })
+}
+
+/// The certificates that nodes trust beyond those of Windows.
+fn ca_bundle(sources: &Sources, proxy: ProxyTrust<'_>) -> Result<Vec<u8>, NotReady> {
+    let spec = controller_config(sources)?;
+    let user = bundles(&spec.image_registry_bundle_user_data);
+    Ok(ca_bundle::render(&user, &bundles(&spec.image_registry_bundle_data), proxy)?)
 }
 
 fn bundles(list: &[openshift::RegistryBundle]) -> Vec<RegistryBundle<'_>> {

@@ -88,7 +88,7 @@ impl Resolver {
     }
 
     /// The answers so far about the hosts that are listed in `data`. Those without an answer, or
-    /// with an old one, are looked up meanwhile; a change is told through [`Self::changes`].
+    /// with an old one, are looked up meanwhile; [`Self::changes`] reports a change.
     pub fn answers(&self, data: &BTreeMap<String, String>, now: Timestamp) -> Resolutions {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(names) = state.names.begin(instances::names(data), now) {
@@ -190,8 +190,8 @@ impl Resolver {
         first.ok_or(Unresolved::NoIpv4)
     }
 
-    /// The name of `address`, if it has one that leads back to it: whoever runs reverse DNS could
-    /// claim any. Source: `spec/csr.md`, W-20.
+    /// The name of `address`, if it has one that leads back to it: the operator of a reverse zone could
+    /// claim any. Source: `docs/contract/certificate-requests.md`, CSR42.
     async fn name_of(&self, address: Ipv4Addr) -> Option<String> {
         let look_up = move || dns_lookup::lookup_addr(&IpAddr::V4(address)).ok();
         let name = tokio::task::spawn_blocking(look_up).await.ok()??;

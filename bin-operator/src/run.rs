@@ -13,17 +13,20 @@ use wmco_services::generate::LogSettings;
 use wmco_ssh::{Dialer, Options, Pool, PoolLimits};
 
 use crate::announce::Announcer;
+use crate::condition;
 use crate::config::Config;
-use crate::csr::Approver;
+use crate::csr::{Approver, Issued};
 use crate::fleet::Fleet;
+use crate::host_reports::HostReports;
+use crate::http;
 use crate::instance::{Executor, HostRecords};
 use crate::leader::{self, Leadership};
-use crate::learned::Learned;
 use crate::metrics::Metrics;
 use crate::owned::Owned;
 use crate::payload::Payload;
 use crate::progress::Progress;
 use crate::sources::Sources;
+use crate::work::WorkStates;
 
 /// Everything that the controllers need from outside.
 pub struct Operator {
@@ -41,7 +44,7 @@ pub struct Operator {
     pub ssh: Options,
     /// Where metrics and health are served.
     pub http: Option<TcpListener>,
-    /// Happenings for whoever watches.
+    /// Events for watchers.
     pub progress: Progress,
 }
 
@@ -63,9 +66,12 @@ impl Operator {
         let pool = Pool::new(self.dialer, self.ssh, PoolLimits::default());
         let metrics = Metrics::new(pool.clone());
         let (ready, is_ready) = watch::channel(false);
+        let tls = http::Settings::new(&config.namespace)?;
         // Not among the tasks that the Lease waits for: clients may be in no hurry.
         let http = self.http.map(|listener| {
-            let serving = crate::http::serve(listener, metrics.clone(), is_ready, stop.clone());
+            let access = http::Access::new(self.once.clone());
+            let served = http::Served { metrics: metrics.clone(), access, ready: is_ready };
+            let serving = http::serve(listener, served, tls.served(), stop.clone());
             let stop = stop.clone();
             tokio::spawn(async move {
                 if let Err(error) = serving.await {
@@ -80,6 +86,9 @@ impl Operator {
         let (mut leadership, election) =
             leader::elect(leases, config.identity.clone(), config.election, office);
         let sources = Sources::watch(&self.client, &config.namespace, &stop, &tasks);
+        let (stopped, namespace) = (stop.clone(), config.namespace.clone());
+        let following = http::follow(tls, sources.clone(), namespace);
+        tasks.spawn(async move { stopped.run_until_cancelled(following).await });
         tokio::select! {
             // First, since the watches end with it, too.
             biased;
@@ -91,6 +100,7 @@ impl Operator {
             () = leadership.gained() => tracing::info!(identity = config.identity, "leading"),
             () = stop.cancelled() => {}
         }
+        metrics.leader.set(i64::from(!stop.is_cancelled()));
         let controllers = Controllers {
             config,
             client: leader::guarded(&self.client, &leadership),
@@ -152,7 +162,7 @@ impl Controllers {
     ) {
         let announcer =
             Announcer::new(self.client.clone(), &self.config.namespace, &self.config.identity);
-        let learned = Learned::new();
+        let host_reports = HostReports::new();
         let executor = Executor {
             client: self.client.clone(),
             once: self.once,
@@ -167,20 +177,36 @@ impl Controllers {
                 &self.config.namespace,
                 self.leadership.clone(),
             ),
-            learned: learned.clone(),
+            host_reports: host_reports.clone(),
+            works: WorkStates::new(),
             nodes: self.sources.nodes.clone(),
         };
-        let fleet = Fleet::new(Arc::clone(&self.config), payload, self.sources.clone(), executor);
+        let works = executor.works.subscribe();
+        let issued = Issued::default();
+        let fleet = Fleet::new(
+            Arc::clone(&self.config),
+            payload,
+            self.sources.clone(),
+            executor,
+            issued.clone(),
+        );
         let approver = Approver {
             client: self.client.clone(),
             config: Arc::clone(&self.config),
             sources: self.sources.clone(),
             resolver: fleet.resolver(),
-            learned,
+            host_reports,
             leadership: self.leadership.clone(),
             announcer: announcer.clone(),
-            metrics: self.metrics,
+            metrics: self.metrics.clone(),
+            issued,
         };
+        let condition = self.config.operator_condition.as_ref().map(|name| {
+            let (client, namespace) = (self.client.clone(), &self.config.namespace);
+            let (leadership, announcer) = (self.leadership.clone(), announcer.clone());
+            condition::Object::new(client, namespace, name, leadership, announcer)
+        });
+        let follower = condition::Follower::new(fleet.standings(), works, self.metrics, condition);
         let owned = Owned {
             client: self.client,
             config: self.config,
@@ -190,6 +216,7 @@ impl Controllers {
             resync: limits::OWNED_RESYNC.unsigned_abs(),
         };
         tasks.spawn(owned.run(stop.clone()));
+        tasks.spawn(follower.run(stop.clone()));
         tasks.spawn(approver.run(stop.clone()));
         tasks.spawn(fleet.run(stop.clone()));
     }

@@ -7,19 +7,24 @@ use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::ResourceExt;
 use kube::api::ObjectMeta;
 use kube::runtime::reflector::{ObjectRef, Store};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
 use wmco_core::authorized_key::AuthorizedKey;
 use wmco_core::cluster::{Revision, ServicesConfigMap};
 use wmco_core::content::{ContentError, remedies};
 use wmco_core::host_record::KnownHosts;
 use wmco_core::names::{self, objects};
 use wmco_core::protocol::ServicesData;
+use wmco_core::proxy::{ClusterProxy, ProxyError, ProxySettings};
 use wmco_core::render;
 use wmco_core::secret::Secret as Hidden;
 use wmco_csr::ClusterFacts;
 
+use crate::config::Config;
+use crate::kinds::Optional;
 use crate::openshift;
 use crate::sources::Sources;
-use crate::worker_pool::Current;
+use crate::worker_machine_config::Current;
 
 /// The list of instances as people wrote it.
 #[derive(Clone, Debug, Default)]
@@ -121,22 +126,21 @@ pub fn revision(metadata: &ObjectMeta) -> Revision {
 /// # Errors
 /// [`ContentError::Missing`] before it did.
 pub fn infrastructure(sources: &Sources) -> Result<openshift::InfrastructureStatus, ContentError> {
-    let found = only(&sources.infrastructure).and_then(|found| found.status.clone());
-    found.ok_or_else(|| ContentError::Missing {
+    part(&sources.infrastructure, "status").ok_or_else(|| ContentError::Missing {
         object: format!("infrastructure {}", objects::CLUSTER),
         field: "status",
         remedy: remedies::INSTALLATION,
     })
 }
 
-/// What the cluster says of itself that decisions about certificates need.
+/// Facts about the cluster that decisions about certificates need.
 pub fn cluster_facts(sources: &Sources) -> ClusterFacts {
-    let status = only(&sources.infrastructure).and_then(|found| found.status.clone());
-    let network = only(&sources.network);
-    openshift::cluster_facts(status.as_ref(), network.as_ref().map(|network| &network.spec))
+    let status = part(&sources.infrastructure, "status");
+    let network = part(&sources.network, "spec");
+    openshift::cluster_facts(status.as_ref(), network.as_ref())
 }
 
-/// The configuration of the Linux workers; the inner error tells what is wrong in it.
+/// The configuration of the Linux workers; the inner error names a problem in it.
 ///
 /// # Errors
 /// [`ContentError::Missing`] before one was rendered.
@@ -148,10 +152,55 @@ pub fn worker_config(sources: &Sources) -> Result<Current, ContentError> {
     })
 }
 
+/// The cluster's networks.
+///
+/// # Errors
+/// [`ContentError::Missing`] before they are known.
+pub fn network(sources: &Sources) -> Result<openshift::NetworkSpec, ContentError> {
+    part(&sources.network, "spec").ok_or_else(|| ContentError::Missing {
+        object: format!("network {}", objects::CLUSTER),
+        field: "spec.serviceNetwork",
+        remedy: remedies::INSTALLATION,
+    })
+}
+
 /// The port of the hybrid overlay, if it is not the usual one.
-pub fn vxlan_port(sources: &Sources) -> Option<u16> {
-    let network = only(&sources.operator_network)?;
-    network.spec.default_network.ovn_kubernetes_config.hybrid_overlay_config.vxlan_port
+///
+/// # Errors
+/// [`ContentError::Missing`] while something else stands there.
+pub fn vxlan_port(sources: &Sources) -> Result<Option<u16>, ContentError> {
+    let Some(object) = sources.operator_network.get() else { return Ok(None) };
+    let spec: openshift::OperatorNetworkSpec = match object.get("spec") {
+        Some(spec) => serde_json::from_value(spec.clone()).map_err(|_| ContentError::Missing {
+            object: format!("network.operator {}", objects::CLUSTER),
+            field: "spec.defaultNetwork that can be read",
+            remedy: "see the findings of `wmco-operator check cluster`",
+        })?,
+        None => return Ok(None),
+    };
+    Ok(spec.default_network.ovn_kubernetes_config.hybrid_overlay_config.vxlan_port)
+}
+
+/// A part of the one object of a kind; `None` if it is not there or makes no sense.
+fn part<T: DeserializeOwned>(object: &Optional<Value>, part: &str) -> Option<T> {
+    serde_json::from_value(object.get()?.get(part)?.clone()).ok()
+}
+
+/// The proxy that nodes use.
+///
+/// # Errors
+/// [`ProxyError`] while the cluster's makes no sense.
+pub fn proxy(sources: &Sources, config: &Config) -> Result<ProxySettings, ProxyError> {
+    let status = match sources.proxy.get() {
+        Some(None) if !config.proxy.is_enabled() => return Err(ProxyError::NoStatus),
+        found => found.flatten(),
+    };
+    let cluster = status.as_ref().map(|status| ClusterProxy {
+        http: &status.http_proxy,
+        https: &status.https_proxy,
+        no: &status.no_proxy,
+    });
+    ProxySettings::in_force(&config.proxy, cluster)
 }
 
 /// Data of one ConfigMap.

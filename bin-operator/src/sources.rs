@@ -11,20 +11,28 @@ use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Node, Secret};
 use k8s_openapi::api::rbac::v1::{ClusterRoleBinding, RoleBinding};
 use kube::runtime::reflector::{self, Store};
 use kube::runtime::{WatchStreamExt, watcher};
-use kube::{Api, Client, Resource, ResourceExt as _};
+use kube::{Api, Client, CustomResourceExt, Resource, ResourceExt as _};
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
+use wmco_core::cluster::monitoring::ServiceMonitor;
 use wmco_core::cluster::rbac::BindingKind;
-use wmco_core::names::objects;
+use wmco_core::names::monitoring::EXPORTER;
+use wmco_core::names::objects::{self, CLUSTER};
 
-use crate::machines::MachineWatch;
+use crate::kinds::{self, Optional};
+use crate::machines::{self, MachineWatch};
 use crate::nodes::{Heartbeats, Nodes, strip};
 use crate::openshift::{
-    ControllerConfig, Infrastructure, MachineConfigPool, Network, OperatorNetwork,
+    ApiServer, ClusterVersion, ControllerConfig, ControllerConfigSpec, Infrastructure,
+    MachineConfigPool, Network, OperatorNetwork, Proxy, ProxyStatus,
 };
-use crate::worker_pool::{self, Current};
+use crate::registries::{self, RegistryWatch};
+use crate::server_version;
+use crate::service_monitor;
+use crate::worker_machine_config::{self, Current};
 
 /// All caches.
 #[derive(Clone)]
@@ -39,16 +47,28 @@ pub struct Sources {
     pub nodes: Nodes,
     /// Machines and MachineSets, where the cluster has them.
     pub machines: MachineWatch,
+    /// What the cluster says of registries.
+    pub registries: RegistryWatch,
     /// Where new machines get what they start with.
     pub user_data: [UserDataSource; 2],
-    /// The one Infrastructure.
-    pub infrastructure: Store<Infrastructure>,
+    /// The operator's own namespace.
+    pub own_namespace: Store<Namespace>,
+    /// Where Prometheus finds the exporters on nodes, where the cluster has the kind.
+    pub service_monitor: Optional<ServiceMonitor>,
+    /// The one Infrastructure, where the cluster has the kind, as of all those below.
+    pub infrastructure: Optional<Value>,
     /// The one Network.
-    pub network: Store<Network>,
+    pub network: Optional<Value>,
     /// How the networks are made.
-    pub operator_network: Store<OperatorNetwork>,
+    pub operator_network: Optional<Value>,
+    /// What people have to know of the installation of the cluster.
+    pub cluster_version: Optional<Value>,
     /// The one ControllerConfig.
-    pub controller_config: Store<ControllerConfig>,
+    pub controller_config: Optional<Option<ControllerConfigSpec>>,
+    /// The one Proxy: what is in force.
+    pub proxy: Optional<Option<ProxyStatus>>,
+    /// `spec` of the one APIServer.
+    pub api_server: Optional<Value>,
     /// WICD's binding in our namespace.
     pub role_binding: Store<RoleBinding>,
     /// WICD's binding for the whole cluster.
@@ -57,7 +77,10 @@ pub struct Sources {
     pub cloud_node_manager: Store<ClusterRoleBinding>,
     /// The configuration of the Linux workers, once it was read.
     pub worker_config: watch::Receiver<Option<Current>>,
-    pool: Store<MachineConfigPool>,
+    /// Version of the API server, once it told.
+    pub server_version: watch::Receiver<Option<String>>,
+    /// The worker pool: name of its MachineConfig.
+    pub pool: Optional<Option<String>>,
     /// Counts changes of any cache.
     pub changes: watch::Receiver<u64>,
 }
@@ -86,7 +109,7 @@ impl Sources {
         let by_name =
             |name: &str| watcher::Config::default().fields(&format!("metadata.name={name}"));
         let all = watcher::Config::default;
-        let (pool, worker_config) = watches.worker_pool(client, by_name(objects::WORKER_POOL));
+        let (pool, worker_config) = watches.worker_pool(client);
         let user_data = [objects::MACHINE_API_NAMESPACE, objects::CLUSTER_API_NAMESPACE];
         let user_data = user_data.map(|namespace| UserDataSource {
             namespace,
@@ -103,14 +126,30 @@ impl Sources {
             bootstrapper: watches.start(bootstrapper, by_name(objects::BOOTSTRAPPER_SECRET)),
             nodes: watches.nodes(Api::all(client.clone())),
             machines: watches.machines(client),
+            registries: watches.registries(client),
             user_data,
-            infrastructure: watches.start(Api::all(client.clone()), by_name(objects::CLUSTER)),
-            network: watches.start(Api::all(client.clone()), by_name(objects::CLUSTER)),
-            operator_network: watches.start(Api::all(client.clone()), by_name(objects::CLUSTER)),
+            own_namespace: watches.start(Api::all(client.clone()), by_name(namespace)),
+            service_monitor: watches.service_monitor(client, namespace),
+            infrastructure: watches.optional::<Infrastructure, _>(client, CLUSTER, kinds::body),
+            network: watches.optional::<Network, _>(client, CLUSTER, kinds::body),
+            operator_network: watches.optional::<OperatorNetwork, _>(client, CLUSTER, kinds::body),
+            cluster_version: watches.optional::<ClusterVersion, _>(
+                client,
+                objects::CLUSTER_VERSION,
+                ClusterVersion::failing,
+            ),
             worker_config,
+            server_version: watches.server_version(client),
             pool,
-            controller_config: watches
-                .start(Api::all(client.clone()), by_name(objects::CONTROLLER_CONFIG)),
+            controller_config: watches.optional::<ControllerConfig, _>(
+                client,
+                objects::CONTROLLER_CONFIG,
+                ControllerConfigSpec::of,
+            ),
+            proxy: watches.optional::<Proxy, _>(client, CLUSTER, ProxyStatus::in_force),
+            api_server: watches.optional::<ApiServer, _>(client, CLUSTER, |object| {
+                object.get("spec").cloned().unwrap_or_default()
+            }),
             role_binding: watches.start(
                 Api::namespaced(client.clone(), namespace),
                 by_name(BindingKind::RoleBinding.name()),
@@ -137,11 +176,15 @@ impl Sources {
             source.exists.wait_until_ready().await?;
             source.secret.wait_until_ready().await?;
         }
-        self.infrastructure.wait_until_ready().await?;
-        self.network.wait_until_ready().await?;
-        self.operator_network.wait_until_ready().await?;
-        self.pool.wait_until_ready().await?;
-        self.controller_config.wait_until_ready().await?;
+        self.own_namespace.wait_until_ready().await?;
+        self.infrastructure.known().await;
+        self.network.known().await;
+        self.operator_network.known().await;
+        self.cluster_version.known().await;
+        self.pool.known().await;
+        self.controller_config.known().await;
+        self.proxy.known().await;
+        self.api_server.known().await;
         self.role_binding.wait_until_ready().await?;
         self.cluster_role_binding.wait_until_ready().await?;
         self.cloud_node_manager.wait_until_ready().await
@@ -188,40 +231,69 @@ impl Watches<'_> {
         Nodes::new(store, seen)
     }
 
-    fn machines(&self, client: &Client) -> MachineWatch {
+    /// The object `name` of a kind that the cluster may lack.
+    fn optional<K, F>(&self, client: &Client, name: &str, read: fn(&Value) -> F) -> Optional<F>
+    where
+        K: CustomResourceExt + Resource<DynamicType = ()>,
+        F: Clone + PartialEq + Send + Sync + 'static,
+    {
+        kinds::watch_one::<K, F>(client, name, read, self.tell(), (self.stop, self.tasks))
+    }
+
+    /// Counts a change.
+    fn tell(&self) -> impl Fn() + Clone + Send + Sync + use<> {
         let changed = Arc::clone(&self.changed);
-        let tell = move || changed.send_modify(|count| *count += 1);
-        MachineWatch::start(client, tell, self.stop, self.tasks)
+        move || changed.send_modify(|count| *count += 1)
+    }
+
+    fn server_version(&self, client: &Client) -> watch::Receiver<Option<String>> {
+        let (version, receiver) = watch::channel(None);
+        let following = server_version::follow(client.clone(), version, self.tell());
+        let stop = self.stop.clone();
+        self.tasks.spawn(async move { stop.run_until_cancelled(following).await });
+        receiver
+    }
+
+    fn service_monitor(&self, client: &Client, namespace: &str) -> Optional<ServiceMonitor> {
+        let (api, read) = (service_monitor::api(client, namespace), service_monitor::read);
+        kinds::watch_named(api, EXPORTER, read, self.tell(), (self.stop, self.tasks))
+    }
+
+    fn machines(&self, client: &Client) -> MachineWatch {
+        machines::watch(client, self.tell(), self.stop, self.tasks)
+    }
+
+    fn registries(&self, client: &Client) -> RegistryWatch {
+        registries::watch(client, self.tell(), self.stop, self.tasks)
     }
 
     /// The worker pool, and what the MachineConfig says that it names.
     fn worker_pool(
         &self,
         client: &Client,
-        config: watcher::Config,
-    ) -> (Store<MachineConfigPool>, watch::Receiver<Option<Current>>) {
-        let (name, names) = watch::channel(None);
+    ) -> (Optional<Option<String>>, watch::Receiver<Option<Current>>) {
         let (current, receiver) = watch::channel(None);
-        let pool = self.start_and_tell(
-            Api::all(client.clone()),
-            config,
-            move |store: &Store<MachineConfigPool>, _| {
-                let found = store.state().into_iter().next();
-                let found =
-                    found.and_then(|pool| Some(pool.status.as_ref()?.configuration.name.clone()));
-                let found = found.filter(|name| !name.is_empty());
-                name.send_if_modified(|name| {
-                    let differs = found.is_some() && *name != found;
-                    if differs {
-                        *name = found;
-                    }
-                    differs
-                });
+        let (tell_name, renames) = watch::channel(());
+        let tell = self.tell();
+        let pool = kinds::watch_one::<MachineConfigPool, _>(
+            client,
+            objects::WORKER_POOL,
+            MachineConfigPool::configuration,
+            move || {
+                tell_name.send_replace(());
+                tell();
             },
+            (self.stop, self.tasks),
         );
-        let changed = Arc::clone(&self.changed);
-        let tell = move || changed.send_modify(|count| *count += 1);
-        self.tasks.spawn(worker_pool::follow(client.clone(), names, current, tell));
+        let followed = pool.clone();
+        let name = move || followed.get().flatten();
+        self.tasks.spawn(worker_machine_config::follow(
+            client.clone(),
+            name,
+            renames,
+            current,
+            self.tell(),
+        ));
         (pool, receiver)
     }
 

@@ -8,17 +8,18 @@ use jiff::SignedDuration;
 use wmco_core::names::host;
 use wmco_core::winpath::{BadPath, WindowsPath};
 use wmco_services::limits;
+use wmco_services::logs::Bounds;
 
 /// Brings a Windows host to what the cluster asks of it, and keeps it there.
 ///
-/// Source: `spec/wicd.md`, section 2.
+/// Source: `docs/contract/wicd.md`, WICD1 to WICD6.
 #[derive(Clone, Debug, Parser)]
 #[command(name = "wicd", version = crate::VERSION, disable_help_subcommand = true)]
 pub struct Args {
     /// What to do.
     #[command(subcommand)]
     pub command: Command,
-    /// Log more; twice: everything.
+    /// Log more; given twice, log everything.
     #[arg(short, long, action = clap::ArgAction::Count, global = true)]
     pub verbose: u8,
 }
@@ -28,9 +29,9 @@ pub struct Args {
 pub enum Command {
     /// Describe this host in one line of JSON.
     Probe,
-    /// Carry out a plan of the operator; one line of JSON for each event.
+    /// Carry out a plan of the operator; prints one line of JSON per event.
     Apply {
-        /// The plan, as the operator staged it.
+        /// File with the staged plan.
         plan: WindowsPath,
     },
     /// Create and start the bootstrap services of one services ConfigMap.
@@ -38,25 +39,25 @@ pub enum Command {
         /// How to reach the cluster.
         #[command(flatten)]
         cluster: Cluster,
-        /// Version that ends the name of the ConfigMap.
+        /// Version at the end of the ConfigMap's name.
         #[arg(long)]
         desired_version: String,
     },
-    /// Take away what bootstrap and controller did. A restart is asked for on the Node; without a Node
-    /// by exit code 3010.
+    /// Undo the changes of bootstrap and controller. A needed restart is requested on the Node, or by
+    /// exit code 3010 without a Node.
     Cleanup {
         /// How to reach the cluster.
         #[command(flatten)]
         cluster: Cluster,
     },
-    /// Keep the host as its Node's desired version says, until stopped.
+    /// Keep the host at its Node's desired version until stopped.
     Controller(Box<Controller>),
 }
 
 /// How to reach the cluster.
 #[derive(Arguments, Clone, Debug)]
 pub struct Cluster {
-    /// Kubeconfig with the needed rights.
+    /// Kubeconfig of a user with the rights for WICD.
     #[arg(long, value_parser = absolute)]
     pub kubeconfig: WindowsPath,
     /// Namespace of the services ConfigMaps.
@@ -64,29 +65,32 @@ pub struct Cluster {
     pub namespace: String,
 }
 
-/// What the controller is told.
+/// Arguments of the command `controller`.
 #[derive(Arguments, Clone, Debug)]
 pub struct Controller {
     /// How to reach the cluster.
     #[command(flatten)]
     pub cluster: Cluster,
-    /// Speak the protocol of Windows services.
+    /// Run as a Windows service.
     #[arg(long, num_args = 0..=1, require_equals = true, default_value_t = false,
         default_missing_value = "true", action = clap::ArgAction::Set)]
     pub windows_service: bool,
-    /// Folder for log files; standard error without it.
+    /// Folder of log files; default: standard error.
     #[arg(long, value_parser = non_empty)]
     pub log_dir: Option<Text<PathBuf>>,
-    /// Megabytes of a log file before a new one is begun; 0: no limit.
+    /// Size in MB at which log files of this program and of services are rotated; 0: no limit.
     #[arg(long, value_parser = megabytes)]
     pub log_file_max_size: Option<Text<u64>>,
-    /// PEM bundle of roots to trust; without it, those imported before are removed.
+    /// Age at which rotated log files are removed, such as 168h; 0s: never.
+    #[arg(long, value_parser = age)]
+    pub log_file_age: Option<Text<SignedDuration>>,
+    /// PEM bundle of trusted roots; without it, imported roots are removed.
     #[arg(long, value_parser = windows_path)]
     pub ca_bundle: Option<Text<WindowsPath>>,
     /// Folder of the client certificates.
     #[arg(long, default_value = host::WICD_CERTIFICATES, value_parser = absolute)]
     pub cert_dir: WindowsPath,
-    /// Life to ask for in certificate requests, at least 10 minutes.
+    /// Requested lifetime of certificates, at least 10 minutes.
     #[arg(long, default_value = "1h", value_parser = lifetime)]
     pub cert_duration: SignedDuration,
 }
@@ -102,9 +106,10 @@ impl Controller {
         self.log_dir.as_ref()?.0.as_ref()
     }
 
-    /// Megabytes of a log file.
-    pub fn log_megabytes(&self) -> Option<u64> {
-        self.log_file_max_size.as_ref()?.0
+    /// How much of logs is kept.
+    pub fn log_bounds(&self) -> Bounds {
+        let megabytes = self.log_file_max_size.as_ref().and_then(|size| size.0);
+        Bounds::new(megabytes, self.log_file_age.as_ref().and_then(|age| age.0))
     }
 
     /// The bundle of roots.
@@ -127,6 +132,13 @@ fn non_empty(text: &str) -> Result<Text<PathBuf>, String> {
 
 fn megabytes(text: &str) -> Result<Text<u64>, String> {
     optional(text, |text| text.parse().map_err(|_| "use whole megabytes, such as 100".to_owned()))
+}
+
+fn age(text: &str) -> Result<Text<SignedDuration>, String> {
+    optional(text, |text| {
+        let age = text.parse().ok().filter(|age: &SignedDuration| !age.is_negative());
+        age.ok_or_else(|| "use a duration of 0s or more, such as 168h".to_owned())
+    })
 }
 
 fn windows_path(text: &str) -> Result<Text<WindowsPath>, String> {
@@ -192,7 +204,7 @@ mod tests {
         .unwrap();
         assert!(read.windows_service);
         assert_eq!(read.log_folder().unwrap().to_str(), Some(r"C:\var\log\wicd"));
-        assert_eq!(read.log_megabytes(), Some(105));
+        assert_eq!(read.log_bounds(), Bounds { file_bytes: Some(105_000_000), age: None });
         assert_eq!(read.bundle().unwrap().as_str(), host::CA_BUNDLE);
         assert_eq!(read.cert_duration, SignedDuration::from_mins(90));
         assert_eq!(read.cluster.namespace, "ns");
@@ -223,9 +235,20 @@ mod tests {
 
     #[test]
     fn empty_values_mean_none() {
-        let read = controller(" --log-dir= --ca-bundle= --log-file-max-size=").unwrap();
+        let read =
+            controller(" --log-dir= --ca-bundle= --log-file-max-size= --log-file-age=").unwrap();
         assert!(read.log_folder().is_none() && read.bundle().is_none());
-        assert_eq!(read.log_megabytes(), None);
+        assert_eq!(read.log_bounds(), Bounds::default());
+    }
+
+    #[test]
+    fn an_age_of_logs_is_a_duration_and_0_is_none() {
+        let age = |text: &str| {
+            Some(controller(&format!(" --log-file-age {text}")).ok()?.log_bounds().age)
+        };
+        assert_eq!(age("604800s"), Some(Some(SignedDuration::from_hours(168))));
+        assert_eq!(age("0s"), Some(None));
+        assert_eq!((age("week"), age("-1s")), (None, None));
     }
 
     #[test]

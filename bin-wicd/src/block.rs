@@ -5,7 +5,7 @@ use std::ffi::OsString;
 
 use wmco_services::windows::Inherited;
 
-/// What this process was given. Values may be secret.
+/// The environment block of this process. Values may be secret.
 pub struct Block {
     /// By name in upper case; `None` for what is no text.
     values: BTreeMap<String, Option<String>>,

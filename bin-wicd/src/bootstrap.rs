@@ -4,7 +4,7 @@ use anyhow::Context as _;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::Api;
-use wmco_core::cluster::services_name;
+use wmco_core::names::objects::services_name;
 use wmco_core::protocol::ServicesData;
 use wmco_services::lifecycle;
 use wmco_services::manifest::Manifest;
@@ -44,27 +44,27 @@ async fn fetch(
 
 #[cfg(test)]
 mod tests {
+    use kube_testserver::TestServer;
     use serde_json::json;
     use tokio::runtime::Runtime;
     use wmco_core::names::host;
     use wmco_core::protocol::ServiceRunState;
     use wmco_services::fake::FakeWindows;
     use wmco_services::windows::ServiceManager as _;
-    use wmco_sim::cluster::SimCluster;
 
     use super::*;
 
     const PROGRAM: &str = r"C:\k\containerd\containerd.exe";
 
     /// A cluster with the ConfigMap of version 1.2.3, and a host with a kubeconfig for it.
-    fn world() -> (Runtime, SimCluster, FakeWindows, Cluster) {
+    fn world() -> (Runtime, TestServer, FakeWindows, Cluster) {
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
-        let cluster = runtime.block_on(SimCluster::start()).unwrap();
+        let cluster = runtime.block_on(TestServer::start()).unwrap();
         let service = json!([
             { "name": "containerd", "path": PROGRAM, "bootstrap": true, "priority": 0 },
         ]);
         cluster
-            .apply(&json!({
+            .put(&json!({
                 "apiVersion": "v1", "kind": "ConfigMap",
                 "metadata": { "name": services_name("1.2.3"), "namespace": "default" },
                 "data": { "services": service.to_string(), "files": "[]" },

@@ -1,6 +1,6 @@
 //! `wicd cleanup`: takes away what bootstrap and controller did, and says so on the Node.
 //!
-//! Source: `spec/wicd.md`, section 15.
+//! Source: `docs/contract/wicd.md`, WICD80 to WICD83.
 
 use std::io::Write;
 
@@ -81,12 +81,12 @@ async fn know(client: &Client, namespace: &str, windows: &dyn Windows) -> anyhow
             }
         }
     }
-    let marks = daemon::marks(windows, &host::WICD_CERTIFICATES.parse()?)?;
-    let search = own_node::search(client, &marks).await?;
+    let identity = daemon::host_identity(windows, &host::WICD_CERTIFICATES.parse()?)?;
+    let search = own_node::search(client, &identity).await?;
     if search.node.is_none() {
         tracing::info!("no node has an address of this host or the name in its certificates");
     }
-    problems.extend(search.doubts);
+    problems.extend(search.warnings);
     Ok(Known { manifests, node: search.node, problems })
 }
 

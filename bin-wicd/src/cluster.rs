@@ -1,7 +1,8 @@
 //! Clients for the cluster, as a kubeconfig on the host says.
 
+mod proxy;
+
 use base64::Engine as _;
-use hyper_util::client::proxy::matcher::Matcher;
 use kube::config::{AuthInfo, KubeConfigOptions, Kubeconfig, KubeconfigError};
 use kube::{Client, Config};
 use wmco_core::secret::Secret;
@@ -18,7 +19,7 @@ pub enum ClusterError {
     Client {
         /// The kubeconfig.
         path: WindowsPath,
-        /// What is wrong.
+        /// The cause.
         source: Box<kube::Error>,
     },
     /// The kubeconfig names nothing that can be used.
@@ -26,7 +27,7 @@ pub enum ClusterError {
     Kubeconfig {
         /// The kubeconfig.
         path: WindowsPath,
-        /// What is wrong.
+        /// The cause.
         source: Box<KubeconfigError>,
     },
     /// A file is not there.
@@ -68,7 +69,7 @@ pub(crate) async fn client_with(
 }
 
 fn build(path: &WindowsPath, config: Config) -> Result<Client, ClusterError> {
-    Client::try_from(config)
+    proxy::client(config)
         .map_err(|source| ClusterError::Client { path: path.clone(), source: Box::new(source) })
 }
 
@@ -98,18 +99,10 @@ async fn config(files: &dyn Files, path: &WindowsPath) -> Result<Config, Cluster
         .await
         .map_err(broken)?;
     if !from_file {
-        correct_proxy(&mut config, &Matcher::from_env());
+        // Of this process, which are the host's since the restart that brought them into force.
+        proxy::apply(&mut config, |name| std::env::var(name).ok());
     }
     Ok(config)
-}
-
-/// Goes through the environment's proxy or not as NO_PROXY says about the server; kube asks whether
-/// NO_PROXY names the proxy.
-fn correct_proxy(config: &mut Config, environment: &Matcher) {
-    let proxy = environment.intercept(&config.cluster_url);
-    // What kube has found holds user and password, too.
-    config.proxy_url =
-        proxy.map(|proxy| config.proxy_url.take().unwrap_or_else(|| proxy.uri().clone()));
 }
 
 /// A file of the host; `path` as a person may have written it.
@@ -149,38 +142,6 @@ mod tests {
         let config = config(&host, &path).await.unwrap();
         assert_eq!(config.auth_info.client_certificate_data.as_deref(), Some("Ym90aA=="));
         assert_eq!(config.auth_info.client_certificate, None);
-    }
-
-    /// The proxy for a server, when kube has found `found` and NO_PROXY is `direct`.
-    fn proxy(server: &str, found: Option<&str>, direct: &str) -> Option<String> {
-        const PROXY: &str = "http://user:word@proxy.test:3128";
-        let mut config = Config::new(server.parse().unwrap());
-        config.proxy_url = found.map(|found| found.parse().unwrap());
-        correct_proxy(&mut config, &Matcher::builder().https(PROXY).no(direct).build());
-        config.proxy_url.map(|url| url.to_string())
-    }
-
-    #[test]
-    fn servers_that_no_proxy_names_are_reached_directly() {
-        const FOUND: Option<&str> = Some("http://user:word@proxy.test:3128/");
-        let (name, address) = ("https://api-int.example.test:6443", "https://10.0.0.5:6443");
-        for (server, direct) in [
-            (name, "localhost,api-int.example.test"),
-            (name, ".example.test"),
-            (address, "10.0.0.0/16"),
-            (name, "*"),
-        ] {
-            assert_eq!(proxy(server, FOUND, direct), None, "{server} {direct}");
-        }
-    }
-
-    #[test]
-    fn other_servers_are_reached_through_the_proxy_with_its_password() {
-        const FOUND: Option<&str> = Some("http://user:word@proxy.test:3128/");
-        let server = "https://api-int.example.test:6443";
-        assert_eq!(proxy(server, FOUND, "other.test").as_deref(), FOUND);
-        // kube leaves out a proxy that NO_PROXY names itself.
-        assert!(proxy(server, None, "proxy.test").unwrap().ends_with("proxy.test:3128/"));
     }
 
     #[tokio::test]

@@ -48,7 +48,7 @@ use service::{Outcome, Signals};
 
 /// Version of this build, as the operator's; a build for an image sets `WMCO_VERSION`.
 ///
-/// Source: `spec/operator.md`, section 11.
+/// Source: `docs/contract/nodes.md`, NODE7.
 pub const VERSION: &str = match option_env!("WMCO_VERSION") {
     Some(version) => version,
     None => env!("CARGO_PKG_VERSION"),
@@ -73,7 +73,7 @@ pub fn run(arguments: impl Iterator<Item = OsString>) -> i32 {
         Ok(args) => args,
         Err(error) => {
             if args::ask_for_a_service(&arguments) {
-                // Whoever started the service waits for a word of it. Nobody did who typed this by hand.
+                // The service manager waits for a report, unless a person typed this by hand.
                 let _ = windows::run_service(Box::new(|_| Outcome::Failed));
             }
             // Without anywhere to write to, only the exit code is left.
@@ -99,7 +99,7 @@ fn perform(args: Args) -> anyhow::Result<i32> {
         1 => Detail::More,
         _ => Detail::Everything,
     };
-    // Whoever types the option by hand gets no further than to the manager, which does not know them.
+    // A person who types the option gets no further than to the manager, which did not start this process.
     let as_service = matches!(&args.command, Command::Controller(c) if c.windows_service);
     let host = windows::host(as_service)?;
     if let Command::Controller(controller) = args.command {
@@ -141,6 +141,7 @@ fn control(
         }
         let settings = Settings {
             ca_bundle: arguments.bundle().cloned(),
+            logs: arguments.log_bounds(),
             certificates: arguments.cert_dir,
             lifetime: arguments.cert_duration,
             cluster: arguments.cluster,
@@ -163,11 +164,13 @@ fn open_logs(arguments: &args::Controller, detail: Detail) -> anyhow::Result<()>
         logs::to_console(detail);
         return Ok(());
     };
-    logs::to_files(folder, arguments.log_megabytes(), detail)
+    let bounds = arguments.log_bounds();
+    logs::to_files(folder, bounds, detail)
         .with_context(|| format!("cannot log to {}, check --log-dir", folder.display()))?;
     tracing::info!(
         folder = %folder.display(),
-        megabytes = arguments.log_megabytes(),
+        file_bytes = bounds.file_bytes,
+        age = bounds.age.map(tracing::field::display),
         version = VERSION,
         "service controller starting"
     );

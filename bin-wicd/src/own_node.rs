@@ -10,7 +10,7 @@ use kube::api::{GetParams, ListParams, ObjectList};
 use kube::core::{Request, Resource as _};
 use kube::{Client, Error};
 use wmco_core::names;
-use wmco_services::daemon::{self, Marks, NodeClaim, NodeSearchError, Search};
+use wmco_services::daemon::{self, HostIdentity, NodeClaim, NodeSearchError, Search};
 use wmco_services::limits;
 
 /// Why it cannot be told which Node is the own one.
@@ -28,9 +28,10 @@ pub(crate) enum OwnNodeError {
 ///
 /// # Errors
 /// [`OwnNodeError`]; another search may find it.
-pub(crate) async fn search(client: &Client, marks: &Marks) -> Result<Search, OwnNodeError> {
+pub(crate) async fn search(client: &Client, marks: &HostIdentity) -> Result<Search, OwnNodeError> {
     for name in daemon::names_to_ask(marks) {
-        let settled = named(client, name).await?.and_then(|node| daemon::settles(&node, marks));
+        let settled =
+            named(client, name).await?.and_then(|node| daemon::search_result_of(&node, marks));
         if let Some(search) = settled {
             return Ok(search);
         }

@@ -43,7 +43,7 @@ pub fn apply(
     Ok(done)
 }
 
-/// One line, which whoever reads sees at once.
+/// Writes one line and flushes it, so that the reader sees it at once.
 fn line(out: &mut dyn Write, event: &ReportLine) -> io::Result<()> {
     let mut text = serde_json::to_vec(event)?;
     text.push(b'\n');

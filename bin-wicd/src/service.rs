@@ -1,6 +1,6 @@
-//! What a Windows service tells the Service Control Manager, without Windows.
+//! The reports of a Windows service to the Service Control Manager, without Windows.
 //!
-//! Source: `spec/wicd.md`, sections 3.3 and 23.1, rows 1 and 4.
+//! Source: `docs/contract/wicd.md`, WICD23 and WICD24.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ pub enum Outcome {
     Failed,
 }
 
-/// What the work hears from and tells whoever runs it.
+/// Signals between the work and its caller.
 pub struct Signals {
     /// Cancelled: the work ends soon.
     pub stop: CancellationToken,
@@ -28,7 +28,7 @@ pub struct Signals {
 }
 
 impl Signals {
-    /// Says that the work goes on, whenever somebody wants to hear that. Never ends.
+    /// Reports that the work continues, as long as reports are wanted. Never ends.
     pub async fn report(&self) {
         loop {
             while (self.goes_on)() {
@@ -54,7 +54,7 @@ const WAIT_HINT: Duration = Duration::from_secs(10);
 /// Code that the manager shows when the work could not go on.
 const FAILED: u32 = 1;
 
-/// Something that happens while the work goes on.
+/// Something that happens during the work.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Event {
     /// Windows wants the service to end.
@@ -80,12 +80,12 @@ pub enum State {
     Stopped(Option<u32>),
 }
 
-/// What the manager is told.
+/// A status report to the service manager.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Report {
     /// The state.
     pub state: State,
-    /// Rises while the state is the same and something goes on.
+    /// Rises while the state is the same and there is progress.
     pub checkpoint: u32,
     /// Within this time the next report comes.
     pub wait_hint: Duration,
@@ -93,7 +93,7 @@ pub struct Report {
     pub accepts_stop: bool,
 }
 
-/// What follows from an event.
+/// The reaction to an event.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Reaction {
     /// To be reported, if anything.
@@ -131,7 +131,7 @@ impl Protocol {
         matches!(self.state, State::Starting | State::Stopping)
     }
 
-    /// What follows from `event` at `now`.
+    /// Returns the reaction to `event` at `now`.
     pub fn on(&mut self, event: Event, now: Duration) -> Reaction {
         let late = now >= self.until;
         let state = match (self.state, event) {
@@ -147,7 +147,7 @@ impl Protocol {
                 Some(State::Stopping)
             }
             (State::Starting, Event::Ready) => Some(State::Running),
-            // It does not give up, and whoever waits for the start should not wait for the cluster.
+            // It does not give up, and the manager, which waits for the start, should not wait for the cluster.
             (State::Starting, Event::Nothing) if late => Some(State::Running),
             // What is half done is found by the next start: every step may be repeated.
             (State::Stopping, Event::Nothing) if late => Some(State::Stopped(None)),

@@ -1,12 +1,12 @@
-//! Asks the agent on a Windows host what it sees, and prints it as JSON.
+//! Runs the agent on a Windows host, and prints its description of the host as JSON.
 //!
 //! ```text
 //! cargo run -p wmco-examples --example probe_host -- ADDRESS[:PORT] USER KEY_FILE [HOST_KEY [VIA]]
 //! ```
 //!
-//! `HOST_KEY` is a line of the host's public key file, or the base64 text that a first run prints;
-//! without it, or with `-`, whoever answers is trusted. `VIA` is a jump host, `[USER@]HOST[:PORT]`,
-//! that the same key opens. The state goes to standard output, everything else to standard error.
+//! `HOST_KEY` is a line of the host's public key file, or the base64 text that a first run prints; without it, or with
+//! `-`, any host key is trusted. `VIA` is a jump host, `[USER@]HOST[:PORT]`, that accepts the same key. The state goes
+//! to standard output, everything else to standard error.
 
 #![allow(clippy::print_stderr, clippy::print_stdout, reason = "that is what it is for")]
 
@@ -33,7 +33,7 @@ async fn main() -> ExitCode {
             println!("{state}");
             ExitCode::SUCCESS
         }
-        // All causes in one line; each error ends with what to do.
+        // Prints all causes in one line; each error ends with its remedy.
         Err::<_, anyhow::Error>(error) => {
             eprintln!("probe_host: {error:#}");
             ExitCode::FAILURE

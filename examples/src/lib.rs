@@ -1,4 +1,4 @@
-//! Runnable programs for people who use the crates: see the `examples` folder of this package.
+//! Runnable programs that use the crates: see the `examples` folder of this package.
 
 /// Compiles and runs the sample in the repository's README.
 #[cfg(doctest)]

@@ -1,38 +1,46 @@
-//! Everything that a configured host has, from the cluster's objects and the payload.
+//! Everything that a configured host gets, made from the cluster's objects and the payload.
 //!
-//! [`HostContent::render`] is the place where a Secret, a ConfigMap or a payload file becomes a path
-//! on a host, with who may read it and whether its readers notice a change.
+//! [`HostContent::render`] maps a Secret, a ConfigMap or a payload file to a path on a host, with its access rights
+//! and whether its readers notice a change.
+
+mod digests;
 
 use std::collections::BTreeMap;
 
 use crate::digest::Sha256;
+use crate::ip_network::{IpNetwork, NetworkError};
 use crate::names::{self, host, objects};
 use crate::node::DesiredFile;
 use crate::payload;
 use crate::protocol::Access;
+use crate::registries::RegistryFiles;
 use crate::render::{
-    KubeconfigError, ServiceNetwork, ServiceNetworkError, TokenSecret, WicdArgumentsError,
-    kubelet_config, network_script, token_kubeconfig, wicd_arguments,
+    ContainerdSettings, KubeconfigError, ServiceAccountToken, WicdArgumentsError,
+    containerd_config, kubelet_config, network_script, token_kubeconfig, web_config,
+    wicd_arguments,
 };
 use crate::secret::Secret;
+use crate::tls_profile::TlsProfile;
 use crate::winpath::{BadPath, WindowsPath};
 use crate::worker_config::WorkerConfig;
 
-/// What people can do while an object is missing or lacks a field.
+pub use digests::{DIGESTS, Digests, PayloadError};
+
+/// Advice for an object that is missing or lacks a field.
 pub mod remedies {
-    /// For what the installer of the cluster writes.
+    /// For objects that the cluster's installer writes.
     pub const INSTALLATION: &str = "wait until the cluster is installed";
-    /// For what the machine config operator writes.
+    /// For objects that the machine config operator writes.
     pub const MACHINE_CONFIG: &str = "wait for the machine config operator";
-    /// For a Secret that another controller makes anew when it is gone.
+    /// For a Secret that another controller creates again when it is deleted.
     pub const REMADE: &str = "delete it so that it is made again";
     /// For a Secret that another controller fills.
     pub const TOKEN: &str = "wait until the cluster has filled it";
 }
 
-/// What hosts are made from: one snapshot of the cluster.
+/// Input of a host's content: a snapshot of the cluster.
 #[derive(Clone, Debug)]
-pub struct Inputs<'a> {
+pub struct ContentInputs<'a> {
     /// The operator's namespace.
     pub namespace: &'a str,
     /// The platform, as Infrastructure `cluster` names it.
@@ -40,50 +48,58 @@ pub struct Inputs<'a> {
     /// URL of the API server for nodes.
     pub api_server: &'a str,
     /// Network of the cluster's services.
-    pub service_network: ServiceNetwork,
+    pub service_network: IpNetwork,
     /// The kubelet's bootstrap credentials.
-    pub bootstrapper: &'a TokenSecret,
+    pub bootstrapper: &'a ServiceAccountToken,
     /// WICD's credentials before it has a certificate.
-    pub wicd: &'a TokenSecret,
-    /// CA of the clients that the kubelet lets in.
+    pub wicd: &'a ServiceAccountToken,
+    /// CA of the clients that the kubelet accepts.
     pub kubelet_ca: &'a [u8],
     /// Serving certificate of the metrics exporter, PEM.
     pub tls_certificate: &'a [u8],
     /// Its private key, PEM.
     pub tls_key: &'a Secret,
+    /// TLS settings for servers; `None` leaves the choice to each server.
+    pub tls_profile: Option<&'a TlsProfile>,
     /// Trusted CAs, PEM; may be empty.
     pub ca_bundle: &'a [u8],
-    /// What Linux workers have and Windows nodes need, too.
+    /// containerd's configuration of registries.
+    pub registries: &'a RegistryFiles,
+    /// Settings of Linux workers that Windows nodes need, too.
     pub worker: &'a WorkerConfig,
     /// Digests of the payload.
-    pub payload: &'a payload::Digests,
+    pub payload: &'a Digests,
+    /// The administrator's settings of containerd.
+    pub containerd: &'a ContainerdSettings,
     /// Size of the daemon's log files as a quantity of bytes.
     pub log_file_size: Option<&'a str>,
+    /// Age at which rotated log files are deleted, in Go's notation.
+    pub log_file_age: Option<&'a str>,
 }
 
-/// Files of a configured host, and the contents that are not payload.
+/// Files of a configured host, and all contents that are not payload.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct HostContent {
-    /// Path to what is wanted there.
+    /// The desired file at each path.
     pub files: BTreeMap<WindowsPath, DesiredFile>,
-    /// Rendered contents by digest. What is not here is payload.
+    /// Rendered contents by digest. All other contents are payload.
     pub rendered: BTreeMap<Sha256, Secret>,
     /// Arguments of the daemon's service.
     pub daemon_arguments: Vec<String>,
 }
 
-/// Why hosts cannot be configured now.
+/// Why the content of hosts cannot be rendered now.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ContentError {
-    /// An object that hosts need is not there or lacks a field.
+    /// An object that hosts need does not exist or lacks a field.
     #[error("{object} is missing or has no {field}, {remedy}")]
     Missing {
         /// Kind and name.
         object: String,
         /// The field or key.
         field: &'static str,
-        /// What to do.
+        /// The next step.
         remedy: &'static str,
     },
     /// A kubeconfig cannot be made.
@@ -91,9 +107,9 @@ pub enum ContentError {
     Kubeconfig(#[from] KubeconfigError),
     /// The service network has no address for the cluster's DNS.
     #[error(transparent)]
-    ServiceNetwork(#[from] ServiceNetworkError),
+    Network(#[from] NetworkError),
     /// A payload file has no digest.
-    #[error("payload file {name} has no digest in {}, build the image again", payload::DIGESTS)]
+    #[error("payload file {name} has no digest in {}, build the image again", DIGESTS)]
     Payload {
         /// The file.
         name: &'static str,
@@ -101,7 +117,7 @@ pub enum ContentError {
     /// The daemon's arguments cannot be made.
     #[error(transparent)]
     Arguments(#[from] WicdArgumentsError),
-    /// A constant of ours is wrong.
+    /// A constant path of ours is invalid.
     #[error(transparent)]
     Path(#[from] BadPath),
 }
@@ -110,13 +126,17 @@ impl HostContent {
     /// Renders everything.
     ///
     /// # Errors
-    /// [`ContentError`] names the object and what to do. Nothing is rendered in part, so a host
-    /// never gets an empty key or a kubeconfig without a server.
-    pub fn render(inputs: &Inputs<'_>) -> Result<Self, ContentError> {
+    /// [`ContentError`] names the object and the next step. Nothing is rendered in part, so a host never gets an
+    /// empty key or a kubeconfig without a server.
+    pub fn render(inputs: &ContentInputs<'_>) -> Result<Self, ContentError> {
         require(inputs)?;
         let dns = inputs.service_network.cluster_dns()?;
         let mut content = Self {
-            daemon_arguments: wicd_arguments(inputs.namespace, inputs.log_file_size)?,
+            daemon_arguments: wicd_arguments(
+                inputs.namespace,
+                inputs.log_file_size,
+                inputs.log_file_age,
+            )?,
             ..Self::default()
         };
         let secret = Access::Administrators;
@@ -127,35 +147,48 @@ impl HostContent {
             inputs.bootstrapper,
         )?;
         // WICD always starts from its token: a certificate that expired while the host was off
-        // would lock it out. Source: `spec/node-config.md`, section 13, row 21.
+        // would lock it out. Source: `docs/contract/node-files.md`, FILE14.
         let wicd = token_kubeconfig(inputs.api_server, objects::WICD_KUBECONFIG_USER, inputs.wicd)?;
         content.live(host::KUBELET_CA, Secret::new(inputs.kubelet_ca), open)?;
         content.live(host::BOOTSTRAP_CA, Secret::new(inputs.bootstrapper.ca.clone()), open)?;
         content.live(host::BOOTSTRAP_KUBECONFIG, bootstrap, secret)?;
         content.live(host::WICD_KUBECONFIG, wicd, secret)?;
         content.live(host::CA_BUNDLE, Secret::new(inputs.ca_bundle), open)?;
+        // Between the two writes, key and certificate do not match. The exporter reads both for each connection, so
+        // one connection may fail, and the next succeeds.
         let tls = |name: &str| format!(r"{}\{name}", host::TLS_CERTIFICATES);
         let certificate = Secret::new(inputs.tls_certificate);
         content.live(&tls(objects::TLS_CERTIFICATE_KEY), certificate, secret)?;
         content.live(&tls(objects::TLS_PRIVATE_KEY_KEY), inputs.tls_key.clone(), secret)?;
-        // The kubelet reads its configuration when it starts.
+        // The kubelet and containerd read their configurations when they start.
         content.place(host::KUBELET_CONFIG, Secret::new(kubelet_config(dns)), open, false)?;
+        let containerd = containerd_config(inputs.containerd);
+        content.place(host::CONTAINERD_CONFIG, Secret::new(containerd), open, false)?;
         if let Some(cloud) = &inputs.worker.cloud_config_content {
-            // It may hold credentials of the cloud.
+            // The file may hold cloud credentials.
             content.place(host::CLOUD_CONFIG, Secret::new(cloud.as_slice()), secret, false)?;
         }
-        // Elsewhere no kubelet reads it. Source: `spec/node-config.md`, section 13, row 29.
+        // On other platforms no kubelet reads it. Source: `docs/contract/node-files.md`, FILE22.
         if let (names::platforms::AWS, Some(providers)) =
             (inputs.platform, &inputs.worker.credential_provider)
         {
             let providers = Secret::new(providers.as_str());
             content.place(host::CREDENTIAL_PROVIDER_CONFIG, providers, open, false)?;
         }
-        let script = Secret::new(network_script(&inputs.service_network));
+        // containerd reads them for each image. They may hold credentials.
+        for (path, file) in inputs.registries.iter() {
+            let desired = DesiredFile { sha256: file.sha256, access: secret, live: true };
+            content.files.insert(path.clone(), desired);
+            content.rendered.insert(file.sha256, file.content.clone());
+        }
+        let generated = |name| match name {
+            host::WEB_CONFIG => Secret::new(web_config(inputs.tls_profile)),
+            _ => Secret::new(network_script(&inputs.service_network)),
+        };
         for file in payload::files(inputs.platform) {
             if file.generated {
                 let path = file.destination();
-                content.place(path.as_str(), script.clone(), file.access, true)?;
+                content.place(path.as_str(), generated(file.name), file.access, true)?;
                 continue;
             }
             let sha256 =
@@ -186,8 +219,8 @@ impl HostContent {
     }
 }
 
-/// Refuses inputs that are there but empty.
-fn require(inputs: &Inputs<'_>) -> Result<(), ContentError> {
+/// Refuses inputs that are empty.
+fn require(inputs: &ContentInputs<'_>) -> Result<(), ContentError> {
     let secret = |name: &str| format!("secret {name}");
     let checks = [
         (
@@ -226,3 +259,6 @@ fn require(inputs: &Inputs<'_>) -> Result<(), ContentError> {
         None => Ok(()),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,4 +1,4 @@
-//! SHA-256 digests in the form that people and `sha256sum` write.
+//! SHA-256 digests in the form of `sha256sum`.
 
 use std::fmt;
 use std::str::FromStr;
@@ -19,7 +19,7 @@ use sha2::{Digest as _, Sha256 as Hasher};
 #[derive(Clone, Copy, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct Sha256([u8; 32]);
 
-/// The text is not 64 hexadecimal digits.
+/// Error of a text that is not 64 hexadecimal digits.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[error("`{text}` is no SHA-256 digest, write 64 hexadecimal digits")]
 pub struct NotADigest {
@@ -32,7 +32,7 @@ impl Sha256 {
         Self(Hasher::digest(content).into())
     }
 
-    /// A digest that was computed elsewhere, as its 32 bytes.
+    /// Makes a digest from its 32 bytes.
     pub const fn from_bytes(bytes: [u8; 32]) -> Self {
         Self(bytes)
     }

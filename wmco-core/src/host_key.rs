@@ -1,4 +1,4 @@
-//! Public SSH host keys in the form that people and the cluster keep.
+//! Public SSH host keys, in the forms that users and the cluster store.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,11 +9,11 @@ use serde::{Serialize, Serializer};
 
 use crate::digest::Sha256;
 
-/// Algorithms that a Windows host may be pinned with.
+/// Host key algorithms that may be pinned.
 pub(crate) const ALGORITHMS: [&str; 5] =
     ["ssh-ed25519", "ecdsa-sha2-nistp256", "ecdsa-sha2-nistp384", "ecdsa-sha2-nistp521", "ssh-rsa"];
 
-/// How fingerprints begin.
+/// Prefixes of fingerprints.
 const FINGERPRINTS: [&str; 2] = ["SHA256:", "MD5:"];
 
 /// A public host key in wire form. Source: RFC 4253, section 6.6; RFC 5656; RFC 8709.
@@ -30,7 +30,7 @@ const FINGERPRINTS: [&str; 2] = ["SHA256:", "MD5:"];
 /// assert_eq!(key.algorithm(), "ssh-ed25519");
 /// assert_eq!(key.to_string(), text);
 /// assert!(key.fingerprint().starts_with("SHA256:"));
-/// # Ok::<(), wmco_core::host_key::BadHostKey>(())
+/// Ok::<(), wmco_core::host_key::BadHostKey>(())
 /// ```
 #[derive(Clone, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct HostKey {
@@ -38,7 +38,7 @@ pub struct HostKey {
     wire: Vec<u8>,
 }
 
-/// Why a text is no [`HostKey`].
+/// Why a text is not a [`HostKey`].
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum BadHostKey {
@@ -48,7 +48,7 @@ pub enum BadHostKey {
     /// Not base64.
     #[error("it is no base64 text, copy the second word of the host's public key file")]
     Base64,
-    /// A digest of a key.
+    /// A fingerprint in place of a key.
     #[error(
         "it is a fingerprint, which the key does not follow from; copy the line from the host's \
              public key file or from `ssh-keyscan HOST`"
@@ -57,16 +57,16 @@ pub enum BadHostKey {
     /// The word before the key names another algorithm than the key itself.
     #[error("its first word does not fit the key, copy the whole line from the public key file")]
     Mismatch,
-    /// The bytes are no key of their algorithm.
+    /// The bytes are not a valid key of their algorithm.
     #[error("it is cut off or damaged, copy the whole line from the host's public key file")]
     Shape,
 }
 
 impl HostKey {
-    /// From the wire form, as SSH servers show it.
+    /// Reads the wire form, as SSH servers send it.
     ///
     /// # Errors
-    /// [`BadHostKey`] if it is none, damaged, or of an algorithm that we do not trust.
+    /// [`BadHostKey`] if it is no key, damaged, or of an algorithm that we do not trust.
     pub fn from_wire(wire: &[u8]) -> Result<Self, BadHostKey> {
         let fields = fields(wire).ok_or(BadHostKey::Shape)?;
         let [name, rest @ ..] = fields.as_slice() else { return Err(BadHostKey::Shape) };
@@ -117,7 +117,7 @@ impl FromStr for HostKey {
     }
 }
 
-/// The length-prefixed fields that `wire` consists of, if there is nothing else in it.
+/// Splits `wire` into its length-prefixed fields; `None` if other bytes remain.
 fn fields(wire: &[u8]) -> Option<Vec<&[u8]>> {
     let mut fields = Vec::new();
     let mut rest = wire;
@@ -131,7 +131,7 @@ fn fields(wire: &[u8]) -> Option<Vec<&[u8]>> {
     Some(fields)
 }
 
-/// Whether `fields`, those after the name, are as many and as long as the algorithm says.
+/// Whether the `fields` after the name have the number and lengths that the algorithm requires.
 fn fits(algorithm: &str, fields: &[&[u8]]) -> bool {
     match (algorithm.strip_prefix("ecdsa-sha2-"), fields) {
         (Some(curve), [name, point]) => *name == curve.as_bytes() && !point.is_empty(),
@@ -227,14 +227,14 @@ pub(crate) mod tests {
 
     #[test]
     fn the_fingerprint_is_that_of_ssh_keygen() {
-        // ssh-keygen -lf of the line in `spec/ssh.md`, section 2.3.
+        // ssh-keygen -lf of the line in `docs/contract/ssh.md`, SSH6.
         let text = "AAAAC3NzaC1lZDI1NTE5AAAAIAABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhscHR4f";
         let key: HostKey = format!("{text}\n").parse().unwrap();
         assert_eq!(key.fingerprint(), "SHA256:ZkAslGjFiUHdGf/WUL8rQvkib4PTvQatUV0OUQSncCA");
     }
 
     proptest! {
-        /// Whatever stands there, reading it ends, and what was read is written the same again.
+        /// Reading any text terminates, and writing the result gives the same text again.
         #[test]
         fn reading_is_total(text in "(ssh-ed25519 )?[A-Za-z0-9+/=]{0,80}( .{0,9})?") {
             if let Ok(key) = text.parse::<HostKey>() {

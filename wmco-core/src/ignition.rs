@@ -1,7 +1,7 @@
-//! What Windows nodes take over from the Linux workers' rendered MachineConfig.
+//! Settings in the rendered MachineConfig of Linux workers that Windows nodes use, too.
 //!
-//! Only what we need of the Ignition format is read: systemd units and files whose content is in
-//! the document. Source: `spec/node-config.md`, section 8, and the Ignition specification 3.5.
+//! Reads only the needed part of the Ignition format: systemd units, and files with content in the document.
+//! Source: `docs/contract/node-files.md`, FILE19, and the Ignition specification 3.5.
 
 use std::collections::BTreeMap;
 use std::io::Read as _;
@@ -12,6 +12,7 @@ use serde_json::Value;
 
 use crate::ignition_unit::{NoExecStart, kubelet_options};
 use crate::limits;
+use crate::text::printable;
 
 /// Cloud provider configuration of Linux workers.
 pub const CLOUD_CONFIG: &str = "/etc/kubernetes/cloud.conf";
@@ -20,14 +21,14 @@ pub const CLOUD_CONFIG: &str = "/etc/kubernetes/cloud.conf";
 pub const CREDENTIAL_PROVIDER: &str =
     "/etc/kubernetes/credential-providers/ecr-credential-provider.yaml";
 
-/// The unit whose command line is read.
+/// The unit with the kubelet's command line.
 const KUBELET_UNIT: &str = "kubelet.service";
 
-/// Why nothing can be taken over.
+/// Why the settings cannot be read.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum IgnitionError {
-    /// A file's content is no data URL, or a damaged one.
+    /// A file's content is not a valid data URL.
     #[error(
         "file {path} of the rendered MachineConfig has no readable data URL, correct it in its MachineConfig"
     )]
@@ -35,14 +36,15 @@ pub enum IgnitionError {
         /// The file's path on Linux.
         path: String,
     },
-    /// Content that is compressed in an unknown way.
+    /// Content with an unknown compression.
     #[error(
-        "file {path} of the rendered MachineConfig is compressed with `{compression}`, use gzip or none"
+        "file {path} of the rendered MachineConfig is compressed with `{}`, use gzip or none",
+        printable(.compression)
     )]
     Compression {
         /// The file's path on Linux.
         path: String,
-        /// What the document says.
+        /// The document's value.
         compression: String,
     },
     /// The unit has no command.
@@ -55,10 +57,10 @@ pub enum IgnitionError {
     Gzip {
         /// The file's path on Linux.
         path: String,
-        /// What went wrong.
+        /// The error of the decompression.
         source: std::io::Error,
     },
-    /// More content than we take from one file.
+    /// A file's content is too long.
     #[error(
         "file {path} of the rendered MachineConfig is bigger than {} bytes, shorten it",
         limits::IGNITION_FILE_BYTES
@@ -67,23 +69,26 @@ pub enum IgnitionError {
         /// The file's path on Linux.
         path: String,
     },
-    /// The document has no such unit, or one without contents.
+    /// The document has no kubelet unit, or one without contents.
     #[error("the rendered MachineConfig has no contents for {KUBELET_UNIT}, check the worker pool")]
     NoKubelet,
-    /// The document is not shaped as Ignition says.
+    /// The document does not have Ignition's structure.
     #[error("the config of MachineConfig {name} is no Ignition document, check its MachineConfigs")]
     Shape {
         /// The MachineConfig's name.
         name: String,
-        /// What was found.
+        /// The parse error.
         source: serde_json::Error,
     },
-    /// Another major version.
-    #[error("MachineConfig {name} has Ignition version `{version}`, only 3 is understood")]
+    /// An unsupported major version.
+    #[error(
+        "MachineConfig {name} has Ignition version `{}`, only 3 is understood",
+        printable(.version)
+    )]
     Version {
         /// The MachineConfig's name.
         name: String,
-        /// What the document says.
+        /// The document's value.
         version: String,
     },
 }
@@ -96,7 +101,7 @@ impl Ignition {
     /// Reads `spec.config` of the MachineConfig `name`.
     ///
     /// # Errors
-    /// It is no Ignition document of version 3.
+    /// The document is not Ignition of version 3.
     pub fn read(name: &str, config: &Value) -> Result<Self, IgnitionError> {
         let document = Document::deserialize(config)
             .map_err(|source| IgnitionError::Shape { name: name.to_owned(), source })?;
@@ -107,10 +112,10 @@ impl Ignition {
         Ok(Self(document))
     }
 
-    /// The kubelet's options that Windows takes over, see [`kubelet_options`].
+    /// The kubelet's options that Windows uses, too; see [`kubelet_options`].
     ///
     /// # Errors
-    /// There is no kubelet unit, or no command in it.
+    /// The document has no kubelet unit, or the unit has no command.
     pub fn kubelet_options(&self) -> Result<BTreeMap<String, String>, IgnitionError> {
         let contents = self
             .0
@@ -127,8 +132,7 @@ impl Ignition {
     /// Content of the file at `path`, appended parts included; `None` if it is not listed.
     ///
     /// # Errors
-    /// Its content is not in the document, damaged, or longer than
-    /// [`limits::IGNITION_FILE_BYTES`].
+    /// The content is not in the document, damaged, or longer than [`limits::IGNITION_FILE_BYTES`].
     pub fn file(&self, path: &str) -> Result<Option<Vec<u8>>, IgnitionError> {
         let Some(file) = self.0.storage.files.iter().find(|file| file.path == path) else {
             return Ok(None);
@@ -209,7 +213,7 @@ impl Content {
     }
 }
 
-/// Unpacks at most one byte more than a file may have, so that a small input cannot fill memory.
+/// Unpacks at most one byte more than the limit, so that a small input cannot fill memory.
 fn unpack(bytes: &[u8], path: &str) -> Result<Vec<u8>, IgnitionError> {
     let most = u64::try_from(limits::IGNITION_FILE_BYTES).unwrap_or(u64::MAX);
     let mut content = Vec::new();

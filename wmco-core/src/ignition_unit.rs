@@ -1,24 +1,23 @@
-//! The kubelet's command line in the Linux workers' systemd unit.
+//! Reads the kubelet's command line from the systemd unit of Linux workers.
 
 use std::collections::BTreeMap;
 
-/// Options of the Linux kubelet that Windows kubelets take over.
+/// Options of the Linux kubelet that Windows kubelets use, too.
 pub const KEPT_OPTIONS: [&str; 2] = ["cloud-provider", "cloud-config"];
 
-/// What starts the line of the command.
+/// Prefix of the line with the command.
 const EXEC_START: &str = "ExecStart=";
 
-/// The unit has no command.
+/// Error of a unit without a command.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 #[error("the kubelet's systemd unit has no ExecStart line, correct it in the MachineConfig")]
 pub struct NoExecStart;
 
-/// Those of [`KEPT_OPTIONS`] that the first `ExecStart=` line of `unit` holds, without their dashes.
+/// Returns the [`KEPT_OPTIONS`] in the first `ExecStart=` line of `unit`, without their dashes.
 ///
-/// The line goes on as long as lines end in a backslash. Its words are split at blanks, as systemd
-/// does, so it does not matter how many options share a line; the original wants one per line. A
-/// word without `=` is no option with a value; of a repeated option the last one counts.
-/// Source: `spec/node-config.md`, sections 8 and 13 (row 14).
+/// The line continues while lines end in a backslash. Words are split at blanks, as systemd does, so several
+/// options may share a line; the original expects one per line. A word without `=` is ignored; of a repeated option
+/// the last value counts. Source: `docs/contract/node-files.md`, FILE20.
 ///
 /// # Errors
 /// [`NoExecStart`].
@@ -50,7 +49,7 @@ pub fn kubelet_options(unit: &str) -> Result<BTreeMap<String, String>, NoExecSta
     Ok(options)
 }
 
-/// `text` without the quotation marks around it.
+/// Removes the quotation marks around `text`.
 fn unquote(text: &str) -> &str {
     ['"', '\'']
         .into_iter()

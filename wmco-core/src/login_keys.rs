@@ -1,9 +1,9 @@
-//! The keys with which the operator logs in, while one is in use and while it is exchanged for the next.
+//! The keys with which the operator logs in, also during the exchange for a new key.
 //!
-//! Every host is reached with any key of the Secret. During a rotation the next key is put on a host
-//! through the current one and proven by a login with it alone; only when every host lets it in, the
-//! current one is taken off, one host after another. What each host lets in is on its
-//! [record](crate::host_record::HostRecord::lets_in). Source: `spec/features.md`, N11.
+//! Any key of the Secret may be used to log in to a host. During a rotation, the next key is added to a host
+//! through the current key and proven by a login with the next key alone; only when every host accepts it, the
+//! current key is removed from one host after another. The [record](crate::host_record::HostRecord::lets_in) of
+//! each host says which key it accepts. Source: `docs/contract/lifecycle.md`, LIFE35 to LIFE37.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -26,7 +26,7 @@ use crate::host_record::HostRecord;
 /// assert_eq!(keys.offered(Some(&record)), [from, to]);
 /// record.lets_in = Some(to);
 /// assert_eq!(keys.offered(Some(&record)), [to, from]);
-/// # Ok::<(), wmco_core::authorized_key::BadAuthorizedKey>(())
+/// Ok::<(), wmco_core::authorized_key::BadAuthorizedKey>(())
 /// ```
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct LoginKeys {
@@ -34,32 +34,32 @@ pub struct LoginKeys {
     rotation: Option<KeyRotation>,
 }
 
-/// The exchange of one key for another on all hosts.
+/// The exchange of the current key for the next one on all hosts.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct KeyRotation {
     /// The current key.
     pub from: AuthorizedKey,
-    /// The next one.
+    /// The next key.
     pub to: AuthorizedKey,
 }
 
-/// What a rotation asks of one host now.
+/// The change of keys that a rotation needs on one host now.
 #[derive(Clone, Debug, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct KeyExchange {
-    /// The key that it is to let in.
+    /// The key to add.
     pub add: AuthorizedKey,
-    /// The key that it is not to let in any more.
+    /// The key to remove.
     pub remove: Option<AuthorizedKey>,
 }
 
 impl LoginKeys {
-    /// One key, with this hash of its public half, and no rotation.
+    /// Makes a set of one key, by the hash of its public half, without a rotation.
     pub const fn one(current: Sha256) -> Self {
         Self { current, rotation: None }
     }
 
-    /// Two keys.
+    /// Makes a set of two keys.
     pub fn rotating(rotation: KeyRotation) -> Self {
         Self { current: rotation.from.hash(), rotation: Some(rotation) }
     }
@@ -69,20 +69,20 @@ impl LoginKeys {
         self.rotation.as_ref()
     }
 
-    /// Hash of the key with which the user name of a host is encrypted and its Node marked: the current one
-    /// until it was taken off the host, so that a rotation can be taken back.
+    /// Hash of the key that encrypts the user name of a host and marks its Node: the current key until it is
+    /// removed from the host, so that a rotation can be undone.
     pub fn sealing(&self, record: Option<&HostRecord>) -> Sha256 {
         let next = self.rotation.as_ref().filter(|rotation| rotation.is_over(record));
         next.map_or(self.current, |rotation| rotation.to.hash())
     }
 
-    /// Hash of the key that a host is known to let in, else of the current one.
+    /// Hash of the key that a host is known to accept, else of the current key.
     pub fn own(&self, record: Option<&HostRecord>) -> Sha256 {
         let next = self.rotation.as_ref().filter(|rotation| rotation.is_proven(record));
         next.map_or(self.current, |rotation| rotation.to.hash())
     }
 
-    /// Hashes of the keys that are offered to a host, in this order: first its [own](Self::own).
+    /// Hashes of the keys that are offered to a host, in order; its [own](Self::own) key comes first.
     pub fn offered(&self, record: Option<&HostRecord>) -> Vec<Sha256> {
         let own = self.own(record);
         let next = self.rotation.as_ref().map(|rotation| rotation.to.hash());
@@ -90,14 +90,14 @@ impl LoginKeys {
         std::iter::once(own).chain(others).collect()
     }
 
-    /// The key that a host lets in and that is in the Secret no more, if the current one was taken off it:
-    /// then the Secret has the wrong keys, and not the host.
+    /// The key that a host accepts but that is no longer in the Secret, if the current key was removed from the
+    /// host: then the Secret is wrong, not the host.
     pub fn lost(&self, record: Option<&HostRecord>) -> Option<Sha256> {
         let record = record.filter(|record| record.key_removed == Some(self.current))?;
         record.lets_in.filter(|key| !self.offered(None).contains(key))
     }
 
-    /// Tells sets of keys apart, in whatever order they are offered.
+    /// Identifies a set of keys, whatever their order.
     pub fn id(offered: &[Sha256]) -> Sha256 {
         match offered {
             [one] => *one,
@@ -111,18 +111,18 @@ impl LoginKeys {
 }
 
 impl KeyRotation {
-    /// Whether a host is known to let the next key in.
+    /// Whether a host is known to accept the next key.
     pub fn is_proven(&self, record: Option<&HostRecord>) -> bool {
         record.is_some_and(|record| record.lets_in == Some(self.to.hash()))
     }
 
-    /// Whether the current key was taken off that host.
+    /// Whether the current key was removed from the host.
     pub fn is_over(&self, record: Option<&HostRecord>) -> bool {
         let from = Some(self.from.hash());
         self.is_proven(record) && record.is_some_and(|record| record.key_removed == from)
     }
 
-    /// What is to be done on a host; `may_remove` once every host lets the next key in.
+    /// The exchange that is due on a host; `may_remove` is set once every host accepts the next key.
     pub fn due(&self, record: Option<&HostRecord>, may_remove: bool) -> Option<KeyExchange> {
         let exchange = |remove| KeyExchange { add: self.to.clone(), remove };
         match (self.is_proven(record), self.is_over(record)) {
@@ -137,7 +137,7 @@ impl KeyRotation {
 pub(crate) mod tests {
     use super::*;
 
-    /// From one key to another.
+    /// A rotation from one key to another.
     pub(crate) fn rotation() -> KeyRotation {
         let key = |last: char| {
             let base64 = "AAAAC3NzaC1lZDI1NTE5AAAAIAABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhscHR4";

@@ -1,13 +1,12 @@
-//! Windows hosts that the Machine API makes.
+//! Windows hosts that the Machine API creates.
 //!
-//! [`Machines::read`] turns Machines into [`Instance`]s, beside those that people list. Source:
-//! `spec/operator.md`, section 6.1.
+//! [`Machines::read`] turns Machines into [`Instance`]s, like those from the list. Source:
+//! `docs/contract/machines.md`, MACH1 to MACH8.
 //!
 //! # Guarantees
-//! - A Machine without the Windows label, or that people asked to leave alone, is no instance.
-//! - Every other Machine gives an instance or tells why it is none; an odd one changes nothing for the
-//!   others.
-//! - What is kept of a Machine's host has a key of its own: no entry and no jump host has it.
+//! - A Machine without the Windows label, or with the ignore label, is no instance.
+//! - Every other Machine gives an instance or the reason why not; an invalid Machine does not affect the others.
+//! - Data of a Machine's host has a key that no entry and no jump host has.
 
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
@@ -49,9 +48,9 @@ pub struct Machines {
 /// A Windows Machine.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Machine {
-    /// What the Machine API says of it.
+    /// The Machine's fields.
     pub facts: MachineFacts,
-    /// Its host, or why there is none to work on.
+    /// Its host, or why the host is not usable.
     pub instance: Result<Instance, Unfit>,
 }
 
@@ -60,7 +59,7 @@ pub struct Machine {
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub enum Unfit {
-    /// People asked to leave it alone.
+    /// It has the ignore label.
     #[error("people asked to leave it alone")]
     Ignored,
     /// It is being deleted.
@@ -69,20 +68,20 @@ pub enum Unfit {
     /// It is not provisioned.
     #[error("it is in phase {0}")]
     Phase(String),
-    /// The Machine API has not told its phase.
+    /// It has no phase yet.
     #[error("it is in no phase yet")]
     NoPhase,
     /// It has no internal IPv4 address.
     #[error("it has no internal ipv4 address")]
     NoAddress,
-    /// Its host is named as it, and Windows takes no name as long.
+    /// Its host is to get its name, which is too long for Windows.
     #[error(
         "its computer cannot have its name, for windows takes {COMPUTER_NAME_BYTES} characters"
     )]
     LongName,
 }
 
-/// The key of what is kept of a Machine's host, and what its instance is known by.
+/// The key of data about a Machine's host, and the identifier of its instance.
 ///
 /// ```
 /// use wmco_core::machines::{key, name_in};
@@ -95,14 +94,19 @@ pub fn key(machine: &str) -> String {
     format!("{machine}{MACHINE_KEY_SUFFIX}")
 }
 
-/// The Machine whose [`key`] this is, if it is one.
+/// The name of the Machine with this [`key`]; `None` for other keys.
 pub fn name_in(key: &str) -> Option<&str> {
     key.strip_suffix(MACHINE_KEY_SUFFIX)
 }
 
 impl Machines {
-    /// Reads Machines and MachineSets of a cluster on `platform`, one of [`platforms`]. Machines without
-    /// the Windows label are passed over.
+    /// A cluster without Machines.
+    pub(crate) const fn none() -> Self {
+        Self { machines: BTreeMap::new(), sets: BTreeMap::new() }
+    }
+
+    /// Reads Machines and MachineSets of a cluster on `platform`, one of [`platforms`]. Ignores Machines without
+    /// the Windows label.
     pub fn read(
         machines: impl IntoIterator<Item = MachineFacts>,
         sets: impl IntoIterator<Item = MachineSetFacts>,
@@ -117,7 +121,7 @@ impl Machines {
         Self { machines: windows.map(machine).collect(), sets: sets.collect() }
     }
 
-    /// All of them, sorted by name.
+    /// All Machines, sorted by name.
     pub fn iter(&self) -> impl Iterator<Item = &Machine> {
         self.machines.values()
     }
@@ -127,12 +131,12 @@ impl Machines {
         self.machines.get(name)
     }
 
-    /// The Machine whose [`key`] this is.
+    /// The Machine with this [`key`].
     pub fn with_key(&self, key: &str) -> Option<&Machine> {
         self.get(name_in(key)?)
     }
 
-    /// Those that are instances.
+    /// The Machines' instances.
     pub fn instances(&self) -> impl Iterator<Item = &Instance> {
         self.iter().filter_map(|machine| machine.instance.as_ref().ok())
     }
@@ -143,7 +147,7 @@ impl Machines {
     }
 }
 
-/// User of the machines of a platform. Source: `spec/ssh.md`, section 1.3.
+/// SSH user of the machines of a platform. Source: `docs/contract/ssh.md`, SSH17.
 pub fn username(platform: &str) -> &'static str {
     if platform == platforms::AZURE { host::AZURE_USER } else { host::ADMINISTRATOR }
 }
@@ -169,7 +173,7 @@ fn instance(machine: &MachineFacts, platform: &str) -> Result<Instance, Unfit> {
 }
 
 impl Machine {
-    /// Which Machine it is.
+    /// Identifies the Machine.
     pub fn identity(&self) -> OfMachine {
         let MachineFacts { name, uid, .. } = &self.facts;
         let of_host = self.instance.as_ref().ok().and_then(|instance| instance.machine.clone());
@@ -177,16 +181,16 @@ impl Machine {
         of_host.unwrap_or_else(bare)
     }
 
-    /// Whether the Machine API says that it has become a node.
+    /// Whether its phase says that it has become a node.
     pub fn is_running(&self) -> bool {
         self.facts.phase.as_deref() == Some(RUNNING)
     }
 }
 
-/// The address of the host of a Windows Machine, whatever the host is called.
+/// Returns the address of a Windows Machine's host, whatever its name.
 ///
 /// # Errors
-/// Why the host is none to work on.
+/// Why the host is not usable.
 pub fn host_address(machine: &MachineFacts) -> Result<Ipv4Addr, Unfit> {
     if machine.is_ignored {
         return Err(Unfit::Ignored);

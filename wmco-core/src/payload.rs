@@ -1,15 +1,15 @@
-//! The programs and scripts that come with the operator and go to every host.
+//! The programs and scripts of the operator that every host gets.
 //!
-//! Source: `spec/node-config.md`, section 3.2, and `spec/ssh.md`, sections 9.2 and 10.
+//! Both ends know the list: the operator uploads these files, and the agent distinguishes them from foreign files.
+//! Their digests are in [`content`](crate::content) (feature `render`).
+//!
+//! Source: `docs/contract/node-files.md`, FILE5 to FILE8, and `docs/contract/host.md`, HOST35.
 
-use std::collections::BTreeMap;
-
-use crate::digest::{NotADigest, Sha256};
 use crate::names::{host, platforms};
 use crate::protocol::Access;
 use crate::winpath::WindowsPath;
 
-/// One program or script. Only this module makes them.
+/// A program or script. Only this module makes them.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct PayloadFile {
@@ -21,23 +21,23 @@ pub struct PayloadFile {
     pub folder: &'static str,
     /// Who may read and change it on the host.
     pub access: Access,
-    /// The one platform that needs it; `None` means all.
+    /// The platform that needs it; `None` for all platforms.
     pub platform: Option<&'static str>,
-    /// Whether the operator writes it at its start instead of finding it in the image.
+    /// Whether the operator generates it; otherwise it is in the image.
     pub generated: bool,
 }
 
-/// Name of the list of digests in the payload folder, in the format of the program `sha256sum`.
-pub const DIGESTS: &str = "sha256sum";
-
-/// The agent. It is not in [`files`]: it is uploaded first, and installs itself.
+/// The agent. It is not in [`files`]: it is uploaded first and installs itself.
 pub const AGENT: PayloadFile =
     file("", "windows-instance-config-daemon.exe", host::ROOT, Access::Inherited);
 
-const FILES: [PayloadFile; 19] = [
+const FILES: [PayloadFile; 18] = [
     file("", "hybrid-overlay-node.exe", host::ROOT, Access::Inherited),
     file("windows-exporter", "windows_exporter.exe", host::ROOT, Access::Inherited),
-    file("windows-exporter", "windows-exporter-webconfig.yaml", host::TLS, Access::Inherited),
+    PayloadFile {
+        generated: true,
+        ..file("generated", host::WEB_CONFIG, host::TLS, Access::Inherited)
+    },
     file("kube-node", "kube-proxy.exe", host::ROOT, Access::Inherited),
     file("kube-node", "kubelet.exe", host::ROOT, Access::Inherited),
     file("kube-node", "kube-log-runner.exe", host::ROOT, Access::Inherited),
@@ -47,7 +47,6 @@ const FILES: [PayloadFile; 19] = [
     file("cni", "win-overlay.exe", host::CNI, Access::Inherited),
     file("containerd", "containerd.exe", host::CONTAINERD, Access::Inherited),
     file("containerd", "containerd-shim-runhcs-v1.exe", host::CONTAINERD, Access::Inherited),
-    file("containerd", "containerd_conf.toml", host::CONTAINERD, Access::Inherited),
     script("powershell", "gcp-get-hostname.ps1"),
     script("powershell", "windows-defender-exclusion.ps1"),
     script("powershell", "hns.psm1"),
@@ -65,7 +64,7 @@ const fn file(
     PayloadFile { name, source, folder, access, platform: None, generated: false }
 }
 
-/// The system runs the scripts, so nobody else may change them.
+/// A script; the system runs it, so only administrators may change it.
 const fn script(source: &'static str, name: &'static str) -> PayloadFile {
     file(source, name, host::SCRIPTS, Access::Administrators)
 }
@@ -79,12 +78,12 @@ pub fn files(platform: &str) -> impl Iterator<Item = &'static PayloadFile> {
     FILES.iter().filter(move |file| file.platform.is_none_or(|only| only == platform))
 }
 
-/// Every file of every platform, the [`AGENT`] included.
+/// Every file of every platform, including the [`AGENT`].
 pub fn all() -> impl Iterator<Item = &'static PayloadFile> {
     std::iter::once(&AGENT).chain(&FILES)
 }
 
-/// What stands for each script in the services ConfigMap, and where the script is on a host.
+/// The path of each script in the services ConfigMap, and its path on a host.
 ///
 /// ```
 /// let (manifest, host) = wmco_core::payload::scripts()
@@ -99,12 +98,12 @@ pub fn scripts() -> impl Iterator<Item = (WindowsPath, WindowsPath)> {
 }
 
 impl PayloadFile {
-    /// Where it goes on the host.
+    /// Its path on the host.
     pub fn destination(&self) -> WindowsPath {
         path(self.folder, self.name)
     }
 
-    /// Where it lies in the image, relative to the payload folder, with slashes.
+    /// Its path in the image, relative to the payload folder, with slashes.
     pub fn image_path(&self) -> String {
         if self.source.is_empty() {
             self.name.to_owned()
@@ -119,118 +118,16 @@ fn path(folder: &str, name: &str) -> WindowsPath {
     format!(r"{folder}\{name}").parse().expect("a payload path is a windows path")
 }
 
-/// What is wrong with the payload. All of it means that the image was built wrongly.
-#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
-#[non_exhaustive]
-pub enum PayloadError {
-    /// The first word of a line is no digest.
-    #[error("line {line} of {DIGESTS} is wrong, build the image again")]
-    Digest {
-        /// Number of the line, from 1.
-        line: usize,
-        /// What is wrong.
-        source: NotADigest,
-    },
-    /// Two lines for one name. Folders do not count, since a host has one place per name.
-    #[error("line {line} of {DIGESTS} names `{name}` again, build the image again")]
-    Duplicate {
-        /// Number of the second line, from 1.
-        line: usize,
-        /// The file's name.
-        name: String,
-    },
-    /// Not a digest and a path.
-    #[error("line {line} of {DIGESTS} is no digest and path, build the image again")]
-    Line {
-        /// Number of the line, from 1.
-        line: usize,
-    },
-    /// Files that no line names.
-    #[error("{DIGESTS} has no line for {}, build the image again", .names.join(", "))]
-    Missing {
-        /// The files' names.
-        names: Vec<&'static str>,
-    },
-}
-
-/// Digests of the unpacked payload, by file name.
-#[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub struct Digests(BTreeMap<String, Sha256>);
-
-impl Digests {
-    /// Reads the output of the program `sha256sum`, in text or binary mode. Blank lines are passed
-    /// over; only the last part of a path counts.
-    ///
-    /// # Errors
-    /// A line is malformed, or repeats a name.
-    pub fn parse(text: &str) -> Result<Self, PayloadError> {
-        let mut digests = BTreeMap::new();
-        for (line, number) in text.lines().map(str::trim).zip(1..) {
-            if line.is_empty() {
-                continue;
-            }
-            let malformed = PayloadError::Line { line: number };
-            let Some((digest, path)) = line.split_once(char::is_whitespace) else {
-                return Err(malformed);
-            };
-            let path = path.trim_start();
-            let path = path.strip_prefix('*').unwrap_or(path);
-            let name = path.rsplit('/').next().unwrap_or_default();
-            if name.is_empty() || name.contains(char::is_whitespace) {
-                return Err(malformed);
-            }
-            let digest =
-                digest.parse().map_err(|source| PayloadError::Digest { line: number, source })?;
-            if digests.insert(name.to_owned(), digest).is_some() {
-                return Err(PayloadError::Duplicate { line: number, name: name.to_owned() });
-            }
-        }
-        Ok(Self(digests))
-    }
-
-    /// Digest of the file `name`.
-    pub fn get(&self, name: &str) -> Option<Sha256> {
-        self.0.get(name).copied()
-    }
-
-    /// Checks at the operator's start that no file of any platform lacks a digest. Generated files
-    /// have none.
-    ///
-    /// # Errors
-    /// [`PayloadError::Missing`] with all names.
-    pub fn check(&self) -> Result<(), PayloadError> {
-        let names: Vec<_> = all()
-            .filter(|file| !file.generated)
-            .map(|file| file.name)
-            .filter(|name| !self.0.contains_key(*name))
-            .collect();
-        if names.is_empty() { Ok(()) } else { Err(PayloadError::Missing { names }) }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
 
-    fn line(content: &str, path: &str) -> String {
-        format!("{}  {path}\n", Sha256::of(content.as_bytes()))
-    }
-
-    fn all() -> Digests {
-        let lines: Vec<_> = std::iter::once(&AGENT)
-            .chain(&FILES)
-            .filter(|file| !file.generated)
-            .map(|file| line(file.name, &format!("/payload/{}", file.image_path())))
-            .collect();
-        Digests::parse(&lines.concat()).unwrap()
-    }
-
     #[test]
     fn each_platform_gets_its_files() {
         let count = |platform| files(platform).count();
-        assert_eq!((count("None"), count("AWS"), count("Azure")), (17, 18, 18));
+        assert_eq!((count("None"), count("AWS"), count("Azure")), (16, 17, 17));
         let has = |platform, name| files(platform).any(|file| file.name == name);
         assert!(has("AWS", "ecr-credential-provider.exe"));
         assert!(has("Azure", "azure-cloud-node-manager.exe"));
@@ -246,43 +143,5 @@ mod tests {
         let names: BTreeSet<_> = FILES.iter().map(|file| file.name).collect();
         assert_eq!(names.len(), FILES.len());
         assert_eq!(AGENT.destination().as_str(), host::AGENT);
-    }
-
-    #[test]
-    fn digests_are_kept_by_file_name() {
-        let text =
-            [line("a", "/very/long/path/a.exe"), "\n".into(), line("b", "./x/b.exe")].concat();
-        let digests = Digests::parse(&text).unwrap();
-        assert_eq!(digests.get("a.exe"), Some(Sha256::of(b"a")));
-        assert_eq!(digests.get("b.exe"), Some(Sha256::of(b"b")));
-        assert_eq!(digests.get("c.exe"), None);
-    }
-
-    #[test]
-    fn binary_mode_and_crlf_are_read() {
-        let text = format!("{} *a.exe\r\n", Sha256::of(b"a"));
-        assert_eq!(Digests::parse(&text).unwrap().get("a.exe"), Some(Sha256::of(b"a")));
-    }
-
-    #[test]
-    fn wrong_lines_are_told_by_number() {
-        let digest = Sha256::of(b"");
-        for text in [format!("{digest}"), format!("{digest}  a/"), format!("{digest}  a b")] {
-            assert_eq!(Digests::parse(&format!("\n{text}")), Err(PayloadError::Line { line: 2 }));
-        }
-        assert!(matches!(Digests::parse("zz  a"), Err(PayloadError::Digest { line: 1, .. })));
-    }
-
-    #[test]
-    fn a_name_in_two_folders_is_an_error() {
-        let text = [line("a", "x/a.exe"), line("a", "y/a.exe")].concat();
-        let error = PayloadError::Duplicate { line: 2, name: "a.exe".to_owned() };
-        assert_eq!(Digests::parse(&text), Err(error));
-    }
-
-    #[test]
-    fn the_check_wants_every_file() {
-        assert_eq!(all().check(), Ok(()));
-        assert!(Digests::default().check().unwrap_err().to_string().contains("kubelet.exe"));
     }
 }

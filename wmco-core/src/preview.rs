@@ -1,4 +1,4 @@
-//! What a pass would begin with, for people who ask before they act.
+//! A preview of the first steps of a pass, for a dry run.
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,57 +11,58 @@ use crate::fleet::{Assignment, Assignments};
 use crate::host_record::KnownHosts;
 use crate::login_keys::{KeyExchange, LoginKeys};
 use crate::names::{self, host};
-use crate::node::{self, HostSeen, KnownAs, Plan, Release};
+use crate::node::{self, KnownAs, Plan, Release};
 
-/// What would be done with one instance.
+/// The planned work on an instance.
 #[derive(Clone, Debug, Eq, JsonSchema, PartialEq, Serialize)]
 pub struct Preview<'a> {
-    /// What is wanted of it, and why.
+    /// The intent for the instance, with its reason.
     #[serde(flatten)]
     pub assignment: Assignment<'a>,
-    /// Its first steps. No host has been asked, so for a host that would be changed that is a probe;
-    /// everything after depends on what it finds.
+    /// Its first steps. No host was asked, so for a host to change the first step is a probe; everything else
+    /// depends on the result.
     pub plan: Plan,
-    /// What the keys that are to let us in mean for it; none where nothing changes, or nobody tells them.
+    /// The effect of the login keys on it; `None` if there is none, or the keys are unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub key: Option<KeyPreview>,
 }
 
-/// What other keys than before mean for the host of an instance.
+/// The effect of changed login keys on the host of an instance.
 #[derive(Clone, Debug, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum KeyPreview {
-    /// A rotation asks for this once its host has nothing else to do.
+    /// A rotation exchanges the key once its host has no other work.
     Exchange(KeyExchange),
-    /// Its Node was configured with another key, so its host may refuse those that there are.
+    /// Its Node was configured with another key, so its host may refuse the present keys.
     MayRefuse {
-        /// Whether its Machine is made anew then; else people have to put the new key on its host.
+        /// Whether its Machine is replaced in that case; otherwise an administrator has to add the new key to its
+        /// host.
         replaced: bool,
     },
 }
 
-/// What one pass would begin with, without asking a host.
+/// Previews the first steps of a pass, without asking a host.
 ///
 /// `hosts` is the ConfigMap of host keys.
 ///
 /// ```
-/// # use std::sync::Arc;
-/// # use wmco_core::{digest::Sha256, fleet::*, host_record::KnownHosts, instances::*, node};
+/// use std::sync::Arc;
+///
+/// use wmco_core::digest::Sha256;
+/// use wmco_core::fleet::{Desired, Observed, reconcile};
+/// use wmco_core::host_record::KnownHosts;
+/// use wmco_core::instances::{Resolutions, parse};
+/// use wmco_core::node::Release;
 /// use wmco_core::preview::preview;
 ///
-/// # let entries = parse([("10.0.0.5", "username=core")], &Resolutions::default());
-/// # let machines = Default::default();
-/// # let desired = Desired { entries: Some(&entries), machines: &machines, version: "2.0.0", budget: 1,
-/// #   guard: RemovalGuard::default(), keys: None };
-/// # let (none, names, hosts) = ([].into(), [].into(), KnownHosts::default());
-/// # let observed = Observed { nodes: &[], claims: &none, granted: &none, replaced: &none,
-/// #   refused: &none, unanswered: &none, user_data_ready: true, hosts: &hosts, host_names: &names,
-/// #   untried: &none };
-/// # let release = Arc::new(node::Release { version: "2.0.0".into(), agent: Sha256::of(b"agent"),
-/// #   files: [].into(), daemon_arguments: vec![], manifest: Default::default(),
-/// #   bootstrap_services: vec![], known_manifests: vec![],
-/// #   drain_timeout: wmco_core::limits::DRAIN_TIMEOUT });
-/// # let now = jiff::Timestamp::UNIX_EPOCH;
+/// // One host is listed, and the cluster has no Node.
+/// let entries = parse([("10.0.0.5", "username=core")], &Resolutions::default());
+/// let desired = Desired::new(Some(&entries), "2.0.0");
+/// let hosts = KnownHosts::default();
+/// let observed = Observed { hosts: &hosts, ..Observed::new(&[]) };
+/// let release = Arc::new(Release::new("2.0.0", Sha256::of(b"agent")));
+///
+/// let now = jiff::Timestamp::UNIX_EPOCH;
 /// let assignments = reconcile(&desired, &observed);
 /// let text = preview(&assignments, &hosts, desired.keys, &release, now)[0].to_string();
 /// assert!(text.starts_with("10.0.0.5: configure, because it is listed\n  would probe-with-ours"));
@@ -82,23 +83,13 @@ pub fn preview<'a>(
 }
 
 fn first_steps(assignment: &Assignment<'_>, release: &Arc<Release>, now: Timestamp) -> Plan {
-    let seen = node::Observed {
-        node: assignment.node.cloned(),
-        pods: None,
-        node_sought: false,
-        host: HostSeen::Unknown,
-        on_record: false,
-        known_closed: false,
-        waiting: None,
-        drain: node::DrainSeen::default(),
-        registration: node::Registration::default(),
-    };
+    let seen = node::Observed { node: assignment.node.cloned(), ..node::Observed::default() };
     let (release, intent) = (Arc::clone(release), assignment.intent.clone());
     let wanted = node::Desired::new(release, intent, KnownAs::default(), None);
     node::reconcile(&wanted, &seen, now)
 }
 
-/// What these keys mean for the host of an instance that people or the Machine API ask for.
+/// The effect of these keys on the host of a listed instance or of a Machine.
 fn key(
     assignment: &Assignment<'_>,
     assignments: &Assignments<'_>,
@@ -144,7 +135,7 @@ impl fmt::Display for KeyPreview {
             ),
             Self::MayRefuse { replaced: true } => f.write_str(
                 "was configured with another key: if its host refuses the one in the secret, its machine is \
-                 made anew, within the disruption budget",
+                 replaced, within the disruption budget",
             ),
             Self::MayRefuse { replaced: false } => write!(
                 f,

@@ -1,4 +1,4 @@
-//! How the host of an assignment is reached: address, port, user, host key.
+//! Finds the way to the host of an assignment: address, port, user, host key.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -11,22 +11,22 @@ use crate::instances::{Entries, Field, Jump};
 use crate::limits::SSH_PORT;
 use crate::names;
 
-/// Where a pinned host key stands. Its text says how to have another key trusted.
+/// Source of a pinned host key. Displays how to make another key trusted.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Pin {
-    /// In the entry: a person wrote it down.
+    /// The entry.
     Entry {
         /// The entry's key.
         address: String,
         /// The line's key.
         field: Field,
     },
-    /// In an annotation of a Node that the Go operator made; it is kept with the first login.
+    /// An annotation of a Node that the Go operator made; the key is stored at the first login.
     Node {
         /// The Node.
         node: String,
     },
-    /// In the ConfigMap of host keys.
+    /// The ConfigMap of host keys.
     Kept {
         /// Its key there.
         name: String,
@@ -53,16 +53,16 @@ impl fmt::Display for Pin {
     }
 }
 
-/// A host key that has to be shown, and where it stands.
+/// A pinned host key with its source.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Pinned {
     /// The key.
     pub key: HostKey,
-    /// Where it stands.
+    /// The source.
     pub by: Pin,
 }
 
-/// Where and as whom to connect.
+/// Address and user of a connection.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Reach {
     /// IPv4 address to dial.
@@ -73,16 +73,16 @@ pub struct Reach {
     pub username: String,
     /// The key that the host has to show.
     pub host_key: Option<Pinned>,
-    /// Whether that key is not kept under the address as listed, or not noted on its record.
+    /// Whether the key still has to be stored under the listed address, or in its record.
     pub to_keep: bool,
-    /// The jump host; none: directly.
+    /// The jump host; `None` for a direct connection.
     pub via: Option<Via>,
 }
 
-/// How the jump host of a [`Reach`] is reached.
+/// Address and user of the jump host of a [`Reach`].
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Via {
-    /// Address to dial; a name stays one.
+    /// Address to dial; a name is not resolved here.
     pub address: String,
     /// TCP port.
     pub port: u16,
@@ -90,31 +90,31 @@ pub struct Via {
     pub username: String,
     /// The key that it has to show.
     pub host_key: Option<Pinned>,
-    /// Name under which its key is kept, see [`Jump::key_name`].
+    /// Name under which its key is stored; see [`Jump::key_name`].
     pub key_name: String,
-    /// Whether its key is not kept yet under that name.
+    /// Whether its key still has to be stored under that name.
     pub to_keep: bool,
 }
 
-/// Why nobody knows how to reach a host.
+/// Why the way to a host is unknown.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Unreachable {
     /// The pinned key cannot be read.
     #[error("the pinned host key cannot be used ({problem}); look at the host's own and {by}")]
     BadPin {
-        /// Where it stands.
+        /// Source of the pinned key.
         by: Pin,
-        /// What is wrong with it.
+        /// Why the pinned key is invalid.
         problem: BadHostKey,
     },
-    /// Neither an entry nor a record tells the address.
+    /// Neither an entry nor a record has the address.
     #[error("nobody knows the address of {host}, delete its node if the host is gone")]
     NoAddress {
         /// The host, or its Node.
         host: String,
     },
-    /// Neither an entry nor a record tells the user.
+    /// Neither an entry nor a record has the user.
     #[error(
         "nobody knows the ssh user of {host}: it is not listed and its {} {problem}; \
          list its address again, or delete its node if the host is gone",
@@ -123,13 +123,12 @@ pub enum Unreachable {
     NoUsername {
         /// The host, or its Node.
         host: String,
-        /// Whether the Node's annotation is meant, else the record.
+        /// Whether the problem is in the Node's annotation; otherwise it is in the record.
         annotation: bool,
-        /// What is wrong with it.
+        /// The problem.
         problem: &'static str,
     },
-    /// The pinned key of a host that was logged in to before is gone, so it is not known any more
-    /// which host answers there.
+    /// The pinned key of a host with an earlier login is gone, so it is unknown which host answers there.
     #[error(
         "the pinned key `{name}` is gone from ConfigMap {}, {known}; nobody logs in until it is back: \
          compare with `ssh-keygen -lf` on the host and write the key there again",
@@ -138,21 +137,20 @@ pub enum Unreachable {
     PinGone {
         /// Key in the ConfigMap.
         name: String,
-        /// What else is known of it.
+        /// Other known facts about the key.
         known: String,
     },
 }
 
-/// The way to the host of `assignment`.
+/// Finds the way to the host of `assignment`.
 ///
-/// Its entry counts, if it is listed; otherwise its record, and of the Node nothing but the key that the
-/// Go operator pinned. `decrypt` reads encrypted user names, `hosts` is the ConfigMap
-/// of host keys. A key in the entry counts most, since a person wrote it down, then the kept one.
-/// Source: `spec/ssh.md`, section 5.2; a Windows node may write its annotations, so they only count
-/// where nothing was kept yet.
+/// For a listed host the entry counts; otherwise the record, and from the Node only the key that the Go operator
+/// pinned. `decrypt` decrypts user names, `hosts` is the ConfigMap of host keys. A key in the entry outranks the
+/// stored one, because an administrator wrote it. Source: `docs/contract/ssh.md`, SSH21 to SSH25; a Windows node
+/// may write its own annotations, so they only count if nothing is stored yet.
 ///
 /// # Errors
-/// [`Unreachable`] for a host of which too little is known, or whose pinned key is gone.
+/// [`Unreachable`] for a host with too few known facts, or whose pinned key is gone.
 pub fn reach(
     assignment: &Assignment<'_>,
     hosts: &KnownHosts,
@@ -186,7 +184,7 @@ pub fn reach(
     }
 }
 
-/// The way to a host that nobody lists, by its record.
+/// The way to a host that is not listed, by its record.
 fn unlisted(
     known: &Known<'_>,
     decrypt: impl Fn(&str) -> Option<String>,
@@ -197,7 +195,7 @@ fn unlisted(
     let no_username =
         |annotation, problem| Unreachable::NoUsername { host: host(), annotation, problem };
     let Some(record) = known.records().next() else {
-        // Nobody could put it on record, and that is why.
+        // No record could be made, for this reason.
         return Err(
             match known.assignment.node.map(|node| node.annotation(names::USERNAME_ANNOTATION)) {
                 Some(None) => no_username(true, "is missing"),
@@ -218,14 +216,14 @@ fn unlisted(
     Ok(Reach { address, port, username, host_key, to_keep, via })
 }
 
-/// What is known of one host beside its entry.
+/// Stored facts about a host.
 struct Known<'a> {
     assignment: &'a Assignment<'a>,
     hosts: &'a KnownHosts,
 }
 
 impl Reach {
-    /// Whether this is `earlier`, but for keys that are pinned now and were trusted on first use.
+    /// Whether it equals `earlier`, except for keys that were trusted on first use and are pinned now.
     pub fn only_pins(&self, earlier: &Self) -> bool {
         let via = match (&self.via, &earlier.via) {
             (Some(jump), Some(before)) => {
@@ -248,7 +246,7 @@ fn only_pins(now: Option<&Pinned>, before: Option<&Pinned>) -> bool {
 }
 
 impl<'a> Known<'a> {
-    /// Under which names things may be kept: as listed, and as listed before.
+    /// Names under which data may be stored: the listed address and former ones.
     fn names(&self) -> impl Iterator<Item = &'a str> + use<'a> {
         let former = self.assignment.formerly.iter().map(String::as_str);
         std::iter::once(self.assignment.address.as_str()).chain(former)
@@ -273,7 +271,7 @@ impl<'a> Known<'a> {
         }
     }
 
-    /// The pinned key that no person wrote into the entry; none before the first login.
+    /// The pinned key, without the entry; `None` before the first login.
     fn kept(&self) -> Result<Option<Pinned>, Unreachable> {
         if let Some(pinned) = self.names().find_map(|name| self.pinned_as(name).transpose()) {
             return pinned.map(Some);
@@ -289,7 +287,7 @@ impl<'a> Known<'a> {
             .and_then(|node| Some((node, node.annotation(names::HOST_KEY_ANNOTATION)?)));
         match copy {
             None => Ok(None),
-            // The Go operator keeps the key nowhere else.
+            // The Go operator stores the key only there.
             Some((node, key)) if node.annotation(names::INSTANCE_ANNOTATION).is_none() => {
                 let by = Pin::Node { node: node.name.clone() };
                 match key.parse() {
@@ -307,12 +305,12 @@ impl<'a> Known<'a> {
         let Some(pinned) = host_key else { return false };
         let address = &self.assignment.address;
         let noted = self.hosts.record(address).and_then(|record| record.pinned.as_deref());
-        // Another text of the same key is written anew, as the copy on its Node is.
+        // Another text of the same key is written again, like the copy on its Node.
         self.hosts.pin(address) != Some(pinned.key.to_string().as_str())
             || noted != Some(&pinned.key.fingerprint())
     }
 
-    /// The jump host; a key in the entry counts most.
+    /// The jump host; a key in the entry takes precedence.
     fn via(
         &self,
         jump: &Jump,
@@ -321,7 +319,7 @@ impl<'a> Known<'a> {
     ) -> Result<Via, Unreachable> {
         let key_name = jump.key_name();
         let kept = self.pinned_as(&key_name);
-        // What a person wrote into the entry replaces it.
+        // The key in the entry replaces it.
         let kept = if in_entry.is_some() { kept.unwrap_or_default() } else { kept? };
         let mut noted = self.records().filter_map(|record| record.jump_pinned.as_ref());
         let noted = noted.find(|(name, _)| *name == key_name).map(|(_, fingerprint)| fingerprint);
@@ -345,8 +343,8 @@ impl<'a> Known<'a> {
     }
 }
 
-/// Names of the kept keys of jump hosts that nobody needs. While an entry is broken nobody knows
-/// which it means, so then all are needed.
+/// Names of stored keys of jump hosts that are no longer used. While an entry is invalid, its jump host is unknown,
+/// so all keys stay.
 pub fn forgotten_jump_keys(entries: &Entries, hosts: &KnownHosts) -> BTreeSet<String> {
     if entries.errors().next().is_some() {
         return BTreeSet::new();

@@ -1,13 +1,14 @@
 //! Values that must never be printed.
 
 use std::fmt;
+use std::sync::Arc;
 
 use zeroize::Zeroizing;
 
-/// Secret bytes or text: printed as `[redacted]`, wiped from memory on drop.
+/// Secret bytes or text: printed as `[redacted]`, and wiped from memory when the last clone is dropped.
 ///
-/// It deliberately has no `Serialize`: what leaves the process is taken out with
-/// [`Secret::expose`], where a reader sees it.
+/// It has no `Serialize` on purpose: code that sends it out must call [`Secret::expose`], which is visible in a
+/// review.
 ///
 /// ```
 /// use wmco_core::secret::Secret;
@@ -17,12 +18,12 @@ use zeroize::Zeroizing;
 /// assert_eq!(token.expose(), b"abc.def");
 /// ```
 #[derive(Clone, Default, Eq, PartialEq)]
-pub struct Secret(Zeroizing<Vec<u8>>);
+pub struct Secret(Arc<Zeroizing<Vec<u8>>>);
 
 impl Secret {
-    /// Takes over `bytes`.
+    /// Stores `bytes`.
     pub fn new(bytes: impl Into<Vec<u8>>) -> Self {
-        Self(Zeroizing::new(bytes.into()))
+        Self(Arc::new(Zeroizing::new(bytes.into())))
     }
 
     /// The bytes themselves; keep them away from logs and errors.

@@ -1,9 +1,9 @@
-//! Text for places that take only so much of it.
+//! Text for places with limited size or character set.
 
 use std::error::Error;
 use std::fmt::Write as _;
 
-/// The start of `text`, at most so many bytes.
+/// The start of `text`, at most `most_bytes` long.
 ///
 /// ```
 /// assert_eq!(wmco_core::text::cut("grün", 3), "gr");
@@ -13,13 +13,27 @@ pub fn cut(text: &str, most_bytes: usize) -> &str {
     end.and_then(|end| text.get(..end)).unwrap_or_default()
 }
 
-/// An error with its causes, on one line.
+/// Replaces characters that a terminal would not print by their codes.
+///
+/// ```
+/// assert_eq!(wmco_core::text::printable("\u{1b}[2J \"é\""), "\\u{1b}[2J \"é\"");
+/// ```
+pub fn printable(text: &str) -> String {
+    text.chars()
+        .flat_map(|letter| match letter {
+            '\'' | '"' | '\\' => vec![letter],
+            _ => letter.escape_debug().collect(),
+        })
+        .collect()
+}
+
+/// An error with its causes, on one line, without control characters: errors quote foreign text.
 ///
 /// ```
 /// use std::io::Error;
 ///
-/// let error = Error::other(Error::other("no\n  route"));
-/// assert_eq!(wmco_core::text::chain(&error), "no route");
+/// let error = Error::other(Error::other("no\n  route to \u{7}"));
+/// assert_eq!(wmco_core::text::chain(&error), "no route to \\u{7}");
 /// ```
 pub fn chain(error: &dyn Error) -> String {
     let mut text = error.to_string();
@@ -28,7 +42,43 @@ pub fn chain(error: &dyn Error) -> String {
         let _ = write!(text, ": {error}");
         cause = error.source();
     }
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
+    printable(&text.split_whitespace().collect::<Vec<_>>().join(" "))
+}
+
+/// Most bytes of a [label](is_dns_label).
+const DNS_LABEL_BYTES: usize = 63;
+
+/// Whether the text can be the name of a namespace and of most other objects: a DNS label in lower case.
+///
+/// Source: "Object Names and IDs" in the Kubernetes documentation, RFC 1123 label names.
+///
+/// ```
+/// use wmco_core::text::is_dns_label;
+/// assert!(is_dns_label("kube-system"));
+/// assert!(!is_dns_label("Kube") && !is_dns_label("a.b") && !is_dns_label("-a") && !is_dns_label(""));
+/// ```
+pub fn is_dns_label(text: &str) -> bool {
+    let letter = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+    (1..=DNS_LABEL_BYTES).contains(&text.len())
+        && text.bytes().all(letter)
+        && !text.starts_with('-')
+        && !text.ends_with('-')
+}
+
+/// Most bytes of a [subdomain](is_dns_subdomain).
+const DNS_SUBDOMAIN_BYTES: usize = 253;
+
+/// Whether the text can be the name of an object: DNS labels in lower case, separated by dots.
+///
+/// Source: "Object Names and IDs" in the Kubernetes documentation, DNS subdomain names.
+///
+/// ```
+/// use wmco_core::text::is_dns_subdomain;
+/// assert!(is_dns_subdomain("wmco.v1.2.3-rc.1"));
+/// assert!(!is_dns_subdomain("wmco.v1.2.3+1") && !is_dns_subdomain("a..b") && !is_dns_subdomain("A"));
+/// ```
+pub fn is_dns_subdomain(text: &str) -> bool {
+    text.len() <= DNS_SUBDOMAIN_BYTES && text.split('.').all(is_dns_label)
 }
 
 #[cfg(test)]

@@ -1,9 +1,9 @@
-//! Cases of the files in `tests/vectors`, for unit tests.
+//! Test cases from the files in `tests/vectors`, for unit tests.
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-/// One case of a file.
+/// A test case of a file.
 #[derive(Deserialize)]
 pub(crate) struct Case<I, E> {
     pub(crate) name: String,
@@ -11,7 +11,7 @@ pub(crate) struct Case<I, E> {
     pub(crate) expect: E,
 }
 
-/// The cases in `text`, of which there are `count`.
+/// The `count` test cases in `text`.
 #[track_caller]
 pub(crate) fn cases<I, E>(text: &str, count: usize) -> Vec<Case<I, E>>
 where

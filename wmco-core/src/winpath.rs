@@ -9,8 +9,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 /// An absolute path such as `C:\k\kubelet.conf`.
 ///
-/// It has a drive letter, backslashes, no empty, `.` or `..` part, and only characters that neither
-/// `cmd` nor PowerShell gives a meaning to. Equality and order ignore case, as Windows does.
+/// It has a drive letter, backslashes, no empty, `.` or `..` part, and only characters without a special meaning
+/// for `cmd` and PowerShell. Equality and order ignore case, as Windows does.
 ///
 /// ```
 /// use wmco_core::winpath::WindowsPath;
@@ -19,12 +19,12 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 /// assert_eq!(path.sftp(), "/C:/k/kubelet.conf");
 /// assert_eq!(path.parent().unwrap().as_str(), r"C:\k");
 /// assert!(r"C:\k\..\Windows".parse::<WindowsPath>().is_err());
-/// # Ok::<(), wmco_core::winpath::BadPath>(())
+/// Ok::<(), wmco_core::winpath::BadPath>(())
 /// ```
 #[derive(Clone)]
 pub struct WindowsPath(String);
 
-/// Why a text is no [`WindowsPath`].
+/// Why a text is not a [`WindowsPath`].
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[error("`{text}` is no usable windows path: {problem}")]
 pub struct BadPath {
@@ -32,7 +32,7 @@ pub struct BadPath {
     problem: &'static str,
 }
 
-/// What a part of a path may hold: letters, digits and these. Registry host names need no more.
+/// Allowed punctuation in parts of a path, besides letters and digits. Registry host names need no more.
 const PUNCTUATION: &str = "._-+=~";
 
 impl WindowsPath {
@@ -49,12 +49,12 @@ impl WindowsPath {
     /// Reads the form that [`Self::sftp`] writes; a missing leading slash is accepted.
     ///
     /// # Errors
-    /// [`BadPath`] as for parsing.
+    /// [`BadPath`] as in parsing.
     pub fn from_sftp(text: &str) -> Result<Self, BadPath> {
         text.strip_prefix('/').unwrap_or(text).replace('/', "\\").parse()
     }
 
-    /// The folder that holds this path; `None` for a drive such as `C:`.
+    /// The parent folder; `None` for a drive such as `C:`.
     pub fn parent(&self) -> Option<Self> {
         self.0.rsplit_once('\\').map(|(parent, _)| Self(parent.to_owned()))
     }
@@ -72,7 +72,7 @@ impl WindowsPath {
         format!("{}\\{name}", self.0).parse()
     }
 
-    /// Whether this path is `folder` or lies below it.
+    /// Whether this path is `folder` or below it.
     pub fn is_within(&self, folder: &Self) -> bool {
         let (path, folder) = (self.0.as_bytes(), folder.0.as_bytes());
         path.split_at_checked(folder.len()).is_some_and(|(start, rest)| {
@@ -117,7 +117,7 @@ impl Eq for WindowsPath {}
 
 impl Ord for WindowsPath {
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        // Called for every entry of every map of a probe, so it makes no text.
+        // Called for every entry of every map of a probe, so it allocates no text.
         let (a, b) = (self.0.as_bytes(), other.0.as_bytes());
         for (a, b) in a.iter().zip(b) {
             let order = a.to_ascii_lowercase().cmp(&b.to_ascii_lowercase());

@@ -1,11 +1,12 @@
-//! What Windows nodes take over from the Linux workers, picked out of their rendered MachineConfig.
+//! Reads the settings of Linux workers that Windows nodes use, too, from their rendered MachineConfig.
 
 use serde_json::Value;
 
 use crate::ignition::{CLOUD_CONFIG, CREDENTIAL_PROVIDER, Ignition, IgnitionError};
+use crate::names::platforms;
 use crate::render::{CredentialProviderError, credential_provider};
 
-/// Settings of the worker pool that hold for Windows nodes, too.
+/// Settings of the worker pool that also apply to Windows nodes.
 ///
 /// ```
 /// use serde_json::json;
@@ -18,7 +19,7 @@ use crate::render::{CredentialProviderError, credential_provider};
 /// });
 /// let worker = WorkerConfig::read("rendered-worker-0a1b", &config)?;
 /// assert_eq!(worker.cloud_provider.as_deref(), Some("external"));
-/// # Ok::<(), wmco_core::worker_config::WorkerConfigError>(())
+/// Ok::<(), wmco_core::worker_config::WorkerConfigError>(())
 /// ```
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct WorkerConfig {
@@ -26,13 +27,13 @@ pub struct WorkerConfig {
     pub cloud_provider: Option<String>,
     /// The kubelet's option `cloud-config`, a path on Linux.
     pub cloud_config: Option<String>,
-    /// Content of [`CLOUD_CONFIG`], where the kubelet has the option `cloud-config`.
+    /// Content of [`CLOUD_CONFIG`], if the kubelet has the option `cloud-config`.
     pub cloud_config_content: Option<Vec<u8>>,
-    /// The image credential providers, already as Windows needs them.
+    /// The image credential providers, rewritten for Windows.
     pub credential_provider: Option<String>,
 }
 
-/// Why nothing can be taken over.
+/// Why the settings cannot be read.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum WorkerConfigError {
@@ -41,7 +42,7 @@ pub enum WorkerConfigError {
     CredentialProvider {
         /// The MachineConfig's name.
         name: String,
-        /// What is wrong.
+        /// The problem.
         source: CredentialProviderError,
     },
     /// The document cannot be read.
@@ -52,10 +53,10 @@ pub enum WorkerConfigError {
 impl WorkerConfig {
     /// Reads `config`, the `spec.config` of the MachineConfig `name`.
     ///
-    /// Source: `spec/node-config.md`, sections 3.1 and 8.
+    /// Source: `docs/contract/node-files.md`, FILE19 to FILE22.
     ///
     /// # Errors
-    /// [`WorkerConfigError`] names the MachineConfig and what is wrong in it.
+    /// [`WorkerConfigError`] names the MachineConfig and the problem in it.
     pub fn read(name: &str, config: &Value) -> Result<Self, WorkerConfigError> {
         let ignition = Ignition::read(name, config)?;
         let mut options = ignition.kubelet_options()?;
@@ -76,6 +77,14 @@ impl WorkerConfig {
             cloud_config_content,
             credential_provider,
         })
+    }
+}
+
+impl WorkerConfig {
+    /// Whether nodes on `platform` lack image credential providers, without which kubelets get no credentials for
+    /// the cloud's own registry.
+    pub fn lacks_credential_provider(&self, platform: &str) -> bool {
+        platform == platforms::AWS && self.credential_provider.is_none()
     }
 }
 
@@ -107,6 +116,14 @@ mod tests {
         assert_eq!(worker.cloud_config.as_deref(), Some("/etc/kubernetes/cloud.conf"));
         assert_eq!(worker.cloud_config_content.as_deref(), Some(&b"[Global]"[..]));
         assert!(worker.credential_provider.unwrap().contains("ecr.exe"));
+    }
+
+    #[test]
+    fn credential_providers_are_missed_on_aws_only() {
+        let (without, with) = (WorkerConfig::default(), worker("--v=2").unwrap());
+        let lacks = |platform| [&without, &with].map(|it| it.lacks_credential_provider(platform));
+        assert_eq!(lacks(platforms::AWS), [true, false]);
+        assert_eq!(lacks(platforms::AZURE), [false, false]);
     }
 
     #[test]

@@ -1,43 +1,43 @@
-//! What the cluster itself says: how its Nodes are named, and what belongs to its services.
+//! Facts about the cluster: how its Nodes are named, and which names and addresses its services use.
 
 use std::net::IpAddr;
 
+use wmco_core::ip_network::IpNetwork;
 use wmco_core::names::platforms;
-use wmco_core::render::ServiceNetwork;
 
 /// Longest host name that a Node on GCP keeps whole, in bytes.
 const GCP_NAME_BYTES: usize = 63;
 
-/// What a decision may know about the cluster as a whole.
+/// Facts about the cluster as a whole that a decision may use.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct ClusterFacts {
-    /// How Nodes are named.
+    /// Naming of Nodes.
     pub node_names: NodeNames,
-    /// Whether the host of a Machine is named as the Machine, as on Azure, Nutanix and vSphere.
+    /// Whether a Machine's host has the Machine's name, as on Azure, Nutanix and vSphere.
     pub hosts_named_as_machines: bool,
-    /// The networks of the cluster's services; `None` while they are not known, and then no
-    /// certificate for an address is approved.
-    pub service_networks: Option<Vec<ServiceNetwork>>,
+    /// Networks of the cluster's services. While they are unknown (`None`), no certificate for an address is
+    /// approved.
+    pub service_networks: Option<Vec<IpNetwork>>,
     /// Host names of the API server, besides those that it has in every cluster.
     pub api_names: Vec<String>,
 }
 
-/// Which part of a host's full name is the name of its Node.
+/// The part of a host's full name that is the name of its Node.
 ///
-/// The services `ConfigMap` starts the kubelet with a name of the platform's choice, or without: then
-/// it takes the host's name without the domain. A full name may always be that of a Node.
+/// The services `ConfigMap` may start the kubelet with a name that the platform chooses. Otherwise the kubelet uses
+/// the host's name without the domain. A full name is always accepted as a Node's name.
 ///
-/// Source: `spec/services.md`, section 6.4, and `spec/csr.md`, section 5.3.
+/// Source: `docs/contract/services.md`, SVC44; `docs/contract/certificate-requests.md`, CSR43.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum NodeNames {
-    /// The first label, for example `win-1` for `win-1.corp.example`: on bare metal, Azure, Nutanix and
-    /// every platform without a rule of its own.
+    /// The first label, for example `win-1` for `win-1.corp.example`: on bare metal, Azure, Nutanix and every
+    /// platform without its own rule.
     FirstLabel,
     /// The full name: AWS takes it from its metadata service, vSphere from the host.
     Full,
     /// The full name, or its first label when it is longer than 63 bytes: GCP.
     FullOrShort,
-    /// The cluster has not said yet.
+    /// Not known yet.
     #[default]
     Unknown,
 }
@@ -60,7 +60,7 @@ impl NodeNames {
         }
     }
 
-    /// Whether the Node of a host with the full name `name` is called by its first label.
+    /// Whether the Node of a host with the full name `name` has its first label as name.
     pub(crate) fn shortens(self, name: &str) -> bool {
         match self {
             Self::FirstLabel => true,
@@ -71,7 +71,7 @@ impl NodeNames {
 }
 
 impl ClusterFacts {
-    /// Why no host may have the name `name` (lower case), if none may.
+    /// Why no host may have the name `name` (lower case); `None` if the name is not reserved.
     pub(crate) fn reserves_name(&self, name: &str) -> Option<&'static str> {
         let mut labels = name.split('.');
         let (first, third) = (labels.next(), labels.nth(1));
@@ -99,16 +99,16 @@ impl ClusterFacts {
         }
     }
 
-    /// Why no host may have `address` in a certificate, if none may.
+    /// Why no certificate may contain `address`; `None` if the address is not reserved.
     pub(crate) fn reserves_address(&self, address: IpAddr) -> Option<&'static str> {
         let of_everybody = match address {
             IpAddr::V4(ip) => {
-                // 0.0.0.0/8 is "this network"; from 224.0.0.0 on there are groups and broadcast.
+                // 0.0.0.0/8 is "this network"; 224.0.0.0 and above are multicast, reserved and broadcast.
                 let first = ip.octets()[0];
                 first == 0 || first >= 224 || ip.is_loopback() || ip.is_link_local()
             }
             IpAddr::V6(ip) => {
-                // Unspecified, loopback, and addresses of IPv4 in a form that nobody uses any more.
+                // Unspecified, loopback, and the obsolete IPv4-compatible addresses.
                 let embedded = ip.segments()[..6] == [0; 6];
                 embedded || ip.is_multicast() || ip.is_unicast_link_local()
             }

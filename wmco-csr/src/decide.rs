@@ -1,15 +1,15 @@
 //! Decides about one request.
 //!
-//! [`decide`] holds a request against every [`Rule`] and returns the verdict with all checks.
+//! [`decide`] checks a request against every [`Rule`] and returns the verdict with all checks.
 //!
 //! # Guarantees
 //! - Pure: no clock, no I/O, no randomness. Equal arguments give equal decisions.
-//! - Safe: approved only if every rule was kept, and nobody else can make an [`Approval`].
-//! - Cheap first: a request that is not ours or wrong never costs a signature verification, and the
+//! - Safe: approves only if every rule is kept, and nothing else can make an [`Approval`].
+//! - Cheap first: a request that is wrong or not ours never costs a signature verification, and the
 //!   cost does not depend on the size of the cluster.
 //!
 //! # Not here
-//! Reading and writing objects, Events and metrics: the caller's, with [`Decision::warning`].
+//! Reading and writing objects, Events and metrics. The caller does that, with [`Decision::warning`].
 
 mod advice;
 mod approval;
@@ -34,10 +34,10 @@ use crate::view::{Newer, View};
 pub use approval::{Approval, Denial};
 pub use decision::{Decision, Report, Verdict, Warning};
 
-/// Decides about `request`. Rules are looked at in their order; the first that is broken decides,
-/// and the cheap ones behind it are looked at as well, so that a refusal names all faults.
+/// Decides about `request`. Checks the rules in their order; the first broken rule decides. The cheap rules after
+/// it are checked as well, so that a refusal names all faults.
 ///
-/// Source: `spec/csr.md`, section 11.
+/// Source: `docs/contract/certificate-requests.md`, CSR10 to CSR40.
 pub fn decide<'r>(
     request: &Request<'r>,
     policy: &Policy,
@@ -60,7 +60,7 @@ pub fn decide<'r>(
         Ok((kind, node)) => (Verdict::Approve(Approval::new(request, kind, node)), None),
         Err(End::Ignore(rule)) => (Verdict::Ignore, Some(rule)),
         Err(End::Refuse(rule)) => {
-            // While it is in doubt whose name it is, or the Machine API is slow, it may be right yet.
+            // May become valid later: the name is still disputed, or the Machine API is slow.
             let in_doubt = matches!(rule, Rule::Instance | Rule::MachineNode);
             let denies = policy.deny && !in_doubt;
             let denial = denies.then(|| Denial::new(request, rule));
@@ -88,7 +88,7 @@ enum End {
     Wait(Rule, Timestamp),
 }
 
-/// One request being looked at.
+/// A request under examination.
 struct Exam<'e, 'r> {
     request: &'e Request<'r>,
     policy: &'e Policy,
@@ -96,13 +96,13 @@ struct Exam<'e, 'r> {
     now: Timestamp,
     trace: Trace<'r>,
     kind: Option<Kind>,
-    /// What stands in the way so far: the first broken rule, else the first one to wait for.
+    /// The worst finding so far: the first broken rule, else the first rule to wait for.
     worst: Option<End>,
-    /// The Node of somebody else that stands in the way, if one does.
+    /// The Node of another host that blocks the request.
     blocked_by: Option<&'e str>,
 }
 
-/// What a request is about, once its form is known to be right.
+/// The content of a request, once its form is known to be valid.
 #[derive(Clone, Copy)]
 struct Asked<'p> {
     kind: Kind,
@@ -114,7 +114,7 @@ struct Asked<'p> {
 }
 
 impl Exam<'_, '_> {
-    /// Looks at everything; `der` becomes the bytes of the request.
+    /// Makes all checks; sets `der` to the DER bytes of the request.
     fn run(&mut self, der: &mut Vec<u8>) -> Result<(Kind, String), End> {
         let kind = self.kind()?;
         *der = self.der(kind)?;
@@ -135,7 +135,7 @@ impl Exam<'_, '_> {
         Ok((kind, asked.node.to_owned()))
     }
 
-    /// What the object itself says, without looking into `spec.request`.
+    /// Checks the object itself, without `spec.request`.
     fn kind(&mut self) -> Result<Kind, End> {
         if let Some(decided) = self.request.decided {
             return Err(self.ignore(Rule::Undecided, format_args!("{decided} already")));
@@ -177,8 +177,8 @@ impl Exam<'_, '_> {
         }
     }
 
-    /// What cannot be read is refused, unless it came through the signer that WICD shares with
-    /// everybody from somebody who is not WICD: then it cannot be told whose it is.
+    /// Refuses an unreadable request. Ignores it if it came through the signer that WICD shares with all clients
+    /// and the requester is not WICD: then its owner is unknown.
     fn malformed(&mut self, kind: Kind, rule: Rule, detail: std::fmt::Arguments<'_>) -> End {
         let username = self.request.username;
         let ours = match kind {
@@ -190,7 +190,7 @@ impl Exam<'_, '_> {
         if ours { self.refuse(rule, detail) } else { self.ignore(rule, detail) }
     }
 
-    /// Load: newer requests of the same node come first.
+    /// Checks the limits: newer requests of the same node come first.
     fn limits(&mut self, asked: &Asked<'_>) -> Result<(), End> {
         let most = self.policy.limits.pending_per_node;
         let (request, key_info) = (self.request, asked.parsed.key_info());
@@ -212,19 +212,19 @@ impl Exam<'_, '_> {
         Ok(())
     }
 
-    /// Records a broken rule that ends the exam: not ours.
+    /// Records a broken rule that ends the checks: the request is not ours.
     fn ignore(&mut self, rule: Rule, detail: std::fmt::Arguments<'_>) -> End {
         self.trace.add(rule, Outcome::Fail, detail);
         End::Ignore(rule)
     }
 
-    /// Records a broken rule that ends the exam: ours and wrong.
+    /// Records a broken rule that ends the checks: the request is ours and wrong.
     fn refuse(&mut self, rule: Rule, detail: std::fmt::Arguments<'_>) -> End {
         self.trace.add(rule, Outcome::Fail, detail);
         End::Refuse(rule)
     }
 
-    /// Records a broken rule and goes on.
+    /// Records a broken rule and continues.
     fn fail(&mut self, rule: Rule, detail: std::fmt::Arguments<'_>) {
         let end = self.refuse(rule, detail);
         if !matches!(self.worst, Some(End::Refuse(_))) {
@@ -232,7 +232,7 @@ impl Exam<'_, '_> {
         }
     }
 
-    /// Records a rule that cannot be kept yet and goes on; from the deadline on it is broken.
+    /// Records a rule that is not kept yet and continues. From the deadline on, the rule counts as broken.
     fn fail_after(
         &mut self,
         deadline: Option<Timestamp>,
@@ -247,7 +247,7 @@ impl Exam<'_, '_> {
     }
 }
 
-/// When something that began at `start` has waited for `period`.
+/// The time `period` after `start`.
 fn after(start: Option<Timestamp>, period: jiff::SignedDuration) -> Option<Timestamp> {
     start?.checked_add(period).ok()
 }

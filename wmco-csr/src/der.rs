@@ -1,7 +1,7 @@
 //! A strict reader for DER, the one encoding that X.690 allows for each value.
 //!
-//! Borrows, never copies, never allocates, never panics. What BER would also allow (long lengths,
-//! indefinite lengths) is refused, so that no second reader can see another structure.
+//! Borrows, never copies, never allocates, never panics. Everything else that BER allows (long lengths, indefinite
+//! lengths) is refused, so that no other reader can see another structure.
 
 /// Universal tags that requests use, constructed bit included.
 pub(crate) mod tag {
@@ -19,11 +19,11 @@ pub(crate) mod tag {
     pub(crate) const CONTEXT_0: u8 = 0xa0;
 }
 
-/// What is wrong with the bytes at some place.
+/// A fault in the bytes at an offset.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Fault {
-    /// Something else should stand here.
+    /// Another element is expected here.
     #[error("needs {0}")]
     Expected(&'static str),
     /// A tag that takes more than one byte; requests have none.
@@ -32,13 +32,13 @@ pub enum Fault {
     /// A length that is indefinite, or that could be written in fewer bytes.
     #[error("has a length that is not in its shortest form")]
     Length,
-    /// A thing that may stand once stands twice.
+    /// An element that may occur once occurs twice.
     #[error("repeats {0}")]
     Repeated(&'static str),
-    /// More of a thing than any real request has.
+    /// More elements of a kind than any real request has.
     #[error("has too many {0}")]
     TooMany(&'static str),
-    /// Bytes behind the last element.
+    /// Bytes after the last element.
     #[error("has data behind its end")]
     Trailing,
     /// The bytes end within an element.
@@ -46,18 +46,18 @@ pub enum Fault {
     Truncated,
 }
 
-/// Why bytes are no PKCS#10 request in the one form that we accept.
+/// Why bytes are not a PKCS#10 request in the form that we accept.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 #[error("the request {fault} at byte {offset}, make it again with a DER encoder")]
 pub struct ParseError {
-    /// Where in the DER bytes, counted from 0.
+    /// Offset in the DER bytes, from 0.
     pub offset: usize,
-    /// What is wrong there.
+    /// The fault at this offset.
     #[source]
     pub fault: Fault,
 }
 
-/// One element: its tag, its content, and all of its bytes.
+/// An element: its tag, its content, and all of its bytes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Element<'a> {
     pub(crate) tag: u8,
@@ -69,7 +69,7 @@ pub(crate) struct Element<'a> {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Reader<'a> {
     rest: &'a [u8],
-    /// Where `rest` starts within the document.
+    /// Offset of `rest` in the document.
     offset: usize,
 }
 
@@ -79,7 +79,7 @@ impl<'a> Reader<'a> {
         Self { rest: bytes, offset: 0 }
     }
 
-    /// What has not been read yet.
+    /// The bytes that have not been read yet.
     pub(crate) fn rest(&self) -> &'a [u8] {
         self.rest
     }
@@ -89,7 +89,7 @@ impl<'a> Reader<'a> {
         self.rest.is_empty()
     }
 
-    /// `fault`, at the place that is read next.
+    /// `fault` at the current offset.
     pub(crate) fn error(&self, fault: Fault) -> ParseError {
         ParseError { offset: self.offset, fault }
     }
@@ -177,7 +177,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Reads an integer above zero and returns its bytes, highest first, without a sign byte.
+    /// Reads an integer above zero and returns its bytes, most significant first, without a sign byte.
     pub(crate) fn positive_integer(&mut self) -> Result<&'a [u8], ParseError> {
         let content = self.expect(tag::INTEGER, "an integer")?.content;
         match content.rest {
@@ -189,7 +189,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Succeeds when everything has been read.
+    /// Succeeds if everything has been read.
     pub(crate) fn finish(self) -> Result<(), ParseError> {
         if self.is_empty() { Ok(()) } else { Err(self.error(Fault::Trailing)) }
     }

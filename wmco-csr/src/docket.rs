@@ -1,16 +1,16 @@
-//! Which requests are open, what was answered, and which answers may be others by now.
+//! Keeps the open requests, their last answers, and which answers may have changed.
 //!
-//! A [`Docket`] follows requests and cluster from watch events. It holds one entry per undecided
-//! request, reads the text of each request once, and says after each change which requests are to
-//! be looked at again, so that whoever drives it does work for what changed and for nothing else.
+//! A [`Docket`] follows requests and cluster from watch events. It holds one entry per undecided request, parses
+//! each request once, and returns after each change the requests to decide again, so that the caller's work is in
+//! proportion to the change.
 //!
 //! # Guarantees
-//! - Pure: no clock, no I/O. What it holds depends on the requests in the cluster, not on how many
+//! - Pure: no clock, no I/O. Its size depends on the requests that exist in the cluster, not on how many
 //!   there have been.
-//! - An answer is news once: again only if another verdict or another rule decides.
+//! - An answer is news once: it is news again only if the verdict or the deciding rule changes.
 //!
 //! # Not here
-//! Waiting for deadlines and writing verdicts: the caller's.
+//! Waiting for deadlines and writing verdicts. The caller does that.
 
 use std::collections::{HashMap, HashSet};
 
@@ -24,9 +24,9 @@ use crate::decide::{Decision, decide};
 use crate::policy::Policy;
 use crate::request::Request;
 use crate::rule::Rule;
-use crate::view::{Dispute, Index, MachineFacts, NodeFacts, View};
+use crate::view::{Dispute, Index, MachineFacts, NodeIdentity, View};
 
-/// Open requests and the cluster that they are judged by.
+/// Open requests, and the cluster state that decides about them.
 ///
 /// ```
 /// use k8s_openapi::api::certificates::v1::CertificateSigningRequest;
@@ -50,7 +50,7 @@ use crate::view::{Dispute, Index, MachineFacts, NodeFacts, View};
 pub struct Docket {
     view: View,
     open: HashMap<String, Open>,
-    /// Nodes that stand in the way of requests of others, and those requests.
+    /// Nodes that block requests of other hosts, and those requests.
     blocked: Index<String, String>,
 }
 
@@ -59,11 +59,11 @@ pub struct Docket {
 struct Open {
     uid: Option<String>,
     answered: Option<Answered>,
-    /// The Node of somebody else that stood in the way, if one did.
+    /// The Node of another host that blocked the request.
     blocked_by: Option<String>,
 }
 
-/// What was answered last.
+/// The last answer.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 struct Answered {
     verdict: &'static str,
@@ -75,17 +75,17 @@ struct Answered {
 pub struct Answer<'r> {
     /// The decision.
     pub decision: Decision<'r>,
-    /// Whether it is another answer than the last one, worth to be counted and told.
+    /// Whether the answer differs from the last one, so that it should be counted and reported.
     pub is_news: bool,
 }
 
 impl Docket {
-    /// Nothing open, in a cluster without anything.
+    /// Makes a docket without requests, for a cluster without objects.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// How many requests are open.
+    /// Number of open requests.
     pub fn len(&self) -> usize {
         self.open.len()
     }
@@ -100,13 +100,13 @@ impl Docket {
         self.open.keys().map(String::as_str)
     }
 
-    /// A request was listed, made or changed. Returns the names to look at.
+    /// Adds a request that was listed, created or changed. Returns the names of the requests to decide.
     pub fn see<'r>(&mut self, request: impl Into<Request<'r>>) -> Vec<String> {
         let request = request.into();
         let uid = request.uid.map(str::to_owned);
         if request.decided.is_some() {
             let again = self.close(request.name);
-            // An approved one still speaks against older requests for the same.
+            // An approved request still supersedes older requests for the same node.
             self.view.set_request(request);
             return again;
         }
@@ -120,15 +120,14 @@ impl Docket {
         vec![request.name.to_owned()]
     }
 
-    /// A request is gone. Returns the names to look at again.
+    /// Removes a deleted request. Returns the names of the requests to decide again.
     pub fn forget(&mut self, name: &str) -> Vec<String> {
         let again = self.close(name);
         self.view.remove_request(name);
         again
     }
 
-    /// All requests were listed: whatever is not among `names` is gone. Returns the names to look
-    /// at again.
+    /// Keeps only the requests in `names`, after a full list. Returns the names of the requests to decide again.
     pub fn retain(&mut self, names: &HashSet<String>) -> Vec<String> {
         let known = self.open.keys().map(String::as_str).chain(self.view.requests());
         let gone: HashSet<String> =
@@ -137,24 +136,24 @@ impl Docket {
         again.into_iter().filter(|name| names.contains(name)).collect()
     }
 
-    /// A Node was listed, made or changed. Returns the names to look at again.
+    /// Adds a Node that was listed, created or changed. Returns the names of the requests to decide again.
     pub fn set_node(&mut self, node: &Node) -> Vec<String> {
         let name = node.metadata.name.as_deref().unwrap_or_default();
-        let facts = NodeFacts::from(node);
+        let facts = NodeIdentity::from(node);
         if self.view.node(name) == Some(&facts) {
             return Vec::new();
         }
-        self.view.set_node_facts(name, facts);
+        self.view.set_node_identity(name, facts);
         self.unsettled_by_node(name)
     }
 
-    /// A Node is gone. Returns the names to look at again.
+    /// Removes a deleted Node. Returns the names of the requests to decide again.
     pub fn remove_node(&mut self, name: &str) -> Vec<String> {
         self.view.remove_node(name);
         self.unsettled_by_node(name)
     }
 
-    /// What the cluster says of itself changed. Returns the names to look at again.
+    /// Replaces the facts about the cluster. Returns the names of the requests to decide again.
     pub fn set_cluster(&mut self, facts: ClusterFacts) -> Vec<String> {
         if *self.view.cluster() == facts {
             return Vec::new();
@@ -163,19 +162,19 @@ impl Docket {
         self.all_unsettled()
     }
 
-    /// Names that are claimed by hosts that they do not belong to, see [`View::disputes`].
+    /// Names that several hosts claim, or that a host claims in vain; see [`View::disputes`].
     pub fn disputes(&self) -> Vec<Dispute> {
         self.view.disputes()
     }
 
-    /// The list of instances, or what is known of them, changed. Returns the names to look at
+    /// Replaces the list of instances and the facts about their hosts. Returns the names of the requests to decide
     /// again.
     pub fn set_entries(&mut self, entries: &Entries, facts: &Facts) -> Vec<String> {
         self.view.set_entries(entries, facts);
         self.all_unsettled()
     }
 
-    /// The Machines changed. Returns the names to look at again.
+    /// Replaces the Machines. Returns the names of the requests to decide again.
     pub fn set_machines(
         &mut self,
         machines: impl IntoIterator<Item = MachineFacts>,
@@ -184,8 +183,8 @@ impl Docket {
         self.all_unsettled()
     }
 
-    /// Decides about an open request; `None` if it is not open any more, or is a namesake of the
-    /// one that is.
+    /// Decides about an open request; `None` if the request is no longer open or has another UID than the open
+    /// request of its name.
     pub fn decide<'r>(
         &mut self,
         request: &Request<'r>,
@@ -208,7 +207,7 @@ impl Docket {
         Some(Answer { decision, is_news })
     }
 
-    /// As [`Self::decide`], beside a Node that was just read and that no watch has shown.
+    /// Like [`Self::decide`], with a Node that was just read and that no watch has shown yet.
     pub fn decide_beside<'r>(
         &mut self,
         node: &Node,
@@ -221,13 +220,13 @@ impl Docket {
         self.view.set_node(node);
         let answer = self.decide(request, policy, now);
         match before {
-            Some(facts) => self.view.set_node_facts(name, facts),
+            Some(facts) => self.view.set_node_identity(name, facts),
             None => self.view.remove_node(name),
         }
         answer
     }
 
-    /// Nothing is left to decide about a request. Returns the names that it stood in the way of.
+    /// Closes a decided or deleted request. Returns the names of the requests that it affected.
     fn close(&mut self, name: &str) -> Vec<String> {
         if let Some((name, open)) = self.open.remove_entry(name) {
             self.blocked.remove(&open.blocked_by, &name);
@@ -238,14 +237,13 @@ impl Docket {
         again
     }
 
-    /// Open requests for `node` that were answered by such a rule.
+    /// Open requests for `node` that were answered by a rule that `by` accepts.
     fn unsettled(&self, node: &str, by: impl Fn(Rule) -> bool) -> Vec<String> {
         let requests = self.view.requests_of(node);
         requests.filter(|name| self.rule_of(name).is_some_and(&by)).map(str::to_owned).collect()
     }
 
-    /// Open requests whose answer a change of a Node may change: those for the Node itself, and those
-    /// that it stands in the way of.
+    /// Open requests whose answer may change with a Node: those for the Node itself, and those that it blocks.
     fn unsettled_by_node(&self, node: &str) -> Vec<String> {
         let mut names = self.unsettled(node, Rule::depends_on_cluster);
         names.extend(self.blocked.holders(node).cloned());

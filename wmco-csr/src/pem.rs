@@ -1,10 +1,10 @@
 //! Reads the one PEM block that `spec.request` may hold.
 //!
-//! PEM readers differ in what they forgive: headers, line lengths, blanks, several blocks, bytes
-//! behind the last one. We accept one form only, the strict one of RFC 7468 section 3, which is what
-//! Go, OpenSSL and rustls write: with line feeds, or with a carriage return before each of them, as
-//! editors of Windows leave it. Explanatory text in front is allowed as long as it has no run of five
-//! hyphens, because then no reader can find a block in it; behind the block, line ends alone.
+//! PEM readers differ in what they tolerate: headers, line lengths, blanks, several blocks, bytes after the last
+//! block. We accept the strict form of RFC 7468 section 3 only, which Go, OpenSSL and rustls write: with line
+//! feeds, or with a carriage return before each of them, as Windows editors write it. Explanatory text before the
+//! block is allowed if it has no run of five hyphens, because then no reader can find a block in it. After the
+//! block only line ends are allowed.
 
 use std::sync::LazyLock;
 
@@ -17,7 +17,7 @@ const END: &[u8] = b"-----END CERTIFICATE REQUEST-----";
 const HYPHENS: &[u8] = b"-----";
 /// Characters of each line but the last.
 const LINE: usize = 64;
-/// Lines that are decoded in one go: few calls, and no memory to be allocated for them.
+/// Lines that are decoded at once: few calls, and no allocation for them.
 const ROWS: usize = 16;
 
 static BASE64: LazyLock<Simd> = LazyLock::new(|| Simd::standard(PAD));
@@ -29,7 +29,7 @@ pub enum PemError {
     /// Bytes of the body that are not padded base64 of the standard alphabet.
     #[error("the PEM body is not canonical base64, encode the request again")]
     Base64,
-    /// No BEGIN line of the right type, or something in front of it that looks like PEM.
+    /// No BEGIN line of the right type, or other text before it that looks like PEM.
     #[error("`spec.request` needs one PEM block of type CERTIFICATE REQUEST and no other")]
     Begin,
     /// The END line is missing or is not the right one.
@@ -39,7 +39,7 @@ pub enum PemError {
     /// different ways.
     #[error("the PEM body needs lines of 64 characters that all end in the same way")]
     Lines,
-    /// Something behind the END line, for example a second block.
+    /// Text after the END line, for example a second block.
     #[error("`spec.request` has data behind its PEM block, remove it")]
     Trailing,
 }
@@ -47,16 +47,16 @@ pub enum PemError {
 /// Decodes the only PEM block of `text` into DER bytes.
 ///
 /// # Guarantees
-/// Two accepted texts without explanatory text give equal bytes only if they are equal up to how
-/// lines end, and how many empty ones follow.
+/// Two accepted texts without explanatory text give equal bytes only if they are equal except for their kind of
+/// line end and the number of trailing empty lines.
 ///
 /// # Errors
-/// [`PemError`] when `text` is anything but one certificate request in the form of RFC 7468.
+/// [`PemError`] if `text` is anything but one certificate request in the form of RFC 7468.
 pub fn decode(text: &[u8]) -> Result<Vec<u8>, PemError> {
     decode_plain(text).or_else(|error| decode_plain(&without_returns(text).ok_or(error)?))
 }
 
-/// `text` with line feeds alone, if a carriage return stands before each of them and nowhere else.
+/// Returns `text` with plain line feeds, if a carriage return stands before each line feed and nowhere else.
 fn without_returns(text: &[u8]) -> Option<Vec<u8>> {
     let mut plain = Vec::with_capacity(text.len());
     for line in text.split_inclusive(|byte| *byte == b'\n') {
@@ -81,12 +81,12 @@ fn decode_plain(text: &[u8]) -> Result<Vec<u8>, PemError> {
     decoded(body).ok_or_else(|| fault_of(body))
 }
 
-/// What follows the first BEGIN line.
+/// Returns the text after the first BEGIN line.
 fn block(text: &[u8]) -> Result<&[u8], PemError> {
     if let Some(rest) = text.strip_prefix(BEGIN) {
         return rest.strip_prefix(b"\n").ok_or(PemError::Lines);
     }
-    // Whatever looks like a block to some reader starts with hyphens at the start of a line.
+    // Every PEM reader starts a block at hyphens at the start of a line.
     let start = find(text, HYPHENS).ok_or(PemError::Begin)?;
     let (front, rest) = text.split_at_checked(start).ok_or(PemError::Begin)?;
     if !front.ends_with(b"\n") {
@@ -95,8 +95,8 @@ fn block(text: &[u8]) -> Result<&[u8], PemError> {
     rest.strip_prefix(BEGIN).ok_or(PemError::Begin)?.strip_prefix(b"\n").ok_or(PemError::Lines)
 }
 
-/// The bytes that `body` stands for, if all lines but the last are full. A short line within leaves
-/// its line feed in a row, and is found by the base64 decoder.
+/// Decodes `body`, if all lines but the last are full. The line feed of a shorter line stays in its row, where the
+/// base64 decoder finds it.
 #[expect(clippy::slow_vector_initialization, reason = "zeroed memory takes malloc longer")]
 fn decoded(body: &[u8]) -> Option<Vec<u8>> {
     let most = body.len() / 4 * 3 + 3;
@@ -112,7 +112,7 @@ fn decoded(body: &[u8]) -> Option<Vec<u8>> {
         let characters = rows.as_flattened().get(..characters)?;
         let bytes = BASE64.decode_slice(characters, der.get_mut(written..)?).ok()?;
         written += bytes;
-        // Padding belongs to the end of the text, not to that of a group.
+        // Padding is allowed at the end of the text only, not at the end of a group.
         if !rest.is_empty() && bytes != ROWS * LINE / 4 * 3 {
             return None;
         }
@@ -140,7 +140,7 @@ fn gather(group: &[u8], is_last: bool, rows: &mut [[u8; LINE]; ROWS]) -> Option<
     Some(characters)
 }
 
-/// Why `body` was not decoded.
+/// Finds out why `body` was not decoded.
 fn fault_of(body: &[u8]) -> PemError {
     let mut lines = body.split_inclusive(|byte| *byte == b'\n').rev();
     let last_fits = lines.next().is_some_and(|line| (2..=LINE + 1).contains(&line.len()));
@@ -199,7 +199,7 @@ mod tests {
         assert_eq!(decode(text.as_bytes()), Ok(vec![0; 97]));
     }
 
-    /// A text of so many characters, in lines, ending with `end`.
+    /// Returns a text of `characters` characters, in lines, that ends with `end`.
     fn lines(characters: usize, end: &str) -> String {
         let body = "A".repeat(characters - end.len()) + end;
         let lines: Vec<_> = body.as_bytes().chunks(64).map(String::from_utf8_lossy).collect();

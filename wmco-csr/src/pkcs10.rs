@@ -1,14 +1,14 @@
 //! Reads certificate requests (PKCS#10, RFC 2986) without copying.
 //!
-//! [`CertificationRequest::parse`] accepts DER in one form only and borrows every field from the
-//! input. It judges form, not worth: a weak key or a strange extension is reported as such and
-//! left to [`decide`](crate::decide::decide) to refuse by name.
+//! [`CertificationRequest::parse`] accepts DER in one form only and borrows every field from the input. It checks
+//! the form, not the strength: a weak key or an unknown extension is reported as such, and
+//! [`decide`](crate::decide::decide) refuses it by name.
 //!
 //! # Guarantees
 //! - No allocation, no panic, time linear in the input.
-//! - What is accepted here is accepted by `x509-parser` with equal fields (tested and fuzzed),
-//!   except that things of unknown kinds, which are reported as such, are not looked into.
-//! - Extensions and attributes that stand twice are refused, so "the first" and "the last" agree.
+//! - `x509-parser` accepts everything that is accepted here, with equal fields (tested and fuzzed). Elements of
+//!   unknown kinds are reported as such and not parsed further.
+//! - Repeated extensions and attributes are refused, so readers of "the first" and "the last" agree.
 
 mod extensions;
 mod key;
@@ -38,8 +38,8 @@ impl<'a> CertificationRequest<'a> {
     /// Reads a request from DER bytes.
     ///
     /// # Errors
-    /// [`ParseError`] names the place and what is wrong there. A new request has to be made; the
-    /// same bytes never become acceptable.
+    /// [`ParseError`] names the offset and the fault there. A new request has to be made; the same bytes never
+    /// become acceptable.
     pub fn parse(der: &'a [u8]) -> Result<Self, ParseError> {
         let mut document = Reader::new(der);
         let mut request = document.expect(tag::SEQUENCE, "a sequence")?.content;
@@ -67,27 +67,27 @@ impl<'a> CertificationRequest<'a> {
         Ok(Self { signed, subject, key_info, key, extensions, algorithm, signature })
     }
 
-    /// Who the certificate shall be for.
+    /// The subject of the certificate.
     pub fn subject(&self) -> &Subject<'a> {
         &self.subject
     }
 
-    /// The key that the certificate shall hold.
+    /// The public key of the certificate.
     pub fn key(&self) -> PublicKey<'a> {
         self.key
     }
 
-    /// The whole `SubjectPublicKeyInfo` in DER. Equal bytes mean equal keys, and the reverse.
+    /// The whole `SubjectPublicKeyInfo` in DER. Two keys are equal if and only if these bytes are equal.
     pub fn key_info(&self) -> &'a [u8] {
         self.key_info
     }
 
-    /// What the request asks for besides subject and key.
+    /// The attributes and requested extensions.
     pub fn extensions(&self) -> &Extensions<'a> {
         &self.extensions
     }
 
-    /// How the request is signed.
+    /// The signature algorithm of the request.
     pub fn algorithm(&self) -> SignatureAlgorithm<'a> {
         self.algorithm
     }
@@ -102,13 +102,13 @@ impl<'a> CertificationRequest<'a> {
         self.signature
     }
 
-    /// Checks that the requester holds the private key: the request is signed by its own key.
+    /// Checks that the requester holds the private key: the request must be signed with its own key.
     ///
     /// This is the one expensive operation of the crate (tens of microseconds).
     ///
     /// # Errors
-    /// [`SignatureError`] when key or algorithm is weak or unknown, when they do not fit, or when
-    /// the signature is wrong. Only a new request helps.
+    /// [`SignatureError`] if the key or the algorithm is weak or unknown, if they do not fit each other, or if the
+    /// signature is wrong. Only a new request helps.
     pub fn verify(&self) -> Result<(), SignatureError> {
         key::verify(self.key, self.algorithm, self.signed, self.signature)
     }

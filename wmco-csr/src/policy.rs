@@ -1,28 +1,27 @@
-//! What the operator is willing to approve.
+//! The policy for approvals: identities, limits, and other approvers.
 
 use jiff::SignedDuration;
 use wmco_core::names::objects;
 
 use crate::names;
 
-/// What the operator is willing to approve. [`Policy::new`] gives the one for OpenShift.
+/// Settings of the approval: identities, limits, and other approvers. [`Policy::new`] is the policy for OpenShift.
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct Policy {
-    /// Who asks for the first client certificate of a kubelet.
+    /// Requester of a kubelet's first client certificate.
     pub bootstrapper: Requester,
-    /// User name of WICD while it still has no certificate.
+    /// User name of WICD before it has a certificate.
     pub wicd: String,
-    /// Whether cluster-machine-approver is at work, so that kubelets of Machines that do not run Windows
-    /// are not ours, even if an entry means the host. Those of Windows Machines are ours either way.
+    /// Whether cluster-machine-approver is running, so that kubelets of Machines without Windows are not ours, even
+    /// if an entry has the address of such a Machine. Kubelets of Windows Machines are always ours.
     pub machine_approver: bool,
-    /// Whether a Node's own word about its addresses and names counts, as far as they are nobody
-    /// else's. Whoever asks writes it, so this is for looks at a cluster from outside, where no host
-    /// can be asked.
+    /// Whether the addresses and names in a Node's status count as proof, if nothing else has them. The requester
+    /// writes them, so this is only for checks from outside the cluster, where no host can be asked.
     pub believe_nodes: bool,
-    /// Whether refused requests are to be denied. Else they stay pending, as in the Go operator.
+    /// Whether refused requests are denied. Otherwise they stay pending, as in the Go operator.
     pub deny: bool,
-    /// How much, how long, how often.
+    /// Limits of size, number and time.
     pub limits: Limits,
 }
 
@@ -35,13 +34,13 @@ pub struct Requester {
     pub groups: Vec<String>,
 }
 
-/// Bounds of requests and of waiting for what they depend on.
+/// Limits of requests and of the time to wait for objects that they depend on.
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct Limits {
     /// The most bytes of `spec.request`. A request for an RSA key of 8192 bits has about 4 KiB.
     pub request_bytes: usize,
-    /// The most pending requests per node, kind and requester that are looked at, newest first.
+    /// The most pending requests per node, kind and requester that are considered, newest first.
     pub pending_per_node: usize,
     /// The longest lifetime that a kubelet may ask for.
     pub kubelet_lifetime: SignedDuration,
@@ -51,13 +50,14 @@ pub struct Limits {
     pub node_wait: SignedDuration,
     /// How long after its creation a request may wait for host names that are not known yet.
     pub name_wait: SignedDuration,
-    /// How long after a Node's creation requests may wait for addresses that it lacks.
+    /// How long after a Node's creation requests may wait for its missing addresses.
     pub address_wait: SignedDuration,
 }
 
 impl Default for Limits {
-    /// Source: `spec/csr.md`, W-7, W-8, W-31 and section 11. The signer's own default for kubelets
-    /// is a year; WICD asks for an hour, the rest is slack for an administrator's other choice.
+    /// Source: `docs/contract/certificate-requests.md`, CSR12, CSR23, CSR32, CSR35 and CSR39. The signer's own
+    /// default for kubelets is a year. WICD asks for an hour; the rest leaves room for another choice of an
+    /// administrator.
     fn default() -> Self {
         Self {
             request_bytes: 16 * 1024,

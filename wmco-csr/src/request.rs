@@ -1,11 +1,11 @@
-//! One CertificateSigningRequest object, as far as the decision looks at it.
+//! A CertificateSigningRequest object, with the fields that a decision uses.
 
 use jiff::Timestamp;
 use k8s_openapi::api::certificates::v1::CertificateSigningRequest;
 
 use crate::names;
 
-/// Type of the condition with which a request is granted.
+/// Type of the condition that approves a request.
 const APPROVED: &str = "Approved";
 
 /// A CertificateSigningRequest object, borrowed. Usually made with `Request::from(&object)`.
@@ -15,11 +15,11 @@ pub struct Request<'a> {
     pub name: &'a str,
     /// `metadata.uid`, if it was stored.
     pub uid: Option<&'a str>,
-    /// `metadata.resourceVersion`, if it was stored; binds an approval to what was looked at.
+    /// `metadata.resourceVersion`, if it was stored; binds an approval to the version that was checked.
     pub resource_version: Option<&'a str>,
-    /// `metadata.creationTimestamp`. Without it, nothing is waited for.
+    /// `metadata.creationTimestamp`. Without it, a request never waits.
     pub created: Option<Timestamp>,
-    /// Why nothing is left to decide: the condition that says so, or that a certificate exists.
+    /// Why the request is already decided: its condition, or that a certificate exists.
     pub decided: Option<&'a str>,
     /// `spec.signerName`.
     pub signer: &'a str,
@@ -38,7 +38,7 @@ pub struct Request<'a> {
 }
 
 impl Request<'_> {
-    /// Whether the request was granted, so that its like need not be.
+    /// Whether the request is approved, so that older requests for the same are superfluous.
     pub(crate) fn is_granted(&self) -> bool {
         self.decided == Some(APPROVED)
     }
@@ -65,11 +65,11 @@ impl<'a> From<&'a CertificateSigningRequest> for Request<'a> {
     }
 }
 
-/// Source: `spec/csr.md`, W-28.
+/// Source: `docs/contract/certificate-requests.md`, CSR10.
 fn decided(object: &CertificateSigningRequest) -> Option<&str> {
     let status = object.status.as_ref()?;
     let types = || status.conditions.iter().flatten().map(|condition| condition.type_.as_str());
-    // One that was approved and failed is over in another way than one that was approved.
+    // A request that was approved and failed counts as failed, so `Failed` comes before `Approved`.
     for over in ["Denied", "Failed", APPROVED] {
         if let Some(decided) = types().find(|kind| *kind == over) {
             return Some(decided);

@@ -1,4 +1,4 @@
-//! The kinds of request and the rules that a request is held against.
+//! The kinds of request and the rules for them.
 
 use std::fmt;
 
@@ -20,7 +20,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// The kind that a signer stands for. Each kind has exactly one signer.
+    /// The kind of a signer. Each kind has exactly one signer.
     pub fn from_signer(signer: &str) -> Option<Self> {
         let kinds = [Self::KubeletClient, Self::KubeletServing, Self::Wicd];
         kinds.into_iter().find(|kind| kind.signer() == signer)
@@ -44,7 +44,7 @@ impl Kind {
         }
     }
 
-    /// What comes before the node name in the common name.
+    /// The prefix of the node name in the common name.
     pub(crate) fn prefix(self) -> &'static str {
         match self {
             Self::KubeletClient | Self::KubeletServing => names::NODE_USER_PREFIX,
@@ -60,7 +60,7 @@ impl Kind {
         }
     }
 
-    /// The usage without which the certificate is of no use.
+    /// The usage that a certificate of this kind needs.
     pub(crate) fn essential_usage(self) -> &'static str {
         match self {
             Self::KubeletClient | Self::Wicd => names::USAGE_CLIENT_AUTH,
@@ -75,9 +75,9 @@ impl fmt::Display for Kind {
     }
 }
 
-/// What a request is held against, in the order in which it is looked at.
+/// The rules for a request, in the order of their checks.
 ///
-/// Source: `spec/csr.md`, sections 10 and 11.
+/// Source: `docs/contract/certificate-requests.md`, CSR10 to CSR40.
 #[derive(Clone, Copy, Debug, Eq, Hash, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
@@ -98,8 +98,8 @@ pub enum Rule {
     Subject,
     /// The node name is a lower-case RFC 1123 subdomain.
     NodeName,
-    /// No Machine has the node name or the instance's address, but the one whose host asks; and no entry
-    /// is listed by the address of that one.
+    /// No other Machine has the node name or the instance's address, and no entry lists the address of the
+    /// host's own Machine.
     Machine,
     /// The request is not a kubelet's own renewal, which the cluster approves itself.
     Renewal,
@@ -189,8 +189,7 @@ impl Rule {
 }
 
 impl Rule {
-    /// Whether a change of the cluster may change what the rule says. The other rules look at what
-    /// nobody can change any more.
+    /// Whether the result of the rule may change with the cluster. Results of all other rules are final.
     pub(crate) fn depends_on_cluster(self) -> bool {
         match self {
             Self::Addresses
@@ -227,7 +226,7 @@ impl Rule {
         }
     }
 
-    /// Whether other requests coming and going may change what the rule says.
+    /// Whether the result of the rule may change when other requests come and go.
     pub(crate) fn depends_on_requests(self) -> bool {
         matches!(self, Self::Duplicate | Self::PendingLimit)
     }
@@ -239,7 +238,7 @@ impl fmt::Display for Rule {
     }
 }
 
-/// What came of holding a request against one rule.
+/// The result of checking a request against a rule.
 #[derive(Clone, Copy, Debug, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Outcome {
@@ -247,9 +246,9 @@ pub enum Outcome {
     Fail,
     /// The request keeps the rule.
     Pass,
-    /// What the rule depends on is not there yet.
+    /// An object that the rule needs does not exist yet.
     Pending,
-    /// Not looked at, because an earlier rule had decided already.
+    /// Not checked, because an earlier rule had decided.
     Skipped,
 }
 

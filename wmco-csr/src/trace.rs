@@ -1,4 +1,4 @@
-//! Records checks cheaply: what is shown of them is put into words when somebody asks.
+//! Records checks cheaply: details are formatted only when they are read.
 
 use std::borrow::Cow;
 use std::fmt::{self, Write as _};
@@ -10,18 +10,18 @@ use serde::Serialize;
 use crate::pkcs10::{GeneralName, GeneralNames};
 use crate::rule::{Outcome, Rule};
 
-/// No decision has more checks, and few have longer texts: one allocation each.
+/// Most checks of a decision; few have longer texts, so one allocation each is enough.
 const CHECKS: usize = 32;
 const TEXTS: usize = 256;
-/// The most characters that a detail repeats of a foreign value.
+/// The most characters of a foreign value that a detail repeats.
 const SHOWN: usize = 200;
 
-/// One rule that a request was held against.
+/// The check of a rule.
 #[derive(Clone, Debug, Eq, JsonSchema, PartialEq, Serialize)]
 pub struct Check<'a> {
-    /// Which rule.
+    /// The rule.
     pub rule: Rule,
-    /// What came of it.
+    /// The result.
     pub outcome: Outcome,
     /// The value that was looked at, or what is wrong with it. One line, without secrets.
     pub detail: Cow<'a, str>,
@@ -30,27 +30,27 @@ pub struct Check<'a> {
 /// The checks of one decision.
 #[derive(Clone, Debug)]
 pub(crate) struct Trace<'r> {
-    /// Texts of details that are nowhere else, one behind the other.
+    /// Texts of details that exist nowhere else, concatenated.
     texts: String,
     checks: Vec<(Rule, Outcome, Detail<'r>)>,
 }
 
-/// What is to be shown of a check.
+/// The detail of a check.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Detail<'r> {
     /// An address.
     Address(Ipv4Addr),
     /// A size.
     Bytes(usize),
-    /// The same words each time, or a member of the object.
+    /// A fixed text, or a member of the object.
     Fixed(&'r str),
     /// Members of a list in the object.
     List(&'r [String]),
-    /// The alternative names whose content stands here in the bytes of the request.
+    /// The alternative names at this place in the bytes of the request.
     Names(Place),
     /// A time span.
     Seconds(i32),
-    /// A text that stands here in the bytes of the request.
+    /// A text at this place in the bytes of the request.
     Stands(Place),
     /// The next text of [`Trace::texts`], up to this place.
     Text(usize),
@@ -64,7 +64,7 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    /// Where `part` stands in `der`, which it was borrowed from.
+    /// The place of `part` in `der`, which it was borrowed from.
     pub(crate) fn of(part: &[u8], der: &[u8]) -> Self {
         let start = part.as_ptr().addr().saturating_sub(der.as_ptr().addr());
         let place = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
@@ -88,7 +88,7 @@ impl<'r> Trace<'r> {
         self.checks.push((rule, Outcome::Pass, detail));
     }
 
-    /// Records that `rule` was not looked at.
+    /// Records that `rule` was not checked.
     pub(crate) fn skip(&mut self, rule: Rule) {
         self.checks.push((rule, Outcome::Skipped, Detail::Fixed("decided before")));
     }
@@ -108,19 +108,19 @@ impl<'r> Trace<'r> {
     /// Records any outcome.
     pub(crate) fn add(&mut self, rule: Rule, outcome: Outcome, detail: fmt::Arguments<'_>) {
         self.make_room();
-        // Writing to a string cannot fail, and a `Display` that does only shortens its detail.
+        // Writing to a string cannot fail; a failing `Display` only shortens its detail.
         let _ = self.texts.write_fmt(detail);
         self.checks.push((rule, outcome, Detail::Text(self.texts.len())));
     }
 
-    /// Room for texts, for decisions that have any.
+    /// Reserves memory for texts, for decisions that have any.
     fn make_room(&mut self) {
         if self.texts.capacity() == 0 {
             self.texts.reserve(TEXTS);
         }
     }
 
-    /// The checks, in words. `der` are the bytes of the request.
+    /// The checks as text. `der` are the bytes of the request.
     pub(crate) fn checks<'a>(&'a self, der: &'a [u8]) -> impl Iterator<Item = Check<'a>> {
         let mut begin = 0;
         self.checks.iter().map(move |&(rule, outcome, detail)| {
@@ -143,7 +143,7 @@ impl<'r> Trace<'r> {
     }
 }
 
-/// Host names and addresses among alternative names, with commas.
+/// Host names and addresses among alternative names, separated by commas.
 fn names(content: &[u8]) -> Cow<'static, str> {
     let mut text = String::new();
     for name in GeneralNames::read_again(content).iter() {
@@ -158,7 +158,7 @@ fn names(content: &[u8]) -> Cow<'static, str> {
     text.into()
 }
 
-/// A foreign value, escaped and cut so that it stays in its line.
+/// A foreign value, escaped and cut so that it fits in one line.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Foreign<'a>(pub(crate) &'a str);
 

@@ -1,8 +1,8 @@
-//! What the cluster looks like, indexed by what a decision asks for.
+//! The cluster state that a decision needs, indexed for its look-ups.
 //!
-//! A [`View`] can be filled once (the offline command) or kept up to date from watch events (the
-//! operator): every `set_` replaces what was known under that name. Each question that a decision
-//! asks is one hash lookup, so its cost does not depend on the number of nodes.
+//! A [`View`] can be filled once (the offline command) or kept up to date from watch events (the operator): every
+//! `set_` method replaces the object of that name. Each look-up of a decision is one hash look-up, so its cost does
+//! not depend on the number of nodes.
 
 mod conflict;
 mod index;
@@ -30,24 +30,24 @@ pub(crate) use instances::{Instance, Instances, Source};
 pub(crate) use owners::Found;
 pub(crate) use pending::{Newer, PendingRequests};
 
-/// What a decision may know about the cluster.
+/// The cluster state that a decision may use.
 #[derive(Clone, Debug, Default)]
 pub struct View {
     pub(crate) cluster: ClusterFacts,
-    nodes: HashMap<String, NodeFacts>,
-    /// Nodes by the addresses and the names that their status holds.
+    nodes: HashMap<String, NodeIdentity>,
+    /// Names of Nodes, by the addresses and the names in their status.
     nodes_by_address: Index<IpAddr, String>,
     nodes_by_name: Index<String, String>,
     pub(crate) machines: Machines,
     pub(crate) instances: Instances,
-    /// What hosts and the DNS said last, for the hosts of Machines that are still to come.
+    /// The last answers of hosts and the DNS, for hosts of Machines that are added later.
     facts: Facts,
     pub(crate) pending: PendingRequests,
 }
 
-/// What a decision may know about one Node.
+/// Facts about a Node that a decision may use.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub struct NodeFacts {
+pub struct NodeIdentity {
     /// Its UID, if it was stored.
     pub uid: Option<String>,
     /// The value of its operating system label.
@@ -61,7 +61,7 @@ pub struct NodeFacts {
     pub names: Vec<String>,
 }
 
-/// What a decision may know about one Machine. Deserializes from a Machine object.
+/// Facts about a Machine that a decision may use. Deserializes from a Machine object.
 ///
 /// ```
 /// use wmco_core::machines::Unfit;
@@ -79,42 +79,42 @@ pub struct NodeFacts {
 /// }))?;
 /// assert_eq!(machine.names, ["win-x7k2p.corp.example"]);
 /// assert_eq!(machine.host, Some(Ok([10, 0, 128, 1].into())));
-/// # Ok::<(), serde_json::Error>(())
+/// Ok::<(), serde_json::Error>(())
 /// ```
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq)]
 #[serde(from = "serde_json::Value")]
 pub struct MachineFacts {
-    /// Its own name.
+    /// The Machine's name.
     pub name: String,
-    /// The names that its cloud gave to it.
+    /// Names that the cloud gave to the Machine.
     pub names: Vec<String>,
-    /// Its addresses.
+    /// The Machine's addresses.
     pub addresses: Vec<IpAddr>,
-    /// The Node that the Machine API found for it.
+    /// The Machine's `nodeRef`.
     pub node: Option<Reference>,
-    /// With the label of Windows: the address of its host, or why the host is none to work on. None: it
-    /// runs another operating system, and its kubelet is cluster-machine-approver's.
+    /// For a Machine with the Windows label: the address of its host, or why the host is not usable. `None` for
+    /// another operating system; cluster-machine-approver then handles its kubelet.
     pub host: Option<Result<Ipv4Addr, Unfit>>,
 }
 
 impl View {
-    /// A cluster without anything.
+    /// Makes a view of a cluster without objects.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Replaces what is known of the cluster as a whole.
+    /// Replaces the facts about the cluster as a whole.
     pub fn set_cluster(&mut self, facts: ClusterFacts) {
         self.cluster = facts;
     }
 
-    /// What is known of the cluster as a whole.
+    /// The facts about the cluster as a whole.
     pub fn cluster(&self) -> &ClusterFacts {
         &self.cluster
     }
 
-    /// Adds a Node or replaces what was known about it.
-    pub fn set_node_facts(&mut self, name: &str, facts: NodeFacts) {
+    /// Adds or replaces a Node.
+    pub fn set_node_identity(&mut self, name: &str, facts: NodeIdentity) {
         self.remove_node(name);
         let name = name.to_owned();
         self.nodes_by_address.add(&facts.addresses, &name);
@@ -122,7 +122,7 @@ impl View {
         self.nodes.insert(name, facts);
     }
 
-    /// Forgets a Node.
+    /// Removes a Node.
     pub fn remove_node(&mut self, name: &str) {
         if let Some((name, facts)) = self.nodes.remove_entry(name) {
             self.nodes_by_address.remove(&facts.addresses, &name);
@@ -130,26 +130,26 @@ impl View {
         }
     }
 
-    /// Replaces all Machines. What their hosts reported is what [`Self::set_entries`] was told under the
+    /// Replaces all Machines. The reports of their hosts are those that [`Self::set_entries`] received under the
     /// [keys](wmco_core::machines::key) of Machines, before or after.
     pub fn set_machines(&mut self, machines: impl IntoIterator<Item = MachineFacts>) {
         self.machines = machines.into_iter().collect();
         self.instances.set_machines(self.machines.iter(), &self.facts);
     }
 
-    /// Replaces all entries and what is known of hosts.
+    /// Replaces all entries and the facts about hosts.
     fn set_listed(&mut self, listed: Vec<Instance>, facts: &Facts) {
         self.facts.clone_from(facts);
         self.instances = Instances::new(listed, facts);
         self.instances.set_machines(self.machines.iter(), facts);
     }
 
-    /// What is known about the Node `name`.
-    pub fn node(&self, name: &str) -> Option<&NodeFacts> {
+    /// The facts about the Node `name`.
+    pub fn node(&self, name: &str) -> Option<&NodeIdentity> {
         self.nodes.get(name)
     }
 
-    /// The name of the Node that a Machine refers to, if it is still there.
+    /// The name of the Node that a Machine refers to, if the Node still exists.
     pub(crate) fn referred(&self, to: &Reference) -> Option<&str> {
         let (name, node) = self.nodes.get_key_value(&to.name)?;
         let is_gone = node.uid.as_ref().is_some_and(|uid| is_another(uid, &to.uid));
@@ -157,12 +157,12 @@ impl View {
     }
 }
 
-/// Whether two UIDs are known to be those of different objects.
+/// Whether two UIDs are known to belong to different objects.
 pub(crate) fn is_another(uid: &str, other: &str) -> bool {
     !uid.is_empty() && !other.is_empty() && uid != other
 }
 
-/// The one spelling of a host name that is compared: no blanks around, lower case, no final dot.
+/// Normalizes a host name for comparison: without surrounding blanks and trailing dot, in lower case.
 pub(crate) fn fold(name: &str) -> String {
     let name = name.trim();
     name.strip_suffix('.').unwrap_or(name).to_ascii_lowercase()

@@ -1,11 +1,11 @@
-//! Decides which trusted roots are added and removed, and does it.
+//! Decides which trusted roots are added and removed, and applies it.
 //!
-//! The record of what we imported ([`host::IMPORTED_CERTIFICATES`]) is written before a certificate is
-//! added, and shortened after one was removed, so that a crash never leaves one that nobody knows. A
-//! certificate that was there before us is not recorded and never removed. A record that is damaged is
-//! only added to, since the piece that cannot be read may name one that somebody has to remove.
+//! We record a certificate ([`Owner::roots_record`]) before we add it, and remove it from the record after its removal,
+//! so a crash never leaves a certificate that no record names. A certificate that was there before us is not recorded
+//! and never removed. A damaged record is only added to, since its unreadable part may name a certificate that a person
+//! has to remove.
 //!
-//! Source: `spec/wicd.md`, sections 11 and 23.5.
+//! Source: `docs/contract/wicd.md`, WICD65 to WICD68.
 
 mod bundle;
 
@@ -15,36 +15,37 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::Serialize;
 use wmco_core::digest::Sha256;
-use wmco_core::names::host;
 use wmco_core::protocol::Access;
 use wmco_core::text::chain;
-use wmco_core::winpath::WindowsPath;
 
 use crate::limits;
+use crate::owner::Owner;
 use crate::windows::{Windows, WindowsError};
 
 use bundle::pem;
 
 pub use bundle::Bundle;
 
-/// Trusted roots as they are.
+/// Trusted roots as observed.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Observed {
-    /// What the store holds.
+    /// Digests of the certificates in the store.
     pub store: BTreeSet<Sha256>,
-    /// What we imported, by our record. With problems, [`record`](Self::record) is kept as it is.
+    /// The certificates that we imported, from our record. With problems, [`record`](Self::record) is kept as it is.
     pub recorded: Bundle,
-    /// The text of a record that has problems; else empty.
+    /// Path of the record, for messages.
+    pub record_path: String,
+    /// The text of a record with problems; empty otherwise.
     pub record: Vec<u8>,
-    /// Wanted certificates that are not in the store and that Windows does not understand.
+    /// Desired certificates that are not in the store and that Windows cannot decode.
     pub refused: BTreeSet<Sha256>,
-    /// Why the record is there and cannot be read, if so: then nothing is added or removed.
+    /// Why an existing record cannot be read, if so: then nothing is added or removed.
     pub unknown: Option<String>,
     /// See [`RootStore::changed_since_boot`](crate::windows::RootStore::changed_since_boot).
     pub changed_since_boot: bool,
 }
 
-/// What to do now.
+/// The plan for trusted roots.
 #[derive(Clone, Debug, Default, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[must_use = "a plan does nothing until an executor runs it"]
@@ -53,19 +54,19 @@ pub struct Plan {
     pub steps: Vec<Step>,
     /// Whether programs may trust the old roots until the host restarts.
     pub restart_needed: bool,
-    /// Pieces of the bundle that were passed over; for an Event.
+    /// Unreadable parts of the bundle or the record, and refused certificates; for an Event.
     pub problems: Vec<String>,
 }
 
 /// An action with its reason.
 pub type Step = crate::step::Step<Action, Because>;
 
-/// One side effect. Idempotent.
+/// A single side effect. Idempotent.
 #[derive(Clone, Debug, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase", tag = "action")]
 pub enum Action {
-    /// Write the record with exactly these certificates, and what cannot be read of the present one;
-    /// remove it when there are none.
+    /// Write the record with exactly these certificates, and the unreadable part of the current one; remove it if there
+    /// are none.
     #[serde(rename_all = "camelCase")]
     Record {
         /// The certificates.
@@ -93,18 +94,22 @@ pub enum Because {
     BeforeAdding,
     /// The record names certificates that are gone.
     AfterRemoving,
-    /// The certificate is wanted and not in the store.
+    /// The certificate is desired and not in the store.
     Missing,
-    /// We imported it, and it is not wanted any more.
+    /// We imported the certificate, and it is no longer desired.
     NotWanted,
 }
 
-/// Reads what [`reconcile`] needs to know.
+/// Reads the facts that [`reconcile`] needs.
 ///
 /// # Errors
 /// [`WindowsError`] when the store or the record cannot be read.
-pub fn observe(desired: &Bundle, windows: &dyn Windows) -> Result<Observed, WindowsError> {
-    let (text, unknown) = match windows.files().read(&record_file(), limits::BUNDLE_BYTES) {
+pub fn observe(
+    desired: &Bundle,
+    owner: &Owner,
+    windows: &dyn Windows,
+) -> Result<Observed, WindowsError> {
+    let (text, unknown) = match windows.files().read(&owner.roots_record, limits::BUNDLE_BYTES) {
         Ok(text) => (text.unwrap_or_default(), None),
         Err(error) => (Vec::new(), Some(chain(&error))),
     };
@@ -120,6 +125,7 @@ pub fn observe(desired: &Bundle, windows: &dyn Windows) -> Result<Observed, Wind
     Ok(Observed {
         store,
         recorded,
+        record_path: owner.roots_record.to_string(),
         record,
         refused,
         unknown,
@@ -130,7 +136,7 @@ pub fn observe(desired: &Bundle, windows: &dyn Windows) -> Result<Observed, Wind
 /// Returns the steps to take now.
 pub fn reconcile(desired: &Bundle, observed: &Observed) -> Plan {
     if let Some(why) = &observed.unknown {
-        // A record that is written anew would forget what the old one names.
+        // A rewritten record would lose the certificates that the old one names.
         let problem = format!(
             "the record of imported certificates cannot be read, so old ones may stay trusted: {why}"
         );
@@ -145,7 +151,7 @@ pub fn reconcile(desired: &Bundle, observed: &Observed) -> Plan {
     let addable = |sha256: &&Sha256| !observed.refused.contains(sha256);
     let missing = wanted.difference(&observed.store);
     let to_add: BTreeSet<Sha256> = missing.filter(addable).copied().collect();
-    // A piece that cannot be read may be the very certificate that would now be removed.
+    // The unreadable part of the bundle may be the very certificate that would now be removed.
     let unwanted: BTreeSet<Sha256> = if desired.problems.is_empty() {
         recorded.difference(&wanted).copied().collect()
     } else {
@@ -187,22 +193,22 @@ fn problems(desired: &Bundle, observed: &Observed) -> Vec<String> {
     let refused = observed.refused.iter().map(|sha256| {
         format!("certificate {sha256} of the bundle is refused by Windows, replace it")
     });
-    let damage = damage(&observed.recorded);
+    let damage = damage(observed);
     desired.problems.iter().cloned().chain(refused).chain(damage).collect()
 }
 
-/// What people should know of a record that is damaged.
-pub(crate) fn damage(recorded: &Bundle) -> Option<String> {
-    let problem = recorded.problems.first()?;
+/// Describes a damaged record for an Event; `None` if it is intact.
+pub(crate) fn damage(observed: &Observed) -> Option<String> {
+    let problem = observed.recorded.problems.first()?;
     Some(format!(
         "{} is damaged, so certificates that it named may stay trusted; remove those by hand and then \
          that file: {problem}",
-        host::IMPORTED_CERTIFICATES
+        observed.record_path
     ))
 }
 
-/// Takes the steps in order; tells whether any changed the store. A certificate that cannot be added
-/// does not hold back the others, but their removal.
+/// Takes the steps in order; returns whether any changed the store. A certificate that cannot be added does not delay
+/// other additions, but all removals.
 ///
 /// # Errors
 /// [`WindowsError`] of the first step that failed.
@@ -210,6 +216,7 @@ pub fn execute(
     plan: &Plan,
     desired: &Bundle,
     observed: &Observed,
+    owner: &Owner,
     windows: &dyn Windows,
 ) -> Result<bool, WindowsError> {
     let der = |sha256: &Sha256| {
@@ -226,11 +233,15 @@ pub fn execute(
             },
             _ if failure.is_some() => break,
             Action::Record { certificates } if certificates.is_empty() => {
-                windows.files().remove_file(&record_file())?;
+                windows.files().remove_file(&owner.roots_record)?;
             }
             Action::Record { certificates } => {
                 let text = record(certificates, observed, der);
-                windows.files().write(&record_file(), Access::Inherited, &mut text.as_slice())?;
+                windows.files().write(
+                    &owner.roots_record,
+                    Access::Inherited,
+                    &mut text.as_slice(),
+                )?;
             }
             Action::Remove { sha256 } => changed |= windows.roots().remove(*sha256)?,
         }
@@ -238,7 +249,7 @@ pub fn execute(
     failure.map_or(Ok(changed), Err)
 }
 
-/// Text of a record with these certificates. What cannot be read of the present one stays in it.
+/// Renders a record of these certificates. The unreadable part of the current record stays in it.
 fn record<'a>(
     certificates: &BTreeSet<Sha256>,
     observed: &Observed,
@@ -254,16 +265,11 @@ fn record<'a>(
         .map(|d| pem(d))
         .collect();
     if !text.is_empty() {
-        // The last line may be one that was cut.
+        // The last line may be truncated.
         text.push(b'\n');
     }
     text.extend(more.into_bytes());
     text
-}
-
-#[expect(clippy::expect_used, reason = "a constant that a test parses")]
-fn record_file() -> WindowsPath {
-    host::IMPORTED_CERTIFICATES.parse().expect("the record's path is valid")
 }
 
 impl Action {

@@ -1,12 +1,11 @@
-//! Values of a Node, picked by the path templates of the services ConfigMap.
+//! Reads values of a Node by the path templates of the services ConfigMap.
 //!
-//! Understood: one pair of braces around fields (`{.metadata.name}`), with a backslash before a
-//! character that would end a name (`{.metadata.annotations.k8s\.ovn\.org/x}`), and brackets with a
-//! quoted name, an index, a slice, `*`, a union or a filter; `..` before a name that may be at any
-//! depth; `{range PATH}{PATH}{end}`. Other text beside the braces could never give the one value that
-//! is asked for and is refused. Text without an opening brace stands for itself.
+//! A template is one pair of braces around fields (`{.metadata.name}`), with a backslash before a character that would
+//! end a name (`{.metadata.annotations.k8s\.ovn\.org/x}`). Brackets hold a quoted name, an index, a slice, `*`, a union
+//! or a filter; `..` finds a name at any depth; `{range PATH}{PATH}{end}` works, too. Other text outside the braces
+//! could never yield the single value that is required and is refused. Text without an opening brace is a constant.
 //!
-//! Source: `spec/wicd.md`, sections 13.2 and 13.4.
+//! Source: `docs/contract/services.md`, SVC30.
 
 use std::fmt;
 use std::iter::Peekable;
@@ -17,7 +16,7 @@ use jsonpath_rust::parser::parse_json_path;
 use jsonpath_rust::query::js_path_process;
 use serde_json::Value;
 
-/// A template that gives one text for a Node.
+/// A template that yields one text for a Node.
 ///
 /// ```
 /// use serde_json::json;
@@ -27,12 +26,12 @@ use serde_json::Value;
 /// let path: NodePath = r"{.metadata.labels.a\.b}".parse()?;
 /// assert_eq!(path.text(&node)?, "c");
 /// assert_eq!(r"C:\k\kubeconfig".parse::<NodePath>()?.text(&node)?, r"C:\k\kubeconfig");
-/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug)]
 pub struct NodePath {
     template: String,
-    /// `None`: the template is the value.
+    /// `None`: the template is a constant.
     segments: Option<Vec<Segment>>,
 }
 
@@ -40,55 +39,55 @@ pub struct NodePath {
 enum Segment {
     Name(String),
     Any,
-    /// The value itself and all that is in it.
+    /// The value itself and everything in it.
     Deep,
     Selector(JpQuery),
 }
 
-/// Why a template gives no value.
+/// Why a template is refused or yields no value.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum NodePathError {
-    /// The Node has nothing there (yet).
+    /// The Node has no value at the path (yet).
     #[error("the node has nothing at `{template}`, wait for it or correct the path")]
     Missing {
         /// The template.
         template: String,
     },
-    /// The Node has several values there.
+    /// The Node has several values at the path.
     #[error("`{template}` gives {found} values, make it give one")]
     NotOne {
         /// The template.
         template: String,
-        /// How many.
+        /// Number of values.
         found: usize,
     },
-    /// The Node has something else than text there.
+    /// The value is not text.
     #[error("`{template}` gives no text, make it end at a text field")]
     NotText {
         /// The template.
         template: String,
     },
-    /// The template cannot be read.
+    /// The template cannot be parsed.
     #[error("`{template}` is no node path: {problem}")]
     Syntax {
         /// The template.
         template: String,
-        /// What is wrong with it.
+        /// The problem, as the message words it.
         problem: String,
     },
 }
 
 impl NodePath {
-    /// Whether the template stands for itself and asks nothing of a Node.
+    /// Whether the template is a constant, independent of a Node.
     pub fn is_constant(&self) -> bool {
         self.segments.is_none()
     }
 
-    /// The one text that the template gives for `node`, the Node as JSON.
+    /// Returns the one text that the template yields for `node`, the Node as JSON.
     ///
     /// # Errors
-    /// All but [`NodePathError::Syntax`].
+    /// All except [`NodePathError::Syntax`].
     pub fn text(&self, node: &Value) -> Result<String, NodePathError> {
         let template = || self.template.clone();
         let Some(segments) = &self.segments else { return Ok(template()) };
@@ -121,7 +120,7 @@ const TIMES: [&str; 5] = [
 /// Fields of a Node that hold quantities.
 const QUANTITIES: [&str; 2] = ["capacity", "allocatable"];
 
-/// Whether the path leads to a time or a quantity, which the original does not take for text either.
+/// Whether the path ends at a time or a quantity, which the original does not accept as text either.
 fn names_no_text(segments: &[Segment]) -> bool {
     let named = |segment: Option<&Segment>, names: &[&str]| matches!(segment, Some(Segment::Name(name)) if names.contains(&name.as_str()));
     named(segments.last(), &TIMES) || named(segments.iter().rev().nth(1), &QUANTITIES)
@@ -173,7 +172,7 @@ impl fmt::Display for NodePath {
     }
 }
 
-/// Characters that end a name unless a backslash stands before them.
+/// Characters that end a name unless escaped by a backslash.
 fn ends_name(c: char) -> bool {
     c.is_whitespace() || ".,[]$@{}".contains(c)
 }
@@ -189,7 +188,7 @@ fn segments(template: &str) -> Result<Vec<Segment>, String> {
     Ok(segments)
 }
 
-/// The segments in one pair of braces.
+/// Parses the segments in a pair of braces.
 fn path(template: &str) -> Result<Vec<Segment>, String> {
     let inner = template
         .strip_prefix('{')
@@ -237,7 +236,7 @@ fn name(rest: &mut Peekable<Chars<'_>>) -> Result<String, String> {
     Ok(name)
 }
 
-/// What follows an opening bracket, up to its closing one.
+/// Parses the content of a bracket, up to the closing bracket.
 fn bracket(rest: &mut Peekable<Chars<'_>>) -> Result<Segment, String> {
     let mut content = String::new();
     let mut quote = None;
@@ -271,7 +270,7 @@ fn bracket(rest: &mut Peekable<Chars<'_>>) -> Result<Segment, String> {
         .map_err(|_| format!("`[{content}]` is no index, slice, union or filter"))
 }
 
-/// The name in `content` when it is one quoted text.
+/// Returns the name in `content` if it is a single quoted text.
 fn quoted(content: &str) -> Option<String> {
     let mut rest = content.chars();
     let quote = rest.next().filter(|c| "'\"".contains(*c))?;

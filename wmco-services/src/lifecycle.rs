@@ -1,6 +1,6 @@
-//! What `wicd bootstrap`, `wicd cleanup` and the agent's steps of the same names do.
+//! Implements `wicd bootstrap`, `wicd cleanup` and the agent's steps of the same names.
 //!
-//! Source: `spec/wicd.md`, sections 14, 15 and 23.
+//! Source: `docs/contract/wicd.md`, WICD3, WICD15 and WICD80 to WICD83.
 
 use std::collections::BTreeSet;
 
@@ -12,44 +12,46 @@ use wmco_core::winpath::WindowsPath;
 use crate::certs::{self, Bundle};
 use crate::env;
 use crate::manifest::Manifest;
+use crate::owner::Owner;
+use crate::routes;
 use crate::services::{self, Desired, Failure, Scope, ScriptResults};
 use crate::windows::{Windows, WindowsError};
 
-/// The program that every container hangs on.
+/// The program that runs each pod's containers.
 const SHIM: &str = "containerd-shim-runhcs-v1.exe";
 
 /// Why services could not be brought up or removed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LifecycleError {
-    /// Certificates that we imported may still be trusted; all else is gone.
+    /// Imported certificates may still be trusted; everything else is gone.
     #[error("imported certificates were not removed: {why}")]
     Roots {
-        /// One line.
+        /// The reason, in one line.
         why: String,
     },
-    /// Some services are not as they should be; the others are.
+    /// Some services could not be brought up or removed.
     #[error("{}", .problems.join("; "))]
     Services {
-        /// One line for each.
+        /// The problems, one line each.
         problems: Vec<String>,
     },
-    /// Windows did not do it.
+    /// A call to Windows failed.
     #[error(transparent)]
     Windows(#[from] WindowsError),
 }
 
-/// What a cleanup came to.
+/// The result of a cleanup.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Cleaned {
-    /// Whether anything was there to take away.
+    /// Whether there was anything to remove.
     pub changed: bool,
-    /// Whether programs see variables or trusted roots that are gone until the host restarts.
+    /// Whether programs see removed variables or trusted roots until the host restarts.
     pub restart_needed: bool,
 }
 
-/// Sets the manifest's variables, so that they are in force from the next start of the host on, and
-/// brings up its bootstrap services. Tells whether anything changed.
+/// Sets the manifest's variables, which take effect at the next restart of the host, and starts its bootstrap services.
+/// Returns whether anything changed.
 ///
 /// # Errors
 /// [`LifecycleError`] with every service that does not run.
@@ -58,9 +60,10 @@ pub fn bootstrap(
     manifest: &Manifest,
     now: Timestamp,
 ) -> Result<bool, LifecycleError> {
-    let variables = env::reconcile(manifest, &env::observe(manifest, windows)?);
-    let variables_changed = env::execute(&variables, manifest, windows)?;
-    let desired = Desired { manifest, scope: Scope::Bootstrap };
+    let variables = env::reconcile(manifest, &env::observe(manifest, Owner::ours(), windows)?);
+    let variables_changed = env::execute(&variables, manifest, Owner::ours(), windows)?;
+    routes::restore(windows, manifest);
+    let desired = Desired { manifest, scope: Scope::Bootstrap, owner: Owner::ours() };
     let settled = services::settle(windows, desired, None, &mut ScriptResults::new(), now)?;
     let waiting = settled.left.blocked.iter();
     let mut problems: Vec<String> = problems(&settled.failures)
@@ -76,12 +79,12 @@ pub fn bootstrap(
     }
 }
 
-/// Takes away every service of ours but the daemon's own, the variables that the manifests watch or that
-/// we set, left-over containers, and then the certificates that we imported.
+/// Removes our services except the daemon's, variables that the manifests watch or that we set, left-over containers,
+/// links to logs, and then the certificates that we imported.
 ///
 /// # Errors
-/// [`LifecycleError`] with every service that is still there; certificates are then not touched. Or of the
-/// record of certificates, when it cannot be read or is damaged.
+/// [`LifecycleError`] with every service that still exists; certificates are then not touched. Or of the record of
+/// certificates, if it cannot be read or is damaged.
 pub fn cleanup(windows: &dyn Windows, manifests: &[Manifest]) -> Result<Cleaned, LifecycleError> {
     let mut changed = remove_services(windows, manifests)?;
     changed |= remove_roots(windows)?;
@@ -90,17 +93,17 @@ pub fn cleanup(windows: &dyn Windows, manifests: &[Manifest]) -> Result<Cleaned,
     Ok(Cleaned { changed, restart_needed })
 }
 
-/// Takes away every service of ours, the variables that the manifests watch or that we set, and left-over
-/// containers; tells whether anything was there. The daemon's own service is left alone.
+/// Removes our services except the daemon's, variables that the manifests watch or that we set, left-over containers,
+/// and links to logs; returns whether there was anything to remove.
 ///
 /// # Errors
-/// [`LifecycleError`] with every service that is still there; the rest is then not touched.
+/// [`LifecycleError`] with every service that still exists; the rest is then not touched.
 pub(crate) fn remove_services(
     windows: &dyn Windows,
     manifests: &[Manifest],
 ) -> Result<bool, LifecycleError> {
-    let plan = services::remove(manifests, &windows.services().list()?);
-    // No script runs in such a plan, so the time does not matter.
+    let plan = services::remove(Owner::ours(), manifests, &windows.services().list()?);
+    // Such a plan runs no script, so the time does not matter.
     let mut done = services::execute(
         &plan,
         windows,
@@ -108,37 +111,46 @@ pub(crate) fn remove_services(
         Timestamp::UNIX_EPOCH,
         &|| true,
     );
-    // A service that is only marked is stopped, and goes when nobody looks at it any more.
+    // A service that is marked for deletion is stopped, and goes when the last handle to it is closed.
     done.failures
         .retain(|failure| !matches!(failure.error, WindowsError::MarkedForDeletion { .. }));
     if !done.failures.is_empty() {
         return Err(LifecycleError::Services { problems: problems(&done.failures).collect() });
     }
     let mut changed = done.changed;
-    changed |= env::clear(manifests, windows)?;
+    changed |= env::clear(manifests, &host::PROXY_VARIABLES, Owner::ours(), windows)?;
     if let Ok(shim) = format!(r"{}\{SHIM}", host::CONTAINERD).parse::<WindowsPath>() {
         changed |= windows.machine().end_processes(&BTreeSet::from([shim]))? > 0;
+    }
+    if let Ok(links) = host::LOG_LINKS.parse()
+        && windows.files().kind(&links)?.is_some()
+    {
+        match windows.files().remove_tree(&links) {
+            // A person who reads a log there must not delay a node's upgrade.
+            Err(WindowsError::Locked { .. }) => {}
+            removed => changed |= removed?,
+        }
     }
     Ok(changed)
 }
 
-/// Takes away the certificates that we imported; tells whether any was there.
+/// Removes the certificates that we imported; returns whether there were any.
 ///
 /// # Errors
-/// [`LifecycleError::Roots`] when the record of them cannot be read or is damaged. What can be read of it is
+/// [`LifecycleError::Roots`] when their record cannot be read or is damaged. The readable part of a damaged record is
 /// removed all the same.
 pub(crate) fn remove_roots(windows: &dyn Windows) -> Result<bool, LifecycleError> {
     let nothing = Bundle::default();
-    let observed = certs::observe(&nothing, windows)?;
+    let observed = certs::observe(&nothing, Owner::ours(), windows)?;
     let plan = certs::reconcile(&nothing, &observed);
-    let changed = certs::execute(&plan, &nothing, &observed, windows)?;
-    match observed.unknown.or_else(|| certs::damage(&observed.recorded)) {
+    let changed = certs::execute(&plan, &nothing, &observed, Owner::ours(), windows)?;
+    match observed.unknown.clone().or_else(|| certs::damage(&observed)) {
         Some(why) => Err(LifecycleError::Roots { why }),
         None => Ok(changed),
     }
 }
 
-/// One line for each failed step.
+/// Renders each failed step as one line.
 pub(crate) fn problems(failures: &[Failure]) -> impl Iterator<Item = String> + '_ {
     failures.iter().map(|failure| {
         format!("cannot {} service {}: {}", failure.verb, failure.service, chain(&failure.error))

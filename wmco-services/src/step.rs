@@ -1,4 +1,4 @@
-//! What plans are made of.
+//! The building block of plans.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -7,8 +7,8 @@ use serde::Serialize;
 #[derive(Clone, Debug, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Step<A, B> {
-    /// What to do.
+    /// The action.
     pub action: A,
-    /// Why.
+    /// The reason.
     pub because: B,
 }

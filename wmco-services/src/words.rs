@@ -1,8 +1,8 @@
 //! Placeholders in command lines and scripts.
 //!
-//! A placeholder counts only as a whole word: what stands before and after it is neither a letter,
-//! a digit nor an underscore. All are replaced in one pass, the longest first, so that no value is
-//! ever searched for placeholders. Source: `spec/services.md`, section 15, row 1.
+//! A placeholder counts only as a whole word: the characters around it are no letter, digit or underscore. All are
+//! replaced in one pass, the longest first, so values are never searched for placeholders. Source:
+//! `docs/contract/services.md`, SVC31.
 
 use std::collections::BTreeMap;
 
@@ -14,14 +14,14 @@ pub(crate) fn occurs(text: &str, placeholder: &str) -> bool {
     found
 }
 
-/// `text` with every placeholder in `values` replaced by its value.
+/// Returns `text` with every placeholder in `values` replaced by its value.
 pub(crate) fn replace(text: &str, values: &BTreeMap<&str, &str>) -> String {
     replace_each(text, values, |_| {})
 }
 
-/// What `placeholder` stands for in `filled`, when that has one word like the one of `template` in which
-/// the placeholder stands. That word must say what it is, such as `--name=PLACEHOLDER`.
-pub(crate) fn recall<'a>(template: &str, placeholder: &str, filled: &'a str) -> Option<&'a str> {
+/// Recovers a placeholder's value from a filled command line; `None` unless exactly one word matches. The word in
+/// `template` must have a prefix that names the value, such as `--name=PLACEHOLDER`.
+pub(crate) fn recover<'a>(template: &str, placeholder: &str, filled: &'a str) -> Option<&'a str> {
     let word = template.split_whitespace().find(|word| occurs(word, placeholder))?;
     let (before, after) = word.split_once(placeholder)?;
     let value = |word: &'a str| word.strip_prefix(before)?.strip_suffix(after);
@@ -63,7 +63,7 @@ fn replace_each<'a>(
     out
 }
 
-/// Whether two neighbours do not belong to one word.
+/// Whether two neighbouring characters do not belong to one word.
 fn stands_apart(left: Option<char>, right: Option<char>) -> bool {
     let in_word = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || c == '_');
     !(in_word(left) && in_word(right))
@@ -85,25 +85,25 @@ mod tests {
 
     #[test]
     fn a_value_is_recalled_from_the_word_that_names_it() {
-        let recalled = |filled| recall("run --name=NAME --ip NAME", "NAME", filled);
+        let recalled = |filled| recover("run --name=NAME --ip NAME", "NAME", filled);
         assert_eq!(recalled("other --v --name=a.b"), Some("a.b"));
         for filled in ["", "run", "run --name= --ip x", "run --name x", "--name=a --name=b"] {
             assert_eq!(recalled(filled), None, "{filled}");
         }
-        assert_eq!(recall("run NAME", "NAME", "run a"), None);
-        assert_eq!(recall("run --name=NAMES", "NAME", "run --name=a"), None);
+        assert_eq!(recover("run NAME", "NAME", "run a"), None);
+        assert_eq!(recover("run --name=NAMES", "NAME", "run --name=a"), None);
     }
 
     proptest! {
-        /// What was filled in is recalled.
+        /// A filled-in value is recovered.
         #[test]
         fn recall_is_the_way_back(value in "[A-Za-z0-9.=-]{1,9}", more in "[a-z -]{0,9}") {
             let template = format!("run {more} --name=NAME,x {more}");
             let filled = replace(&template, &BTreeMap::from([("NAME", value.as_str())]));
-            prop_assert_eq!(recall(&template, "NAME", &filled), Some(value.as_str()));
+            prop_assert_eq!(recover(&template, "NAME", &filled), Some(value.as_str()));
         }
 
-        /// Values are never searched again, whatever they hold.
+        /// Values are never searched for placeholders, whatever their content.
         #[test]
         fn one_pass(a in "[AB ]{0,9}", b in "[AB ]{0,9}") {
             let values = BTreeMap::from([("A", a.as_str()), ("B", b.as_str())]);

@@ -1,12 +1,12 @@
-//! A Kubernetes API in a process, Windows hosts that speak SSH, and a Machine API that makes such hosts,
-//! for demos and tests.
+#![doc = include_str!("../README.md")]
 //!
-//! # Not here
-//! Anything that the product needs in a real cluster.
+//! # Modules
+//! - [`host`]: a simulated Windows host with SSH.
+//! - [`machines`]: a Machine API that creates such hosts.
+//! - [`round_trips`]: counts how often a client waited for a host.
 
 #![forbid(unsafe_code)]
 
-pub mod cluster;
 pub mod host;
 pub mod machines;
 pub mod round_trips;

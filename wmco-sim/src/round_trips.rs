@@ -1,20 +1,19 @@
-//! Counts what a way costs: waits for an answer that came one after the other.
+//! Counts the round trips of a connection: consecutive waits for an answer.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The round trip in which a connection is made; whoever accepts one has been part of it already.
+/// The round trip of connecting; the accepting side has already taken part in it.
 const CONNECT: u64 = 1;
 
-/// The round trips of one connection, for whoever carries its bytes.
+/// Counts the round trips of a connection, for code that forwards its bytes.
 ///
-/// A round trip is a wait of the client: it has seen an answer and sends what it could not have sent
-/// before. So what a client sends belongs to the round trip after the last one that it saw an answer
-/// of, an answer belongs to the last one that the server has heard of, and a round trip is over when
-/// the first answer of it arrives. Whatever overlaps counts once, on all channels together; to make
-/// the connection is the first one. A way that takes `t` there and back takes this many `t`.
+/// A round trip is a wait of the client: it has received an answer and then sends a request that it could not have sent
+/// before. So a request belongs to the round trip after the last one answered, an answer belongs to the last one that
+/// has reached the server, and a round trip ends when its first answer arrives. Overlapping requests on all channels
+/// count once; connecting is the first round trip. With a round-trip time of `t`, the count times `t` is spent waiting.
 ///
-/// The count is exact where the way is long beside what both ends do. On a way that takes no time it
-/// is an upper bound: there an answer overtakes requests that had not waited for it.
+/// The count is exact if latency dominates the time that both ends need. Without latency it is an upper bound: an
+/// answer can then overtake requests that have not waited for it.
 ///
 /// ```
 /// use wmco_sim::round_trips::RoundTrips;
@@ -33,33 +32,33 @@ pub struct RoundTrips {
 }
 
 impl RoundTrips {
-    /// Of a connection that was just made. The server hears of that together with the client's first
-    /// words, and speaks then at the earliest.
+    /// Creates the counter of a new connection. The server learns of the connection together with the client's first
+    /// bytes, so its first answer comes after those.
     pub const fn connected() -> Self {
         Self { seen: AtomicU64::new(CONNECT), heard: AtomicU64::new(CONNECT + 1) }
     }
 
-    /// The one of what the client sends now.
+    /// Returns the round trip of a request that the client sends now.
     pub fn of_request(&self) -> u64 {
         self.seen.load(Ordering::Relaxed) + 1
     }
 
-    /// The server gets what was sent in this one.
+    /// Records that a request of this round trip reaches the server.
     pub fn request_arrives(&self, round_trip: u64) {
         self.heard.fetch_max(round_trip, Ordering::Relaxed);
     }
 
-    /// The one of what the server says now.
+    /// Returns the round trip of an answer that the server sends now.
     pub fn of_answer(&self) -> u64 {
         self.heard.load(Ordering::Relaxed)
     }
 
-    /// The client gets what was said in this one; returns whether that ends it.
+    /// Records that an answer of this round trip reaches the client; returns whether that ends the round trip.
     pub fn answer_arrives(&self, round_trip: u64) -> bool {
         self.seen.fetch_max(round_trip, Ordering::Relaxed) < round_trip
     }
 
-    /// How many are over.
+    /// Returns the number of finished round trips.
     pub fn count(&self) -> u64 {
         self.seen.load(Ordering::Relaxed)
     }
@@ -69,7 +68,7 @@ impl RoundTrips {
 mod tests {
     use super::*;
 
-    /// Requests of one round trip, each answered.
+    /// Sends requests of one round trip and answers each.
     fn go_round(way: &RoundTrips, requests: usize) {
         let sent: Vec<_> = (0..requests).map(|_| way.of_request()).collect();
         for request in sent {
@@ -94,13 +93,13 @@ mod tests {
         assert_eq!(way.count(), CONNECT + 1);
     }
 
-    /// As a window does: each answer lets one more request go.
+    /// Like a window: each answer permits another request.
     #[test]
     fn a_window_costs_a_round_trip_each_time_it_is_used_up() {
         let way = RoundTrips::connected();
         let mut under_way: Vec<_> = (0..8).map(|_| way.of_request()).collect();
         for _ in 0..3 {
-            // All of them arrive before the first answer is back.
+            // All of them arrive before the first answer.
             for request in &under_way {
                 way.request_arrives(*request);
             }

@@ -1,13 +1,13 @@
-//! Uploads one payload as we do, as OpenSSH's own `sftp` does, and with one request outstanding,
-//! each to OpenSSH on loopback, and states what they reach.
+//! Measures uploads of a payload to OpenSSH on loopback: by this crate, by OpenSSH's own `sftp`, and with one
+//! outstanding request.
 //!
 //! ```text
 //! cargo run --release -p wmco-ssh --example throughput -- [MEGABYTES [ROUNDS [ROUND_TRIP_MS]]]
 //! ```
 //!
-//! The first table is plain loopback: rounds of both clients in turns, so that both see the same
-//! machine; login included. Then comes the memory that our uploads took. The second table goes through a proxy that adds the round trip. Needs OpenSSH's
-//! server and client.
+//! The first table is plain loopback: rounds of both clients in turns, so that both see the same machine; login
+//! included. Then comes the memory that our uploads took. The second table goes through a proxy that adds the round
+//! trip. Needs OpenSSH's server and client.
 
 #![allow(
     clippy::expect_used,
@@ -40,10 +40,10 @@ use wmco_core::digest::Sha256;
 use wmco_core::protocol::staged_content;
 use wmco_ssh::{Blob, HostAgent as _, Route, Session, SshHost, Target, TcpDialer};
 
-/// What one write of the client with one request outstanding carries.
+/// Bytes of each write with one outstanding request.
 const ONE_BLOCK: u32 = 32 * 1024;
 
-/// Seconds that the client with one request outstanding is watched for, about.
+/// Approximate seconds of the measurement with one outstanding request.
 const ONE_SECONDS: u32 = 5;
 
 #[tokio::main]
@@ -84,13 +84,13 @@ async fn main() {
     );
 }
 
-/// Lets the most memory of this process be counted anew, and returns what it has now, in MB.
+/// Resets the peak memory of this process, and returns its current memory in MB.
 fn forget_peak() -> f64 {
     std::fs::write("/proc/self/clear_refs", "5").expect("linux lets a process do that");
     peak()
 }
 
-/// The most memory that this process had, in MB.
+/// Returns the peak memory of this process in MB.
 fn peak() -> f64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
@@ -98,7 +98,7 @@ fn peak() -> f64 {
     kilobytes * 1.024 / 1000.0
 }
 
-/// A file of bytes that do not compress.
+/// A file of incompressible bytes.
 struct Payload {
     file: PathBuf,
     bytes: u64,
@@ -138,7 +138,7 @@ fn median(rates: &mut [f64]) -> f64 {
     rates.get(rates.len() / 2).copied().unwrap_or_default()
 }
 
-/// Our upload, from the connect to the final name.
+/// Uploads with this crate, from the connect to the final name.
 async fn upload(server: &Sshd, target: &Target, payload: &Payload) -> Duration {
     let staged = server.file(&staged_content(payload.blob.digest()));
     let _ = std::fs::remove_file(&staged);
@@ -153,7 +153,7 @@ async fn upload(server: &Sshd, target: &Target, payload: &Payload) -> Duration {
     time
 }
 
-/// OpenSSH's client, from its start to its end.
+/// Uploads with OpenSSH's client, from its start to its end.
 async fn sftp(server: &Sshd, target: &Target, payload: &Payload) -> Duration {
     let (there, batch) = (server.path("by-sftp"), server.path("batch"));
     let _ = std::fs::remove_file(&there);
@@ -200,7 +200,7 @@ fn path(path: &Path) -> &str {
     path.to_str().unwrap()
 }
 
-/// MB/s with each write waiting for the answer to the one before.
+/// Returns the MB/s when each write waits for the response to the previous one.
 async fn one_outstanding(server: &Sshd, target: &Target, round_trip: u32) -> f64 {
     let handle = log_in(server, target).await;
     let channel = handle.channel_open_session().await.unwrap();
@@ -219,7 +219,7 @@ async fn one_outstanding(server: &Sshd, target: &Target, round_trip: u32) -> f64
     f64::from(writes) * f64::from(ONE_BLOCK) / 1e6 / started.elapsed().as_secs_f64()
 }
 
-/// Takes any host key: it is our own server.
+/// Accepts any host key: it is our own server.
 struct AnyKey;
 
 impl client::Handler for AnyKey {

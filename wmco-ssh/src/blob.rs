@@ -1,4 +1,4 @@
-//! Contents to bring to hosts: named by their digest, compressed once for all hosts.
+//! Contents for upload: named by their digest, compressed once for all hosts.
 
 use std::fmt;
 use std::fs::File;
@@ -13,38 +13,38 @@ use tokio::task::spawn_blocking;
 use wmco_core::digest::Sha256;
 use zeroize::Zeroizing;
 
-/// Level of compression: the same input always gives the same output, so a host can tell from the
-/// size that it has all of it, and an upload that was cut can go on.
+/// Compression level. The same input always gives the same output, so a complete upload is recognised by its size, and
+/// an interrupted upload can continue.
 const LEVEL: i32 = 3;
 
-/// Pieces in which files are read and written.
+/// Bytes of the chunks in which files are read and written.
 const PIECE: usize = 256 * 1024;
 
-/// Why a content cannot be had on our side.
+/// Why a content is not available on our side.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum BlobError {
-    /// The file is not the one that was announced.
+    /// The file's digest differs from the expected one.
     #[error("{} has digest {found}, not {expected}, restore it", .path.display())]
     Changed {
         /// The file.
         path: PathBuf,
-        /// The digest that was announced.
+        /// The expected digest.
         expected: Sha256,
-        /// The digest that it has.
+        /// The actual digest.
         found: Sha256,
     },
-    /// It cannot be read, compressed or kept.
+    /// The file cannot be read, compressed or cached.
     #[error("{} cannot be read or compressed, check the file and the disk", .path.display())]
     Io {
         /// The file, or the folder for compressed files.
         path: PathBuf,
-        /// What the system says.
+        /// The cause.
         source: io::Error,
     },
 }
 
-/// A content named by the SHA-256 of its (uncompressed) bytes. Clones share the compressed form.
+/// A content named by the SHA-256 of its uncompressed bytes. Clones share the compressed form.
 ///
 /// `Debug` never shows the bytes: they may hold tokens and keys.
 #[derive(Clone)]
@@ -63,14 +63,14 @@ enum Source {
 }
 
 impl Blob {
-    /// Bytes in memory, for rendered files.
+    /// Creates a content from bytes in memory, for rendered files.
     pub fn from_bytes(bytes: impl Into<Vec<u8>>) -> Self {
         let bytes = Zeroizing::new(bytes.into());
         Self::new(Sha256::of(&bytes), Source::Memory(Arc::new(bytes)))
     }
 
-    /// A file on our disk, for large payloads. Nothing is read before it is needed. Its compressed
-    /// form is kept in the folder `cache` as `<digest>.zst` and used again after a restart.
+    /// Creates a content from a file on our disk, for large payloads. It is read only when needed. Its compressed form
+    /// is cached in the folder `cache` as `<digest>.zst` and reused after a restart.
     pub fn from_file(path: impl Into<PathBuf>, digest: Sha256, cache: impl Into<PathBuf>) -> Self {
         Self::new(digest, Source::File { path: path.into(), cache: cache.into() })
     }
@@ -79,15 +79,15 @@ impl Blob {
         Self(Arc::new(Inner { digest, source, raw: OnceCell::new(), packed: OnceCell::new() }))
     }
 
-    /// Digest of the uncompressed bytes.
+    /// Returns the digest of the uncompressed bytes.
     pub fn digest(&self) -> Sha256 {
         self.0.digest
     }
 
-    /// The bytes as they are.
+    /// Returns the uncompressed bytes.
     ///
     /// # Errors
-    /// [`BlobError`] if the file is not readable or another one.
+    /// [`BlobError`] if the file cannot be read or has changed.
     pub async fn raw(&self) -> Result<Payload, BlobError> {
         let payload = self.0.raw.get_or_try_init(|| async {
             let digest = self.digest();
@@ -102,10 +102,10 @@ impl Blob {
         payload.await.cloned()
     }
 
-    /// The zstd form. It is made once, by the first caller; others wait for it.
+    /// Returns the zstd form. The first caller compresses; others wait for it.
     ///
     /// # Errors
-    /// [`BlobError`] if the file is not readable or another one, or the disk is full.
+    /// [`BlobError`] if the file cannot be read or has changed, or the disk is full.
     pub async fn packed(&self) -> Result<Payload, BlobError> {
         let payload = self.0.packed.get_or_try_init(|| async {
             let digest = self.digest();
@@ -135,7 +135,7 @@ impl fmt::Debug for Blob {
     }
 }
 
-/// Bytes ready to be sent.
+/// Bytes ready for upload.
 #[derive(Clone)]
 pub struct Payload {
     length: u64,
@@ -154,17 +154,17 @@ impl Payload {
         Self { length: bytes.len() as u64, digest, body: Body::Memory(bytes) }
     }
 
-    /// How many bytes will be sent.
+    /// Returns the number of bytes to upload.
     pub const fn length(&self) -> u64 {
         self.length
     }
 
-    /// Digest of the bytes that will be sent.
+    /// Returns the digest of the bytes to upload.
     pub const fn digest(&self) -> Sha256 {
         self.digest
     }
 
-    /// Blocks of `size` bytes from `offset` on; the last one is shorter.
+    /// Returns blocks of `size` bytes from `offset` on; the last one may be shorter.
     pub(crate) async fn blocks(&self, offset: u64, size: usize) -> Result<Blocks, BlobError> {
         let source = match &self.body {
             Body::Memory(bytes) => BlockSource::Memory(Arc::clone(bytes)),
@@ -195,7 +195,7 @@ impl fmt::Debug for Payload {
     }
 }
 
-/// A payload cut into blocks.
+/// A payload split into blocks.
 pub(crate) struct Blocks {
     source: BlockSource,
     offset: u64,
@@ -209,7 +209,7 @@ enum BlockSource {
 }
 
 impl Blocks {
-    /// The next block with its offset; `None` at the end.
+    /// Returns the next block with its offset; `None` at the end.
     pub(crate) async fn next(&mut self) -> Result<Option<(u64, Vec<u8>)>, BlobError> {
         let offset = self.offset;
         let left = usize::try_from(self.length.saturating_sub(offset)).unwrap_or(usize::MAX);
@@ -272,7 +272,7 @@ fn pack_file(path: &Path, expected: Sha256, cache: &Path) -> Result<Payload, Blo
     let source = File::open(path).map_err(at(path))?;
     let length = source.metadata().map_err(at(path))?.len();
     let mut source = Hashing::new(source);
-    // Under another name first, so that a file under its final one is whole.
+    // Written under another name first, so that a file with the final name is complete.
     let mut packed = NamedTempFile::new_in(cache).map_err(at(cache))?;
     compress(&mut source, Some(length), packed.as_file_mut()).map_err(at(path))?;
     let found = source.digest();
@@ -283,7 +283,7 @@ fn pack_file(path: &Path, expected: Sha256, cache: &Path) -> Result<Payload, Blo
     payload_of(&kept).map_err(at(&kept))
 }
 
-/// The compressed file of an earlier run, if it unpacks to the right content.
+/// Returns the compressed file of an earlier run, if it unpacks to the right content.
 fn check_kept(kept: &Path, expected: Sha256) -> Option<Payload> {
     let unpacked = zstd::Decoder::new(File::open(kept).ok()?).ok()?;
     let mut unpacked = Hashing::new(unpacked);
@@ -305,7 +305,7 @@ fn compress(mut from: impl Read, length: Option<u64>, into: impl Write) -> io::R
     encoder.finish()?.flush()
 }
 
-/// Hashes what passes through it.
+/// Hashes the bytes that are read through it.
 struct Hashing<R> {
     inner: R,
     hasher: Hasher,

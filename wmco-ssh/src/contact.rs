@@ -1,12 +1,12 @@
-//! The agent that is brought to a host of which nothing is believed.
+//! Uploads the agent to a host on which no existing file is trusted.
 //!
-//! It goes into a fresh folder of the login user's own one, which on Windows nobody else but
-//! administrators may write to. Nothing of it is taken over from earlier attempts.
+//! The agent is uploaded to a new folder in the login user's home, which on Windows only that user and administrators
+//! may write to. No files of earlier attempts are used.
 
 use std::time::Duration;
 
 use futures::future::join;
-use wmco_core::names::host::BROUGHT_AGENT;
+use wmco_core::names::host::UPLOADED_AGENT;
 use wmco_core::protocol::FreshFolder;
 
 use crate::blob::Payload;
@@ -14,20 +14,20 @@ use crate::error::HostError;
 use crate::session::Session;
 use crate::upload::OnProgress;
 
-/// Left folders that are removed in one contact.
+/// Most left-over folders that one contact removes.
 const CLEARED_AT_MOST: usize = 16;
 
-/// Windows lets the file of a program go a moment after that has ended.
+/// Pauses between removals: Windows releases a program's file a moment after its process has ended.
 const PAUSES: [Duration; 3] =
     [Duration::from_millis(100), Duration::from_millis(500), Duration::from_secs(2)];
 
 fn brought(folder: FreshFolder) -> String {
-    format!("{folder}/{BROUGHT_AGENT}")
+    format!("{folder}/{UPLOADED_AGENT}")
 }
 
 impl Session {
-    /// Makes `folder` and sends the agent into it.
-    pub(crate) async fn bring(
+    /// Creates `folder` and uploads the agent to it.
+    pub(crate) async fn upload_agent(
         &self,
         agent: &Payload,
         folder: FreshFolder,
@@ -36,8 +36,8 @@ impl Session {
         self.upload_new(&folder.to_string(), &brought(folder), agent, on_progress).await
     }
 
-    /// Removes `folder` with the agent in it. What stays is removed by a later contact.
-    pub(crate) async fn take_back(&self, folder: FreshFolder) {
+    /// Removes `folder` with the agent in it. If that fails, a later contact removes it.
+    pub(crate) async fn remove_agent(&self, folder: FreshFolder) {
         for pause in PAUSES.map(Some).into_iter().chain([None]) {
             if self.is_closed() {
                 return;
@@ -52,7 +52,7 @@ impl Session {
         }
     }
 
-    /// Removes what contacts that were cut have left, but `keep`. One whose agent still runs stays.
+    /// Removes the folders of interrupted contacts, except `keep`. A folder whose agent still runs stays.
     pub(crate) async fn clear_fresh_folders(
         &self,
         keep: Option<FreshFolder>,

@@ -1,4 +1,4 @@
-//! How an address becomes a byte stream.
+//! Connects an address to a byte stream.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpStream, lookup_host};
 
-/// Something to read from and write to, such as a socket.
+/// A bidirectional byte stream, such as a socket.
 pub trait Duplex: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Duplex for T {}
@@ -15,18 +15,17 @@ impl<T: AsyncRead + AsyncWrite + Send + Unpin> Duplex for T {}
 /// A connection of any kind.
 pub type ByteStream = Box<dyn Duplex>;
 
-/// Turns an address into a connection. The demo and tests map addresses to loopback ports with it,
-/// or add latency and cuts.
+/// Connects to an address. The demo and tests map addresses to loopback ports with it, or add latency and disconnects.
 #[async_trait]
 pub trait Dialer: Send + Sync {
     /// Connects to `port` of `address`. The caller limits the time.
     ///
     /// # Errors
-    /// What the system says; [`io::ErrorKind`] decides how it is reported.
+    /// The system's error; its [`io::ErrorKind`] selects the [`ConnectError`](crate::ConnectError).
     async fn dial(&self, address: &str, port: u16) -> io::Result<ByteStream>;
 }
 
-/// Plain TCP without Nagle's delay. A name is resolved, IPv4 addresses first; each address is tried.
+/// Plain TCP without Nagle's delay. A name is resolved; each address is tried, IPv4 addresses first.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct TcpDialer;
 

@@ -1,4 +1,4 @@
-//! What can go wrong with a connection and on it, and whether trying again helps.
+//! Errors of connecting and of connections, and whether a retry helps.
 
 use std::fmt;
 use std::io;
@@ -9,18 +9,18 @@ use crate::blob::BlobError;
 /// A cause of any type.
 pub(crate) type Cause = Box<dyn std::error::Error + Send + Sync>;
 
-/// Whether to try the same thing again.
+/// Whether a retry helps.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Retry {
-    /// Later it may well work.
+    /// A later retry may succeed.
     Helps,
-    /// Only while a new machine may still be running its first-boot script.
+    /// A retry may succeed only while a new machine may still run its first-boot script.
     WhileNew,
-    /// Not before a person changed something.
+    /// A person has to change something first.
     NeedsPerson,
 }
 
-/// Where in the life of a connection something happened.
+/// A stage of connecting.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Stage {
     /// TCP connect and SSH handshake.
@@ -41,11 +41,11 @@ impl fmt::Display for Stage {
     }
 }
 
-/// Why there is no session. `target` is address and port.
+/// Why connecting failed. `target` is address and port.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConnectError {
-    /// The server refused every key of ours for that user.
+    /// The server refused all our keys for that user.
     #[error(
         "{target} refused the private key for user `{user}`, \
          put its public key into the host's authorized keys or correct the user name"
@@ -61,12 +61,12 @@ pub enum ConnectError {
     Dropped {
         /// The host.
         target: String,
-        /// How far it came.
+        /// The stage.
         stage: Stage,
-        /// What ended it.
+        /// The cause.
         source: Cause,
     },
-    /// The host shows another key than the pinned one.
+    /// The host presents another key than the pinned one.
     #[error("{target} shows host key {found} but {expected} is pinned, find out who answers there")]
     HostKeyMismatch {
         /// The host.
@@ -76,55 +76,55 @@ pub enum ConnectError {
         /// Fingerprint of the key shown.
         found: String,
     },
-    /// The jump host does not connect on.
+    /// The jump host refuses to forward the connection.
     #[error(
         "jump host {via} cannot connect to {target}, check that it allows tcp forwarding and \
          reaches that address"
     )]
     NotForwarded {
-        /// The host behind it.
+        /// The host behind the jump host.
         target: String,
         /// The jump host.
         via: String,
-        /// What it said.
+        /// The jump host's error.
         source: Cause,
     },
-    /// What answers is no SSH server that we can talk to.
+    /// The peer is no SSH server, or shares no algorithm with us.
     #[error("{target} breaks the ssh protocol or shares no algorithm with us, check its server")]
     Protocol {
         /// The host.
         target: String,
-        /// What was wrong.
+        /// The cause.
         source: Cause,
     },
-    /// Nothing listens there.
+    /// Nothing listens at that address and port.
     #[error("{target} refuses connections, start its ssh service")]
     Refused {
         /// The host.
         target: String,
-        /// What the system says.
+        /// The cause.
         source: io::Error,
     },
-    /// No answer in time.
+    /// A stage did not finish in time.
     #[error("{target} did not finish {stage} in time, check that it runs and the network to it")]
     TimedOut {
         /// The host.
         target: String,
-        /// What was not finished.
+        /// The stage.
         stage: Stage,
     },
-    /// There is no way to the host.
+    /// There is no route to the host, or its name has no address.
     #[error("{target} cannot be reached, check its address and the network to it")]
     Unreachable {
         /// The host.
         target: String,
-        /// What the system says.
+        /// The cause.
         source: io::Error,
     },
 }
 
 impl ConnectError {
-    /// Whether to try again.
+    /// Returns whether a retry helps.
     pub const fn retry(&self) -> Retry {
         match self {
             Self::AuthenticationRefused { .. } => Retry::WhileNew,
@@ -151,7 +151,7 @@ impl ConnectError {
         }
     }
 
-    /// The right variant for what connecting a socket said.
+    /// Converts an error of dialling.
     pub(crate) fn from_io(target: String, source: io::Error) -> Self {
         match source.kind() {
             io::ErrorKind::ConnectionRefused => Self::Refused { target, source },
@@ -160,7 +160,7 @@ impl ConnectError {
         }
     }
 
-    /// The right variant for what the SSH library said.
+    /// Converts an error of the SSH library.
     pub(crate) fn from_ssh(target: String, stage: Stage, source: russh::Error) -> Self {
         if is_cut(&source) {
             Self::Dropped { target, stage, source: source.into() }
@@ -170,7 +170,7 @@ impl ConnectError {
     }
 }
 
-/// Whether the error says no more than that the connection ended.
+/// Whether the error only means that the connection ended.
 pub(crate) fn is_cut(error: &russh::Error) -> bool {
     use russh::Error as E;
     matches!(
@@ -188,59 +188,59 @@ pub(crate) fn is_cut(error: &russh::Error) -> bool {
     )
 }
 
-/// The first `letters` of a host's text, without control characters but line feeds.
+/// Returns the first `letters` characters of a host's text, without control characters except line feeds.
 pub(crate) fn printable(text: &str, letters: usize) -> String {
     text.chars().filter(|c| *c == '\n' || !c.is_control()).take(letters).collect()
 }
 
-/// Why something on a host did not work. `doing` says what was done, in a few words.
+/// Why an operation on a host failed. `doing` names the operation in a few words.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum HostError {
-    /// Content to send cannot be had on our side.
+    /// Content for upload is not available on our side.
     #[error(transparent)]
     Blob(#[from] BlobError),
-    /// The server does not let us open another channel or start SFTP.
+    /// The server refuses another channel or its SFTP subsystem.
     #[error("the ssh server refused {doing}, check its limits and that its sftp subsystem is on")]
     ChannelRefused {
-        /// What it refused.
+        /// The refused operation.
         doing: &'static str,
-        /// What it said, if anything.
+        /// The server's error, if any.
         source: Option<Cause>,
     },
     /// The connection ended.
     #[error("the connection ended while {doing}, connect again")]
     Dropped {
-        /// What was under way.
+        /// The operation in progress.
         doing: &'static str,
-        /// What ended it, if known.
+        /// The cause, if known.
         source: Option<Cause>,
     },
-    /// The plan has no JSON form.
+    /// The plan cannot be serialized as JSON.
     #[error("the plan cannot be written as json, this is a mistake in the operator")]
     Plan {
-        /// Why not.
+        /// The cause.
         source: serde_json::Error,
     },
     /// The SFTP server refused a request.
     #[error("{doing} `{path}` failed on the host, check the disk and who may write there")]
     Sftp {
-        /// What was done.
+        /// The operation.
         doing: &'static str,
-        /// To which path, as the server knows it.
+        /// Its path, as the server knows it.
         path: String,
-        /// What the server said.
+        /// The server's error.
         source: Cause,
     },
-    /// No end, or no progress, in time.
+    /// An operation did not finish, or made no progress, in time.
     #[error("{doing} made no progress for {after:?}, check the host's load and network")]
     TimedOut {
-        /// What was under way.
+        /// The operation.
         doing: &'static str,
         /// The limit.
         after: Duration,
     },
-    /// The command wrote more than we take.
+    /// The command wrote more output than we accept.
     #[error("the agent wrote more than {limit} bytes, check that it is ours")]
     TooMuchOutput {
         /// The limit.
@@ -249,7 +249,7 @@ pub enum HostError {
 }
 
 impl HostError {
-    /// Whether to try again, on a new connection.
+    /// Returns whether a retry on a new connection helps.
     pub const fn retry(&self) -> Retry {
         match self {
             Self::Blob(_) | Self::Plan { .. } => Retry::NeedsPerson,

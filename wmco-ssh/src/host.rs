@@ -1,4 +1,4 @@
-//! What the operator does with a host, as one object.
+//! The operator's operations on a host, as a trait.
 
 use async_trait::async_trait;
 use futures::future::join;
@@ -15,26 +15,26 @@ use crate::host_key::SeenHostKey;
 use crate::session::{ExecOutcome, Exited, Session};
 use crate::upload::{Item, OnProgress, UploadProgress};
 
-/// A host that can be probed and changed. One plan at a time: the owner sees to that.
+/// A host that can be probed and changed. Its owner applies one plan at a time.
 #[async_trait]
 pub trait HostAgent: Send + Sync {
-    /// The key that the host proved to hold; the caller stores one seen for the first time.
+    /// Returns the host's proven key; the caller stores it on first use.
     fn host_key(&self) -> &SeenHostKey;
 
-    /// As [`Self::host_key`] for the jump host, if it is reached through one.
+    /// Returns the same for the jump host, if there is one.
     fn jump_key(&self) -> Option<&SeenHostKey>;
 
-    /// Asks an agent to describe its host.
+    /// Runs an agent that describes its host.
     ///
     /// # Errors
-    /// [`HostError`] if no agent was asked, or its answer was lost.
+    /// [`HostError`] if the agent was not run, or its output was lost.
     async fn probe(&self, agent: AgentLocation) -> Result<ProbeOutcome, HostError>;
 
-    /// Brings `agent` into `folder`, which must not be there yet, and asks it to describe its host. The
-    /// folder is removed again, with those that attempts which were cut have left.
+    /// Uploads `agent` to `folder`, which must not exist yet, and runs it to describe its host. The folder is removed
+    /// afterwards, as are those of interrupted attempts.
     ///
     /// # Errors
-    /// [`HostError`] if the agent was not asked, or its answer was lost.
+    /// [`HostError`] if the agent was not run, or its output was lost.
     async fn probe_with(
         &self,
         agent: &Blob,
@@ -42,22 +42,22 @@ pub trait HostAgent: Send + Sync {
         on_progress: &(dyn Fn(UploadProgress) + Send + Sync),
     ) -> Result<ProbeOutcome, HostError>;
 
-    /// Brings contents, compressed, to [`staged_content`], in place of what has these names. The
-    /// staging folder has to be there: only an agent makes it.
+    /// Uploads contents, compressed, to [`staged_content`], replacing files of these names. The staging folder must
+    /// exist: only an agent creates it.
     ///
     /// # Errors
-    /// [`HostError`]; a later call goes on where this one stopped.
+    /// [`HostError`]; a later call continues where this one stopped.
     async fn upload(
         &self,
         blobs: &[Blob],
         on_progress: &(dyn Fn(UploadProgress) + Send + Sync),
     ) -> Result<(), HostError>;
 
-    /// Brings `plan` to [`staged_plan`] and has an agent carry it out. Each report line goes to
-    /// `on_line` as it arrives.
+    /// Uploads `plan` to [`staged_plan`] and runs an agent that carries it out. Each report line is passed to `on_line`
+    /// as it arrives.
     ///
     /// # Errors
-    /// [`HostError`] if the plan was not begun, or nobody knows how far it came.
+    /// [`HostError`] if the plan was not begun, or its progress is unknown.
     async fn apply(
         &self,
         agent: AgentLocation,
@@ -65,10 +65,9 @@ pub trait HostAgent: Send + Sync {
         on_line: &mut (dyn for<'line> FnMut(&'line ReportLine) + Send),
     ) -> Result<ApplyOutcome, HostError>;
 
-    /// Removes `files`, then `directories` in the given order, children before parents. What is
-    /// absent is fine. The staging folder is emptied of plain files first; any other folder must be
-    /// empty. Returns the folders that stay because something is in them. Folders that agents were
-    /// brought to go as well.
+    /// Removes `files`, then `directories` in the given order, children before parents. Missing ones are no error.
+    /// Plain files in the staging folder are removed first; any other folder must be empty. Returns the folders that
+    /// are not empty and stay. Folders of uploaded agents are removed as well.
     ///
     /// # Errors
     /// [`HostError`] if the host refuses a removal for another reason.
@@ -81,56 +80,56 @@ pub trait HostAgent: Send + Sync {
     /// Whether the connection has ended.
     fn is_closed(&self) -> bool;
 
-    /// Ends the connection and returns when it has ended.
+    /// Closes the connection and waits for its end.
     async fn close(&self);
 }
 
 /// Why there is no report.
 #[derive(Debug)]
 pub enum NoReport {
-    /// Nothing at that path can be run: a non-zero status and not one report line.
+    /// No program can be run at that path: a non-zero status and no report line.
     NoAgent {
-        /// What the shell returned: 1 or 9009 from `cmd`, 1 from PowerShell.
+        /// The shell's exit status: 1 or 9009 from `cmd`, 1 from PowerShell.
         status: u32,
-        /// The start of what it wrote on standard error, in the host's language.
+        /// The start of its standard error, in the host's language.
         errors: String,
     },
-    /// Something ran, but it is no agent that we understand, or it was cut short.
+    /// A program ran, but it is no compatible agent, or it was interrupted.
     Unusable {
-        /// What is wrong.
+        /// The problem.
         error: ReportError,
-        /// How it ended.
+        /// The exit of the program.
         exited: Exited,
-        /// The start of what it wrote on standard error.
+        /// The start of its standard error.
         errors: String,
     },
 }
 
-/// What a probe found.
+/// The result of a probe.
 #[derive(Debug)]
 pub enum ProbeOutcome {
-    /// The host as its agent sees it.
+    /// The agent's description of the host.
     Reported(Box<Probe>),
-    /// No agent, or none that we understand.
+    /// No agent, or no compatible one.
     NoReport(NoReport),
 }
 
-/// What applying a plan led to. `lines` are all report lines, in order.
+/// The result of applying a plan. `lines` are all report lines, in order.
 #[derive(Debug)]
 pub enum ApplyOutcome {
-    /// The agent came to its end: the last step done, or one failed.
+    /// The agent finished: all steps are done, or a step failed.
     Finished {
-        /// What it reported, the final probe included.
+        /// All report lines, including the final probe.
         lines: Vec<ReportLine>,
         /// The host afterwards.
         probe: Box<Probe>,
     },
-    /// The plan ends with a restart, came as far as that, and the host went away.
+    /// The plan ends with a restart, all earlier steps are done, and the host went away.
     Restarting {
-        /// What it reported before.
+        /// The report lines before the restart.
         lines: Vec<ReportLine>,
     },
-    /// No agent, or none that we understand.
+    /// No agent, or no compatible one.
     NoReport(NoReport),
 }
 
@@ -141,25 +140,25 @@ pub struct SshHost {
 }
 
 impl SshHost {
-    /// Takes over `session`.
+    /// Creates the host of `session`.
     pub const fn new(session: Session) -> Self {
         Self { session }
     }
 
-    /// The connection.
+    /// Returns the connection.
     pub const fn session(&self) -> &Session {
         &self.session
     }
 
-    /// Brings `agent` into `folder` and asks it. The channel that it is run in is opened meanwhile.
+    /// Uploads `agent` to `folder` and runs it. Its channel is opened during the upload.
     async fn bring_and_ask(
         &self,
         agent: &Payload,
         folder: FreshFolder,
         on_progress: OnProgress<'_>,
     ) -> Result<ProbeOutcome, HostError> {
-        let bringing = self.session.bring(agent, folder, on_progress);
-        let (brought, channel) = join(bringing, self.session.command_channel()).await;
+        let uploading = self.session.upload_agent(agent, folder, on_progress);
+        let (brought, channel) = join(uploading, self.session.command_channel()).await;
         brought?;
         let command = AgentCommand { agent: AgentLocation::Brought(folder), verb: Verb::Probe };
         let limit = self.session.options().timeouts.probe;
@@ -167,7 +166,7 @@ impl SshHost {
     }
 }
 
-/// What an agent that was asked to describe its host has said.
+/// Converts the output of a probe.
 fn answer(ended: ExecOutcome) -> Result<ProbeOutcome, HostError> {
     Ok(match read(ended)? {
         Ok((_, probe)) => ProbeOutcome::Reported(probe),
@@ -201,7 +200,7 @@ impl HostAgent for SshHost {
         let clearing = self.session.clear_fresh_folders(Some(folder));
         let asking = self.bring_and_ask(&payload, folder, on_progress);
         let (asked, cleared) = Box::pin(join(asking, clearing)).await;
-        self.session.take_back(folder).await;
+        self.session.remove_agent(folder).await;
         let asked = asked?;
         cleared?;
         Ok(asked)
@@ -216,7 +215,7 @@ impl HostAgent for SshHost {
         for blob in blobs {
             items.push(Item { path: staged_content(blob.digest()), payload: blob.packed().await? });
         }
-        // The same content may be wanted in two places, but is sent once.
+        // Content that is needed in two places is sent once.
         items.sort_by(|a, b| a.path.cmp(&b.path));
         items.dedup_by(|a, b| a.path == b.path);
         self.session.upload(&items, on_progress).await
@@ -248,7 +247,7 @@ impl HostAgent for SshHost {
         let ended = self.session.exec_in(channel?, command, limit, &mut on_text).await?;
         match read(ended) {
             Ok(Ok((lines, probe))) => Ok(ApplyOutcome::Finished { lines, probe }),
-            // A host that goes down may cut the connection, or end the agent before its last line.
+            // A host that shuts down may drop the connection, or end the agent before its last line.
             Err(_) | Ok(Err(NoReport::Unusable { error: ReportError::Incomplete, .. }))
                 if restarting(plan, &lines) =>
             {
@@ -288,14 +287,14 @@ impl HostAgent for SshHost {
     }
 }
 
-/// One line of a report; anything else is a shell's own.
+/// Parses a line of a report; `None` for other output, such as a shell's.
 fn read_line(text: &str) -> Option<ReportLine> {
     serde_json::from_str(text.trim_start_matches('\u{feff}').trim()).ok()
 }
 
 type Report = (Vec<ReportLine>, Box<Probe>);
 
-/// The report in what a command wrote. A connection that ended before the report did is an error.
+/// Parses the report in a command's output. A connection that ended before the report did is an error.
 fn read(ended: ExecOutcome) -> Result<Result<Report, NoReport>, HostError> {
     let ExecOutcome { exited, output, errors } = ended;
     let error = match read_report(&output) {
@@ -319,10 +318,10 @@ fn read(ended: ExecOutcome) -> Result<Result<Report, NoReport>, HostError> {
     }
 }
 
-/// Whether `plan` ends with a restart and, by `lines`, nothing else was left to do.
+/// Whether `plan` ends with a restart and `lines` show that all earlier steps are done.
 ///
-/// A drop before that is an error although it may be the restart with its lines lost: trying again
-/// soon is the cheaper mistake than waiting for a host that never went away.
+/// A disconnect before that is an error, although the restart may have happened with its lines lost: an early retry is
+/// the cheaper mistake than waiting for a host that never restarted.
 fn restarting(plan: &HostPlan, lines: &[ReportLine]) -> bool {
     let Some((HostStep::Restart, before)) = plan.steps.split_last() else { return false };
     let done = |wanted| {

@@ -1,29 +1,29 @@
-//! When a host key is trusted; its form is [`HostKey`]'s business.
+//! Decides whether a host key is trusted; [`HostKey`] defines its form.
 //!
-//! Source: `spec/ssh.md`, section 5.
+//! Source: `docs/contract/ssh.md`, SSH20 to SSH26.
 
 use std::borrow::Cow;
 
 use russh::keys::{Algorithm, EcdsaCurve, HashAlg};
 use wmco_core::host_key::HostKey;
 
-/// Which host keys to accept.
+/// The host keys to accept.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum HostKeyPolicy {
-    /// This one only.
+    /// Only this key.
     Pinned(HostKey),
-    /// Whichever is shown; the caller stores it, and pins it from then on.
+    /// Any key; the caller stores it, and pins it from then on.
     TrustOnFirstUse,
 }
 
-/// What a policy says about a key.
+/// The verdict of a policy on a key.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum HostKeyVerdict {
-    /// Nothing was known; the key is accepted and is to be stored.
+    /// No key was pinned; the key is accepted and has to be stored.
     FirstUse,
-    /// It is the pinned one.
+    /// The key is the pinned one.
     Matches,
-    /// It is not the pinned one.
+    /// The key is not the pinned one.
     Mismatch,
 }
 
@@ -36,11 +36,11 @@ pub struct SeenHostKey {
     pub verdict: HostKeyVerdict,
 }
 
-/// All algorithms that we accept, in the order in which we ask for them.
+/// All accepted algorithms, in order of preference.
 ///
 /// The order is that of the Go operator, so that both pin the same key of a host and a cluster can
 /// move from one to the other and back. RSA signatures with SHA-1 are not among them.
-/// Source: `spec/ssh.md`, section 4.
+/// Source: `docs/contract/ssh.md`, SSH26.
 const ALGORITHMS: [Algorithm; 6] = [
     Algorithm::Ecdsa { curve: EcdsaCurve::NistP256 },
     Algorithm::Ecdsa { curve: EcdsaCurve::NistP384 },
@@ -51,7 +51,7 @@ const ALGORITHMS: [Algorithm; 6] = [
 ];
 
 impl HostKeyPolicy {
-    /// What to do with `key`.
+    /// Decides whether to accept `key`.
     pub fn judge(&self, key: &HostKey) -> HostKeyVerdict {
         match self {
             Self::Pinned(pinned) if pinned == key => HostKeyVerdict::Matches,
@@ -60,8 +60,8 @@ impl HostKeyPolicy {
         }
     }
 
-    /// Algorithms to ask the server for: those of the pinned key, then the others, so that a host
-    /// with several keys shows the pinned one, and a host without it shows a key to compare.
+    /// Returns the algorithms to offer: those of the pinned key, then the others, so that a host with several keys
+    /// presents the pinned one, and a host without it presents a key to compare.
     pub(crate) fn preference(&self) -> Cow<'static, [Algorithm]> {
         let mut algorithms = ALGORITHMS.to_vec();
         if let Self::Pinned(pinned) = self {

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use tokio_util::sync::CancellationToken;
 
-/// What all sessions that share it did so far. Cheap to update from any task.
+/// Counters of all sessions that share them. Cheap to update from any task.
 #[derive(Debug, Default)]
 pub struct Counters {
     connects: AtomicU64,
@@ -18,29 +18,29 @@ pub struct Counters {
     blocks_in_flight: AtomicU64,
 }
 
-/// The values of [`Counters`] at one moment.
+/// The values of [`Counters`] at a point in time.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Snapshot {
-    /// Connections made, those to jump hosts and through them included.
+    /// Connections made, including those to jump hosts and through them.
     pub connects: u64,
     /// Remote commands run.
     pub executions: u64,
     /// SFTP sessions opened.
     pub sftp_sessions: u64,
-    /// Bytes of file content handed to SFTP, repeated ones counted again.
+    /// Bytes of file content passed to SFTP, including repeated ones.
     pub uploaded_bytes: u64,
-    /// Bytes written to sockets, with everything that SSH adds.
+    /// Bytes written to sockets, including SSH overhead.
     pub wire_bytes: u64,
-    /// Connections open now, counted as above. It falls when the last task of a connection has ended.
+    /// Connections open now, counted as above. A connection counts until its last task has ended.
     pub open: u64,
-    /// Hosts that receive files now.
+    /// Hosts that are receiving files now.
     pub uploading: u64,
-    /// Blocks of files that wait now for the answer that they were written.
+    /// File blocks whose write is not acknowledged yet.
     pub blocks_in_flight: u64,
 }
 
 impl Counters {
-    /// The values now.
+    /// Returns the current values.
     pub fn snapshot(&self) -> Snapshot {
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         Snapshot {
@@ -63,12 +63,12 @@ impl Counters {
         self.sftp_sessions.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Counts a host that receives files, until the result is dropped.
+    /// Counts a host that is receiving files, until the result is dropped.
     pub(crate) fn uploading(&self) -> Counted<'_> {
         Counted::new(&self.uploading)
     }
 
-    /// Counts a block that waits for its answer, until the result is dropped.
+    /// Counts an unacknowledged block, until the result is dropped.
     pub(crate) fn block_sent(&self) -> Counted<'_> {
         Counted::new(&self.blocks_in_flight)
     }
@@ -82,7 +82,7 @@ impl Counters {
     }
 }
 
-/// One of what is counted. Its drop counts it out.
+/// Increments a counter while it exists.
 pub(crate) struct Counted<'a>(&'a AtomicU64);
 
 impl<'a> Counted<'a> {
@@ -98,7 +98,7 @@ impl Drop for Counted<'_> {
     }
 }
 
-/// One open socket. Its drop counts it out and tells whoever waits for its end.
+/// Counts an open socket while it exists. Its drop wakes the tasks that wait for the end of the socket.
 #[derive(Debug)]
 pub(crate) struct Open {
     counters: Arc<Counters>,
@@ -116,7 +116,7 @@ impl Open {
         &self.counters
     }
 
-    /// Cancelled when the socket is gone.
+    /// Returns a token that is cancelled when the socket is closed.
     pub(crate) fn ended(&self) -> CancellationToken {
         self.ended.clone()
     }

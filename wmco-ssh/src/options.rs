@@ -1,5 +1,4 @@
-//! What connections have in common: how long they wait, how paths look, how much is on its way, what is
-//! counted.
+//! Options of connections: time-outs, path style, limits of concurrent writes, counters.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,24 +9,24 @@ use wmco_core::winpath::WindowsPath;
 
 use crate::metrics::Counters;
 
-/// Windows of blocks in files without a final name: while the last blocks of one are answered for, the
-/// next one is sent.
+/// Windows of blocks in files without a final name: while the last blocks of a file await their responses, those of the
+/// next file are sent.
 const NAMELESS_WINDOWS: usize = 2;
 
-/// How long each kind of wait may take. The defaults are those of [`wmco_core::limits`].
+/// Time-outs of connections. The defaults are those of [`wmco_core::limits`].
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Timeouts {
     /// TCP connect and SSH handshake together.
     pub connect: Duration,
     /// Public-key authentication.
     pub authenticate: Duration,
-    /// Pause between keep-alives; [`limits::KEEP_ALIVES`] unanswered ones end the connection.
+    /// Interval of keep-alives; [`limits::KEEP_ALIVES`] unanswered ones end the connection.
     pub keep_alive: Duration,
     /// `probe`, from the request to the exit status.
     pub probe: Duration,
     /// `apply`, from the request to the exit status.
     pub apply: Duration,
-    /// Longest wait for the answer to a write while no other answer comes.
+    /// Longest wait for the response to a write while no other response arrives.
     pub upload_stall: Duration,
     /// The same for any other SFTP request, and the opening of a channel.
     pub request: Duration,
@@ -47,10 +46,10 @@ impl Default for Timeouts {
     }
 }
 
-/// How a Windows path is written for the SFTP server.
+/// The form of Windows paths for the SFTP server.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub enum PathStyle {
-    /// As OpenSSH on Windows wants it: `/C:/k/file`.
+    /// The form of OpenSSH on Windows: `/C:/k/file`.
     #[default]
     Windows,
     /// Below a folder of a server that has no drives: `<folder>/C:/k/file`. For tests.
@@ -58,7 +57,7 @@ pub enum PathStyle {
 }
 
 impl PathStyle {
-    /// `path` in the server's form.
+    /// Renders `path` in the server's form.
     pub(crate) fn render(&self, path: &WindowsPath) -> String {
         match self {
             Self::Windows => path.sftp(),
@@ -67,42 +66,41 @@ impl PathStyle {
     }
 }
 
-/// Everything else about a connection.
+/// Options of a connection besides its route.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// How long to wait for what.
+    /// Time-outs.
     pub timeouts: Timeouts,
-    /// How the SFTP server writes paths.
+    /// Form of paths for the SFTP server.
     pub paths: PathStyle,
-    /// Permits for SFTP writes to all hosts that wait for their answers at the same time; share one
-    /// among all sessions.
+    /// Permits for unacknowledged SFTP writes to all hosts; share one semaphore among all sessions.
     pub uploads: Arc<Semaphore>,
-    /// SFTP writes that wait for their answers at the same time, per host. An upload that was cut
-    /// goes on as much before its end, so it has to be the same in all attempts. At least 1.
+    /// Unacknowledged SFTP writes per host. An interrupted upload resumes that many blocks before its end, so all
+    /// attempts need the same value. At least 1.
     pub writes_in_flight: usize,
-    /// Where the work is counted; share one among all sessions.
+    /// Counters; share them among all sessions.
     pub counters: Arc<Counters>,
 }
 
 impl Options {
-    /// Writes to one host that wait for their answers at the same time.
+    /// Returns the most unacknowledged writes to a host.
     pub(crate) fn blocks_in_flight(&self) -> usize {
         self.writes_in_flight.max(1)
     }
 
-    /// Blocks in files without a final name at the same time.
+    /// Returns the most blocks in files without a final name.
     pub(crate) fn nameless_blocks(&self) -> usize {
         NAMELESS_WINDOWS * self.blocks_in_flight()
     }
 
-    /// Bytes that wait for their answers at the same time.
+    /// Returns the most unacknowledged bytes.
     pub(crate) fn bytes_in_flight(&self) -> u64 {
         (limits::UPLOAD_BLOCK_BYTES * self.blocks_in_flight()) as u64
     }
 
-    /// The most bytes that one cut of the connection costs an upload: those in flight, and what was
-    /// written before them to files that have no final name yet. Of a long file as much as was in
-    /// flight is written again, because a server may carry out the writes to a file in any order.
+    /// Returns the most bytes that an upload sends again after a disconnect: unacknowledged ones, and those written
+    /// before them to files without a final name. For a long file, the last unacknowledged window is written again,
+    /// because a server may carry out the writes to a file in any order.
     ///
     /// Source: draft-ietf-secsh-filexfer-02, section 6.1.
     pub fn upload_window_bytes(&self) -> u64 {

@@ -1,4 +1,4 @@
-//! At most one connection per host, kept for a while after use.
+//! Pools connections: at most one per host, kept for some time after use.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -20,12 +20,12 @@ use crate::options::Options;
 use crate::route::{Route, Target};
 use crate::session::Session;
 
-/// How many connections a pool keeps, and how long.
+/// The limits of a pool.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct PoolLimits {
     /// Most connections at the same time, idle ones included. At least 1.
     pub sessions: usize,
-    /// How long an unused one is kept.
+    /// Time after which an unused connection is closed.
     pub idle: Duration,
 }
 
@@ -35,18 +35,18 @@ impl Default for PoolLimits {
     }
 }
 
-/// What a pool holds now.
+/// The current state of a pool.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct PoolGauges {
     /// Connections that are open or being opened.
     pub open: usize,
-    /// Those of them that nobody uses.
+    /// Open connections that are not in use.
     pub idle: usize,
-    /// Callers that wait for a connection to become free.
+    /// Callers that wait because the pool is full.
     pub waiting: usize,
 }
 
-/// Hands out one [`Lease`] per host at a time. Clones share everything.
+/// Leases each host to one caller at a time. Clones share everything.
 #[derive(Clone)]
 pub struct Pool(Arc<Inner>);
 
@@ -59,10 +59,10 @@ struct Inner {
     slots: Mutex<HashMap<Target, Arc<Slot>>>,
 }
 
-/// What is parked for one host. Whoever has the lock owns the host.
+/// The idle connection of a host. The holder of the lock owns the host.
 type Slot = tokio::sync::Mutex<Option<Parked>>;
 
-/// A connection that nobody uses.
+/// An idle connection.
 struct Parked {
     connection: Connection,
     expiry: Expiry,
@@ -73,7 +73,7 @@ struct Connection {
     _permit: OwnedSemaphorePermit,
 }
 
-/// The task that ends a parked connection; it ends itself with this.
+/// The task that closes an idle connection after its time; dropping this aborts it.
 #[derive(Default)]
 struct Expiry(Option<AbortHandle>);
 
@@ -86,15 +86,15 @@ impl Drop for Expiry {
 }
 
 impl Pool {
-    /// An empty pool.
+    /// Creates an empty pool.
     pub fn new(dialer: Arc<dyn Dialer>, options: Options, limits: PoolLimits) -> Self {
         let permits = Arc::new(Semaphore::new(limits.sessions.max(1)));
         let (waiting, slots) = (AtomicUsize::new(0), Mutex::default());
         Self(Arc::new(Inner { dialer, options, limits, permits, waiting, slots }))
     }
 
-    /// A connection by `route`, the kept one if it still fits. Waits while somebody else has the
-    /// host, and while the pool is full of hosts in use; so a caller holds one lease at a time.
+    /// Leases a connection along `route`, reusing an idle one that fits. Waits while the host is leased, and while the
+    /// pool is full of hosts in use; so a caller must hold only one lease at a time.
     ///
     /// # Errors
     /// [`ConnectError`] if a new connection is needed and fails.
@@ -118,15 +118,15 @@ impl Pool {
         Ok(Lease { connection: Some(connection), held: Some(held), pool })
     }
 
-    /// What all its connections did, and those of others with the same [`Options`].
+    /// Returns the counters of all its connections, and of others with the same [`Options`].
     pub fn counters(&self) -> &Counters {
         &self.0.options.counters
     }
 
-    /// What it holds now.
+    /// Returns the current state.
     pub fn gauges(&self) -> PoolGauges {
         let slots = self.0.slots();
-        // One that is locked is in use.
+        // A locked slot is in use.
         let idle = slots.values().filter(|slot| slot.try_lock().is_ok_and(|slot| slot.is_some()));
         PoolGauges {
             open: self.0.limits.sessions.max(1) - self.0.permits.available_permits(),
@@ -135,7 +135,7 @@ impl Pool {
         }
     }
 
-    /// Ends all unused connections and returns when they have ended.
+    /// Closes all idle connections and waits for their end.
     pub async fn close_idle(&self) {
         let slots: Vec<_> = self.0.slots().values().cloned().collect();
         for slot in slots {
@@ -159,9 +159,9 @@ impl Inner {
         self.slots.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A permit for one more connection; an idle one has to go if the pool is full.
+    /// Returns a permit for another connection; closes an idle one if the pool is full.
     async fn permit(&self) -> OwnedSemaphorePermit {
-        /// Counts a caller that waits.
+        /// Counts a waiting caller.
         struct Waiting<'a>(&'a AtomicUsize);
         impl Drop for Waiting<'_> {
             fn drop(&mut self) {
@@ -171,8 +171,8 @@ impl Inner {
         if let Ok(permit) = Arc::clone(&self.permits).try_acquire_owned() {
             return permit;
         }
-        // First counted, then looked: who parks a connection does it in the other order, so that
-        // one of both sees the other.
+        // First count, then look for an idle connection: `park` does it in the other order, so that one of the two sees
+        // the other.
         self.waiting.fetch_add(1, Ordering::SeqCst);
         let _waiting = Waiting(&self.waiting);
         self.end_one_idle();
@@ -187,16 +187,16 @@ impl Inner {
         drop(parked);
     }
 
-    /// Drops the places of hosts that nobody uses and that have no connection.
+    /// Removes the entries of hosts that are not in use and have no connection.
     fn forget_unused(&self) {
         self.slots().retain(|_, slot| {
-            // New users come through the map, which is locked.
+            // New users need the map, which is locked here.
             Arc::strong_count(slot) > 1 || slot.try_lock().is_ok_and(|slot| slot.is_some())
         });
     }
 }
 
-/// Keeps `connection` until it expires or is asked for.
+/// Keeps `connection` until it expires or is leased.
 fn park(pool: &Weak<Inner>, connection: Connection, mut held: OwnedMutexGuard<Option<Parked>>) {
     let (Some(pool), Ok(runtime)) = (pool.upgrade(), Handle::try_current()) else { return };
     if connection.host.is_closed() {
@@ -214,16 +214,15 @@ fn park(pool: &Weak<Inner>, connection: Connection, mut held: OwnedMutexGuard<Op
 async fn expire(slot: Weak<Slot>, idle: Duration) {
     tokio::time::sleep(idle).await;
     let Some(slot) = slot.upgrade() else { return };
-    // Who has the lock takes the connection out, which ends this task.
+    // The holder of the lock takes the connection out, which aborts this task.
     let parked = slot.try_lock().ok().and_then(|mut slot| slot.take());
     let Some(Parked { connection, mut expiry }) = parked else { return };
-    // This task is the one that it would end.
+    // Prevents the task from aborting itself.
     expiry.0 = None;
     connection.host.close().await;
 }
 
-/// The exclusive use of one host, which it derefs to. On drop its connection, if still good, goes
-/// back to the pool.
+/// The exclusive use of a host; dereferences to it. On drop, an open connection returns to the pool.
 pub struct Lease {
     connection: Option<Connection>,
     held: Option<OwnedMutexGuard<Option<Parked>>>,

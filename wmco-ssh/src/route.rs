@@ -1,4 +1,4 @@
-//! How a host is reached: where, as whom, through whom, and which key it has to show.
+//! The route to a host: its address, credentials, jump host, and the accepted host keys.
 
 use std::fmt;
 use std::sync::Arc;
@@ -8,17 +8,17 @@ use wmco_core::limits;
 use crate::host_key::HostKeyPolicy;
 use crate::key::PrivateKey;
 
-/// Where a host is reached.
+/// The address of a host.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub struct Target {
-    /// IP address or name, as the [`Dialer`](crate::Dialer) understands it, or the jump host.
+    /// IP address or name, resolved by the [`Dialer`](crate::Dialer) or the jump host.
     pub address: String,
     /// TCP port.
     pub port: u16,
 }
 
 impl Target {
-    /// `address` at the usual port, 22.
+    /// Creates a target at the default port, 22.
     pub fn new(address: impl Into<String>) -> Self {
         Self { address: address.into(), port: limits::SSH_PORT }
     }
@@ -34,22 +34,22 @@ impl fmt::Display for Target {
     }
 }
 
-/// As whom to log in.
+/// User and keys for login.
 #[derive(Clone, Debug)]
 pub struct Credentials {
     /// SSH user name.
     pub user: String,
-    /// Its private keys, in the order in which they are offered.
+    /// The user's private keys, in the order in which they are offered.
     pub keys: Vec<Arc<PrivateKey>>,
 }
 
 impl Credentials {
-    /// `user` with `key`.
+    /// Creates credentials with a single key.
     pub fn new(user: impl Into<String>, key: PrivateKey) -> Self {
         Self { user: user.into(), keys: vec![Arc::new(key)] }
     }
 
-    /// Whether both log in as the same, with the same keys in the same order.
+    /// Whether both have the same user and the same keys in the same order.
     fn are_same(&self, other: &Self) -> bool {
         let publics = |credentials: &Self| {
             credentials.keys.iter().map(|key| key.public().clone()).collect::<Vec<_>>()
@@ -58,59 +58,60 @@ impl Credentials {
     }
 }
 
-/// The way to a host. Two are equal if they lead to the same login under the same conditions.
+/// The route to a host. Two are equal if they lead to the same login under the same conditions.
 ///
 /// ```
+/// use wmco_core::host_key::BadHostKey;
 /// use wmco_ssh::{Credentials, HostKeyPolicy, PrivateKey, Route, Target};
 ///
-/// # fn example(key: PrivateKey, pinned: &str) -> Result<Route, wmco_core::host_key::BadHostKey> {
-/// let admin = Credentials::new("Administrator", key);
-/// let bastion = Credentials { user: "jump".to_owned(), ..admin.clone() };
-/// let jump = Route::new(Target::new("bastion.example.test"), bastion);
-/// Ok(Route::new(Target::new("10.0.0.7"), admin)
-///     .host_key(HostKeyPolicy::Pinned(pinned.parse()?))
-///     .via(jump))
-/// # }
+/// fn through_a_bastion(key: PrivateKey, pinned: &str) -> Result<Route, BadHostKey> {
+///     let admin = Credentials::new("Administrator", key);
+///     let bastion = Credentials { user: "jump".to_owned(), ..admin.clone() };
+///     let jump = Route::new(Target::new("bastion.example.test"), bastion);
+///     Ok(Route::new(Target::new("10.0.0.7"), admin)
+///         .host_key(HostKeyPolicy::Pinned(pinned.parse()?))
+///         .via(jump))
+/// }
 /// ```
 #[derive(Clone, Debug)]
 pub struct Route {
-    /// Where.
+    /// Address and port.
     pub target: Target,
-    /// As whom.
+    /// User and keys.
     pub credentials: Credentials,
-    /// Which host key it has to show.
+    /// The accepted host keys.
     pub host_key: HostKeyPolicy,
-    /// The jump host that connects on; none: directly.
+    /// The jump host; `None`: a direct connection.
     pub via: Option<Arc<Route>>,
 }
 
 impl Route {
-    /// Directly to `target`, which may show any host key.
+    /// Creates a direct route to `target` that accepts any host key on first use.
     pub const fn new(target: Target, credentials: Credentials) -> Self {
         Self { target, credentials, host_key: HostKeyPolicy::TrustOnFirstUse, via: None }
     }
 
-    /// The same with conditions for the host key.
+    /// Sets the accepted host keys.
     #[must_use]
     pub fn host_key(mut self, policy: HostKeyPolicy) -> Self {
         self.host_key = policy;
         self
     }
 
-    /// The same through `jump`.
+    /// Sets the jump host.
     #[must_use]
     pub fn via(mut self, jump: Self) -> Self {
         self.via = Some(Arc::new(jump));
         self
     }
 
-    /// Whether both log in at the same place, as the same, through the same; host keys aside.
-    pub(crate) fn leads_where(&self, other: &Self) -> bool {
+    /// Whether both have the same targets, credentials and jump hosts; host keys are not compared.
+    pub(crate) fn same_login(&self, other: &Self) -> bool {
         self.target == other.target
             && self.credentials.are_same(&other.credentials)
             && match (&self.via, &other.via) {
                 (None, None) => true,
-                (Some(one), Some(other)) => one.leads_where(other),
+                (Some(one), Some(other)) => one.same_login(other),
                 (Some(_), None) | (None, Some(_)) => false,
             }
     }
@@ -118,7 +119,7 @@ impl Route {
 
 impl PartialEq for Route {
     fn eq(&self, other: &Self) -> bool {
-        self.leads_where(other) && self.host_key == other.host_key && self.via == other.via
+        self.same_login(other) && self.host_key == other.host_key && self.via == other.via
     }
 }
 

@@ -1,9 +1,8 @@
-//! Streams that end as a whole: the socket of a session, and channels that carry a protocol.
+//! Streams that end as a whole: a session's socket, and channels that carry a protocol.
 //!
-//! The SSH library runs each connection in a task of its own that outlives its handle while it
-//! waits for the peer. Ending the stream below it ends that task, whatever it waits for. Whoever
-//! writes into a channel waits for room in its window, and nobody tells him that the connection has
-//! ended meanwhile.
+//! The SSH library runs each connection in its own task, which outlives its handle while it waits for the peer. Ending
+//! the stream below it ends that task in any state. A writer to a channel waits for room in the channel's window, and
+//! is not notified when the connection ends.
 
 use std::future::Future;
 use std::io;
@@ -16,8 +15,8 @@ use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 use crate::dial::ByteStream;
 use crate::metrics::Open;
 
-/// A stream whose writes fail as soon as its token is cancelled, which the end of its input does,
-/// and its drop. What has arrived before can be read to the end.
+/// A stream whose writes fail once its token is cancelled; the end of its input and its drop cancel it. Data that has
+/// arrived before can be read to the end.
 pub(crate) struct Ending<S> {
     inner: S,
     gone: CancellationToken,
@@ -87,7 +86,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Ending<S> {
     }
 }
 
-/// A counted stream that fails as soon as its token is cancelled.
+/// A counted stream that fails once its token is cancelled.
 pub(crate) struct Guarded {
     inner: Ending<ByteStream>,
     open: Open,
@@ -143,7 +142,7 @@ mod tests {
 
     use super::*;
 
-    /// Bytes that the other end takes before a writer has to wait.
+    /// Bytes that the other end accepts before a writer has to wait.
     const ROOM: usize = 16;
 
     #[tokio::test]

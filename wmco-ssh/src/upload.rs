@@ -1,11 +1,11 @@
-//! Uploads: content-addressed, pipelined, resumed after a cut.
+//! Uploads: content-addressed, pipelined, resumed after an interruption.
 //!
-//! A file is written under a name that also holds the digest of the bytes sent, and gets its final
-//! name when all of it is there. So a final name always means a whole file, and whatever part is
-//! found under the other name can be continued, also by another process.
+//! A file is written under a name that also holds the digest of its bytes, and gets its final name when it is complete.
+//! So a file with a final name is always complete, and a part under the other name can be continued, also by another
+//! process.
 //!
-//! What is in a file is not known from its name and length: the agent tells which contents are staged,
-//! by their digests, and all others are sent. An agent is sent whole, into a file that is new.
+//! Name and length do not prove a file's content: the agent reports the digests of the staged contents, and all others
+//! are sent. An agent is always sent completely, to a new file.
 
 use std::future::Future;
 use std::pin::pin;
@@ -21,34 +21,34 @@ use crate::blob::Payload;
 use crate::error::HostError;
 use crate::session::{Opening, Session, Sftp};
 
-/// Files of one host that are open at the same time; Windows' server has room for some more.
+/// Files of a host that are open at the same time; the Windows server permits some more.
 const FILES_AT_ONCE: usize = 64;
 
-/// Digits of the digest of the sent bytes in the name of a part.
+/// Digits of the content's digest in the name of a part.
 const PART_DIGITS: usize = 16;
 
-/// How far an upload has come.
+/// The progress of an upload.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct UploadProgress {
-    /// Bytes there, those of earlier attempts included.
+    /// Bytes on the host, including those of earlier attempts.
     pub done: u64,
     /// Bytes of all files.
     pub total: u64,
 }
 
-/// A payload and where it goes.
+/// A payload and its destination.
 #[derive(Clone, Debug)]
 pub(crate) struct Item {
     pub(crate) path: WindowsPath,
     pub(crate) payload: Payload,
 }
 
-/// Told of each step forward.
+/// Called after each progress.
 pub(crate) type OnProgress<'a> = &'a (dyn Fn(UploadProgress) + Send + Sync);
 
 impl Session {
-    /// Brings all `items` to the host, in place of whatever has their names. Dropping the future ends
-    /// the connection, since nobody would know what is still on its way.
+    /// Uploads all `items` to the host, replacing files of these names. Dropping the future closes the connection,
+    /// since the state of unacknowledged writes is unknown.
     pub(crate) async fn upload(
         &self,
         items: &[Item],
@@ -57,7 +57,7 @@ impl Session {
         self.guarded(self.upload_all(items, on_progress)).await
     }
 
-    /// Makes `folder` and sends a payload, whole, to `path` in it; neither may be there yet.
+    /// Creates `folder` and uploads a whole payload to `path` in it; neither may exist yet.
     pub(crate) async fn upload_new(
         &self,
         folder: &str,
@@ -70,7 +70,7 @@ impl Session {
             let made = sftp.make_new_folder(folder);
             let (made, opened) = join(made, sftp.open_file(path, Opening::New)).await;
             if let (Err(_), Ok(handle)) = (&made, &opened) {
-                // In a folder that was there nothing is written, and so nothing run.
+                // Nothing is written to a folder that existed before, so nothing in it is run.
                 sftp.close_file(handle, path).await?;
             }
             made?;
@@ -105,13 +105,13 @@ impl Session {
         let total = items.iter().map(|item| item.payload.length()).sum();
         let upload = Upload::new(self, &sftp, total, on_progress);
         let files: Vec<_> = items.iter().map(|item| upload.file(item)).collect();
-        // To the end in any case, so that no file is left open on the host.
+        // Waits for all, so that no file is left open on the host.
         let results: Vec<_> = stream::iter(files).buffer_unordered(FILES_AT_ONCE).collect().await;
         results.into_iter().collect()
     }
 }
 
-/// Ends the connection of an upload that was given up half-way.
+/// Closes the connection of an abandoned upload.
 struct EndUnlessDone<'a> {
     session: &'a Session,
     done: bool,
@@ -125,43 +125,43 @@ impl Drop for EndUnlessDone<'_> {
     }
 }
 
-/// A file of the host that is open for writing.
+/// A file on the host that is open for writing.
 struct Opened<'a> {
     handle: String,
     path: &'a str,
-    /// Bytes that need not be sent.
+    /// Bytes that are not sent again.
     offset: u64,
     check: Check,
 }
 
-/// What shows that all of a file is there.
+/// The proof that a file is complete.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Check {
-    /// The answer to its only write.
+    /// The response to its only write.
     Answer,
     /// Its length as well.
     Length,
 }
 
-/// Writes that wait for their answers.
+/// Unacknowledged writes.
 type InFlight<'a> = FuturesUnordered<BoxFuture<'a, Result<u64, HostError>>>;
 
-/// One pass over the files.
+/// The upload of several files.
 ///
-/// Each is opened, and all at once. Then one after the other queues its blocks, as the window has room
-/// for them, its closing, and a look at its length; the next does not wait for the answers. Each gets
-/// its final name when all of its own are there.
+/// All files are opened at once. Then one after the other queues its blocks, as the window permits, the closing of the
+/// file, and a request of its length; the next file does not wait for the responses. Each file gets its final name when
+/// its own blocks are written.
 struct Upload<'a> {
     session: &'a Session,
     sftp: &'a Sftp,
-    /// Held by the file whose blocks are queued.
+    /// Held by the file that queues its blocks.
     lane: Mutex<()>,
-    /// Room for blocks of this host on their way.
+    /// Permits for unacknowledged blocks of this host.
     window: Semaphore,
-    /// Room for blocks that a cut may have sent again besides: of each file without a final name as
-    /// many as it has, up to a window.
+    /// Permits for further blocks that may be sent again after a disconnect: for each file without a final name as many
+    /// as it has, up to a window.
     nameless: Semaphore,
-    /// The connection is of no use any more.
+    /// Whether the connection is unusable.
     broken: AtomicBool,
     done: AtomicU64,
     total: u64,
@@ -190,7 +190,7 @@ impl<'a> Upload<'a> {
         let part = format!("{to}.{}.part", digest.get(..PART_DIGITS).unwrap_or(&digest));
         let length = item.payload.length();
         let file = if length <= BLOCK as u64 {
-            let handle = self.sftp.open_file(&part, Opening::Anew).await?;
+            let handle = self.sftp.open_file(&part, Opening::Truncate).await?;
             Opened { handle, path: &part, offset: 0, check: Check::Answer }
         } else {
             self.open_to_resume(&part, length).await?
@@ -202,14 +202,14 @@ impl<'a> Upload<'a> {
         let _nameless = self.nameless.acquire_many(at_risk.unwrap_or(1)).await.ok();
         let filled = self.fill(&file, &item.payload, lane).await;
         if matches!(filled, Err(HostError::Sftp { .. })) {
-            // Most often the disk is full: give its space back. The first error counts.
+            // Usually the disk is full: frees the part's space. The first error is returned.
             let _ = self.sftp.remove_file(&part).await;
         }
         filled?;
         self.sftp.rename(&part, &to).await
     }
 
-    /// Opens a part to go on with what is there of it.
+    /// Opens a part to continue after its existing content.
     async fn open_to_resume<'p>(
         &self,
         part: &'p str,
@@ -226,13 +226,13 @@ impl<'a> Upload<'a> {
             unusable => {
                 self.sftp.close_file(&handle, part).await?;
                 unusable?;
-                (self.sftp.open_file(part, Opening::Anew).await?, 0)
+                (self.sftp.open_file(part, Opening::Truncate).await?, 0)
             }
         };
         Ok(Opened { handle, path: part, offset, check: Check::Length })
     }
 
-    /// Sends what `file` lacks, closes it, and sees that all of it is there.
+    /// Sends the missing bytes of `file`, closes it, and checks that it is complete.
     async fn fill(
         &self,
         file: &Opened<'_>,
@@ -243,7 +243,7 @@ impl<'a> Upload<'a> {
         let mut in_flight = InFlight::new();
         let mut sent = self.queue(file, payload, &mut in_flight).await;
         if is_usable(&sent) {
-            // The server does these after the writes.
+            // The server processes these after the writes.
             let closed = self.sftp.close_file(&file.handle, file.path);
             let look = file.check == Check::Length && sent.is_ok();
             let size = look.then(|| self.sftp.size(file.path));
@@ -263,7 +263,7 @@ impl<'a> Upload<'a> {
                 };
             }
         }
-        // The others need not go on.
+        // The other files stop, too.
         self.broken.store(true, Ordering::Relaxed);
         sent
     }
@@ -305,7 +305,7 @@ impl<'a> Upload<'a> {
         Ok(())
     }
 
-    /// Removes a file that is not as long as what was written to it.
+    /// Removes a file whose length is not that of the bytes written.
     async fn reject(&self, path: &str) -> Result<(), HostError> {
         self.sftp.remove_file(path).await?;
         Err(HostError::Sftp {
@@ -321,7 +321,7 @@ impl<'a> Upload<'a> {
     }
 }
 
-/// Whether a connection can be used after this: a refused request leaves it usable, anything else not.
+/// Whether the connection is usable afterwards: after a refused request it is, after other errors not.
 fn is_usable<T>(outcome: &Result<T, HostError>) -> bool {
     matches!(outcome, Ok(_) | Err(HostError::Sftp { .. } | HostError::Blob(_)))
 }

@@ -1,4 +1,4 @@
-//! Events for people. Source of the reasons: `spec/operator.md`, section 8.
+//! Events for people. Source of the reasons: `docs/contract/cluster.md`, CLU18.
 
 mod news;
 
@@ -12,6 +12,7 @@ use wmco_core::fleet::Intent;
 use wmco_core::host_record::HostRecord;
 use wmco_core::instances::{Called, OfMachine};
 use wmco_core::limits;
+use wmco_core::names::monitoring::{CLUSTER_MONITORING_LABEL, OPERATOR_CONDITION};
 use wmco_core::names::{events, objects};
 use wmco_core::node::InstanceInputs;
 use wmco_core::text::cut;
@@ -19,7 +20,8 @@ use wmco_csr::{Dispute, Warning};
 
 pub use news::News;
 
-use crate::problems::Problem;
+use crate::problems::{About, Problem};
+use crate::registries;
 
 /// Publishes Events; cheap to clone.
 #[derive(Clone)]
@@ -93,11 +95,32 @@ impl Announcer {
         self.publish(EventType::Warning, reason, &action, &what, &origin).await;
     }
 
-    /// Something on the list of instances is wrong, or with a Machine.
+    /// Something is wrong with what people or others of the cluster wrote.
     pub async fn wrong(&self, problem: Problem) {
-        let Problem { text, reason, machine } = &problem;
-        let origin = self.origin(machine.as_ref());
-        self.publish(EventType::Warning, reason, text, text, &origin).await;
+        let Problem { text, reason, about } = &problem;
+        let on = match about {
+            About::Cluster | About::Instances | About::Settings => self.origin(None),
+            About::Machine(machine) => self.origin(Some(machine)),
+            About::Registries(object) => registries::reference(object),
+            About::OperatorCondition(name) => self.operator_condition(name),
+            About::Namespace => self.own_namespace(),
+        };
+        self.publish(EventType::Warning, reason, text, text, &on).await;
+    }
+
+    /// The cluster's Prometheus scrapes the exporters on nodes from now on, or no more.
+    pub async fn monitoring(&self, enabled: bool) {
+        let (type_, reason, note) = if enabled {
+            let note = "Prometheus scrapes the exporters on windows nodes".to_owned();
+            (EventType::Normal, events::MONITORING_ENABLED, note)
+        } else {
+            let note = format!(
+                "Prometheus does not scrape windows nodes; label this namespace \
+                 {CLUSTER_MONITORING_LABEL}=true to have it do so"
+            );
+            (EventType::Warning, events::MONITORING_DISABLED, note)
+        };
+        self.publish(type_, reason, &note, &note, &self.own_namespace()).await;
     }
 
     /// An object of the operator's own was put right.
@@ -124,6 +147,28 @@ impl Announcer {
 
     async fn on_instances(&self, type_: EventType, reason: &str, note: String) {
         self.publish(type_, reason, &note, &note, &self.origin(None)).await;
+    }
+
+    fn operator_condition(&self, name: &str) -> ObjectReference {
+        let (group, version, kind) = OPERATOR_CONDITION;
+        ObjectReference {
+            api_version: Some(format!("{group}/{version}")),
+            kind: Some(kind.into()),
+            name: Some(name.to_owned()),
+            namespace: Some(self.namespace.clone()),
+            ..ObjectReference::default()
+        }
+    }
+
+    /// A namespace is in itself for Events, so that they are where people look who may see no other.
+    fn own_namespace(&self) -> ObjectReference {
+        ObjectReference {
+            api_version: Some("v1".into()),
+            kind: Some("Namespace".into()),
+            name: Some(self.namespace.clone()),
+            namespace: Some(self.namespace.clone()),
+            ..ObjectReference::default()
+        }
     }
 
     /// Where an instance comes from: its Machine, or else the list of instances.

@@ -1,14 +1,15 @@
-//! What people hear of one instance.
+//! The Events about one instance.
 
 use wmco_core::facts::DrainNotice;
 use wmco_core::host_key::HostKey;
 use wmco_core::instances::Called;
 use wmco_core::machines::name_in;
 use wmco_core::names::{events, host};
+use wmco_core::preflight::Finding;
 use wmco_core::protocol::Quarantined;
 use wmco_core::winpath::WindowsPath;
 
-/// What people hear of an instance, beside its failures.
+/// The cause of an Event about an instance, beside its failures.
 #[derive(Clone, Debug)]
 pub enum News {
     /// It became a configured node.
@@ -22,10 +23,12 @@ pub enum News {
         /// The key.
         key: HostKey,
     },
-    /// What lay below an open root of its host was moved away: told on the ConfigMap and on the Node.
+    /// What lay below an open root of its host was moved away: recorded on the ConfigMap and on the Node.
     Quarantined(Quarantined),
     /// Folders stay on its host, which was given back, since something is in them.
     LeftBehind(Vec<WindowsPath>),
+    /// Its host is not fit to become a node, so it waits.
+    Unfit(Finding),
     /// Its Node is gone, so its kubelet is started again.
     NodeGone,
     /// Pods block the drain of its Node.
@@ -41,19 +44,22 @@ impl News {
             Self::Configured | Self::Removed | Self::KeyPinned { .. } | Self::MachineDeleted => {
                 false
             }
-            Self::Quarantined(_) | Self::LeftBehind(_) | Self::NodeGone | Self::DrainBlocked(_) => {
-                true
-            }
+            Self::Quarantined(_)
+            | Self::LeftBehind(_)
+            | Self::Unfit(_)
+            | Self::NodeGone
+            | Self::DrainBlocked(_) => true,
         }
     }
 
-    /// Whether it is told on the Node, and on the Machine or else the list of instances.
+    /// Whether an Event is recorded on the Node, and on the Machine or else the list of instances.
     pub(super) const fn told_on(&self) -> (bool, bool) {
         match self {
             Self::Configured
             | Self::Removed
             | Self::KeyPinned { .. }
             | Self::LeftBehind(_)
+            | Self::Unfit(_)
             | Self::NodeGone
             | Self::MachineDeleted => (false, true),
             Self::Quarantined(_) => (true, true),
@@ -70,6 +76,7 @@ impl News {
             Self::Removed => events::INSTANCE_TEARDOWN,
             Self::KeyPinned { .. } => events::HOST_KEY_PINNED,
             Self::Quarantined(_) | Self::LeftBehind(_) => events::QUARANTINED,
+            Self::Unfit(finding) => finding.reason(),
             Self::NodeGone => events::NODE_GONE,
             Self::DrainBlocked(notice) => notice.stage.reason(),
         }
@@ -112,6 +119,9 @@ impl News {
                 named(folders),
                 host::QUARANTINE
             ),
+            Self::Unfit(finding) => {
+                format!("{called} is left as it is until it is fit to become a node: {finding}")
+            }
             Self::NodeGone if name_in(address).is_some() => format!(
                 "{called}: its Node is gone while its kubelet runs, which is started again to register it; \
                  delete the machine to take it out of the cluster"

@@ -1,4 +1,4 @@
-//! `check`: what is wrong with what a person wrote.
+//! `check`: reports problems in files that a person wrote.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -12,10 +12,14 @@ use serde::Serialize;
 use wmco_core::facts::Facts;
 use wmco_core::facts::NodeFacts;
 use wmco_core::fleet::nodes_of;
-use wmco_core::instances::{Entries, EntryError, Instance, Problem, doubts, parse};
+use wmco_core::instances::{Entries, EntryError, Instance, Problem, parse, warnings};
 use wmco_core::limits;
 use wmco_core::names::objects::INSTANCES_CONFIG_MAP;
+use wmco_core::text::printable;
 
+use super::check_bundle::Bundle;
+use super::check_cluster::Cluster;
+use super::check_host::Host;
 use super::check_machine_sets::MachineSets;
 use super::check_registries::Registries;
 use super::check_services::Services;
@@ -25,19 +29,25 @@ use crate::input::{Located, Reader};
 /// What to check.
 #[derive(Debug, Subcommand)]
 pub enum Check {
-    /// Check the ConfigMap in which people list their own hosts.
+    /// Check a bundle against the published rules of the Operator Lifecycle Manager.
+    Bundle(Bundle),
+    /// Check whether a cluster supports Windows nodes: unmet requirements and next steps.
+    Cluster(Cluster),
+    /// Check whether a host can become a node, from the output of its agent.
+    Host(Host),
+    /// Check the ConfigMap windows-instances, which lists hosts that no MachineSet made.
     ///
-    /// Nodes in the input are matched with the entries. Names are not looked up: tell their
-    /// addresses with --facts.
+    /// Entries are matched with the Nodes in the input. DNS is not queried: give the addresses of
+    /// names with --facts.
     Instances(Instances),
-    /// Check MachineSets: what would not become a Windows node, and why.
+    /// Check MachineSets: which Machines would not become Windows nodes, and why.
     ///
-    /// Those that are not meant for Windows are counted and passed over.
+    /// MachineSets of Linux machines are counted and skipped.
     #[command(name = "machinesets")]
     MachineSets(MachineSets),
-    /// Check mirror sets, settings for images and the pull secret: what Windows nodes cannot do.
+    /// Check mirror sets, image settings and the pull secret: what Windows nodes cannot use.
     Registries(Registries),
-    /// Check services ConfigMaps: every problem with its place, and what may be a mistake.
+    /// Check services ConfigMaps: errors and possible mistakes, with their places.
     Services(Services),
 }
 
@@ -47,7 +57,7 @@ pub struct Instances {
     /// Files with cluster objects in YAML or JSON; `-` is standard input.
     #[arg(short = 'f', long = "filename", value_name = "FILE", required = true, num_args = 1..)]
     files: Vec<PathBuf>,
-    /// File with answers of the DNS: {"dns": {"forward": {NAME: IPV4}}}.
+    /// File with DNS answers: {"dns": {"forward": {NAME: IPV4}}}.
     #[arg(long, value_name = "FILE")]
     facts: Option<PathBuf>,
     #[command(flatten)]
@@ -61,6 +71,9 @@ impl Check {
     /// The input cannot be read, or holds nothing to check.
     pub fn run(self) -> anyhow::Result<Answer> {
         match self {
+            Self::Bundle(bundle) => bundle.run(),
+            Self::Cluster(cluster) => cluster.run(),
+            Self::Host(host) => host.run(),
             Self::Instances(instances) => instances.run(),
             Self::MachineSets(machine_sets) => machine_sets.run(),
             Self::Registries(registries) => registries.run(),
@@ -110,8 +123,8 @@ impl Instances {
             checked.iter().map(report).collect::<Vec<_>>().join("\n")
         })?;
         let instances = entries().filter_map(|(_, entry)| entry.as_ref().ok());
-        for doubt in instances.flat_map(doubts) {
-            tell("doubt", &printable(&doubt.to_string()));
+        for warning in instances.flat_map(warnings) {
+            tell("warning", &printable(&warning.to_string()));
         }
         let unresolved = |error: &EntryError| matches!(error.problem, Problem::Unresolved(_));
         if self.facts.is_none() && entries().any(|(_, entry)| entry.as_ref().is_err_and(unresolved))
@@ -144,7 +157,7 @@ fn report(entries: &Entries, nodes: &[NodeFacts]) -> String {
     for (address, entry) in shown {
         let (label, found) = match entry {
             Ok(instance) => ("ok", describe(instance, &nodes)),
-            Err(error) => ("wrong", format!("{}: {}", error.field, error.problem)),
+            Err(error) => ("error", format!("{}: {}", error.field, error.problem)),
         };
         // Writing to a string does not fail.
         let _ = writeln!(text, "  {label:<5}  {address:<width$}  {found}");
@@ -159,16 +172,6 @@ fn report(entries: &Entries, nodes: &[NodeFacts]) -> String {
         wrong => writeln!(text, "{all} {noun}, {wrong} wrong"),
     };
     text
-}
-
-/// What a terminal shows as it is; other characters as their codes.
-fn printable(text: &str) -> String {
-    text.chars()
-        .flat_map(|letter| match letter {
-            '\'' | '"' | '\\' => vec![letter],
-            _ => letter.escape_debug().collect(),
-        })
-        .collect()
 }
 
 fn describe(instance: &Instance, nodes: &BTreeMap<String, String>) -> String {

@@ -43,7 +43,7 @@ struct Row {
     platform: Option<&'static str>,
     ok: bool,
     problems: Vec<Finding>,
-    doubts: Vec<Finding>,
+    warnings: Vec<Finding>,
 }
 
 impl MachineSets {
@@ -74,11 +74,11 @@ fn row(set: &Located<Value>) -> Option<Row> {
         platform: found.platform.map(Platform::name),
         ok: found.problems.is_empty(),
         problems: found.problems,
-        doubts: found.doubts,
+        warnings: found.warnings,
     })
 }
 
-/// A line for each problem and doubt, and a summary, for people.
+/// A line for each problem and warning, and a summary, for people.
 fn report(found: &Found) -> String {
     let mut text = String::new();
     for row in &found.machine_sets {
@@ -86,9 +86,11 @@ fn report(found: &Found) -> String {
         let on = row.platform.map(|platform| format!(" on {platform}")).unwrap_or_default();
         // Writing to a string does not fail.
         let _ = writeln!(text, "{MACHINE_SET_KIND} {name}{on} in {}: {verdict}", row.at);
-        let problems = row.problems.iter().map(|finding| ("wrong", finding));
-        for (label, finding) in problems.chain(row.doubts.iter().map(|doubt| ("doubt", doubt))) {
-            let _ = writeln!(text, "  {label}  {finding}");
+        let problems = row.problems.iter().map(|finding| ("error", finding));
+        for (label, finding) in
+            problems.chain(row.warnings.iter().map(|warning| ("warning", warning)))
+        {
+            let _ = writeln!(text, "  {label:<7}  {finding}");
         }
         text.push('\n');
     }

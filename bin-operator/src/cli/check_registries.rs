@@ -7,11 +7,15 @@ use anyhow::bail;
 use clap::Args;
 use serde::Serialize;
 use wmco_core::registries::{ClusterObject, RegistryFinding};
+use wmco_core::render::ContainerdSettings;
 
 use super::registries::{Given, KINDS};
-use super::{Answer, Output};
+use super::{Answer, Output, tell};
 
 /// Arguments of `check registries`.
+///
+/// Also reports a pause image without a mirror: the default, or that of the environment variable
+/// CONTAINERD_PAUSE_IMAGE.
 #[derive(Args, Debug)]
 pub struct Registries {
     /// Files with mirror sets, image.config.openshift.io and the Secret pull-secret in YAML or JSON; `-` is
@@ -32,7 +36,7 @@ struct Found<'a> {
     /// Files that containerd gets.
     files: Vec<String>,
     problems: Vec<Row<'a>>,
-    doubts: Vec<Row<'a>>,
+    warnings: Vec<Row<'a>>,
 }
 
 /// One finding.
@@ -54,17 +58,27 @@ impl Registries {
             bail!("the input has none of {}, add one with -f FILE", KINDS.join(", "));
         }
         let findings = given.registries.findings().iter();
-        let (problems, doubts): (Vec<_>, Vec<_>) =
+        let (problems, warnings): (Vec<_>, Vec<_>) =
             findings.partition(|finding| finding.problem.is_serious());
         let found = Found {
             ok: problems.is_empty(),
             mirror_sets: given.mirror_sets,
             files: given.registries.files().into_keys().collect(),
             problems: problems.iter().copied().map(row).collect(),
-            doubts: doubts.iter().copied().map(row).collect(),
+            warnings: warnings.iter().copied().map(row).collect(),
         };
-        self.output.print(&found, || report(&found, &problems, &doubts))?;
+        self.output.print(&found, || report(&found, &problems, &warnings))?;
         given.tell_assumption();
+        let variable = |name: &str| std::env::var(name).ok();
+        let pause_image = ContainerdSettings::from_environment(variable)?.pause_image;
+        let pull = given.registries.explain(&pause_image.parse()?);
+        if given.mirror_sets > 0 && !pull.has_mirror() {
+            let hint = format!(
+                "no mirror is used for {pause_image}, which each Windows node needs before any pod runs: mirror \
+                 it too where its registry cannot be reached, or name another in CONTAINERD_PAUSE_IMAGE"
+            );
+            tell("note", &hint);
+        }
         Ok(if found.ok { Answer::Yes } else { Answer::No })
     }
 }
@@ -75,12 +89,16 @@ fn row(finding: &RegistryFinding) -> Row<'_> {
 }
 
 /// A line for each finding and a summary, for people.
-fn report(found: &Found<'_>, problems: &[&RegistryFinding], doubts: &[&RegistryFinding]) -> String {
+fn report(
+    found: &Found<'_>,
+    problems: &[&RegistryFinding],
+    warnings: &[&RegistryFinding],
+) -> String {
     let mut text = String::new();
-    for (label, findings) in [("wrong", problems), ("doubt", doubts)] {
+    for (label, findings) in [("error", problems), ("warning", warnings)] {
         for finding in findings {
             // Writing to a string does not fail.
-            let _ = writeln!(text, "{label}  {finding}");
+            let _ = writeln!(text, "{label:<7}  {finding}");
         }
     }
     if !text.is_empty() {

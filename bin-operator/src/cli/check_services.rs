@@ -40,7 +40,7 @@ struct Row {
     /// Names of those that start before there is a Node; null when the ConfigMap is refused.
     bootstrap: Option<Vec<String>>,
     problems: Vec<Line>,
-    doubts: Vec<Line>,
+    warnings: Vec<Line>,
 }
 
 /// One thing to look at.
@@ -93,7 +93,7 @@ fn chosen(maps: &[Located<ConfigMap>]) -> anyhow::Result<Vec<&Located<ConfigMap>
 
 fn row(map: &Located<ConfigMap>) -> Row {
     let data: BTreeMap<String, String> = map.object.data.clone().unwrap_or_default();
-    let Review { mut problems, doubts, manifest } = review(&ServicesData(data));
+    let Review { mut problems, warnings, manifest } = review(&ServicesData(data));
     let problems = problems
         .drain(..)
         .map(|problem| Line {
@@ -101,11 +101,11 @@ fn row(map: &Located<ConfigMap>) -> Row {
             text: format!("{:#}", anyhow::Error::from(problem.error)),
         })
         .collect();
-    let mut doubts: Vec<Line> =
-        doubts.into_iter().map(|doubt| Line { at: doubt.at, text: doubt.text }).collect();
+    let mut warnings: Vec<Line> =
+        warnings.into_iter().map(|warning| Line { at: warning.at, text: warning.text }).collect();
     if map.object.immutable != Some(true) {
-        let text = "is not set, so the operator makes this ConfigMap anew; write `immutable: true`";
-        doubts.push(Line { at: "immutable".to_owned(), text: text.to_owned() });
+        let text = "is not set, so the operator recreates this ConfigMap; write `immutable: true`";
+        warnings.push(Line { at: "immutable".to_owned(), text: text.to_owned() });
     }
     let manifest = manifest.as_ref();
     Row {
@@ -116,19 +116,19 @@ fn row(map: &Located<ConfigMap>) -> Row {
         start_order: manifest.map(|m| m.start_order().map(|s| s.name.to_string()).collect()),
         bootstrap: manifest.map(|m| m.bootstrap().map(|s| s.name.to_string()).collect()),
         problems,
-        doubts,
+        warnings,
     }
 }
 
-/// A line for each problem and doubt, and a summary, for people.
+/// A line for each problem and warning, and a summary, for people.
 fn report(row: &Row) -> String {
     let mut text = format!("ConfigMap {} in {}:\n\n", row.name, row.at);
-    let lines = row.problems.iter().map(|line| ("wrong", line));
-    for (label, line) in lines.chain(row.doubts.iter().map(|line| ("doubt", line))) {
+    let lines = row.problems.iter().map(|line| ("error", line));
+    for (label, line) in lines.chain(row.warnings.iter().map(|line| ("warning", line))) {
         // Writing to a string does not fail.
-        let _ = writeln!(text, "  {label}  {}: {}", line.at, line.text);
+        let _ = writeln!(text, "  {label:<7}  {}: {}", line.at, line.text);
     }
-    if !(row.problems.is_empty() && row.doubts.is_empty()) {
+    if !(row.problems.is_empty() && row.warnings.is_empty()) {
         text.push('\n');
     }
     let _ = match (&row.start_order, row.problems.len()) {

@@ -14,8 +14,8 @@ use wmco_core::facts::{self, Facts};
 use wmco_core::instances;
 use wmco_core::names::objects::{DEFAULT_NAMESPACE, INSTANCES_CONFIG_MAP};
 use wmco_csr::{
-    ClusterFacts, Decision, MachineFacts, NodeNames, Policy, Request, Rule, Verdict, View, decide,
-    honest,
+    ClusterFacts, Decision, MachineFacts, NodeNames, Policy, Request, Rule, Verdict, View,
+    csr_from_pem, decide,
 };
 
 use super::explain_mirror::Mirror;
@@ -29,13 +29,13 @@ const CONFIGURATION: &str = "config.openshift.io/";
 /// What to explain.
 #[derive(Debug, Subcommand)]
 pub enum Explain {
-    /// Explain what becomes of certificate signing requests, with every check.
+    /// Explain the decision on certificate signing requests, check by check.
     ///
-    /// Nodes, Machines, the ConfigMap windows-instances, Infrastructure and Network in the input are
-    /// the cluster. Neither names nor hosts are asked: tell what they answer with --facts. What an
-    /// answer takes for granted because the input lacks it is said in a note.
+    /// The cluster's state is taken from the Nodes, Machines, ConfigMap windows-instances,
+    /// Infrastructure and Network in the input. Neither DNS nor hosts are queried: give their answers
+    /// with --facts. A note names each assumption that is made because the input lacks an object.
     Csr(Csr),
-    /// Explain where an image is pulled from: the URLs that containerd asks, in order, and why.
+    /// Explain where an image is pulled from: the URLs that containerd tries, in order, and why.
     Mirror(Mirror),
 }
 
@@ -46,12 +46,12 @@ pub struct Csr {
     /// input.
     #[arg(short = 'f', long = "filename", value_name = "FILE", required = true, num_args = 1..)]
     files: Vec<PathBuf>,
-    /// File with answers of the DNS and of hosts: {"dns": {"forward": {NAME: [IP]}, "reverse": {IP:
+    /// File with answers of DNS and hosts: {"dns": {"forward": {NAME: [IP]}, "reverse": {IP:
     /// [NAME]}}, "hostnames": {ADDRESS: NAME}, "addresses": {ADDRESS: [IP]}}. The ADDRESS of a Machine's
     /// host is MACHINE_machine.
     #[arg(long, value_name = "FILE")]
     facts: Option<PathBuf>,
-    /// Namespace of the operator; that of the ConfigMap windows-instances if not given.
+    /// Namespace of the operator; default: that of the ConfigMap windows-instances.
     #[arg(short, long, value_name = "NAMESPACE")]
     namespace: Option<String>,
     #[command(flatten)]
@@ -159,7 +159,7 @@ impl Input {
         maps.filter(|map| map.metadata.name.as_deref() == Some(INSTANCES_CONFIG_MAP))
     }
 
-    /// The requests as objects with a name. One that was never stored is asked now.
+    /// The requests as objects with a name. A request that was never stored counts as made now.
     fn requests(
         &self,
         policy: &Policy,
@@ -180,7 +180,7 @@ impl Input {
                     "{name} has no object around it, so who asks and for what is taken on trust"
                 ),
             );
-            honest(name, pem.clone(), policy)
+            csr_from_pem(name, pem.clone(), policy)
         });
         let mut requests: Vec<_> = stored.chain(bare).collect();
         if requests.is_empty() {

@@ -10,6 +10,8 @@ use super::{Answer, Output};
 
 /// Arguments of `explain mirror`.
 #[derive(Args, Debug)]
+// The image comes first: behind the files it would be taken for one of them.
+#[command(override_usage = "wmco-operator explain mirror <IMAGE> --filename <FILE>... [OPTIONS]")]
 pub struct Mirror {
     /// The image, for example quay.io/team/app:1 or quay.io/team/app@sha256:DIGEST.
     #[arg(value_name = "IMAGE")]

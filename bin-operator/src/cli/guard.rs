@@ -7,7 +7,7 @@ use clap::Args;
 /// What `--guard-removals` says.
 #[derive(Args, Clone, Copy, Debug)]
 pub struct GuardOption {
-    /// More removals of listed hosts than this at once wait for a confirmation; `off`: none does
+    /// Most removals of listed hosts at once that need no confirmation; `off`: any number
     #[arg(long, value_name = "N|off", default_value = "off")]
     guard_removals: Most,
 }

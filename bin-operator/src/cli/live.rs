@@ -10,6 +10,7 @@ use jiff::SignedDuration;
 use tokio_util::sync::CancellationToken;
 use tracing_subscriber::EnvFilter;
 
+use wmco_core::fleet::MaxUnavailable;
 use wmco_core::limits;
 use wmco_ssh::{Options as SshOptions, TcpDialer};
 
@@ -23,26 +24,31 @@ use crate::run::{Operator, sending_once};
 
 /// Options of `wmco-operator run`. The names of the first two are those of the original.
 #[derive(Args, Debug)]
+// So that `ARGS` can change what the Deployment says.
+#[command(args_override_self = true)]
 pub struct Run {
-    /// Log in detail, here and on the nodes
+    /// Enable debug logs of the operator and of the services on nodes
     #[arg(long = "debugLogging")]
     debug: bool,
-    /// Deny certificate requests that break a rule; else they stay pending
+    /// Deny certificate requests that break a rule, instead of leaving them pending
     #[arg(long)]
     deny_requests: bool,
     #[command(flatten)]
     guard: GuardOption,
-    /// How long pods may take to leave a node before it is given back and another one gets its turn,
-    /// for example 90m
+    /// Most nodes that are disrupted at the same time, for example 2 or 25%
+    #[arg(long, value_name = "N|P%", default_value_t)]
+    max_unavailable: MaxUnavailable,
+    /// How long a drain may take before the node is uncordoned and another one gets its turn, for
+    /// example 90m
     #[arg(long, value_name = "TIME", default_value = "1h", value_parser = drain_timeout)]
     drain_timeout: SignedDuration,
-    /// Where metrics and health are served
+    /// Address of the metrics and health endpoints
     #[arg(long, value_name = "ADDRESS", default_value = "0.0.0.0:9182")]
     metrics_bind_address: SocketAddr,
     /// Folder of the payload
     #[arg(long, value_name = "FOLDER", default_value = "/payload")]
     payload: PathBuf,
-    /// Folder for compressed payload; a temporary one if not given
+    /// Folder for the compressed payload; default: a temporary folder
     #[arg(long, value_name = "FOLDER")]
     cache: Option<PathBuf>,
     #[command(flatten)]
@@ -67,6 +73,7 @@ pub(super) fn run(options: &Run) -> anyhow::Result<Answer> {
     let mut config = Config::from_env(VERSION, options.debug, process, lookup)?;
     config.deny_requests = options.deny_requests;
     config.guard_removals = options.guard.most();
+    config.max_unavailable = options.max_unavailable;
     config.election = options.election.try_into()?;
     config.drain_timeout = options.drain_timeout;
     let level = if options.debug { "debug" } else { "info" };
@@ -105,7 +112,7 @@ pub(super) fn run(options: &Run) -> anyhow::Result<Answer> {
 /// Runs the demo.
 #[cfg(feature = "demo")]
 pub(super) fn demo(options: crate::demo::Options) -> anyhow::Result<Answer> {
-    // The screen shows what goes on; the log is for who asks for it.
+    // The screen shows the progress; the log is off unless RUST_LOG asks for it.
     tracing_subscriber::fmt()
         .with_env_filter(EnvFilter::try_from_default_env().unwrap_or_else(|_| "off".into()))
         .with_writer(std::io::stderr)
@@ -115,7 +122,7 @@ pub(super) fn demo(options: crate::demo::Options) -> anyhow::Result<Answer> {
     Ok(if done { Answer::Yes } else { Answer::No })
 }
 
-fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
+pub(super) fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
     // Every TLS client and server of this process uses the same library.
     let _ = rustls::crypto::ring::default_provider().install_default();
     tokio::runtime::Builder::new_multi_thread().enable_all().build().context("no runtime")

@@ -15,16 +15,15 @@ use crate::input::{Located, Objects, Reader};
 /// Arguments of `machineset`.
 #[derive(Args, Debug)]
 pub struct MachineSet {
-    /// Where the machines are to be: AWS, Azure, GCP, Nutanix or VSphere; that of the objects in -f if
-    /// not given.
+    /// Platform: AWS, Azure, GCP, Nutanix or VSphere; default: that of the objects in -f.
     #[arg(long, value_name = "PLATFORM")]
     platform: Option<Platform>,
     /// Files with objects of the cluster in YAML or JSON, `-` is standard input: a MachineSet of Linux
-    /// workers, of which all but image, user data, labels and name is taken over, and the
+    /// workers, whose image, user data, labels and name are replaced, and the
     /// Infrastructure `cluster`.
     #[arg(short = 'f', long = "filename", value_name = "FILE", num_args = 1..)]
     files: Vec<PathBuf>,
-    /// Which MachineSet in the files to take over, if there are several.
+    /// Name of the MachineSet in the files to start from, if there are several.
     #[arg(long, value_name = "NAME", requires = "files")]
     from: Option<String>,
     #[command(flatten)]
@@ -50,16 +49,16 @@ struct Settings {
     /// on vSphere; name or UUID on Nutanix.
     #[arg(long)]
     image: Option<String>,
-    /// Size of the disk with Windows, in GiB.
+    /// Size of the system disk in GiB.
     #[arg(long, value_name = "GIB")]
     disk_gib: Option<u32>,
-    /// What a machine has, on AWS, Azure, GCP.
+    /// Instance type on AWS, VM size on Azure, machine type on GCP.
     #[arg(long, value_name = "TYPE", visible_aliases = ["vm-size", "machine-type"])]
     instance_type: Option<String>,
-    /// Processors of a machine, on vSphere and Nutanix.
+    /// CPUs of a machine on vSphere and Nutanix.
     #[arg(long, value_name = "NUMBER")]
     cpus: Option<u32>,
-    /// Memory of a machine in MiB, on vSphere and Nutanix.
+    /// Memory of a machine in MiB on vSphere and Nutanix.
     #[arg(long, value_name = "MIB")]
     memory_mib: Option<u32>,
     /// Region of AWS, Azure, GCP.
@@ -123,14 +122,14 @@ impl MachineSet {
             Ok(generated) => {
                 if generated.is_among(objects.others.iter().map(|other| &other.object)) {
                     let there = "a MachineSet of that name is there, which this one would change";
-                    tell("doubt", &format!("metadata.name: {there}; choose another --name"));
+                    tell("warning", &format!("metadata.name: {there}; choose another --name"));
                 }
-                let Generated { machine_set, left_out, doubts } = generated;
+                let Generated { machine_set, left_out, warnings } = generated;
                 for member in left_out {
                     tell("note", &format!("not taken over, for it serves Linux alone: {member}"));
                 }
-                for doubt in doubts {
-                    tell("doubt", &doubt.to_string());
+                for warning in warnings {
+                    tell("warning", &warning.to_string());
                 }
                 let yaml = serde_saphyr::to_string(&machine_set)?;
                 self.output.print(&machine_set, || yaml)?;

@@ -4,19 +4,28 @@
 //! from answering is an error. That makes the exit status: 0 for yes, 1 for no, 2 for wrong usage
 //! or unreadable input. Results go to standard output, everything else to standard error.
 
+mod arguments;
+mod bundle_folder;
 mod check;
+mod check_bundle;
+mod check_cluster;
+mod check_host;
 mod check_machine_sets;
 mod check_registries;
 mod check_services;
 mod explain;
 mod explain_mirror;
 mod guard;
+mod installation;
 mod live;
 mod machine_set;
 mod output;
 mod plan;
 mod registries;
 mod render;
+mod render_bundle;
+mod render_credential_provider;
+mod render_manifests;
 mod render_registries;
 mod render_services;
 mod render_user_data;
@@ -26,6 +35,7 @@ use std::io::{self, Write as _};
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+use wmco_core::manifests::ARGUMENTS;
 
 use crate::VERSION;
 pub use guard::GuardOption;
@@ -43,21 +53,21 @@ pub struct Args {
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Check what a person wrote.
+    /// Check configuration, hosts and clusters for mistakes.
     #[command(subcommand)]
     Check(check::Check),
-    /// Show the whole story on an embedded cluster with simulated Windows hosts.
+    /// Run the operator on an embedded cluster with simulated Windows hosts.
     #[cfg(feature = "demo")]
     Demo(crate::demo::Options),
-    /// Show why the operator decides as it does; it touches nothing.
+    /// Explain a decision of the operator; changes nothing.
     #[command(subcommand)]
     Explain(explain::Explain),
-    /// Print a MachineSet whose Machines become Windows nodes; it touches nothing.
+    /// Print a MachineSet whose Machines become Windows nodes; changes nothing.
     #[command(name = "machineset")]
     MachineSet(Box<machine_set::MachineSet>),
-    /// Print what the operator would do with the objects in files; it touches nothing.
+    /// Print what the operator would do for the objects in files; changes nothing.
     Plan(plan::Plan),
-    /// Print a file as it would be written on a host.
+    /// Print a file as the operator would write it to a host or a cluster.
     #[command(subcommand)]
     Render(render::Render),
     /// Run the controllers.
@@ -68,7 +78,7 @@ pub enum Command {
     Version,
 }
 
-/// What a command found out.
+/// The result of a command.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[must_use = "the answer is the exit status"]
 pub enum Answer {
@@ -80,6 +90,12 @@ pub enum Answer {
 
 /// Exit status for wrong usage and unreadable input; clap's as well.
 const USAGE: u8 = 2;
+
+/// Reads the command line of this process, with what the environment adds to it; ends the process if it is wrong.
+pub fn parse() -> Args {
+    let more = std::env::var(ARGUMENTS).ok();
+    Args::parse_from(arguments::with_environment(std::env::args_os(), more.as_deref()))
+}
 
 /// Runs one command and gives the exit status of the program.
 pub fn run(args: Args) -> ExitCode {

@@ -1,15 +1,17 @@
 //! Results on standard output.
 
+use std::fs;
 use std::io::{self, ErrorKind, Write as _};
+use std::path::Path;
 
-use anyhow::Context as _;
+use anyhow::{Context as _, bail};
 use clap::{Args, ValueEnum};
 use serde::Serialize;
 
 /// How to print a result.
 #[derive(Args, Clone, Copy, Debug)]
 pub struct Output {
-    /// How to print the result: `text` is for people, and may change.
+    /// Format of the result: `text` is for people and may change.
     #[arg(short = 'o', long = "output", value_name = "FORMAT", value_enum, default_value_t)]
     pub format: Format,
 }
@@ -17,7 +19,7 @@ pub struct Output {
 /// Forms of a result.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq, ValueEnum)]
 pub enum Format {
-    /// For people.
+    /// Text for people.
     #[default]
     Text,
     /// One JSON document.
@@ -56,4 +58,18 @@ pub(super) fn print(text: &str) -> anyhow::Result<()> {
         }
         Ok(()) | Err(_) => Ok(()),
     }
+}
+
+/// Writes a file with its folders, over the one that is there.
+///
+/// # Errors
+/// Names the path.
+pub(super) fn write(path: &Path, text: &str) -> anyhow::Result<()> {
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    }
+    if fs::symlink_metadata(path).is_ok_and(|found| found.is_symlink()) {
+        bail!("{} is a link, remove it or choose another folder", path.display());
+    }
+    fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
 }

@@ -1,6 +1,5 @@
 //! `plan`: what the operator would do with the objects in files. It touches nothing.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -9,18 +8,18 @@ use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Secret;
 use wmco_core::digest::Sha256;
 use wmco_core::facts::{Facts, MachineFacts, MachineSetFacts, NodeFacts};
-use wmco_core::fleet::{self, Desired, Notice, Observed, RemovalGuard, host_names};
+use wmco_core::fleet::{self, Desired, MaxUnavailable, Notice, Observed, RemovalGuard, host_names};
 use wmco_core::host_record::KnownHosts;
 use wmco_core::instances;
-use wmco_core::limits;
 use wmco_core::machines::Machines;
 use wmco_core::names::machine_api::{INFRASTRUCTURE_KIND, MACHINE_SET_KIND};
 use wmco_core::names::objects::{self, NEXT_PRIVATE_KEY_KEY, PRIVATE_KEY_KEY, PRIVATE_KEY_SECRET};
 use wmco_core::node::Release;
+use wmco_core::preflight::{self, Finding};
 use wmco_core::preview::{Preview, preview};
-use wmco_core::protocol::ServicesData;
 use wmco_core::secret::Secret as Hidden;
 
+use super::check_cluster::cluster_seen;
 use super::{Answer, GuardOption, Output, tell};
 use crate::VERSION;
 use crate::input::{Objects, Reader};
@@ -33,14 +32,17 @@ pub struct Plan {
     /// Files with cluster objects in YAML or JSON; `-` is standard input.
     #[arg(short = 'f', long = "filename", value_name = "FILE", required = true, num_args = 1..)]
     files: Vec<PathBuf>,
-    /// File with answers of the DNS: {"dns": {"forward": {NAME: IPV4}}}.
+    /// File with DNS answers: {"dns": {"forward": {NAME: IPV4}}}.
     #[arg(long, value_name = "FILE")]
     facts: Option<PathBuf>,
-    /// Version that nodes are to run; this program's own if not given.
+    /// Desired version of nodes; default: the version of this program.
     #[arg(long, value_name = "VERSION", default_value = VERSION)]
     operator_version: String,
     #[command(flatten)]
     guard: GuardOption,
+    /// Most nodes that are disrupted at the same time, for example 2 or 25%.
+    #[arg(long, value_name = "N|P%", default_value_t)]
+    max_unavailable: MaxUnavailable,
     #[command(flatten)]
     output: Output,
 }
@@ -71,19 +73,8 @@ impl Plan {
         let names = host_names(&entries, &facts, &facts.hostnames, &hosts);
         let machines = machines(&objects);
         let keys = keys(&objects);
-        let nobody = BTreeSet::new();
-        let observed = Observed {
-            nodes: &nodes,
-            claims: &nobody,
-            granted: &nobody,
-            replaced: &nobody,
-            refused: &nobody,
-            unanswered: &nobody,
-            user_data_ready: true,
-            hosts: &hosts,
-            host_names: &names,
-            untried: &nobody,
-        };
+        let observed = Observed { hosts: &hosts, host_names: &names, ..Observed::new(&nodes) };
+        let findings = preflight::cluster(&cluster_seen(&objects));
         let guard = RemovalGuard {
             most: self.guard.most(),
             confirmed: list.as_ref().and_then(|list| list.confirmed),
@@ -92,15 +83,20 @@ impl Plan {
             entries: list.is_some().then_some(&entries),
             machines: &machines,
             version: &self.operator_version,
-            budget: limits::DISRUPTION_BUDGET,
+            budget: self.max_unavailable.of(&nodes),
+            blocked: findings.iter().any(Finding::blocks),
             guard,
             keys: keys.as_ref().map(|keys| &keys.facts),
         };
-        let release = Arc::new(unrendered(self.operator_version.clone()));
+        // Its content does not matter, because no host is asked.
+        let release = Arc::new(Release::new(&self.operator_version, Sha256::of(&[])));
         let assignments = fleet::reconcile(&desired, &observed);
         let keys = keys.as_ref().map(|keys| &keys.facts);
         let plan = preview(&assignments, &hosts, keys, &release, Timestamp::now());
         self.output.print(&plan, || text(&plan))?;
+        for finding in &findings {
+            tell("warning", &finding.to_string());
+        }
         for error in entries.errors() {
             tell("error", &error.to_string());
         }
@@ -137,20 +133,6 @@ fn keys(objects: &Objects) -> Option<Keys> {
     };
     let tell = |problem: String| tell("warning", &problem);
     Keys::parse(pem(PRIVATE_KEY_KEY), pem(NEXT_PRIVATE_KEY_KEY), tell)
-}
-
-/// A release whose content does not matter, because no host is asked.
-fn unrendered(version: String) -> Release {
-    Release {
-        version,
-        agent: Sha256::of(&[]),
-        files: BTreeMap::new(),
-        daemon_arguments: Vec::new(),
-        manifest: ServicesData::default(),
-        bootstrap_services: Vec::new(),
-        known_manifests: Vec::new(),
-        drain_timeout: limits::DRAIN_TIMEOUT,
-    }
 }
 
 fn text(plan: &[Preview<'_>]) -> String {

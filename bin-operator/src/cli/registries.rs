@@ -1,4 +1,4 @@
-//! What the input says of registries, for all commands about mirrors.
+//! Reads registries from the input, for all commands about mirrors.
 
 use std::path::PathBuf;
 
@@ -6,8 +6,8 @@ use k8s_openapi::api::core::v1::Secret;
 use serde_json::Value;
 use wmco_core::names::objects::CLUSTER;
 use wmco_core::names::registries::{
-    CONFIG_GROUP, CONTENT_SOURCE_POLICY_KIND, DIGEST_MIRROR_SET_KIND, DOCKER_CONFIG_KEY,
-    IMAGE_CONFIG_KIND, PULL_SECRET, PULL_SECRET_NAMESPACE, TAG_MIRROR_SET_KIND,
+    CONFIG_GROUP, CONTENT_SOURCE_POLICY_KIND, DIGEST_MIRROR_SET_KIND, IMAGE_CONFIG_KIND,
+    PULL_SECRET, PULL_SECRET_NAMESPACE, TAG_MIRROR_SET_KIND,
 };
 use wmco_core::registries::{
     ImageConfigFacts, MirrorSetFacts, PullSecret, PullSecretData, Registries, RegistryInputs,
@@ -16,6 +16,7 @@ use wmco_core::registries::{
 
 use super::tell;
 use crate::input::{Objects, Reader};
+use crate::registries::read_pull_secret;
 
 /// Kinds of the objects that these commands look for, for people.
 pub(super) const KINDS: [&str; 4] =
@@ -23,7 +24,7 @@ pub(super) const KINDS: [&str; 4] =
 
 /// What was read.
 pub(super) struct Given {
-    /// What containerd is told.
+    /// Configuration of containerd.
     pub(super) registries: Registries,
     /// How many mirror sets there are.
     pub(super) mirror_sets: usize,
@@ -46,7 +47,7 @@ impl Given {
         let secret = pull_secret(&objects);
         // That it was not given says nothing of the cluster's.
         let nothing = || PullSecret::read(PullSecretData::Text(b"{}"));
-        let pull_secret = secret.map_or_else(nothing, read_secret);
+        let pull_secret = secret.map_or_else(nothing, read_pull_secret);
         let image_config = config.map(ImageConfigFacts::of).unwrap_or_default();
         let inputs = RegistryInputs {
             mirror_sets: &sets,
@@ -90,13 +91,4 @@ fn pull_secret(objects: &Objects) -> Option<&Secret> {
         secret.metadata.name.as_deref() == Some(PULL_SECRET)
             && namespace.is_none_or(|namespace| namespace == PULL_SECRET_NAMESPACE)
     })
-}
-
-/// What stands in `secret`; what a person wrote there as text wins, as in the API server.
-fn read_secret(secret: &Secret) -> PullSecret {
-    let plain = secret.string_data.as_ref().and_then(|data| data.get(DOCKER_CONFIG_KEY));
-    let stored = secret.data.as_ref().and_then(|data| data.get(DOCKER_CONFIG_KEY));
-    let stored = stored.map(|bytes| bytes.0.as_slice());
-    let text = plain.map(String::as_bytes).or(stored);
-    PullSecret::read(text.map_or(PullSecretData::NoKey, PullSecretData::Text))
 }

@@ -43,7 +43,7 @@ impl Registries {
         })?;
         given.tell_assumption();
         for finding in given.registries.findings() {
-            let label = if finding.problem.is_serious() { "wrong" } else { "doubt" };
+            let label = if finding.problem.is_serious() { "error" } else { "warning" };
             tell(label, &finding.to_string());
         }
         Ok(Answer::Yes)

@@ -9,15 +9,17 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use wmco_core::cluster::services_name;
 use wmco_core::ignition_unit::KEPT_OPTIONS;
-use wmco_core::names::objects;
-use wmco_services::generate::{self, Inputs, KubeletArguments, LogSettings, Proxy};
+use wmco_core::names::objects::{self, services_name};
+use wmco_core::proxy::ProxySettings;
+use wmco_core::render::ContainerdSettings;
+use wmco_services::generate::{self, KubeletArguments, LogSettings, ManifestInputs};
 use wmco_services::manifest::Manifest;
 use wmco_services::windows::ServiceName;
 
 use super::{Answer, Output, no, tell};
 use crate::VERSION;
+use crate::config::ConfigError;
 use crate::input::{Objects, Reader};
 use crate::openshift::InfrastructureStatus;
 
@@ -26,33 +28,33 @@ const OPERATOR_GROUP: &str = "operator.openshift.io/";
 
 /// Arguments of `render services`.
 ///
-/// Log rotation and proxy come from the environment variables that the operator reads:
-/// SERVICES_LOG_FILE_SIZE, SERVICES_LOG_FILE_AGE, SERVICES_LOG_FLUSH_INTERVAL, HTTP_PROXY,
-/// HTTPS_PROXY, NO_PROXY. What a flag says counts more than what a file says.
+/// Log rotation, containerd's log level and proxy are read from the operator's environment variables:
+/// CONTAINERD_LOG_LEVEL, SERVICES_LOG_FILE_SIZE, SERVICES_LOG_FILE_AGE, SERVICES_LOG_FLUSH_INTERVAL, HTTP_PROXY,
+/// HTTPS_PROXY, NO_PROXY. Flags take precedence over files.
 #[derive(Args, Debug)]
 pub struct Services {
-    /// Platform of the cluster, for example `AWS` or `None`; or name a file with the Infrastructure.
+    /// Platform of the cluster, for example `AWS` or `None`; default: that of the Infrastructure in -f.
     #[arg(long, value_name = "PLATFORM")]
     platform: Option<String>,
-    /// Let services log in detail.
+    /// Enable debug logs of the services.
     #[arg(long)]
     debug: bool,
-    /// Port of the hybrid overlay, if it is not the usual one.
+    /// Port of the hybrid overlay, if not the default.
     #[arg(long, value_name = "PORT", value_parser = port)]
     vxlan_port: Option<Port>,
-    /// Internal URL of the API server; or name a file with the Infrastructure.
+    /// Internal URL of the API server; default: that of the Infrastructure in -f.
     #[arg(long, value_name = "URL")]
     api_server: Option<String>,
-    /// Option of the Linux kubelets; those that Windows kubelets do not get are left out.
+    /// Option of the Linux kubelets; options that Windows kubelets do not support are left out.
     #[arg(long = "kubelet-arg", value_name = "KEY=VALUE", value_parser = option)]
     kubelet: Vec<(String, String)>,
     /// Files with an Infrastructure and a Network of the operators' group; `-` is standard input.
     #[arg(short = 'f', long = "filename", value_name = "FILE", num_args = 1..)]
     files: Vec<PathBuf>,
-    /// Namespace of the ConfigMap; the operator's usual one if not given.
+    /// Namespace of the ConfigMap; default: the operator's default namespace.
     #[arg(long, value_name = "NAMESPACE", default_value = objects::DEFAULT_NAMESPACE)]
     namespace: String,
-    /// Version that ends its name; this program's own if not given.
+    /// Version at the end of its name; default: the version of this program.
     #[arg(long, value_name = "VERSION", default_value = VERSION)]
     operator_version: String,
     #[command(flatten)]
@@ -116,7 +118,7 @@ impl Services {
         &self,
         objects: &Objects,
         environment: impl Fn(&str) -> Option<String>,
-    ) -> anyhow::Result<Result<Inputs, generate::LogSettingsError>> {
+    ) -> anyhow::Result<Result<ManifestInputs, ConfigError>> {
         let found = Found::read(objects)?;
         let missing = |what, flag| {
             anyhow::anyhow!(
@@ -136,15 +138,24 @@ impl Services {
         let [provider, config] = KEPT_OPTIONS.map(|key| kubelet.remove(key));
         let logs = match LogSettings::from_environment(&environment) {
             Ok(logs) => logs,
-            Err(wrong) => return Ok(Err(wrong)),
+            Err(wrong) => return Ok(Err(wrong.into())),
         };
-        Ok(Ok(Inputs {
+        let containerd = match ContainerdSettings::from_environment(&environment) {
+            Ok(containerd) => containerd,
+            Err(wrong) => return Ok(Err(wrong.into())),
+        };
+        Ok(Ok(ManifestInputs {
             platform: platform.ok_or_else(|| missing("platform", "--platform"))?,
             debug: self.debug,
+            containerd_log_level: containerd.log_level,
             vxlan_port: self.vxlan_port.map_or(found.vxlan_port, |port| port.0),
-            kubelet: KubeletArguments { cloud_provider: provider, cloud_config: config },
+            kubelet: KubeletArguments {
+                cloud_provider: provider,
+                cloud_config: config,
+                ..KubeletArguments::default()
+            },
             logs,
-            proxy: Proxy::from_environment(environment),
+            proxy: ProxySettings::from_environment(environment),
             api_server: api_server
                 .ok_or_else(|| missing("URL of the API server", "--api-server"))?,
         }))

@@ -21,11 +21,11 @@ pub struct UserData {
     /// Platform of the machines: AWS, Azure, GCP, VSphere, Nutanix or None.
     #[arg(long, value_name = "PLATFORM", value_parser = platform)]
     platform: &'static str,
-    /// File with the public half of the operator's key, `-` is standard input; twice while the key is
-    /// exchanged, first the one that is in use.
+    /// File with the operator's public key, `-` is standard input; twice during a key rotation, first the
+    /// key in use.
     #[arg(long = "public-key", value_name = "FILE", required = true)]
     public_keys: Vec<PathBuf>,
-    /// Namespace of the Secret; that of the Machine API if not given.
+    /// Namespace of the Secret; default: that of the Machine API.
     #[arg(long, value_name = "NAMESPACE", default_value = objects::MACHINE_API_NAMESPACE)]
     namespace: String,
     #[command(flatten)]

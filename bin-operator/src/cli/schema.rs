@@ -4,6 +4,7 @@ use clap::{Args, ValueEnum};
 use schemars::schema_for;
 use serde_json::json;
 use wmco_core::facts::Facts;
+use wmco_core::preflight::Finding;
 use wmco_core::protocol::{HostPlan, ReportLine};
 use wmco_services::manifest::schemas;
 
@@ -26,11 +27,13 @@ enum Name {
     CsrDecision,
     /// The file for --facts.
     Facts,
-    /// What the operator tells the agent on a host to do.
+    /// One finding of `check cluster` or `check host`.
+    Finding,
+    /// The plan that the operator gives the agent on a host.
     HostPlan,
-    /// One line of what the agent answers.
+    /// One line of the agent's output.
     HostReport,
-    /// What stands under each key of a services ConfigMap.
+    /// The data of a services ConfigMap.
     Services,
 }
 
@@ -43,6 +46,7 @@ impl Schema {
         let schema = match self.name {
             Name::CsrDecision => json!(schema_for!(wmco_csr::Decision<'_>)),
             Name::Facts => json!(schema_for!(Facts)),
+            Name::Finding => json!(schema_for!(Finding)),
             Name::HostPlan => json!(schema_for!(HostPlan)),
             Name::HostReport => json!(schema_for!(ReportLine)),
             Name::Services => json!(schemas()),

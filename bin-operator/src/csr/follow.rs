@@ -18,8 +18,8 @@ use wmco_csr::{ClusterFacts, Dispute, Docket, Facts, MachineFacts};
 
 use super::Approver;
 use crate::announce::Announcer;
+use crate::host_reports::{HostReport, HostReports};
 use crate::leader::Leadership;
-use crate::learned::{HostReport, Learned};
 use crate::machines::MachineInventory;
 use crate::resolver::{Leads, Resolver};
 use crate::snapshot;
@@ -81,7 +81,7 @@ impl Requests {
 /// Follows Nodes, instances, Machines and what the cluster says of itself.
 pub(super) struct Cluster {
     sources: Sources,
-    learned: Learned,
+    host_reports: HostReports,
     resolver: Resolver,
     leadership: Leadership,
     announcer: Announcer,
@@ -112,11 +112,11 @@ impl Cluster {
         Self {
             changes: [
                 approver.sources.changes.clone(),
-                approver.learned.changes(),
+                approver.host_reports.changes(),
                 approver.resolver.changes(),
             ],
             sources: approver.sources.clone(),
-            learned: approver.learned.clone(),
+            host_reports: approver.host_reports.clone(),
             resolver: approver.resolver.clone(),
             leadership: approver.leadership.clone(),
             announcer: approver.announcer.clone(),
@@ -140,10 +140,10 @@ impl Cluster {
     /// Keeps the docket up to date for ever.
     pub(super) async fn follow(&mut self) {
         loop {
-            let [sources, learned, resolver] = &mut self.changes;
+            let [sources, host_reports, resolver] = &mut self.changes;
             let changed = tokio::select! {
                 changed = sources.changed() => changed,
-                changed = learned.changed() => changed,
+                changed = host_reports.changed() => changed,
                 changed = resolver.changed() => changed,
                 // What was asked of the DNS is old by then.
                 () = tokio::time::sleep(limits::NAME_LIFETIME.unsigned_abs()) => Ok(()),
@@ -189,8 +189,8 @@ impl Cluster {
         let answers = self.resolver.answers(&data, now);
         let entries = instances::parse(&data, &answers);
         let found = self.sources.machines.inventory().unwrap_or_default();
-        let mut reports = self.learned.of_listed(&entries);
-        reports.extend(self.learned.of_machines(hosts_of(&found)));
+        let mut reports = self.host_reports.of_listed(&entries);
+        reports.extend(self.host_reports.of_machines(hosts_of(&found)));
         let leads = self.resolver.leads(names_in(&reports), now);
         let facts = facts(&entries, &answers, &reports, leads);
         let instances = Instances { data, answers, facts, cluster };
@@ -255,7 +255,7 @@ fn names_in(reports: &BTreeMap<String, HostReport>) -> BTreeSet<String> {
         .collect()
 }
 
-/// What the docket is told. A reported name counts once its DNS was asked.
+/// Facts for the docket. A reported name counts once its DNS was asked.
 fn facts(
     entries: &Entries,
     answers: &Resolutions,
@@ -322,7 +322,7 @@ mod tests {
             config: Arc::new(Config::from_env("1.0.0", false, 1, namespace).unwrap()),
             sources: Sources::watch(&client(), "ns", &stop, &tasks),
             resolver: Resolver::new(),
-            learned: Learned::new(),
+            host_reports: HostReports::new(),
             leadership: Leadership::unchallenged(),
             announcer: Announcer::new(client(), "ns", "test"),
             metrics: Metrics::new(Pool::new(
@@ -330,13 +330,14 @@ mod tests {
                 Options::default(),
                 PoolLimits::default(),
             )),
+            issued: super::super::Issued::default(),
         };
         let docket = Arc::new(Mutex::new(Docket::new()));
         let mut cluster = Cluster::new(&approver, docket, mpsc::unbounded().0);
         cluster.fill().await;
         // What the caches tell is not what this is about.
         cluster.changes[0].mark_unchanged();
-        approver.learned.set("10.0.0.1", HostReport::default());
+        approver.host_reports.set("10.0.0.1", HostReport::default());
         cluster.instances = None;
         let following = tokio::time::timeout(20 * DEBOUNCE, cluster.follow());
         assert!(following.await.is_err());

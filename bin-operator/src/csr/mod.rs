@@ -5,6 +5,7 @@
 //! look at; `reconcile` decides about one and writes what was decided.
 
 mod follow;
+mod issued;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -24,10 +25,12 @@ use tokio_util::sync::CancellationToken;
 use wmco_core::limits;
 use wmco_csr::{Answer, Docket, Kind, Policy, Request, Rule, Verdict};
 
+pub use issued::{Issued, Validity};
+
 use crate::announce::Announcer;
 use crate::config::Config;
+use crate::host_reports::HostReports;
 use crate::leader::{Leadership, NotLeading};
-use crate::learned::Learned;
 use crate::metrics::{CsrLabels, Metrics};
 use crate::resolver::Resolver;
 use crate::sources::Sources;
@@ -50,13 +53,15 @@ pub struct Approver {
     /// Answers of the DNS.
     pub resolver: Resolver,
     /// What hosts reported of themselves.
-    pub learned: Learned,
+    pub host_reports: HostReports,
     /// Whether we may write.
     pub leadership: Leadership,
     /// Events for people.
     pub announcer: Announcer,
     /// What is counted.
     pub metrics: Metrics,
+    /// What was issued.
+    pub issued: Issued,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -95,6 +100,10 @@ impl Approver {
         let from_requests = watcher(requests.clone(), watcher::Config::default())
             .default_backoff()
             .modify(strip)
+            .inspect({
+                let issued = self.issued.clone();
+                move |event| issued.see(event)
+            })
             .reflect(writer)
             .flat_map(move |event| stream::iter(list.follow(event)));
         let queue = stream::select(from_requests, from_cluster)
@@ -206,7 +215,7 @@ impl Context {
         answer
     }
 
-    /// What the watch shows is a moment late, but whoever is approved as a new node must not take the
+    /// What the watch shows is a moment late, but a requester that is approved as a new node must not take the
     /// name of any that exists. So that is asked before it is approved.
     async fn confirm<'r>(
         &self,

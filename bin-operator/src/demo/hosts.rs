@@ -14,7 +14,11 @@ use wmco_ssh::PrivateKey;
 pub struct Hosts(BTreeMap<String, SimHost>);
 
 impl Hosts {
-    pub(super) async fn start(
+    /// Starts one per entry of `listed`, which lets `key` in; `adjust` is asked about each before.
+    ///
+    /// # Errors
+    /// When a host cannot be started.
+    pub async fn start(
         listed: &BTreeMap<String, String>,
         key: &Secret,
         adjust: impl Fn(usize, SimHostBuilder) -> SimHostBuilder,
@@ -58,7 +62,8 @@ impl Hosts {
         self.0.values().for_each(SimHost::reset_counts);
     }
 
-    pub(super) async fn shutdown(self) {
+    /// Ends all of them.
+    pub async fn shutdown(self) {
         for host in self.0.into_values() {
             host.shutdown().await;
         }

@@ -1,29 +1,38 @@
 //! The whole story on one machine: an embedded cluster, simulated Windows hosts, and the same
 //! operator as in a real cluster, over real HTTPS and real SSH.
 
+mod access;
 mod dialer;
 mod hosts;
-mod network;
+pub mod kinds;
+mod launcher;
+mod lifecycle;
+pub mod network;
 mod options;
-mod seed;
+pub mod seed;
 mod stage;
-mod stand_in;
+pub mod stand_in;
 mod summary;
+mod unfit;
 mod view;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use kube_testserver::TestServer;
+use kube_testserver::error::ApiError;
+use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 use wmco_core::instances::Called;
 use wmco_core::machines::key;
 use wmco_core::names::objects;
-use wmco_sim::cluster::SimCluster;
 use wmco_sim::host::{HostCounts, SimHost, SimHostBuilder};
 
+pub use access::ACCESS_FOLDER;
 pub use hosts::Hosts;
+pub use launcher::{Launcher, Running};
 pub use options::Options;
-pub use stage::{Running, Stage};
+pub use stage::Stage;
 
 use crate::progress::{Progress, Stage as Rest};
 use view::View;
@@ -61,8 +70,15 @@ pub async fn run(options: Options, stop: CancellationToken) -> anyhow::Result<bo
         crate::VERSION
     ));
     let progress = Progress::new();
-    let mut view = View::new(progress.watch(), addresses.iter().cloned());
+    let mut view = View::new(progress.subscribe(), addresses.iter().cloned());
+    if options.cluster.is_some() {
+        apply(&stage.cluster, &seed::broken_networks())?;
+    }
     let mut running = stage.operate(progress)?;
+    if options.cluster.is_some() {
+        unfit::show(&stage, &stop).await?;
+        apply(&stage.cluster, &seed::networks())?;
+    }
     let done = view.until_all(Rest::Settled, expected, PATIENCE, &stop).await;
     let first = counts(&stage);
 
@@ -73,10 +89,13 @@ pub async fn run(options: Options, stop: CancellationToken) -> anyhow::Result<bo
         running.stop().await?;
         all_hosts(&stage, |_, host| host.reset_counts());
         let progress = Progress::new();
-        let mut view = View::quiet(progress.watch(), addresses.into_iter());
+        let mut view = View::quiet(progress.subscribe(), addresses.into_iter());
         running = stage.operate(progress)?;
         view.until_all(Rest::Settled, expected, PATIENCE, &stop).await;
         second = Some((counts(&stage), view.changes()));
+    }
+    if done && options.faults.is_empty() {
+        lifecycle::until_upgradeable(&stage.cluster).await;
     }
     let counters = stage.counters().snapshot();
     let latency = options.latency;
@@ -90,6 +109,10 @@ pub async fn run(options: Options, stop: CancellationToken) -> anyhow::Result<bo
         changes == 0 && counts.values().all(|host| host.executions.len() == 1)
     });
     Ok(done && calm)
+}
+
+fn apply(cluster: &TestServer, objects: &[Value; 2]) -> Result<(), ApiError> {
+    objects.iter().try_for_each(|object| cluster.put(object).map(drop))
 }
 
 /// Calls `with` for every host, with the address that it is listed by or what people call its Machine.
@@ -110,7 +133,7 @@ fn counts(stage: &Stage) -> BTreeMap<String, HostCounts> {
 }
 
 /// Keeps everything running for kubectl until `stop`.
-async fn stay(cluster: &SimCluster, stop: &CancellationToken) -> anyhow::Result<()> {
+async fn stay(cluster: &TestServer, stop: &CancellationToken) -> anyhow::Result<()> {
     let folder = tempfile::Builder::new().prefix("wmco-demo-").tempdir()?;
     let path = folder.path().join("kubeconfig");
     cluster.write_kubeconfig(&path, "admin", &["system:masters"])?;

@@ -9,7 +9,7 @@ use serde_json::json;
 use wmco_core::names;
 
 /// Gives each new Windows node a subnet, for as long as it is polled.
-pub(super) async fn assign_subnets(client: Client) {
+pub async fn assign_subnets(client: Client) {
     let nodes: Api<Node> = Api::all(client);
     let windows =
         watcher::Config::default().labels(&format!("{}={}", names::OS_LABEL, names::OS_WINDOWS));

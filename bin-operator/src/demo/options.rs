@@ -1,10 +1,10 @@
-//! What the demo was asked for.
+//! Options of the demo.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use jiff::SignedDuration;
 use wmco_core::names::{objects, platforms};
 use wmco_sim::host::Fault;
@@ -17,25 +17,34 @@ const FIRST_ADDRESS: [u8; 4] = [10, 20, 30, 11];
 /// Options of `wmco-operator demo`.
 #[derive(Args, Clone, Debug)]
 pub struct Options {
-    /// Number of simulated Windows hosts that are listed
+    /// Number of simulated Windows hosts in windows-instances
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u8).range(0..=200))]
     pub hosts: u8,
-    /// Number of simulated Windows hosts that a MachineSet makes
+    /// Number of simulated Windows hosts of a MachineSet
     #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(u8).range(0..=200))]
     pub machines: u8,
     /// Keep everything running for kubectl until Ctrl-C
     #[arg(long)]
     pub stay: bool,
-    /// A windows-instances ConfigMap to use instead; one host is simulated per entry
+    /// File with a ConfigMap windows-instances; one host is simulated per entry
     #[arg(long, value_name = "FILE")]
     pub instances: Option<PathBuf>,
-    /// Round-trip time that the way to the hosts takes more, for example 50ms; without a unit it is
-    /// milliseconds
+    /// Added round-trip time to the hosts, for example 50ms; milliseconds without a unit
     #[arg(long, value_name = "TIME", default_value = "0", value_parser = latency)]
     pub latency: Duration,
-    /// What is wrong with the first host, for example black-hole or drop-upload=100000
+    /// Start with a cluster that does not support Windows nodes, and repair it once its findings are reported
+    #[arg(long, value_name = "KIND", value_enum)]
+    pub cluster: Option<UnfitCluster>,
+    /// Fault of the first host, for example black-hole or drop-upload=100000
     #[arg(long = "fault", value_name = "KIND")]
     pub faults: Vec<Fault>,
+}
+
+/// Why the cluster is not fit for Windows nodes.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
+pub enum UnfitCluster {
+    /// Service network with reserved addresses, and no hybrid cluster network for pods.
+    BrokenNetwork,
 }
 
 fn latency(text: &str) -> Result<Duration, jiff::Error> {

@@ -4,194 +4,278 @@ use std::collections::BTreeMap;
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
-use kube::CustomResourceExt as _;
+use kube_testserver::TestServer;
+use kube_testserver::error::ApiError;
 use serde_json::{Value, json};
-use wmco_core::cluster::rbac;
+use wmco_core::ignition::CREDENTIAL_PROVIDER;
+use wmco_core::manifests::{self, Installation, WATCH_NAMESPACE};
+use wmco_core::names;
+use wmco_core::names::monitoring::{CLUSTER_MONITORING_LABEL, OPERATOR_CONDITION_VARIABLE};
 use wmco_core::names::objects;
+use wmco_core::names::registries::PULL_SECRET_NAMESPACE;
 use wmco_core::secret::Secret;
-use wmco_sim::cluster::SimCluster;
-use wmco_sim::cluster::error::ApiError;
 
-use crate::openshift::{
-    ControllerConfig, Infrastructure, MachineConfig, MachineConfigPool, Network, OperatorNetwork,
-};
+use super::kinds::{self, ForeignKind};
+use super::lifecycle;
 
 const NAMESPACE: &str = objects::DEFAULT_NAMESPACE;
-
-/// What the operator may do in a real cluster.
-const OPERATOR_RIGHTS: [&str; 2] = [
-    include_str!("../../../deploy/operator-rights.yaml"),
-    include_str!("../../../deploy/machine-api-rights.yaml"),
-];
 
 /// What the worker pool's machines have.
 const RENDERED_CONFIG: &str = "rendered-worker-0a1b2c3d";
 
+/// Where kubelets on AWS get credentials for images.
+const CREDENTIAL_PROVIDERS: &str =
+    "data:,kind:%20CredentialProviderConfig%0Aproviders:%20[{name:%20ecr-credential-provider}]";
+
 /// The operator's environment in the demo.
 pub(super) fn environment(name: &str) -> Option<String> {
-    (name == "WATCH_NAMESPACE").then(|| NAMESPACE.to_owned())
+    match name {
+        WATCH_NAMESPACE => Some(NAMESPACE.to_owned()),
+        OPERATOR_CONDITION_VARIABLE => Some(lifecycle::CONDITION.to_owned()),
+        _ => None,
+    }
+}
+
+/// How nodes reach the API server.
+#[derive(Clone, Copy, Debug)]
+pub struct Endpoint<'a> {
+    /// URL.
+    pub url: &'a str,
+    /// Who signed its certificate, in PEM.
+    pub ca_pem: &'a str,
 }
 
 /// Fills the cluster.
 pub(super) fn seed(
-    cluster: &SimCluster,
+    cluster: &TestServer,
     platform: &str,
     key: &Secret,
     listed: &BTreeMap<String, String>,
 ) -> anyhow::Result<()> {
-    let namespaces = [NAMESPACE, objects::BOOTSTRAPPER_NAMESPACE, objects::MACHINE_API_NAMESPACE];
-    for namespace in namespaces {
-        cluster.apply(&json!({
-            "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": namespace },
-        }))?;
+    let definitions = kinds::all();
+    let definitions = definitions.iter().map(ForeignKind::definition_for_one_writer);
+    let endpoint = Endpoint { url: &cluster.url(), ca_pem: cluster.ca_pem() };
+    for object in namespaces()
+        .into_iter()
+        .chain(definitions)
+        .chain(openshift(endpoint, platform)?)
+        .chain(installation(key, listed))
+    {
+        cluster.put(&object)?;
     }
-    let kinds = [
-        Infrastructure::crd(),
-        Network::crd(),
-        OperatorNetwork::crd(),
-        ControllerConfig::crd(),
-        MachineConfigPool::crd(),
-        MachineConfig::crd(),
-    ];
-    for mut crd in kinds {
-        // No other component runs here that would write a status afterwards.
-        crd.spec.versions.iter_mut().for_each(|version| version.subresources = None);
-        cluster.apply(&serde_json::to_value(crd)?)?;
-    }
-    cluster_configuration(cluster, platform)?;
-    bootstrapper(cluster)?;
-    for rights in OPERATOR_RIGHTS {
-        for object in serde_saphyr::from_multiple::<Value>(rights)? {
-            cluster.apply(&object)?;
-        }
-    }
-    for object in rbac::shipped(NAMESPACE) {
-        cluster.apply(&object)?;
-    }
-    cluster
-        .apply(&secret(objects::PRIVATE_KEY_SECRET, &[(objects::PRIVATE_KEY_KEY, key.expose())]))?;
+    Ok(())
+}
+
+/// The namespaces that objects of the operator and of OpenShift are in.
+pub fn namespaces() -> [Value; 4] {
+    let labels = |namespace| match namespace {
+        NAMESPACE => json!({ CLUSTER_MONITORING_LABEL: names::TRUE }),
+        _ => json!({}),
+    };
+    [
+        NAMESPACE,
+        objects::BOOTSTRAPPER_NAMESPACE,
+        objects::MACHINE_API_NAMESPACE,
+        PULL_SECRET_NAMESPACE,
+    ]
+    .map(|name| {
+        json!({
+            "apiVersion": "v1", "kind": "Namespace",
+            "metadata": { "name": name, "labels": labels(name) },
+        })
+    })
+}
+
+/// What OpenShift's installer and operators have made by the time that ours is installed.
+///
+/// # Errors
+/// When no certificate can be made.
+pub fn openshift(endpoint: Endpoint<'_>, platform: &str) -> anyhow::Result<Vec<Value>> {
     let (certificate, private) = super::stand_in::serving_certificate()?;
-    cluster.apply(&secret(
+    let mut objects = configuration(endpoint, platform);
+    objects.extend(networks());
+    objects.extend(bootstrapper());
+    objects.push(secret(
         objects::TLS_SECRET,
         &[
             (objects::TLS_CERTIFICATE_KEY, certificate.as_bytes()),
             (objects::TLS_PRIVATE_KEY_KEY, private.as_bytes()),
         ],
-    ))?;
-    list(cluster, listed)?;
-    Ok(())
+    ));
+    Ok(objects)
+}
+
+/// The installation of our operator, but for its Deployment, and what people write for it.
+pub fn installation(key: &Secret, listed: &BTreeMap<String, String>) -> Vec<Value> {
+    let key = secret(objects::PRIVATE_KEY_SECRET, &[(objects::PRIVATE_KEY_KEY, key.expose())]);
+    lifecycle::objects().into_iter().chain(rights()).chain([key, instances(listed)]).collect()
+}
+
+/// The list of instances.
+pub fn instances(listed: &BTreeMap<String, String>) -> Value {
+    json!({
+        "apiVersion": "v1", "kind": "ConfigMap",
+        "metadata": { "name": objects::INSTANCES_CONFIG_MAP, "namespace": NAMESPACE },
+        "data": listed,
+    })
+}
+
+/// What operator and daemon may do in a real cluster, what is refused to them, and who they are.
+fn rights() -> impl Iterator<Item = Value> {
+    let is_right = |object: &Value| {
+        let kind = object["kind"].as_str().unwrap_or_default();
+        kind == "ServiceAccount" || kind.contains("Role") || kind.contains("Policy")
+    };
+    manifests::objects(&Installation::default()).into_iter().filter(is_right)
 }
 
 /// Writes the list of instances.
 pub(super) fn list(
-    cluster: &SimCluster,
+    cluster: &TestServer,
     listed: &BTreeMap<String, String>,
 ) -> Result<(), ApiError> {
-    let map = json!({
-        "apiVersion": "v1", "kind": "ConfigMap",
-        "metadata": { "name": objects::INSTANCES_CONFIG_MAP, "namespace": NAMESPACE },
-        "data": listed,
-    });
-    cluster.apply(&map).map(drop)
+    cluster.put(&instances(listed)).map(drop)
 }
 
 /// Writes the private key's Secret.
-pub(super) fn give_key(cluster: &SimCluster, pem: &[u8]) -> Result<(), ApiError> {
+pub(super) fn give_key(cluster: &TestServer, pem: &[u8]) -> Result<(), ApiError> {
     let secret = secret(objects::PRIVATE_KEY_SECRET, &[(objects::PRIVATE_KEY_KEY, pem)]);
-    cluster.apply(&secret).map(drop)
+    cluster.put(&secret).map(drop)
 }
 
 /// The same with the key that comes next.
-pub(super) fn give_keys(cluster: &SimCluster, pem: &[u8], next: &[u8]) -> Result<(), ApiError> {
+pub(super) fn give_keys(cluster: &TestServer, pem: &[u8], next: &[u8]) -> Result<(), ApiError> {
     let keys = [(objects::PRIVATE_KEY_KEY, pem), (objects::NEXT_PRIVATE_KEY_KEY, next)];
-    cluster.apply(&secret(objects::PRIVATE_KEY_SECRET, &keys)).map(drop)
+    cluster.put(&secret(objects::PRIVATE_KEY_SECRET, &keys)).map(drop)
 }
 
 /// Makes the Lease good for a second only.
-pub(super) fn let_lease_run_out(cluster: &SimCluster) -> Result<(), ApiError> {
+pub(super) fn let_lease_run_out(cluster: &TestServer) -> Result<(), ApiError> {
     let (group, name) = ("coordination.k8s.io", objects::LEADER_LEASE);
     let Some(lease) = cluster.object(group, "leases", NAMESPACE, name) else { return Ok(()) };
     let mut lease = (*lease).clone();
     if let Some(seconds) = lease.pointer_mut("/spec/leaseDurationSeconds") {
         *seconds = 1.into();
     }
-    cluster.apply(&lease).map(drop)
+    cluster.put(&lease).map(drop)
 }
 
-/// Facts about the cluster that its installer writes down.
-fn cluster_configuration(cluster: &SimCluster, platform: &str) -> anyhow::Result<()> {
-    cluster.apply(&json!({
-        "apiVersion": "config.openshift.io/v1", "kind": "Infrastructure",
-        "metadata": { "name": objects::CLUSTER },
-        "spec": {},
-        "status": {
-            "apiServerInternalURI": cluster.url(),
-            "platformStatus": { "type": platform },
-        },
-    }))?;
-    cluster.apply(&json!({
-        "apiVersion": "config.openshift.io/v1", "kind": "Network",
-        "metadata": { "name": objects::CLUSTER },
-        "spec": { "networkType": "OVNKubernetes", "serviceNetwork": ["172.30.0.0/16"] },
-    }))?;
-    cluster.apply(&json!({
-        "apiVersion": "machineconfiguration.openshift.io/v1", "kind": "ControllerConfig",
-        "metadata": { "name": objects::CONTROLLER_CONFIG },
-        "spec": {
-            "kubeAPIServerServingCAData": BASE64_STANDARD.encode(cluster.ca_pem()),
-        },
-    }))?;
-    cluster.apply(&json!({
-        "apiVersion": "operator.openshift.io/v1", "kind": "Network",
-        "metadata": { "name": objects::CLUSTER },
-        "spec": { "defaultNetwork": { "ovnKubernetesConfig": { "hybridOverlayConfig": {
-            "hybridOverlayVXLANPort": 9898,
-        } } } },
-    }))?;
+/// Facts about the cluster that its installer and the machine config operator write down, complete enough
+/// for OpenShift's own definitions of the kinds.
+fn configuration(endpoint: Endpoint<'_>, platform: &str) -> Vec<Value> {
+    let ca = BASE64_STANDARD.encode(endpoint.ca_pem);
     let unit = "[Service]\nExecStart=/usr/bin/kubelet --node-labels=example.com/rack=7\n";
-    cluster.apply(&json!({
-        "apiVersion": "machineconfiguration.openshift.io/v1", "kind": "MachineConfig",
-        "metadata": { "name": RENDERED_CONFIG },
-        "spec": { "config": {
-            "ignition": { "version": "3.5.0" },
-            "systemd": { "units": [{ "name": "kubelet.service", "contents": unit }] },
-        } },
-    }))?;
-    cluster.apply(&json!({
-        "apiVersion": "machineconfiguration.openshift.io/v1", "kind": "MachineConfigPool",
-        "metadata": { "name": objects::WORKER_POOL },
-        "spec": {},
-        "status": { "configuration": { "name": RENDERED_CONFIG } },
-    }))?;
-    Ok(())
+    let (image, rendered) = ("example.com/release:1", json!({ "name": RENDERED_CONFIG }));
+    vec![
+        json!({
+            "apiVersion": "config.openshift.io/v1", "kind": "Infrastructure",
+            "metadata": { "name": objects::CLUSTER },
+            "spec": {},
+            "status": {
+                "apiServerInternalURI": endpoint.url,
+                "platformStatus": { "type": platform },
+            },
+        }),
+        json!({
+            "apiVersion": "config.openshift.io/v1", "kind": "ClusterVersion",
+            "metadata": { "name": objects::CLUSTER_VERSION },
+            "spec": { "clusterID": "00000000-0000-4000-8000-000000000000" },
+            "status": {
+                "availableUpdates": null, "desired": { "image": image, "version": "4.99.0" },
+                "observedGeneration": 1, "versionHash": "",
+            },
+        }),
+        json!({
+            "apiVersion": "machineconfiguration.openshift.io/v1", "kind": "ControllerConfig",
+            "metadata": { "name": objects::CONTROLLER_CONFIG },
+            "spec": {
+                "additionalTrustBundle": null, "baseOSContainerImage": image,
+                "cloudProviderCAData": null, "cloudProviderConfig": "",
+                "clusterDNSIP": "172.30.0.10", "dns": null, "images": {}, "infra": null,
+                "ipFamilies": "IPv4", "kubeAPIServerServingCAData": ca, "network": null,
+                "proxy": null, "releaseImage": image, "rootCAData": ca,
+            },
+        }),
+        json!({
+            "apiVersion": "machineconfiguration.openshift.io/v1", "kind": "MachineConfig",
+            "metadata": { "name": RENDERED_CONFIG },
+            "spec": { "config": {
+                "ignition": { "version": "3.5.0" },
+                "storage": { "files": [{
+                    "path": CREDENTIAL_PROVIDER, "contents": { "source": CREDENTIAL_PROVIDERS },
+                }] },
+                "systemd": { "units": [{ "name": "kubelet.service", "contents": unit }] },
+            } },
+        }),
+        json!({
+            "apiVersion": "machineconfiguration.openshift.io/v1", "kind": "MachineConfigPool",
+            "metadata": { "name": objects::WORKER_POOL },
+            "spec": { "configuration": rendered },
+            "status": { "configuration": rendered },
+        }),
+    ]
+}
+
+/// Networks that Windows nodes can work with.
+pub(super) fn networks() -> [Value; 2] {
+    let pods = json!([{ "cidr": "10.132.0.0/14", "hostPrefix": 23 }]);
+    let overlay = json!({ "hybridClusterNetwork": pods, "hybridOverlayVXLANPort": 9898 });
+    both_networks("172.30.0.0/16", &overlay)
+}
+
+/// Networks that they cannot work with: the DNS service has a reserved address, and pods have no network.
+pub(super) fn broken_networks() -> [Value; 2] {
+    both_networks("240.0.0.0/12", &json!({}))
+}
+
+fn both_networks(services: &str, overlay: &Value) -> [Value; 2] {
+    let pods = json!([{ "cidr": "10.128.0.0/14", "hostPrefix": 23 }]);
+    [
+        json!({
+            "apiVersion": "config.openshift.io/v1", "kind": "Network",
+            "metadata": { "name": objects::CLUSTER },
+            "spec": {
+                "networkType": "OVNKubernetes", "serviceNetwork": [services],
+                "clusterNetwork": pods,
+            },
+        }),
+        json!({
+            "apiVersion": "operator.openshift.io/v1", "kind": "Network",
+            "metadata": { "name": objects::CLUSTER },
+            "spec": { "clusterNetwork": pods, "defaultNetwork": {
+                "type": "OVNKubernetes", "ovnKubernetesConfig": { "hybridOverlayConfig": overlay },
+            } },
+        }),
+    ]
 }
 
 /// The identity with which kubelets ask for their first certificate.
-fn bootstrapper(cluster: &SimCluster) -> anyhow::Result<()> {
+fn bootstrapper() -> [Value; 3] {
     const ACCOUNT: &str = "node-bootstrapper";
     let namespace = objects::BOOTSTRAPPER_NAMESPACE;
-    cluster.apply(&json!({
-        "apiVersion": "v1", "kind": "ServiceAccount",
-        "metadata": { "name": ACCOUNT, "namespace": namespace },
-    }))?;
-    cluster.apply(&json!({
-        "apiVersion": "v1", "kind": "Secret",
-        "type": objects::SERVICE_ACCOUNT_TOKEN_TYPE,
-        "metadata": {
-            "name": objects::BOOTSTRAPPER_SECRET, "namespace": namespace,
-            "annotations": { objects::SERVICE_ACCOUNT_ANNOTATION: ACCOUNT },
-        },
-    }))?;
-    cluster.apply(&json!({
-        "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding",
-        "metadata": { "name": "node-bootstrapper" },
-        "roleRef": {
-            "apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole",
-            "name": "system:node-bootstrapper",
-        },
-        "subjects": [{ "kind": "ServiceAccount", "name": ACCOUNT, "namespace": namespace }],
-    }))?;
-    Ok(())
+    [
+        json!({
+            "apiVersion": "v1", "kind": "ServiceAccount",
+            "metadata": { "name": ACCOUNT, "namespace": namespace },
+        }),
+        json!({
+            "apiVersion": "v1", "kind": "Secret",
+            "type": objects::SERVICE_ACCOUNT_TOKEN_TYPE,
+            "metadata": {
+                "name": objects::BOOTSTRAPPER_SECRET, "namespace": namespace,
+                "annotations": { objects::SERVICE_ACCOUNT_ANNOTATION: ACCOUNT },
+            },
+        }),
+        json!({
+            "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding",
+            "metadata": { "name": "node-bootstrapper" },
+            "roleRef": {
+                "apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole",
+                "name": "system:node-bootstrapper",
+            },
+            "subjects": [{ "kind": "ServiceAccount", "name": ACCOUNT, "namespace": namespace }],
+        }),
+    ]
 }
 
 fn secret(name: &str, data: &[(&str, &[u8])]) -> Value {

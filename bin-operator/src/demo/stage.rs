@@ -2,33 +2,27 @@
 //! tests of this crate do their worst to it.
 
 use std::collections::BTreeMap;
-use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::sync::{Arc, OnceLock, Weak};
 
 use anyhow::Context as _;
-use kube::config::{KubeConfigOptions, Kubeconfig};
-use tokio::runtime::Runtime;
+use kube_testserver::TestServer;
 use tokio_util::sync::CancellationToken;
 use wmco_core::names::{objects, platforms};
 use wmco_core::secret::Secret;
-use wmco_sim::cluster::SimCluster;
 use wmco_sim::host::SimHostBuilder;
 use wmco_sim::machines::{MachineApi, MachineApiBuilder};
-use wmco_ssh::{Counters, Options as SshOptions};
+use wmco_ssh::Counters;
 
-use super::dialer::MappedDialer;
 use super::hosts::Hosts;
-use super::{seed, stand_in};
+use super::launcher::{Launcher, Running, client_config};
+use super::{access, seed, stand_in};
 use crate::config::Config;
-use crate::leader;
-use crate::payload::Payload;
 use crate::progress::Progress;
-use crate::run::{Operator, sending_once};
 
 /// Everything but an operator.
 pub struct Stage {
     /// The cluster.
-    pub cluster: SimCluster,
+    pub cluster: TestServer,
     /// Its Windows hosts.
     pub hosts: Hosts,
     /// The private key that the hosts let in.
@@ -36,21 +30,8 @@ pub struct Stage {
     /// Makes Machines and their hosts, once it was started.
     machines: Arc<OnceLock<MachineApi>>,
     platform: String,
-    config: Config,
-    payload: Payload,
-    dialer: Arc<MappedDialer>,
-    ssh: SshOptions,
+    launcher: Launcher,
     network: tokio::task::JoinHandle<()>,
-}
-
-/// A running operator, in a runtime of its own: killing it leaves nothing of it behind, as the end
-/// of a process does.
-pub struct Running {
-    /// Where its metrics and its health are.
-    pub http: SocketAddr,
-    stop: CancellationToken,
-    runtime: Option<Runtime>,
-    ended: tokio::sync::oneshot::Receiver<anyhow::Result<()>>,
 }
 
 impl Stage {
@@ -75,7 +56,7 @@ impl Stage {
         listed: &BTreeMap<String, String>,
         adjust: impl Fn(usize, SimHostBuilder) -> SimHostBuilder,
     ) -> anyhow::Result<Self> {
-        let cluster = SimCluster::builder()
+        let cluster = TestServer::builder()
             .taint_nodes()
             .start()
             .await
@@ -88,12 +69,9 @@ impl Stage {
             tokio::spawn(super::network::assign_subnets(client(&admin(&cluster)?).await?));
         Ok(Self {
             network,
-            dialer: Arc::new(MappedDialer::new(hosts.addresses(), Arc::clone(&machines))),
+            launcher: Launcher::with_machines(&hosts, Arc::clone(&machines))?,
             machines,
             platform: platform.to_owned(),
-            config: Config::from_env(crate::VERSION, false, 0, seed::environment)?,
-            payload: stand_in::payload(crate::VERSION)?,
-            ssh: SshOptions::default(),
             cluster,
             hosts,
             key,
@@ -119,7 +97,7 @@ impl Stage {
         self.machines.get()
     }
 
-    /// The same for whoever must not keep the stage, such as a hook of its cluster.
+    /// The same for holders that must not keep the stage alive, such as a hook of its cluster.
     pub fn weak_machines(&self) -> Weak<OnceLock<MachineApi>> {
         Arc::downgrade(&self.machines)
     }
@@ -129,7 +107,7 @@ impl Stage {
     /// # Errors
     /// What the API would answer.
     pub fn scale(&self, machine_set: &str, replicas: u32) -> anyhow::Result<()> {
-        self.cluster.apply(&wmco_sim::machines::machine_set(machine_set, replicas))?;
+        self.cluster.put(&wmco_sim::machines::machine_set(machine_set, replicas))?;
         Ok(())
     }
 
@@ -138,39 +116,24 @@ impl Stage {
     /// # Errors
     /// When there is no runtime for it.
     pub fn operate(&self, progress: Progress) -> anyhow::Result<Running> {
-        let runtime = tokio::runtime::Builder::new_multi_thread()
-            .worker_threads(1)
-            .enable_all()
-            .build()
-            .context("no runtime for the operator")?;
-        let stop = CancellationToken::new();
-        let (end, ended) = tokio::sync::oneshot::channel();
-        let operating = self.operator(progress)?;
-        let http = operating.http.local_addr().context("its port is unknown")?;
-        let until = stop.clone();
-        runtime.spawn(async move {
-            let result = async { operating.connect().await?.run(until).await }.await;
-            // Whoever does not wait does not care.
-            let _ = end.send(result);
-        });
-        Ok(Running { http, stop, runtime: Some(runtime), ended })
+        self.launcher.launch(self.operators_kubeconfig()?, progress)
     }
 
     /// Runs an operator in the current runtime until `stop`.
     ///
     /// # Errors
-    /// As [`Operator::run`].
+    /// As [`Launcher::run_here`].
     pub async fn operate_here(
         &self,
         progress: Progress,
         stop: CancellationToken,
     ) -> anyhow::Result<()> {
-        self.operator(progress)?.connect().await?.run(stop).await
+        self.launcher.run_here(self.operators_kubeconfig()?, progress, stop).await
     }
 
     /// Gives operators that start from now on another configuration.
     pub fn reconfigure(&mut self, change: impl FnOnce(&mut Config)) {
-        change(&mut self.config);
+        self.launcher.reconfigure(change);
     }
 
     /// Lets operators that start from now on be of another version, with an agent of their own.
@@ -178,14 +141,12 @@ impl Stage {
     /// # Errors
     /// When there is no payload for it.
     pub fn upgrade(&mut self, version: &str) -> anyhow::Result<()> {
-        self.payload = stand_in::payload(version)?;
-        version.clone_into(&mut self.config.version);
-        Ok(())
+        self.launcher.upgrade(version)
     }
 
-    /// What connections to hosts did.
+    /// Counters of the connections to hosts.
     pub fn counters(&self) -> &Arc<Counters> {
-        &self.ssh.counters
+        self.launcher.counters()
     }
 
     /// Changes the list of instances.
@@ -227,96 +188,32 @@ impl Stage {
 
     /// Ends everything and waits for that.
     pub async fn shutdown(self) {
+        let user = self.user();
         self.network.abort();
         self.hosts.shutdown().await;
-        // Whoever dials still may hold it, too; its hosts lose their power with the last one.
+        // A connection attempt may still hold it, too; its hosts lose power with the last holder.
         drop(self.machines);
+        if let Err(error) = access::keep(&self.cluster, &user) {
+            tracing::error!(error = format!("{error:#}"), "what was asked is not kept");
+        }
         self.cluster.stop().await;
     }
 
-    fn operator(&self, progress: Progress) -> anyhow::Result<ToConnect> {
-        let process = getrandom::u64().context("no random number for a name")?;
-        let identity = leader::identity(objects::OPERATOR, process);
-        Ok(ToConnect {
-            // The same rights as in a real cluster, and no others.
-            kubeconfig: self.cluster.kubeconfig(
-                &format!("system:serviceaccount:{}:{}", self.namespace(), objects::OPERATOR),
-                &["system:serviceaccounts"],
-            )?,
-            config: Config { identity, ..self.config.clone() },
-            payload: self.payload.clone(),
-            dialer: Arc::clone(&self.dialer),
-            ssh: self.ssh.clone(),
-            http: TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).context("no port for its metrics")?,
-            progress,
-        })
+    /// Who the operator is.
+    fn user(&self) -> String {
+        format!("system:serviceaccount:{}:{}", self.namespace(), objects::OPERATOR)
+    }
+
+    /// The same rights as in a real cluster, and no others.
+    fn operators_kubeconfig(&self) -> anyhow::Result<String> {
+        Ok(self.cluster.kubeconfig(&self.user(), &["system:serviceaccounts"])?)
     }
 }
 
-fn admin(cluster: &SimCluster) -> anyhow::Result<String> {
+fn admin(cluster: &TestServer) -> anyhow::Result<String> {
     Ok(cluster.kubeconfig("admin", &["system:masters"])?)
 }
 
 async fn client(kubeconfig: &str) -> anyhow::Result<kube::Client> {
     Ok(kube::Client::try_from(client_config(kubeconfig).await?)?)
-}
-
-async fn client_config(kubeconfig: &str) -> anyhow::Result<kube::Config> {
-    let kubeconfig = Kubeconfig::from_yaml(kubeconfig)?;
-    Ok(kube::Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?)
-}
-
-/// An operator before it has a client, which belongs to the runtime that it runs in.
-struct ToConnect {
-    kubeconfig: String,
-    config: Config,
-    payload: Payload,
-    dialer: Arc<MappedDialer>,
-    ssh: SshOptions,
-    http: TcpListener,
-    progress: Progress,
-}
-
-impl ToConnect {
-    async fn connect(self) -> anyhow::Result<Operator> {
-        let cluster = client_config(&self.kubeconfig).await?;
-        Ok(Operator {
-            config: self.config,
-            once: sending_once(&cluster)?,
-            client: kube::Client::try_from(cluster)?,
-            payload: self.payload,
-            dialer: self.dialer,
-            ssh: self.ssh,
-            http: Some(self.http),
-            progress: self.progress,
-        })
-    }
-}
-
-impl Running {
-    /// Tells it to stop and waits until it has.
-    ///
-    /// # Errors
-    /// What ended it, if it was not this call.
-    pub async fn stop(mut self) -> anyhow::Result<()> {
-        self.stop.cancel();
-        let result = (&mut self.ended).await.context("the operator panicked")?;
-        self.kill();
-        result
-    }
-
-    /// Ends it at once, wherever it is.
-    pub fn kill(mut self) {
-        if let Some(runtime) = self.runtime.take() {
-            runtime.shutdown_background();
-        }
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        if let Some(runtime) = self.runtime.take() {
-            runtime.shutdown_background();
-        }
-    }
 }

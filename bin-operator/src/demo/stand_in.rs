@@ -5,8 +5,9 @@ use std::fmt::Write as _;
 
 use russh::keys::ssh_key::LineEnding;
 use russh::keys::{Algorithm, PrivateKey};
+use wmco_core::content::Digests;
 use wmco_core::digest::Sha256;
-use wmco_core::payload::{self, Digests};
+use wmco_core::payload;
 use wmco_core::secret::Secret;
 use wmco_sim::host::SimHost;
 use wmco_ssh::Blob;
@@ -17,7 +18,10 @@ use crate::payload::Payload;
 const PROGRAM_BYTES: usize = 256 * 1024;
 
 /// A fresh SSH key in PEM.
-pub(super) fn private_key() -> anyhow::Result<Secret> {
+///
+/// # Errors
+/// When none can be made.
+pub fn private_key() -> anyhow::Result<Secret> {
     let key = PrivateKey::random(&mut russh::keys::key::safe_rng(), Algorithm::Ed25519)?;
     Ok(Secret::new(key.to_openssh(LineEnding::LF)?.as_bytes()))
 }

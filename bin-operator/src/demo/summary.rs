@@ -4,17 +4,17 @@ use std::collections::BTreeMap;
 use std::iter;
 use std::time::Duration;
 
+use kube_testserver::TestServer;
 use serde_json::Value;
 use wmco_core::names;
-use wmco_sim::cluster::SimCluster;
 use wmco_sim::host::HostCounts;
 use wmco_ssh::Snapshot;
 
-use super::println_line;
+use super::{lifecycle, println_line};
 
 /// Prints nodes, certificate requests, remote commands, and what they cost over a way of `latency`.
 pub(super) fn print(
-    cluster: &SimCluster,
+    cluster: &TestServer,
     first: &BTreeMap<String, HostCounts>,
     second: Option<&(BTreeMap<String, HostCounts>, usize)>,
     ssh: &Snapshot,
@@ -59,6 +59,14 @@ pub(super) fn print(
                 again.map_or_else(none, |counts| counts.executions.len().to_string()),
                 again.map_or_else(none, round_trips),
             ]
+        }),
+    );
+    let condition = lifecycle::condition(cluster);
+    print_table(
+        ["CONDITION", "STATUS", "REASON", "MESSAGE"],
+        condition.iter().map(|condition| {
+            ["/type", "/status", "/reason", "/message"]
+                .map(|pointer| text(condition, pointer).to_owned())
         }),
     );
     println_line("");

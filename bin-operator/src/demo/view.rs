@@ -9,14 +9,14 @@ use tokio::sync::broadcast::{self, error::RecvError};
 use tokio_util::sync::CancellationToken;
 use wmco_core::instances::Called;
 
-use crate::progress::{Happening, Stage, What};
+use crate::progress::{ProgressEvent, ProgressKind, Stage};
 
 /// Shortest time between two drawings of the same screen.
 const REDRAW: Duration = Duration::from_millis(100);
 
 /// What a person sees.
 pub(super) struct View {
-    happenings: broadcast::Receiver<Happening>,
+    events: broadcast::Receiver<ProgressEvent>,
     rows: BTreeMap<String, Row>,
     begun: Instant,
     drawn: Option<Instant>,
@@ -41,28 +41,28 @@ struct Row {
 
 impl View {
     pub(super) fn new(
-        happenings: broadcast::Receiver<Happening>,
+        events: broadcast::Receiver<ProgressEvent>,
         addresses: impl Iterator<Item = String>,
     ) -> Self {
         let output = if std::io::stdout().is_terminal() { Output::Screen } else { Output::Lines };
-        Self::with(happenings, addresses, output)
+        Self::with(events, addresses, output)
     }
 
     /// A view that shows nothing.
     pub(super) fn quiet(
-        happenings: broadcast::Receiver<Happening>,
+        events: broadcast::Receiver<ProgressEvent>,
         addresses: impl Iterator<Item = String>,
     ) -> Self {
-        Self::with(happenings, addresses, Output::None)
+        Self::with(events, addresses, Output::None)
     }
 
     fn with(
-        happenings: broadcast::Receiver<Happening>,
+        events: broadcast::Receiver<ProgressEvent>,
         addresses: impl Iterator<Item = String>,
         output: Output,
     ) -> Self {
         let rows = addresses.map(|address| (address, Row::default())).collect();
-        Self { happenings, rows, begun: Instant::now(), drawn: None, output, changes: 0 }
+        Self { events, rows, begun: Instant::now(), drawn: None, output, changes: 0 }
     }
 
     /// Steps seen that were more than a look.
@@ -84,8 +84,8 @@ impl View {
         };
         let waiting = async {
             while !resting(self) {
-                match self.happenings.recv().await {
-                    Ok(happening) => self.take(happening),
+                match self.events.recv().await {
+                    Ok(event) => self.take(event),
                     Err(RecvError::Lagged(_)) => {}
                     Err(RecvError::Closed) => return false,
                 }
@@ -103,24 +103,24 @@ impl View {
         done
     }
 
-    fn take(&mut self, happening: Happening) {
+    fn take(&mut self, event: ProgressEvent) {
         let elapsed = self.begun.elapsed();
-        let row = self.rows.entry(happening.address.clone()).or_default();
+        let row = self.rows.entry(event.address.clone()).or_default();
         row.elapsed = elapsed;
         let mut line = true;
-        match happening.what {
-            What::Step { action, because } => {
+        match event.kind {
+            ProgressKind::Step { action, because } => {
                 self.changes += usize::from(action != "probe");
                 row.stage = None;
                 row.bytes = None;
                 row.text = format!("{action} ({because})");
             }
-            What::HostStep(step) => row.text = format!("on the host: {step}"),
-            What::Upload(progress) => {
+            ProgressKind::HostStep(step) => row.text = format!("on the host: {step}"),
+            ProgressKind::Upload(progress) => {
                 row.bytes = Some((progress.done, progress.total));
                 line = progress.done == progress.total;
             }
-            What::Stage(stage) => {
+            ProgressKind::Stage(stage) => {
                 row.stage = Some(stage);
                 row.bytes = None;
                 row.text = match stage {
@@ -129,12 +129,12 @@ impl View {
                     Stage::Gone => "removed".to_owned(),
                 };
             }
-            What::Failed { error, retry_at } => {
+            ProgressKind::Failed { error, retry_at } => {
                 row.text = format!("failed: {error}; next attempt {retry_at:.0}");
             }
         }
         match self.output {
-            Output::Lines if line => self.line(&happening.address),
+            Output::Lines if line => self.line(&event.address),
             Output::Screen if self.drawn.is_none_or(|at| at.elapsed() >= REDRAW) => self.draw(),
             Output::Lines | Output::Screen | Output::None => {}
         }

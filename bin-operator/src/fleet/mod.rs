@@ -1,6 +1,7 @@
 //! Turns the list of instances and the Nodes into workers' inputs, one pass per change.
 
 mod counts;
+mod preflight;
 mod usernames;
 mod view;
 mod workers;
@@ -14,28 +15,31 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use wmco_core::authorized_key::AuthorizedKey;
+use wmco_core::ca_bundle::{Injected, Injection, ProxyTrust};
 use wmco_core::fleet::{self, Assignments, Grants, LoginTry, Notice};
 use wmco_core::host_record::RecordChange;
 use wmco_core::limits;
 use wmco_core::login_keys::LoginKeys;
-use wmco_core::machines::Machine;
+use wmco_core::names::objects::{CA_BUNDLE_KEY, TLS_SECRET, TRUSTED_CA_CONFIG_MAP};
 use wmco_core::node::{InstanceInputs, Login, due_record, sealed_username};
 use wmco_core::reach::forgotten_jump_keys;
-use wmco_ssh::username::UsernameError;
+use wmco_core::upgradeable::Standing;
 
 use crate::claims::Claims;
 use crate::config::Config;
+use crate::csr::Issued;
 use crate::instance::{Executor, WorkerInputs};
 use crate::keys::Keys;
 use crate::nodes::SeenNodes;
 use crate::payload::Payload;
-use crate::problems::{Found, Problem, Problems};
-use crate::release::Release;
+use crate::problems::{About, Found, Problem, Problems};
+use crate::release::{NotReady, PreparedRelease};
 use crate::resolver::Resolver;
 use crate::snapshot;
 use crate::sources::Sources;
 use counts::Counts;
-use usernames::Usernames;
+use preflight::Preflight;
+use usernames::{NoRandomBytes, Usernames};
 use view::{SeenMachines, View};
 use workers::Workers;
 
@@ -59,7 +63,11 @@ pub struct Fleet {
     usernames: Usernames,
     counts: Counts,
     problems: Problems,
-    release: Option<Release>,
+    preflight: Preflight,
+    release: Option<PreparedRelease>,
+    injection: Injection,
+    /// How all instances stand by the last pass.
+    standings: watch::Sender<Option<Vec<Standing>>>,
 }
 
 impl Fleet {
@@ -69,6 +77,7 @@ impl Fleet {
         payload: Payload,
         sources: Sources,
         executor: Executor,
+        issued: Issued,
     ) -> Self {
         let claims = Claims::new();
         Self {
@@ -83,10 +92,13 @@ impl Fleet {
             grants: Grants::default(),
             begun: Instant::now(),
             usernames: Usernames::default(),
-            counts: Counts::new(executor.metrics.clone()),
+            counts: Counts::new(executor.metrics.clone(), issued),
             executor,
             problems: Problems::default(),
+            preflight: Preflight::default(),
             release: None,
+            injection: Injection::default(),
+            standings: watch::channel(None).0,
         }
     }
 
@@ -95,9 +107,14 @@ impl Fleet {
         self.resolver.clone()
     }
 
+    /// How all instances stand, once a pass has told.
+    pub fn standings(&self) -> watch::Receiver<Option<Vec<Standing>>> {
+        self.standings.subscribe()
+    }
+
     /// Runs until `stop`, then ends all workers.
     pub async fn run(mut self, stop: CancellationToken) {
-        let mut changes = [self.sources.changes.clone(), self.executor.learned.changes()];
+        let mut changes = [self.sources.changes.clone(), self.executor.host_reports.changes()];
         let mut claims = self.claims.changes();
         let mut names = self.resolver.changes();
         let ended = self.workers.ended();
@@ -106,11 +123,11 @@ impl Fleet {
             claims.mark_unchanged();
             names.mark_unchanged();
             self.pass(Timestamp::now()).await;
-            let [sources, learned] = &mut changes;
+            let [sources, host_reports] = &mut changes;
             tokio::select! {
                 () = stop.cancelled() => break,
                 _ = sources.changed() => {}
-                _ = learned.changed() => {}
+                _ = host_reports.changed() => {}
                 _ = claims.changed() => {}
                 _ = names.changed() => {}
                 () = ended.notified() => {}
@@ -126,15 +143,19 @@ impl Fleet {
     fn next_pass(&self) -> Instant {
         let names_old = Instant::now() + limits::NAME_LIFETIME.unsigned_abs();
         let granted = self.grants.next_end().map(|end| self.begun + end);
-        [self.problems.next(), granted].into_iter().flatten().fold(names_old, Instant::min)
+        let overdue = self.injection.overdue_at().map(|at| self.begun + at);
+        let overdue = overdue.filter(|at| Instant::now() < *at);
+        [self.problems.next(), granted, overdue].into_iter().flatten().fold(names_old, Instant::min)
     }
 
     async fn pass(&mut self, now: Timestamp) {
         let mut problems = Found::new();
-        let (sources, learned) = (&self.sources, &self.executor.learned);
+        let (sources, host_reports) = (&self.sources, &self.executor.host_reports);
         let (resolver, config) = (&self.resolver, Arc::clone(&self.config));
         let seen = &mut self.machines;
-        let view = View::of(sources, seen, resolver, learned, &config, now, &mut problems);
+        let view = View::of(sources, seen, resolver, host_reports, &config, now, &mut problems);
+        let blocked = self.preflight.look(sources, &config, &mut problems);
+        self.counts.show_findings(self.preflight.findings());
         let keys = self.keys(&mut problems);
         let state = self.sources.nodes.state();
         let mut seen = std::mem::take(&mut self.nodes);
@@ -146,7 +167,8 @@ impl Fleet {
             entries: view.is_listed.then_some(&view.entries),
             machines: &view.machines,
             version: &config.version,
-            budget: self.config.disruption_budget,
+            budget: self.config.max_unavailable.of(nodes),
+            blocked,
             guard: view.guard,
             keys: keys.as_ref().map(|keys| &keys.facts),
         };
@@ -172,16 +194,23 @@ impl Fleet {
         };
         let mut assignments = fleet::reconcile(&desired, &observed);
         self.grants.note(&assignments, running);
-        self.counts.show(&assignments.instances, nodes);
+        self.counts.show(&assignments.instances, nodes, now);
+        let exporter = snapshot::secret(&self.sources.secrets, &config.namespace, TLS_SECRET);
+        self.counts.show_certificates(nodes, exporter.as_deref(), now);
         let told = |notice: &Notice| {
             let machine = notice.machine().and_then(|name| view.machines.get(name));
-            let machine = machine.map(Machine::identity);
+            let about = machine.map_or(About::Instances, |it| About::Machine(it.identity()));
             let (text, reason) = (notice.to_string(), notice.reason());
-            (Problem { text, reason, machine }, notice.patience().unsigned_abs())
+            (Problem { text, reason, about }, notice.patience().unsigned_abs())
         };
         problems.extend(assignments.notices.iter().map(told));
+        if let Some(registries) = self.sources.registries.inventory() {
+            let notices = registries.notices.iter().map(Problem::from);
+            problems.extend(notices.map(|problem| (problem, Duration::ZERO)));
+        }
         let mut changes = std::mem::take(&mut assignments.changes);
         changes.extend(self.direct(&view, keys.as_ref(), &assignments, &mut problems));
+        self.show_standings(&assignments, &view, keys.is_some());
         let mut forgotten = std::mem::take(&mut assignments.forgotten_keys);
         if view.is_listed {
             forgotten.extend(forgotten_jump_keys(&view.entries, &view.hosts));
@@ -190,6 +219,17 @@ impl Fleet {
         self.nodes = seen;
         self.write(changes, forgotten, confirmation_used, &mut problems).await;
         self.tell(&problems).await;
+    }
+
+    /// Tells how all instances stand.
+    fn show_standings(&self, assignments: &Assignments<'_>, view: &View, has_keys: bool) {
+        let workable = has_keys && self.release.is_some();
+        let standings = Standing::of(assignments, &self.config.version, &view.hosts, workable);
+        self.standings.send_if_modified(|last| {
+            let changed = last.as_ref() != Some(&standings);
+            *last = Some(standings);
+            changed
+        });
     }
 
     /// Hands each instance to its worker once what is needed to clean its host later is on record; tells
@@ -217,7 +257,7 @@ impl Fleet {
                 Ok(sealed) => sealed,
                 Err(error) => {
                     problems.insert(error.to_string().into(), Duration::ZERO);
-                    self.executor.learned.tried(&assignment.address);
+                    self.executor.host_reports.tried(&assignment.address);
                     continue;
                 }
             };
@@ -252,7 +292,7 @@ impl Fleet {
         assignment: &fleet::Assignment<'_>,
         view: &View,
         keys: &Keys,
-    ) -> Result<Option<String>, UsernameError> {
+    ) -> Result<Option<String>, NoRandomBytes> {
         let in_use = sealed_username(assignment, &view.hosts);
         if let Some(text) = in_use {
             self.usernames.open(text);
@@ -262,7 +302,7 @@ impl Fleet {
         self.usernames.seal(&instance.username, in_use, own).map(Some)
     }
 
-    /// The private keys; what is wrong with them goes to `problems`.
+    /// The private keys; adds their problems to `problems`.
     fn keys(&self, problems: &mut Found) -> Option<Keys> {
         let (sources, namespace) = (&self.sources, &self.config.namespace);
         let current = snapshot::private_key(sources, namespace);
@@ -279,7 +319,9 @@ impl Fleet {
             login.keys == id && view.ipv4_of(instance) == Some(login.at)
         };
         let patience = [self.config.refused_after, self.config.unanswered_after];
-        self.executor.learned.failed_logins(is_tried, patience.map(SignedDuration::unsigned_abs))
+        self.executor
+            .host_reports
+            .failed_logins(is_tried, patience.map(SignedDuration::unsigned_abs))
     }
 
     /// Whether new Machines let these keys in.
@@ -293,13 +335,40 @@ impl Fleet {
 
     /// Renders what hosts get; while that is not possible, the last rendering stays in force.
     fn refresh_release(&mut self, problems: &mut Found) {
-        let last = self.release.as_ref();
-        match Release::render(&self.sources, &self.config, &self.payload, last) {
-            Ok(release) => self.release = Some(release),
+        match self.render(problems) {
+            Ok(Some(release)) => self.release = Some(release),
+            Ok(None) => {}
             Err(error) => {
                 problems.insert(crate::chain(&error).into(), error.patience());
             }
         }
+        let findings = self.release.iter().flat_map(|release| release.findings.iter().cloned());
+        let findings = findings.map(Problem::of_settings);
+        problems.extend(findings.map(|finding| (finding, Duration::ZERO)));
+    }
+
+    /// What hosts get; `None` while the certificates that come with a proxy are waited for.
+    fn render(&mut self, problems: &mut Found) -> Result<Option<PreparedRelease>, NotReady> {
+        let (sources, config) = (&self.sources, &self.config);
+        let uses_proxy = snapshot::proxy(sources, config)?.is_enabled();
+        let maps = &sources.config_maps;
+        let found = snapshot::data(maps, &config.namespace, TRUSTED_CA_CONFIG_MAP);
+        let text = found.as_ref().and_then(|data| data.get(CA_BUNDLE_KEY)).map(String::as_str);
+        let injected = self.injection.look(uses_proxy, text, self.begun.elapsed());
+        let problem = injected.problem().map(Problem::of_settings);
+        problems.extend(problem.map(|problem| (problem, Duration::ZERO)));
+        let kept;
+        let proxy = match injected {
+            Injected::Unneeded => ProxyTrust::Off,
+            Injected::There(_) | Injected::Overdue => ProxyTrust::On(found.as_ref()),
+            Injected::Lost(text) => {
+                kept = [(CA_BUNDLE_KEY.to_owned(), text.to_owned())].into();
+                ProxyTrust::On(Some(&kept))
+            }
+            Injected::Awaited => return Ok(None),
+        };
+        let last = self.release.as_ref();
+        PreparedRelease::render(sources, config, &self.payload, proxy, last).map(Some)
     }
 
     /// Writes what a pass decided about what is kept of hosts.
@@ -324,7 +393,7 @@ impl Fleet {
     /// Tells people of new problems, once each.
     async fn tell(&mut self, problems: &Found) {
         for problem in self.problems.update(problems, Instant::now()) {
-            tracing::warn!(problem = %problem.text, "instances cannot be configured");
+            tracing::warn!(problem = %problem.text, "{}", problem.about.consequence());
             self.executor.announcer.wrong(problem).await;
         }
     }

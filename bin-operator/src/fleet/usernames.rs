@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use wmco_core::digest::Sha256;
 use wmco_core::secret::Secret;
-use wmco_ssh::username::{self, Randomness, UsernameError};
+use wmco_core::username::{self, Randomness};
 
 use crate::keys::KeyFile;
 
@@ -28,6 +28,11 @@ struct Opened {
     user: String,
     key: Option<Sha256>,
 }
+
+/// The system gives no random bytes.
+#[derive(Debug, thiserror::Error)]
+#[error("the system has no random bytes, check its random device")]
+pub(super) struct NoRandomBytes;
 
 impl Usernames {
     /// Begins a pass with these files; what the last pass did not need is forgotten.
@@ -75,7 +80,7 @@ impl Usernames {
         user: &str,
         on_record: Option<&str>,
         file: &KeyFile,
-    ) -> Result<String, UsernameError> {
+    ) -> Result<String, NoRandomBytes> {
         let key = file.parsed.public().hash();
         let wanted = Opened { user: user.to_owned(), key: Some(key) };
         let says_the_same =
@@ -87,10 +92,15 @@ impl Usernames {
         if let Some(text) = self.sealed.get(&by) {
             return Ok(text.clone());
         }
-        let text = username::encrypt(user, &file.pem, &Randomness::from_os()?);
+        let text = username::encrypt(user, &file.pem, &randomness()?);
         self.sealed.insert(by, text.clone());
         Ok(text)
     }
+}
+
+/// Fresh random bytes for one message.
+fn randomness() -> Result<Randomness, NoRandomBytes> {
+    Randomness::filled_by(getrandom::fill).map_err(|_| NoRandomBytes)
 }
 
 /// The same file with other ends, as people and tools write them.
@@ -119,13 +129,19 @@ mod tests {
     }
 
     fn sealed(user: &str, file: &KeyFile) -> String {
-        username::encrypt(user, &file.pem, &Randomness::from_os().unwrap())
+        username::encrypt(user, &file.pem, &randomness().unwrap())
     }
 
     fn pass(names: &mut Usernames, on_record: &str, files: &[&KeyFile], own: &KeyFile) -> String {
         names.begin_pass(files.iter().copied());
         names.open(on_record);
         names.seal("core", Some(on_record), own).unwrap()
+    }
+
+    #[test]
+    fn every_message_has_random_bytes_of_its_own() {
+        let [file, _] = files();
+        assert_ne!(sealed("core", &file), sealed("core", &file));
     }
 
     #[test]
@@ -163,7 +179,7 @@ mod tests {
         }
     }
 
-    /// Whoever makes the next key the current one may write its file with another end.
+    /// The same key may be written with another end of the file when it becomes the current key.
     #[test]
     fn a_user_name_is_read_with_another_end_of_the_file() {
         let [before, now] = files();

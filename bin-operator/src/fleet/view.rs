@@ -12,7 +12,7 @@ use wmco_core::instances::{self, Entries};
 use wmco_core::machines::Machines;
 
 use crate::config::Config;
-use crate::learned::Learned;
+use crate::host_reports::HostReports;
 use crate::machines::MachineInventory;
 use crate::problems::Found;
 use crate::resolver::Resolver;
@@ -60,12 +60,12 @@ impl SeenMachines {
 }
 
 impl View {
-    /// Looks at the caches; what is wrong in them goes to `problems`.
+    /// Looks at the caches; adds their problems to `problems`.
     pub(super) fn of(
         sources: &Sources,
         seen: &mut SeenMachines,
         resolver: &Resolver,
-        learned: &Learned,
+        host_reports: &HostReports,
         config: &Config,
         now: Timestamp,
         problems: &mut Found,
@@ -82,17 +82,17 @@ impl View {
             let machine = || machines.with_key(name);
             entries.get(name).is_some() || hosts.record(name).is_some() || machine().is_some()
         };
-        learned.keep_only(is_known);
-        let listed = learned.of_listed(&entries).into_iter();
+        host_reports.keep_only(is_known);
+        let listed = host_reports.of_listed(&entries).into_iter();
         let hosts_of_machines = machines.instances().map(|it| (it.address.clone(), it.ipv4));
-        let reported = listed.chain(learned.of_machines(hosts_of_machines));
+        let reported = listed.chain(host_reports.of_machines(hosts_of_machines));
         let reported = reported.map(|(address, report)| (address, report.host_name));
         let reported = reported.filter(|(_, name)| !name.is_empty()).collect();
         Self {
             is_listed,
             guard: RemovalGuard { most: config.guard_removals, confirmed: list.confirmed },
             host_names: fleet::host_names(&entries, &answers, &reported, &hosts),
-            untried: learned.untried(entries.instances().map(|entry| entry.address.as_str())),
+            untried: host_reports.untried(entries.instances().map(|entry| entry.address.as_str())),
             machines,
             reported,
             hosts,

@@ -87,7 +87,7 @@ impl Workers {
     pub(super) async fn end(self) {
         let at_work = self.at_work.into_values().map(|worker| worker.task);
         for task in at_work.chain(self.ending.into_values()) {
-            // A worker between two steps is as good as a killed one: the next process goes on.
+            // A worker between two steps is as good as a killed one: the next process continues.
             task.abort();
             let _ = task.await;
         }

@@ -57,7 +57,7 @@ pub enum StepError {
     /// The jump host refuses our key.
     #[error("{refusal}, which is the jump host; the line of the key is `{line}`")]
     JumpLoginRefused {
-        /// What is wrong with which jump host and user.
+        /// The refusal, with the jump host and the user.
         refusal: String,
         /// Our public key.
         line: String,
@@ -81,7 +81,7 @@ pub enum StepError {
     },
     /// The API server keeps a Machine for another one than is seen here.
     #[error(
-        "the machine is not deleted to be made anew, since the api server has changed it or has another one \
+        "the machine is not deleted for replacement, since the api server has changed it or has another one \
          of its name, which its watch does not show; see who writes the machine all the time, and whether \
          the api server is well"
     )]
@@ -98,7 +98,7 @@ pub enum StepError {
         remedy: String,
     },
     /// The API server does not delete the Machine.
-    #[error("the api server did not delete the machine, which is to be made anew")]
+    #[error("the api server did not delete the machine, which is to be replaced")]
     NotDeleted {
         /// What it said.
         source: kube::Error,

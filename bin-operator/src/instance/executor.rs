@@ -24,13 +24,14 @@ use super::inputs::WorkerInputs;
 use super::link::Link;
 use super::records::HostRecords;
 use crate::announce::{Announcer, News};
+use crate::host_reports::HostReports;
 use crate::leader::Leadership;
-use crate::learned::Learned;
 use crate::metrics::{ActionLabels, Metrics};
 use crate::nodes::Nodes;
-use crate::progress::{Progress, What};
+use crate::progress::{Progress, ProgressKind};
+use crate::work::WorkStates;
 
-/// One step's view: what it goes by, the connection to the host, and what people are to hear of it.
+/// The view of one step: its inputs, the connection to the host, and the news to report.
 pub struct Turn<'a> {
     /// What the worker works with.
     pub inputs: &'a WorkerInputs,
@@ -67,14 +68,16 @@ pub struct Executor {
     pub pool: Pool,
     /// Events for people.
     pub announcer: Announcer,
-    /// Happenings for whoever watches.
+    /// Events for watchers.
     pub progress: Progress,
     /// What is counted.
     pub metrics: Metrics,
     /// What is kept of hosts.
     pub records: HostRecords,
     /// What hosts reported of themselves.
-    pub learned: Learned,
+    pub host_reports: HostReports,
+    /// Whether workers are at work.
+    pub works: WorkStates,
     /// All Nodes.
     pub nodes: Nodes,
 }
@@ -169,7 +172,7 @@ impl Executor {
     async fn probe_with_ours(&self, turn: &mut Turn<'_>) -> Result<Outcome, StepError> {
         let host = self.host(turn).await?;
         let instance = &turn.inputs.instance;
-        let tell = |progress| self.progress.tell(instance, What::Upload(progress));
+        let tell = |progress| self.progress.tell(instance, ProgressKind::Upload(progress));
         let mut random = [0; 16];
         getrandom::fill(&mut random).map_err(|_| StepError::Random)?;
         let folder = FreshFolder::from_random(random);
@@ -191,7 +194,7 @@ impl Executor {
         let blobs: Vec<Blob> = contents.iter().map(blob).collect::<Result<_, _>>()?;
         let host = self.host(turn).await?;
         let instance = &turn.inputs.instance;
-        let tell = |progress| self.progress.tell(instance, What::Upload(progress));
+        let tell = |progress| self.progress.tell(instance, ProgressKind::Upload(progress));
         host.upload(&blobs, &tell).await?;
         Ok(Outcome::Uploaded)
     }
@@ -208,7 +211,7 @@ impl Executor {
             if let ReportLine::Started { step } = line
                 && let Some(step) = steps.get(*step)
             {
-                self.progress.tell(&turn.inputs.instance, What::HostStep(step.to_string()));
+                self.progress.tell(&turn.inputs.instance, ProgressKind::HostStep(step.to_string()));
             }
         };
         match host.apply(agent, work.plan(), &mut tell).await? {

@@ -1,4 +1,4 @@
-//! Host keys: where they are kept, and what people are told of them.
+//! Host keys: where they are kept, and how they are reported.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -51,7 +51,7 @@ impl Executor {
         Ok(())
     }
 
-    /// Sets or takes back the condition of the Node; `mismatch` says what is wrong with the key. A
+    /// Sets or takes back the condition of the Node; `mismatch` says why the key is refused. A
     /// condition that does not get through changes nothing: the Event and the log have it too.
     pub(super) async fn tell_host_key(&self, node: Option<&NodeFacts>, mismatch: Option<&str>) {
         let Some(node) = node else { return };
@@ -101,7 +101,7 @@ impl Executor {
     ) -> Result<Outcome, StepError> {
         let address = turn.address();
         let key = self.host(turn).await?.host_key().key.clone();
-        let host_name = self.learned.host_name(address);
+        let host_name = self.host_reports.host_name(address);
         self.change_record(address, RecordChange::Seen { key, host_name, root }).await?;
         Ok(Outcome::RootRecorded(root))
     }

@@ -1,4 +1,4 @@
-//! What a worker gets from the fleet.
+//! The inputs that the fleet gives to a worker.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use wmco_ssh::{Credentials, HostKeyPolicy, PrivateKey, Route, Target};
 use super::error::StepError;
 use crate::release::Contents;
 
-/// What a worker works with.
+/// The inputs of a worker.
 #[derive(Clone, Debug)]
 pub struct WorkerInputs {
     /// What it goes by.
@@ -23,7 +23,7 @@ pub struct WorkerInputs {
 
 impl PartialEq for WorkerInputs {
     fn eq(&self, other: &Self) -> bool {
-        // The keys are told by their hashes.
+        // Keys are compared by their hashes.
         self.instance == other.instance && Arc::ptr_eq(&self.contents, &other.contents)
     }
 }

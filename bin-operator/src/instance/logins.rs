@@ -1,4 +1,4 @@
-//! What logins tell of the keys that hosts let in.
+//! Learns from logins which keys hosts let in.
 
 use wmco_core::digest::Sha256;
 use wmco_core::fleet::{LoginResult, LoginTry};
@@ -23,7 +23,7 @@ impl Executor {
             Err(_) => return,
         };
         let login = LoginTry { at: reach.address, keys: LoginKeys::id(&instance.keys) };
-        self.learned.logged_in(&instance.address, login, result);
+        self.host_reports.logged_in(&instance.address, login, result);
     }
 
     /// Corrects the record of a host that let in another key than it says.

@@ -21,7 +21,10 @@ use jiff::Timestamp;
 use tokio::sync::watch;
 use wmco_core::fleet::Intent;
 use wmco_core::limits;
-use wmco_core::node::{Because, InstanceInputs, Memory, Next, Outcome, Plan, Rest, Step, Wake};
+use wmco_core::node::{
+    Awaited, Because, HostSeen, InstanceInputs, Memory, Next, Outcome, Plan, Rest, Step, Wake,
+    unfit,
+};
 
 use crate::backoff::Backoff;
 pub use error::{Failure, StepError};
@@ -32,7 +35,7 @@ pub use records::{Edit, HostRecords};
 
 use crate::announce::News;
 use crate::claims::Claims;
-use crate::learned::HostReport;
+use crate::host_reports::HostReport;
 use crate::metrics::InstanceLabels;
 use crate::progress::Stage;
 
@@ -46,6 +49,8 @@ pub struct Worker {
     label: InstanceLabels,
     memory: Memory,
     backoff: Backoff,
+    /// Since when its host does not answer.
+    unreachable_since: Option<Timestamp>,
     /// Whether anything was done since the instance was last settled.
     worked: bool,
 }
@@ -66,6 +71,7 @@ impl Worker {
             link: Link::default(),
             memory: Memory::default(),
             backoff: Backoff::default(),
+            unreachable_since: None,
             worked: false,
         }
     }
@@ -94,10 +100,12 @@ impl Worker {
         let inputs = Arc::clone(&self.inputs.borrow());
         self.claims.set(inputs.instance.node_name(), &inputs.instance.address, false);
         self.executor.metrics.retries.remove(&self.label);
+        self.executor.metrics.unreachable.remove(&self.label);
+        self.executor.works.remove(&inputs.instance.address);
         self.link.close().await;
     }
 
-    /// Tells the fleet whether the instance cannot get on without a slot.
+    /// Reports to the fleet whether the instance needs a slot to continue.
     fn claim(&self, instance: &InstanceInputs) {
         if let Some(claims) = self.memory.claims_slot(instance, Timestamp::now()) {
             self.claims.set(instance.node_name(), &instance.address, claims);
@@ -111,7 +119,12 @@ impl Worker {
                 // Nobody wants it any more, and the next worker may begin.
                 return Ok(());
             }
-            let outcome = self.take(step, inputs).await?;
+            let (works, looks) = (self.executor.works.clone(), step.action.looks());
+            let address = &inputs.instance.address;
+            works.update(address, |state| state.begins(looks));
+            let taken = self.take(step, inputs).await;
+            works.update(address, |state| state.ends(looks, taken.is_ok()));
+            let outcome = taken?;
             let seen = self.catch_up(&outcome).await;
             if let (Outcome::FoundNode { name }, false) = (&outcome, seen) {
                 return Err(StepError::in_the_way(name.clone(), &inputs.instance).into());
@@ -147,6 +160,10 @@ impl Worker {
         let connected = self.executor.connect(&step.action, &mut turn).await;
         self.executor.announcer.tell_all(instance, turn.news.drain(..)).await;
         connected?;
+        if step.action.is_on_host() {
+            self.executor.metrics.unreachable.remove(&self.label);
+            self.unreachable_since = None;
+        }
         let outcome = self.executor.execute(&step.action, &mut turn).await;
         self.executor.announcer.tell_all(instance, turn.news.drain(..)).await;
         let outcome = outcome?;
@@ -157,7 +174,7 @@ impl Worker {
                 host_name: probe.valid_host_name().unwrap_or_default().to_owned(),
                 addresses: probe.addresses.clone(),
             };
-            self.executor.learned.set(&instance.address, report);
+            self.executor.host_reports.set(&instance.address, report);
         }
         if outcome.is_gone() {
             self.executor.progress.stage(instance, Stage::Gone);
@@ -182,10 +199,16 @@ impl Worker {
     /// `None` when the next plan follows at once.
     async fn rest_after(&mut self, plan: &Plan, instance: &InstanceInputs) -> Option<Rest> {
         let rest = self.memory.done(plan, Timestamp::now());
+        self.executor.works.update(&instance.address, |state| state.rests(&plan.next));
         match &plan.next {
             Next::Now => {}
             Next::Await { what, .. } => {
                 self.executor.progress.stage(instance, Stage::Awaits(*what));
+                if let (Awaited::HostFit, HostSeen::Probed(probe)) = (what, self.memory.host()) {
+                    for finding in unfit(&instance.desired, probe) {
+                        self.executor.announcer.tell(instance, &News::Unfit(finding)).await;
+                    }
+                }
             }
             Next::Settled => {
                 self.recovered();
@@ -212,10 +235,13 @@ impl Worker {
         let unknown = error.leaves_host_unknown();
         if unknown {
             self.link.close().await;
+            let since = *self.unreachable_since.get_or_insert_with(Timestamp::now);
+            let unreachable = &self.executor.metrics.unreachable;
+            unreachable.get_or_create(&self.label).set(since.as_second());
         }
         self.memory.failed(unknown.then_some(retry_at));
         if unknown {
-            self.executor.learned.tried(&instance.address);
+            self.executor.host_reports.tried(&instance.address);
         }
         let text = crate::chain(&error);
         tracing::warn!(instance = %instance.address, error = %text, %retry_at, "step failed");

@@ -63,7 +63,7 @@ impl HostRecords {
             let mut last = self.last.lock().await;
             match answer.try_recv() {
                 Ok(answer) => return answer.map_err(StepError::from),
-                // Whoever had taken it was ended before the write, or failed.
+                // The caller that took it was ended before the write, or failed.
                 Err(oneshot::error::TryRecvError::Closed) => continue,
                 Err(oneshot::error::TryRecvError::Empty) => {}
             }

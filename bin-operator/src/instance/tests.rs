@@ -11,19 +11,19 @@ use tower::service_fn;
 use wmco_core::digest::Sha256;
 use wmco_core::facts::NodeFacts;
 use wmco_core::node::{Awaited, Desired, HostSeen, KnownAs, Release};
-use wmco_core::protocol::ServicesData;
 use wmco_core::reach::Unreachable;
 use wmco_core::secret::Secret;
 use wmco_ssh::{Blob, Options, Pool, PoolLimits, PrivateKey, TcpDialer};
 
 use super::*;
 use crate::announce::Announcer;
+use crate::host_reports::HostReports;
 use crate::leader::Leadership;
-use crate::learned::Learned;
 use crate::metrics::Metrics;
 use crate::nodes::Nodes;
 use crate::progress::Progress;
 use crate::release::Contents;
+use crate::work::WorkStates;
 
 const LIST: &str = r#"{"kind":"PodList","apiVersion":"v1","metadata":{},"items":[]}"#;
 
@@ -50,22 +50,14 @@ fn executor() -> Executor {
         announcer: Announcer::new(client(), "ns", "test"),
         progress: Progress::new(),
         records: HostRecords::new(client(), "ns", leadership),
-        learned: Learned::new(),
+        host_reports: HostReports::new(),
+        works: WorkStates::new(),
         nodes: Nodes::new(store, newest),
     }
 }
 
 fn inputs(intent: Intent) -> Arc<WorkerInputs> {
-    let release = Release {
-        version: "2.0.0".into(),
-        agent: Sha256::of(b"agent"),
-        files: [].into(),
-        daemon_arguments: vec![],
-        manifest: ServicesData::default(),
-        bootstrap_services: vec![],
-        known_manifests: vec![],
-        drain_timeout: limits::DRAIN_TIMEOUT,
-    };
+    let release = Release::new("2.0.0", Sha256::of(b"agent"));
     let pem = rcgen::KeyPair::generate().unwrap().serialize_pem();
     Arc::new(WorkerInputs {
         instance: InstanceInputs {

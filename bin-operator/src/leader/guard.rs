@@ -31,9 +31,9 @@ mod tests {
     use k8s_openapi::api::core::v1::Namespace;
     use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams};
     use kube::config::{Config, KubeConfigOptions, Kubeconfig};
+    use kube_testserver::TestServer;
     use serde_json::json;
     use tokio::sync::watch;
-    use wmco_sim::cluster::SimCluster;
 
     use super::super::Term;
     use super::*;
@@ -41,7 +41,7 @@ mod tests {
 
     #[tokio::test]
     async fn who_does_not_lead_reads_and_writes_nothing() {
-        let cluster = SimCluster::start().await.unwrap();
+        let cluster = TestServer::start().await.unwrap();
         let text = cluster.kubeconfig("admin", &["system:masters"]).unwrap();
         let kubeconfig = Kubeconfig::from_yaml(&text).unwrap();
         let options = KubeConfigOptions::default();

@@ -23,20 +23,20 @@ pub struct Times {
 /// Times as they are typed.
 #[derive(Args, Clone, Copy, Debug)]
 pub struct TimesArgs {
-    /// For so long after its last renewal others respect the Lease of a leader; whole seconds
+    /// How long other processes respect a leader's Lease after its last renewal; whole seconds
     #[arg(
         long = Field::Lease.flag(), env = Field::Lease.variable(), value_name = "DURATION",
         default_value_t = Span(limits::LEASE.unsigned_abs())
     )]
     lease: Span,
-    /// Who could not renew the Lease for so long does not lead any more
+    /// How long a leader tries to renew its Lease before it steps down
     #[arg(
         long = Field::RenewDeadline.flag(), env = Field::RenewDeadline.variable(),
         value_name = "DURATION",
         default_value_t = Span(limits::LEASE_RENEW_DEADLINE.unsigned_abs())
     )]
     renew_deadline: Span,
-    /// Between two attempts to renew or to get the Lease
+    /// Time between two attempts to acquire or renew the Lease
     #[arg(
         long = Field::Retry.flag(), env = Field::Retry.variable(), value_name = "DURATION",
         default_value_t = Span(limits::LEASE_RETRY.unsigned_abs())

@@ -1,13 +1,16 @@
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::runtime::watcher::Event;
+use kube_testserver::{Fault, TestServer};
 use serde_json::json;
 use tokio::time::{sleep, timeout};
-use wmco_sim::cluster::{Fault, SimCluster};
 use wmco_sim::machines::{definitions, machine_set};
 
-use super::kind::PROOFS;
 use super::*;
+use crate::kinds::{Missing, PROOFS, Seen};
 
 /// Longest wait for anything; a machine under load needs most of it.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -49,7 +52,7 @@ impl Follower {
     }
 
     fn machines(&self, seen: Seen) {
-        self.0.update(&|| self.tell(), |state| enter(seen, &mut state.machines, MachineFacts::of));
+        self.0.update(&|| self.tell(), |kinds| enter(seen, &mut kinds.machines, MachineFacts::of));
     }
 
     fn apply(&self, machine: Value) {
@@ -66,7 +69,7 @@ impl Follower {
 
     fn no_sets(&self) {
         let of = MachineSetFacts::of;
-        self.0.update(&|| self.tell(), |state| enter(Err(Missing), &mut state.sets, of));
+        self.0.update(&|| self.tell(), |kinds| enter(Err(Missing), &mut kinds.sets, of));
     }
 
     /// The names and first addresses.
@@ -78,7 +81,7 @@ impl Follower {
         Some(shown.collect::<Vec<_>>().join(", "))
     }
 
-    /// One that has listed both kinds.
+    /// A follower that has listed both kinds.
     fn filled() -> Self {
         let follower = Self::new();
         follower.no_sets();
@@ -92,12 +95,12 @@ impl Follower {
 fn nothing_is_known_before_both_kinds_are_listed() {
     let follower = Follower::new();
     follower.list([machine("a", "10.0.128.1")]);
-    assert_eq!((follower.shown(), *follower.0.known.borrow()), (None, false));
+    assert_eq!((follower.shown(), follower.0.is_known()), (None, false));
     follower.no_sets();
-    assert_eq!((follower.shown(), *follower.0.known.borrow()), (Some("a 10.0.128.1".into()), true));
+    assert_eq!((follower.shown(), follower.0.is_known()), (Some("a 10.0.128.1".into()), true));
     // Another list has begun.
     follower.machines(Ok(Event::Init));
-    assert_eq!((follower.shown(), *follower.0.known.borrow()), (Some("a 10.0.128.1".into()), true));
+    assert_eq!((follower.shown(), follower.0.is_known()), (Some("a 10.0.128.1".into()), true));
 }
 
 #[test]
@@ -182,7 +185,7 @@ fn what_is_large_is_left_out_and_no_fact() {
 }
 
 /// Against an API: what it shows, and how often it told of a change.
-async fn against(cluster: &SimCluster) -> Follower {
+async fn against(cluster: &TestServer) -> Follower {
     let text = cluster.kubeconfig("admin", &["system:masters"]).unwrap();
     let kubeconfig = Kubeconfig::from_yaml(&text).unwrap();
     let options = KubeConfigOptions::default();
@@ -194,16 +197,16 @@ async fn against(cluster: &SimCluster) -> Follower {
         count.fetch_add(1, Ordering::Relaxed);
     };
     let tasks = TaskTracker::new();
-    Follower(MachineWatch::start(&client, tell, &CancellationToken::new(), &tasks), told)
+    Follower(watch(&client, tell, &CancellationToken::new(), &tasks), told)
 }
 
-/// Gives the cluster a Machine API without a controller: whoever writes a Machine writes its status.
-fn define(cluster: &SimCluster) {
+/// Gives the cluster a Machine API without a controller: the writer of a Machine writes its status.
+fn define(cluster: &TestServer) {
     for mut definition in definitions() {
         if let Some(version) = definition.pointer_mut("/spec/versions/0") {
             version.as_object_mut().unwrap().remove("subresources");
         }
-        cluster.apply(&definition).unwrap();
+        cluster.put(&definition).unwrap();
     }
 }
 
@@ -219,15 +222,15 @@ async fn until(follower: &Follower, shows: &str) {
 
 #[tokio::test]
 async fn a_cluster_without_machine_api_has_none_until_it_gets_one() {
-    let cluster = SimCluster::start().await.unwrap();
+    let cluster = TestServer::start().await.unwrap();
     let follower = against(&cluster).await;
     timeout(PATIENCE, follower.0.known()).await.unwrap();
     assert_eq!(*follower.0.inventory().unwrap(), MachineInventory::default());
     define(&cluster);
-    cluster.apply(&machine("a", "10.0.128.1")).unwrap();
-    cluster.apply(&machine_set("win", 1)).unwrap();
+    cluster.put(&machine("a", "10.0.128.1")).unwrap();
+    cluster.put(&machine_set("win", 1)).unwrap();
     until(&follower, "a 10.0.128.1").await;
-    cluster.apply(&machine("a", "10.0.128.2")).unwrap();
+    cluster.put(&machine("a", "10.0.128.2")).unwrap();
     until(&follower, "a 10.0.128.2").await;
     let waiting = async {
         while follower.0.inventory().unwrap().sets.is_empty() {
@@ -239,9 +242,9 @@ async fn a_cluster_without_machine_api_has_none_until_it_gets_one() {
 
 #[tokio::test]
 async fn a_failure_is_no_answer() {
-    let cluster = SimCluster::start().await.unwrap();
+    let cluster = TestServer::start().await.unwrap();
     define(&cluster);
-    cluster.apply(&machine("a", "10.0.128.1")).unwrap();
+    cluster.put(&machine("a", "10.0.128.1")).unwrap();
     // Of the one kind no list is answered.
     cluster.inject_faults(|request| (request.resource == "machinesets").then_some(Fault::Hangup));
     let follower = against(&cluster).await;

@@ -1,6 +1,7 @@
-//! What could not be done for the operator's own objects: when it is tried again, and what people hear.
+//! Failed steps for the operator's own objects: when they are tried again, and how they are reported.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use tokio::time::Instant;
 use wmco_core::cluster::{Action, Because, Step};
@@ -8,7 +9,7 @@ use wmco_core::limits;
 use wmco_core::names::{events, objects};
 
 use crate::backoff::Backoff;
-use crate::problems::{Found, Problem, Problems};
+use crate::problems::{About, Found, Problem, Problems};
 
 /// A step that is taken.
 pub(super) struct Attempt {
@@ -27,6 +28,8 @@ pub(super) struct Failures {
     all: BTreeMap<String, Failure>,
     /// What this pass was to do.
     met: BTreeSet<String>,
+    /// What this pass found wrong that no attempt of ours can mend.
+    found: Vec<Problem>,
     problems: Problems,
 }
 
@@ -68,7 +71,7 @@ impl Failures {
         rests
     }
 
-    /// Nobody knows what to do for these objects. What the fleet needs as well is told by that.
+    /// There is no plan for these objects. The fleet itself reports inputs that it needs, too.
     pub(super) fn no_plan(&mut self, objects: &str, error: &anyhow::Error, now: Instant) {
         self.note(objects, format!("{error:#}"), None, now);
     }
@@ -82,8 +85,14 @@ impl Failures {
         let rights = if code == 403 { attempt.rights } else { "it is tried again" };
         // What to do comes first: Events are cut.
         let text = format!("cannot {}; {rights}: {error}", attempt.text);
-        let problem = Problem { text, reason: events::OWNED_OBJECT_FAILURE, machine: None };
+        let problem =
+            Problem { text, reason: events::OWNED_OBJECT_FAILURE, about: About::Instances };
         self.note(&attempt.text, error, Some(problem), now);
+    }
+
+    /// Something is wrong that people have to put right.
+    pub(super) fn found(&mut self, problem: Problem) {
+        self.found.push(problem);
     }
 
     fn note(&mut self, what: &str, error: String, problem: Option<Problem>, now: Instant) {
@@ -102,7 +111,8 @@ impl Failures {
         self.all.retain(|what, _| met.contains(what));
         let patience = limits::MISSING_OBJECT_PATIENCE.unsigned_abs();
         let problems = self.all.values().filter_map(|failure| failure.problem.clone());
-        let found: Found = problems.map(|problem| (problem, patience)).collect();
+        let mut found: Found = problems.map(|problem| (problem, patience)).collect();
+        found.extend(self.found.drain(..).map(|problem| (problem, Duration::ZERO)));
         self.problems.update(&found, now)
     }
 
@@ -115,8 +125,6 @@ impl Failures {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use anyhow::anyhow;
     use wmco_core::secret::Secret;
 

@@ -6,12 +6,12 @@ use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use k8s_openapi::api::rbac::v1::{ClusterRoleBinding, RoleBinding};
-use kube::Client;
 use kube::api::{Api, ListParams};
+use kube::{Client, ResourceExt as _};
 use serde::de::DeserializeOwned;
 use wmco_core::cluster::rbac::{Binding, BindingKind};
-use wmco_core::cluster::{FoundBinding, Observed, TokenSecret};
-use wmco_core::names::objects;
+use wmco_core::cluster::{FoundBinding, FoundTokenSecret, Observed, TrustedCa};
+use wmco_core::names::{self, objects};
 
 use crate::snapshot;
 use crate::sources::Sources;
@@ -53,6 +53,7 @@ pub(super) async fn observe(
         node_versions: snapshot::node_versions(sources),
         token: found.token.as_deref().map(token),
         bindings: found.bindings(),
+        trusted_ca: found.trusted_ca(),
     })
 }
 
@@ -89,6 +90,13 @@ impl Found {
         })
     }
 
+    fn trusted_ca(&self) -> Option<TrustedCa> {
+        let is_named = |map: &&Arc<ConfigMap>| map.name_any() == objects::TRUSTED_CA_CONFIG_MAP;
+        let label = objects::INJECT_TRUSTED_CA_LABEL;
+        let asks = |map: &Arc<ConfigMap>| map.labels().get(label).is_some_and(|v| v == names::TRUE);
+        self.config_maps.iter().find(is_named).map(|map| TrustedCa { asks: asks(map) })
+    }
+
     fn bindings(&self) -> BTreeMap<BindingKind, FoundBinding> {
         let of_cluster = |found: &Arc<ClusterRoleBinding>| FoundBinding {
             binding: Binding::found(&found.role_ref, found.subjects.as_deref()),
@@ -107,9 +115,9 @@ impl Found {
     }
 }
 
-fn token(secret: &Secret) -> TokenSecret {
+fn token(secret: &Secret) -> FoundTokenSecret {
     let annotations = secret.metadata.annotations.as_ref();
-    TokenSecret {
+    FoundTokenSecret {
         type_: secret.type_.clone().unwrap_or_default(),
         account: annotations.and_then(|all| all.get(objects::SERVICE_ACCOUNT_ANNOTATION)).cloned(),
     }

@@ -11,7 +11,7 @@ use serde_json::json;
 use wmco_core::authorized_key::AuthorizedKey;
 use wmco_core::cluster::Revision;
 use wmco_core::cluster::user_data::UserDataSecret;
-use wmco_core::names::objects;
+use wmco_core::names::{FIELD_MANAGER, objects};
 use wmco_core::secret::Secret as Hidden;
 use wmco_ssh::PrivateKey;
 
@@ -102,6 +102,20 @@ pub(super) fn with_data(data: &BTreeMap<String, Hidden>) -> Secret {
     }
 }
 
+/// Creates the Secret by server-side apply: the right to create can be narrowed to one name there alone, since the
+/// name is in the path. The next pass looks at a Secret that somebody else made meanwhile.
+///
+/// # Errors
+/// The API server's.
+pub(super) async fn create(secrets: &Api<Secret>, secret: &Secret) -> kube::Result<()> {
+    let params = PatchParams::apply(FIELD_MANAGER);
+    match secrets.patch(objects::USER_DATA_SECRET, &params, &Patch::Apply(secret)).await {
+        Ok(_) => Ok(()),
+        Err(kube::Error::Api(status)) if status.code == 409 => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
 /// Changes the text of the Secret that was `found`, unless that is another one by now.
 ///
 /// # Errors
@@ -128,13 +142,13 @@ pub(super) async fn change(
 mod tests {
     use kube::api::PostParams;
     use kube::config::{KubeConfigOptions, Kubeconfig};
-    use wmco_sim::cluster::SimCluster;
+    use kube_testserver::TestServer;
 
     use super::*;
 
     #[tokio::test]
     async fn only_the_secret_that_was_seen_is_changed() {
-        let cluster = SimCluster::start().await.unwrap();
+        let cluster = TestServer::start().await.unwrap();
         let text = cluster.kubeconfig("admin", &["system:masters"]).unwrap();
         let kubeconfig = Kubeconfig::from_yaml(&text).unwrap();
         let options = KubeConfigOptions::default();

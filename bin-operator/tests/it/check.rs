@@ -141,11 +141,11 @@ fn people_get_a_line_per_entry() {
     insta::assert_snapshot!(run.out, @r"
     ConfigMap windows-instances in standard input, document 1, item 2:
 
-      wrong  010.0.0.9           address: its numbers have leading zeros, which some programs read as octal, leave them out
+      error  010.0.0.9           address: its numbers have leading zeros, which some programs read as octal, leave them out
       ok     10.0.0.5            Administrator at 10.0.0.5 port 2222, node win-1
-      wrong  10.0.0.6            username: it has no value, write one after the `=`
+      error  10.0.0.6            username: it has no value, write one after the `=`
       ok     10.0.0.8            core at 10.0.0.8, host key SHA256:ZkAslGjFiUHdGf/WUL8rQvkib4PTvQatUV0OUQSncCA, via jump@bastion.example.test
-      wrong  win-7.example.test  address: the name does not exist, add it to the DNS or list the IPv4 address instead
+      error  win-7.example.test  address: the name does not exist, add it to the DNS or list the IPv4 address instead
 
     5 entries, 3 wrong
     ");
@@ -159,12 +159,12 @@ fn nothing_paints_a_terminal() {
         ("10.0.0.7".to_owned(), "username=ACME\\\u{202e}J\u{fc}rgen".to_owned()),
     ]);
     let run = check(&config_map(&data).to_string(), "text");
-    assert!(run.out.contains(r"wrong  \u{1b}[2J  address"), "{}", run.out);
+    assert!(run.out.contains(r"error  \u{1b}[2J  address"), "{}", run.out);
     assert!(run.out.contains("ACME\\\\u{202e}J\u{fc}rgen at"), "{}", run.out);
 }
 
 #[test]
-fn doubts_are_told_and_are_no_errors() {
+fn warnings_are_told_and_are_no_errors() {
     let data = Data::from([
         ("10.0.0.7".to_owned(), "username=core".to_owned()),
         ("127.0.0.1".to_owned(), "username=ad\u{202e}min".to_owned()),
@@ -172,8 +172,8 @@ fn doubts_are_told_and_are_no_errors() {
     let run = check(&config_map(&data).to_string(), "text");
     assert_eq!(run.status, 0, "{run:?}");
     insta::assert_snapshot!(run.err, @r"
-    doubt: entry `127.0.0.1`: 127.0.0.1 is an address of the operator itself
-    doubt: entry `127.0.0.1`: the user name holds the invisible character \u{202e}, write it anew
+    warning: entry `127.0.0.1`: 127.0.0.1 is an address of the operator itself
+    warning: entry `127.0.0.1`: the user name holds the invisible character \u{202e}, type it again
     ");
 }
 

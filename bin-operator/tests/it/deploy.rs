@@ -1,14 +1,17 @@
 //! The manifests for a real cluster say what the code says.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 
 use serde_json::{Value, json};
-use wmco_core::cluster::rbac;
 use wmco_core::limits;
+use wmco_core::manifests::{GRANTS, Place};
 use wmco_core::names::objects;
+
+use crate::program::run;
 
 /// The manifests as people apply them, with these components of kustomize.
 fn manifests(components: &[&str]) -> Vec<Value> {
@@ -155,17 +158,210 @@ fn the_rights_beside_the_cluster_api_are_there_for_who_asks_for_them() {
         rules.filter(|rule| rule["resources"] == json!(["secrets"])).cloned().collect()
     };
     let beside_machines = secrets(objects::MACHINE_API_NAMESPACE);
-    assert_eq!(beside_machines.len(), 2);
+    assert_eq!(beside_machines.len(), 1);
+    assert_eq!(beside_machines[0]["resourceNames"], json!([objects::USER_DATA_SECRET]));
     assert_eq!(secrets(objects::CLUSTER_API_NAMESPACE), beside_machines);
 }
 
+/// All files below `folder` by their paths in it.
+fn below(folder: &Path) -> BTreeMap<String, String> {
+    let mut files = BTreeMap::new();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(next) = folders.pop() {
+        for entry in fs::read_dir(next).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else {
+                let name = path.strip_prefix(folder).unwrap().to_str().unwrap().to_owned();
+                files.insert(name, fs::read_to_string(path).unwrap());
+            }
+        }
+    }
+    files
+}
+
+/// What of `deploy` people write.
+const WRITTEN_BY_HAND: [&str; 2] = ["Containerfile", "README.md"];
+
 #[test]
-fn the_daemons_rights_are_those_of_the_code() {
-    let text = include_str!("../../../deploy/wicd-rights.yaml");
-    let mut written: Vec<Value> = serde_saphyr::from_multiple(text).unwrap();
-    let mut coded = rbac::shipped(objects::DEFAULT_NAMESPACE);
-    for objects in [&mut written, &mut coded] {
+fn the_files_are_those_that_the_command_makes() {
+    let target = tempfile::tempdir().unwrap();
+    for (what, folder) in [("manifests", ""), ("bundle", "bundle")] {
+        let folder = target.path().join(folder);
+        let made = run(&["render", what, "--output-dir", folder.to_str().unwrap()], "");
+        assert_eq!((made.status, made.err.as_str()), (0, ""));
+    }
+    let mut committed = below(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../deploy"));
+    for name in WRITTEN_BY_HAND {
+        committed.remove(name).unwrap();
+    }
+    let made = below(target.path());
+    let again = "make them again with `make deploy`";
+    assert_eq!(committed.keys().collect::<Vec<_>>(), made.keys().collect::<Vec<_>>(), "{again}");
+    for (name, text) in &made {
+        assert_eq!(&committed[name], text, "deploy/{name}: {again}");
+    }
+}
+
+#[test]
+fn one_stream_holds_what_kustomize_makes_of_the_files() {
+    let stream = run(&["render", "manifests"], "").out;
+    let mut stream: Vec<Value> = serde_saphyr::from_multiple(&stream).unwrap();
+    let mut built = manifests(&[]);
+    for objects in [&mut stream, &mut built] {
         objects.sort_by_key(|object| (object["kind"].to_string(), object["metadata"].to_string()));
     }
-    assert_eq!(written, coded);
+    assert_eq!(stream, built);
+    let list = run(&["render", "manifests", "-o", "json"], "").json();
+    assert_eq!(list["kind"], "List");
+    assert_eq!(list["items"].as_array().unwrap().len(), stream.len());
+}
+
+#[test]
+fn another_namespace_image_and_options_are_in_their_places() {
+    let given =
+        ["--namespace", "winc", "--image", "quay.test/team/wmco:2", "--args=--debugLogging"];
+    let list = run(&[&["render", "manifests", "-o", "json"], &given[..]].concat(), "").json();
+    let items = list["items"].as_array().unwrap();
+    let text = list.to_string();
+    assert!(!text.contains(objects::DEFAULT_NAMESPACE), "{text}");
+    let container = &pod(items).1[0];
+    assert_eq!(container["image"], "quay.test/team/wmco:2");
+    let variable = json!({"name": "ARGS", "value": "--debugLogging"});
+    assert!(container["env"].as_array().unwrap().contains(&variable), "{container}");
+}
+
+#[test]
+fn manifests_that_could_not_work_are_refused() {
+    let refused = |given: &[&str], problem: &str| {
+        run(&[&["render", "manifests"], given].concat(), "").is_refused(1, &[problem]);
+    };
+    refused(&["--namespace", "Winc"], "`Winc` is no namespace");
+    refused(&["--image", "a/B"], "image `a/B` cannot be used");
+    refused(&["--args=--debug"], "--args: unexpected argument '--debug'");
+}
+
+/// The comment of each rule names what is in the operator's source.
+#[test]
+fn parts_that_need_a_right_exist() {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    for part in GRANTS.iter().flat_map(|grant| grant.parts) {
+        let is_there = source.join(part).is_dir() || source.join(format!("{part}.rs")).is_file();
+        assert!(is_there, "{part}");
+    }
+}
+
+#[test]
+fn the_bundle_is_taken() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../deploy/bundle");
+    let run = run(&["check", "bundle", folder.to_str().unwrap(), "-o", "json"], "");
+    let found = run.json();
+    assert_eq!((run.status, &found["ok"]), (0, &Value::Bool(true)), "{found}");
+    let rules = found["problems"].as_array().unwrap().iter();
+    let mut rules: Vec<_> = rules.map(|problem| problem["rule"].as_str().unwrap()).collect();
+    rules.dedup();
+    // The committed bundle has no image of its own yet.
+    assert_eq!(rules, ["images-by-digest", "channel-names"]);
+}
+
+#[test]
+fn a_bundle_that_could_not_be_installed_is_not_made() {
+    let refused = |given: &[&str], problem: &str| {
+        run(&[&["render", "bundle"], given].concat(), "").is_refused(1, &[problem]);
+    };
+    for version in ["0.0.0", "1.0.0+build.1", "1.0.0-RC1"] {
+        refused(&["--bundle-version", version], "cannot be used, write for example 1.2.3");
+    }
+    refused(&["--catalog-image", "A B"], "catalogue's image `A B` cannot be used");
+    refused(&["--args=--help"], "--help and --version run nothing");
+}
+
+#[test]
+fn options_of_the_bundle_are_those_of_its_subscription() {
+    let files = run(&["render", "bundle", "--args=--deny-requests", "-o", "json"], "").json();
+    let text = files["examples/subscription.yaml"].as_str().unwrap();
+    let objects: Vec<Value> = serde_saphyr::from_multiple(text).unwrap();
+    let env = &only(&objects, "Subscription")["spec"]["config"]["env"];
+    assert_eq!(env, &json!([{"name": "ARGS", "value": "--deny-requests"}]));
+}
+
+#[test]
+fn what_is_no_file_is_not_passed_over() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().to_str().unwrap();
+    assert_eq!(run(&["render", "bundle", "--output-dir", path], "").status, 0);
+    let link = folder.path().join("manifests/link.yaml");
+    std::os::unix::fs::symlink("/dev/null", &link).unwrap();
+    run(&["check", "bundle", path], "").is_refused(2, &["link.yaml is no file"]);
+    fs::remove_file(link).unwrap();
+    fs::write(folder.path().join("picture.png"), [0xff, 0xfe]).unwrap();
+    assert_eq!(
+        run(&["check", "bundle", path], "").status,
+        0,
+        "what is beside it is of no interest"
+    );
+
+    let target = folder.path().join("target");
+    fs::write(&target, "mine").unwrap();
+    fs::remove_file(folder.path().join("Dockerfile")).unwrap();
+    std::os::unix::fs::symlink(&target, folder.path().join("Dockerfile")).unwrap();
+    let again = run(&["render", "bundle", "--output-dir", path], "");
+    assert_eq!(again.status, 2, "{again:?}");
+    assert!(again.err.contains("Dockerfile is a link"), "{again:?}");
+    assert_eq!(fs::read_to_string(target).unwrap(), "mine");
+}
+
+#[test]
+fn a_bundle_that_breaks_a_rule_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().to_str().unwrap();
+    let refused = run(&["check", "bundle", path], "");
+    assert_eq!(refused.status, 1, "{refused:?}");
+    assert!(
+        refused.out.contains("error: metadata/annotations.yaml: holds no annotations"),
+        "{refused:?}"
+    );
+    run(&["check", "bundle", &format!("{path}/none")], "")
+        .is_refused(2, &["cannot read the folder"]);
+
+    let made = run(&["render", "bundle", "--output-dir", path], "");
+    assert_eq!((made.status, made.err.as_str()), (0, ""));
+    fs::write(
+        folder.path().join("manifests/old.yaml"),
+        "{apiVersion: apps/v1, kind: Deployment, metadata: {name: a}}",
+    )
+    .unwrap();
+    let again = run(&["render", "bundle", "--output-dir", path], "");
+    assert_eq!(again.err, "warning: manifests/old.yaml is not part of this bundle, remove it\n");
+    let refused = run(&["check", "bundle", path], "");
+    assert_eq!(refused.status, 1, "{refused:?}");
+    assert!(refused.out.contains("error: manifests/old.yaml: is a Deployment"), "{refused:?}");
+}
+
+/// What the Operator Lifecycle Manager gives is what the operator has with our manifests, in places that it knows.
+#[test]
+fn the_bundle_gives_the_rights_of_the_manifests() {
+    let files = run(&["render", "bundle", "-o", "json"], "").json();
+    let name = format!("manifests/{}.clusterserviceversion.yaml", objects::OPERATOR);
+    let version: Value = serde_saphyr::from_str(files[&name].as_str().unwrap()).unwrap();
+    let install = &version["spec"]["install"]["spec"];
+    for grant in GRANTS {
+        let field = if grant.place == Place::Own { "permissions" } else { "clusterPermissions" };
+        let rules = install[field][0]["rules"].as_array().unwrap();
+        let rule = json!(grant.rule(objects::DEFAULT_NAMESPACE));
+        assert_eq!(rules.iter().filter(|found| **found == rule).count(), 1, "{field}: {rule}");
+    }
+    // No right on Secrets of any name in the whole cluster.
+    for rule in install["clusterPermissions"][0]["rules"].as_array().unwrap() {
+        let secrets = rule["resources"].as_array().unwrap().contains(&"secrets".into());
+        assert!(!secrets || rule["resourceNames"].is_array(), "{rule}");
+    }
+    let pod = |deployment: &Value| deployment["spec"]["template"]["spec"].clone();
+    let (mut olm, mut plain) =
+        (pod(&install["deployments"][0]), pod(only(&manifests(&[]), "Deployment")));
+    for pod in [&mut olm, &mut plain] {
+        pod["containers"][0]["env"].take();
+    }
+    assert_eq!(olm, plain);
 }

@@ -249,7 +249,7 @@ fn windows_machines_are_explained() {
     });
     insta::assert_snapshot!(checks(&explained(&[at_work, node])), @r"
     because  machine-node: Machine winworker-a has node win-old already
-    to do    delete the Node of the Machine if the host was installed anew, else find out why its host asks for another name
+    to do    delete the Node of the Machine if the host was reinstalled, else find out why its host asks for another name
        pass     machine        no other
        pass     instance       Machine winworker-a, by the Machine API
        pass     node-absent    no such node

@@ -177,7 +177,7 @@ fn a_name_that_is_taken_is_told() {
     assert!(!first.err.contains("--name"), "{first:?}");
     let second = run(&image, &list(&[worker("a"), first.json()]));
     assert_eq!(second.status, 0, "{second:?}");
-    assert!(second.err.contains("doubt: metadata.name: a MachineSet of that name"), "{second:?}");
+    assert!(second.err.contains("warning: metadata.name: a MachineSet of that name"), "{second:?}");
 }
 
 #[test]
@@ -270,7 +270,7 @@ fn hostile_input_is_told_on_one_line_each() {
         assert!(!checked.out.contains('\u{1b}'), "{}", checked.out);
         let lines = checked.out.lines().filter(|line| !line.is_empty());
         for line in lines {
-            let known = ["MachineSet ", "  wrong  ", "  doubt  ", "1 for Windows, 1 wrong"];
+            let known = ["MachineSet ", "  error    ", "  warning  ", "1 for Windows, 1 wrong"];
             assert!(known.iter().any(|start| line.starts_with(start)), "{line:?}");
         }
         let made = run(&["machineset", "-f", "-", "--from", "win"], &set.to_string());

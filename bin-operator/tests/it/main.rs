@@ -8,12 +8,18 @@
     reason = "a test that cannot go on has failed"
 )]
 
+mod book;
 mod check;
+mod credential_provider;
 mod deploy;
+mod e2e;
 mod explain;
 mod live;
 mod machine_sets;
+mod monitoring;
+mod outside;
 mod plan;
+mod preflight;
 mod program;
 mod records;
 mod registries;

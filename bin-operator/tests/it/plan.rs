@@ -191,7 +191,7 @@ fn hosts_that_may_refuse_a_sudden_other_key_are_shown() {
     let run = plan("off", &(configured(&hash(&old), "") + &secret(&[("private-key.pem", &new)])));
     let [listed, made] = about_keys(&run)[..] else { panic!("{}", run.out) };
     assert!(listed.contains("it stays as it is until that is in"), "{listed}");
-    assert!(made.contains("its machine is made anew"), "{made}");
+    assert!(made.contains("its machine is replaced"), "{made}");
     for known in [secret(&[("private-key.pem", &old)]), String::new()] {
         let run = plan("off", &(configured(&hash(&old), "") + &known));
         assert_eq!((about_keys(&run), run.err.as_str()), (vec![], ""));

@@ -31,7 +31,12 @@ impl Run {
 }
 
 /// Variables of the environment that commands read.
-const READ: [&str; 6] = [
+const READ: [&str; 11] = [
+    "CONTAINERD_DEFAULT_RUNTIME",
+    "CONTAINERD_LOG_LEVEL",
+    "CONTAINERD_PAUSE_IMAGE",
+    "CONTAINERD_RUNTIMES",
+    "CONTAINERD_SNAPSHOTTER",
     "HTTP_PROXY",
     "HTTPS_PROXY",
     "NO_PROXY",

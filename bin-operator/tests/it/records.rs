@@ -11,16 +11,16 @@ use futures::FutureExt as _;
 use futures::future::join_all;
 use kube::Client;
 use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube_testserver::{Fault, TestServer};
 use serde_json::json;
 use tokio::time::timeout;
 use wmco_core::host_record::{KnownHosts, ListedHost, RecordChange, RecordRefused};
 use wmco_core::names::objects;
-use wmco_sim::cluster::{Fault, SimCluster};
 
 const KEY: &str = "AAAAC3NzaC1lZDI1NTE5AAAAIAABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhscHR4f";
 
-async fn scene() -> (SimCluster, HostRecords) {
-    let cluster = SimCluster::start().await.unwrap();
+async fn scene() -> (TestServer, HostRecords) {
+    let cluster = TestServer::start().await.unwrap();
     let text = cluster.kubeconfig("admin", &["system:masters"]).unwrap();
     let kubeconfig = Kubeconfig::from_yaml(&text).unwrap();
     let options = KubeConfigOptions::default();
@@ -29,12 +29,12 @@ async fn scene() -> (SimCluster, HostRecords) {
     let namespace = json!({
         "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": objects::DEFAULT_NAMESPACE },
     });
-    cluster.apply(&namespace).unwrap();
+    cluster.put(&namespace).unwrap();
     let records = HostRecords::new(client, objects::DEFAULT_NAMESPACE, Leadership::unchallenged());
     (cluster, records)
 }
 
-fn data(cluster: &SimCluster) -> BTreeMap<String, String> {
+fn data(cluster: &TestServer) -> BTreeMap<String, String> {
     let (namespace, name) = (objects::DEFAULT_NAMESPACE, objects::HOST_KEYS_CONFIG_MAP);
     let map = cluster.object("", "configmaps", namespace, name);
     let data = map.map(|map| map["data"].clone()).unwrap_or_default();
@@ -92,7 +92,7 @@ async fn what_a_person_wrote_meanwhile_stays() {
     map["data"]["10.0.0.1_host"] = r#"{"node": "win-1"}"#.into();
     map["data"]["10.0.0.2_host"] = "{".into();
     map["data"]["10.0.0.9"] = "a person's".into();
-    cluster.apply(&map).unwrap();
+    cluster.put(&map).unwrap();
     let refused = records.edit(vec![pinned(2), pinned(1)]).await;
     assert!(matches!(refused, Err(StepError::Record(RecordRefused::Damaged))), "{refused:?}");
     let after = data(&cluster);

@@ -7,7 +7,7 @@ use wmco_core::registries::{
     MirrorSetFacts, PullSecret, PullSecretData, RegistryInputs, configure,
 };
 
-use crate::program::run;
+use crate::program::{run, run_in};
 use crate::vectors::{Case, cases};
 
 const RENDER: [&str; 4] = ["render", "registries", "-f", "-"];
@@ -36,6 +36,13 @@ fn pull_secret(data: &BTreeMap<String, String>) -> Value {
 fn credentials(registry: &str) -> Value {
     let auths = json!({"auths": {registry: {"username": "bob", "password": "hush"}}});
     pull_secret(&BTreeMap::from([(".dockerconfigjson".to_owned(), auths.to_string())]))
+}
+
+/// `-f` takes all words behind it, so what people copy from the help has the image before it.
+#[test]
+fn the_help_names_the_image_before_the_files() {
+    let usage = run(&["explain", "mirror", "--help"], "").out;
+    assert!(usage.contains("explain mirror <IMAGE> --filename <FILE>..."), "{usage}");
 }
 
 /// The command prints exactly what the library makes of each vector; the library's own tests compare
@@ -72,7 +79,7 @@ fn vectors_go_through_the_command() {
         let run = run(&[&RENDER[..], &["-o", "json"]].concat(), &list(&objects));
         assert_eq!(run.status, 0, "{name}: {run:?}");
         assert_eq!(run.json(), json!(files), "{name}");
-        let labels = ["wrong: ", "doubt: ", "note: "];
+        let labels = ["error: ", "warning: ", "note: "];
         let told = run.err.lines().filter(|line| !line.starts_with("note: ")).count();
         assert_eq!(told, expected.findings().len(), "{name}: {}", run.err);
         assert!(run.err.lines().all(|line| labels.iter().any(|label| line.starts_with(label))));
@@ -112,14 +119,14 @@ fn a_check_tells_object_and_field() {
     let fine = tags("b.test", "m.test");
     let input = list(&[tags("a.test/x", "m.test/y"), fine, image, config, secret]);
     let checked = run(&CHECK, &input);
-    assert_eq!((checked.status, checked.err.as_str()), (1, ""), "{checked:?}");
+    assert_eq!(checked.status, 1, "{checked:?}");
     insta::assert_snapshot!(checked.out);
     let json = run(&[&CHECK[..], &["-o", "json"]].concat(), &input).json();
-    assert_eq!(json["files"], json!([r"a.test\hosts.toml", r"b.test\hosts.toml"]));
+    assert_eq!(json["files"], json!([r"b.test\hosts.toml"]));
     let problem = &json["problems"][0];
     assert_eq!(problem["object"], json!({"kind": "ImageTagMirrorSet", "name": "ours"}));
     assert_eq!(problem["field"], "spec.imageTagMirrors[0].mirrors[0]");
-    assert_eq!(json["doubts"][0]["field"], "spec.registrySources.insecureRegistries[0]");
+    assert_eq!(json["warnings"][0]["field"], "spec.registrySources.insecureRegistries[0]");
 }
 
 #[test]
@@ -130,6 +137,29 @@ fn what_is_fine_is_yes_and_nothing_is_wrong_usage() {
     run(&CHECK, "kind: Node\n").is_refused(2, &["none of ImageDigestMirrorSet", "-f FILE"]);
     let nothing = run(&[&RENDER[..], &["-o", "json"]].concat(), "kind: Node\n");
     assert_eq!((nothing.status, nothing.json()), (0, json!({})));
+}
+
+/// It comes before every pod, so people who mirror have to think of it.
+#[test]
+fn a_pause_image_without_a_mirror_is_a_hint() {
+    let check = |environment: &[(&str, &str)], mirror: &Value| {
+        let pairs = environment.iter().map(|(name, value)| ((*name).into(), (*value).into()));
+        run_in(&pairs.collect(), &CHECK, &list(&[mirror.clone(), credentials("m.test")]))
+    };
+    let other = tags("quay.io/team", "m.test/team");
+    let hint = check(&[], &other);
+    assert_eq!(hint.status, 0, "{hint:?}");
+    insta::assert_snapshot!(hint.err);
+    let mirrored = check(&[], &tags("mcr.microsoft.com", "m.test/mcr"));
+    assert_eq!((mirrored.status, mirrored.err.as_str()), (0, ""));
+    let chosen = check(&[("CONTAINERD_PAUSE_IMAGE", "quay.io/team/pause:1")], &other);
+    assert_eq!((chosen.status, chosen.err.as_str()), (0, ""));
+    let explained = run(
+        &["explain", "mirror", "mcr.microsoft.com/oss/kubernetes/pause:3.9", "-f", "-"],
+        &list(&[tags("mcr.microsoft.com/oss", "m.test/oss"), credentials("m.test")]),
+    );
+    let url = "https://m.test/v2/oss/kubernetes/pause/manifests/3.9?ns=mcr.microsoft.com";
+    assert!(explained.out.contains(url), "{explained:?}");
 }
 
 #[test]

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use wmco_core::render::certificate_kubeconfig;
 
-use crate::program::{Run, run};
+use crate::program::{Run, run, run_in};
 use crate::vectors::{Case, cases};
 
 const VECTORS: &str = include_str!("../vectors/kubelet_config.json");
@@ -130,4 +130,23 @@ fn the_other_forms_say_the_same() {
 fn the_arguments_are_also_a_library() {
     let line = ["wmco-operator", "render", "kubelet-config", "--service-cidr", "10.0.0.0/8"];
     assert!(matches!(Args::parse_from(line).command, Command::Render(_)));
+}
+
+#[test]
+fn containerd_is_configured_from_the_environment() {
+    let render = |environment: &[(&str, &str)], format: &str| {
+        let pairs = environment.iter().map(|(name, value)| ((*name).into(), (*value).into()));
+        run_in(&pairs.collect(), &["render", "containerd-config", "-o", format], "")
+    };
+    let path = r"C:\k\containerd\containerd_conf.toml";
+    let set = render(&[("CONTAINERD_PAUSE_IMAGE", "a.test/pause:1")], "json");
+    let text = set.json()[path].as_str().unwrap().to_owned();
+    assert!(text.contains("sandbox_image = \"a.test/pause:1\"\n"), "{text}");
+    let usual = render(&[], "text");
+    assert!(usual.out.starts_with(&format!("{path}: ")), "{usual:?}");
+    assert!(usual.out.contains("default_runtime_name = \"runhcs-wcow-process\"\n"), "{usual:?}");
+    let wrong =
+        render(&[("CONTAINERD_SNAPSHOTTER", "a b"), ("CONTAINERD_LOG_LEVEL", "loud")], "text");
+    let problems = ["variable CONTAINERD_SNAPSHOTTER: ", "variable CONTAINERD_LOG_LEVEL: "];
+    wrong.is_refused(1, &problems);
 }

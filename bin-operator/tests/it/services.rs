@@ -173,6 +173,27 @@ fn all_wrong_log_settings_are_told_at_once() {
     insta::assert_snapshot!(run.err, @"error: variable SERVICES_LOG_FILE_SIZE is no quantity, write for example 100M or 1Gi; variable SERVICES_LOG_FILE_AGE is no duration, write for example 168h or 1m30s");
 }
 
+/// On its command line, which outweighs containerd's configuration.
+#[test]
+fn the_log_level_of_containerd_is_that_of_people() {
+    let environment = Texts::from([("CONTAINERD_LOG_LEVEL".to_owned(), "warn".to_owned())]);
+    let run = render(&environment, &FLAGS);
+    assert!(run.out.contains("--run-service --log-level warn"), "{run:?}");
+    let wrong = Texts::from([("CONTAINERD_LOG_LEVEL".to_owned(), "loud".to_owned())]);
+    render(&wrong, &FLAGS)
+        .is_refused(1, &["variable CONTAINERD_LOG_LEVEL: there is no such level"]);
+}
+
+#[test]
+fn the_operator_ends_with_wrong_settings_of_containerd() {
+    let environment = Texts::from([
+        ("WATCH_NAMESPACE".to_owned(), "winc".to_owned()),
+        ("CONTAINERD_PAUSE_IMAGE".to_owned(), "pause".to_owned()),
+    ]);
+    let run = run_in(&environment, &["run"], "");
+    run.is_refused(2, &["variable CONTAINERD_PAUSE_IMAGE: write the whole name"]);
+}
+
 #[test]
 fn the_operator_ends_with_all_wrong_log_settings() {
     let environment = Texts::from([
@@ -197,7 +218,7 @@ fn people_see_commands_and_no_values_of_variables() {
     assert!(!run.out.contains("hush"), "{}", run.out);
     insta::assert_snapshot!(run.err, @r#"
     note: kubelets on Windows do not get the option v
-    note: an age of logs has no effect without SERVICES_LOG_FILE_SIZE
+    note: the log runner ignores an age of logs without SERVICES_LOG_FILE_SIZE; only the daemon removes old files
     "#);
     let version = format!("windows-services-{}", bin_operator::VERSION);
     insta::assert_snapshot!(run.out.replace(&version, "windows-services-VERSION"), @r#"
@@ -304,19 +325,19 @@ fn people_get_every_problem_with_its_place() {
     insta::assert_snapshot!(run.out, @r#"
     ConfigMap windows-services-1.2.3-a1b2c3d in standard input, document 1:
 
-      wrong  environmentVars.HTTP_PROXY: fix the JSON at `environmentVars.HTTP_PROXY`: write text
-      wrong  files: add the key `files`; `[]` will do
-      wrong  services[0].dependencies: services need each other in a circle, drop one dependency: a -> a
-      wrong  services[1].priority: fix the JSON at `services[1].priority`: write a whole number, 0 or more
-      wrong  services[1].path: field `path` of service `b` is empty, fill it
-      doubt  services[0].dependencies[1]: service `RpcSs` is not in this ConfigMap, so Windows must bring it
-      doubt  immutable: is not set, so the operator makes this ConfigMap anew; write `immutable: true`
+      error    environmentVars.HTTP_PROXY: fix the JSON at `environmentVars.HTTP_PROXY`: write text
+      error    files: add the key `files`; `[]` will do
+      error    services[0].dependencies: services need each other in a circle, drop one dependency: a -> a
+      error    services[1].priority: fix the JSON at `services[1].priority`: write a whole number, 0 or more
+      error    services[1].path: field `path` of service `b` is empty, fill it
+      warning  services[0].dependencies[1]: service `RpcSs` is not in this ConfigMap, so Windows must bring it
+      warning  immutable: is not set, so the operator recreates this ConfigMap; write `immutable: true`
 
     refused, 5 problems
 
     ConfigMap windows-services-1.2.4-a1b2c3d in standard input, document 2:
 
-      doubt  services[0].nodeVariablesInCommand[0].nodeObjectJsonPath: `.metadata.name` stands for itself, put it in braces to read it from the node
+      warning  services[0].nodeVariablesInCommand[0].nodeObjectJsonPath: `.metadata.name` stands for itself, put it in braces to read it from the node
 
     fine, starts in this order: soon, late
     "#);
@@ -345,7 +366,7 @@ fn a_config_map_of_another_name_is_checked_only_when_there_is_no_better() {
 fn what_is_rendered_passes_the_check() {
     let map = render(&Texts::new(), &FLAGS).out;
     let run = check(&map, "json");
-    assert_eq!((run.status, run.json()[0]["doubts"].clone()), (0, json!([])));
+    assert_eq!((run.status, run.json()[0]["warnings"].clone()), (0, json!([])));
 }
 
 #[test]

@@ -94,7 +94,7 @@ fn several_files_are_read_together() {
 
 #[test]
 fn schemas_are_printed() {
-    for name in ["csr-decision", "facts", "host-plan", "host-report"] {
+    for name in ["csr-decision", "facts", "finding", "host-plan", "host-report"] {
         let schema = run(&["schema", name, "-o", "json"], "").json();
         assert!(schema["$schema"].is_string(), "{name}");
     }

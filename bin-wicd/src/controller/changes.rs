@@ -11,13 +11,13 @@ use kube::{Api, Client, ResourceExt as _};
 use serde_json::{Value, json};
 use wmco_core::names::objects;
 use wmco_core::text::chain;
-use wmco_services::daemon::{self, Glance};
+use wmco_services::daemon::{self, WatchedServices};
 use wmco_services::limits;
 use wmco_services::windows::Windows;
 
 /// An item for every change of what a pass reads from the Node, and of services ConfigMaps.
 ///
-/// Source: `spec/wicd.md`, section 8.2.
+/// Source: `docs/contract/wicd.md`, WICD50.
 pub(super) fn in_cluster(
     client: &Client,
     namespace: &str,
@@ -67,9 +67,9 @@ impl Own {
             Event::InitDone | Event::Delete(_) => Value::Null,
             Event::InitApply(node) => {
                 self.listed = true;
-                daemon::concern(&json!(node))
+                daemon::pass_inputs(&json!(node))
             }
-            Event::Apply(node) => daemon::concern(&json!(node)),
+            Event::Apply(node) => daemon::pass_inputs(&json!(node)),
         };
         let changed = self.last.as_ref() != Some(&now);
         self.last = Some(now);
@@ -82,17 +82,17 @@ fn is_manifest(name: &str) -> bool {
 }
 
 /// Ends when the services are not as they were `seen` any more; never without anything to compare.
-pub(super) async fn in_services(host: &Arc<dyn Windows>, seen: Option<Glance>) {
+pub(super) async fn in_services(host: &Arc<dyn Windows>, seen: Option<WatchedServices>) {
     let Some(seen) = seen else { return std::future::pending().await };
     loop {
-        tokio::time::sleep(limits::DAEMON_GLANCE.unsigned_abs()).await;
+        tokio::time::sleep(limits::DAEMON_POLL.unsigned_abs()).await;
         let services = Arc::clone(host);
-        match tokio::task::spawn_blocking(move || services.services().glance()).await {
-            Ok(Ok(now)) if seen.again(&now) != seen => return,
+        match tokio::task::spawn_blocking(move || services.services().statuses()).await {
+            Ok(Ok(now)) if seen.with(&now) != seen => return,
             Ok(Ok(_)) => {}
             // The next pass tells people, if it cannot list them either.
-            Ok(Err(error)) => tracing::debug!(%error, "cannot glance at the services"),
-            Err(error) => tracing::debug!(%error, "a glance at the services broke down"),
+            Ok(Err(error)) => tracing::debug!(%error, "cannot look at the services"),
+            Err(error) => tracing::debug!(%error, "a look at the services ended by itself"),
         }
     }
 }

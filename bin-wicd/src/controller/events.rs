@@ -1,4 +1,4 @@
-//! Events on the own Node. Source: `spec/wicd.md`, section 20.
+//! Events on the own Node. Source: `docs/contract/wicd.md`, WICD54.
 
 use k8s_openapi::api::core::v1::ObjectReference;
 use kube::Client;

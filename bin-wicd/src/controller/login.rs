@@ -1,6 +1,6 @@
 //! The daemon's own certificate: asked for, kept, renewed.
 //!
-//! Source: `spec/wicd.md`, sections 7 and 23.2.
+//! Source: `docs/contract/wicd.md`, WICD40 to WICD44.
 
 use std::sync::Arc;
 
@@ -15,7 +15,8 @@ use kube::{Api, Client};
 use wmco_core::secret::Secret;
 use wmco_core::text::chain;
 use wmco_services::identity::{
-    self, Certificate, CertificateError, Reason, RequestError, Standing, Store, Wanted, judge,
+    self, Certificate, CertificateError, Reason, RequestContent, RequestError, Store, Usability,
+    judge,
 };
 use wmco_services::limits;
 use wmco_services::windows::{Windows, WindowsError};
@@ -80,11 +81,11 @@ impl Login {
         let stored = self.store().load(self.host.files())?;
         let stored = stored.filter(|stored| Some(stored) != distrusted);
         match (self.standing(stored.as_ref()), stored) {
-            (Standing::Usable { renew_at }, Some(certificate)) => {
+            (Usability::Usable { renew_at }, Some(certificate)) => {
                 self.session(certificate, renew_at).await
             }
-            (Standing::Usable { .. }, None) => self.ask(None).await,
-            (Standing::Unusable(reason), _) => {
+            (Usability::Usable { .. }, None) => self.ask(None).await,
+            (Usability::Unusable(reason), _) => {
                 tracing::info!("asking for a certificate, because {reason}");
                 self.ask(None).await
             }
@@ -105,7 +106,7 @@ impl Login {
         let mut pauses = pauses(limits::CERTIFICATE_RETRY);
         loop {
             let still_good =
-                matches!(self.standing(Some(&session.certificate)), Standing::Usable { .. });
+                matches!(self.standing(Some(&session.certificate)), Usability::Usable { .. });
             match self.ask(still_good.then_some(&session.client)).await {
                 Ok(session) => return session,
                 Err(error) => rest(&mut pauses, "renew its certificate", &error).await,
@@ -123,8 +124,8 @@ impl Login {
         let issued = Certificate::parse(certificate.expose())?;
         let now = Timestamp::now();
         let renew_at = match judge(Some(&issued), &self.node, share(), now) {
-            Standing::Usable { renew_at } => issued.not_sooner(renew_at, now),
-            Standing::Unusable(reason) => return Err(LoginError::Useless { reason }),
+            Usability::Usable { renew_at } => issued.earliest_renewal(renew_at, now),
+            Usability::Unusable(reason) => return Err(LoginError::Useless { reason }),
         };
         self.store().keep(self.host.files(), &certificate, now)?;
         tracing::info!(%renew_at, "a new certificate is in use");
@@ -145,7 +146,7 @@ impl Login {
         Store { folder: &self.settings.certificates }
     }
 
-    fn standing(&self, certificate: Option<&Secret>) -> Standing {
+    fn standing(&self, certificate: Option<&Secret>) -> Usability {
         let certificate = certificate.and_then(|text| {
             Certificate::parse(text.expose())
                 .inspect_err(|error| {
@@ -167,7 +168,7 @@ fn share() -> f64 {
 
 /// Asks for a certificate with a new key and waits until it is issued. Returns chain and key.
 async fn obtain(client: Client, node: &str, settings: &Settings) -> Result<Secret, LoginError> {
-    let made = identity::request(&Wanted::daemon(node, settings.lifetime))?;
+    let made = identity::request(&RequestContent::daemon(node, settings.lifetime))?;
     let request: CertificateSigningRequest =
         serde_json::from_value(made.object.clone()).map_err(kube::Error::SerdeError)?;
     let api: Api<CertificateSigningRequest> = Api::all(client);

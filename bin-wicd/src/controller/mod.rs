@@ -1,18 +1,19 @@
-//! `wicd controller`: keeps the host as its Node's desired version says, until it is told to stop.
+//! `wicd controller`: keeps the host as its Node's desired version says, until the order to stop.
 //!
 //! Decisions are `wmco_services::daemon`'s and `wmco_services::identity`'s. In here is what connects
 //! them with the cluster: the client and its certificate (`login`), what wakes a pass (`changes`),
-//! the pass itself (`pass`), and what people are told (`events`).
+//! the pass itself (`pass`), and the Events (`events`).
 //!
 //! # Guarantees
 //! - Passes never overlap, also when the certificate changes in the middle of one.
 //! - Told to stop, it ends with the step that it is at.
-//! - Nothing that goes on fails for good: it is tried again, with growing pauses.
+//! - No failure of its running work is final: it is tried again, with growing pauses.
 
 mod changes;
 mod events;
 mod login;
 mod pass;
+mod rotation;
 
 use std::error::Error;
 use std::sync::Arc;
@@ -26,6 +27,7 @@ use wmco_core::text::chain;
 use wmco_core::winpath::WindowsPath;
 use wmco_services::daemon;
 use wmco_services::limits;
+use wmco_services::logs::Bounds;
 use wmco_services::windows::{Windows, WindowsError};
 
 use crate::args::Cluster;
@@ -34,7 +36,7 @@ use crate::own_node::{self, OwnNodeError};
 use login::{Login, Session};
 use pass::{PassError, Passes};
 
-/// What the controller is told.
+/// Settings of the controller.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// How to reach the cluster before there is a certificate, and where the ConfigMaps are.
@@ -45,6 +47,8 @@ pub struct Settings {
     pub lifetime: SignedDuration,
     /// File with the roots to trust, if any.
     pub ca_bundle: Option<WindowsPath>,
+    /// How much of the services' logs is kept.
+    pub logs: Bounds,
 }
 
 /// Who runs the controller, and how it hears from them.
@@ -72,8 +76,11 @@ enum NodeError {
     Windows(#[from] WindowsError),
 }
 
-/// Runs until it is told to stop.
+/// Runs until the order to stop.
 pub async fn run(site: &Site<'_>, settings: &Settings) {
+    // On its own, for logs grow while a pass waits, or nobody reaches the cluster.
+    let rotation = rotation::run(Arc::clone(&site.host), settings.logs);
+    let _rotation = AbortOnDrop(tokio::spawn(rotation));
     // What is half done when it is dropped are requests to the cluster; work on the host ends first.
     let mut search = limits::NODE_SEARCH;
     while !site.stop.is_cancelled() {
@@ -101,7 +108,7 @@ async fn own_node(
         match find_node(&*site.host, settings).await {
             Ok(node) => return node,
             Err(error @ NodeError::None) => {
-                // The cluster answers, and whoever waits for the start should not wait for the kubelet.
+                // The cluster answers, and a start of the service should not wait for the kubelet.
                 (site.ready)();
                 if !std::mem::replace(&mut told, true) {
                     let longest = search.1.unsigned_abs();
@@ -116,18 +123,18 @@ async fn own_node(
 
 async fn find_node(host: &dyn Windows, settings: &Settings) -> Result<String, NodeError> {
     let client = cluster::client(host.files(), &settings.cluster.kubeconfig).await?;
-    let marks = daemon::marks(host, &settings.certificates)?;
-    let search = own_node::search(&client, &marks).await?;
+    let identity = daemon::host_identity(host, &settings.certificates)?;
+    let search = own_node::search(&client, &identity).await?;
     let node = search.node.ok_or(NodeError::None)?;
-    for doubt in search.doubts {
-        tracing::warn!(node, "{doubt}");
+    for warning in search.warnings {
+        tracing::warn!(node, "{warning}");
     }
     Ok(node)
 }
 
 /// How a session ended.
 enum End {
-    /// The daemon is told to stop.
+    /// The daemon got the order to stop.
     Stop,
     /// There is a newer certificate.
     Renewed(Session),
@@ -171,7 +178,7 @@ async fn work(
 ) -> End {
     let mut changes =
         Box::pin(changes::in_cluster(&session.client, &settings.cluster.namespace, &login.node));
-    // On its own, so that it goes on while a pass works on the host.
+    // On its own, so that it continues while a pass works on the host.
     let mut renewal = AbortOnDrop(tokio::spawn(login.clone().renew(session.clone())));
     let mut retries = pauses(limits::DAEMON_RETRY);
     let mut failures: u32 = 0;

@@ -8,10 +8,12 @@ use kube::api::{Patch, PatchParams};
 use kube::{Api, Client};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
-use wmco_core::cluster::services_name;
+use wmco_core::names::objects::services_name;
 use wmco_core::protocol::ServicesData;
 use wmco_core::winpath::WindowsPath;
-use wmco_services::daemon::{self, Asked, Found, Glance, Means, NodeFacts, Note, Pass, Released};
+use wmco_services::daemon::{
+    self, Desired, Found, NodeIntent, Note, Pass, PassContext, Released, WatchedServices,
+};
 use wmco_services::services::ScriptResults;
 use wmco_services::windows::{Windows, WindowsError};
 
@@ -28,7 +30,7 @@ pub(super) enum PassError {
     NodeGone,
     #[error("{}", .failures.join("; "))]
     Steps { failures: Vec<String> },
-    #[error("the daemon is told to stop")]
+    #[error("the daemon is stopping")]
     Stopped,
     #[error("the daemon cannot see its host")]
     Windows(#[from] WindowsError),
@@ -75,11 +77,14 @@ impl Passes {
     }
 
     /// Returns when the next pass is due, by the clock and by the services.
-    pub(super) async fn run(&mut self, client: &Client) -> Result<(Timestamp, Glance), PassError> {
+    pub(super) async fn run(
+        &mut self,
+        client: &Client,
+    ) -> Result<(Timestamp, WatchedServices), PassError> {
         let nodes: Api<Node> = Api::all(client.clone());
         let node = self.ask(nodes.get_opt(&self.node)).await?.ok_or(PassError::NodeGone)?;
         let node = json!(node);
-        let facts = NodeFacts::of(&node);
+        let facts = NodeIntent::of(&node);
         let data = match &facts.desired_version {
             Some(version) => self.manifest(client, version).await?,
             None => None,
@@ -92,7 +97,7 @@ impl Passes {
             let patch = Patch::Merge(patch);
             match self.ask(nodes.patch(&self.node, &PatchParams::default(), &patch)).await {
                 Err(PassError::Api(kube::Error::Api(status))) if status.code == 409 => {
-                    return Ok((Timestamp::now(), pass.glance));
+                    return Ok((Timestamp::now(), pass.services));
                 }
                 done => done?,
             };
@@ -100,10 +105,10 @@ impl Passes {
         if !pass.failures.is_empty() {
             return Err(PassError::Steps { failures: pass.failures });
         }
-        Ok((pass.plan.next.due(Timestamp::now()), pass.glance))
+        Ok((pass.plan.next.due(Timestamp::now()), pass.services))
     }
 
-    /// The answer of the cluster, unless the daemon is told to stop before it comes.
+    /// The answer of the cluster, unless the order to stop comes first.
     async fn ask<T>(&self, call: impl Future<Output = kube::Result<T>>) -> Result<T, PassError> {
         Ok(self.stop.run_until_cancelled(call).await.ok_or(PassError::Stopped)??)
     }
@@ -118,17 +123,20 @@ impl Passes {
         Ok(map.map(|map| ServicesData(map.data.unwrap_or_default())))
     }
 
-    /// Works on the host, on a thread of its own. Whoever drops this does not end that work.
+    /// Works on the host, on a thread of its own. Dropping this does not end that work.
     async fn act(&self, node: Value, found: Found) -> Result<Pass, PassError> {
         let (host, results) = (Arc::clone(&self.host), Arc::clone(&self.results));
         let (bundle, stop) = (self.ca_bundle.clone(), self.stop.clone());
         let work = tokio::task::spawn_blocking(move || {
-            let asked = Asked { node: Some(&node), manifest: found.state() };
+            let desired = Desired { node: Some(&node), manifest: found.state() };
             // One pass at a time, so nobody can have left half of a result.
             let mut results = results.lock().unwrap_or_else(PoisonError::into_inner);
-            let means =
-                Means { windows: &*host, bundle: bundle.as_ref(), go_on: &|| !stop.is_cancelled() };
-            daemon::pass(means, asked, &mut results, Timestamp::now())
+            let context = PassContext {
+                windows: &*host,
+                bundle: bundle.as_ref(),
+                should_continue: &|| !stop.is_cancelled(),
+            };
+            daemon::pass(context, desired, &mut results, Timestamp::now())
         });
         Ok(work.await.map_err(|source| PassError::Broken { source })??)
     }

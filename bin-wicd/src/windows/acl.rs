@@ -107,7 +107,7 @@ pub(super) fn own_identifier() -> io::Result<String> {
     // The identifier, 68 bytes at most, lies behind the head that points to it.
     let mut user = [TOKEN_USER::default(); 8];
     let mut length = 0;
-    // SAFETY: `user` is as long as it is told, and aligned as its first element has to be.
+    // SAFETY: `user` has the length that is passed, and is aligned as its first element has to be.
     let ok = unsafe {
         GetTokenInformation(
             token.as_raw_handle(),

@@ -6,13 +6,16 @@ use std::net::Ipv4Addr;
 use std::ptr::{null, null_mut};
 use std::slice;
 
-use windows_sys::Win32::Foundation::{ERROR_BUFFER_OVERFLOW, ERROR_NO_DATA, NO_ERROR};
-use windows_sys::Win32::NetworkManagement::IpHelper::{
-    FreeMibTable, GAA_FLAG_SKIP_ANYCAST, GAA_FLAG_SKIP_DNS_SERVER, GAA_FLAG_SKIP_MULTICAST,
-    GetAdaptersAddresses, GetIpForwardTable2, IP_ADAPTER_ADDRESSES_LH, MIB_IPFORWARD_ROW2,
+use windows_sys::Win32::Foundation::{
+    ERROR_BUFFER_OVERFLOW, ERROR_NO_DATA, ERROR_OBJECT_ALREADY_EXISTS, NO_ERROR,
 };
-use windows_sys::Win32::Networking::WinSock::{AF_INET, SOCKADDR_IN};
-use wmco_services::windows::{DefaultRoute, Interface};
+use windows_sys::Win32::NetworkManagement::IpHelper::{
+    CreateIpForwardEntry, FreeMibTable, GAA_FLAG_SKIP_ANYCAST, GAA_FLAG_SKIP_DNS_SERVER,
+    GAA_FLAG_SKIP_MULTICAST, GetAdaptersAddresses, GetIpForwardTable2, IP_ADAPTER_ADDRESSES_LH,
+    MIB_IPFORWARD_ROW2, MIB_IPFORWARDROW,
+};
+use windows_sys::Win32::Networking::WinSock::{AF_INET, SOCKADDR_IN, SOCKADDR_INET};
+use wmco_services::windows::{DefaultRoute, Interface, Route};
 
 use super::failure::from_code;
 use super::text::from_pointer;
@@ -57,21 +60,74 @@ pub(super) fn default_routes() -> io::Result<Vec<DefaultRoute>> {
     Ok(ways_out()?.into_iter().filter_map(route).collect())
 }
 
+/// All IPv4 routes.
+pub(super) fn routes() -> io::Result<Vec<Route>> {
+    let adapters = adapters()?;
+    let mut routes = table()?;
+    for route in &mut routes {
+        let adapter = adapters.iter().find(|adapter| adapter.index == route.interface);
+        route.metric = route.metric.saturating_add(adapter.map_or(0, |adapter| adapter.metric));
+    }
+    Ok(routes)
+}
+
+/// Adds a route to one address that lasts until the next start.
+pub(super) fn add_host_route(to: Ipv4Addr, via: &Route) -> io::Result<()> {
+    /// Somebody who manages the network made it. Source: Windows documentation, `MIB_IPFORWARDROW`.
+    const BY_MANAGEMENT: u32 = 3;
+    /// Its next hop is not its destination.
+    const INDIRECT: u32 = 4;
+    let raw = |address: Ipv4Addr| u32::from_ne_bytes(address.octets());
+    // The older call: Wine has no other, and here it does the same. Its metric includes the interface's.
+    let mut row = MIB_IPFORWARDROW {
+        dwForwardDest: raw(to),
+        dwForwardMask: u32::MAX,
+        dwForwardNextHop: raw(via.gateway),
+        dwForwardIfIndex: via.interface,
+        dwForwardMetric1: via.metric,
+        ..MIB_IPFORWARDROW::default()
+    };
+    row.Anonymous1.dwForwardType = INDIRECT;
+    row.Anonymous2.dwForwardProto = BY_MANAGEMENT;
+    // SAFETY: the row is a whole one and lives during the call.
+    match unsafe { CreateIpForwardEntry(&raw const row) } {
+        NO_ERROR | ERROR_OBJECT_ALREADY_EXISTS => Ok(()),
+        code => Err(from_code(code)),
+    }
+}
+
 /// Of each IPv4 default route the interface, by its index, and the metric.
 fn ways_out() -> io::Result<Vec<(u32, u32)>> {
+    let out = table()?.into_iter().filter(|route| route.prefix == 0);
+    Ok(out.map(|route| (route.interface, route.metric)).collect())
+}
+
+/// All IPv4 routes; the metric is the route's alone.
+fn table() -> io::Result<Vec<Route>> {
     let mut table = null_mut();
     // SAFETY: the call fills in a pointer to a table that it has made.
     let code = unsafe { GetIpForwardTable2(AF_INET, &raw mut table) };
     if code != NO_ERROR {
         return Err(from_code(code));
     }
-    // SAFETY: the table is as long as it says and lives until it is freed, which is done once.
+    // SAFETY: the table is as long as it says and lives until it is freed, which is done once. All addresses
+    // in it are of the family that was asked for.
     let routes = unsafe {
         let rows = &raw const (*table).Table;
         let rows: &[MIB_IPFORWARD_ROW2] =
             slice::from_raw_parts(rows.cast(), (*table).NumEntries as usize);
-        let out = rows.iter().filter(|row| row.DestinationPrefix.PrefixLength == 0);
-        let routes = out.map(|row| (row.InterfaceIndex, row.Metric)).collect();
+        let address = |of: &SOCKADDR_INET| {
+            // The bytes lie in network order.
+            Ipv4Addr::from(of.Ipv4.sin_addr.S_un.S_addr.to_ne_bytes())
+        };
+        let route = |row: &MIB_IPFORWARD_ROW2| Route {
+            destination: address(&row.DestinationPrefix.Prefix),
+            prefix: row.DestinationPrefix.PrefixLength,
+            gateway: address(&row.NextHop),
+            interface: row.InterfaceIndex,
+            metric: row.Metric,
+        };
+        let routes = rows.iter().map(route).collect();
         FreeMibTable(table.cast());
         routes
     };

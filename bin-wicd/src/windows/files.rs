@@ -27,7 +27,8 @@ fn failed<'a>(
     move |error| failure::file(what, path.as_str(), error)
 }
 
-fn kind(metadata: &Metadata) -> EntryKind {
+/// What it is; links are not followed.
+pub(super) fn kind(metadata: &Metadata) -> EntryKind {
     if metadata.file_attributes() & FILE_ATTRIBUTE_REPARSE_POINT != 0 {
         EntryKind::Link
     } else if metadata.is_dir() {

@@ -4,11 +4,14 @@
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{self, Read};
+use std::net::{Ipv4Addr, TcpListener};
 use std::path::PathBuf;
+use std::ptr;
 use std::sync::{Mutex, PoisonError};
 
 use jiff::SignedDuration;
 use windows_sys::Win32::Foundation::ERROR_MORE_DATA;
+use windows_sys::Win32::Storage::FileSystem::GetDiskFreeSpaceExW;
 use windows_sys::Win32::System::SystemInformation::{
     ComputerNamePhysicalDnsFullyQualified, ComputerNamePhysicalDnsHostname, GetComputerNameExW,
     SetComputerNameExW,
@@ -19,7 +22,8 @@ use wmco_core::names::host;
 use wmco_core::protocol::{FeatureState, RebootReason};
 use wmco_core::winpath::WindowsPath;
 use wmco_services::windows::{
-    DefaultRoute, HttpAnswer, HttpRequest, Interface, Machine, ScriptOutput, Wait, WindowsError,
+    DefaultRoute, HttpAnswer, HttpRequest, Interface, Machine, Route, ScriptOutput, Wait,
+    WindowsError,
 };
 
 use super::failure::is;
@@ -119,6 +123,47 @@ impl Machine for ThisMachine {
 
     fn default_routes(&self) -> Result<Vec<DefaultRoute>, WindowsError> {
         addresses::default_routes().map_err(failed("list the network routes"))
+    }
+
+    fn free_bytes(&self, folder: &WindowsPath) -> Result<u64, WindowsError> {
+        // The folder itself may not be there yet.
+        let drive = folder.as_str().get(..2).unwrap_or_default();
+        let root = wide(&format!("{drive}\\"));
+        let mut free = 0;
+        // SAFETY: the path ends with a zero, and the one number that is asked for is ours.
+        let ok = unsafe {
+            GetDiskFreeSpaceExW(root.as_ptr(), &raw mut free, ptr::null_mut(), ptr::null_mut())
+        };
+        if ok == 0 {
+            return Err(failed("look at the free disk")(io::Error::last_os_error()));
+        }
+        Ok(free)
+    }
+
+    fn is_listening(&self, port: u16) -> Result<bool, WindowsError> {
+        // Nobody connects to it, and it is given back at once.
+        match TcpListener::bind((Ipv4Addr::UNSPECIFIED, port)) {
+            Ok(_) => Ok(false),
+            // What Windows says where another program has asked to be the only one.
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    io::ErrorKind::AddrInUse | io::ErrorKind::PermissionDenied
+                ) =>
+            {
+                Ok(true)
+            }
+            Err(error) => Err(failed("look at a port")(error)),
+        }
+    }
+
+    fn routes(&self) -> Result<Vec<Route>, WindowsError> {
+        addresses::routes().map_err(failed("list the network routes"))
+    }
+
+    fn add_host_route(&self, to: Ipv4Addr, via: &Route) -> Result<(), WindowsError> {
+        addresses::add_host_route(to, via)
+            .map_err(|error| WindowsError::other(format!("add a route to {to}"), error))
     }
 
     fn containers(&self) -> Result<FeatureState, WindowsError> {

@@ -23,6 +23,8 @@ mod hns;
 #[cfg(windows)]
 mod libraries;
 #[cfg(windows)]
+mod logs;
+#[cfg(windows)]
 mod machine;
 #[cfg(windows)]
 mod powershell;
@@ -105,15 +107,16 @@ pub(crate) fn run_service(_: Work) -> anyhow::Result<Outcome> {
 #[cfg(windows)]
 mod real {
     use wmco_services::windows::{
-        Environment, Files, Machine, PowerShell, RootStore, ServiceManager, Windows,
+        Environment, Files, Logs, Machine, PowerShell, RootStore, ServiceManager, Windows,
     };
 
-    use super::{environment, files, machine, powershell, roots, scm};
+    use super::{environment, files, logs, machine, powershell, roots, scm};
 
     /// All adapters.
     #[derive(Default)]
     pub(super) struct RealWindows {
         files: files::Disk,
+        logs: logs::DiskLogs,
         services: scm::Scm,
         environment: environment::SystemVariables,
         roots: roots::MachineRoots,
@@ -135,6 +138,10 @@ mod real {
     impl Windows for RealWindows {
         fn files(&self) -> &dyn Files {
             &self.files
+        }
+
+        fn logs(&self) -> &dyn Logs {
+            &self.logs
         }
 
         fn services(&self) -> &dyn ServiceManager {

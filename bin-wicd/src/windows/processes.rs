@@ -60,7 +60,7 @@ impl Process {
         state == WAIT_OBJECT_0
     }
 
-    /// Ends the process and everything that it started. One that has ended already is fine.
+    /// Ends the process and everything that it started. A process that has ended already is no error.
     pub(super) fn end_tree(&self) -> io::Result<()> {
         // Children that are found after their parent is gone could not be told from strangers.
         let children = self.children()?;

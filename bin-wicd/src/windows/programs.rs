@@ -60,7 +60,7 @@ pub(super) fn run(
     let process = Process::open(child.id()).map_err(failed)?;
     let stdout = drain(child.stdout.take());
     let stderr = drain(child.stderr.take());
-    let go_on = || {
+    let should_continue = || {
         wait.check(|| program.to_owned())?;
         let limit = wait.limit();
         if begun.elapsed() < limit.unsigned_abs() {
@@ -69,7 +69,7 @@ pub(super) fn run(
             Err(WindowsError::TimedOut { object: program.to_owned(), limit })
         }
     };
-    let outcome = finish(&mut child, &stdout, &stderr, &go_on);
+    let outcome = finish(&mut child, &stdout, &stderr, &should_continue);
     if outcome.is_err()
         && let Some(process) = process
         && let Err(error) = process.end_tree()
@@ -95,14 +95,14 @@ fn drain(pipe: Option<impl Read + Send + 'static>) -> Receiver<String> {
     receiver
 }
 
-/// What the program gave, unless `go_on` refuses before it is done.
+/// What the program gave, unless `should_continue` refuses before it is done.
 fn finish(
     child: &mut Child,
     stdout: &Receiver<String>,
     stderr: &Receiver<String>,
-    go_on: &dyn Fn() -> Result<(), WindowsError>,
+    should_continue: &dyn Fn() -> Result<(), WindowsError>,
 ) -> Result<io::Result<ScriptOutput>, WindowsError> {
-    let (stdout, stderr) = (text(stdout, go_on)?, text(stderr, go_on)?);
+    let (stdout, stderr) = (text(stdout, should_continue)?, text(stderr, should_continue)?);
     loop {
         match child.try_wait() {
             Ok(Some(status)) => {
@@ -112,20 +112,20 @@ fn finish(
             Ok(None) => {}
             Err(error) => return Ok(Err(error)),
         }
-        go_on()?;
+        should_continue()?;
         std::thread::park_timeout(LOOK);
     }
 }
 
-/// What comes out of [`drain`], unless `go_on` refuses before.
+/// What comes out of [`drain`], unless `should_continue` refuses before.
 fn text(
     drained: &Receiver<String>,
-    go_on: &dyn Fn() -> Result<(), WindowsError>,
+    should_continue: &dyn Fn() -> Result<(), WindowsError>,
 ) -> Result<String, WindowsError> {
     loop {
         match drained.recv_timeout(OUTPUT_LOOK) {
             Ok(text) => return Ok(text),
-            Err(RecvTimeoutError::Timeout) => go_on()?,
+            Err(RecvTimeoutError::Timeout) => should_continue()?,
             // The thread broke down, and with it what the program said.
             Err(RecvTimeoutError::Disconnected) => return Ok(String::new()),
         }

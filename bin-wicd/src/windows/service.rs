@@ -80,7 +80,7 @@ fn tell(handle: ServiceStatusHandle, report: Report) {
 struct Conversation {
     clock: Instant,
     stop: CancellationToken,
-    /// `None` until the service is registered; whoever wants to say something waits until then.
+    /// `None` until the service is registered; reports wait until then.
     words: Mutex<Option<(Protocol, ServiceStatusHandle)>>,
 }
 

@@ -14,7 +14,7 @@ use wmco_core::protocol::{
 };
 use wmco_core::render::wicd_arguments;
 use wmco_core::winpath::WindowsPath;
-use wmco_services::generate::{self, Inputs};
+use wmco_services::generate::{self, ManifestInputs};
 use wmco_services::manifest::{Manifest, Parts};
 use wmco_services::windows::Service;
 
@@ -28,6 +28,12 @@ pub(crate) trait Bench: Sized {
 
     /// How long certificates live that are to expire during a test.
     const CERTIFICATES: SignedDuration;
+
+    /// How much of logs is kept, as the operator tells the daemon.
+    const LOG_SIZE: Option<&str>;
+
+    /// Bytes that a service writes to its log without a pause.
+    const STORM: u64;
 
     /// A fresh host that can reach the cluster.
     async fn new(cluster: &Cluster) -> Self;
@@ -73,6 +79,12 @@ pub(crate) trait Bench: Sized {
     /// certificates of the daemon and staged files are left out.
     async fn traces(&self) -> BTreeMap<String, String>;
 
+    /// The files directly in a folder, without links, and their lengths.
+    fn folder(&self, folder: &str) -> BTreeMap<String, u64>;
+
+    /// Whether a file, links followed, ends with these words and a line break.
+    fn ends_with(&self, file: &str, words: &str) -> bool;
+
     /// Replaces a file.
     fn put(&self, path: &str, content: &[u8]);
 
@@ -83,7 +95,12 @@ pub(crate) trait Bench: Sized {
     async fn cleanup(&self) -> Option<bool>;
 
     /// Registers and starts the daemon's service as the operator does.
-    async fn start_daemon(&mut self);
+    async fn start_daemon(&mut self) {
+        self.start_daemon_as(ensure_daemon()).await;
+    }
+
+    /// The same by this step.
+    async fn start_daemon_as(&mut self, step: HostStep);
 
     /// Carries out a plan of the operator.
     async fn apply(&self, steps: Vec<HostStep>);
@@ -136,11 +153,11 @@ pub(crate) fn manifest_that_sets(variables: &[(&str, &str)]) -> Manifest {
 }
 
 /// The same with other inputs.
-pub(crate) fn manifest_with(change: impl FnOnce(&mut Inputs)) -> Manifest {
-    let mut inputs = Inputs {
+pub(crate) fn manifest_with(change: impl FnOnce(&mut ManifestInputs)) -> Manifest {
+    let mut inputs = ManifestInputs {
         platform: "None".to_owned(),
         api_server: "https://api-int.example.test:6443".to_owned(),
-        ..Inputs::default()
+        ..ManifestInputs::default()
     };
     change(&mut inputs);
     generate::manifest(&inputs).unwrap()
@@ -187,7 +204,12 @@ pub(crate) fn filled<B: Bench>(bench: &B, command: &str) -> String {
 
 /// The step that registers and starts the daemon's service with the operator's arguments.
 pub(crate) fn ensure_daemon() -> HostStep {
-    HostStep::EnsureDaemon { arguments: wicd_arguments(NAMESPACE, None).unwrap() }
+    daemon_with_logs_of(None)
+}
+
+/// The same with a size of log files.
+pub(crate) fn daemon_with_logs_of(size: Option<&str>) -> HostStep {
+    HostStep::EnsureDaemon { arguments: wicd_arguments(NAMESPACE, size, None).unwrap() }
 }
 
 /// Folders in which others than the daemon tidy up.

@@ -3,12 +3,12 @@
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use kube_testserver::Fault;
+use kube_testserver::error::ApiError;
 use wmco_core::names::{self, objects};
 use wmco_core::secret::Secret;
 use wmco_services::identity::{Certificate, Store};
 use wmco_services::windows::Files as _;
-use wmco_sim::cluster::Fault;
-use wmco_sim::cluster::error::ApiError;
 
 use super::world::{NAMESPACE, NODE, VERSION, World, manifest, until};
 
@@ -59,7 +59,7 @@ async fn short_lived_ones_are_renewed_without_a_restart() {
     let times: BTreeSet<&str> =
         requests.iter().filter_map(|r| r["metadata"]["creationTimestamp"].as_str()).collect();
     assert_eq!(times.len(), requests.len());
-    // The work goes on with the newest.
+    // The work continues with the newest.
     world.annotate(names::DESIRED_VERSION_ANNOTATION, VERSION).await;
     until(|| world.version().is_some()).await;
     running.stop().await;

@@ -101,14 +101,14 @@ async fn without_a_config_map_tagged_services_still_go() {
 async fn a_cluster_that_does_not_answer_leaves_the_host_untouched() {
     let world = World::new().await;
     let before = world.host.snapshot();
-    world.cluster.inject_faults(|_| Some(wmco_sim::cluster::Fault::Hangup));
+    world.cluster.inject_faults(|_| Some(kube_testserver::Fault::Hangup));
     assert!(clean(&world).await.is_err());
     assert_eq!(world.host.snapshot(), before);
 }
 
-/// `spec/wicd.md`, section 23.3, row 22.
+/// `docs/contract/wicd.md`, WICD81.
 #[tokio::test]
-async fn row_22_what_cannot_be_read_is_told_and_the_rest_goes() {
+async fn what_cannot_be_read_is_reported_and_the_rest_goes() {
     let (world, before) = configured().await;
     let mut damaged = manifest(&[]).render();
     damaged.0.insert("services".to_owned(), "[{".to_owned());
@@ -132,7 +132,7 @@ async fn row_22_what_cannot_be_read_is_told_and_the_rest_goes() {
 }
 
 #[test]
-fn row_22_the_agent_tells_what_it_cannot_read_and_takes_away_the_rest() {
+fn the_agent_reports_what_it_cannot_read_and_takes_away_the_rest() {
     let (host, log) = (FakeWindows::new("winhost"), Log::default());
     let _kept = log.keep();
     host.put_file(&paths::AGENT.parse().unwrap(), "MZ");
@@ -157,15 +157,15 @@ fn row_22_the_agent_tells_what_it_cannot_read_and_takes_away_the_rest() {
     assert!(!log.with("wmco-state.json is damaged and counts as missing").is_empty());
 }
 
-/// `spec/wicd.md`, section 23.2, row 17.
+/// `docs/contract/wicd.md`, WICD36.
 #[tokio::test]
-async fn row_17_two_nodes_with_its_address_stop_cleanup_unless_a_certificate_names_one() {
+async fn two_nodes_with_its_address_stop_cleanup_unless_a_certificate_names_one() {
     let world = World::asked(&manifest(&[])).await;
     let running = world.configured().await;
     running.stop().await;
     let mut twin = super::world::node();
     twin["metadata"]["name"] = "twin".into();
-    world.cluster.apply(&twin).unwrap();
+    world.cluster.put(&twin).unwrap();
     world.host.remove_tree(&world.settings.certificates).unwrap();
     let before = world.host.snapshot();
     let error = clean(&world).await.unwrap_err();

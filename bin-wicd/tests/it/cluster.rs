@@ -8,12 +8,13 @@ use k8s_openapi::api::core::v1::Node;
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Api, Client, Config};
+use kube_testserver::{Builder, TestServer};
 use serde_json::{Value, json};
-use wmco_core::cluster::{rbac, services_name};
-use wmco_core::names::{self, objects};
-use wmco_core::render::{TokenSecret, token_kubeconfig};
+use wmco_core::cluster::rbac;
+use wmco_core::names;
+use wmco_core::names::objects::{self, services_name};
+use wmco_core::render::{ServiceAccountToken, token_kubeconfig};
 use wmco_services::manifest::Manifest;
-use wmco_sim::cluster::{Builder, SimCluster};
 
 /// Name of the host's Node.
 pub(crate) const NODE: &str = "winhost";
@@ -29,7 +30,7 @@ const SILENCE: Duration = Duration::from_secs(2);
 
 /// A simulated cluster with the daemon's rights and an operator that approves certificates.
 pub(crate) struct Cluster {
-    pub(crate) sim: SimCluster,
+    pub(crate) sim: TestServer,
     admin: Client,
     operator: tokio::task::JoinHandle<()>,
 }
@@ -42,14 +43,14 @@ impl Drop for Cluster {
 
 impl Cluster {
     pub(crate) async fn start() -> Self {
-        Self::start_as(SimCluster::builder()).await
+        Self::start_as(TestServer::builder()).await
     }
 
     pub(crate) async fn start_as(builder: Builder) -> Self {
         let sim = builder.start().await.unwrap();
         let namespace = json!({"apiVersion": "v1", "kind": "Namespace",
             "metadata": {"name": NAMESPACE}});
-        sim.apply(&namespace).unwrap();
+        sim.put(&namespace).unwrap();
         let made = [
             json!(rbac::role_binding(NAMESPACE)),
             json!(rbac::cluster_role_binding(NAMESPACE)),
@@ -60,7 +61,7 @@ impl Cluster {
             }),
         ];
         for object in rbac::shipped(NAMESPACE).into_iter().chain(made) {
-            sim.apply(&object).unwrap();
+            sim.put(&object).unwrap();
         }
         let kubeconfig = sim.kubeconfig("admin", &["system:masters"]).unwrap();
         let options = KubeConfigOptions::default();
@@ -76,7 +77,7 @@ impl Cluster {
     pub(crate) fn kubeconfig(&self) -> Vec<u8> {
         let secret = self.sim.object("", "secrets", NAMESPACE, objects::WICD).unwrap();
         let data = serde_json::from_value(secret["data"].clone()).unwrap();
-        let secret = TokenSecret::read(objects::WICD, &data).unwrap();
+        let secret = ServiceAccountToken::read(objects::WICD, &data).unwrap();
         let user = objects::WICD_KUBECONFIG_USER;
         token_kubeconfig(&self.sim.url(), user, &secret).unwrap().expose().to_vec()
     }
@@ -87,13 +88,13 @@ impl Cluster {
             "apiVersion": "v1", "kind": "ConfigMap", "data": manifest.render().0,
             "metadata": {"namespace": NAMESPACE, "name": services_name(version)},
         });
-        self.sim.apply(&map).unwrap();
+        self.sim.put(&map).unwrap();
     }
 
     /// What a kubelet and the operator do when the host at `address` joins.
     pub(crate) fn join(&self, address: Ipv4Addr, version: &str) {
         self.sim
-            .apply(&json!({
+            .put(&json!({
                 "apiVersion": "v1", "kind": "Node",
                 "metadata": {
                     "name": NODE,
@@ -134,7 +135,7 @@ impl Cluster {
             Some(value) => annotations.insert(name.to_owned(), value.into()),
             None => annotations.remove(name),
         };
-        self.sim.apply(&node).unwrap();
+        self.sim.put(&node).unwrap();
     }
 
     /// Waits until the daemon says that `version` is configured.
@@ -183,13 +184,13 @@ impl Cluster {
             let before = self.passes();
             let data = json!({"apiVersion": "v1", "kind": "ConfigMap", "data": {"n": before.to_string()},
                 "metadata": {"namespace": NAMESPACE, "name": services_name("wakes-the-daemon")}});
-            self.sim.apply(&data).unwrap();
+            self.sim.put(&data).unwrap();
             until("a pass begins", async || self.passes() > before).await;
         }
     }
 
-    /// Waits until the daemon asks nothing any more for a while: whoever woke it may have done so
-    /// twice, and its last pass may not have ended. Returns the number of requests so far.
+    /// Waits until the daemon sends no request for a while: it may have been woken twice,
+    /// and its last pass may not have ended. Returns the number of requests so far.
     pub(crate) async fn silent(&self) -> u64 {
         let mut asked = self.requests_about_nodes();
         until("the daemon is silent", async || {

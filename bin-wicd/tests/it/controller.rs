@@ -8,13 +8,13 @@ use std::time::Duration;
 use k8s_openapi::api::core::v1::Node;
 use kube::Api;
 use kube::api::DeleteParams;
+use kube_testserver::{Fault as ApiFault, Request};
 use wmco_core::digest::Sha256;
 use wmco_core::names::{self, events};
 use wmco_core::protocol::ServiceRunState;
 use wmco_services::fake::{Call, Fault};
 use wmco_services::manifest::{Manifest, Parts, PreScript};
 use wmco_services::windows::ScriptOutput;
-use wmco_sim::cluster::{Fault as ApiFault, Request};
 
 use super::world::{NODE, VERSION, World, manifest, node, service, until};
 
@@ -94,9 +94,9 @@ async fn a_host_whose_node_comes_later_waits_for_it() {
     running.stop().await;
 }
 
-/// `spec/wicd.md`, section 23.2, row 17.
+/// `docs/contract/wicd.md`, WICD35.
 #[tokio::test]
-async fn row_17_a_host_with_new_addresses_is_known_by_its_kubelets_certificate() {
+async fn a_host_with_new_addresses_is_known_by_its_kubelets_certificate() {
     let world = World::asked(&manifest(&[])).await;
     world.host.set_addresses(vec![[10, 9, 9, 9].into()]);
     world.put_kubelet_certificate(NODE);
@@ -104,14 +104,14 @@ async fn row_17_a_host_with_new_addresses_is_known_by_its_kubelets_certificate()
 }
 
 #[tokio::test]
-async fn row_17_a_certificate_of_a_former_name_is_told_and_locks_nobody_out() {
+async fn a_certificate_of_a_former_name_is_reported_and_locks_nobody_out() {
     let log = Log::default();
     let _kept = log.keep();
     let world = World::asked(&manifest(&[])).await;
     let mut former = node();
     former["metadata"]["name"] = "former".into();
     former["status"]["addresses"][0]["address"] = "10.0.0.77".into();
-    world.cluster.apply(&former).unwrap();
+    world.cluster.put(&former).unwrap();
     world.put_kubelet_certificate("former");
     world.configured().await.stop().await;
     let told = log.with("a certificate on this host is one of node former");
@@ -306,9 +306,9 @@ async fn a_node_that_is_made_anew_is_brought_up_again() {
     let lists = world.cluster.count("list", "nodes");
     nodes.delete(NODE, &DeleteParams::default()).await.unwrap();
     until(|| world.cluster.count("list", "nodes") > lists).await;
-    // Without a node nobody says what shall run, so all goes on as it is.
+    // Without a Node there is no desired version, so services keep running.
     assert_eq!(world.service("overlay").unwrap().1, RUNNING);
-    world.cluster.apply(&node()).unwrap();
+    world.cluster.put(&node()).unwrap();
     world.annotate(names::DESIRED_VERSION_ANNOTATION, VERSION).await;
     until(|| world.version().is_some()).await;
     running.stop().await;

@@ -13,19 +13,17 @@ use clap::Parser as _;
 use jiff::SignedDuration;
 use tokio_util::sync::CancellationToken;
 use wicd_wine::hands::Order;
-use wicd_wine::told::Behaviour;
+use wicd_wine::told::{Behaviour, Storm};
 use wmco_core::limits;
 use wmco_core::names::{host, objects};
 use wmco_core::protocol::{FeatureState, HostStep, ServiceRunState};
 use wmco_core::winpath::WindowsPath;
-use wmco_services::fake::{Call, FakeEvent, FakeWindows};
+use wmco_services::fake::{Call, Content, FakeEvent, FakeWindows, Node};
 use wmco_services::windows::{
     Environment as _, Inherited, Service, ServiceManager as _, ServiceName, Wait, Windows,
 };
 
-use crate::bench::{
-    Bench, Move, SCRIPTS, UNTIDY, ensure_daemon, files, manifest, plan, programs, succeeded,
-};
+use crate::bench::{Bench, Move, SCRIPTS, UNTIDY, files, manifest, plan, programs, succeeded};
 use crate::cluster::{Cluster, NAMESPACE};
 
 /// How long it takes until the process of a service that ignores to be stopped is ended.
@@ -59,6 +57,22 @@ fn cluster_arguments() -> args::Cluster {
     args::Cluster { kubeconfig: path(host::WICD_KUBECONFIG), namespace: NAMESPACE.to_owned() }
 }
 
+/// Writes a log as its service would: in a second about two files, as a fast program would of real ones.
+fn write_log(host: FakeWindows, storm: Storm) {
+    const LINES: u64 = 10;
+    const PAUSE: Duration = Duration::from_millis(5);
+    tokio::spawn(async move {
+        let log = path(&storm.log);
+        for number in 0..storm.lines() {
+            host.append(&log, Storm::line(number).as_bytes()).unwrap();
+            if number % LINES == 0 {
+                tokio::time::sleep(PAUSE).await;
+            }
+        }
+        host.append(&log, format!("{}\n", Storm::LAST).as_bytes()).unwrap();
+    });
+}
+
 impl Memory {
     /// What the Service Control Manager does when it starts the daemon's program.
     pub(crate) fn spawn(&mut self) {
@@ -70,6 +84,7 @@ impl Memory {
         };
         let settings = Settings {
             ca_bundle: arguments.bundle().cloned(),
+            logs: arguments.log_bounds(),
             certificates: arguments.cert_dir,
             lifetime: arguments.cert_duration,
             cluster: arguments.cluster,
@@ -110,6 +125,9 @@ impl Bench for Memory {
     const ROOTS_GO: bool = true;
     const CERTIFICATES: SignedDuration = SignedDuration::from_secs(15);
 
+    const LOG_SIZE: Option<&str> = Some("1M");
+    const STORM: u64 = 10_000_000;
+
     async fn new(cluster: &Cluster) -> Self {
         let host = FakeWindows::new("winhost");
         host.set_containers(FeatureState::Enabled);
@@ -132,7 +150,7 @@ impl Bench for Memory {
             let of = |moved: &&Move| matches!(moved, Move::Start(of) | Move::Stop(of) if *of == name.as_str());
             match state {
                 ServiceRunState::Running => seen.push(Move::Start(name.to_string())),
-                // One that said that it stops has been told so before.
+                // The stop of a service that was stopping is counted already.
                 _ if matches!(seen.iter().rfind(of), Some(Move::Stop(_))) => {}
                 _ => seen.push(Move::Stop(name.to_string())),
             }
@@ -212,6 +230,9 @@ impl Bench for Memory {
         if let Some(port) = behaviour.port {
             self.host.set_http_status(port, Some(behaviour.health));
         }
+        if let Some(storm) = behaviour.storm.as_ref().filter(|storm| !storm.held_back) {
+            write_log(self.host.clone(), storm.clone());
+        }
         let name = service.parse().unwrap();
         let code = behaviour.ends_after_ms.map(|_| behaviour.code);
         self.host.set_ends_on_start(&name, code);
@@ -221,6 +242,22 @@ impl Bench for Memory {
 
     fn moves(&self) -> Vec<Move> {
         self.moves.lock().unwrap().clone()
+    }
+
+    fn folder(&self, folder: &str) -> BTreeMap<String, u64> {
+        let folder = path(folder);
+        self.host.with_tree(|tree| {
+            let length = |(path, node): (&WindowsPath, &Node)| match &node.content {
+                Content::File(bytes) => Some((path.to_string(), bytes.len() as u64)),
+                Content::Directory | Content::Link(_) => None,
+            };
+            tree.children(&folder).filter_map(length).collect()
+        })
+    }
+
+    fn ends_with(&self, file: &str, words: &str) -> bool {
+        let content = self.host.file(&path(file));
+        content.is_some_and(|content| content.ends_with(format!("{words}\n").as_bytes()))
     }
 
     fn put(&self, file: &str, content: &[u8]) {
@@ -279,8 +316,8 @@ impl Bench for Memory {
         succeeded(&report);
     }
 
-    async fn start_daemon(&mut self) {
-        self.apply(vec![ensure_daemon()]).await;
+    async fn start_daemon_as(&mut self, step: HostStep) {
+        self.apply(vec![step]).await;
         self.spawn();
     }
 

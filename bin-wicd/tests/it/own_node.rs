@@ -23,12 +23,12 @@ async fn crowd() -> World {
     for number in 0..OTHERS {
         let other =
             named(&format!("other-{number}"), &format!("10.1.{}.{}", number / 250, number % 250));
-        world.cluster.apply(&other).unwrap();
+        world.cluster.put(&other).unwrap();
     }
     for number in 0..5 {
         let mut linux = named(&format!("linux-{number}"), "10.0.0.10");
         linux["metadata"]["labels"] = json!({(names::OS_LABEL): "linux"});
-        world.cluster.apply(&linux).unwrap();
+        world.cluster.put(&linux).unwrap();
     }
     world
 }
@@ -50,7 +50,7 @@ async fn a_node_that_the_kubelets_certificate_names_is_one_request() {
     let world = crowd().await;
     world.put_kubelet_certificate(NODE);
     // Others may say what they like.
-    world.cluster.apply(&named("a-liar", "10.0.0.10")).unwrap();
+    world.cluster.put(&named("a-liar", "10.0.0.10")).unwrap();
     world.configured().await.stop().await;
     assert_eq!(asked(&world), [format!("get {NODE}")]);
     // Nor does the next start, with two certificates, ask for more.
@@ -74,11 +74,11 @@ async fn without_a_right_name_windows_nodes_come_in_pages() {
 }
 
 #[tokio::test]
-async fn row_17_a_liar_on_the_last_page_is_not_overlooked() {
+async fn a_second_claim_on_the_last_page_is_not_overlooked() {
     let log = Log::default();
     let _kept = log.keep();
     let world = crowd().await;
-    world.cluster.apply(&named("zz-liar", "10.0.0.10")).unwrap();
+    world.cluster.put(&named("zz-liar", "10.0.0.10")).unwrap();
     let running = world.start();
     until(|| !log.with("cannot find its node").is_empty()).await;
     let told = log.with("cannot find its node");

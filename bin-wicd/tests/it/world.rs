@@ -14,16 +14,18 @@ use k8s_openapi::api::core::v1::Node;
 use kube::api::{ListParams, Patch, PatchParams};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Api, Client, Config};
+use kube_testserver::TestServer;
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
-use wmco_core::cluster::{rbac, services_name};
-use wmco_core::names::{self, host as paths, objects};
+use wmco_core::cluster::rbac;
+use wmco_core::names::objects::{self, services_name};
+use wmco_core::names::{self, host as paths};
 use wmco_core::protocol::{ServiceRunState, ServicesData};
 use wmco_services::fake::FakeWindows;
+use wmco_services::logs::Bounds;
 use wmco_services::manifest::{Manifest, NodeVariable, Parts, Service};
 use wmco_services::windows::ServiceManager as _;
-use wmco_sim::cluster::SimCluster;
 
 pub(crate) const NODE: &str = "win-1";
 pub(crate) const NAMESPACE: &str = "winc";
@@ -58,17 +60,15 @@ pub(crate) fn service(name: &str, command: &str, needs: &[&str], priority: u64) 
         node_object_json_path: "{.metadata.name}".to_owned(),
     };
     Service {
-        name: name.parse().unwrap(),
-        command: command.to_owned(),
         node_variables_in_command: command
             .contains("NODE_NAME")
             .then_some(node_name)
             .into_iter()
             .collect(),
-        powershell_pre_scripts: Vec::new(),
         dependencies: needs.iter().map(|need| need.parse().unwrap()).collect(),
         bootstrap: priority == 0,
         priority,
+        ..Service::new(name.parse().unwrap(), command)
     }
 }
 
@@ -103,7 +103,7 @@ pub(crate) fn node() -> Value {
 
 /// A cluster with a Node for the host, and the rights that an installation gives to WICD.
 pub(crate) struct World {
-    pub(crate) cluster: SimCluster,
+    pub(crate) cluster: TestServer,
     pub(crate) client: Client,
     pub(crate) host: FakeWindows,
     pub(crate) settings: Settings,
@@ -126,14 +126,14 @@ pub(crate) struct Running {
 
 impl World {
     pub(crate) async fn new() -> Self {
-        Self::on(SimCluster::start().await.unwrap()).await
+        Self::on(TestServer::start().await.unwrap()).await
     }
 
     /// Every certificate that is asked for lives this long only.
     pub(crate) async fn with_certificates_for(seconds: i64) -> Self {
-        let builder = SimCluster::builder();
+        let builder = TestServer::builder();
         let life = SignedDuration::from_secs(seconds);
-        Self::on(builder.longest_certificates(life).start().await.unwrap()).await
+        Self::on(builder.longest_certificates(life.unsigned_abs()).start().await.unwrap()).await
     }
 
     /// The operator asks for these services.
@@ -144,7 +144,7 @@ impl World {
         world
     }
 
-    async fn on(cluster: SimCluster) -> Self {
+    async fn on(cluster: TestServer) -> Self {
         let text = cluster.kubeconfig("admin", &["system:masters"]).unwrap();
         let options = KubeConfigOptions::default();
         let kubeconfig = Kubeconfig::from_yaml(&text).unwrap();
@@ -158,7 +158,7 @@ impl World {
         objects.extend(rbac::shipped(NAMESPACE));
         objects.push(node());
         for object in objects {
-            cluster.apply(&object).unwrap();
+            cluster.put(&object).unwrap();
         }
         let host = FakeWindows::new("winhost");
         let account = format!("system:serviceaccount:{NAMESPACE}:{}", objects::WICD);
@@ -174,6 +174,7 @@ impl World {
             certificates: paths::WICD_CERTIFICATES.parse().unwrap(),
             lifetime: SignedDuration::from_hours(1),
             ca_bundle: Some(bundle),
+            logs: Bounds::default(),
         };
         let approving = Arc::new(AtomicUsize::new(usize::MAX));
         let approver = tokio::spawn(approve(client.clone(), Arc::clone(&approving)));
@@ -187,7 +188,7 @@ impl World {
 
     pub(crate) fn put_manifest(&self, version: &str, data: &ServicesData) {
         self.cluster
-            .apply(&json!({
+            .put(&json!({
                 "apiVersion": "v1", "kind": "ConfigMap", "data": data.0,
                 "metadata": {"namespace": NAMESPACE, "name": services_name(version)},
             }))

@@ -1,6 +1,6 @@
 //! What the stand-ins of the Wine suite and the tests say to each other.
 //!
-//! A stand-in finds what it is told in [`FOLDER`] and leaves there, in the [journal](mod@journal), what
+//! A stand-in reads its settings in [`FOLDER`] and leaves there, in the [journal](mod@journal), what
 //! it saw. All of it is plain files, so that tests on the other side of Wine read and write them
 //! directly. [`hands`] is what a person at the host would do, over a pipe.
 //!

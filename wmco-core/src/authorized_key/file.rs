@@ -1,4 +1,4 @@
-//! The file of keys with which administrators log in to a host.
+//! The authorized-keys file of a host's administrators.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::str;
@@ -9,23 +9,23 @@ use base64::prelude::BASE64_STANDARD;
 use super::AuthorizedKey;
 use crate::names::host;
 
-/// How a file begins that Windows programs wrote as UTF-8.
+/// Byte order mark of UTF-8, as Windows programs write it.
 const UTF8_MARK: &[u8] = b"\xEF\xBB\xBF";
 
-/// How a file begins that Windows programs wrote as UTF-16.
+/// Byte order marks of UTF-16, as Windows programs write them.
 const UTF16_MARKS: [&[u8]; 2] = [b"\xFF\xFE", b"\xFE\xFF"];
 
-/// Why the keys of a file are not exchanged. No message repeats a line of it.
+/// Why the keys of a file are not exchanged. No message repeats a line of the file.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum BadKeyExchange {
-    /// A key is to be let in and to be kept out.
+    /// A key is to be added and to be removed.
     #[error("key {fingerprint} is to be added and to be removed, decide for one of both")]
     Contradiction {
-        /// The key's, as OpenSSH prints it.
+        /// Fingerprint of the key, as OpenSSH prints it.
         fingerprint: String,
     },
-    /// The keys to remove are all that there are.
+    /// The removal would leave no key in the file.
     #[error(
         "no key would be left in {}, so nobody could log in any more; add one in the same step",
         host::AUTHORIZED_KEYS
@@ -33,31 +33,29 @@ pub enum BadKeyExchange {
     LastKey,
     /// The file is UTF-16, at least in part.
     #[error(
-        "{} holds UTF-16 text, as `>` of PowerShell writes it, which sshd does not read; write it anew \
+        "{} holds UTF-16 text, as `>` of PowerShell writes it, which sshd does not read; write it again \
          with `Set-Content -Encoding Ascii`",
         host::AUTHORIZED_KEYS
     )]
     Utf16,
 }
 
-/// The content of an authorized-keys file that lets in all keys of `add` and none of `remove`, in
-/// place of `file`.
+/// Returns the content of an authorized-keys file with all keys of `add` and without those of `remove`.
 ///
-/// A line is found by the key that sshd reads in it, whatever options stand before it and whatever
-/// comment stands behind. Of the lines without options that have a key of `add` the first stays, and no
-/// other line with that key. Where only lines with options have it, these are left alone: a person wrote
-/// them, and one may be the only way in; a login tells whether they let it in. A new key goes to the end,
-/// but before the last line with [`host::USER_DATA_MARK`]: user data that finds its mark leaves the file
-/// alone, and would bring the former keys back without it.
+/// A line is identified by the key that sshd reads in it, whatever its options and its comment. Of the lines
+/// without options that have a key of `add`, only the first stays. If only lines with options have the key, they
+/// are left alone: an administrator wrote them, and one may be the only way in; a login shows whether they let the
+/// operator in. A new key is added at the end, but before the last line with [`host::USER_DATA_MARK`]: user data
+/// that finds its mark leaves the file alone; without the mark it would restore the former keys.
 ///
 /// # Guarantees
-/// - Every other line stays as it is, byte for byte and in its order, in whatever encoding its comment
-///   is; only a last line without an end gets one when a line follows.
-/// - The same file when nothing is to be done, so a second time changes nothing.
-/// - A file is not left without a key of the kinds that the operator logs in with when lines are removed.
+/// - Every other line stays as it is, byte for byte and in order, in any encoding; only a last line without a line
+///   end gets one if a line follows.
+/// - Idempotent: a second exchange changes nothing.
+/// - If lines are removed, at least one key of a kind that the operator logs in with remains.
 ///
 /// # Errors
-/// [`BadKeyExchange`]; leave the file as it is then.
+/// [`BadKeyExchange`]; leave the file as it is.
 ///
 /// ```
 /// use std::collections::BTreeSet;
@@ -71,7 +69,7 @@ pub enum BadKeyExchange {
 /// let file = format!("# people\r\n{old} operator\r\n");
 /// let file = exchange_keys(file.as_bytes(), &keys(new)?, &keys(old)?)?;
 /// assert_eq!(file, format!("# people\r\n{new}\r\n").as_bytes());
-/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn exchange_keys(
     file: &[u8],
@@ -81,10 +79,10 @@ pub fn exchange_keys(
     if let Some(key) = add.intersection(remove).next() {
         return Err(BadKeyExchange::Contradiction { fingerprint: key.fingerprint() });
     }
-    if file.contains(&0) || UTF16_MARKS.iter().any(|mark| file.starts_with(mark)) {
+    if is_utf16(file) {
         return Err(BadKeyExchange::Utf16);
     }
-    // As sshd takes the file apart; another end of a line belongs to its comment.
+    // Splits lines as sshd does; any other line end belongs to the comment.
     let lines: Vec<(&[u8], Option<Found>)> =
         file.split_inclusive(|byte| *byte == b'\n').map(|line| (line, found(line))).collect();
     let mut plain: BTreeMap<&AuthorizedKey, usize> = BTreeMap::new();
@@ -113,10 +111,16 @@ pub fn exchange_keys(
     }
     let missing = add.iter().filter(|key| !plain.contains_key(key) && !limited.contains(key));
     let kept: Vec<&[u8]> = kept.into_iter().map(|(line, _)| *line).collect();
-    Ok(with_lines(&kept, missing, end_of_lines(file)))
+    let exchanged = with_lines(&kept, missing, end_of_lines(file));
+    // Without its first lines the file may begin like UTF-16, and then no program could read it.
+    if is_utf16(&exchanged) { Err(BadKeyExchange::Utf16) } else { Ok(exchanged) }
 }
 
-/// How the last line that has an end ends; as Windows programs write it if there is none.
+fn is_utf16(file: &[u8]) -> bool {
+    file.contains(&0) || UTF16_MARKS.iter().any(|mark| file.starts_with(mark))
+}
+
+/// The last line end of the file; that of Windows if the file has none.
 fn end_of_lines(file: &[u8]) -> &'static str {
     let last = file.iter().rposition(|byte| *byte == b'\n');
     match last.and_then(|last| file.get(..last)) {
@@ -125,7 +129,7 @@ fn end_of_lines(file: &[u8]) -> &'static str {
     }
 }
 
-/// All lines, with `keys` before the mark of user data.
+/// Joins all lines, with `keys` before the mark of user data.
 fn with_lines<'a>(
     lines: &[&[u8]],
     keys: impl Iterator<Item = &'a AuthorizedKey>,
@@ -145,14 +149,14 @@ fn with_lines<'a>(
     file
 }
 
-/// How a line has its key.
+/// Form of a line with a key.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Form {
-    /// As we write it.
+    /// Written as the operator writes it.
     Plain,
-    /// With options before it, which may limit from where, or to which command, it lets in.
+    /// With options before the key, which may restrict the source address or the command.
     WithOptions,
-    /// Spelled in a way that not every sshd reads.
+    /// Spelled in a way that some versions of sshd cannot read.
     Unread,
 }
 
@@ -163,7 +167,7 @@ struct Found {
     form: Form,
 }
 
-/// The key that sshd reads in `line`: at its begin or, if there is none, behind options.
+/// The key that sshd reads in `line`: at the start or, if there is none, after options.
 fn found(line: &[u8]) -> Option<Found> {
     let text = line.strip_prefix(UTF8_MARK).unwrap_or(line);
     let has_mark = text.len() < line.len();
@@ -182,17 +186,17 @@ fn found(line: &[u8]) -> Option<Found> {
     Some(Found { key, form: if has_mark { Form::Unread } else { form } })
 }
 
-/// Whether a key stands behind its own name, or behind another word that only some sshd may know.
+/// Whether a key follows the name of its own algorithm, or another word that only some versions of sshd may know.
 enum Spelling {
     Own,
     Other,
 }
 
-/// Reads `ALGORITHM BASE64`, whatever follows.
+/// Reads `ALGORITHM BASE64` and ignores the rest.
 fn key(text: &[u8]) -> Option<(AuthorizedKey, Spelling)> {
     let (kind, rest) = word(text);
     let (base64, _) = word(skip_blanks(rest));
-    // sshd passes over other white space in it, such as the end of the line.
+    // sshd ignores other white space in it, such as the line end.
     let base64: Vec<u8> =
         base64.iter().copied().filter(|byte| !b"\n\r\x0b\x0c".contains(byte)).collect();
     let wire = BASE64_STANDARD.decode(base64).ok()?;
@@ -206,14 +210,14 @@ fn skip_blanks(text: &[u8]) -> &[u8] {
     start.and_then(|start| text.get(start..)).unwrap_or_default()
 }
 
-/// The first word, and what follows it.
+/// Splits the text after its first word.
 fn word(text: &[u8]) -> (&[u8], &[u8]) {
     let end = text.iter().position(|byte| b" \t".contains(byte)).unwrap_or(text.len());
     text.split_at(end)
 }
 
-/// What follows the options that a line of an authorized-keys file begins with; they end at the first
-/// blank outside of quotes. `None` if nothing does.
+/// Returns the rest of a line of an authorized-keys file after its options, which end at the first blank outside of
+/// quotes. `None` if nothing follows.
 ///
 /// ```
 /// use wmco_core::authorized_key::after_options;
@@ -224,7 +228,7 @@ fn word(text: &[u8]) -> (&[u8], &[u8]) {
 pub fn after_options(line: &[u8]) -> Option<&[u8]> {
     let (mut quoted, mut at) = (false, 0);
     loop {
-        // A backslash means something before a quote only.
+        // A backslash has a meaning only before a quote.
         match line.get(at..)? {
             [] => return None,
             [b' ' | b'\t', ..] if !quoted => return line.get(at..).map(skip_blanks),
@@ -310,7 +314,7 @@ mod tests {
             format!("ED25519 {base64}"),
             format!("no-pty ed25519 {base64}"),
             "\u{FEFF}OLD".to_owned(),
-            // No sshd reads it, but nobody needs it either.
+            // No sshd reads it, but it is not needed either.
             "\"OLD".to_owned(),
         ] {
             check(&format!("{old}\nOTHER\n"), "OTHER\nNEW\n");
@@ -371,6 +375,9 @@ mod tests {
             refused(file, &[2], &[1], &BadKeyExchange::Utf16);
         }
         refused(b"\xFE\xFF\x26\x3A", &[2], &[1], &BadKeyExchange::Utf16);
+        // The line becomes the first.
+        let second = [line(1).as_bytes(), b"\n\xFE\xFF damage\n"].concat();
+        refused(&second, &[2], &[1], &BadKeyExchange::Utf16);
     }
 
     #[test]
@@ -382,7 +389,7 @@ mod tests {
         let file = format!("{}\nno-pty {}\n", line(1), line(3));
         let left = exchange_keys(file.as_bytes(), &keys(&[]), &keys(&[1])).unwrap();
         assert_eq!(left, format!("no-pty {}\n", line(3)).as_bytes());
-        // Nobody loses anything.
+        // No key is lost.
         assert_eq!(exchange_keys(b"", &keys(&[]), &keys(&[1])), Ok(Vec::new()));
     }
 

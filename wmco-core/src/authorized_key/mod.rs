@@ -1,4 +1,4 @@
-//! Public keys that a host lets in: one as a line of an authorized-keys file, and that file.
+//! Public keys that a host accepts: a key as a line of an authorized-keys file, and that file.
 
 mod file;
 
@@ -17,11 +17,11 @@ use crate::limits;
 
 pub use file::{BadKeyExchange, after_options, exchange_keys};
 
-/// A public key with which somebody logs in.
+/// A public key for logins.
 ///
 /// It is read from a public key file: one line `ALGORITHM BASE64 [COMMENT]`, with empty lines and lines
 /// that begin with `#` around it. Its text form is `ALGORITHM BASE64`: letters, digits, `+`, `/`, `=`,
-/// `-` and one blank, so it can stand between quotes of any kind. Source: `spec/ssh.md`, section 2.3.
+/// `-` and one blank, so it can stand between quotes of any kind. Source: `docs/contract/ssh.md`, SSH5.
 ///
 /// ```
 /// use wmco_core::authorized_key::AuthorizedKey;
@@ -29,40 +29,40 @@ pub use file::{BadKeyExchange, after_options, exchange_keys};
 /// let line = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhscHR4f";
 /// let key: AuthorizedKey = format!("# mine\n{line} me@home\n").parse()?;
 /// assert_eq!(key.to_string(), line);
-/// # Ok::<(), wmco_core::authorized_key::BadAuthorizedKey>(())
+/// Ok::<(), wmco_core::authorized_key::BadAuthorizedKey>(())
 /// ```
 // Keys of hosts and of users have one wire form.
 #[derive(Clone, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct AuthorizedKey(HostKey);
 
-/// Why a text is no [`AuthorizedKey`]. No message repeats the text.
+/// Why a text is not an [`AuthorizedKey`]. No message repeats the text.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum BadAuthorizedKey {
-    /// The words do not make a key of their algorithm.
+    /// The text is not a valid key of its algorithm.
     #[error(
         "the key is cut off or damaged, or an rsa key of fewer than {} bits; give the whole file of \
          a key that is long enough",
         limits::RSA_BITS
     )]
     Damaged,
-    /// There is nothing but empty lines and comments.
+    /// Only empty lines and comments.
     #[error("there is no key in it, give the public key file that `ssh-keygen` wrote")]
     Empty,
-    /// A public key, in PEM or the form of RFC 4716.
+    /// A public key in PEM or in the form of RFC 4716.
     #[error("the public key is in a form that OpenSSH does not read, `ssh-keygen -i` converts it")]
     Form,
     /// The line does not begin with an algorithm.
     #[error("its line does not begin with one of {}, remove options in front of the key or give a key \
              of these kinds", ALGORITHMS.join(", "))]
     Kind,
-    /// OpenSSH takes no such key.
+    /// The key is longer than OpenSSH accepts.
     #[error("the key is longer than OpenSSH takes, make one of at most 16384 bits")]
     Long,
     /// The first word names another algorithm than the key itself.
     #[error("its first word does not fit the key, copy the whole line from the public key file")]
     Mismatch,
-    /// The private half.
+    /// A private key.
     #[error(
         "this is a private key, which must stay where it is; give its public half, which \
          `ssh-keygen -y -f FILE` prints"
@@ -74,11 +74,11 @@ pub enum BadAuthorizedKey {
 }
 
 impl AuthorizedKey {
-    /// From the wire form, as keys are kept between the lines of files. Source: RFC 4253, section 6.6.
+    /// Reads the wire form, which the base64 of a key file contains. Source: RFC 4253, section 6.6.
     ///
     /// # Errors
-    /// [`BadAuthorizedKey`] if it is none, damaged, too long, or of a kind that the operator does not
-    /// log in with.
+    /// [`BadAuthorizedKey`] if it is no key, damaged, too long, or of a kind that the operator does not log in
+    /// with.
     pub fn from_wire(wire: &[u8]) -> Result<Self, BadAuthorizedKey> {
         if wire.len() > limits::AUTHORIZED_KEY_BYTES {
             return Err(BadAuthorizedKey::Long);
@@ -99,7 +99,7 @@ impl AuthorizedKey {
         self.0.fingerprint()
     }
 
-    /// SHA-256 of its text form, by which Nodes and records name it: the value of
+    /// SHA-256 of its text form, which identifies the key on Nodes and in records: the value of
     /// [`PUBLIC_KEY_HASH_ANNOTATION`](crate::names::PUBLIC_KEY_HASH_ANNOTATION).
     pub fn hash(&self) -> Sha256 {
         Sha256::of(self.to_string().as_bytes())

@@ -1,18 +1,18 @@
-//! Decides what the operator's own objects in the cluster need.
+//! Reconciles the operator's own objects in the cluster.
 //!
-//! [`reconcile`] compares the objects that it owns as they should be ([`Desired`]) with what is
-//! there ([`Observed`]) and returns what to do. Objects that cannot be changed are replaced: the
-//! services ConfigMap in one step, since daemons miss it meanwhile, others by a delete now and a
-//! create in the pass that the delete event starts. The Secrets with user data have a
-//! [`reconcile`](user_data::reconcile) of their own, since they need nothing of what these need.
+//! [`reconcile`] compares the desired objects ([`Desired`]) with the existing ones ([`Observed`]) and returns the
+//! steps to take. Immutable objects are replaced: the services ConfigMap in one step, because daemons need it all
+//! the time; others by a delete now and a create in the pass that the delete event starts. The Secrets with user
+//! data have their own [`reconcile`](user_data::reconcile), because they need no other input of these.
 //!
 //! # Guarantees
-//! - The services ConfigMap of a version that a node carries or is told to carry is kept, since the
-//!   daemon there still needs it. Source: `spec/operator.md`, section 6.2.
+//! - The services ConfigMap of a version that a node has or is to get is kept, because the daemon there needs it.
+//!   Source: `docs/contract/lifecycle.md`, LIFE22.
 //!
 //! # Not here
-//! What is in the services ConfigMap (`wmco-services`), Nodes ([`node`](crate::node)).
+//! The content of the services ConfigMap (`wmco-services`), and Nodes ([`node`](crate::node)).
 
+pub mod monitoring;
 pub mod rbac;
 pub mod user_data;
 
@@ -26,91 +26,102 @@ use crate::names::objects;
 use crate::protocol::ServicesData;
 use crate::secret::Secret;
 
-/// What the operator wants to own.
+/// The objects that the operator owns, as they should be.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Desired<'a> {
     /// Operator version.
     pub version: &'a str,
     /// Data of this version's services ConfigMap.
     pub services: &'a ServicesData,
-    /// Where the cluster runs, as [`platforms`](crate::names::platforms) spells it.
+    /// The cluster's platform, as [`platforms`](crate::names::platforms) spells it.
     pub platform: &'a str,
+    /// Whether nodes use a proxy, and so need the cluster's trusted CAs.
+    pub proxy: bool,
 }
 
-/// What there is.
+/// The existing objects.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Observed {
-    /// ConfigMaps of our namespace whose name starts like a services ConfigMap's.
+    /// ConfigMaps of the operator's namespace whose name starts like a services ConfigMap's.
     pub services: BTreeMap<String, ServicesConfigMap>,
-    /// Every version that a node carries or is told to carry.
+    /// Every version that a node has or is to get.
     pub node_versions: BTreeSet<String>,
-    /// The Secret named like WICD.
-    pub token: Option<TokenSecret>,
-    /// The bindings that the operator keeps, where they exist.
+    /// The Secret with WICD's name.
+    pub token: Option<FoundTokenSecret>,
+    /// The existing bindings that the operator manages.
     pub bindings: BTreeMap<rbac::BindingKind, FoundBinding>,
+    /// The ConfigMap of trusted CAs.
+    pub trusted_ca: Option<TrustedCa>,
 }
 
-/// A binding as it is.
+/// The relevant part of the ConfigMap of trusted CAs.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct TrustedCa {
+    /// Whether its label asks the cluster to inject the CAs.
+    pub asks: bool,
+}
+
+/// An existing binding.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct FoundBinding {
-    /// What it says.
+    /// The compared part of the binding.
     pub binding: rbac::Binding,
-    /// Which one was seen.
+    /// The observed revision.
     pub revision: Revision,
 }
 
-/// A services ConfigMap as it is.
+/// An existing services ConfigMap.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct ServicesConfigMap {
     /// Its data.
     pub data: ServicesData,
-    /// Whether it is immutable, as it should be.
+    /// Whether it is immutable, as required.
     pub immutable: bool,
-    /// Which one was seen.
+    /// The observed revision.
     pub revision: Revision,
 }
 
-/// One state of one object.
+/// Identifies one state of an object.
 #[derive(Clone, Debug, Default, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Revision {
-    /// Another one when the object was deleted and created again.
+    /// Changes if the object is deleted and created again.
     pub uid: Option<String>,
-    /// Another one after every change.
+    /// Changes with every write.
     pub resource_version: Option<String>,
 }
 
-/// WICD's token Secret as far as it matters.
+/// The relevant part of WICD's token Secret.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct TokenSecret {
+pub struct FoundTokenSecret {
     /// Type of the Secret.
     pub type_: String,
     /// The ServiceAccount that its annotation names.
     pub account: Option<String>,
 }
 
-/// What to do now.
+/// The steps to take now.
 #[derive(Clone, Debug, Default, Eq, JsonSchema, PartialEq, Serialize)]
 #[must_use = "a plan does nothing until an executor runs it"]
 pub struct Plan {
-    /// The steps, in order; they do not depend on each other.
+    /// The steps in order; they do not depend on each other.
     pub steps: Vec<Step>,
 }
 
-/// One action with its reason.
+/// An action with its reason.
 #[derive(Clone, Debug, Eq, JsonSchema, PartialEq, Serialize)]
 pub struct Step {
-    /// The side effect.
+    /// The action.
     pub action: Action,
-    /// Why it is due.
+    /// Why the action is due.
     pub because: Because,
 }
 
-/// One side effect. Idempotent: "is there already" and "is gone already" are success.
+/// A side effect. Idempotent: an object that already exists or is already deleted counts as success.
 #[derive(Clone, Debug, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Action {
-    /// Create this version's services ConfigMap.
+    /// Creates this version's services ConfigMap.
     CreateServices {
         /// Its name.
         name: String,
@@ -118,63 +129,74 @@ pub enum Action {
         #[serde(skip)]
         data: ServicesData,
     },
-    /// Delete this version's services ConfigMap if it is still the one that was seen, and create the
-    /// right one at once. Nothing is done when it is another one by now: that is looked at anew. When
-    /// it is gone already, or the operator dies in between, what is missing is created.
+    /// Deletes this version's services ConfigMap if it still has the observed revision, and creates the right one
+    /// at once. If it has another revision, nothing is done, and the next pass decides again. If it is already
+    /// deleted, or the operator stops in between, the next pass creates the missing ConfigMap.
     ReplaceServices {
         /// Its name.
         name: String,
-        /// What was seen.
+        /// The observed revision.
         found: Revision,
-        /// Its data from now on.
+        /// The new data.
         #[serde(skip)]
         data: ServicesData,
     },
-    /// Delete a services ConfigMap.
+    /// Deletes a services ConfigMap.
     DeleteServices {
         /// Its name.
         name: String,
     },
-    /// Create WICD's token Secret; the cluster fills it.
+    /// Creates WICD's token Secret; the cluster fills it.
     CreateToken,
-    /// Delete WICD's token Secret.
+    /// Deletes WICD's token Secret.
     DeleteToken,
-    /// Create a binding.
+    /// Creates the ConfigMap of trusted CAs; the cluster fills it.
+    CreateTrustedCa,
+    /// Restores the label of the ConfigMap of trusted CAs; other labels and its data stay.
+    LabelTrustedCa,
+    /// Creates a binding.
     CreateBinding(rbac::BindingKind),
-    /// Delete a binding if it is still the one that was seen. What it is now starts the next pass.
+    /// Deletes a binding if it still has the observed revision. A newer revision starts the next pass.
     DeleteBinding {
-        /// Which one.
+        /// The binding.
         kind: rbac::BindingKind,
-        /// What was seen.
+        /// The observed revision.
         found: Revision,
     },
-    /// Create the Secret with user data.
+    /// Creates the ServiceMonitor of the exporters on nodes.
+    CreateServiceMonitor,
+    /// Changes the differing fields of the ServiceMonitor, if it still has the observed revision.
+    ChangeServiceMonitor {
+        /// The observed revision.
+        found: Revision,
+    },
+    /// Creates the Secret with user data.
     CreateUserData {
         /// Its namespace.
         namespace: String,
-        /// The text in it.
+        /// The user data.
         #[serde(skip)]
         text: Secret,
     },
-    /// Change the text in the Secret with user data if that is still the one that was seen. What it is now
+    /// Changes the text in the Secret with user data, if it still has the observed revision. A newer revision
     /// starts the next pass.
     ChangeUserData {
         /// Its namespace.
         namespace: String,
-        /// What was seen.
+        /// The observed revision.
         found: Revision,
-        /// Its text from now on.
+        /// The new text.
         #[serde(skip)]
         text: Secret,
     },
-    /// Delete the Secret with user data, which cannot be changed, if it is still the one that was seen, and
-    /// create the right one at once. As [`Self::ReplaceServices`].
+    /// Deletes the Secret with user data, which is immutable or of another type, if it still has the observed
+    /// revision, and creates the right one at once. Otherwise like [`Self::ReplaceServices`].
     ReplaceUserData {
         /// Its namespace.
         namespace: String,
-        /// What was seen.
+        /// The observed revision.
         found: Revision,
-        /// All of its data from now on.
+        /// The new data, complete.
         #[serde(skip)]
         data: BTreeMap<String, Secret>,
     },
@@ -184,27 +206,27 @@ pub enum Action {
 #[derive(Clone, Debug, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Because {
-    /// It is not there.
+    /// The object does not exist.
     Missing,
-    /// It is not as it should be.
+    /// The object differs from the desired one.
     Differs,
-    /// Its data says something else.
+    /// The object's data differs.
     #[serde(rename_all = "camelCase")]
     DiffersIn {
-        /// Under these keys. What stands there can be secret.
+        /// The differing keys. Values are left out, because they may be secret.
         keys: Vec<String>,
     },
-    /// It is right but not immutable.
+    /// The data is right, but the object is not immutable.
     Mutable,
-    /// A machine that starts with it would let in other keys.
+    /// New machines with this user data would accept other keys.
     OtherKeys,
-    /// Its type is another one.
+    /// The object has another type.
     Type,
-    /// No node needs it any more.
+    /// No node needs the object any more.
     Outdated,
 }
 
-/// Returns what to do now.
+/// Returns the steps to take now.
 pub fn reconcile(desired: &Desired<'_>, observed: &Observed, namespace: &str) -> Plan {
     let mut plan = Plan::default();
     services(desired, observed, &mut plan);
@@ -212,6 +234,13 @@ pub fn reconcile(desired: &Desired<'_>, observed: &Observed, namespace: &str) ->
         None => plan.push(Action::CreateToken, Because::Missing),
         Some(token) if !token.is_ours() => plan.push(Action::DeleteToken, Because::Differs),
         Some(_) => {}
+    }
+    // Without a proxy it stays as it is: other components may use it.
+    match observed.trusted_ca {
+        _ if !desired.proxy => {}
+        None => plan.push(Action::CreateTrustedCa, Because::Missing),
+        Some(TrustedCa { asks: false }) => plan.push(Action::LabelTrustedCa, Because::Differs),
+        Some(TrustedCa { asks: true }) => {}
     }
     for &kind in rbac::BindingKind::on(desired.platform) {
         match observed.bindings.get(&kind) {
@@ -227,7 +256,7 @@ pub fn reconcile(desired: &Desired<'_>, observed: &Observed, namespace: &str) ->
 }
 
 fn services(desired: &Desired<'_>, observed: &Observed, plan: &mut Plan) {
-    let name = services_name(desired.version);
+    let name = objects::services_name(desired.version);
     match observed.services.get(&name) {
         None => {
             let data = desired.services.clone();
@@ -249,7 +278,7 @@ fn services(desired: &Desired<'_>, observed: &Observed, plan: &mut Plan) {
 }
 
 impl ServicesConfigMap {
-    /// In what it is not as it should be, if in anything.
+    /// The difference from the desired ConfigMap, if there is one.
     fn unlike(&self, desired: &ServicesData) -> Option<Because> {
         let keys = self.data.differing_keys(desired);
         match (keys.is_empty(), self.immutable) {
@@ -260,12 +289,7 @@ impl ServicesConfigMap {
     }
 }
 
-/// Name of the services ConfigMap of `version`.
-pub fn services_name(version: &str) -> String {
-    format!("{}{version}", objects::SERVICES_CONFIG_MAP_PREFIX)
-}
-
-impl TokenSecret {
+impl FoundTokenSecret {
     fn is_ours(&self) -> bool {
         self.type_ == objects::SERVICE_ACCOUNT_TOKEN_TYPE
             && self.account.as_deref() == Some(objects::WICD)
@@ -287,8 +311,12 @@ impl Action {
             Self::DeleteServices { .. } => "delete-services",
             Self::CreateToken => "create-token",
             Self::DeleteToken => "delete-token",
+            Self::CreateTrustedCa => "create-trusted-ca",
+            Self::LabelTrustedCa => "label-trusted-ca",
             Self::CreateBinding(_) => "create-binding",
             Self::DeleteBinding { .. } => "delete-binding",
+            Self::CreateServiceMonitor => "create-service-monitor",
+            Self::ChangeServiceMonitor { .. } => "change-service-monitor",
             Self::CreateUserData { .. } => "create-user-data",
             Self::ChangeUserData { .. } => "change-user-data",
             Self::ReplaceUserData { .. } => "replace-user-data",
@@ -311,7 +339,12 @@ impl fmt::Display for Step {
             Action::CreateUserData { namespace, .. }
             | Action::ChangeUserData { namespace, .. }
             | Action::ReplaceUserData { namespace, .. } => write!(f, " {namespace}")?,
-            Action::CreateToken | Action::DeleteToken => {}
+            Action::CreateToken
+            | Action::DeleteToken
+            | Action::CreateTrustedCa
+            | Action::LabelTrustedCa
+            | Action::CreateServiceMonitor
+            | Action::ChangeServiceMonitor { .. } => {}
         }
         match &self.because {
             Because::Missing => f.write_str(", because it is missing"),
@@ -348,13 +381,14 @@ mod tests {
     fn settled() -> Observed {
         let ours = seen(data("[]"));
         Observed {
-            services: [(services_name("2.0.0"), ours)].into(),
+            services: [(objects::services_name("2.0.0"), ours)].into(),
             node_versions: BTreeSet::new(),
-            token: Some(TokenSecret {
+            token: Some(FoundTokenSecret {
                 type_: objects::SERVICE_ACCOUNT_TOKEN_TYPE.into(),
                 account: Some(objects::WICD.into()),
             }),
             bindings: rbac::BindingKind::on("None").iter().map(|k| (*k, bound(*k, "ns"))).collect(),
+            trusted_ca: Some(TrustedCa { asks: true }),
         }
     }
 
@@ -362,7 +396,8 @@ mod tests {
     fn check(given: fn(&mut Observed), expected: &[&str]) {
         let mut observed = settled();
         given(&mut observed);
-        let desired = Desired { version: "2.0.0", services: &data("[]"), platform: "None" };
+        let desired =
+            Desired { version: "2.0.0", services: &data("[]"), platform: "None", proxy: true };
         let plan = reconcile(&desired, &observed, "ns");
         assert_eq!(plan.steps.iter().map(ToString::to_string).collect::<Vec<_>>(), expected);
     }
@@ -379,6 +414,7 @@ mod tests {
             &[
                 "create-services windows-services-2.0.0, because it is missing",
                 "create-token, because it is missing",
+                "create-trusted-ca, because it is missing",
                 "create-binding RoleBinding, because it is missing",
                 "create-binding ClusterRoleBinding, because it is missing",
             ],
@@ -419,7 +455,8 @@ mod tests {
         let found = observed.services.values_mut().next().unwrap();
         found.data = with("old-user:old-password");
         let desired = with("user:password");
-        let desired = Desired { version: "2.0.0", services: &desired, platform: "None" };
+        let desired =
+            Desired { version: "2.0.0", services: &desired, platform: "None", proxy: true };
         let plan = reconcile(&desired, &observed, "ns");
         let texts = [
             plan.steps.iter().map(ToString::to_string).collect(),
@@ -435,10 +472,11 @@ mod tests {
     #[test]
     fn only_what_was_seen_is_replaced_and_by_what_is_desired() {
         let mut observed = settled();
-        let name = services_name("2.0.0");
+        let name = objects::services_name("2.0.0");
         observed.services.insert(name.clone(), seen(data("[1]")));
         let services = data("[]");
-        let desired = Desired { version: "2.0.0", services: &services, platform: "None" };
+        let desired =
+            Desired { version: "2.0.0", services: &services, platform: "None", proxy: true };
         let Plan { steps } = reconcile(&desired, &observed, "ns");
         let found = seen(ServicesData::default()).revision;
         let action = Action::ReplaceServices { name: name.clone(), found, data: services.clone() };
@@ -465,7 +503,7 @@ mod tests {
             |o| {
                 for version in ["1.0.0", "0.9.0"] {
                     let old = seen(data("[]"));
-                    o.services.insert(services_name(version), old);
+                    o.services.insert(objects::services_name(version), old);
                 }
                 o.node_versions.insert("1.0.0".into());
             },
@@ -476,6 +514,21 @@ mod tests {
     #[test]
     fn token_of_another_account_is_deleted() {
         check(|o| o.token.as_mut().unwrap().account = None, &["delete-token, because it differs"]);
+    }
+
+    #[test]
+    fn trusted_cas_are_asked_for_with_a_proxy_only() {
+        check(
+            |o| o.trusted_ca = Some(TrustedCa { asks: false }),
+            &["label-trusted-ca, because it differs"],
+        );
+        for trusted_ca in [None, Some(TrustedCa { asks: false })] {
+            let services = data("[]");
+            let desired =
+                Desired { version: "2.0.0", services: &services, platform: "None", proxy: false };
+            let observed = Observed { trusted_ca, ..settled() };
+            assert_eq!(reconcile(&desired, &observed, "ns"), Plan::default());
+        }
     }
 
     #[test]
@@ -505,7 +558,8 @@ mod tests {
         let mut observed = settled();
         let kind = rbac::BindingKind::RoleBinding;
         observed.bindings.insert(kind, bound(kind, "elsewhere"));
-        let desired = Desired { version: "2.0.0", services: &data("[]"), platform: "None" };
+        let desired =
+            Desired { version: "2.0.0", services: &data("[]"), platform: "None", proxy: true };
         let Plan { steps } = reconcile(&desired, &observed, "ns");
         let action = Action::DeleteBinding { kind, found: revision() };
         assert_eq!(steps, [Step { action, because: Because::Differs }]);
@@ -518,7 +572,8 @@ mod tests {
             ("AWS", &[]),
             ("", &[]),
         ] {
-            let desired = Desired { version: "2.0.0", services: &data("[]"), platform };
+            let desired =
+                Desired { version: "2.0.0", services: &data("[]"), platform, proxy: true };
             let plan = reconcile(&desired, &settled(), "ns");
             let steps: Vec<String> = plan.steps.iter().map(ToString::to_string).collect();
             assert_eq!(steps, expected, "{platform:?}");

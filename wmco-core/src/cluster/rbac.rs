@@ -1,4 +1,4 @@
-//! The rights of WICD. Source: `spec/operator.md`, sections 4.2 and 10.2.
+//! The rights of WICD. Source: `docs/contract/cluster.md`, CLU13 and CLU34.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -17,26 +17,25 @@ use crate::names::{self, objects::WICD, platforms};
 /// Name of the ClusterRole and the bindings of WICD's certificates.
 pub const WICD_NODES: &str = "system-wicd-nodes";
 
-/// Name of the ClusterRole and the ClusterRoleBinding of what Azure's cloud node manager does with
-/// WICD's kubeconfig.
+/// Name of the ClusterRole and the ClusterRoleBinding for Azure's cloud node manager, which uses WICD's kubeconfig.
 pub const CLOUD_NODE_MANAGER: &str = "windows-cloud-node-manager";
 
 const RBAC_GROUP: &str = "rbac.authorization.k8s.io";
 const CERTIFICATES_GROUP: &str = "certificates.k8s.io";
 const EVENTS_GROUP: &str = "events.k8s.io";
 
-/// The bindings that the operator itself keeps.
+/// The bindings that the operator itself manages.
 #[derive(Clone, Copy, Debug, Eq, JsonSchema, Ord, PartialEq, PartialOrd, Serialize)]
 pub enum BindingKind {
-    /// WICD's in the operator's namespace.
+    /// WICD's binding in the operator's namespace.
     RoleBinding,
-    /// WICD's for the whole cluster.
+    /// WICD's binding for the whole cluster.
     ClusterRoleBinding,
-    /// The cloud node manager's, on Azure.
+    /// The cloud node manager's binding, on Azure.
     CloudNodeManager,
 }
 
-/// What of a binding is compared.
+/// The compared part of a binding.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Binding {
     /// The role, as kind and name.
@@ -46,7 +45,7 @@ pub struct Binding {
 }
 
 impl BindingKind {
-    /// Those that a cluster on this platform needs.
+    /// The bindings that a cluster on this platform needs.
     pub fn on(platform: &str) -> &'static [Self] {
         match platform {
             platforms::AZURE => {
@@ -64,7 +63,7 @@ impl BindingKind {
         }
     }
 
-    /// What it says when the operator lives in `namespace`.
+    /// The binding as it should be, for an operator in `namespace`.
     pub fn wanted(self, namespace: &str) -> Binding {
         match self {
             Self::RoleBinding => {
@@ -117,9 +116,8 @@ pub fn cluster_role_binding(namespace: &str) -> ClusterRoleBinding {
     }
 }
 
-/// What lets Azure's cloud node manager work on the nodes. WICD's kubeconfig, which it uses, holds
-/// the ServiceAccount's token, and a certificate where the Go operator wrote it.
-/// Source: `spec/wicd.md`, section 19.2.
+/// Binding for Azure's cloud node manager on the nodes. It uses WICD's kubeconfig, which holds the ServiceAccount's
+/// token, or a certificate if the Go operator wrote it. Source: `docs/contract/wicd.md`, WICD91.
 pub fn cloud_node_manager_binding(namespace: &str) -> ClusterRoleBinding {
     ClusterRoleBinding {
         metadata: meta(CLOUD_NODE_MANAGER, None),
@@ -128,11 +126,12 @@ pub fn cloud_node_manager_binding(namespace: &str) -> ClusterRoleBinding {
     }
 }
 
-/// The manifests that an installation in `namespace` brings along for WICD: the ServiceAccount that
-/// it is before it has a certificate, the rights of both identities, and the bindings of
-/// certificates. The operator itself makes the others ([`BindingKind`]).
+/// Manifests for WICD that an installation in `namespace` needs: the ServiceAccount that WICD uses before it has a
+/// certificate, the rights of both identities, and the bindings for certificates. The operator itself creates the
+/// other bindings ([`BindingKind`]).
 ///
-/// ConfigMaps of the namespace alone may be read, since some hold credentials, as those of a proxy.
+/// WICD may read ConfigMaps of this namespace only, because some ConfigMaps hold credentials, such as those of a
+/// proxy.
 pub fn shipped(namespace: &str) -> Vec<Value> {
     let certificates = rule(
         CERTIFICATES_GROUP,
@@ -162,8 +161,8 @@ pub fn shipped(namespace: &str) -> Vec<Value> {
         ]),
         ..ClusterRole::default()
     };
-    // Whoever may write a node's status says which addresses its certificate may have, so these
-    // rights are given where they are needed only.
+    // A writer of a node's status decides which addresses its certificate may have, so these rights are granted
+    // only where they are needed.
     let of_cloud_node_manager = ClusterRole {
         metadata: labelled(meta(CLOUD_NODE_MANAGER, None)),
         rules: Some(vec![
@@ -202,7 +201,7 @@ fn account(namespace: &str) -> Subject {
     }
 }
 
-/// WICD's certificates.
+/// The group of WICD's certificates.
 fn group() -> Subject {
     Subject {
         api_group: Some(RBAC_GROUP.into()),

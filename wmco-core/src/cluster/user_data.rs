@@ -1,10 +1,10 @@
-//! Decides what the Secrets with user data need, which new cloud machines run when they start.
+//! Reconciles the Secrets with user data, which new cloud machines run at their first start.
 //!
 //! # Guarantees
-//! - What is written lets in the keys of the operator and no others. Of a text that differs only the
-//!   Secret is written anew: no Machine is, for which [`user_data_keys`] counts. Source:
-//!   `spec/operator.md`, section 13, row 24.
-//! - A Secret is written only as it was seen. What else is in it stays.
+//! - The written text lets in the operator's keys and no others. A text that differs only otherwise changes the
+//!   Secret but replaces no Machine; for Machines only [`user_data_keys`] counts. Source:
+//!   `docs/contract/machines.md`, MACH10.
+//! - A Secret is written only if it still has the observed revision. Its other keys stay.
 //! - No key or text is printed, in a plan or elsewhere.
 
 use std::collections::BTreeMap;
@@ -15,32 +15,32 @@ use crate::names::objects;
 use crate::render::{user_data, user_data_keys};
 use crate::secret::Secret;
 
-/// What new machines are to run.
+/// User data that new machines are to run.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct DesiredUserData<'a> {
-    /// Where the cluster runs, as [`platforms`](crate::names::platforms) spells it.
+    /// The cluster's platform, as [`platforms`](crate::names::platforms) spells it.
     pub platform: &'a str,
     /// The key that the operator logs in with.
     pub key: &'a AuthorizedKey,
-    /// While keys are exchanged, the one that comes next. A new machine gets both, so that it lets the
-    /// operator in before and after the exchange.
+    /// The next key during a key exchange. A new machine gets both keys, so that the operator can log in before and
+    /// after the exchange.
     pub next: Option<&'a AuthorizedKey>,
 }
 
-/// A Secret with user data as it is.
+/// An existing Secret with user data.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct UserDataSecret {
     /// Type of the Secret.
     pub type_: String,
     /// Its data.
     pub data: BTreeMap<String, Secret>,
-    /// Whether nobody can change its data.
+    /// Whether its data cannot be changed.
     pub is_immutable: bool,
-    /// Which one was seen.
+    /// The observed revision.
     pub revision: Revision,
 }
 
-/// Returns what to do now with the Secrets in these namespaces, which are those that exist.
+/// Returns the steps for the Secrets in these namespaces, all of which exist.
 ///
 /// ```
 /// use wmco_core::cluster::user_data::{DesiredUserData, reconcile};
@@ -51,7 +51,7 @@ pub struct UserDataSecret {
 /// let plan = reconcile(&desired, &[("openshift-machine-api".to_owned(), None)].into());
 /// let step = "create-user-data openshift-machine-api, because it is missing";
 /// assert_eq!(plan.steps[0].to_string(), step);
-/// # Ok::<(), wmco_core::authorized_key::BadAuthorizedKey>(())
+/// Ok::<(), wmco_core::authorized_key::BadAuthorizedKey>(())
 /// ```
 pub fn reconcile(
     desired: &DesiredUserData<'_>,
@@ -60,7 +60,8 @@ pub fn reconcile(
     let rendered = user_data(desired.platform, desired.key, desired.next);
     let text = || Secret::new(rendered.as_bytes());
     let mut plan = Plan::default();
-    // Last in the alphabet, the Machine API's comes first: most Machines wait for that one.
+    // The Machine API's namespace is last in the alphabet and comes first, because most Machines wait for its
+    // Secret.
     for (namespace, found) in observed.iter().rev() {
         let namespace = namespace.clone();
         let Some(secret) = found else {
@@ -88,7 +89,7 @@ pub fn reconcile(
 }
 
 impl UserDataSecret {
-    /// In what its text is not as it should be, if in anything.
+    /// The difference of its text from the rendered one, if there is one.
     fn unlike(&self, rendered: &str) -> Option<Because> {
         let found = self.data.get(objects::USER_DATA_KEY).map(Secret::expose).unwrap_or_default();
         if found == rendered.as_bytes() {
@@ -101,7 +102,7 @@ impl UserDataSecret {
         Some(Because::OtherKeys)
     }
 
-    /// The type of a Secret cannot be changed.
+    /// Whether the type fits; the type of a Secret cannot be changed.
     fn is_opaque(&self) -> bool {
         self.type_.is_empty() || self.type_ == objects::OPAQUE_TYPE
     }

@@ -1,4 +1,4 @@
-//! What is noted on a Node of its drain.
+//! State of a drain, as the Node records it.
 
 use std::fmt;
 
@@ -8,17 +8,17 @@ use serde::Serialize;
 
 use crate::names::events;
 
-/// Drains that were given up.
+/// Drains that the operator gave up.
 #[derive(Clone, Copy, Debug, Eq, JsonSchema, PartialEq, Serialize)]
 pub struct GivenUp {
-    /// How many in a row.
+    /// Number of drains given up in a row.
     pub times: u32,
-    /// When the node may be drained again.
+    /// The time from which the node may be drained again.
     pub retry_at: Timestamp,
 }
 
 impl GivenUp {
-    /// Reads it as it is noted on a Node.
+    /// Reads the annotation's value.
     pub(super) fn read(text: &str) -> Option<Self> {
         let (times, retry_at) = text.split_once(' ')?;
         Some(Self { times: times.parse().ok()?, retry_at: retry_at.parse().ok()? })
@@ -31,24 +31,24 @@ impl fmt::Display for GivenUp {
     }
 }
 
-/// What a Node's condition says of its drain.
+/// The Node's condition about its drain.
 #[derive(Clone, Debug, Eq, JsonSchema, PartialEq, Serialize)]
 pub struct DrainNotice {
-    /// How far the drain has come.
+    /// Progress of the drain.
     pub stage: DrainStage,
-    /// For people: which pods, what holds them, since when, and what follows.
+    /// Message: the remaining pods, what blocks them, since when, and the next step.
     pub message: String,
 }
 
-/// How far a blocked drain has come.
+/// Progress of a blocked drain.
 #[derive(Clone, Copy, Debug, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum DrainStage {
-    /// Pods stay, and are waited for.
+    /// Waiting for the remaining pods.
     Blocked,
-    /// The time is over, but the host has been changed already, so the node keeps its slot.
+    /// The time is over, but the host is already changed, so the node keeps its slot.
     Overdue,
-    /// The node was given back, to be drained again later.
+    /// The node was uncordoned, to be drained again later.
     GivenUp,
 }
 
@@ -64,7 +64,7 @@ impl DrainStage {
         }
     }
 
-    /// The stage that a condition's reason stands for.
+    /// The stage of a condition's reason.
     pub fn of_reason(reason: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|stage| stage.reason() == reason)
     }

@@ -1,4 +1,4 @@
-//! A Machine and a MachineSet of the Machine API, cut down to what decisions need.
+//! A Machine and a MachineSet of the Machine API, reduced to the fields that decisions need.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -7,9 +7,9 @@ use serde_json::Value;
 use crate::names;
 use crate::names::machine_api::MACHINE_SET_KIND;
 
-/// A Machine as far as we look at it.
+/// The fields of a Machine that decisions need.
 ///
-/// It is read field by field: one that is odd tells less, and is never a reason not to read the others.
+/// Each field is read on its own: an invalid field is left out, and never prevents reading the others.
 ///
 /// ```
 /// use serde_json::json;
@@ -31,26 +31,26 @@ use crate::names::machine_api::MACHINE_SET_KIND;
 pub struct MachineFacts {
     /// Its name.
     pub name: String,
-    /// Its UID, so that nothing is done with its successor.
+    /// Its UID, so that no action hits a successor of the same name.
     pub uid: String,
-    /// Whether its label says that it runs Windows.
+    /// Whether its label marks it as a Windows Machine.
     pub is_windows: bool,
-    /// Whether people asked for it to be left alone.
+    /// Whether an administrator asked to leave it alone.
     pub is_ignored: bool,
     /// Whether it is deleted and only waits for its finalizers.
     pub is_deleted: bool,
-    /// Its phase; none before the Machine API has looked at it.
+    /// Its phase; `None` before the Machine API sets one.
     pub phase: Option<String>,
-    /// Its addresses, in its order.
+    /// Its addresses, in the Machine's order.
     pub addresses: Vec<MachineAddress>,
     /// Its Node.
     pub node: Option<Reference>,
-    /// The MachineSet that makes it anew when it is deleted: its controller, or its first owner of that
+    /// The MachineSet that creates a replacement when it is deleted: its controller, or its first owner of that
     /// kind.
     pub machine_set: Option<Reference>,
 }
 
-/// One address of a Machine.
+/// An address of a Machine.
 #[derive(Clone, Debug, Default, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct MachineAddress {
@@ -61,7 +61,7 @@ pub struct MachineAddress {
     pub address: String,
 }
 
-/// Which object is meant.
+/// A reference to an object.
 #[derive(Clone, Debug, Default, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Reference {
@@ -71,7 +71,7 @@ pub struct Reference {
     pub uid: String,
 }
 
-/// A MachineSet as far as we look at it.
+/// The fields of a MachineSet that decisions need.
 ///
 /// ```
 /// use wmco_core::facts::MachineSetFacts;
@@ -86,7 +86,7 @@ pub struct MachineSetFacts {
     pub name: String,
     /// Its UID.
     pub uid: String,
-    /// How many Machines it is to have.
+    /// Desired number of Machines.
     pub replicas: usize,
     /// Whether it is deleted and only waits for its finalizers.
     pub is_deleted: bool,

@@ -1,4 +1,4 @@
-//! What is known of Nodes, pods, Machines and the network, cut down to what decisions need.
+//! Facts about Nodes, pods, Machines and the network, reduced to the fields that decisions need.
 
 mod drain;
 mod machine;

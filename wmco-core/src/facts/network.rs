@@ -1,4 +1,4 @@
-//! What offline commands are told instead of asking the network.
+//! Answers of the network that offline commands get as input.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
@@ -10,7 +10,7 @@ use crate::instances::{Resolve, Unresolved, canonical};
 
 /// Answers of the DNS and of the hosts, as in a `--facts` file.
 ///
-/// What is not listed does not exist; `localhost` always is 127.0.0.1. A null lists nothing.
+/// A name that is not listed does not exist; `localhost` always is 127.0.0.1. A null lists nothing.
 ///
 /// ```
 /// use wmco_core::facts::Facts;
@@ -27,7 +27,7 @@ use crate::instances::{Resolve, Unresolved, canonical};
 /// )?;
 /// assert_eq!(facts.resolve("Win-1.example.test").unwrap().to_string(), "10.0.0.5");
 /// assert!(facts.resolve("win-2.example.test").is_err());
-/// # Ok::<(), serde_json::Error>(())
+/// Ok::<(), serde_json::Error>(())
 /// ```
 #[derive(Clone, Debug, Default, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(default, deny_unknown_fields)]
@@ -57,7 +57,7 @@ pub struct Dns {
     pub reverse: BTreeMap<IpAddr, Vec<String>>,
 }
 
-/// Programs write null for a map that they never filled.
+/// Treats null as an empty map, because programs write null for a map that they never filled.
 fn or_nothing<'de, D, T>(deserializer: D) -> Result<T, D::Error>
 where
     D: Deserializer<'de>,
@@ -74,7 +74,7 @@ enum OneOrMany {
     Many(Vec<IpAddr>),
 }
 
-/// Names in the form in which they are looked up, so that a look-up costs the same in any spelling.
+/// Normalizes names, so that a look-up costs the same in any spelling.
 fn lists<'de, D>(deserializer: D) -> Result<BTreeMap<String, Vec<IpAddr>>, D::Error>
 where
     D: Deserializer<'de>,

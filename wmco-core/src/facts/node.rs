@@ -1,4 +1,4 @@
-//! A Node, cut down to what decisions need.
+//! A Node, reduced to the fields that decisions need.
 
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -11,7 +11,7 @@ use serde::Serialize;
 use super::{DrainNotice, DrainStage, GivenUp};
 use crate::names;
 
-/// A Node object as far as we look at it.
+/// The fields of a Node object that decisions need.
 ///
 /// ```
 /// use k8s_openapi::api::core::v1::Node;
@@ -23,7 +23,7 @@ use crate::names;
 /// )?;
 /// let facts = NodeFacts::from(&node);
 /// assert!(facts.is_windows() && facts.ready && !facts.unschedulable);
-/// # Ok::<(), serde_json::Error>(())
+/// Ok::<(), serde_json::Error>(())
 /// ```
 #[derive(Clone, Debug, Default, Eq, JsonSchema, PartialEq, Serialize)]
 pub struct NodeFacts {
@@ -31,7 +31,7 @@ pub struct NodeFacts {
     pub name: String,
     /// UID of the Node, so that a plan never hits its successor.
     pub uid: String,
-    /// Its resource version; Kubernetes lets us compare those of one object by size.
+    /// Its resource version; Kubernetes allows us to compare the versions of one object by size.
     pub resource_version: u64,
     /// All labels.
     pub labels: BTreeMap<String, String>,
@@ -39,7 +39,7 @@ pub struct NodeFacts {
     pub annotations: BTreeMap<String, String>,
     /// Texts of all addresses, in the Node's order.
     pub addresses: Vec<String>,
-    /// Whether the scheduler passes it over.
+    /// Whether it is cordoned.
     pub unschedulable: bool,
     /// Whether its condition `Ready` is `True`.
     pub ready: bool,
@@ -47,24 +47,24 @@ pub struct NodeFacts {
     pub is_deleted: bool,
     /// Message of its condition [`HOST_KEY_CONDITION`](names::HOST_KEY_CONDITION), if that is `True`.
     pub host_key_mismatch: Option<String>,
-    /// What its condition [`DRAIN_CONDITION`](names::DRAIN_CONDITION) says, if that is `True`.
+    /// Its condition [`DRAIN_CONDITION`](names::DRAIN_CONDITION), if that is `True`.
     pub drain_notice: Option<DrainNotice>,
-    /// Since when that is so.
+    /// Since when that condition is `True`.
     pub drain_blocked_since: Option<Timestamp>,
 }
 
 impl NodeFacts {
-    /// Whether it is a Windows node at all.
+    /// Whether it is a Windows node.
     pub fn is_windows(&self) -> bool {
         self.labels.get(names::OS_LABEL).is_some_and(|os| os == names::OS_WINDOWS)
     }
 
-    /// Whether it comes from an entry of the instances ConfigMap.
+    /// Whether it was made from an entry of the instances ConfigMap.
     pub fn is_byoh(&self) -> bool {
         self.has_mark(names::BYOH_LABEL)
     }
 
-    /// Whether a Machine is behind it.
+    /// Whether a Machine owns it.
     pub fn belongs_to_machine(&self) -> bool {
         !self.is_byoh() && self.annotations.contains_key(names::MACHINE_ANNOTATION)
     }
@@ -79,17 +79,17 @@ impl NodeFacts {
         self.annotation(names::VERSION_ANNOTATION)
     }
 
-    /// Version that WICD is to bring it to.
+    /// Version to which WICD is to bring it.
     pub fn desired_version(&self) -> Option<&str> {
         self.annotation(names::DESIRED_VERSION_ANNOTATION)
     }
 
-    /// Whether somebody asked for a restart of its host.
+    /// Whether a restart of its host is requested.
     pub fn wants_restart(&self) -> bool {
         self.annotations.contains_key(names::REBOOT_ANNOTATION)
     }
 
-    /// Drains that were given up, as noted on it, whether or not that is believed.
+    /// Drains given up, as recorded on the Node; the caller decides whether to trust the record.
     pub fn given_up(&self) -> Option<GivenUp> {
         GivenUp::read(self.annotation(names::DRAIN_GIVEN_UP_ANNOTATION)?)
     }
@@ -99,8 +99,8 @@ impl NodeFacts {
         self.annotations.get(name).map(String::as_str)
     }
 
-    /// The address at which its host is reached: the first that is an IPv4 literal, else the first
-    /// that is no IPv6 literal. Source: `spec/operator.md`, section 5.1.
+    /// The address that reaches its host: the first IPv4 literal, else the first address that is not an IPv6
+    /// literal. Source: `docs/contract/nodes.md`, NODE3.
     pub fn usable_address(&self) -> Option<&str> {
         let ipv4 = |text: &&String| text.parse::<Ipv4Addr>().is_ok();
         let not_ipv6 = |text: &&String| text.parse::<Ipv6Addr>().is_err();

@@ -1,4 +1,4 @@
-//! A pod, cut down to what a drain needs.
+//! A pod, reduced to the fields that a drain needs.
 
 use std::fmt;
 
@@ -9,26 +9,26 @@ use serde::Serialize;
 
 use crate::names;
 
-/// One pod that has to leave before a node may be disrupted.
+/// A pod that has to be evicted before a node may be disrupted.
 #[derive(Clone, Debug, Eq, JsonSchema, Ord, PartialEq, PartialOrd, Serialize)]
 pub struct PodFacts {
     /// Namespace of the pod.
     pub namespace: String,
     /// Name of the pod.
     pub name: String,
-    /// When its grace period ends, if it is on its way out already.
+    /// When its grace period ends, if it is already being deleted.
     pub leaves_by: Option<Timestamp>,
 }
 
 impl PodFacts {
-    /// Whether it is on its way out already.
+    /// Whether it is already being deleted.
     pub fn is_leaving(&self) -> bool {
         self.leaves_by.is_some()
     }
 
-    /// The pod, if it has to leave: not a mirror pod, not of a DaemonSet, not finished.
+    /// The pod, if a drain has to evict it: not a mirror pod, not of a DaemonSet, not finished.
     ///
-    /// Source: `spec/node-config.md`, section 4.1.
+    /// Source: `docs/contract/lifecycle.md`, LIFE18.
     pub fn that_must_leave(pod: &api::Pod) -> Option<Self> {
         let meta = &pod.metadata;
         let mirror =

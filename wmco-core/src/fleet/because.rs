@@ -1,4 +1,4 @@
-//! Why an instance is treated as it is.
+//! Reasons for the intent of an instance.
 
 use std::fmt;
 
@@ -9,29 +9,29 @@ use crate::digest::Sha256;
 use crate::instances::Called;
 use crate::machines::Unfit;
 
-/// Why an instance is treated as it is.
+/// The reason for the intent of an instance.
 #[derive(Clone, Debug, Eq, JsonSchema, Ord, PartialEq, PartialOrd, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Because {
-    /// It is listed.
+    /// It is in the list of instances.
     Listed,
-    /// Its entry is broken.
+    /// Its entry is invalid.
     EntryBroken,
-    /// The Node that stands for it is no Windows node.
+    /// Its Node is not a Windows node.
     OtherSystem,
-    /// A Machine is behind the Node that stands for it.
+    /// A Machine owns its Node.
     MachineBehind,
-    /// A record that may be its own cannot be read.
+    /// A record that may belong to it cannot be read.
     RecordDamaged {
         /// The record's address.
         address: String,
     },
-    /// Another entry stands for the same host or Node.
+    /// Another entry has the same host or Node.
     SameNode {
         /// That entry's address.
         address: String,
     },
-    /// Several Nodes claim to stand for it.
+    /// Several Nodes claim to be its Node.
     Contested {
         /// Their names.
         nodes: Vec<String>,
@@ -43,60 +43,62 @@ pub enum Because {
         /// The entry's address.
         address: String,
     },
-    /// It is not listed, but may be the host of this entry, which is about to be looked at for the first
-    /// time.
+    /// It is not listed, but may be the host of this entry, which is about to be contacted for the first time.
     LookDue {
         /// The entry's address.
         address: String,
     },
     /// The ConfigMap of instances is absent.
     ListAbsent,
-    /// It is not listed, nothing is on record of its host, and its Node is deleted already.
+    /// It is not listed, its host has no record, and its Node is already deleted.
     NodeDeleted,
-    /// It is no longer listed, and what is needed to remove it is not on record yet.
+    /// It is no longer listed, and the facts that its removal needs are not recorded yet.
     RecordDue,
-    /// It is no longer listed, nothing is on record of it, and another Node shows its address, so
-    /// nobody knows which host to clean.
+    /// It is no longer listed and has no record, and another Node has its address, so it is unknown which host to
+    /// clean.
     AddressShared {
         /// That Node's name.
         node: String,
     },
-    /// It is no longer listed, but so many are not that people have to confirm it.
+    /// It is no longer listed, but so many instances are not that an administrator has to confirm their removal.
     Unconfirmed,
     /// Its Machine is provisioned.
     Provisioned,
-    /// Its Machine is none to work on now.
+    /// Its Machine is not usable now.
     Unfit(Unfit),
     /// A Machine has its address.
     AddressOfMachine {
         /// The Machine's name.
         machine: String,
     },
-    /// An entry leads to its Machine's address.
+    /// An entry has its Machine's address.
     AddressListed {
         /// The entry's address.
         address: String,
     },
-    /// A host that is to leave, or may be listed, is on record at its Machine's address.
+    /// A host that is to be removed, or may be listed, has a record with its Machine's address.
     AddressOnRecord {
         /// The address under which that host was listed.
         address: String,
     },
-    /// Its Machine refers to a Node that is gone, and another Node has that one's name.
+    /// Its Machine refers to a deleted Node, and another Node has the same name.
     OtherNode {
-        /// The name.
+        /// The Node's name.
         node: String,
     },
-    /// Its Machine runs, and refers to no Node.
+    /// Its Machine is running and has no `nodeRef`.
     NodeNotTold,
     /// Its Machine refers to a Node that another instance has.
     NodeShared {
-        /// What the other instance is known by.
+        /// Address or Machine of the other instance.
         with: String,
     },
-    /// Its host refuses every key of ours, or does not answer while one is exchanged.
+    /// Its host refuses every key of ours, or does not answer during a key exchange.
     LoginRefused,
-    /// The same, and its Machine waits to be replaced.
+    /// It is not a node yet, and the cluster is not ready for another node.
+    ClusterUnfit,
+    /// Its host refuses every key of ours, or does not answer during a key exchange, and the replacement of its
+    /// Machine has to wait.
     ReplacementHeld(Held),
 }
 
@@ -104,33 +106,35 @@ pub enum Because {
 #[derive(Clone, Debug, Eq, JsonSchema, Ord, PartialEq, PartialOrd, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Held {
-    /// Nobody would make another one: it has no MachineSet, or that is gone or makes none.
+    /// No MachineSet would create a replacement: the Machine has none, or the set is deleted or creates none.
     NobodyMakesAnother,
-    /// Its host lets in a key that is not in the Secret any more, while the one there was taken off it.
+    /// Its host accepts a key that is no longer in the Secret, and the key in the Secret was removed from the host.
     KeyLost {
         /// Hash of that key.
         key: Sha256,
     },
-    /// The user data of new Machines does not let our key in yet, so another one would refuse it, too.
+    /// The user data of new Machines does not have our key yet, so a new Machine would refuse it, too.
     UserDataDue,
-    /// So many Machines of its MachineSet were made anew, and the MachineSet is not whole since: another one
-    /// would refuse our key, too.
+    /// Several Machines of its MachineSet were replaced, and the set has not been healthy since: another one would
+    /// refuse our key, too.
     InVain {
-        /// How many.
+        /// Number of replaced Machines.
         replaced: usize,
     },
-    /// Its MachineSet has more Machines than it is to have.
+    /// Its MachineSet has too many Machines.
     TooMany,
-    /// Its MachineSet lacks Machines.
+    /// Its MachineSet has too few Machines.
     TooFew,
-    /// Others are not ready, or do not run the operator's version, or are being replaced.
+    /// Other Machines are not ready, do not run the operator's version, or are being replaced.
     Unhealthy {
-        /// What the first of them is known by.
+        /// Address or Machine of the first of them.
         first: String,
     },
     /// The disruption budget is used up.
     Budget,
-    /// That it begins is put on record first.
+    /// The cluster is not ready for new work.
+    ClusterUnfit,
+    /// The start of the replacement has to be recorded first.
     RecordDue,
 }
 
@@ -183,6 +187,7 @@ impl fmt::Display for Because {
                 write!(f, "its machine refers to the node of {}, too", Called(with))
             }
             Self::LoginRefused => f.write_str("its host does not let us in"),
+            Self::ClusterUnfit => f.write_str("the cluster is not fit for another node"),
             Self::ReplacementHeld(held) => {
                 write!(
                     f,
@@ -205,7 +210,7 @@ impl fmt::Display for Held {
                 f.write_str("the user data of new machines does not have our key yet")
             }
             Self::InVain { replaced } => {
-                write!(f, "{replaced} of its machineset were made anew and none of them works")
+                write!(f, "{replaced} of its machineset were replaced and none of them works")
             }
             Self::TooMany => f.write_str("its machineset has more machines than it is to have"),
             Self::TooFew => f.write_str("its machineset lacks machines"),
@@ -213,6 +218,7 @@ impl fmt::Display for Held {
                 write!(f, "{} is not ready with the operator's version", Called(first))
             }
             Self::Budget => f.write_str("the disruption budget is used up"),
+            Self::ClusterUnfit => f.write_str("the cluster is not fit for new work"),
             Self::RecordDue => f.write_str("it is put on record first"),
         }
     }

@@ -1,12 +1,12 @@
-//! What is looked up by an address.
+//! A map with addresses as keys.
 
 use std::collections::HashMap;
 use std::net::Ipv4Addr;
 
-/// Values by an address: an IPv4 address, or any other text. An IPv4 address has one text only, and is
-/// compared as what it is.
+/// Values by an address: an IPv4 address, or any other text. An IPv4 address has exactly one text, and is compared
+/// as a number.
 ///
-/// Who names a Node or gives it an address may choose the keys, so the maps hash with a secret.
+/// A writer of Nodes can choose names and addresses, so the maps hash with a secret.
 pub(super) struct ByAddress<'a, T> {
     ipv4: HashMap<Ipv4Addr, T>,
     texts: HashMap<&'a str, T>,
@@ -17,7 +17,7 @@ impl<'a, T: Copy> ByAddress<'a, T> {
         Self { ipv4: HashMap::with_capacity(count), texts: HashMap::new() }
     }
 
-    /// Keeps `value` unless there is one; the one that is there then.
+    /// Inserts `value` unless the key exists. Returns the value that is stored.
     pub(super) fn or_insert(&mut self, address: &'a str, value: T) -> T {
         match address.parse() {
             Ok(ipv4) => self.or_insert_ipv4(ipv4, value),
@@ -25,7 +25,7 @@ impl<'a, T: Copy> ByAddress<'a, T> {
         }
     }
 
-    /// The same of an IPv4 address.
+    /// Like `or_insert`, for an IPv4 address.
     pub(super) fn or_insert_ipv4(&mut self, ipv4: Ipv4Addr, value: T) -> T {
         *self.ipv4.entry(ipv4).or_insert(value)
     }

@@ -1,4 +1,4 @@
-//! Which entry a Node or a host that leaves may be, whatever stands for that entry.
+//! Finds the entry that a Node or a leaving host may belong to, whatever Node that entry has.
 
 use std::collections::HashMap;
 use std::net::Ipv4Addr;
@@ -9,16 +9,16 @@ use super::hosts::Hosts;
 use crate::facts::NodeFacts;
 use crate::names;
 
-/// All entries, by what a Node may mean them by. Their numbers are in the order of their addresses.
+/// All entries, by the facts that a Node may refer to. Their numbers follow the order of their addresses.
 pub(super) struct ClaimedEntries<'a, 'b> {
     hosts: &'b Hosts<'a>,
-    /// By an address under which they were listed before.
+    /// By a former listed address.
     former: HashMap<&'a str, usize>,
-    /// By any address: as listed, of its host, and that which its host had.
+    /// By any address: as listed, of the host, and the host's former one.
     at: ByAddress<'a, usize>,
-    /// By the Node on record.
+    /// By the recorded Node.
     of_node: HashMap<&'a str, usize>,
-    /// The first that is broken, by a name of which nothing is known.
+    /// The first invalid entry by a name about which nothing is known.
     unknown: Option<&'a str>,
 }
 
@@ -52,13 +52,13 @@ impl<'a, 'b> ClaimedEntries<'a, 'b> {
         entries
     }
 
-    /// The entry with this address as listed, now or before.
+    /// The entry with this listed address, now or before.
     pub(super) fn named(&self, address: &str) -> Option<&'b Host<'a>> {
         let listed = self.hosts.named(address).filter(|host| host.is_listed);
         listed.or_else(|| self.hosts.numbered(*self.former.get(address)?))
     }
 
-    /// The entry whose address a Node shows, that it says it was made from, or that has it on record.
+    /// The entry whose address the Node has, that the Node was made from, or that has a record of the Node.
     pub(super) fn claimed_by(&self, node: &NodeFacts) -> Option<&'a str> {
         let made_from = node.annotation(names::INSTANCE_ANNOTATION);
         let made_from = made_from.and_then(|origin| self.named(origin)).map(|host| host.number);
@@ -68,8 +68,8 @@ impl<'a, 'b> ClaimedEntries<'a, 'b> {
         Some(self.hosts.numbered(first?)?.address)
     }
 
-    /// A broken entry that may mean the host on record or at an address: one that is its address, or
-    /// any name of which nothing is known.
+    /// An invalid entry that may be the host with this record or address: an entry with that address, or any name
+    /// about which nothing is known.
     pub(super) fn broken_one_of(&self, address: &str, ipv4: Option<Ipv4Addr>) -> Option<&'a str> {
         let broken = |text: &str| {
             let host = self.hosts.named(text).filter(|host| host.is_broken());

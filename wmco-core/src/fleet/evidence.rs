@@ -1,4 +1,4 @@
-//! What Nodes say of hosts: which Nodes show a host's address, and which say that they were made from it.
+//! Evidence from Nodes about hosts: the addresses of Nodes, and the hosts that they claim to be made from.
 
 use super::host::Host;
 use super::hosts::Hosts;
@@ -6,14 +6,14 @@ use super::made::Made;
 use super::node::Node;
 use crate::facts::NodeFacts;
 
-/// All Nodes, by what ties them to hosts.
+/// All Nodes, by the facts that tie them to hosts.
 pub(super) struct Evidence<'a> {
     nodes: Vec<Node<'a>>,
-    /// By the number of the first host that has them on record.
+    /// By the number of the first host that has the Node in its record.
     on_record: Vec<Option<usize>>,
-    /// By the number of the first host at an address that they show.
+    /// By the number of the first host at an address of the Node.
     at: Vec<Few>,
-    /// By the number of the host that they say they were made from.
+    /// By the number of the host that the Node claims to be made from.
     made_from: Vec<Few>,
 }
 
@@ -27,7 +27,7 @@ enum Few {
 }
 
 impl<'a> Evidence<'a> {
-    /// Looks at each Node once.
+    /// Scans each Node once.
     pub(super) fn of(nodes: &'a [NodeFacts], hosts: &Hosts<'a>, made: &Made<'_>) -> Self {
         let count = hosts.all().len();
         let mut evidence = Self {
@@ -51,7 +51,7 @@ impl<'a> Evidence<'a> {
                 }
             }
             let made_from = node.origin().and_then(|origin| hosts.number_of(origin));
-            // What the Machine API says of it counts more.
+            // The Machine API's statement about the Node outranks it.
             let made_from = made_from.filter(|host| !made.is_elsewhere(facts, ipv4_of(host)));
             if let Some(made) = made_from.and_then(|host| evidence.made_from.get_mut(host)) {
                 made.push(number);
@@ -67,18 +67,18 @@ impl<'a> Evidence<'a> {
         &self.nodes
     }
 
-    /// The Node that the host has on record, unless a host before it has it, too.
+    /// The Node in the host's record, unless an earlier host has it in its record, too.
     pub(super) fn on_record(&self, host: &Host<'_>) -> Option<Node<'a>> {
         self.node(self.on_record.get(host.number).copied()??)
     }
 
-    /// The Nodes that show the host's address, sorted by name.
+    /// The Nodes with the host's address, sorted by name.
     pub(super) fn at(&self, host: &Host<'_>) -> impl Iterator<Item = Node<'a>> {
         let there = host.first_at_ipv4.and_then(|first| self.at.get(first));
         self.listed(there)
     }
 
-    /// The Nodes that say they were made from the host, sorted by name.
+    /// The Nodes that claim to be made from the host, sorted by name.
     pub(super) fn made_from(&self, host: &Host<'_>) -> impl Iterator<Item = Node<'a>> {
         self.listed(self.made_from.get(host.number))
     }
@@ -102,8 +102,7 @@ impl Few {
         }
     }
 
-    /// Adds the Node that is looked at. It may show an address twice, as its name and as its internal
-    /// name.
+    /// Adds the current Node. A Node may have an address twice, as its name and as its internal name.
     fn push(&mut self, number: usize) {
         match self {
             Self::None => *self = Self::One(number),
@@ -114,7 +113,7 @@ impl Few {
         }
     }
 
-    /// By name, so that the order in which a cache shows the Nodes does not matter.
+    /// Sorts by name, so that the order of Nodes in a cache does not matter.
     fn sort(&mut self, nodes: &[NodeFacts]) {
         if let Self::Several(several) = self {
             several.sort_by_key(|number| nodes.get(*number).map(|node| &node.name));

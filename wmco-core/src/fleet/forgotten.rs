@@ -1,5 +1,5 @@
-//! Which keys of the ConfigMap of host keys nobody needs any more. Those of jump hosts are forgotten by
-//! [`forgotten_jump_keys`](crate::reach::forgotten_jump_keys).
+//! Finds unused keys of the ConfigMap of host keys. [`forgotten_jump_keys`](crate::reach::forgotten_jump_keys)
+//! handles the keys of jump hosts.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -9,8 +9,8 @@ use crate::host_record::HostRecord;
 use crate::instances::Jump;
 use crate::names;
 
-/// Keys of hosts that are neither listed nor to be cleaned, and of hosts that are listed under another
-/// name now, once that has taken them over.
+/// Keys of hosts that are neither listed nor to be cleaned, and of hosts that are listed under another name, once
+/// that name has taken them over.
 pub(super) fn keys<'a>(
     unlisted: &[Unlisted<'a>],
     observed: &Observed<'a>,
@@ -29,14 +29,14 @@ pub(super) fn keys<'a>(
     let mut left_over: HashSet<&str> =
         others.into_iter().filter(is_left_over).map(|it| it.address).collect();
     if !left_over.is_empty() {
-        // While there is a Node of it, its host may be there.
+        // While one of its Nodes exists, its host may exist.
         for node in observed.nodes {
             for shown in &node.addresses {
                 left_over.remove(shown.as_str());
             }
             node.annotation(names::INSTANCE_ANNOTATION).map(|origin| left_over.remove(origin));
         }
-        // It is taken over first.
+        // It has to be taken over first.
         for former in out.instances.iter().flat_map(|instance| &instance.formerly) {
             left_over.remove(former.as_str());
         }

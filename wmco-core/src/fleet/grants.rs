@@ -1,4 +1,4 @@
-//! Permits that were given, until their marks are seen.
+//! Permits whose marks have not been observed yet.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::time::Duration;
@@ -8,15 +8,15 @@ use crate::facts::NodeFacts;
 use crate::limits;
 use crate::machines::Machines;
 
-/// How long a permit counts that nobody claims any more.
+/// How long an unclaimed permit counts.
 const PATIENCE: Duration = limits::CATCH_UP.unsigned_abs();
 
-/// Nodes with a permit whose mark has not come back through the watch yet, each with the time when it
-/// claimed its slot last, and Machines with one whose deletion has not. Losing it may let one pass more
-/// disrupt a node: the marks tell the rest.
+/// Nodes with a permit whose mark has not come back through the watch, each with the time of its last claim of a
+/// slot, and Machines with a permit whose deletion has not. If this state is lost, one pass may disrupt one node
+/// more: the marks show the rest.
 ///
-/// Times are those of a clock that never goes back, since any moment: one that somebody sets would drop
-/// permits too early, or keep them for hours.
+/// Times are those of a monotonic clock with any start: a clock that can be set would drop permits too early, or
+/// keep them for hours.
 ///
 /// ```
 /// use wmco_core::fleet::{Assignments, Grants};
@@ -35,9 +35,8 @@ pub struct Grants {
 }
 
 impl Grants {
-    /// Drops those whose marks `nodes` show, or whose deletion `machines` show, and those that nobody has
-    /// claimed for [`limits::CATCH_UP`]: the mark of a worker that has just ended may be on its way to us
-    /// still.
+    /// Drops permits whose marks `nodes` show or whose deletion `machines` show, and permits without a claim for
+    /// [`limits::CATCH_UP`]: the mark of a worker that has just ended may still be on its way.
     pub fn update(
         &mut self,
         nodes: &[NodeFacts],
@@ -61,7 +60,7 @@ impl Grants {
             .retain(|name, claimed| !marked.contains(name.as_str()) && now < *claimed + PATIENCE);
     }
 
-    /// Notes the permits that were given.
+    /// Records the permits of a pass.
     pub fn note(&mut self, out: &Assignments<'_>, now: Duration) {
         for instance in &out.instances {
             match &instance.intent {
@@ -86,7 +85,7 @@ impl Grants {
         self.machines.keys().cloned().collect()
     }
 
-    /// When the first of them is dropped, if nobody claims it meanwhile.
+    /// When the first permit expires, unless it is claimed before.
     pub fn next_end(&self) -> Option<Duration> {
         let times = self.nodes.values().chain(self.machines.values());
         times.min().map(|claimed| *claimed + PATIENCE)

@@ -1,14 +1,14 @@
-//! By which names hosts are known.
+//! Known names of hosts.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::host_record::KnownHosts;
 use crate::instances::{Entries, Host, Resolve};
 
-/// Names of hosts, by address as listed: the name in the entry, those that the DNS has for its address,
-/// the one that the host `reported`, and the one on record, if its address is still the same.
+/// Names of hosts, by listed address: the name in the entry, the reverse DNS names of its address, the name that
+/// the host `reported`, and the recorded name, if its address is still the same.
 ///
-/// A name tells which Node is a host's, but only of those Nodes that show the host's address.
+/// A name decides which Node belongs to a host, but only among Nodes with the host's address.
 ///
 /// ```
 /// use wmco_core::fleet::host_names;
@@ -38,7 +38,7 @@ pub fn host_names(
         let listed = entries.get(address).map(|entry| entry.as_ref().ok().map(|one| one.ipv4));
         let same = listed.is_none_or(|ipv4| ipv4.is_none_or(|ipv4| record.ipv4 == Some(ipv4)));
         if let Some(name) = record.host_name.as_ref().filter(|_| same) {
-            // What it says now counts more.
+            // The reported name outranks the recorded one.
             names.entry(address.to_owned()).or_insert_with(|| [name.clone()].into());
         }
     }

@@ -1,4 +1,4 @@
-//! Which hosts there are: what people list, beside what is on record.
+//! All hosts of a pass: the listed ones and the recorded ones.
 
 use std::cell::OnceCell;
 use std::collections::HashMap;
@@ -13,8 +13,8 @@ use super::unlisted::Unlisted;
 use crate::facts::NodeFacts;
 use crate::instances::Entries;
 
-/// All hosts that a Node may stand for: the listed ones, then those on record that nobody lists, both
-/// sorted by address.
+/// All hosts that a Node may belong to: the listed ones, then those that are recorded but not listed, both sorted
+/// by address.
 pub(super) struct Hosts<'a> {
     all: Vec<Host<'a>>,
     listed: usize,
@@ -22,15 +22,15 @@ pub(super) struct Hosts<'a> {
     by_address: ByAddress<'a, usize>,
     /// The number of the first host with an IPv4 address.
     by_ipv4: HashMap<Ipv4Addr, usize>,
-    /// The number of the first host whose entry is broken and that was at an IPv4 address.
+    /// The number of the first host with an invalid entry that had an IPv4 address before.
     was_at: HashMap<Ipv4Addr, usize>,
-    /// The number of the first host that has a Node on record, by the Node's name. Of several that are on
-    /// record of a host the first counts.
+    /// The number of the first host that has a Node in its record, by the Node's name. If a host has several
+    /// recorded Nodes, only the first counts.
     by_node: HashMap<&'a str, usize>,
-    /// Numbers of listed hosts by any name that they are known by, in all forms in lower case; what people
-    /// wrote counts more. Only Nodes that nothing else ties to a host are asked for.
+    /// Numbers of listed hosts by all their known names, in all forms in lower case; names from the list outrank
+    /// others. Built on first use, which is rare: only for Nodes that nothing else ties to a host.
     called: OnceCell<HashMap<String, usize>>,
-    /// All that is kept under addresses that nobody lists.
+    /// All data under addresses that are not listed.
     pub(super) unlisted: Vec<Unlisted<'a>>,
     damaged: Damaged<'a>,
 }
@@ -39,7 +39,7 @@ pub(super) struct Hosts<'a> {
 #[derive(Default)]
 struct Damaged<'a> {
     by_ipv4: HashMap<Ipv4Addr, &'a str>,
-    /// The first of a host that was listed by name, so that it may be anywhere.
+    /// The first record of a host that was listed by name, so that its address is unknown.
     name: Option<&'a str>,
 }
 
@@ -96,7 +96,7 @@ impl<'a> Hosts<'a> {
         }
     }
 
-    /// Adds a host and gives it its number.
+    /// Adds a host and sets its number.
     fn push(&mut self, host: Host<'a>) {
         let number = self.all.len();
         self.by_address.or_insert(host.address, number);
@@ -113,12 +113,12 @@ impl<'a> Hosts<'a> {
         &self.all
     }
 
-    /// Those that people list.
+    /// The listed hosts.
     pub(super) fn listed(&self) -> &[Host<'a>] {
         self.all.get(..self.listed).unwrap_or_default()
     }
 
-    /// Those on record that nobody lists.
+    /// The recorded hosts that are not listed.
     pub(super) fn left(&self) -> &[Host<'a>] {
         self.all.get(self.listed..).unwrap_or_default()
     }
@@ -127,33 +127,33 @@ impl<'a> Hosts<'a> {
         self.all.get(number)
     }
 
-    /// The host with this address as listed.
+    /// The host with this listed address.
     pub(super) fn named(&self, address: &str) -> Option<&Host<'a>> {
         self.numbered(self.number_of(address)?)
     }
 
-    /// The number of the host with this address as listed.
+    /// The number of the host with this listed address.
     pub(super) fn number_of(&self, address: &str) -> Option<usize> {
         self.by_address.get(address)
     }
 
-    /// The number of the first host at an address that a Node shows, if that is an IPv4 address.
+    /// The number of the first host at a Node's address, if that is an IPv4 address.
     pub(super) fn first_at(&self, shown: &str) -> Option<usize> {
         self.by_ipv4.get(&shown.parse().ok()?).copied()
     }
 
-    /// The first host at an IPv4 address, or the one that was there while its entry was right.
+    /// The first host at an IPv4 address, or the host that was there while its entry was valid.
     pub(super) fn at(&self, ipv4: Ipv4Addr) -> Option<&Host<'a>> {
         let there = self.by_ipv4.get(&ipv4).or_else(|| self.was_at.get(&ipv4));
         self.numbered(*there?)
     }
 
-    /// The number of the first host that has the Node on record.
+    /// The number of the first host with the Node in its record.
     pub(super) fn first_with_node_on_record(&self, name: &str) -> Option<usize> {
         self.by_node.get(name).copied()
     }
 
-    /// The listed host that is known by the name of a Node, so that its kubelet may have registered it.
+    /// The listed host that has the Node's name, so that its kubelet may have registered the Node.
     pub(super) fn called(&self, node: &NodeFacts) -> Option<&Host<'a>> {
         let called = self.called.get_or_init(|| self.names());
         self.numbered(*called.get(&node.name.to_lowercase())?)
@@ -175,7 +175,7 @@ impl<'a> Hosts<'a> {
         called
     }
 
-    /// The address of a record that cannot be read and may be the one of this listed host.
+    /// The address of an unreadable record that may belong to this listed host.
     pub(super) fn damaged_record_of(&self, host: &Host<'a>) -> Option<&'a str> {
         if host.kept.is_damaged {
             return Some(host.address);
@@ -184,13 +184,13 @@ impl<'a> Hosts<'a> {
         if kept.record.is_some() || kept.pin.is_some() || !host.former.is_empty() {
             return None;
         }
-        // Nobody knows the address of a host that was listed by name.
+        // The address of a host that was listed by name is unknown.
         let there = || self.damaged.by_ipv4.get(&host.ipv4?).copied();
         self.damaged.name.or_else(there)
     }
 }
 
-/// Notes the host under the Node on its record, unless that is on record of a host before it.
+/// Indexes the host under its recorded Node; of several hosts with one Node the first counts.
 fn note_node<'a>(by_node: &mut HashMap<&'a str, usize>, host: &Host<'a>) {
     if let Some(node) = host.nodes_on_record().next() {
         let first = by_node.entry(node).or_insert(host.number);

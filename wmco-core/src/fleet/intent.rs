@@ -1,21 +1,21 @@
-//! What is wanted of one instance.
+//! The operator's intent for an instance.
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{DisruptionPermit, ReplacementPermit};
 
-/// What is wanted of an instance, decided by [`reconcile`](super::reconcile).
+/// The operator's intent for an instance, decided by [`reconcile`](super::reconcile).
 #[derive(Clone, Debug, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Intent {
-    /// Bring it to the desired version and keep it there; disrupt it only with a permit.
+    /// Bring the instance to the desired version and keep it there; disrupt it only with a permit.
     Configure(Option<DisruptionPermit>),
     /// Clean the host and delete the Node; disrupt it only with a permit.
     Remove(Option<DisruptionPermit>),
-    /// Delete its Machine, so that its MachineSet makes another.
+    /// Delete the instance's Machine, so that its MachineSet creates a replacement.
     Replace(ReplacementPermit),
-    /// Not ours, or not to be touched now.
+    /// Leave the instance alone: it is not ours, or must not be touched now.
     Leave,
 }
 

@@ -1,4 +1,4 @@
-//! Which hosts and Nodes leave the cluster, because nobody lists them any more.
+//! Decides which hosts and Nodes are removed because they are no longer listed.
 
 use std::collections::{HashMap, HashSet};
 use std::net::Ipv4Addr;
@@ -16,8 +16,8 @@ use crate::host_record::RecordChange;
 use crate::machines::name_in;
 use crate::names;
 
-/// Decides about every host on record and every Node of ours that no entry stands for. `look_due` is an
-/// entry that is about to be looked at for the first time.
+/// Decides about every recorded host and every Node of ours without an entry. `look_due` is an entry that is about
+/// to be contacted for the first time.
 pub(super) fn decide<'a>(
     hosts: &Hosts<'a>,
     made: &Made<'a>,
@@ -52,26 +52,26 @@ pub(super) fn decide<'a>(
     }
 }
 
-/// All that the question depends on.
+/// Inputs of the decision.
 struct Leaving<'a, 'b> {
     hosts: &'b Hosts<'a>,
     made: &'b Made<'a>,
     matching: &'b Matching<'a>,
     observed: &'b Observed<'a>,
     entries: ClaimedEntries<'a, 'b>,
-    /// Names that hosts of Machines are known by, in all forms in lower case.
+    /// Names of Machines' hosts, in all forms in lower case.
     of_machines: HashSet<String>,
-    /// An entry that is about to be looked at for the first time.
+    /// An entry that is about to be contacted for the first time.
     look_due: Option<&'a str>,
-    /// Entries of which nothing but a key is known, by its fingerprint.
+    /// Entries of which only a key is known, by its fingerprint.
     unnamed: HashMap<&'a str, &'a str>,
 }
 
-/// All Nodes at addresses by which the hosts of Nodes that leave would be adopted, sorted by name.
+/// All Nodes at the addresses of leaving Nodes whose hosts would be adopted, sorted by name.
 type NodesAt<'a> = HashMap<Ipv4Addr, Vec<&'a NodeFacts>>;
 
 impl<'a> Leaving<'a, '_> {
-    /// A host on record that nobody lists: it is cleaned, and its Node goes, if it has one.
+    /// Decides about a recorded host that is not listed: it is cleaned, and its Node is deleted if it has one.
     fn host(&self, host: &Host<'a>, out: &mut Assignments<'a>) {
         let Some(record) = host.kept.record.filter(|record| !record.is_untouched()) else { return };
         let stand = self.matching.stand(host);
@@ -98,7 +98,7 @@ impl<'a> Leaving<'a, '_> {
         out.instances.push(assignment(host.address.to_owned(), node, because));
     }
 
-    /// A Node of ours that stands for no host that is listed or on record.
+    /// Decides about a Node of ours that belongs to no listed or recorded host.
     fn node(&self, node: Node<'a>, at: &NodesAt<'a>, out: &mut Assignments<'a>) {
         let contested = self.matching.contested_host_of(node);
         let contested = contested.and_then(|host| Some(self.hosts.numbered(host)?.address));
@@ -124,7 +124,7 @@ impl<'a> Leaving<'a, '_> {
             || self.made.may_be_behind(node)
             || self.of_machines.contains(&node.name.to_lowercase())
         {
-            // Nothing on record says that it was listed, and its kubelet may say so.
+            // No record says that it was listed, and its kubelet may have written our label.
             out.instances.push(leave(Because::MachineBehind));
             return;
         }
@@ -136,17 +136,17 @@ impl<'a> Leaving<'a, '_> {
             return;
         }
         if node.is_deleted {
-            // Its host was cleaned and forgotten, or nobody knows it.
+            // Its host was cleaned and forgotten, or is unknown.
             out.instances.push(leave(Because::NodeDeleted));
             return;
         }
         let username = node.annotation(names::USERNAME_ANNOTATION);
-        // Only a Node of the Go operator, which writes no origin, tells of its host. One of ours had a
-        // record, so what it says now is worth nothing.
+        // Only a Node of the Go operator, which writes no origin, describes its host. A Node of ours had a record,
+        // so its own annotations do not count.
         let (Some(ipv4), Some(username), None) = (ipv4, username, origin) else {
-            // What is kept under that name is another host's.
+            // The data under this name belongs to another host.
             let others = self.entries.named(&shown).is_some() || known.record(&shown).is_some();
-            // Otherwise nobody knows how to reach its host, which people are told when it is tried.
+            // Otherwise it is unknown how to reach its host; the removal reports that.
             let because = Because::MayBeListed { address: shown };
             out.instances.push(leave(if others { because } else { self.unless_look_due(None) }));
             return;
@@ -168,27 +168,27 @@ impl<'a> Leaving<'a, '_> {
             out.instances.push(leave(because));
             return;
         }
-        // It comes from the Go operator, which knows nothing but the Node.
+        // A Node of the Go operator is the only source of facts about its host.
         let change =
             RecordChange::Adopted { ipv4, node: node.name.clone(), username: username.to_owned() };
         out.changes.insert(address.clone(), change);
         out.instances.push(assignment(address, Some(node), Because::RecordDue));
     }
 
-    /// The entry that a Node on record of another host at `ipv4` may be of, by its name. What a host calls
-    /// itself keeps no Node that shows the address of its own host; what people call it does.
+    /// The entry that the Node of a recorded host at `ipv4` may belong to, by its name. A reported name does not
+    /// protect a Node that has the address of its own host; a listed name does.
     fn called_as_listed(&self, node: &NodeFacts, ipv4: Option<Ipv4Addr>) -> Option<&'a str> {
         let entry = self.hosts.called(node)?;
         let is_there = ipv4.is_some_and(|ipv4| shows(node, ipv4));
         (!is_there || calls(entry.address, node)).then_some(entry.address)
     }
 
-    /// Whoever answers there now is the host of a Machine.
+    /// Why the host is left if a Machine has its address now.
     fn machine_at(&self, ipv4: Option<Ipv4Addr>) -> Option<Because> {
         self.made.address_of_machine(ipv4?)
     }
 
-    /// It leaves, unless an entry whose host nobody has seen yet may be another address of it.
+    /// The reason to remove it, unless an entry whose host has never been contacted may be another address of it.
     fn unless_look_due(&self, pinned: Option<&str>) -> Because {
         let alike = pinned.and_then(|pinned| self.unnamed.get(pinned).copied());
         match alike.or(self.look_due) {
@@ -204,8 +204,8 @@ fn names_of_machines(observed: &Observed<'_>) -> HashSet<String> {
     names.flat_map(|name| forms(name)).map(str::to_lowercase).collect()
 }
 
-/// Entries whose hosts have shown a key, but no name yet, by that key's fingerprint: each may be the
-/// host of any record with that key.
+/// Entries whose hosts have shown a key but no name yet, by the key's fingerprint: each may be the host of any
+/// record with that key.
 fn unnamed<'a>(hosts: &Hosts<'a>) -> HashMap<&'a str, &'a str> {
     let unnamed = hosts.listed().iter().filter_map(|host| {
         let record = host.record()?;
@@ -215,7 +215,7 @@ fn unnamed<'a>(hosts: &Hosts<'a>) -> HashMap<&'a str, &'a str> {
     unnamed.collect()
 }
 
-/// Who shows the address of one of `leaving`, of all `nodes`.
+/// All Nodes with the address of one of the `leaving` Nodes.
 fn nodes_at_addresses_of<'a>(leaving: &[Node<'a>], nodes: &'a [NodeFacts]) -> NodesAt<'a> {
     let adoptable = leaving.iter().filter(|node| node.origin().is_none());
     let mut at: NodesAt<'a> =

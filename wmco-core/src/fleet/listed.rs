@@ -1,4 +1,4 @@
-//! What to do with each entry.
+//! Decides about each entry.
 
 use super::evidence::Evidence;
 use super::host::Host;
@@ -9,8 +9,8 @@ use super::node::{Kind, contested};
 use super::{Assignment, Assignments, Because, Intent};
 use crate::host_record::RecordChange;
 
-/// Decides about all listed hosts. Returns the address of one that is to be configured and is about to
-/// be looked at for the first time.
+/// Decides about all listed hosts. Returns the address of a host that is to be configured and is about to be
+/// contacted for the first time.
 pub(super) fn decide<'a>(
     hosts: &Hosts<'a>,
     made: &Made<'a>,
@@ -18,11 +18,11 @@ pub(super) fn decide<'a>(
     matching: &Matching<'a>,
     out: &mut Assignments<'a>,
 ) -> Option<&'a str> {
-    // By the number of the first host with an address.
+    // The entry that has an address, by the number of the first host there.
     let mut taken: Vec<Option<&str>> = vec![None; hosts.listed().len()];
     let mut look_due = None;
     out.instances.reserve(hosts.all().len());
-    // Of two entries for one host the one that has a Node goes on with it.
+    // Of two entries for one host, the entry with a Node keeps the host.
     for has_node in [true, false] {
         for host in hosts.listed() {
             let stand = matching.stand(host);
@@ -63,7 +63,7 @@ pub(super) fn decide<'a>(
                 Because::Listed => Intent::Configure(None),
                 _ => Intent::Leave,
             };
-            // It is listed again, so another removal is confirmed anew.
+            // It is listed again, so a later removal needs a new confirmation.
             if host.removal_confirmed {
                 out.changes.insert(address.to_owned(), RecordChange::RemovalConfirmed(false));
             }
@@ -84,7 +84,7 @@ pub(super) fn decide<'a>(
     look_due
 }
 
-/// Whether nobody has logged in to a host, nor tried to.
+/// Whether no login to the host has ever succeeded or been tried.
 fn is_unseen(host: &Host<'_>) -> bool {
     host.is_untried && host.kept.record.is_none_or(|record| record.pinned.is_none())
 }

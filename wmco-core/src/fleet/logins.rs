@@ -1,4 +1,4 @@
-//! Hosts that do not let us in.
+//! Hosts that refuse logins or do not answer.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use crate::digest::Sha256;
 
-/// Which hosts have refused our keys or did not answer, and for how long. Losing it only delays.
+/// Hosts that refuse our keys or do not answer, with the duration. If this state is lost, work is only delayed.
 ///
-/// Times are those of a clock that never goes back, since any moment.
+/// Times are those of a monotonic clock with any start.
 ///
 /// ```
 /// use std::time::Duration;
@@ -30,11 +30,11 @@ use crate::digest::Sha256;
 #[derive(Clone, Debug, Default)]
 pub struct Logins {
     failed: BTreeMap<String, Failed>,
-    /// When a host let us in last.
+    /// Time of the last successful login to any host.
     accepted: Option<Duration>,
 }
 
-/// Where somebody tried to log in, and with which keys. Another address or other keys are another try.
+/// The address and the keys of a login attempt. Another address or other keys make it another attempt.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct LoginTry {
     /// The address of the host.
@@ -43,18 +43,18 @@ pub struct LoginTry {
     pub keys: Sha256,
 }
 
-/// What came of it.
+/// Result of the login.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum LoginResult {
-    /// The host let us in.
+    /// The host accepted a key.
     Accepted,
-    /// It refused every key.
+    /// The host refused every key.
     Refused,
-    /// It could not be asked.
+    /// The host did not answer.
     Unanswered,
 }
 
-/// Tries that came to nothing since the last that did not.
+/// Failed attempts since the last success.
 #[derive(Clone, Copy, Debug)]
 struct Failed {
     login: LoginTry,
@@ -62,7 +62,7 @@ struct Failed {
     unanswered: Option<Span>,
 }
 
-/// The first and the last of several tries.
+/// Times of the first and the last of several attempts.
 #[derive(Clone, Copy, Debug)]
 struct Span {
     first: Duration,
@@ -70,7 +70,7 @@ struct Span {
 }
 
 impl Logins {
-    /// Notes what came of a login to the host of this instance.
+    /// Records the result of a login to the host of this instance.
     pub fn note(&mut self, instance: &str, login: LoginTry, result: LoginResult, now: Duration) {
         let known = self.failed.get(instance).filter(|failed| failed.login == login);
         let [refused, unanswered] =
@@ -84,7 +84,7 @@ impl Logins {
             LoginResult::Refused => {
                 Failed { login, refused: Some(Span::with(refused, now)), unanswered: None }
             }
-            // It is not taken back that it refused, and how long it will is not known.
+            // The refusal still stands, and its duration is unknown.
             LoginResult::Unanswered => {
                 Failed { login, refused, unanswered: Some(Span::with(unanswered, now)) }
             }
@@ -92,20 +92,20 @@ impl Logins {
         self.failed.insert(instance.to_owned(), failed);
     }
 
-    /// Forgets instances that are not `known` any more, or are tried otherwise by now.
+    /// Forgets instances that are no longer `known`, or that are now tried with another address or other keys.
     pub fn keep_only(&mut self, known: impl Fn(&str, LoginTry) -> bool) {
         self.failed.retain(|instance, failed| known(instance, failed.login));
     }
 
-    /// Instances whose hosts have refused every key for so long, at the first and at the last try and
-    /// whenever they answered in between; mostly [`limits::LOGIN_REFUSED`](crate::limits::LOGIN_REFUSED).
+    /// Instances whose hosts have refused every key for at least `patience`, at every answer in between; usually
+    /// [`limits::LOGIN_REFUSED`](crate::limits::LOGIN_REFUSED).
     pub fn refused(&self, patience: Duration) -> BTreeSet<String> {
         self.lasting(|failed| failed.refused, patience)
     }
 
-    /// Instances whose hosts have not answered for so long, mostly
-    /// [`limits::ROTATION_PATIENCE`](crate::limits::ROTATION_PATIENCE), while another one let us in: else it
-    /// may be our own network that is down.
+    /// Instances whose hosts have not answered for at least `patience`, usually
+    /// [`limits::ROTATION_PATIENCE`](crate::limits::ROTATION_PATIENCE), while another host accepted a login:
+    /// otherwise our own network may be down.
     pub fn unanswered(&self, patience: Duration) -> BTreeSet<String> {
         let accepted = self.accepted;
         let alone = |span: &Span| accepted.is_some_and(|accepted| accepted >= span.first);
@@ -166,7 +166,7 @@ mod tests {
         assert_eq!(logins.refused(WAIT), ["b".to_owned()].into());
     }
 
-    /// A host that restarts while it refuses our key does not begin to refuse it anew.
+    /// A restart of a host that refuses our key does not restart the measured time.
     #[test]
     fn no_answer_is_no_refusal_and_no_login() {
         use LoginResult::{Refused, Unanswered};
@@ -182,7 +182,7 @@ mod tests {
         assert!(logins.refused(Duration::ZERO).is_empty());
     }
 
-    /// Of a host that was reached before nobody knows whether it still could be.
+    /// For a host that was reached before, it is unknown whether it still could be.
     #[test]
     fn nobody_is_alone_without_an_answer_while_nobody_else_is_reached() {
         let mut logins = Logins::default();

@@ -1,4 +1,4 @@
-//! Machines of the Machine API, as far as they touch each other and what people list.
+//! Machines of the Machine API, with their conflicts among each other and with the list.
 
 use std::collections::{HashMap, HashSet};
 use std::net::Ipv4Addr;
@@ -8,16 +8,16 @@ use crate::facts::NodeFacts;
 use crate::machines::{Machine, Machines, Unfit, internal_ipv4};
 use crate::names;
 
-/// All Machines that people did not ask to leave alone.
+/// All Machines without the ignore label.
 pub(super) struct Made<'a> {
     machines: &'a Machines,
-    /// By the address that they show, whatever phase they are in.
+    /// By address, whatever their phase.
     at: HashMap<Ipv4Addr, Vec<&'a Machine>>,
-    /// The same by the UID of the Node that they refer to.
+    /// By the UID of the Node in their `nodeRef`.
     with_node: HashMap<&'a str, Vec<&'a Machine>>,
-    /// The same by its name, without those that are being deleted.
+    /// By the name of that Node, without Machines that are being deleted.
     with_name: HashMap<&'a str, Vec<&'a Machine>>,
-    /// The Machines that people asked to leave alone, by their address, and by the UID of their Node.
+    /// The Machines with the ignore label, by address, and by the UID of their Node.
     ignored: (HashMap<Ipv4Addr, &'a Machine>, HashMap<&'a str, &'a Machine>),
 }
 
@@ -49,45 +49,45 @@ impl<'a> Made<'a> {
         made
     }
 
-    /// All of them, sorted by name.
+    /// All Machines without the ignore label, sorted by name.
     pub(super) fn machines(&self) -> impl Iterator<Item = &'a Machine> + use<'a> {
         self.machines.iter().filter(|machine| machine.instance != Err(Unfit::Ignored))
     }
 
-    /// Why nothing else at an address is touched, if a Machine is there.
+    /// Why nothing else at an address is touched, if a Machine has the address.
     pub(super) fn address_of_machine(&self, ipv4: Ipv4Addr) -> Option<Because> {
         let machine = self.at.get(&ipv4)?.first()?.facts.name.clone();
         Some(Because::AddressOfMachine { machine })
     }
 
-    /// Whether people asked to leave the Machine alone that has this Node or a host at this address.
+    /// Whether a Machine with the ignore label has this Node or this address.
     pub(super) fn is_ignored(&self, node: &NodeFacts, ipv4: Option<Ipv4Addr>) -> bool {
         let (at, nodes) = &self.ignored;
         nodes.contains_key(node.uid.as_str()) || ipv4.is_some_and(|ipv4| at.contains_key(&ipv4))
     }
 
-    /// Whether a Machine refers to a Node and shows another address than this one, even a Machine that
-    /// people asked to leave alone.
+    /// Whether a Machine refers to a Node and has another address than this one, even a Machine with the ignore
+    /// label.
     pub(super) fn is_elsewhere(&self, node: &NodeFacts, ipv4: Option<Ipv4Addr>) -> bool {
         let mut made = self.with_node.get(node.uid.as_str()).into_iter().flatten();
         made.any(|machine| is_elsewhere(machine, ipv4)) || self.is_ignored_elsewhere(node, ipv4)
     }
 
-    /// The same of those that people asked to leave alone.
+    /// Like `is_elsewhere`, for Machines with the ignore label only.
     pub(super) fn is_ignored_elsewhere(&self, node: &NodeFacts, ipv4: Option<Ipv4Addr>) -> bool {
         let machine = self.ignored.1.get(node.uid.as_str());
         machine.is_some_and(|machine| is_elsewhere(machine, ipv4))
     }
 
-    /// Whether a Machine may be behind a Node that calls itself listed: one refers to its name, or it says
-    /// itself which one.
+    /// Whether a Machine may own a Node that looks listed: a Machine refers to the Node's name, or the Node names
+    /// its Machine.
     pub(super) fn may_be_behind(&self, node: &NodeFacts) -> bool {
         let named = named_by(node).and_then(|name| self.machines.get(name));
         named.is_some() || self.with_name.contains_key(node.name.as_str())
     }
 
-    /// Another one that has a host at the address of `machine`, even one that people asked to leave alone.
-    /// One that is being deleted gave it back, or is about to.
+    /// Another Machine with a host at the address of `machine`, even with the ignore label. A Machine that is being
+    /// deleted does not count, because it gives its address back.
     pub(super) fn beside(&self, machine: &Machine, ipv4: Ipv4Addr) -> Option<&'a Machine> {
         let others = self.at.get(&ipv4).into_iter().flatten().copied();
         let others = others.filter(|other| other.instance.is_ok());
@@ -95,8 +95,8 @@ impl<'a> Made<'a> {
         others.find(|it| it.facts.name != machine.facts.name)
     }
 
-    /// Another one that refers to the Node of `machine`, even one that people asked to leave alone, or to
-    /// one of its name that is gone.
+    /// Another Machine that refers to the Node of `machine`, even with the ignore label, or to a deleted Node of
+    /// the same name.
     pub(super) fn sharing_node(&self, machine: &Machine) -> Option<&'a Machine> {
         let node = machine.facts.node.as_ref()?;
         let (uid, name) = (node.uid.as_str(), node.name.as_str());
@@ -105,14 +105,14 @@ impl<'a> Made<'a> {
         others.into_iter().find(|other| other.facts.name != machine.facts.name)
     }
 
-    /// Another one at an address that a Node shows.
+    /// Another Machine at an address of a Node.
     pub(super) fn at_node(&self, machine: &Machine, node: &NodeFacts) -> Option<&'a Machine> {
         let mut shown = node.addresses.iter().filter_map(|shown| shown.parse().ok());
         shown.find_map(|ipv4| self.beside(machine, ipv4))
     }
 
-    /// Whether a Machine is behind a Node: one refers to it, or it says so itself and nothing speaks
-    /// against that. The Node of a Machine that people asked to leave alone is theirs to list.
+    /// Whether a Machine owns a Node: a Machine refers to it, or the Node says so and nothing contradicts it. The
+    /// Node of a Machine with the ignore label may be listed.
     pub(super) fn is_behind(&self, node: &NodeFacts) -> bool {
         if self.with_node.contains_key(node.uid.as_str()) {
             return true;
@@ -134,7 +134,7 @@ impl<'a> Made<'a> {
         nodes.iter().filter(of_machine).map(|node| (node.uid.as_str(), node)).collect()
     }
 
-    /// Names of the Nodes that Machines refer to in vain, if there is another one with such a name.
+    /// Names of deleted Nodes that Machines refer to, if another Node has the name now.
     pub(super) fn other_nodes<'n>(&self, nodes: &'n [NodeFacts]) -> HashSet<&'n str> {
         let referred = self.with_node.values().flatten();
         let referred: HashMap<&str, &str> = referred
@@ -151,13 +151,13 @@ impl<'a> Made<'a> {
     }
 }
 
-/// Whether a Machine shows another address.
+/// Whether a Machine has another address.
 fn is_elsewhere(machine: &Machine, ipv4: Option<Ipv4Addr>) -> bool {
     let at = internal_ipv4(&machine.facts);
     at.is_some() && ipv4.is_some() && at != ipv4
 }
 
-/// The name of the Machine that a Node says is behind it.
+/// The name of the Machine in a Node's annotation.
 fn named_by(node: &NodeFacts) -> Option<&str> {
     let named = node.annotation(names::MACHINE_ANNOTATION)?;
     Some(named.rsplit_once('/').map_or(named, |(_, name)| name))

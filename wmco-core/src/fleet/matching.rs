@@ -1,7 +1,7 @@
-//! Which Node stands for which host.
+//! Matches Nodes with hosts.
 //!
-//! What people listed and what we recorded outranks what Nodes show: addresses and annotations are
-//! claims, which a kubelet or a daemon may write for its own purposes.
+//! The list of instances and the operator's records outrank facts from Nodes: addresses and annotations are claims,
+//! which a kubelet or a daemon may write for its own purposes.
 
 use std::cell::OnceCell;
 use std::collections::HashMap;
@@ -11,7 +11,7 @@ use super::host::{Host, forms};
 use super::hosts::Hosts;
 use super::node::Node;
 
-/// What stands for one host.
+/// The Node of a host.
 #[derive(Clone, Debug, Default)]
 pub(super) enum Stand<'a> {
     /// No Node.
@@ -19,12 +19,12 @@ pub(super) enum Stand<'a> {
     Nobody,
     /// This Node.
     Node(Node<'a>),
-    /// Several Nodes claim to, and nothing tells which one is right.
+    /// Several Nodes claim the host, and nothing decides between them.
     Contested(Vec<Node<'a>>),
 }
 
 impl<'a> Stand<'a> {
-    /// The Node, if it is certain which one.
+    /// The Node, if it is certain.
     pub(super) fn node(&self) -> Option<Node<'a>> {
         match self {
             Self::Node(node) => Some(*node),
@@ -33,30 +33,29 @@ impl<'a> Stand<'a> {
     }
 }
 
-/// Which host a Node stands for, by the host's number.
+/// The host of a Node, by the host's number.
 #[derive(Clone, Copy, Debug)]
 enum Role {
-    /// For this one.
+    /// The Node belongs to this host.
     StandsFor(usize),
-    /// For this one, or another Node does.
+    /// The Node is one of several that claim this host.
     Contests(usize),
 }
 
-/// The answer for all hosts.
+/// The result for all hosts.
 pub(super) struct Matching<'a> {
     /// By the host's number.
     stands: Vec<Stand<'a>>,
-    /// By the host's number: whether the host calls itself by the Node's name.
+    /// By the host's number: whether a name of the host is the Node's name.
     confirmed: Vec<bool>,
     /// By the Node's number.
     roles: Vec<Option<Role>>,
 }
 
 impl<'a> Matching<'a> {
-    /// Matches all hosts, the listed ones first in each round. A Node goes to the host that has it on
-    /// record; then to the one that calls itself by its name, at its address; then to the one that it
-    /// was made from; then to the one whose address it shows. What it claims counts only as long as it
-    /// claims one host.
+    /// Matches all hosts, the listed ones first in each round. A Node goes to the host with the Node in its record;
+    /// then to the host with its name and its address; then to the host that it was made from; then to the host
+    /// with its address. A Node's claims count only if it claims a single host.
     pub(super) fn of(hosts: &Hosts<'a>, evidence: &Evidence<'a>) -> Self {
         let count = hosts.all().len();
         let mut matching = Self {
@@ -83,7 +82,7 @@ impl<'a> Matching<'a> {
                 matching.settle(host, claims.made_from(host, evidence));
             }
         }
-        // Nobody lists the others, so what only shows their address is none of our business.
+        // Other hosts are not listed, so a Node that only has their address is not ours.
         for host in hosts.listed() {
             if matching.is_open(host) {
                 matching.settle(host, claims.unclaimed_at(host, evidence));
@@ -96,12 +95,12 @@ impl<'a> Matching<'a> {
         self.stands.get(host.number).unwrap_or(&Stand::Nobody)
     }
 
-    /// Whether the host calls itself by the Node's name, so that both say the same.
+    /// Whether the host's own name is the Node's name, so that both agree.
     pub(super) fn is_confirmed(&self, host: &Host<'_>) -> bool {
         self.confirmed.get(host.number).is_some_and(|confirmed| *confirmed)
     }
 
-    /// The number of the host that a Node stands for.
+    /// The number of the Node's host.
     pub(super) fn host_of(&self, node: Node<'_>) -> Option<usize> {
         match self.role(node)? {
             Role::StandsFor(host) => Some(host),
@@ -109,7 +108,7 @@ impl<'a> Matching<'a> {
         }
     }
 
-    /// The number of the host that a Node claims together with others.
+    /// The number of the host that the Node and other Nodes claim.
     pub(super) fn contested_host_of(&self, node: Node<'_>) -> Option<usize> {
         match self.role(node)? {
             Role::StandsFor(_) => None,
@@ -117,8 +116,8 @@ impl<'a> Matching<'a> {
         }
     }
 
-    /// Another listed host whose Node shows the address of `host`, too, unless `host` is known to call
-    /// itself by another name: it may be the same one, listed twice.
+    /// Another listed host whose Node also has the address of `host`, unless `host` is known by another name: it
+    /// may be the same host, listed twice.
     pub(super) fn maybe_same_host<'b>(
         &self,
         host: &Host<'a>,
@@ -140,7 +139,7 @@ impl<'a> Matching<'a> {
         matches!(self.stand(host), Stand::Nobody)
     }
 
-    /// Gives the host, which has nothing yet, what the best evidence found.
+    /// Assigns the best Nodes found to a host that has none yet.
     fn settle(&mut self, host: &Host<'_>, found: impl IntoIterator<Item = Node<'a>>) {
         let found = found.into_iter();
         let free: Vec<Node<'a>> = found.filter(|node| self.role(*node).is_none()).collect();
@@ -160,12 +159,11 @@ impl<'a> Matching<'a> {
     }
 }
 
-/// Which addresses and names belong to which host.
+/// Addresses and names of hosts.
 struct Claims<'a, 'b> {
     hosts: &'b Hosts<'a>,
-    /// Numbers of hosts by the names that they are known by, in all forms in lower case; `None`: several.
-    /// Only Nodes that are on record of no host and have no host's name are asked for, so mostly nobody
-    /// needs it.
+    /// Numbers of hosts by their names, in all forms in lower case; `None` if several hosts have the name. Built on
+    /// first use, which is rare: only for Nodes that no record and no name ties to a host.
     by_name: OnceCell<HashMap<String, Option<usize>>>,
 }
 
@@ -174,7 +172,7 @@ impl<'a, 'b> Claims<'a, 'b> {
         Self { hosts, by_name: OnceCell::new() }
     }
 
-    /// The Nodes that say they were made from the host, if nothing speaks against the best of them.
+    /// The Nodes that were made from the host, if nothing contradicts the best of them.
     fn made_from(&self, host: &Host<'a>, evidence: &Evidence<'a>) -> Vec<Node<'a>> {
         let made = evidence.made_from(host);
         let made: Vec<_> = made.filter(|node| !self.is_named_by_others(host, *node)).collect();
@@ -183,11 +181,11 @@ impl<'a, 'b> Claims<'a, 'b> {
         let there: Vec<_> = made.iter().copied().filter(is_there).collect();
         let both: Vec<_> = there.iter().copied().filter(of_it_alone).collect();
         let made: Vec<_> = made.into_iter().filter(of_it_alone).collect();
-        // One that shows the address is more than one that only says that it was made from it.
+        // A Node with the host's address is better evidence than a Node that only names the host as its origin.
         [both, there, made].into_iter().find(|found| !found.is_empty()).unwrap_or_default()
     }
 
-    /// The Nodes that show the address of the host and say nothing of another one.
+    /// The Nodes with the host's address that point to no other host.
     fn unclaimed_at(&self, host: &Host<'a>, evidence: &Evidence<'a>) -> Vec<Node<'a>> {
         let made_from_it = |node: &Node<'a>| {
             let origin = node.origin().and_then(|origin| self.hosts.number_of(origin));
@@ -219,19 +217,18 @@ impl<'a, 'b> Claims<'a, 'b> {
         by_name
     }
 
-    /// Whether the Node shows the host's address.
+    /// Whether the Node has the host's address.
     fn is_at(&self, host: &Host<'_>, node: Node<'_>) -> bool {
         let Some(own) = host.first_at_ipv4 else { return false };
         self.shown_by(node).any(|shown| shown == own)
     }
 
-    /// Whether the Node shows the address of another host. Two entries for one address are told
-    /// elsewhere.
+    /// Whether the Node has the address of another host. Two entries for one address are reported elsewhere.
     fn shows_others(&self, host: &Host<'_>, node: Node<'_>) -> bool {
         self.shown_by(node).any(|shown| shown != host.number && Some(shown) != host.first_at_ipv4)
     }
 
-    /// Numbers of the first hosts at the addresses that the Node shows.
+    /// Numbers of the first hosts at the Node's addresses.
     fn shown_by(&self, node: Node<'a>) -> impl Iterator<Item = usize> {
         node.facts.addresses.iter().filter_map(|shown| self.hosts.first_at(shown))
     }

@@ -1,4 +1,4 @@
-//! One Node, as far as it is asked about for each host.
+//! A Node with the facts that are needed for each host.
 
 use std::net::Ipv4Addr;
 
@@ -7,10 +7,10 @@ use super::made::Made;
 use crate::facts::NodeFacts;
 use crate::names;
 
-/// A Node, and what was read of it.
+/// A Node with facts read from it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Node<'a> {
-    /// Its place among all Nodes of the pass.
+    /// Its number among all Nodes of the pass.
     pub(super) number: usize,
     pub(super) facts: &'a NodeFacts,
     pub(super) kind: Kind,
@@ -18,16 +18,16 @@ pub(super) struct Node<'a> {
     pub(super) key_copy: Option<&'a str>,
 }
 
-/// What a Node is to us.
+/// The origin of a Node.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Kind {
-    /// A Windows node that comes from an entry.
+    /// A Windows node made from an entry.
     FromEntry,
-    /// A Windows node with a Machine behind it.
+    /// A Windows node of a Machine.
     FromMachine,
-    /// No Windows node.
+    /// Not a Windows node.
     OtherSystem,
-    /// A Windows node that does not tell where it comes from.
+    /// A Windows node without a label about its origin.
     Unmarked,
 }
 
@@ -41,7 +41,7 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// The address as listed that it says it was made from.
+    /// The listed address that the Node was made from, by its annotation.
     pub(super) fn origin(&self) -> Option<&'a str> {
         self.facts.annotation(names::INSTANCE_ANNOTATION)
     }
@@ -52,7 +52,7 @@ impl Kind {
         if !node.is_windows() {
             Self::OtherSystem
         } else if made.is_behind(node) {
-            // A kubelet may write our label.
+            // A kubelet may write this label itself.
             Self::FromMachine
         } else if node.is_byoh() {
             Self::FromEntry
@@ -62,12 +62,12 @@ impl Kind {
     }
 }
 
-/// Whether a Node shows an address.
+/// Whether a Node has an address.
 pub(super) fn shows(node: &NodeFacts, ipv4: Ipv4Addr) -> bool {
     node.addresses.iter().any(|shown| shown.parse() == Ok(ipv4))
 }
 
-/// Why a host is left that several Nodes claim to stand for.
+/// Why a host with several claiming Nodes is left.
 pub(super) fn contested(nodes: &[Node<'_>]) -> Because {
     Because::Contested { nodes: nodes.iter().map(|node| node.facts.name.clone()).collect() }
 }

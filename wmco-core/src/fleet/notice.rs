@@ -1,4 +1,4 @@
-//! What people have to know of the fleet: what waits for them, and who claims what is not theirs.
+//! Notices for administrators: blocked work, and conflicting claims of Nodes.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -24,72 +24,71 @@ use crate::names::objects::{
     PRIVATE_KEY_SECRET, USER_DATA_SECRET,
 };
 
-/// Something that goes on only when a person does something. Its text says what.
+/// A situation in which work waits for an administrator. Its text names the next step.
 #[derive(Clone, Debug, Eq, JsonSchema, Ord, PartialEq, PartialOrd, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Notice {
-    /// A Node shows an address of an entry that another Node stands for, or says that it was made
-    /// from that entry.
+    /// A Node has an address of an entry that belongs to another Node, or says that it was made from that entry.
     ForeignClaim {
-        /// The Node that claims.
+        /// The claiming Node.
         node: String,
         /// The entry.
         address: String,
-        /// The Node that stands for the entry.
+        /// The entry's Node.
         owner: String,
     },
-    /// The copy of a pinned host key on a Node is another key. The operator writes the pinned one.
+    /// The copy of a pinned host key on a Node is another key. The operator restores the pinned key.
     KeyCopyDiffers {
         /// The Node.
         node: String,
         /// The entry, whose key is pinned.
         address: String,
     },
-    /// An instance is left alone for a reason that people can mend.
+    /// An instance is left alone for a reason that an administrator can fix.
     Left {
         /// Its address.
         address: String,
         /// Its Node, if it has one.
         node: Option<String>,
-        /// Why.
+        /// The reason.
         because: Because,
-        /// Whether its Node keeps a disruption slot meanwhile.
+        /// Whether its Node holds a disruption slot meanwhile.
         holds_slot: bool,
     },
     /// The ConfigMap of instances is absent.
     ListAbsent,
-    /// A Machine was deleted to be made anew, and its MachineSet is not healthy since. Its disruption slot
-    /// is held until then.
+    /// A Machine was deleted to be replaced, and its MachineSet has not been healthy since. It holds a disruption
+    /// slot until then.
     NotReplaced {
-        /// The Machine that is gone.
+        /// The deleted Machine.
         machine: String,
         /// Its MachineSet.
         set: String,
     },
-    /// A host is not known to let the next key in, so the current one stays on all hosts.
+    /// A host is not known to accept the next key, so the current key stays on all hosts.
     KeyNotProven {
-        /// What its instance is known by.
+        /// Address or Machine of the instance.
         address: String,
     },
-    /// Every host lets the next key in, but Machines that are made from now on do not.
+    /// Every host accepts the next key, but the user data of new Machines lacks it.
     KeyNotInUserData,
-    /// Every host lets the next key in, and this one the current one, too, which is to be taken off it.
+    /// Every host accepts the next key, and this host still accepts the current key, which is to be removed.
     KeyNotRemoved {
-        /// What its instance is known by.
+        /// Address or Machine of the instance.
         address: String,
     },
-    /// All hosts let the next key in, and not the current one any more.
+    /// All hosts accept the next key and refuse the current one.
     KeyExchanged {
-        /// But maybe those of these instances, which do not answer.
+        /// Exceptions: instances whose hosts do not answer.
         but: BTreeSet<String>,
     },
     /// More hosts would be removed at once than is allowed without a confirmation.
     Unconfirmed {
-        /// So many.
+        /// Number of removals.
         count: usize,
-        /// Most that need none.
+        /// The limit without a confirmation.
         most: usize,
-        /// The number that was confirmed.
+        /// The confirmed number.
         confirmed: Option<usize>,
     },
     /// A record cannot be read.
@@ -99,7 +98,7 @@ pub enum Notice {
     },
 }
 
-/// What is to be told of Nodes that claim what is not theirs.
+/// Notices about Nodes with conflicting claims.
 pub(super) fn of_claims(
     hosts: &Hosts<'_>,
     evidence: &Evidence<'_>,
@@ -135,7 +134,7 @@ pub(super) fn of_claims(
             let host = hosts.named(address).filter(|host| host.is_listed && host.ipv4.is_some());
             host.is_some_and(|host| match matching.stand(host) {
                 Stand::Nobody => true,
-                // Told with what is contested.
+                // The notice about the contested host covers it.
                 Stand::Contested(_) => false,
                 Stand::Node(_) => !is_claim(address, node),
             })
@@ -147,7 +146,7 @@ pub(super) fn of_claims(
     notices
 }
 
-/// What is to be told of instances that are left alone.
+/// Notices about instances that are left alone.
 pub(super) fn of_left(out: &Assignments<'_>) -> BTreeSet<Notice> {
     let is_told = |instance: &&Assignment<'_>| match &instance.because {
         Because::MayBeListed { .. } => false,
@@ -156,7 +155,7 @@ pub(super) fn of_left(out: &Assignments<'_>) -> BTreeSet<Notice> {
     out.instances.iter().filter(is_told).map(left).collect()
 }
 
-/// What is to be told of Machines that are gone while nothing has taken their place.
+/// Notices about deleted Machines without a successor.
 pub(super) fn of_replaced(machines: &Machines, replaced: &Replaced<'_>) -> BTreeSet<Notice> {
     let gone = replaced.iter().filter(|(machine, _)| machines.get(machine).is_none());
     let notice = |(machine, set): (&str, &str)| Notice::NotReplaced {
@@ -166,7 +165,7 @@ pub(super) fn of_replaced(machines: &Machines, replaced: &Replaced<'_>) -> BTree
     gone.map(notice).collect()
 }
 
-/// What is to be told of a rotation: who holds it up, or that it is over.
+/// Notices about a key rotation: the hosts that block it, or its end.
 pub(super) fn of_rotation(rotation: &Rotation, observed: &Observed<'_>) -> BTreeSet<Notice> {
     if let Some(but) = rotation.may_end(observed) {
         return [Notice::KeyExchanged { but: but.clone() }].into();
@@ -193,7 +192,7 @@ fn left(instance: &Assignment<'_>) -> Notice {
 }
 
 impl Notice {
-    /// How long it may be so before people are told, since it mostly passes by itself.
+    /// How long the situation may last before it is reported, because most situations pass by themselves.
     pub const fn patience(&self) -> SignedDuration {
         match self {
             Self::Left {
@@ -214,7 +213,7 @@ impl Notice {
         }
     }
 
-    /// The Machine that it is about, if it is about one.
+    /// The affected Machine, if there is one.
     pub fn machine(&self) -> Option<&str> {
         match self {
             Self::Left { address, .. }
@@ -224,7 +223,7 @@ impl Notice {
         }
     }
 
-    /// Reason of the Event that tells it.
+    /// Reason of the Event.
     pub fn reason(&self) -> &'static str {
         match self {
             Self::Left { because: Because::ReplacementHeld(_), .. } => {
@@ -237,8 +236,7 @@ impl Notice {
     }
 }
 
-/// What people can do about an instance that is left alone; `None` where there is nothing to do, or where
-/// something else tells it.
+/// Advice about an instance that is left alone; `None` if there is nothing to do, or if another notice covers it.
 fn next_step(because: &Because, node: Option<&str>) -> Option<String> {
     let node = node.unwrap_or("that stands for it");
     Some(match because {
@@ -307,9 +305,11 @@ fn next_step(because: &Because, node: Option<&str>) -> Option<String> {
             Held::Budget => {
                 "see which nodes are cordoned by the operator, and what they wait for".to_owned()
             }
-            Held::RecordDue => return None,
+            // The findings about the cluster are reported on their own.
+            Held::ClusterUnfit | Held::RecordDue => return None,
         },
         Because::Unfit(Unfit::Phase(_) | Unfit::Ignored | Unfit::Deleted)
+        | Because::ClusterUnfit
         | Because::LoginRefused
         | Because::Provisioned
         | Because::Listed
@@ -323,7 +323,7 @@ fn next_step(because: &Because, node: Option<&str>) -> Option<String> {
     })
 }
 
-/// Whether a phase is one on the way to a host, or away from it.
+/// Whether a Machine in this phase is being provisioned or deleted.
 fn is_passing(phase: &str) -> bool {
     ["Provisioning", "Deleting"].contains(&phase)
 }
@@ -355,7 +355,7 @@ impl fmt::Display for Notice {
             }
             Self::NotReplaced { machine, set } => write!(
                 f,
-                "machine {machine} was deleted to be made anew, and machineset {set} is not ready with the \
+                "machine {machine} was deleted for replacement, and machineset {set} is not ready with the \
                  operator's version since, so its disruption slot is still held; see what its machines \
                  wait for, or scale it down"
             ),

@@ -1,14 +1,14 @@
-//! The right to disrupt one node, or to have one Machine replaced.
+//! Permits to disrupt a node, or to replace a Machine.
 
 use std::fmt;
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// Proof that the fleet's budget lets us disrupt one node now.
+/// Proof that the disruption budget allows the disruption of one node now.
 ///
-/// Draining, stopping services, restarting and deleting take one; only
-/// [`fleet::reconcile`](super::reconcile) makes it, counted from what the API shows.
+/// Draining, stopping services, restarting and deleting require a permit. Only
+/// [`fleet::reconcile`](super::reconcile) makes it, from the state that the API shows.
 ///
 /// ```compile_fail
 /// // Nobody else can make one, from a name ...
@@ -18,7 +18,7 @@ use serde::Serialize;
 /// ```compile_fail
 /// // ... or from a text.
 /// let permit: wmco_core::fleet::DisruptionPermit = serde_json::from_str(r#""win-1""#)?;
-/// # Ok::<(), serde_json::Error>(())
+/// Ok::<(), serde_json::Error>(())
 /// ```
 #[derive(Clone, Debug, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(transparent)]
@@ -31,7 +31,7 @@ impl DisruptionPermit {
         Self { node: node.to_owned() }
     }
 
-    /// The node that may be disrupted, and no other.
+    /// The node that may be disrupted.
     pub fn node(&self) -> &str {
         &self.node
     }
@@ -43,10 +43,11 @@ impl fmt::Display for DisruptionPermit {
     }
 }
 
-/// Proof that the fleet's budget lets us delete one Machine now, so that its MachineSet makes another.
+/// Proof that the disruption budget allows the deletion of one Machine now, so that its MachineSet creates a
+/// replacement.
 ///
-/// Only [`fleet::reconcile`](super::reconcile) makes it, for a Machine whose host does not let us in, while
-/// the rest of its MachineSet is healthy, or waits for this very Machine.
+/// Only [`fleet::reconcile`](super::reconcile) makes it, for a Machine whose host refuses our keys, while the rest
+/// of its MachineSet is healthy, or waits for this Machine.
 ///
 /// ```compile_fail
 /// // Nobody else can make one.
@@ -68,7 +69,7 @@ impl ReplacementPermit {
         &self.machine
     }
 
-    /// Its UID: no Machine that took its name is meant.
+    /// The Machine's UID, so that no successor of the same name is deleted.
     pub fn uid(&self) -> &str {
         &self.uid
     }

@@ -1,4 +1,4 @@
-//! What to do with each Machine.
+//! Decides about each Machine.
 
 use super::host::Host;
 use super::hosts::Hosts;
@@ -11,11 +11,11 @@ use crate::host_record::HostRecord;
 use crate::instances::Instance;
 use crate::machines::{Machine, Machines, key};
 
-/// Decides about all Machines but those that people asked to leave alone. `is_listed` tells whether there
-/// is a list of entries; without one every host on record may be on it.
+/// Decides about all Machines without the ignore label. `is_listed` says whether there is a list of entries;
+/// without a list, every recorded host may be listed.
 ///
-/// What people and the Machine API wrote counts, and nothing that a host or its Node says. Where they
-/// contradict each other, all are left.
+/// Only the list and the Machine API count, no report of a host or its Node. If they contradict each other, all
+/// affected instances are left.
 pub(super) fn decide<'a>(
     made: &Made<'a>,
     hosts: &Hosts<'a>,
@@ -39,12 +39,12 @@ pub(super) fn decide<'a>(
                 let is_ours =
                     |host: &&Host<'_>| host.record().is_some_and(|record| !record.is_untouched());
                 let on_record = node.and_then(|node| hosts.first_with_node_on_record(&node.name));
-                // One that nobody lists may be listed by another of its addresses.
+                // A host that is not listed by this address may be listed by another one.
                 let on_record = on_record.and_then(|host| hosts.numbered(host));
                 let beside = made.beside(machine, instance.ipv4);
                 let sharing = made.sharing_node(machine).map(|other| key(&other.facts.name));
                 let with = on_record.map(|host| host.address.to_owned()).or(sharing);
-                // What a Node shows decides about its own Machine alone.
+                // A Node's addresses decide about its own Machine only.
                 let elsewhere = node.filter(|node| !shows(node, instance.ipv4));
                 let with = with.or_else(|| owner_of(elsewhere?, machine, hosts, made, is_listed));
                 if let Some(host) = there.filter(|host| host.is_listed) {
@@ -67,7 +67,7 @@ pub(super) fn decide<'a>(
             address,
             instance,
             node,
-            // The Machine API keeps it, and may correct it.
+            // The Machine API stores it, and may correct it.
             confirmed: false,
             intent: if configured { Intent::Configure(None) } else { Intent::Leave },
             because,
@@ -75,8 +75,8 @@ pub(super) fn decide<'a>(
     }
 }
 
-/// What another instance is known by that a Node may be of, which a Machine refers to and which does not show
-/// that one's address.
+/// The address of another instance that may own a Node, which a Machine refers to and which does not have the
+/// Machine's address.
 fn owner_of(
     node: &NodeFacts,
     machine: &Machine,
@@ -91,7 +91,7 @@ fn owner_of(
     listed.or_else(|| Some(key(&made.at_node(machine, node)?.facts.name)))
 }
 
-/// What the Node tells of a Machine whose host is its own.
+/// The decision that follows from the Node of a Machine without a conflict.
 fn of_node(
     machine: &Machine,
     node: Option<&NodeFacts>,
@@ -107,7 +107,7 @@ fn of_node(
     }
 }
 
-/// The address under which the Go operator pinned the key of a Machine that had no Node yet.
+/// The address under which the Go operator pinned the host key of a Machine without a Node.
 fn formerly(instance: &Instance, hosts: &Hosts<'_>, observed: &Observed<'_>) -> Option<String> {
     let known = observed.hosts;
     let (own, ipv4) = (&instance.address, instance.ipv4.to_string());
@@ -120,7 +120,7 @@ fn formerly(instance: &Instance, hosts: &Hosts<'_>, observed: &Observed<'_>) -> 
     (is_theirs && !is_pinned).then_some(ipv4)
 }
 
-/// Keys of what is kept of Machines that are gone, unless they are being replaced still.
+/// Keys of data of deleted Machines, except Machines that are still being replaced.
 pub(super) fn forgotten_keys(
     machines: &Machines,
     observed: &Observed<'_>,

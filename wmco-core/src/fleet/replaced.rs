@@ -1,4 +1,4 @@
-//! Which Machines are being replaced, and how the others stand.
+//! Machines that are being replaced, and the health of the others.
 
 use std::collections::BTreeMap;
 
@@ -7,13 +7,13 @@ use crate::facts::NodeFacts;
 use crate::host_record::HostRecord;
 use crate::machines::{Machine, Machines, Unfit};
 
-/// Replacements that have begun and are not over, each with the MachineSet that makes another.
+/// Replacements in progress, each with its MachineSet.
 pub(super) struct Replaced<'a> {
-    /// By the name of the Machine.
+    /// By the Machine's name.
     sets: BTreeMap<&'a str, &'a str>,
 }
 
-/// How the Machines stand.
+/// Health of the Machines.
 pub(super) struct Health<'a> {
     pub(super) machines: &'a Machines,
     version: &'a str,
@@ -38,19 +38,19 @@ impl<'a> Health<'a> {
         instances.get(*self.numbers.get(machine.facts.name.as_str())?)
     }
 
-    /// Whether an instance does what it is there for, with the operator's version.
+    /// Whether an instance works, with the operator's version.
     pub(super) fn is_healthy(&self, assignment: &Assignment<'_>) -> bool {
         let version = assignment.node.and_then(NodeFacts::version);
         works(assignment) && version == Some(self.version)
     }
 
-    /// The MachineSet of the Machine behind an instance.
+    /// The MachineSet of an instance's Machine.
     pub(super) fn set_of(&self, assignment: &Assignment<'_>) -> Option<&'a str> {
         let owner = self.machines.with_key(&assignment.address)?.facts.machine_set.as_ref()?;
         Some(owner.name.as_str())
     }
 
-    /// The Machines that a MachineSet has and keeps.
+    /// The Machines of a MachineSet that are not being deleted.
     fn of_set(&self, set: &str) -> impl Iterator<Item = &'a Machine> {
         let is_of = move |machine: &&Machine| {
             let owner = machine.facts.machine_set.as_ref();
@@ -59,10 +59,9 @@ impl<'a> Health<'a> {
         self.machines.iter().filter(is_of)
     }
 
-    /// Whether a MachineSet has as many Machines that work as it is to have; so has one that is gone.
+    /// Whether a MachineSet has its desired number of working Machines. A deleted MachineSet counts as complete.
     ///
-    /// Which version they run is the business of upgrades, which take slots of their own, and those that
-    /// are ignored are people's own.
+    /// Versions do not count: upgrades take slots of their own. Machines with the ignore label count as working.
     fn is_whole(&self, set: &str, instances: &[Assignment<'a>]) -> bool {
         let Some(facts) = self.machines.set(set).filter(|facts| !facts.is_deleted) else {
             return true;
@@ -75,14 +74,14 @@ impl<'a> Health<'a> {
     }
 }
 
-/// Whether an instance is of use: it is ready and has become a node, of whatever version.
+/// Whether an instance works: it is a ready node with any configured version.
 fn works(assignment: &Assignment<'_>) -> bool {
     let is_node = |node: &NodeFacts| node.ready && node.version().is_some();
     assignment.node.is_some_and(is_node) && !matches!(assignment.because, Because::Unfit(_))
 }
 
 impl<'a> Replaced<'a> {
-    /// Counts those that were permitted a moment ago, and those on record whose Machine is deleted.
+    /// Counts Machines with a fresh permit, and recorded replacements whose Machine is deleted.
     pub(super) fn of(
         health: &Health<'a>,
         observed: &Observed<'a>,
@@ -104,17 +103,17 @@ impl<'a> Replaced<'a> {
         Self { sets }
     }
 
-    /// One more, in this MachineSet.
+    /// Adds a replacement in this MachineSet.
     pub(super) fn begin(&mut self, machine: &'a str, set: &'a str) {
         self.sets.insert(machine, set);
     }
 
-    /// How many slots they hold.
+    /// Number of slots that replacements hold.
     pub(super) fn count(&self) -> usize {
         self.sets.len()
     }
 
-    /// How many slots each MachineSet holds.
+    /// Number of slots by MachineSet.
     pub(super) fn by_set(&self) -> BTreeMap<&'a str, usize> {
         let mut by_set = BTreeMap::new();
         for set in self.sets.values() {
@@ -123,8 +122,7 @@ impl<'a> Replaced<'a> {
         by_set
     }
 
-    /// The MachineSet that holds a slot because of what is the matter with this instance, too: it is of no
-    /// use, and the slot is held until it is.
+    /// The MachineSet that holds a slot until this instance, which does not work now, works.
     pub(super) fn waits_for(
         &self,
         instance: &Assignment<'_>,
@@ -134,12 +132,12 @@ impl<'a> Replaced<'a> {
         self.sets.values().any(|held| *held == set).then_some(set)
     }
 
-    /// Whether the replacement of this Machine is not over.
+    /// Whether the replacement of this Machine is in progress.
     pub(super) fn contains(&self, machine: &str) -> bool {
         self.sets.contains_key(machine)
     }
 
-    /// All of them, each with the MachineSet that makes another.
+    /// All replacements, each with its MachineSet.
     pub(super) fn iter(&self) -> impl Iterator<Item = (&'a str, &'a str)> {
         self.sets.iter().map(|(machine, set)| (*machine, *set))
     }

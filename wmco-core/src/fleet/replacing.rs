@@ -1,9 +1,9 @@
-//! Which Machine is deleted next, so that its MachineSet makes another.
+//! Decides which Machine is deleted next, so that its MachineSet creates a replacement.
 //!
-//! A Machine whose host does not let us in can only be made anew. That takes a slot of the disruption budget
-//! from the decision until its MachineSet has as many Machines that work again, and it waits while anything
-//! else of its MachineSet is not healthy: ready and with the operator's version, nothing less. Source:
-//! `spec/operator.md`, section 6.1 and section 13, rows 18 to 20.
+//! A Machine whose host refuses our keys can only be replaced. The replacement takes a slot of the disruption
+//! budget from the decision until its MachineSet has the desired number of working Machines again, and it waits
+//! while any other Machine of its MachineSet is unhealthy, that is, not ready with the operator's version. Source:
+//! `docs/contract/machines.md`, MACH12 to MACH15.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,8 +17,8 @@ use crate::limits;
 use crate::login_keys::LoginKeys;
 use crate::machines::{Machine, Machines, Unfit, key};
 
-/// Gives permits to Machines whose hosts refuse our key, as long as there are `slots`. One that is of no
-/// use goes in the slot that its MachineSet holds until it is.
+/// Gives permits to Machines whose hosts refuse our key, as long as there are `slots`. A Machine that does not work
+/// uses the slot that its MachineSet holds because of it.
 pub(super) fn hand_out<'a>(
     health: &Health<'a>,
     mut replaced: Replaced<'a>,
@@ -41,7 +41,7 @@ pub(super) fn hand_out<'a>(
     });
     let mut refusing: Vec<_> =
         refusing.map(|(number, it, machine)| (health.is_healthy(it), number, machine)).collect();
-    // Who is of no use as it is comes first: that disrupts nobody.
+    // Instances that do not work come first: their deletion disrupts nothing.
     refusing.sort_by_key(|(healthy, number, _)| (*healthy, *number));
     let names: BTreeSet<&str> = refusing.iter().map(|it| it.2.facts.name.as_str()).collect();
     no_longer(machines, observed, &names, out);
@@ -55,6 +55,7 @@ pub(super) fn hand_out<'a>(
         let begun = replaced.contains(name) || replaced.waits_for(assignment, health).is_some();
         let held = match gate.set_for(machine, assignment, health, &replaced) {
             Err(held) => Some(held),
+            Ok(_) if !begun && desired.blocked => Some(Held::ClusterUnfit),
             Ok(_) if !begun && !slots.take(assignment.node_name()) => Some(Held::Budget),
             Ok(set) => {
                 replaced.begin(name, set);
@@ -80,7 +81,7 @@ pub(super) fn hand_out<'a>(
     }
 }
 
-/// Takes back what is on record of Machines that are not to be replaced any more.
+/// Clears the record of Machines that are no longer to be replaced.
 fn no_longer<'a>(
     machines: &Machines,
     observed: &Observed<'a>,
@@ -98,27 +99,27 @@ fn no_longer<'a>(
     }
 }
 
-/// What has to be right before a Machine is deleted.
+/// The conditions for the deletion of a Machine.
 struct Gate<'a> {
     /// The MachineSets of all Machines whose hosts refuse our key.
     sets: BTreeMap<&'a str, Siblings<'a>>,
-    /// One instance more than the budget allows that was a node and is none that works.
+    /// The instance with which the number of unhealthy nodes reaches the budget.
     unhealthy: Option<String>,
     user_data_ready: bool,
     hosts: &'a KnownHosts,
     keys: Option<&'a LoginKeys>,
 }
 
-/// The Machines that a MachineSet has and keeps.
+/// The Machines of a MachineSet that are not being deleted.
 struct Siblings<'a> {
     names: BTreeSet<&'a str>,
-    /// The first that has to get well before another one goes. Those that refuse our key wait for their own
-    /// turn.
+    /// The first unhealthy Machine, which has to recover before another one is deleted. Machines that refuse our
+    /// key do not count.
     unhealthy: Option<&'a str>,
 }
 
 impl<'a> Gate<'a> {
-    /// Looks at everything once; `refusing` are the names of all Machines whose hosts refuse our key.
+    /// Scans everything once; `refusing` are the names of all Machines whose hosts refuse our key.
     fn of(
         health: &Health<'a>,
         refusing: &BTreeSet<&'a str>,
@@ -170,17 +171,17 @@ impl<'a> Gate<'a> {
         }
     }
 
-    /// Whether the host of a Machine has ever let us in: its key is kept since.
+    /// Whether the operator has ever logged in to the host of a Machine; its key is stored since then.
     fn was_in(&self, machine: &str) -> bool {
         let address = key(machine);
         let pinned = |record: &HostRecord| record.pinned.is_some();
         self.hosts.pin(&address).is_some() || self.hosts.record(&address).is_some_and(pinned)
     }
 
-    /// The MachineSet that makes another one, if nothing speaks against that now.
+    /// The MachineSet that creates the replacement, if the Machine may be deleted now.
     ///
-    /// While its node holds a slot, or its MachineSet holds one because of it, the others may wait for that
-    /// slot, so it does not wait for them.
+    /// A Machine whose node holds a slot, or because of which its MachineSet holds a slot, does not wait for the
+    /// others, because they may wait for that slot.
     fn set_for(
         &self,
         machine: &'a Machine,
@@ -204,7 +205,7 @@ impl<'a> Gate<'a> {
         let is_gone = |name: &&str| !siblings.names.contains(name);
         let of_set = replaced.iter().filter(|(_, held_by)| *held_by == set.name);
         let gone = of_set.map(|(machine, _)| machine).filter(is_gone).count();
-        // One that let us in once had its user data run, and is none of those that were made meanwhile.
+        // A Machine with an earlier login has run its user data, so it was not created by these replacements.
         if gone >= limits::REPLACED_IN_VAIN && assignment.node.is_none() && !self.was_in(own) {
             return Err(Held::InVain { replaced: gone });
         }

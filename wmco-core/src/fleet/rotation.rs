@@ -1,8 +1,8 @@
-//! How far the exchange of the operator's key is.
+//! Progress of the exchange of the operator's key.
 //!
-//! The next key is put on one host after the other, whenever it is reached. The current one stays on all
-//! until each host that anything is known of lets the next one in: until then the rotation can be taken
-//! back. Source: `spec/features.md`, N11.
+//! The next key is added to each host when it is reached. The current key stays on all hosts until every known host
+//! accepts the next key: until then the rotation can be undone. Source: `docs/contract/lifecycle.md`, LIFE36 and
+//! LIFE37.
 
 use std::collections::BTreeSet;
 
@@ -14,31 +14,31 @@ use crate::host_record::{HostRecord, Kept, KnownHosts};
 use crate::login_keys::{KeyExchange, KeyRotation};
 use crate::machines::{Machine, Unfit, key};
 
-/// The phase of a Machine whose host is being made.
+/// The phase of a Machine whose host is being created.
 const PROVISIONING: &str = "Provisioning";
 
-/// How far the exchange of the operator's key is.
+/// Progress of the exchange of the operator's key.
 #[derive(Clone, Debug, Default, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Rotation {
-    /// What instances are known by whose hosts let the next key in, and not the current one any more.
+    /// Addresses of instances whose hosts accept the next key and no longer the current one.
     pub done: BTreeSet<String>,
-    /// Those whose hosts let both in.
+    /// Addresses of instances whose hosts accept both keys.
     pub proven: BTreeSet<String>,
-    /// Those whose hosts are not known to let the next one in. While there is one, the current key stays
-    /// on all.
+    /// Addresses of instances whose hosts are not known to accept the next key. While there is one, the current key
+    /// stays on all hosts.
     pub waits_for: BTreeSet<String>,
-    /// Whether the list of instances is absent, so that nobody knows whom else to wait for.
+    /// Whether the list of instances is absent, so that the hosts to wait for are unknown.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub list_absent: bool,
-    /// Whether new Machines do not let the next key in yet.
+    /// Whether the user data of new Machines lacks the next key.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub user_data_due: bool,
 }
 
 impl Rotation {
-    /// Counts the hosts that people ask for, also where an entry is wrong or in doubt, those of Machines
-    /// likewise, though they have no address yet, and all others that are still to be cleaned.
+    /// Counts the listed hosts, even with an invalid or doubtful entry, the hosts of Machines, even without an
+    /// address, and all other hosts that are still to be cleaned.
     pub(super) fn of(
         rotation: &KeyRotation,
         desired: &Desired<'_>,
@@ -86,25 +86,25 @@ impl Rotation {
         out
     }
 
-    /// What is to be done on the host of an instance with this record.
+    /// The key exchange that is due on the host of an instance with this record.
     pub fn due(&self, rotation: &KeyRotation, record: Option<&HostRecord>) -> Option<KeyExchange> {
         rotation.due(record, self.is_everywhere())
     }
 
-    /// Whether every host lets the next key in.
+    /// Whether every host accepts the next key.
     fn is_everywhere(&self) -> bool {
         self.waits_for.is_empty() && !self.list_absent && !self.user_data_due
     }
 
-    /// If the next key may become the current one: instances whose hosts may let the one before in for good,
-    /// since they do not answer. All hosts let the next one in then.
+    /// Returns a set if the next key may become the current one, because all hosts accept it. The set has the
+    /// instances whose hosts do not answer and so may keep the former key forever.
     pub(super) fn may_end(&self, observed: &Observed<'_>) -> Option<&BTreeSet<String>> {
         let is_away = |address: &String| observed.unanswered.contains(address);
         (self.is_everywhere() && self.proven.iter().all(is_away)).then_some(&self.proven)
     }
 
-    /// Instances whose hosts hold up the rotation, when nothing but hosts that cannot be reached holds it
-    /// up. Their Machines can only be made anew.
+    /// Instances whose hosts block the rotation, if only unreachable hosts block it. Their Machines can only be
+    /// replaced.
     pub(super) fn stranded(&self, observed: &Observed<'_>) -> BTreeSet<String> {
         let out_of_reach = |address: &String| {
             observed.refused.contains(address) || observed.unanswered.contains(address)
@@ -117,8 +117,7 @@ impl Rotation {
     }
 }
 
-/// Whether a Machine has a host, or may get one: a host that exists already may have been made before the
-/// next key was.
+/// Whether a Machine has a host, or may get one that was created before the next key was.
 fn may_get_host(machine: &Machine) -> bool {
     match &machine.instance {
         Ok(_) | Err(Unfit::NoAddress | Unfit::NoPhase) => true,
@@ -128,8 +127,8 @@ fn may_get_host(machine: &Machine) -> bool {
 }
 
 impl Assignment<'_> {
-    /// What is on record of the host that its entry or Machine leads to now, by the way that it names; that
-    /// of another host proves nothing.
+    /// The record of the host that its entry or Machine leads to now, if it was reached the same way; the record of
+    /// another host proves nothing.
     pub fn proof<'h>(&self, hosts: &'h KnownHosts) -> Option<&'h HostRecord> {
         let record = self.record(hosts).filter(|record| record.pinned.is_some())?;
         let leads_there = self.instance.is_none_or(|instance| {

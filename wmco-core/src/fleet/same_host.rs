@@ -1,4 +1,4 @@
-//! Which entries and records are of one host.
+//! Finds entries and records of the same host.
 
 use std::collections::HashSet;
 use std::collections::hash_map::{Entry, HashMap};
@@ -8,12 +8,12 @@ use super::host::Host;
 use super::unlisted::{Former, Successor, Unlisted};
 use crate::host_record::{HostRecord, Kept};
 
-/// Records that nobody lists, by what tells their hosts.
+/// Records that are not listed, by facts that identify their hosts.
 #[derive(Default)]
 struct Index<'a> {
     by_ipv4: HashMap<Ipv4Addr, Vec<Former<'a>>>,
     by_identity: HashMap<(&'a str, String), Vec<Former<'a>>>,
-    /// Those without an identity that have told no name, by key.
+    /// Records without an identity and without a name, by key.
     nameless: HashMap<&'a str, Vec<Former<'a>>>,
 }
 
@@ -34,22 +34,22 @@ impl<'a> Index<'a> {
         index
     }
 
-    /// The records of a listed host. One that is of it wherever it was is handed out once.
+    /// Takes the records of a listed host. A record that matches by identity is taken only once.
     fn take_former_of(&mut self, host: &Host<'a>) -> Vec<Former<'a>> {
         let own = host.kept.record;
-        // An entry that does not resolve now still means the host that is on its record.
+        // An entry that does not resolve now still refers to the host in its record.
         let ipv4 = host.ipv4.or_else(|| own?.ipv4);
         let there = ipv4.and_then(|ipv4| self.by_ipv4.get(&ipv4)).into_iter().flatten().copied();
-        // Two hosts had that address one after the other, if each has shown a key of its own.
+        // If both have shown different keys, two hosts had this address one after the other.
         let pinned = own.and_then(|own| own.pinned.as_ref());
         let is_other = |record: &HostRecord| {
             pinned.zip(record.pinned.as_ref()).is_some_and(|(own, its)| own != its)
         };
         let mut found: Vec<_> = there.filter(|former| !is_other(former.record)).collect();
-        // Until it was logged in to under this address, it has to be the one that was here before.
+        // Before the first login under this address, the former record at the same address identifies the host.
         let before = found.first().map(|former| former.record);
         if let Some(seen) = own.filter(|own| own.pinned.is_some()).or(before) {
-            // Each record is of one entry's host only, so the first takes them all.
+            // Each record belongs to a single entry's host, so the first host takes them all.
             let same = seen.identity().and_then(|identity| self.by_identity.remove(&identity));
             let same = same.into_iter().flatten().filter(|it| it.record.is_same_host(seen));
             let alike = seen.pinned.as_deref().and_then(|pinned| self.nameless.remove(pinned));
@@ -57,15 +57,15 @@ impl<'a> Index<'a> {
             let elsewhere = same.chain(alike.into_iter().flatten());
             found.extend(elsewhere.filter(|former| !known.contains(&former.number)));
         }
-        // Of several the first: a key that is not its host's is a mismatch then, and no first use. One
-        // that was never logged in to does not hide one that was.
+        // Sorted so that records with a pinned key come first: then a wrong key is a mismatch and not a first use.
+        // A record without a login does not hide one with a login.
         found.sort_by_key(|it| (it.kept.pin.is_none(), it.record.pinned.is_none()));
         found
     }
 }
 
-/// Finds the records under which hosts of entries were listed before: those of the same address, and
-/// those of the same host at another one.
+/// Finds former records of listed hosts: records with the same address, and records of the same host at another
+/// address.
 pub(super) fn find_former<'a>(listed: &mut [Host<'a>], unlisted: &mut [Unlisted<'a>]) {
     let mut records = Unlisted::records(unlisted).peekable();
     if records.peek().is_none() {
@@ -80,8 +80,7 @@ pub(super) fn find_former<'a>(listed: &mut [Host<'a>], unlisted: &mut [Unlisted<
     }
 }
 
-/// Finds entries that were seen to lead to one host, by different addresses of it. The one that has a
-/// Node on record goes on with it.
+/// Finds entries that lead to one host by different addresses. The entry with a recorded Node keeps the host.
 pub(super) fn find_listed_twice(listed: &mut [Host<'_>], shared_keys: SharedKeys<'_>) {
     let mut first: HashMap<_, (usize, &HostRecord)> = HashMap::new();
     let sharing = shared_keys.sorted();
@@ -101,8 +100,8 @@ pub(super) fn find_listed_twice(listed: &mut [Host<'_>], shared_keys: SharedKeys
     }
 }
 
-/// A host that was listed anew and left before its first record was forgotten has two. Were both
-/// worked on, the second would find a host that is not as its record says any more.
+/// Joins records of one host. A host that was listed again and removed before its first record was deleted has two
+/// records. If both were processed, the second worker would find a host that no longer matches its record.
 pub(super) fn join_unlisted(unlisted: &mut [Unlisted<'_>]) {
     let mut shared_keys = SharedKeys::default();
     for it in Unlisted::records(unlisted) {
@@ -124,7 +123,7 @@ pub(super) fn join_unlisted(unlisted: &mut [Unlisted<'_>]) {
         let same = identity.map(|identity| *first.entry(identity).or_insert(it));
         let same = same.filter(|kept| record.is_same_host(kept.record));
         let alike = record.pinned.as_deref().map(|key| *with_key.entry(key).or_insert(it));
-        // One without a name was logged in to once, and nothing was done there yet.
+        // A record without a name had one login, and no work was done there yet.
         let alike = alike.filter(|_| record.is_nameless());
         let others = there.into_iter().chain(same).chain(alike);
         if let Some(kept) = others.into_iter().find(|kept| kept.number != it.number) {
@@ -133,11 +132,11 @@ pub(super) fn join_unlisted(unlisted: &mut [Unlisted<'_>]) {
     }
 }
 
-/// Numbers of records that are not the only one with their key; one without a key is like another. All
-/// others are of hosts of their own.
+/// Numbers of records that share their key with another record; records without a key count as sharing. All other
+/// records belong to distinct hosts.
 #[derive(Default)]
 pub(super) struct SharedKeys<'a> {
-    /// The first record with a key, until there is a second one.
+    /// The first record with a key, until a second one is added.
     first: HashMap<Option<&'a str>, Option<usize>>,
     sharing: Vec<usize>,
 }
@@ -160,8 +159,7 @@ impl<'a> SharedKeys<'a> {
     }
 }
 
-/// Notes that the host of a record goes on under another address, where `kept` is kept of it. The first
-/// such address counts.
+/// Records that a host continues under another address, with the data `kept` there. The first such address counts.
 fn goes_on<'a>(unlisted: &mut [Unlisted<'a>], former: Former<'a>, kept: Kept<'a>) {
     if let Some(one) = unlisted.get_mut(former.number) {
         one.successor.get_or_insert(Successor { kept });

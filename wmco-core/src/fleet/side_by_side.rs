@@ -1,9 +1,9 @@
-//! Two lists that are sorted by the same address, walked together.
+//! Iterates over two lists that are sorted by the same address.
 
 use std::cmp::Ordering;
 use std::iter::{Peekable, from_fn};
 
-/// Every address of both lists once, with what each has of it.
+/// Every address of both lists once, with the value of each list.
 pub(super) fn side_by_side<'a, A, B>(
     left: impl Iterator<Item = (&'a str, A)>,
     right: impl Iterator<Item = (&'a str, B)>,
@@ -23,7 +23,7 @@ pub(super) fn side_by_side<'a, A, B>(
     })
 }
 
-/// A sorted list that is asked for addresses in their order.
+/// A sorted list for look-ups in ascending order.
 pub(super) struct Beside<I: Iterator> {
     rest: Peekable<I>,
 }
@@ -33,7 +33,7 @@ impl<'a, T: Copy, I: Iterator<Item = (&'a str, T)>> Beside<I> {
         Self { rest: list.into_iter().peekable() }
     }
 
-    /// What the list has of `address`, which comes after those that were asked for before, or again.
+    /// The value at `address`, which must not be less than the previous one.
     pub(super) fn at(&mut self, address: &str) -> Option<T> {
         while self.rest.next_if(|(passed, _)| *passed < address).is_some() {}
         self.rest.peek().filter(|(found, _)| *found == address).map(|(_, value)| *value)

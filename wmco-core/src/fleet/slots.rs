@@ -1,4 +1,4 @@
-//! Who may be disrupted, within the budget.
+//! Assigns slots of the disruption budget.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
@@ -9,15 +9,14 @@ use crate::facts::NodeFacts;
 use crate::fleet::Intent;
 use crate::names;
 
-/// Gives permits to those that claim one, as long as there are slots. Returns the slots that are left for
-/// others.
+/// Gives permits to instances that claim one, as long as there are slots. Returns the remaining slots.
 ///
-/// What was begun is finished before anything else is begun; whose drain was given up less often comes
-/// first. The slot of a Machine that is being replaced is lent to its MachineSet's nodes that are of no use:
-/// it is held until they are.
+/// Work in progress comes before new work; nodes whose drains were given up less often come first. The slot of a
+/// Machine that is being replaced is lent to nodes of its MachineSet that do not work: it is held until they work.
+/// In a cluster that is `blocked` only removals begin.
 pub(super) fn hand_out<'a>(
     instances: &mut [Assignment<'a>],
-    budget: usize,
+    (budget, blocked): (usize, bool),
     replaced: &Replaced<'a>,
     health: &Health<'a>,
     made: &Made<'_>,
@@ -34,7 +33,10 @@ pub(super) fn hand_out<'a>(
     let given_up = times_given_up(observed.nodes);
     queue.sort_by_key(|instance| given_up.get(instance.node_name()?).copied());
     for turn in [Turn::Disrupted, Turn::Marked, Turn::New] {
-        for instance in &mut queue {
+        let waits = |it: &Assignment<'_>| {
+            blocked && turn == Turn::New && !matches!(it.intent, Intent::Remove(_))
+        };
+        for instance in queue.iter_mut().filter(|instance| !waits(instance)) {
             slots.serve(instance, turn, observed);
         }
     }
@@ -45,23 +47,23 @@ pub(super) fn hand_out<'a>(
 #[derive(Default)]
 pub(super) struct Slots {
     free: usize,
-    /// Nodes that hold a slot: marked by us, or with a permit whose mark is not visible.
+    /// Nodes that hold a slot: marked and cordoned by us, or with a permit whose mark is not visible yet.
     disrupted: BTreeSet<String>,
-    /// Nodes with a mark but without our cordon: left over, or set by a predecessor. Each keeps a
-    /// slot until the mark is gone, but more marks than slots disrupt no more nodes.
+    /// Nodes with a mark but without our cordon: left over, or set by a predecessor. Each keeps a slot until the
+    /// mark is gone, but more marks than slots do not disrupt more nodes.
     marked: BTreeSet<String>,
-    /// Nodes that may have the slot of a Machine that is being replaced, by name.
+    /// Nodes that may use the slot of a Machine that is being replaced, with their MachineSet.
     lent: BTreeMap<String, String>,
-    /// How many such slots there are, by MachineSet.
+    /// Number of such slots by MachineSet.
     lendable: BTreeMap<String, usize>,
 }
 
-/// How often in a row the drains of Nodes were given up, by name.
+/// Number of drains given up in a row, by Node name.
 fn times_given_up(nodes: &[NodeFacts]) -> BTreeMap<&str, u32> {
     nodes.iter().filter_map(|node| Some((node.name.as_str(), node.given_up()?.times))).collect()
 }
 
-/// In which order permits are given.
+/// The order of permits.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Turn {
     Disrupted,
@@ -78,8 +80,8 @@ impl Slots {
     ) -> Self {
         let at_work = instances.iter().filter(|i| i.because != Because::NodeDeleted);
         let at_work: HashSet<&str> = at_work.filter_map(Assignment::node_name).collect();
-        // A mark on a Node that nobody manages would never go. One that has just registered has no
-        // label of ours yet, and one that is deleted disrupts nobody once its host was given up.
+        // A mark on an unmanaged Node would never go away. A Node that has just registered has no label of ours
+        // yet, and a deleted Node disrupts nothing once its host was given up.
         let managed = |node: &&NodeFacts| {
             let labelled = node.is_byoh() || made.is_behind(node);
             let ours = labelled && !node.is_deleted || at_work.contains(node.name.as_str());
@@ -98,7 +100,7 @@ impl Slots {
         Self { free, disrupted, marked, ..Self::default() }
     }
 
-    /// Notes which nodes may have the slots of Machines that are being replaced, one each.
+    /// Records which nodes may use the slots of Machines that are being replaced, one each.
     fn lend(&mut self, instances: &[Assignment<'_>], replaced: &Replaced<'_>, health: &Health<'_>) {
         if replaced.count() == 0 {
             return;
@@ -118,7 +120,7 @@ impl Slots {
         }
     }
 
-    /// Takes a slot for the node of an instance, or for one without a node, unless it holds one already.
+    /// Takes a slot for a node, or for an instance without a node, unless the node already holds one.
     pub(super) fn take(&mut self, node: Option<&str>) -> bool {
         let turn = node.map_or(Turn::New, |node| self.turn(node));
         let free = match turn {
@@ -145,7 +147,7 @@ impl Slots {
         true
     }
 
-    /// Gives the instance a permit if it claims one, it is its turn, and there is a slot for it.
+    /// Gives the instance a permit if it claims one, it is its turn, and a slot is free.
     fn serve(&mut self, instance: &mut Assignment<'_>, turn: Turn, observed: &Observed<'_>) {
         let Some(node) = instance.node_name() else { return };
         let (Intent::Configure(permit) | Intent::Remove(permit)) = &mut instance.intent else {
@@ -159,7 +161,7 @@ impl Slots {
         }
     }
 
-    /// Slots that nobody holds or waits for with a mark.
+    /// Slots that are neither taken nor reserved by a mark.
     fn left(&self) -> usize {
         self.free.saturating_sub(self.marked.len())
     }

@@ -1,30 +1,30 @@
-//! What is kept under an address that nobody lists.
+//! Stored data under an address that is not listed.
 
 use std::collections::BTreeSet;
 
 use crate::host_record::{HostRecord, Kept};
 
-/// What is kept under an address that nobody lists: of a host that left or was renamed, or of a jump host.
+/// Stored data under an address that is not listed: of a host that left or was renamed, or of a jump host.
 pub(super) struct Unlisted<'a> {
     pub(super) address: &'a str,
     pub(super) kept: Kept<'a>,
-    /// The names that its host is known by.
+    /// The known names of its host.
     pub(super) names: Option<&'a BTreeSet<String>>,
-    /// The address under which its host goes on, if that is another one.
+    /// The other address under which its host continues, if there is one.
     pub(super) successor: Option<Successor<'a>>,
 }
 
 /// Another address of a host.
 #[derive(Clone, Copy)]
 pub(super) struct Successor<'a> {
-    /// What is kept there.
+    /// The data stored there.
     pub(super) kept: Kept<'a>,
 }
 
-/// The record of a host under an address that nobody lists.
+/// The record of a host under an address that is not listed.
 #[derive(Clone, Copy)]
 pub(super) struct Former<'a> {
-    /// Its place among all that is kept and not listed.
+    /// Its number among all unlisted data.
     pub(super) number: usize,
     pub(super) address: &'a str,
     pub(super) kept: Kept<'a>,
@@ -32,18 +32,19 @@ pub(super) struct Former<'a> {
 }
 
 impl<'a> Unlisted<'a> {
-    /// The records whose hosts do not go on under another address.
+    /// The records whose hosts do not continue under another address.
     pub(super) fn records(all: &[Self]) -> impl Iterator<Item = Former<'a>> {
         all.iter().enumerate().filter_map(|(number, one)| one.former(number))
     }
 
-    /// Its record, unless its host goes on under another address; `number` is its place.
+    /// Its record, unless its host continues under another address; `number` is its index.
     pub(super) fn former(&self, number: usize) -> Option<Former<'a>> {
         let record = self.kept.record.filter(|_| self.successor.is_none())?;
         Some(Former { number, address: self.address, kept: self.kept, record })
     }
 
-    /// Whether its record goes: another address has taken it over, or there never was anything to clean.
+    /// Whether its record is to be deleted: another address has taken it over, or there was never anything to
+    /// clean.
     pub(super) fn record_goes(&self) -> bool {
         let Some(record) = self.kept.record else { return false };
         match &self.successor {
@@ -52,7 +53,7 @@ impl<'a> Unlisted<'a> {
         }
     }
 
-    /// Whether all that is kept of it is kept under its other address, too.
+    /// Whether all its data is stored under its other address, too.
     pub(super) fn is_taken_over(&self) -> bool {
         let record = self.kept.record;
         self.successor

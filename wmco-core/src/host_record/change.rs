@@ -1,4 +1,4 @@
-//! Changes of what is kept of hosts.
+//! Changes of the stored data of hosts.
 
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
@@ -14,8 +14,8 @@ use crate::limits::SSH_PORT;
 use crate::names::objects::HOST_KEYS_CONFIG_MAP;
 use crate::protocol::RootAccess;
 
-/// One change of what is kept of a host. It names only the fields that it is about, so that writers
-/// that know different things do not undo each other's work, whoever comes first.
+/// A change of the stored data of a host. It contains only its own fields, so that writers of different facts do
+/// not overwrite each other, in any order.
 ///
 /// ```
 /// use std::collections::BTreeMap;
@@ -26,15 +26,15 @@ use crate::protocol::RootAccess;
 /// let known = KnownHosts::read(&data);
 /// let record = known.record("10.0.0.5").unwrap();
 /// assert!(record.removal_confirmed && record.node.is_some());
-/// # Ok::<(), wmco_core::host_record::RecordRefused>(())
+/// Ok::<(), wmco_core::host_record::RecordRefused>(())
 /// ```
 #[derive(Clone, Debug, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum RecordChange {
-    /// What is known of a listed host. It makes the record if there is none.
+    /// Facts about a listed host. Creates the record if there is none.
     Listed(ListedHost),
-    /// A host that the Go operator configured and that nobody lists: all that is known comes from its
-    /// Node. Nothing that is on record already is changed.
+    /// A host that the Go operator configured and that is not listed; all facts come from its Node. An existing
+    /// record is not changed.
     Adopted {
         /// Address of the Node.
         ipv4: Ipv4Addr,
@@ -43,70 +43,70 @@ pub enum RecordChange {
         /// The encrypted user of its annotation.
         username: String,
     },
-    /// Whether its removal may go on.
+    /// Whether its removal is confirmed.
     RemovalConfirmed(bool),
-    /// The MachineSet in which its Machine is replaced; none when it is not any more.
+    /// The MachineSet in which its Machine is replaced; `None` if it is no longer to be replaced.
     ReplacedIn(Option<String>),
-    /// The keys that were shown and accepted at a login.
+    /// The keys that a login showed and accepted.
     Pinned {
-        /// The host's.
+        /// The host's key.
         #[schemars(with = "String")]
         key: HostKey,
-        /// That of its jump host, after the name under which it is kept.
+        /// The key of its jump host, after the name of that key.
         #[schemars(with = "Option<(String, String)>")]
         jump: Option<(String, HostKey)>,
     },
-    /// What an agent of ours said of the host that shows this key.
+    /// Report of our agent on the host with this key.
     Seen {
         /// The host's key.
         #[schemars(with = "String")]
         key: HostKey,
-        /// Its name.
+        /// Name of the host.
         host_name: Option<String>,
-        /// Who may write below its root.
+        /// Who may write below its root folder.
         root: RootAccess,
     },
-    /// The host let us in with this key alone; none when it does not any more, with the one on record.
+    /// The key with which alone a login succeeded; `None` if the recorded key no longer works.
     LetsIn(Option<Sha256>),
-    /// This key of ours was taken off the host.
+    /// This key of ours was removed from the host.
     KeyRemoved(Sha256),
-    /// The host is as it was before us: its key and its record go.
+    /// The host is cleaned: its key and its record are deleted.
     Forgotten,
 }
 
-/// What its entry, the cluster and the host itself tell of a listed host.
+/// Facts about a listed host from its entry, the cluster and the host itself.
 #[derive(Clone, Debug, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ListedHost {
-    /// What its address resolves to.
+    /// The address that its address resolves to.
     pub ipv4: Ipv4Addr,
-    /// SSH user, encrypted; none of a Machine's host, whose user its platform tells.
+    /// SSH user, encrypted; `None` for a Machine's host, whose user follows from the platform.
     pub username: Option<String>,
     /// TCP port of its SSH server.
     pub port: u16,
     /// Jump host, as in the entry.
     pub via: Option<String>,
-    /// The Node that stands for it beyond doubt, if there is one.
+    /// The host's Node, if it is certain.
     pub node: Option<String>,
     /// The name that it reported, if it was asked.
     pub host_name: Option<String>,
-    /// Addresses under which the same host was on record before, and is still.
+    /// Former listed addresses of the same host that are still recorded.
     pub formerly: Vec<String>,
-    /// UID of its Machine. What is on record of another one with that name is forgotten.
+    /// UID of its Machine. The data of another Machine of the same name is deleted.
     pub machine: Option<String>,
 }
 
-/// Why a change was not made. The next pass decides anew from what is there then.
+/// Why a change was not made. The next pass decides again from the current data.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RecordRefused {
-    /// The record that was to be changed cannot be read.
+    /// The record to change cannot be read.
     #[error("its record in ConfigMap {HOST_KEYS_CONFIG_MAP} cannot be read, remove it")]
     Damaged,
-    /// The host was forgotten meanwhile.
+    /// The host has been forgotten.
     #[error("it is not on record any more")]
     Gone,
-    /// The API server does not take it.
+    /// The API server refuses the change.
     #[error(
         "the api server does not take it, see whether ConfigMap {HOST_KEYS_CONFIG_MAP} is full (1 MiB) or \
          the address is too long for a key"
@@ -121,7 +121,7 @@ impl RecordChange {
     /// Changes `data` of the ConfigMap of host keys for the host listed as `address`.
     ///
     /// # Errors
-    /// [`RecordRefused`]; `data` is unchanged then.
+    /// [`RecordRefused`]; `data` is unchanged.
     pub fn apply(
         &self,
         address: &str,
@@ -151,7 +151,7 @@ impl RecordChange {
             }
             Self::LetsIn(key) => {
                 let before = there()?;
-                // What was taken off while another key let us in may be there again.
+                // A key removed while another key was proven may be on the host again.
                 let key_removed = before.key_removed.filter(|_| before.lets_in == *key);
                 HostRecord { lets_in: *key, key_removed, ..before }
             }
@@ -169,7 +169,7 @@ impl RecordChange {
                 HostRecord {
                     closed_for: (*root == RootAccess::Closed).then(|| key.fingerprint()),
                     host_name: host_name.clone().or(before.host_name.clone()),
-                    // It may have been pinned only by this connection.
+                    // The key may have been pinned by this connection only.
                     ..before.showing(key)
                 }
             }
@@ -190,7 +190,7 @@ impl RecordChange {
 }
 
 impl ListedHost {
-    /// From its entry.
+    /// Makes the facts from its entry.
     pub fn of(instance: &Instance, username: &str) -> Self {
         Self {
             ipv4: instance.ipv4,
@@ -204,8 +204,8 @@ impl ListedHost {
         }
     }
 
-    /// The record that it is to have; `own` is what is on record of it, `former` what was kept of the
-    /// same host under other addresses.
+    /// The new record of the host; `own` is its existing record, `former` are the records of the same host under
+    /// other addresses.
     pub fn record<'a>(
         &self,
         own: Option<&'a HostRecord>,
@@ -222,7 +222,7 @@ impl ListedHost {
             ..HostRecord::default()
         };
         let own = own.filter(|own| own.machine == self.machine);
-        // Machines of one image show one key, so at another address it may be another host.
+        // Machines from one image show the same key, so at another address it may be another host.
         let is_there = |it: &HostRecord| {
             self.machine.is_none() || it.ipv4.is_none_or(|ipv4| ipv4 == self.ipv4)
         };
@@ -236,8 +236,8 @@ impl ListedHost {
                 .closed_for
                 .or_else(|| before.closed_for.clone().filter(|_| is_there(before))),
             replaced_in: known.replaced_in.or_else(|| before.replaced_in.clone()),
-            // At another address another host may answer, another jump host may refuse the key, and it
-            // is cheap to prove again.
+            // Another address may lead to another host, and another jump host may refuse the key; a new proof is
+            // cheap.
             lets_in: known.lets_in.or(before.lets_in.filter(|_| is_way(before))),
             key_removed: known.key_removed.or(before.key_removed.filter(|_| is_way(before))),
             ..known

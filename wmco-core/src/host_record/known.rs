@@ -1,4 +1,4 @@
-//! The ConfigMap of host keys, read once.
+//! The ConfigMap of host keys, parsed once.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use super::HostRecord;
 use crate::host_key::{BadHostKey, HostKey};
 use crate::names::objects::MACHINE_KEY_SUFFIX;
 
-/// The ConfigMap [`HOST_KEYS_CONFIG_MAP`](crate::names::objects::HOST_KEYS_CONFIG_MAP), read once.
+/// The ConfigMap [`HOST_KEYS_CONFIG_MAP`](crate::names::objects::HOST_KEYS_CONFIG_MAP), parsed once.
 ///
 /// ```
 /// use wmco_core::host_record::KnownHosts;
@@ -19,10 +19,10 @@ use crate::names::objects::MACHINE_KEY_SUFFIX;
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct KnownHosts(BTreeMap<String, Values>);
 
-/// What is kept under one name: of a host by its address as listed, of a jump host by its key's name.
+/// Data under one name: of a host by its listed address, of a jump host by its key's name.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Kept<'a> {
-    /// The pinned key as it is written.
+    /// The text of the pinned key.
     pub(crate) pin: Option<&'a str>,
     /// The record, if it can be read.
     pub(crate) record: Option<&'a HostRecord>,
@@ -38,7 +38,7 @@ struct Values {
     is_damaged: bool,
 }
 
-/// A pinned key as it is kept.
+/// A stored pinned key: its text and the parsed key.
 #[derive(Clone, Debug, Eq, PartialEq)]
 struct KeptKey {
     text: String,
@@ -46,7 +46,12 @@ struct KeptKey {
 }
 
 impl KnownHosts {
-    /// Reads the ConfigMap's data. A record that is no JSON is there, but tells nothing.
+    /// Makes a value without hosts.
+    pub(crate) const fn none() -> Self {
+        Self(BTreeMap::new())
+    }
+
+    /// Reads the ConfigMap's data. A record that is not valid JSON counts as damaged.
     pub fn read<K, V>(data: impl IntoIterator<Item = (K, V)>) -> Self
     where
         K: AsRef<str>,
@@ -69,13 +74,13 @@ impl KnownHosts {
         known
     }
 
-    /// The pinned key of a host, by its address as listed, or of a jump host, by
-    /// [`Jump::key_name`](crate::instances::Jump::key_name), as it is written there.
+    /// The text of a pinned key: of a host by its listed address, of a jump host by
+    /// [`Jump::key_name`](crate::instances::Jump::key_name).
     pub fn pin(&self, name: &str) -> Option<&str> {
         self.0.get(name)?.kept().pin
     }
 
-    /// The same key, if it is one.
+    /// The pinned key, parsed.
     pub fn pinned_key(&self, name: &str) -> Option<Result<&HostKey, &BadHostKey>> {
         self.0.get(name)?.pin.as_ref().map(|pin| pin.key.as_ref())
     }
@@ -85,12 +90,12 @@ impl KnownHosts {
         self.all().filter(|(_, kept)| kept.pin.is_some()).map(|(name, _)| name)
     }
 
-    /// The record of the host listed as `address`.
+    /// The record of the host with the listed address `address`.
     pub fn record(&self, address: &str) -> Option<&HostRecord> {
         self.0.get(address)?.record.as_ref()
     }
 
-    /// All records, by address as listed.
+    /// All records, by listed address.
     pub fn records(&self) -> impl Iterator<Item = (&str, &HostRecord)> {
         self.all().filter_map(|(address, kept)| Some((address, kept.record?)))
     }
@@ -100,28 +105,28 @@ impl KnownHosts {
         self.all().filter(|(_, kept)| kept.is_damaged).map(|(address, _)| address)
     }
 
-    /// Whether the record of the host listed as `address` cannot be read. What it said may matter, so
-    /// nothing is done with that host, and nothing of it is forgotten, until a person has removed it.
+    /// Whether the record of the host with the listed address `address` cannot be read. Its content may matter, so
+    /// nothing is done with that host, and none of its data is deleted, until an administrator removes the record.
     pub fn is_damaged(&self, address: &str) -> bool {
         self.0.get(address).is_some_and(|values| values.is_damaged)
     }
 
-    /// Whether there is nothing in it.
+    /// Whether the ConfigMap is empty.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// What is kept of hosts of Machines, by the Machine's name.
+    /// Data of hosts of Machines, by the Machine's name.
     pub(crate) fn of_machines(&self) -> impl Iterator<Item = (&str, Kept<'_>)> {
         self.all().filter_map(|(key, kept)| Some((key.strip_suffix(MACHINE_KEY_SUFFIX)?, kept)))
     }
 
-    /// All the rest, by name.
+    /// All other data, by name.
     pub(crate) fn of_others(&self) -> impl Iterator<Item = (&str, Kept<'_>)> {
         self.all().filter(|(key, _)| !key.ends_with(MACHINE_KEY_SUFFIX))
     }
 
-    /// All that is kept, by name.
+    /// All data, by name.
     fn all(&self) -> impl Iterator<Item = (&str, Kept<'_>)> {
         self.0.iter().map(|(name, values)| (name.as_str(), values.kept()))
     }

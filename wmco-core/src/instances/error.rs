@@ -1,4 +1,4 @@
-//! What is wrong with one entry.
+//! Errors of an entry.
 
 use std::fmt;
 
@@ -6,16 +6,16 @@ use super::{BadHost, BadJump, Unresolved};
 use crate::host_key::BadHostKey;
 use crate::names::objects::INSTANCES_CONFIG_MAP;
 
-/// Why one entry gives no instance. The message names ConfigMap, entry, field and the next step,
-/// and repeats nothing from the value, since people put secrets into wrong places.
+/// Why an entry gives no instance. The message names ConfigMap, entry, field and the next step, and repeats nothing
+/// from the value, because a secret may be in the wrong place.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[error("entry `{address}` of ConfigMap {INSTANCES_CONFIG_MAP}, {field}: {problem}")]
 pub struct EntryError {
     /// The entry's key.
     pub address: String,
-    /// Where the mistake is.
+    /// The field with the error.
     pub field: Field,
-    /// What is wrong.
+    /// The problem.
     #[source]
     pub problem: Problem,
 }
@@ -29,7 +29,7 @@ pub(super) mod keys {
     pub(crate) const VIA_HOST_KEY: &str = "viaHostKey";
 }
 
-/// The part of an entry that is wrong.
+/// The invalid part of an entry.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Field {
     /// The key.
@@ -44,7 +44,7 @@ pub enum Field {
     Via,
     /// The value of `viaHostKey`.
     ViaHostKey,
-    /// A whole line of the value, counted from 1.
+    /// A whole line of the value, by its number from 1.
     Line(usize),
 }
 
@@ -62,41 +62,41 @@ impl fmt::Display for Field {
     }
 }
 
-/// What is wrong with a [`Field`], and what to do about it.
+/// The problem with a [`Field`], and the next step.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Problem {
-    /// A user name with a colon. Source: `spec/ssh.md`, section 17.2, K-12.
+    /// A user name with a colon. Source: `docs/contract/instances.md`, INST9.
     #[error("it holds a colon, which no Windows user name does; write the name only, no password")]
     Colon,
-    /// A user name with a character that cannot be typed.
+    /// A user name with a control character.
     #[error("it holds a control character, leave that out")]
     Control,
-    /// The machine is listed already.
+    /// Another entry already lists the machine.
     #[error("it is the same machine and port as entry `{first}`, keep one of the two")]
     Duplicate {
-        /// Key of the entry that counts.
+        /// Key of the other entry, which counts.
         first: String,
     },
-    /// Nothing stands after the equals sign.
+    /// No value after the equals sign.
     #[error("it has no value, write one after the `=`")]
     Empty,
-    /// No usable address.
+    /// No valid address.
     #[error(transparent)]
     Host(#[from] BadHost),
-    /// No usable host key.
+    /// No valid host key.
     #[error(transparent)]
     HostKey(#[from] BadHostKey),
-    /// No usable jump host.
+    /// No valid jump host.
     #[error(transparent)]
     Jump(#[from] BadJump),
     /// The jump host is the host itself.
     #[error("it is the host itself, write the jump host or remove the line")]
     Itself,
-    /// A key for a jump host that there is none of.
+    /// A key for a jump host without a jump host.
     #[error("there is no `via=` that it could be the key of, add that line or remove this one")]
     NoVia,
-    /// The value does not begin as it has to.
+    /// The value does not start with `username=`.
     #[error("it does not start with `username=`, make `username=NAME` the first line")]
     NotUsername,
     /// Not a port.
@@ -105,7 +105,7 @@ pub enum Problem {
     /// The same key on two lines.
     #[error("it stands there twice, keep one line")]
     Repeated,
-    /// A line that means nothing to us.
+    /// An unknown line.
     #[error(
         "it is none of `port=`, `hostKey=`, `via=` and `viaHostKey=`, correct the line or remove it"
     )]

@@ -10,7 +10,7 @@ use serde::{Serialize, Serializer};
 const NAME_BYTES: usize = 253;
 const LABEL_BYTES: usize = 63;
 
-/// An IPv4 address or a DNS name, as a person writes it.
+/// An IPv4 address or a DNS name, as it is written in an entry.
 ///
 /// ```
 /// use wmco_core::instances::Host;
@@ -23,18 +23,18 @@ const LABEL_BYTES: usize = 63;
 pub enum Host {
     /// A unicast IPv4 address.
     Ipv4(Ipv4Addr),
-    /// A name by RFC 1123, in the case that it was written in; one dot may stand at the end.
+    /// A name by RFC 1123, in its original case; it may end with one dot.
     Name(String),
 }
 
-/// Why a text is no [`Host`]. Each message ends with what to write instead.
+/// Why a text is not a [`Host`]. Each message ends with what to write instead.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum BadHost {
-    /// Nothing is there.
+    /// Empty text.
     #[error("it is empty, write an IPv4 address or a DNS name")]
     Empty,
-    /// An IPv6 address, or something with a colon.
+    /// An IPv6 address, or another text with a colon.
     #[error("IPv6 is not supported, write an IPv4 address or a DNS name without a port")]
     Ipv6,
     /// A label breaks RFC 1123.
@@ -49,7 +49,7 @@ pub enum BadHost {
     /// The name is longer than DNS allows.
     #[error("it is longer than a DNS name may be, use at most 253 characters")]
     Long,
-    /// All zero, broadcast or multicast: no single machine has it.
+    /// All zeros, broadcast or multicast: no single machine can have it.
     #[error("it is the address of no single machine, write the machine's own IPv4 address")]
     NotUnicast,
     /// The last label is a number, which resolvers read as part of an address.
@@ -88,13 +88,13 @@ impl FromStr for Host {
     }
 }
 
-/// The TCP port that `text` is, if it is one.
+/// Reads a TCP port; `None` for any other text.
 pub(super) fn port(text: &str) -> Option<u16> {
     let digits = text.bytes().all(|byte| byte.is_ascii_digit());
     text.parse().ok().filter(|port| digits && *port > 0)
 }
 
-/// RFC 1123, section 2.1.
+/// Whether the text is a label by RFC 1123, section 2.1.
 fn is_label(label: &str) -> bool {
     (1..=LABEL_BYTES).contains(&label.len())
         && label.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
@@ -102,14 +102,14 @@ fn is_label(label: &str) -> bool {
         && !label.ends_with('-')
 }
 
-/// Whether a resolver may take the label for a number, decimal or hexadecimal.
+/// Whether a resolver may read the label as a number, decimal or hexadecimal.
 fn is_number(label: &str) -> bool {
     let hexadecimal = label.strip_prefix("0x").or_else(|| label.strip_prefix("0X"));
     label.bytes().all(|byte| byte.is_ascii_digit())
         || hexadecimal.is_some_and(|digits| digits.bytes().all(|byte| byte.is_ascii_hexdigit()))
 }
 
-/// The IPv4 address that `text` is apart from zeros before its numbers.
+/// Reads an IPv4 address whose numbers may have leading zeros.
 fn without_zeros(text: &str) -> Option<Ipv4Addr> {
     let octet = |text: &str| text.bytes().all(|b| b.is_ascii_digit()).then(|| text.parse().ok())?;
     let octets: Option<Vec<u8>> = text.split('.').map(octet).collect();

@@ -1,4 +1,4 @@
-//! The host through which another one is reached.
+//! The jump host of an instance.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,7 +9,7 @@ use super::host::port;
 use super::{BadHost, Host};
 use crate::limits::SSH_PORT;
 
-/// A jump host, written `[USER@]HOST[:PORT]`. The private key of the instances opens it, too.
+/// A jump host, written `[USER@]HOST[:PORT]`. The operator logs in with the private key of the instances.
 ///
 /// ```
 /// use wmco_core::instances::Jump;
@@ -18,19 +18,19 @@ use crate::limits::SSH_PORT;
 /// assert_eq!((jump.username.as_deref(), jump.port), (Some("core"), 2222));
 /// assert_eq!(jump.key_name(), "bastion.example.test_2222");
 /// assert_eq!("10.0.0.9".parse::<Jump>()?.port, 22);
-/// # Ok::<(), wmco_core::instances::BadJump>(())
+/// Ok::<(), wmco_core::instances::BadJump>(())
 /// ```
 #[derive(Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct Jump {
-    /// SSH user; none: the same as on the host behind it.
+    /// SSH user; `None`: the same user as on the host behind it.
     pub username: Option<String>,
-    /// Where it is. A name is resolved anew for each connection.
+    /// Its address. A name is resolved again for each connection.
     pub host: Host,
     /// TCP port of its SSH server.
     pub port: u16,
 }
 
-/// Why a text is no [`Jump`]. Each message ends with what to write instead.
+/// Why a text is not a [`Jump`]. Each message ends with what to write instead.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum BadJump {
@@ -40,7 +40,7 @@ pub enum BadJump {
     /// Not a port.
     #[error("what follows its colon is no port, write a number from 1 to 65535")]
     Port,
-    /// Nothing before the at sign, or something that is in no user name.
+    /// An empty user name, or one with a character that user names cannot have.
     #[error(
         "its user name is empty or holds a colon or control character, write `USER@HOST` or `HOST`"
     )]
@@ -48,13 +48,13 @@ pub enum BadJump {
 }
 
 impl Jump {
-    /// Name under which its host key is kept. No entry has such a name, since `_` stands in no
-    /// address, but it may be a key of a ConfigMap.
+    /// Name under which its host key is stored. No entry has such a name, because addresses have no `_`, but it is
+    /// a valid key of a ConfigMap.
     pub fn key_name(&self) -> String {
         format!("{}_{}", self.host, self.port)
     }
 
-    /// Whether `name` is one that [`key_name`](Self::key_name) can give.
+    /// Whether `name` has the form of [`key_name`](Self::key_name).
     ///
     /// ```
     /// use wmco_core::instances::Jump;
@@ -80,7 +80,7 @@ impl FromStr for Jump {
             return Err(BadJump::Username);
         }
         let (host, port) = match place.split_once(':') {
-            // More than one colon is an IPv6 address, which the host's own check names.
+            // More than one colon means an IPv6 address, which the check of the host reports.
             Some((host, text)) if !text.contains(':') => (host, port(text).ok_or(BadJump::Port)?),
             Some(_) | None => (place, SSH_PORT),
         };
@@ -138,7 +138,7 @@ mod tests {
     }
 
     proptest! {
-        /// What is written is read again, and whatever stands there, reading it ends.
+        /// Written text is read back unchanged, and reading any text terminates.
         #[test]
         fn text_and_back(text in "\\PC{0,9}@?[a-z0-9.]{0,9}(:\\PC{0,6})?") {
             if let Ok(jump) = text.parse::<Jump>() {

@@ -1,4 +1,4 @@
-//! Hosts that people list in [`INSTANCES_CONFIG_MAP`](crate::names::objects::INSTANCES_CONFIG_MAP).
+//! Hosts that administrators list in [`INSTANCES_CONFIG_MAP`](crate::names::objects::INSTANCES_CONFIG_MAP).
 //!
 //! A key is an IPv4 address or a DNS name. Its value starts with `username=NAME`; lines `port=N`,
 //! `hostKey=KEY`, `via=[USER@]HOST[:PORT]` (a jump host) and `viaHostKey=KEY` may follow, for example:
@@ -11,22 +11,22 @@
 //!   via=core@bastion.example.test
 //! ```
 //!
-//! A value of one line means what it means to the original operator. Source: `spec/ssh.md`,
-//! section 1; the further lines are ours.
+//! A value of one line has the same meaning as for the original operator. Source: `docs/contract/instances.md`,
+//! INST9 and INST10; the other lines are additions of this operator.
 //!
 //! # Guarantees
-//! - Every key gives exactly one result; a wrong entry changes nothing for the others.
-//! - The order of the entries does not matter. Of two entries for one machine, the one whose key
-//!   sorts first counts.
-//! - No I/O: names are resolved before, see [`Resolve`] and [`names`].
+//! - Every key gives exactly one result; an invalid entry does not affect the others.
+//! - The order of the entries does not matter. Of two entries for one machine, the entry whose key sorts first
+//!   counts.
+//! - No I/O: names are resolved before; see [`Resolve`] and [`names`].
 
-mod doubt;
 mod error;
 mod host;
 mod jump;
 mod nodes;
 mod resolve;
 mod value;
+mod warning;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -37,14 +37,14 @@ use serde::Serialize;
 use crate::host_key::HostKey;
 use crate::names::objects::MACHINE_KEY_SUFFIX;
 
-pub use doubt::{Doubt, doubts};
 pub use error::{EntryError, Field, Problem};
 pub use host::{BadHost, Host};
 pub use jump::{BadJump, Jump};
 pub use nodes::{UsernameError, username_of};
 pub use resolve::{Resolutions, Resolve, Unresolved, canonical};
+pub use warning::{Warning, warnings};
 
-/// Reads all entries of the ConfigMap's `data`, address to value.
+/// Reads all entries of the ConfigMap's `data`, from address to value.
 ///
 /// ```
 /// use wmco_core::instances::{Resolutions, parse};
@@ -72,8 +72,7 @@ where
     Entries(entries)
 }
 
-/// Names that have to be resolved before `data` can be read, each once, in the form of
-/// [`canonical`].
+/// Names that have to be resolved before `data` can be read, each once, in [`canonical`] form.
 pub fn names<K: AsRef<str>, V>(data: impl IntoIterator<Item = (K, V)>) -> BTreeSet<String> {
     let name = |(address, _): (K, V)| match address.as_ref().parse() {
         Ok(Host::Name(name)) => Some(canonical(&name)),
@@ -82,7 +81,7 @@ pub fn names<K: AsRef<str>, V>(data: impl IntoIterator<Item = (K, V)>) -> BTreeS
     data.into_iter().filter_map(name).collect()
 }
 
-/// Addresses under which hosts are listed in `data`, whose names may be asked for.
+/// IPv4 addresses that `data` lists, for reverse look-ups.
 pub fn addresses<K: AsRef<str>, V>(data: impl IntoIterator<Item = (K, V)>) -> BTreeSet<Ipv4Addr> {
     let address = |(address, _): (K, V)| match address.as_ref().parse() {
         Ok(Host::Ipv4(address)) => Some(address),
@@ -95,29 +94,29 @@ pub fn addresses<K: AsRef<str>, V>(data: impl IntoIterator<Item = (K, V)>) -> BT
 #[derive(Clone, Debug, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Instance {
-    /// The key as written, or that of its Machine: what the host is known by.
+    /// The identifier of the host: the entry's key as written, or the key of its Machine.
     pub address: String,
-    /// What the address resolves to, and what its Node is found by.
+    /// The address that `address` resolves to, and that identifies its Node.
     pub ipv4: Ipv4Addr,
     /// TCP port of its SSH server.
     pub port: u16,
     /// SSH user, not empty, without control characters.
     pub username: String,
-    /// The host key that it has to show; without one the first key seen is trusted.
+    /// The expected host key; without it the first key seen is trusted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub host_key: Option<HostKey>,
-    /// The jump host that it is reached through; none: directly.
+    /// The jump host; `None` for a direct connection.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub via: Option<Jump>,
-    /// As `host_key`, for the jump host.
+    /// Like `host_key`, for the jump host.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub via_host_key: Option<HostKey>,
-    /// The Machine that it is the host of; none: people listed it.
+    /// The Machine whose host it is; `None` for a listed host.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub machine: Option<OfMachine>,
 }
 
-/// The Machine behind an instance.
+/// The Machine of an instance.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct OfMachine {
@@ -125,12 +124,12 @@ pub struct OfMachine {
     pub name: String,
     /// Its UID.
     pub uid: String,
-    /// The name that its host is to have, where the operator gives it.
+    /// The name that the host is to get, if the operator sets it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub host_name: Option<String>,
 }
 
-/// What people call the instance that is known by this: `machine NAME`, or the entry's address.
+/// Displays an instance's identifier for administrators: `machine NAME`, or the entry's address.
 ///
 /// ```
 /// use wmco_core::instances::Called;
@@ -150,27 +149,27 @@ impl fmt::Display for Called<'_> {
     }
 }
 
-/// Result per key, in the order of the keys.
+/// The result for each key, in the order of the keys.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Entries(BTreeMap<String, Result<Instance, EntryError>>);
 
 impl Entries {
-    /// Every key with its result.
+    /// All keys with their results.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &Result<Instance, EntryError>)> {
         self.0.iter().map(|(address, entry)| (address.as_str(), entry))
     }
 
-    /// The result for one key.
+    /// The result for `address`.
     pub fn get(&self, address: &str) -> Option<&Result<Instance, EntryError>> {
         self.0.get(address)
     }
 
-    /// The entries that are right.
+    /// The valid entries.
     pub fn instances(&self) -> impl Iterator<Item = &Instance> {
         self.0.values().filter_map(|entry| entry.as_ref().ok())
     }
 
-    /// What is wrong with the others.
+    /// The errors of the invalid entries.
     pub fn errors(&self) -> impl Iterator<Item = &EntryError> {
         self.0.values().filter_map(|entry| entry.as_ref().err())
     }
@@ -206,7 +205,7 @@ fn parse_entry(address: &str, text: &str, names: &impl Resolve) -> Result<Instan
     })
 }
 
-/// Leaves of all entries for one machine the first and turns the others into errors.
+/// Keeps the first entry for each machine and turns the others into errors.
 fn refuse_duplicates(entries: &mut BTreeMap<String, Result<Instance, EntryError>>) {
     let mut seen = BTreeMap::new();
     for (address, entry) in entries {
@@ -303,7 +302,7 @@ mod tests {
         assert_eq!(names(data), BTreeSet::from(["b.test".to_owned()]));
     }
 
-    /// Entries that are often right, sometimes of the same machine, and sometimes anything.
+    /// Entries that are mostly valid, sometimes of the same machine, and sometimes arbitrary.
     fn any_data() -> impl Strategy<Value = BTreeMap<String, String>> {
         let address = prop_oneof![
             4 => "10\\.0\\.0\\.[0-4]",
@@ -323,8 +322,8 @@ mod tests {
     }
 
     proptest! {
-        /// Every key gives one result, and it is the one that the entry has on its own, unless an
-        /// entry with a smaller key is the same machine.
+        /// Every key gives one result, the same as the entry gives alone, unless an entry with a smaller key is for
+        /// the same machine.
         #[test]
         fn entries_stand_for_themselves(data in any_data()) {
             let entries = parse(&data, &resolutions());

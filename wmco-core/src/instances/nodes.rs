@@ -1,4 +1,4 @@
-//! Which entry tells the SSH user of a Node.
+//! Finds the entry with the SSH user of a Node.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use super::value;
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum UsernameError {
-    /// An entry is there, and wrong.
+    /// The entry is invalid.
     #[error(transparent)]
     Entry(#[from] super::EntryError),
     /// None of the Node's addresses is listed.
@@ -24,13 +24,13 @@ pub enum UsernameError {
     },
 }
 
-/// Name of the SSH user of `node`, from the ConfigMap's `data`: the entry is the one whose key is,
-/// letter by letter, the first such address of the Node. Nothing is resolved.
+/// Returns the SSH user of `node` from the ConfigMap's `data`. The entry is the one whose key equals the first such
+/// address of the Node, without name resolution.
 ///
-/// Source: `spec/ssh.md`, section 1.3.
+/// Source: `docs/contract/ssh.md`, SSH18.
 ///
 /// # Errors
-/// [`UsernameError`] if no entry is found, or it is wrong.
+/// [`UsernameError`] if no entry is found, or the entry is invalid.
 pub fn username_of(node: &Node, data: &BTreeMap<String, String>) -> Result<String, UsernameError> {
     let (address, text) =
         addresses(node).find_map(|address| data.get_key_value(address)).ok_or_else(|| {

@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
 
-/// Answers of the DNS, known before parsing starts.
+/// DNS answers, known before parsing starts.
 pub trait Resolve {
-    /// The IPv4 address of `name`, which may be in any case and end with a dot. Of several
-    /// addresses it is the first, the one that the machine is known by.
+    /// The IPv4 address of `name`, which may be in any case and end with a dot. Of several addresses the first
+    /// counts.
     ///
     /// # Errors
-    /// [`Unresolved`] tells whether the name does not exist or the answer is not known.
+    /// [`Unresolved`] says whether the name does not exist or the answer is unknown.
     fn resolve(&self, name: &str) -> Result<Ipv4Addr, Unresolved>;
 
     /// The names of `address` (PTR records), with or without a dot at the end; empty if none.
@@ -20,10 +20,10 @@ pub trait Resolve {
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Unresolved {
-    /// The DNS could not be asked.
+    /// The DNS query failed.
     #[error("the look-up failed ({reason}), check the DNS or list the IPv4 address instead")]
     Failed {
-        /// The resolver's words, one line.
+        /// The resolver's error, in one line.
         reason: String,
     },
     /// The name exists, but not with an IPv4 address.
@@ -32,19 +32,19 @@ pub enum Unresolved {
     /// The name does not exist.
     #[error("the name does not exist, add it to the DNS or list the IPv4 address instead")]
     NoSuchName,
-    /// Nobody has asked the DNS yet.
+    /// The DNS has not been asked yet.
     #[error("the name was not looked up yet, wait for the next pass")]
     Pending,
 }
 
-/// `name` in the form that answers are kept under: lower case, no dot at the end.
+/// Normalizes `name` as a key of answers: lower case, without a trailing dot.
 pub fn canonical(name: &str) -> String {
     name.strip_suffix('.').unwrap_or(name).to_ascii_lowercase()
 }
 
-/// Answers that a resolver gave in one pass, for the pure functions that follow.
+/// The DNS answers of one pass, for the pure functions that need them.
 ///
-/// A name that is not in it is [`Unresolved::Pending`].
+/// A name without an answer is [`Unresolved::Pending`].
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Resolutions {
     forward: BTreeMap<String, Result<Ipv4Addr, Unresolved>>,
@@ -52,12 +52,12 @@ pub struct Resolutions {
 }
 
 impl Resolutions {
-    /// Records the answer for `name`, in place of an earlier one.
+    /// Records the answer for `name` and replaces an earlier one.
     pub fn insert(&mut self, name: &str, answer: Result<Ipv4Addr, Unresolved>) {
         self.forward.insert(canonical(name), answer);
     }
 
-    /// Records the names of `address`, in place of earlier ones.
+    /// Records the names of `address` and replaces earlier ones.
     pub fn insert_reverse(&mut self, address: IpAddr, names: Vec<String>) {
         self.reverse.insert(address, names);
     }

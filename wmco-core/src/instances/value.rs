@@ -1,4 +1,4 @@
-//! The value of one entry, line by line.
+//! The value of an entry, line by line.
 
 use super::error::keys::{HOST_KEY, PORT, USERNAME, VIA, VIA_HOST_KEY};
 use super::host::port;
@@ -6,10 +6,10 @@ use super::{Field, Jump, Problem};
 use crate::host_key::HostKey;
 use crate::limits;
 
-/// What may surround a line without being part of it.
+/// Blanks around a line that are ignored.
 const BLANKS: [char; 4] = [' ', '\t', '\r', '\n'];
 
-/// What one value says.
+/// The parsed value.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) struct Value {
     pub(super) username: String,
@@ -21,8 +21,8 @@ pub(super) struct Value {
 
 /// Reads `username=NAME`, then any of the optional lines in any order.
 ///
-/// The first line is read as the original does, apart from the trimming: its key must match to the
-/// letter, and everything after the first `=` is the name. Empty lines may follow it.
+/// The first line is read as the original does, except for trimming: its key must match exactly, and everything
+/// after the first `=` is the name. Empty lines may follow.
 pub(super) fn parse(text: &str) -> Result<Value, (Field, Problem)> {
     let mut lines = text.split('\n');
     let first = lines.next().unwrap_or_default();
@@ -193,7 +193,7 @@ mod tests {
     }
 
     proptest! {
-        /// A value that is put together from its parts gives back these parts.
+        /// A value composed of parts is parsed into the same parts.
         #[test]
         fn parts_are_found_again(
             name in "[^:\\p{C}\\p{Z}]([^:\\p{C}]{0,20}[^:\\p{C}\\p{Z}])?",

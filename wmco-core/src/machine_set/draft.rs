@@ -1,4 +1,4 @@
-//! A provider specification in the making.
+//! A draft of a provider specification.
 
 use std::str::Split;
 
@@ -7,18 +7,18 @@ use serde_json::{Map, Value, json};
 use super::options::{MachineSetOptions, Setting};
 use super::platform::Platform;
 
-/// The value of a provider specification, and what was asked and missed on the way. Places are JSON
-/// pointers (RFC 6901).
+/// The value of a provider specification, with the settings that were used and those that are missing. Paths are
+/// JSON pointers (RFC 6901).
 pub(super) struct Draft<'a> {
-    /// The value so far: that of an existing MachineSet, or what is usual.
+    /// The value so far: from an existing MachineSet, or the default.
     pub(super) value: Value,
     /// Whether it comes from an existing MachineSet.
     pub(super) taken: bool,
-    /// What is neither given nor there.
+    /// Settings that are neither given nor in the existing MachineSet.
     pub(super) missing: Vec<Setting>,
-    /// What a MachineSet of this platform can be told.
+    /// Settings that a MachineSet of this platform has.
     pub(super) known: Vec<Setting>,
-    /// Members of the existing MachineSet that are of no use to Windows.
+    /// Removed members of the existing MachineSet, which Windows cannot use.
     pub(super) left_out: Vec<&'static str>,
     options: &'a MachineSetOptions,
 }
@@ -30,25 +30,25 @@ impl<'a> Draft<'a> {
         Self { value, taken, missing, known, left_out, options }
     }
 
-    /// What was said about `setting`.
+    /// The given value of `setting`.
     pub(super) fn option(&mut self, setting: Setting) -> Option<Value> {
         self.known.push(setting);
         self.options.value(setting)
     }
 
-    /// The same as text.
+    /// The given value of `setting` as text.
     pub(super) fn text(&mut self, setting: Setting) -> Option<String> {
         self.option(setting)?.as_str().map(str::to_owned)
     }
 
-    /// What was said about `setting` stands at `at`; if nothing was, what is there stays.
+    /// Puts the given value of `setting` at `at`; without one the existing value stays.
     pub(super) fn may(&mut self, setting: Setting, at: &str) {
         if let Some(value) = self.option(setting) {
             self.put(at, value);
         }
     }
 
-    /// The same, and something has to be there.
+    /// Like `may`, but reports the setting as missing if there is no value at all.
     pub(super) fn ask(&mut self, setting: Setting, at: &str) {
         self.may(setting, at);
         if !self.has(at) {
@@ -56,18 +56,18 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// What is there is of no use for these.
+    /// Reports those of `settings` that are not given as missing; existing values do not count.
     pub(super) fn miss_unless_given(&mut self, settings: &[Setting]) {
         let options = self.options;
         self.missing.extend(settings.iter().filter(|setting| options.value(**setting).is_none()));
     }
 
-    /// `value` stands at `at`, whatever was there.
+    /// Puts `value` at `at` and replaces an existing value.
     pub(super) fn put(&mut self, at: &str, value: impl Into<Value>) {
         put(&mut self.value, at.trim_start_matches('/').split('/'), value.into());
     }
 
-    /// Nothing stands at `/member` any more.
+    /// Removes `/member`.
     pub(super) fn leave_out(&mut self, member: &'static str) {
         let gone = self.value.as_object_mut().and_then(|members| members.remove(member));
         if gone.as_ref().is_some_and(is_something) {
@@ -75,8 +75,7 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// Notes under `name` that one item of `/member` is all that will stay. Other disks hold what Linux
-    /// has there.
+    /// Records under `name` that only one item of `/member` is kept. Other disks hold data for Linux.
     pub(super) fn leave_out_further(&mut self, member: &str, name: &'static str) {
         let items = self.value.get(member).and_then(Value::as_array);
         if items.is_some_and(|items| items.len() > 1) {
@@ -84,12 +83,12 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// Whether anything stands at `at`.
+    /// Whether there is a value at `at`.
     pub(super) fn has(&self, at: &str) -> bool {
         self.value.pointer(at).is_some_and(is_something)
     }
 
-    /// The image that Windows starts from.
+    /// The Windows image.
     pub(super) fn image(&mut self) -> Option<String> {
         let image = self.text(Setting::Image);
         if image.is_none() {
@@ -98,7 +97,8 @@ impl<'a> Draft<'a> {
         image
     }
 
-    /// Size of the disk in GiB: what was said; else what stands at `at`, if it is enough for Windows.
+    /// Sets the size of the disk in GiB: the given size; else the existing one at `at`, but at least the minimum
+    /// for Windows.
     pub(super) fn disk(&mut self, at: &str) {
         let gib = self.option(Setting::DiskGib).and_then(|gib| gib.as_u64());
         let there = self.value.pointer(at).and_then(Value::as_u64).unwrap_or_default();
@@ -106,7 +106,7 @@ impl<'a> Draft<'a> {
         self.put(at, gib.unwrap_or(there.max(least)));
     }
 
-    /// The Secret with what a new machine runs, in the shape that the platform's specification has.
+    /// Sets the Secret with the user data, in the platform's form.
     pub(super) fn user_data(&mut self, platform: Platform) {
         use crate::names::objects::{MACHINE_API_NAMESPACE, USER_DATA_SECRET};
         let secret = if platform == Platform::Azure {
@@ -128,8 +128,8 @@ fn is_something(value: &Value) -> bool {
     }
 }
 
-/// Puts `new` into `value` where `path` leads. What is in the way is made an object, or, for the first
-/// item, a list.
+/// Puts `new` into `value` at `path`. A value of another type on the way is replaced by an object, or, for the
+/// first item, by a list.
 fn put(value: &mut Value, mut path: Split<'_, char>, new: Value) {
     match path.next() {
         None => *value = new,

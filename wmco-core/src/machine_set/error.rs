@@ -1,41 +1,41 @@
-//! Why there is no MachineSet.
+//! Why no MachineSet can be made.
 
 use super::inspect::Finding;
 use super::name::NameError;
 use super::options::Setting;
 use super::platform::Platform;
 
-/// Why [`generate`](super::generate) gives no MachineSet.
+/// Why [`generate`](super::generate) returns no MachineSet.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum MachineSetError {
-    /// The platform has no such images.
+    /// Not an image of the platform.
     #[error("{image:?} is no image of {platform}, give {expected} with --image")]
     Image {
         /// The image.
         image: String,
         /// The platform.
         platform: Platform,
-        /// What an image is called there.
+        /// The form of the platform's images.
         expected: &'static str,
     },
-    /// Something can be had nowhere.
+    /// Settings are missing and have no default.
     #[error("give {} too, for {platform}", joined(.settings))]
     Missing {
-        /// What is missing.
+        /// The missing settings.
         settings: Vec<Setting>,
         /// The platform.
         platform: Platform,
     },
-    /// The MachineSet cannot have the name.
+    /// The name is invalid for a MachineSet.
     #[error("choose another {setting}")]
     Name {
         /// [`Setting::Name`] or [`Setting::Infrastructure`].
         setting: Setting,
-        /// What is wrong with it.
+        /// Why the name is invalid.
         source: NameError,
     },
-    /// Nothing says where the machines are to be.
+    /// The platform is unknown.
     #[error("give --platform, or a MachineSet of the cluster with -f")]
     NoPlatform,
     /// The existing MachineSet is for another platform than was asked for.
@@ -45,7 +45,7 @@ pub enum MachineSetError {
         worker: String,
         /// Its platform.
         platform: Platform,
-        /// The platform that was asked for.
+        /// The requested platform.
         asked: Platform,
     },
     /// Its Machines would not become Windows nodes.
@@ -57,7 +57,7 @@ pub enum MachineSetError {
     /// The platform has no such setting.
     #[error("leave {} out, {platform} has no use for it", joined(.settings))]
     Unused {
-        /// What is of no use.
+        /// The unused settings.
         settings: Vec<Setting>,
         /// The platform.
         platform: Platform,

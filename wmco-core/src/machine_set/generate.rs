@@ -1,4 +1,4 @@
-//! A new MachineSet.
+//! Makes a new MachineSet.
 
 use serde_json::{Map, Value, json};
 
@@ -17,19 +17,19 @@ use crate::names::machine_api::{
 use crate::names::objects::{MACHINE, MACHINE_API_NAMESPACE};
 use crate::names::{MACHINE_OS_LABEL, OS_ID_WINDOWS, WORKER_LABEL};
 
-/// A MachineSet, and what to know about it.
+/// A MachineSet, with remarks.
 #[derive(Clone, Debug)]
 pub struct Generated {
-    /// The object, as the API server takes it.
+    /// The object for the API server.
     pub machine_set: Value,
-    /// Members of the existing MachineSet's provider specification that were not taken over.
+    /// Members of the existing MachineSet's provider specification that were left out.
     pub left_out: Vec<&'static str>,
-    /// What may be a mistake.
-    pub doubts: Vec<Finding>,
+    /// Possible mistakes.
+    pub warnings: Vec<Finding>,
 }
 
 impl Generated {
-    /// Whether one of `objects` is a MachineSet of the same name, which this one would change.
+    /// Whether one of `objects` is a MachineSet of the same name, which this one would overwrite.
     pub fn is_among<'a>(&self, objects: impl IntoIterator<Item = &'a Value>) -> bool {
         let own = name_of(&self.machine_set);
         objects.into_iter().any(|object| {
@@ -39,14 +39,14 @@ impl Generated {
     }
 }
 
-/// Makes a MachineSet for Windows on `platform`, or where `worker` is.
+/// Makes a MachineSet for Windows on `platform`, or on the platform of `worker`.
 ///
-/// From `worker` it takes infrastructure name, taints, and the whole provider specification, with
-/// another image, user-data Secret, disk if that is too small, and without what serves Linux only.
-/// `options` outrank it.
+/// Copies infrastructure name, taints and provider specification from `worker`, with another image, another
+/// user-data Secret, a bigger disk if necessary, and without the members that only Linux uses. `options` take
+/// precedence.
 ///
 /// # Errors
-/// What is missing, wrong or of no use, by the names of the options.
+/// The names of the missing, invalid or unused options.
 pub fn generate(
     platform: Option<Platform>,
     options: &MachineSetOptions,
@@ -100,16 +100,16 @@ pub fn generate(
     let taints = worker.and_then(Worker::taints);
     let replicas = options.replicas.unwrap_or(1);
     let machine_set = object(&name, &infrastructure, replicas, taints, draft.value);
-    let (problems, doubts) =
-        inspect(&machine_set).map(|found| (found.problems, found.doubts)).unwrap_or_default();
+    let (problems, warnings) =
+        inspect(&machine_set).map(|found| (found.problems, found.warnings)).unwrap_or_default();
     if problems.is_empty() {
-        Ok(Generated { machine_set, left_out: draft.left_out, doubts })
+        Ok(Generated { machine_set, left_out: draft.left_out, warnings })
     } else {
         Err(MachineSetError::Refused { problems })
     }
 }
 
-/// The name in OpenShift's samples, or a short one where it becomes part of computers' names.
+/// The name as in OpenShift's samples, or a short one if it becomes part of computer names.
 fn usual_name(platform: Platform, infrastructure: &str, value: &Value) -> String {
     let zone = match platform {
         Platform::Aws => value.pointer("/placement/availabilityZone"),

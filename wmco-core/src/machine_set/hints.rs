@@ -1,22 +1,22 @@
-//! What names of images and MachineSets tell about the operating system.
+//! Guesses the operating system from names of images and MachineSets.
 
-/// The operating system that a name speaks of.
+/// The operating system in a name.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Hint {
     Linux,
     Windows,
 }
 
-/// Words that begin the name of a Linux.
+/// First words of Linux names.
 const LINUX: [&str; 9] =
     ["centos", "coreos", "debian", "fedora", "linux", "rhcos", "rhel", "suse", "ubuntu"];
 
-/// Words that begin with the name of Windows.
+/// Prefixes of words that mean Windows.
 const WINDOWS: [&str; 4] = ["windows", "winserv", "winsrv", "winwork"];
 
-/// What `text` speaks of, apart from `infrastructure`, which people choose freely.
+/// Guesses the operating system from `text` without `infrastructure`, a name that users choose freely.
 ///
-/// A word is Windows' if it is `win`, or `win` and a number, or begins as one of [`WINDOWS`]. Where both
+/// A word means Windows if it is `win`, or `win` and a number, or starts with one of [`WINDOWS`]. If both systems
 /// are named, Windows counts.
 pub(super) fn hint(text: &str, infrastructure: &str) -> Option<Hint> {
     let own = without(&text.to_lowercase(), &infrastructure.to_lowercase());
@@ -34,7 +34,7 @@ pub(super) fn hint(text: &str, infrastructure: &str) -> Option<Hint> {
     }
 }
 
-/// `text` without `name`, where that stands for itself and is not a part of a word.
+/// Removes `name` from `text` where it is a whole word.
 fn without(text: &str, name: &str) -> String {
     if name.is_empty() {
         return text.to_owned();

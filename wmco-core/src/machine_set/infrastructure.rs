@@ -1,4 +1,4 @@
-//! What the cluster's own object says about itself.
+//! The cluster's Infrastructure object.
 
 use serde_json::Value;
 
@@ -8,7 +8,7 @@ use crate::names::machine_api::INFRASTRUCTURE_KIND;
 
 /// The object [`CLUSTER`](crate::names::objects::CLUSTER) of kind [`INFRASTRUCTURE_KIND`].
 ///
-/// Source: `spec/operator.md`, section 3; `spec/features.md`, row F039.
+/// Source: `docs/contract/machines.md`, MACH6 and MACH17.
 ///
 /// ```
 /// use serde_json::json;
@@ -28,19 +28,19 @@ pub struct Infrastructure<'a> {
 }
 
 impl<'a> Infrastructure<'a> {
-    /// `object`, if it is of that kind.
+    /// Wraps `object` if it is of that kind.
     pub fn of(object: &'a Value) -> Option<Self> {
         let kind = object.get("kind").and_then(Value::as_str);
         (kind == Some(INFRASTRUCTURE_KIND))
             .then(|| Self { status: object.get("status").unwrap_or(&Value::Null) })
     }
 
-    /// The platform; `None` if the object names none.
+    /// The platform; `None` if the object has none.
     pub fn platform(self) -> Option<Result<Platform, UnknownPlatform>> {
         self.text("/platformStatus/type").map(str::parse)
     }
 
-    /// Puts what it knows into `options`, where nothing is said yet.
+    /// Sets the values of the object in `options` that are not given yet.
     pub fn complete(self, options: &mut MachineSetOptions) {
         let aws = self.text("/platformStatus/aws/region");
         let gcp = self.text("/platformStatus/gcp/region");

@@ -1,8 +1,8 @@
 //! MachineSets whose Machines become Windows nodes.
 //!
-//! [`generate`] makes one from [`MachineSetOptions`] and, if there is one, from a [`Worker`]: an
-//! existing MachineSet of the same cluster, whose zone, networks and credentials it takes over.
-//! [`inspect`] tells what keeps the Machines of a MachineSet from becoming Windows nodes.
+//! [`generate`] makes one from [`MachineSetOptions`] and, optionally, a [`Worker`]: an existing MachineSet of the
+//! same cluster, whose zone, networks and credentials it copies. [`inspect`] reports problems that keep the
+//! Machines of a MachineSet from becoming Windows nodes.
 //!
 //! ```
 //! use wmco_core::machine_set::{MachineSetOptions, Platform, generate, inspect};
@@ -21,18 +21,17 @@
 //!
 //! let error = generate(Some(Platform::Azure), &options, None).unwrap_err();
 //! assert!(error.to_string().contains("ami-0123456789abcdef0"), "not an image of Azure");
-//! # Ok::<(), wmco_core::machine_set::MachineSetError>(())
+//! Ok::<(), wmco_core::machine_set::MachineSetError>(())
 //! ```
 //!
 //! # Source
-//! The shapes are those of the samples in OpenShift's documentation ("Creating Windows machine sets"),
-//! names and labels those of `spec/features.md`, rows F037 to F045, and `spec/operator.md`, sections 3
-//! and 6.1. No cloud has been asked.
+//! Forms follow the samples in OpenShift's documentation ("Creating Windows machine sets"), names and labels follow
+//! `docs/contract/machines.md`, MACH1, MACH6 and MACH17 to MACH19. They were not tested with a real cloud.
 //!
 //! # Guarantees
 //! - Pure: equal input, equal output.
-//! - What [`generate`] gives has no problem that [`inspect`] knows.
-//! - Any JSON may be given: what has another shape than expected is told or passed over, never a panic.
+//! - A result of [`generate`] has no problem that [`inspect`] knows.
+//! - Any JSON is accepted: a value of an unexpected type is reported or ignored, and never causes a panic.
 
 mod draft;
 mod error;

@@ -1,26 +1,26 @@
-//! Names that Kubernetes, the cloud and Windows all take.
+//! Names of MachineSets that Kubernetes, the cloud and Windows accept.
 
 use super::platform::Platform;
 use crate::limits::{COMPUTER_NAME_BYTES, LABEL_VALUE_BYTES, MACHINE_SUFFIX_BYTES};
 
-/// Name of a MachineSet where the computers are named as their Machines, if no other is asked for.
+/// Default name of a MachineSet on platforms where computers have their Machines' names.
 pub(super) const SHORT_NAME: &str = "winworker";
 
 /// Why a MachineSet cannot have its name.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum NameError {
-    /// A character is not taken, or not in its place.
+    /// A character is not allowed, or not at its place.
     #[error("name {name:?} breaks RFC 1123: {rule}; write for example `{instead}`")]
     Characters {
         /// The name.
         name: String,
-        /// What the platform takes.
+        /// The platform's rule.
         rule: &'static str,
-        /// A name that is close.
+        /// A similar valid name.
         instead: String,
     },
-    /// The names of the Machines would be longer than those of computers.
+    /// The names of the Machines would be too long for computer names.
     #[error(
         "name {name:?} has {} characters and may have {most} on {platform}: Machines are called NAME-xxxxx \
          and their computers as well, and Windows takes {COMPUTER_NAME_BYTES} characters; \
@@ -30,14 +30,14 @@ pub enum NameError {
     Computer {
         /// The name.
         name: String,
-        /// The platform, which names computers as their Machines.
+        /// The platform, where computers have their Machines' names.
         platform: Platform,
-        /// How long the name may be.
+        /// Length limit of the name.
         most: usize,
-        /// A name that is close.
+        /// A similar valid name.
         instead: String,
     },
-    /// The name is longer than the value of a label.
+    /// The name is too long for the value of a label.
     #[error(
         "name {name:?} has {} characters and may have {LABEL_VALUE_BYTES}, for it is a label of the \
          Machines; write for example `{instead}`",
@@ -46,18 +46,18 @@ pub enum NameError {
     Label {
         /// The name.
         name: String,
-        /// A name that is close.
+        /// A similar valid name.
         instead: String,
     },
 }
 
-/// Whether a MachineSet on `platform` may have this name; without one, what all platforms take.
+/// Checks the name of a MachineSet on `platform`; without a platform, accepts any name that some platform accepts.
 ///
-/// Dots are taken on AWS only: elsewhere the Machine's name becomes that of a computer or of an
-/// instance of GCP, where names also begin with a letter.
+/// Dots are allowed on AWS only: elsewhere the Machine's name becomes the name of a computer or of a GCP instance,
+/// and on GCP it must start with a letter.
 ///
 /// # Errors
-/// Which rule the name breaks, with a name that does not.
+/// The rule that the name breaks, with a similar valid name.
 ///
 /// ```
 /// use wmco_core::machine_set::{Platform, check_name};
@@ -106,7 +106,7 @@ const fn plain(byte: u8) -> bool {
     byte.is_ascii_lowercase() || byte.is_ascii_digit()
 }
 
-/// A name close to `name` that every platform takes.
+/// A name similar to `name` that every platform accepts.
 fn close_to(name: &str, most: usize) -> String {
     let letters = name.chars().map(|letter| letter.to_ascii_lowercase());
     let spelled: String = letters

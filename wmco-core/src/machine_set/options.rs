@@ -1,16 +1,16 @@
-//! What a person says about a new MachineSet.
+//! The user's options for a new MachineSet.
 
 use std::fmt;
 
 use serde_json::Value;
 
-/// Wishes for a MachineSet. What is not given is taken from an existing MachineSet, or is usual; what
-/// can be had nowhere is asked for, see [`MachineSetError::Missing`](super::MachineSetError::Missing).
+/// Options for a MachineSet. Values that are not given come from an existing MachineSet or are defaults; values
+/// without either are reported as [`MachineSetError::Missing`](super::MachineSetError::Missing).
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct MachineSetOptions {
     /// Nutanix: name or UUID of the Prism Element cluster.
     pub cluster: Option<String>,
-    /// vSphere and Nutanix: processors of a machine.
+    /// vSphere and Nutanix: number of processors of a machine.
     pub cpus: Option<u32>,
     /// vSphere: data center.
     pub datacenter: Option<String>,
@@ -20,12 +20,12 @@ pub struct MachineSetOptions {
     pub disk_gib: Option<u32>,
     /// vSphere: folder of the machines.
     pub folder: Option<String>,
-    /// AMI ID on AWS; on Azure `PUBLISHER:OFFER:SKU:VERSION` or the ID of an image; on GCP its path;
-    /// on vSphere the template; on Nutanix name or UUID.
+    /// AMI ID on AWS; `PUBLISHER:OFFER:SKU:VERSION` or the ID of an image on Azure; path on GCP; template on
+    /// vSphere; name or UUID on Nutanix.
     pub image: Option<String>,
     /// Infrastructure name of the cluster, for example `prod-x7k2p`.
     pub infrastructure: Option<String>,
-    /// AWS, Azure and GCP: what a machine has, for example `m5a.large`.
+    /// AWS, Azure and GCP: instance type, for example `m5a.large`.
     pub instance_type: Option<String>,
     /// vSphere and Nutanix: memory of a machine, in MiB.
     pub memory_mib: Option<u32>,
@@ -79,7 +79,7 @@ pub enum Setting {
 }
 
 impl Setting {
-    /// All of them.
+    /// All settings.
     pub const ALL: [Self; 20] = [
         Self::Cluster,
         Self::Cpus,
@@ -137,7 +137,7 @@ impl fmt::Display for Setting {
 }
 
 impl MachineSetOptions {
-    /// What was said about `setting`, as it stands in a MachineSet. An empty text says nothing.
+    /// The given value of `setting`, in the form of a MachineSet. An empty text counts as not given.
     pub(super) fn value(&self, setting: Setting) -> Option<Value> {
         let text = |text: &Option<String>| text.clone().filter(|text| !text.is_empty());
         match setting {
@@ -164,7 +164,7 @@ impl MachineSetOptions {
         }
     }
 
-    /// What was said.
+    /// The given settings.
     pub(super) fn given(&self) -> impl Iterator<Item = Setting> {
         Setting::ALL.into_iter().filter(|setting| self.value(*setting).is_some())
     }

@@ -1,4 +1,4 @@
-//! Where a Machine API makes machines.
+//! Platforms of the Machine API.
 
 use std::fmt;
 use std::str::FromStr;
@@ -26,7 +26,7 @@ pub enum Platform {
     VSphere,
 }
 
-/// The text names no platform that MachineSets of Windows machines exist for.
+/// Error of a text that is no platform with Windows MachineSets.
 #[derive(Debug, Eq, PartialEq, thiserror::Error)]
 #[error(
     "use one of AWS, Azure, GCP, Nutanix, VSphere; hosts of other platforms are listed by address"
@@ -34,7 +34,7 @@ pub enum Platform {
 pub struct UnknownPlatform;
 
 impl Platform {
-    /// All of them.
+    /// All platforms.
     pub const ALL: [Self; 5] = [Self::Aws, Self::Azure, Self::Gcp, Self::Nutanix, Self::VSphere];
 
     /// Its name in [`platforms`].
@@ -64,9 +64,9 @@ impl Platform {
         Self::ALL.into_iter().find(|platform| platform.provider_kind() == kind)
     }
 
-    /// Whether the computer is named as its Machine: Azure does it, on the others the operator.
+    /// Whether the computer gets the name of its Machine: from Azure itself, on the others from the operator.
     ///
-    /// Source: `spec/operator.md`, section 3; `spec/features.md`, row F045.
+    /// Source: `docs/contract/machines.md`, MACH6 and MACH18.
     pub const fn names_computers(self) -> bool {
         matches!(self, Self::Azure | Self::Nutanix | Self::VSphere)
     }

@@ -1,4 +1,4 @@
-//! An existing MachineSet of the cluster, for what a new one takes over.
+//! An existing MachineSet of the cluster, as the base of a new one.
 
 use serde_json::Value;
 
@@ -12,11 +12,11 @@ use crate::names::machine_api::{
 #[derive(Clone, Copy, Debug)]
 pub struct Worker<'a> {
     object: &'a Value,
-    /// Where its machines are.
+    /// The platform of its machines.
     pub platform: Platform,
 }
 
-/// Why no MachineSet can be taken over.
+/// Why no MachineSet can be used as the base.
 #[derive(Debug, Eq, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum WorkerError {
@@ -25,13 +25,13 @@ pub enum WorkerError {
     Name {
         /// The name.
         name: String,
-        /// Names of those that there are.
+        /// Names of the existing MachineSets.
         there: Vec<String>,
     },
-    /// There is none.
+    /// There is no MachineSet.
     #[error("there is no MachineSet of Linux workers, leave -f out or give one")]
     None,
-    /// Its provider specification is of no kind that is known.
+    /// The kind of its provider specification is unknown.
     #[error(
         "MachineSet {name:?}, field spec.template.spec.providerSpec.value.kind is {kind:?}, and has to be \
          one of {}",
@@ -43,7 +43,7 @@ pub enum WorkerError {
         /// The kind, empty if there is none.
         kind: String,
     },
-    /// Several could be meant.
+    /// Several MachineSets are possible.
     #[error("there are several MachineSets, choose one with --from: {}", listed(.there))]
     Several {
         /// Their names.
@@ -51,7 +51,7 @@ pub enum WorkerError {
     },
 }
 
-/// Names as a terminal shows them, whatever they are.
+/// Formats names as printable text.
 fn listed(names: &[String]) -> String {
     names.iter().map(|name| name.escape_debug().to_string()).collect::<Vec<_>>().join(", ")
 }
@@ -61,11 +61,11 @@ fn known() -> String {
 }
 
 impl<'a> Worker<'a> {
-    /// The MachineSet called `name` among `objects`; without a name the only one that is not meant for
-    /// Windows. Objects of other kinds do not count.
+    /// Chooses the MachineSet `name` among `objects`; without a name the only one that is not meant for Windows.
+    /// Objects of other kinds are ignored.
     ///
     /// # Errors
-    /// There is none, or more than one, or it is of no known platform.
+    /// There is none, or more than one, or its platform is unknown.
     ///
     /// ```
     /// use serde_json::json;
@@ -75,7 +75,7 @@ impl<'a> Worker<'a> {
     /// let spec = json!({"template": {"spec": {"providerSpec": {"value": value}}}});
     /// let set = json!({"kind": "MachineSet", "metadata": {"name": "prod-x7k2p-worker"}, "spec": spec});
     /// assert_eq!(Worker::choose([&set], None)?.platform, Platform::VSphere);
-    /// # Ok::<(), wmco_core::machine_set::WorkerError>(())
+    /// Ok::<(), wmco_core::machine_set::WorkerError>(())
     /// ```
     pub fn choose(
         objects: impl IntoIterator<Item = &'a Value>,
@@ -114,7 +114,7 @@ impl<'a> Worker<'a> {
         name_of(self.object)
     }
 
-    /// What its cloud is told.
+    /// Its provider specification.
     pub(super) fn provider_spec(self) -> &'a Value {
         self.object.pointer("/spec/template/spec/providerSpec/value").unwrap_or(&Value::Null)
     }
@@ -136,7 +136,7 @@ impl<'a> Worker<'a> {
         })
     }
 
-    /// Whether Windows runs on what its machines are: not on ARM.
+    /// Whether its machines can run Windows: not on ARM.
     pub(super) fn is_amd64(self) -> bool {
         let annotations = self.object.pointer("/metadata/annotations");
         let labels = annotations.and_then(|all| all.get(CAPACITY_LABELS_ANNOTATION));

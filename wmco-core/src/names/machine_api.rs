@@ -1,6 +1,6 @@
-//! Names of the Machine API: labels of MachineSets and Machines, kinds of what clouds are told.
+//! Names of the Machine API: labels of MachineSets and Machines, kinds of provider specifications.
 //!
-//! Source: OpenShift's documentation of compute machine sets, and `spec/features.md`, rows F037 to F045.
+//! Source: OpenShift's documentation of compute machine sets, and `docs/contract/machines.md`, MACH17 to MACH19.
 
 /// Kind of MachineSets; group and version are those of [`objects::MACHINE`](super::objects::MACHINE).
 pub const MACHINE_SET_KIND: &str = "MachineSet";
@@ -11,20 +11,20 @@ pub const CLUSTER_LABEL: &str = "machine.openshift.io/cluster-api-cluster";
 /// Label of Machines: name of their MachineSet.
 pub const MACHINE_SET_LABEL: &str = "machine.openshift.io/cluster-api-machineset";
 
-/// Label of Machines: what the node is for.
+/// Label of Machines: role of the node.
 pub const MACHINE_ROLE_LABEL: &str = "machine.openshift.io/cluster-api-machine-role";
 
-/// Label of Machines: as [`MACHINE_ROLE_LABEL`].
+/// Label of Machines, like [`MACHINE_ROLE_LABEL`].
 pub const MACHINE_TYPE_LABEL: &str = "machine.openshift.io/cluster-api-machine-type";
 
 /// Value of [`MACHINE_ROLE_LABEL`] and [`MACHINE_TYPE_LABEL`].
 pub const MACHINE_ROLE_WORKER: &str = "worker";
 
-/// Annotation of MachineSets, written by the Machine API for autoscalers: labels of the nodes to come,
-/// such as `kubernetes.io/arch=arm64`.
+/// Annotation of MachineSets, written by the Machine API for autoscalers: labels of future nodes, such as
+/// `kubernetes.io/arch=arm64`.
 pub const CAPACITY_LABELS_ANNOTATION: &str = "capacity.cluster-autoscaler.kubernetes.io/labels";
 
-/// What [`CAPACITY_LABELS_ANNOTATION`] says of processors that Windows nodes can have.
+/// Value of [`CAPACITY_LABELS_ANNOTATION`] for processors that Windows nodes can have.
 pub const CAPACITY_AMD64: &str = "kubernetes.io/arch=amd64";
 
 /// Kind of the object with the cluster's platform and infrastructure name.
@@ -54,14 +54,14 @@ pub const NUTANIX_PROVIDER: &str = "NutanixMachineProviderConfig";
 /// Secret with the credentials of the Machine API on AWS.
 pub const AWS_CREDENTIALS_SECRET: &str = "aws-cloud-credentials";
 
-/// The same on Azure.
+/// Secret with the credentials of the Machine API on Azure.
 pub const AZURE_CREDENTIALS_SECRET: &str = "azure-cloud-credentials";
 
-/// The same on GCP.
+/// Secret with the credentials of the Machine API on GCP.
 pub const GCP_CREDENTIALS_SECRET: &str = "gcp-cloud-credentials";
 
-/// The same on vSphere.
+/// Secret with the credentials of the Machine API on vSphere.
 pub const VSPHERE_CREDENTIALS_SECRET: &str = "vsphere-cloud-credentials";
 
-/// The same on Nutanix.
+/// Secret with the credentials of the Machine API on Nutanix.
 pub const NUTANIX_CREDENTIALS_SECRET: &str = "nutanix-credentials";

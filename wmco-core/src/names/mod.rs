@@ -1,9 +1,10 @@
 //! Every name that another program can see: annotations, labels, objects, paths, services.
 //!
-//! Code, tests, examples and manifest generators import these, so a name is spelled once.
+//! Code, tests, examples and manifest generators import these, so each name is spelled once.
 
 pub mod host;
 pub mod machine_api;
+pub mod monitoring;
 pub mod objects;
 pub mod platforms;
 pub mod registries;
@@ -11,82 +12,88 @@ pub mod registries;
 /// Node annotation: the operator version whose services the node runs, for example
 /// `11.0.0-1a2b3c4`.
 ///
-/// Written last, by WICD; operator and people read it as "this node is configured".
-/// Source: `spec/node-config.md`, section 9.
+/// Written last, by WICD; the operator and administrators read it as "this node is configured".
+/// Source: `docs/contract/nodes.md`, NODE8 and NODE9.
 pub const VERSION_ANNOTATION: &str = "windowsmachineconfig.openshift.io/version";
 
-/// Node annotation: the operator version that WICD is to bring the node to. Written by the operator.
+/// Node annotation: the operator version to which WICD is to bring the node. Written by the operator.
 ///
-/// Source: `spec/node-config.md`, section 9.
+/// Source: `docs/contract/nodes.md`, NODE8.
 pub const DESIRED_VERSION_ANNOTATION: &str = "windowsmachineconfig.openshift.io/desired-version";
 
-/// Node annotation of our own: digest of the services ConfigMap's content that the node is released
-/// for. Written by the operator; WICD leaves the node as it is while the content is another one.
-/// Without it the daemon follows the ConfigMap at once, as the Go operator's nodes do.
+/// Node annotation of our own: digest of the services ConfigMap's content for which the node is released. Written
+/// by the operator; while the content differs, WICD leaves the node as it is. Without the annotation the daemon
+/// follows the ConfigMap at once, as on the Go operator's nodes.
 ///
-/// Source: `spec/services.md`, section 15, row 12.
+/// Source: `docs/contract/services.md`, SVC9.
 pub const SERVICES_ANNOTATION: &str = "windowsmachineconfig.openshift.io/services";
+
+/// Node annotation of our own: digest of the trusted roots for which the node is released. Written by the operator
+/// together with [`SERVICES_ANNOTATION`], so that variables and roots that change at the same time share one
+/// restart; while the bundle on the host has other roots, WICD leaves the host's roots as they are. Without the
+/// annotation the daemon follows the bundle at once.
+pub const ROOTS_ANNOTATION: &str = "windowsmachineconfig.openshift.io/roots";
 
 /// Node annotation: its presence asks the operator to restart the host; the value is empty.
 ///
-/// Source: `spec/node-config.md`, section 9.
+/// Source: `docs/contract/nodes.md`, NODE12.
 pub const REBOOT_ANNOTATION: &str = "windowsmachineconfig.openshift.io/reboot-required";
 
-/// Node annotation: the encrypted SSH user name. Source: `spec/ssh.md`, section 2.4.
+/// Node annotation: the encrypted SSH user name. Source: `docs/contract/ssh.md`, SSH10.
 pub const USERNAME_ANNOTATION: &str = "windowsmachineconfig.openshift.io/username";
 
-/// Node annotation: lower-case hex SHA-256 of the public key that the host was configured with.
+/// Node annotation: lower-case hex SHA-256 of the public key with which the host was configured.
 ///
-/// Source: `spec/ssh.md`, section 2.3.
+/// Source: `docs/contract/ssh.md`, SSH6.
 pub const PUBLIC_KEY_HASH_ANNOTATION: &str = "windowsmachineconfig.openshift.io/pub-key-hash";
 
-/// Node annotation: base64 of the pinned SSH host key in wire form. Source: `spec/ssh.md`, section 5.
+/// Node annotation: base64 of the pinned SSH host key in wire form. Source: `docs/contract/ssh.md`, SSH20.
 pub const HOST_KEY_ANNOTATION: &str = "windowsmachineconfig.openshift.io/ssh-host-key";
 
-/// Node annotation: algorithm of the pinned host key, for people. Source: `spec/ssh.md`, section 5.
+/// Node annotation: algorithm of the pinned host key, as information. Source: `docs/contract/ssh.md`, SSH20.
 pub const HOST_KEY_TYPE_ANNOTATION: &str = "windowsmachineconfig.openshift.io/ssh-host-key-type";
 
-/// Node annotation of our own: this operator made the node unschedulable, so it may undo that.
+/// Node annotation of our own: this operator cordoned the node, so it may uncordon it.
 ///
-/// A node that is unschedulable without it was cordoned by a person and stays so.
-/// Source: `spec/node-config.md`, section 13, row 3.
+/// A node that is unschedulable without it was cordoned by an administrator and stays so. Source:
+/// `docs/contract/nodes.md`, NODE13.
 pub const CORDONED_ANNOTATION: &str = "windowsmachineconfig.openshift.io/cordoned";
 
-/// Value of [`CORDONED_ANNOTATION`] when a person had cordoned the node before we came.
+/// Value of [`CORDONED_ANNOTATION`] if the node was already cordoned before.
 pub const CORDONED_BY_OTHERS: &str = "by-others";
 
-/// Value of [`CORDONED_ANNOTATION`] when the cordon is ours.
+/// Value of [`CORDONED_ANNOTATION`] if the operator cordoned the node.
 pub const CORDONED_BY_US: &str = "by-operator";
 
-/// Node annotation of our own: boot identity of the host when a restart was ordered, so that the
-/// restart is proven by another one. Source: `spec/ssh.md`, section 17, row K-23.
+/// Node annotation of our own: boot identity of the host before a requested restart; a different one proves the
+/// restart. Source: `docs/contract/lifecycle.md`, LIFE13.
 pub const RESTART_FROM_ANNOTATION: &str = "windowsmachineconfig.openshift.io/restart-from";
 
-/// Node annotation of our own: the entry of the instances ConfigMap that the node comes from, so
-/// that a name that does not resolve for a while does not look like a removed entry.
+/// Node annotation of our own: the entry of the instances ConfigMap that the node was made from, so that a name
+/// that temporarily does not resolve does not look like a removed entry.
 pub const INSTANCE_ANNOTATION: &str = "windowsmachineconfig.openshift.io/instance";
 
-/// Annotation of [`objects::INSTANCES_CONFIG_MAP`] of our own: so many hosts may be removed at once.
-/// The operator takes it off when they are on their way.
+/// Annotation of our own on [`objects::INSTANCES_CONFIG_MAP`]: number of hosts that may be removed at once. The
+/// operator deletes it when their removal has begun.
 pub const CONFIRM_REMOVAL_ANNOTATION: &str = "windowsmachineconfig.openshift.io/confirm-removal";
 
-/// Node annotation of our own: since when the node is drained, such as `2026-11-22T04:05:06Z`. A copy
-/// for the next operator process; whoever changes it can hasten or delay this node's turn only.
+/// Node annotation of our own: start of the node's drain, such as `2026-11-22T04:05:06Z`. A copy for the next
+/// operator process; changing it can only hasten or delay this node's turn.
 pub const DRAIN_SINCE_ANNOTATION: &str = "windowsmachineconfig.openshift.io/drain-since";
 
-/// Node annotation of our own: how many drains in a row were given up, and when the next may begin,
-/// such as `2 2026-11-22T05:15:06Z`. As [`DRAIN_SINCE_ANNOTATION`].
+/// Node annotation of our own: number of drains given up in a row, and the time from which the next may begin, such
+/// as `2 2026-11-22T05:15:06Z`. A copy like [`DRAIN_SINCE_ANNOTATION`].
 pub const DRAIN_GIVEN_UP_ANNOTATION: &str = "windowsmachineconfig.openshift.io/drain-given-up";
 
-/// Node condition of our own: pods block the drain of the node. Its message names them, what holds
-/// each, since when, and what follows.
+/// Node condition of our own: pods block the drain of the node. Its message names the pods, what blocks each, since
+/// when, and the next step.
 pub const DRAIN_CONDITION: &str = "DrainBlocked";
 
-/// Reason of [`DRAIN_CONDITION`] when no pod blocks any more.
+/// Reason of [`DRAIN_CONDITION`] when no pod blocks the drain any more.
 pub const DRAIN_NOT_BLOCKED: &str = "NotBlocked";
 
-/// Node condition of our own: its host shows another SSH key than the pinned one, so nothing is done
-/// there. Its message names both keys and says how to accept the new one.
+/// Node condition of our own: its host shows another SSH key than the pinned one, so no work is done there. Its
+/// message names both keys and how to accept the new one.
 pub const HOST_KEY_CONDITION: &str = "SSHHostKeyMismatch";
 
 /// Reason of [`HOST_KEY_CONDITION`] when the host shows the pinned key again.
@@ -96,13 +103,13 @@ pub const HOST_KEY_AS_PINNED: &str = "AsPinned";
 /// node waits for it.
 pub const SUBNET_ANNOTATION: &str = "k8s.ovn.org/hybrid-overlay-node-subnet";
 
-/// Node annotation written by Machine API: the Machine behind the node.
+/// Node annotation written by the Machine API: the Machine of the node.
 pub const MACHINE_ANNOTATION: &str = "machine.openshift.io/machine";
 
-/// Pod annotation of mirror pods, which only the kubelet can end.
+/// Pod annotation of mirror pods, which only the kubelet can delete.
 pub const MIRROR_POD_ANNOTATION: &str = "kubernetes.io/config.mirror";
 
-/// Node label of nodes that come from [`objects::INSTANCES_CONFIG_MAP`]; its value is `"true"`.
+/// Node label of nodes made from [`objects::INSTANCES_CONFIG_MAP`]; its value is `"true"`.
 pub const BYOH_LABEL: &str = "windowsmachineconfig.openshift.io/byoh";
 
 /// Node label: the node holds a disruption slot; its value is `"true"`.
@@ -111,7 +118,7 @@ pub const UPGRADING_LABEL: &str = "windowsmachineconfig.openshift.io/upgrading";
 /// Node label of workers; its value is empty.
 pub const WORKER_LABEL: &str = "node-role.kubernetes.io/worker";
 
-/// Machine label: `"true"` takes the Machine out of our hands.
+/// Machine label: with `"true"` the operator ignores the Machine.
 pub const IGNORE_LABEL: &str = "windowsmachineconfig.openshift.io/ignore";
 
 /// Node label with the operating system in lower case, written by the kubelet.
@@ -120,7 +127,7 @@ pub const OS_LABEL: &str = "kubernetes.io/os";
 /// Value of [`OS_LABEL`] on Windows nodes.
 pub const OS_WINDOWS: &str = "windows";
 
-/// Node label written by the kubelets that we start; its value is [`OS_ID_WINDOWS`].
+/// Node label written by the kubelets that the operator starts; its value is [`OS_ID_WINDOWS`].
 pub const OS_ID_LABEL: &str = "node.openshift.io/os_id";
 
 /// Value of [`OS_ID_LABEL`] and of [`MACHINE_OS_LABEL`].
@@ -129,7 +136,7 @@ pub const OS_ID_WINDOWS: &str = "Windows";
 /// Machine label: the operating system of a Machine.
 pub const MACHINE_OS_LABEL: &str = "machine.openshift.io/os-id";
 
-/// Value of every label that is a plain mark.
+/// Value of every boolean label.
 pub const TRUE: &str = "true";
 
 /// Group of kubelets' certificates.
@@ -153,62 +160,81 @@ pub const KUBELET_APPROVAL_REASON: &str = "WMCOApprove";
 /// Reason of the approval condition on WICD's certificate requests.
 pub const WICD_APPROVAL_REASON: &str = "WICDAutoApproved";
 
-/// Event reasons that people and tests watch for. Source: `spec/operator.md`, section 8.
+/// Event reasons that administrators and tests watch for. Source: `docs/contract/cluster.md`, CLU18.
 pub mod events {
     /// An instance became a configured node.
     pub const INSTANCE_SETUP: &str = "InstanceSetup";
-    /// An entry is wrong, or its host could not be configured.
+    /// An entry is invalid, or its host could not be configured.
     pub const INSTANCE_SETUP_FAILURE: &str = "InstanceSetupFailure";
     /// A node was removed and its host cleaned.
     pub const INSTANCE_TEARDOWN: &str = "InstanceTeardown";
     /// The host of a Machine became a configured node.
     pub const MACHINE_SETUP: &str = "MachineSetup";
-    /// A Machine is odd, or its host could not be configured.
+    /// A Machine is not usable, or its host could not be configured.
     pub const MACHINE_SETUP_FAILURE: &str = "MachineSetupFailure";
-    /// A Machine is to be made anew, but not now.
+    /// A Machine is to be replaced, but not now.
     pub const MACHINE_DELETION_RESTRICTED: &str = "MachineDeletionRestricted";
-    /// The API server did not delete a Machine.
+    /// The API server refused to delete a Machine.
     pub const MACHINE_DELETION_FAILED: &str = "MachineDeletionFailed";
-    /// A Machine was deleted to be made anew.
+    /// A Machine was deleted, to be replaced.
     pub const MACHINE_DELETED: &str = "MachineDeleted";
-    /// All hosts let the operator's next private key in, and none the one before. Ours.
+    /// All hosts accept the operator's next private key, and none the former one. Ours.
     pub const KEY_EXCHANGED: &str = "PrivateKeyExchanged";
-    /// A host shows another key than the pinned one. Ours; the original shows nothing.
+    /// A host shows another key than the pinned one. Ours; the original records nothing.
     pub const HOST_KEY_MISMATCH: &str = "HostKeyMismatch";
-    /// A host key was trusted on first use and is pinned from then on. Ours; source: `spec/ssh.md`,
-    /// section 17.1, S-1.
+    /// A host key was trusted on first use and is pinned from then on. Ours; source:
+    /// `docs/contract/ssh.md`, SSH22.
     pub const HOST_KEY_PINNED: &str = "HostKeyPinned";
     /// Pods block the drain of a node. Ours.
     pub const DRAIN_BLOCKED: &str = "DrainBlocked";
     /// The drain of a node was given up, to be tried again later. Ours.
     pub const DRAIN_GIVEN_UP: &str = "DrainGivenUp";
-    /// A drain takes too long, but its host has been changed already. Ours.
+    /// A drain takes too long, but its host is already changed. Ours.
     pub const DRAIN_OVERDUE: &str = "DrainOverdue";
-    /// A Node is gone while its kubelet runs, which is started again. Ours.
+    /// A Node was deleted while its kubelet runs; the kubelet is started again. Ours.
     pub const NODE_GONE: &str = "NodeGone";
-    /// What is not ours was moved away from below our root, or is left there. Ours.
+    /// A foreign containerd is on a host, so the host waits. Ours.
+    pub const FOREIGN_CONTAINERD: &str = "ForeignContainerd";
+    /// Foreign files below our root were moved to quarantine, or left there. Ours.
     pub const QUARANTINED: &str = "ForeignFilesQuarantined";
-    /// An object of the operator's own was not as it should be, and was put right. Ours.
+    /// The OperatorCondition cannot be read or written.
+    pub const OPERATOR_CONDITION_ERROR: &str = "OperatorConditionError";
+    /// The cluster's Prometheus now scrapes the exporters on nodes.
+    pub const MONITORING_ENABLED: &str = "monitoringEnabled";
+    /// The cluster's Prometheus no longer scrapes them.
+    pub const MONITORING_DISABLED: &str = "monitoringDisabled";
+    /// An object of the operator's own differed from its desired state and was corrected. Ours.
     pub const OWNED_OBJECT_PUT_RIGHT: &str = "OwnedObjectPutRight";
-    /// An object of the operator's own is not as it should be and cannot be put right. Ours.
+    /// An object of the operator's own differs from its desired state and cannot be corrected. Ours.
     pub const OWNED_OBJECT_FAILURE: &str = "OwnedObjectFailure";
-    /// A certificate request of ours broke a rule. Ours; the original shows nothing.
+    /// A cluster or host is not ready for Windows nodes, so new work waits. Ours.
+    pub const PREFLIGHT_FAILED: &str = "PreflightFailed";
+    /// A feature will not work on Windows nodes as expected, because of the cluster. Ours.
+    pub const PREFLIGHT_WARNING: &str = "PreflightWarning";
+    /// Windows nodes cannot follow a setting of the cluster, such as its TLS profile. Ours.
+    pub const SETTING_NOT_APPLIED: &str = "ClusterSettingNotApplied";
+    /// Windows nodes cannot apply a part of a mirror set, the image settings or the pull secret. Ours.
+    pub const REGISTRY_NOT_APPLIED: &str = "RegistryConfigurationNotApplied";
+    /// Windows nodes apply a part of a mirror set, the image settings or the pull secret, but maybe not as
+    /// intended. Ours.
+    pub const REGISTRY_WARNING: &str = "RegistryConfigurationWarning";
+    /// A certificate request of ours broke a rule. Ours; the original records nothing.
     pub const CERTIFICATE_REFUSED: &str = "CertificateRefused";
-    /// A node asks for its first certificate, but there is a Node of its name. Ours.
+    /// A node asks for its first certificate, but a Node of its name exists. Ours.
     pub const CERTIFICATE_NODE_EXISTS: &str = "CertificateNodeExists";
-    /// Two hosts claim one name, or a host claims that of another. Ours.
+    /// Two hosts claim one name, or a host claims another host's name. Ours.
     pub const NAME_CONFLICT: &str = "HostNameConflict";
-    /// A node name in a certificate request is no RFC 1123 subdomain. Source: `spec/csr.md`,
-    /// section 8.
+    /// A node name in a certificate request is not an RFC 1123 subdomain. Source:
+    /// `docs/contract/certificate-requests.md`, CSR53.
     pub const NODE_NAME: &str = "NodeNameValidationFailed";
-    /// The daemon cannot read certificates that the node is to trust, or its record of them.
+    /// The daemon cannot read the certificates that the node should trust, or its record of them.
     ///
-    /// Source: `spec/wicd.md`, section 20.
+    /// Source: `docs/contract/wicd.md`, WICD54.
     pub const CERTIFICATE_READ_ERROR: &str = "CertificateReadError";
     /// The daemon refuses the services ConfigMap of its node's version. Ours.
     pub const SERVICES_REFUSED: &str = "ServicesConfigMapRefused";
 
-    /// Warning from WICD about its Node: services get another value of a variable than is set, and a
+    /// Warning from WICD about its Node: services get another value of a variable than the one that is set, and a
     /// restart did not help. Ours.
     pub const VARIABLE_NOT_IN_FORCE: &str = "VariableNotInForce";
 }

@@ -1,4 +1,4 @@
-//! Names of API objects and of the keys in them. Source: `spec/operator.md`, sections 1 to 4.
+//! Names of API objects and of the keys in them. Source: `docs/contract/cluster.md`, CLU11 to CLU16.
 
 /// Namespace of a default installation.
 pub const DEFAULT_NAMESPACE: &str = "openshift-windows-machine-config-operator";
@@ -6,38 +6,46 @@ pub const DEFAULT_NAMESPACE: &str = "openshift-windows-machine-config-operator";
 /// Name of the operator's ClusterRole, Deployment and event source.
 pub const OPERATOR: &str = "windows-machine-config-operator";
 
-/// ConfigMap in which people list their own hosts: address to `username=NAME`.
+/// ConfigMap in which administrators list their own hosts: address to `username=NAME`.
 pub const INSTANCES_CONFIG_MAP: &str = "windows-instances";
 
 /// Prefix of the services ConfigMaps; the operator version follows.
 pub const SERVICES_CONFIG_MAP_PREFIX: &str = "windows-services-";
 
-/// Key of a services ConfigMap: the services. Source: `spec/services.md`, section 2.
+/// Name of the services ConfigMap of the operator version `version`.
+pub fn services_name(version: &str) -> String {
+    format!("{SERVICES_CONFIG_MAP_PREFIX}{version}")
+}
+
+/// Key of a services ConfigMap: the services. Source: `docs/contract/services.md`, SVC5.
 pub const SERVICES_KEY: &str = "services";
 
 /// Key of a services ConfigMap: files with their checksums.
 pub const FILES_KEY: &str = "files";
 
-/// Key of a services ConfigMap, may be missing: variables with their values.
+/// Optional key of a services ConfigMap: variables with their values.
 pub const ENVIRONMENT_KEY: &str = "environmentVars";
 
-/// Key of a services ConfigMap, may be missing: names of the variables that are looked after.
+/// Optional key of a services ConfigMap: names of the variables that WICD manages.
 pub const WATCHED_KEY: &str = "watchedEnvironmentVars";
 
-/// ConfigMap with the pinned host keys: address to base64 wire form; of jump hosts as `HOST_PORT`.
-/// Records of hosts are there, too, see [`HOST_RECORD_SUFFIX`].
+/// ConfigMap with the pinned host keys: address to base64 wire form; for jump hosts under `HOST_PORT`. It also has
+/// the records of hosts, see [`HOST_RECORD_SUFFIX`].
 pub const HOST_KEYS_CONFIG_MAP: &str = "windows-ssh-host-keys";
 
-/// What follows the address in the key of a [`HostRecord`](crate::host_record::HostRecord) in
-/// [`HOST_KEYS_CONFIG_MAP`]. The Go operator never looks up such a key.
+/// Suffix of the key of a [`HostRecord`](crate::host_record::HostRecord) in [`HOST_KEYS_CONFIG_MAP`], after the
+/// address. The Go operator never looks up such a key.
 pub const HOST_RECORD_SUFFIX: &str = "_host";
 
-/// What follows the name of a Machine in the key of what is kept of its host in
-/// [`HOST_KEYS_CONFIG_MAP`]. No entry has such a key, and no jump host.
+/// Suffix of the keys for a Machine's host in [`HOST_KEYS_CONFIG_MAP`], after the Machine's name. No entry and no
+/// jump host has such a key.
 pub const MACHINE_KEY_SUFFIX: &str = "_machine";
 
 /// ConfigMap that the cluster fills with the trusted CA bundle.
 pub const TRUSTED_CA_CONFIG_MAP: &str = "trusted-ca";
+
+/// Label with which [`TRUSTED_CA_CONFIG_MAP`] asks the cluster to fill it; its value is `"true"`.
+pub const INJECT_TRUSTED_CA_LABEL: &str = "config.openshift.io/inject-trusted-cabundle";
 
 /// Key of the bundle in [`TRUSTED_CA_CONFIG_MAP`].
 pub const CA_BUNDLE_KEY: &str = "ca-bundle.crt";
@@ -48,7 +56,7 @@ pub const PRIVATE_KEY_SECRET: &str = "cloud-private-key";
 /// Key of the PEM text in [`PRIVATE_KEY_SECRET`].
 pub const PRIVATE_KEY_KEY: &str = "private-key.pem";
 
-/// As [`PRIVATE_KEY_KEY`], the one that replaces it, while keys are exchanged. Ours.
+/// Like [`PRIVATE_KEY_KEY`], for the next key during a key exchange. Ours.
 pub const NEXT_PRIVATE_KEY_KEY: &str = "private-key-next.pem";
 
 /// Secret with the serving certificate of the metrics exporter on nodes (`tls.crt`, `tls.key`).
@@ -64,16 +72,16 @@ pub const BOOTSTRAPPER_NAMESPACE: &str = "openshift-machine-config-operator";
 pub const BOOTSTRAPPER_USER: &str =
     "system:serviceaccount:openshift-machine-config-operator:node-bootstrapper";
 
-/// User in the kubelet's bootstrap kubeconfig. Source: `spec/node-config.md`, section 5.2.
+/// User in the kubelet's bootstrap kubeconfig. Source: `docs/contract/node-files.md`, FILE13.
 pub const KUBELET_KUBECONFIG_USER: &str = "kubelet";
 
-/// User in WICD's kubeconfig with a token. Source: `spec/node-config.md`, section 5.2.
+/// User in WICD's kubeconfig with a token. Source: `docs/contract/node-files.md`, FILE14.
 pub const WICD_KUBECONFIG_USER: &str = "wicd";
 
 /// ServiceAccount, token Secret, Role, ClusterRole, bindings and Windows service of WICD.
 pub const WICD: &str = "windows-instance-config-daemon";
 
-/// Source of the daemon's Events. Source: `spec/wicd.md`, section 20.
+/// Source of the daemon's Events. Source: `docs/contract/wicd.md`, WICD54.
 pub const WICD_CONTROLLER: &str = "windows-instance-config-daemon-controller";
 
 /// Annotation of token Secrets: the ServiceAccount that they belong to.
@@ -103,8 +111,11 @@ pub const CONTROLLER_CONFIG: &str = "machine-config-controller";
 /// Name of the one cluster-wide object of each configuration kind.
 pub const CLUSTER: &str = "cluster";
 
-/// Pool of the Linux workers; Windows nodes take over some of its settings.
-/// Source: `spec/node-config.md`, section 13, row 13.
+/// Name of the one ClusterVersion.
+pub const CLUSTER_VERSION: &str = "version";
+
+/// Pool of the Linux workers; Windows nodes use some of its settings. Source: `docs/contract/node-files.md`,
+/// FILE19.
 pub const WORKER_POOL: &str = "worker";
 
 /// Group, version and kind of Machines.
@@ -116,15 +127,15 @@ pub const MACHINE_API_NAMESPACE: &str = "openshift-machine-api";
 /// Namespace of the Machines of the Cluster API; not every cluster has it.
 pub const CLUSTER_API_NAMESPACE: &str = "openshift-cluster-api";
 
-/// Secret with what a new cloud machine runs when it starts, in [`MACHINE_API_NAMESPACE`] and, where it
-/// exists, [`CLUSTER_API_NAMESPACE`]. Source: `spec/operator.md`, section 6.4.
+/// Secret with the user data of new cloud machines, in [`MACHINE_API_NAMESPACE`] and, if it exists,
+/// [`CLUSTER_API_NAMESPACE`]. Source: `docs/contract/user-data.md`, UD1.
 pub const USER_DATA_SECRET: &str = "windows-user-data";
 
 /// Key of the text in [`USER_DATA_SECRET`].
 pub const USER_DATA_KEY: &str = "userData";
 
-/// Type of a Secret that is nobody's in particular.
+/// Type of a Secret without a special type.
 pub const OPAQUE_TYPE: &str = "Opaque";
 
-/// Label of objects that this operator manages, for people.
+/// Label of objects that this operator manages, as information.
 pub const MANAGED_BY_LABEL: &str = "app.kubernetes.io/managed-by";

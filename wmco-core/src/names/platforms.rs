@@ -1,6 +1,6 @@
 //! Platforms as Infrastructure `status.platformStatus.type` spells them.
 //!
-//! Source: `spec/operator.md`, section 3.
+//! Source: `docs/contract/machines.md`, MACH6.
 
 /// Amazon Web Services.
 pub const AWS: &str = "AWS";
@@ -17,8 +17,8 @@ pub const VSPHERE: &str = "VSphere";
 /// Nutanix.
 pub const NUTANIX: &str = "Nutanix";
 
-/// Hosts of no cloud.
+/// Hosts outside a cloud.
 pub const NONE: &str = "None";
 
-/// All of them. Others are not supported.
+/// All supported platforms.
 pub const ALL: [&str; 6] = [AWS, AZURE, GCP, VSPHERE, NUTANIX, NONE];

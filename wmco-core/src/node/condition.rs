@@ -1,17 +1,17 @@
-//! Conditions of ours on a Node.
+//! The operator's conditions on a Node.
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::NodeCondition;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
-/// A reason in one word, and a message for people.
+/// A reason in one word, and a message.
 pub(super) type Words<'a> = (&'a str, &'a str);
 
-/// The condition as it has to become, or nothing if it says already what is so. A Node that never had
-/// the problem gets no condition.
+/// Returns the condition to write; `None` if the existing condition is right. A Node that never had the problem
+/// gets no condition.
 ///
-/// `told` is the message while the condition is `True`, `problem` what is wrong, and `fine` stands
-/// there when nothing is.
+/// `told` is the existing message if the condition is `True`, `problem` the present problem, and `fine` the message
+/// without a problem.
 pub(super) fn condition(
     type_: &str,
     told: Option<&str>,
@@ -29,7 +29,7 @@ pub(super) fn condition(
         reason: Some(reason.to_owned()),
         message: Some(message.to_owned()),
         last_heartbeat_time: Some(Time(now)),
-        // Another text for the same state is no transition.
+        // Another message for the same status is no transition.
         last_transition_time: (told.is_some() != problem.is_some()).then_some(Time(now)),
     })
 }

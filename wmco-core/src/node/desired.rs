@@ -1,4 +1,4 @@
-//! What the cluster asks for of one instance.
+//! Desired state of an instance.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,81 +10,85 @@ use crate::digest::Sha256;
 use crate::fleet::Intent;
 use crate::host_key::HostKey;
 use crate::login_keys::KeyExchange;
-use crate::names;
 use crate::protocol::{Access, ServicesData};
 use crate::winpath::WindowsPath;
+use crate::{limits, names};
 
-/// What is wanted of one instance.
+/// Desired state of an instance.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Desired {
-    /// Whether it is to be configured, removed or left.
+    /// Whether to configure, remove, replace or leave it.
     pub intent: Intent,
-    /// What its Node can be found by.
+    /// Names and address by which its Node is found.
     pub known_as: KnownAs,
-    /// What every configured host has.
+    /// Content of every configured host.
     pub release: Arc<Release>,
-    /// First label of the host's wanted name, where the platform asks for one.
+    /// First label of the host's desired name, if the platform requires one.
     pub host_name: Option<String>,
     /// Labels of the Node that the operator owns.
     pub labels: BTreeMap<String, String>,
-    /// Annotations of the Node that the operator owns, but the desired version.
+    /// Annotations of the Node that the operator owns, except the desired version.
     pub annotations: BTreeMap<String, String>,
-    /// What a rotation of our key asks of the host.
+    /// The key exchange that a rotation needs on the host.
     pub exchange: Option<KeyExchange>,
 }
 
-/// What is the same for all hosts until the cluster changes; shared by all instances.
+/// Content that is the same for all hosts until the cluster changes; shared by all instances.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Release {
     /// Operator version, for example `11.0.0-1a2b3c4`.
     pub version: String,
-    /// Digest of our agent.
+    /// Digest of the release's agent.
     pub agent: Sha256,
-    /// All files that the operator puts on a host, but the agent.
+    /// All files that the operator puts on a host, except the agent.
     pub files: BTreeMap<WindowsPath, DesiredFile>,
     /// Arguments of the daemon's service.
     pub daemon_arguments: Vec<String>,
     /// Data of the services ConfigMap of `version`.
     pub manifest: ServicesData,
+    /// Digest of the roots in [`CA_BUNDLE`](names::host::CA_BUNDLE) among `files`.
+    pub roots: Sha256,
     /// Names of the bootstrap services in `manifest`.
     pub bootstrap_services: Vec<String>,
-    /// Data of every services ConfigMap that may be in force on a host, ours included.
+    /// Data of every services ConfigMap that a host may use, ours included.
     pub known_manifests: Vec<ServicesData>,
-    /// How long a drain may take before the node is given back.
+    /// The port of the cluster's overlay network, if it is not the default.
+    pub vxlan_port: Option<u16>,
+    /// How long a drain may take before the node is uncordoned.
     pub drain_timeout: SignedDuration,
 }
 
-/// One file on a host.
+/// A file on a host.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct DesiredFile {
     /// Digest of its content.
     pub sha256: Sha256,
-    /// Who may read it.
+    /// Its readers.
     pub access: Access,
     /// Whether its readers notice a change by themselves, so that it may be replaced while they run.
     pub live: bool,
 }
 
-/// How the Node of an instance is marked.
+/// Data for the Node's labels and annotations.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Marks<'a> {
-    /// The entry's address as written; none: a Machine is behind it, whose labels are the Machine API's.
+pub struct NodeMarks<'a> {
+    /// The entry's address as written; `None` for a Machine, whose labels belong to the Machine API.
     pub listed_as: Option<&'a str>,
     /// The encrypted user name.
     pub username: &'a str,
-    /// Hash of the public key with which the user name is encrypted.
+    /// Hash of the public key that encrypts the user name.
     pub key_hash: Sha256,
     /// The pinned host key.
     pub host_key: Option<&'a HostKey>,
 }
 
 impl Desired {
-    /// What one instance is to become; `marks` of one that people or the Machine API ask for.
+    /// Desired state of an instance; `marks` for an instance from the list or the Machine API.
     pub fn new(
         release: Arc<Release>,
         intent: Intent,
         known_as: KnownAs,
-        marks: Option<&Marks<'_>>,
+        marks: Option<&NodeMarks<'_>>,
     ) -> Self {
         let listed = marks.and_then(|marks| marks.listed_as);
         let labels = listed.map(|_| byoh_labels()).unwrap_or_default();
@@ -94,6 +98,22 @@ impl Desired {
 }
 
 impl Release {
+    /// A release with an agent only: no files, services or roots. Callers fill in the rest.
+    pub fn new(version: impl Into<String>, agent: Sha256) -> Self {
+        Self {
+            version: version.into(),
+            agent,
+            files: BTreeMap::new(),
+            daemon_arguments: Vec::new(),
+            manifest: ServicesData::default(),
+            roots: Sha256::of(&[]),
+            bootstrap_services: Vec::new(),
+            known_manifests: Vec::new(),
+            vxlan_port: None,
+            drain_timeout: limits::DRAIN_TIMEOUT,
+        }
+    }
+
     /// The whole command line of the daemon's service.
     pub fn daemon_command(&self) -> String {
         std::iter::once(names::host::AGENT)
@@ -103,14 +123,14 @@ impl Release {
     }
 }
 
-/// Labels of a Node that comes from an entry. Source: `spec/node-config.md`, section 2.1.
+/// Labels of a Node made from an entry. Source: `docs/contract/nodes.md`, NODE4.
 fn byoh_labels() -> BTreeMap<String, String> {
     let labels = [(names::BYOH_LABEL, names::TRUE), (names::WORKER_LABEL, "")];
     labels.map(|(key, value)| (key.to_owned(), value.to_owned())).into()
 }
 
-/// Its annotations. Source: the same.
-fn annotations(marks: &Marks<'_>) -> BTreeMap<String, String> {
+/// Annotations of such a Node. Source: `docs/contract/nodes.md`, NODE4.
+fn annotations(marks: &NodeMarks<'_>) -> BTreeMap<String, String> {
     let mut annotations = BTreeMap::from([
         (names::USERNAME_ANNOTATION, marks.username.to_owned()),
         (names::PUBLIC_KEY_HASH_ANNOTATION, marks.key_hash.to_string()),

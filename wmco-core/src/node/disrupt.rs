@@ -1,4 +1,4 @@
-//! Taking a node out of service, and giving it back.
+//! Takes a node out of service, and puts it back.
 
 use jiff::Timestamp;
 
@@ -13,10 +13,10 @@ use crate::fleet::DisruptionPermit;
 use crate::protocol::{HostStep, Probe};
 use crate::{limits, names};
 
-/// The plan that empties the node, or `None` when it is marked, cordoned and empty.
+/// Plans the drain of a node; `None` if it is marked, cordoned and empty.
 ///
-/// When pods do not leave in time the node is given back if nothing was changed on its host, so that
-/// another one gets the slot.
+/// If pods do not leave in time and the host is still unchanged, the node is uncordoned, so that another node gets
+/// the slot.
 pub(super) fn empty(
     desired: &Desired,
     node: &NodeFacts,
@@ -30,7 +30,7 @@ pub(super) fn empty(
         if observed.drain.marks.since.is_none() {
             patch.annotations.extend(begin(now).annotations);
         }
-        // A list from before the cordon is worth nothing: pods may have come since.
+        // A list from before the cordon is useless: pods may have been added since.
         let cordon = Plan::step(Action::PatchNode(patch), Because::DisruptionDue);
         return Some(cordon.and(Action::ListPods, Because::DisruptionDue));
     }
@@ -38,13 +38,13 @@ pub(super) fn empty(
         return Some(Plan::step(Action::ListPods, Because::DisruptionDue));
     };
     let staying: Vec<PodFacts> = pods.iter().filter(|pod| !pod.is_leaving()).cloned().collect();
-    // Only a kubelet can end pods, so without one there is nothing more to wait for.
+    // Only a kubelet can end pods, so without a running kubelet there is nothing to wait for.
     let leaving = !pods.is_empty() && runs(probe, names::host::KUBELET_SERVICE);
     if staying.is_empty() && !leaving {
         return node.drain_notice.is_some().then(unblocked);
     }
     let Some(since) = observed.drain.marks.since else {
-        // A predecessor began the drain without a note.
+        // A predecessor began the drain without recording its start.
         return Some(Plan::step(Action::PatchNode(begin(now)), Because::DisruptionDue));
     };
     let drain = Drain::new(since, desired.release.drain_timeout, &observed.drain, pods, now);
@@ -67,17 +67,17 @@ pub(super) fn empty(
     Some(plan)
 }
 
-/// Whether nothing was changed on the host that its services would notice, so that the node may be
-/// given back as it is.
+/// Whether nothing on the host has changed that its services would notice, so that the node may be put back as it
+/// is.
 ///
-/// The first change is that the daemon goes or the version mark, or a restart.
+/// The first change is the removal of the daemon or of the version mark, or a restart.
 fn is_untouched(node: &NodeFacts, probe: &Probe) -> bool {
     let restarted =
         node.annotation(names::RESTART_FROM_ANNOTATION).is_some_and(|from| from != probe.boot_id);
     node.version().is_some() && probe.services.contains_key(names::objects::WICD) && !restarted
 }
 
-/// Gives up a drain: the node takes pods again, and its slot goes to another one.
+/// Gives up a drain: uncordons the node, and frees its slot.
 fn give_back(
     desired: &Desired,
     node: &NodeFacts,
@@ -100,19 +100,19 @@ fn tell(told: Option<&DrainNotice>, notice: DrainNotice) -> Step {
     Step { action, because: Because::DrainBlocked }
 }
 
-/// Takes back what people were told of a blocked drain.
+/// Clears the report of a blocked drain.
 pub(super) fn unblocked() -> Plan {
     Plan::step(Action::TellDrain { notice: None, event: false }, Because::DrainUnblocked)
 }
 
-/// The wait for a slot, which nobody gives while a drain that was given up is not to be tried again.
+/// Waits for a slot, at most until a drain that was given up may be tried again.
 pub(super) fn await_slot(node: &NodeFacts, observed: &Observed, now: Timestamp) -> Plan {
     let paused_until = observed.drain.marks.paused_until(node, now);
     let resync = now + limits::RESYNC;
     Plan::wait(Awaited::DisruptionSlot, paused_until.map_or(resync, |until| until.min(resync)))
 }
 
-/// The permit, unless a drain that was given up is not to be tried again yet.
+/// The permit; `None` while a drain that was given up must not be tried again.
 pub(super) fn usable<'a>(
     permit: Option<&'a DisruptionPermit>,
     node: &NodeFacts,
@@ -122,7 +122,7 @@ pub(super) fn usable<'a>(
     permit.filter(|_| observed.drain.marks.paused_until(node, now).is_none())
 }
 
-/// Notes since when the node is drained.
+/// Records the start of the drain.
 fn begin(now: Timestamp) -> NodePatch {
     let mut patch = NodePatch::default();
     let since = Some(format!("{now:.0}"));
@@ -130,10 +130,10 @@ fn begin(now: Timestamp) -> NodePatch {
     patch
 }
 
-/// The plan that takes the version mark off an empty node, or `None` when it has none.
+/// Plans the removal of the version mark from an empty node; `None` if it has none.
 ///
-/// The daemon writes the mark, so it goes first. Whoever reads the mark must not take a node whose
-/// host is half torn down for a configured one.
+/// The daemon writes the mark, so the daemon is removed first. A reader of the mark must not mistake a half-removed
+/// node for a configured one.
 pub(super) fn unmark(
     desired: &Desired,
     node: &NodeFacts,
@@ -155,7 +155,7 @@ pub(super) fn unmark(
     Some(plan.and(Action::PatchNode(patch), because.clone()))
 }
 
-/// Marks the node as holding a slot and cordons it, remembering who cordoned it first.
+/// Marks the node as holding a slot and cordons it, and records who cordoned it first.
 fn mark(node: &NodeFacts) -> NodePatch {
     let mut patch = cordon(node);
     if !node.holds_slot() {
@@ -164,10 +164,10 @@ fn mark(node: &NodeFacts) -> NodePatch {
     patch
 }
 
-/// Cordons the node, remembering whose cordon it is; empty when that is done.
+/// Cordons the node and records whose cordon it is; empty if nothing is to be done.
 ///
-/// A cordon that is there before ours is a person's. When that person lifts it meanwhile, the next
-/// one is ours. One that a person adds to ours cannot be told from ours.
+/// An existing cordon belongs to an administrator. If the administrator removes it meanwhile, the next cordon is
+/// ours. A cordon that an administrator adds to ours cannot be distinguished from ours.
 pub(super) fn cordon(node: &NodeFacts) -> NodePatch {
     let mut patch = NodePatch::default();
     let seen = node.annotation(names::CORDONED_ANNOTATION);
@@ -185,7 +185,7 @@ pub(super) fn cordon(node: &NodeFacts) -> NodePatch {
     patch
 }
 
-/// Gives the node back as it was before us; empty when there is nothing to give back.
+/// Restores the node's state from before our cordon; empty if there is nothing to restore.
 pub(super) fn release(node: &NodeFacts) -> NodePatch {
     let mut patch = NodePatch::default();
     if node.labels.contains_key(names::UPGRADING_LABEL) {

@@ -1,7 +1,7 @@
-//! A drain that takes long: how long it is waited for, and what people are told of it.
+//! A long drain: how long the operator waits, and what it reports.
 //!
-//! What is noted on the Node outlives the operator. It is a copy: [`Memory`](super::Memory) reads it
-//! when it meets a Node and after each change of ours, since a host may write it too.
+//! The record on the Node outlives the operator. It is a copy: [`Memory`](super::Memory) reads it when it first
+//! sees a Node and after each change of ours, because a host may write it, too.
 
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::NodeCondition;
@@ -13,21 +13,21 @@ use crate::facts::{DrainNotice, DrainStage, GivenUp, NodeFacts, PodFacts};
 use crate::limits;
 use crate::names;
 
-/// What is known of a drain besides its pods.
+/// Observed facts about a drain, besides its pods.
 #[derive(Clone, Debug, Default, Eq, JsonSchema, PartialEq, Serialize)]
 pub struct DrainSeen {
-    /// What is noted on the Node.
+    /// The record on the Node.
     pub marks: DrainMarks,
-    /// Evictions that were refused when pods were asked last; `None` if that is not known.
+    /// Evictions that were refused at the last attempt; `None` if that is unknown.
     pub refused: Option<Vec<Refusal>>,
 }
 
-/// What is noted on a Node about its drain, as far as it is believed.
+/// The record of a drain on a Node, as far as it is plausible.
 #[derive(Clone, Copy, Debug, Default, Eq, JsonSchema, PartialEq, Serialize)]
 pub struct DrainMarks {
-    /// Since when the node has been drained.
+    /// Start of the drain.
     pub since: Option<Timestamp>,
-    /// Drains before that were given up.
+    /// Earlier drains that were given up.
     pub given_up: Option<GivenUp>,
 }
 
@@ -38,13 +38,13 @@ pub struct Refusal {
     pub namespace: String,
     /// Name of the pod.
     pub name: String,
-    /// What the API server said; it names the disruption budget.
+    /// The API server's message; it names the PodDisruptionBudget.
     pub why: String,
 }
 
 impl DrainMarks {
-    /// What is noted on `node`. Times that we never write are not believed: a drain that has not begun
-    /// yet, or a pause longer than the longest.
+    /// Reads the record on `node`. Ignores times that the operator never writes: a future start of the drain, or a
+    /// pause longer than the maximum.
     ///
     /// ```
     /// use jiff::{SignedDuration, Timestamp};
@@ -71,13 +71,13 @@ impl DrainMarks {
         }
     }
 
-    /// Until when the node is not to be drained again; `None` if it may be.
+    /// The time until which the node must not be drained again; `None` if it may be drained.
     pub(super) fn paused_until(&self, node: &NodeFacts, now: Timestamp) -> Option<Timestamp> {
         let retry_at = self.given_up.map(|given_up| given_up.retry_at);
         retry_at.filter(|retry_at| !node.holds_slot() && now < *retry_at)
     }
 
-    /// The same drain, given up now. Pauses double.
+    /// Gives up the drain now. Pauses double.
     pub(super) fn give_up(&self, timeout: SignedDuration, now: Timestamp) -> GivenUp {
         let times = self.given_up.map_or(0, |given_up| given_up.times).saturating_add(1);
         let doubled = 2_i32.saturating_pow(times - 1);
@@ -87,7 +87,7 @@ impl DrainMarks {
     }
 }
 
-/// The condition as it has to become, or nothing if it says already what is so.
+/// Returns the condition to write; `None` if the existing condition is right.
 ///
 /// A Node whose drain was never blocked gets no condition.
 pub fn drain_condition(
@@ -108,10 +108,10 @@ fn longest_pause(timeout: SignedDuration) -> SignedDuration {
         .max(limits::DRAIN_RETRY)
 }
 
-/// One drain in progress, with pods that are still there.
+/// A drain in progress, with its remaining pods.
 pub(super) struct Drain<'a> {
     pub(super) since: Timestamp,
-    /// When the time is over.
+    /// When the drain has taken too long.
     pub(super) deadline: Timestamp,
     pods: &'a [PodFacts],
     refused: Option<&'a [Refusal]>,
@@ -119,7 +119,7 @@ pub(super) struct Drain<'a> {
 }
 
 impl<'a> Drain<'a> {
-    /// Pods that end within their own grace period get it, up to a day.
+    /// Makes a drain. Terminating pods get their own grace period, up to a day.
     pub(super) fn new(
         since: Timestamp,
         timeout: SignedDuration,
@@ -134,9 +134,9 @@ impl<'a> Drain<'a> {
         Self { since, deadline, pods, refused: seen.refused.as_deref(), now }
     }
 
-    /// What people are to be told while pods are waited for; `Err` if that is not known yet.
+    /// Returns the notice to report while pods remain; `Err` if the blocking pods are not known yet.
     ///
-    /// `untouched` says whether the node could still be given back.
+    /// `untouched` says whether the node could still be put back.
     pub(super) fn notice(
         &self,
         told: Option<&DrainNotice>,
@@ -145,7 +145,7 @@ impl<'a> Drain<'a> {
         let blockers = self.blockers();
         if blockers.is_empty() {
             let asked = self.refused.is_some() || self.pods.iter().all(PodFacts::is_leaving);
-            // That it was given up before stays true until the pods are gone.
+            // An earlier notice about giving up stays true until the pods are gone.
             let over = told.is_none_or(|told| told.stage != DrainStage::GivenUp);
             return if asked && over { Ok(None) } else { Err(Unknown) };
         }
@@ -165,11 +165,11 @@ impl<'a> Drain<'a> {
         Ok(Some(DrainNotice { stage, message }))
     }
 
-    /// What people are to be told when the node was given back.
+    /// The notice after the drain was given up.
     pub(super) fn farewell(&self, given_up: &GivenUp) -> DrainNotice {
         let blockers = self.blockers();
-        let whoever = || self.pods.iter().map(|pod| format!("pod {pod} is there")).collect();
-        let pods: Vec<String> = if blockers.is_empty() { whoever() } else { blockers };
+        let pods_left = || self.pods.iter().map(|pod| format!("pod {pod} is there")).collect();
+        let pods: Vec<String> = if blockers.is_empty() { pods_left() } else { blockers };
         let message = format!(
             "the drain that began at {:.0} was given up ({} in a row), the next one begins after \
              {:.0}: {}; let them go or delete them",
@@ -181,7 +181,7 @@ impl<'a> Drain<'a> {
         DrainNotice { stage: DrainStage::GivenUp, message }
     }
 
-    /// Pods that nobody can wait for, and what holds each.
+    /// Pods that block the drain, with the reason for each.
     fn blockers(&self) -> Vec<String> {
         let blocker = |pod: &PodFacts| match pod.leaves_by {
             Some(ends) if ends + limits::POD_END < self.now => {
@@ -197,7 +197,7 @@ impl<'a> Drain<'a> {
     }
 }
 
-/// Nobody knows yet what blocks a drain.
+/// The blocking pods are not known yet.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) struct Unknown;
 
@@ -207,8 +207,7 @@ impl Refusal {
     }
 }
 
-/// Whether an Event is due for what is told now: when a drain is blocked for the first time, and
-/// whenever it is given up or cannot be.
+/// Whether `notice` warrants an Event: when a drain is first blocked, and whenever it is given up or overdue.
 pub(super) fn is_news(told: Option<&DrainNotice>, notice: &DrainNotice) -> bool {
     match (notice.stage, told.map(|told| told.stage)) {
         (DrainStage::GivenUp, _) | (DrainStage::Blocked, None) => true,
@@ -217,7 +216,7 @@ pub(super) fn is_news(told: Option<&DrainNotice>, notice: &DrainNotice) -> bool 
     }
 }
 
-/// The first few of them, and how many there are besides.
+/// The first few texts, and the number of the others.
 fn in_short(texts: &[String]) -> String {
     let shown = texts.iter().take(limits::DRAIN_PODS_TOLD).cloned().collect::<Vec<_>>().join(", ");
     match texts.len().checked_sub(limits::DRAIN_PODS_TOLD) {

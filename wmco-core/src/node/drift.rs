@@ -1,4 +1,4 @@
-//! How a host differs from what its version wants.
+//! Differences between a host and its desired version.
 
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
@@ -18,16 +18,16 @@ static KNOWN: LazyLock<Vec<WindowsPath>> =
 static OURS: LazyLock<[Option<WindowsPath>; 2]> =
     LazyLock::new(|| [host::REGISTRIES, host::TLS_CERTIFICATES].map(|text| text.parse().ok()));
 
-/// The differences, sorted by what correcting them does to running workloads.
+/// The differences, sorted by the effect of their correction on running workloads.
 #[derive(Debug, Default)]
 pub(super) struct Drift {
-    /// Steps that nothing running notices as a break.
+    /// Steps that do not interrupt running workloads.
     pub(super) live: Vec<HostStep>,
-    /// Steps that need the services stopped, or a restart afterwards.
+    /// Steps that need stopped services, or a restart afterwards.
     pub(super) disruptive: Vec<HostStep>,
-    /// Steps that start what a host needs to become a node.
+    /// Steps that start the services that a host needs to become a node.
     pub(super) start: Vec<HostStep>,
-    /// Contents that the steps refer to and that are not staged yet.
+    /// Contents that the steps need and that are not staged yet.
     pub(super) contents: BTreeSet<Sha256>,
 }
 
@@ -45,7 +45,7 @@ impl Drift {
         drift
     }
 
-    /// Whether correcting it would disturb a running node.
+    /// Whether the correction would disturb a running node.
     pub(super) fn disturbs(&self) -> bool {
         !self.disruptive.is_empty()
             || self.start.iter().any(|step| matches!(step, HostStep::Bootstrap { .. }))
@@ -55,17 +55,17 @@ impl Drift {
         self.live.is_empty() && self.disruptive.is_empty() && self.start.is_empty()
     }
 
-    /// Missing folders with all that are above them, which a probe does not tell of.
+    /// Missing folders with all their parents, which a probe does not report.
     fn directories(&mut self, desired: &Desired, probe: &Probe) {
         let missing = KNOWN.iter().filter(|path| !probe.directories.contains(path)).cloned();
-        // Above placed files there can be folders beyond the known ones, such as a registry's.
+        // Placed files can have parent folders beyond the known ones, such as a registry's.
         let placed =
             desired.release.files.iter().filter(|(path, file)| !is_placed(probe, path, file));
         let lowest = missing.chain(placed.filter_map(|(path, _)| path.parent()));
         let wanted: BTreeSet<WindowsPath> = lowest
             .flat_map(|path| std::iter::successors(Some(path), WindowsPath::parent))
             .collect();
-        // Sorted, so that parents come first; a drive is always there.
+        // Sorted, so that parents come first; a drive always exists.
         let steps = wanted
             .into_iter()
             .filter(|path| path.parent().is_some() && !probe.directories.contains(path))
@@ -90,7 +90,7 @@ impl Drift {
         }
     }
 
-    /// Files that we placed, or that lie in a folder that is wholly ours, and that nobody wants now.
+    /// Files that we placed, or in a folder that is wholly ours, and that are no longer needed.
     fn stale_files(&mut self, desired: &Desired, probe: &Probe) {
         let recorded = |path| probe.state.as_ref().is_some_and(|state| state.files.contains(path));
         let kept = |path: &WindowsPath| {
@@ -110,7 +110,7 @@ impl Drift {
         }
         if let Some(name) = &desired.host_name {
             let label = probe.host_name.split('.').next().unwrap_or_default();
-            // A new name shows only after the restart; until then nobody can tell which it is.
+            // A new name shows only after the restart; until then it is unknown.
             let pending = probe.reboot.contains(&RebootReason::Rename);
             if !pending && !label.eq_ignore_ascii_case(name) {
                 self.disruptive.push(HostStep::RenameComputer { name: name.clone() });
@@ -125,14 +125,14 @@ impl Drift {
         let daemon = probe.services.get(names::objects::WICD);
         let right =
             daemon.is_some_and(|d| d.command == command && d.state == ServiceRunState::Running);
-        // Services are the business of a daemon that follows us. After a restart it takes a while
-        // to start them; tearing them down meanwhile would never end.
+        // The daemon of our version manages the services. After a restart it takes a while to start them; tearing
+        // them down meanwhile would never end.
         let configured = node.and_then(NodeFacts::version).is_some_and(ours);
         let tended = configured || (right && follows.is_some_and(ours));
         if !tended && !desired.release.bootstrap_services.iter().all(|name| runs(probe, name)) {
             self.start.push(HostStep::Bootstrap { manifest: desired.release.manifest.clone() });
         }
-        // It follows the Node's desired version, so it must not run while that is another one.
+        // The daemon follows the Node's desired version, so it must not run while that is another version.
         if follows.is_none_or(ours) && !right {
             self.start.push(HostStep::EnsureDaemon {
                 arguments: desired.release.daemon_arguments.clone(),
@@ -141,19 +141,19 @@ impl Drift {
     }
 }
 
-/// Whether a service runs, or is about to.
+/// Whether a service is running or starting.
 pub(super) fn runs(probe: &Probe, name: &str) -> bool {
     probe.services.get(name).is_some_and(|service| {
         matches!(service.state, ServiceRunState::Running | ServiceRunState::Starting)
     })
 }
 
-/// Whether the file is there and, if it is for administrators only, nobody else can exchange it.
+/// Whether the file is in place and, if it is for administrators only, protected against other users.
 ///
-/// One that was there while the root was open is written anew: somebody may hold it open still.
+/// A file that existed while the root was open is written again: another process may still hold it open.
 ///
-/// Else one that services read once is not looked at that closely: its content may change between the look
-/// and the work, so it is placed on an empty node only, and its folder closes it as well.
+/// A file that services read only once is checked less closely: its content may change between probe and work, so
+/// it is only placed on an empty node, and its folder protects it as well.
 fn is_placed(probe: &Probe, path: &WindowsPath, wanted: &DesiredFile) -> bool {
     probe.files.get(path).is_some_and(|seen| {
         let open = wanted.live && wanted.access == Access::Administrators && !seen.protected;

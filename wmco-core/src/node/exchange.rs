@@ -1,14 +1,14 @@
-//! Exchanging the key that lets us in, while a host has nothing else to do.
+//! Exchanges the operator's key on a host that has no other work.
 //!
-//! A key counts as let in only after a login with it alone, and the one before goes only after another
-//! such login, so that a host is never left with no key of ours.
+//! A key counts as accepted only after a login with that key alone, and the former key is removed only after
+//! another such login, so that a host always keeps a key of ours.
 
 use super::work::{Grounds, HostWork};
 use super::{Action, Because, Desired, Observed, Plan, Step, agent_for_work, answering};
 use crate::login_keys::KeyExchange;
 use crate::protocol::{HostStep, Probe};
 
-/// `plan`, or what the rotation asks of the host where that plan has nothing to do now.
+/// Returns `plan`, or the steps of the key exchange if `plan` has no work now.
 pub(super) fn unless_busy(plan: Plan, desired: &Desired, observed: &Observed) -> Plan {
     let Some(exchange) = desired.exchange.as_ref().filter(|_| plan.steps.is_empty()) else {
         return plan;

@@ -1,4 +1,4 @@
-//! The Node's condition that tells of a host which shows another key than the pinned one.
+//! The Node's condition about a host that shows another key than the pinned one.
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::NodeCondition;
@@ -7,10 +7,10 @@ use super::condition::condition;
 use crate::facts::NodeFacts;
 use crate::names::{self, events};
 
-/// The condition as it has to become, or nothing if it says already what is so.
+/// Returns the condition to write; `None` if the existing condition is right.
 ///
-/// `mismatch` is what people have to know: both fingerprints, and how to accept the new key; none
-/// when the host showed the pinned key. A Node that never had a mismatch gets no condition.
+/// `mismatch` is the message with both fingerprints and how to accept the new key; `None` if the host showed the
+/// pinned key. A Node that never had a mismatch gets no condition.
 pub fn host_key_condition(
     node: &NodeFacts,
     mismatch: Option<&str>,

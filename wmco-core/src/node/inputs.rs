@@ -1,8 +1,8 @@
-//! What the cluster says of one instance: all that its worker goes by.
+//! Inputs of an instance's worker.
 
 use std::sync::Arc;
 
-use super::{Desired, KnownAs, Marks, Release};
+use super::{Desired, KnownAs, NodeMarks, Release};
 use crate::digest::Sha256;
 use crate::facts::NodeFacts;
 use crate::fleet::{Assignment, Rotation};
@@ -13,57 +13,28 @@ use crate::login_keys::LoginKeys;
 use crate::names;
 use crate::reach::{Reach, Unreachable, reach};
 
-/// Everything that one instance's worker needs to know of the cluster.
+/// All facts about the cluster that an instance's worker needs.
 ///
 /// ```
 /// use std::sync::Arc;
 ///
 /// use wmco_core::digest::Sha256;
-/// use wmco_core::fleet::{self, RemovalGuard};
+/// use wmco_core::fleet;
 /// use wmco_core::host_record::KnownHosts;
 /// use wmco_core::instances::{Resolutions, parse};
 /// use wmco_core::login_keys::LoginKeys;
-/// use wmco_core::machines::Machines;
 /// use wmco_core::node::{InstanceInputs, Login, Memory, Release, Rest};
 ///
 /// // What people wrote ...
 /// let entries = parse([("10.0.0.5", "username=core")], &Resolutions::default());
-/// let machines = Machines::default();
-/// let desired = fleet::Desired {
-///     entries: Some(&entries),
-///     machines: &machines,
-///     version: "2.0.0",
-///     budget: 1,
-///     guard: RemovalGuard::default(),
-///     keys: None,
-/// };
+/// let desired = fleet::Desired::new(Some(&entries), "2.0.0");
 /// // ... and what there is give an assignment for each instance,
-/// let (nobody, names, hosts) = ([].into(), [].into(), KnownHosts::default());
-/// let observed = fleet::Observed {
-///     nodes: &[],
-///     claims: &nobody,
-///     granted: &nobody,
-///     replaced: &nobody,
-///     refused: &nobody,
-///     unanswered: &nobody,
-///     user_data_ready: true,
-///     hosts: &hosts,
-///     host_names: &names,
-///     untried: &nobody,
-/// };
+/// let hosts = KnownHosts::default();
+/// let observed = fleet::Observed { hosts: &hosts, ..fleet::Observed::new(&[]) };
 /// let assignments = fleet::reconcile(&desired, &observed);
 ///
 /// // which goes to its worker with what every host gets and how we log in.
-/// let release = Arc::new(Release {
-///     version: "2.0.0".into(),
-///     agent: Sha256::of(b"agent"),
-///     files: [].into(),
-///     daemon_arguments: vec!["controller".into()],
-///     manifest: Default::default(),
-///     bootstrap_services: vec![],
-///     known_manifests: vec![],
-///     drain_timeout: wmco_core::limits::DRAIN_TIMEOUT,
-/// });
+/// let release = Arc::new(Release::new("2.0.0", Sha256::of(b"agent")));
 /// let keys = LoginKeys::one(Sha256::of(b"public key"));
 /// let login = Login {
 ///     keys: &keys,
@@ -82,40 +53,39 @@ use crate::reach::{Reach, Unreachable, reach};
 /// ```
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct InstanceInputs {
-    /// What it is known by, as in [`Assignment::address`].
+    /// The instance's identifier, as in [`Assignment::address`].
     pub address: String,
-    /// The Machine that it is the host of; none: people list it, or did.
+    /// The Machine whose host it is; `None` for an instance that is or was listed.
     pub machine: Option<OfMachine>,
-    /// What it is to become.
+    /// The desired state.
     pub desired: Desired,
-    /// The Node that stands for it.
+    /// The instance's Node.
     pub node: Option<NodeFacts>,
-    /// How its host is reached.
+    /// The way to its host.
     pub reach: Result<Reach, Unreachable>,
-    /// Hashes of the public keys that are offered to its host, in this order.
+    /// Hashes of the public keys that are offered to its host, in order.
     pub keys: Vec<Sha256>,
-    /// What is on record of its host, under this address or a former one.
+    /// The record of its host, under this address or a former one.
     pub record: Option<HostRecord>,
     /// Whether the ConfigMap of host keys has its key or its record.
     pub on_record: bool,
 }
 
-/// How we log in, as far as decisions need it.
+/// The login data that decisions need.
 #[derive(Clone, Copy)]
 pub struct Login<'a> {
-    /// The keys that are to let us in.
+    /// The keys for logins.
     pub keys: &'a LoginKeys,
-    /// How far their exchange is.
+    /// Progress of the key exchange.
     pub rotation: Option<&'a Rotation>,
-    /// The user name of the instance, encrypted as [`LoginKeys::sealing`] tells; none where nobody asks for
-    /// it.
+    /// The encrypted user name of the instance, see [`LoginKeys::sealing`]; `None` if it is not needed.
     pub username: Option<&'a str>,
-    /// Reads encrypted user names.
+    /// Decrypts user names.
     pub decrypt: &'a dyn Fn(&str) -> Option<String>,
 }
 
 impl InstanceInputs {
-    /// All that follows from what is wanted of an instance.
+    /// Makes the inputs from the decision about an instance.
     pub fn of(
         assignment: &Assignment<'_>,
         release: &Arc<Release>,
@@ -125,7 +95,7 @@ impl InstanceInputs {
         let record = assignment.record(hosts);
         let reach = reach(assignment, hosts, login.decrypt);
         let way = reach.as_ref().ok();
-        let marks = assignment.instance.zip(login.username).map(|(entry, username)| Marks {
+        let marks = assignment.instance.zip(login.username).map(|(entry, username)| NodeMarks {
             listed_as: entry.machine.is_none().then_some(&entry.address),
             username,
             key_hash: login.keys.sealing(record),
@@ -134,7 +104,7 @@ impl InstanceInputs {
         let on_record = record.and_then(|record| record.node.clone());
         let machine = assignment.instance.and_then(|instance| instance.machine.as_ref());
         let host_name = machine.and_then(|machine| machine.host_name.clone());
-        // What is known of a Machine's host says nothing of its Node's name.
+        // The identifier of a Machine's host is not a name of its Node.
         let called =
             host_name.clone().or_else(|| machine.is_none().then(|| assignment.address.clone()));
         let known_as = KnownAs {
@@ -162,33 +132,32 @@ impl InstanceInputs {
         }
     }
 
-    /// Name of the Node, or the address while there is none.
+    /// Name of the Node, or the address if there is no Node.
     pub fn node_name(&self) -> &str {
         self.node.as_ref().map_or(&self.address, |node| &node.name)
     }
 
-    /// What a login with the keys of the hashes `tried` disproves in the record of the host, which let in
-    /// `accepted`, or none of them.
+    /// Returns the change of the host's record that follows from a login with the keys of the hashes `tried`, if
+    /// the recorded key was not `accepted`.
     pub fn disproved_by(&self, tried: &[Sha256], accepted: Option<Sha256>) -> Option<RecordChange> {
         let lets_in = self.record.as_ref()?.lets_in.filter(|key| tried.contains(key))?;
-        // It is tried first.
+        // The recorded key is tried first.
         (accepted != Some(lets_in)).then_some(RecordChange::LetsIn(None))
     }
 
-    /// The key that the host has to show, if one is pinned.
+    /// The pinned key that the host has to show, if there is one.
     pub fn pinned_key(&self) -> Option<&HostKey> {
         Some(&self.reach.as_ref().ok()?.host_key.as_ref()?.key)
     }
 
-    /// Whether the host that has to show the pinned key was found closed by an agent of ours.
+    /// Whether our agent found the root folder of the host with the pinned key closed.
     pub fn is_known_closed(&self) -> bool {
         let closed_for = |key| self.record.as_ref().is_some_and(|record| record.is_closed_for(key));
         self.pinned_key().is_some_and(closed_for)
     }
 
-    /// Whether people or the cluster ask for something else than they did in `old`, so that waiting for
-    /// a retry is pointless. What others write on the Node does not count, nor does it when the key
-    /// that its host showed us becomes the pinned one.
+    /// Whether the desired state differs from that in `old`, so that waiting for a retry is pointless. Changes of
+    /// the Node by others do not count, and neither does pinning a key that the host has shown.
     pub(super) fn intent_changed_since(&self, old: &Self) -> bool {
         let asked = |inputs: &Self| {
             let Desired { intent, release, .. } = &inputs.desired;
@@ -205,8 +174,8 @@ impl InstanceInputs {
     }
 }
 
-/// What has to be put on record of a listed host before anything is done with it, if that is not there
-/// yet. `username` is the encrypted one, `reported` the name that the host told.
+/// Returns the record of a listed host if it has to be written before any work on the host. `username` is
+/// encrypted, `reported` is the host's own name.
 pub fn due_record(
     assignment: &Assignment<'_>,
     hosts: &KnownHosts,
@@ -224,8 +193,8 @@ pub fn due_record(
     (own != Some(&due.record(own, former))).then_some(due)
 }
 
-/// The encrypted user name that is in use for an instance: on record, or on the Node of a Machine, which
-/// the Go operator reads, too.
+/// The encrypted user name in use for an instance: from the record, or from the Node of a Machine, which the Go
+/// operator also reads.
 pub fn sealed_username<'a>(assignment: &Assignment<'a>, hosts: &'a KnownHosts) -> Option<&'a str> {
     let is_machine = assignment.instance.is_some_and(|instance| instance.machine.is_some());
     let on_node = || assignment.node?.annotation(names::USERNAME_ANNOTATION);

@@ -1,4 +1,4 @@
-//! What a worker remembers of one instance between two plans, and for how long it counts.
+//! Observations of a worker that are kept between two plans, and how long they count.
 
 use std::net::Ipv4Addr;
 
@@ -11,12 +11,11 @@ use super::{
 use crate::facts::{NodeFacts, PodFacts};
 use crate::{limits, names};
 
-/// What was seen of one instance in its last *pass*: the plans that follow each other at once.
+/// Observations of one instance from its last *pass*: the plans that follow each other without a pause.
 ///
-/// The executor calls [`plan`](Self::plan), carries out the steps until one fails, tells each outcome
-/// by [`learn`](Self::learn), then ends the plan by [`done`](Self::done) or
-/// [`failed`](Self::failed), rests as told, and says by [`woken`](Self::woken) what ended the rest.
-/// Losing a memory costs one probe.
+/// The executor calls [`plan`](Self::plan), carries out the steps until one fails, reports each outcome with
+/// [`learn`](Self::learn), then ends the plan with [`done`](Self::done) or [`failed`](Self::failed), rests for the
+/// returned time, and reports with [`woken`](Self::woken) what ended the rest. Losing a memory costs one probe.
 ///
 /// ```
 /// use wmco_core::node::{HostSeen, Memory, Outcome, Wake};
@@ -33,65 +32,65 @@ use crate::{limits, names};
 #[derive(Clone, Debug, Default)]
 pub struct Memory {
     look: Look,
-    /// Where the host was to be reached, by the last plan.
+    /// Address of the host in the last plan.
     at: Option<Ipv4Addr>,
-    /// The key and the user name that the host was seen with, as they are noted on its Node.
+    /// The key hash and the user name of the last login, as the Node's annotations record them.
     login: Option<[Option<String>; 2]>,
     pods: Option<Vec<PodFacts>>,
     search: Search,
     waiting: Option<Waiting>,
-    /// What was noted about the drain of the Node with this UID when it was met, or after our last
-    /// change of that: a host may write it, too, and must not keep a slot by that.
+    /// The record of the drain on the Node with this UID, from when the Node was first seen or from our last
+    /// change. A later change by the host does not count, so that it cannot keep a slot that way.
     marks: Option<(String, DrainMarks)>,
-    /// Evictions that were refused when pods were asked last.
+    /// Evictions that were refused at the last attempt.
     refused: Option<Vec<Refusal>>,
     registration: Registration,
-    /// When the pass ended in which the host was seen.
+    /// End of the pass in which the host was last probed.
     seen_at: Option<Timestamp>,
-    /// Whether the Node asks for a restart, by the last plan.
+    /// Whether the Node requested a restart in the last plan.
     restart_asked: bool,
     effect: Effect,
 }
 
-/// What may rest on the last look at the host.
+/// How far the last observation of the host can be used.
 #[derive(Clone, Debug, Default)]
 enum Look {
-    /// Nothing: it is to be looked at first.
+    /// Not at all: the host has to be probed first.
     #[default]
     Due,
-    /// Every step: it was seen in this pass.
+    /// For every step: it is from this pass.
     Current {
         host: HostSeen,
-        /// Whether a restart was asked for before, so that the boot that was seen may be noted as the
-        /// one which that has to end.
+        /// Whether a restart was requested before it, so that the observed boot identity may be recorded as the one
+        /// that has to end.
         after_request: bool,
     },
-    /// Only steps that neither change the host nor give its node back: it was seen in an earlier pass.
+    /// Only for steps that neither change the host nor put its node back: it is from an earlier pass.
     Earlier(HostSeen),
 }
 
-/// What the API server itself said in this pass about a Node of the host.
+/// The API server's answer in this pass about a Node of the host.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 enum Search {
-    /// Nobody asked, or something was done since that may bring one.
+    /// Not asked yet, or a later step may have brought a Node.
     #[default]
     Open,
-    /// There is none.
+    /// No Node exists.
     InVain,
 }
 
-/// What the steps of the last plan did so far.
+/// Effect of the steps of the last plan.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 enum Effect {
-    /// Nothing that a wait could be over by.
+    /// Nothing that could end a wait.
     #[default]
     None,
-    /// Something is another than before.
+    /// A change.
     Change,
 }
 
 impl Memory {
-    /// The host as it was seen last.
+    /// The last observation of the host.
     pub fn host(&self) -> &HostSeen {
         match &self.look {
             Look::Due => &HostSeen::Unknown,
@@ -99,13 +98,13 @@ impl Memory {
         }
     }
 
-    /// What to do now.
+    /// Returns the plan for now.
     pub fn plan(&mut self, inputs: &InstanceInputs, now: Timestamp) -> Plan {
         let (desired, node) = (&inputs.desired, inputs.node.as_ref());
         if let Ok(reach) = &inputs.reach
             && self.at.replace(reach.address).is_some_and(|before| before != reach.address)
         {
-            // Another host may be there, also in the middle of a pass.
+            // Another host may have this address, even in the middle of a pass.
             self.forget();
         }
         self.effect = Effect::None;
@@ -126,15 +125,15 @@ impl Memory {
         plan
     }
 
-    /// Whether what a plan waits for may have come, though the last look at the host does not show it:
+    /// Whether the awaited state may have been reached without being visible in the last observation of the host:
     /// its kubelet starts before its node gets ready.
     fn may_be_over(&self, plan: &Plan, node: Option<&NodeFacts>) -> bool {
         let waits = matches!(plan.next, Next::Await { what: Awaited::NodeReady, .. });
         matches!(self.look, Look::Earlier(_)) && waits && node.is_some_and(|node| node.ready)
     }
 
-    /// Forgets a host that was seen with another login than is noted on its Node from now on: only a
-    /// login proves that the host lets us in.
+    /// Forgets the observation of a host whose recorded login has changed: only a login proves that the host
+    /// accepts our key.
     fn expect_login(&mut self, desired: &Desired) {
         let noted = |name: &str| desired.annotations.get(name).cloned();
         let login = [names::PUBLIC_KEY_HASH_ANNOTATION, names::USERNAME_ANNOTATION].map(noted);
@@ -143,7 +142,7 @@ impl Memory {
         }
     }
 
-    /// Reads what is noted on a Node that is met for the first time, or after a change of ours.
+    /// Reads the record on a Node that is new, or after a change of ours.
     fn read_marks(&mut self, desired: &Desired, node: Option<&NodeFacts>, now: Timestamp) {
         let Some(node) = node else {
             (self.marks, self.refused) = (None, None);
@@ -151,7 +150,7 @@ impl Memory {
         };
         let met = self.marks.as_ref().map(|(uid, _)| *uid == node.uid);
         if met == Some(false) {
-            // Another one registered meanwhile: what was seen before says nothing of it.
+            // Another Node has registered meanwhile, for which earlier observations do not count.
             self.forget();
         }
         if met != Some(true) {
@@ -163,11 +162,11 @@ impl Memory {
         }
     }
 
-    /// Whether a step may rest on the last look at the host.
+    /// Whether a step may use the last observation of the host.
     fn may_rest_on_last_look(&self, action: &Action, because: &Because) -> bool {
         match (action, because) {
-            // It notes the boot that a restart has to end, or that a noted one has ended: a boot from
-            // before the restart was asked for would prove one that never came.
+            // It records the boot that a restart has to end, or that a recorded one has ended: a boot from before
+            // the request would prove a restart that never happened.
             (Action::PatchNode(_), Because::RestartAsked | Because::Restarted) => {
                 matches!(self.look, Look::Current { after_request: true, .. })
             }
@@ -176,23 +175,23 @@ impl Memory {
                 Action::ListPods | Action::Evict { .. } | Action::TellDrain { .. } | Action::Probe,
                 _,
             ) => true,
-            // What changes the host or gives its node back.
+            // Steps that change the host or put its node back.
             (_, _) => !matches!(self.look, Look::Earlier(_)),
         }
     }
 
-    /// Whether the instance claims a disruption slot, as [`claims_slot`] tells.
+    /// Whether the instance claims a disruption slot; see [`claims_slot`].
     pub fn claims_slot(&self, inputs: &InstanceInputs, now: Timestamp) -> Option<bool> {
         claims_slot(&inputs.desired, &self.observed(inputs), now)
     }
 
-    /// Notes the outcome of one step.
+    /// Records the outcome of one step.
     pub fn learn(&mut self, outcome: Outcome) {
         if outcome.is_change() {
             self.effect = Effect::Change;
         }
         if matches!(outcome, Outcome::Worked(_)) {
-            // What the API server said before the work does not tell what came of it.
+            // The API server's answer from before the work says nothing about the result of the work.
             self.search = Search::Open;
         }
         match outcome {
@@ -215,7 +214,7 @@ impl Memory {
         }
     }
 
-    /// All steps of the plan are carried out. Returns how long to rest; `None`: not at all.
+    /// Ends a plan with all steps carried out. Returns how long to rest; `None` for no rest.
     pub fn done(&mut self, plan: &Plan, now: Timestamp) -> Option<Rest> {
         if !matches!(self.look, Look::Earlier(_)) {
             self.seen_at = Some(now);
@@ -234,7 +233,7 @@ impl Memory {
                 if self.waiting.is_none_or(|waiting| waiting.what != *what) {
                     self.waiting = Some(Waiting { what: *what, since: now });
                 }
-                // Nothing but another look tells that a host is back.
+                // Only another probe shows that a host is back.
                 let poll = *what == Awaited::HostBack;
                 let until = if poll { now + limits::DRAIN_RETRY } else { *deadline };
                 Some(Rest::awaiting(*what, until))
@@ -242,8 +241,7 @@ impl Memory {
         }
     }
 
-    /// A step failed, or could not be taken. `unreachable_until` is given when nobody knows the host's
-    /// state any more.
+    /// Ends a plan with a failed step. `unreachable_until` is set if the state of the host is no longer known.
     pub fn failed(&mut self, unreachable_until: Option<Timestamp>) {
         if let Some(retry_at) = unreachable_until {
             self.learn(Outcome::Looked(HostSeen::Unreachable { retry_at }));
@@ -253,10 +251,10 @@ impl Memory {
         }
     }
 
-    /// A new pass begins.
+    /// Starts a new pass.
     ///
-    /// Of what was seen only the host counts on, and only for steps that need no fresh look: a host
-    /// whose Node changes, or whose pods take their time, is not looked at each time.
+    /// Only the observation of the host is kept, and only for steps that need no fresh probe, so that not every
+    /// change of the Node and every wait for pods needs a probe.
     pub fn woken(&mut self, wake: Wake, now: Timestamp) {
         self.pods = None;
         self.search = Search::Open;
@@ -264,7 +262,7 @@ impl Memory {
         let drains = self.waiting.is_some_and(|waiting| waiting.what == Awaited::PodsGone);
         let kept = match wake {
             Wake::NodeChanged => true,
-            // A kubelet may end meanwhile, and its pods with it.
+            // A kubelet may have ended meanwhile, and its pods with it.
             Wake::Deadline => drains && young,
             Wake::AskedOtherwise => false,
         };
@@ -299,7 +297,7 @@ impl Memory {
     }
 }
 
-/// Whether an action changes what is noted about a drain.
+/// Whether an action changes the record of a drain.
 fn changes_marks(action: &Action) -> bool {
     let notes = [names::DRAIN_SINCE_ANNOTATION, names::DRAIN_GIVEN_UP_ANNOTATION];
     match action {

@@ -1,38 +1,35 @@
-//! Decides what one Windows node and its host need next.
+//! Decides the next steps for one Windows node and its host.
 //!
-//! [`reconcile`] compares what the cluster asks for ([`Desired`]) with what was last seen
-//! ([`Observed`]) and returns the steps that can be taken now, each with its reason.
+//! [`reconcile`] compares the desired state ([`Desired`]) with the last observed one ([`Observed`]) and returns the
+//! steps that can be taken now, each with its reason.
 //!
 //! # Guarantees
 //! - Pure: no clock, no randomness, no I/O. Equal inputs give equal plans.
-//! - Level-triggered: only what *is* counts, so the process may die between any two steps.
-//! - Safe at every step: under a Node that may run workloads nothing is changed that they would
-//!   notice before it is cordoned and empty, and not without a
-//!   [`DisruptionPermit`](crate::fleet::DisruptionPermit).
-//! - A Node that may run pods is cordoned with a permit only, or while it has a slot.
-//! - A Node is uncordoned when its version mark is the desired version, no restart is due, it is
-//!   ready and its kubelet runs; or when its pods did not leave in time and nothing was changed on its
-//!   host. A cordon that was there before ours stays.
-//! - The version mark is taken off a Node before its host is torn down, and the daemon, which writes
-//!   it, is removed before that. The desired version is written when the host is right, so no daemon
-//!   of another version follows it.
-//! - Other content of the services ConfigMap under the same version is released for one empty node
-//!   after another; until then its daemon leaves the services as they are.
-//! - A restart that was asked for is forgotten only after one that began later.
-//! - Nothing that lay on a host before us is run before an agent of ours, brought in the same
-//!   connection, has closed the root. What it tells is kept beside the pinned key, and taken back before
-//!   the root goes.
+//! - Level-triggered: only the present state counts, so the process may stop between any two steps.
+//! - Safe at every step: as long as a Node may run workloads, nothing that they would notice is changed before the
+//!   Node is cordoned and empty, and never without a [`DisruptionPermit`](crate::fleet::DisruptionPermit).
+//! - A Node that may run pods is cordoned only with a permit, or while it has a slot.
+//! - A Node is uncordoned when its version mark is the desired version, no restart is due, it is ready and its
+//!   kubelet runs; or when its pods did not leave in time and its host is unchanged. A cordon from before ours
+//!   stays.
+//! - The version mark is removed from a Node before its host is torn down, and the daemon, which writes it, is
+//!   removed before that. The desired version is written when the host is ready for it, so no daemon of another
+//!   version follows it.
+//! - Changes of the services ConfigMap and of the roots under the same version are released for one empty node
+//!   after another, both at once; until then the node's daemon leaves services and roots as they are.
+//! - A requested restart is cleared only after a restart that began after the request.
+//! - No file that was on a host before us is run until our agent, uploaded in the same connection, has closed the
+//!   root folder. Its report is stored beside the pinned key, and cleared before the root folder is removed.
 //!
 //! # Assumptions
-//! The executor carries out the steps in order and stops at the first that fails, which ends the
-//! *pass*. A pass begins when a wait is over or anything in [`Observed`] or [`Desired`] changed,
-//! without pods, and with [`HostSeen::Unknown`] unless only the Node changed during a wait, and goes on
-//! while plans say [`Next::Now`]; what its
-//! steps see is kept until it ends; [`Memory`] keeps to that. After [`HostWork::restarts`] the host is
-//! unknown again. The Node is read back after each patch of ours.
+//! The executor carries out the steps in order and stops at the first failure, which ends the *pass*. A pass begins
+//! when a wait ends or [`Observed`] or [`Desired`] changes, without pods, and with [`HostSeen::Unknown`] unless
+//! only the Node changed during a wait, and continues while plans say [`Next::Now`]. Observations of its steps are
+//! kept until it ends; [`Memory`] implements this. After [`HostWork::restarts`] the host is unknown again. The Node
+//! is read again after each patch of ours.
 //!
 //! # Not here
-//! Which node may go next ([`fleet`](crate::fleet)), what a step does on the wire (`wmco-ssh`).
+//! The choice of the next node ([`fleet`](crate::fleet)), and the SSH side of a step (`wmco-ssh`).
 
 mod condition;
 mod configure;
@@ -50,15 +47,17 @@ mod registration;
 mod remove;
 mod rest;
 mod search;
+mod steps;
 #[cfg(test)]
 mod tests;
+mod vacant;
 mod work;
 
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-pub use desired::{Desired, DesiredFile, Marks, Release};
+pub use desired::{Desired, DesiredFile, NodeMarks, Release};
 pub use drain::{DrainMarks, DrainSeen, Refusal, drain_condition};
 pub use host_key::host_key_condition;
 pub use inputs::{InstanceInputs, Login, due_record, sealed_username};
@@ -68,49 +67,51 @@ pub use plan::{Action, Awaited, Because, Next, NodePatch, Plan, Step};
 pub use registration::{Registration, Starts};
 pub use rest::{Rest, Wake};
 pub use search::{KnownAs, NodeSearch};
+pub use vacant::unfit;
 pub use work::{Grounds, HostWork, Vacancy};
 
 use crate::facts::{NodeFacts, PodFacts};
 use crate::fleet::Intent;
 use crate::protocol::{AgentLocation, Probe, RootAccess};
 
-/// What was last seen of one instance.
-#[derive(Clone, Debug, Eq, JsonSchema, PartialEq, Serialize)]
+/// The last observed state of an instance; by default nothing was observed.
+#[derive(Clone, Debug, Default, Eq, JsonSchema, PartialEq, Serialize)]
 pub struct Observed {
-    /// The Node that stands for it.
+    /// The instance's Node.
     pub node: Option<NodeFacts>,
-    /// Whether the API server itself, and no cache, said in this pass that there is no Node.
+    /// Whether the API server itself, not a cache, said in this pass that there is no Node.
     pub node_sought: bool,
-    /// Pods that would have to leave; `None` when nobody looked in this pass.
+    /// Pods that a drain would have to evict; `None` if they were not listed in this pass.
     pub pods: Option<Vec<PodFacts>>,
     /// The host.
     pub host: HostSeen,
     /// Whether the ConfigMap of host keys has its key or its record.
     pub on_record: bool,
-    /// Whether an agent of ours has told before that the root of this very host is closed: by its
-    /// [`HostRecord`](crate::host_record::HostRecord) and the key that it has to show.
+    /// Whether our agent reported earlier that the root folder of this host is closed: according to its
+    /// [`HostRecord`](crate::host_record::HostRecord) and its pinned key.
     pub known_closed: bool,
-    /// What the last pass waited for, and since when: the first pass in a row that ended so, or the
-    /// last that changed anything. A hint: losing it only delays.
+    /// The wait of the last pass, and its start: the first pass in a row with this wait, or the last one that
+    /// changed anything. A hint: losing it only delays.
     pub waiting: Option<Waiting>,
-    /// What is known of a drain besides its pods.
+    /// Observed facts about a drain, besides its pods.
     pub drain: DrainSeen,
-    /// What is remembered of its kubelet's registration.
+    /// Remembered facts about its kubelet's registration.
     pub registration: Registration,
 }
 
-/// What a host answered last.
-#[derive(Clone, Debug, Eq, JsonSchema, PartialEq, Serialize)]
+/// The last observation of a host.
+#[derive(Clone, Debug, Default, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum HostSeen {
-    /// Nobody looked in this pass.
+    /// Not probed in this pass.
+    #[default]
     Unknown,
-    /// It does not answer; the executor tries again at that time.
+    /// The host does not answer; the executor tries again at this time.
     Unreachable {
         /// Time of the next attempt.
         retry_at: Timestamp,
     },
-    /// It answers, but no agent of ours does.
+    /// The host answers, but our agent does not.
     NoAgent,
     /// The agent answered.
     Probed(Box<Probe>),
@@ -119,28 +120,24 @@ pub enum HostSeen {
 /// A wait in progress.
 #[derive(Clone, Copy, Debug, Eq, JsonSchema, PartialEq, Serialize)]
 pub struct Waiting {
-    /// What for.
+    /// The awaited state.
     pub what: Awaited,
-    /// Since when.
+    /// Start of the wait.
     pub since: Timestamp,
 }
 
-/// Returns the steps to take now, and when to look again.
+/// Returns the steps to take now, and when to decide again.
 ///
 /// ```
-/// use wmco_core::node::{self, Action, HostSeen};
-/// # use wmco_core::{digest::Sha256, fleet::Intent, node::*, protocol::ServicesData};
-/// # let release = Release { version: "2.0.0".into(), agent: Sha256::of(b"agent"),
-/// #   files: Default::default(), daemon_arguments: vec![], manifest: ServicesData(Default::default()),
-/// #   bootstrap_services: vec![], known_manifests: vec![],
-/// #   drain_timeout: wmco_core::limits::DRAIN_TIMEOUT };
-/// # let desired =
-/// #   Desired::new(release.into(), Intent::Configure(None), KnownAs::default(), None);
-/// # let observed = Observed { node: None, node_sought: false, pods: None, host: HostSeen::Unknown,
-/// #   on_record: false, known_closed: false, waiting: None, drain: DrainSeen::default(),
-/// #   registration: Registration::default() };
-/// // Nothing that may lie on the host is run.
-/// let plan = node::reconcile(&desired, &observed, jiff::Timestamp::UNIX_EPOCH);
+/// use wmco_core::digest::Sha256;
+/// use wmco_core::fleet::Intent;
+/// use wmco_core::node::{self, Action, Desired, KnownAs, Observed, Release};
+///
+/// let release = Release::new("2.0.0", Sha256::of(b"agent"));
+/// let desired = Desired::new(release.into(), Intent::Configure(None), KnownAs::default(), None);
+/// let plan = node::reconcile(&desired, &Observed::default(), jiff::Timestamp::UNIX_EPOCH);
+///
+/// // Nothing that may lie on the host is run: our own agent is brought and asked.
 /// assert_eq!(plan.steps[0].action, Action::ProbeWithOurs(desired.release.agent));
 /// ```
 pub fn reconcile(desired: &Desired, observed: &Observed, now: Timestamp) -> Plan {
@@ -151,7 +148,7 @@ pub fn reconcile(desired: &Desired, observed: &Observed, now: Timestamp) -> Plan
             exchange::unless_busy(plan, desired, observed)
         }
         Intent::Remove(permit) => remove::plan(desired, observed, permit.as_ref(), now),
-        // Nothing is left to do: the Machine API drains its Node and deletes both.
+        // The operator has nothing left to do: the Machine API drains the Node and deletes both.
         Intent::Replace(permit) => {
             let delete = Action::DeleteMachine(permit.clone());
             Plan { next: Next::Settled, ..Plan::step(delete, Because::LoginRefused) }
@@ -159,13 +156,13 @@ pub fn reconcile(desired: &Desired, observed: &Observed, now: Timestamp) -> Plan
     }
 }
 
-/// Whether the instance cannot get on without a disruption permit.
+/// Whether the instance needs a disruption permit to continue.
 ///
-/// The fleet grants permits only to those that ask, so that a host which does not answer never
-/// holds up the others. `None` until our agent has looked at the host; an earlier answer stands until
-/// then, since a permit must not be lost to the look that the next pass begins with.
+/// The fleet grants permits only to instances that claim one, so that a host without an answer never blocks the
+/// others. `None` until our agent has probed the host; an earlier answer stays valid until then, because a permit
+/// must not be lost to the probe at the start of the next pass.
 ///
-/// A node whose drain was given up claims none until it is to be tried again.
+/// A node whose drain was given up claims no slot until the next drain may begin.
 pub fn claims_slot(desired: &Desired, observed: &Observed, now: Timestamp) -> Option<bool> {
     let Some(node) = &observed.node else { return Some(false) };
     if observed.drain.marks.paused_until(node, now).is_some() {
@@ -190,13 +187,13 @@ fn agent_for_work(desired: &Desired, probe: &Probe) -> AgentLocation {
     }
 }
 
-/// The probe of our own agent on a closed host, or the plan that gets us one.
+/// Returns the probe of our own agent on a closed host, or the plan to get it.
 ///
-/// On a host that is not known to be closed nothing is run that lay there before: only an agent that is
-/// brought in the same connection.
+/// On a host that is not known to be closed, no existing file is run, only an agent that is uploaded in the same
+/// connection.
 fn answering<'a>(desired: &Desired, observed: &'a Observed) -> Result<&'a Probe, Plan> {
     let bring = |because| Plan::step(Action::ProbeWithOurs(desired.release.agent), because);
-    // What is on record is taken back first, so that nobody relies on it whatever comes in between.
+    // Clear the record first, so that it is never trusted whatever happens in between.
     let first_contact = |because: Because| {
         if observed.known_closed {
             Plan::step(Action::RecordRoot(RootAccess::Open), because.clone())
@@ -211,7 +208,7 @@ fn answering<'a>(desired: &Desired, observed: &'a Observed) -> Result<&'a Probe,
         }
         HostSeen::Unknown => Err(bring(Because::NotKnownClosed)),
         HostSeen::Unreachable { retry_at } => Err(Plan::wait(Awaited::HostReachable, *retry_at)),
-        // Its folder may be gone, and then anybody may make it again.
+        // Its root folder may be gone, and then any user may create it again.
         HostSeen::NoAgent => Err(first_contact(Because::NoAgent)),
         HostSeen::Probed(probe) if probe.root == RootAccess::Open => {
             Err(first_contact(Because::RootOpen))

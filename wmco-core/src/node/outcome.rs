@@ -1,4 +1,4 @@
-//! What a step brought about.
+//! Outcomes of steps.
 
 use super::{HostSeen, InstanceInputs, Refusal};
 use crate::digest::Sha256;
@@ -6,53 +6,53 @@ use crate::facts::PodFacts;
 use crate::fleet::Intent;
 use crate::protocol::{Probe, RootAccess};
 
-/// The outcome of one step that did not fail.
+/// The outcome of a successful step.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Outcome {
-    /// The host was looked at and nothing else was done.
+    /// The host was only probed.
     Looked(HostSeen),
-    /// The host was worked on and is so now.
+    /// The host was changed and is now in this state.
     Worked(HostSeen),
-    /// Contents were put on the host.
+    /// Contents were uploaded to the host.
     Uploaded,
-    /// It is on record who may write below the root of the host.
+    /// The host's record says who may write below its root folder.
     RootRecorded(RootAccess),
-    /// It is on record that the host let us in with the key of this hash alone.
+    /// The host's record says that a login with this key alone succeeded.
     KeyProven(Sha256),
-    /// It is on record that the key of this hash was taken off the host.
+    /// The host's record says that the key with this hash was removed from the host.
     KeyRemovalProven(Sha256),
-    /// The Node was changed, or somebody else did so before us.
+    /// The Node was changed, by us or by another writer before us.
     NodeChanged {
-        /// Its resource version at least.
+        /// Its resource version, at least.
         resource_version: u64,
     },
-    /// The API server knows no Node.
+    /// The API server has no Node.
     NoNode,
-    /// The API server knows a Node.
+    /// The API server has a Node.
     FoundNode {
         /// Its name.
         name: String,
     },
-    /// The node's pods that would have to leave.
+    /// The node's pods that a drain has to evict.
     Pods(Vec<PodFacts>),
-    /// Pods were asked to leave; these evictions were refused.
+    /// Pods were evicted; these evictions were refused.
     Evicted(Vec<Refusal>),
-    /// The Node is deleted.
+    /// The Node was deleted.
     NodeDeleted,
-    /// The Machine is deleted.
+    /// The Machine was deleted.
     MachineDeleted,
-    /// The API server keeps the Machine: it is another one than was seen, or was changed at that moment.
+    /// The API server kept the Machine: it is not the expected one, or was changed at that moment.
     MachineKept {
-        /// UID of the one that was to be deleted.
+        /// UID of the Machine that was to be deleted.
         uid: String,
     },
-    /// Neither key nor record of the host is kept any more.
+    /// The host's key and record were deleted.
     HostForgotten,
 }
 
 impl Outcome {
-    /// Whether `inputs` show it already, so that the next plan will not ask for the same again; `None` if
-    /// they never will, so that there is nothing to wait for.
+    /// Whether `inputs` already show the outcome, so that the next plan does not repeat the step; `None` for
+    /// outcomes that inputs never show, so that there is nothing to wait for.
     pub fn is_visible_in(&self, inputs: &InstanceInputs) -> Option<bool> {
         let record = inputs.record.as_ref();
         Some(match self {
@@ -78,7 +78,7 @@ impl Outcome {
         })
     }
 
-    /// Whether the host or the cluster is another than before.
+    /// Whether the host or the cluster has changed.
     pub(super) fn is_change(&self) -> bool {
         match self {
             Self::Looked(_) | Self::NoNode | Self::Pods(_) => false,
@@ -97,12 +97,12 @@ impl Outcome {
         }
     }
 
-    /// Whether nothing is left of the instance.
+    /// Whether the instance is completely removed.
     pub const fn is_gone(&self) -> bool {
         matches!(self, Self::NodeDeleted | Self::MachineDeleted | Self::HostForgotten)
     }
 
-    /// What the host's agent told.
+    /// The probe that the host's agent reported.
     pub fn probe(&self) -> Option<&Probe> {
         match self {
             Self::Looked(HostSeen::Probed(probe)) | Self::Worked(HostSeen::Probed(probe)) => {

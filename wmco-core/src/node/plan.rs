@@ -14,76 +14,76 @@ use crate::facts::{DrainNotice, PodFacts};
 use crate::fleet::{DisruptionPermit, ReplacementPermit};
 use crate::protocol::{AgentLocation, RebootReason, RootAccess};
 
-/// What to do now, in order, and when to look again.
+/// Steps to take now, in order, and when to decide again.
 #[derive(Clone, Debug, Eq, JsonSchema, PartialEq, Serialize)]
 #[must_use = "a plan does nothing until an executor runs it"]
 pub struct Plan {
-    /// What can be done now.
+    /// The steps that can be taken now.
     pub steps: Vec<Step>,
-    /// When to look again.
+    /// When to decide again.
     pub next: Next,
 }
 
-/// One action with its reason.
+/// An action with its reason.
 #[derive(Clone, Debug, Eq, JsonSchema, PartialEq, Serialize)]
 pub struct Step {
-    /// The side effect.
+    /// The action.
     pub action: Action,
-    /// Why it is due.
+    /// The reason.
     pub because: Because,
 }
 
-/// One side effect, complete enough that the executor has nothing left to decide. Idempotent.
+/// A side effect, complete enough that the executor has nothing left to decide. Idempotent.
 #[derive(Clone, Debug, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Action {
     /// Run the installed agent's `probe`, on a host that is known to be closed.
     Probe,
-    /// Bring our agent, with this digest, into a fresh folder of the login user's and run *its*
-    /// `probe`, which closes the root.
+    /// Upload our agent, with this digest, into a fresh folder of the login user and run the `probe` of that copy,
+    /// which closes the root folder.
     ProbeWithOurs(Sha256),
-    /// Run the `probe` of our agent, with this digest, that waits in the closed staging folder.
+    /// Run the `probe` of our agent, with this digest, from the closed staging folder.
     ProbeStaged(Sha256),
-    /// Keep in the host's record who may change what lies below the root.
+    /// Write into the host's record who may change files below the root folder.
     RecordRoot(RootAccess),
-    /// Log in anew, with the key of this hash alone, and keep in the host's record that it lets us in.
+    /// Open a new connection with the key of this hash alone, and record that the host accepts the key.
     ProveKey(Sha256),
-    /// Log in anew, with the key of this hash alone, which the host has to refuse, and keep that in its record.
+    /// Open a new connection with the key of this hash alone, which the host has to refuse, and record that.
     ProveKeyRemoved(Sha256),
-    /// Put these contents into the host's staging folder.
+    /// Upload these contents into the host's staging folder.
     Upload(Vec<Sha256>),
     /// Change labels, annotations or schedulability of the Node.
     PatchNode(NodePatch),
-    /// Ask the API server itself for the Node, since a cache may be behind.
+    /// Ask the API server itself for the Node, because a cache may be stale.
     SeekNode(NodeSearch),
-    /// List the node's pods that would have to leave.
+    /// List the node's pods that a drain has to evict.
     ListPods,
-    /// Ask these pods to leave; does not wait.
+    /// Evict these pods, without waiting for their end.
     Evict {
         /// The pods.
         pods: Vec<PodFacts>,
-        /// The right to do so.
+        /// The permit.
         permit: DisruptionPermit,
     },
-    /// Tell people on the Node, and in an Event, that pods block its drain, or that none does any more.
+    /// Report on the Node, and in an Event, that pods block its drain, or no longer block it.
     TellDrain {
-        /// What the condition is to say; none takes it back.
+        /// The content of the condition; `None` clears it.
         notice: Option<DrainNotice>,
-        /// Whether an Event tells it, too.
+        /// Whether to record an Event, too.
         event: bool,
     },
     /// Run an agent's `apply`.
     Apply {
-        /// Which copy of our agent carries it out.
+        /// The copy of our agent to run.
         agent: AgentLocation,
-        /// What it is to do.
+        /// The work to do.
         work: HostWork,
     },
-    /// Remove over SFTP what the agent could not remove itself: its own file and our root folder.
+    /// Remove over SFTP the files that the agent cannot remove itself: its own file and our root folder.
     RemoveLeftovers(HostWork),
     /// Delete the Node object.
     DeleteNode(DisruptionPermit),
-    /// Delete the Machine, so that its MachineSet makes another.
+    /// Delete the Machine, so that its MachineSet creates a replacement.
     DeleteMachine(ReplacementPermit),
     /// Remove the host's key and record from the ConfigMap of host keys.
     ForgetHost,
@@ -92,13 +92,13 @@ pub enum Action {
 /// A change of a Node's metadata and schedulability, sent as one merge patch.
 #[derive(Clone, Debug, Default, Eq, JsonSchema, PartialEq, Serialize)]
 pub struct NodePatch {
-    /// Labels to set, or to remove where there is no value.
+    /// Labels to set, or to remove if the value is `None`.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub labels: BTreeMap<String, Option<String>>,
-    /// Annotations to set, or to remove where there is no value.
+    /// Annotations to set, or to remove if the value is `None`.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub annotations: BTreeMap<String, Option<String>>,
-    /// Whether the scheduler is to pass the node over; `None` leaves that as it is.
+    /// Whether to cordon or uncordon the node; `None` leaves it as it is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unschedulable: Option<bool>,
 }
@@ -107,17 +107,17 @@ pub struct NodePatch {
 #[derive(Clone, Debug, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Because {
-    /// The host has not been looked at.
+    /// The host has not been probed.
     NeverProbed,
-    /// Nobody knows whether others may write below the root.
+    /// It is unknown whether others may write below the root folder.
     NotKnownClosed,
-    /// Others may write below the root, or could.
+    /// Others may write, or might have written, below the root folder.
     RootOpen,
-    /// Only administrators may write below the root, and our agent is installed there.
+    /// Only administrators may write below the root folder, and our agent is installed there.
     RootClosed,
-    /// No agent of ours answers on the host.
+    /// Our agent does not answer on the host.
     NoAgent,
-    /// Another agent than ours answers on the host.
+    /// An agent other than ours answers on the host.
     OtherAgent {
         /// The version that it claims.
         version: String,
@@ -127,33 +127,35 @@ pub enum Because {
         /// Number of files.
         files: usize,
     },
-    /// The host is not as this version wants it.
+    /// The host differs from the desired state of this version.
     HostDiffers,
     /// The Node's version mark differs.
     VersionDiffers {
-        /// The version that it shows.
+        /// The Node's version.
         seen: Option<String>,
     },
-    /// The node is released for other content of the services ConfigMap.
+    /// The node is released for another content of the services ConfigMap.
     ServicesDiffer,
+    /// The cluster's trusted CAs have changed.
+    RootsDiffer,
     /// The Node's labels or annotations differ.
     MetadataDiffers,
-    /// The host wants a restart.
+    /// The host needs a restart.
     RestartPending {
-        /// What for.
+        /// The reasons.
         reasons: Vec<RebootReason>,
     },
-    /// The Node asks for a restart.
+    /// The Node requests a restart.
     RestartAsked,
     /// The host came back with another boot identity.
     Restarted,
     /// The kubelet did not register its Node in time.
     NodeOverdue,
-    /// There was a Node, and it is gone while its kubelet runs.
+    /// The Node was deleted while its kubelet runs.
     NodeGone,
-    /// A Node could come meanwhile, and pods with it.
+    /// A Node, and pods, could appear meanwhile.
     NodeMayCome,
-    /// The version mark did not come in time.
+    /// The version mark was not written in time.
     VersionOverdue,
     /// The node is about to be disrupted.
     DisruptionDue,
@@ -167,13 +169,13 @@ pub enum Because {
     Configured,
     /// The instance is no longer listed.
     Unlisted,
-    /// The key that lets us in is exchanged.
+    /// The operator's key is exchanged.
     KeyExchange,
-    /// The host does not let us in.
+    /// The host refuses our key.
     LoginRefused,
 }
 
-/// When to look again.
+/// When to decide again.
 #[derive(Clone, Debug, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Next {
@@ -181,17 +183,17 @@ pub enum Next {
     Settled,
     /// As soon as the steps are done.
     Now,
-    /// When `what` happens, at the latest at `deadline`.
+    /// On the event `what`, at the latest at `deadline`.
     Await {
         /// The event.
         what: Awaited,
-        /// The time to look again without it.
+        /// The time to decide again without the event.
         deadline: Timestamp,
     },
 }
 
-/// What a node can wait for.
-#[derive(Clone, Copy, Debug, Eq, Hash, JsonSchema, PartialEq, Serialize)]
+/// States that a node can wait for.
+#[derive(Clone, Copy, Debug, Eq, Hash, JsonSchema, Ord, PartialEq, PartialOrd, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Awaited {
     /// The host answers.
@@ -208,30 +210,32 @@ pub enum Awaited {
     NodeReady,
     /// The budget has a free slot.
     DisruptionSlot,
+    /// An administrator makes the host ready to become a node; see [`unfit`](super::unfit).
+    HostFit,
 }
 
 impl Plan {
-    /// Nothing to do.
+    /// A plan with nothing to do.
     pub fn settled() -> Self {
         Self { steps: Vec::new(), next: Next::Settled }
     }
 
-    /// Nothing to do before `what` happens or `deadline` passes.
+    /// A plan that waits until `what` happens or `deadline` passes.
     pub fn wait(what: Awaited, deadline: Timestamp) -> Self {
         Self { steps: Vec::new(), next: Next::Await { what, deadline } }
     }
 
-    /// One step, then look again.
+    /// A plan of one step, after which to decide again.
     pub fn step(action: Action, because: Because) -> Self {
         Self { steps: vec![Step { action, because }], next: Next::Now }
     }
 
-    /// The same steps, but look again only when `what` happens or `deadline` passes.
+    /// The same steps, but decide again only when `what` happens or `deadline` passes.
     pub fn until(self, what: Awaited, deadline: Timestamp) -> Self {
         Self { next: Next::Await { what, deadline }, ..self }
     }
 
-    /// One more step after the others.
+    /// Adds a step at the end.
     pub fn and(mut self, action: Action, because: Because) -> Self {
         self.steps.push(Step { action, because });
         self
@@ -239,8 +243,8 @@ impl Plan {
 }
 
 impl Action {
-    /// Whether it only finds out or notes how the host is, so that its success proves nothing of what
-    /// failed after it before.
+    /// Whether it only observes or records the state of the host, so that its success does not mean that a later,
+    /// formerly failing step works.
     pub fn looks(&self) -> bool {
         match self {
             Self::Probe
@@ -249,7 +253,7 @@ impl Action {
             | Self::RecordRoot(_)
             | Self::ProveKey(_)
             | Self::ProveKeyRemoved(_) => true,
-            // What counts is the login that proves the key.
+            // Only the login counts as proof of the key.
             Self::Apply { work, .. } => work.only_exchanges_keys(),
             Self::Upload(_)
             | Self::PatchNode(_)
@@ -264,7 +268,7 @@ impl Action {
         }
     }
 
-    /// Whether it takes the connection to the host; a key is proven with one of its own.
+    /// Whether it uses the connection to the host; a key is proven over a connection of its own.
     pub const fn is_on_host(&self) -> bool {
         match self {
             Self::Probe
@@ -395,6 +399,7 @@ impl fmt::Display for Because {
             Self::HostDiffers => f.write_str("the host differs"),
             Self::VersionDiffers { seen: Some(seen) } => write!(f, "it runs {seen}"),
             Self::VersionDiffers { seen: None } => f.write_str("it is not configured yet"),
+            Self::RootsDiffer => f.write_str("the certificates that nodes trust changed"),
             Self::ServicesDiffer => f.write_str("the content of the services ConfigMap changed"),
             Self::MetadataDiffers => f.write_str("its metadata differs"),
             Self::RestartPending { reasons } => {
@@ -433,7 +438,7 @@ impl fmt::Display for Because {
     }
 }
 
-/// A number of things, such as `1 file` or `2 files`.
+/// A number with its noun, such as `1 file` or `2 files`.
 struct Counted(usize, &'static str);
 
 impl fmt::Display for Counted {
@@ -452,6 +457,7 @@ impl fmt::Display for Awaited {
             Self::VersionMark => "the version mark",
             Self::NodeReady => "the node's readiness",
             Self::DisruptionSlot => "a disruption slot",
+            Self::HostFit => "a host that is fit to become a node",
         })
     }
 }

@@ -1,6 +1,6 @@
-//! A kubelet whose Node is gone: when it is started anew, so that it registers.
+//! Decides when a kubelet without a Node is started again, so that it registers.
 //!
-//! A kubelet registers its Node when it starts and never again.
+//! A kubelet registers its Node only when it starts.
 
 use jiff::{SignedDuration, Timestamp};
 use schemars::JsonSchema;
@@ -11,32 +11,32 @@ use crate::facts::NodeFacts;
 use crate::limits;
 use crate::protocol::{HostStep, Probe};
 
-/// What is remembered of the registration of one kubelet. A hint: losing it costs one start of the
-/// kubelet at most.
+/// Remembered facts about the registration of one kubelet. A hint: losing it costs at most one start of the
+/// kubelet.
 #[derive(Clone, Copy, Debug, Default, Eq, JsonSchema, PartialEq, Serialize)]
 pub struct Registration {
-    /// Whether a Node stood for the host.
+    /// Whether the host has had a Node.
     pub node_seen: bool,
-    /// When we started services there and no Node came since.
+    /// When services were started there, if no Node has come since.
     pub bootstrapped: Option<Timestamp>,
-    /// Our starts of the kubelet because its Node was gone.
+    /// Our starts of the kubelet because its Node was deleted.
     pub starts: Option<Starts>,
 }
 
-/// Starts of a kubelet because its Node was gone.
+/// Starts of a kubelet because its Node was deleted.
 #[derive(Clone, Copy, Debug, Eq, JsonSchema, PartialEq, Serialize)]
 pub struct Starts {
-    /// How many in a row.
+    /// Number of starts in a row.
     pub times: u32,
-    /// When it was started last.
+    /// Time of the last start.
     pub last: Timestamp,
 }
 
 impl Registration {
-    /// When the kubelet may be started anew, if its Node was there and is gone; `None` if it may never
-    /// have had one.
+    /// When the kubelet may be started again, if its Node existed and was deleted; `None` if it may never have had
+    /// one.
     ///
-    /// That it had one is remembered, or shown by the daemon's certificate, which is for its Node.
+    /// An earlier Node is remembered, or proven by the daemon's certificate, which is for its Node.
     pub(super) fn again_at(&self, probe: &Probe, now: Timestamp) -> Option<Timestamp> {
         let had_node = self.node_seen || probe.daemon_certificate_valid;
         let starts = self.starts.filter(|starts| now < starts.forgotten_at());
@@ -45,7 +45,7 @@ impl Registration {
         had_node.then(|| paused_until.max(starting_until).unwrap_or(now))
     }
 
-    /// What is remembered after the steps of a plan.
+    /// The facts to remember after the steps of a plan.
     pub(super) fn after(self, steps: &[Step], now: Timestamp) -> Self {
         let applies = |step: &Step, wanted: fn(&HostStep) -> bool| matches!(&step.action, Action::Apply { work, .. } if work.plan().steps.iter().any(wanted));
         let begins_anew = |step: &Step| {
@@ -61,7 +61,7 @@ impl Registration {
         Self { starts: again.or(before), bootstrapped, ..self }
     }
 
-    /// Notes whether there is a Node.
+    /// Records whether there is a Node.
     pub(super) fn meet(&mut self, node: Option<&NodeFacts>) {
         if node.is_some() {
             (self.node_seen, self.bootstrapped) = (true, None);
@@ -70,7 +70,7 @@ impl Registration {
 }
 
 impl Starts {
-    /// How long the kubelet has for its registration; doubles with each start.
+    /// How long the kubelet may take to register; doubles with each start.
     fn pause(self) -> SignedDuration {
         let doubled = 2_i32.saturating_pow(self.times.saturating_sub(1));
         let pause = limits::KUBELET_AGAIN.checked_mul(doubled).unwrap_or(limits::NODE_APPEARS);

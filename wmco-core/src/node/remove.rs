@@ -1,8 +1,9 @@
-//! Giving a host back and deleting its Node.
+//! Cleans a host and deletes its Node.
 
 use jiff::Timestamp;
 
-use super::configure::{apply, restart, vacated};
+use super::steps::{apply, restart};
+use super::vacant::vacated;
 use super::work::{Grounds, HostWork};
 use super::{Action, Because, Desired, Observed, Plan, answering, disrupt};
 use crate::fleet::DisruptionPermit;
@@ -36,12 +37,12 @@ pub(super) fn plan(
     if let Some(plan) = clean(desired, probe, grounds, now) {
         return plan;
     }
-    // The record goes last: it is what finds the host again when the Node is gone.
+    // The record is deleted last, because it is the only way to find the host again without a Node.
     let plan = remove_leftovers(observed, grounds());
     forget(plan.and(Action::DeleteNode(permit.clone()), Because::Unlisted), observed)
 }
 
-/// Cleaning a host whose Node is gone, or never came, by what is on record of it.
+/// Cleans a host whose Node was deleted, or never came, by the host's record.
 fn without_node(desired: &Desired, observed: &Observed, probe: &Probe, now: Timestamp) -> Plan {
     vacated(desired, observed, probe, |grounds| {
         clean(desired, probe, || grounds.clone(), now)
@@ -49,7 +50,7 @@ fn without_node(desired: &Desired, observed: &Observed, probe: &Probe, now: Time
     })
 }
 
-/// The plan that makes the host what it was before us, or `None` when it is but for leftovers.
+/// Plans to restore the host's former state; `None` if only leftovers remain.
 fn clean(
     desired: &Desired,
     probe: &Probe,
@@ -71,11 +72,11 @@ fn clean(
     restart_due.then(|| restart(desired, probe, grounds(), now))
 }
 
-/// Removes what the agent could not remove itself.
+/// Removes the files that the agent cannot remove itself.
 fn remove_leftovers(observed: &Observed, grounds: Grounds) -> Plan {
     let mut plan = Plan { steps: Vec::new(), next: super::Next::Now };
     if observed.known_closed {
-        // As soon as the root is gone anybody may make it again.
+        // As soon as the root folder is removed, any user may create it again.
         plan = plan.and(Action::RecordRoot(RootAccess::Open), Because::Unlisted);
     }
     match HostWork::new(vec![HostStep::RemoveInstallation], grounds) {
@@ -90,7 +91,8 @@ fn forget(plan: Plan, observed: &Observed) -> Plan {
 
 /// Whether nothing of ours is left but the agent's own file and the folders around it.
 ///
-/// Outside our root the record tells what is ours: others have files in some of those folders too.
+/// Outside our root folder the agent's record decides what is ours, because others have files in some of those
+/// folders, too.
 fn is_clean(probe: &Probe) -> bool {
     let within = |path: &WindowsPath, folder: &str| {
         folder.parse().is_ok_and(|folder: WindowsPath| path.is_within(&folder))

@@ -1,4 +1,4 @@
-//! How long a worker rests, and what ends that.
+//! How long a worker rests, and what ends the rest.
 
 use jiff::Timestamp;
 
@@ -7,41 +7,41 @@ use super::{Awaited, InstanceInputs};
 /// A worker's rest after a pass.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Rest {
-    /// When it ends by itself.
+    /// When the rest ends by itself.
     pub until: Timestamp,
     heeds: Heeds,
 }
 
-/// Which changes end a rest.
+/// Changes that end a rest.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Heeds {
-    /// What people and the cluster ask for.
+    /// A change of the desired state.
     Requests,
-    /// That, and whatever happens to the Node.
+    /// A change of the desired state, or any change of the Node.
     Node,
 }
 
-/// What ended a rest.
+/// The reason for the end of a rest.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Wake {
-    /// The time was over.
+    /// The deadline passed.
     Deadline,
-    /// The Node, or what is known of its host key, changed.
+    /// The Node, or the known facts about its host key, changed.
     NodeChanged,
-    /// People or the cluster ask for something else, or grant what was waited for.
+    /// The desired state changed, or an awaited permit was granted.
     AskedOtherwise,
 }
 
 impl Rest {
-    /// Until nothing else is to be expected of the instance.
+    /// A rest without expected events.
     pub(super) const fn settled(until: Timestamp) -> Self {
         Self { until, heeds: Heeds::Node }
     }
 
-    /// A wait for `what`. A Node tells nothing of a host that does not answer.
+    /// A wait for `what`. A Node tells nothing about a host that does not answer.
     pub(super) const fn awaiting(what: Awaited, until: Timestamp) -> Self {
         let heeds = match what {
-            Awaited::HostReachable | Awaited::HostBack => Heeds::Requests,
+            Awaited::HostReachable | Awaited::HostBack | Awaited::HostFit => Heeds::Requests,
             Awaited::DisruptionSlot
             | Awaited::NodeAppears
             | Awaited::NodeReady
@@ -56,7 +56,7 @@ impl Rest {
         Self { until: retry_at, heeds: Heeds::Requests }
     }
 
-    /// What ends it when `old` becomes `new`; `None`: it goes on.
+    /// The reason to end the rest when `old` becomes `new`; `None` if the rest continues.
     pub fn ended_by(&self, new: &InstanceInputs, old: &InstanceInputs) -> Option<Wake> {
         let granted = new.desired.intent != old.desired.intent;
         if new.intent_changed_since(old) {

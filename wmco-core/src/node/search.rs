@@ -1,4 +1,4 @@
-//! What the Node of a host can be found by.
+//! Finds the Node of a host.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -10,17 +10,17 @@ use serde::Serialize;
 use crate::instances::Host;
 use crate::protocol::Probe;
 
-/// What people and records say of a host's Node.
+/// Names and address of a host's Node, from the list and from records.
 #[derive(Clone, Debug, Default, Eq, JsonSchema, PartialEq, Serialize)]
 pub struct KnownAs {
-    /// Names that the Node may have: the one on record, and the name by which the host is listed.
+    /// Names that the Node may have: the recorded name, and the listed name of the host.
     pub names: BTreeSet<String>,
-    /// The address at which the host is reached.
+    /// The address that reaches the host.
     pub ipv4: Option<Ipv4Addr>,
 }
 
-/// What to ask the API server for: one Node per name, and any Node with one of the addresses. Not a
-/// label: anybody who may change a Node can take that off.
+/// A query to the API server: one Node per name, and any Node with one of the addresses. Not by label, because any
+/// writer of the Node can remove labels.
 ///
 /// ```
 /// use wmco_core::node::NodeSearch;
@@ -30,32 +30,32 @@ pub struct KnownAs {
 ///     addresses: ["10.0.0.5".parse()?].into(),
 /// };
 /// assert_eq!(search.to_string(), "named win-1 or at 10.0.0.5");
-/// # Ok::<(), std::net::AddrParseError>(())
+/// Ok::<(), std::net::AddrParseError>(())
 /// ```
 #[derive(Clone, Debug, Default, Eq, JsonSchema, PartialEq, Serialize)]
 pub struct NodeSearch {
-    /// Names that the host's kubelet can register: those that are known, and its host name, whole and
-    /// up to the first dot, in lower case.
+    /// Names that the host's kubelet can register: the known names, and its host name, whole and up to the first
+    /// dot, in lower case.
     pub names: BTreeSet<String>,
-    /// Addresses of the host, as listed and as it reports them.
+    /// Addresses of the host, listed or reported.
     pub addresses: BTreeSet<Ipv4Addr>,
 }
 
 impl NodeSearch {
-    /// Everything that the Node of the host that gave `probe` can be found by.
+    /// The query for the Node of the host that gave `probe`.
     pub fn of(known_as: &KnownAs, probe: &Probe) -> Self {
         let whole = probe.host_name.to_lowercase();
         let label = whole.split('.').next().unwrap_or_default().to_owned();
         let names = known_as.names.iter().cloned().chain([whole, label]);
         let addresses = known_as.ipv4.into_iter().chain(probe.addresses.iter().copied());
         Self {
-            // A host may report anything; what is no name of an object is in no Node's way.
+            // A host may report anything; a text that is no valid object name cannot be a Node's name.
             names: names.filter(|name| matches!(name.parse(), Ok(Host::Name(_)))).collect(),
             addresses: addresses.collect(),
         }
     }
 
-    /// Whether a Node with these addresses is meant by them.
+    /// Whether a Node with these addresses matches.
     pub fn is_at(&self, addresses: &[String]) -> bool {
         self.addresses.iter().any(|ip| addresses.contains(&ip.to_string()))
     }

@@ -1,4 +1,4 @@
-//! Work on a host, together with the grounds on which it may be done.
+//! Work on a host, with the grounds that allow it.
 
 use std::fmt;
 
@@ -11,31 +11,31 @@ use crate::fleet::DisruptionPermit;
 use crate::names::{host, objects};
 use crate::protocol::{HostPlan, HostStep, PROTOCOL, Probe};
 
-/// Why work on a host disturbs nobody, or may.
+/// Why work on a host is allowed.
 #[derive(Clone, Debug, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Grounds {
-    /// Nothing in it ends or changes what runs.
+    /// No step ends or changes a running program.
     Harmless,
-    /// There is no Node and none can come, so nothing runs there for the cluster.
+    /// No Node exists and none can come, so the host runs nothing for the cluster.
     Vacant(Vacancy),
-    /// The fleet's budget lets us.
+    /// The disruption budget allows it.
     Permitted(DisruptionPermit),
 }
 
-/// Proof that no Node stands for the host and that none can come. Made from an observation only.
+/// Proof that the host has no Node and cannot get one. Made from an observation only.
 #[derive(Clone, Debug, Eq, JsonSchema, PartialEq, Serialize)]
 pub struct Vacancy {
-    /// Boot identity of the host when it was looked at.
+    /// Boot identity of the host at the probe.
     since: String,
 }
 
 impl Vacancy {
-    /// The proof, if there is no Node, nothing on the host can register one, and nothing did so
-    /// before a cache would have told.
+    /// Returns the proof if there is no Node, nothing on the host can register one, and nothing did so without
+    /// being visible in a cache yet.
     ///
-    /// Only a kubelet registers Nodes, and only the daemon starts kubelets. Where neither was ever
-    /// installed nobody has to be asked.
+    /// Only a kubelet registers Nodes, and only the daemon starts kubelets. On a host where neither was ever
+    /// installed, the API server need not be asked.
     pub fn of(observed: &Observed) -> Option<Self> {
         let HostSeen::Probed(probe) = &observed.host else { return None };
         let untouched = probe.services.is_empty() && probe.state.is_none();
@@ -45,12 +45,12 @@ impl Vacancy {
     }
 }
 
-/// Whether something runs on the host that may bring a Node.
+/// Whether the host runs a service that may register a Node.
 pub(super) fn may_register(probe: &Probe) -> bool {
     [host::KUBELET_SERVICE, objects::WICD].iter().any(|name| runs(probe, name))
 }
 
-/// Steps for a host that may be done. The executor takes nothing else.
+/// Allowed steps for a host. The executor accepts nothing else.
 ///
 /// ```
 /// use wmco_core::node::{Grounds, HostWork};
@@ -66,7 +66,7 @@ pub struct HostWork {
 }
 
 impl HostWork {
-    /// The work, or `None` if a step disturbs and the grounds are [`Grounds::Harmless`].
+    /// Makes the work; `None` if a step disturbs and the grounds are [`Grounds::Harmless`].
     pub fn new(steps: Vec<HostStep>, grounds: Grounds) -> Option<Self> {
         let allowed = grounds != Grounds::Harmless || !steps.iter().any(disturbs);
         let vacant_since = match &grounds {
@@ -77,30 +77,30 @@ impl HostWork {
         allowed.then_some(Self { plan, grounds })
     }
 
-    /// What the agent is to do.
+    /// The plan for the agent.
     pub fn plan(&self) -> &HostPlan {
         &self.plan
     }
 
-    /// Why it may be done.
+    /// The grounds that allow it.
     pub fn grounds(&self) -> &Grounds {
         &self.grounds
     }
 
-    /// Whether it changes nothing but which keys of ours are let in.
+    /// Whether it only changes which of our keys the host accepts.
     pub fn only_exchanges_keys(&self) -> bool {
         let is_exchange = |step: &HostStep| matches!(step, HostStep::EnsureAuthorizedKeys { .. });
         self.plan.steps.iter().all(is_exchange)
     }
 
-    /// Whether the host restarts at its end.
+    /// Whether it ends with a restart of the host.
     pub fn restarts(&self) -> bool {
         self.plan.steps.contains(&HostStep::Restart)
     }
 }
 
-/// Whether a step ends or changes what runs on the host. Placing a file is judged by the planner,
-/// which knows whether its readers notice the change.
+/// Whether a step ends or changes running programs. For files the planner decides, because it knows whether their
+/// readers notice the change.
 fn disturbs(step: &HostStep) -> bool {
     match step {
         HostStep::RemoveServices { .. }

@@ -1,4 +1,4 @@
-//! The only command lines that ever reach a host.
+//! The only command lines that are run on a host.
 
 use std::fmt;
 
@@ -10,20 +10,19 @@ use crate::names::host;
 use crate::protocol::FreshFolder;
 use crate::winpath::WindowsPath;
 
-/// Which copy of the agent to run.
+/// The copy of the agent to run.
 #[derive(Clone, Copy, Debug, Eq, Hash, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum AgentLocation {
-    /// The one in its final place, [`host::AGENT`].
+    /// The installed copy, [`host::AGENT`].
     Installed,
-    /// The copy with this digest that an agent of ours put into the staging folder after it had
-    /// closed that, see [`staged_agent`].
+    /// The copy with this digest that our agent put into the closed staging folder; see [`staged_agent`].
     Staged(Sha256),
-    /// The one that was brought in this connection, in a folder of its own in the login user's.
+    /// The copy that was uploaded in this connection, into its own folder in the login user's profile.
     Brought(#[schemars(with = "String")] FreshFolder),
 }
 
-/// What the agent is asked to do.
+/// The command for the agent.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum Verb {
     /// Describe the host.
@@ -32,8 +31,8 @@ pub enum Verb {
     Apply(Sha256),
 }
 
-/// One remote command. It is put together from constants and digests, so its text form means the
-/// same to `cmd` and to PowerShell, and nothing that a person wrote can be in it.
+/// A remote command. It is composed of constants and digests, so it means the same to `cmd` and to PowerShell, and
+/// contains no user input.
 ///
 /// ```
 /// use wmco_core::protocol::{AgentCommand, AgentLocation, Verb};
@@ -43,9 +42,9 @@ pub enum Verb {
 /// ```
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub struct AgentCommand {
-    /// Which copy to run.
+    /// The copy to run.
     pub agent: AgentLocation,
-    /// What to ask it.
+    /// The command.
     pub verb: Verb,
 }
 
@@ -54,9 +53,9 @@ impl fmt::Display for AgentCommand {
         match self.agent {
             AgentLocation::Installed => f.write_str(host::AGENT)?,
             AgentLocation::Staged(digest) => fmt::Display::fmt(&staged_agent(digest), f)?,
-            // Where commands start: to `cmd` and to PowerShell this means the same.
+            // Relative to the folder where commands start; the form means the same to `cmd` and to PowerShell.
             AgentLocation::Brought(folder) => {
-                write!(f, r".\{folder}\{}", host::BROUGHT_AGENT)?;
+                write!(f, r".\{folder}\{}", host::UPLOADED_AGENT)?;
             }
         }
         match self.verb {
@@ -66,18 +65,17 @@ impl fmt::Display for AgentCommand {
     }
 }
 
-/// Where an agent that is not installed yet puts itself, under a name of its own so that no running
-/// file is overwritten.
+/// Path to which an uninstalled agent copies itself, with its own name so that no running file is overwritten.
 pub fn staged_agent(digest: Sha256) -> WindowsPath {
     staged(&format!("wicd-{digest}.exe"))
 }
 
-/// Where compressed content with this digest (of the uncompressed bytes) waits.
+/// Path of compressed content with this digest (of the uncompressed bytes).
 pub fn staged_content(digest: Sha256) -> WindowsPath {
     staged(&format!("{digest}.zst"))
 }
 
-/// Where a [`HostPlan`](super::HostPlan) with this digest (of its JSON) waits.
+/// Path of a [`HostPlan`](super::HostPlan) with this digest (of its JSON).
 pub fn staged_plan(digest: Sha256) -> WindowsPath {
     staged(&format!("plan-{digest}.json"))
 }

@@ -1,4 +1,4 @@
-//! The folder that an agent is brought to on first contact.
+//! The folder to which an agent is uploaded on first contact.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,11 +7,11 @@ use serde::{Serialize, Serializer};
 
 use crate::names::host::FRESH_FOLDER_PREFIX;
 
-/// Bytes of randomness in a name: nobody makes a folder of that name before us.
+/// Random bytes in a name, so that no other user can create the folder first.
 const RANDOM_BYTES: usize = 16;
 
-/// Name of a folder in the login user's own one. It is made for one use and holds nothing but the
-/// agent, [`BROUGHT_AGENT`](crate::names::host::BROUGHT_AGENT).
+/// Name of a folder in the login user's profile. It is used once and holds only the agent,
+/// [`UPLOADED_AGENT`](crate::names::host::UPLOADED_AGENT).
 ///
 /// ```
 /// use wmco_core::protocol::FreshFolder;
@@ -23,13 +23,13 @@ const RANDOM_BYTES: usize = 16;
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub struct FreshFolder([u8; RANDOM_BYTES]);
 
-/// A name that is not that of a [`FreshFolder`].
+/// Error of a name that is not the name of a [`FreshFolder`].
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 #[error("this is not the name of a folder of ours, leave it alone")]
 pub struct NotAFreshFolder;
 
 impl FreshFolder {
-    /// A name made of bytes that nobody can guess.
+    /// Makes a name from unpredictable bytes.
     pub const fn from_random(random: [u8; RANDOM_BYTES]) -> Self {
         Self(random)
     }
@@ -55,7 +55,7 @@ impl FromStr for FreshFolder {
         let digits = text.strip_prefix(FRESH_FOLDER_PREFIX).ok_or(NotAFreshFolder)?;
         let value = u128::from_str_radix(digits, 16).map_err(|_| NotAFreshFolder)?;
         let folder = Self(value.to_be_bytes());
-        // One spelling only: no sign, no capitals, nothing left out.
+        // Only one spelling is valid: no sign, no upper case, nothing left out.
         if folder.to_string() == text { Ok(folder) } else { Err(NotAFreshFolder) }
     }
 }

@@ -1,16 +1,15 @@
-//! What the operator and the agent on a host say to each other.
+//! Messages between the operator and the agent on a host.
 //!
-//! The operator runs [`AgentCommand`]s over SSH. `probe` answers with one [`ReportLine::Probed`];
-//! `apply` reads a [`HostPlan`] from a file and streams a [`ReportLine`] per event, the last of them
-//! [`ReportLine::Probed`] again, so that acting also observes. Every line is one JSON object.
+//! The operator runs [`AgentCommand`]s over SSH. `probe` answers with one [`ReportLine::Probed`]; `apply` reads a
+//! [`HostPlan`] from a file and streams a [`ReportLine`] per event, the last of them [`ReportLine::Probed`] again,
+//! so that every change is also observed. Every line is a JSON object.
 //!
-//! Contents travel beside the plan as zstd files named by the SHA-256 of what is in them, in
-//! [`host::STAGING`](crate::names::host::STAGING). No secret and no text of a person is ever on a
-//! command line.
+//! Contents are uploaded beside the plan as zstd files named by the SHA-256 of the uncompressed content, in
+//! [`host::STAGING`](crate::names::host::STAGING). No secret and no user input is ever on a command line.
 //!
-//! Below [`host::ROOT`](crate::names::host::ROOT) nothing is run before an agent that was brought in the
-//! same connection ([`AgentLocation::Brought`]) has told that only administrators may write there, or
-//! did so earlier to an operator that kept it ([`HostRecord`](crate::host_record::HostRecord)).
+//! Below [`host::ROOT`](crate::names::host::ROOT) nothing is run before an agent that was uploaded in the same
+//! connection ([`AgentLocation::Brought`]) reports that only administrators may write there, or a record says that
+//! it did so earlier ([`HostRecord`](crate::host_record::HostRecord)).
 
 mod command;
 mod fresh;
@@ -23,11 +22,11 @@ pub use command::{AgentCommand, AgentLocation, Verb, staged_agent, staged_conten
 pub use fresh::{FreshFolder, NotAFreshFolder};
 pub use plan::{Access, HostPlan, HostStep};
 pub use probe::{
-    Agent, FeatureState, FileState, HostState, Probe, Quarantined, RebootReason, RootAccess,
-    ServiceFacts, ServiceRunState,
+    Agent, FeatureState, FileState, ForeignService, HostFitness, HostState, Probe, Quarantined,
+    RebootReason, RootAccess, ServiceFacts, ServiceRunState,
 };
 pub use report::{ReportError, ReportLine, read_report};
 pub use services_data::ServicesData;
 
-/// Version of everything in this module; an agent with another one is replaced.
+/// Version of everything in this module; an agent with another version is replaced.
 pub const PROTOCOL: u32 = 1;

@@ -12,119 +12,116 @@ use crate::digest::Sha256;
 use crate::names::host;
 use crate::winpath::WindowsPath;
 
-/// What one run of `wicd apply` does, in order. It stops at the first step that fails; every step
-/// may be repeated.
+/// The steps of one run of `wicd apply`, in order. It stops at the first failed step; every step may be repeated.
 #[derive(Clone, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct HostPlan {
-    /// [`PROTOCOL`](super::PROTOCOL) of the operator; the agent refuses any other.
+    /// [`PROTOCOL`](super::PROTOCOL) of the operator; the agent refuses any other version.
     pub protocol: u32,
-    /// Boot identity of the host when no Node stood for it and nothing on it could register one.
-    /// The agent refuses the plan after another start, or while a kubelet runs. `None` for work that
-    /// a Node may stand for.
+    /// Boot identity of the host when it had no Node and nothing on it could register one. The agent refuses the
+    /// plan after another start, or while a kubelet runs. `None` for work on a host that may have a Node.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub vacant_since: Option<String>,
     /// The steps.
     pub steps: Vec<HostStep>,
 }
 
-/// Who may read what a step makes.
+/// Access rights of a created object.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Access {
-    /// Whoever may read the folder above.
+    /// Inherited from the parent folder.
     Inherited,
     /// Administrators and the system only; inheritance is off, and one of them is the owner.
     Administrators,
 }
 
 impl Access {
-    /// Who may read a folder of ours.
+    /// Access rights of a folder of ours.
     ///
-    /// Everything below [`host::ROOT`] is run by the system or secret. A folder there does not rely on
-    /// the one above: whoever made it before us would still own it.
+    /// Everything below [`host::ROOT`] is run by the system or secret. A folder there does not rely on its parent:
+    /// a user who created it before us would still own it.
     pub fn of_directory(path: &WindowsPath) -> Self {
         let ours = host::ROOT.parse().is_ok_and(|root| path.is_within(&root));
         if ours { Self::Administrators } else { Self::Inherited }
     }
 }
 
-/// One idempotent step on the host.
+/// An idempotent step on the host.
 ///
-/// Steps that end or change what runs there are built by the node planner only while it holds a
-/// [`DisruptionPermit`](crate::fleet::DisruptionPermit) or the host has no node.
+/// The node planner makes steps that end or change running programs only with a
+/// [`DisruptionPermit`](crate::fleet::DisruptionPermit), or for a host without a Node.
 #[derive(Clone, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase", tag = "step")]
 pub enum HostStep {
     /// Stop the daemon's service if it runs, then copy the running agent to its final place.
     InstallAgent,
-    /// Make the folder if it is missing, and correct who may read it.
+    /// Create the folder if it is missing, and correct its access rights.
     #[serde(rename_all = "camelCase")]
     EnsureDirectory {
         /// The folder; its parents exist.
         path: WindowsPath,
-        /// Who may read it.
+        /// Its access rights.
         access: Access,
     },
     /// Unpack staged content beside `path`, verify it, and move it over `path`.
     #[serde(rename_all = "camelCase")]
     PlaceFile {
-        /// The file's final place.
+        /// The file's final path.
         path: WindowsPath,
         /// Digest of the unpacked content, which also names the staged file.
         sha256: Sha256,
-        /// Who may read it.
+        /// Its access rights.
         access: Access,
     },
-    /// Remove one file, if it is there.
+    /// Remove a file if it exists, and the folder of a registry if it is then empty.
     #[serde(rename_all = "camelCase")]
     RemoveFile {
         /// The file.
         path: WindowsPath,
     },
-    /// Remove a folder with all that is in it, if it is there.
+    /// Remove a folder with its content if it exists.
     #[serde(rename_all = "camelCase")]
     RemoveDirectory {
         /// The folder.
         path: WindowsPath,
     },
-    /// Let the keys of `add` log in as administrators and those of `remove` no more, by exchanging their
-    /// lines of [`host::AUTHORIZED_KEYS`] and no other: see
-    /// [`exchange_keys`](crate::authorized_key::exchange_keys).
+    /// Allow administrators' logins with the keys of `add` and no longer with those of `remove`, by exchanging only
+    /// their lines of [`host::AUTHORIZED_KEYS`]: see [`exchange_keys`](crate::authorized_key::exchange_keys).
     ///
-    /// The keys of a user who is no administrator lie in that user's own folder, which this does not
-    /// touch. Whether sshd takes a key is proven by a login only: its configuration may name another file.
+    /// Keys of a user who is no administrator are in that user's own folder, which is not changed. Only a login
+    /// proves that sshd accepts a key: its configuration may name another file.
     #[serde(rename_all = "camelCase")]
     EnsureAuthorizedKeys {
-        /// Keys that have to be there.
+        /// Keys that have to be in the file.
         add: BTreeSet<AuthorizedKey>,
-        /// Keys that must not be there, none of them in `add`.
+        /// Keys that must not be in the file, none of them in `add`.
         remove: BTreeSet<AuthorizedKey>,
     },
-    /// Switch the containers feature on; a restart may then be pending.
+    /// Enable the Containers feature; a restart may then be pending.
     EnableContainers,
-    /// Give the computer another name; a restart is then pending.
+    /// Rename the computer; a restart is then pending.
     #[serde(rename_all = "camelCase")]
     RenameComputer {
         /// The new first label of the host name.
         name: String,
     },
-    /// Stop the daemon, the kubelet, and what depends on it, so that no Node is registered any more.
-    /// Containers run on.
+    /// Stop the daemon, the kubelet, and services that depend on it, so that no Node is registered any more.
+    /// Containers keep running.
     StopKubelet,
     /// Stop and delete the daemon's service and end its process.
     RemoveDaemon,
-    /// Stop and remove every service with our tag, dependents first, and the variables that the manifests
-    /// watch or that we set; end left-over containers.
+    /// Stop and remove every service with our tag, dependents first, and the variables that the manifests watch or
+    /// that we set; end remaining containers.
     #[serde(rename_all = "camelCase")]
     RemoveServices {
-        /// Services ConfigMaps that may be in force on the node; unreadable ones are passed over.
+        /// Services ConfigMaps that the node may use; unreadable ones are ignored.
         manifests: Vec<ServicesData>,
     },
     /// Create or correct the bootstrap services and start them, in dependency order.
     #[serde(rename_all = "camelCase")]
     Bootstrap {
-        /// The services ConfigMap of the wanted version.
+        /// The services ConfigMap of the desired version.
         manifest: ServicesData,
     },
     /// Create or correct the daemon's service and start it; a changed command line restarts it.
@@ -133,17 +130,16 @@ pub enum HostStep {
         /// Arguments after the agent's path, none of which needs quoting.
         arguments: Vec<String>,
     },
-    /// Remove one HNS network, if it is there.
+    /// Remove an HNS network if it exists.
     #[serde(rename_all = "camelCase")]
     RemoveNetwork {
         /// The network's name.
         name: String,
     },
-    /// Remove the trusted roots that we imported, and what the state file records: files, then folders
-    /// that are empty or wholly ours, then the state file. The running agent and its folder stay for the
-    /// operator to remove.
+    /// Remove the trusted roots that we imported, and everything that the state file records: files, then folders
+    /// that are empty or wholly ours, then the state file. The operator removes the running agent and its folder.
     RemoveInstallation,
-    /// Order a restart and return; the connection may drop at any moment after.
+    /// Request a restart and return; the connection may drop at any time after that.
     Restart,
 }
 

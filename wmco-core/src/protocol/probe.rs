@@ -1,4 +1,4 @@
-//! What the agent tells about its host.
+//! The agent's report about its host.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
@@ -12,7 +12,7 @@ use crate::digest::Sha256;
 use crate::instances::Host;
 use crate::winpath::WindowsPath;
 
-/// One look at a Windows host. It holds no secret: contents and variables appear as digests.
+/// A report about a Windows host. It holds no secret: contents and variables appear as digests.
 #[derive(Clone, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Probe {
@@ -24,40 +24,46 @@ pub struct Probe {
     pub host_name: String,
     /// Windows build, for example `10.0.20348`.
     pub os_build: String,
-    /// IPv4 addresses of all interfaces but loopback, in the system's order.
+    /// IPv4 addresses of all interfaces except loopback, in the system's order.
     pub addresses: Vec<Ipv4Addr>,
     /// The containers feature.
     pub containers: FeatureState,
-    /// Why the host wants a restart; empty when it does not.
+    /// Why the host needs a restart; empty if it does not.
     pub reboot: BTreeSet<RebootReason>,
     /// Changes with every start of the host.
     pub boot_id: String,
-    /// Every file below our folders, and every recorded file, with what is in it now.
+    /// Every file below our folders, and every recorded file, with its present state.
     pub files: BTreeMap<WindowsPath, FileState>,
     /// Every Windows service with our tag, by name.
     pub services: BTreeMap<String, ServiceFacts>,
-    /// Digests of the values of the variables that we manage and that are set.
+    /// A foreign containerd that would conflict with ours. Older agents do not report it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub foreign_containerd: Option<ForeignService>,
+    /// Further facts that decide whether the host can become a node. Older agents do not report them.
+    #[serde(default, skip_serializing_if = "HostFitness::is_unknown")]
+    pub fitness: HostFitness,
+    /// Digests of the values of the variables that we manage, if they are set.
     pub environment: BTreeMap<String, Sha256>,
-    /// HNS networks of the overlay that are there.
+    /// Existing HNS networks of the overlay.
     pub networks: BTreeSet<String>,
-    /// Folders of [`host::DIRECTORIES`](crate::names::host::DIRECTORIES) that are there and have the
-    /// access of [`Access::of_directory`].
+    /// Existing folders of [`host::DIRECTORIES`](crate::names::host::DIRECTORIES) with the access rights of
+    /// [`Access::of_directory`].
     pub directories: BTreeSet<WindowsPath>,
-    /// Who may change what lies below our root. Older agents do not tell.
+    /// Who may change files below our root folder. Older agents do not report it.
     #[serde(default)]
     pub root: RootAccess,
-    /// Digests of the contents and agents that are staged, whole and as their names say; none unless
-    /// the root is closed.
+    /// Digests of the staged contents and agents that are complete and match their names; empty unless the root
+    /// folder is closed.
     #[serde(default)]
     pub staged: BTreeSet<Sha256>,
-    /// Whether the daemon's client certificate is there and valid now.
+    /// Whether the daemon's client certificate exists and is valid now.
     pub daemon_certificate_valid: bool,
-    /// What the agent recorded when it placed things; `None` on a host that we never configured.
+    /// The agent's record of its changes; `None` on a host that was never configured.
     pub state: Option<HostState>,
 }
 
 impl Probe {
-    /// Its host name, if it is one: a host may report anything.
+    /// Its host name, if it is valid: a host may report anything.
     pub fn valid_host_name(&self) -> Option<&str> {
         let name = self.host_name.trim();
         let is_name = matches!(name.to_lowercase().parse(), Ok(Host::Name(_)));
@@ -65,28 +71,28 @@ impl Probe {
     }
 }
 
-/// Who may change what lies below [`host::ROOT`](crate::names::host::ROOT).
+/// Who may change files below [`host::ROOT`](crate::names::host::ROOT).
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum RootAccess {
-    /// The root and the staging folder are folders that have [`Access::Administrators`], and an agent
-    /// of ours has dealt with all that lay there before.
+    /// The root and the staging folder are folders with [`Access::Administrators`], and our agent has checked all
+    /// files that were there before.
     Closed,
-    /// Others may, or nobody can tell.
+    /// Others may, or it is unknown.
     #[default]
     Open,
 }
 
-/// Which agent answered.
+/// The agent that answered.
 #[derive(Clone, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Agent {
-    /// Version that it was built as.
+    /// Its build version.
     pub version: String,
     /// Digest of its own file.
     pub sha256: Sha256,
-    /// Digest of the file at [`host::AGENT`](crate::names::host::AGENT), if there is one and it is not
-    /// one of [`HostState::doubted`].
+    /// Digest of the file at [`host::AGENT`](crate::names::host::AGENT), if it exists and is not one of
+    /// [`HostState::doubted`].
     pub installed: Option<Sha256>,
 }
 
@@ -94,21 +100,21 @@ pub struct Agent {
 #[derive(Clone, Copy, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum FeatureState {
-    /// It is off.
+    /// The feature is disabled.
     Disabled,
-    /// It is on.
+    /// The feature is enabled.
     Enabled,
-    /// It is on after the next restart.
+    /// The feature is enabled after the next restart.
     Pending,
 }
 
-/// Why a host wants a restart.
+/// Why a host needs a restart.
 #[derive(
     Clone, Copy, Debug, Deserialize, Eq, JsonSchema, Ord, PartialEq, PartialOrd, Serialize,
 )]
 #[serde(rename_all = "camelCase")]
 pub enum RebootReason {
-    /// A feature was switched on.
+    /// A feature was enabled.
     Feature,
     /// The computer was renamed.
     Rename,
@@ -116,13 +122,13 @@ pub enum RebootReason {
     Environment,
     /// Trusted roots changed after the last start.
     Roots,
-    /// What this version does not know; an agent of another version said so.
+    /// A reason that this version does not know, from an agent of another version.
     #[serde(other)]
     Other,
 }
 
 impl RebootReason {
-    /// Whether the host is as it was before us only after that restart.
+    /// Whether the host needs that restart to return to its former state.
     pub const fn comes_from_leaving(self) -> bool {
         match self {
             Self::Environment | Self::Roots => true,
@@ -131,13 +137,13 @@ impl RebootReason {
     }
 }
 
-/// One file.
+/// A file.
 #[derive(Clone, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct FileState {
     /// Digest of its content.
     pub sha256: Sha256,
-    /// Whether it has [`Access::Administrators`], whatever its folder has. Older agents do not tell.
+    /// Whether it has [`Access::Administrators`] itself, whatever its folder has. Older agents do not report it.
     #[serde(default)]
     pub protected: bool,
     /// Whether it is one of [`HostState::doubted`].
@@ -145,39 +151,76 @@ pub struct FileState {
     pub doubted: bool,
 }
 
-/// State of a Windows service; pending states count as what they leave.
+/// State of a Windows service; a pending pause or continue counts as the state before it.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum ServiceRunState {
-    /// It runs.
+    /// The service is running.
     Running,
-    /// It does not.
+    /// The service is stopped.
     Stopped,
-    /// It is on its way to running.
+    /// The service is starting.
     Starting,
-    /// It is on its way to stopped.
+    /// The service is stopping.
     Stopping,
-    /// It is paused.
+    /// The service is paused.
     Paused,
 }
 
-/// One Windows service as the Service Control Manager knows it.
+/// A Windows service in the Service Control Manager.
 #[derive(Clone, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ServiceFacts {
-    /// What it does now.
+    /// Its state.
     pub state: ServiceRunState,
     /// Its whole command line.
     pub command: String,
     /// Its description, which starts with our tag.
     pub description: String,
-    /// Services that run before it.
+    /// Services that have to run before it.
     pub dependencies: Vec<String>,
 }
 
-/// The record of what the agent placed, kept in [`host::STATE_FILE`](crate::names::host::STATE_FILE).
+/// A Windows service that is not ours.
+#[derive(Clone, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ForeignService {
+    /// Its name.
+    pub name: String,
+    /// Its whole command line.
+    pub command: String,
+}
+
+/// Facts that only decide whether a host can become a node, for [`preflight::host`](crate::preflight::host).
 ///
-/// A path is recorded before it is made, so nothing is ever left that the record does not know.
+/// If one fact cannot be determined, the others are still reported.
+#[derive(Clone, Debug, Default, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct HostFitness {
+    /// Number of interfaces with a default route.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub default_routes: Option<usize>,
+    /// Free bytes on the disk with [`host::ROOT`](crate::names::host::ROOT).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub free_bytes: Option<u64>,
+    /// Ports of a node that are already in use.
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    pub taken_ports: BTreeSet<u16>,
+    /// A foreign kubelet that would conflict with ours.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub foreign_kubelet: Option<ForeignService>,
+}
+
+impl HostFitness {
+    /// Whether the agent reported nothing, as older agents do.
+    pub fn is_unknown(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// The agent's record of its changes, stored in [`host::STATE_FILE`](crate::names::host::STATE_FILE).
+///
+/// A path is recorded before it is created, so every created path is in the record.
 #[derive(Clone, Debug, Default, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct HostState {
@@ -185,31 +228,31 @@ pub struct HostState {
     pub files: BTreeSet<WindowsPath>,
     /// Folders that did not exist before us.
     pub directories: BTreeSet<WindowsPath>,
-    /// Files with names of ours that were found below an open root while services ran from there.
-    /// Somebody may have them open still, so they are believed only when they are written anew.
+    /// Files with our names that were found below an open root folder while services ran from there. Another
+    /// process may still have them open, so they are trusted only after they are written again.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub doubted: BTreeSet<WindowsPath>,
-    /// What was moved away because it was not ours.
+    /// Foreign files that were moved to quarantine.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub quarantined: Vec<Quarantined>,
 }
 
 impl HostState {
-    /// Whether the file is not believed, whatever is in it.
+    /// Whether the file is not trusted, whatever its content.
     pub fn doubts(&self, path: &WindowsPath) -> bool {
         self.doubted.contains(path)
     }
 }
 
-/// What the agent moved away when it closed the root.
+/// Files that the agent moved away when it closed the root folder.
 #[derive(Clone, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Quarantined {
-    /// Folder below [`host::QUARANTINE`](crate::names::host::QUARANTINE) in which it is now.
+    /// Folder below [`host::QUARANTINE`](crate::names::host::QUARANTINE) with the files.
     pub folder: WindowsPath,
-    /// How many files, folders and links.
+    /// Number of files, folders and links.
     pub things: usize,
-    /// The first few, where they were.
+    /// The first few, with their former paths.
     pub first: Vec<WindowsPath>,
 }
 

@@ -1,53 +1,53 @@
-//! The lines that the agent writes, and how the operator reads them.
+//! The agent's output lines, and their parser.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{PROTOCOL, Probe};
 
-/// One line of the agent's standard output.
+/// A line of the agent's standard output.
 #[derive(Clone, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase", tag = "wicd")]
 pub enum ReportLine {
     /// A step begins.
     #[serde(rename_all = "camelCase")]
     Started {
-        /// Its place in the plan, from 0.
+        /// Its index in the plan, from 0.
         step: usize,
     },
-    /// A step has come so far.
+    /// Progress of a step.
     #[serde(rename_all = "camelCase")]
     Progress {
-        /// Its place in the plan, from 0.
+        /// Its index in the plan, from 0.
         step: usize,
-        /// Done so far, in `total`'s unit.
+        /// Completed amount, in `total`'s unit.
         done: u64,
-        /// All there is to do.
+        /// Total amount.
         total: u64,
     },
     /// A step is done.
     #[serde(rename_all = "camelCase")]
     Done {
-        /// Its place in the plan, from 0.
+        /// Its index in the plan, from 0.
         step: usize,
-        /// Whether anything had to be changed.
+        /// Whether the step changed anything.
         changed: bool,
     },
     /// A step failed and ended the plan. A probe still follows.
     #[serde(rename_all = "camelCase")]
     Failed {
-        /// Its place in the plan, from 0.
+        /// Its index in the plan, from 0.
         step: usize,
-        /// One line: what is wrong and what to do; never a secret.
+        /// One line: the problem and the next step; never a secret.
         error: String,
     },
     /// The plan itself could not be read or is not for this agent. A probe still follows.
     #[serde(rename_all = "camelCase")]
     Refused {
-        /// One line: what is wrong and what to do.
+        /// One line: the problem and the next step.
         error: String,
     },
-    /// The host as it is now; always the last line.
+    /// The present state of the host; always the last line.
     Probed(Box<Probe>),
 }
 
@@ -55,31 +55,31 @@ pub enum ReportLine {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReportError {
-    /// There is no report line at all.
+    /// The output has no report line.
     #[error(
         "the agent wrote no report ({bytes} bytes of other output), \
          check that nothing but ours is installed as the agent"
     )]
     Garbage {
-        /// How much it wrote.
+        /// Length of the output.
         bytes: usize,
     },
-    /// The last line is not a probe: the agent was cut short.
+    /// The last line is not a probe: the agent was interrupted.
     #[error("the agent stopped before its last line, look at its exit status and run it again")]
     Incomplete,
-    /// The agent speaks another protocol.
+    /// The agent uses another protocol version.
     #[error("the agent speaks protocol {found}, not {PROTOCOL}, replace it")]
     OtherProtocol {
-        /// What it speaks.
+        /// The agent's protocol version.
         found: u32,
     },
 }
 
-/// Reads the report lines out of an agent's output. Lines that are no report (a shell's banner, a
-/// profile's greeting) are passed over.
+/// Reads the report lines from an agent's output. Ignores other lines, such as a shell's banner or a profile's
+/// greeting.
 ///
 /// # Errors
-/// [`ReportError`] when no report is in it, it is cut short, or it is of another protocol.
+/// [`ReportError`] if the output has no report, is incomplete, or has another protocol version.
 pub fn read_report(output: &str) -> Result<Vec<ReportLine>, ReportError> {
     let mut lines = Vec::new();
     for text in output.lines() {
@@ -103,7 +103,7 @@ pub fn read_report(output: &str) -> Result<Vec<ReportLine>, ReportError> {
     }
 }
 
-/// The protocol of a probe line that this version cannot read otherwise.
+/// The protocol version of a probe line that cannot be parsed.
 fn other_protocol(text: &str) -> Option<u32> {
     #[derive(Deserialize)]
     struct Head {

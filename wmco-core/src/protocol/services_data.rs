@@ -1,4 +1,4 @@
-//! The data of a services ConfigMap as text, and what it says.
+//! The data of a services ConfigMap as text, and comparisons by meaning.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use crate::digest::Sha256;
 use crate::names::objects::{ENVIRONMENT_KEY, FILES_KEY, SERVICES_KEY, WATCHED_KEY};
 
-/// Fields of a service, and of what is in it, that are lists.
+/// List fields of a service and of its parts.
 const LISTS: [&str; 4] =
     ["NodeArgs", "dependencies", "nodeVariablesInCommand", "powershellPreScripts"];
 
@@ -22,9 +22,9 @@ const LISTS: [&str; 4] =
 pub struct ServicesData(pub BTreeMap<String, String>);
 
 impl ServicesData {
-    /// Digest of what the data says, as its reader takes it. What does not count: spacing and order
-    /// of members in the JSON; whether nothing is written as null, as an empty list, or not at all;
-    /// how often and in which order a variable is watched. The order of other lists counts.
+    /// Digest of the data's meaning for its reader. Ignored differences: spacing and order of members in the JSON;
+    /// null, an empty list or a missing member; repetitions and order of watched variables. The order of other
+    /// lists counts.
     ///
     /// ```
     /// use wmco_core::protocol::ServicesData;
@@ -39,7 +39,7 @@ impl ServicesData {
         Sha256::of(Value::Object(said).to_string().as_bytes())
     }
 
-    /// The keys that say something else in `other`; values can be secret, so they are not told.
+    /// The keys with another meaning in `other`; their values are left out, because they can be secret.
     pub fn differing_keys(&self, other: &Self) -> Vec<String> {
         let (mine, others): (BTreeMap<_, _>, BTreeMap<_, _>) =
             (self.said().collect(), other.said().collect());
@@ -48,7 +48,7 @@ impl ServicesData {
         keys.into_iter().filter(differs).map(str::to_owned).collect()
     }
 
-    /// What each key says, without those that say no more than if they were missing.
+    /// The meaning of each key, without keys that mean the same as a missing key.
     fn said(&self) -> impl Iterator<Item = (&str, Value)> {
         self.0.iter().filter_map(|(key, text)| Some((key.as_str(), said(key, text)?)))
     }
@@ -89,12 +89,12 @@ fn said(key: &str, text: &str) -> Option<Value> {
         _ => false,
     };
     json.sort_all_objects();
-    // In a list, so that text that is no JSON is never taken for it.
+    // In a list, so that text that is no JSON is never mistaken for JSON.
     (!nothing).then(|| Value::from(vec![json]))
 }
 
-/// Drops the members that say no more than if they were missing. An empty list does so only where
-/// a list belongs: elsewhere it is refused.
+/// Removes members that mean the same as missing members. An empty list counts as missing only in a list field:
+/// elsewhere it is refused.
 fn drop_absent(value: &mut Value) {
     match value {
         Value::Array(items) => items.iter_mut().for_each(drop_absent),
@@ -123,7 +123,7 @@ mod tests {
 
     use super::*;
 
-    /// A ConfigMap's meaning, apart from how it is written.
+    /// The meaning of a ConfigMap, apart from its notation.
     #[derive(Clone, Debug, Eq, PartialEq)]
     struct Meaning {
         services: Vec<Service>,
@@ -172,7 +172,7 @@ mod tests {
         Value::from(text).to_string()
     }
 
-    /// Writes a meaning, each time in another way that says the same.
+    /// Writes a meaning each time in another equivalent notation.
     struct Writer(Vec<u8>);
 
     impl Writer {
@@ -194,7 +194,7 @@ mod tests {
             format!("{{{}{space}}}", members.join(","))
         }
 
-        /// A list that may be missing when it is empty.
+        /// A list that may be left out if it is empty.
         fn list(&mut self, items: &[String]) -> String {
             if items.is_empty() {
                 return self.choose(&["missing", "null", "[]", "[ ]"]).to_owned();
@@ -252,7 +252,7 @@ mod tests {
     }
 
     proptest! {
-        /// Data has the same digest if and only if it says the same, and else the keys are told.
+        /// Data has the same digest if and only if it has the same meaning; otherwise the differing keys are named.
         #[test]
         fn digest_is_of_the_meaning(
             one in any_meaning(),

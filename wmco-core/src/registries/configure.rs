@@ -1,4 +1,4 @@
-//! From facts of the cluster to one file for each registry.
+//! Makes one file for each registry from the cluster's objects.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -12,7 +12,7 @@ use super::mirror_set::{MirrorEntry, MirrorSetFacts};
 use super::pull_secret::{PullCredentials, PullSecret};
 use crate::names::registries::{DOCKER_HUB, DOCKER_HUB_INDEX, DOCKER_HUB_SERVER};
 
-/// What the cluster says of registries.
+/// The cluster's objects about registries.
 ///
 /// ```
 /// use wmco_core::registries::{RegistryInputs, configure};
@@ -39,28 +39,30 @@ impl Default for RegistryInputs<'_> {
     }
 }
 
-/// What is known of one registry that images name.
+/// Facts about one registry in image names.
 #[derive(Debug)]
 struct Registry {
     location: ImageLocation,
     mirrors: Vec<Mirror>,
-    /// Mirrors by what containerd asks.
+    /// Indexes of mirrors, by the location that containerd asks.
     known: HashMap<ImageLocation, usize>,
+    /// Whether entries name mirrors, usable or not.
+    names_mirrors: bool,
     never: Option<Never>,
-    /// The path and the mirrors of the first entry.
+    /// Path and mirrors of the first entry.
     first: Option<(String, BTreeSet<usize>)>,
     shared: bool,
 }
 
-/// The source must not be asked.
+/// A rule that the source must not be asked.
 #[derive(Debug)]
 struct Never {
-    /// The object and the field that say so first.
+    /// The first object with the rule, and its field.
     object: ClusterObject,
     field: String,
-    /// Whether that entry is about a part of the registry.
+    /// Whether that entry is for a part of the registry.
     part: bool,
-    /// Whether some entry that says so has mirrors, usable or not.
+    /// Whether an entry with the rule has mirrors, usable or not.
     has_mirrors: bool,
 }
 
@@ -68,19 +70,18 @@ struct Never {
 struct Mirror {
     base: ImageLocation,
     tags: bool,
-    /// As it was written, which is what credentials and settings are for.
+    /// The location as written, which credentials and settings refer to.
     written: ImageLocation,
     because: EndpointReason,
 }
 
-/// What containerd has to be told on each Windows node.
+/// Makes containerd's configuration of registries for all Windows nodes.
 ///
 /// # Guarantees
-/// - The order of [`RegistryInputs::mirror_sets`] does not matter, nor who else has entries that are
-///   wrong: each registry has all mirrors that can be used.
+/// - The order of [`RegistryInputs::mirror_sets`] does not matter, and invalid entries do not affect others: each
+///   registry has all its usable mirrors.
 /// - Work is in proportion to the size of the objects.
-/// - Where an entry with mirrors forbids the source, the source is not asked, even if no mirror can be
-///   used.
+/// - If an entry with mirrors forbids the source, the source is not asked, even if no mirror is usable.
 pub fn configure(inputs: &RegistryInputs<'_>) -> Registries {
     let mut sets: Vec<&MirrorSetFacts> = inputs.mirror_sets.iter().collect();
     sets.sort_by_key(|set| (set.created, set.rank, &set.object));
@@ -102,7 +103,7 @@ pub fn configure(inputs: &RegistryInputs<'_>) -> Registries {
 
 struct Work<'a> {
     inputs: &'a RegistryInputs<'a>,
-    /// By host in lower case.
+    /// By the host in lower case.
     registries: BTreeMap<String, Registry>,
     findings: Vec<RegistryFinding>,
 }
@@ -113,6 +114,7 @@ impl Work<'_> {
             location: ImageLocation::of_registry(location.host()),
             mirrors: Vec::new(),
             known: HashMap::new(),
+            names_mirrors: false,
             never: None,
             first: None,
             shared: false,
@@ -152,6 +154,7 @@ impl Work<'_> {
             }
         }
         let registry = self.registry(&entry.source);
+        registry.names_mirrors |= entry.has_mirrors;
         let path = entry.source.path();
         let (first, mirrors) =
             registry.first.get_or_insert_with(|| (path.to_owned(), used.clone()));
@@ -161,7 +164,7 @@ impl Work<'_> {
         }
     }
 
-    /// Adds a mirror and gives its number.
+    /// Adds a mirror and returns its index.
     fn mirror(
         &mut self,
         set: &MirrorSetFacts,
@@ -171,7 +174,7 @@ impl Work<'_> {
     ) -> Result<usize, RegistryProblem> {
         let Some(base) = mirror.base_for(&entry.source) else {
             return Err(match entry.source.path() {
-                // Only a tag or a digest is in the way.
+                // Only a tag or a digest can be wrong here.
                 "" => RegistryProblem::BadLocation {
                     text: mirror.to_string(),
                     reason: BadLocation::Path,
@@ -222,7 +225,7 @@ impl Work<'_> {
         Registries { files, findings: self.findings }
     }
 
-    /// The file of one registry, if there has to be one.
+    /// The file of a registry, if it needs one.
     fn file(&mut self, registry: &Registry) -> Option<HostsFile> {
         let config = self.inputs.image_config;
         let blocked = config.blocked.covers(&registry.location);
@@ -258,18 +261,26 @@ impl Work<'_> {
                 credentials: self.inputs.pull_secret.for_location(&mirror.written).cloned(),
                 because: mirror.because.clone(),
             };
-            endpoints.add(endpoint, config.insecure.covers(&mirror.written));
+            let insecure = config.insecure.covers(&mirror.written);
+            if let (true, Some(credentials), EndpointReason::Mirror { object, field }) =
+                (insecure, &endpoint.credentials, &mirror.because)
+            {
+                let key = credentials.key().to_owned();
+                self.tell(object, field.clone(), RegistryProblem::CredentialsInClear { key });
+            }
+            endpoints.add(endpoint, insecure);
         }
         let server = match endpoints.list.first() {
             Some(first) if forbidden => {
                 Endpoint { because: EndpointReason::InPlaceOfSource, ..first.clone() }
             }
             _ if config.insecure.covers(&registry.location) => {
-                // The file's last endpoint is plain, so the other way has to stand before it.
+                // The file's last endpoint is plain HTTP, so HTTPS has to come before it.
                 endpoints.push(Endpoint { transport: Transport::AnyCertificate, ..source.clone() });
                 Endpoint { transport: Transport::Plain, ..source }
             }
-            // The Go operator leaves an empty file in this case.
+            None if registry.names_mirrors => return None,
+            // The Go operator writes an empty file in this case.
             None => return Some(HostsFile { endpoints: Vec::new(), server: None }),
             Some(_) => source,
         };
@@ -277,7 +288,7 @@ impl Work<'_> {
     }
 }
 
-/// Endpoints of one file, each URL once.
+/// Endpoints of a file, each URL once.
 #[derive(Default)]
 struct Endpoints {
     list: Vec<Endpoint>,
@@ -285,7 +296,7 @@ struct Endpoints {
 }
 
 impl Endpoints {
-    /// Adds `endpoint`; an insecure one by HTTPS with any certificate, and then by HTTP.
+    /// Adds `endpoint`; an insecure endpoint is added as HTTPS with any certificate, and then as HTTP.
     fn add(&mut self, endpoint: Endpoint, insecure: bool) {
         if insecure {
             self.push(Endpoint { transport: Transport::AnyCertificate, ..endpoint.clone() });
@@ -302,7 +313,7 @@ impl Endpoints {
     }
 }
 
-/// The registry itself, where containerd asks it by default.
+/// The registry itself, at containerd's default URL.
 pub(super) fn source_endpoint(registry: &ImageLocation) -> Endpoint {
     let base = if registry.host().eq_ignore_ascii_case(DOCKER_HUB) {
         ImageLocation::of_registry(DOCKER_HUB_SERVER)
@@ -318,8 +329,8 @@ pub(super) fn source_endpoint(registry: &ImageLocation) -> Endpoint {
     }
 }
 
-/// A file with which containerd asks nobody. It takes a file without hosts for a broken one, and an
-/// empty server for the source.
+/// A file with which containerd asks no endpoint. containerd treats a file without hosts as broken, and an empty
+/// server as the source.
 fn closed(source: Endpoint) -> HostsFile {
     let nobody = Endpoint { ability: Ability::Nothing, because: EndpointReason::Closed, ..source };
     HostsFile { endpoints: vec![nobody.clone()], server: Some(nobody) }

@@ -1,4 +1,4 @@
-//! One place that containerd may ask, and why.
+//! An endpoint that containerd may ask, with the reason.
 
 use std::fmt;
 
@@ -8,18 +8,18 @@ use super::finding::ClusterObject;
 use super::location::ImageLocation;
 use super::pull_secret::PullCredentials;
 
-/// What containerd may ask an endpoint for. Nodes never push.
+/// Requests that containerd may send to an endpoint. Nodes never push.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub(super) enum Ability {
-    /// Nothing that a node does.
+    /// None that a node sends.
     Nothing,
-    /// Content whose digest is known.
+    /// Content with a known digest.
     Pull,
-    /// What a tag stands for, too.
+    /// Also the digest of a tag.
     PullAndResolve,
 }
 
-/// How to speak to an endpoint.
+/// Transport to an endpoint.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Transport {
     /// HTTPS with a certificate that the host trusts.
@@ -35,24 +35,26 @@ pub(super) enum Transport {
 #[serde(tag = "kind", rename_all = "camelCase")]
 #[non_exhaustive]
 pub enum EndpointReason {
-    /// All registries of the image are closed.
+    /// All endpoints of the image's registry are closed.
     Closed,
-    /// It is the first mirror once more, in place of the source.
+    /// The first mirror again, in place of the source.
     InPlaceOfSource,
-    /// An entry names it as a mirror.
+    /// A mirror in an entry.
     Mirror {
         /// The object.
         object: ClusterObject,
-        /// The first field that names it.
+        /// The first field with the mirror.
         field: String,
     },
-    /// Nothing is said of the image's registry.
+    /// The image's registry has no settings.
     NoSettings,
-    /// It is the image's own registry.
+    /// The image's own registry.
     Source,
+    /// The image's registry has no settings and is the node itself.
+    ThisHost,
 }
 
-/// One place that containerd may ask.
+/// An endpoint that containerd may ask.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) struct Endpoint {
     pub(super) transport: Transport,
@@ -65,7 +67,7 @@ pub(super) struct Endpoint {
 impl Ability {
     pub(super) const fn names(self) -> &'static [&'static str] {
         match self {
-            // An empty list stands for all of them.
+            // An empty list would mean all of them.
             Self::Nothing => &["push"],
             Self::Pull => &["pull"],
             Self::PullAndResolve => &["pull", "resolve"],
@@ -101,6 +103,10 @@ impl fmt::Display for EndpointReason {
             Self::Mirror { object, field } => write!(f, "a mirror of {object}, field `{field}`"),
             Self::NoSettings => f.write_str("no object says anything of its registry"),
             Self::Source => f.write_str("the source itself"),
+            Self::ThisHost => f.write_str(
+                "its registry is the node itself, where no object says anything else; containerd 1.7 tries \
+                 HTTPS with any certificate before HTTP",
+            ),
         }
     }
 }

@@ -1,21 +1,22 @@
-//! Which URLs containerd asks for an image.
+//! Explains which URLs containerd asks for an image.
 //!
 //! # Source
-//! containerd's documentation of `hosts.toml` and the resolver of containerd 1.6 and later: an image with
-//! a digest is asked of all endpoints that may pull, one with a tag first of those that may resolve.
+//! containerd's documentation of `hosts.toml` and the resolver of containerd 1.6 and later: for an image with a
+//! digest all endpoints that may pull are asked, for an image with a tag first those that may resolve.
 
 use std::fmt;
+use std::net::IpAddr;
 
 use serde::Serialize;
 
 use super::Registries;
 use super::configure::source_endpoint;
-use super::endpoint::{Ability, Endpoint, EndpointReason};
+use super::endpoint::{Ability, Endpoint, EndpointReason, Transport};
 use super::image::{ImageReference, Version};
 use super::location::ImageLocation;
 use crate::names::registries::{DEFAULT_FOLDER, DOCKER_HUB, DOCKER_HUB_SERVER, HOSTS_FILE};
 
-/// What containerd does to pull one image.
+/// The requests of containerd to pull one image.
 ///
 /// ```
 /// use wmco_core::registries::{Registries, RegistryInputs, configure};
@@ -23,31 +24,33 @@ use crate::names::registries::{DEFAULT_FOLDER, DOCKER_HUB, DOCKER_HUB_SERVER, HO
 /// let registries = configure(&RegistryInputs::default());
 /// let pull = registries.explain(&"quay.io/team/app:1".parse()?);
 /// assert_eq!(pull.resolve[0].url, "https://quay.io/v2/team/app/manifests/1");
-/// # Ok::<(), wmco_core::registries::BadReference>(())
+/// Ok::<(), wmco_core::registries::BadReference>(())
 /// ```
 #[derive(Clone, Debug, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Pull {
     /// The complete name of the image.
     pub image: String,
-    /// The file that containerd reads, below its folder of registries; `None` if there is none.
+    /// The file that containerd reads, below its folder of registries; `None` without a file.
     pub file: Option<String>,
-    /// What is asked with HEAD, in this order, until one answers. If there is none, the pull fails.
+    /// HEAD requests in order, until one is answered. Without any, the pull fails.
     pub resolve: Vec<PullRequest>,
-    /// Where content is then asked for by its digest, in this order, until one answers: the URL of the
-    /// repository.
+    /// GET requests for each piece of content, in order, until one is answered. `DIGEST` stands for the content's
+    /// digest; manifests are below `manifests` in place of `blobs`.
     pub content: Vec<PullRequest>,
 }
 
-/// One URL and why it is asked.
+/// A URL, with the reason for the request.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PullRequest {
     /// The URL.
     pub url: String,
-    /// The entry of the pull secret whose credentials are sent; `None` if none are.
+    /// Key of the credentials in the pull secret, without a scheme or API version; `None` if none are sent.
     pub credentials: Option<String>,
-    /// Why this place is asked.
+    /// Whether any certificate is accepted.
+    pub any_certificate: bool,
+    /// The reason for the request.
     pub because: EndpointReason,
 }
 
@@ -60,9 +63,7 @@ impl Registries {
             Some((_, file)) if file.server.is_some() => {
                 file.endpoints.iter().chain(&file.server).cloned().collect()
             }
-            _ => {
-                vec![Endpoint { because: EndpointReason::NoSettings, ..source_endpoint(&registry) }]
-            }
+            _ => vec![endpoint_without_settings(&registry)],
         };
         let repository = image.repository();
         let request = |endpoint: &Endpoint, rest: &str| PullRequest {
@@ -72,6 +73,7 @@ impl Registries {
                 namespace(image, &endpoint.base)
             ),
             credentials: endpoint.credentials.as_ref().map(|found| found.key().to_owned()),
+            any_certificate: endpoint.transport == Transport::AnyCertificate,
             because: endpoint.because.clone(),
         };
         let (needed, paths) = match image.version() {
@@ -89,7 +91,7 @@ impl Registries {
         let content = if resolve.is_empty() {
             Vec::new()
         } else {
-            able(Ability::Pull).map(|endpoint| request(endpoint, "")).collect()
+            able(Ability::Pull).map(|endpoint| request(endpoint, "/blobs/DIGEST")).collect()
         };
         Pull {
             image: image.to_string(),
@@ -97,6 +99,41 @@ impl Registries {
             resolve,
             content,
         }
+    }
+}
+
+/// The registry itself, if no file has settings for it.
+fn endpoint_without_settings(registry: &ImageLocation) -> Endpoint {
+    let source = source_endpoint(registry);
+    if is_this_host(registry.host()) {
+        Endpoint { transport: Transport::Plain, because: EndpointReason::ThisHost, ..source }
+    } else {
+        Endpoint { because: EndpointReason::NoSettings, ..source }
+    }
+}
+
+/// Whether containerd treats `host` as the node itself.
+fn is_this_host(host: &str) -> bool {
+    let name = match host.rsplit_once(':') {
+        // The colons of a bracketed address are not followed by a port, and containerd does not recognize such an
+        // address without a port.
+        Some((name, port)) if !port.ends_with(']') => name.trim_matches(['[', ']']),
+        _ => host,
+    };
+    let address = name.parse::<IpAddr>();
+    name == "localhost" || address.is_ok_and(|address| address.to_canonical().is_loopback())
+}
+
+impl Pull {
+    /// Whether a mirror may serve the image's content.
+    pub fn has_mirror(&self) -> bool {
+        let is_mirror = |request: &PullRequest| {
+            matches!(
+                request.because,
+                EndpointReason::Mirror { .. } | EndpointReason::InPlaceOfSource
+            )
+        };
+        self.content.iter().any(is_mirror)
     }
 }
 
@@ -115,7 +152,7 @@ fn folders(host: &str) -> [String; 3] {
         .map(|name| name.replace(':', "").to_ascii_lowercase())
 }
 
-/// What containerd appends for others than the registry itself, so that a cache knows whose image it is.
+/// The query that containerd appends for mirrors, so that a cache knows the image's registry.
 fn namespace(image: &ImageReference, base: &ImageLocation) -> String {
     let host = image.host();
     if host == base.host() || (host == DOCKER_HUB && base.host() == DOCKER_HUB_SERVER) {
@@ -159,6 +196,7 @@ impl fmt::Display for PullRequest {
             || "without credentials".to_owned(),
             |key| format!("with the credentials for {}", key.escape_debug()),
         );
-        write!(f, "{}\n      {credentials}; {}", self.url, self.because)
+        let certificate = if self.any_certificate { ", any certificate will do" } else { "" };
+        write!(f, "{}\n      {credentials}{certificate}; {}", self.url, self.because)
     }
 }

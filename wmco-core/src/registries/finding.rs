@@ -1,4 +1,4 @@
-//! What people should know about the objects that were read.
+//! Problems in the objects about registries.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use super::BadLocation;
 use crate::limits;
 use crate::text::cut;
 
-/// One thing to look at in an object. It prints as one line that a terminal shows as it is.
+/// A finding in an object. Displays as one printable line.
 ///
 /// ```
 /// use wmco_core::registries::{MirrorSetFacts, RegistryInputs, configure};
@@ -26,48 +26,51 @@ use crate::text::cut;
 /// ```
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct RegistryFinding {
-    /// Which object.
+    /// The object.
     pub object: ClusterObject,
-    /// Its field, for example `spec.imageTagMirrors[0].mirrors[2]`, as a terminal may show it.
+    /// The field, for example `spec.imageTagMirrors[0].mirrors[2]`, as printable text.
     pub field: String,
-    /// What is wrong there.
+    /// The problem there.
     pub problem: RegistryProblem,
 }
 
-/// Kind and name of an object, as Events and messages name it.
+/// Kind and name of an object, for Events and messages.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd, Serialize)]
 pub struct ClusterObject {
     /// Its kind.
     pub kind: &'static str,
     /// Its name; empty if it has none.
     pub name: String,
+    /// Its UID, if it is known.
+    #[serde(skip)]
+    pub uid: Option<String>,
 }
 
-/// What is wrong with a field, and what to do.
+/// The problem with a field, and the next step.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RegistryProblem {
-    /// Nothing restricts nodes to certain registries.
+    /// Nodes are not restricted to the allowed registries.
     #[error("allowed registries do not restrict Windows nodes: containerd has no such list")]
     AllowedNotEnforced,
-    /// A location that is none.
+    /// Not a valid location.
     #[error("{} is no location of images: {reason}", shown(.text))]
     BadLocation {
-        /// What was found.
+        /// The value.
         text: String,
-        /// What is wrong with it.
+        /// Why the location is invalid.
         reason: BadLocation,
     },
-    /// The mirror's registry is among the blocked ones.
+    /// The mirror's registry is blocked.
     #[error("the registry of this mirror is blocked in the settings for images, so it is not used")]
     BlockedMirror,
-    /// Credentials that cannot be read. Nothing of them is repeated.
+    /// Credentials that cannot be read. No part of them is repeated.
     #[error("the credentials cannot be read, so they are not used: {reason}")]
     BrokenCredentials {
-        /// What to write.
+        /// The expected form.
         reason: &'static str,
     },
-    /// All mirrors were left out and the source must not be asked.
+    /// No mirror is usable and the source must not be asked.
     #[error(
         "no mirror can be used and the source must not be asked, so Windows nodes pull nothing from {registry}"
     )]
@@ -78,8 +81,17 @@ pub enum RegistryProblem {
     /// Entries that share a mirror have different credentials for it.
     #[error("the mirror {base} has other credentials in another entry, which are used for both")]
     CredentialsDiffer {
-        /// What containerd asks.
+        /// The location that containerd asks.
         base: String,
+    },
+    /// Credentials for a mirror that may be asked by HTTP.
+    #[error(
+        "its registry is insecure, so the credentials for {key} go to it by HTTP where HTTPS fails: everybody on \
+         the way can read them"
+    )]
+    CredentialsInClear {
+        /// Key of the pull secret.
+        key: String,
     },
     /// The kind is deprecated.
     #[error("this kind is deprecated, write an ImageDigestMirrorSet instead")]
@@ -98,10 +110,10 @@ pub enum RegistryProblem {
     /// An entry without a password.
     #[error("there are no credentials in it, so none are sent")]
     EmptyCredentials,
-    /// An entry with a token that only Docker exchanges.
+    /// An entry with a token that only Docker supports.
     #[error("an identity token cannot be sent by containerd, so no credentials are sent")]
     IdentityToken,
-    /// Entries of one registry have different mirrors.
+    /// Entries of one registry have different mirrors, which all of them share.
     #[error(
         "other entries of {registry} have other mirrors, and containerd tries all of them for each image \
          of {registry}: a tag may be found at the wrong mirror"
@@ -124,7 +136,7 @@ pub enum RegistryProblem {
          the registry have one: add a mirror"
     )]
     NeverWithoutMirrors,
-    /// A source that no image has.
+    /// A source that no image name has.
     #[error("no image has this registry in its name, write docker.io")]
     NeverLookedUp,
     /// A mirror with another path than the source.
@@ -145,21 +157,21 @@ pub enum RegistryProblem {
     /// The pull secret cannot be used at all.
     #[error("{reason}, so no credentials are sent to mirrors")]
     PullSecret {
-        /// What is wrong.
+        /// The problem.
         reason: &'static str,
     },
-    /// Names without a registry.
+    /// Names without a registry, which are ignored.
     #[error(
         "containerd takes images without a registry from docker.io only, so this is passed over"
     )]
     SearchNotDone,
-    /// A policy that is none.
+    /// An unknown policy.
     #[error("{} is no policy, so the source may be asked: write NeverContactSource or AllowContactingSource", shown(.text))]
     UnknownPolicy {
-        /// What was found.
+        /// The value.
         text: String,
     },
-    /// The folder of a registry cannot be made.
+    /// The registry's folder cannot be created.
     #[error(
         "Windows cannot hold a folder for {registry}, so its source is asked: use another name of the host"
     )]
@@ -167,20 +179,20 @@ pub enum RegistryProblem {
         /// Host of the source.
         registry: String,
     },
-    /// A field of another type.
+    /// A field of the wrong type.
     #[error("is not {expected}, so it is passed over")]
     WrongShape {
-        /// The type that it should have.
+        /// The expected type.
         expected: &'static str,
     },
 }
 
 impl RegistryProblem {
-    /// Whether something that was asked for does not hold on Windows nodes. Otherwise it holds, but maybe
-    /// not as it was meant.
+    /// Whether a setting does not apply on Windows nodes. Otherwise it applies, but maybe not as intended.
     pub const fn is_serious(&self) -> bool {
         match self {
             Self::CredentialsDiffer { .. }
+            | Self::CredentialsInClear { .. }
             | Self::Deprecated
             | Self::DomainInPart
             | Self::EmptyCredentials
@@ -218,7 +230,7 @@ impl fmt::Display for RegistryFinding {
     }
 }
 
-/// `text` for a message: in quotation marks, bounded, without what could be a password in a URL.
+/// Quotes `text` for a message: shortened, and without possible passwords in a URL.
 pub(super) fn shown(text: &str) -> String {
     let public = text.rsplit_once('@').map_or(text, |(_, public)| public);
     let hidden = if public.len() < text.len() { "[redacted]@" } else { "" };

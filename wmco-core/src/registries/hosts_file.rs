@@ -1,7 +1,7 @@
 //! The file that containerd reads for one registry.
 //!
 //! # Source
-//! containerd's documentation of `hosts.toml`; the form is that of `spec/registries.md`, section 5.2.
+//! containerd's documentation of `hosts.toml`; the form is that of `docs/contract/registries.md`, REG11.
 
 use toml_edit::{Array, Decor, DocumentMut, Item, Key, Table, Value, value};
 use zeroize::Zeroizing;
@@ -9,12 +9,12 @@ use zeroize::Zeroizing;
 use super::endpoint::{Ability, Endpoint, Transport};
 use crate::secret::Secret;
 
-/// All that containerd is told of one registry.
+/// containerd's whole configuration of one registry.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) struct HostsFile {
-    /// Those that are asked first, in this order.
+    /// The endpoints that are asked first, in order.
     pub(super) endpoints: Vec<Endpoint>,
-    /// The one that is asked last. Without it the file is empty, which containerd passes over.
+    /// The endpoint that is asked last. Without it the file is empty, and containerd ignores it.
     pub(super) server: Option<Endpoint>,
 }
 
@@ -41,7 +41,7 @@ impl HostsFile {
             hosts.insert(&endpoint.url(), Item::Table(host(endpoint)));
         }
         root.insert("host", Item::Table(hosts));
-        // The document keeps a copy of its own, which is freed as it is.
+        // The document keeps its own copy, which is freed without being wiped.
         Secret::new(Zeroizing::new(document.to_string()).as_bytes())
     }
 }
@@ -59,7 +59,7 @@ fn host(endpoint: &Endpoint) -> Table {
     table
 }
 
-/// The table with the credentials of `endpoint`, indented by `indent`, after `before`.
+/// The table with the credentials of `endpoint`, indented by `indent` and placed after `before`.
 fn header(endpoint: &Endpoint, indent: &str, before: &str) -> Option<Table> {
     let credentials = endpoint.credentials.as_ref()?;
     let text = String::from_utf8_lossy(credentials.header().expose()).into_owned();

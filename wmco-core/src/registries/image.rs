@@ -7,8 +7,8 @@ use super::location::{ImageLocation, is_host};
 use crate::limits;
 use crate::names::registries::{DOCKER_HUB, DOCKER_HUB_INDEX, DOCKER_HUB_LIBRARY};
 
-/// The name of an image, complete: `busybox` is `docker.io/library/busybox:latest`, and a tag beside a
-/// digest is left out.
+/// The complete name of an image: `busybox` becomes `docker.io/library/busybox:latest`, and a tag beside a digest
+/// is dropped.
 ///
 /// Source: the reference grammar of the Distribution project, and containerd's CRI plugin, which completes
 /// names in this way.
@@ -18,7 +18,7 @@ use crate::names::registries::{DOCKER_HUB, DOCKER_HUB_INDEX, DOCKER_HUB_LIBRARY}
 ///
 /// let image: ImageReference = "busybox".parse()?;
 /// assert_eq!(image.to_string(), "docker.io/library/busybox:latest");
-/// # Ok::<(), wmco_core::registries::BadReference>(())
+/// Ok::<(), wmco_core::registries::BadReference>(())
 /// ```
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct ImageReference {
@@ -27,30 +27,30 @@ pub struct ImageReference {
     version: Version,
 }
 
-/// Which image of a repository.
+/// Tag or digest of an image.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) enum Version {
     Digest(String),
     Tag(String),
 }
 
-/// Why a text is no [`ImageReference`].
+/// Why a text is not an [`ImageReference`].
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum BadReference {
-    /// What follows `@`.
+    /// The text after `@`.
     #[error("write the digest as `@sha256:` and 64 lower-case hexadecimal digits")]
     Digest,
     /// The registry and the repository.
     #[error("write the name as REGISTRY/REPOSITORY, the repository in lower case")]
     Name,
-    /// What follows `:`.
+    /// The text after `:`.
     #[error("write a tag of letters, digits, `.`, `_` and `-` after the colon")]
     Tag,
 }
 
 impl ImageReference {
-    /// The registry that the name has, with its port.
+    /// The registry in the name, with its port.
     pub fn host(&self) -> &str {
         &self.host
     }

@@ -1,4 +1,4 @@
-//! Facts of the cluster's settings for images, from their JSON.
+//! Settings for images, from the cluster's object.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,9 +9,9 @@ use super::location::{ImageLocation, ImageScope};
 use crate::names::objects::CLUSTER;
 use crate::names::registries::IMAGE_CONFIG_KIND;
 
-/// What `image.config.openshift.io/cluster` says of registries: `spec.registrySources`.
+/// The settings of `image.config.openshift.io/cluster` for registries: `spec.registrySources`.
 ///
-/// Its `additionalTrustedCA` is not here: Windows nodes trust those authorities as a whole host, see
+/// Without `additionalTrustedCA`: on Windows nodes the whole host trusts those authorities, see
 /// [`ca_bundle`](crate::ca_bundle).
 ///
 /// ```
@@ -26,27 +26,24 @@ pub struct ImageConfigFacts {
     pub(super) insecure: ScopeSet,
     pub(super) blocked: ScopeSet,
     pub(super) findings: Vec<RegistryFinding>,
+    uid: Option<String>,
 }
 
-/// Locations, with all below them, and domains.
+/// Locations with everything below them, and domains.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub(super) struct ScopeSet {
     domains: BTreeSet<String>,
-    /// By registry, in lower case: paths.
+    /// Paths by registry in lower case.
     locations: BTreeMap<String, BTreeSet<String>>,
-    /// Whole registries as they were written.
+    /// Whole registries, as written.
     registries: Vec<ImageLocation>,
 }
 
-/// The object that these facts are of.
-fn object() -> ClusterObject {
-    ClusterObject { kind: IMAGE_CONFIG_KIND, name: CLUSTER.to_owned() }
-}
-
 impl ImageConfigFacts {
-    /// The facts of `object`.
+    /// Reads the settings from `object`.
     pub fn of(object: &Value) -> Self {
-        let mut facts = Self::default();
+        let uid = object.pointer("/metadata/uid").and_then(Value::as_str).map(str::to_owned);
+        let mut facts = Self { uid, ..Self::default() };
         facts.insecure = facts.scopes(object, "insecureRegistries");
         facts.blocked = facts.scopes(object, "blockedRegistries");
         for (list, problem) in [
@@ -112,7 +109,9 @@ impl ImageConfigFacts {
     }
 
     fn tell(&mut self, field: String, problem: RegistryProblem) {
-        self.findings.push(RegistryFinding { object: object(), field, problem });
+        let (name, uid) = (CLUSTER.to_owned(), self.uid.clone());
+        let object = ClusterObject { kind: IMAGE_CONFIG_KIND, name, uid };
+        self.findings.push(RegistryFinding { object, field, problem });
     }
 }
 
@@ -136,13 +135,13 @@ impl ScopeSet {
         }
     }
 
-    /// Registries that are named as a whole.
+    /// Whole registries in the set.
     pub(super) fn registries(&self) -> &[ImageLocation] {
         &self.registries
     }
 
-    /// Whether all of `location` is in the set. A registry without a port stands for all of its ports, as
-    /// it does on Linux nodes.
+    /// Whether all of `location` is in the set. A registry without a port stands for all of its ports, as on Linux
+    /// nodes.
     pub(super) fn covers(&self, location: &ImageLocation) -> bool {
         let host = location.host_key();
         let name = host.rsplit_once(':').map_or(host.as_str(), |(name, _)| name);
@@ -154,7 +153,7 @@ impl ScopeSet {
     }
 }
 
-/// `path` and all that it lies in, up to the empty path.
+/// `path` and all its parents, up to the empty path.
 pub(super) fn prefixes(path: &str) -> impl Iterator<Item = &str> {
     std::iter::successors(Some(path), |path| {
         let (parent, _) = path.split_at(path.rfind('/').unwrap_or_default());

@@ -1,4 +1,4 @@
-//! Places of images as people write them: a registry and a path.
+//! Locations of images: a registry and a path.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,9 +6,9 @@ use std::str::FromStr;
 use crate::limits;
 use crate::names::{host, registries};
 
-/// A registry, with its port if one is written, and a path in it.
+/// A registry, with its port if there is one, and a path in it.
 ///
-/// A scheme in front and empty parts of the path are passed over, as the Go operator does.
+/// A scheme and empty parts of the path are ignored, as in the Go operator.
 ///
 /// ```
 /// use wmco_core::registries::ImageLocation;
@@ -18,7 +18,7 @@ use crate::names::{host, registries};
 /// assert_eq!((mirror.host(), mirror.path()), ("cache.example:8443", "proxy/team/app"));
 /// // containerd appends `team/app` itself.
 /// assert_eq!(mirror.base_for(&source).unwrap().to_string(), "cache.example:8443/proxy");
-/// # Ok::<(), wmco_core::registries::BadLocation>(())
+/// Ok::<(), wmco_core::registries::BadLocation>(())
 /// ```
 #[derive(Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct ImageLocation {
@@ -26,8 +26,7 @@ pub struct ImageLocation {
     path: String,
 }
 
-/// Which images a setting is about: those at one location and below, or those of all registries below a
-/// domain.
+/// The images that a setting is for: those at one location and below, or those of all registries in a domain.
 ///
 /// ```
 /// use wmco_core::registries::ImageScope;
@@ -42,17 +41,17 @@ pub enum ImageScope {
     Location(ImageLocation),
 }
 
-/// Why a text is no [`ImageLocation`].
+/// Why a text is not an [`ImageLocation`].
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum BadLocation {
-    /// The part before the first slash.
+    /// The part before the first slash is invalid.
     #[error("start it with a registry such as `quay.io` or `cache.example:8443`")]
     Host,
-    /// What follows.
+    /// The path is invalid.
     #[error("use letters, digits, `.`, `_`, `-` and `/` after the registry")]
     Path,
-    /// No image has such a name.
+    /// The location is longer than any image name.
     #[error("names of images have at most {} bytes", limits::IMAGE_NAME_BYTES)]
     TooLong,
 }
@@ -63,25 +62,25 @@ impl ImageLocation {
         Self { host: host.to_owned(), path: String::new() }
     }
 
-    /// The registry as it was written, with its port.
+    /// The registry with its port, as written.
     pub fn host(&self) -> &str {
         &self.host
     }
 
-    /// The path, without slashes around it.
+    /// The path, without leading and trailing slashes.
     pub fn path(&self) -> &str {
         &self.path
     }
 
-    /// The host in lower case: registries are the same whatever case they are written in.
+    /// The host in lower case: registries are compared without case.
     pub(super) fn host_key(&self) -> String {
         self.host.to_ascii_lowercase()
     }
 
-    /// Where containerd has to be sent so that it finds images of `source` here.
+    /// The location that containerd has to ask to find images of `source` here.
     ///
-    /// containerd appends the whole repository of the image, so `None` unless this location ends with
-    /// the whole path of `source`, or if what remains names a tag or a digest.
+    /// containerd appends the whole repository of the image, so the result is `None` unless this location ends with
+    /// the whole path of `source`, or if the rest contains a tag or a digest.
     pub fn base_for(&self, source: &Self) -> Option<Self> {
         let rest = self.path.strip_suffix(source.path.as_str())?;
         let base = match rest.strip_suffix('/') {
@@ -95,8 +94,8 @@ impl ImageLocation {
 
     /// Name of the folder in which containerd on Windows looks for the settings of this registry.
     ///
-    /// `None` if no such folder can be made: a name that Windows keeps for devices, a path that is too
-    /// long, or an IPv6 address.
+    /// `None` if the folder cannot be created: a device name of Windows, a path that is too long, or an IPv6
+    /// address.
     pub(super) fn folder(&self) -> Option<String> {
         let folder = match self.host.rsplit_once(':') {
             Some((name, port)) => format!("{name}_{port}_"),
@@ -112,8 +111,8 @@ impl ImageLocation {
     }
 }
 
-/// Whether Windows takes `stem` for a device, whatever follows after a dot. Source: Microsoft, "Naming
-/// files, paths, and namespaces".
+/// Whether `stem` is a device name on Windows, with any extension. Source: Microsoft, "Naming files, paths, and
+/// namespaces".
 fn is_device(stem: &str) -> bool {
     let stem = stem.to_ascii_lowercase();
     let numbered = |name: &str| {
@@ -164,7 +163,7 @@ impl fmt::Display for ImageLocation {
     }
 }
 
-/// `text` without `SCHEME://`.
+/// Removes `SCHEME://` from `text`.
 pub(super) fn without_scheme(text: &str) -> &str {
     let is_scheme = |scheme: &str| {
         scheme.starts_with(|first: char| first.is_ascii_alphabetic())
@@ -173,10 +172,10 @@ pub(super) fn without_scheme(text: &str) -> &str {
     text.split_once("://").filter(|(scheme, _)| is_scheme(scheme)).map_or(text, |(_, rest)| rest)
 }
 
-/// A host name or an address, with or without a port.
+/// Whether the text is a host name or an address, with or without a port.
 pub(super) fn is_host(host: &str) -> bool {
     let (name, port) = match host.rsplit_once(':') {
-        // The colons of an address in brackets are no port's.
+        // The colons of a bracketed address are not followed by a port.
         Some((name, port)) if !port.ends_with(']') => (name, Some(port)),
         _ => (host, None),
     };
@@ -198,7 +197,7 @@ fn is_name(name: &str) -> bool {
     })
 }
 
-/// A part of a path; the last one may name a tag or a digest, which must be cut off later.
+/// Whether the text is a valid part of a path; the last part may contain a tag or a digest, which is cut off later.
 fn is_part(part: &str, last: bool) -> bool {
     let more = if last { "._-:@" } else { "._-" };
     part.starts_with(|first: char| first.is_ascii_alphanumeric())
@@ -209,7 +208,7 @@ fn is_part(part: &str, last: bool) -> bool {
 mod tests {
     use super::*;
 
-    /// Rows of `spec/registries.md`, section 7, and what the Go operator made of partial matches.
+    /// Rule: `docs/contract/registries.md`, REG6. Partial matches are cases that the Go operator shortens.
     #[track_caller]
     fn base(source: &str, mirror: &str, expected: Option<&str>) {
         let [source, mirror]: [ImageLocation; 2] =

@@ -1,4 +1,4 @@
-//! Facts of one mirror set, from its JSON.
+//! Facts about a mirror set, from its JSON.
 
 use jiff::Timestamp;
 use serde_json::Value;
@@ -10,10 +10,9 @@ use crate::names::registries::{
     TAG_MIRROR_SET_KIND,
 };
 
-/// What an object that says where images are mirrored has to say: an ImageDigestMirrorSet, an
-/// ImageTagMirrorSet or an ImageContentSourcePolicy.
+/// The mirrors in an ImageDigestMirrorSet, an ImageTagMirrorSet or an ImageContentSourcePolicy.
 ///
-/// A part of it that is wrong is passed over, and [told](super::Registries::findings).
+/// Invalid parts are ignored and [reported](super::Registries::findings).
 ///
 /// ```
 /// use wmco_core::registries::MirrorSetFacts;
@@ -24,31 +23,31 @@ use crate::names::registries::{
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct MirrorSetFacts {
     pub(super) object: ClusterObject,
-    /// For the order of sets: the oldest one goes first.
+    /// Orders the sets: the oldest one comes first.
     pub(super) created: Option<Timestamp>,
     pub(super) rank: usize,
     pub(super) entries: Vec<MirrorEntry>,
     pub(super) findings: Vec<RegistryFinding>,
 }
 
-/// One entry with a source that can be used.
+/// An entry with a usable source.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) struct MirrorEntry {
     /// Its field in the object.
     pub(super) field: String,
     pub(super) source: ImageLocation,
-    /// Mirrors that are locations, with their number in the list.
+    /// Valid mirrors, with their index in the list.
     pub(super) mirrors: Vec<(usize, ImageLocation)>,
-    /// Whether the list has anything in it, right or wrong.
+    /// Whether the list has any item, valid or not.
     pub(super) has_mirrors: bool,
     /// Whether the source must not be asked.
     pub(super) never: bool,
-    /// Whether mirrors may say what a tag stands for.
+    /// Whether mirrors may resolve tags.
     pub(super) tags: bool,
 }
 
-/// The kinds in the order in which their sets count if they are equally old: kind, list in `spec`, and
-/// whether it is for tags.
+/// The kinds in the order of their precedence for sets of the same age: kind, list in `spec`, and whether it is for
+/// tags.
 const KINDS: [(&str, &str, bool); 3] = [
     (DIGEST_MIRROR_SET_KIND, "imageDigestMirrors", false),
     (TAG_MIRROR_SET_KIND, "imageTagMirrors", true),
@@ -56,15 +55,16 @@ const KINDS: [(&str, &str, bool); 3] = [
 ];
 
 impl MirrorSetFacts {
-    /// The facts of `object`; `None` if it is of another kind.
+    /// Reads the facts from `object`; `None` if it is of another kind.
     pub fn of(object: &Value) -> Option<Self> {
         let found = object.get("kind")?.as_str()?;
         let (rank, (kind, list, tags)) =
             KINDS.into_iter().enumerate().find(|(_, (kind, ..))| *kind == found)?;
         let text = |pointer| object.pointer(pointer).and_then(Value::as_str);
         let name = text("/metadata/name").unwrap_or_default().to_owned();
+        let uid = text("/metadata/uid").map(str::to_owned);
         let mut facts = Self {
-            object: ClusterObject { kind, name },
+            object: ClusterObject { kind, name, uid },
             created: text("/metadata/creationTimestamp").and_then(|time| time.parse().ok()),
             rank,
             entries: Vec::new(),

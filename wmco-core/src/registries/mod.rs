@@ -1,8 +1,8 @@
-//! Where Windows nodes pull images from instead of their own registry.
+//! Mirrors and settings of image registries for Windows nodes.
 //!
-//! [`configure`] makes the `hosts.toml` files of containerd from what the cluster says of registries:
-//! mirror sets ([`MirrorSetFacts`]), settings for images ([`ImageConfigFacts`]) and the [`PullSecret`].
-//! [`Registries::explain`] gives the URLs that containerd asks with these files.
+//! [`configure`] makes containerd's `hosts.toml` files from the cluster's objects about registries: mirror sets
+//! ([`MirrorSetFacts`]), settings for images ([`ImageConfigFacts`]) and the [`PullSecret`]. [`Registries::explain`]
+//! returns the URLs that containerd asks with these files.
 //!
 //! ```
 //! use serde_json::json;
@@ -22,36 +22,37 @@
 //! let pull = registries.explain(&"quay.io:8443/team/app:1".parse()?);
 //! let url = "https://cache.example/v2/proxy/team/app/manifests/1?ns=quay.io%3A8443";
 //! assert_eq!(pull.resolve[0].url, url);
-//! # Ok::<(), wmco_core::registries::BadReference>(())
+//! Ok::<(), wmco_core::registries::BadReference>(())
 //! ```
 //!
 //! # What containerd cannot express
-//! It knows whole registries, so the mirrors of one repository are tried for all of them, and it appends
-//! the whole repository to a mirror, so a mirror under another path cannot be used. Domains
-//! (`*.example`), parts of registries and a list of allowed registries have no counterpart. Each such
-//! case is a [`RegistryFinding`].
+//! containerd configures whole registries only, so the mirrors of one repository are tried for all of them, and it
+//! appends the whole repository to a mirror, so a mirror under another path cannot be used. Domains (`*.example`),
+//! parts of registries and a list of allowed registries have no counterpart. Each such case is a
+//! [`RegistryFinding`].
 //!
-//! Authorities of registries (`additionalTrustedCA`) are trusted by the whole host instead, see
+//! CAs of registries (`additionalTrustedCA`) are trusted by the whole host instead; see
 //! [`ca_bundle`](crate::ca_bundle).
 //!
 //! # Source
-//! `spec/registries.md`; where its section 8 recommends something else than the Go operator does, that
-//! is done.
+//! `docs/contract/registries.md`; REG21 there lists the differences from the Go operator.
 //!
 //! # Guarantees
 //! - Pure: equal input, equal output.
-//! - Any JSON may be given: what has another shape than expected is told and passed over.
-//! - Nothing of a password is in `Debug` or in a finding.
+//! - Any JSON is accepted: a value of an unexpected type is reported and ignored.
+//! - Neither `Debug` output nor a finding contains any part of a password.
 
 mod configure;
 mod endpoint;
 mod explain;
 mod finding;
+mod host_files;
 mod hosts_file;
 mod image;
 mod image_config;
 mod location;
 mod mirror_set;
+mod notice;
 mod pull_secret;
 #[cfg(test)]
 mod tests;
@@ -62,16 +63,18 @@ pub use configure::{RegistryInputs, configure};
 pub use endpoint::EndpointReason;
 pub use explain::{Pull, PullRequest};
 pub use finding::{ClusterObject, RegistryFinding, RegistryProblem};
+pub use host_files::{RegistryFile, RegistryFiles};
 pub use image::{BadReference, ImageReference};
 pub use image_config::ImageConfigFacts;
 pub use location::{BadLocation, ImageLocation, ImageScope};
 pub use mirror_set::MirrorSetFacts;
+pub use notice::{RegistryNotice, registry_notices};
 pub use pull_secret::{PullCredentials, PullSecret, PullSecretData};
 
 use crate::secret::Secret;
 use hosts_file::HostsFile;
 
-/// What containerd is told of registries.
+/// containerd's configuration of registries.
 ///
 /// ```
 /// use wmco_core::registries::{RegistryInputs, configure};
@@ -81,7 +84,7 @@ use hosts_file::HostsFile;
 /// ```
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Registries {
-    /// By folder in lower case, for Windows does not tell cases apart.
+    /// By folder in lower case, because Windows ignores case.
     files: BTreeMap<String, (String, HostsFile)>,
     findings: Vec<RegistryFinding>,
 }
@@ -93,7 +96,7 @@ impl Registries {
         files.map(|(folder, file)| (explain::path_of(folder), file.render())).collect()
     }
 
-    /// What people should know about the objects.
+    /// Findings about the objects.
     pub fn findings(&self) -> &[RegistryFinding] {
         &self.findings
     }

@@ -15,7 +15,7 @@ use super::location::{ImageLocation, is_host, without_scheme};
 use crate::names::registries::{DOCKER_CONFIG_KEY, PULL_SECRET, SECRET_KIND};
 use crate::secret::Secret;
 
-/// What the pull secret holds, by registry or a part of one. Entries that are broken are passed over.
+/// The credentials in the pull secret, by registry or a part of one. Invalid entries are ignored.
 ///
 /// ```
 /// use wmco_core::registries::{PullSecret, PullSecretData};
@@ -25,7 +25,7 @@ use crate::secret::Secret;
 /// let credentials = secret.for_location(&"quay.io/team/app".parse()?).unwrap();
 /// assert_eq!(credentials.key(), "quay.io/team");
 /// assert!(!format!("{secret:?}").contains("hush"));
-/// # Ok::<(), wmco_core::registries::BadLocation>(())
+/// Ok::<(), wmco_core::registries::BadLocation>(())
 /// ```
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct PullSecret {
@@ -33,14 +33,14 @@ pub struct PullSecret {
     pub(super) findings: Vec<RegistryFinding>,
 }
 
-/// What was found of the pull secret.
+/// The observed state of the pull secret.
 #[derive(Clone, Copy)]
 pub enum PullSecretData<'a> {
-    /// There is no such Secret.
+    /// The Secret does not exist.
     NoSecret,
-    /// It has not the key [`DOCKER_CONFIG_KEY`].
+    /// The Secret does not have the key [`DOCKER_CONFIG_KEY`].
     NoKey,
-    /// What stands there.
+    /// The value of the key.
     Text(&'a [u8]),
 }
 
@@ -53,7 +53,7 @@ pub struct PullCredentials {
 }
 
 impl PullCredentials {
-    /// What they are for, for example `quay.io/team`.
+    /// The registry or part of one that they are for, for example `quay.io/team`.
     pub fn key(&self) -> &str {
         &self.key
     }
@@ -70,7 +70,7 @@ impl Default for PullSecret {
     }
 }
 
-/// What an entry has to say.
+/// The content of an entry.
 enum Found {
     Credentials(Secret),
     Empty,
@@ -79,7 +79,7 @@ enum Found {
 }
 
 impl PullSecret {
-    /// Reads what is there.
+    /// Reads the pull secret.
     pub fn read(data: PullSecretData<'_>) -> Self {
         let mut secret = Self { credentials: BTreeMap::new(), findings: Vec::new() };
         let text = match data {
@@ -103,7 +103,16 @@ impl PullSecret {
         }
     }
 
-    /// The credentials with the longest key that `location` lies in.
+    /// Sets the Secret's UID in all findings.
+    #[must_use]
+    pub fn with_uid(mut self, uid: Option<&str>) -> Self {
+        for finding in &mut self.findings {
+            finding.object.uid = uid.map(str::to_owned);
+        }
+        self
+    }
+
+    /// The credentials with the longest key that contains `location`.
     pub fn for_location(&self, location: &ImageLocation) -> Option<&PullCredentials> {
         let host = location.host_key();
         prefixes(location.path()).find_map(|path| self.credentials.get(&joined(&host, path)))
@@ -116,7 +125,7 @@ impl PullSecret {
             return self.tell(field, RegistryProblem::BrokenCredentials { reason });
         };
         match read_entry(entry) {
-            // A key that is written as a URL does not stand against the same one without.
+            // A key written as a URL does not override the same key without a scheme.
             Found::Credentials(_) if !exact && self.credentials.contains_key(&normal) => {}
             Found::Credentials(header) => {
                 let credentials = PullCredentials { key: normal.clone(), header };
@@ -136,15 +145,16 @@ impl PullSecret {
     }
 
     fn tell(&mut self, field: String, problem: RegistryProblem) {
-        let object = ClusterObject { kind: SECRET_KIND, name: PULL_SECRET.to_owned() };
+        let (name, uid) = (PULL_SECRET.to_owned(), None);
+        let object = ClusterObject { kind: SECRET_KIND, name, uid };
         self.findings.push(RegistryFinding { object, field, problem });
     }
 }
 
-/// Registry in lower case and path, and whether `key` is just that; `None` if it is no registry.
+/// Registry in lower case with path, and whether `key` has exactly this form; `None` if it is no registry.
 fn normalized(key: &str) -> Option<(String, bool)> {
     let text = without_scheme(key).trim_end_matches('/');
-    // Docker has always written the version of the API behind its registry.
+    // Docker has always appended the API version to its registry.
     let is_url = text.len() < key.len();
     let text = ["/v1", "/v2"]
         .into_iter()
@@ -195,7 +205,7 @@ fn read_entry(entry: &Value) -> Found {
     }
 }
 
-/// `USER:PASSWORD` of its base64, with or without padding and line ends.
+/// Decodes `USER:PASSWORD` from base64, with or without padding and line ends.
 fn decoded(auth: &str) -> Option<Zeroizing<Vec<u8>>> {
     let config = GeneralPurposeConfig::new()
         .with_decode_padding_mode(DecodePaddingMode::Indifferent)

@@ -6,14 +6,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::units::GoDuration;
 
-/// End of the file names of programs on Windows.
+/// Extension of programs on Windows.
 const SUFFIX: &str = ".exe";
 
 /// Why a credential provider configuration cannot be rewritten.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CredentialProviderError {
-    /// The members do not have the types that the kubelet asks for.
+    /// A member does not have the type that the kubelet expects.
     #[error(
         "the credential provider file is no CredentialProviderConfig, correct it in the MachineConfig"
     )]
@@ -21,22 +21,22 @@ pub enum CredentialProviderError {
     /// The result cannot be written as YAML.
     #[error("the credential provider file cannot be written as YAML")]
     Write(#[source] serde_saphyr::SerializeError),
-    /// The text is no YAML.
+    /// The text is not YAML.
     #[error("the credential provider file is no YAML, correct it in the MachineConfig")]
     Yaml(#[source] Box<serde_saphyr::Error>),
 }
 
-/// The Linux workers' `CredentialProviderConfig` as Windows nodes need it: each provider's `name`,
-/// which is the file that the kubelet runs, ends in `.exe`.
+/// Rewrites the Linux workers' `CredentialProviderConfig` for Windows nodes: each provider's `name`, which is the
+/// file that the kubelet runs, gets the extension `.exe`.
 ///
-/// `text` is YAML or JSON, the result YAML. Only members that the kubelet knows survive, and
-/// durations are written in full (`12h0m0s`). What the kubelet itself checks is not checked here.
-/// Source: `spec/node-config.md`, section 5.4.
+/// `text` is YAML or JSON, the result YAML. Only members that the kubelet knows are kept, and durations are written
+/// in full (`12h0m0s`). The kubelet's own checks are not repeated here.
+/// Source: `docs/contract/node-files.md`, FILE22.
 ///
 /// # Errors
-/// The text is no YAML, or a member has the wrong type.
+/// The text is not YAML, or a member has the wrong type.
 pub fn credential_provider(text: &str) -> Result<String, CredentialProviderError> {
-    // By way of JSON values, since YAML alone would take the number 10 for the text "10".
+    // Read as JSON values, because YAML alone would read the number 10 as the text "10".
     let options = serde_saphyr::options! { with_snippet: false };
     let value: serde_json::Value = serde_saphyr::from_str_with_options(text, options)
         .map_err(|error| CredentialProviderError::Yaml(Box::new(error)))?;
@@ -98,7 +98,7 @@ struct TokenAttributes {
     service_account_token_audience: String,
 }
 
-/// A duration in the one form that Go writes.
+/// A duration in the form that Go writes.
 #[derive(Deserialize, Serialize)]
 #[serde(try_from = "String")]
 struct Written(String);
@@ -130,7 +130,7 @@ mod tests {
         debatable: bool,
     }
 
-    /// Drops members that are null, which mean the same as missing ones.
+    /// Removes null members, which mean the same as missing ones.
     fn without_nulls(value: Value) -> Value {
         match value {
             Value::Object(members) => members

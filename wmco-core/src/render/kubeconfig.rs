@@ -11,12 +11,12 @@ use crate::names::{WICD_USER_PREFIX, objects};
 use crate::secret::Secret;
 use crate::winpath::WindowsPath;
 
-/// Name of the one cluster in each file.
+/// Name of the cluster in each file.
 const CLUSTER: &str = "local";
 
-/// What a service account's token Secret holds.
+/// Content of a service account's token Secret.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct TokenSecret {
+pub struct ServiceAccountToken {
     /// Certificates of the API server's authority, in PEM.
     pub ca: Vec<u8>,
     /// The bearer token.
@@ -27,7 +27,7 @@ pub struct TokenSecret {
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum KubeconfigError {
-    /// A key that has to be there.
+    /// A required key is missing.
     #[error("secret {secret} has no key `{key}`, delete it so that it is made again")]
     MissingKey {
         /// Name of the Secret.
@@ -35,13 +35,13 @@ pub enum KubeconfigError {
         /// Name of the key.
         key: &'static str,
     },
-    /// A kubeconfig without a server sends nobody anywhere.
+    /// The API server's URL is empty.
     #[error(
         "the API server's URL is empty, set status.apiServerInternalURI of infrastructure {}",
         objects::CLUSTER
     )]
     NoServer,
-    /// Tokens are text.
+    /// The token is not UTF-8 text.
     #[error(
         "the token for user `{user}` is no UTF-8 text, delete its secret so that it is made again"
     )]
@@ -51,9 +51,9 @@ pub enum KubeconfigError {
     },
 }
 
-impl TokenSecret {
-    /// Takes CA and token out of the data of the Secret `secret`. Both may be empty, as in the
-    /// original; see [`token_kubeconfig`].
+impl ServiceAccountToken {
+    /// Reads CA and token from the data of the Secret `secret`. Both may be empty, as in the original; see
+    /// [`token_kubeconfig`].
     ///
     /// # Errors
     /// [`KubeconfigError::MissingKey`].
@@ -70,17 +70,17 @@ impl TokenSecret {
     }
 }
 
-/// Text of a kubeconfig whose user shows a token; `user` is [`objects::KUBELET_KUBECONFIG_USER`] or
-/// [`objects::WICD_KUBECONFIG_USER`]. An empty CA or token leaves its member out.
+/// Text of a kubeconfig whose user has a token; `user` is [`objects::KUBELET_KUBECONFIG_USER`] or
+/// [`objects::WICD_KUBECONFIG_USER`]. An empty CA or token is left out.
 ///
-/// Source: `spec/node-config.md`, section 5.2.
+/// Source: `docs/contract/node-files.md`, FILE13 and FILE14.
 ///
 /// # Errors
-/// The server is empty, or the token is no text.
+/// The server is empty, or the token is not text.
 pub fn token_kubeconfig(
     server: &str,
     user: &str,
-    secret: &TokenSecret,
+    secret: &ServiceAccountToken,
 ) -> Result<Secret, KubeconfigError> {
     let token = std::str::from_utf8(secret.token.expose())
         .map_err(|_| KubeconfigError::Token { user: user.to_owned() })?;
@@ -92,10 +92,10 @@ pub fn token_kubeconfig(
     write(server, &secret.ca, user, credentials)
 }
 
-/// Text of a kubeconfig whose user shows the certificate that lies, with its key, at `pem` on the
-/// host. An empty CA leaves its member out.
+/// Text of a kubeconfig whose user has the certificate and key in the file `pem` on the host. An empty CA is left
+/// out.
 ///
-/// Source: `spec/node-config.md`, section 5.3.
+/// Source: `docs/contract/node-files.md`, FILE14.
 ///
 /// # Errors
 /// The server is empty.
@@ -201,7 +201,7 @@ mod tests {
     #[test]
     fn a_missing_key_is_named_with_its_secret() {
         let data = BTreeMap::from([(objects::CA_KEY.to_owned(), ByteString(b"CA".to_vec()))]);
-        let error = TokenSecret::read("node-token", &data).unwrap_err();
+        let error = ServiceAccountToken::read("node-token", &data).unwrap_err();
         assert_eq!(
             error,
             KubeconfigError::MissingKey { secret: "node-token".to_owned(), key: "token" }
@@ -212,14 +212,14 @@ mod tests {
     fn empty_values_are_left_out() {
         let data =
             [objects::CA_KEY, objects::TOKEN_KEY].map(|key| (key.to_owned(), ByteString(vec![])));
-        let secret = TokenSecret::read("s", &BTreeMap::from(data)).unwrap();
+        let secret = ServiceAccountToken::read("s", &BTreeMap::from(data)).unwrap();
         let kubeconfig = token_kubeconfig("https://api.test", "kubelet", &secret).unwrap();
         insta::assert_snapshot!(text(&kubeconfig), @r#"{"clusters":[{"name":"local","cluster":{"server":"https://api.test"}}],"users":[{"name":"kubelet","user":{}}],"contexts":[{"name":"kubelet","context":{"cluster":"local","user":"kubelet"}}],"current-context":"kubelet"}"#);
     }
 
     #[test]
     fn an_empty_server_is_refused() {
-        let secret = TokenSecret { ca: vec![], token: Secret::default() };
+        let secret = ServiceAccountToken { ca: vec![], token: Secret::default() };
         for server in ["", " "] {
             let result = token_kubeconfig(server, "wicd", &secret);
             assert_eq!(result, Err(KubeconfigError::NoServer));
@@ -236,10 +236,10 @@ mod tests {
 
     #[test]
     fn no_token_is_printed() {
-        let secret = TokenSecret { ca: vec![], token: Secret::new(*b"hush-hush") };
+        let secret = ServiceAccountToken { ca: vec![], token: Secret::new(*b"hush-hush") };
         let kubeconfig = token_kubeconfig("https://api.test", "wicd", &secret).unwrap();
         assert!(!format!("{secret:?}{kubeconfig:?}").contains("hush"));
-        let damaged = TokenSecret { ca: vec![], token: Secret::new(*b"hush\xff") };
+        let damaged = ServiceAccountToken { ca: vec![], token: Secret::new(*b"hush\xff") };
         let error = token_kubeconfig("https://api.test", "wicd", &damaged).unwrap_err();
         assert!(!format!("{error:?} {error}").contains("hush"));
     }

@@ -9,9 +9,9 @@ use crate::names::{OS_ID_WINDOWS, host};
 
 /// Text of [`host::KUBELET_CONFIG`]: a `KubeletConfiguration` in JSON.
 ///
-/// `cluster_dns` is [`ServiceNetwork::cluster_dns`](super::ServiceNetwork::cluster_dns). Values that
-/// mean "default" are written where the original writes them, so that taking over a node changes
-/// no byte of its file. Source: `spec/node-config.md`, section 5.1.
+/// `cluster_dns` is [`IpNetwork::cluster_dns`](crate::ip_network::IpNetwork::cluster_dns). Values that mean
+/// "default" are written where the original writes them, so that the file of an existing node does not change by a
+/// byte. Source: `docs/contract/node-files.md`, FILE9.
 pub fn kubelet_config(cluster_dns: IpAddr) -> String {
     text(&KubeletConfiguration::new(cluster_dns))
 }
@@ -21,7 +21,7 @@ fn text(configuration: &KubeletConfiguration) -> String {
     serde_json::to_string(configuration).expect("a kubelet configuration is JSON")
 }
 
-/// A duration that the kubelet replaces by its own default.
+/// A duration for which the kubelet uses its default.
 const DEFAULT: &str = "0s";
 
 #[derive(Serialize)]
@@ -54,7 +54,7 @@ struct KubeletConfiguration {
     cpu_manager_reconcile_period: &'static str,
     runtime_request_timeout: &'static str,
     max_pods: u32,
-    /// Empty, not absent: absent means the file that Linux has.
+    /// Empty, not absent: absent means Linux's default file.
     resolv_conf: &'static str,
     #[serde(rename = "kubeAPIQPS")]
     kube_api_qps: u32,
@@ -130,7 +130,7 @@ struct EvictionHard {
 #[derive(Serialize)]
 #[serde(rename_all = "PascalCase")]
 struct FeatureGates {
-    /// `enableSystemLogQuery` needs it.
+    /// Required by `enableSystemLogQuery`.
     node_log_query: bool,
     rotate_kubelet_server_certificate: bool,
 }

@@ -2,35 +2,34 @@
 
 use serde_json::{Value, json};
 
-use super::ServiceNetwork;
+use crate::ip_network::IpNetwork;
 use crate::names::host;
 
-/// The script with `{{NAME}}` where something is filled in.
+/// The script with placeholders `{{NAME}}`.
 const TEMPLATE: &str = include_str!("network_script.ps1");
 
-/// Text of [`host::NETWORK_SCRIPT`] for a cluster whose services live in `services`.
+/// Text of [`host::NETWORK_SCRIPT`] for a cluster with the service network `services`.
 ///
-/// The script takes `-hostnameOverride`, `-clusterCIDR`, `-kubeConfigPath`, `-kubeProxyConfigPath`
-/// and `-verbosity`. It waits for [`host::OVERLAY_NETWORK`], makes [`host::VIP_ENDPOINT`] on it, and
-/// writes [`host::CNI_CONFIG_FILE`] and the configuration of kube-proxy where they differ. Its exit
-/// code is not 0 after the first error.
+/// The script has the parameters `-hostnameOverride`, `-clusterCIDR`, `-kubeConfigPath`, `-kubeProxyConfigPath` and
+/// `-verbosity`. It waits for [`host::OVERLAY_NETWORK`], creates [`host::VIP_ENDPOINT`] on it, and writes
+/// [`host::CNI_CONFIG_FILE`] and the configuration of kube-proxy if they differ. It stops at the first error with
+/// an exit code other than 0.
 ///
-/// It takes the network that has the subnet `-clusterCIDR`, which is the node's own, and no other. An
-/// endpoint counts when it is on that network; one that is left from an earlier network is removed.
-/// Of its own errors those begin with `not yet` that waiting may cure, and the others with `broken`.
+/// It uses only the network with the subnet `-clusterCIDR`, the node's own subnet. An endpoint counts if it is on
+/// that network; an endpoint of an earlier network is removed. The script's own errors begin with `not yet` if
+/// waiting may help, and otherwise with `broken`.
 ///
-/// kube-proxy's configuration is JSON, which its YAML reader takes as well, and leaves out what only
-/// repeats kube-proxy's defaults. Source: `spec/services.md`, section 13, and `spec/ssh.md`,
-/// section 10.
+/// kube-proxy's configuration is JSON, which its YAML reader accepts, too; values equal to kube-proxy's defaults
+/// are left out. Source: `docs/contract/services.md`, SVC50 to SVC52.
 ///
 /// ```
 /// use wmco_core::render::network_script;
 ///
 /// let script = network_script(&"172.30.0.0/16".parse()?);
 /// assert!(script.contains(r#""destinationPrefix": "172.30.0.0/16""#));
-/// # Ok::<(), wmco_core::render::ServiceNetworkError>(())
+/// Ok::<(), wmco_core::ip_network::NetworkError>(())
 /// ```
-pub fn network_script(services: &ServiceNetwork) -> String {
+pub fn network_script(services: &IpNetwork) -> String {
     [
         ("CNI_CONFIG", pretty(&cni_config(services))),
         ("CNI_CONFIG_FILE", host::CNI_CONFIG_FILE.to_owned()),
@@ -45,13 +44,13 @@ pub fn network_script(services: &ServiceNetwork) -> String {
     })
 }
 
-/// JSON on several lines; it ends up in a here-string, so people can read it.
+/// JSON on several lines, readable in the script's here-string.
 fn pretty(value: &Value) -> String {
     format!("{value:#}")
 }
 
-/// Configuration of the plugin `win-overlay`. The script puts values between `@`.
-fn cni_config(services: &ServiceNetwork) -> Value {
+/// Configuration of the plugin `win-overlay`. The script fills in the placeholders between `@`.
+fn cni_config(services: &IpNetwork) -> Value {
     let services = services.to_string();
     let policy = |kind: &str, settings: Value| json!({ "name": "EndpointPolicy", "value": { "type": kind, "settings": settings } });
     json!({
@@ -78,7 +77,7 @@ fn cni_config(services: &ServiceNetwork) -> Value {
     })
 }
 
-/// A `KubeProxyConfiguration`. The script puts values between `@`.
+/// A `KubeProxyConfiguration`. The script fills in the placeholders between `@`.
 fn kube_proxy_config() -> Value {
     json!({
         "kind": "KubeProxyConfiguration",
@@ -110,7 +109,7 @@ mod tests {
         network_script(&"172.30.0.0/16".parse().unwrap())
     }
 
-    /// Text of the here-string assigned to `variable`, with `values` put in as the script does.
+    /// The here-string that is assigned to `variable`, filled with `values` as the script does.
     fn filled(variable: &str, values: &[(&str, Value)]) -> Value {
         let script = script();
         let (_, rest) = script.split_once(&format!("${variable} = @'\n")).unwrap();
@@ -136,7 +135,7 @@ mod tests {
         assert!(has_error(&script().replacen('}', "", 1)), "the parser finds a missing brace");
     }
 
-    /// What strict mode would find on the host only.
+    /// Finds unset variables, which strict mode would report on the host only.
     #[test]
     fn every_variable_is_set() {
         let (unset, used) = unset_variables(&script());
@@ -211,7 +210,7 @@ mod tests {
         );
     }
 
-    /// Each name between `@` has a line in the table that is put in, and the other way round.
+    /// Each placeholder between `@` has a line in the table of values, and the reverse.
     #[test]
     fn every_place_has_a_value() {
         let script = script();
@@ -234,7 +233,7 @@ mod tests {
         assert_eq!(places.len(), 7);
     }
 
-    /// Two subnets, or those of another node: the configurations of before stay as they are.
+    /// With two subnets, or those of another node, the existing configurations stay unchanged.
     #[test]
     fn another_subnet_is_told_before_anything_is_written() {
         let script = script();
@@ -247,8 +246,8 @@ mod tests {
         assert_eq!(script.matches("    subnet = $clusterCIDR\n").count(), 1);
     }
 
-    /// An endpoint of the same name on another network is neither used nor, if that network is there
-    /// under a name of its own, removed.
+    /// An endpoint of the same name on another network is neither used nor, if that network exists under its own
+    /// name, removed.
     #[test]
     fn an_endpoint_counts_on_this_network_only() {
         let script = script();

@@ -1,21 +1,21 @@
-//! PowerShell as a parser that is not ours reads it, for tests of rendered scripts.
+//! PowerShell parsed by a foreign parser, for tests of rendered scripts.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use tree_sitter::{Node, Parser, Tree};
 
-/// A command of a script. `Display` is one line: name, parameters by name, other arguments, conditions.
+/// A command of a script. Displays as one line: name, parameters by name, other arguments, conditions.
 pub(super) struct Command {
     pub(super) name: String,
-    /// With empty values for switches.
+    /// Parameters; switches have empty values.
     parameters: BTreeMap<String, String>,
     arguments: Vec<String>,
-    /// Of the `if` statements around it, the outermost one first.
+    /// Conditions of the surrounding `if` statements, the outermost one first.
     conditions: Vec<String>,
 }
 
-/// Whether something in `script` is not PowerShell, or is missing.
+/// Whether `script` has a syntax error.
 pub(super) fn has_error(script: &str) -> bool {
     parsed(script).root_node().has_error()
 }
@@ -25,7 +25,7 @@ pub(super) fn all<'a>(kind: &str, script: &'a str) -> Vec<&'a str> {
     texts(parsed(script).root_node(), kind, script)
 }
 
-/// Variables that are read and never set, and the number of all that are read.
+/// Variables that are read but never set, and the number of all variables that are read.
 pub(super) fn unset_variables(script: &str) -> (BTreeSet<String>, usize) {
     let names = |kind: &str| -> BTreeSet<String> {
         let places = all(kind, script).into_iter();
@@ -45,7 +45,7 @@ pub(super) fn unset_variables(script: &str) -> (BTreeSet<String>, usize) {
     (used.difference(&set).cloned().collect(), used.len())
 }
 
-/// All commands in order. In place of a variable stands the constant that it is set to.
+/// All commands in order. Variables are replaced by the constants that they are set to.
 pub(super) fn commands(script: &str) -> Vec<Command> {
     let constants = all("assignment_expression", script).into_iter().filter_map(|assignment| {
         let (name, value) = assignment.split_once('=')?;
@@ -65,7 +65,7 @@ struct Script<'a> {
 }
 
 impl Script<'_> {
-    /// A node on one line, without quotation marks around it.
+    /// The text of a node on one line, without surrounding quotation marks.
     fn value(&self, node: Node<'_>) -> String {
         let text = &self.text[node.byte_range()];
         let text = self.constants.get(text).copied().unwrap_or_else(|| unquoted(text));

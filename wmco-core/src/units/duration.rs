@@ -5,7 +5,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// Units with their nanoseconds, longest names first where one starts another.
+/// Units with their nanoseconds; of two names with the same start the longer one comes first.
 const UNITS: [(&str, u128); 8] = [
     ("ns", 1),
     ("us", MICROSECOND),
@@ -20,18 +20,17 @@ const MICROSECOND: u128 = 1_000;
 const MILLISECOND: u128 = 1_000_000;
 const SECOND: u128 = 1_000_000_000;
 
-/// Digits after the point that can still be told apart in nanoseconds.
+/// Digits after the point that are still significant in nanoseconds.
 const FRACTION_DIGITS: usize = 18;
 
-/// A duration as Go reads and writes it; its text form is the one that Go writes, for example
-/// `1h0m0s` for `60m`.
+/// A duration in Go's notation; its text form is the one that Go writes, for example `1h0m0s` for `60m`.
 ///
 /// ```
 /// use wmco_core::units::GoDuration;
 ///
 /// let duration: GoDuration = "90m".parse()?;
 /// assert_eq!(duration.to_string(), "1h30m0s");
-/// # Ok::<(), wmco_core::units::DurationError>(())
+/// Ok::<(), wmco_core::units::DurationError>(())
 /// ```
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct GoDuration {
@@ -39,14 +38,14 @@ pub struct GoDuration {
     nanoseconds: u128,
 }
 
-/// Why a text is no [`GoDuration`].
+/// Why a text is not a [`GoDuration`].
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum DurationError {
-    /// It is not written as Go writes durations.
+    /// The text is not in Go's notation.
     #[error("is no duration, write for example 168h or 1m30s")]
     NoDuration,
-    /// Go can hold no more than 292 years.
+    /// More than Go's maximum of 292 years.
     #[error("is too long, write a shorter duration")]
     TooLong,
 }
@@ -57,6 +56,21 @@ impl FromStr for GoDuration {
     fn from_str(text: &str) -> Result<Self, DurationError> {
         let nanoseconds = parse(text.strip_prefix(['-', '+']).unwrap_or(text))?;
         Ok(Self { negative: text.starts_with('-') && nanoseconds > 0, nanoseconds })
+    }
+}
+
+impl GoDuration {
+    /// Whole seconds, rounded up; `None` for a negative duration.
+    ///
+    /// ```
+    /// use wmco_core::units::GoDuration;
+    ///
+    /// assert_eq!("1m0.5s".parse::<GoDuration>()?.seconds(), Some(61));
+    /// Ok::<(), wmco_core::units::DurationError>(())
+    /// ```
+    pub fn seconds(self) -> Option<u64> {
+        let seconds = u64::try_from(self.nanoseconds.div_ceil(SECOND)).ok();
+        seconds.filter(|_| !self.negative)
     }
 }
 
@@ -89,13 +103,13 @@ fn parse(text: &str) -> Result<u128, DurationError> {
     if total > i64::MAX.unsigned_abs().into() { Err(DurationError::TooLong) } else { Ok(total) }
 }
 
-/// `number` units in nanoseconds; what is shorter than one is dropped.
+/// `number` units in nanoseconds; smaller fractions are dropped.
 fn scale(number: &str, unit: u128) -> Result<u128, DurationError> {
     let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
     if (whole.is_empty() && fraction.is_empty()) || fraction.contains('.') {
         return Err(DurationError::NoDuration);
     }
-    // Only digits are left, so what does not fit is too long.
+    // Only digits are left, so a parse error means that the value is too large.
     let digits = |text: &str| match text {
         "" => Ok(0),
         text => text.parse::<u64>().map_err(|_| DurationError::TooLong),
@@ -131,7 +145,7 @@ fn decimal(value: u128, unit: u128) -> String {
     if rest == 0 {
         return whole.to_string();
     }
-    // A leading 1 keeps the zeros before the digits; it stands where the point goes.
+    // A leading 1 keeps the zeros before the digits; its place is where the point goes.
     let digits = (unit + rest).to_string();
     let digits = digits.strip_prefix('1').unwrap_or(&digits);
     format!("{whole}.{}", digits.trim_end_matches('0'))
@@ -179,7 +193,7 @@ mod tests {
     }
 
     proptest! {
-        /// What was written is read as the same duration.
+        /// A written duration is read back unchanged.
         #[test]
         fn writing_loses_nothing(nanoseconds in 0..i64::MAX.unsigned_abs()) {
             prop_assert_eq!(parse(&write(nanoseconds.into())), Ok(nanoseconds.into()));

@@ -1,4 +1,4 @@
-//! Sizes and durations in the notations that people write in Kubernetes files.
+//! Sizes and durations in the notations of Kubernetes files.
 
 mod duration;
 mod quantity;

@@ -12,7 +12,7 @@ use std::str::FromStr;
 ///
 /// let size: Quantity = "100Mi".parse()?;
 /// assert_eq!(size.megabytes(), 105);
-/// # Ok::<(), wmco_core::units::QuantityError>(())
+/// Ok::<(), wmco_core::units::QuantityError>(())
 /// ```
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Quantity {
@@ -22,7 +22,7 @@ pub struct Quantity {
 
 const NANO: u128 = 1_000_000_000;
 
-/// Suffixes with how many billionths of a byte they stand for.
+/// Suffixes with their value in billionths of a byte.
 const SUFFIXES: [(&str, u128); 16] = [
     ("", NANO),
     ("n", 1),
@@ -42,23 +42,23 @@ const SUFFIXES: [(&str, u128); 16] = [
     ("Ei", (1 << 60) * NANO),
 ];
 
-/// Why a text is no [`Quantity`].
+/// Why a text is not a [`Quantity`].
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum QuantityError {
-    /// Sizes are not negative.
+    /// A negative size.
     #[error("is negative, write a quantity of 0 or more")]
     Negative,
-    /// It is not in the notation of Kubernetes.
+    /// The text is not in Kubernetes' notation.
     #[error("is no quantity, write for example 100M or 1Gi")]
     NoQuantity,
-    /// No disk is that large.
+    /// The size is too large for any disk.
     #[error("is too large, write at most some exabytes")]
     TooLarge,
 }
 
 impl Quantity {
-    /// In units of 10^6 bytes, rounded up.
+    /// The size in units of 10^6 bytes, rounded up.
     pub fn megabytes(self) -> u64 {
         u64::try_from(self.nano.div_ceil(1_000_000 * NANO)).unwrap_or(u64::MAX)
     }
@@ -83,7 +83,7 @@ impl FromStr for Quantity {
             .map_err(|_| QuantityError::TooLarge)?
             .checked_mul(unit)
             .ok_or(QuantityError::TooLarge)?;
-        // Each digit of the fraction is worth a tenth of the one before; what is left rounds up.
+        // Each digit of the fraction is worth a tenth of the digit before it; the remainder rounds up.
         let mut worth = unit;
         for digit in fraction.chars().filter_map(|c| c.to_digit(10)) {
             let part = (worth * u128::from(digit)).div_ceil(10);
@@ -97,7 +97,7 @@ impl FromStr for Quantity {
     }
 }
 
-/// Billionths of a byte that `e6` or `E6` stands for.
+/// The billionths of a byte of an exponent such as `e6` or `E6`.
 fn exponent(suffix: &str) -> Result<u128, QuantityError> {
     let digits = suffix.strip_prefix(['e', 'E']).ok_or(QuantityError::NoQuantity)?;
     let exponent: i32 = digits.parse().map_err(|_| QuantityError::NoQuantity)?;

@@ -66,7 +66,7 @@ fn a_long_grace_period_is_no_blockage() {
     assert_eq!(world.actions.get("tell-drain"), None, "nothing was blocked");
 }
 
-/// Whoever runs pods is taken out of service with a slot only.
+/// A node that runs pods is taken out of service with a slot only.
 #[test]
 fn nodes_that_lose_their_marks_stay_in_service() {
     let lose: [fn(usize) -> Event; 2] = [Event::LoseMarks, Event::DeleteNode];

@@ -199,7 +199,7 @@ fn removal() {
 }
 
 #[test]
-fn row_26_removal_of_a_host_that_trusts_roots() {
+fn removal_of_a_host_that_trusts_roots() {
     crashes(configured_with_roots, &[Event::Unlist(0)], &[]);
     failures(configured_with_roots, &[Event::Unlist(0)]);
 }

@@ -1,5 +1,5 @@
 //! The guarantees of the planners, tried on a model of a cluster and its hosts, and the laws of user data,
-//! of files of keys and of containerd's files.
+//! of files of keys, of containerd's files and of other texts from outside.
 
 #![allow(
     clippy::expect_used,
@@ -14,6 +14,7 @@ mod drains;
 mod enumerated;
 mod guarantees;
 mod machine_set;
+mod outside;
 mod registration;
 mod registries;
 mod replace;

@@ -41,7 +41,7 @@ fn a_node_that_was_deleted_while_no_operator_ran_is_too() {
     assert!(took < SECONDS, "{took}");
 }
 
-/// One that nobody saw before it was deleted takes as long as one that never came.
+/// A Node that nobody saw before it was deleted takes as long as a Node that never came.
 #[test]
 fn a_node_that_is_deleted_during_the_first_configuration_disturbs_nothing() {
     for rounds in 0..30 {

@@ -3,7 +3,7 @@
 use crate::enumerated::{Share, between, crashes, crashes_of, failures};
 use crate::world::{Event, KeyEvent, MachineEvent, ROUNDS, World};
 
-/// The next key is put beside the current one. People use it when they are told that they may.
+/// The next key is put beside the current one. People use it when the operator reports that they may.
 const STORY: [Event; 1] = [Event::Key(KeyEvent::AddNext)];
 
 /// Two entries beside a MachineSet, all nodes, and a budget of one.
@@ -82,7 +82,7 @@ fn until_it_is_taken_back() {
 #[test]
 fn while_a_machine_is_added_and_a_host_is_listed() {
     between(configured, &STORY, &[Event::Of(MachineEvent::Scale(0, 3))]);
-    // Whoever lists a host puts the key on it that is in use by then.
+    // A person who lists a host puts the key on it that is in use by then.
     let authorize = Event::Key(KeyEvent::Authorize(1));
     let relisted = [Event::Unlist(1), Event::Wait, Event::List(1), authorize];
     between(configured, &STORY, &relisted);

@@ -1,4 +1,4 @@
-//! A decision as people read it, and what they can do about it.
+//! A decision as readable text, with advice about the next step.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use crate::rule::{Kind, Rule};
 use crate::trace::Check;
 
 impl Decision<'_> {
-    /// The next step for a person, in one line.
+    /// The next step for an administrator, in one line.
     pub fn advice(&self) -> &'static str {
         match (&self.verdict, self.rule) {
             (Verdict::Approve(_), _) | (_, None) => "nothing, the operator approves it",
@@ -19,8 +19,8 @@ impl Decision<'_> {
 }
 
 impl fmt::Display for Decision<'_> {
-    /// A block for people: the verdict, the reason, what to do, and a line for each check. An arrow
-    /// points at the check that decided.
+    /// A block of text: the verdict, the reason, the advice, and a line for each check. An arrow marks the check
+    /// that decided.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name)?;
         if let Some(kind) = self.kind {
@@ -43,7 +43,7 @@ impl fmt::Display for Decision<'_> {
     }
 }
 
-/// Not ours: who is in charge, or what would make it ours.
+/// Advice for an ignored request: who is in charge, or what would make it ours.
 fn ignored(rule: Rule) -> &'static str {
     match rule {
         Rule::Undecided => "nothing, it is over",
@@ -54,27 +54,27 @@ fn ignored(rule: Rule) -> &'static str {
              Machine lacks; or remove the entry of the host from windows-instances"
         }
         Rule::MachineNode => {
-            "delete the Node of the Machine if the host was installed anew, else find out why its host \
+            "delete the Node of the Machine if the host was reinstalled, else find out why its host \
              asks for another name"
         }
         Rule::NodeOs => "approve or deny it by hand, nodes that do not run Windows are not ours",
         Rule::NodeAbsent => {
-            "delete the Node if the host was installed anew, else find out why a node \
+            "delete the Node if the host was reinstalled, else find out why a node \
              asks for its first certificate again"
         }
         Rule::Instance => {
             "list the host in windows-instances if it is to be a node, or compare its \
              host name with the node name"
         }
-        _ => "approve or deny it by hand, or leave it to whoever is in charge of it",
+        _ => "approve or deny it by hand, or leave it to its own approver",
     }
 }
 
-/// Ours and wrong: what a new request has to be like.
+/// Advice for a refused request: how a new request has to differ.
 fn refused(rule: Rule, kind: Option<Kind>) -> &'static str {
     match (rule, kind) {
         (Rule::Size | Rule::Pem | Rule::Pkcs10, _) => {
-            "encode the request anew, as one PEM block \
+            "encode the request again, as one PEM block \
              of a PKCS#10 request in DER"
         }
         (Rule::Subject | Rule::CommonName | Rule::Organization, _) => {
@@ -122,7 +122,7 @@ fn refused(rule: Rule, kind: Option<Kind>) -> &'static str {
              and find out who asked"
         }
         (Rule::Belongs, _) => {
-            "remove the name from whoever else has it, list the host by its DNS name in \
+            "remove the name from the other host that has it, list the host by its DNS name in \
              windows-instances, or find out why the node claims what is not its own"
         }
         (Rule::PendingLimit, _) => {
@@ -142,7 +142,7 @@ fn refused(rule: Rule, kind: Option<Kind>) -> &'static str {
     }
 }
 
-/// Not yet: what has to come.
+/// Advice for a waiting request: what has to happen first.
 fn awaited(rule: Rule) -> &'static str {
     match rule {
         Rule::Instance => {

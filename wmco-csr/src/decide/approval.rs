@@ -1,4 +1,4 @@
-//! Proofs that a verdict may be carried out, with what there is to write.
+//! Proofs that a verdict may be carried out, with the conditions to write.
 
 use jiff::Timestamp;
 use k8s_openapi::api::certificates::v1::CertificateSigningRequestCondition;
@@ -8,7 +8,7 @@ use crate::names;
 use crate::request::Request;
 use crate::rule::{Kind, Rule};
 
-/// Proof that a request kept every rule. Only [`decide`](super::decide) makes one, and an executor that takes
+/// Proof that a request keeps every rule. Only [`decide`](super::decide) makes one, so an executor that takes
 /// nothing else cannot approve an unchecked request.
 #[derive(Debug)]
 pub struct Approval<'r> {
@@ -19,8 +19,8 @@ pub struct Approval<'r> {
     node: String,
 }
 
-/// Permission to deny a request: it is ours, it is wrong, and the policy says that such requests
-/// are denied. Only [`decide`](super::decide) makes one.
+/// Permission to deny a request: it is ours, it is wrong, and the policy denies such requests. Only
+/// [`decide`](super::decide) makes one.
 #[derive(Debug)]
 pub struct Denial<'r> {
     name: &'r str,
@@ -49,17 +49,17 @@ impl<'r> Approval<'r> {
         &self.node
     }
 
-    /// The UID of the approved request, to be sent along so that no namesake is approved.
+    /// The UID of the approved request. Send it along, so that no other request of the same name is approved.
     pub fn uid(&self) -> Option<&'r str> {
         self.uid
     }
 
-    /// The version that was looked at, to be sent along so that nothing newer is approved.
+    /// The resource version that was checked. Send it along, so that no newer version is approved.
     pub fn resource_version(&self) -> Option<&'r str> {
         self.resource_version
     }
 
-    /// The condition to append. Source: `spec/csr.md`, section 7.
+    /// The condition to append. Source: `docs/contract/certificate-requests.md`, CSR50.
     pub fn condition(&self, now: Timestamp) -> CertificateSigningRequestCondition {
         let (reason, message) = match self.kind {
             Kind::KubeletClient | Kind::KubeletServing => {
@@ -81,7 +81,7 @@ impl<'r> Denial<'r> {
         self.name
     }
 
-    /// The version that was looked at, to be sent along.
+    /// The resource version that was checked. Send it along.
     pub fn resource_version(&self) -> Option<&'r str> {
         self.resource_version
     }

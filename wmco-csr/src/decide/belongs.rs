@@ -1,8 +1,8 @@
-//! Does each alternative name belong to the host, and to nobody else?
+//! Checks that each alternative name belongs to the host and to no other host.
 //!
-//! The Node has them all in its status, but whoever asks writes that. So each needs a witness: the
-//! list of instances, the Machine API, the DNS, or the host itself when the operator asked it; and nobody
-//! else may have it: no other entry, Node or Machine, and no service of the cluster.
+//! The Node has all of them in its status, but the requester writes that status. So each name needs another proof:
+//! the list of instances, the Machine API, the DNS, or the host itself when the operator asked it. And nothing else
+//! may have the name: no other entry, Node or Machine, and no service of the cluster.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -13,21 +13,26 @@ use crate::pkcs10::GeneralName;
 use crate::rule::Rule;
 use crate::trace::Detail::Fixed;
 use crate::trace::Foreign;
-use crate::view::{Against, Instance, NodeFacts, Owner, fold};
+use crate::view::{Against, Instance, NodeIdentity, Owner, fold};
 
-/// What is wrong with a name.
+/// An objection to a name.
 enum Objection<'e> {
-    /// Something speaks against it.
+    /// A fact contradicts it.
     Against(Against<'e>),
-    /// Nobody but the Node says that it is the host's.
+    /// Only the Node itself claims the name.
     Unproven,
-    /// It is not known what would tell, yet.
+    /// The proof is not available yet.
     Unknown(&'static str),
 }
 
 impl<'e> Exam<'e, '_> {
-    /// Looks at the names that the Node has.
-    pub(super) fn belongs(&mut self, asked: &Asked<'_>, node: &NodeFacts, instance: &'e Instance) {
+    /// Checks the alternative names that the Node has.
+    pub(super) fn belongs(
+        &mut self,
+        asked: &Asked<'_>,
+        node: &NodeIdentity,
+        instance: &'e Instance,
+    ) {
         let Some(names) = asked.parsed.extensions().alternative_names() else { return };
         let mut unknown = None;
         for name in names.iter() {
@@ -128,7 +133,7 @@ impl<'e> Exam<'e, '_> {
     }
 }
 
-/// A name as it is shown to people.
+/// A name as messages show it.
 struct Shown<'a>(GeneralName<'a>);
 
 impl fmt::Display for Shown<'_> {

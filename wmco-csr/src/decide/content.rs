@@ -1,4 +1,4 @@
-//! Is the request what such a request has to be? Looks at the request and the policy only.
+//! Checks the content of a request, with the request and the policy only.
 
 use jiff::SignedDuration;
 
@@ -9,11 +9,11 @@ use crate::rule::{Kind, Outcome, Rule};
 use crate::trace::Detail::{self, Fixed};
 use crate::trace::{Foreign, ForeignList};
 
-/// The shortest lifetime that the API server lets anybody ask for, in seconds.
+/// The shortest lifetime that the API server accepts, in seconds.
 const LEAST_LIFETIME_SECONDS: i32 = 600;
 
 impl Exam<'_, '_> {
-    /// Looks at everything, so that a refusal names all faults.
+    /// Makes all checks, so that a refusal names all faults.
     pub(super) fn content(&mut self, asked: &Asked<'_>) {
         self.requester(asked);
         self.subject(asked);
@@ -56,7 +56,7 @@ impl Exam<'_, '_> {
         }
     }
 
-    /// Source: `spec/csr.md`, W-3.
+    /// Source: `docs/contract/certificate-requests.md`, CSR27.
     fn token_node(&mut self, node: &str) {
         match self.request.token_node {
             None => self.trace.pass(Rule::TokenNode, Fixed("bound to no node")),
@@ -85,12 +85,12 @@ impl Exam<'_, '_> {
         self.fail(Rule::Organization, format_args!("{found}, not {needed} alone"));
     }
 
-    /// Exactly the essential usage and signatures, with or without key encipherment.
+    /// Checks that the usages are exactly the essential usage and signatures, with or without key encipherment.
     fn usages(&mut self, kind: Kind) {
         let (usages, essential) = (self.request.usages, kind.essential_usage());
         let signs = has(usages, names::USAGE_DIGITAL_SIGNATURE);
         let enciphers = has(usages, names::USAGE_KEY_ENCIPHERMENT);
-        // All members are known and there are no more than members: nothing else, nothing twice.
+        // All members are known and their number fits: nothing else, nothing twice.
         if signs && has(usages, essential) && usages.len() == 2 + usize::from(enciphers) {
             return self.trace.pass(Rule::Usages, Detail::List(usages));
         }
@@ -144,7 +144,7 @@ impl Exam<'_, '_> {
         }
     }
 
-    /// Source: `spec/csr.md`, W-8.
+    /// Source: `docs/contract/certificate-requests.md`, CSR32.
     fn lifetime(&mut self, kind: Kind) {
         let limits = &self.policy.limits;
         let most = match kind {

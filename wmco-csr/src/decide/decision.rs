@@ -11,38 +11,39 @@ use crate::names;
 use crate::rule::{Kind, Rule};
 use crate::trace::{Check, Trace};
 
-/// What is to be done about one request, and why. Borrows from the object of the request; what is
-/// to be shown of its checks is put into words when somebody asks for them.
+/// The verdict about a request, with all its checks. Borrows from the request's object; details of the checks are
+/// formatted only when they are read.
 ///
-/// Serializes as [`Report`]; its `Display` is what `wmco-operator explain csr` prints.
+/// Serializes as [`Report`]; `wmco-operator explain csr` prints its `Display` output.
 #[derive(Debug)]
 #[must_use = "a decision does nothing until an executor carries it out"]
 pub struct Decision<'r> {
     pub(crate) name: &'r str,
     pub(crate) kind: Option<Kind>,
     pub(crate) verdict: Verdict<'r>,
-    /// The rule that decided, unless all were kept.
+    /// The rule that decided; `None` if all rules were kept.
     pub(crate) rule: Option<Rule>,
-    /// The Node of somebody else that stands in the way, if one does.
+    /// The Node of another host that blocks the request.
     pub(crate) blocked_by: Option<String>,
     pub(crate) trace: Trace<'r>,
-    /// The bytes of the request, as far as they could be decoded.
+    /// The DER bytes of the request, as far as they could be decoded.
     pub(crate) der: Vec<u8>,
 }
 
-/// What is to be done about a request.
+/// The verdict about a request.
 #[derive(Debug)]
 pub enum Verdict<'r> {
-    /// It kept every rule: write the condition that the proof holds.
+    /// Every rule is kept: write the condition that the proof holds.
     Approve(Approval<'r>),
-    /// It is not ours, or nothing is left to decide: leave it alone.
+    /// The request is not ours or already decided: leave it alone.
     Ignore,
-    /// It is ours and wrong. Write the Denied condition if the policy asked for one, otherwise
-    /// leave it pending; either way say so with [`Decision::warning`]. A retry does not help.
+    /// The request is ours and wrong. Write the Denied condition if there is one, otherwise leave the request
+    /// pending. Either way report it with [`Decision::warning`]. A retry does not help.
     Refuse(Option<Denial<'r>>),
-    /// What it depends on is not there yet. Look again on an event, at the latest at `deadline`.
+    /// An object that the request depends on does not exist yet. Decide again on an event, at the latest at
+    /// `deadline`.
     Wait {
-        /// From then on the answer is another one.
+        /// From this time on the verdict is another one.
         deadline: Timestamp,
     },
 }
@@ -59,7 +60,7 @@ impl Verdict<'_> {
     }
 }
 
-/// What a decision looks like in JSON.
+/// A decision in JSON.
 #[derive(Clone, Debug, Eq, JsonSchema, PartialEq, Serialize)]
 #[schemars(rename = "Decision")]
 pub struct Report<'a> {
@@ -79,14 +80,14 @@ pub struct Report<'a> {
     pub checks: Vec<Check<'a>>,
 }
 
-/// What a Warning Event about a request should say.
+/// A Warning Event about a request.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Warning {
     /// The Event's reason.
     pub reason: &'static str,
     /// The Event's message.
     pub message: String,
-    /// The Node that it should be told on as well as on the request.
+    /// The Node that gets the Event as well as the request.
     pub node: Option<String>,
 }
 
@@ -101,17 +102,17 @@ impl<'r> Decision<'r> {
         self.kind
     }
 
-    /// What is to be done.
+    /// The verdict.
     pub fn verdict(&self) -> &Verdict<'r> {
         &self.verdict
     }
 
-    /// What is to be done, to be carried out.
+    /// Converts the decision into its verdict, to carry it out.
     pub fn into_verdict(self) -> Verdict<'r> {
         self.verdict
     }
 
-    /// The rule that decided; `None` when all were kept.
+    /// The rule that decided; `None` if all rules were kept.
     pub fn rule(&self) -> Option<Rule> {
         self.rule
     }
@@ -127,14 +128,14 @@ impl<'r> Decision<'r> {
         format!("{rule}: {}", self.detail(rule).unwrap_or_default())
     }
 
-    /// What the check of `rule` looked at or found, if it was made: for `common-name` and
-    /// `addresses` who the certificate is for.
+    /// The detail of the check of `rule`, if it was made. For `common-name` and `addresses` it says who the
+    /// certificate is for.
     pub fn detail(&self, rule: Rule) -> Option<Cow<'_, str>> {
         self.checks().find(|check| check.rule == rule).map(|check| check.detail)
     }
 
-    /// The Warning Event that people should see, for refused requests and for a Node that stands in
-    /// the way of a new instance of its name (`spec/csr.md`, W-27).
+    /// The Warning Event for a refused request, and for a Node that blocks a new instance of its name
+    /// (`docs/contract/certificate-requests.md`, CSR46).
     pub fn warning(&self) -> Option<Warning> {
         let reason = match (&self.verdict, self.rule) {
             (Verdict::Refuse(_), Some(Rule::NodeName)) => names::events::NODE_NAME,
@@ -147,7 +148,7 @@ impl<'r> Decision<'r> {
         Some(Warning { reason, message: self.reason(), node: node.map(Cow::into_owned) })
     }
 
-    /// The decision as data.
+    /// The decision as data for JSON.
     pub fn report(&self) -> Report<'_> {
         Report {
             name: self.name,

@@ -1,4 +1,4 @@
-//! Whose request is it? Everything here ends the exam, because nothing behind it would make sense.
+//! Finds the owner of a request. A broken rule here ends the checks, because later rules would make no sense.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -11,19 +11,19 @@ use crate::pkcs10::{Attribute, CertificationRequest};
 use crate::rule::{Kind, Outcome, Rule};
 use crate::trace::Detail::{self, Fixed};
 use crate::trace::{Foreign, ForeignList, Place};
-use crate::view::{Found, Instance, MachineFacts, NodeFacts};
+use crate::view::{Found, Instance, MachineFacts, NodeIdentity};
 
-/// What a request is held against once it is known to be ours.
+/// The Node and the instance of a request that is known to be ours.
 #[derive(Clone, Copy)]
 pub(super) struct Owned<'e> {
-    /// The Node, if there is one.
-    pub(super) node: Option<&'e NodeFacts>,
+    /// The Node, if it exists.
+    pub(super) node: Option<&'e NodeIdentity>,
     /// The instance, for kubelets.
     pub(super) instance: Option<&'e Instance>,
 }
 
 impl<'e> Exam<'e, '_> {
-    /// Which node the request is about.
+    /// Reads the node name from the request.
     pub(super) fn asked<'p>(
         &mut self,
         kind: Kind,
@@ -62,7 +62,7 @@ impl<'e> Exam<'e, '_> {
         Ok(Asked { kind, der, parsed, common_name, node })
     }
 
-    /// Whether this operator is in charge of the node.
+    /// Checks that this operator is in charge of the node.
     pub(super) fn owned(&mut self, asked: &Asked<'_>) -> Result<Owned<'e>, End> {
         let node = self.view.node(asked.node);
         let instance = match asked.kind {
@@ -75,9 +75,9 @@ impl<'e> Exam<'e, '_> {
     fn instance(
         &mut self,
         asked: &Asked<'_>,
-        node: Option<&NodeFacts>,
+        node: Option<&NodeIdentity>,
     ) -> Result<&'e Instance, End> {
-        // A request for a Node that exists is about the host that it runs on.
+        // A request for an existing Node is about the host that the Node runs on.
         let runs = node.filter(|_| asked.kind == Kind::KubeletServing);
         let found = self.view.find(asked.node, runs);
         self.not_of_another_machine(asked, &found)?;
@@ -116,7 +116,8 @@ impl<'e> Exam<'e, '_> {
         Ok(instance)
     }
 
-    /// A Machine has one Node: while that is there, its host has a client certificate already.
+    /// Checks that the Machine has no Node yet. A Machine has one Node; while it exists, its host already has a
+    /// client certificate.
     fn machine_has_no_node(&mut self, instance: &'e Instance) -> Result<(), End> {
         let Some(machine) = &instance.machine else { return Ok(()) };
         if let Some(node) = machine.node.as_ref().and_then(|node| self.view.referred(node)) {
@@ -128,9 +129,9 @@ impl<'e> Exam<'e, '_> {
         Ok(())
     }
 
-    /// What a Machine has is nobody else's: kubelets of Machines without Windows are left to
-    /// cluster-machine-approver, and those of Windows Machines wait until the Machine has a host.
-    /// Source: `spec/csr.md`, W-30.
+    /// Checks that no other Machine has the name or the address. Kubelets of Machines without Windows are left to
+    /// cluster-machine-approver; those of Windows Machines wait until the Machine has a host.
+    /// Source: `docs/contract/certificate-requests.md`, CSR18 and CSR47.
     fn not_of_another_machine(&mut self, asked: &Asked<'_>, found: &Found<'_>) -> Result<(), End> {
         let (view, left) = (self.view, self.policy.machine_approver);
         let instance = match found {
@@ -138,7 +139,7 @@ impl<'e> Exam<'e, '_> {
             Found::Disputed(_) | Found::None { .. } => None,
         };
         let of_machine = instance.and_then(|instance| instance.machine.as_ref());
-        // Where it is open whose name it is, hosts of Machines are among those who may have it.
+        // While the owner of the name is undecided, hosts of Machines are candidates too.
         let is_open = matches!(found, Found::Disputed(_) | Found::None { unnamed: 1.. });
         let keeps_name = |machine: &&Arc<MachineFacts>| match (&machine.host, instance) {
             (None, _) => left || of_machine.is_some(),
@@ -146,7 +147,7 @@ impl<'e> Exam<'e, '_> {
             (Some(_), None) => true,
             (Some(_), Some(instance)) => view.keeps(machine, asked.node, instance),
         };
-        // An entry there means the host of the Machine, so people have to say whose it is to be.
+        // An entry with this address means the Machine's host, so an administrator has to choose between them.
         let keeps_address = |machine: &&Arc<MachineFacts>| match (&machine.host, of_machine) {
             (None, own) => left || own.is_some(),
             (Some(_), Some(own)) => !Arc::ptr_eq(own, machine),
@@ -172,7 +173,7 @@ impl<'e> Exam<'e, '_> {
         Ok(())
     }
 
-    /// A name of none of the instances that are known by name; others may still turn out to have it.
+    /// Answers for a name that no known instance has; an instance without a known host name may still have it.
     fn no_instance(&mut self, asked: &Asked<'_>, unnamed: usize) -> End {
         let node = asked.node;
         let deadline = after(self.request.created, self.policy.limits.name_wait);
@@ -187,7 +188,7 @@ impl<'e> Exam<'e, '_> {
     }
 }
 
-/// What a Machine has, and what keeps it from being given to its host if that is known.
+/// Says which name or address a Machine has, and why its host is not usable, if that is known.
 struct Having<'a> {
     machine: &'a MachineFacts,
     kind: &'static str,
@@ -205,7 +206,7 @@ impl fmt::Display for Having<'_> {
     }
 }
 
-/// Whether `name` is a lower-case subdomain as Kubernetes wants for names of Nodes (RFC 1123).
+/// Whether `name` is a lower-case RFC 1123 subdomain, as Kubernetes requires for Node names.
 fn is_subdomain(name: &str) -> bool {
     let mut before = b'.';
     let fits = name.bytes().all(|byte| {

@@ -1,4 +1,4 @@
-//! Does the cluster look as the request says? Looks at the Node and the instance.
+//! Checks that the Node and the instance match the request.
 
 use std::net::IpAddr;
 
@@ -10,10 +10,10 @@ use crate::pkcs10::GeneralName;
 use crate::rule::{Kind, Rule};
 use crate::trace::Detail::{self, Fixed};
 use crate::trace::{Foreign, Place};
-use crate::view::{Instance, MachineFacts, NodeFacts, is_another};
+use crate::view::{Instance, MachineFacts, NodeIdentity, is_another};
 
 impl<'e> Exam<'e, '_> {
-    /// Looks at everything, so that a refusal names all faults.
+    /// Makes all checks, so that a refusal names all faults.
     pub(super) fn placement(&mut self, asked: &Asked<'_>, owned: Owned<'e>) {
         if asked.kind == Kind::KubeletClient {
             return;
@@ -42,8 +42,8 @@ impl<'e> Exam<'e, '_> {
         }
     }
 
-    /// WICD runs on Windows nodes only, so a request for another one is an attempt.
-    fn runs_windows(&mut self, node: &NodeFacts) {
+    /// WICD runs on Windows nodes only, so a request for any other node is refused.
+    fn runs_windows(&mut self, node: &NodeIdentity) {
         match node.os.as_deref() {
             Some(OS_WINDOWS) => self.trace.pass(Rule::NodeOs, Fixed(OS_WINDOWS)),
             other => {
@@ -53,8 +53,8 @@ impl<'e> Exam<'e, '_> {
         }
     }
 
-    /// Ties the Node to the Machine by the word of the Machine API, which may come a little later.
-    fn machine_node(&mut self, asked: &Asked<'_>, node: &NodeFacts, machine: &'e MachineFacts) {
+    /// Ties the Node to the Machine by the Machine's `nodeRef`, which may be set a little later.
+    fn machine_node(&mut self, asked: &Asked<'_>, node: &NodeIdentity, machine: &'e MachineFacts) {
         let limits = &self.policy.limits;
         let asked_for = after(self.request.created, limits.name_wait);
         let deadline = asked_for.max(after(node.created, limits.address_wait));
@@ -79,10 +79,10 @@ impl<'e> Exam<'e, '_> {
         self.fail_after(deadline, Rule::MachineNode, detail);
     }
 
-    /// Ties the Node to the instance by an address. That it has the instance's name is no proof alone.
+    /// Ties the Node to the instance by an address. The instance's name alone is no proof.
     ///
-    /// Source: `spec/csr.md`, W-7.
-    fn node_address(&mut self, node: &NodeFacts, instance: &Instance) {
+    /// Source: `docs/contract/certificate-requests.md`, CSR35.
+    fn node_address(&mut self, node: &NodeIdentity, instance: &Instance) {
         if let Some(machine) = &instance.machine
             && let Some(address) = machine.addresses.iter().find(|a| node.addresses.contains(a))
         {
@@ -98,11 +98,11 @@ impl<'e> Exam<'e, '_> {
             Some(ipv4) if node.addresses.contains(&IpAddr::V4(ipv4)) => {
                 self.trace.pass(Rule::NodeAddress, Detail::Address(ipv4));
             }
-            // Its name leads to another address, as in front of a network of its own.
+            // The name leads to another address, as with NAT in front of the host's network.
             Some(_) if is_named() && (self.policy.believe_nodes || has_common()) => {
                 self.trace.pass_all(Rule::NodeAddress, [address.as_str()]);
             }
-            // That its name does not resolve at the moment proves nothing against the Node.
+            // A name that does not resolve at the moment proves nothing against the Node.
             None => {
                 let detail = Fixed("the instance's address is not known");
                 self.trace.pass(Rule::NodeAddress, detail);
@@ -115,12 +115,12 @@ impl<'e> Exam<'e, '_> {
         }
     }
 
-    /// The Node's own addresses only: what else is known of the instance is no part of what its
-    /// kubelet asks for. Whose they are is the business of another rule. Returns whether it is kept.
+    /// Allows the Node's own addresses only: the kubelet never asks for other addresses of the instance. Another
+    /// rule checks who owns them. Returns whether the rule is kept.
     ///
-    /// Source: `spec/csr.md`, W-7.
-    fn addresses(&mut self, asked: &Asked<'_>, node: &NodeFacts) -> bool {
-        // That there are some is the business of another rule, and so are those of other kinds.
+    /// Source: `docs/contract/certificate-requests.md`, CSR36.
+    fn addresses(&mut self, asked: &Asked<'_>, node: &NodeIdentity) -> bool {
+        // Other rules require the names and restrict their kinds.
         let Some(names) = asked.parsed.extensions().alternative_names() else { return true };
         let deadline = after(node.created, self.policy.limits.address_wait);
         let outside = "is no address of the node";

@@ -1,4 +1,4 @@
-//! What a request asks for besides subject and key: its attributes, and the extensions in one.
+//! Attributes of a request, and the extensions in one of them.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -11,25 +11,25 @@ const EXTENDED_KEY_USAGE: &[u8] = &[0x55, 0x1d, 0x25];
 /// Tags of the two kinds of alternative name that serving certificates may have.
 const DNS: u8 = 0x82;
 const IP: u8 = 0x87;
-/// No real request has more; bounds the search for repeated ones.
+/// Most extensions or attributes of a real request; bounds the search for repetitions.
 const MOST: usize = 16;
 
 /// The attributes of a request.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Extensions<'a> {
     names: Option<GeneralNames<'a>>,
-    /// The first extension or attribute of an unknown kind, as the content of its identifier.
+    /// The object identifier of the first extension or attribute of an unknown kind.
     unknown: Option<&'a [u8]>,
 }
 
 impl<'a> Extensions<'a> {
-    /// The alternative names that are asked for; `None` without that extension, never empty.
+    /// The requested alternative names, never empty; `None` without that extension.
     pub fn alternative_names(&self) -> Option<GeneralNames<'a>> {
         self.names
     }
 
-    /// The content of the identifier of the first attribute that is no extension request, or of
-    /// the first extension that is neither alternative names nor a key usage.
+    /// The object identifier of the first attribute other than an extension request, or of the first extension
+    /// other than alternative names and key usage.
     pub fn unknown(&self) -> Option<&'a [u8]> {
         self.unknown
     }
@@ -102,7 +102,7 @@ impl<'a> Extensions<'a> {
     }
 }
 
-/// Identifiers that have been seen at one level.
+/// Identifiers that have occurred at one level.
 #[derive(Default)]
 struct Seen<'a> {
     kinds: [&'a [u8]; MOST],
@@ -131,19 +131,19 @@ impl<'a> Seen<'a> {
 pub struct GeneralNames<'a> {
     /// The content of the sequence; [`GeneralNames::parse`] has seen all of it.
     names: Reader<'a>,
-    /// Whether there is any that is neither a host name nor an address.
+    /// Whether any of them is neither a host name nor an IP address.
     other: bool,
 }
 
-/// One alternative name.
+/// An alternative name.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum GeneralName<'a> {
     /// A host name, ASCII, otherwise as it was sent.
     Dns(&'a str),
     /// An e-mail address, ASCII, otherwise as it was sent.
     Email(&'a str),
-    /// An address, never a network. One of IPv4 that is written as one of IPv6 is one of IPv4: so
-    /// the signer reads it, and writes it into the certificate.
+    /// An IP address, never a network. An IPv4-mapped IPv6 address is read as IPv4, as the signer does for the
+    /// certificate.
     Ip(IpAddr),
     /// Any other kind (directory names, other names, registered identifiers), with its tag.
     Other(u8),
@@ -165,17 +165,17 @@ impl<'a> GeneralNames<'a> {
         Ok(Self { names, other })
     }
 
-    /// Names from [`Self::content`] that was read before.
+    /// Reads names again from [`Self::content`].
     pub(crate) fn read_again(content: &'a [u8]) -> Self {
         Self { names: Reader::new(content), other: true }
     }
 
-    /// The names in DER, one behind the other.
+    /// The names in DER, concatenated.
     pub(crate) fn content(&self) -> &'a [u8] {
         self.names.rest()
     }
 
-    /// Whether `is_known` says yes to each host name (ASCII) and `has` to each address.
+    /// Whether `is_known` accepts each host name (ASCII) and `has` accepts each address.
     pub(crate) fn all(
         &self,
         is_known: impl Fn(&[u8]) -> bool,

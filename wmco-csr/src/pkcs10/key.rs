@@ -1,4 +1,4 @@
-//! Keys and signatures of requests: which we know, which are strong enough, and the check itself.
+//! Keys and signatures of requests: known kinds, accepted strengths, and the verification.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use ring::signature::{self, UnparsedPublicKey, VerificationAlgorithm};
 
 use crate::der::{Fault, ParseError, Reader, tag};
 
-/// The fewest bits of an RSA modulus that we accept. Source: `spec/csr.md`, W-13.
+/// The fewest bits of an RSA modulus that we accept. Source: `docs/contract/certificate-requests.md`, CSR33.
 const RSA_LEAST_BITS: usize = 2048;
 /// The most bits of an RSA modulus that the verifier accepts.
 const RSA_MOST_BITS: usize = 8192;
@@ -33,11 +33,11 @@ pub enum PublicKey<'a> {
     Ed25519(&'a [u8]),
     /// The `RSAPublicKey` in DER, and the bits of its modulus.
     Rsa(&'a [u8], usize),
-    /// A kind of key that we do not accept: its algorithm, and the curve for elliptic ones.
+    /// A kind of key that we do not accept: its algorithm, and its curve if it is elliptic.
     Unsupported(Oid<'a>, Option<Oid<'a>>),
 }
 
-/// How a request is signed. Displays as its name, for example `ECDSA with SHA-256`.
+/// A signature algorithm. Displays as its name, for example `ECDSA with SHA-256`.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum SignatureAlgorithm<'a> {
     /// ECDSA with SHA-256.
@@ -52,11 +52,11 @@ pub enum SignatureAlgorithm<'a> {
     RsaSha384,
     /// RSA with PKCS#1 v1.5 padding and SHA-512.
     RsaSha512,
-    /// One that we do not accept.
+    /// An algorithm that we do not accept.
     Unsupported(Oid<'a>),
 }
 
-/// Why a request's own signature does not prove anything.
+/// Why a request's own signature proves nothing.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SignatureError {
@@ -88,7 +88,7 @@ impl<'a> PublicKey<'a> {
                 null(&mut algorithm)?;
                 Self::rsa(key)?
             }
-            // Parameters of a curve in place of its name.
+            // Explicit curve parameters in place of a curve name.
             oid::EC_KEY if algorithm.peek() == Some(tag::SEQUENCE) => {
                 algorithm.element()?;
                 Self::Unsupported(Oid(kind), None)
@@ -119,7 +119,7 @@ impl<'a> PublicKey<'a> {
         let before_exponent = pair;
         let exponent = pair.positive_integer()?;
         pair.finish()?;
-        // Go takes exponents below 2^31 only; even ones, and one itself, are no keys at all.
+        // Go accepts exponents below 2^31 only; 1 and even numbers are not valid exponents.
         let odd = exponent.last().is_some_and(|last| last & 1 == 1);
         let fits = matches!(exponent, [2..=0xff] | [_, _] | [_, _, _] | [0..=0x7f, _, _, _]);
         if !odd || !fits {
@@ -136,7 +136,7 @@ impl<'a> PublicKey<'a> {
         Ok(Self::Ecdsa(curve, key.rest()))
     }
 
-    /// Its name, for the kinds and sizes that are in use.
+    /// The name of the key, for the kinds and sizes in use.
     pub(crate) fn usual_name(&self) -> Option<&'static str> {
         match self {
             Self::Ecdsa(Curve::P256, _) => Some("P-256"),
@@ -184,7 +184,7 @@ impl<'a> SignatureAlgorithm<'a> {
         Ok(algorithm)
     }
 
-    /// Its name, if it is one that we accept.
+    /// The name of an accepted algorithm; `None` for all others.
     pub fn name(&self) -> Option<&'static str> {
         Some(match self {
             Self::EcdsaSha256 => "ECDSA with SHA-256",
@@ -197,7 +197,7 @@ impl<'a> SignatureAlgorithm<'a> {
         })
     }
 
-    /// Whether `key` can have made a signature of this kind.
+    /// Whether a signature of this kind can come from `key`.
     pub fn fits(&self, key: &PublicKey<'_>) -> bool {
         verifier(*key, *self).is_some()
     }
@@ -208,7 +208,7 @@ fn null(parameters: &mut Reader<'_>) -> Result<(), ParseError> {
     if null.is_empty() { Ok(()) } else { Err(null.error(Fault::Expected("an empty NULL"))) }
 }
 
-/// The verification for a pair, if it is one; PKCS#1 of RFC 8017, ECDSA of RFC 5758.
+/// The verification for a key and an algorithm, if they fit; PKCS#1 of RFC 8017, ECDSA of RFC 5758.
 fn verifier(
     key: PublicKey<'_>,
     algorithm: SignatureAlgorithm<'_>,
@@ -315,7 +315,7 @@ mod oid {
     pub(super) const ECDSA_SHA384: &[u8] = &[0x2a, 0x86, 0x48, 0xce, 0x3d, 4, 3, 3];
     pub(super) const ED25519: &[u8] = &[0x2b, 0x65, 0x70];
 
-    /// Names of what we refuse, so that a refusal can be understood.
+    /// Names of refused algorithms, to make a refusal readable.
     pub(super) const NAMES: &[(&[u8], &str)] = &[
         (&[0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 1, 1, 4], "RSA with MD5"),
         (&[0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 1, 1, 5], "RSA with SHA-1"),

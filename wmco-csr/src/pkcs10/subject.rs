@@ -5,7 +5,7 @@ use crate::der::{Fault, ParseError, Reader, tag};
 const COMMON_NAME: [u8; 3] = [0x55, 0x04, 0x03];
 const ORGANIZATION: [u8; 3] = [0x55, 0x04, 0x0a];
 
-/// Who a certificate shall be for.
+/// The subject of a certificate.
 #[derive(Clone, Copy, Debug)]
 pub struct Subject<'a> {
     /// The content of the sequence; [`Subject::parse`] has seen all of it.
@@ -17,12 +17,12 @@ pub struct Subject<'a> {
     other: Option<&'a [u8]>,
 }
 
-/// One attribute of a subject.
+/// An attribute of a subject.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Attribute<'a> {
-    /// The name proper; for nodes their user name.
+    /// The common name; for nodes their user name.
     CommonName(&'a str),
-    /// For Kubernetes a group.
+    /// An organization; for Kubernetes a group.
     Organization(&'a str),
     /// Any other attribute, with the content of its object identifier.
     Other(&'a [u8]),
@@ -68,7 +68,7 @@ impl<'a> Subject<'a> {
         self.organization.filter(|_| self.organizations == 1)
     }
 
-    /// The content of the identifier of the first attribute that is neither of the two.
+    /// The object identifier of the first attribute other than these two.
     pub fn other(&self) -> Option<&'a [u8]> {
         self.other
     }
@@ -80,17 +80,17 @@ impl<'a> Subject<'a> {
     }
 }
 
-/// Attributes that are still to be read.
+/// Attributes that have not been read yet.
 struct Rest<'a> {
     names: Reader<'a>,
-    /// Of the relative name that was begun.
+    /// The rest of the current relative name.
     set: Reader<'a>,
-    /// The attribute before it in its relative name.
+    /// The previous attribute of the same relative name.
     before: &'a [u8],
 }
 
 impl<'a> Rest<'a> {
-    /// Reads the next attribute; `None` behind the last.
+    /// Reads the next attribute; `None` after the last.
     fn next(&mut self) -> Result<Option<Attribute<'a>>, ParseError> {
         if self.set.is_empty() {
             if self.names.is_empty() {
@@ -101,7 +101,7 @@ impl<'a> Rest<'a> {
         }
         let place = self.set;
         let pair = self.set.expect(tag::SEQUENCE, "a name attribute")?;
-        // DER sorts the members of a set by their bytes.
+        // DER requires the members of a set to be sorted by their bytes.
         if !self.before.is_empty() && pair.raw <= self.before {
             return Err(place.error(Fault::Expected("attributes of a relative name in order")));
         }
@@ -112,7 +112,7 @@ impl<'a> Rest<'a> {
 
 fn attribute(mut pair: Reader<'_>) -> Result<Attribute<'_>, ParseError> {
     let kind = pair.oid()?;
-    // As arrays they are compared without a call.
+    // Fixed-size arrays are compared without a call.
     let attribute = match kind.try_into() {
         Ok(COMMON_NAME) => Attribute::CommonName(text(&mut pair)?),
         Ok(ORGANIZATION) => Attribute::Organization(text(&mut pair)?),
@@ -147,7 +147,7 @@ fn printable(bytes: &[u8]) -> bool {
     bytes.iter().all(|&byte| PRINTABLE.get(usize::from(byte)) == Some(&true))
 }
 
-/// By byte: whether it is of that alphabet.
+/// For each byte, whether it is in that alphabet.
 #[expect(clippy::indexing_slicing, reason = "a constant that panics does not compile")]
 const PRINTABLE: [bool; 256] = {
     let mut table = [false; 256];

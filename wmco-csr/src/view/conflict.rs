@@ -1,4 +1,4 @@
-//! Why an instance is not given a name or an address that it claims, in words.
+//! Why an instance does not get a name or an address that it claims, as text.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -6,50 +6,50 @@ use std::net::IpAddr;
 use super::machines::Title;
 use super::{Instance, Source};
 
-/// Why an instance is not given a name that it claims.
+/// Why an instance does not get a name that it claims.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Conflict<'a> {
     pub(super) claimant: (&'a Instance, Source),
     pub(super) against: Against<'a>,
 }
 
-/// What speaks against a claim.
+/// A fact that contradicts a claim.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Against<'a> {
-    /// Another instance has a claim that is as good.
+    /// Another instance has an equally good claim.
     Claim(&'a Instance, Source),
-    /// The DNS leads the name to an address that is not the host's, but its owner's if there is one.
+    /// The DNS leads the name to an address that is not the host's; with the owner of that address, if it has one.
     Dns(IpAddr, Option<Owner<'a>>),
-    /// It is somebody else's.
+    /// It belongs to another owner.
     Owner(Owner<'a>),
 }
 
-/// Who has a name or an address, other than the host that asks.
+/// The owner of a name or an address, other than the host that asks.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Owner<'a> {
     /// The entry or the Machine of this instance.
     Instance(&'a Instance),
-    /// The Machine of this name, if it has one.
+    /// The Machine of this name.
     Machine(&'a str),
     /// The Node of this name.
     Node(&'a str),
-    /// The host of this instance reported it.
+    /// This instance, whose host reported it.
     Report(&'a Instance),
-    /// No host may have it.
+    /// Reserved: no host may have it.
     Reserved(&'static str),
 }
 
-/// Hosts that claim one name or one address, or one host that claims the name of another.
+/// A name or an address that several hosts claim, or a host's claim to the name of another host.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub struct Dispute {
     /// The name, or the address.
     pub name: String,
-    /// Who claims it, what speaks against that, and what to do. One line.
+    /// The claimant, the contradiction, and what to do. One line.
     pub message: String,
 }
 
 impl Source {
-    /// As in "known by ...".
+    /// The source as in "known by ...".
     pub(crate) fn how(self) -> &'static str {
         match self {
             Self::Address => "by its address",
@@ -62,7 +62,7 @@ impl Source {
 }
 
 impl<'a> Conflict<'a> {
-    /// In words, for the name that it is about.
+    /// Formats the conflict about `name`.
     pub(crate) fn of(&self, name: &str) -> impl fmt::Display {
         let Self { claimant: (instance, source), against } = self;
         let (claimant, how) = (instance.title(), source.how());
@@ -80,14 +80,14 @@ impl<'a> Conflict<'a> {
         }
     }
 
-    /// What speaks against the claim.
+    /// The fact that contradicts the claim.
     pub(crate) fn against(&self) -> Against<'a> {
         self.against
     }
 }
 
 impl<'a> Against<'a> {
-    /// The Node that speaks against it, if it is one.
+    /// The Node that contradicts the claim, if it is a Node.
     pub(crate) fn node(&self) -> Option<&'a str> {
         match self {
             Self::Dns(_, Some(Owner::Node(node))) | Self::Owner(Owner::Node(node)) => Some(node),
@@ -123,7 +123,7 @@ impl fmt::Display for Owner<'_> {
     }
 }
 
-/// An instance as the owner of something.
+/// Formats an instance as the owner of a name or an address.
 struct Owning<'a>(&'a Instance);
 
 impl fmt::Display for Owning<'_> {

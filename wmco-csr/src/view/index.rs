@@ -1,9 +1,9 @@
-//! Who holds a name or an address: one look-up, however many there are.
+//! Finds the holders of a name or an address in one look-up, however many there are.
 
 use std::collections::{BTreeSet, HashMap};
 use std::hash::Hash;
 
-/// Keys, and who holds each; nothing is left of keys that nobody holds any more.
+/// Keys with their holders; keys without holders are removed.
 #[derive(Clone, Debug)]
 pub(crate) struct Index<K, H> {
     holders: HashMap<K, BTreeSet<H>>,
@@ -42,7 +42,7 @@ impl<K: Clone + Eq + Hash, H: Clone + Ord> Index<K, H> {
         }
     }
 
-    /// Everybody who holds `key`.
+    /// All holders of `key`.
     pub(crate) fn holders<'a, Q>(
         &'a self,
         key: &Q,

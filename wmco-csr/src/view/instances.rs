@@ -1,9 +1,9 @@
-//! Which instance claims which name and which address, and how that is known.
+//! The names and addresses that each instance claims, and the source of each claim.
 //!
-//! An instance is the host of an entry that a person listed, or of a Machine that runs Windows. Names of
-//! the former come from the address that it is listed by, those of the latter from the Machine API; then
-//! from the host name that it reported over a pinned connection; then from reverse DNS. Who gets a name
-//! that several claim is decided in [`owners`](super::owners).
+//! An instance is the host of an entry that an administrator listed, or of a Machine that runs Windows. Names of an
+//! entry's host come from the address in the list, names of a Machine's host from the Machine API; then from the
+//! host name that the host reported over a pinned connection; then from reverse DNS. [`owners`](super::owners)
+//! decides which instance gets a name that several claim.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -16,39 +16,39 @@ use wmco_core::{limits, machines};
 
 use super::{MachineFacts, View, fold};
 
-/// How it is known that an instance has a name, best first.
+/// The source of an instance's name, best first.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub(crate) enum Source {
-    /// It is listed under it.
+    /// The list of instances has the name.
     Address,
-    /// The Machine API says that its Machine has it.
+    /// The Machine API gives the name to the Machine.
     Machine,
-    /// Its Machine is called so, and the platform names hosts as their Machines.
+    /// The Machine's own name, on platforms that name hosts as their Machines.
     MachineName,
-    /// Its host reported it as its host name.
+    /// The host reported it as its host name.
     HostName,
-    /// Reverse DNS says so, and forward DNS does not object.
+    /// Reverse DNS, if forward DNS does not contradict it.
     ReverseDns,
 }
 
-/// One instance that the operator was asked to make a node.
+/// An instance that the operator is asked to make a node.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct Instance {
-    /// As it is listed; the key of its Machine if it is not.
+    /// The address as it is listed; the Machine's key if the instance is not listed.
     pub(crate) address: String,
-    /// The Machine that it is the host of; none: people listed it.
+    /// The Machine whose host it is; `None` for a listed instance.
     pub(crate) machine: Option<Arc<MachineFacts>>,
-    /// The IP address that it is listed by, if it is one.
+    /// The listed address, if it is an IP address.
     literal: Option<IpAddr>,
-    /// The address that it is listed by or resolves to, if that is known.
+    /// The address that is listed or that the listed name resolves to, if known.
     pub(crate) ipv4: Option<Ipv4Addr>,
-    /// The port of its SSH server, which tells hosts behind one address apart.
+    /// The port of its SSH server, which distinguishes hosts behind one address.
     port: u16,
-    /// The host name that its host reported, folded.
+    /// The host name that the host reported, normalized.
     pub(crate) host_name: Option<String>,
-    /// The addresses that its host reported; `None` if it was not asked.
+    /// The addresses that the host reported; `None` if it was not asked.
     pub(crate) addresses: Option<Vec<IpAddr>>,
-    /// The names that reverse DNS gives for its address and that do not lead elsewhere, folded.
+    /// The names that reverse DNS gives for its address and that do not lead elsewhere, normalized.
     pub(crate) pointers: Vec<String>,
 }
 
@@ -64,17 +64,17 @@ pub(crate) struct Instances {
 struct Part {
     list: Vec<Instance>,
     by_name: HashMap<String, Claims>,
-    /// By what they are listed by or resolve to, or by what the Machine API says.
+    /// By the address that is listed, resolved or given by the Machine API.
     by_address: HashMap<IpAddr, Vec<usize>>,
-    /// By what their hosts reported.
+    /// By the addresses that the hosts reported.
     by_report: HashMap<IpAddr, Vec<usize>>,
-    /// Where the DNS leads the names that somebody claims.
+    /// The DNS answers for claimed names.
     leads: HashMap<String, Vec<IpAddr>>,
-    /// How many have not reported their host name yet.
+    /// Number of instances that have not reported their host name yet.
     unnamed: usize,
 }
 
-/// Who claims one name. What people and the Machine API wrote is looked up for each of the others.
+/// The claims to one name. Claims from the list and the Machine API are looked up for each of the others.
 #[derive(Clone, Debug, Default)]
 struct Claims {
     listed: Vec<Claim>,
@@ -86,13 +86,13 @@ struct Claims {
 pub(crate) struct Claim {
     instance: usize,
     pub(crate) source: Source,
-    /// The full name whose first label the name is; `None` if it is the full name itself.
+    /// The full name whose first label is the claimed name; `None` if the claimed name is the full name.
     pub(crate) whole: Option<String>,
 }
 
 impl View {
-    /// Replaces all instances: each address as it is listed, with the address that it resolves to
-    /// where that is known. What `facts` says about other addresses is of no interest.
+    /// Replaces all instances: each listed address, with the address that it resolves to if known. Other addresses
+    /// in `facts` are ignored.
     pub fn set_instances<'i>(
         &mut self,
         instances: impl IntoIterator<Item = (&'i str, Option<Ipv4Addr>)>,
@@ -111,7 +111,7 @@ impl Instance {
             Some(IpAddr::V6(_)) | None => None,
         };
         let pointers = literal.map_or(&[][..], |address| facts.reverse(address));
-        // Whoever runs reverse DNS could claim any name, so a forward answer that disagrees wins.
+        // The owner of reverse DNS could claim any name, so a contradicting forward answer wins.
         let agrees = |name: &String| {
             let forward = facts.leads_to(name);
             forward.is_empty() || literal.is_some_and(|address| forward.contains(&address))
@@ -126,7 +126,7 @@ impl Instance {
         }
     }
 
-    /// The host of a Machine, if it is one to work on.
+    /// The host of a Machine, if the Machine has a usable host.
     fn of_machine(machine: &Arc<MachineFacts>, facts: &Facts) -> Option<Self> {
         let ipv4 = *machine.host.as_ref()?.as_ref().ok()?;
         Some(Self {
@@ -136,7 +136,7 @@ impl Instance {
         })
     }
 
-    /// What the host that is known by `address` reported of itself, and nothing else.
+    /// An instance with only the reported facts of the host known by `address`.
     fn reported(address: String, facts: &Facts) -> Self {
         let host_name = facts.hostnames.get(&address).map(|name| fold(name));
         let reported = facts.addresses.as_ref().and_then(|all| all.get(&address));
@@ -152,7 +152,7 @@ impl Instance {
         }
     }
 
-    /// As people know it.
+    /// The name of the instance in messages.
     pub(crate) fn title(&self) -> Cow<'_, str> {
         match &self.machine {
             None => Cow::Borrowed(&self.address),
@@ -160,14 +160,14 @@ impl Instance {
         }
     }
 
-    /// The DNS name that it is listed by, as it is written.
+    /// The listed DNS name, as it is written.
     pub(crate) fn listed_name(&self) -> Option<&str> {
         let is_name = self.machine.is_none() && self.literal.is_none();
         is_name.then_some(self.address.as_str())
     }
 
-    /// Whether it is the host of `machine`, or an entry that means that host: one with its address, or
-    /// with its name if people asked to leave the Machine alone so that they can list its host.
+    /// Whether it is the host of `machine`, or an entry that means that host: an entry with its address, or with
+    /// its name if the Machine has the ignore label so that its host can be listed.
     pub(crate) fn is_on(&self, machine: &Arc<MachineFacts>) -> bool {
         if let Some(own) = &self.machine {
             return Arc::ptr_eq(own, machine);
@@ -182,25 +182,25 @@ impl Instance {
         is_there || (machine.is_ignored() && is_listed_as())
     }
 
-    /// Whether the Machine API says that its Machine has `address`.
+    /// Whether the Machine API gives `address` to its Machine.
     pub(crate) fn is_given(&self, address: IpAddr) -> bool {
         self.machine.as_ref().is_some_and(|machine| machine.addresses.contains(&address))
     }
 
-    /// Whether people or the Machine API say that it has the name `name` (lower case).
+    /// Whether the list or the Machine API gives it the name `name` (lower case).
     pub(crate) fn is_called(&self, name: &str) -> bool {
         let is_given = |machine: &Arc<MachineFacts>| machine.names.iter().any(|own| own == name);
         self.machine.as_ref().is_some_and(is_given)
             || self.listed_name().is_some_and(|listed| fold(listed) == name)
     }
 
-    /// Whether a person wrote down that it has `address`.
+    /// Whether the list gives it `address`.
     pub(crate) fn is_listed_by(&self, address: IpAddr) -> bool {
         self.literal == Some(address)
     }
 
-    /// Whether people or the Machine API say that it has a name that starts with the label `label` (lower
-    /// case) and that `counts`.
+    /// Whether the list or the Machine API gives it a name that starts with the label `label` (lower case) and that
+    /// `counts`.
     pub(super) fn has_first_label(&self, label: &str, counts: impl Fn(&str) -> bool) -> bool {
         let given = self.machine.iter().flat_map(|machine| machine.names.iter().cloned());
         let mut names = self.listed_name().map(fold).into_iter().chain(given);
@@ -210,21 +210,21 @@ impl Instance {
         })
     }
 
-    /// Whether it is listed by `address` or by a name that leads there, or its Machine has it.
+    /// Whether it is listed by `address` or by a name that leads there, or its Machine has the address.
     pub(crate) fn is_reached_at(&self, address: IpAddr) -> bool {
         self.is_listed_by(address)
             || self.ipv4.map(IpAddr::V4) == Some(address)
             || self.is_given(address)
     }
 
-    /// Whether the list, the DNS, the Machine API or the host itself says that it has `address`.
+    /// Whether the list, the DNS, the Machine API or the host itself gives it `address`.
     pub(crate) fn has(&self, address: IpAddr) -> bool {
         self.is_reached_at(address)
             || self.addresses.as_ref().is_some_and(|list| list.contains(&address))
     }
 
-    /// Whether both are the same entry or the same Machine, or two entries that lead to the same SSH
-    /// server. With a Machine at an address, another Machine or an entry there is in doubt.
+    /// Whether both are the same entry or the same Machine, or two entries that lead to the same SSH server. A
+    /// Machine and another Machine or an entry at the same address do not count as the same.
     pub(crate) fn is_reached_as(&self, other: &Self) -> bool {
         match (&self.machine, &other.machine) {
             (None, None) => {
@@ -236,7 +236,7 @@ impl Instance {
         }
     }
 
-    /// Whether what answers where the DNS leads says that it is what it is listed as.
+    /// Whether the host that answers at the listed DNS name reports that same name.
     pub(crate) fn calls_itself_as_listed(&self) -> bool {
         let label = |name: &str| name.split('.').next().map(str::to_ascii_lowercase);
         let (listed, reported) = (self.listed_name(), self.host_name.as_deref());
@@ -246,7 +246,7 @@ impl Instance {
         })
     }
 
-    /// All claims to names: the source, the name, and the full name where that is another.
+    /// All claims to names: the source, the name, and the full name if it differs.
     fn claims(&self) -> impl Iterator<Item = (Source, String, Option<String>)> {
         let listed = self.listed_name().map(|name| (Source::Address, fold(name)));
         let given = self.machine.iter().flat_map(|machine| {
@@ -264,7 +264,7 @@ impl Instance {
     }
 }
 
-/// A host that calls itself by an address has no name.
+/// Whether `name` is a host name; a host that reports an address as its name has no name.
 fn is_name(name: &str) -> bool {
     !name.is_empty() && name.parse::<IpAddr>().is_err()
 }
@@ -277,7 +277,7 @@ impl Part {
         };
         for (index, instance) in list.iter().enumerate() {
             for (source, name, whole) in instance.claims() {
-                // Where its own name leads is what the entry means, so nothing can contradict it.
+                // The DNS answer for its own name defines the entry, so nothing can contradict it.
                 for name in [Some(&name), whole.as_ref()].into_iter().flatten() {
                     let leads = facts.leads_to(name);
                     if !leads.is_empty() && !instances.leads.contains_key(name) {
@@ -326,7 +326,7 @@ impl Part {
 }
 
 impl Instances {
-    /// The instances that people listed, without those of Machines.
+    /// Makes the listed instances, without those of Machines.
     pub(super) fn new(listed: Vec<Instance>, facts: &Facts) -> Self {
         Self { listed: Part::new(listed, facts), of_machines: Part::default() }
     }
@@ -345,12 +345,12 @@ impl Instances {
         [&self.listed, &self.of_machines].into_iter()
     }
 
-    /// Who claims `name` (lower case).
+    /// The claims to `name` (lower case).
     pub(crate) fn claims(&self, name: &str) -> impl Iterator<Item = (&Claim, &Instance)> + Clone {
         self.listed(name).chain(self.told(name))
     }
 
-    /// Who is listed by `name` or has it from the Machine API, or has a name that starts with it.
+    /// The claims to `name`, or to a name that starts with it, from the list and the Machine API.
     pub(crate) fn listed(&self, name: &str) -> impl Iterator<Item = (&Claim, &Instance)> + Clone {
         // Looked up once, however often the iterator is cloned.
         let [listed, of_machines] = [&self.listed, &self.of_machines]
@@ -358,20 +358,19 @@ impl Instances {
         listed.chain(of_machines)
     }
 
-    /// Who claims `name` by a report or reverse DNS.
+    /// The claims to `name` from reports and reverse DNS.
     pub(crate) fn told(&self, name: &str) -> impl Iterator<Item = (&Claim, &Instance)> + Clone {
         let [listed, of_machines] = [&self.listed, &self.of_machines]
             .map(|part| part.with_instances(part.by_name.get(name).map(|claims| &claims.others)));
         listed.chain(of_machines)
     }
 
-    /// Every name that somebody claims, some of them twice.
+    /// Every claimed name, some of them twice.
     pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
         self.parts().flat_map(|part| part.by_name.keys().map(String::as_str))
     }
 
-    /// The instances that are listed by `address` or by a name that leads there, or whose Machine has
-    /// it.
+    /// The instances that are listed by `address` or by a name that leads there, or whose Machine has the address.
     pub(crate) fn at(&self, address: IpAddr) -> impl Iterator<Item = &Instance> {
         let [listed, of_machines] =
             [&self.listed, &self.of_machines].map(|part| part.among(part.by_address.get(&address)));
@@ -385,13 +384,13 @@ impl Instances {
         listed.chain(of_machines)
     }
 
-    /// Where the DNS leads `name`; empty if it does not, or nobody claims the name.
+    /// The DNS answer for `name`; empty without an answer or without a claim to the name.
     pub(crate) fn leads(&self, name: &str) -> &[IpAddr] {
         let leads = self.parts().find_map(|part| part.leads.get(name));
         leads.map_or(&[], Vec::as_slice)
     }
 
-    /// How many instances have not reported their host name yet.
+    /// Number of instances that have not reported their host name yet.
     pub(crate) fn unnamed(&self) -> usize {
         self.parts().map(|part| part.unnamed).sum()
     }

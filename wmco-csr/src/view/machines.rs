@@ -1,7 +1,7 @@
-//! Machines, by the names and addresses that are theirs.
+//! Machines, by their names and addresses.
 //!
-//! A Machine keeps its names and addresses from everybody else, whatever state it is in. Whether it has
-//! a host that may ask for certificates is another question: see [`MachineFacts::host`].
+//! A Machine reserves its names and addresses, whatever its state. Whether its host may ask for certificates is
+//! another question: see [`MachineFacts::host`].
 
 use std::fmt;
 use std::net::IpAddr;
@@ -35,22 +35,22 @@ impl FromIterator<MachineFacts> for Machines {
 }
 
 impl Machines {
-    /// All of them.
+    /// All Machines.
     pub(super) fn iter(&self) -> impl Iterator<Item = &Arc<MachineFacts>> {
         self.list.iter()
     }
 
-    /// Those that have the name `name` (lower case).
+    /// The Machines with the name `name` (lower case).
     pub(crate) fn with_name(&self, name: &str) -> impl Iterator<Item = &Arc<MachineFacts>> {
         self.by_name.holders(name).filter_map(|number| self.list.get(*number))
     }
 
-    /// Those that have `address`.
+    /// The Machines with `address`.
     pub(crate) fn with_address(&self, address: IpAddr) -> impl Iterator<Item = &Arc<MachineFacts>> {
         self.by_address.holders(&address).filter_map(|number| self.list.get(*number))
     }
 
-    /// One that has `address`, other than the one that is the host of `instance`.
+    /// A Machine that has `address` and is not the host of `instance`.
     pub(super) fn other_with_address(
         &self,
         address: IpAddr,
@@ -62,8 +62,8 @@ impl Machines {
 }
 
 impl View {
-    /// Whether a Machine that has the name `name` (lower case) keeps it from `instance`: unless that is
-    /// its host, or has the name with more right. Source: `spec/csr.md`, W-30.
+    /// Whether a Machine with the name `name` (lower case) reserves it against `instance`: unless `instance` is its
+    /// host, or has a better claim to the name. Source: `docs/contract/certificate-requests.md`, CSR18.
     pub(crate) fn keeps(
         &self,
         machine: &Arc<MachineFacts>,
@@ -79,7 +79,7 @@ impl View {
         !instance.is_on(machine) && (is_given || !is_listed())
     }
 
-    /// The Machine that keeps the name `name` (lower case) from `instance`.
+    /// The Machine that reserves the name `name` (lower case) against `instance`.
     pub(super) fn other_with_name(&self, name: &str, instance: &Instance) -> Option<&MachineFacts> {
         let mut machines = self.machines.with_name(name);
         machines.find(|machine| self.keeps(machine, name, instance)).map(Arc::as_ref)
@@ -87,9 +87,9 @@ impl View {
 }
 
 impl MachineFacts {
-    /// The names that it keeps from others: those that its cloud gave to it, that of its Node, and with
-    /// the label of Windows first labels and its own name, which its host has on some platforms. Another
-    /// Machine keeps its own name while it has no other, for it may become a node of that name.
+    /// The names that the Machine reserves: names from its cloud and the name of its Node. With the Windows label
+    /// also their first labels and the Machine's own name, which its host has on some platforms. Without that
+    /// label, the own name counts only while it has no other, because it may become a node of that name.
     fn own_names(&self) -> Vec<String> {
         let mut names = self.names.clone();
         if self.host.is_some() {
@@ -104,25 +104,25 @@ impl MachineFacts {
         names
     }
 
-    /// Whether its cloud gave it the name `name` (lower case), or the platform does where it names hosts
-    /// as their Machines. The name of its Node is less: the Machine API finds a Node by what that says.
+    /// Whether the cloud gave it the name `name` (lower case), or the platform names hosts as their Machines. The
+    /// name of its Node is a weaker claim: the Machine API finds a Node by the Node's own status.
     pub(super) fn is_given_name(&self, name: &str, hosts_named_as_machines: bool) -> bool {
         self.names.iter().any(|own| own == name)
             || (hosts_named_as_machines && fold(&self.name) == name)
     }
 
-    /// Whether people asked to leave it alone, so that its host may be listed.
+    /// Whether it has the ignore label, so that its host may be listed.
     pub(crate) fn is_ignored(&self) -> bool {
         self.host == Some(Err(Unfit::Ignored))
     }
 
-    /// As people know it.
+    /// The name of the Machine in messages.
     pub(crate) fn title(&self) -> impl fmt::Display {
         Title(&self.name)
     }
 }
 
-/// The name of a Machine as people read it.
+/// Formats the name of a Machine for messages.
 pub(super) struct Title<'a>(pub(super) &'a str);
 
 impl fmt::Display for Title<'_> {

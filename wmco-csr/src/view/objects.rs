@@ -9,22 +9,21 @@ use wmco_core::instances::{Entries, EntryError, Problem};
 use wmco_core::names::OS_LABEL;
 use wmco_core::{limits, machines};
 
-use super::{Instance, MachineFacts, NodeFacts, View, fold};
+use super::{Instance, MachineFacts, NodeIdentity, View, fold};
 
 impl View {
     /// Replaces all instances by the entries of `windows-instances`.
     ///
-    /// An entry with a mistake in its value, or whose name does not resolve at the moment, stands
-    /// for its host as well: its node may be at work already. Only what cannot be the address of a
-    /// host is left out. What `facts` says of the host of a Machine stands under the
-    /// [key](machines::key) of the Machine.
+    /// An entry with an invalid value, or with a name that does not resolve at the moment, still counts as its
+    /// host: its node may already be running. Only an entry whose key cannot be an address is left out. Facts about
+    /// a Machine's host are in `facts` under the Machine's [key](machines::key).
     pub fn set_entries(&mut self, entries: &Entries, facts: &Facts) {
         let of = |found: &wmco_core::instances::Instance| (Some(found.ipv4), found.port);
         let instances = entries.iter().filter_map(|(address, entry)| {
             let (ipv4, port) = match entry {
                 Ok(instance) => of(instance),
                 Err(EntryError { problem: Problem::Host(_), .. }) => return None,
-                // The same host as that of the other entry.
+                // Same host as that of the other entry.
                 Err(EntryError { problem: Problem::Duplicate { first }, .. }) => {
                     let first = entries.get(first).and_then(|entry| entry.as_ref().ok());
                     first.map_or((None, limits::SSH_PORT), of)
@@ -36,15 +35,15 @@ impl View {
         self.set_listed(instances.collect(), facts);
     }
 
-    /// Adds a Node or replaces what was known about it.
+    /// Adds or replaces a Node.
     pub fn set_node(&mut self, node: &Node) {
         let name = node.metadata.name.as_deref().unwrap_or_default();
-        self.set_node_facts(name, NodeFacts::from(node));
+        self.set_node_identity(name, NodeIdentity::from(node));
     }
 }
 
-impl From<&Node> for NodeFacts {
-    /// Source of the address types: `spec/csr.md`, W-7.
+impl From<&Node> for NodeIdentity {
+    /// Source of the address types: `docs/contract/certificate-requests.md`, CSR36.
     fn from(node: &Node) -> Self {
         let labels = node.metadata.labels.as_ref();
         let mut facts = Self {
@@ -82,7 +81,7 @@ impl From<Value> for MachineFacts {
     }
 }
 
-/// IP addresses, and names in the spelling that is compared.
+/// Sorts IP addresses from names, with the names normalized.
 fn sorted<'a>(list: impl Iterator<Item = (&'a str, &'a str)>) -> (Vec<IpAddr>, Vec<String>) {
     let (mut addresses, mut names) = (Vec::new(), Vec::new());
     for (kind, address) in list {

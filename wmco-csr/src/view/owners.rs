@@ -1,11 +1,10 @@
-//! To whom a name or an address belongs when several claim it.
+//! Decides which instance owns a name or an address that several claim.
 //!
-//! - What a person listed, and what the Machine API says of a Machine, outranks what hosts report and
-//!   what the DNS says.
-//! - A report decides about its own host alone: it takes nothing from an entry, a Node or a Machine.
-//! - Two claims of the same weight give the name to neither.
+//! - The list of instances and the Machine API outrank the reports of hosts and the DNS.
+//! - A report counts for its own host only: it takes nothing from an entry, a Node or a Machine.
+//! - If two claims have the same weight, neither gets the name.
 //!
-//! Every question is a few hash look-ups, whatever the size of the cluster.
+//! Every decision takes a few hash look-ups, whatever the size of the cluster.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -14,23 +13,23 @@ use wmco_core::names::{IGNORE_LABEL, OS_WINDOWS};
 
 use super::conflict::{Against, Conflict, Dispute, Owner};
 use super::instances::Claim;
-use super::{Instance, MachineFacts, NodeFacts, Source, View};
+use super::{Instance, MachineFacts, NodeIdentity, Source, View};
 
-/// Who owns a node name, as far as the list of instances tells.
+/// The owner of a node name, according to the list of instances.
 #[derive(Debug)]
 pub(crate) enum Found<'a> {
-    /// This instance, known from there.
+    /// This instance, known from this source.
     One(&'a Instance, Source),
-    /// Somebody claims it, and may not have it.
+    /// The name is claimed, but the claimant may not have it.
     Disputed(Conflict<'a>),
-    /// Nobody; the number of instances whose host name is not known yet.
+    /// No instance claims it; with the number of instances whose host name is not known yet.
     None { unnamed: usize },
 }
 
 impl View {
-    /// The instance whose Node is called `name` (lower case). `node` is the Node of that name, if the
-    /// question is which host it runs on.
-    pub(crate) fn find(&self, name: &str, node: Option<&NodeFacts>) -> Found<'_> {
+    /// Finds the instance whose Node has the name `name` (lower case). `node` is the existing Node of that name, if
+    /// the caller wants the host that it runs on.
+    pub(crate) fn find(&self, name: &str, node: Option<&NodeIdentity>) -> Found<'_> {
         let may_be = |(claim, _): &(&Claim, &Instance)| self.may_be_node_name(claim);
         let (listed, short) = self.listed(name);
         let found = choose(listed.filter(may_be)).or_else(|| choose(short.filter(may_be)));
@@ -41,7 +40,7 @@ impl View {
         let mut disputed = None;
         for (claim, instance) in self.instances.told(name).filter(may_be) {
             let by_dns = claim.source == Source::ReverseDns;
-            let is_elsewhere = |node: &NodeFacts| {
+            let is_elsewhere = |node: &NodeIdentity| {
                 self.is_on_another_host(node, instance)
                     || by_dns && self.shows_another_host(node, instance)
             };
@@ -66,7 +65,7 @@ impl View {
                 }
             }
         }
-        // Where hosts disagree, the DNS does not decide: it may be what was forged.
+        // If hosts disagree, the DNS does not decide, because the DNS may be forged.
         let chosen = match choose(rivals.iter().copied()) {
             Some(Found::One(..)) => {
                 let mut sound = Vec::new();
@@ -86,8 +85,8 @@ impl View {
         chosen.or(disputed).unwrap_or(Found::None { unnamed: self.instances.unnamed() })
     }
 
-    /// The instances that are listed by `name` or have it from the Machine API, and those with a name
-    /// that starts with it.
+    /// The instances that the list or the Machine API gives the name `name`, and those with a name that starts with
+    /// it.
     fn listed(
         &self,
         name: &str,
@@ -100,36 +99,36 @@ impl View {
         (full, listed.filter(|(claim, _)| claim.whole.is_some()))
     }
 
-    /// Whether the cluster would give that name to the Node of the claiming host.
+    /// Whether the cluster would name the Node of the claiming host so.
     fn may_be_node_name(&self, claim: &Claim) -> bool {
         let is_given = claim.source != Source::MachineName || self.cluster.hosts_named_as_machines;
         is_given && claim.whole.as_ref().is_none_or(|whole| self.cluster.node_names.shortens(whole))
     }
 
     /// Whether a Node runs on the host of an entry that is not `instance`.
-    fn is_on_another_host(&self, node: &NodeFacts, instance: &Instance) -> bool {
+    fn is_on_another_host(&self, node: &NodeIdentity, instance: &Instance) -> bool {
         !node.addresses.iter().any(|address| instance.is_reached_at(*address))
             && self.shows_another_host(node, instance)
     }
 
-    /// Whether a Node shows the address of an entry or a Machine that is not `instance`. Then the DNS alone
-    /// does not tie it to that: both may be forged.
-    fn shows_another_host(&self, node: &NodeFacts, instance: &Instance) -> bool {
+    /// Whether a Node has the address of an entry or a Machine other than `instance`. The DNS alone then does not
+    /// tie the Node to `instance`: both may be forged.
+    fn shows_another_host(&self, node: &NodeIdentity, instance: &Instance) -> bool {
         let of_others = |address: &IpAddr| {
             self.instances.at(*address).any(|other| !other.is_reached_as(instance))
         };
         node.addresses.iter().any(of_others)
     }
 
-    /// Another Node than `name` at the address of `instance`, to which the DNS leads that name: one of them
-    /// is not there.
+    /// A Node other than `name` at the address of `instance`, to which the DNS leads `name`: one of the two Nodes
+    /// is not on that host.
     fn node_at_its_address(&self, name: &str, instance: &Instance) -> Option<Against<'_>> {
         let address = instance.ipv4.map(IpAddr::V4)?;
         let other = self.nodes_by_address.holders(&address).find(|other| *other != name)?;
         Some(Against::Dns(address, Some(Owner::Node(other))))
     }
 
-    /// What the DNS says against the claim of `instance` to `name`.
+    /// The DNS answer that contradicts the claim of `instance` to `name`.
     fn contradicted_by_dns(
         &self,
         name: &str,
@@ -140,8 +139,7 @@ impl View {
         names.into_iter().flatten().find_map(|of| self.led_elsewhere(of, name, instance))
     }
 
-    /// The other instance that is listed by `name` or has it from the Machine API, or has a name that
-    /// starts with it.
+    /// The other instance that the list or the Machine API gives `name`, or a name that starts with it.
     fn listed_elsewhere(&self, name: &str, instance: &Instance, node: &str) -> Option<Owner<'_>> {
         let (full, short) = self.listed(name);
         let is_own = |(_, listed): (&Claim, &Instance)| self.is_one_host(listed, instance, node);
@@ -161,9 +159,9 @@ impl View {
 
     /// Whether `other` is a second entry for the host of `instance`, on which the Node `node` runs.
     ///
-    /// That both lead to one SSH server is not enough, for the DNS of either may be wrong: `other` has
-    /// to claim the name of the Node as well, or what answers there has to say that it is `instance`.
-    /// Against an entry by address the latter counts nothing.
+    /// The same SSH server is not enough, because the DNS of either entry may be wrong: `other` must also claim the
+    /// name of the Node, or the host there must report that it is `instance`. The latter does not count against an
+    /// entry by address.
     fn is_one_host(&self, other: &Instance, instance: &Instance, node: &str) -> bool {
         let claims_node = || {
             let mut claims = self.instances.claims(node);
@@ -174,8 +172,8 @@ impl View {
             || (other.is_reached_as(instance) && (claims_node() || outranks()))
     }
 
-    /// Where the DNS leads `name`, if not to the host of `instance` alone. A single label is completed
-    /// by each resolver in its own way, so there only an address that somebody has speaks against it.
+    /// The DNS answer for `name`, if it leads anywhere but to the host of `instance`. Each resolver completes a
+    /// single label in its own way, so for a single label only an address with another owner counts.
     fn led_elsewhere(&self, name: &str, node: &str, instance: &Instance) -> Option<Against<'_>> {
         let leads = self.instances.leads(name);
         let elsewhere = || leads.iter().filter(|address| !instance.is_reached_at(**address));
@@ -193,7 +191,7 @@ impl View {
         owned.or_else(unknown)
     }
 
-    /// Who else has `address`, when the Node `node` on the host of `instance` asks for it.
+    /// Finds another owner of `address`, for the Node `node` on the host of `instance` that asks for it.
     pub(crate) fn other_owner_of_address(
         &self,
         address: IpAddr,
@@ -203,11 +201,11 @@ impl View {
         if let Some(machine) = self.machines.other_with_address(address, instance) {
             return Some(Owner::Machine(&machine.name));
         }
-        // A person wrote it down: neither the DNS nor another Node can take it away.
+        // The list has it: neither the DNS nor another Node can take it away.
         if instance.is_listed_by(address) {
             return None;
         }
-        // The Machine API did: then only a person can.
+        // The Machine API has it: only the list can take it away.
         if instance.is_given(address) {
             return self.listed_by(address).map(Owner::Instance);
         }
@@ -216,7 +214,7 @@ impl View {
             return Some(Owner::Instance(other));
         }
         let is_reached = instance.is_reached_at(address);
-        // Where what answers there has said that it is the entry, other hosts of ours claim in vain.
+        // The host at this address reported that it is the entry, so claims of other listed hosts do not count.
         let is_sure = is_reached && instance.calls_itself_as_listed();
         let counts = |name: &&String| *name != node && !(is_sure && self.is_of_a_host(name));
         if let Some(other) = self.nodes_by_address.holders(&address).find(counts) {
@@ -229,25 +227,25 @@ impl View {
         report.map(Owner::Report)
     }
 
-    /// The entry that a person listed by `address` itself.
+    /// The entry whose listed address is `address` itself.
     pub(crate) fn listed_by(&self, address: IpAddr) -> Option<&Instance> {
         self.instances.at(address).find(|instance| instance.is_listed_by(address))
     }
 
-    /// Whether a Node is a Windows node by a name that a listed host claims.
+    /// Whether a Node runs Windows and has a name that an instance claims.
     fn is_of_a_host(&self, node: &str) -> bool {
         let os = self.node(node).and_then(|facts| facts.os.as_deref());
         os == Some(OS_WINDOWS) && self.instances.claims(node).next().is_some()
     }
 
-    /// What speaks against giving `name` (lower case) to the Node `node` on the host of `instance`.
+    /// Returns the fact that contradicts giving `name` (lower case) to the Node `node` on the host of `instance`.
     pub(crate) fn against_name(
         &self,
         name: &str,
         instance: &Instance,
         node: &str,
     ) -> Option<Against<'_>> {
-        // That it may be called so is decided already.
+        // Another rule has already decided about this name.
         if name == node {
             return None;
         }
@@ -274,9 +272,8 @@ impl View {
         report.or_else(|| self.led_elsewhere(name, node, instance))
     }
 
-    /// Every name that is claimed by more than one host, or by a host that it does not belong to, and
-    /// every address of a Machine that an entry or another Machine has; sorted. Looks at all instances:
-    /// to be asked when they change.
+    /// Every name that several hosts claim or that a host claims in vain, and every address of a Machine that an
+    /// entry or another Machine has too; sorted. Scans all instances, so call it only when they change.
     pub fn disputes(&self) -> Vec<Dispute> {
         let names: BTreeSet<&str> = self.instances.names().collect();
         let mut disputes: Vec<Dispute> =
@@ -311,7 +308,7 @@ impl View {
         Some(Dispute { name: name.to_owned(), message: conflict.of(name).to_string() })
     }
 
-    /// The address of a Windows Machine that somebody else has as well.
+    /// The dispute about a Windows Machine's address that an entry or another Machine has as well.
     fn dispute_of_address(&self, address: IpAddr) -> Option<Dispute> {
         let machines: Vec<&MachineFacts> =
             self.machines.with_address(address).map(AsRef::as_ref).collect();
@@ -334,9 +331,9 @@ impl View {
         Some(Dispute { name: address.to_string(), message })
     }
 
-    /// The claim of another host to a name that people or the Machine API gave to `owner`.
+    /// The claim of another host to a name that the list or the Machine API gives to `owner`.
     fn vain_claim<'a>(&'a self, name: &str, owner: &'a Instance) -> Option<Conflict<'a>> {
-        // That an entry means the host of a Machine is told by its address.
+        // The address shows whether an entry is the host of a Machine.
         let is_one = |other: &Instance| {
             other.is_reached_as(owner) || owner.machine.as_ref().is_some_and(|m| other.is_on(m))
         };
@@ -349,7 +346,7 @@ impl View {
         Some(Conflict { claimant: (instance, claim.source), against })
     }
 
-    /// The Machine or the Node of another host that has the name, which `claimant` is not listed by.
+    /// The Machine or the Node of another host that has the name, for a `claimant` that is not listed by it.
     fn owner_outside_the_list(&self, name: &str, claimant: &Instance) -> Option<Owner<'_>> {
         if let Some(machine) = self.other_with_name(name, claimant) {
             return Some(Owner::Machine(&machine.name));
@@ -361,7 +358,7 @@ impl View {
     }
 }
 
-/// The best of claims that weigh the same, unless they are those of different hosts.
+/// Returns the best of several claims; disputed if they are of different hosts.
 fn choose<'a>(
     claims: impl Iterator<Item = (&'a Claim, &'a Instance)> + Clone,
 ) -> Option<Found<'a>> {

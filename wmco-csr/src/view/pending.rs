@@ -1,4 +1,4 @@
-//! Which requests are there for a node, newest first.
+//! Requests for each node, newest first.
 
 use std::collections::HashMap;
 
@@ -16,11 +16,11 @@ pub(crate) struct PendingRequests {
     known: HashMap<String, Known>,
 }
 
-/// A request whose text has been read, by its name.
+/// A parsed request, by its name.
 #[derive(Clone, Debug)]
 struct Known {
     uid: Option<String>,
-    /// The node that it is about; none for one of other kinds, or without a name to be read.
+    /// The node of the request; `None` for other kinds or without a readable name.
     node: Option<String>,
 }
 
@@ -33,20 +33,20 @@ struct Pending {
     granted: bool,
 }
 
-/// What newer requests mean for a request.
+/// The effect of newer requests on a request.
 #[derive(Debug)]
 pub(crate) enum Newer<'a> {
-    /// Requests for so many other keys are newer.
+    /// Number of newer requests for other keys.
     Others(usize),
-    /// This newer request asks for the same.
+    /// A newer request for the same key.
     Same(&'a str),
 }
 
 impl View {
-    /// Adds a request or replaces what was known about it. One that was denied or has failed is
-    /// forgotten; one that was approved makes older ones for the same superfluous.
+    /// Adds or replaces a request. A denied or failed request is removed; an approved request makes older requests
+    /// for the same superfluous.
     ///
-    /// The text of a request is read once for each UID.
+    /// Each UID is parsed once.
     pub fn set_request<'r>(&mut self, request: impl Into<Request<'r>>) {
         let request = request.into();
         if request.decided.is_some() && !request.is_granted() {
@@ -66,7 +66,7 @@ impl View {
         }
     }
 
-    /// Forgets a request.
+    /// Removes a request.
     pub fn remove_request(&mut self, name: &str) {
         let Some(Known { node: Some(node), .. }) = self.pending.known.remove(name) else { return };
         if let Some(list) = self.pending.by_node.get_mut(&node) {
@@ -77,7 +77,7 @@ impl View {
         }
     }
 
-    /// Names of all requests that are known.
+    /// Names of all known requests.
     pub(crate) fn requests(&self) -> impl Iterator<Item = &str> {
         self.pending.known.keys().map(String::as_str)
     }
@@ -88,7 +88,7 @@ impl View {
         list.map(|pending| pending.age.1.as_str())
     }
 
-    /// The node that a known request is about.
+    /// The node of a known request.
     pub(crate) fn node_of_request(&self, name: &str) -> Option<&str> {
         self.pending.known.get(name)?.node.as_deref()
     }
@@ -128,8 +128,7 @@ impl PendingRequests {
         self.by_node.get_mut(node)?.iter_mut().find(|pending| pending.age.1 == name)
     }
 
-    /// Looks at the requests of `kind` for `node`, by the same requester, that are newer than
-    /// `request`. Stops counting other keys at `most`.
+    /// Checks the newer requests of `kind` for `node` by the same requester. Stops counting other keys at `most`.
     pub(crate) fn newer(
         &self,
         request: &Request<'_>,
@@ -143,13 +142,13 @@ impl PendingRequests {
         let newer = all.take_while(|other| {
             (other.age.0, other.age.1.as_str()) > (request.created, request.name)
         });
-        // What others ask for in the node's name is refused; it must not crowd out the node's own.
+        // Other requesters' requests for this node are refused; they must not crowd out the node's own.
         let own = |other: &&Pending| other.kind == kind && other.requester == request.username;
         for other in newer.filter(own) {
             if other.key_info == key_info {
                 return Newer::Same(&other.age.1);
             }
-            // One that was answered already is no burden any more.
+            // An approved request does not count against the limit.
             if !other.granted && !keys.contains(&other.key_info.as_slice()) {
                 keys.push(&other.key_info);
             }

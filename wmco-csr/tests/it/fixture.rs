@@ -177,7 +177,7 @@ impl World {
         self.csr.spec.request = ByteString(pem.into_bytes());
     }
 
-    /// Makes the current request one that is pending as well, with another name.
+    /// Adds the current request to the pending requests, with another name.
     pub(crate) fn also_pending(&mut self, name: &str, later: SignedDuration) {
         let mut other = self.csr.clone();
         other.metadata.name = Some(name.to_owned());

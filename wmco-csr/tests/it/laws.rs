@@ -5,8 +5,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use jiff::Timestamp;
 use wmco_csr::pkcs10::{Attribute, GeneralName};
 use wmco_csr::{
-    CertificationRequest, ClusterFacts, Facts, MachineFacts, NodeFacts, Outcome, Policy, Reference,
-    Request, Verdict, View,
+    CertificationRequest, ClusterFacts, Facts, MachineFacts, NodeIdentity, Outcome, Policy,
+    Reference, Request, Verdict, View,
 };
 use x509_parser::certification_request::X509CertificationRequest;
 use x509_parser::extensions::{GeneralName as TheirName, ParsedExtension};
@@ -166,8 +166,8 @@ pub(crate) fn approves_only_what_it_should(pem: &[u8]) -> bool {
         if usages == &server || signer.ends_with("-client") {
             let os = Some("windows".to_owned());
             let (addresses, names) = (vec![IPV4.into()], vec![NODE.to_owned()]);
-            let facts = NodeFacts { os, addresses, names, ..NodeFacts::default() };
-            view.set_node_facts(NODE, facts);
+            let facts = NodeIdentity { os, addresses, names, ..NodeIdentity::default() };
+            view.set_node_identity(NODE, facts);
         }
         let request =
             Request { name: "fuzz", signer, username, groups, usages, pem, ..Request::default() };

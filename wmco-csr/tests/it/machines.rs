@@ -442,7 +442,7 @@ fn a_machine_gets_no_second_client_certificate_while_it_has_a_node() {
     check(&[KubeletClient], |w| refer(&mut w.machines[0], "other", "u-1"), "approve", "");
     check(&[KubeletClient], |w| refer(&mut w.machines[0], NODE, "u-1"), "approve", "");
     check(&[KubeletClient], |w| has(w, "other", "u-0"), "approve", "");
-    // A Node of the name is in the way, whoever it is.
+    // Any Node of that name is in the way.
     let living = |w: &mut World| w.nodes.push(node(NODE, "windows", OTHER));
     check(&[KubeletClient], living, "ignore", "node-absent");
     let linux = |w: &mut World| w.nodes.push(node(NODE, "linux", OTHER));

@@ -190,7 +190,7 @@ fn led_by_the_dns() -> World {
     world
 }
 
-/// Finding of the truth about generated clusters: whoever forges both gets no address of another entry.
+/// Finding of the truth about generated clusters: a host that forges both gets no address of another entry.
 #[test]
 fn a_node_of_another_entry_is_not_tied_by_the_dns() {
     let mut world = led_by_the_dns();
@@ -301,7 +301,7 @@ fn the_names_of_the_host_are_approved() {
     pointer.check("refuse", "belongs");
 }
 
-/// Whoever writes the Node's status could write the listed name into it.
+/// A writer of the Node's status could write the listed name into it.
 #[test]
 fn a_node_that_only_has_the_listed_name_is_not_its_host() {
     let moved = |w: &mut World| {

@@ -1,4 +1,4 @@
-//! What people and programs are told: text, JSON, Events, conditions; and a view kept up to date.
+//! Reports for people and programs: text, JSON, Events, conditions; and a view kept up to date.
 
 use jiff::SignedDuration;
 use wmco_csr::{Facts, Kind, Policy, Request, Verdict, View, decide};

@@ -12,13 +12,14 @@ use wmco_csr::{
 
 /// Cases that we answer otherwise than their `strict` says, each with the reason. Only cases of
 /// level `either` are here: all of level `must` and `should` are answered as they say.
+/// Rules with a number are those of `docs/contract/certificate-requests.md`.
 const OTHERWISE: &[(&str, &str)] = &[
-    ("kubelet-client: failed before", "a failed request is over, W-28"),
-    ("kubelet-client: signature: SHA-1 with RSA", "weak algorithm, W-13"),
+    ("kubelet-client: failed before", "a failed request is over, CSR10"),
+    ("kubelet-client: signature: SHA-1 with RSA", "weak algorithm, CSR34"),
     ("kubelet-client: DER: version 1", "RFC 2986 knows version 0 only"),
     ("kubelet-client: DER: T61 strings", "readers differ in what the bytes mean"),
     ("kubelet-client: DER: BMP common name", "readers differ in what the bytes mean"),
-    ("kubelet-client: DER: requested unknown critical extension", "unexpected content, W-12"),
+    ("kubelet-client: DER: requested unknown critical extension", "unexpected content, CSR31"),
     ("kubelet-client: DER: further element within the outer sequence", "not DER of a request"),
     ("kubelet-client: PEM: binary after the end", "data that some readers see, others do not"),
     ("kubelet-client: PEM: two blocks, the second for another node", "readers differ in the block"),
@@ -31,7 +32,7 @@ const OTHERWISE: &[(&str, &str)] = &[
     ),
     ("wicd: PEM: text after the end", "data that some readers see, others do not"),
     ("kubelet-client: openssl: RSA-2048 with PSS", "no node asks so, one algorithm less to trust"),
-    ("kubelet-client: openssl: P-224", "weak curve, W-13"),
+    ("kubelet-client: openssl: P-224", "weak curve, CSR33"),
 ];
 
 /// Cases that an operator, which asks hosts for their addresses, answers otherwise although they are

@@ -1,4 +1,4 @@
-//! Why the agent did not do what the plan says.
+//! Errors of the agent.
 
 use wmco_core::authorized_key::BadKeyExchange;
 use wmco_core::names::host;
@@ -8,8 +8,8 @@ use crate::lifecycle::LifecycleError;
 use crate::manifest::ManifestError;
 use crate::windows::{BadServiceName, WindowsError};
 
-/// Why a step or a look at the host failed. The message becomes a line of the report: it names the
-/// object and the next step and never holds a secret.
+/// Why a step or a probe failed. The message becomes a line of the report: it names the object and the next step and
+/// never holds a secret.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum AgentError {
@@ -19,45 +19,45 @@ pub enum AgentError {
         /// The argument.
         argument: String,
     },
-    /// The staged content is not what its name says, or cannot be unpacked.
+    /// The staged content does not match its name, or cannot be unpacked.
     #[error("the content staged for {path} is damaged and was removed, upload it again")]
     Damaged {
         /// The file that it was for.
         path: WindowsPath,
-        /// What went wrong.
+        /// The cause.
         source: WindowsError,
     },
-    /// Somebody keeps something open that he could go on changing.
+    /// A program may hold a handle through which it can still change the file or folder.
     #[error(
         "a program keeps {path} open, so others may still change what lies there; find out whose it is \
          and end it, or restart the host"
     )]
     Held {
-        /// What is open.
+        /// The file or folder that is held open.
         path: WindowsPath,
     },
-    /// The keys of administrators cannot be exchanged as it was asked for.
+    /// The exchange of administrators' keys is invalid.
     #[error(transparent)]
     Keys(#[from] BadKeyExchange),
-    /// Something else stands where their keys should be.
+    /// The administrators' key file is a folder or a link.
     #[error("{} is a folder or a link, put a file there", host::AUTHORIZED_KEYS)]
     KeysAreNoFile,
-    /// Some services could not be brought up or removed.
+    /// Some services could not be brought up or removed, or imported certificates could not be removed.
     #[error(transparent)]
     Lifecycle(#[from] LifecycleError),
-    /// The plan's manifest is wrong.
+    /// The plan's services ConfigMap is refused.
     #[error("the services ConfigMap of the plan is refused, correct it")]
     Manifest(#[from] ManifestError),
-    /// The name of a service is wrong.
+    /// The name of a service is invalid.
     #[error(transparent)]
     Name(#[from] BadServiceName),
-    /// The path is not one that we may remove.
+    /// The path is outside the folders from which we may remove.
     #[error("{path} is not in a folder of ours and stays, remove it by hand if it must go")]
     NotOurs {
         /// The path.
         path: WindowsPath,
     },
-    /// Others than administrators may have put keys into the file of administrators.
+    /// Users other than administrators may write to the administrators' key file.
     #[error(
         "others than administrators may write to {file}; remove keys that nobody knows, then close it by \
          `icacls.exe {file} /setowner *S-1-5-32-544`, `icacls.exe {file} /reset` and \
@@ -65,7 +65,7 @@ pub enum AgentError {
         file = host::AUTHORIZED_KEYS
     )]
     OpenKeys,
-    /// The plan is of another protocol.
+    /// The plan has another protocol version.
     #[error("the plan speaks protocol {found}, this agent {ours}, replace the agent")]
     OtherProtocol {
         /// The plan's.
@@ -73,30 +73,30 @@ pub enum AgentError {
         /// Ours.
         ours: u32,
     },
-    /// The plan file is not there, or is not what its name says.
+    /// The plan file is missing, or its content does not match its name or cannot be parsed.
     #[error("plan {path} {problem}, upload it again")]
     Plan {
         /// The plan file.
         path: WindowsPath,
-        /// What is wrong with it.
+        /// The problem, as the message words it.
         problem: &'static str,
     },
-    /// Services run from the root folder, and it is no folder of its own.
+    /// The root is a link or a file, and services run from it.
     #[error("{} is a link and services run through it, make it a folder", host::ROOT)]
-    RootIsLink,
+    RootIsNoFolder,
     /// The content for a file is not staged.
     #[error("the content of {path} is not staged, upload it again")]
     Unstaged {
         /// The file.
         path: WindowsPath,
     },
-    /// The plan was made for a host that no Node stands for, and one may have come since.
+    /// The plan was made for a host without a Node, and a Node may have been registered since.
     #[error("the plan is for a host without a node, but {why}; look at the host again")]
     NotVacant {
-        /// What tells.
+        /// The evidence for that.
         why: &'static str,
     },
-    /// Windows did not do it.
+    /// A call to Windows failed.
     #[error(transparent)]
     Windows(#[from] WindowsError),
 }

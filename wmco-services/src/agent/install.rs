@@ -1,4 +1,4 @@
-//! Steps that install and start things: the agent, the feature, the services, the daemon.
+//! Steps that install and start the agent, the Containers feature, the services and the daemon.
 
 use std::collections::BTreeSet;
 
@@ -12,10 +12,11 @@ use super::verified::Verified;
 use super::{AgentError, known, staging};
 use crate::lifecycle;
 use crate::manifest::Manifest;
+use crate::owner::Owner;
 use crate::services;
 use crate::windows::{ServiceConfig, ServiceName, StartType, Wait, Windows, WindowsError};
 
-/// Copies the running agent to its final place. The daemon runs from there, so it stops first.
+/// Copies the running agent to its final place. Stops the daemon first, which runs from there.
 pub(super) fn agent(windows: &dyn Windows, record: &mut Record) -> Result<bool, AgentError> {
     let (files, place) = (windows.files(), known(host::AGENT));
     let own = staging::own_digest(windows)?;
@@ -30,7 +31,7 @@ pub(super) fn agent(windows: &dyn Windows, record: &mut Record) -> Result<bool, 
     Ok(true)
 }
 
-/// Stops the daemon, and ends copies of it that no service runs.
+/// Stops the daemon, and ends processes of its program that no service runs.
 pub(super) fn stop_daemon(windows: &dyn Windows) -> Result<(), AgentError> {
     windows.services().stop(&daemon_name()?, Wait::at_most(core_limits::SERVICE_STOP))?;
     windows.machine().end_processes(&BTreeSet::from([known(host::AGENT)]))?;
@@ -60,7 +61,7 @@ pub(super) fn computer_name(windows: &dyn Windows, name: &str) -> Result<bool, A
     Ok(true)
 }
 
-/// Brings up the bootstrap services of the manifest in `data`.
+/// Starts the bootstrap services of the manifest in `data`.
 pub(super) fn bootstrap(
     windows: &dyn Windows,
     data: &ServicesData,
@@ -69,7 +70,7 @@ pub(super) fn bootstrap(
     Ok(lifecycle::bootstrap(windows, &Manifest::parse(data)?, now)?)
 }
 
-/// How the daemon's service is configured. Source: `spec/ssh.md`, section 11.
+/// Returns the configuration of the daemon's service. Source: `docs/contract/wicd.md`, WICD20.
 fn daemon_config(arguments: &[String]) -> Result<ServiceConfig, AgentError> {
     let unfit = |argument: &&String| {
         argument.is_empty() || argument.contains(|c: char| c.is_whitespace() || c == '"')
@@ -81,7 +82,7 @@ fn daemon_config(arguments: &[String]) -> Result<ServiceConfig, AgentError> {
         std::iter::once(host::AGENT).chain(arguments.iter().map(String::as_str)).collect();
     Ok(ServiceConfig {
         command: words.join(" "),
-        description: services::description(&daemon_name()?),
+        description: Owner::ours().description(&daemon_name()?),
         dependencies: Vec::new(),
         start: StartType::Automatic,
         recovery: Some(services::recovery()),
@@ -97,14 +98,14 @@ pub(super) fn daemon(windows: &dyn Windows, arguments: &[String]) -> Result<bool
         manager.start(&name, Wait::at_most(core_limits::SERVICE_START))?;
         return Ok(true);
     };
-    let never_ours = services::never_ours(&seen);
-    let right = seen.config == config && never_ours.is_empty();
+    let foreign_fields = services::foreign_fields(&seen);
+    let right = seen.config == config && foreign_fields.is_empty();
     let mut runs = seen.state == ServiceRunState::Running;
     if !right {
-        // A running daemon keeps its old arguments until it starts anew.
+        // A running daemon keeps its old arguments until it restarts.
         let same_process = seen.config.command == config.command
             && seen.config.dependencies == config.dependencies
-            && !never_ours.iter().any(|field| field.needs_a_stop());
+            && !foreign_fields.iter().any(|field| field.needs_a_stop());
         if !same_process {
             manager.stop(&name, Wait::at_most(core_limits::SERVICE_STOP))?;
             runs = false;
@@ -122,7 +123,7 @@ pub(super) fn no_daemon(windows: &dyn Windows) -> Result<bool, AgentError> {
     stop_daemon(windows)?;
     match windows.services().delete(&daemon_name()?, Wait::at_most(core_limits::SERVICE_STOP)) {
         Ok(changed) => Ok(changed),
-        // It is gone as soon as whoever looks at it closes it, and cannot start any more.
+        // Windows deletes the service when the last handle to it is closed; it cannot start any more.
         Err(WindowsError::MarkedForDeletion { .. }) => Ok(true),
         Err(error) => Err(error.into()),
     }

@@ -1,4 +1,4 @@
-//! The keys with which administrators log in.
+//! The SSH keys with which administrators log in.
 
 use std::collections::BTreeSet;
 
@@ -10,10 +10,10 @@ use super::{AgentError, known};
 use crate::limits;
 use crate::windows::{EntryKind, Windows};
 
-/// Exchanges keys in the file that sshd reads for administrators, and closes it.
+/// Exchanges keys in the file that sshd reads for administrators, and restricts it to administrators.
 ///
-/// What somebody else may have written there is not closed: sshd passes over an open file, and would take
-/// the keys in it from then on.
+/// A file that others may write to is refused, not closed: sshd ignores an open file, and would accept from then on the
+/// keys that others wrote to it.
 pub(super) fn exchange(
     windows: &dyn Windows,
     add: &BTreeSet<AuthorizedKey>,

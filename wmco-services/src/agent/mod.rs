@@ -4,16 +4,17 @@
 //! [`HostPlan`] and reports line by line.
 //!
 //! # Guarantees
-//! - Every step may be repeated, and a process that dies between or in steps leaves nothing half
-//!   written under a final name and nothing on the host that the state file does not know.
-//! - A secret is written only into a file that administrators alone may read from its first byte on.
+//! - Every step may be repeated. A process that dies between or in steps leaves no partly written file under a final
+//!   name, and nothing on the host that the state file does not record.
+//! - A secret is written only to a file that only administrators may read, from its first byte on.
 //! - Content is hashed and unpacked piece by piece; memory does not grow with the size of files.
-//! - Nothing outside our folders is removed but what the state file records and can be ours.
-//! - What lay below an open root is not believed: it is moved away or written anew.
+//! - Outside our folders, only files that the state file records and that can be ours are removed.
+//! - Files found below an open root are not trusted: they are moved away or rewritten.
 //!
-//! Source: `spec/node-config.md`, sections 2 and 3, and `spec/ssh.md`, sections 9 and 11 to 13.
+//! Source: `docs/contract/wicd.md`, WICD10 to WICD15; `docs/contract/host.md`.
 
 mod error;
+mod foreign;
 mod install;
 mod keys;
 mod ours;
@@ -47,31 +48,30 @@ pub struct Agent<'a> {
 }
 
 impl<'a> Agent<'a> {
-    /// An agent that was built as `version` and runs now.
+    /// Creates an agent of build `version` whose current time is `now`.
     pub fn new(windows: &'a dyn Windows, version: &'a str, now: Timestamp) -> Self {
         Self { windows, version, now }
     }
 
-    /// Describes the host. An agent that was brought, that is runs from outside our root, first takes
-    /// the root over: afterwards only administrators may write there, and what is not ours is gone.
+    /// Describes the host. An agent that runs from outside our root was uploaded in this connection and first takes
+    /// over the root: afterwards only administrators may write there, and foreign files are moved away.
     ///
     /// # Errors
-    /// [`AgentError`] when a fact cannot be learnt or the root cannot be closed; then there is no use in
-    /// the others.
+    /// [`AgentError`] when a fact cannot be read or the root cannot be closed; there is no partial result.
     pub fn probe(&self) -> Result<Probe, AgentError> {
-        if root::was_brought(self.windows)? {
+        if root::is_uploaded(self.windows)? {
             root::take_over(self.windows, self.now)?;
             staging::put_own(self.windows)?;
         }
         probe::probe(self.windows, self.version, self.now)
     }
 
-    /// Reads the plan at `plan`, deletes it, carries it out and reports every event; the last line is
-    /// the host as it then is, even after a failure. Tells whether every step was done.
+    /// Reads the plan at `plan`, deletes it, carries it out and reports every event. The last line is a new probe of
+    /// the host, even after a failure. Returns whether every step succeeded.
     ///
     /// # Errors
-    /// [`AgentError`] when that last look at the host fails; the report then ends without it, and the
-    /// operator knows that it was cut short.
+    /// [`AgentError`] when that last probe fails; the report then ends without it, which shows the operator that it was
+    /// cut short.
     pub fn apply(
         &self,
         plan: &WindowsPath,
@@ -117,14 +117,14 @@ impl<'a> Agent<'a> {
             }
         }
         record.note_believed(self.windows);
-        // Leftovers cost disk space and nothing else, so they fail no plan.
+        // Leftovers only cost disk space, so they do not fail the plan.
         if let Err(error) = staging::sweep(self.windows, self.now) {
             tracing::warn!(error = %chain(&error), "cannot tidy the staging folder");
         }
         true
     }
 
-    /// Takes one step; tells whether it changed anything. `later` are the steps after it.
+    /// Takes one step; returns whether it changed anything. `later` are the steps after it.
     fn step(
         &self,
         step: &HostStep,
@@ -166,7 +166,7 @@ impl<'a> Agent<'a> {
     }
 }
 
-/// A path that is a constant of [`host`].
+/// Parses a constant path of [`host`].
 #[expect(clippy::expect_used, reason = "called with constants that a test of names parses")]
 fn known(text: &'static str) -> WindowsPath {
     text.parse().expect("a constant path is valid")

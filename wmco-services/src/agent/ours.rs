@@ -1,4 +1,4 @@
-//! What can be ours on a host, whatever a record says.
+//! Decides which paths can be ours on a host, whatever a record names.
 
 use wmco_core::names::host;
 use wmco_core::payload;
@@ -6,8 +6,8 @@ use wmco_core::winpath::WindowsPath;
 
 use super::known;
 
-/// Lets pass what lies below our folders, our folders below shared ones, and the scripts that the
-/// original operator puts into a shared one.
+/// Whether the path lies below our folders, in one of our folders below a shared one, or is one of the scripts that the
+/// original operator puts into a shared folder.
 pub(super) fn can_be_ours(path: &WindowsPath) -> bool {
     let below = |folder| path.is_within(&known(folder)) && *path != known(folder);
     let wholly = [host::CNI_STATE, host::KUBELET_STATE];
@@ -17,7 +17,7 @@ pub(super) fn can_be_ours(path: &WindowsPath) -> bool {
         || wholly.into_iter().any(|folder| path.is_within(&known(folder)))
 }
 
-/// Whether the folder is one of those that ours lie in.
+/// Whether one of our folders is this folder or lies in it.
 pub(super) fn is_above_ours(path: &WindowsPath) -> bool {
     let shared = [host::MANIFEST_SCRIPTS, host::CNI_STATE, host::KUBELET_STATE].map(known);
     host::DIRECTORIES.map(known).iter().chain(&shared).any(|ours| ours.is_within(path))

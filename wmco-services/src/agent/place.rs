@@ -1,4 +1,4 @@
-//! Makes folders and puts files into place.
+//! Creates folders and puts files in place.
 
 use std::io;
 
@@ -11,7 +11,7 @@ use super::verified::Verified;
 use super::{AgentError, staging};
 use crate::windows::{EntryKind, Windows, WindowsError};
 
-/// Makes a folder, and those above it that are missing, and sets who may read it.
+/// Creates a folder and its missing parents, and sets who may read it.
 pub(super) fn directory(
     windows: &dyn Windows,
     path: &WindowsPath,
@@ -35,7 +35,7 @@ fn make_all(windows: &dyn Windows, path: &WindowsPath) -> Result<bool, AgentErro
     Ok(windows.files().make_directory(path)?)
 }
 
-/// Puts staged content into place unless it is there already, as closed as it should be.
+/// Puts staged content in place unless the file already has that content and is closed as required.
 pub(super) fn file(
     windows: &dyn Windows,
     path: &WindowsPath,
@@ -46,10 +46,10 @@ pub(super) fn file(
 ) -> Result<bool, AgentError> {
     let files = windows.files();
     let staged = staged_content(sha256);
-    // A link to the right content is in the hands of whoever owns that content.
+    // A link to the right content does not count: the owner of its target can change the content.
     let there = files.kind(path)? == Some(EntryKind::File) && files.digest(path)? == Some(sha256);
-    // One that is closed although its folder would do is right. One that others could write to is
-    // not closed but replaced, since they may still hold it open.
+    // A file that is more closed than required is right. A file that others could write to is replaced, not closed,
+    // since they may still hold it open.
     let right = there
         && !record.doubts(path)
         && (access == Access::Inherited || files.access(path)? == Access::Administrators);

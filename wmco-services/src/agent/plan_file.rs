@@ -1,4 +1,4 @@
-//! The plan that the operator left on the host.
+//! Reads the plan that the operator left on the host.
 
 use serde::Deserialize;
 use wmco_core::digest::Sha256;
@@ -9,7 +9,7 @@ use super::AgentError;
 use crate::limits;
 use crate::windows::Windows;
 
-/// Reads the plan at `path` and deletes it, whatever is in it: it may hold proxy passwords.
+/// Reads the plan at `path` and deletes it, even an invalid one: it may hold proxy passwords.
 pub(super) fn take(windows: &dyn Windows, path: &WindowsPath) -> Result<HostPlan, AgentError> {
     #[derive(Deserialize)]
     struct Head {
@@ -19,7 +19,7 @@ pub(super) fn take(windows: &dyn Windows, path: &WindowsPath) -> Result<HostPlan
     let content = windows.files().read(path, limits::JSON_BYTES);
     windows.files().remove_file(path)?;
     let content = content?.ok_or_else(|| wrong("is not there"))?;
-    // The name tells the digest, so a plan that was cut or exchanged on the way is noticed.
+    // The file's name holds the digest of its content, so a truncated or replaced plan is detected.
     if staged_plan(Sha256::of(&content)) != *path {
         return Err(wrong("is not what its name says"));
     }

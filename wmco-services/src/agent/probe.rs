@@ -1,4 +1,4 @@
-//! One look at a host.
+//! Describes the host as it is.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,15 +6,16 @@ use jiff::Timestamp;
 use wmco_core::digest::Sha256;
 use wmco_core::names::host;
 use wmco_core::protocol::{
-    Access, Agent, FileState, HostState, PROTOCOL, Probe, RebootReason, RootAccess, ServiceFacts,
+    Access, Agent, FileState, HostFitness, HostState, PROTOCOL, Probe, RebootReason, RootAccess,
+    ServiceFacts,
 };
 use wmco_core::winpath::WindowsPath;
 use x509_parser::pem::Pem;
 use x509_parser::time::ASN1Time;
 
-use super::{AgentError, known, root, staging, state};
+use super::{AgentError, foreign, known, root, staging, state};
 use crate::limits;
-use crate::windows::{EntryKind, Files, Windows, WindowsError};
+use crate::windows::{EntryKind, Files, Service, Windows, WindowsError};
 
 pub(super) fn probe(
     windows: &dyn Windows,
@@ -24,7 +25,7 @@ pub(super) fn probe(
     let (files, machine) = (windows.files(), windows.machine());
     let mut state = state::read(windows)?;
     if let Some(state) = &mut state {
-        // What somebody took away is told no more.
+        // A removed quarantine folder is no longer reported.
         let there = |folder: &WindowsPath| files.kind(folder).is_ok_and(|kind| kind.is_some());
         state.quarantined.retain(|quarantined| there(&quarantined.folder));
     }
@@ -37,6 +38,7 @@ pub(super) fn probe(
     } else {
         (RootAccess::Open, BTreeSet::new())
     };
+    let services = windows.services().list()?;
     Ok(Probe {
         protocol: PROTOCOL,
         agent: Agent { version: version.to_owned(), sha256, installed },
@@ -47,7 +49,9 @@ pub(super) fn probe(
         reboot: reboot(windows)?,
         boot_id: machine.boot_id()?,
         files: files_seen,
-        services: services(windows)?,
+        foreign_containerd: foreign::containerd(&services),
+        fitness: fitness(windows, &services),
+        services: tagged(services),
         environment: environment(windows)?,
         networks: networks(windows)?,
         directories: directories(files)?,
@@ -58,8 +62,21 @@ pub(super) fn probe(
     })
 }
 
-/// What is in every file below our root, and in every recorded file elsewhere. Staged files are told
-/// of by what they hold, nobody wants what is in quarantine, and logs would only cost time.
+/// Reads the facts that decide whether the host can become a node. A fact that cannot be read is left out: most are
+/// advice, and a host that is a node already needs none.
+fn fitness(windows: &dyn Windows, services: &[Service]) -> HostFitness {
+    let machine = windows.machine();
+    let is_taken = |port: &u16| machine.is_listening(*port).unwrap_or_default();
+    HostFitness {
+        default_routes: machine.default_routes().ok().map(|routes| routes.len()),
+        free_bytes: machine.free_bytes(&known(host::ROOT)).ok(),
+        taken_ports: host::NODE_PORTS.into_iter().filter(is_taken).collect(),
+        foreign_kubelet: foreign::kubelet(services),
+    }
+}
+
+/// Returns the state of each file below our root, and of recorded files elsewhere. Staged files are reported by their
+/// digests, the quarantine is of no interest, and hashing logs would cost time.
 fn contents(
     files: &dyn Files,
     state: Option<&HostState>,
@@ -80,7 +97,7 @@ fn contents(
             Ok(Some(state)) => {
                 seen.insert(path, state);
             }
-            // It went, or a program writes to it just now: it is none of those that we place.
+            // Deleted meanwhile, or a program is writing to it, so it is no file that we place.
             Ok(None) | Err(WindowsError::Locked { .. } | WindowsError::Missing { .. }) => {}
             Err(error) => return Err(error),
         }
@@ -109,11 +126,9 @@ fn reboot(windows: &dyn Windows) -> Result<BTreeSet<RebootReason>, WindowsError>
     Ok(reasons)
 }
 
-/// Services with our tag, the daemon's included.
-fn services(windows: &dyn Windows) -> Result<BTreeMap<String, ServiceFacts>, WindowsError> {
-    let ours = windows
-        .services()
-        .list()?
+/// Services with our tag, including the daemon's.
+fn tagged(services: Vec<Service>) -> BTreeMap<String, ServiceFacts> {
+    let ours = services
         .into_iter()
         .filter(|service| service.config.description.starts_with(host::SERVICE_TAG));
     let facts = ours.map(|service| {
@@ -125,7 +140,7 @@ fn services(windows: &dyn Windows) -> Result<BTreeMap<String, ServiceFacts>, Win
         };
         (service.name.to_string(), facts)
     });
-    Ok(facts.collect())
+    facts.collect()
 }
 
 fn environment(windows: &dyn Windows) -> Result<BTreeMap<String, Sha256>, WindowsError> {
@@ -144,7 +159,7 @@ fn networks(windows: &dyn Windows) -> Result<BTreeSet<String>, WindowsError> {
     Ok(names)
 }
 
-/// Our folders that are there and as closed as they should be.
+/// Our folders that exist and are closed as required.
 fn directories(files: &dyn Files) -> Result<BTreeSet<WindowsPath>, WindowsError> {
     let mut there = BTreeSet::new();
     for folder in host::DIRECTORIES.map(known) {
@@ -159,7 +174,7 @@ fn directories(files: &dyn Files) -> Result<BTreeSet<WindowsPath>, WindowsError>
     Ok(there)
 }
 
-/// Whether the daemon can show its certificate to the cluster now.
+/// Whether the daemon's certificate is valid at `now`.
 fn certificate_is_valid(files: &dyn Files, now: Timestamp) -> Result<bool, WindowsError> {
     let path = known(host::WICD_CURRENT_CERTIFICATE);
     let Some(content) = files.read(&path, limits::JSON_BYTES)? else { return Ok(false) };

@@ -1,17 +1,16 @@
-//! What may stay below a root that was open, and what is moved away.
+//! Decides which files may stay below a root that was open, and which are moved away.
 //!
-//! | what | where | becomes of it |
+//! | entry | place | effect |
 //! | --- | --- | --- |
-//! | a program, library, script, or a file that tells Windows which library to load | any name that is not ours | moved away |
-//! | any file that is not ours | a folder whose every file is read, such as that of static pods | moved away |
-//! | a link | anywhere, but the daemon's current certificate | moved away, itself and not what it points to |
-//! | something in the place of a folder or file of ours that is none, or of one that is being written | | moved away |
+//! | programs, libraries, scripts, and files that select the library to load | any name that is not ours | moved away |
+//! | any file that is not ours | a folder of which a program reads every file, such as that of static pods | moved away |
+//! | links, except the daemon's current certificate | anywhere | moved away themselves, without their targets |
+//! | entries of another kind at the path of our file or folder, or of its temporary file | | moved away |
 //! | uploads | the staging folder | moved away with it |
-//! | a program of ours, or one that a service runs | | stays, is doubted, and is written anew |
-//! | other files: certificates, settings, what services write | | stay and are closed; those of ours are written anew |
+//! | our programs, and programs that a service runs | | stay, are doubted, and are rewritten |
+//! | other files: certificates, settings, output of services | | stay and are closed; ours are rewritten |
 //!
-//! Other files stay because services may be at work with them, and nobody runs or reads them but the
-//! programs that they belong to.
+//! Other files stay because services may use them, and only the programs that they belong to run or read them.
 
 use std::collections::BTreeSet;
 
@@ -23,14 +22,14 @@ use wmco_core::winpath::WindowsPath;
 use super::known;
 use crate::windows::{Entry, EntryKind, TEMPORARY_SUFFIX, WindowsError};
 
-/// Last parts of the names of files that Windows runs or loads, or that decide what it loads.
+/// Extensions of files that Windows runs or loads, or that decide what it loads.
 const LOADED: [&str; 26] = [
     "bat", "cmd", "com", "config", "cpl", "dll", "drv", "exe", "hta", "js", "jse", "lnk", "local",
     "manifest", "msi", "mui", "ocx", "pif", "ps1", "psd1", "psm1", "scr", "sys", "vbe", "vbs",
     "wsf",
 ];
 
-/// Files of ours besides the payload; what is in them is written by us or by what runs here.
+/// Our files besides the payload. We or programs on this host write their content.
 const FILES: [&str; 13] = [
     host::BOOTSTRAP_CA,
     host::BOOTSTRAP_KUBECONFIG,
@@ -47,16 +46,16 @@ const FILES: [&str; 13] = [
     host::WICD_KUBECONFIG,
 ];
 
-/// What lies below the root.
+/// The entries below the root, sorted.
 #[derive(Debug, Default, Eq, PartialEq)]
 pub(super) struct Sorted {
-    /// To be moved away, nothing of it inside another.
+    /// Paths to move away; none of them lies inside another.
     pub(super) foreign: Vec<WindowsPath>,
-    /// Files with names of ours.
+    /// Files with our names.
     pub(super) ours: BTreeSet<WindowsPath>,
 }
 
-/// Sorts what lies below the root; `entries` has folders before what is in them. Services run `in_use`.
+/// Sorts the entries below the root. In `entries` a folder precedes its content; `in_use` are files of services.
 pub(super) fn sort(entries: &[Entry], in_use: &BTreeSet<WindowsPath>) -> Sorted {
     let ours: BTreeSet<WindowsPath> = payload::all()
         .map(payload::PayloadFile::destination)
@@ -75,7 +74,7 @@ pub(super) fn sort(entries: &[Entry], in_use: &BTreeSet<WindowsPath>) -> Sorted 
             EntryKind::Directory => ours.contains(path) || *path == known(host::STAGING),
             EntryKind::File if folders.contains(path) => true,
             EntryKind::File if ours.contains(path) => {
-                // What the record says is checked whenever it is read, and it is written at once.
+                // The record is validated whenever it is read, and is rewritten at once.
                 if *path != known(host::STATE_FILE) {
                     sorted.ours.insert(path.clone());
                 }
@@ -90,8 +89,8 @@ pub(super) fn sort(entries: &[Entry], in_use: &BTreeSet<WindowsPath>) -> Sorted 
     sorted
 }
 
-/// What was set aside, or stands where a file of ours would be written before it gets its name. A file
-/// there is one of ours that was not finished, or is replaced.
+/// Whether the entry was set aside, or is a folder or link where one of our files is written before its rename. A file
+/// there is an unfinished one of ours, or is replaced.
 fn is_in_the_way(path: &WindowsPath, kind: EntryKind) -> bool {
     path.file_name().ends_with(host::FOUND_SUFFIX)
         || (kind != EntryKind::File && path.file_name().ends_with(TEMPORARY_SUFFIX))
@@ -102,13 +101,13 @@ fn is_loaded(path: &WindowsPath) -> bool {
     last.is_some_and(|last| LOADED.iter().any(|loaded| loaded.eq_ignore_ascii_case(last)))
 }
 
-/// Whether some program reads every file in its folder.
+/// Whether some program reads every file in the file's folder.
 fn is_read(path: &WindowsPath) -> bool {
     let folders = host::FOLDERS_READ_WHOLE.iter();
     folders.map(|(folder, _)| known(folder)).any(|folder| path.is_within(&folder))
 }
 
-/// Where to put what is found now.
+/// Returns the quarantine folder for files found at `now`.
 pub(super) fn folder(now: Timestamp) -> Result<WindowsPath, WindowsError> {
     let name = now.strftime("%Y%m%dT%H%M%SZ").to_string();
     let folder = known(host::QUARANTINE).join(&name);

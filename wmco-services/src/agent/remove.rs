@@ -1,4 +1,4 @@
-//! Steps that take things away, in the end everything that we ever put on the host.
+//! Steps that remove things, in the end everything that we put on the host.
 
 use std::collections::BTreeSet;
 
@@ -15,7 +15,15 @@ use crate::windows::{EntryKind, Files, TEMPORARY_SUFFIX, Windows, WindowsError};
 
 pub(super) fn file(windows: &dyn Windows, path: &WindowsPath) -> Result<bool, AgentError> {
     check_ours(path)?;
-    Ok(remove_with_leftover(windows.files(), path)?)
+    let files = windows.files();
+    let changed = remove_with_leftover(files, path)?;
+    // A registry has its own folder, which is removed with its file.
+    let registries = known(host::REGISTRIES);
+    if let Some(folder) = path.parent().filter(|it| it.is_within(&registries) && *it != registries)
+    {
+        unless_in_use(files, &folder)?;
+    }
+    Ok(changed)
 }
 
 pub(super) fn directory(windows: &dyn Windows, path: &WindowsPath) -> Result<bool, AgentError> {
@@ -27,7 +35,7 @@ fn check_ours(path: &WindowsPath) -> Result<(), AgentError> {
     if ours::can_be_ours(path) { Ok(()) } else { Err(AgentError::NotOurs { path: path.clone() }) }
 }
 
-/// Removes a file, and the half of it that a process which died may have left beside.
+/// Removes a file, and the temporary file that a process that died may have left beside it.
 fn remove_with_leftover(files: &dyn Files, path: &WindowsPath) -> Result<bool, WindowsError> {
     if let Ok(leftover) = format!("{path}{TEMPORARY_SUFFIX}").parse() {
         files.remove_file(&leftover)?;
@@ -35,8 +43,8 @@ fn remove_with_leftover(files: &dyn Files, path: &WindowsPath) -> Result<bool, W
     files.remove_file(path)
 }
 
-/// Takes away services, variables and containers. Imported roots stay: the next daemon finds them, and
-/// each change of them costs a restart.
+/// Removes services, variables and containers. Imported roots stay: the next daemon finds them, and each change of them
+/// costs a restart.
 pub(super) fn services(
     windows: &dyn Windows,
     manifests: &[ServicesData],
@@ -55,15 +63,15 @@ pub(super) fn services(
     Ok(lifecycle::remove_services(windows, &manifests)?)
 }
 
-/// Takes away imported roots, and every file and folder of ours but the running agent and what it lies in.
+/// Removes imported roots, and our files and folders except the running agent and its folder.
 pub(super) fn installation(windows: &dyn Windows, record: &Record) -> Result<bool, AgentError> {
     let files = windows.files();
     let root = known(host::ROOT);
-    // First, since what is left to do is known from a file of ours.
+    // Roots go first, since one of our files records them.
     let mut changed = lifecycle::remove_roots(windows)?;
     let recorded = record.saved.clone();
 
-    // What lies in folders that we share with others. The original operator keeps no record.
+    // Files in folders that we share with others. The original operator keeps no record.
     let outside: BTreeSet<WindowsPath> = match &recorded {
         Some(state) => state.files.clone(),
         None => state::left_by_the_original(windows)?.files,
@@ -77,13 +85,13 @@ pub(super) fn installation(windows: &dyn Windows, record: &Record) -> Result<boo
     changed |= remove_empty(files, recorded.as_ref().map(|state| &state.directories))?;
 
     changed |= empty_root(windows, &root)?;
-    // Last, so that a removal that was cut short still knows what is left.
+    // The record goes last, so that an interrupted removal still knows what is left.
     changed |= remove_with_leftover(files, &known(host::STATE_FILE))?;
     Ok(changed)
 }
 
-/// Folders below shared ones that nobody else writes to. On a host with a record only those that we
-/// made; on one that the original operator configured all that it is known to make.
+/// Folders below shared ones that only we write to. On a host with a record only those that we created; on a host that
+/// the original operator configured all that it is known to create.
 fn wholly_ours(recorded: Option<&BTreeSet<WindowsPath>>) -> Vec<WindowsPath> {
     let logs = known(host::LOGS);
     let log_folders = host::DIRECTORIES
@@ -96,7 +104,7 @@ fn wholly_ours(recorded: Option<&BTreeSet<WindowsPath>>) -> Vec<WindowsPath> {
         .collect()
 }
 
-/// Removes shared folders that we made, when nothing of others is in them.
+/// Removes shared folders that we created, if they are empty.
 fn remove_empty(
     files: &dyn Files,
     recorded: Option<&BTreeSet<WindowsPath>>,
@@ -106,21 +114,24 @@ fn remove_empty(
         Some(made) => made.iter().filter(|path| !path.is_within(&root)).cloned().collect(),
         None => vec![known(host::MANIFEST_SCRIPTS), known(host::LOGS)],
     };
-    // What is deeper goes first.
+    // Deeper folders go first.
     made.sort_by_key(|path| std::cmp::Reverse(path.as_str().matches('\\').count()));
     let mut changed = false;
     for folder in made {
-        match files.remove_directory(&folder) {
-            Ok(removed) => changed |= removed,
-            Err(WindowsError::DirectoryNotEmpty { .. }) => {}
-            Err(error) => return Err(error),
-        }
+        changed |= unless_in_use(files, &folder)?;
     }
     Ok(changed)
 }
 
-/// Empties our root folder but for the running agent, the staging folder, the record, and what is in
-/// quarantine.
+/// Removes a folder if it is empty.
+fn unless_in_use(files: &dyn Files, folder: &WindowsPath) -> Result<bool, WindowsError> {
+    match files.remove_directory(folder) {
+        Err(WindowsError::DirectoryNotEmpty { .. }) => Ok(false),
+        removed => removed,
+    }
+}
+
+/// Empties our root folder except for the running agent, the staging folder, the record and the quarantine.
 fn empty_root(windows: &dyn Windows, root: &WindowsPath) -> Result<bool, AgentError> {
     let files = windows.files();
     let own = windows.machine().executable()?;

@@ -1,12 +1,12 @@
-//! Taking over the root folder, so that only administrators may write below it.
+//! Takes over the root folder, so that only administrators may write below it.
 //!
-//! On a default Windows everybody may make `C:\\k` before us, with programs, libraries and links in it,
-//! own them, and keep them open. So a root that others may write to is not just closed: where no service
-//! runs from it, it is moved away as a whole, and ours is made anew. Where services run from it, the
-//! original operator's or ours after somebody opened it, what is not ours is moved away ([`quarantine`])
-//! and what is ours by its name is noted as doubted until it is written anew.
+//! On a default Windows any user may create `C:\\k` before us, put programs, libraries and links in it, own them, and
+//! keep them open. So closing a root that others may write to is not enough. If no service runs from it, it is moved
+//! away as a whole and created again. If services run from it, the original operator's or ours after somebody opened
+//! it, foreign files are moved away ([`quarantine`]), and files with our names are recorded as doubted until they are
+//! rewritten.
 //!
-//! The staging folder is made last: as long as it is not there or open, the rest may be.
+//! The staging folder is created last: while it is missing or open, the takeover may be incomplete.
 
 use std::collections::BTreeSet;
 
@@ -20,26 +20,25 @@ use super::state::Record;
 use super::{AgentError, known, quarantine};
 use crate::windows::{Entry, EntryKind, Files, TEMPORARY_SUFFIX, Windows, WindowsError};
 
-/// How many of the things that were moved are named.
+/// Most moved paths that are reported by name.
 const NAMED_AT_MOST: usize = 5;
 
-/// Name of what stood in the root's place, in the quarantine.
+/// Name of the old root in the quarantine.
 const ROOT_NAME: &str = "k";
 
-/// Whether the running agent was brought by the operator in this connection: it does not run from below
-/// the root.
-pub(super) fn was_brought(windows: &dyn Windows) -> Result<bool, AgentError> {
+/// Whether the operator uploaded the running agent in this connection: it does not run from below the root.
+pub(super) fn is_uploaded(windows: &dyn Windows) -> Result<bool, AgentError> {
     let own = windows.machine().executable()?;
     Ok(own.is_none_or(|own| !own.is_within(&known(host::ROOT))))
 }
 
-/// Whether only administrators may write below the root, and all of a takeover was done.
+/// Whether only administrators may write below the root, and a takeover was completed.
 pub(super) fn is_closed(files: &dyn Files) -> Result<bool, WindowsError> {
     Ok(is_closed_folder(files, &known(host::ROOT))?
         && is_closed_folder(files, &known(host::STAGING))?)
 }
 
-/// Whether it is a folder, and no link to one, that only administrators may write to.
+/// Whether the path is a folder, not a link to a folder, that only administrators may write to.
 pub(super) fn is_closed_folder(
     files: &dyn Files,
     path: &WindowsPath,
@@ -48,7 +47,7 @@ pub(super) fn is_closed_folder(
         && files.access(path)? == Access::Administrators)
 }
 
-/// Closes the root unless it is closed.
+/// Closes the root unless it is already closed.
 pub(super) fn take_over(windows: &dyn Windows, now: Timestamp) -> Result<(), AgentError> {
     let files = windows.files();
     if is_closed(files)? {
@@ -62,8 +61,8 @@ pub(super) fn take_over(windows: &dyn Windows, now: Timestamp) -> Result<(), Age
     match files.kind(&root)? {
         None => files.make_private_directory(&root)?,
         Some(EntryKind::Directory) => close(files, &root)?,
-        // Its services run through it, so somebody may mean it.
-        Some(EntryKind::File | EntryKind::Link) => return Err(AgentError::RootIsLink),
+        // Services run through it, so it may be intended.
+        Some(EntryKind::File | EntryKind::Link) => return Err(AgentError::RootIsNoFolder),
     }
     clear(windows, &in_use.unwrap_or_default(), &aside, now)?;
     close_all(files)?;
@@ -71,16 +70,17 @@ pub(super) fn take_over(windows: &dyn Windows, now: Timestamp) -> Result<(), Age
     Ok(())
 }
 
-/// Where something stands that was in the way, until it is in the quarantine.
+/// Temporary name of an entry that was in the way, until it is moved to the quarantine.
 fn found(path: &str) -> Result<WindowsPath, WindowsError> {
     format!("{path}{}", host::FOUND_SUFFIX)
         .parse()
         .map_err(|bad| WindowsError::other(format!("move {path} away"), bad))
 }
 
-/// Programs below the root that services run, if there is any such service. Only administrators can
-/// make services.
+/// Programs below the root that services run, and files that their commands name; `None` without such a service. Only
+/// administrators can create services. Folders in a command, such as the daemon's certificates, are left out.
 fn programs_in_use(windows: &dyn Windows) -> Result<Option<BTreeSet<WindowsPath>>, AgentError> {
+    let files = windows.files();
     let root = known(host::ROOT);
     let below = format!("{}\\", host::ROOT.to_ascii_lowercase());
     let mut programs = None;
@@ -90,13 +90,17 @@ fn programs_in_use(windows: &dyn Windows) -> Result<Option<BTreeSet<WindowsPath>
             let words = command.split_whitespace().map(|word| word.trim_matches('"'));
             let paths = words.filter_map(|word| word.parse::<WindowsPath>().ok());
             let programs: &mut BTreeSet<_> = programs.get_or_insert_default();
-            programs.extend(paths.filter(|path| path.is_within(&root)));
+            for path in paths.filter(|path| path.is_within(&root)) {
+                if files.kind(&path)? != Some(EntryKind::Directory) {
+                    programs.insert(path);
+                }
+            }
         }
     }
     Ok(programs)
 }
 
-/// Moves away whatever stands in the root's place. An empty folder says nothing and goes.
+/// Moves away the root. An empty folder is evidence of nothing and is removed.
 fn set_aside(files: &dyn Files, root: &WindowsPath, aside: &WindowsPath) -> Result<(), AgentError> {
     match files.kind(root)? {
         None => return Ok(()),
@@ -110,7 +114,7 @@ fn set_aside(files: &dyn Files, root: &WindowsPath, aside: &WindowsPath) -> Resu
     Ok(files.rename(root, aside)?)
 }
 
-/// Moves what is not ours into the quarantine and notes which files are ours by their names only.
+/// Moves foreign entries to the quarantine and records which files are ours by name only.
 fn clear(
     windows: &dyn Windows,
     in_use: &BTreeSet<WindowsPath>,
@@ -122,7 +126,7 @@ fn clear(
     if files.kind(&all)?.is_some() && !is_closed_folder(files, &all)? {
         files.rename(&all, &found(host::QUARANTINE)?)?;
     }
-    // The record is written before anything is moved, so nothing may be in its way.
+    // The record is written before anything is moved, so nothing may block its path.
     for text in [host::STATE_FILE.to_owned(), format!("{}{TEMPORARY_SUFFIX}", host::STATE_FILE)] {
         let aside = found(&text)?;
         let path = text.parse().map_err(|bad| WindowsError::other("find the record", bad))?;
@@ -160,7 +164,7 @@ fn clear(
     if moves.is_empty() && sorted.ours.is_empty() {
         return Ok(());
     }
-    // Before anything can fail or be cut short.
+    // Recorded before a move can fail or be interrupted.
     Record::read(windows)?.change(windows, |state| {
         state.doubted.extend(sorted.ours);
         if !moves.is_empty() {
@@ -197,7 +201,7 @@ fn move_away(files: &dyn Files, from: &WindowsPath, to: &WindowsPath) -> Result<
     match files.rename(from, to) {
         Ok(()) => {
             tracing::warn!(%from, %to, "moved away what is not ours");
-            // What somebody else owns is his wherever it lies, but nobody else is to read it.
+            // A file keeps its owner wherever it lies, but other users must not read it.
             let is_link = files.kind(to)? == Some(EntryKind::Link);
             let closed = if is_link { Ok(()) } else { close(files, to) };
             if let Err(error) = closed {
@@ -205,15 +209,15 @@ fn move_away(files: &dyn Files, from: &WindowsPath, to: &WindowsPath) -> Result<
             }
             Ok(())
         }
-        // It went by itself.
+        // Deleted meanwhile.
         Err(WindowsError::Missing { .. }) => Ok(()),
         Err(WindowsError::Locked { .. }) => Err(AgentError::Held { path: from.clone() }),
         Err(error) => Err(error.into()),
     }
 }
 
-/// Closes all that is left below the root: closing a folder does not close what somebody else owns in
-/// it, nor does it take away what is open already.
+/// Closes all remaining entries below the root: closing a folder does not close entries in it that others own, and does
+/// not close handles that are already open.
 fn close_all(files: &dyn Files) -> Result<(), AgentError> {
     let (root, quarantine) = (known(host::ROOT), known(host::QUARANTINE));
     let entries = files.walk_around(&root, Some(&quarantine))?;
@@ -221,7 +225,7 @@ fn close_all(files: &dyn Files) -> Result<(), AgentError> {
     let inside = inside.map(|entry| &entry.path).filter(|path| **path != quarantine);
     for path in std::iter::once(&root).chain(inside) {
         close(files, path)?;
-        // Only now nobody can open it any more.
+        // From now on nobody else can open it.
         if files.is_held(path)? {
             return Err(AgentError::Held { path: path.clone() });
         }
@@ -236,7 +240,7 @@ fn close(files: &dyn Files, path: &WindowsPath) -> Result<(), AgentError> {
         Err(error) => Err(error),
     };
     match closed {
-        // It went meanwhile.
+        // Deleted meanwhile.
         Err(WindowsError::Missing { .. }) => Ok(()),
         closed => Ok(closed?),
     }

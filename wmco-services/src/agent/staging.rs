@@ -1,4 +1,4 @@
-//! The folder in which uploads wait.
+//! The folder for uploads.
 
 use std::collections::BTreeSet;
 use std::io::{self, Read};
@@ -14,8 +14,8 @@ use super::{AgentError, known, state};
 use crate::limits;
 use crate::windows::{EntryKind, Files, Windows, WindowsError, digest_of};
 
-/// Puts a copy of the running agent, which was brought, into the closed staging folder for the work that
-/// follows, unless it is installed.
+/// Copies the running agent, which was uploaded, to the closed staging folder for the commands that follow, unless it
+/// is installed or staged.
 pub(super) fn put_own(windows: &dyn Windows) -> Result<(), AgentError> {
     let (files, machine) = (windows.files(), windows.machine());
     let own = own_digest(windows)?;
@@ -30,13 +30,13 @@ pub(super) fn put_own(windows: &dyn Windows) -> Result<(), AgentError> {
     Ok(files.write(&place, Access::Administrators, &mut content)?)
 }
 
-/// Digest of the running program.
+/// Returns the digest of the running program.
 pub(super) fn own_digest(windows: &dyn Windows) -> Result<Sha256, WindowsError> {
     let mut own = windows.machine().open_executable()?;
     digest_of(&mut own).map_err(|error| WindowsError::other("read the running program", error))
 }
 
-/// Digests of what is staged, whole and as the names say. What is not is removed, and sent again.
+/// Returns digests of staged files whose content matches their names. Other files are removed and uploaded again.
 pub(super) fn contents(windows: &dyn Windows) -> Result<BTreeSet<Sha256>, WindowsError> {
     let files = windows.files();
     let own = windows.machine().executable()?;
@@ -54,7 +54,7 @@ pub(super) fn contents(windows: &dyn Windows) -> Result<BTreeSet<Sha256>, Window
             Ok(Some(found)) if found == wanted => {
                 right.insert(wanted);
             }
-            // It went, or it is written just now.
+            // Deleted meanwhile, or being written.
             Ok(None) | Err(WindowsError::Locked { .. } | WindowsError::Missing { .. }) => {}
             Ok(Some(_)) | Err(_) if Some(path) != own.as_ref() => drop_file(windows, path),
             Ok(Some(_)) | Err(_) => {}
@@ -69,7 +69,7 @@ fn unpacked_digest(files: &dyn Files, path: &WindowsPath) -> Result<Option<Sha25
     digest_of(&mut content).map(Some).map_err(unusable)
 }
 
-/// What is packed in a staged file.
+/// Unpacks a staged file.
 pub(super) fn unpack(
     packed: Box<dyn Read + Send>,
 ) -> io::Result<zstd::stream::read::Decoder<'static, io::BufReader<Box<dyn Read + Send>>>> {
@@ -78,7 +78,7 @@ pub(super) fn unpack(
     Ok(unpacked)
 }
 
-/// Removes one staged file that is not needed any more.
+/// Removes a staged file that is no longer needed.
 pub(super) fn drop_file(windows: &dyn Windows, path: &WindowsPath) {
     if let Err(error) = windows.files().remove_file(path) {
         // The next sweep finds it.
@@ -86,7 +86,7 @@ pub(super) fn drop_file(windows: &dyn Windows, path: &WindowsPath) {
     }
 }
 
-/// Removes agents other than the running one, and everything that has waited too long.
+/// Removes agents other than the running one, and files older than [`limits::STAGED_AGE`].
 pub(super) fn sweep(windows: &dyn Windows, now: Timestamp) -> Result<(), WindowsError> {
     let own = windows.machine().executable()?;
     for entry in windows.files().walk(&known(host::STAGING))? {
@@ -100,13 +100,12 @@ pub(super) fn sweep(windows: &dyn Windows, now: Timestamp) -> Result<(), Windows
     Ok(())
 }
 
-/// The digest that the name of a staged agent tells, see [`staged_agent`].
+/// Parses the digest in the name of a staged agent, see [`staged_agent`].
 fn agent_named(name: &str) -> Option<Sha256> {
     name.strip_prefix("wicd-")?.strip_suffix(".exe")?.parse().ok()
 }
 
-/// The digest that the name of a staged content tells, see
-/// [`staged_content`](wmco_core::protocol::staged_content).
+/// Parses the digest in the name of staged content, see [`staged_content`](wmco_core::protocol::staged_content).
 fn content_named(name: &str) -> Option<Sha256> {
     name.strip_suffix(".zst")?.parse().ok()
 }

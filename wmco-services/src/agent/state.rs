@@ -1,4 +1,4 @@
-//! The record of what we placed, written before it is made.
+//! The record of what we placed on the host, written before the files are.
 
 use wmco_core::names::host;
 use wmco_core::payload;
@@ -13,22 +13,21 @@ use crate::windows::{EntryKind, Windows, WindowsError};
 /// The record while a plan is carried out.
 #[derive(Debug)]
 pub(super) struct Record {
-    /// As it is on disk; `None` on a host without one.
+    /// The record on disk; `None` on a host without one.
     pub(super) saved: Option<HostState>,
-    /// As it shall be.
+    /// The record to be written.
     now: HostState,
 }
 
 impl Record {
-    /// Strikes out what is gone. It is written with the next change; a record that names too much
-    /// does no harm.
+    /// Removes deleted paths from the record. The next change writes it; a record that names too much is harmless.
     pub(super) fn forget(&mut self, path: &WindowsPath) {
         self.now.files.retain(|file| !file.is_within(path));
         self.now.doubted.retain(|file| !file.is_within(path));
         self.now.directories.retain(|folder| !folder.is_within(path));
     }
 
-    /// The record as it is on disk, or a new one.
+    /// Reads the record on disk, or creates a new one.
     pub(super) fn read(windows: &dyn Windows) -> Result<Self, AgentError> {
         let saved = read(windows)?;
         let now = match &saved {
@@ -49,24 +48,24 @@ impl Record {
         if self.now == before { Ok(()) } else { self.save(windows) }
     }
 
-    /// Whether the file is not believed, whatever is in it.
+    /// Whether the file is not trusted, whatever its content.
     pub(super) fn doubts(&self, path: &WindowsPath) -> bool {
         self.now.doubted.contains(path)
     }
 
-    /// Notes that the file was written anew.
+    /// Notes that the file was rewritten.
     pub(super) fn believe(&mut self, path: &WindowsPath) {
         self.now.doubted.remove(path);
     }
 
-    /// Saves which files were written anew. If that fails they are written once more.
+    /// Saves which files were rewritten. If that fails, they are rewritten once more.
     pub(super) fn note_believed(&mut self, windows: &dyn Windows) {
         let Some(saved) = &self.saved else { return };
         if saved.doubted == self.now.doubted {
             return;
         }
         if let Err(error) = self.save(windows) {
-            tracing::warn!(error = %chain(&error), "cannot note which files were written anew");
+            tracing::warn!(error = %chain(&error), "cannot note which files were rewritten");
         }
     }
 
@@ -84,10 +83,10 @@ impl Record {
     }
 }
 
-/// The record on disk; `None` when there is none, or none that can be read.
+/// Reads the record on disk; `None` if there is none or it is damaged.
 ///
-/// Somebody may have written it before us, so what cannot be ours is left out. Where the root was moved
-/// away so was the record.
+/// Others may have written the record before us, so paths that cannot be ours are left out. A root that was moved away
+/// took its record with it.
 pub(super) fn read(windows: &dyn Windows) -> Result<Option<HostState>, WindowsError> {
     let content = windows.files().read(&known(host::STATE_FILE), limits::JSON_BYTES)?;
     let state = content.map(|json| serde_json::from_slice(&json)).transpose();
@@ -103,9 +102,8 @@ pub(super) fn read(windows: &dyn Windows) -> Result<Option<HostState>, WindowsEr
     }))
 }
 
-/// What the original operator left outside our root, which has no record of it: with it on record its
-/// scripts go as soon as nobody wants them, and their folder when the node leaves and nothing else is
-/// in it.
+/// Finds the files that the original operator left outside our root, of which it keeps no record. Once recorded, its
+/// scripts are removed when no release needs them, and their folder when the node leaves and the folder is empty.
 pub(super) fn left_by_the_original(windows: &dyn Windows) -> Result<HostState, WindowsError> {
     let mut left = HostState::default();
     for (script, _) in payload::scripts() {
@@ -114,7 +112,7 @@ pub(super) fn left_by_the_original(windows: &dyn Windows) -> Result<HostState, W
             left.files.insert(script);
         }
     }
-    // The module is a public sample, which people copy as well, so it alone tells nothing.
+    // The module is a public sample, which people copy too, so alone it is no evidence.
     let module = known(host::HNS_MODULE);
     if left.files.iter().all(|script| script.file_name() == module.file_name()) {
         left = HostState::default();
@@ -122,7 +120,7 @@ pub(super) fn left_by_the_original(windows: &dyn Windows) -> Result<HostState, W
     Ok(left)
 }
 
-/// Records everything that `steps` will make and that is not recorded yet, in one write.
+/// Records everything that `steps` will create and that is not recorded yet, in one write.
 pub(super) fn record_ahead(
     windows: &dyn Windows,
     steps: &[HostStep],
@@ -134,7 +132,7 @@ pub(super) fn record_ahead(
             HostStep::PlaceFile { path, .. } => (Some(path.clone()), path.parent()),
             HostStep::EnsureDirectory { path, .. } => (None, Some(path.clone())),
             HostStep::InstallAgent => (Some(known(host::AGENT)), None),
-            // What services write by themselves lies in folders that they make on the way.
+            // Services create their own files in folders that they create on the way.
             HostStep::Bootstrap { .. } => (None, Some(known(host::KUBELET_STATE))),
             HostStep::RemoveFile { .. }
             | HostStep::RemoveDirectory { .. }

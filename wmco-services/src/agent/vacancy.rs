@@ -1,4 +1,4 @@
-//! Hosts that no Node stands for, and that none shall come to while they are worked on.
+//! Protects work on a host without a Node from a Node that is registered meanwhile.
 
 use jiff::Timestamp;
 use wmco_core::names::host;
@@ -6,11 +6,12 @@ use wmco_core::protocol::{HostPlan, ServiceRunState};
 
 use super::{AgentError, install};
 use crate::lifecycle::{LifecycleError, problems};
+use crate::owner::Owner;
 use crate::services::{self, ScriptResults};
 use crate::windows::{ServiceName, Windows};
 
-/// Refuses a plan for a host without a Node, if one may have been registered since the operator
-/// looked: a kubelet does that when it starts.
+/// Refuses a plan for a host without a Node if one may have been registered since the operator looked: a kubelet
+/// registers its Node when it starts.
 pub(super) fn check(windows: &dyn Windows, plan: &HostPlan) -> Result<(), AgentError> {
     let Some(since) = &plan.vacant_since else { return Ok(()) };
     if windows.machine().boot_id()? != *since {
@@ -25,12 +26,11 @@ pub(super) fn check(windows: &dyn Windows, plan: &HostPlan) -> Result<(), AgentE
     }
 }
 
-/// Stops the daemon, which starts kubelets, then the kubelet with what depends on it. Containers run
-/// on.
+/// Stops the daemon, which starts kubelets, then the kubelet with its dependents. Containers keep running.
 pub(super) fn stop_kubelet(windows: &dyn Windows) -> Result<bool, AgentError> {
     install::stop_daemon(windows)?;
-    let plan = services::stop(&kubelet()?, &windows.services().list()?);
-    // No script runs in such a plan, so the time does not matter.
+    let plan = services::stop(Owner::ours(), &kubelet()?, &windows.services().list()?);
+    // Such a plan runs no script, so the time does not matter.
     let done = services::execute(
         &plan,
         windows,

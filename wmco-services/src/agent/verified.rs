@@ -1,11 +1,11 @@
-//! Content that is checked while it is written.
+//! Verifies content while it is written.
 
 use std::io::{self, Read};
 
 use sha2::{Digest as _, Sha256 as Hasher};
 use wmco_core::digest::Sha256;
 
-/// Passes bytes on and fails at their end when they are not what they should be.
+/// Passes bytes on; fails at the end if their digest is not the expected one.
 pub(super) struct Verified<R> {
     inner: R,
     hasher: Hasher,

@@ -1,9 +1,9 @@
-//! Reads PEM bundles strictly: whatever may have been a certificate and cannot be read is a problem.
+//! Parses PEM bundles strictly: text that may have been a certificate and cannot be parsed is a problem.
 //!
-//! The usual readers pass over what they do not understand. Here a certificate that is passed over is
-//! one that is no longer trusted, so a line of a block that is not as it should be is told.
+//! Usual parsers skip what they cannot parse. Here a skipped certificate would no longer be trusted, so a malformed
+//! line of a block is a problem.
 //!
-//! Source: `spec/wicd.md`, section 23.5, row 34; RFC 7468, section 3.
+//! Source: `docs/contract/wicd.md`, WICD67; RFC 7468, section 3.
 
 use std::collections::BTreeMap;
 
@@ -12,16 +12,16 @@ use base64::engine::general_purpose::STANDARD;
 use wmco_core::digest::Sha256;
 use x509_parser::prelude::{FromDer as _, X509Certificate};
 
-/// The line before a certificate.
+/// First line of a certificate's block.
 const BEGIN: &str = "-----BEGIN CERTIFICATE-----";
 
-/// The line after it.
+/// Last line of a certificate's block.
 const END: &str = "-----END CERTIFICATE-----";
 
-/// The label in both.
+/// Label in both lines.
 const CERTIFICATE: &[u8] = b"CERTIFICATE";
 
-/// What some editors put before UTF-8.
+/// UTF-8 byte order mark, which some editors write.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// Certificates of a PEM bundle.
@@ -29,16 +29,16 @@ const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 pub struct Bundle {
     /// DER form by its SHA-256.
     pub certificates: BTreeMap<Sha256, Vec<u8>>,
-    /// One line for each piece that could not be read. While there is any, nothing is removed.
+    /// Parts that could not be parsed, one line each. With any, nothing is removed.
     pub problems: Vec<String>,
 }
 
 impl Bundle {
-    /// Reads a bundle. Text between the blocks is passed over, but text without any block is a
-    /// problem; only white space is an empty bundle.
+    /// Parses a bundle. Text between the blocks is ignored, but text without any block is a problem; only white space
+    /// is an empty bundle.
     ///
-    /// Damage inside a block that leaves another readable certificate is not seen: only its signature
-    /// would tell.
+    /// Damage inside a block that yields another readable certificate is not detected: only checking its signature
+    /// would show it.
     pub fn parse(text: &[u8]) -> Self {
         let text = text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text);
         let lines = || text.split(|byte| matches!(byte, b'\n' | b'\r')).map(<[u8]>::trim_ascii);
@@ -49,18 +49,35 @@ impl Bundle {
         reader.finish(text, lines().next(), lines().next_back())
     }
 
-    /// A bundle of which nothing is known, because of `problem`.
+    /// Creates an empty bundle that could not be read because of `problem`.
     pub fn unread(problem: String) -> Self {
         Self { problems: vec![problem], ..Self::default() }
     }
 
-    /// PEM text of the certificates.
+    /// Digest of the certificates, independent of their order and of other text.
+    ///
+    /// ```
+    /// use wmco_services::certs::Bundle;
+    ///
+    /// let bundle = |text: &str| Bundle::parse(text.as_bytes()).digest();
+    /// assert_eq!(bundle(""), bundle("\n"));
+    /// ```
+    pub fn digest(&self) -> Sha256 {
+        let mut digests = String::new();
+        for sha256 in self.certificates.keys() {
+            digests.push_str(&sha256.to_string());
+            digests.push('\n');
+        }
+        Sha256::of(digests.as_bytes())
+    }
+
+    /// Renders the certificates as PEM.
     pub fn to_pem(&self) -> String {
         self.certificates.values().map(|der| pem(der)).collect()
     }
 }
 
-/// PEM text of one certificate.
+/// Renders a certificate as PEM.
 pub(super) fn pem(der: &[u8]) -> String {
     let base64 = STANDARD.encode(der);
     let mut text = format!("{BEGIN}\n");
@@ -74,17 +91,17 @@ pub(super) fn pem(der: &[u8]) -> String {
     text + END + "\n"
 }
 
-/// A block whose end has not come yet.
+/// A block whose last line has not been read yet.
 struct Block<'a> {
     label: &'a [u8],
     base64: Vec<u8>,
 }
 
-/// Goes through the lines of a bundle.
+/// Parses the lines of a bundle.
 #[derive(Default)]
 struct Reader<'a> {
     bundle: Bundle,
-    /// Blocks that have begun.
+    /// Number of blocks that have begun.
     blocks: usize,
     open: Option<Block<'a>>,
 }
@@ -113,7 +130,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Notes a block that did not end.
+    /// Reports an open block as truncated.
     fn cut(&mut self) {
         if self.open.take().is_some() {
             self.problem("is cut before its last line");
@@ -156,7 +173,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// The label in the first or last line of a block.
+/// Returns the label in the first or last line of a block.
 fn label<'a>(line: &'a [u8], start: &[u8]) -> Option<&'a [u8]> {
     line.strip_prefix(start)?.strip_suffix(b"-----")
 }

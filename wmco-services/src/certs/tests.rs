@@ -2,18 +2,20 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 
+use wmco_core::names::host;
+
 use super::*;
 use crate::fake::{Call, FakeWindows, Fault};
 
-/// PEM text of a new self-signed certificate.
+/// Returns the PEM text of a new self-signed certificate.
 fn new_pem(name: &str) -> String {
     let key = rcgen::KeyPair::generate().unwrap();
     rcgen::CertificateParams::new(vec![name.to_owned()]).unwrap().self_signed(&key).unwrap().pem()
 }
 
 fn pass(desired: &Bundle, host: &FakeWindows) -> Result<bool, WindowsError> {
-    let observed = observe(desired, host)?;
-    execute(&reconcile(desired, &observed), desired, &observed, host)
+    let observed = observe(desired, Owner::ours(), host)?;
+    execute(&reconcile(desired, &observed), desired, &observed, Owner::ours(), host)
 }
 
 fn host() -> FakeWindows {
@@ -85,15 +87,15 @@ fn line_ends_and_indents_of_editors_are_fine() {
     assert_eq!(Bundle::parse(format!("{a}{b}").replace('\n', "\r").as_bytes()), plain);
 }
 
-/// What a person or a half written disk left of our record, with one certificate that can be read and
-/// is not wanted any more.
+/// Returns a host whose record a person or an interrupted write has damaged, with one readable certificate that is no
+/// longer desired.
 fn with_damaged_record(text: impl Fn(&str) -> String) -> (FakeWindows, Bundle, Vec<u8>) {
     let host = host();
     let old = new_pem("a");
     let old_bundle = Bundle::parse(old.as_bytes());
     pass(&old_bundle, &host).unwrap();
     let record = text(&old).into_bytes();
-    host.put_file(&record_file(), record.clone());
+    host.put_file(&Owner::ours().roots_record, record.clone());
     (host, old_bundle, record)
 }
 
@@ -107,17 +109,17 @@ fn a_damaged_record_is_only_added_to() {
     let roots = host.snapshot().roots;
     assert!(new.certificates.keys().all(|sha256| roots.contains(sha256)));
     assert!(!old.certificates.keys().any(|sha256| roots.contains(sha256)));
-    let text = host.file(&record_file()).unwrap();
+    let text = host.file(&Owner::ours().roots_record).unwrap();
     assert!(text.starts_with(&record));
-    let observed = observe(&new, &host).unwrap();
+    let observed = observe(&new, Owner::ours(), &host).unwrap();
     assert!(new.certificates.keys().all(|s| observed.recorded.certificates.contains_key(s)));
-    // It stays known as damaged, and costs nothing more.
+    // The record stays damaged and is reported, but needs no further step.
     let again = reconcile(&new, &observed);
     assert!(again.steps.is_empty() && again.problems.len() == 1, "{again}");
     assert!(again.problems[0].contains("imported-certs.pem is damaged"), "{again}");
-    // What was added later goes as ever.
+    // A certificate that was added later is removed as usual.
     assert!(pass(&Bundle::default(), &host).unwrap());
-    assert!(host.file(&record_file()).unwrap().starts_with(&record));
+    assert!(host.file(&Owner::ours().roots_record).unwrap().starts_with(&record));
     let roots = host.snapshot().roots;
     assert!(!new.certificates.keys().any(|sha256| roots.contains(sha256)));
 }
@@ -130,11 +132,10 @@ fn a_cleanup_with_a_damaged_record_says_so() {
     assert!(error.contains("imported-certs.pem is damaged"), "{error}");
     let roots = host.snapshot().roots;
     assert!(!old.certificates.keys().any(|sha256| roots.contains(sha256)));
-    assert_eq!(host.file(&record_file()).as_deref(), Some(&record));
+    assert_eq!(host.file(&Owner::ours().roots_record).as_deref(), Some(&record));
 }
 
-/// A bundle of three certificates with comments, and where the block of each is, without its last line
-/// end.
+/// Returns a bundle of three certificates with comments, and the range of each block without its last line end.
 fn commented() -> (String, Vec<(Sha256, std::ops::Range<usize>)>) {
     let mut text = String::from("# of somebody\n");
     let mut blocks = Vec::new();
@@ -149,7 +150,7 @@ fn commented() -> (String, Vec<(Sha256, std::ops::Range<usize>)>) {
     (text + "# the end\n", blocks)
 }
 
-/// Roots of `blocks` that go when the bundle becomes `after`.
+/// Returns the roots of `blocks` that are removed when the bundle becomes `after`.
 fn removed(before: &str, after: &[u8], blocks: &[(Sha256, std::ops::Range<usize>)]) -> Vec<Sha256> {
     let host = host();
     pass(&Bundle::parse(before.as_bytes()), &host).unwrap();
@@ -159,8 +160,8 @@ fn removed(before: &str, after: &[u8], blocks: &[(Sha256, std::ops::Range<usize>
 }
 
 proptest! {
-    /// Where one byte is another one, nothing is removed. Only inside of base64 it may have become
-    /// another readable certificate, which is then taken for what it says.
+    /// A changed byte removes nothing. Only within base64 it may yield another readable certificate, which is then
+    /// taken as it is.
     #[test]
     fn another_byte_removes_nothing(at in any::<prop::sample::Index>(), byte in any::<u8>()) {
         let (text, blocks) = commented();
@@ -179,8 +180,8 @@ proptest! {
         prop_assert!(removed.iter().all(|sha256| own.contains(sha256)), "{removed:?} of {own:?}");
     }
 
-    /// Where a bundle is cut, whichever part is left, nothing that is still whole is removed; and
-    /// nothing at all when the cut goes through a certificate.
+    /// Whichever part of a truncated bundle is left, certificates in that part are not removed; and none at all if the
+    /// cut goes through a certificate.
     #[test]
     fn a_cut_removes_nothing_that_is_left(at in any::<prop::sample::Index>(), rest in any::<bool>()) {
         let (text, blocks) = commented();
@@ -188,7 +189,7 @@ proptest! {
         let (left, kept) = if rest { (&text[at..], at..text.len()) } else { (&text[..at], 0..at) };
         let removed = removed(&text, left.as_bytes(), &blocks);
         let through = blocks.iter().any(|(_, place)| place.start < at && at < place.end);
-        // What begins with the end of a comment, or is empty, is as somebody may have written it.
+        // Text that begins with the end of a comment, or is empty, may be intended.
         let whole = |place: &std::ops::Range<usize>| kept.start <= place.start && place.end <= kept.end;
         let stays = |(sha256, place): &(Sha256, std::ops::Range<usize>)| {
             !removed.contains(sha256) || !(through || whole(place))
@@ -236,8 +237,8 @@ fn plans_read_well() {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
-    /// Whatever is wanted on the way and wherever it is cut, the store ends with what it had before
-    /// and what is wanted last, and nothing else.
+    /// Whatever is desired in between and wherever a pass is interrupted, the store ends with its original content and
+    /// the last desired certificates, and nothing else.
     #[test]
     fn converges(rounds in proptest::collection::vec((0..8_u8, 0..6_usize), 1..5), last in 0..8_u8) {
         let pems = [new_pem("a"), new_pem("b"), new_pem("c")];
@@ -256,10 +257,10 @@ proptest! {
         pass(&wanted, &host).unwrap();
         let goal: BTreeSet<Sha256> = before.roots.iter().copied().chain(wanted.certificates.keys().copied()).collect();
         prop_assert_eq!(&host.snapshot().roots, &goal);
-        prop_assert!(reconcile(&wanted, &observe(&wanted, &host).unwrap()).steps.is_empty());
+        prop_assert!(reconcile(&wanted, &observe(&wanted, Owner::ours(), &host).unwrap()).steps.is_empty());
         pass(&Bundle::default(), &host).unwrap();
         prop_assert_eq!(host.snapshot().roots, before.roots);
-        prop_assert_eq!(host.file(&record_file()), None);
+        prop_assert_eq!(host.file(&Owner::ours().roots_record), None);
     }
 }
 
@@ -271,10 +272,10 @@ fn a_record_that_cannot_be_read_is_told_and_changes_nothing() {
     pass(&old, &host).unwrap();
     let before = host.snapshot();
     host.fail(Call::FilesOpen, host::IMPORTED_CERTIFICATES, 1, Fault::Locked);
-    let observed = observe(&new, &host).unwrap();
+    let observed = observe(&new, Owner::ours(), &host).unwrap();
     let plan = reconcile(&new, &observed);
     assert!(plan.problems[0].starts_with("the record of imported certificates cannot be read"));
-    execute(&plan, &new, &observed, &host).unwrap();
+    execute(&plan, &new, &observed, Owner::ours(), &host).unwrap();
     assert_eq!(host.snapshot(), before);
     // Later it can be read.
     assert!(pass(&new, &host).unwrap());
@@ -295,9 +296,9 @@ fn a_root_that_windows_refuses_is_told_and_holds_nothing_back() {
     let roots = host.snapshot().roots;
     assert!(roots.contains(&good) && !roots.contains(&refused));
     assert!(!old.certificates.keys().any(|sha256| roots.contains(sha256)));
-    // It is told again, but neither tried again nor a reason to restart again.
+    // The problem is reported again, but the certificate is neither retried nor a reason for another restart.
     host.machine().restart().unwrap();
-    let again = reconcile(&both, &observe(&both, &host).unwrap());
+    let again = reconcile(&both, &observe(&both, Owner::ours(), &host).unwrap());
     let problem = format!("certificate {refused} of the bundle is refused by Windows, replace it");
     assert_eq!(again, Plan { problems: vec![problem], ..Plan::default() });
 }

@@ -1,4 +1,4 @@
-//! Client certificates of hybrid-overlay-node that pile up.
+//! Finds old client certificates of hybrid-overlay-node, which pile up.
 
 use std::collections::BTreeSet;
 
@@ -10,17 +10,17 @@ use crate::identity::is_dated;
 use crate::limits;
 use crate::windows::{Entry, EntryKind, Files, WindowsError};
 
-/// Start of their names; `<start><date>.pem` are files, `<start>current.pem` is the link to the one in
-/// use, and `<start>updated.pem` is there while that changes.
+/// Start of the certificates' file names: `<start><date>.pem` are files, `<start>current.pem` is the link to the file
+/// in use, and `<start>updated.pem` exists while that link changes.
 const START: &str = "ovnkube-client-";
 
-/// How many are kept besides the one in use.
+/// Certificates that are kept besides the one in use.
 const KEEP: usize = 2;
 
-/// Certificates that nobody needs any more. Never a link, what any link in their folder points to, one
-/// of the newest, or one that is only some minutes old. None while a link cannot be followed.
+/// Returns certificates that are no longer needed: no links, no targets of links in their folder, not the newest files,
+/// and no files that are only minutes old. None while a link cannot be followed.
 ///
-/// Source: `spec/wicd.md`, sections 7.5 and 23.2, row 11.
+/// Source: `docs/contract/wicd.md`, WICD45.
 pub(super) fn stale(files: &dyn Files, now: Timestamp) -> Result<Vec<WindowsPath>, WindowsError> {
     let Ok(folder) = host::CNI_CONFIG.parse::<WindowsPath>() else { return Ok(Vec::new()) };
     let entries = files.walk(&folder)?.into_iter();
@@ -41,7 +41,7 @@ pub(super) fn stale(files: &dyn Files, now: Timestamp) -> Result<Vec<WindowsPath
     if old.is_empty() {
         return Ok(Vec::new());
     }
-    // A link is known by what is read through it, so that it may be written in any way.
+    // The target is identified by its content, so any form of link works.
     let mut in_use = BTreeSet::new();
     for link in links {
         match files.digest(&link.path) {
@@ -83,7 +83,7 @@ mod tests {
 
     const LATER: Timestamp = Timestamp::MAX;
 
-    // `spec/wicd.md`, section 22.6: of so many files the two newest stay.
+    // `docs/contract/wicd.md`, WICD45: the two newest files stay, however many there are.
 
     #[track_caller]
     fn two_newest_stay_of(days: u32) {

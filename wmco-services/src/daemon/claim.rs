@@ -1,4 +1,4 @@
-//! What a Node says of itself, as far as the search for the own one reads it.
+//! Parses the facts of a Node that the search for the host's own Node needs.
 
 use std::collections::BTreeMap;
 
@@ -6,8 +6,8 @@ use serde::Deserialize;
 use serde_json::Value;
 use wmco_core::names;
 
-/// What the search for the own Node reads of a Node. The rest, which is much more, is passed over while it
-/// is read.
+/// The part of a Node that the search for the host's own Node needs. The rest, which is much larger, is skipped while
+/// parsing.
 ///
 /// ```
 /// use wmco_services::daemon::NodeClaim;
@@ -17,7 +17,7 @@ use wmco_core::names;
 ///         "spec": {}, "status": {"addresses": [{"type": "InternalIP", "address": "10.0.0.7"}]}}"#,
 /// )?;
 /// assert_eq!(node.name(), "win-7");
-/// # Ok::<(), serde_json::Error>(())
+/// Ok::<(), serde_json::Error>(())
 /// ```
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq)]
 #[serde(from = "Read")]
@@ -42,7 +42,7 @@ impl NodeClaim {
 }
 
 impl From<&Value> for NodeClaim {
-    /// Of a Node given as JSON. What is no Node claims nothing.
+    /// Parses a Node given as JSON. JSON that is no Node yields a claim that matches nothing.
     fn from(node: &Value) -> Self {
         Self::deserialize(node).unwrap_or_default()
     }

@@ -1,4 +1,4 @@
-//! Which content of the services ConfigMap the daemon works with.
+//! Decides which content of the services ConfigMap the daemon applies.
 
 use wmco_core::protocol::ServicesData;
 use wmco_core::text::chain;
@@ -6,21 +6,21 @@ use wmco_core::text::chain;
 use super::ManifestState;
 use crate::manifest::Manifest;
 
-/// The services ConfigMap of the desired version, as it was read.
+/// The services ConfigMap of the desired version, as observed.
 #[derive(Clone, Debug)]
 pub enum Found {
-    /// There is none of that version.
+    /// There is no ConfigMap for that version.
     Missing,
-    /// There is one, but its content is not released for this node.
+    /// The ConfigMap exists, but its content is not released for this node.
     Held,
-    /// There is one, but it is refused; the text says why.
+    /// The ConfigMap is refused; the text says why.
     Refused(String),
-    /// It is good.
+    /// The ConfigMap is valid.
     Read(Manifest),
 }
 
 impl Found {
-    /// The same, borrowed.
+    /// Borrows the value as a [`ManifestState`].
     pub fn state(&self) -> ManifestState<'_> {
         match self {
             Self::Missing => ManifestState::Missing,
@@ -38,17 +38,16 @@ impl Found {
     }
 }
 
-/// The content that the node was last released for, so that services go on being looked after while
-/// the ConfigMap says something else. Losing it costs that care until the next release, nothing else.
+/// The content last released for the node. With it, services are managed while the ConfigMap has other content. If it
+/// is lost, services are not managed until the next release; nothing else happens.
 #[derive(Clone, Debug, Default)]
 pub struct Released(Option<ServicesData>);
 
 impl Released {
-    /// What the daemon works with, given the ConfigMap's data and the digest on the Node
-    /// ([`NodeFacts::released`](super::NodeFacts::released)). Without a digest that is what the
-    /// ConfigMap says.
+    /// Returns the content that the daemon applies, given the ConfigMap's data and the digest on the Node
+    /// ([`NodeIntent::released`](super::NodeIntent::released)). Without a digest, that is the ConfigMap's.
     ///
-    /// Source: `spec/services.md`, section 15, row 12.
+    /// Source: `docs/contract/wicd.md`, WICD52.
     ///
     /// ```
     /// use wmco_core::protocol::ServicesData;

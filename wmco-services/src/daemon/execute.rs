@@ -1,4 +1,4 @@
-//! Takes the steps of a daemon's plan that concern the host.
+//! Takes the steps of a daemon's plan that change the host.
 
 use std::collections::BTreeMap;
 
@@ -8,33 +8,34 @@ use wmco_core::text::chain;
 use wmco_core::winpath::WindowsPath;
 
 use super::{
-    About, Action, Asked, Glance, ManifestState, Note, Observed, Plan, observe, reconcile,
+    About, Action, Desired, ManifestState, Note, Observed, Plan, WatchedServices, observe,
+    reconcile,
 };
 use crate::lifecycle;
 use crate::manifest::Manifest;
+use crate::owner::Owner;
+use crate::scripts::METADATA_SERVICE;
 use crate::services::{self, ScriptResults};
 use crate::windows::{Windows, WindowsError};
 use crate::{certs, env};
 
-/// What one pass of the daemon did and what is left for the caller.
+/// The result of one pass of the daemon, with the annotations that the caller has to set.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Pass {
-    /// What was planned, with when to look again.
+    /// The plan, with the time of the next pass.
     pub plan: Plan,
-    /// Annotations that the caller now sets on the Node. Those planned after a step that failed are not
-    /// among them.
+    /// Annotations that the caller now sets on the Node, except those planned after a failed step.
     pub annotations: BTreeMap<String, String>,
     /// The services as the pass found them; when they change by themselves, the next pass is due.
-    pub glance: Glance,
-    /// What failed, one line each. With any, the caller pauses before the next pass, and longer each
-    /// time.
+    pub services: WatchedServices,
+    /// The failures, one line each. With any, the caller pauses before the next pass, each time longer.
     pub failures: Vec<String>,
 }
 
 impl Pass {
-    /// The patch that sets the annotations, or `None` if there are none. `node` is the Node that the
-    /// pass was about: when it has changed since, the API answers 409 and the next pass decides anew,
-    /// so that a node is never marked for what it was asked before.
+    /// Renders the patch that sets the annotations; `None` if there are none. `node` is the Node that the pass
+    /// observed: if it has changed since, the API answers 409 and the next pass decides anew, so no node gets an
+    /// annotation for an outdated request.
     pub fn patch(&self, node: &Value) -> Option<Value> {
         let version = node.pointer("/metadata/resourceVersion").cloned().unwrap_or_default();
         let metadata = json!({"annotations": self.annotations, "resourceVersion": version});
@@ -42,48 +43,48 @@ impl Pass {
     }
 }
 
-/// What a pass works with.
+/// The inputs of a pass.
 #[derive(Clone, Copy)]
-pub struct Means<'a> {
+pub struct PassContext<'a> {
     /// The host.
     pub windows: &'a dyn Windows,
     /// The file with the roots to trust, if any.
     pub bundle: Option<&'a WindowsPath>,
-    /// Asked before each step; after a no, nothing more is done.
-    pub go_on: &'a dyn Fn() -> bool,
+    /// Called before each step; once it returns false, no further step is taken.
+    pub should_continue: &'a dyn Fn() -> bool,
 }
 
-/// One pass: observes the host, plans, and takes the host's part of the plan.
+/// Runs one pass: observes the host, plans, and takes the plan's steps on the host.
 ///
 /// # Errors
 /// [`WindowsError`] when the host cannot be observed; nothing was changed.
 pub fn pass(
-    means: Means<'_>,
-    asked: Asked<'_>,
+    context: PassContext<'_>,
+    desired: Desired<'_>,
     results: &mut ScriptResults,
     now: Timestamp,
 ) -> Result<Pass, WindowsError> {
-    let Means { windows, bundle, go_on } = means;
+    let PassContext { windows, bundle, should_continue } = context;
     let nothing = Manifest::empty();
-    let manifest = match asked.manifest {
+    let manifest = match desired.manifest {
         ManifestState::Read(manifest) => manifest,
         ManifestState::Missing | ManifestState::Held | ManifestState::Refused(_) => &nothing,
     };
     let observed = observe(windows, manifest, bundle, now)?;
-    let mut plan = reconcile(asked, &observed, results, now);
+    let mut plan = reconcile(desired, &observed, results, now);
     let mut notes = Vec::new();
     let mut annotations = BTreeMap::new();
     let mut failures = Vec::new();
     for step in &plan.steps {
-        // What is later relies on what was before, above all what the Node is told.
-        if !failures.is_empty() || !go_on() {
+        // Later steps rely on earlier ones, above all the Node's annotations.
+        if !failures.is_empty() || !should_continue() {
             break;
         }
         match &step.action {
             Action::AnnotateNode { annotations: more } => annotations.extend(more.clone()),
             action => {
-                failures = act(action, means, manifest, &observed, results, now);
-                // Nothing goes on without the roots, so the Node says so.
+                failures = act(action, context, manifest, &observed, results, now);
+                // No step follows failed roots, so their failure is noted on the Node.
                 if matches!(action, Action::Roots { .. }) {
                     let note = |text: &String| Note { about: About::Roots, text: text.clone() };
                     notes.extend(failures.iter().map(note));
@@ -92,29 +93,39 @@ pub fn pass(
         }
     }
     plan.notes.extend(notes);
-    let glance = Glance::of(&observed.services, manifest);
-    Ok(Pass { plan, annotations, glance, failures })
+    let services = WatchedServices::of(&observed.services, manifest);
+    Ok(Pass { plan, annotations, services, failures })
 }
 
-/// Takes one step on the host; returns what failed.
+/// Takes one step on the host; returns its failures.
 fn act(
     action: &Action,
-    means: Means<'_>,
+    context: PassContext<'_>,
     manifest: &Manifest,
     observed: &Observed,
     results: &mut ScriptResults,
     now: Timestamp,
 ) -> Vec<String> {
-    let windows = means.windows;
+    let windows = context.windows;
     let outcome = match action {
-        Action::Environment { plan } => env::execute(plan, manifest, windows),
-        Action::Roots { plan } => certs::execute(plan, &observed.bundle, &observed.roots, windows),
+        Action::Environment { plan } => env::execute(plan, manifest, Owner::ours(), windows),
+        Action::Roots { plan } => {
+            certs::execute(plan, &observed.bundle, &observed.roots, Owner::ours(), windows)
+        }
         Action::Services { plan } => {
-            let done = services::execute(plan, windows, results, now, means.go_on);
+            let done = services::execute(plan, windows, results, now, context.should_continue);
             return lifecycle::problems(&done.failures).collect();
         }
+        Action::AddRoute { via } => {
+            let added = windows.machine().add_host_route(METADATA_SERVICE, via);
+            // A program that needs the route reports its own failure; most programs never need it.
+            if let Err(error) = added {
+                tracing::warn!(error = %chain(&error), "cannot add a route");
+            }
+            Ok(true)
+        }
         Action::RemoveFile { path } => windows.files().remove_file(path).or_else(|error| {
-            // It costs disk space and nothing else.
+            // A leftover only costs disk space.
             tracing::warn!(%path, error = %chain(&error), "cannot remove an old certificate");
             Ok(false)
         }),

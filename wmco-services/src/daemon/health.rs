@@ -1,7 +1,7 @@
-//! Whether services that run do their work.
+//! Checks whether running services work.
 //!
-//! The state `Running` says that a process answered the Service Control Manager once. The kubelet also
-//! has a health endpoint, whose port its configuration file names.
+//! The state `Running` only means that a process answered the Service Control Manager once. The kubelet also has a
+//! health endpoint, whose port its configuration file sets.
 //!
 //! Source: Kubernetes documentation, `KubeletConfiguration`, fields `healthzPort` and
 //! `healthzBindAddress`.
@@ -16,13 +16,13 @@ use wmco_core::winpath::WindowsPath;
 use crate::limits;
 use crate::windows::{HttpRequest, Service, Windows, WindowsError};
 
-/// Where a kubelet answers that is not told otherwise.
+/// Port of the kubelet's health endpoint by default.
 const DEFAULT_PORT: u16 = 10_248;
 
-/// What is asked for.
+/// Path of the kubelet's health endpoint.
 const PATH: &str = "/healthz";
 
-/// Services that run but do not answer that they are well, one line each.
+/// Returns one line for each running service whose health endpoint does not report success.
 pub(super) fn observe(
     windows: &dyn Windows,
     services: &[Service],
@@ -48,7 +48,7 @@ pub(super) fn observe(
     Ok(vec![format!("service {} runs, but http://{address}{PATH} {says}", host::KUBELET_SERVICE)])
 }
 
-/// The configuration file on a kubelet's command line.
+/// Returns the configuration file named on a kubelet's command line.
 fn config_file(command: &str) -> Option<WindowsPath> {
     let mut words = command.split_whitespace().map(|word| word.trim_matches('"'));
     while let Some(word) = words.next() {
@@ -62,7 +62,7 @@ fn config_file(command: &str) -> Option<WindowsPath> {
     None
 }
 
-/// Where a kubelet with this configuration answers; `None` when it does not.
+/// Returns the health endpoint of a kubelet with this configuration; `None` if it has none.
 fn endpoint(config: &[u8]) -> Option<SocketAddr> {
     let config: Value = serde_json::from_slice(config).unwrap_or_default();
     let port = match config.get("healthzPort") {
@@ -83,7 +83,7 @@ mod tests {
 
     const FILE: &str = r"C:\k\kubelet.conf";
 
-    /// What is said of a kubelet in `state` whose endpoint answers with `status`.
+    /// Returns the report on a kubelet in `state` whose endpoint answers with `status`.
     fn seen(state: ServiceRunState, status: Option<u16>) -> Vec<String> {
         let host = FakeWindows::new("winhost");
         let config = ServiceConfig {

@@ -1,27 +1,28 @@
-//! The daemon's whole next step.
+//! Plans the daemon's next steps.
 //!
-//! [`reconcile`] compares what the cluster asks of this node ([`Asked`]) with the host as it is
-//! ([`Observed`]) and returns what can be done now. It knows no Kubernetes client: what concerns the
-//! Node is data ([`Action::AnnotateNode`]), so that the real daemon and the simulated one share it.
+//! [`reconcile`] compares what the cluster asks of this node ([`Desired`]) with the observed host ([`Observed`]) and
+//! returns the steps to take now. It uses no Kubernetes client: changes of the Node are data
+//! ([`Action::AnnotateNode`]), so the real and the simulated daemon share it.
 //!
 //! # Guarantees
-//! - Pure and level-triggered: what a killed daemon had in mind does not matter.
-//! - While a restart is asked for, nothing on the host changes.
-//! - Content that the Node is not released for changes nothing, and does not mark the Node.
-//! - The version annotation comes last: variables and roots are in force, or people are told why no
-//!   restart brings a variable into force; all services run, the Node is ready.
+//! - Pure and level-triggered: the plans of a killed daemon do not matter.
+//! - While a restart is requested, nothing on the host changes.
+//! - Services or roots whose content is not released for the Node change nothing, and the version annotation is not set
+//!   for them.
+//! - The version annotation comes last: variables and roots are in force, or a note says why no restart brings a
+//!   variable into force; all services run and the Node is ready.
 //!
-//! Source: `spec/wicd.md`, sections 9 and 23.3.
+//! Source: `docs/contract/wicd.md`, WICD51 to WICD53.
 
 mod certificates;
 mod claim;
 mod content;
 mod execute;
-mod glance;
 mod health;
 mod node;
 mod plan;
 mod search;
+mod watched;
 
 use std::collections::BTreeMap;
 
@@ -35,64 +36,69 @@ use crate::certs::{self, Bundle};
 use crate::env;
 use crate::limits;
 use crate::manifest::Manifest;
-use crate::services::{self, Desired, Scope, ScriptResults};
-use crate::windows::{Service, Windows, WindowsError};
+use crate::owner::Owner;
+use crate::routes::{self, RouteDecision};
+use crate::scripts::METADATA_SERVICE;
+use crate::services::{self, Scope, ScriptResults};
+use crate::windows::{Route, Service, Windows, WindowsError};
 
 pub use claim::NodeClaim;
 pub use content::{Found, Released};
-pub use execute::{Means, Pass, pass};
-pub use glance::Glance;
-pub use node::{NodeFacts, concern};
+pub use execute::{Pass, PassContext, pass};
+pub use node::{NodeIntent, pass_inputs};
 pub use plan::{About, Action, Awaited, Because, Next, Note, Plan, Step};
 pub use search::{
-    Marks, NodeSearchError, Search, find_node, marks, names_to_ask, own_addresses, settles,
+    HostIdentity, NodeSearchError, Search, find_node, host_identity, names_to_ask, own_addresses,
+    search_result_of,
 };
+pub use watched::WatchedServices;
 
-/// The services ConfigMap of the desired version, as it was found.
+/// The services ConfigMap of the desired version, as observed.
 #[derive(Clone, Copy, Debug)]
 pub enum ManifestState<'a> {
-    /// There is none of that version.
+    /// There is no ConfigMap for that version.
     Missing,
-    /// There is one, but its content is not released for this node.
+    /// The ConfigMap exists, but its content is not released for this node.
     Held,
-    /// There is one, but it is refused; the text says why.
+    /// The ConfigMap is refused; the text says why.
     Refused(&'a str),
-    /// It is good.
+    /// The ConfigMap is valid.
     Read(&'a Manifest),
 }
 
-/// What the cluster asks of this node.
+/// The desired state of this node.
 #[derive(Clone, Copy, Debug)]
-pub struct Asked<'a> {
-    /// The Node as JSON; `None` when there is none.
+pub struct Desired<'a> {
+    /// The Node as JSON; `None` if there is none.
     pub node: Option<&'a Value>,
-    /// The ConfigMap of the version that the Node desires.
+    /// The ConfigMap of the Node's desired version.
     pub manifest: ManifestState<'a>,
 }
 
-/// The host as it is.
+/// The host as observed.
 #[derive(Clone, Debug, Default)]
 pub struct Observed {
     /// Variables.
     pub environment: env::Observed,
     /// Trusted roots.
     pub roots: certs::Observed,
-    /// The roots that the node shall trust.
+    /// The roots that the node should trust.
     pub bundle: Bundle,
     /// All services.
     pub services: Vec<Service>,
-    /// Services that run but do not answer, one line each.
+    /// All routes; `None` if the manifest needs no route of its own.
+    pub routes: Option<Vec<Route>>,
+    /// Running services whose health check fails, one line each.
     pub unhealthy: Vec<String>,
     /// Client certificates that were replaced long ago.
     pub stale_certificates: Vec<WindowsPath>,
 }
 
-/// Looks at everything on the host that [`reconcile`] needs. `bundle` is the file with the roots to
-/// trust; without one, none are trusted beyond those of Windows. A bundle that cannot be read is no
-/// reason to take roots away, so it is reported and nothing is removed.
+/// Observes everything on the host that [`reconcile`] needs. `bundle` is the file with the roots to trust; without it,
+/// only those of Windows are trusted. A bundle that cannot be read is reported, and no root is removed.
 ///
 /// # Errors
-/// [`WindowsError`] of the first thing that cannot be read.
+/// [`WindowsError`] of the first read that fails.
 pub fn observe(
     windows: &dyn Windows,
     manifest: &Manifest,
@@ -111,32 +117,47 @@ pub fn observe(
     };
     let services = windows.services().list()?;
     Ok(Observed {
-        environment: env::observe(manifest, windows)?,
-        roots: certs::observe(&bundle, windows)?,
+        environment: env::observe(manifest, Owner::ours(), windows)?,
+        roots: certs::observe(&bundle, Owner::ours(), windows)?,
         bundle,
+        routes: routes::observe(windows, manifest)?,
         unhealthy: health::observe(windows, &services)?,
         services,
         stale_certificates: certificates::stale(windows.files(), now)?,
     })
 }
 
+/// Adds to `plan` the route to the metadata service if it is missing.
+fn with_route(mut plan: Plan, observed: &Observed) -> Plan {
+    match routes::reconcile(observed.routes.as_deref()) {
+        RouteDecision::Fine => {}
+        RouteDecision::Add(via) => plan.push(Action::AddRoute { via }, Because::RouteMissing),
+        RouteDecision::NoWayOut => {
+            let text =
+                format!("{METADATA_SERVICE} cannot be reached: no default route has a gateway");
+            plan = plan.note(About::Routes, text);
+        }
+    }
+    plan
+}
+
 /// Returns the steps to take now. Conditions are checked in order; the first unmet one decides.
 pub fn reconcile(
-    asked: Asked<'_>,
+    desired: Desired<'_>,
     observed: &Observed,
     results: &ScriptResults,
     now: Timestamp,
 ) -> Plan {
     let resync = now + limits::DAEMON_RESYNC;
-    let Some(node) = asked.node else { return Plan::wait(Awaited::Node, resync) };
-    let facts = NodeFacts::of(node);
+    let Some(node) = desired.node else { return Plan::wait(Awaited::Node, resync) };
+    let facts = NodeIntent::of(node);
     if facts.reboot_requested {
         return Plan::wait(Awaited::Restart, resync);
     }
     let Some(version) = facts.desired_version else {
         return Plan::wait(Awaited::DesiredVersion, resync);
     };
-    let manifest = match asked.manifest {
+    let manifest = match desired.manifest {
         ManifestState::Read(manifest) => manifest,
         ManifestState::Missing => {
             let text = format!("there is no services ConfigMap for version {version} yet");
@@ -154,7 +175,14 @@ pub fn reconcile(
 
     let mut plan = Plan::wait(Awaited::Restart, resync);
     let variables = env::reconcile(manifest, &observed.environment);
-    let roots = certs::reconcile(&observed.bundle, &observed.roots);
+    // Held roots are released together with the variables that change with them, so both share one restart.
+    let roots_held = facts
+        .released_roots
+        .is_some_and(|released| released != observed.bundle.digest().to_string());
+    let mut roots = certs::reconcile(&observed.bundle, &observed.roots);
+    if roots_held {
+        (roots.steps, roots.restart_needed) = (Vec::new(), false);
+    }
     for problem in &roots.problems {
         plan = plan.note(About::Roots, problem.clone());
     }
@@ -169,19 +197,21 @@ pub fn reconcile(
         plan.push(Action::Roots { plan: roots }, Because::RootsDiffer);
     }
     if restart_needed {
-        // Services inherit variables and cache roots, so only a restart brings them into force.
+        // Services inherit variables and cache roots, so only a restart brings changes into force.
         plan.annotate(names::REBOOT_ANNOTATION, "", Because::RestartNeeded);
         return plan;
     }
 
-    let desired = Desired { manifest, scope: Scope::All };
+    // The route comes before the services whose scripts use it.
+    plan = with_route(plan, observed);
+    let wanted = services::Desired { manifest, scope: Scope::All, owner: Owner::ours() };
     let seen = services::Observed { services: &observed.services, node: Some(node), results };
-    let services = services::reconcile(desired, seen, now);
+    let services = services::reconcile(wanted, seen, now);
     for wait in &services.blocked {
         plan = plan.note(About::Service, format!("service {}: {}", wait.service, wait.reason));
     }
     let blocked = !services.blocked.is_empty();
-    // What the Node or the host lacks is noticed when it comes; scripts have to be tried.
+    // Changes of the Node or the host trigger the next pass; scripts have to be tried again.
     let retry = services.blocked.iter().filter_map(|wait| wait.until).min();
     if !services.steps.is_empty() {
         plan.push(Action::Services { plan: services }, Because::ServicesDiffer);
@@ -196,7 +226,7 @@ pub fn reconcile(
     for path in &observed.stale_certificates {
         plan.push(Action::RemoveFile { path: path.clone() }, Because::CertificateReplaced);
     }
-    // A service that runs and does not answer does not work; a Node says so only later.
+    // A running service that fails its health check does not work; the Node shows that only later.
     if facts.version.as_ref() != Some(&version) && !observed.unhealthy.is_empty() {
         for text in &observed.unhealthy {
             plan = plan.note(About::Service, text.clone());
@@ -208,6 +238,11 @@ pub fn reconcile(
     if !facts.ready {
         plan.next = Next::Await { what: Awaited::NodeReady, deadline: resync };
         return plan;
+    }
+    if facts.version.as_ref() != Some(&version) && roots_held {
+        let text = "the certificates in the CA bundle are not released for this node yet";
+        plan.next = Next::Await { what: Awaited::Release, deadline: resync };
+        return plan.note(About::Service, text.to_owned());
     }
     if facts.version.as_ref() != Some(&version) {
         plan.annotate(names::VERSION_ANNOTATION, &version, Because::Configured);

@@ -1,26 +1,27 @@
-//! What the daemon reads from Nodes.
+//! Reads the facts of Nodes that the daemon needs.
 
 use serde_json::{Value, json};
 use wmco_core::names;
 
-/// What a Node says about itself and about what is asked of it.
+/// The state of a Node and the operator's requests to it.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub struct NodeFacts {
-    /// Version that the operator wants; an empty one counts as none.
+pub struct NodeIntent {
+    /// Desired version; an empty annotation counts as none.
     pub desired_version: Option<String>,
-    /// Version that is configured.
+    /// Configured version.
     pub version: Option<String>,
-    /// Digest of the services ConfigMap's content that the node is released for; `None` where the
-    /// operator does not say.
+    /// Digest of the services ConfigMap content that is released for the node; `None` if the operator sets none.
     pub released: Option<String>,
-    /// Whether a restart is asked for.
+    /// Digest of the roots that are released for the node; `None` if the operator sets none.
+    pub released_roots: Option<String>,
+    /// Whether a restart is requested.
     pub reboot_requested: bool,
     /// Whether the Node's condition `Ready` is true.
     pub ready: bool,
 }
 
-impl NodeFacts {
-    /// Reads a Node given as JSON.
+impl NodeIntent {
+    /// Parses a Node given as JSON.
     pub fn of(node: &Value) -> Self {
         let annotation = |name| {
             node.get("metadata")
@@ -36,6 +37,7 @@ impl NodeFacts {
             desired_version: text(names::DESIRED_VERSION_ANNOTATION),
             version: text(names::VERSION_ANNOTATION),
             released: text(names::SERVICES_ANNOTATION),
+            released_roots: text(names::ROOTS_ANNOTATION),
             reboot_requested: annotation(names::REBOOT_ANNOTATION).is_some(),
             ready: list(node.pointer("/status/conditions"))
                 .iter()
@@ -44,9 +46,9 @@ impl NodeFacts {
     }
 }
 
-/// What of a Node a pass depends on: everything but what the kubelet reports again and again. As long
-/// as this is the same, another pass would find nothing new.
-pub fn concern(node: &Value) -> Value {
+/// Returns the part of a Node that affects passes: all but the fields that the kubelet updates repeatedly. While it is
+/// unchanged, the Node warrants no further pass.
+pub fn pass_inputs(node: &Value) -> Value {
     let part = |pointer| node.pointer(pointer).cloned().unwrap_or_default();
     json!({
         "uid": part("/metadata/uid"),
@@ -55,7 +57,7 @@ pub fn concern(node: &Value) -> Value {
         "spec": part("/spec"),
         "addresses": part("/status/addresses"),
         "info": part("/status/nodeInfo"),
-        "ready": NodeFacts::of(node).ready,
+        "ready": NodeIntent::of(node).ready,
     })
 }
 

@@ -1,4 +1,4 @@
-//! What the daemon does next, as data.
+//! The daemon's plan, as data.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,40 +9,44 @@ use serde::Serialize;
 use wmco_core::names::events;
 use wmco_core::winpath::WindowsPath;
 
+use crate::scripts::METADATA_SERVICE;
+use crate::windows::Route;
 use crate::{certs, env, services};
 
-/// What to do now, in order, and when to look again.
+/// The steps to take now, in order, and the time of the next pass.
 #[derive(Clone, Debug, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[must_use = "a plan does nothing until an executor runs it"]
 pub struct Plan {
     /// The steps.
     pub steps: Vec<Step>,
-    /// What people should know.
+    /// Messages for people.
     pub notes: Vec<Note>,
-    /// When to look again.
+    /// The time of the next pass.
     pub next: Next,
 }
 
-/// Something that people should know.
+/// A message for people.
 #[derive(Clone, Debug, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Note {
-    /// What it is about.
+    /// Its subject.
     pub about: About,
-    /// One line; never a secret.
+    /// The message, in one line; never a secret.
     pub text: String,
 }
 
-/// What a note is about.
+/// The subject of a note.
 #[derive(Clone, Copy, Debug, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum About {
-    /// Certificates that the node is to trust.
+    /// Certificates that the node should trust.
     Roots,
     /// The services ConfigMap.
     Manifest,
-    /// A service that waits, which is usual on a new node.
+    /// The host's routes.
+    Routes,
+    /// A waiting service, which is usual on a new node.
     Service,
     /// System-wide variables.
     Variables,
@@ -51,26 +55,32 @@ pub enum About {
 /// An action with its reason.
 pub type Step = crate::step::Step<Action, Because>;
 
-/// One side effect, or a plan of smaller ones. Idempotent.
+/// A single side effect, or a plan of smaller ones. Idempotent.
 #[derive(Clone, Debug, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase", tag = "action")]
 pub enum Action {
     /// Change variables.
     #[serde(rename_all = "camelCase")]
     Environment {
-        /// Which.
+        /// The changes.
         plan: env::Plan,
     },
     /// Change trusted roots.
     #[serde(rename_all = "camelCase")]
     Roots {
-        /// Which.
+        /// The changes.
         plan: certs::Plan,
+    },
+    /// Add the route to the metadata service.
+    #[serde(rename_all = "camelCase")]
+    AddRoute {
+        /// The default route whose gateway it uses.
+        via: Route,
     },
     /// Change services.
     #[serde(rename_all = "camelCase")]
     Services {
-        /// Which.
+        /// The changes.
         plan: services::Plan,
     },
     /// Remove a file.
@@ -79,7 +89,7 @@ pub enum Action {
         /// The file.
         path: WindowsPath,
     },
-    /// Set annotations of the own Node.
+    /// Set annotations of the node's own Node.
     #[serde(rename_all = "camelCase")]
     AnnotateNode {
         /// Names and values.
@@ -91,80 +101,82 @@ pub enum Action {
 #[derive(Clone, Copy, Debug, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Because {
-    /// A newer certificate has long been in use.
+    /// A newer certificate has been in use for long.
     CertificateReplaced,
-    /// All is as asked for and works.
+    /// Everything is as desired and works.
     Configured,
-    /// A change comes into force only when the host restarts.
+    /// A change takes effect only when the host restarts.
     RestartNeeded,
-    /// Trusted roots are not as asked for.
+    /// The host has no route to an address that services use.
+    RouteMissing,
+    /// Trusted roots are not as desired.
     RootsDiffer,
-    /// Services are not as asked for.
+    /// Services are not as desired.
     ServicesDiffer,
-    /// Variables are not as asked for.
+    /// Variables are not as desired.
     VariablesDiffer,
 }
 
-/// When to look again. A failed step asks for a growing pause first.
+/// The time of the next pass. A failed step adds a growing pause before it.
 #[derive(Clone, Copy, Debug, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase", tag = "next")]
 pub enum Next {
     /// As soon as the steps are done.
     Now,
-    /// When something happens, at the latest at the deadline.
+    /// When an event occurs, at the latest at the deadline.
     #[serde(rename_all = "camelCase")]
     Await {
-        /// What should happen.
+        /// The event.
         what: Awaited,
-        /// When to look even if it did not.
+        /// The latest time.
         #[schemars(with = "String")]
         deadline: Timestamp,
     },
-    /// All is well; look whether it still is.
+    /// Everything is as desired; only check again later.
     #[serde(rename_all = "camelCase")]
     Settled {
-        /// When to look.
+        /// The time of that check.
         #[schemars(with = "String")]
         resync: Timestamp,
     },
 }
 
-/// What the daemon waits for.
+/// Events that the daemon waits for.
 #[derive(Clone, Copy, Debug, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Awaited {
-    /// The operator names a version.
+    /// The operator sets a desired version.
     DesiredVersion,
-    /// The services ConfigMap of that version is there and good.
+    /// A valid services ConfigMap of that version exists.
     Manifest,
-    /// The own Node is there.
+    /// The own Node exists.
     Node,
-    /// A service that runs does its work.
+    /// Running services pass their health check.
     Health,
     /// The own Node is ready.
     NodeReady,
-    /// The operator releases this node for the content of the services ConfigMap.
+    /// The operator releases the content of the services ConfigMap or of the CA bundle for this node.
     Release,
-    /// The operator restarts the host and takes the request away.
+    /// The operator restarts the host and removes the request.
     Restart,
-    /// What some services wait for is there.
+    /// The waiting services can continue.
     Services,
 }
 
 impl About {
-    /// Reason of the Event that tells people about it, if it is more than a matter of time.
+    /// Reason of the Event to record for the note; `None` if the condition passes with time.
     pub const fn event(self) -> Option<&'static str> {
         match self {
             Self::Roots => Some(events::CERTIFICATE_READ_ERROR),
             Self::Manifest => Some(events::SERVICES_REFUSED),
-            Self::Service => None,
+            Self::Routes | Self::Service => None,
             Self::Variables => Some(events::VARIABLE_NOT_IN_FORCE),
         }
     }
 }
 
 impl Next {
-    /// When to look again, seen from `now`.
+    /// Returns the time of the next pass, given the current time.
     pub fn due(self, now: Timestamp) -> Timestamp {
         match self {
             Self::Now => now,
@@ -180,6 +192,7 @@ impl Action {
         match self {
             Self::Environment { .. } => "change-variables",
             Self::Roots { .. } => "change-roots",
+            Self::AddRoute { .. } => "add-route",
             Self::Services { .. } => "change-services",
             Self::RemoveFile { .. } => "remove-file",
             Self::AnnotateNode { .. } => "annotate-node",
@@ -203,6 +216,7 @@ impl fmt::Display for Step {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.action.verb())?;
         match &self.action {
+            Action::AddRoute { via } => write!(f, " {METADATA_SERVICE} by {}", via.gateway)?,
             Action::RemoveFile { path } => write!(f, " {path}")?,
             Action::AnnotateNode { annotations } => {
                 for (name, value) in annotations {
@@ -216,7 +230,9 @@ impl fmt::Display for Step {
             Action::Environment { plan } => plan.to_string(),
             Action::Roots { plan } => plan.to_string(),
             Action::Services { plan } => plan.to_string(),
-            Action::RemoveFile { .. } | Action::AnnotateNode { .. } => String::new(),
+            Action::AddRoute { .. } | Action::RemoveFile { .. } | Action::AnnotateNode { .. } => {
+                String::new()
+            }
         };
         inner.lines().try_for_each(|line| writeln!(f, "  {line}"))
     }
@@ -228,6 +244,7 @@ impl fmt::Display for Because {
             Self::CertificateReplaced => "a newer certificate has long been in use",
             Self::Configured => "all is as asked for and works",
             Self::RestartNeeded => "a change comes into force only when the host restarts",
+            Self::RouteMissing => "services ask there and the host has no route to it",
             Self::RootsDiffer => "trusted roots are not as asked for",
             Self::ServicesDiffer => "services are not as asked for",
             Self::VariablesDiffer => "variables are not as asked for",

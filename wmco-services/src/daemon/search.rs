@@ -1,6 +1,6 @@
-//! Which Node is this host's own.
+//! Finds this host's own Node.
 //!
-//! Source: `spec/wicd.md`, sections 6 and 23.2, row 17.
+//! Source: `docs/contract/wicd.md`, WICD35 to WICD38.
 
 use std::net::Ipv4Addr;
 
@@ -11,30 +11,30 @@ use super::claim::NodeClaim;
 use crate::identity;
 use crate::windows::{Interface, Windows, WindowsError};
 
-/// Longest name that an object may have.
+/// Most bytes of an object's name.
 const MOST_NAME: usize = 253;
 
-/// By what a host knows its Node.
+/// Names and addresses by which a host finds its own Node: the names in its certificates first, then its addresses.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub struct Marks {
-    /// Addresses by which others may know the host; see [`own_addresses`].
+pub struct HostIdentity {
+    /// Addresses by which other hosts reach this host; see [`own_addresses`].
     pub addresses: Vec<Ipv4Addr>,
-    /// Nodes in certificates that lie on the host, valid or not: the kubelet's, then the daemon's.
+    /// Node names in certificates on the host, valid or not: the kubelet's, then the daemon's.
     pub names: Vec<String>,
     /// Certificates that cannot be read, one line each.
     pub problems: Vec<String>,
 }
 
-/// What a search came to.
+/// The result of a search.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Search {
-    /// The name of the own Node; `None` when there is none (yet).
+    /// The name of the own Node; `None` if there is none (yet).
     pub node: Option<String>,
-    /// What people should know although there is an answer, one line each.
-    pub doubts: Vec<String>,
+    /// Warnings about the result, one line each.
+    pub warnings: Vec<String>,
 }
 
-/// Several Nodes claim to be this host.
+/// Several Nodes have an address of this host.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[error("nodes {} all have an address of this host, delete the wrong ones", .names.join(", "))]
 pub struct NodeSearchError {
@@ -42,20 +42,23 @@ pub struct NodeSearchError {
     pub names: Vec<String>,
 }
 
-/// Reads what a host knows itself by. `certificates` is the folder of the daemon's certificates. A
-/// certificate that cannot be read is told and locks nobody out.
+/// Reads the host's certificates and addresses. `certificates` is the folder of the daemon's certificates. A
+/// certificate that cannot be read is reported; the search works without it.
 ///
 /// # Errors
 /// [`WindowsError`] when the network interfaces cannot be listed.
-pub fn marks(windows: &dyn Windows, certificates: &WindowsPath) -> Result<Marks, WindowsError> {
+pub fn host_identity(
+    windows: &dyn Windows,
+    certificates: &WindowsPath,
+) -> Result<HostIdentity, WindowsError> {
     let (names, problems) = identity::known_nodes(windows.files(), certificates);
     let addresses = own_addresses(&windows.machine().interfaces()?);
-    Ok(Marks { addresses, names, problems })
+    Ok(HostIdentity { addresses, names, problems })
 }
 
-/// Addresses of a host by which others may know it, in the system's order: none that every host has, and
-/// none of a container network. Where a network takes over the host's own adapter, as overlays do, that
-/// becomes a virtual one, too; but then a default route leads through it.
+/// Returns the addresses by which other hosts reach this host, in the system's order: no loopback or link-local
+/// addresses, and none of a container network. A network that takes over the host's own adapter, as overlays do, makes
+/// it virtual, too, but then a default route uses it.
 pub fn own_addresses(interfaces: &[Interface]) -> Vec<Ipv4Addr> {
     let of_containers = |interface: &&Interface| {
         let begins = |text: &str, with: &str| {
@@ -77,38 +80,39 @@ fn counts(address: Ipv4Addr) -> bool {
     !(address.is_loopback() || address.is_link_local() || address.is_unspecified())
 }
 
-/// The names to ask the cluster for, one after the other, before it is asked for all Windows Nodes; see
-/// [`settles`]. What cannot be the name of a Node is not among them.
-pub fn names_to_ask(marks: &Marks) -> impl Iterator<Item = &str> {
+/// Returns the names to request from the cluster, one after the other, before all Windows Nodes are listed; see
+/// [`search_result_of`]. Invalid Node names are left out.
+pub fn names_to_ask(identity: &HostIdentity) -> impl Iterator<Item = &str> {
     let legal = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || c == '.';
     let ends = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
     let is_name = move |name: &&String| {
         name.len() <= MOST_NAME && name.starts_with(ends) && name.chars().all(legal)
     };
-    marks.names.iter().filter(is_name).map(String::as_str)
+    identity.names.iter().filter(is_name).map(String::as_str)
 }
 
-/// The answer, if this Node settles the search whatever others say: it is a Windows Node that a
-/// certificate names and that has an address of the host, as [`find_node`] asks first. Of several such
-/// Nodes the first of [`names_to_ask`] is the one.
-pub fn settles(node: &NodeClaim, marks: &Marks) -> Option<Search> {
-    let named = marks.names.contains(&node.name);
-    let right = node.is_windows && named && node.has(&own_texts(marks), false);
-    right.then(|| Search { node: Some(node.name.clone()), doubts: doubts(&node.name, marks) })
+/// Returns the search result if this Node alone decides it: a Windows Node that a certificate names and that has an
+/// address of the host, which is the first rule of [`find_node`]. Of several such Nodes the first in [`names_to_ask`]
+/// is the own one.
+pub fn search_result_of(node: &NodeClaim, identity: &HostIdentity) -> Option<Search> {
+    let named = identity.names.contains(&node.name);
+    let right = node.is_windows && named && node.has(&own_texts(identity), false);
+    right
+        .then(|| Search { node: Some(node.name.clone()), warnings: warnings(&node.name, identity) })
 }
 
-/// The Windows Node that this host is. The first name of a certificate whose Node has an address of the
-/// host decides. Without one, addresses do, internal ones first, since a certificate may be one of a
-/// former name, or copied with a disk. Where no Node has an address of the host, a name is believed
-/// alone: a host may have new addresses, and the kubelet, which would report them, waits for the daemon.
+/// Finds the host's own Windows Node. The first certificate name whose Node has an address of the host decides. Without
+/// one, addresses decide, internal ones first, since a certificate may hold a former name or be copied with a disk. If
+/// no Node has an address of the host, a name alone decides: the host may have new addresses, and the kubelet, which
+/// would report them, waits for the daemon.
 ///
 /// # Errors
 /// [`NodeSearchError`] when several Nodes have an address of the host and no certificate names one of them.
 pub fn find_node<N: Into<NodeClaim>>(
     nodes: impl IntoIterator<Item = N>,
-    marks: &Marks,
+    identity: &HostIdentity,
 ) -> Result<Search, NodeSearchError> {
-    let own = own_texts(marks);
+    let own = own_texts(identity);
     let windows: Vec<NodeClaim> =
         nodes.into_iter().map(Into::into).filter(|node| node.is_windows).collect();
     let here = |internal_only: bool| -> Vec<&str> {
@@ -116,7 +120,8 @@ pub fn find_node<N: Into<NodeClaim>>(
         here.map(|node| node.name.as_str()).collect()
     };
     let (inside, anywhere) = (here(true), here(false));
-    let certified = |among: &[&str]| marks.names.iter().find(|name| among.contains(&name.as_str()));
+    let certified =
+        |among: &[&str]| identity.names.iter().find(|name| among.contains(&name.as_str()));
     let found = match (certified(&anywhere), inside.as_slice(), anywhere.as_slice()) {
         (Some(name), _, _) => Some(name.as_str()),
         (None, [one], _) | (None, [], [one]) => Some(*one),
@@ -129,22 +134,23 @@ pub fn find_node<N: Into<NodeClaim>>(
             return Err(NodeSearchError { names });
         }
     };
-    let doubts = found.map_or_else(|| marks.problems.clone(), |found| doubts(found, marks));
-    Ok(Search { node: found.map(str::to_owned), doubts })
+    let warnings =
+        found.map_or_else(|| identity.problems.clone(), |found| warnings(found, identity));
+    Ok(Search { node: found.map(str::to_owned), warnings })
 }
 
-/// The addresses of the host as they stand on Nodes.
-fn own_texts(marks: &Marks) -> Vec<String> {
-    marks.addresses.iter().filter(|it| counts(**it)).map(ToString::to_string).collect()
+/// Renders the host's addresses as Nodes hold them.
+fn own_texts(identity: &HostIdentity) -> Vec<String> {
+    identity.addresses.iter().filter(|it| counts(**it)).map(ToString::to_string).collect()
 }
 
-/// What people should know when the host is the Node `found`.
-fn doubts(found: &str, marks: &Marks) -> Vec<String> {
-    let others = marks.names.iter().filter(|name| *name != found).map(|name| {
+/// Returns warnings about identifying the host as the Node `found`.
+fn warnings(found: &str, identity: &HostIdentity) -> Vec<String> {
+    let others = identity.names.iter().filter(|name| *name != found).map(|name| {
         format!(
             "a certificate on this host is one of node {name}, but the host is node {found}; \
              delete the certificate if the host was renamed or copied"
         )
     });
-    marks.problems.iter().cloned().chain(others).collect()
+    identity.problems.iter().cloned().chain(others).collect()
 }

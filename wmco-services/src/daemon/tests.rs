@@ -1,3 +1,5 @@
+mod roots;
+
 use std::collections::BTreeSet;
 
 use proptest::collection::vec;
@@ -8,14 +10,15 @@ use wmco_core::protocol::ServiceRunState;
 
 use super::*;
 use crate::fake::{Call, FakeWindows, Fault};
-use crate::manifest::{NodeVariable, Parts, Service as Wanted};
-use crate::windows::Inherited;
+use crate::manifest::{NodeVariable, Parts, PreScript, Service as Wanted};
+use crate::scripts::AWS_HOST_NAME;
+use crate::windows::{HttpAnswer, Inherited};
 
 const NOW: Timestamp = Timestamp::UNIX_EPOCH;
 const VERSION: &str = "1.0.0-abc";
 
-fn means<'a>(windows: &'a FakeWindows, bundle: Option<&'a WindowsPath>) -> Means<'a> {
-    Means { windows, bundle, go_on: &|| true }
+fn context<'a>(windows: &'a FakeWindows, bundle: Option<&'a WindowsPath>) -> PassContext<'a> {
+    PassContext { windows, bundle, should_continue: &|| true }
 }
 
 fn wanted(name: &str, needs: &[&str], bootstrap: bool) -> Wanted {
@@ -47,7 +50,7 @@ fn manifest(proxy: Option<&str>) -> Manifest {
     .unwrap()
 }
 
-/// A host, its Node, and an operator that restarts the host when it is asked to.
+/// A host, its Node, and an operator that restarts the host on request.
 struct World {
     host: FakeWindows,
     annotations: BTreeMap<String, String>,
@@ -75,13 +78,13 @@ impl World {
 
     fn pass(&mut self, manifest: &Manifest) -> Option<Pass> {
         let node = self.node();
-        let asked = Asked { node: Some(&node), manifest: ManifestState::Read(manifest) };
-        let pass = pass(means(&self.host, None), asked, &mut self.results, NOW).ok()?;
+        let desired = Desired { node: Some(&node), manifest: ManifestState::Read(manifest) };
+        let pass = pass(context(&self.host, None), desired, &mut self.results, NOW).ok()?;
         self.annotations.extend(pass.annotations.clone());
         Some(pass)
     }
 
-    /// What the operator does between two passes.
+    /// Acts as the operator between two passes.
     fn operate(&mut self) {
         if self.annotations.contains_key(names::REBOOT_ANNOTATION) {
             self.host.power_off();
@@ -95,7 +98,7 @@ impl World {
         self.annotations.get(names::VERSION_ANNOTATION).map(String::as_str)
     }
 
-    /// Everything that the version annotation promises.
+    /// Checks everything that the version annotation promises.
     fn check_promise(&self, manifest: &Manifest) -> Result<(), TestCaseError> {
         let seen = self.host.snapshot();
         prop_assert_eq!(&seen.environment, manifest.environment());
@@ -115,8 +118,46 @@ impl World {
     }
 }
 
-fn plan(asked: Asked<'_>) -> String {
-    reconcile(asked, &Observed::default(), &ScriptResults::new(), NOW).to_string()
+/// `docs/contract/services.md`, SVC46: a restarted host gets its route back before a service needs it.
+#[test]
+fn a_lost_route_is_back_before_the_services_that_need_it() {
+    let mut kubelet = wanted("kubelet", &[], true);
+    "kubelet --hostname-override=NAME".clone_into(&mut kubelet.command);
+    kubelet.node_variables_in_command.clear();
+    kubelet.powershell_pre_scripts = vec![PreScript {
+        variable_name: "NAME".to_owned(),
+        path: AWS_HOST_NAME.to_owned(),
+        node_args: Vec::new(),
+    }];
+    let manifest = Manifest::new(Parts { services: vec![kubelet], ..Parts::default() }).unwrap();
+    let mut world = World::new();
+    let host = world.host.clone();
+    world.host.set_http(move |request| {
+        let there = host.host_routes().contains(&METADATA_SERVICE);
+        let body = if request.method == "GET" { "win.internal" } else { "token" };
+        there.then(|| HttpAnswer { status: 200, body: body.to_owned() })
+    });
+    for _ in 0..2 {
+        let pass = world.pass(&manifest).unwrap();
+        assert_eq!(pass.plan.steps[0].action.verb(), "add-route");
+        assert_eq!(pass.failures, [""; 0]);
+        // While the route exists, no step concerns it.
+        let verbs =
+            |pass: Pass| pass.plan.steps.iter().map(|step| step.action.verb()).collect::<Vec<_>>();
+        assert!(!verbs(world.pass(&manifest).unwrap()).contains(&"add-route"));
+        let (config, _) = &world.host.snapshot().services[&"kubelet".parse().unwrap()];
+        assert_eq!(config.command, "kubelet --hostname-override=win.internal");
+        world.host.power_off();
+        world.host.boot();
+        world.results.clear();
+    }
+    world.host.set_default_routes(Vec::new());
+    let notes = world.pass(&manifest).unwrap().plan.notes;
+    assert!(notes.iter().any(|note| note.text.contains("no default route")), "{notes:?}");
+}
+
+fn plan(desired: Desired<'_>) -> String {
+    reconcile(desired, &Observed::default(), &ScriptResults::new(), NOW).to_string()
 }
 
 #[test]
@@ -124,18 +165,18 @@ fn waits_for_what_the_cluster_has_to_do() {
     let good = manifest(None);
     let node = |annotations: Value| json!({"metadata": {"name": "n", "annotations": annotations}});
     let read = ManifestState::Read(&good);
-    insta::assert_snapshot!(plan(Asked { node: None, manifest: read }), @"then await the node, until 1970-01-01T00:02:00Z");
+    insta::assert_snapshot!(plan(Desired { node: None, manifest: read }), @"then await the node, until 1970-01-01T00:02:00Z");
     let empty = node(json!({(names::DESIRED_VERSION_ANNOTATION): ""}));
-    insta::assert_snapshot!(plan(Asked { node: Some(&empty), manifest: read }), @"then await a desired version, until 1970-01-01T00:02:00Z");
+    insta::assert_snapshot!(plan(Desired { node: Some(&empty), manifest: read }), @"then await a desired version, until 1970-01-01T00:02:00Z");
     let reboot =
         node(json!({(names::DESIRED_VERSION_ANNOTATION): "1", (names::REBOOT_ANNOTATION): ""}));
-    insta::assert_snapshot!(plan(Asked { node: Some(&reboot), manifest: read }), @"then await the restart of the host, until 1970-01-01T00:02:00Z");
+    insta::assert_snapshot!(plan(Desired { node: Some(&reboot), manifest: read }), @"then await the restart of the host, until 1970-01-01T00:02:00Z");
     let asked = node(json!({(names::DESIRED_VERSION_ANNOTATION): "1"}));
-    insta::assert_snapshot!(plan(Asked { node: Some(&asked), manifest: ManifestState::Held }), @r"
+    insta::assert_snapshot!(plan(Desired { node: Some(&asked), manifest: ManifestState::Held }), @r"
     note: the content of the services ConfigMap is not released for this node yet
     then await the release of other services, until 1970-01-01T00:02:00Z
     ");
-    insta::assert_snapshot!(plan(Asked { node: Some(&asked), manifest: ManifestState::Refused("key missing") }), @r"
+    insta::assert_snapshot!(plan(Desired { node: Some(&asked), manifest: ManifestState::Refused("key missing") }), @r"
     note: the services ConfigMap for version 1 is refused: key missing
     then await the services ConfigMap, until 1970-01-01T00:02:00Z
     ");
@@ -160,15 +201,15 @@ fn told_to_stop_a_pass_does_and_marks_nothing_more() {
     let manifest = manifest(None);
     let node = world.node();
     let stopped = |world: &mut World, node: &Value| {
-        let asked = Asked { node: Some(node), manifest: ManifestState::Read(&manifest) };
-        let means = Means { go_on: &|| false, ..means(&world.host, None) };
-        pass(means, asked, &mut world.results, NOW).unwrap()
+        let desired = Desired { node: Some(node), manifest: ManifestState::Read(&manifest) };
+        let context = PassContext { should_continue: &|| false, ..context(&world.host, None) };
+        pass(context, desired, &mut world.results, NOW).unwrap()
     };
     let before = world.host.snapshot();
     stopped(&mut world, &node);
     assert_eq!(world.host.snapshot(), before);
     world.pass(&manifest);
-    // All is as it should be, and only the mark is missing.
+    // Everything is as desired, and only the version annotation is missing.
     let node = world.node();
     let last = stopped(&mut world, &node);
     assert_eq!(last.plan.steps.len(), 1);
@@ -191,7 +232,7 @@ fn a_changed_variable_asks_for_one_restart_before_anything_else() {
     then await the restart of the host, until 1970-01-01T00:02:00Z
     "#);
     assert!(world.pass(&manifest).unwrap().plan.steps.is_empty());
-    // Taking the request away without a restart does not help.
+    // Removing the request without a restart has no effect.
     world.annotations.remove(names::REBOOT_ANNOTATION);
     world.pass(&manifest).unwrap();
     assert!(world.annotations.contains_key(names::REBOOT_ANNOTATION));
@@ -209,8 +250,8 @@ fn a_node_that_is_not_ready_is_not_marked() {
     world.pass(&manifest);
     let mut node = world.node();
     node["status"]["conditions"][0]["status"] = json!("False");
-    let asked = Asked { node: Some(&node), manifest: ManifestState::Read(&manifest) };
-    let pass = pass(means(&world.host, None), asked, &mut world.results, NOW).unwrap();
+    let desired = Desired { node: Some(&node), manifest: ManifestState::Read(&manifest) };
+    let pass = pass(context(&world.host, None), desired, &mut world.results, NOW).unwrap();
     insta::assert_snapshot!(pass.plan, @"then await the node to be ready, until 1970-01-01T00:02:00Z");
     assert!(pass.annotations.is_empty());
 }
@@ -235,7 +276,7 @@ fn a_kubelet_that_answers_500_holds_the_mark_back() {
     world.host.set_http_status(10_248, Some(200));
     world.pass(&manifest);
     assert_eq!(world.version(), Some(VERSION));
-    // A mark that is there stays; the Node's condition tells the rest.
+    // An existing annotation stays; the Node's condition reports the problem.
     world.host.set_http_status(10_248, None);
     assert!(matches!(world.pass(&manifest).unwrap().plan.next, Next::Settled { .. }));
 }
@@ -246,9 +287,9 @@ fn a_missing_bundle_takes_no_root_away() {
     let manifest = manifest(None);
     let before = world.host.snapshot().roots;
     let node = world.node();
-    let asked = Asked { node: Some(&node), manifest: ManifestState::Read(&manifest) };
+    let desired = Desired { node: Some(&node), manifest: ManifestState::Read(&manifest) };
     let file = host::CA_BUNDLE.parse().unwrap();
-    let pass = pass(means(&world.host, Some(&file)), asked, &mut world.results, NOW).unwrap();
+    let pass = pass(context(&world.host, Some(&file)), desired, &mut world.results, NOW).unwrap();
     let texts: Vec<&str> = pass.plan.notes.iter().map(|note| note.text.as_str()).collect();
     assert_eq!(texts, [r"the CA bundle C:\k\ca-bundle.crt is not there"]);
     assert_eq!(world.host.snapshot().roots, before);
@@ -263,8 +304,8 @@ fn the_node_is_found_by_internal_addresses_first() {
         })
     };
     let addresses = [[169, 254, 0, 1].into(), [127, 0, 0, 1].into(), [10, 0, 0, 1].into()];
-    let marks = Marks { addresses: addresses.to_vec(), ..Marks::default() };
-    let find = |nodes: &[Value]| find_node(nodes, &marks).map(|search| search.node);
+    let identity = HostIdentity { addresses: addresses.to_vec(), ..HostIdentity::default() };
+    let find = |nodes: &[Value]| find_node(nodes, &identity).map(|search| search.node);
     let linux = node("linux", "linux", "InternalIP", "10.0.0.1");
     let outside = node("outside", names::OS_WINDOWS, "ExternalIP", "10.0.0.1");
     let inside = node("inside", names::OS_WINDOWS, "InternalIP", "10.0.0.1");
@@ -292,12 +333,13 @@ fn the_name_in_a_certificate_decides_where_addresses_do_not() {
     ];
     let find = |address: [u8; 4], known: Option<&str>| {
         let names = known.into_iter().map(str::to_owned).collect();
-        let marks = Marks { addresses: vec![address.into()], names, ..Marks::default() };
-        find_node(&nodes, &marks).map(|search| search.node)
+        let identity =
+            HostIdentity { addresses: vec![address.into()], names, ..HostIdentity::default() };
+        find_node(&nodes, &identity).map(|search| search.node)
     };
     assert_eq!(find([10, 0, 0, 1], Some("b")), Ok(Some("b".to_owned())));
     assert!(find([10, 0, 0, 1], Some("c")).is_err());
-    // Addresses tell more about a host than a certificate that may have been copied with its disk.
+    // A host's addresses outweigh a certificate, which may have been copied with its disk.
     assert_eq!(find([10, 0, 0, 2], Some("a")), Ok(Some("c".to_owned())));
     assert_eq!(find([10, 0, 0, 9], Some("c")), Ok(Some("c".to_owned())));
     assert_eq!(find([10, 0, 0, 9], Some("d")), Ok(None));
@@ -307,8 +349,8 @@ fn the_name_in_a_certificate_decides_where_addresses_do_not() {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(128))]
-    /// Whatever fails or dies on the way, the node ends up configured; whenever it is marked, all that
-    /// the mark promises is true; and without need it is not restarted.
+    /// Whatever fails and whenever the process dies, the node ends up configured; whenever it has the version
+    /// annotation, all that this promises is true; and it is not restarted without need.
     #[test]
     fn converges_safely(
         proxy in prop::option::of("[a-c]"),
@@ -325,7 +367,7 @@ proptest! {
             environment.set("HTTP_PROXY", value).unwrap();
             world.host.boot();
         }
-        // What others do since then is no reason to restart, unless nobody puts it right.
+        // Later changes by others are no reason to restart, unless nobody reverts them.
         if let Some(value) = &since {
             world.host.change_variable("HTTP_PROXY", value.as_deref());
         }

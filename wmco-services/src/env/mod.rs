@@ -1,15 +1,15 @@
 //! Decides which system-wide variables change, and changes them.
 //!
-//! What we set is recorded before ([`Record`]), so that a name which no manifest knows any more still goes.
+//! A variable is recorded before it is set ([`Record`]), so it is removed even when no manifest names it any more.
 //!
 //! # Guarantees
-//! - Values are compared exactly and never shown: plans carry digests.
-//! - Nothing is removed that is neither watched nor set by us.
-//! - Whether a restart is needed follows from what services really get, where that is known, and else from
-//!   what the host remembers since its start, so no crash loses it.
-//! - A restart that did not help is not asked for again; people are told.
+//! - Values are compared exactly and never logged: plans carry digests.
+//! - Only variables that are watched or that we set are removed.
+//! - Whether a restart is needed follows from the values that services inherit, where they are known, and otherwise
+//!   from the changes that the host records since its start, so no crash loses it.
+//! - A restart that had no effect is not requested again; it is reported.
 //!
-//! Source: `spec/wicd.md`, sections 10 and 23.4.
+//! Source: `docs/contract/wicd.md`, WICD60 to WICD62.
 
 mod record;
 
@@ -19,29 +19,29 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::Serialize;
 use wmco_core::digest::Sha256;
-use wmco_core::names::host;
 
 use crate::manifest::Manifest;
+use crate::owner::Owner;
 use crate::windows::{Inherited, Windows, WindowsError};
 
 pub use record::{Record, Restart};
 
-/// Variables as they are.
+/// Variables as observed.
 #[derive(Clone, Default, Eq, PartialEq)]
 pub struct Observed {
-    /// Values of the managed variables that are set, by the name asked for.
+    /// Values of the managed variables that are set, by the requested name.
     pub values: BTreeMap<String, String>,
     /// See [`Environment::changed_since_boot`](crate::windows::Environment::changed_since_boot).
     pub changed_since_boot: BTreeSet<String>,
-    /// See [`Environment::inherited`](crate::windows::Environment::inherited); by the name asked for.
+    /// See [`Environment::inherited`](crate::windows::Environment::inherited); by the requested name.
     pub inherited: BTreeMap<String, Inherited>,
-    /// Identity of this run of the host.
+    /// Boot identity of the host.
     pub boot: String,
-    /// What we remember.
+    /// The record on disk.
     pub record: Record,
 }
 
-/// Values can hold passwords, so only names are shown.
+/// Values can hold passwords, so only names are printed.
 impl fmt::Debug for Observed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Observed")
@@ -54,7 +54,7 @@ impl fmt::Debug for Observed {
     }
 }
 
-/// What to do now.
+/// The plan for variables.
 #[derive(Clone, Debug, Default, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[must_use = "a plan does nothing until an executor runs it"]
@@ -63,14 +63,14 @@ pub struct Plan {
     pub steps: Vec<Step>,
     /// Whether services see the desired values only after a restart.
     pub restart_needed: bool,
-    /// Variables that are not in force although the host has restarted; for people.
+    /// Variables that are not in force although the host has restarted; messages for people.
     pub problems: Vec<String>,
 }
 
 /// An action with its reason.
 pub type Step = crate::step::Step<Action, Because>;
 
-/// One side effect. Idempotent.
+/// A single side effect. Idempotent.
 #[derive(Clone, Debug, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase", tag = "action")]
 pub enum Action {
@@ -80,7 +80,7 @@ pub enum Action {
         /// Its content.
         record: Record,
     },
-    /// Set a variable to the value that the manifest has for it.
+    /// Set a variable to the manifest's value.
     #[serde(rename_all = "camelCase")]
     Set {
         /// The variable.
@@ -104,36 +104,40 @@ pub enum Because {
     BeforeSetting,
     /// The record names values that are gone.
     AfterChanging,
-    /// A restart is asked for, or need not be remembered any more.
+    /// A restart is requested, or its record is no longer needed.
     Restarts,
     /// The variable is not set.
     Missing,
     /// The variable has another value.
     Differs,
-    /// The variable is under management and shall not be set.
+    /// The variable is managed and should not be set.
     NotWanted,
 }
 
-/// Names under management, each once whatever its case: those that the manifest watches, those that it
-/// sets, and those that we set before.
+/// Returns managed names, each once whatever its case: those that the manifest watches or sets, and those that we set
+/// before.
 fn managed<'a>(manifest: &'a Manifest, record: &'a Record) -> impl Iterator<Item = &'a str> {
     let known = manifest.watched().iter().chain(manifest.environment().keys());
     each_once(record.set.keys().chain(known).map(String::as_str))
 }
 
-/// Each name once, whatever its case, in alphabetical order and as it is spelled last.
+/// Returns each name once, whatever its case, in alphabetical order and in its last spelling.
 fn each_once<'a>(names: impl Iterator<Item = &'a str>) -> impl Iterator<Item = &'a str> {
     let spelled: BTreeMap<String, &str> = names.map(|name| (name.to_uppercase(), name)).collect();
     spelled.into_values()
 }
 
-/// Reads what [`reconcile`] needs to know.
+/// Reads the facts that [`reconcile`] needs.
 ///
 /// # Errors
 /// [`WindowsError`] of the record, or of the first variable that cannot be read.
-pub fn observe(manifest: &Manifest, windows: &dyn Windows) -> Result<Observed, WindowsError> {
+pub fn observe(
+    manifest: &Manifest,
+    owner: &Owner,
+    windows: &dyn Windows,
+) -> Result<Observed, WindowsError> {
     let environment = windows.environment();
-    let record = Record::read(windows)?;
+    let record = Record::read(&owner.variables_record, windows)?;
     let (mut values, mut inherited) = (BTreeMap::new(), BTreeMap::new());
     for name in managed(manifest, &record) {
         if let Some(value) = environment.get(name)? {
@@ -150,8 +154,7 @@ pub fn observe(manifest: &Manifest, windows: &dyn Windows) -> Result<Observed, W
     })
 }
 
-/// The value that the manifest has for a variable. One that shall be empty is removed: Windows has no
-/// empty ones.
+/// Returns the manifest's value for a variable. An empty value means removal: Windows has no empty variables.
 fn wanted<'a>(desired: &'a Manifest, name: &str) -> Option<&'a str> {
     let mut set = desired.environment().iter();
     let (_, value) = set.find(|(other, _)| other.eq_ignore_ascii_case(name))?;
@@ -169,17 +172,17 @@ pub fn reconcile(desired: &Manifest, observed: &Observed) -> Plan {
             ahead.set.entry(key.clone()).or_default().insert(*sha256);
         }
         let restart = match force(name, change.is_some(), desired, observed) {
-            Force::Now => None,
-            Force::Unsure { restart } => {
+            InForce::Now => None,
+            InForce::Unsure { restart } => {
                 restart_needed |= restart;
-                // What the daemon remembers is the daemon's, whoever comes in between.
+                // Only a service changes the recorded restarts, not the agent in between.
                 observed.record.restarts.get(&key).cloned()
             }
-            Force::AfterRestart(restart) => {
+            InForce::AfterRestart(restart) => {
                 restart_needed = true;
                 Some(restart)
             }
-            Force::Never(restart) => {
+            InForce::Never(restart) => {
                 problems.push(format!(
                     "services get another value of variable {name} than is set, and a restart of the \
                      host did not change that; look for what else sets it"
@@ -207,44 +210,44 @@ pub fn reconcile(desired: &Manifest, observed: &Observed) -> Plan {
     Plan { steps: first.into_iter().chain(steps).chain(last).collect(), restart_needed, problems }
 }
 
-/// When services get a variable as it is wanted, given that it is set so.
-enum Force {
-    /// They do.
+/// When services inherit the desired value of a variable, given that it is set.
+enum InForce {
+    /// They inherit it now.
     Now,
-    /// Nobody knows, but whether a restart would make sure.
+    /// Unknown; `restart` says whether a restart would make sure.
     Unsure { restart: bool },
-    /// When the host has restarted.
+    /// After the next restart of the host.
     AfterRestart(Restart),
-    /// The host has restarted since that was asked for, and nothing is different.
+    /// The host has restarted since that was requested, without effect.
     Never(Restart),
 }
 
-/// When a variable under management is in force. `changes`: whether it is not set so yet.
-fn force(name: &str, changes: bool, desired: &Manifest, observed: &Observed) -> Force {
+/// Decides when a managed variable is in force. `changes`: whether this pass has to change it first.
+fn force(name: &str, changes: bool, desired: &Manifest, observed: &Observed) -> InForce {
     let inherited = match observed.inherited.get(name).unwrap_or(&Inherited::Unknown) {
         Inherited::Unknown => {
             let before = observed.changed_since_boot.iter().any(|n| n.eq_ignore_ascii_case(name));
-            return Force::Unsure { restart: changes || before };
+            return InForce::Unsure { restart: changes || before };
         }
         Inherited::Nothing => None,
         Inherited::Value(value) => Some(value.as_str()).filter(|value| !value.is_empty()),
     };
     let wanted = wanted(desired, name);
     if inherited == wanted {
-        return Force::Now;
+        return InForce::Now;
     }
     let sha256 = |value: Option<&str>| value.map(|value| Sha256::of(value.as_bytes()));
     let (wanted, inherited) = (sha256(wanted), sha256(inherited));
     let restart = Restart { boot: observed.boot.clone(), wanted, inherited };
     match observed.record.restarts.get(&name.to_uppercase()) {
         Some(known) if known.is_about_the_same(&restart) && known.boot != restart.boot => {
-            Force::Never(known.clone())
+            InForce::Never(known.clone())
         }
-        Some(_) | None => Force::AfterRestart(restart),
+        Some(_) | None => InForce::AfterRestart(restart),
     }
 }
 
-/// What makes a variable as it is wanted.
+/// Returns the step that sets or removes the variable; `None` if it is as desired.
 fn change(name: &str, desired: &Manifest, observed: &Observed) -> Option<Step> {
     let set = |value: &str, because| {
         let sha256 = Sha256::of(value.as_bytes());
@@ -261,26 +264,27 @@ fn change(name: &str, desired: &Manifest, observed: &Observed) -> Option<Step> {
     }
 }
 
-/// Whether the manifest itself speaks of a variable.
+/// Whether the manifest names the variable.
 fn knows(manifest: &Manifest, name: &str) -> bool {
     let mut names = manifest.watched().iter().chain(manifest.environment().keys());
     names.any(|other| other.eq_ignore_ascii_case(name))
 }
 
-/// Takes the steps in order; tells whether any changed a variable.
+/// Takes the steps in order; returns whether any changed a variable.
 ///
 /// # Errors
-/// [`WindowsError`] of the first step that failed; those before it are done.
+/// [`WindowsError`] of the first step that failed; earlier steps are done.
 pub fn execute(
     plan: &Plan,
     desired: &Manifest,
+    owner: &Owner,
     windows: &dyn Windows,
 ) -> Result<bool, WindowsError> {
     let environment = windows.environment();
     let mut changed = false;
     for step in &plan.steps {
         match &step.action {
-            Action::Record { record } => record.write(windows)?,
+            Action::Record { record } => record.write(&owner.variables_record, windows)?,
             Action::Set { name, .. } => {
                 environment.set(name, wanted(desired, name).unwrap_or_default())?;
                 changed = true;
@@ -291,17 +295,22 @@ pub fn execute(
     Ok(changed)
 }
 
-/// Removes the variables that the manifests watch, those of proxies, and those that we set; tells whether
-/// any was there.
+/// Removes the variables that the manifests watch, `others`, and those that were set for the owner. Returns whether
+/// there were any.
 ///
 /// # Errors
-/// [`WindowsError`] of the first variable that cannot be removed; what we set is still on record.
-pub(crate) fn clear(manifests: &[Manifest], windows: &dyn Windows) -> Result<bool, WindowsError> {
+/// [`WindowsError`] of the first variable that cannot be removed; the record is then unchanged.
+pub fn clear(
+    manifests: &[Manifest],
+    others: &[&str],
+    owner: &Owner,
+    windows: &dyn Windows,
+) -> Result<bool, WindowsError> {
     let environment = windows.environment();
-    let record = Record::read(windows)?;
+    let record = Record::read(&owner.variables_record, windows)?;
     let watched = manifests.iter().flat_map(|manifest| manifest.watched().iter());
     let watched: BTreeSet<String> =
-        watched.map(String::as_str).chain(host::PROXY_VARIABLES).map(str::to_uppercase).collect();
+        watched.map(String::as_str).chain(others.iter().copied()).map(str::to_uppercase).collect();
     let mut changed = false;
     for name in watched.iter().chain(record.set.keys().filter(|name| !watched.contains(*name))) {
         let Some(value) = environment.get(name)? else { continue };
@@ -309,7 +318,7 @@ pub(crate) fn clear(manifests: &[Manifest], windows: &dyn Windows) -> Result<boo
             changed |= environment.remove(name)?;
         }
     }
-    Record::default().write(windows)?;
+    Record::default().write(&owner.variables_record, windows)?;
     Ok(changed)
 }
 

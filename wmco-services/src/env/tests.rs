@@ -1,6 +1,7 @@
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
+use wmco_core::names::host;
 
 use super::*;
 use crate::fake::{Call, FakeWindows, Fault};
@@ -22,17 +23,17 @@ fn host() -> FakeWindows {
     host
 }
 
-/// Observes, plans and acts once.
+/// Runs one pass.
 fn go(host: &FakeWindows, desired: &Manifest) -> String {
-    let plan = reconcile(desired, &observe(desired, host).unwrap());
-    execute(&plan, desired, host).unwrap();
+    let plan = reconcile(desired, &observe(desired, Owner::ours(), host).unwrap());
+    execute(&plan, desired, Owner::ours(), host).unwrap();
     plan.to_string()
 }
 
 /// A plan without steps while a change is not in force.
 const RESTART: &str = "then restart the host\n";
 
-/// Names of the variables that are set.
+/// Returns the names of the variables that are set.
 fn left(host: &FakeWindows) -> String {
     host.snapshot().environment.into_keys().collect::<Vec<_>>().join(" ")
 }
@@ -60,22 +61,25 @@ fn a_change_that_a_crash_forgot_still_asks_for_a_restart() {
     let host = host();
     let desired = manifest(&[("A", "1"), ("B", "2")], &[]);
     host.fail(Call::EnvironmentSet, "B", 1, Fault::Other);
-    let plan = reconcile(&desired, &observe(&desired, &host).unwrap());
-    assert!(execute(&plan, &desired, &host).is_err());
+    let plan = reconcile(&desired, &observe(&desired, Owner::ours(), &host).unwrap());
+    assert!(execute(&plan, &desired, Owner::ours(), &host).is_err());
     host.environment().set("B", "2").unwrap();
-    let plan = reconcile(&desired, &observe(&desired, &host).unwrap());
+    let plan = reconcile(&desired, &observe(&desired, Owner::ours(), &host).unwrap());
     assert_eq!(plan, Plan { restart_needed: true, ..Plan::default() });
     host.machine().restart().unwrap();
-    assert_eq!(reconcile(&desired, &observe(&desired, &host).unwrap()), Plan::default());
+    assert_eq!(
+        reconcile(&desired, &observe(&desired, Owner::ours(), &host).unwrap()),
+        Plan::default()
+    );
 }
 
-// `spec/wicd.md`, section 23.4, row 32: names that a manifest sets and does not watch.
+// `docs/contract/wicd.md`, WICD60 and WICD62: names that a manifest sets and does not watch.
 
 #[test]
-fn row_32_what_was_set_once_goes_when_no_manifest_knows_it_any_more() {
+fn what_was_set_once_goes_when_no_manifest_knows_it_any_more() {
     let host = host();
     go(&host, &manifest(&[("Once", "1"), ("KEPT", "2")], &[]));
-    // Another release, another process: only the record knows.
+    // Another release, another process: only the record has the name.
     let next = manifest(&[("KEPT", "2")], &[]);
     insta::assert_snapshot!(go(&host, &next), @r"
     remove-variable ONCE, because it shall not be set
@@ -84,11 +88,14 @@ fn row_32_what_was_set_once_goes_when_no_manifest_knows_it_any_more() {
     ");
     assert_eq!(left(&host), "KEPT");
     go(&host, &manifest(&[], &[]));
-    assert_eq!((left(&host).as_str(), Record::read(&host).unwrap()), ("", Record::default()));
+    assert_eq!(
+        (left(&host).as_str(), Record::read(&Owner::ours().variables_record, &host).unwrap()),
+        ("", Record::default())
+    );
 }
 
 #[test]
-fn row_32_what_others_set_stays_also_when_a_manifest_wants_the_same() {
+fn what_others_set_stays_also_when_a_manifest_wants_the_same() {
     let host = host();
     host.environment().set("A", "1").unwrap();
     host.environment().set("OTHER", "1").unwrap();
@@ -98,33 +105,33 @@ fn row_32_what_others_set_stays_also_when_a_manifest_wants_the_same() {
 }
 
 #[test]
-fn row_32_what_others_set_after_us_stays() {
+fn what_others_set_after_us_stays() {
     let host = host();
     go(&host, &manifest(&[("A", "1"), ("B", "1")], &[]));
     host.environment().set("A", "theirs").unwrap();
     go(&host, &manifest(&[("B", "2")], &[]));
     assert_eq!(left(&host), "A B");
-    // Nor is it ours when it is what we once had there.
+    // A value that others set is not ours, even if it equals an earlier value of ours.
     host.environment().set("B", "1").unwrap();
     go(&host, &manifest(&[], &[]));
     assert_eq!(left(&host), "A B");
 }
 
 #[test]
-fn row_32_a_change_that_died_before_it_was_made_takes_nothing_away() {
+fn a_change_that_died_before_it_was_made_takes_nothing_away() {
     let host = host();
     host.environment().set("A", "theirs").unwrap();
     let desired = manifest(&[("A", "1")], &[]);
     host.fail(Call::EnvironmentSet, "A", 1, Fault::Other);
-    let plan = reconcile(&desired, &observe(&desired, &host).unwrap());
-    assert!(execute(&plan, &desired, &host).is_err());
+    let plan = reconcile(&desired, &observe(&desired, Owner::ours(), &host).unwrap());
+    assert!(execute(&plan, &desired, Owner::ours(), &host).is_err());
     go(&host, &manifest(&[], &[]));
     assert_eq!(left(&host), "A");
-    assert_eq!(Record::read(&host).unwrap(), Record::default());
+    assert_eq!(Record::read(&Owner::ours().variables_record, &host).unwrap(), Record::default());
 }
 
 #[test]
-fn row_32_a_cleanup_takes_what_was_set_and_forgets_it() {
+fn a_cleanup_takes_what_was_set_and_forgets_it() {
     let host = host();
     let before = host.snapshot();
     host.environment().set("OTHER", "1").unwrap();
@@ -132,11 +139,11 @@ fn row_32_a_cleanup_takes_what_was_set_and_forgets_it() {
     host.environment().set("WATCHED", "1").unwrap();
     // Of another version, and never in force here.
     let known = [manifest(&[("OTHER", "2")], &["watched"])];
-    assert!(clear(&known, &host).unwrap());
+    assert!(clear(&known, &host::PROXY_VARIABLES, Owner::ours(), &host).unwrap());
     assert_eq!(left(&host), "OTHER");
     host.environment().remove("OTHER").unwrap();
     assert_eq!(host.snapshot(), before);
-    assert!(!clear(&known, &host).unwrap());
+    assert!(!clear(&known, &host::PROXY_VARIABLES, Owner::ours(), &host).unwrap());
 }
 
 #[test]
@@ -153,13 +160,13 @@ fn a_damaged_record_holds_up_nothing() {
     host.put_file(&host::VARIABLES_RECORD.parse().unwrap(), "{");
     let desired = manifest(&[("A", "1")], &["A"]);
     go(&host, &desired);
-    assert!(Record::read(&host).unwrap().is_ours("a", "1"));
+    assert!(Record::read(&Owner::ours().variables_record, &host).unwrap().is_ours("a", "1"));
 }
 
-// `spec/wicd.md`, section 23.4, rows 28 and 30: what services really get decides.
+// `docs/contract/wicd.md`, WICD61: the inherited value decides.
 
-/// Whether a restart is needed for a variable of which services get `inherited`, that is set to `set` and
-/// shall be `wanted`. The host remembers that it was changed, if `changed`.
+/// Returns whether a variable needs a restart: services inherit `inherited`, its value is `set` and should be `wanted`.
+/// `changed` says whether the host records a change of it since its start.
 fn needs_restart(
     inherited: Inherited,
     changed: bool,
@@ -180,7 +187,7 @@ fn needs_restart(
     plan.restart_needed
 }
 
-/// Tests of one row each: what is inherited, what is remembered, what is set, what is wanted, the answer.
+/// Generates a test for each row: inherited, recorded change, set value, desired value, result.
 macro_rules! rows {
     ($($name:ident: $inherited:expr, $changed:literal, $set:expr, $wanted:expr => $restart:literal;)*) => {
         $(#[test]
@@ -195,26 +202,26 @@ fn gets(value: &str) -> Inherited {
 }
 
 rows! {
-    row_28_all_is_as_wanted: gets("p"), false, Some("p"), Some("p") => false;
-    row_28_somebody_set_it_before_us: Inherited::Nothing, false, Some("p"), Some("p") => true;
-    row_28_somebody_changed_it_before_us: gets("old"), false, Some("p"), Some("p") => true;
-    row_28_somebody_removed_it_before_us: gets("old"), false, None, None => true;
-    row_28_it_is_set_now: Inherited::Nothing, false, None, Some("p") => true;
-    row_28_it_goes_now: gets("old"), false, Some("old"), None => true;
-    row_28_what_somebody_changed_is_put_back: gets("p"), false, Some("theirs"), Some("p") => false;
-    row_28_what_somebody_changed_again_is_put_back: gets("p"), true, Some("theirs"), Some("p") => false;
-    row_28_what_somebody_added_goes_unseen: Inherited::Nothing, true, Some("theirs"), None => false;
-    row_30_values_are_compared_exactly: gets("p "), false, Some("p"), Some("p") => true;
-    row_30_case_of_values_counts: gets("P"), false, Some("p"), Some("p") => true;
-    row_30_an_empty_value_is_none: gets(""), false, None, None => false;
-    row_30_an_empty_wish_is_none: Inherited::Nothing, false, None, Some("") => false;
+    what_is_in_force_needs_no_restart: gets("p"), false, Some("p"), Some("p") => false;
+    a_value_set_by_others_first_needs_a_restart: Inherited::Nothing, false, Some("p"), Some("p") => true;
+    a_value_changed_by_others_first_needs_a_restart: gets("old"), false, Some("p"), Some("p") => true;
+    a_value_removed_by_others_first_needs_a_restart: gets("old"), false, None, None => true;
+    a_value_that_is_set_now_needs_a_restart: Inherited::Nothing, false, None, Some("p") => true;
+    a_value_that_goes_now_needs_a_restart: gets("old"), false, Some("old"), None => true;
+    a_value_that_is_put_back_needs_no_restart: gets("p"), false, Some("theirs"), Some("p") => false;
+    a_value_that_is_put_back_twice_needs_no_restart: gets("p"), true, Some("theirs"), Some("p") => false;
+    a_value_of_others_that_no_service_got_needs_no_restart: Inherited::Nothing, true, Some("theirs"), None => false;
+    values_are_compared_exactly: gets("p "), false, Some("p"), Some("p") => true;
+    case_of_values_counts: gets("P"), false, Some("p"), Some("p") => true;
+    an_empty_value_is_none: gets(""), false, None, None => false;
+    an_empty_wanted_value_is_none: Inherited::Nothing, false, None, Some("") => false;
     unknown_and_nothing_changed: Inherited::Unknown, false, Some("p"), Some("p") => false;
     unknown_and_changed_before: Inherited::Unknown, true, Some("p"), Some("p") => true;
     unknown_and_changed_now: Inherited::Unknown, false, None, Some("p") => true;
 }
 
 #[test]
-fn row_28_a_change_of_somebody_else_is_seen_by_the_service_alone() {
+fn a_change_of_somebody_else_is_seen_by_the_service_alone() {
     let host = host();
     host.change_variable("HTTP_PROXY", Some("p"));
     let desired = manifest(&[("http_proxy", "p")], &["HTTP_PROXY"]);
@@ -222,17 +229,17 @@ fn row_28_a_change_of_somebody_else_is_seen_by_the_service_alone() {
     let service = host.running_as_service();
     assert!(go(&service, &desired).ends_with(RESTART));
     host.machine().restart().unwrap();
-    // All is in force, so nothing is to be remembered any more.
+    // Everything is in force, so nothing has to be recorded any more.
     assert_eq!(
         go(&service, &desired),
         "record-variables (0 in all), because it tells of restarts\n"
     );
     assert_eq!(go(&service, &desired), "");
-    assert_eq!(Record::read(&host).unwrap(), Record::default());
+    assert_eq!(Record::read(&Owner::ours().variables_record, &host).unwrap(), Record::default());
 }
 
 #[test]
-fn row_28_who_fights_with_us_does_not_get_the_host_restarted_again_and_again() {
+fn a_program_that_sets_it_back_does_not_restart_the_host_again_and_again() {
     let host = host();
     let service = host.running_as_service();
     let desired = manifest(&[("HTTP_PROXY", "p")], &[]);
@@ -247,14 +254,14 @@ fn row_28_who_fights_with_us_does_not_get_the_host_restarted_again_and_again() {
                 plan.contains("set-variable") && !plan.contains(RESTART),
                 "{boot} {change} {plan}"
             );
-            // Nor does the operator, which asks another process.
+            // The operator runs another process and does not restart the host either.
             assert!(host.environment().changed_since_boot().unwrap().is_empty());
         }
     }
 }
 
 #[test]
-fn row_28_a_restart_that_did_not_help_is_told_and_not_asked_for_again() {
+fn a_restart_that_did_not_help_is_reported_and_not_asked_for_again() {
     let host = host();
     let service = host.running_as_service();
     host.give_services("HTTP_PROXY", Some("of its own"));
@@ -265,15 +272,15 @@ fn row_28_a_restart_that_did_not_help_is_told_and_not_asked_for_again() {
             plan.contains("note: services get another value of variable HTTP_PROXY"),
         )
     };
-    // Until it is done it is asked for.
+    // The request stays until the restart.
     assert_eq!([asks("p"), asks("p")], [(true, false); 2]);
     for _ in 0..3 {
         host.machine().restart().unwrap();
-        // A process of the operator in between makes nobody forget.
+        // A process of the operator in between keeps the record.
         go(&host, &manifest(&[("HTTP_PROXY", "p")], &[]));
         assert_eq!([asks("p"), asks("p")], [(false, true); 2]);
     }
-    // Another value, another try.
+    // A new value justifies another restart.
     assert_eq!(asks("q"), (true, false));
     host.machine().restart().unwrap();
     assert_eq!(asks("q"), (false, true));
@@ -281,10 +288,10 @@ fn row_28_a_restart_that_did_not_help_is_told_and_not_asked_for_again() {
     assert_eq!(asks("q"), (false, false));
 }
 
-/// Names that the manifests of the property watch.
+/// Names that the property's manifests watch.
 const WATCHED: [&str; 2] = ["A", "B"];
 
-/// Variables, of which only those that are watched may be empty.
+/// Generates variables; only watched ones may be empty.
 fn any_variables() -> impl Strategy<Value = BTreeMap<String, String>> {
     proptest::collection::btree_map("[A-D]", "[a-b ]{0,2}", 0..4).prop_map(|mut variables| {
         variables.retain(|name, value| WATCHED.contains(&name.as_str()) || !value.is_empty());
@@ -293,8 +300,8 @@ fn any_variables() -> impl Strategy<Value = BTreeMap<String, String>> {
 }
 
 proptest! {
-    /// Wherever it starts, is cut, and whatever other manifests were in force before, the host ends with
-    /// exactly the variables that the manifest has and those that are neither watched nor set by us.
+    /// Whatever the start, the interruptions and the earlier manifests, the host ends with exactly the variables of the
+    /// manifest and those that are neither watched nor set by us.
     #[test]
     fn converges(
         start in any_variables(),
@@ -313,8 +320,8 @@ proptest! {
         for (set, cut) in releases.iter().flat_map(|set| cuts.iter().map(move |cut| (set, *cut))) {
             host.cut_after(cut);
             let desired = release(set);
-            let plan = reconcile(&desired, &observe(&desired, &host).unwrap());
-            let _ = execute(&plan, &desired, &host);
+            let plan = reconcile(&desired, &observe(&desired, Owner::ours(), &host).unwrap());
+            let _ = execute(&plan, &desired, Owner::ours(), &host);
             host.heal();
         }
         let last = releases.last().unwrap();
@@ -329,8 +336,8 @@ proptest! {
         prop_assert_eq!(host.snapshot().environment, goal);
     }
 
-    /// Whatever others do to variables and whoever of ours works when, in the end services get what is
-    /// wanted after at most one restart, or that is told.
+    /// Whatever others do to variables, and in whatever order our programs run, services finally inherit the desired
+    /// values after at most one restart, or a problem is reported.
     #[test]
     fn services_get_what_is_wanted_or_people_are_told(
         events in proptest::collection::vec((0..6_usize, "[A-C]", "[ab]?"), 0..16),
@@ -356,8 +363,8 @@ proptest! {
         let desired = release(last);
         let mut restarts = 0;
         let told = loop {
-            let plan = reconcile(&desired, &observe(&desired, &service).unwrap());
-            execute(&plan, &desired, &service).unwrap();
+            let plan = reconcile(&desired, &observe(&desired, Owner::ours(), &service).unwrap());
+            execute(&plan, &desired, Owner::ours(), &service).unwrap();
             if !plan.restart_needed {
                 break plan.problems.join(" ");
             }

@@ -1,5 +1,6 @@
-//! What tests and simulations do to a fake host from outside.
+//! Controls of a fake host for tests and simulations.
 
+use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 
@@ -12,12 +13,12 @@ use super::{Call, Content, FakeWindows, Fault, Node, Snapshot, State, Tree, lock
 use crate::windows::{DefaultRoute, HttpAnswer, HttpRequest, Interface, ScriptOutput};
 
 impl FakeWindows {
-    /// Lets `answer` answer every script. Until then every script fails as unknown.
+    /// Sets the function that answers every script. Until then every script fails as unknown.
     pub fn set_powershell(&self, answer: impl Fn(&str) -> ScriptOutput + Send + Sync + 'static) {
         *lock(&self.shared.powershell) = Arc::new(answer);
     }
 
-    /// Lets each script that contains a given text succeed with the output beside it; others fail.
+    /// Makes each script that contains a given text succeed with the output beside it; others fail.
     pub fn answer_scripts(&self, answers: &[(&str, &str)]) {
         let answers: Vec<(String, String)> =
             answers.iter().map(|(part, out)| ((*part).to_owned(), (*out).to_owned())).collect();
@@ -33,28 +34,28 @@ impl FakeWindows {
         });
     }
 
-    /// Makes the next `times` calls of that kind fail whose object's name contains `object`.
+    /// Makes the next `times` calls of this kind fail, if `object` is part of their object's name.
     pub fn fail(&self, call: Call, object: &str, times: usize, fault: Fault) {
         self.state().faults.plan(call, object, times, fault);
     }
 
-    /// Lets `changes` more changing calls work; in the next one the process dies half way, and every
-    /// call after that fails until [`Self::heal`].
+    /// Lets `changes` more changing calls succeed; in the next one the process dies half way, and every later call
+    /// fails until [`Self::heal`].
     pub fn cut_after(&self, changes: usize) {
         self.state().faults.cut_after(changes);
     }
 
-    /// Whether the process has died as [`Self::cut_after`] asked for.
+    /// Whether the process has died as [`Self::cut_after`] planned.
     pub fn is_cut(&self) -> bool {
         self.state().faults.is_cut()
     }
 
-    /// Forgets all faults that are still to come.
+    /// Removes all planned faults.
     pub fn heal(&self) {
         self.state().faults.clear();
     }
 
-    /// Changing calls that worked so far, each with its object, in order.
+    /// Returns the changing calls that succeeded so far, each with its object, in order.
     pub fn changes(&self) -> Vec<(Call, String)> {
         self.state().faults.log.clone()
     }
@@ -64,12 +65,12 @@ impl FakeWindows {
         self.state().faults.log.clear();
     }
 
-    /// Works on the file tree directly, as an SFTP server or a person at the host would.
+    /// Changes the file tree directly, as an SFTP server or a person at the host would.
     pub fn with_tree<T>(&self, work: impl FnOnce(&mut Tree) -> T) -> T {
         work(&mut self.state().tree)
     }
 
-    /// Puts a file there, with the folders above it, without faults and limits.
+    /// Creates a file and its parent folders, without faults and limits.
     pub fn put_file(&self, path: &WindowsPath, bytes: impl Into<Vec<u8>>) {
         self.with_tree(|tree| {
             if let Some(parent) = path.parent() {
@@ -79,17 +80,17 @@ impl FakeWindows {
         });
     }
 
-    /// The bytes of a file.
+    /// Returns the bytes of a file.
     pub fn file(&self, path: &WindowsPath) -> Option<Arc<Vec<u8>>> {
         self.with_tree(|tree| tree.file(path).cloned())
     }
 
-    /// Lets all files together have at most `bytes`; `None`: no limit.
+    /// Limits the bytes of all files together; `None`: no limit.
     pub fn set_disk_bytes(&self, bytes: Option<u64>) {
         self.state().tree.disk_bytes = bytes;
     }
 
-    /// Bytes that all files have together.
+    /// Returns the bytes of all files together.
     pub fn used_bytes(&self) -> u64 {
         self.with_tree(|tree| {
             let size = |(_, node): (&WindowsPath, &Node)| match &node.content {
@@ -100,12 +101,12 @@ impl FakeWindows {
         })
     }
 
-    /// Lets everybody write to a file, until it is closed.
+    /// Lets everybody write to a file, until its access is restricted.
     pub fn open_to_all(&self, path: &WindowsPath) {
         self.state().tree.open.insert(path.clone());
     }
 
-    /// Makes some other program hold a file, or let it go.
+    /// Makes another program hold or release a file.
     pub fn set_locked(&self, path: &WindowsPath, locked: bool) {
         let mut state = self.state();
         if locked {
@@ -115,12 +116,17 @@ impl FakeWindows {
         }
     }
 
-    /// Sets the time that written files get.
+    /// Sets the modification time of written files.
     pub fn set_now(&self, now: Timestamp) {
         self.state().tree.now = now;
     }
 
-    /// Sets the addresses of the host's first interface, which leads out.
+    /// Returns the single addresses that the host has routes to. A restart removes them.
+    pub fn host_routes(&self) -> BTreeSet<Ipv4Addr> {
+        self.state().host_routes.clone()
+    }
+
+    /// Sets the addresses of the host's first interface, which has the default route.
     pub fn set_addresses(&self, addresses: Vec<Ipv4Addr>) {
         self.state().addresses = addresses;
     }
@@ -130,9 +136,19 @@ impl FakeWindows {
         self.state().more_interfaces.push(interface);
     }
 
-    /// Sets the ways out. Until then there is one with all addresses.
+    /// Sets the default routes. Until then there is one with all addresses.
     pub fn set_default_routes(&self, routes: Vec<DefaultRoute>) {
         self.state().routes = Some(routes);
+    }
+
+    /// Sets the free bytes of the disk; 64 GiB by default.
+    pub fn set_free_bytes(&self, bytes: u64) {
+        self.state().free_bytes = bytes;
+    }
+
+    /// Makes a foreign program listen on the TCP port.
+    pub fn listen(&self, port: u16) {
+        self.state().listening.insert(port);
     }
 
     /// Sets the state of the containers feature.
@@ -140,12 +156,12 @@ impl FakeWindows {
         self.state().containers = state;
     }
 
-    /// Makes Windows not understand the certificate with this digest of its DER form.
+    /// Makes Windows unable to decode the certificate with this digest of its DER form.
     pub fn refuse_root(&self, sha256: Sha256) {
         self.state().refused_roots.insert(sha256);
     }
 
-    /// Sets a system-wide variable, or removes it, as a person does or another program.
+    /// Sets or removes a system-wide variable, as a person or another program does.
     pub fn change_variable(&self, name: &str, value: Option<&str>) {
         let mut state = self.state();
         match value {
@@ -157,13 +173,13 @@ impl FakeWindows {
         };
     }
 
-    /// Makes services get this of a variable, whatever is set and however often the host restarts.
+    /// Sets the value of a variable that services inherit, whatever is set and however often the host restarts.
     pub fn give_services(&self, name: &str, value: Option<&str>) {
         let value = value.map(str::to_owned);
         self.state().environment_given.insert(name.to_uppercase(), value);
     }
 
-    /// Sets a system-wide variable to something that is no text.
+    /// Sets a system-wide variable to a value that is no text.
     pub fn set_variable_unreadable(&self, name: &str) {
         self.state().environment.insert(name.to_uppercase(), (name.to_owned(), String::new()));
     }
@@ -178,13 +194,13 @@ impl FakeWindows {
         self.state().processes.push(image);
     }
 
-    /// Images of the processes that belong to no service.
+    /// Returns the images of the processes that belong to no service.
     pub fn processes(&self) -> Vec<WindowsPath> {
         self.state().processes.clone()
     }
 
-    /// Lets `answer` answer all requests over HTTP; `None` is no answer. Until then all are answered
-    /// with 200 and nothing else.
+    /// Sets the function that answers all HTTP requests; `None` is no answer. Until then all are answered with 200 and
+    /// an empty body.
     pub fn set_http(
         &self,
         answer: impl Fn(&HttpRequest<'_>) -> Option<HttpAnswer> + Send + Sync + 'static,
@@ -192,7 +208,7 @@ impl FakeWindows {
         *lock(&self.shared.http) = Arc::new(answer);
     }
 
-    /// Lets requests for `port` be answered with `status`, or not at all; the others as before.
+    /// Sets the answer to requests for `port`: `status`, or none; other requests are answered as before.
     pub fn set_http_status(&self, port: u16, status: Option<u16>) {
         let others = Arc::clone(&lock(&self.shared.http));
         self.set_http(move |request| {
@@ -204,8 +220,8 @@ impl FakeWindows {
         });
     }
 
-    /// Whether an ordered restart is only told to observers, who call [`Self::power_off`] and
-    /// [`Self::boot`] themselves. Otherwise it happens at once.
+    /// Sets whether a restart is only reported to observers, which call [`Self::power_off`] and [`Self::boot`]
+    /// themselves. Otherwise it happens at once.
     pub fn set_restart_by_hand(&self, by_hand: bool) {
         self.state().restart_by_hand = by_hand;
     }
@@ -215,7 +231,7 @@ impl FakeWindows {
         self.act_freely(State::power_off);
     }
 
-    /// Starts the host: what waited for a restart comes into force, automatic services start.
+    /// Starts the host: pending changes take effect, automatic services start.
     pub fn boot(&self) {
         self.act_freely(State::boot);
     }
@@ -225,7 +241,7 @@ impl FakeWindows {
         self.state().up
     }
 
-    /// Everything on the host that somebody could have left behind.
+    /// Returns everything that a program could have left on the host.
     pub fn snapshot(&self) -> Snapshot {
         snapshot::take(&self.state())
     }

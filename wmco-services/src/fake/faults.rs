@@ -1,4 +1,4 @@
-//! Faults that a fake host can be told to have.
+//! Planned faults of a fake host.
 
 use std::io;
 
@@ -21,6 +21,10 @@ pub enum Call {
     FilesSetAccess,
     FilesWalk,
     FilesWrite,
+    LogsTruncate,
+    LogsStat,
+    LogsRemove,
+    MachineAddRoute,
     MachineEnableContainers,
     MachineEndProcesses,
     MachineFacts,
@@ -41,7 +45,7 @@ pub enum Call {
 
 impl Call {
     /// Every call, for tests that try each.
-    pub const ALL: [Self; 29] = [
+    pub const ALL: [Self; 33] = [
         Self::EnvironmentGet,
         Self::EnvironmentRemove,
         Self::EnvironmentSet,
@@ -55,6 +59,10 @@ impl Call {
         Self::FilesSetAccess,
         Self::FilesWalk,
         Self::FilesWrite,
+        Self::LogsTruncate,
+        Self::LogsStat,
+        Self::LogsRemove,
+        Self::MachineAddRoute,
         Self::MachineEnableContainers,
         Self::MachineEndProcesses,
         Self::MachineFacts,
@@ -80,6 +88,7 @@ impl Call {
             Self::EnvironmentGet
                 | Self::FilesOpen
                 | Self::FilesWalk
+                | Self::LogsStat
                 | Self::MachineFacts
                 | Self::RootsList
                 | Self::ServicesList
@@ -87,20 +96,20 @@ impl Call {
     }
 }
 
-/// How a call fails.
+/// The way in which a call fails.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Fault {
-    /// The process has no right; nothing changes.
+    /// The process lacks the right; nothing changes.
     AccessDenied,
     /// The disk is full; nothing changes.
     DiskFull,
-    /// Another program holds it; nothing changes.
+    /// Another program holds the object; nothing changes.
     Locked,
-    /// The call does its work, but its answer is lost.
+    /// The call succeeds, but its result is lost.
     Lost,
-    /// Somebody still has the service open.
+    /// A program still has a handle to the service.
     MarkedForDeletion,
-    /// Windows says something unknown; nothing changes.
+    /// Windows reports an unknown error; nothing changes.
     Other,
 }
 
@@ -123,24 +132,24 @@ impl Fault {
     }
 }
 
-/// What is to go wrong, and what was called so far.
+/// The planned faults and the calls so far.
 #[derive(Debug, Default)]
 pub(super) struct Faults {
-    /// Call, part of the object's name, remaining times, how.
+    /// Call, part of the object's name, remaining times, fault.
     planned: Vec<(Call, String, usize, Fault)>,
-    /// Changing calls until the process is gone.
+    /// Changing calls until the process dies.
     cut_after: Option<usize>,
     /// Changing calls and their objects, in order.
     pub(super) log: Vec<(Call, String)>,
 }
 
-/// What becomes of a call.
+/// The outcome of a call.
 pub(super) enum Fate {
-    /// It works.
+    /// It succeeds.
     Works,
-    /// It works, but the caller gets an error.
+    /// It succeeds, but the caller gets an error.
     Lost,
-    /// It does not work.
+    /// It fails.
     Fails(WindowsError),
     /// The process dies in the middle of it.
     Dies(WindowsError),
@@ -168,7 +177,7 @@ impl Faults {
         let dead = || WindowsError::other(format!("touch {object}"), io::Error::other("cut off"));
         match &mut self.cut_after {
             Some(0) if call.changes() => {
-                // The first call that finds nothing left dies half way, all after it at once.
+                // The first call beyond the limit dies half way, all later ones fail at once.
                 self.cut_after = Some(usize::MAX);
                 return Fate::Dies(dead());
             }

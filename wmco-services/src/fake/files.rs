@@ -12,7 +12,7 @@ use super::{FakeWindows, State};
 use crate::windows::{Entry, EntryKind, Files, TEMPORARY_SUFFIX, WindowsError};
 
 impl FakeWindows {
-    /// Refuses to replace or remove what a program holds.
+    /// Refuses to replace or remove a file that a program holds.
     fn check_free(&self, state: &State, path: &WindowsPath) -> Result<(), WindowsError> {
         let held = *path == self.executable
             || state.tree.locked.contains(path)
@@ -32,7 +32,7 @@ fn beside(path: &WindowsPath) -> Result<WindowsPath, WindowsError> {
         .map_err(|error| WindowsError::other(format!("write {path}"), error))
 }
 
-/// Removes an empty folder or nothing.
+/// Removes an empty folder; does nothing if there is none.
 fn remove_empty(tree: &mut Tree, path: &WindowsPath) -> Result<bool, WindowsError> {
     match tree.kind(path) {
         None => Ok(false),
@@ -84,7 +84,7 @@ impl Files for FakeWindows {
                 state.tree.rename(&beside, path)
             },
             |state| {
-                // Half a file beside is all that a real process leaves when it dies here.
+                // A real process that dies here leaves only a partly written file beside.
                 let _ = state.tree.write(&beside, access, half);
             },
         )
@@ -155,7 +155,7 @@ impl Files for FakeWindows {
 
     fn rename(&self, from: &WindowsPath, to: &WindowsPath) -> Result<(), WindowsError> {
         self.act(Call::FilesRename, from.as_str(), |state| {
-            // The file of a running program may be moved, a folder with it in it may not.
+            // The file of a running program may be moved, a folder that contains it may not.
             let free = |path| self.check_free(state, path).is_ok();
             let below = state.tree.below(from).all(|(path, _)| free(path));
             if !below || state.tree.locked.contains(from) {

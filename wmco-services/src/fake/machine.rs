@@ -1,7 +1,8 @@
-//! Everything of a fake host that is neither file nor service.
+//! Parts of a fake host that are neither files nor services.
 
 use std::collections::BTreeSet;
 use std::io::Read;
+use std::net::Ipv4Addr;
 use std::sync::Arc;
 
 use jiff::SignedDuration;
@@ -13,11 +14,11 @@ use super::faults::Call;
 use super::{FakeEvent, FakeWindows, State, lock};
 use crate::windows::{
     DefaultRoute, Environment, HttpAnswer, HttpRequest, Inherited, Interface, Machine, PowerShell,
-    RootStore, ScriptOutput, Wait, Windows as _, WindowsError,
+    RootStore, Route, ScriptOutput, Wait, Windows as _, WindowsError,
 };
 
 impl State {
-    /// What the Service Control Manager gives services of a variable.
+    /// Returns the value of a variable that services inherit.
     fn inherited(&self, key: &str) -> Option<String> {
         if let Some(given) = self.environment_given.get(key) {
             return given.clone();
@@ -26,7 +27,7 @@ impl State {
         at_boot.filter(|value| !value.is_empty())
     }
 
-    /// Remembers what a variable is before it changes for the first time since the host started.
+    /// Records a variable's value before its first change since the host started.
     fn remember(&mut self, name: &str, inherits: bool) {
         let key = name.to_uppercase();
         let now = self.environment.get(&key).map(|(_, value)| value.clone());
@@ -44,6 +45,7 @@ impl State {
     pub(super) fn boot(&mut self) {
         self.up = true;
         self.boots += 1;
+        self.host_routes.clear();
         self.environment_at_boot = self.environment.clone();
         self.environment_before.clear();
         self.roots_at_boot = self.roots.clone();
@@ -136,7 +138,7 @@ impl RootStore for FakeWindows {
 impl PowerShell for FakeWindows {
     fn run(&self, script: &str, wait: Wait<'_>) -> Result<ScriptOutput, WindowsError> {
         self.act(Call::PowerShellRun, script, |_| Ok(()))?;
-        // Without the lock, since a script may work on the host.
+        // Called without the lock, since a script may call the host.
         let answer = Arc::clone(&lock(&self.shared.powershell));
         let output = answer(script);
         wait.check(|| "a script".to_owned())?;
@@ -165,10 +167,47 @@ impl Machine for FakeWindows {
         })
     }
 
+    fn free_bytes(&self, _: &WindowsPath) -> Result<u64, WindowsError> {
+        self.act(Call::MachineFacts, "free disk", |host| Ok(host.free_bytes))
+    }
+
+    fn is_listening(&self, port: u16) -> Result<bool, WindowsError> {
+        self.act(Call::MachineFacts, "ports", |host| Ok(host.listening.contains(&port)))
+    }
+
     fn default_routes(&self) -> Result<Vec<DefaultRoute>, WindowsError> {
         self.act(Call::MachineFacts, "routes", |host| {
             let only = || vec![DefaultRoute { metric: 1, addresses: host.addresses.clone() }];
             Ok(host.routes.clone().unwrap_or_else(only))
+        })
+    }
+
+    fn routes(&self) -> Result<Vec<Route>, WindowsError> {
+        let gateway = Ipv4Addr::new(10, 0, 0, 1);
+        let out = self.default_routes()?.into_iter().zip(1..).map(|(route, interface)| Route {
+            destination: Ipv4Addr::UNSPECIFIED,
+            prefix: 0,
+            gateway,
+            interface,
+            metric: route.metric,
+        });
+        let out: Vec<Route> = out.collect();
+        self.act(Call::MachineFacts, "routes", |host| {
+            let single = host.host_routes.iter().map(|to| Route {
+                destination: *to,
+                prefix: 32,
+                gateway,
+                interface: 1,
+                metric: 1,
+            });
+            Ok(out.into_iter().chain(single).collect())
+        })
+    }
+
+    fn add_host_route(&self, to: Ipv4Addr, via: &Route) -> Result<(), WindowsError> {
+        self.act(Call::MachineAddRoute, &format!("{to} by {}", via.gateway), |host| {
+            host.host_routes.insert(to);
+            Ok(())
         })
     }
 
@@ -238,7 +277,7 @@ impl Machine for FakeWindows {
                 .values()
                 .filter(|service| service.state != ServiceRunState::Stopped)
                 .filter(|service| {
-                    // A wrapper ends with what it wraps.
+                    // A wrapper ends with its child.
                     super::scm::images(&service.config.command).any(|it| programs.contains(&it))
                 })
                 .map(|service| service.name.clone())

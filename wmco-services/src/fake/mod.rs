@@ -15,12 +15,13 @@
 //! };
 //! host.services().create(&"demo".parse()?, &config)?;
 //! assert_ne!(host.snapshot(), first);
-//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
 mod control;
 mod faults;
 mod files;
+mod logs;
 mod machine;
 mod scm;
 mod snapshot;
@@ -40,16 +41,16 @@ pub use snapshot::{Snapshot, SnapshotEntry};
 pub use tree::{Content, Node, Tree};
 
 use crate::windows::{
-    DefaultRoute, Environment, Files, HttpAnswer, HttpRequest, Interface, Machine, PowerShell,
-    RootStore, ScriptOutput, ServiceManager, ServiceName, Windows, WindowsError,
+    DefaultRoute, Environment, Files, HttpAnswer, HttpRequest, Interface, Logs, Machine,
+    PowerShell, RootStore, ScriptOutput, ServiceManager, ServiceName, Windows, WindowsError,
 };
 use faults::{Fate, Faults};
 use scm::Scm;
 
 /// A Windows host in memory. Clones share the host.
 ///
-/// Every clone stands for a program with a file of its own ([`FakeWindows::running_as`]); as on the
-/// real thing, that file and the programs of running services can be read but not replaced.
+/// Every clone stands for a program with its own file ([`FakeWindows::running_as`]); as on Windows, that file and the
+/// programs of running services can be read but not replaced.
 #[derive(Clone)]
 pub struct FakeWindows {
     shared: Arc<Shared>,
@@ -69,10 +70,10 @@ type Observer = Arc<dyn Fn(&FakeEvent) + Send + Sync>;
 type ScriptAnswer = Arc<dyn Fn(&str) -> ScriptOutput + Send + Sync>;
 type HttpAnswering = Arc<dyn Fn(&HttpRequest<'_>) -> Option<HttpAnswer> + Send + Sync>;
 
-/// Something that the host did, told to observers after the call that caused it.
+/// Something that happened on the host, reported to observers after the call that caused it.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum FakeEvent {
-    /// A service has another state.
+    /// The state of a service changed.
     ServiceChanged {
         /// Its name.
         name: ServiceName,
@@ -81,34 +82,39 @@ pub enum FakeEvent {
         /// Its command line.
         command: String,
     },
-    /// Somebody ordered a restart; see [`FakeWindows::set_restart_by_hand`].
+    /// A restart was ordered; see [`FakeWindows::set_restart_by_hand`].
     RestartOrdered,
-    /// The host is up again.
+    /// The host has started again.
     Booted,
 }
 
-/// Everything that a host is.
+/// The state of a host.
 struct State {
     tree: Tree,
     scm: Scm,
     environment: BTreeMap<String, (String, String)>,
     environment_at_boot: BTreeMap<String, (String, String)>,
-    /// What variables were before a program of ours changed them.
+    /// Values of variables before our programs changed them.
     environment_before: BTreeMap<String, Option<String>>,
-    /// What services get of some variables, whatever is set.
+    /// Values that services inherit, whatever is set.
     environment_given: BTreeMap<String, Option<String>>,
     roots: BTreeSet<Sha256>,
     roots_at_boot: BTreeSet<Sha256>,
-    /// Certificates that Windows does not understand.
+    /// Certificates that Windows cannot decode.
     refused_roots: BTreeSet<Sha256>,
     host_name: String,
     next_host_name: Option<String>,
     os_build: String,
     addresses: Vec<Ipv4Addr>,
-    /// Interfaces beside the one with these addresses.
+    /// Interfaces besides the one with these addresses.
     more_interfaces: Vec<Interface>,
-    /// Ways out, unless there is one with all addresses.
+    /// Default routes; `None`: a single one with all addresses.
     routes: Option<Vec<DefaultRoute>>,
+    /// Routes to single addresses.
+    host_routes: BTreeSet<Ipv4Addr>,
+    free_bytes: u64,
+    /// TCP ports on which foreign programs listen.
+    listening: BTreeSet<u16>,
     containers: FeatureState,
     boots: u64,
     up: bool,
@@ -120,7 +126,7 @@ struct State {
 }
 
 impl FakeWindows {
-    /// A freshly installed host: some services of Windows, no containers feature, nothing of ours.
+    /// Creates a freshly installed host: some services of Windows, no containers feature, nothing of ours.
     pub fn new(host_name: &str) -> Self {
         let roots = BTreeSet::from([Sha256::of(b"a root that came with windows")]);
         let state = State {
@@ -139,6 +145,9 @@ impl FakeWindows {
             addresses: vec![Ipv4Addr::new(10, 0, 0, 10)],
             more_interfaces: Vec::new(),
             routes: None,
+            host_routes: BTreeSet::new(),
+            free_bytes: 64 << 30,
+            listening: BTreeSet::new(),
             containers: FeatureState::Disabled,
             boots: 1,
             up: true,
@@ -166,26 +175,25 @@ impl FakeWindows {
         }
     }
 
-    /// The same host, seen by the program at `executable`.
+    /// Returns the same host as seen by the program at `executable`.
     #[must_use]
     pub fn running_as(&self, executable: WindowsPath) -> Self {
         Self { executable, ..self.clone() }
     }
 
-    /// The same, from a place that no [`WindowsPath`] could hold; here it stands for such a place.
+    /// The same as [`Self::running_as`], but the program's real path is one that no [`WindowsPath`] can hold.
     #[must_use]
     pub fn running_as_if_elsewhere(&self, executable: WindowsPath) -> Self {
         Self { executable, has_usable_path: false, ..self.clone() }
     }
 
-    /// The same host, seen by a program that the Service Control Manager started.
+    /// Returns the same host as seen by a program that the Service Control Manager started.
     #[must_use]
     pub fn running_as_service(&self) -> Self {
         Self { is_service: true, ..self.clone() }
     }
 
-    /// Calls `observer` for every event from now on, on the thread that caused it and without any
-    /// lock held.
+    /// Calls `observer` for every event from now on, on the thread that caused it and without a lock held.
     pub fn observe(&self, observer: impl Fn(&FakeEvent) + Send + Sync + 'static) {
         lock(&self.shared.observers).push(Arc::new(observer));
     }
@@ -194,7 +202,7 @@ impl FakeWindows {
         lock(&self.shared.state)
     }
 
-    /// Runs `work` unless a fault stands before it, then tells the observers.
+    /// Runs `work` unless a fault is planned, then notifies the observers.
     fn act<T>(
         &self,
         call: Call,
@@ -204,7 +212,7 @@ impl FakeWindows {
         self.act_or_die(call, object, work, |_| {})
     }
 
-    /// As [`Self::act`], with what is left behind when the process dies in the middle.
+    /// Like [`Self::act`]; `die` applies the changes of a process that dies in the middle.
     fn act_or_die<T>(
         &self,
         call: Call,
@@ -232,7 +240,7 @@ impl FakeWindows {
         answer
     }
 
-    /// Something that happens to the host rather than a call of a program.
+    /// Runs `work` as an event of the host, not as a call of a program.
     fn act_freely<T>(&self, work: impl FnOnce(&mut State) -> T) -> T {
         let (answer, events) = {
             let mut state = self.state();
@@ -258,6 +266,10 @@ impl FakeWindows {
 
 impl Windows for FakeWindows {
     fn files(&self) -> &dyn Files {
+        self
+    }
+
+    fn logs(&self) -> &dyn Logs {
         self
     }
 

@@ -1,4 +1,4 @@
-//! The Service Control Manager of a fake host. Source: `spec/wicd.md`, section 18.
+//! The Service Control Manager of a fake host. Source: `docs/contract/wicd.md`, WICD70 to WICD74.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
@@ -14,17 +14,17 @@ use crate::windows::{
     WindowsError,
 };
 
-/// Services and what is special about some of them.
+/// Services and their special behaviour.
 #[derive(Debug, Default)]
 pub(super) struct Scm {
     pub(super) services: BTreeMap<ServiceName, Service>,
-    /// Services that end with this code right after they start.
+    /// Services that end with this code right after each start.
     ends_with: BTreeMap<ServiceName, u32>,
-    /// Services whose last program goes on when the first ends by itself.
+    /// Services whose last program keeps running when the first one crashes.
     leave_a_child: BTreeSet<ServiceName>,
-    /// Services that stop only when their process is ended, which is after this time.
+    /// Services that stop only when their process is ended, after this time.
     stop_takes: BTreeMap<ServiceName, Duration>,
-    /// How often each service has failed since the host started.
+    /// Failures of each service since the host started.
     failures: BTreeMap<ServiceName, usize>,
     next_process: u32,
 }
@@ -66,7 +66,7 @@ impl Scm {
     }
 }
 
-/// Programs on a command line: the first word and every other that is the path of an executable.
+/// Returns the programs on a command line: every word that is the path of an executable.
 pub(super) fn images(command: &str) -> impl Iterator<Item = WindowsPath> + '_ {
     command
         .split_whitespace()
@@ -75,7 +75,7 @@ pub(super) fn images(command: &str) -> impl Iterator<Item = WindowsPath> + '_ {
         .filter_map(|word| word.parse().ok())
 }
 
-/// The program that the Service Control Manager starts for a command line.
+/// Returns the program that the Service Control Manager starts for a command line.
 pub(super) fn first_image(command: &str) -> Option<WindowsPath> {
     images(command).next()
 }
@@ -95,7 +95,7 @@ fn stopped(name: &ServiceName, config: &ServiceConfig) -> Service {
 }
 
 impl State {
-    /// Gives a service another state and notes the event.
+    /// Changes a service's state and records the event.
     pub(super) fn set_service(
         &mut self,
         name: &ServiceName,
@@ -118,7 +118,7 @@ impl State {
         }
     }
 
-    /// Starts a service and before it those that it needs; `above` are those that wait for it.
+    /// Starts a service after its dependencies; `above` are the services that wait for it.
     pub(super) fn start_service(
         &mut self,
         name: &ServiceName,
@@ -153,7 +153,7 @@ impl State {
             return Err(WindowsError::Missing { object: image.to_string() });
         }
         self.set_service(name, ServiceRunState::Running, 0);
-        // What is left of an earlier process has the ports of this one.
+        // A process left over from an earlier start holds this one's ports.
         let beside = images(&command).last().filter(|image| self.processes.contains(image));
         let ends = self.scm.ends_with.get(name).copied().or_else(|| beside.map(|_| 1));
         if let Some(code) = ends {
@@ -163,7 +163,7 @@ impl State {
         Ok(())
     }
 
-    /// Ends every service and process without asking.
+    /// Ends every service at once.
     pub(super) fn end_all_services(&mut self) {
         let names: Vec<_> = self.scm.services.keys().cloned().collect();
         for name in names {
@@ -172,7 +172,7 @@ impl State {
         self.scm.failures.clear();
     }
 
-    /// Starts what starts with the host; what cannot start is left stopped.
+    /// Starts the automatic services; a service that cannot start stays stopped.
     pub(super) fn start_automatic_services(&mut self) {
         let automatic: Vec<_> = self
             .scm
@@ -188,7 +188,7 @@ impl State {
 }
 
 impl FakeWindows {
-    /// Adds a service that exists before anything of ours, in the given state.
+    /// Adds a foreign service in the given state.
     pub fn add_service(&self, name: &ServiceName, config: &ServiceConfig, state: ServiceRunState) {
         self.act_freely(|host| {
             host.scm.services.insert(name.clone(), stopped(name, config));
@@ -196,17 +196,17 @@ impl FakeWindows {
         });
     }
 
-    /// Puts a service into any state, as if it had changed by itself.
+    /// Sets a service's state, as if it had changed by itself.
     pub fn set_service_state(&self, name: &ServiceName, state: ServiceRunState) {
         self.act_freely(|host| host.set_service(name, state, 0));
     }
 
-    /// Changes a service as a person may.
+    /// Changes a service as a person could.
     pub fn change_service(&self, name: &ServiceName, change: impl FnOnce(&mut Service)) {
         self.act_freely(|host| host.scm.services.get_mut(name).map(change));
     }
 
-    /// Makes a service end with `code` right after every start, or, with `None`, run again.
+    /// Makes a service end with `code` right after every start; `None`: run again.
     pub fn set_ends_on_start(&self, name: &ServiceName, code: Option<u32>) {
         let mut state = self.state();
         match code {
@@ -215,8 +215,8 @@ impl FakeWindows {
         };
     }
 
-    /// Makes the program that a service wraps go on, or not, when the service's process crashes. A service
-    /// of which something is left ends right after its start.
+    /// Sets whether the wrapped program keeps running when the service's process crashes. A service with such a
+    /// left-over program ends right after its start.
     pub fn set_leaves_a_child(&self, name: &ServiceName, leaves: bool) {
         let mut state = self.state();
         if leaves {
@@ -226,8 +226,8 @@ impl FakeWindows {
         }
     }
 
-    /// Makes a service that is told to stop stay in that state until its process is ended, after this
-    /// time, or, with `None`, stop at once again.
+    /// Makes the service, once told to stop, stay in the state "stopping" until its process is ended after this time;
+    /// `None`: stop at once again.
     pub fn set_stop_takes(&self, name: &ServiceName, time: Option<Duration>) {
         let mut state = self.state();
         match time {
@@ -236,7 +236,7 @@ impl FakeWindows {
         };
     }
 
-    /// Tells a service to stop that does not, and waits until its process may be ended.
+    /// Tells a service with a delayed stop to stop, and waits until its process may be ended.
     fn await_end(&self, name: &ServiceName, wait: Wait<'_>) -> Result<(), WindowsError> {
         let time = self.act_freely(|host| {
             let state = host.scm.services.get(name)?.state;
@@ -255,8 +255,8 @@ impl FakeWindows {
         Ok(())
     }
 
-    /// Makes a running service fail; tells after which time its recovery actions would restart it.
-    /// Call [`Self::recover`] when that has passed.
+    /// Makes a running service fail; returns the delay after which its recovery actions would restart it. Call
+    /// [`Self::recover`] after that delay.
     pub fn crash(&self, name: &ServiceName, code: u32) -> Option<SignedDuration> {
         self.act_freely(|host| {
             let service = host.scm.services.get(name)?;
@@ -273,7 +273,7 @@ impl FakeWindows {
         })
     }
 
-    /// Restarts a failed service as its recovery actions say; tells whether it has any.
+    /// Restarts a failed service by its recovery actions; returns whether it has started.
     pub fn recover(&self, name: &ServiceName) -> bool {
         self.act_freely(|host| {
             let service = host.scm.services.get(name);
@@ -350,7 +350,7 @@ impl ServiceManager for FakeWindows {
                     host.scm.services.remove(name);
                     Ok(true)
                 }
-                // A running service is only marked, so it is still there when the limit has passed.
+                // A running service is only marked for deletion, so it still exists when the limit has passed.
                 Some(_) => Err(WindowsError::TimedOut {
                     object: format!("deleting service {name}"),
                     limit: wait.limit(),

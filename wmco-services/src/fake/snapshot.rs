@@ -1,4 +1,4 @@
-//! What somebody could have left behind on a host, to be compared with `==`.
+//! The comparable state of a host.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,16 +10,16 @@ use super::State;
 use super::tree::Content;
 use crate::windows::{ServiceConfig, ServiceName};
 
-/// One file, folder or link, without its time.
+/// A file, folder or link, without its time.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct SnapshotEntry {
-    /// What it is.
+    /// Its kind and content.
     pub content: Content,
-    /// Who may read it.
+    /// The accounts that may access it.
     pub access: Access,
 }
 
-/// A host at one moment, without what only tells about time: write times, processes, boot identity.
+/// A host's state without facts that depend on time: write times, processes, boot identity.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Snapshot {
     /// Files, folders and links.
@@ -39,7 +39,7 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    /// The same without `folder` and what is below.
+    /// Returns the snapshot without `folder` and everything below it.
     #[must_use]
     pub fn without(mut self, folder: &WindowsPath) -> Self {
         self.files.retain(|path, _| !path.is_within(folder));

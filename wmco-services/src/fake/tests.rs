@@ -23,7 +23,7 @@ fn name(text: &str) -> ServiceName {
     text.parse().unwrap()
 }
 
-/// A host with services `a`, `b` that needs `a`, and `c` that needs `b`, all stopped.
+/// Returns a host with services `a`, `b` that needs `a`, and `c` that needs `b`, all stopped.
 fn chain() -> FakeWindows {
     let host = FakeWindows::new("winhost");
     for (service, needs) in [("a", &[][..]), ("b", &["A"]), ("c", &["b"])] {

@@ -9,21 +9,23 @@ use wmco_core::winpath::WindowsPath;
 
 use crate::windows::{EntryKind, WindowsError};
 
-/// One file, folder or link.
+/// A file, folder or link.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Node {
-    /// What it is, and what is in it.
+    /// Its kind and content.
     pub content: Content,
-    /// Who may read it.
+    /// The accounts that may access it.
     pub access: Access,
-    /// When it was last written.
+    /// Time of its last write.
     pub modified: Timestamp,
+    /// File identity; a move keeps it.
+    pub identity: u64,
 }
 
-/// What stands at a path.
+/// The kind of a node, with its content.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Content {
-    /// A folder; what is in it has paths of its own.
+    /// A folder; its entries have their own paths.
     Directory,
     /// A file with its bytes.
     File(Arc<Vec<u8>>),
@@ -37,20 +39,26 @@ pub struct Tree {
     nodes: BTreeMap<WindowsPath, Node>,
     /// Files that a program holds although no service runs them.
     pub(super) locked: BTreeSet<WindowsPath>,
-    /// Files that everybody may write to, as long as they are not closed.
+    /// Number of other hard links of files.
+    pub(super) other_hard_links: BTreeMap<WindowsPath, u32>,
+    /// Last assigned identity.
+    identities: u64,
+    /// Files that everybody may write to while their access is inherited.
     pub(super) open: BTreeSet<WindowsPath>,
-    /// Bytes that all files together may have.
+    /// Most bytes of all files together.
     pub(super) disk_bytes: Option<u64>,
-    /// Time of writes.
+    /// Modification time of writes.
     pub(super) now: Timestamp,
 }
 
 impl Tree {
-    /// A drive with the folders that every host has.
+    /// Creates a drive with the folders that every host has.
     pub(super) fn new() -> Self {
         let mut tree = Self {
             nodes: BTreeMap::new(),
             locked: BTreeSet::new(),
+            other_hard_links: BTreeMap::new(),
+            identities: 0,
             open: BTreeSet::new(),
             disk_bytes: None,
             now: Timestamp::UNIX_EPOCH,
@@ -64,22 +72,22 @@ impl Tree {
         tree
     }
 
-    /// What stands at `path`.
+    /// Returns the node at `path`.
     pub fn node(&self, path: &WindowsPath) -> Option<&Node> {
         self.nodes.get(path)
     }
 
-    /// Everything, sorted by path.
+    /// Returns all nodes, sorted by path.
     pub fn nodes(&self) -> impl Iterator<Item = (&WindowsPath, &Node)> {
         self.nodes.iter()
     }
 
-    /// What kind of thing stands at `path`.
+    /// Returns the kind of the node at `path`.
     pub fn kind(&self, path: &WindowsPath) -> Option<EntryKind> {
         self.node(path).map(|node| node.content.kind())
     }
 
-    /// The bytes of the file at `path`, links followed once.
+    /// Returns the bytes of the file at `path`; follows a link once.
     pub fn file(&self, path: &WindowsPath) -> Option<&Arc<Vec<u8>>> {
         match &self.node(path)?.content {
             Content::File(bytes) => Some(bytes),
@@ -97,7 +105,7 @@ impl Tree {
         self.open.contains(path) && self.node(path).is_some_and(inherits)
     }
 
-    /// What lies directly in `folder`.
+    /// Returns the entries directly in `folder`.
     pub fn children<'a>(
         &'a self,
         folder: &'a WindowsPath,
@@ -105,7 +113,7 @@ impl Tree {
         self.nodes.iter().filter(move |(path, _)| path.parent().as_ref() == Some(folder))
     }
 
-    /// Everything below `folder`, without itself.
+    /// Returns everything below `folder`, without the folder itself.
     pub fn below<'a>(
         &'a self,
         folder: &'a WindowsPath,
@@ -113,14 +121,15 @@ impl Tree {
         self.nodes.iter().filter(move |(path, _)| *path != folder && path.is_within(folder))
     }
 
-    /// Puts something at `path`, without looking at anything else.
+    /// Inserts a node at `path` without any check.
     pub fn insert(&mut self, path: WindowsPath, content: Content, access: Access) {
-        let node = Node { content, access, modified: self.now };
+        self.identities += 1;
+        let node = Node { content, access, modified: self.now, identity: self.identities };
         self.nodes.remove(&path); // so that the new spelling of the name counts
         self.nodes.insert(path, node);
     }
 
-    /// Makes a folder and those above it.
+    /// Creates a folder and its missing parents.
     pub fn make_folders(&mut self, path: &WindowsPath) {
         if let Some(parent) = path.parent() {
             self.make_folders(&parent);
@@ -146,11 +155,10 @@ impl Tree {
         Ok(())
     }
 
-    /// Writes `bytes` into a file from `offset` on, as SFTP does; makes the file if it is missing and
-    /// fills a gap with zeros.
+    /// Writes `bytes` into a file at `offset`, as SFTP does; creates a missing file and fills a gap with zeros.
     ///
     /// # Errors
-    /// As [`Self::write`]; what fitted before stays.
+    /// As [`Self::write`]; earlier writes stay.
     pub fn write_at(
         &mut self,
         path: &WindowsPath,
@@ -183,7 +191,7 @@ impl Tree {
         Ok(())
     }
 
-    /// Cuts a file to `length` bytes, or fills it up with zeros.
+    /// Truncates a file to `length` bytes, or extends it with zeros.
     ///
     /// # Errors
     /// As [`Self::write`].
@@ -199,18 +207,18 @@ impl Tree {
         Ok(())
     }
 
-    /// Takes away what stands at `path`, with all that is below.
+    /// Removes the node at `path` and everything below it; returns whether there was any.
     pub fn remove(&mut self, path: &WindowsPath) -> bool {
         let before = self.nodes.len();
         self.nodes.retain(|other, _| !other.is_within(path));
         self.nodes.len() != before
     }
 
-    /// Moves what stands at `from`, with all that is below, over `to`.
+    /// Moves the node at `from` and everything below it to `to`, replacing a file there.
     ///
     /// # Errors
-    /// [`WindowsError::Missing`] when `from` or the folder of `to` is not there,
-    /// [`WindowsError::Exists`] when `to` is a folder.
+    /// [`WindowsError::Missing`] if `from` or the parent of `to` does not exist, [`WindowsError::Exists`] if `to` is a
+    /// folder.
     pub fn rename(&mut self, from: &WindowsPath, to: &WindowsPath) -> Result<(), WindowsError> {
         if self.node(from).is_none() {
             return Err(WindowsError::Missing { object: from.to_string() });
@@ -270,7 +278,7 @@ impl Tree {
 }
 
 impl Content {
-    /// What it is.
+    /// Returns the kind of the entry.
     pub const fn kind(&self) -> EntryKind {
         match self {
             Self::Directory => EntryKind::Directory,

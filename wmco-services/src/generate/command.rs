@@ -1,28 +1,28 @@
-//! Command lines, built argument by argument.
+//! Builds command lines argument by argument.
 
 use std::fmt;
 
 use super::GenerateError;
 
-/// A command line that programs split where it was joined.
+/// A command line that programs split into the same arguments.
 #[derive(Clone, Debug)]
 pub(super) struct Command {
     words: Vec<String>,
 }
 
 impl Command {
-    /// Starts with a program.
+    /// Creates the command line of a program.
     pub(super) fn new(program: &str) -> Self {
         Self { words: vec![program.to_owned()] }
     }
 
-    /// Adds an argument that is known to be one.
+    /// Adds an argument that is known to be valid.
     pub(super) fn arg(mut self, argument: impl Into<String>) -> Self {
         self.words.push(argument.into());
         self
     }
 
-    /// Adds several arguments that are known to be such.
+    /// Adds several arguments that are known to be valid.
     pub(super) fn args<'a>(mut self, arguments: impl IntoIterator<Item = &'a str>) -> Self {
         self.words.extend(arguments.into_iter().map(str::to_owned));
         self
@@ -36,7 +36,7 @@ impl Command {
         }
     }
 
-    /// Adds several arguments that are known to be such.
+    /// Adds several arguments that are known to be valid.
     pub(super) fn extend(mut self, arguments: impl IntoIterator<Item = String>) -> Self {
         self.words.extend(arguments);
         self
@@ -50,7 +50,7 @@ impl fmt::Display for Command {
     }
 }
 
-/// The word as Windows programs read it as one: in quotes if it holds blanks or quotes.
+/// Quotes a word that holds blanks or quotes, so that Windows programs read it as one argument.
 ///
 /// Source: Microsoft, "Parsing C command-line arguments".
 fn quoted(word: &str) -> String {
@@ -58,7 +58,7 @@ fn quoted(word: &str) -> String {
         return word.to_owned();
     }
     let mut quoted = String::from('"');
-    // Backslashes count double before a quote, and there only.
+    // Backslashes are doubled only before a quote.
     let mut backslashes = 0;
     for c in word.chars() {
         if c == '"' {
@@ -72,13 +72,13 @@ fn quoted(word: &str) -> String {
     quoted
 }
 
-/// Lets through the name of a file, which may hold blanks.
+/// Accepts the name of a file, which may hold blanks.
 pub(super) fn file_name<'a>(what: &'static str, value: &'a str) -> Result<&'a str, GenerateError> {
     let impossible = |c: char| c.is_control() || "\"<>|?*".contains(c);
     if value.contains(impossible) { Err(GenerateError::Unfit { what }) } else { Ok(value) }
 }
 
-/// Lets a value through that is part of one argument as it stands.
+/// Accepts a value that needs no quotes as part of an argument.
 pub(super) fn fit<'a>(what: &'static str, value: &'a str) -> Result<&'a str, GenerateError> {
     let breaks = |c: char| c.is_whitespace() || c.is_control() || c == '"';
     if value.is_empty() || value.contains(breaks) {
@@ -131,7 +131,7 @@ mod tests {
     }
 
     proptest! {
-        /// Programs see the words that were joined.
+        /// Programs read the words that were joined.
         #[test]
         fn split_gives_back_what_was_joined(words in proptest::collection::vec(r#"[a\\" ]{1,9}"#, 0..5)) {
             let mut command = Command::new("x.exe");

@@ -1,4 +1,4 @@
-//! How logs of wrapped services are rotated. Source: `spec/services.md`, section 8.
+//! Settings for the rotation of service logs. Source: `docs/contract/services.md`, SVC60 to SVC62.
 
 use std::fmt;
 
@@ -11,7 +11,7 @@ const AGE: &str = "SERVICES_LOG_FILE_AGE";
 /// Variable with the pause between two flushes to disk, a duration such as `5s`.
 const FLUSH: &str = "SERVICES_LOG_FLUSH_INTERVAL";
 
-/// Settings as they were written, checked.
+/// Validated settings, in their original text.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct LogSettings {
     size: Option<(String, Quantity)>,
@@ -19,31 +19,29 @@ pub struct LogSettings {
     flush: Option<String>,
 }
 
-/// Every log setting that is wrong.
+/// The invalid log settings.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
 pub struct LogSettingsError(pub Vec<BadLogSetting>);
 
-/// One log setting that is wrong.
+/// An invalid log setting.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[error("variable {name} {problem}")]
 pub struct BadLogSetting {
     /// The variable.
     pub name: &'static str,
-    /// What is wrong with its value and what to write.
+    /// The problem of its value and a valid form.
     pub problem: String,
 }
 
 impl LogSettings {
-    /// What people are told when [`Self::age_without_size`].
-    pub const AGE_WITHOUT_SIZE: &'static str =
-        "an age of logs has no effect without SERVICES_LOG_FILE_SIZE";
+    /// The warning for [`Self::age_without_size`].
+    pub const AGE_WITHOUT_SIZE: &'static str = "the log runner ignores an age of logs without SERVICES_LOG_FILE_SIZE; only the daemon removes old files";
 
-    /// Reads the settings from the operator's environment. What is unset, empty or blank is not
-    /// configured.
+    /// Reads the settings from the operator's environment. A variable that is unset, empty or blank is not configured.
     ///
     /// # Errors
-    /// [`LogSettingsError`] with every wrong one.
+    /// [`LogSettingsError`] with every invalid setting.
     pub fn from_environment(
         variable: impl Fn(&str) -> Option<String>,
     ) -> Result<Self, LogSettingsError> {
@@ -75,13 +73,13 @@ impl LogSettings {
         *self != Self::default()
     }
 
-    /// Whether an age is set without a size. It has no effect then: old logs are removed only when a
-    /// log is rotated.
+    /// Whether an age is set without a size. The log runner then removes nothing, since it does so only when it rotates
+    /// a log.
     pub fn age_without_size(&self) -> bool {
         self.age.is_some() && self.size.is_none()
     }
 
-    /// What is configured, each with its flag of the wrapper and its variable.
+    /// Returns the configured settings, each with its flag of the log runner and its variable.
     fn configured(&self) -> impl Iterator<Item = (&'static str, &'static str, &str)> {
         let size = self.size.as_ref().map(|(text, _)| text);
         let all = [
@@ -92,18 +90,18 @@ impl LogSettings {
         all.into_iter().filter_map(|(flag, name, text)| Some((flag, name, text?.as_str())))
     }
 
-    /// Flags of the wrapper.
+    /// Returns the flags of the log runner.
     pub(super) fn runner_flags(&self) -> Vec<String> {
         self.configured().map(|(flag, _, text)| format!("{flag}={text}")).collect()
     }
 
-    /// The size in units of 10^6 bytes, rounded up, for the daemon's `--log-file-max-size`.
+    /// Returns the size in units of 10^6 bytes, rounded up, for the daemon's `--log-file-max-size`.
     pub fn megabytes(&self) -> Option<u64> {
         self.size.as_ref().map(|(_, quantity)| quantity.megabytes())
     }
 }
 
-/// The variables that are set, with their values; for the log.
+/// Prints the variables that are set, with their values, for the log.
 impl fmt::Display for LogSettings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let set: Vec<String> =
@@ -112,7 +110,7 @@ impl fmt::Display for LogSettings {
     }
 }
 
-/// Checks a duration of zero or more as Go writes it.
+/// Checks a Go duration of zero or more.
 fn check_duration(text: &str) -> Result<(), String> {
     if text.starts_with('-') {
         return Err("is negative, write a duration of 0s or more".to_owned());

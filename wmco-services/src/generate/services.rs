@@ -1,19 +1,21 @@
-//! The services of a node. Source: `spec/services.md`, sections 6.2 to 6.8.
+//! The services of a node. Source: `docs/contract/services.md`, SVC41 to SVC43.
 
 use wmco_core::names::host;
+use wmco_core::render::ContainerdLogLevel;
 
 use super::command::{Command, file_name, fit};
-use super::{GenerateError, Inputs, scripts};
+use super::{GenerateError, ManifestInputs, platform};
 use crate::manifest::placeholders::{
     HOSTNAME_OVERRIDE, KUBE_CONFIG_PATH, KUBE_PROXY_CONFIG_PATH, NODE_IP, NODE_NAME, NODE_SUBNET,
     VERBOSITY,
 };
 use crate::manifest::{NodeVariable, PreScript, Service};
+use crate::scripts;
 use crate::windows::{BadServiceName, ServiceName};
 
 const HYBRID_OVERLAY_SERVICE: &str = "hybrid-overlay-node";
-/// All services in the order in which they stand before they are sorted by priority.
-pub(super) fn all(inputs: &Inputs) -> Result<Vec<Service>, GenerateError> {
+/// Returns all services, before they are sorted by priority.
+pub(super) fn all(inputs: &ManifestInputs) -> Result<Vec<Service>, GenerateError> {
     let mut services = vec![
         windows_exporter(inputs),
         containerd(inputs),
@@ -29,15 +31,7 @@ pub(super) fn all(inputs: &Inputs) -> Result<Vec<Service>, GenerateError> {
 }
 
 fn service(name: &str, priority: u64, command: &Command) -> Service {
-    Service {
-        name: known(name),
-        command: command.to_string(),
-        node_variables_in_command: Vec::new(),
-        powershell_pre_scripts: Vec::new(),
-        dependencies: Vec::new(),
-        bootstrap: false,
-        priority,
-    }
+    Service { priority, ..Service::new(known(name), command.to_string()) }
 }
 
 #[expect(clippy::expect_used, reason = "called with constants that every generation test uses")]
@@ -58,24 +52,24 @@ fn script(variable: &str, text: &str) -> PreScript {
     PreScript { variable_name: variable.to_owned(), path: text.to_owned(), node_args: Vec::new() }
 }
 
-/// The verbosity that most services share.
-fn verbosity(inputs: &Inputs) -> &'static str {
+/// Returns the verbosity flag that most services share.
+fn verbosity(inputs: &ManifestInputs) -> &'static str {
     if inputs.debug { "--v=4" } else { "--v=2" }
 }
 
-fn level(inputs: &Inputs) -> &'static str {
+fn level(inputs: &ManifestInputs) -> &'static str {
     if inputs.debug { "debug" } else { "info" }
 }
 
-/// A program whose output the wrapper writes to a file and rotates.
-fn wrapped(inputs: &Inputs, log: &str, program: &str) -> Command {
+/// Builds the command of a program whose output the log runner writes to a file and rotates.
+fn wrapped(inputs: &ManifestInputs, log: &str, program: &str) -> Command {
     Command::new(host::LOG_RUNNER)
         .arg(format!(r"-log-file={log}"))
         .extend(inputs.logs.runner_flags())
         .arg(program)
 }
 
-fn windows_exporter(inputs: &Inputs) -> Service {
+fn windows_exporter(inputs: &ManifestInputs) -> Service {
     let command = Command::new(r"C:\k\windows_exporter.exe").args([
         "--collectors.enabled",
         "cpu,logical_disk,net,os,service,system,container,memory,cpu_info",
@@ -84,21 +78,22 @@ fn windows_exporter(inputs: &Inputs) -> Service {
         "--log.level",
         level(inputs),
         "--log.file",
-        r"C:\var\log\windows_exporter\windows_exporter.log",
+        host::EXPORTER_LOG,
     ]);
     service("windows_exporter", 2, &command)
 }
 
-fn containerd(inputs: &Inputs) -> Service {
+fn containerd(inputs: &ManifestInputs) -> Service {
     let program = r"C:\k\containerd\containerd.exe";
     let command = Command::new(program).args([
         "--config",
-        r"C:\k\containerd\containerd_conf.toml",
+        host::CONTAINERD_CONFIG,
         "--log-file",
-        r"C:\var\log\containerd\containerd.log",
+        host::CONTAINERD_LOG,
         "--run-service",
         "--log-level",
-        level(inputs),
+        // The flag overrides the level in the configuration.
+        inputs.containerd_log_level.map_or_else(|| level(inputs), ContainerdLogLevel::as_str),
     ]);
     let exclusion = format!(r"C:\Temp\windows-defender-exclusion.ps1 -BinPath {program}");
     Service {
@@ -108,11 +103,11 @@ fn containerd(inputs: &Inputs) -> Service {
     }
 }
 
-fn kubelet(inputs: &Inputs) -> Result<Service, GenerateError> {
-    let host_name = scripts::host_name(&inputs.platform);
+fn kubelet(inputs: &ManifestInputs) -> Result<Service, GenerateError> {
+    let host_name = platform::host_name(&inputs.platform);
     let arguments = &inputs.kubelet;
     let provider = match arguments.cloud_provider.as_deref() {
-        // An empty value is what the kubelet takes for none.
+        // The kubelet takes an empty value as none.
         None | Some("") => arguments.cloud_provider.as_deref(),
         Some(value) => Some(fit("the kubelet argument cloud-provider", value)?),
     };
@@ -120,7 +115,7 @@ fn kubelet(inputs: &Inputs) -> Result<Service, GenerateError> {
         None | Some("") => None,
         Some(name) => Some(file_name("the kubelet argument cloud-config", name)?),
     };
-    let command = wrapped(inputs, r"C:\var\log\kubelet\kubelet.log", r"C:\k\kubelet.exe")
+    let command = wrapped(inputs, host::KUBELET_LOG, r"C:\k\kubelet.exe")
         .arg(format!("--config={}", host::KUBELET_CONFIG))
         .arg(format!("--bootstrap-kubeconfig={}", host::BOOTSTRAP_KUBECONFIG))
         .arg(format!("--kubeconfig={}", host::KUBELET_KUBECONFIG))
@@ -135,7 +130,7 @@ fn kubelet(inputs: &Inputs) -> Result<Service, GenerateError> {
         .maybe(config.map(|name| format!(r"--cloud-config={}\{name}", host::ROOT)))
         .maybe(host_name.map(|_| format!("--hostname-override={HOSTNAME_OVERRIDE}")))
         .arg(format!("--node-ip={NODE_IP}"));
-    let command = if inputs.platform == "AWS" {
+    let command = if inputs.platform == "AWS" && !arguments.no_credential_provider {
         command
             .arg(format!("--image-credential-provider-bin-dir={}", host::ROOT))
             .arg(format!("--image-credential-provider-config={}", host::CREDENTIAL_PROVIDER_CONFIG))
@@ -152,24 +147,19 @@ fn kubelet(inputs: &Inputs) -> Result<Service, GenerateError> {
     })
 }
 
-/// The last element of a Linux path, slashes at its end aside.
+/// Returns the last element of a Linux path, ignoring trailing slashes.
 fn last_element(path: &str) -> &str {
     let path = path.trim_end_matches('/');
     path.rsplit_once('/').map_or(path, |(_, name)| name)
 }
 
-fn hybrid_overlay(inputs: &Inputs) -> Result<Service, GenerateError> {
+fn hybrid_overlay(inputs: &ManifestInputs) -> Result<Service, GenerateError> {
     let api_server = fit("the URL of the API server", &inputs.api_server)?;
     let command = Command::new(r"C:\k\hybrid-overlay-node.exe")
         .args(["--node", NODE_NAME])
         .arg(format!("--bootstrap-kubeconfig={}", host::KUBELET_KUBECONFIG))
         .arg(format!("--cert-dir={}", host::CNI_CONFIG))
-        .args([
-            "--cert-duration=24h",
-            "--windows-service",
-            "--logfile",
-            r"C:\var\log\hybrid-overlay\hybrid-overlay.log",
-        ])
+        .args(["--cert-duration=24h", "--windows-service", "--logfile", host::HYBRID_OVERLAY_LOG])
         .arg(format!("--k8s-apiserver={api_server}"))
         .args(["--k8s-cacert", host::BOOTSTRAP_CA])
         .extend(
@@ -186,10 +176,13 @@ fn hybrid_overlay(inputs: &Inputs) -> Result<Service, GenerateError> {
     })
 }
 
-fn kube_proxy(inputs: &Inputs) -> Service {
+fn kube_proxy(inputs: &ManifestInputs) -> Service {
     let config = r"C:\k\kube-proxy.conf";
-    let command = wrapped(inputs, r"C:\var\log\kube-proxy\kube-proxy.log", r"C:\k\kube-proxy.exe")
-        .args(["--config", config, "--windows-service"]);
+    let command = wrapped(inputs, host::KUBE_PROXY_LOG, r"C:\k\kube-proxy.exe").args([
+        "--config",
+        config,
+        "--windows-service",
+    ]);
     let network = PreScript {
         variable_name: String::new(),
         path: format!(
@@ -213,13 +206,10 @@ fn kube_proxy(inputs: &Inputs) -> Service {
     }
 }
 
-fn csi_proxy(inputs: &Inputs) -> Service {
-    let command = Command::new(r"C:\k\csi-proxy.exe").args([
-        r"-log_file=C:\var\log\csi-proxy\csi-proxy.log",
-        "-logtostderr=false",
-        "-windows-service",
-        verbosity(inputs),
-    ]);
+fn csi_proxy(inputs: &ManifestInputs) -> Service {
+    let command = Command::new(r"C:\k\csi-proxy.exe")
+        .arg(format!("-log_file={}", host::CSI_PROXY_LOG))
+        .args(["-logtostderr=false", "-windows-service", verbosity(inputs)]);
     service("csi-proxy", 2, &command)
 }
 

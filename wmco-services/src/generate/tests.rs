@@ -1,10 +1,10 @@
 use super::*;
 
-fn inputs(platform: &str) -> Inputs {
-    Inputs {
+fn inputs(platform: &str) -> ManifestInputs {
+    ManifestInputs {
         platform: platform.to_owned(),
         api_server: "https://api-int.example.test:6443".to_owned(),
-        ..Inputs::default()
+        ..ManifestInputs::default()
     }
 }
 
@@ -32,7 +32,7 @@ fn values_that_would_split_are_refused() {
     bad.kubelet.cloud_provider = Some("external --v=9".to_owned());
     let error = manifest(&bad).unwrap_err().to_string();
     assert!(error.starts_with("the kubelet argument cloud-provider"), "{error}");
-    assert!(manifest(&Inputs { api_server: String::new(), ..inputs("AWS") }).is_err());
+    assert!(manifest(&ManifestInputs { api_server: String::new(), ..inputs("AWS") }).is_err());
 }
 
 #[test]
@@ -63,11 +63,23 @@ fn an_empty_cloud_config_gives_no_flag() {
 
 #[test]
 fn proxies_are_not_printed() {
-    let proxy = Proxy::from_environment(|name| {
+    let proxy = ProxySettings::from_environment(|name| {
         (name == "HTTP_PROXY").then(|| "http://user:word@p".to_owned())
     });
     assert!(proxy.is_enabled());
-    let inputs = Inputs { proxy, ..inputs("None") };
+    let inputs = ManifestInputs { proxy, ..inputs("None") };
     let text = format!("{inputs:?} {:?}", manifest(&inputs).unwrap());
     assert!(text.contains("HTTP_PROXY") && !text.contains("word"), "{text}");
+}
+
+/// A kubelet with an argument for a missing file does not start.
+#[test]
+fn kubelets_are_told_of_credential_providers_that_there_are() {
+    let told = |platform: &str, no_credential_provider| {
+        let kubelet = KubeletArguments { no_credential_provider, ..KubeletArguments::default() };
+        let manifest = manifest(&ManifestInputs { kubelet, ..inputs(platform) }).unwrap();
+        let kubelet = manifest.services().iter().find(|s| s.name.as_str() == "kubelet").unwrap();
+        kubelet.command.contains("--image-credential-provider-config=")
+    };
+    assert_eq!([told("AWS", false), told("AWS", true), told("Azure", false)], [true, false, false]);
 }

@@ -1,4 +1,4 @@
-//! What a client certificate says, and whether it is still good.
+//! Parses client certificates and decides whether they are still usable.
 
 use std::fmt;
 
@@ -11,27 +11,27 @@ use x509_parser::time::ASN1Time;
 
 use crate::limits;
 
-/// The facts of a certificate whose private key lies beside it.
+/// The facts of a certificate that is stored with its private key.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Certificate {
     /// Common name: the user as the cluster sees it.
     pub user: String,
     /// Organizations: the user's groups.
     pub groups: Vec<String>,
-    /// From then on it is valid.
+    /// Start of validity.
     pub not_before: Timestamp,
-    /// Until then it is valid.
+    /// End of validity.
     pub not_after: Timestamp,
 }
 
-/// Why a text holds no certificate that could be used.
+/// Why a text holds no usable certificate.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CertificateError {
-    /// There is no certificate in it, or one that cannot be read.
+    /// There is no certificate, or it cannot be parsed.
     #[error("the text holds no readable certificate, ask for a new one")]
     Certificate,
-    /// There is no private key in it that can be read.
+    /// There is no private key that can be parsed.
     #[error("the text holds no usable private key, ask for a new certificate")]
     Key,
     /// The private key belongs to another certificate.
@@ -40,10 +40,10 @@ pub enum CertificateError {
 }
 
 impl Certificate {
-    /// Reads PEM text with a certificate chain, leaf first, and its private key.
+    /// Parses PEM text with a certificate chain, leaf first, and its private key.
     ///
     /// # Errors
-    /// [`CertificateError`] when one of them is missing, damaged, or does not fit the other.
+    /// [`CertificateError`] when one of them is missing or damaged, or they do not match.
     pub fn parse(pem: &[u8]) -> Result<Self, CertificateError> {
         let blocks: Vec<Pem> = Pem::iter_from_buffer(pem).filter_map(Result::ok).collect();
         let leaf = first(&blocks)?;
@@ -56,10 +56,10 @@ impl Certificate {
         Self::of(&leaf)
     }
 
-    /// The same of a text that need not have the key.
+    /// Parses PEM text with a certificate chain, leaf first; no private key is needed.
     ///
     /// # Errors
-    /// [`CertificateError::Certificate`] when there is no certificate that can be read.
+    /// [`CertificateError::Certificate`] when there is no certificate that can be parsed.
     pub fn leaf(pem: &[u8]) -> Result<Self, CertificateError> {
         let blocks: Vec<Pem> = Pem::iter_from_buffer(pem).filter_map(Result::ok).collect();
         Self::of(&first(&blocks)?)
@@ -81,32 +81,32 @@ impl Certificate {
         })
     }
 
-    /// When to replace a certificate that was issued just now and is due at `renew_at`: after some
-    /// seconds at least, so that a very short life costs no stream of requests.
-    pub fn not_sooner(&self, renew_at: Timestamp, now: Timestamp) -> Timestamp {
+    /// Returns when to replace a certificate that was just issued and is due at `renew_at`: after some seconds at
+    /// least, so that a very short lifetime causes no stream of requests.
+    pub fn earliest_renewal(&self, renew_at: Timestamp, now: Timestamp) -> Timestamp {
         let left = self.not_after.duration_since(now);
         renew_at.max(now + limits::CERTIFICATE_SOONEST.min(left / 2))
     }
 
-    /// The node that the certificate speaks for, if it is one of the daemon's.
+    /// Returns the node in the user name of a daemon's certificate; `None` for other users.
     pub fn node(&self) -> Option<&str> {
         self.node_after(names::WICD_USER_PREFIX)
     }
 
-    /// What follows `prefix` in the user, if anything does.
+    /// Returns the rest of the user name after `prefix`; `None` if it is empty or the prefix differs.
     pub(super) fn node_after(&self, prefix: &str) -> Option<&str> {
         self.user.strip_prefix(prefix).filter(|name| !name.is_empty())
     }
 }
 
-/// The first certificate.
+/// Parses the first certificate.
 fn first(blocks: &[Pem]) -> Result<X509Certificate<'_>, CertificateError> {
     let leaf = blocks.iter().find(|block| block.label == "CERTIFICATE");
     let leaf = leaf.ok_or(CertificateError::Certificate)?;
     leaf.parse_x509().map_err(|_| CertificateError::Certificate)
 }
 
-/// Values of one kind in a name.
+/// Returns the values of one attribute type in a name.
 fn texts<'a>(
     name: &'a X509Name<'_>,
     kind: &'a x509_parser::asn1_rs::Oid<'static>,
@@ -114,55 +114,55 @@ fn texts<'a>(
     name.iter_by_oid(kind).filter_map(|value| value.as_str().ok().map(str::to_owned))
 }
 
-/// Whether a certificate can be used.
+/// Whether a certificate is usable.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Standing {
-    /// Another one must be asked for before anything else.
+pub enum Usability {
+    /// A new certificate has to be requested before anything else.
     Unusable(Reason),
-    /// It can be used; another one is asked for from then on.
+    /// The certificate is usable; the next one is requested from `renew_at` on.
     Usable {
-        /// When, possibly in the past.
+        /// Time of renewal, possibly in the past.
         renew_at: Timestamp,
     },
 }
 
-/// Why a certificate cannot be used.
+/// Why a certificate is unusable.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Reason {
-    /// There is none, or none that can be read.
+    /// There is no certificate, or it cannot be parsed.
     Missing,
-    /// Its time is over, or has not come.
+    /// The certificate has expired or is not valid yet.
     NotValidNow,
-    /// It speaks for somebody else.
+    /// The certificate belongs to another user.
     OtherName,
-    /// It lacks the group that the cluster gives rights to.
+    /// The certificate lacks the group that has the rights in the cluster.
     NoGroup,
 }
 
-/// Judges the daemon's certificate on `node`. `share` of its life, between 0 and 1, is drawn anew for
-/// each certificate, so that the daemons of a cluster do not all ask at once.
+/// Decides whether the daemon's certificate is usable on `node`. `share` of its lifetime, between 0 and 1, is random
+/// for each certificate, so that the daemons of a cluster do not all renew at once.
 ///
-/// Source: `spec/wicd.md`, sections 7.2 and 23.2, rows 9 and 13.
+/// Source: `docs/contract/wicd.md`, WICD42 and WICD43.
 pub fn judge(
     certificate: Option<&Certificate>,
     node: &str,
     share: f64,
     now: Timestamp,
-) -> Standing {
-    let Some(certificate) = certificate else { return Standing::Unusable(Reason::Missing) };
+) -> Usability {
+    let Some(certificate) = certificate else { return Usability::Unusable(Reason::Missing) };
     if certificate.node() != Some(node) {
-        return Standing::Unusable(Reason::OtherName);
+        return Usability::Unusable(Reason::OtherName);
     }
     if !certificate.groups.iter().any(|group| group == names::WICD_NODES_GROUP) {
-        return Standing::Unusable(Reason::NoGroup);
+        return Usability::Unusable(Reason::NoGroup);
     }
     let life = certificate.not_after.duration_since(certificate.not_before);
     if now < certificate.not_before || now >= certificate.not_after || life.is_negative() {
-        return Standing::Unusable(Reason::NotValidNow);
+        return Usability::Unusable(Reason::NotValidNow);
     }
     let (first, last) = limits::CERTIFICATE_SHARE;
     let passed = SignedDuration::try_from_secs_f64(life.as_secs_f64() * share.clamp(first, last));
-    Standing::Usable { renew_at: certificate.not_before + passed.unwrap_or_default() }
+    Usability::Usable { renew_at: certificate.not_before + passed.unwrap_or_default() }
 }
 
 impl fmt::Display for Reason {
@@ -199,7 +199,7 @@ mod tests {
     const NOON: &str = "2026-01-01T05:00:00Z";
 
     #[track_caller]
-    fn check(change: fn(&mut Certificate), now: &str, expected: Standing) {
+    fn check(change: fn(&mut Certificate), now: &str, expected: Usability) {
         let mut certificate = certificate();
         change(&mut certificate);
         assert_eq!(judge(Some(&certificate), "win-1", 0.8, at(now)), expected);
@@ -207,21 +207,21 @@ mod tests {
 
     #[test]
     fn a_good_one_is_renewed_after_its_share_of_life() {
-        check(|_| (), NOON, Standing::Usable { renew_at: at("2026-01-01T08:00:00Z") });
+        check(|_| (), NOON, Usability::Usable { renew_at: at("2026-01-01T08:00:00Z") });
     }
 
     #[test]
     fn a_good_one_is_used_until_its_last_second() {
-        let due = Standing::Usable { renew_at: at("2026-01-01T08:00:00Z") };
+        let due = Usability::Usable { renew_at: at("2026-01-01T08:00:00Z") };
         check(|_| (), "2026-01-01T09:59:59Z", due);
-        check(|_| (), "2026-01-01T10:00:00Z", Standing::Unusable(Reason::NotValidNow));
+        check(|_| (), "2026-01-01T10:00:00Z", Usability::Unusable(Reason::NotValidNow));
     }
 
     #[test]
     fn a_share_out_of_bounds_is_drawn_back() {
         let renew_at = |share| match judge(Some(&certificate()), "win-1", share, at(NOON)) {
-            Standing::Usable { renew_at } => renew_at,
-            Standing::Unusable(reason) => panic!("{reason}"),
+            Usability::Usable { renew_at } => renew_at,
+            Usability::Unusable(reason) => panic!("{reason}"),
         };
         assert_eq!(renew_at(0.0), at("2026-01-01T07:00:00Z"));
         assert_eq!(renew_at(f64::INFINITY), at("2026-01-01T09:00:00Z"));
@@ -230,17 +230,17 @@ mod tests {
     #[test]
     fn a_new_one_is_not_replaced_at_once() {
         let new = certificate();
-        let long = new.not_sooner(at("2026-01-01T00:00:01Z"), at(NOON));
+        let long = new.earliest_renewal(at("2026-01-01T00:00:01Z"), at(NOON));
         assert_eq!(long, at("2026-01-01T05:00:10Z"));
-        let short = new.not_sooner(at("2026-01-01T00:00:01Z"), at("2026-01-01T09:59:58Z"));
+        let short = new.earliest_renewal(at("2026-01-01T00:00:01Z"), at("2026-01-01T09:59:58Z"));
         assert_eq!(short, at("2026-01-01T09:59:59Z"));
         let later = at("2026-01-01T08:00:00Z");
-        assert_eq!(new.not_sooner(later, at(NOON)), later);
+        assert_eq!(new.earliest_renewal(later, at(NOON)), later);
     }
 
     #[test]
     fn one_of_another_node_is_not_used() {
-        let other = Standing::Unusable(Reason::OtherName);
+        let other = Usability::Unusable(Reason::OtherName);
         check(|c| "system:wicd-node:win-2".clone_into(&mut c.user), NOON, other);
         check(|c| "system:wicd-node:".clone_into(&mut c.user), NOON, other);
         check(|c| "win-1".clone_into(&mut c.user), NOON, other);
@@ -248,22 +248,22 @@ mod tests {
 
     #[test]
     fn one_without_the_group_is_not_used() {
-        check(|c| c.groups.clear(), NOON, Standing::Unusable(Reason::NoGroup));
+        check(|c| c.groups.clear(), NOON, Usability::Unusable(Reason::NoGroup));
     }
 
     #[test]
     fn one_that_is_not_valid_yet_is_not_used() {
-        check(|_| (), "2025-12-31T23:59:59Z", Standing::Unusable(Reason::NotValidNow));
+        check(|_| (), "2025-12-31T23:59:59Z", Usability::Unusable(Reason::NotValidNow));
     }
 
     #[test]
     fn none_is_missing() {
         let standing = judge(None, "win-1", 0.8, at(NOON));
-        assert_eq!(standing, Standing::Unusable(Reason::Missing));
+        assert_eq!(standing, Usability::Unusable(Reason::Missing));
     }
 
     proptest! {
-        /// Whatever its dates are, a certificate is used only between them and renewed within them.
+        /// Whatever its dates, a certificate is used only between them and renewed within them.
         #[test]
         fn renewal_lies_in_its_life(from in -9_000_i64..9_000, life in -10_i64..9_000, share in -1.0..2.0, now in -9_000_i64..18_000) {
             let second = |s| Timestamp::from_second(s).unwrap();
@@ -271,11 +271,11 @@ mod tests {
                 not_before: second(from), not_after: second(from + life), ..certificate()
             };
             match judge(Some(&certificate), "win-1", share, second(now)) {
-                Standing::Usable { renew_at } => {
+                Usability::Usable { renew_at } => {
                     prop_assert!(from <= now && now < from + life);
                     prop_assert!(certificate.not_before <= renew_at && renew_at < certificate.not_after);
                 }
-                Standing::Unusable(reason) => {
+                Usability::Unusable(reason) => {
                     prop_assert_eq!(reason, Reason::NotValidNow);
                     prop_assert!(now < from || now >= from + life);
                 }
@@ -283,7 +283,7 @@ mod tests {
         }
     }
 
-    /// PEM text of a new certificate, and of its key.
+    /// Returns the PEM text of a new certificate and of its key.
     fn made() -> (String, String) {
         let key = KeyPair::generate().unwrap();
         let mut params = CertificateParams::default();

@@ -1,4 +1,4 @@
-//! Whose node the certificates on a host are.
+//! Finds the nodes named in the certificates on a host.
 
 use wmco_core::names::{self, host};
 use wmco_core::text::chain;
@@ -8,8 +8,8 @@ use super::{Certificate, Store};
 use crate::limits;
 use crate::windows::Files;
 
-/// The nodes that certificates on a host speak for, be they valid or not: the kubelet's, then the one of
-/// the daemon in `folder`, each once; and one line for each that is there and cannot be read.
+/// Returns the nodes named in certificates on a host, valid or not: in the kubelet's, then in the daemon's in `folder`,
+/// each once; and one line for each certificate that cannot be read.
 pub fn known_nodes(files: &dyn Files, folder: &WindowsPath) -> (Vec<String>, Vec<String>) {
     let (mut found, mut problems) = (Vec::new(), Vec::new());
     let kubelets = || {

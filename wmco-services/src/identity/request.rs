@@ -9,27 +9,27 @@ use serde_json::{Value, json};
 use wmco_core::names;
 use wmco_core::secret::Secret;
 
-/// What a certificate is asked for.
+/// The content of a certificate request.
 #[derive(Clone, Debug)]
-pub struct Wanted {
-    /// Who shall sign, for example `kubernetes.io/kube-apiserver-client`.
+pub struct RequestContent {
+    /// The signer, for example `kubernetes.io/kube-apiserver-client`.
     pub signer: &'static str,
     /// Common name: the user.
     pub user: String,
     /// Organization: the user's group.
     pub group: &'static str,
-    /// Alternative names.
+    /// Alternative DNS names.
     pub dns_names: Vec<String>,
-    /// Alternative addresses.
+    /// Alternative IP addresses.
     pub addresses: Vec<Ipv4Addr>,
-    /// What the certificate is for, as the API spells it.
+    /// Key usages, as the API spells them.
     pub usages: &'static [&'static str],
-    /// How long it shall live; `None` leaves it to the signer.
+    /// Requested lifetime; `None` leaves it to the signer.
     pub lifetime: Option<SignedDuration>,
 }
 
-impl Wanted {
-    /// What the daemon on `node` asks for. Source: `spec/wicd.md`, section 7.1.
+impl RequestContent {
+    /// Returns the content of the request by the daemon on `node`. Source: `docs/contract/wicd.md`, WICD41.
     pub fn daemon(node: &str, lifetime: SignedDuration) -> Self {
         Self {
             signer: "kubernetes.io/kube-apiserver-client",
@@ -43,7 +43,7 @@ impl Wanted {
     }
 }
 
-/// A request with the key that it was made for.
+/// A request with its private key.
 #[derive(Clone, Debug)]
 pub struct NewRequest {
     /// The private key, PEM.
@@ -52,7 +52,7 @@ pub struct NewRequest {
     pub object: Value,
 }
 
-/// No key or request could be made.
+/// A key or request could not be generated.
 #[derive(Debug, thiserror::Error)]
 #[error("no certificate request could be made for {user}, check its name")]
 pub struct RequestError {
@@ -60,15 +60,15 @@ pub struct RequestError {
     source: rcgen::Error,
 }
 
-/// A request for what is wanted, with a new P-256 key.
+/// Generates a new P-256 key and a request for it.
 ///
 /// # Errors
-/// [`RequestError`] when a name cannot stand in a certificate.
-pub fn request(wanted: &Wanted) -> Result<NewRequest, RequestError> {
+/// [`RequestError`] when a name is not valid in a certificate.
+pub fn request(wanted: &RequestContent) -> Result<NewRequest, RequestError> {
     make(wanted).map_err(|source| RequestError { user: wanted.user.clone(), source })
 }
 
-fn make(wanted: &Wanted) -> Result<NewRequest, rcgen::Error> {
+fn make(wanted: &RequestContent) -> Result<NewRequest, rcgen::Error> {
     let key = KeyPair::generate()?;
     let mut params = CertificateParams::new(wanted.dns_names.clone())?;
     let addresses = wanted.addresses.iter().map(|address| SanType::IpAddress((*address).into()));
@@ -96,7 +96,7 @@ fn make(wanted: &Wanted) -> Result<NewRequest, rcgen::Error> {
 }
 
 impl NewRequest {
-    /// The text to store: the chain that the cluster issued, then the key.
+    /// Returns the text to store: the issued certificate chain, then the key.
     pub fn with_chain(&self, chain: &[u8]) -> Secret {
         let mut text = chain.trim_ascii_end().to_vec();
         text.push(b'\n');
@@ -111,7 +111,7 @@ mod tests {
 
     use super::*;
 
-    /// Hands the parsed request over.
+    /// Calls `look` with the parsed request.
     fn read(object: &Value, look: impl FnOnce(&X509CertificationRequest<'_>)) {
         let text = object.pointer("/spec/request").and_then(Value::as_str).unwrap();
         let pem = base64::engine::general_purpose::STANDARD.decode(text).unwrap();
@@ -123,7 +123,7 @@ mod tests {
 
     #[test]
     fn the_daemons_request_is_what_the_operator_approves() {
-        let wanted = Wanted::daemon("win-1", SignedDuration::from_hours(1));
+        let wanted = RequestContent::daemon("win-1", SignedDuration::from_hours(1));
         let made = request(&wanted).unwrap();
         let spec = &made.object["spec"];
         assert_eq!(spec["expirationSeconds"], 3600);
@@ -140,11 +140,11 @@ mod tests {
 
     #[test]
     fn names_and_addresses_are_asked_for() {
-        let wanted = Wanted {
+        let wanted = RequestContent {
             dns_names: vec!["winhost".to_owned()],
             addresses: vec![Ipv4Addr::new(10, 0, 0, 10)],
             lifetime: None,
-            ..Wanted::daemon("win-1", SignedDuration::ZERO)
+            ..RequestContent::daemon("win-1", SignedDuration::ZERO)
         };
         let made = request(&wanted).unwrap();
         assert!(made.object["spec"].get("expirationSeconds").is_none());
@@ -165,7 +165,7 @@ mod tests {
 
     #[test]
     fn every_request_has_a_key_of_its_own_that_is_never_shown() {
-        let wanted = Wanted::daemon("win-1", SignedDuration::from_hours(1));
+        let wanted = RequestContent::daemon("win-1", SignedDuration::from_hours(1));
         let (one, two) = (request(&wanted).unwrap(), request(&wanted).unwrap());
         assert_ne!(one.key, two.key);
         assert!(!format!("{one:?}").contains("PRIVATE KEY"));

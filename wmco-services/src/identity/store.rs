@@ -1,6 +1,6 @@
-//! The files of the daemon's certificates: a dated file for each, and a link to the one in use.
+//! The files of the daemon's certificates: a dated file for each, and a link to the current one.
 //!
-//! Source: `spec/wicd.md`, sections 7.3 and 23.2, rows 10 and 12.
+//! Source: `docs/contract/wicd.md`, WICD44.
 
 use jiff::Timestamp;
 use wmco_core::protocol::Access;
@@ -10,33 +10,33 @@ use wmco_core::winpath::{BadPath, WindowsPath};
 use crate::limits;
 use crate::windows::{EntryKind, Files, TEMPORARY_SUFFIX, WindowsError};
 
-/// Start of the name of every file.
+/// Prefix of every file name.
 const START: &str = "wicd-client-";
 
-/// End of the name of every file.
+/// Suffix of every file name.
 const END: &str = ".pem";
 
-/// The link to the file in use.
+/// The link to the current file.
 const CURRENT: &str = "wicd-client-current.pem";
 
-/// Certificate and key as two files, as somebody may have put them there by hand.
+/// Certificate and key in two files, as a person may have put them there.
 const BY_HAND: [&str; 2] = ["wicd-client.crt", "wicd-client.key"];
 
-/// Dated files that are kept: the one in use and one before it.
+/// Number of dated files that are kept: the current and the previous one.
 const KEEP: usize = 2;
 
-/// The certificates in one folder.
+/// The certificates in a folder.
 #[derive(Clone, Debug)]
 pub struct Store<'a> {
-    /// Where they are.
+    /// The folder.
     pub folder: &'a WindowsPath,
 }
 
 impl Store<'_> {
-    /// Certificate chain and key that are in use, PEM; `None` when there are none.
+    /// Loads the current certificate chain and key, PEM; `None` if there are none.
     ///
     /// # Errors
-    /// [`WindowsError`] when a file is there and cannot be read.
+    /// [`WindowsError`] when a file exists and cannot be read.
     pub fn load(&self, files: &dyn Files) -> Result<Option<Secret>, WindowsError> {
         if let Some(text) = files.read(&self.file(CURRENT)?, limits::CERTIFICATE_BYTES)? {
             return Ok(Some(Secret::new(text)));
@@ -52,11 +52,11 @@ impl Store<'_> {
         Ok(Some(Secret::new(both)))
     }
 
-    /// Stores certificate chain and key under the date `now`, lets the link point there, and removes
-    /// files that are out of use. At every moment the link points to a whole file.
+    /// Stores certificate chain and key under the date `now`, points the link to it, and removes old files. The link
+    /// points to a complete file at all times.
     ///
     /// # Errors
-    /// [`WindowsError`]; the certificate before is then still in use.
+    /// [`WindowsError`]; the previous certificate is then still current.
     pub fn keep(
         &self,
         files: &dyn Files,
@@ -72,8 +72,7 @@ impl Store<'_> {
         self.prune(files, &dated)
     }
 
-    /// Removes all dated files but the newest ones and `in_use`, and what a killed process left half
-    /// written.
+    /// Removes all dated files except the newest and `in_use`, and partly written files of killed processes.
     fn prune(&self, files: &dyn Files, in_use: &WindowsPath) -> Result<(), WindowsError> {
         let entries = files.walk(self.folder)?;
         let here = entries.into_iter().filter(|entry| {
@@ -92,7 +91,7 @@ impl Store<'_> {
         going.extend(dated.into_iter().skip(KEEP).filter(|path| path != in_use));
         for path in going {
             if let Err(error) = files.remove_file(&path) {
-                // It costs disk space and nothing else, and the next switch tries again.
+                // A leftover only costs disk space, and the next renewal tries again.
                 tracing::warn!(%path, %error, "cannot remove an old certificate");
             }
         }
@@ -106,7 +105,7 @@ impl Store<'_> {
 }
 
 /// Whether the name is `start`, a date such as `2026-01-31-23-59-59`, and `.pem`.
-pub(crate) fn is_dated(name: &str, start: &str) -> bool {
+pub fn is_dated(name: &str, start: &str) -> bool {
     let date = name.strip_prefix(start).and_then(|rest| rest.strip_suffix(END));
     date.is_some_and(|date| {
         date.len() == 19

@@ -1,6 +1,6 @@
-//! Everything about a manifest that can be wrong.
+//! Finds the problems of a manifest.
 //!
-//! Source: `spec/services.md`, sections 3.2 to 3.4 and 15.
+//! Source: `docs/contract/services.md`, SVC13 to SVC23.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,7 +13,7 @@ use crate::jsonpath::NodePath;
 use crate::windows::ServiceName;
 use crate::words;
 
-/// Every problem of a draft, each with its place on the wire.
+/// Returns every problem of a draft, each with its place on the wire.
 pub(super) fn all(draft: &Draft) -> Vec<Problem> {
     let mut found = Vec::new();
     let services: Vec<Placed<'_>> = draft
@@ -37,16 +37,16 @@ pub(super) fn all(draft: &Draft) -> Vec<Problem> {
     found
 }
 
-/// A service and where it is on the wire, for example `services[3]`.
+/// A service and its place on the wire, for example `services[3]`.
 struct Placed<'a> {
     service: &'a Service,
     at: String,
 }
 
-/// Where a placeholder is declared, in which field, and its name.
+/// A placeholder: the place of its declaration, the field and its name.
 type Declared<'a> = (String, &'static str, &'a str);
 
-/// What follows from all services together, cycles aside.
+/// Finds problems of all services together, except cycles.
 fn together(services: &[Placed<'_>], found: &mut Vec<Problem>) {
     let mut by_name: BTreeMap<&ServiceName, &Service> = BTreeMap::new();
     for placed in services {
@@ -65,7 +65,7 @@ fn together(services: &[Placed<'_>], found: &mut Vec<Problem>) {
             }
         }
     }
-    // Every service that needs a Node has a higher number than every bootstrap service.
+    // The priority of a service that needs a Node is higher than those of all bootstrap services.
     let of_all = || services.iter().map(|placed| placed.service);
     let last = of_all().filter(|service| service.bootstrap).max_by_key(|s| s.priority);
     let Some(last) = last else { return };
@@ -83,7 +83,7 @@ fn together(services: &[Placed<'_>], found: &mut Vec<Problem>) {
 }
 
 impl Placed<'_> {
-    /// Notes a problem at a field, which is written as it follows the service's own place.
+    /// Adds a problem of a field; `field` is the field's path below the service's place.
     fn add(
         &self,
         found: &mut Vec<Problem>,
@@ -94,7 +94,7 @@ impl Placed<'_> {
         found.push(Problem { at: format!("{}{field}", self.at), error });
     }
 
-    /// What can be wrong with one service, whatever the others are.
+    /// Finds the problems of a single service.
     fn check_alone(&self, found: &mut Vec<Problem>) {
         const FIELD: &str = "nodeVariablesInCommand";
         let Service { command, node_variables_in_command: asked, powershell_pre_scripts, .. } =
@@ -158,7 +158,7 @@ impl Placed<'_> {
         self.placeholders(&script.path, declared, found);
     }
 
-    /// Placeholders of the operator's own services that nothing fills in. Other words may be meant.
+    /// Finds undeclared placeholders of the operator's own services. Other words may be intended.
     fn undeclared(
         &self,
         at: &str,
@@ -179,7 +179,9 @@ impl Placed<'_> {
         }
     }
 
-    /// Every placeholder is declared once and occurs in `text` as a word.
+    /// Checks that every placeholder has a name, is declared once, and does not occur in `text` only within other
+    /// words, where the Go operator's daemon would replace it and ours does not. A placeholder that does not occur at
+    /// all is harmless.
     fn placeholders(&self, text: &str, declared: Vec<Declared<'_>>, found: &mut Vec<Problem>) {
         let mut seen = BTreeSet::new();
         for (at, field, placeholder) in declared {
@@ -187,8 +189,8 @@ impl Placed<'_> {
                 "is empty, name it"
             } else if !seen.insert(placeholder) {
                 "is declared twice, drop one"
-            } else if !words::occurs(text, placeholder) {
-                "does not occur as a word in the text that it is for, drop it"
+            } else if text.contains(placeholder) && !words::occurs(text, placeholder) {
+                "stands only within other words of the text that it is for, set it apart"
             } else {
                 continue;
             };
@@ -214,7 +216,7 @@ impl Placed<'_> {
     }
 }
 
-/// Checks names of variables; their values may be anything.
+/// Checks names of variables; their values are unrestricted.
 fn variables(environment: &BTreeMap<String, String>, watched: &[String], found: &mut Vec<Problem>) {
     let mut check = |at: String, key: &'static str, name: &String| {
         let bad = |c: char| c == '=' || c.is_control();

@@ -1,34 +1,44 @@
-//! Why a services ConfigMap was refused.
+//! Errors of a services ConfigMap.
+
+use wmco_core::text::printable;
 
 use crate::jsonpath::NodePathError;
 use crate::windows::BadServiceName;
 
-/// Why a services ConfigMap was refused. No value of a variable is ever in the message.
+/// Why a services ConfigMap is refused. The message holds no value of a variable and no terminal control character.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ManifestError {
-    /// A name is not one that Windows takes.
-    #[error("fix field `{field}` of service `{service}`")]
+    /// Windows does not accept a name.
+    #[error("fix field `{field}` of service `{}`", printable(.service))]
     BadName {
-        /// The service, as it is called in the ConfigMap.
+        /// The service's name in the ConfigMap.
         service: String,
         /// `name` or `dependencies`.
         field: &'static str,
-        /// What is wrong with it.
+        /// The cause.
         source: BadServiceName,
     },
-    /// A path to a value of the Node cannot be read.
-    #[error("fix field `nodeObjectJsonPath` of placeholder {placeholder} of service `{service}`")]
+    /// The path to a value of the Node cannot be parsed.
+    #[error(
+        "fix field `nodeObjectJsonPath` of placeholder {} of service `{}`",
+        printable(.placeholder),
+        printable(.service)
+    )]
     BadPath {
         /// The service.
         service: String,
         /// The placeholder.
         placeholder: String,
-        /// What is wrong with it.
+        /// The cause.
         source: NodePathError,
     },
-    /// A placeholder is empty, is declared twice or never occurs.
-    #[error("placeholder `{placeholder}` in field `{field}` of service `{service}` {problem}")]
+    /// A placeholder is empty, is declared twice or occurs only within other words.
+    #[error(
+        "placeholder `{}` in field `{field}` of service `{}` {problem}",
+        printable(.placeholder),
+        printable(.service)
+    )]
     BadPlaceholder {
         /// The service.
         service: String,
@@ -36,32 +46,35 @@ pub enum ManifestError {
         field: &'static str,
         /// The placeholder.
         placeholder: String,
-        /// What is wrong with it and what to do.
+        /// The problem and its remedy.
         problem: &'static str,
     },
-    /// The name of a variable is not one that Windows takes.
-    #[error("`{name}` in `{key}` is no name of a variable, use text without `=`")]
+    /// Windows does not accept the name of a variable.
+    #[error("`{}` in `{key}` is no name of a variable, use text without `=`", printable(.name))]
     BadVariable {
         /// The key of the ConfigMap.
         key: &'static str,
         /// The name.
         name: String,
     },
-    /// A bootstrap service needs one that starts later.
+    /// A bootstrap service depends on a service that starts later.
     #[error(
-        "bootstrap service `{service}` depends on `{dependency}`, which starts only when there is a \
-         node; make that a bootstrap service, too, or drop the dependency"
+        "bootstrap service `{}` depends on `{}`, which starts only when there is a \
+         node; make that a bootstrap service, too, or drop the dependency",
+        printable(.service),
+        printable(.dependency)
     )]
     BootstrapDependency {
         /// The bootstrap service.
         service: String,
-        /// The other one.
+        /// The dependency.
         dependency: String,
     },
-    /// A bootstrap service asks for something of the Node.
+    /// A bootstrap service needs a value of the Node.
     #[error(
-        "bootstrap service `{service}` asks for values of the node in field `{field}`, but it starts \
-         before there is one; drop them"
+        "bootstrap service `{}` asks for values of the node in field `{field}`, but it starts \
+         before there is one; drop them",
+        printable(.service)
     )]
     BootstrapVariable {
         /// The service.
@@ -70,62 +83,68 @@ pub enum ManifestError {
         field: &'static str,
     },
     /// Each service in `path` depends on the next, and the last on the first.
-    #[error("services need each other in a circle, drop one dependency: {}", .path.join(" -> "))]
+    #[error(
+        "services need each other in a circle, drop one dependency: {}",
+        printable(&.path.join(" -> "))
+    )]
     Cycle {
-        /// The circle; its first member is named again at the end.
+        /// The cycle; its first member is repeated at the end.
         path: Vec<String>,
     },
-    /// Two services have one name.
-    #[error("service `{service}` is there twice (names ignore case), drop one")]
+    /// Two services have the same name.
+    #[error("service `{}` is there twice (names ignore case), drop one", printable(.service))]
     DuplicateService {
         /// The name.
         service: String,
     },
-    /// Two variables have one name.
-    #[error("variable `{name}` is there twice (names ignore case), drop one")]
+    /// Two variables have the same name.
+    #[error("variable `{}` is there twice (names ignore case), drop one", printable(.name))]
     DuplicateVariable {
         /// The name.
         name: String,
     },
-    /// A service has no command, or a pre-script no text.
-    #[error("field `{field}` of service `{service}` is empty, fill it")]
+    /// A service has no command, or a pre-script has no text.
+    #[error("field `{field}` of service `{}` is empty, fill it", printable(.service))]
     Empty {
         /// The service.
         service: String,
         /// `path` or `powershellPreScripts.path`.
         field: &'static str,
     },
-    /// A value cannot be read.
-    #[error("fix the JSON at `{at}`")]
+    /// A value cannot be parsed.
+    #[error("fix the JSON at `{}`", printable(.at))]
     Json {
-        /// Where it is, for example `services[3].priority`.
+        /// Its place, for example `services[3].priority`.
         at: String,
-        /// What is wrong with it and where.
+        /// The parser's error, with its position.
         source: serde_json::Error,
     },
-    /// A key that must be there is not.
+    /// A required key is missing.
     #[error("add the key `{key}`; `[]` will do")]
     MissingKey {
         /// The key.
         key: &'static str,
     },
-    /// A service that runs later has a priority that is not after all bootstrap services.
+    /// The priority of a service is not above those of all bootstrap services.
     #[error(
-        "priority {priority} of service `{service}` is not above that of bootstrap service \
-         `{bootstrap}`, raise it"
+        "priority {priority} of service `{}` is not above that of bootstrap service \
+         `{}`, raise it",
+        printable(.service),
+        printable(.bootstrap)
     )]
     Priority {
-        /// The service that is no bootstrap service.
+        /// The service, no bootstrap service.
         service: String,
         /// Its priority.
         priority: u64,
         /// A bootstrap service with the same or a higher number.
         bootstrap: String,
     },
-    /// A placeholder of the operator's own services would stay in a command as it is.
+    /// A placeholder of the operator's own services is not declared, so it would stay in a command.
     #[error(
-        "nothing fills {placeholder} in field `{field}` of service `{service}` in, declare it or \
-         write the value"
+        "nothing fills {placeholder} in field `{field}` of service `{}` in, declare it or \
+         write the value",
+        printable(.service)
     )]
     UndeclaredPlaceholder {
         /// The service.
@@ -135,8 +154,8 @@ pub enum ManifestError {
         /// The placeholder.
         placeholder: &'static str,
     },
-    /// There is a key that means nothing.
-    #[error("drop the key `{key}`, it means nothing here")]
+    /// A key is unknown.
+    #[error("drop the key `{}`, it means nothing here", printable(.key))]
     UnknownKey {
         /// The key.
         key: String,
@@ -146,9 +165,9 @@ pub enum ManifestError {
 /// A reason to refuse the ConfigMap.
 #[derive(Debug)]
 pub struct Problem {
-    /// Where it is: a key of the data, and for what is in its JSON a path, for example
-    /// `services[2].dependencies[0]`. Counted from 0, as in the JSON.
+    /// The place: a key of the data, and within its JSON a path, for example `services[2].dependencies[0]`, with
+    /// indices from 0 as in the JSON.
     pub at: String,
-    /// What is wrong and what to do.
+    /// The problem and its remedy.
     pub error: ManifestError,
 }

@@ -1,15 +1,15 @@
-//! The services ConfigMap as a type that cannot be wrong.
+//! A validated services ConfigMap.
 //!
-//! [`Manifest::parse`] reads what is in the cluster, [`Manifest::new`] takes what a generator made;
-//! both check everything that can be checked without a host, so that what is left to fail on the
-//! node is the node itself. [`Manifest::render`] writes the same JSON as the original operator.
+//! [`Manifest::parse`] reads the data in the cluster, [`Manifest::new`] takes generated parts; both check everything
+//! that can be checked without a host, so that only problems of the node itself remain. [`Manifest::render`] writes the
+//! same JSON as the original operator.
 //!
 //! # Guarantees
-//! - Names are legal and unique, dependencies have no cycle, bootstrap services come first and need
-//!   neither a Node nor a later service, every placeholder is declared once and occurs.
+//! - Names are legal and unique, dependencies have no cycle, bootstrap services come first and need neither a Node nor
+//!   a later service, every placeholder is declared once and does not occur only within other words.
 //! - `parse(render(m))` is `m`.
 //!
-//! Source: `spec/services.md`, sections 2, 3 and 15.
+//! Source: `docs/contract/services.md`, SVC5 to SVC25.
 
 mod check;
 mod error;
@@ -31,7 +31,7 @@ use crate::windows::ServiceName;
 use read::Draft;
 
 pub use error::{ManifestError, Problem};
-pub use review::{Doubt, Review, review};
+pub use review::{Review, Warning, review};
 pub use schema::schemas;
 pub use wmco_core::names::objects::{ENVIRONMENT_KEY, FILES_KEY, SERVICES_KEY, WATCHED_KEY};
 
@@ -60,6 +60,21 @@ pub struct Service {
     pub bootstrap: bool,
     /// Order of creation, 0 is first.
     pub priority: u64,
+}
+
+impl Service {
+    /// Creates a service without dependencies and without values of a Node.
+    pub fn new(name: ServiceName, command: impl Into<String>) -> Self {
+        Self {
+            name,
+            command: command.into(),
+            node_variables_in_command: Vec::new(),
+            powershell_pre_scripts: Vec::new(),
+            dependencies: Vec::new(),
+            bootstrap: false,
+            priority: 1,
+        }
+    }
 }
 
 /// A placeholder whose value a Node gives.
@@ -105,7 +120,7 @@ pub struct FileInfo {
     pub checksum: String,
 }
 
-/// What a manifest is made of, before it is checked.
+/// The unchecked parts of a manifest.
 #[derive(Clone, Default, Eq, PartialEq)]
 pub struct Parts {
     /// The services, in any order.
@@ -114,7 +129,7 @@ pub struct Parts {
     pub files: Vec<FileInfo>,
     /// Variables with their values.
     pub environment: BTreeMap<String, String>,
-    /// Names of all variables under management, in the order of the wire.
+    /// Names of all managed variables, in the order of the wire.
     pub watched: Vec<String>,
 }
 
@@ -123,9 +138,9 @@ pub struct Parts {
 /// Values of variables can hold passwords, so `Debug` shows their names only.
 #[derive(Clone, Eq, PartialEq)]
 pub struct Manifest {
-    /// By ascending priority; equal ones in the given order.
+    /// By ascending priority; equal priorities in the given order.
     services: Vec<Service>,
-    /// Places in `services`, in an order in which they can be started.
+    /// Indices into `services`, in start order.
     start_order: Vec<usize>,
     files: Vec<FileInfo>,
     environment: BTreeMap<String, String>,
@@ -133,7 +148,7 @@ pub struct Manifest {
 }
 
 impl Manifest {
-    /// Checks what a generator made.
+    /// Checks the parts of a generated manifest.
     ///
     /// # Errors
     /// [`ManifestError`] with the name of the service and of the field.
@@ -153,11 +168,10 @@ impl Manifest {
         Ok(Self { services, start_order, files, environment, watched })
     }
 
-    /// Reads the data of a services ConfigMap.
+    /// Parses the data of a services ConfigMap.
     ///
     /// # Errors
-    /// [`ManifestError`], the first of those that [`review`] finds; nothing that is not understood is
-    /// passed over.
+    /// [`ManifestError`], the first that [`review`] finds; input that is not understood is never ignored.
     pub fn parse(data: &ServicesData) -> Result<Self, ManifestError> {
         let (draft, problems) = read::read(data);
         match problems.into_iter().next() {
@@ -166,28 +180,27 @@ impl Manifest {
         }
     }
 
-    /// The data of the ConfigMap.
+    /// Renders the data of the ConfigMap.
     pub fn render(&self) -> ServicesData {
         wire::write(self)
     }
 
-    /// All services by ascending priority, as they stand in the ConfigMap.
+    /// All services by ascending priority, as in the ConfigMap.
     pub fn services(&self) -> &[Service] {
         &self.services
     }
 
-    /// All services in an order in which they can be started: what a service needs comes before it,
-    /// and else a lower priority number does.
+    /// All services in start order: dependencies come first, otherwise lower priority numbers.
     pub fn start_order(&self) -> impl DoubleEndedIterator<Item = &Service> {
         self.start_order.iter().filter_map(|place| self.services.get(*place))
     }
 
-    /// The services that run before there is a Node, in start order.
+    /// The services that start before there is a Node, in start order.
     pub fn bootstrap(&self) -> impl DoubleEndedIterator<Item = &Service> {
         self.start_order().filter(|service| service.bootstrap)
     }
 
-    /// The service of that name.
+    /// Returns the service of that name.
     pub fn service(&self, name: &ServiceName) -> Option<&Service> {
         self.services.iter().find(|service| service.name == *name)
     }
@@ -207,7 +220,7 @@ impl Manifest {
         &self.watched
     }
 
-    /// A manifest without anything, which takes nothing from a host.
+    /// Creates a manifest without content, which changes nothing on a host.
     pub fn empty() -> Self {
         Self {
             services: Vec::new(),

@@ -1,4 +1,4 @@
-//! The order in which services can be started.
+//! Computes the start order of services.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -6,18 +6,18 @@ use std::collections::{BTreeMap, BinaryHeap};
 use super::Service;
 use crate::windows::ServiceName;
 
-/// Places in `services` in start order, by Kahn's algorithm, which looks at each need once: of all services whose needs are met the
-/// first in the given order comes next. Needs outside the list count as met. Services in a circle, and
-/// those that need them, are not in it.
+/// Returns indices of `services` in start order, by Kahn's algorithm, which visits each dependency once: of all
+/// services whose dependencies are met, the first in the given order comes next. Dependencies outside the list count as
+/// met. Services in a cycle, and their dependents, are left out.
 pub(super) fn start_order(services: &[Service]) -> Vec<usize> {
     sort(&mut needs(services)).0
 }
 
-/// Most circles that are named at once. Many services that all need each other have far more.
+/// Most cycles that are reported at once. Many services that all depend on each other have far more.
 const MOST_CYCLES: usize = 20;
 
-/// Whole circles of needs, each with its first member once more at its end. Each has a need that no
-/// other one of them has. The list does not depend on the order of the services.
+/// Returns cycles of dependencies, each with its first member repeated at the end. Each has a dependency that no other
+/// one has. The list does not depend on the order of the services.
 pub(super) fn cycles(services: &[Service]) -> Vec<Vec<ServiceName>> {
     let mut needs = needs(services);
     let mut cycles = Vec::new();
@@ -25,7 +25,7 @@ pub(super) fn cycles(services: &[Service]) -> Vec<Vec<ServiceName>> {
         let left = sort(&mut needs).1;
         let walk = cycle(services, &needs, &left);
         let (Some(last), Some(first)) = (walk.last(), walk.first()) else { break };
-        // Without this need the circle is open, and the next one shows.
+        // Without this dependency the cycle is broken, and the next one can be found.
         if let Some(needs) = needs.get_mut(*last) {
             needs.retain(|need| need != first);
         }
@@ -35,7 +35,7 @@ pub(super) fn cycles(services: &[Service]) -> Vec<Vec<ServiceName>> {
     cycles
 }
 
-/// What each service needs, by place; once each.
+/// Returns the dependencies of each service, as indices; each once.
 fn needs(services: &[Service]) -> Vec<Vec<usize>> {
     let places: BTreeMap<&ServiceName, usize> =
         services.iter().enumerate().map(|(place, service)| (&service.name, place)).collect();
@@ -49,7 +49,7 @@ fn needs(services: &[Service]) -> Vec<Vec<usize>> {
     needs.collect()
 }
 
-/// Takes out of `needs` what can be met; returns the order in which that happens, and what is left.
+/// Removes from `needs` the dependencies that can be met; returns their order, and the services that are left.
 fn sort(needs: &mut [Vec<usize>]) -> (Vec<usize>, Vec<usize>) {
     let mut dependents: Vec<Vec<usize>> = vec![Vec::new(); needs.len()];
     for (place, needs) in needs.iter().enumerate() {
@@ -81,10 +81,10 @@ fn sort(needs: &mut [Vec<usize>]) -> (Vec<usize>, Vec<usize>) {
     (order, (0..unmet.len()).filter(is_left).collect())
 }
 
-/// Walks from need to need among what is left; since each has one, the walk must come back.
+/// Follows dependencies among the services left; since each has one, the path must reach a cycle.
 fn cycle(services: &[Service], needs: &[Vec<usize>], left: &[usize]) -> Vec<usize> {
     let name = |place: &usize| services.get(*place).map(|service| &service.name);
-    // Where the walk starts and which need it follows goes by name, not by place in the list.
+    // Names, not positions in the list, decide the start and the next dependency.
     let least = |places: &[usize]| places.iter().copied().min_by_key(|place| name(place));
     let mut walk: Vec<usize> = Vec::new();
     let mut at = least(left);

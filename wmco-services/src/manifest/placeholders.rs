@@ -1,5 +1,4 @@
-//! Placeholders that the services of the operator itself have. Nobody means other words by them.
-//! Source: `spec/services.md`, section 7.
+//! Placeholders in the operator's own services; they have no other meaning. Source: `docs/contract/services.md`, SVC33.
 
 pub(crate) const NODE_NAME: &str = "NODE_NAME";
 pub(crate) const NODE_IP: &str = "NODE_IP";
@@ -9,7 +8,7 @@ pub(crate) const KUBE_CONFIG_PATH: &str = "KUBE_CONFIG_PATH";
 pub(crate) const KUBE_PROXY_CONFIG_PATH: &str = "KUBE_PROXY_CONFIG_PATH";
 pub(crate) const VERBOSITY: &str = "VERBOSITY";
 
-/// All of them.
+/// All placeholders.
 pub(super) const ALL: [&str; 7] = [
     HOSTNAME_OVERRIDE,
     NODE_IP,

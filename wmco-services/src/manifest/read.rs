@@ -1,7 +1,7 @@
-//! Reads the JSON of a services ConfigMap as far as it can be read, and tells what cannot.
+//! Parses the JSON of a services ConfigMap and collects the problems.
 //!
-//! Names of fields may be in any case, unknown fields and nulls count as absent, as the original reads
-//! them. Source: `spec/services.md`, section 2.6.
+//! Field names ignore case, unknown fields and nulls count as absent, as in the original. Source:
+//! `docs/contract/services.md`, SVC11 and SVC12.
 
 use std::collections::BTreeMap;
 
@@ -15,10 +15,10 @@ use super::{
 };
 use crate::windows::ServiceName;
 
-/// What was read, with where each service stands on the wire.
+/// The parsed parts, with the place of each service on the wire.
 pub(super) struct Draft {
     pub(super) parts: Parts,
-    /// As many as there are services.
+    /// The index of each service on the wire.
     pub(super) places: Vec<usize>,
 }
 
@@ -28,7 +28,7 @@ impl From<Parts> for Draft {
     }
 }
 
-/// Reads as much as can be read; the rest is among the problems.
+/// Parses as much as possible; everything else is reported as a problem.
 pub(super) fn read(data: &ServicesData) -> (Draft, Vec<Problem>) {
     let mut found = Found(Vec::new());
     let known = [SERVICES_KEY, FILES_KEY, ENVIRONMENT_KEY, WATCHED_KEY];
@@ -64,10 +64,10 @@ pub(super) fn read(data: &ServicesData) -> (Draft, Vec<Problem>) {
     (Draft { parts, places }, found.0)
 }
 
-/// The members of an object that are known, by name.
+/// The known members of an object, by name.
 type Fields = BTreeMap<&'static str, Value>;
 
-/// Problems so far. Where something cannot be read, reading goes on as if it were not there.
+/// The problems so far. A value that cannot be parsed counts as absent.
 struct Found(Vec<Problem>);
 
 impl Found {
@@ -75,7 +75,7 @@ impl Found {
         self.0.push(Problem { at, error });
     }
 
-    /// What is there is not repeated, since values of variables can hold passwords.
+    /// Reports a value of the wrong type. The value is not quoted, since variables can hold passwords.
     fn wrong(&mut self, at: &str, instead: &str) {
         let source = serde_json::Error::custom(instead);
         self.add(at.to_owned(), ManifestError::Json { at: at.to_owned(), source });
@@ -88,7 +88,7 @@ impl Found {
             .ok()
     }
 
-    /// The list under a key.
+    /// Parses the list under a key.
     fn items(&mut self, key: &str, text: Option<&str>) -> Vec<Value> {
         let value = text.and_then(|text| self.json(key, text));
         self.list(key, value.unwrap_or_default())
@@ -98,7 +98,7 @@ impl Found {
         self.readable(at, value).unwrap_or_default()
     }
 
-    /// The text, empty for none; `None` when something else is there.
+    /// Returns the text, empty for null; `None` if the value has another type.
     fn readable(&mut self, at: &str, value: Value) -> Option<String> {
         match value {
             Value::String(text) => Some(text),
@@ -170,7 +170,7 @@ impl Found {
         text.parse().map_err(|source| self.add(at, bad(source))).ok()
     }
 
-    /// The service, if its own name is legal. A dependency that is not is left out.
+    /// Parses a service; `None` if its own name is illegal. A dependency with an illegal name is left out.
     fn service(&mut self, at: &str, item: Value) -> Option<Service> {
         const KNOWN: [&str; 7] = [
             "name",
@@ -199,7 +199,7 @@ impl Found {
             dependencies.extend(need);
         }
         let bootstrap = self.flag(&bootstrap.0, &bootstrap.1);
-        // What others say about an unreadable number would only be noise.
+        // An unreadable priority must not cause further problems.
         let unknown = if bootstrap { 0 } else { u64::MAX };
         let priority = self.number(&priority.0, &priority.1).unwrap_or(unknown);
         Some(Service {
@@ -239,7 +239,7 @@ impl Found {
         FileInfo { path, checksum }
     }
 
-    /// The fields of an object that has texts only.
+    /// Parses the fields of an object that has only texts.
     fn texts(&mut self, at: &str, item: Value, known: [&'static str; 2]) -> [String; 2] {
         let mut fields = self.fields(at, item, &known);
         known.map(|name| {

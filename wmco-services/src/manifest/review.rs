@@ -1,4 +1,4 @@
-//! Everything that a person should know about the services ConfigMap that they wrote.
+//! Reports every problem and warning of a services ConfigMap to its author.
 
 use std::collections::BTreeMap;
 
@@ -7,52 +7,55 @@ use wmco_core::protocol::ServicesData;
 use super::{Manifest, NodeVariable, Problem, SERVICES_KEY, Service, check, read};
 use crate::windows::ServiceName;
 
-/// Something that is allowed and yet may be a mistake.
+/// Something that is valid and yet may be a mistake.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Doubt {
-    /// As in [`Problem::at`].
+pub struct Warning {
+    /// The place, as in [`Problem::at`].
     pub at: String,
-    /// What it means and what to do if it is not meant.
+    /// The effect, and what to do if it is not intended.
     pub text: String,
 }
 
-/// What [`review`] found.
+/// The result of [`review`].
 #[derive(Debug, Default)]
 pub struct Review {
-    /// Every problem. A ConfigMap without any is accepted by [`Manifest::parse`], any other is not.
+    /// Every problem. [`Manifest::parse`] accepts a ConfigMap exactly if it has none.
     pub problems: Vec<Problem>,
-    /// What may be a mistake.
-    pub doubts: Vec<Doubt>,
+    /// Possible mistakes.
+    pub warnings: Vec<Warning>,
     /// The manifest, if there are no problems.
     pub manifest: Option<Manifest>,
 }
 
-/// Reads the data of a services ConfigMap and goes on after a problem.
+/// Parses the data of a services ConfigMap and continues after a problem.
 pub fn review(data: &ServicesData) -> Review {
     let (draft, mut problems) = read::read(data);
     problems.extend(check::all(&draft));
     let services = &draft.parts.services;
     let by_name: BTreeMap<_, _> = services.iter().map(|service| (&service.name, service)).collect();
-    let mut doubts = Vec::new();
+    let mut warnings = Vec::new();
     for (service, place) in services.iter().zip(&draft.places) {
         let at = format!("{SERVICES_KEY}[{place}]");
-        needs(&at, service, &by_name, &mut doubts);
-        paths(
+        needs(&at, service, &by_name, &mut warnings);
+        variables(
             &format!("{at}.nodeVariablesInCommand"),
             &service.node_variables_in_command,
-            &mut doubts,
+            &service.command,
+            &mut warnings,
         );
         for (k, script) in service.powershell_pre_scripts.iter().enumerate() {
-            let at = format!("{at}.powershellPreScripts[{k}].NodeArgs");
-            paths(&at, &script.node_args, &mut doubts);
+            let at = format!("{at}.powershellPreScripts[{k}]");
+            variables(&format!("{at}.NodeArgs"), &script.node_args, &script.path, &mut warnings);
+            let at = format!("{at}.variableName");
+            unused(at, &script.variable_name, &service.command, &mut warnings);
         }
     }
     problems.sort_by(|a, b| place(&a.at).cmp(&place(&b.at)));
     let manifest = if problems.is_empty() { Manifest::checked(draft).ok() } else { None };
-    Review { problems, doubts, manifest }
+    Review { problems, warnings, manifest }
 }
 
-/// Orders places as a reader meets them: key by key, service by service.
+/// Orders places as in the document: by key, then by index.
 fn place(at: &str) -> (&str, usize) {
     let (key, rest) = at.split_once('[').unwrap_or((at, ""));
     let number = rest.split(']').next().and_then(|number| number.parse().ok());
@@ -63,7 +66,7 @@ fn needs(
     at: &str,
     service: &Service,
     by_name: &BTreeMap<&ServiceName, &Service>,
-    doubts: &mut Vec<Doubt>,
+    warnings: &mut Vec<Warning>,
 ) {
     for (k, need) in service.dependencies.iter().enumerate() {
         let earlier = service.dependencies.get(..k).unwrap_or_default();
@@ -77,17 +80,35 @@ fn needs(
             ),
             Some(_) => continue,
         };
-        doubts.push(Doubt { at: format!("{at}.dependencies[{k}]"), text });
+        warnings.push(Warning { at: format!("{at}.dependencies[{k}]"), text });
     }
 }
 
-/// A path whose braces were forgotten is taken for a constant.
-fn paths(at: &str, variables: &[NodeVariable], doubts: &mut Vec<Doubt>) {
+/// Finds warnings about placeholders for values of the Node in `text`.
+fn variables(at: &str, variables: &[NodeVariable], text: &str, warnings: &mut Vec<Warning>) {
+    paths(at, variables, warnings);
+    for (k, variable) in variables.iter().enumerate() {
+        unused(format!("{at}[{k}].name"), &variable.name, text, warnings);
+    }
+}
+
+/// Reports a placeholder that `text` does not use: harmless, but it may have been forgotten there.
+fn unused(at: String, placeholder: &str, text: &str, warnings: &mut Vec<Warning>) {
+    if !placeholder.trim().is_empty() && !text.contains(placeholder) {
+        let text = format!(
+            "placeholder `{placeholder}` is not used in the text that it is for, drop it unless it is missing there"
+        );
+        warnings.push(Warning { at, text });
+    }
+}
+
+/// Reports a path without braces, which counts as a constant.
+fn paths(at: &str, variables: &[NodeVariable], warnings: &mut Vec<Warning>) {
     const FIELDS: [&str; 4] = [".", "metadata.", "spec.", "status."];
     for (k, variable) in variables.iter().enumerate() {
         let path = &variable.node_object_json_path;
         if !path.contains('{') && FIELDS.iter().any(|field| path.starts_with(field)) {
-            doubts.push(Doubt {
+            warnings.push(Warning {
                 at: format!("{at}[{k}].nodeObjectJsonPath"),
                 text: format!(
                     "`{path}` stands for itself, put it in braces to read it from the node"
@@ -106,7 +127,7 @@ mod tests {
         ServicesData(entries.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect())
     }
 
-    /// One line for each problem: where it is, what it is and why.
+    /// Returns one line for each problem: place, message and cause.
     fn problems(entries: &[(&str, &str)]) -> Vec<String> {
         let line = |problem: &Problem| {
             let why = std::error::Error::source(&problem.error);
@@ -118,10 +139,10 @@ mod tests {
         review.problems.iter().map(line).collect()
     }
 
-    fn doubts(services: &str) -> Vec<String> {
+    fn warnings(services: &str) -> Vec<String> {
         let review = review(&data(&[(SERVICES_KEY, services), (FILES_KEY, "[]")]));
         assert!(review.problems.is_empty(), "{:?}", review.problems);
-        review.doubts.iter().map(|doubt| format!("{}: {}", doubt.at, doubt.text)).collect()
+        review.warnings.iter().map(|warning| format!("{}: {}", warning.at, warning.text)).collect()
     }
 
     #[test]
@@ -134,8 +155,8 @@ mod tests {
                 {"name": "A", "nodeObjectJsonPath": "{.metadata.name}"},
                 {"name": "A", "nodeObjectJsonPath": "{.metadata"},
                 {"name": "", "nodeObjectJsonPath": "x"}]},
-            {"name": "other", "path": "c", "priority": 1, "powershellPreScripts": [
-                {"path": "", "variableName": "B"}, {"path": "p", "nodeargs": [{"name": "C", "nodeObjectJsonPath": "x"}]}]},
+            {"name": "other", "path": "c --B2", "priority": 1, "powershellPreScripts": [
+                {"path": "", "variableName": "B"}, {"path": "_C", "nodeargs": [{"name": "C", "nodeObjectJsonPath": "x"}]}]},
             {"name": "Other", "path": "c", "priority": "2"},
             {"name": "Other", "path": "c", "priority": 2}
         ]"#;
@@ -158,9 +179,9 @@ mod tests {
         services[1].nodeVariablesInCommand[2].name: placeholder `` in field `nodeVariablesInCommand` of service `early` is empty, name it
         services[1].nodeVariablesInCommand[1].nodeObjectJsonPath: fix field `nodeObjectJsonPath` of placeholder A of service `early`: `{.metadata` is no node path: end it with the closing brace, and put nothing after
         services[2].priority: priority 1 of service `other` is not above that of bootstrap service `early`, raise it
-        services[2].powershellPreScripts[0].variableName: placeholder `B` in field `variableName` of service `other` does not occur as a word in the text that it is for, drop it
+        services[2].powershellPreScripts[0].variableName: placeholder `B` in field `variableName` of service `other` stands only within other words of the text that it is for, set it apart
         services[2].powershellPreScripts[0].path: field `powershellPreScripts.path` of service `other` is empty, fill it
-        services[2].powershellPreScripts[1].NodeArgs[0].name: placeholder `C` in field `NodeArgs` of service `other` does not occur as a word in the text that it is for, drop it
+        services[2].powershellPreScripts[1].NodeArgs[0].name: placeholder `C` in field `NodeArgs` of service `other` stands only within other words of the text that it is for, set it apart
         services[3].priority: fix the JSON at `services[3].priority`: write a whole number, 0 or more
         services[3].name: service `Other` is there twice (names ignore case), drop one
         services[4].name: service `Other` is there twice (names ignore case), drop one
@@ -255,23 +276,23 @@ mod tests {
     }
 
     #[test]
-    fn a_need_from_elsewhere_is_doubted() {
+    fn a_need_from_elsewhere_is_a_warning() {
         let services = r#"[{"name": "a", "path": "c", "priority": 1, "dependencies": ["RpcSs"]}]"#;
-        insta::assert_snapshot!(doubts(services).join("\n"), @"services[0].dependencies[0]: service `RpcSs` is not in this ConfigMap, so Windows must bring it");
+        insta::assert_snapshot!(warnings(services).join("\n"), @"services[0].dependencies[0]: service `RpcSs` is not in this ConfigMap, so Windows must bring it");
     }
 
     #[test]
-    fn a_need_with_a_later_priority_is_doubted() {
+    fn a_need_with_a_later_priority_is_a_warning() {
         let services = r#"[{"name": "a", "path": "c", "priority": 1, "dependencies": ["b"]},
             {"name": "b", "path": "c", "priority": 2}]"#;
-        insta::assert_snapshot!(doubts(services).join("\n"), @"services[0].dependencies[0]: service `b` has priority 2, which is after this one's 1; it is started first all the same, swap the numbers to say so");
+        insta::assert_snapshot!(warnings(services).join("\n"), @"services[0].dependencies[0]: service `b` has priority 2, which is after this one's 1; it is started first all the same, swap the numbers to say so");
     }
 
     #[test]
-    fn a_need_that_is_named_twice_is_doubted() {
+    fn a_need_that_is_named_twice_is_a_warning() {
         let services = r#"[{"name": "b", "path": "c", "priority": 1},
             {"name": "a", "path": "c", "priority": 1, "dependencies": ["b", "B"]}]"#;
-        insta::assert_snapshot!(doubts(services).join("\n"), @"services[1].dependencies[1]: service `B` is named twice, drop one");
+        insta::assert_snapshot!(warnings(services).join("\n"), @"services[1].dependencies[1]: service `B` is named twice, drop one");
     }
 
     #[test]
@@ -287,13 +308,26 @@ mod tests {
     }
 
     #[test]
-    fn a_path_without_braces_is_doubted() {
+    fn a_placeholder_that_is_not_used_is_a_warning() {
+        let services = r#"[{"name": "a", "path": "c", "priority": 1,
+            "nodeVariablesInCommand": [{"name": "NODE_NAME", "nodeObjectJsonPath": "{.metadata.name}"}],
+            "powershellPreScripts": [{"path": "p", "variableName": "NODE_IP",
+                "NodeArgs": [{"name": "VERBOSITY", "nodeObjectJsonPath": "4"}]}]}]"#;
+        insta::assert_snapshot!(warnings(services).join("\n"), @r"
+        services[0].nodeVariablesInCommand[0].name: placeholder `NODE_NAME` is not used in the text that it is for, drop it unless it is missing there
+        services[0].powershellPreScripts[0].NodeArgs[0].name: placeholder `VERBOSITY` is not used in the text that it is for, drop it unless it is missing there
+        services[0].powershellPreScripts[0].variableName: placeholder `NODE_IP` is not used in the text that it is for, drop it unless it is missing there
+        ");
+    }
+
+    #[test]
+    fn a_path_without_braces_is_a_warning() {
         let services = r#"[{"name": "a", "path": "c X Y", "priority": 1,
             "nodeVariablesInCommand": [{"name": "X", "nodeObjectJsonPath": ".metadata.name"},
                 {"name": "Y", "nodeObjectJsonPath": "plain.metadata"}],
             "powershellPreScripts": [{"path": "p Z", "NodeArgs": [
                 {"name": "Z", "nodeObjectJsonPath": "spec.providerID"}]}]}]"#;
-        insta::assert_snapshot!(doubts(services).join("\n"), @r#"
+        insta::assert_snapshot!(warnings(services).join("\n"), @r#"
         services[0].nodeVariablesInCommand[0].nodeObjectJsonPath: `.metadata.name` stands for itself, put it in braces to read it from the node
         services[0].powershellPreScripts[0].NodeArgs[0].nodeObjectJsonPath: `spec.providerID` stands for itself, put it in braces to read it from the node
         "#);

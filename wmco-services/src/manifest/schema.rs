@@ -1,4 +1,4 @@
-//! JSON Schemas of what stands under the keys of a services ConfigMap.
+//! JSON Schemas of the documents under the keys of a services ConfigMap.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use schemars::{Schema, schema_for};
 
 use super::{ENVIRONMENT_KEY, FILES_KEY, FileInfo, SERVICES_KEY, Service, WATCHED_KEY};
 
-/// The schema of each key's JSON document.
+/// Returns the schema of each key's JSON document.
 pub fn schemas() -> BTreeMap<&'static str, Schema> {
     BTreeMap::from([
         (SERVICES_KEY, schema_for!(Vec<Service>)),

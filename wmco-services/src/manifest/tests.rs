@@ -8,13 +8,9 @@ use super::*;
 
 fn service(name: &str, priority: u64, needs: &[&str]) -> Service {
     Service {
-        name: name.parse().unwrap(),
-        command: format!(r"C:\k\{name}.exe"),
-        node_variables_in_command: Vec::new(),
-        powershell_pre_scripts: Vec::new(),
         dependencies: needs.iter().map(|name| name.parse().unwrap()).collect(),
-        bootstrap: false,
         priority,
+        ..Service::new(name.parse().unwrap(), format!(r"C:\k\{name}.exe"))
     }
 }
 
@@ -43,10 +39,10 @@ fn names_are_unique_without_regard_to_case() {
 }
 
 #[test]
-fn a_placeholder_must_occur() {
-    let mut one = service("a", 1, &[]);
+fn a_placeholder_stands_apart() {
+    let mut one = Service { command: "a --node=NODE_NAMES".to_owned(), ..service("a", 1, &[]) };
     one.node_variables_in_command = vec![variable("NODE_NAME", "{.metadata.name}")];
-    insta::assert_snapshot!(refusal(vec![one]), @"placeholder `NODE_NAME` in field `nodeVariablesInCommand` of service `a` does not occur as a word in the text that it is for, drop it");
+    insta::assert_snapshot!(refusal(vec![one]), @"placeholder `NODE_NAME` in field `nodeVariablesInCommand` of service `a` stands only within other words of the text that it is for, set it apart");
 }
 
 #[test]
@@ -74,8 +70,8 @@ fn needs_come_before_priorities_in_start_order() {
     assert_eq!(names(all.services().iter().collect()), ["early", "late"]);
 }
 
-/// Of those whose needs are met, the first in the given order comes next, also when it became free
-/// only now.
+/// Of the services whose dependencies are met, the first in the given order comes next, also when its dependencies were
+/// met only now.
 #[test]
 fn the_given_order_counts_where_needs_do_not() {
     let services = [("a", &["c"][..]), ("b", &[]), ("c", &[]), ("d", &["c", "c"]), ("e", &[])];
@@ -83,13 +79,12 @@ fn the_given_order_counts_where_needs_do_not() {
     assert_eq!(order::start_order(&services), [1, 2, 0, 3, 4]);
 }
 
-/// As a hostile or mistaken ConfigMap may have them: each service needs the one after it. Looking at
-/// all for each takes minutes.
+/// A hostile or mistaken ConfigMap: each service depends on the next. A quadratic algorithm takes minutes.
 #[test]
 fn start_order_of_a_long_chain_takes_no_time() {
     const COUNT: usize = 50_000;
     let name = |place: usize| format!("s{place:05}");
-    // The last one needs something outside the list, which counts as met.
+    // The last one depends on a service outside the list, which counts as met.
     let chain = (0..COUNT).map(|place| service(&name(place), 0, &[&name(place + 1)]));
     let services: Vec<Service> = chain.collect();
     let begun = Instant::now();
@@ -171,8 +166,8 @@ fn any_graph() -> impl Strategy<Value = Vec<Vec<usize>>> {
 }
 
 proptest! {
-    /// A cycle is found exactly when there is one, whatever the order of the list, and the start
-    /// order has every need first.
+    /// A cycle is found exactly when there is one, whatever the order of the list, and in start order every dependency
+    /// comes first.
     #[test]
     fn cycles_and_order_agree_with_brute_force(needs in any_graph(), rotate in 0..7_usize) {
         let name = |place: usize| format!("s{place}");

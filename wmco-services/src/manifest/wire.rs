@@ -1,4 +1,4 @@
-//! The JSON of a services ConfigMap as it is written, with all its oddities. Source: `spec/services.md`, section 2.
+//! Renders the JSON of a services ConfigMap with its peculiarities. Source: `docs/contract/services.md`, SVC5 to SVC10.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -30,7 +30,7 @@ fn text(value: &impl Serialize) -> String {
     String::from_utf8(bytes).expect("JSON is UTF-8")
 }
 
-/// Escapes what the original escapes, so that unchanged content is the same text.
+/// Escapes the characters that the original escapes, so that unchanged content stays the same text.
 struct HtmlSafe;
 
 impl Formatter for HtmlSafe {

@@ -1,24 +1,24 @@
-//! Questions of the generated manifest that the daemon answers by itself.
+//! Answers scripts of the generated manifest without PowerShell.
 //!
-//! Their PowerShell is part of the wire format, but it gives several lines on a host with several
-//! routes, reads the English words of a program, and asks a metadata service that may want a token.
+//! Their PowerShell text is part of the wire format, but it prints several lines on a host with several routes, parses
+//! a program's English output, and queries a metadata service that may require a token.
 //!
-//! Source: `spec/services.md`, section 15, rows 17 to 19.
+//! Source: `docs/contract/services.md`, SVC45.
 
 use std::net::{Ipv4Addr, SocketAddr};
 
 use wmco_core::text::chain;
 
-use crate::generate::{AWS_HOST_NAME, FULL_HOST_NAME, NODE_IP};
 use crate::limits;
+use crate::scripts::{AWS_HOST_NAME, FULL_HOST_NAME, METADATA_SERVICE, NODE_IP};
 use crate::windows::{HttpRequest, Machine};
 
-/// Whether the answer to a script stays the same as long as the machine exists.
-pub(super) fn lasts(script: &str) -> bool {
+/// Whether the answer to a script is constant for the lifetime of the machine.
+pub(super) fn is_constant(script: &str) -> bool {
     script == AWS_HOST_NAME
 }
 
-/// The answer to a script that is one of these questions, or why there is none.
+/// Returns the answer to one of these scripts, or the reason of a failure; `None` for other scripts.
 pub(super) fn answer(script: &str, machine: &dyn Machine) -> Option<Result<String, String>> {
     match script {
         AWS_HOST_NAME => Some(aws_host_name(machine)),
@@ -28,10 +28,10 @@ pub(super) fn answer(script: &str, machine: &dyn Machine) -> Option<Result<Strin
     }
 }
 
-/// The first address of the best default route that others can reach.
+/// Returns the first address of the best default route that other hosts can reach.
 fn node_ip(machine: &dyn Machine) -> Result<String, String> {
     let mut routes = machine.default_routes().map_err(|error| chain(&error))?;
-    // Between equals the system's order decides.
+    // Between equal metrics the system's order decides.
     routes.sort_by_key(|route| route.metric);
     let usable = |address: &&Ipv4Addr| {
         !(address.is_loopback() || address.is_link_local() || address.is_unspecified())
@@ -42,12 +42,11 @@ fn node_ip(machine: &dyn Machine) -> Result<String, String> {
     })
 }
 
-/// Asks with a token, as some instances demand, or without one where there are none.
+/// Queries the metadata service with a token, as some instances require, or without where it offers none.
 ///
 /// Source: AWS documentation, "Use the Instance Metadata Service".
 fn aws_host_name(machine: &dyn Machine) -> Result<String, String> {
-    const ADDRESS: SocketAddr =
-        SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::new(169, 254, 169, 254)), 80);
+    const ADDRESS: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(METADATA_SERVICE), 80);
     let ask = |method, path, headers: &[(&str, &str)]| {
         let request = HttpRequest { method, address: ADDRESS, path, headers };
         machine.http(&request, limits::METADATA).map_err(|error| chain(&error))
@@ -121,7 +120,7 @@ mod tests {
         );
     }
 
-    /// A service that knows tokens, or demands them, or has none.
+    /// Returns a host whose metadata service offers tokens, requires them, or has none.
     fn metadata(tokens: bool, demanded: bool) -> FakeWindows {
         let host = FakeWindows::new("winhost");
         host.set_http(move |request| {
@@ -135,7 +134,7 @@ mod tests {
                 }
                 ("PUT", _) => answer(403, ""),
                 ("GET", "/latest/meta-data/local-hostname") => {
-                    // A service without tokens is not sent what it answered instead.
+                    // A service that offers no tokens must not be sent one.
                     assert!(tokens || request.headers.is_empty());
                     if has(("X-aws-ec2-metadata-token", "abc")) || !demanded {
                         answer(200, "ip-10-0-0-1.internal\n")

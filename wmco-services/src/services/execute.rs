@@ -17,43 +17,43 @@ use super::{
 use crate::limits;
 use crate::windows::{ServiceName, Wait, Windows, WindowsError};
 
-/// A step that failed.
+/// A failed step.
 #[derive(Debug)]
 pub struct Failure {
-    /// The service that it was about.
+    /// The step's service.
     pub service: ServiceName,
     /// [`Action::verb`] of the step.
     pub verb: &'static str,
-    /// Why.
+    /// The cause.
     pub error: WindowsError,
 }
 
-/// What became of a plan.
+/// The result of executing a plan.
 #[derive(Debug, Default)]
 pub struct Execution {
-    /// Steps that failed. Steps of services that need the failed one were not taken.
+    /// Failed steps. Later steps of the same service and of its dependents were not taken.
     pub failures: Vec<Failure>,
-    /// Whether any step changed the host; running a script does not count.
+    /// Whether a step changed the host; running a script does not count.
     pub changed: bool,
 }
 
-/// Takes the steps in order and puts what scripts give into `results`. A failure holds back the later
-/// steps of that service and of those that need it, nothing else. Before each step, and while one
-/// waits, `go_on` is asked; when it says no, the rest is left for another time.
+/// Takes the steps in order and stores script results in `results`. A failure skips only later steps of that service
+/// and starts of its dependents. `should_continue` is called before each step and while a step waits; once it returns false, the
+/// remaining steps are not taken.
 pub fn execute(
     plan: &Plan,
     windows: &dyn Windows,
     results: &mut ScriptResults,
     now: Timestamp,
-    go_on: &dyn Fn() -> bool,
+    should_continue: &dyn Fn() -> bool,
 ) -> Execution {
     let mut done = Execution::default();
     let mut held_back: BTreeSet<ServiceName> = BTreeSet::new();
     let services = windows.services();
-    let starting = Wait::at_most(core_limits::SERVICE_START).as_long_as(go_on);
-    let stopping = Wait::at_most(core_limits::SERVICE_STOP).as_long_as(go_on);
+    let starting = Wait::at_most(core_limits::SERVICE_START).as_long_as(should_continue);
+    let stopping = Wait::at_most(core_limits::SERVICE_STOP).as_long_as(should_continue);
     for step in &plan.steps {
-        if !go_on() {
+        if !should_continue() {
             break;
         }
         let service = step.action.service();
@@ -73,8 +73,8 @@ pub fn execute(
         let outcome = match &step.action {
             Action::RunScripts { scripts, watched, .. } => {
                 let before = digests(watched, windows);
-                let values = run(scripts, windows, go_on);
-                if !go_on() {
+                let values = run(scripts, windows, should_continue);
+                if !should_continue() {
                     break;
                 }
                 let was_stale = results.get(service).is_some_and(|old| old.process_is_stale);
@@ -108,7 +108,7 @@ pub fn execute(
                     result.process_is_stale = false;
                 }
             }
-            // Nothing went wrong; the rest is left for another time.
+            // The step was interrupted, not failed; a later pass takes the rest.
             Err(WindowsError::Interrupted { .. }) => break,
             Err(error) => {
                 held_back.insert(service.clone());
@@ -120,8 +120,8 @@ pub fn execute(
     done
 }
 
-/// Ends what is left of a service; tells whether there was anything. The Service Control Manager may have
-/// started the service since it was seen, and then nothing is left over.
+/// Ends left-over processes of a service; returns whether there were any. The Service Control Manager may have started
+/// the service since it was observed; then none are left over.
 fn end_leftovers(
     service: &ServiceName,
     programs: &BTreeSet<WindowsPath>,
@@ -138,18 +138,18 @@ fn end_leftovers(
     Ok(count > 0)
 }
 
-/// What is in these files; a file that cannot be read counts as one that is not there.
+/// Returns the digests of the files; a file that cannot be read counts as missing.
 fn digests(files: &[WindowsPath], windows: &dyn Windows) -> Vec<Option<Sha256>> {
     files.iter().map(|path| windows.files().digest(path).ok().flatten()).collect()
 }
 
-/// Answers or runs the scripts of one service in order; the first that fails ends it.
+/// Answers or runs the scripts of a service in order, until the first failure.
 fn run(
     scripts: &[Script],
     windows: &dyn Windows,
-    go_on: &dyn Fn() -> bool,
+    should_continue: &dyn Fn() -> bool,
 ) -> Result<BTreeMap<String, String>, String> {
-    let wait = Wait::at_most(limits::SCRIPT).as_long_as(go_on);
+    let wait = Wait::at_most(limits::SCRIPT).as_long_as(should_continue);
     let mut values = BTreeMap::new();
     for script in scripts {
         if let (Some(variable), Some(answer)) =
@@ -197,7 +197,7 @@ fn run(
     Ok(values)
 }
 
-/// The start of a text, on one line.
+/// Returns the start of a text, on one line.
 fn words_of(text: &str) -> String {
     const MOST: usize = 160;
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -207,21 +207,21 @@ fn words_of(text: &str) -> String {
     }
 }
 
-/// What [`settle`] came to.
+/// The result of [`settle`].
 #[derive(Debug, Default)]
 pub struct Settled {
     /// The failures of the last round.
     pub failures: Vec<Failure>,
-    /// Plan after the last round; settled when all is well.
+    /// The plan after the last round; settled if nothing is left to do.
     pub left: Plan,
     /// Whether anything was changed.
     pub changed: bool,
 }
 
-/// Observes, plans and acts until nothing is left to do, something fails, or only waiting is left.
+/// Observes, plans and executes until no step is left or one fails, for a limited number of rounds.
 ///
 /// # Errors
-/// [`WindowsError`] when the services cannot even be listed.
+/// [`WindowsError`] when the services cannot be listed.
 pub fn settle(
     windows: &dyn Windows,
     desired: Desired<'_>,

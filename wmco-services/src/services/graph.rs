@@ -1,4 +1,4 @@
-//! Who needs whom among the services of a host.
+//! Dependencies between the services of a host.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,10 +7,10 @@ use wmco_core::protocol::ServiceRunState;
 use super::{Action, Because, Plan};
 use crate::windows::{Service, ServiceName};
 
-/// The services of a host with who needs whom.
+/// The services of a host with their dependencies.
 pub(super) struct Graph<'a> {
     by_name: BTreeMap<&'a ServiceName, &'a Service>,
-    /// Dependents before what they need.
+    /// Dependents before their dependencies.
     order: Vec<&'a Service>,
 }
 
@@ -48,14 +48,13 @@ impl<'a> Graph<'a> {
         self.order.iter().copied()
     }
 
-    /// Plans that `roots` and everything that needs them stops, and returns what runs now and is
-    /// stopped then, in that order.
+    /// Plans to stop `roots` and all their dependents; returns the services that have to be stopped, in that order.
     pub(super) fn stop(
         &self,
         roots: &BTreeMap<&'a ServiceName, Because>,
         plan: &mut Plan,
     ) -> Vec<&'a ServiceName> {
-        // From needed to dependent, each service knows already whether what it needs must stop.
+        // Dependencies come first, so each service finds them already marked.
         let mut because: BTreeMap<&'a ServiceName, Because> = BTreeMap::new();
         for service in self.order.iter().rev() {
             let needs = service.config.dependencies.iter();
@@ -63,7 +62,7 @@ impl<'a> Graph<'a> {
                 needs
                     .clone()
                     .find(|need| because.contains_key(need))
-                    .map(|need| Because::NeedsAStoppedOne { needs: need.clone() })
+                    .map(|need| Because::DependsOnStopped { needs: need.clone() })
             });
             if let Some(reason) = stops {
                 because.insert(&service.name, reason);

@@ -1,22 +1,22 @@
-//! Decides what the Windows services of a host need next, and does it.
+//! Decides how the Windows services of a host change, and changes them.
 //!
-//! [`reconcile`] compares a manifest with the services as they are and returns the steps that can be
-//! taken now; [`remove`] plans that everything of ours goes. [`execute`] takes the steps, [`settle`]
-//! repeats observing, planning and acting until nothing is left to do.
+//! [`reconcile`] compares a manifest with the observed services and returns the steps to take now; [`remove`] plans the
+//! removal of all our services. [`execute`] takes the steps, [`settle`] repeats observing, planning and executing until
+//! nothing is left to do.
 //!
 //! # Guarantees
-//! - A service is stopped only when it, or one that it needs, changes or goes; dependents stop first,
-//!   and come back in start order.
-//! - What a service's process depends on is changed only while it is stopped, and all differences of
-//!   a service at once.
-//! - What a service left behind when it ended is ended before it starts again or goes; nothing that any
-//!   other service may run.
-//! - What is not ours (no tag, not in the manifest) is never changed, at most stopped and started
-//!   again with what it needs.
-//! - One service that cannot be brought up holds back only those that need it.
-//! - A service that runs goes on with what its scripts gave before, when they fail later.
+//! - A service is stopped only when it or a dependency changes or is removed; dependents stop first, and restart in
+//!   start order.
+//! - Fields that the process depends on are changed only while the service is stopped, and all differences of a service
+//!   at once.
+//! - Processes that a service left behind are ended before it starts again or is removed, except those of programs that
+//!   another service may run.
+//! - A service that is not the owner's (no tag, not in the manifest) is never changed, at most stopped and restarted
+//!   with a dependency.
+//! - A service that cannot start blocks only its dependents.
+//! - A running service keeps the earlier results of its scripts when they fail later.
 //!
-//! Source: `spec/wicd.md`, sections 12, 13 and 23.6.
+//! Source: `docs/contract/wicd.md`, WICD70 to WICD76.
 
 mod answers;
 mod execute;
@@ -29,12 +29,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use serde_json::Value;
-use wmco_core::names::{host, objects};
 use wmco_core::protocol::ServiceRunState;
 use wmco_core::text::chain;
 
 use crate::limits;
 use crate::manifest::{self, Manifest};
+use crate::owner::Owner;
 use crate::windows::{LOCAL_SYSTEM, Service, ServiceConfig, ServiceName};
 
 use graph::Graph;
@@ -42,52 +42,54 @@ use leftovers::Commands;
 
 pub use execute::{Execution, Failure, Settled, execute, settle};
 pub use plan::{Action, Because, Blocked, Plan, ScriptsDue, ServiceField, Step};
-pub use resolve::{ResolveError, Script, ScriptResult, ScriptResults, description, recovery};
+pub use resolve::{ResolveError, Script, ScriptResult, ScriptResults, recovery};
 
-/// Which services of a manifest are brought up.
+/// Selects the services of a manifest that are managed.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Scope {
-    /// Those that run before there is a Node.
+    /// Only bootstrap services, which start before there is a Node.
     Bootstrap,
-    /// All.
+    /// All services.
     All,
 }
 
-/// What the cluster asks for.
+/// The desired services.
 #[derive(Clone, Copy, Debug)]
 pub struct Desired<'a> {
-    /// The manifest in force.
+    /// The current manifest.
     pub manifest: &'a Manifest,
-    /// Which of its services.
+    /// Selects its services.
     pub scope: Scope,
+    /// The owner of the services.
+    pub owner: &'a Owner,
 }
 
-/// What was last seen.
+/// The observed services.
 #[derive(Clone, Copy, Debug)]
 pub struct Observed<'a> {
     /// All services of the host.
     pub services: &'a [Service],
     /// The Node as JSON, once there is one.
     pub node: Option<&'a Value>,
-    /// What scripts gave so far.
+    /// Results of scripts so far.
     pub results: &'a ScriptResults,
 }
 
-/// Where a service of the manifest stands.
+/// Whether a service's configuration is known.
 enum Readiness {
-    /// It is known how it shall be.
+    /// The desired configuration is known.
     Ready(ServiceConfig),
-    /// Its scripts run now; it comes later.
+    /// Its scripts run in this plan; the configuration follows.
     Pending,
-    /// It waits for something.
+    /// It is blocked until something else changes.
     Blocked,
 }
 
-/// Returns the steps to take now. After a plan with [`Action::RunScripts`] there may be more to do at
-/// once, since commands depend on what scripts give.
+/// Returns the steps to take now. After a plan with [`Action::RunScripts`] the next pass is due at once, since commands
+/// depend on script results.
 pub fn reconcile(desired: Desired<'_>, observed: Observed<'_>, now: Timestamp) -> Plan {
     let graph = Graph::new(observed.services);
-    let commands = Commands::new(observed.services, [desired.manifest]);
+    let commands = Commands::new(desired.owner, observed.services, [desired.manifest]);
     let mut plan = Plan::default();
     let wanted: Vec<&manifest::Service> = desired
         .manifest
@@ -96,7 +98,9 @@ pub fn reconcile(desired: Desired<'_>, observed: Observed<'_>, now: Timestamp) -
         .collect();
     let readiness: BTreeMap<&ServiceName, Readiness> = wanted
         .iter()
-        .map(|service| (&service.name, ready(service, &graph, observed, now, &mut plan)))
+        .map(|service| {
+            (&service.name, ready(service, desired.owner, &graph, observed, now, &mut plan))
+        })
         .collect();
 
     let mut to_change: BTreeMap<&ServiceName, Because> = BTreeMap::new();
@@ -112,7 +116,7 @@ pub fn reconcile(desired: Desired<'_>, observed: Observed<'_>, now: Timestamp) -
         desired.manifest.services().iter().map(|service| &service.name).collect();
     let foreign: Vec<&ServiceName> = graph
         .dependents_first()
-        .filter(|service| is_tagged(service) && !known.contains(&service.name))
+        .filter(|service| desired.owner.has(service) && !known.contains(&service.name))
         .map(|service| &service.name)
         .collect();
     let mut roots = to_change.clone();
@@ -138,7 +142,7 @@ pub fn reconcile(desired: Desired<'_>, observed: Observed<'_>, now: Timestamp) -
         }
     }
     start(&wanted, &readiness, &graph, &commands, &stopped, &mut plan);
-    // Others that had to stop with a changed service come back at the end.
+    // Other services that had to stop with a changed one restart at the end.
     let gone: BTreeSet<&ServiceName> = foreign.into_iter().collect();
     for name in stopped.iter().rev() {
         let comes_back = !wanted.iter().any(|w| w.name == **name) && !gone.contains(name);
@@ -146,29 +150,28 @@ pub fn reconcile(desired: Desired<'_>, observed: Observed<'_>, now: Timestamp) -
             let needs = service.config.dependencies.clone();
             if !needs.iter().any(|need| gone.contains(need)) {
                 let action = Action::Start { service: (*name).clone(), needs };
-                plan.push(action, Because::StoppedForTheChange);
+                plan.push(action, Because::StoppedForChange);
             }
         }
     }
     plan
 }
 
-/// Plans that every service of ours goes: those that carry our tag, and those that a manifest names
-/// and that were left without a description half way. With them goes what they left running, also where
-/// a manifest's service is gone already.
-pub fn remove(manifests: &[Manifest], services: &[Service]) -> Plan {
+/// Plans the removal of every service of the owner: those with its tag, and those in a manifest that were created only
+/// partly and have no description. Left-over processes are ended too, also of manifest services that no longer exist.
+pub fn remove(owner: &Owner, manifests: &[Manifest], services: &[Service]) -> Plan {
     let graph = Graph::new(services);
-    let commands = Commands::new(services, manifests);
+    let commands = Commands::new(owner, services, manifests);
     let named = |service: &Service| {
         let listed = manifests.iter().any(|manifest| manifest.service(&service.name).is_some());
         let command = service.config.command.trim_matches(['"', ' ']).to_lowercase();
         let ours =
-            command.is_empty() || command.starts_with(&format!(r"{}\", host::ROOT).to_lowercase());
+            command.is_empty() || command.starts_with(&format!(r"{}\", owner.root).to_lowercase());
         listed && ours && service.config.description.is_empty()
     };
     let going: Vec<&ServiceName> = graph
         .dependents_first()
-        .filter(|service| is_tagged(service) || named(service))
+        .filter(|service| owner.has(service) || named(service))
         .map(|service| &service.name)
         .collect();
     let mut plan = Plan::default();
@@ -184,23 +187,18 @@ pub fn remove(manifests: &[Manifest], services: &[Service]) -> Plan {
     plan
 }
 
-/// Plans that the service stops, with all that need it before it, and that nothing of it is left running.
-pub fn stop(name: &ServiceName, services: &[Service]) -> Plan {
+/// Plans to stop a service after its dependents, and to end its left-over processes.
+pub fn stop(owner: &Owner, name: &ServiceName, services: &[Service]) -> Plan {
     let mut plan = Plan::default();
     Graph::new(services).stop(&[(name, Because::HostWork)].into(), &mut plan);
-    plan.end_leftovers(name, &Commands::new(services, []), Because::HostWork);
+    plan.end_leftovers(name, &Commands::new(owner, services, []), Because::HostWork);
     plan
 }
 
-/// Whether the service carries our tag. The daemon's own service is left to those who install it.
-pub fn is_tagged(service: &Service) -> bool {
-    service.config.description == description(&service.name)
-        && !service.name.as_str().eq_ignore_ascii_case(objects::WICD)
-}
-
-/// Finds out how a service shall be, or plans what is needed to find out.
+/// Determines the desired configuration of a service, or plans the scripts that it depends on.
 fn ready(
     service: &manifest::Service,
+    owner: &Owner,
     graph: &Graph<'_>,
     observed: Observed<'_>,
     now: Timestamp,
@@ -208,7 +206,7 @@ fn ready(
 ) -> Readiness {
     let name = &service.name;
     let seen = graph.service(name);
-    let scripts = match resolve::scripts(service, seen, observed.node) {
+    let scripts = match resolve::scripts(service, owner, seen, observed.node) {
         Ok(scripts) => scripts,
         Err(error) => return plan.block(name, chain(&error), None),
     };
@@ -220,7 +218,7 @@ fn ready(
         match (observed.results.get(name), due(observed.results.get(name), &scripts, running, now))
         {
             (_, Some(reason)) => {
-                let watched = resolve::watched(service);
+                let watched = resolve::watched(service, owner);
                 let action = Action::RunScripts { service: name.clone(), scripts, watched };
                 plan.push(action, Because::ScriptsDue { reason });
                 return Readiness::Pending;
@@ -237,13 +235,13 @@ fn ready(
             (None, None) => &none,
         }
     };
-    match resolve::config(service, observed.node, values) {
+    match resolve::config(service, owner, observed.node, values) {
         Ok(config) => Readiness::Ready(config),
         Err(error) => plan.block(name, chain(&error), None),
     }
 }
 
-/// Whether scripts must run before their results can be used.
+/// Returns why scripts must run before their results are used; `None` if the results are usable.
 fn due(
     result: Option<&ScriptResult>,
     scripts: &[Script],
@@ -256,7 +254,7 @@ fn due(
     }
     let age = now.duration_since(result.at);
     let (pause, reason) = match (&result.problem, &result.values, running) {
-        // It does its work with what they gave before.
+        // A running service keeps working with the earlier values.
         (Some(_), Some(_), true) => (limits::SCRIPT_RECHECK, ScriptsDue::Retry),
         (Some(_), _, _) => (limits::SCRIPT_RETRY, ScriptsDue::Retry),
         (None, _, true) => (limits::SCRIPT_REFRESH, ScriptsDue::Old),
@@ -265,10 +263,10 @@ fn due(
     (age >= pause).then_some(reason)
 }
 
-/// In what a service differs from all of ours, whatever the manifest says.
+/// Returns the fields in which a service differs from all our services, whatever the manifest says.
 ///
-/// Source: `spec/wicd.md`, sections 12.2 and 23.6, row 51.
-pub(crate) fn never_ours(seen: &Service) -> Vec<ServiceField> {
+/// Source: `docs/contract/wicd.md`, WICD70.
+pub(crate) fn foreign_fields(seen: &Service) -> Vec<ServiceField> {
     let name = seen.name.as_str();
     let all = [
         (ServiceField::Account, !seen.account.eq_ignore_ascii_case(LOCAL_SYSTEM)),
@@ -279,7 +277,7 @@ pub(crate) fn never_ours(seen: &Service) -> Vec<ServiceField> {
     all.into_iter().filter(|(_, differs)| *differs).map(|(field, _)| field).collect()
 }
 
-/// Why a service must stop before it is right, if it must.
+/// Returns why a service must be changed or restarted, if it must.
 fn drift(config: &ServiceConfig, seen: &Service, result: Option<&ScriptResult>) -> Option<Because> {
     let set = |names: &[ServiceName]| names.iter().cloned().collect::<BTreeSet<_>>();
     let all = [
@@ -290,7 +288,7 @@ fn drift(config: &ServiceConfig, seen: &Service, result: Option<&ScriptResult>) 
         (ServiceField::StartType, config.start != seen.config.start),
     ];
     let differing = all.into_iter().filter(|(_, differs)| *differs).map(|(field, _)| field);
-    let fields: Vec<ServiceField> = never_ours(seen).into_iter().chain(differing).collect();
+    let fields: Vec<ServiceField> = foreign_fields(seen).into_iter().chain(differing).collect();
     if !fields.is_empty() {
         Some(Because::Differs { fields })
     } else if seen.state == ServiceRunState::Running
@@ -298,14 +296,14 @@ fn drift(config: &ServiceConfig, seen: &Service, result: Option<&ScriptResult>) 
     {
         Some(Because::FilesChanged)
     } else if seen.state == ServiceRunState::Paused {
-        // Nothing resumes a paused service as surely as a new start.
+        // Only a restart reliably resumes a paused service.
         Some(Because::NotRunning { state: seen.state, exit_code: seen.exit_code })
     } else {
         None
     }
 }
 
-/// Plans the starts, in order, of all services that are ready and do not run.
+/// Plans the starts, in order, of all ready services that do not run.
 fn start(
     wanted: &[&manifest::Service],
     readiness: &BTreeMap<&ServiceName, Readiness>,
@@ -314,7 +312,7 @@ fn start(
     stopped: &[&ServiceName],
     plan: &mut Plan,
 ) {
-    // Services that do not run after this plan, though somebody may need them.
+    // Services that do not run after this plan, although others may depend on them.
     let mut down: BTreeSet<&ServiceName> = BTreeSet::new();
     for service in wanted {
         let name = &service.name;
@@ -337,7 +335,7 @@ fn start(
             plan.block(name, reason, None);
             down.insert(name);
         } else if let Some(need) = config.dependencies.iter().find(|need| down.contains(need)) {
-            // While that one is only pending, the next plan comes at once and has no such wait.
+            // While the dependency is only pending, the next plan follows at once and does not block this service.
             if !matches!(readiness.get(need), Some(Readiness::Pending)) {
                 plan.block(name, format!("it needs service {need}, which waits itself"), None);
             }
@@ -345,13 +343,13 @@ fn start(
         } else {
             let because = match seen {
                 None => Because::Missing,
-                Some(_) if stopped.contains(&name) => Because::StoppedForTheChange,
+                Some(_) if stopped.contains(&name) => Because::StoppedForChange,
                 Some(seen) => Because::NotRunning { state: seen.state, exit_code: seen.exit_code },
             };
-            // One that is on its way up or down has its process still.
+            // A starting or stopping service still has a process.
             let at_rest = seen.is_none_or(|seen| seen.state == ServiceRunState::Stopped);
             if at_rest || stopped.contains(&name) {
-                plan.end_leftovers(name, commands, Because::NotTwice);
+                plan.end_leftovers(name, commands, Because::ProcessLeft);
             }
             let needs = config.dependencies.clone();
             plan.push(Action::Start { service: name.clone(), needs }, because);
@@ -364,7 +362,7 @@ impl Plan {
         self.steps.push(Step { action, because });
     }
 
-    /// Ends what is left of the service, if there is a program whose processes could be.
+    /// Plans to end the service's left-over processes, if it has programs of its own.
     fn end_leftovers(&mut self, service: &ServiceName, commands: &Commands<'_>, why: Because) {
         let programs = commands.own(service);
         if !programs.is_empty() {

@@ -1,4 +1,4 @@
-//! What to do about services, as data.
+//! The plan for services, as data.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -12,32 +12,32 @@ use wmco_core::winpath::WindowsPath;
 use super::Script;
 use crate::windows::{ServiceConfig, ServiceName};
 
-/// What to do now, in order, and what cannot be done yet.
+/// The steps to take now, in order, and the services that cannot proceed yet.
 #[derive(Clone, Debug, Default, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[must_use = "a plan does nothing until an executor runs it"]
 pub struct Plan {
     /// The steps.
     pub steps: Vec<Step>,
-    /// Services that wait for something that no step of ours brings about.
+    /// Services that wait for something that no step of ours provides.
     pub blocked: Vec<Blocked>,
 }
 
 /// An action with its reason.
 pub type Step = crate::step::Step<Action, Because>;
 
-/// One side effect. Idempotent.
+/// A single side effect. Idempotent.
 #[derive(Clone, Debug, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase", tag = "action")]
 pub enum Action {
-    /// Run the pre-scripts of a service and keep what they give.
+    /// Run the pre-scripts of a service and store their results.
     #[serde(rename_all = "camelCase")]
     RunScripts {
         /// The service.
         service: ServiceName,
         /// The scripts, in order.
         scripts: Vec<Script>,
-        /// Files that the service's process reads; when the scripts change one, it starts anew.
+        /// Files that the service's process reads; if a script changes one, the service restarts.
         watched: Vec<WindowsPath>,
     },
     /// Stop a service.
@@ -46,10 +46,10 @@ pub enum Action {
         /// The service.
         service: ServiceName,
     },
-    /// End what is left of a service that does not run: processes of programs that are its own.
+    /// End left-over processes of a service that does not run: those of its own programs.
     #[serde(rename_all = "camelCase")]
     EndLeftovers {
-        /// The service. When it runs after all, nothing is ended.
+        /// The service. If it runs after all, nothing is ended.
         service: ServiceName,
         /// The programs.
         programs: BTreeSet<WindowsPath>,
@@ -65,15 +65,15 @@ pub enum Action {
     Create {
         /// The service.
         service: ServiceName,
-        /// How.
+        /// Its configuration.
         config: ServiceConfig,
     },
-    /// Correct everything about a service at once.
+    /// Correct all fields of a service at once.
     #[serde(rename_all = "camelCase")]
     Configure {
         /// The service.
         service: ServiceName,
-        /// How it shall be.
+        /// The desired configuration.
         config: ServiceConfig,
     },
     /// Start a service and wait until it runs.
@@ -90,44 +90,44 @@ pub enum Action {
 #[derive(Clone, Debug, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase", tag = "because")]
 pub enum Because {
-    /// The service is not there.
+    /// The service does not exist.
     Missing,
-    /// The service is there, but otherwise.
+    /// The service exists, but differs.
     #[serde(rename_all = "camelCase")]
     Differs {
-        /// In what.
+        /// The differing fields.
         fields: Vec<ServiceField>,
     },
-    /// It carries our tag, but the manifest does not have it.
+    /// The service has our tag, but is not in the manifest.
     NotInManifest,
-    /// It needs a service that must stop.
+    /// The service depends on one that must stop.
     #[serde(rename_all = "camelCase")]
-    NeedsAStoppedOne {
-        /// One that it needs and that must stop.
+    DependsOnStopped {
+        /// The dependency that must stop.
         needs: ServiceName,
     },
-    /// It does not run.
+    /// The service does not run.
     #[serde(rename_all = "camelCase")]
     NotRunning {
-        /// What it does instead.
+        /// Its current state.
         state: ServiceRunState,
-        /// The code that it ended with last.
+        /// Its last exit code.
         exit_code: u32,
     },
-    /// Its scripts changed a file that it has read.
+    /// The service's scripts changed a file that its process has read.
     FilesChanged,
-    /// A process that it may have left behind would run beside the new one.
-    NotTwice,
-    /// It was stopped above.
-    StoppedForTheChange,
-    /// Everything of ours is to go.
+    /// A left-over process would run beside the new one.
+    ProcessLeft,
+    /// The service was stopped for a change.
+    StoppedForChange,
+    /// All services of the owner are removed.
     Removal,
-    /// The host is worked on before a Node may come.
+    /// The host is prepared before a Node may be registered.
     HostWork,
-    /// Its scripts have given nothing yet that can still be used.
+    /// The service's scripts have no usable results yet.
     #[serde(rename_all = "camelCase")]
     ScriptsDue {
-        /// Why not.
+        /// The reason.
         reason: ScriptsDue,
     },
 }
@@ -136,54 +136,54 @@ pub enum Because {
 #[derive(Clone, Copy, Debug, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum ScriptsDue {
-    /// They have not run yet.
+    /// The scripts have not run yet.
     FirstTime,
-    /// They read otherwise now.
+    /// The scripts' texts have changed.
     Changed,
-    /// What they gave is old.
+    /// The scripts' results are old.
     Old,
-    /// They failed some time ago.
+    /// The scripts failed some time ago.
     Retry,
 }
 
-/// Something of a service that we decide.
+/// A field of a service that we set.
 #[derive(Clone, Copy, Debug, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum ServiceField {
-    /// The account that it runs as.
+    /// The account of the process.
     Account,
     /// The command line.
     Command,
-    /// The services that it needs.
+    /// The services that it depends on.
     Dependencies,
     /// The description.
     Description,
-    /// The name that people see.
+    /// The display name.
     DisplayName,
-    /// What the host does when it cannot start the service.
+    /// The reaction of the host when the service cannot start.
     ErrorControl,
-    /// What happens when it fails.
+    /// The reaction to a failure of the service.
     Recovery,
-    /// Whether it has a process of its own.
+    /// Whether it has its own process.
     ServiceType,
-    /// When it starts.
+    /// The time of its start.
     StartType,
 }
 
-/// A service that cannot be brought further now.
+/// A service that cannot proceed now.
 #[derive(Clone, Debug, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Blocked {
     /// The service.
     pub service: ServiceName,
-    /// One line: what it waits for and what to do; never a secret.
+    /// What the service waits for and the remedy, in one line; never a secret.
     pub reason: String,
-    /// When it is tried again though nothing has changed; without it, when what it waits for comes.
+    /// Time of the next attempt without any change; `None`: after a change.
     pub until: Option<Timestamp>,
 }
 
 impl Plan {
-    /// Whether there is nothing to do and nothing to wait for.
+    /// Whether there are no steps and no blocked services.
     pub fn is_settled(&self) -> bool {
         self.steps.is_empty() && self.blocked.is_empty()
     }
@@ -203,7 +203,7 @@ impl Action {
         }
     }
 
-    /// The service that it is about.
+    /// Returns the service of the action.
     pub const fn service(&self) -> &ServiceName {
         match self {
             Self::RunScripts { service, .. }
@@ -246,7 +246,7 @@ impl fmt::Display for Because {
                 write!(f, "it differs in {}", fields.join(", "))
             }
             Self::NotInManifest => f.write_str("it carries our tag but is not in the manifest"),
-            Self::NeedsAStoppedOne { needs } => write!(f, "it needs {needs}, which must stop"),
+            Self::DependsOnStopped { needs } => write!(f, "it needs {needs}, which must stop"),
             Self::NotRunning { state, exit_code } => {
                 let state = match state {
                     ServiceRunState::Running => "running",
@@ -258,8 +258,8 @@ impl fmt::Display for Because {
                 write!(f, "it is {state}, last exit code {exit_code}")
             }
             Self::FilesChanged => f.write_str("its scripts changed a file that it has read"),
-            Self::NotTwice => f.write_str("what it may have left would run beside it"),
-            Self::StoppedForTheChange => f.write_str("it was stopped for the change"),
+            Self::ProcessLeft => f.write_str("what it may have left would run beside it"),
+            Self::StoppedForChange => f.write_str("it was stopped for the change"),
             Self::Removal => f.write_str("everything of ours is to go"),
             Self::HostWork => f.write_str("its host is worked on"),
             Self::ScriptsDue { reason } => f.write_str(match reason {
@@ -273,17 +273,17 @@ impl fmt::Display for Because {
 }
 
 impl Because {
-    /// Whether a service must stop before it can be put right.
+    /// Whether the service must stop before the correction.
     pub(super) fn needs_a_stop(&self) -> bool {
         match self {
             Self::Differs { fields } => fields.iter().any(|field| field.needs_a_stop()),
             Self::Missing
             | Self::NotInManifest
-            | Self::NeedsAStoppedOne { .. }
+            | Self::DependsOnStopped { .. }
             | Self::NotRunning { .. }
             | Self::FilesChanged
-            | Self::NotTwice
-            | Self::StoppedForTheChange
+            | Self::ProcessLeft
+            | Self::StoppedForChange
             | Self::Removal
             | Self::HostWork
             | Self::ScriptsDue { .. } => true,
@@ -292,7 +292,7 @@ impl Because {
 }
 
 impl ServiceField {
-    /// Whether it comes into force only when the service starts anew.
+    /// Whether a change of the field takes effect only after a restart of the service.
     pub(crate) const fn needs_a_stop(self) -> bool {
         match self {
             Self::Account | Self::Command | Self::Dependencies | Self::ServiceType => true,

@@ -1,4 +1,4 @@
-//! From a manifest's service, with its placeholders, to what the Service Control Manager shall hold.
+//! Resolves a manifest's service with its placeholders to the configuration in the Service Control Manager.
 
 use std::collections::BTreeMap;
 
@@ -8,56 +8,55 @@ use serde::Serialize;
 use serde_json::Value;
 use wmco_core::digest::Sha256;
 use wmco_core::limits as core_limits;
-use wmco_core::names::host;
-use wmco_core::payload;
 use wmco_core::winpath::WindowsPath;
 
 use crate::jsonpath::{NodePath, NodePathError};
 use crate::manifest::{self, NodeVariable};
+use crate::owner::Owner;
 use crate::windows::{Recovery, Service, ServiceConfig, ServiceName, StartType};
 use crate::words;
 
 use super::answers;
 
-/// A pre-script with its placeholders filled in.
+/// A pre-script with its placeholders replaced.
 #[derive(Clone, Debug, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Script {
-    /// What PowerShell runs.
+    /// The text that PowerShell runs.
     pub text: String,
-    /// Placeholder of the command that its output fills, if any.
+    /// Placeholder of the command that the script's output replaces, if any.
     pub variable: Option<String>,
-    /// What the service on the host has in that place, if that holds as long as the machine exists: taken
-    /// when the script gives nothing. After a restart of the host the question may have no answer.
+    /// The value in the command of the existing service, if it is constant for the lifetime of the machine: used when
+    /// the script fails, as it may after a restart of the host.
     ///
-    /// Source: `spec/services.md`, section 15, row 17.
+    /// Source: `docs/contract/services.md`, SVC45.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub remembered: Option<String>,
 }
 
-/// What the pre-scripts of one service gave when they last ran.
+/// The result of the last run of a service's pre-scripts.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct ScriptResult {
-    /// Digest of the texts that ran; other texts make the result void.
+    /// Digest of the script texts; other texts invalidate the result.
     pub inputs: Sha256,
-    /// When they ran.
+    /// Time of the run.
     pub at: Timestamp,
-    /// Values of the placeholders that they fill, of the last run that succeeded.
+    /// Values of the placeholders, from the last successful run.
     pub values: Option<BTreeMap<String, String>>,
-    /// Why the last run did not succeed.
+    /// The failure of the last run, if it failed.
     pub problem: Option<String>,
-    /// Whether they changed a file since the service's process started.
+    /// Whether the scripts changed a file since the service's process started.
     pub process_is_stale: bool,
 }
 
-/// Results by service. Losing them costs another run of the scripts, nothing else.
+/// Results by service. If they are lost, the scripts run again; nothing else happens.
 pub type ScriptResults = BTreeMap<ServiceName, ScriptResult>;
 
-/// Why a value cannot stand in a command or a script.
+/// Why a placeholder cannot be replaced.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ResolveError {
-    /// There is no Node to ask yet.
+    /// There is no Node yet.
     #[error("placeholder {placeholder} needs the node, wait until it is there")]
     NoNode {
         /// The placeholder.
@@ -68,10 +67,10 @@ pub enum ResolveError {
     Path {
         /// The placeholder.
         placeholder: String,
-        /// Why.
+        /// The cause.
         source: NodePathError,
     },
-    /// The value would be read as something else than one argument.
+    /// The value could be parsed as something else than one argument.
     #[error(
         "the value of placeholder {placeholder} is empty or holds blanks, quotes or other characters \
          that mean something to a shell, correct it at its source"
@@ -82,54 +81,57 @@ pub enum ResolveError {
     },
 }
 
-/// The scripts of a service, ready to run.
+/// Returns the scripts of a service, ready to run.
 ///
-/// The manifest has ours in a folder that others may write to, so what runs is the copy in the folder
-/// that they may not. Without that copy it fails; it never falls back.
+/// The manifest may name scripts in a folder that others can write to; then the copy in a folder that others cannot
+/// write to runs, see [`Owner::scripts`]. Without that copy the script fails; there is no fallback.
 pub(super) fn scripts(
     service: &manifest::Service,
+    owner: &Owner,
     seen: Option<&Service>,
     node: Option<&Value>,
 ) -> Result<Vec<Script>, ResolveError> {
-    let closed: Vec<(WindowsPath, WindowsPath)> = payload::scripts().collect();
     let ready = |script: &manifest::PreScript| {
-        let values = node_values(&script.node_args, node)?;
+        let values = node_values(&script.node_args, &script.path, node)?;
         let mut values = borrowed(&values);
-        values.extend(closed.iter().map(|(manifest, host)| (manifest.as_str(), host.as_str())));
+        values.extend(
+            owner.scripts.iter().map(|(manifest, host)| (manifest.as_str(), host.as_str())),
+        );
         let text = words::replace(&script.path, &values);
-        let variable = Some(script.variable_name.clone()).filter(|name| !name.is_empty());
-        let had = || words::recall(&service.command, variable.as_ref()?, &seen?.config.command);
-        let remembered = if answers::lasts(&text) { had().map(str::to_owned) } else { None };
+        let is_used = |name: &String| words::occurs(&service.command, name);
+        let variable = Some(script.variable_name.clone()).filter(is_used);
+        let had = || words::recover(&service.command, variable.as_ref()?, &seen?.config.command);
+        let remembered = if answers::is_constant(&text) { had().map(str::to_owned) } else { None };
         Ok(Script { text, variable, remembered })
     };
     service.powershell_pre_scripts.iter().map(ready).collect()
 }
 
-/// What a run of these scripts depends on.
+/// Returns the digest of the script texts.
 pub(super) fn inputs(scripts: &[Script]) -> Sha256 {
     let text: Vec<&str> = scripts.iter().map(|script| script.text.as_str()).collect();
     Sha256::of(text.join("\0").as_bytes())
 }
 
-/// Files of ours on a command line that a process reads rather than runs.
-pub(super) fn watched(service: &manifest::Service) -> Vec<WindowsPath> {
-    let Ok(root) = host::ROOT.parse::<WindowsPath>() else { return Vec::new() };
+/// Returns the owner's files on a command line that a process reads, not runs.
+pub(super) fn watched(service: &manifest::Service, owner: &Owner) -> Vec<WindowsPath> {
     service
         .command
         .split(|c: char| c.is_whitespace() || c == '=')
         .filter_map(|word| word.parse::<WindowsPath>().ok())
-        .filter(|path| path.is_within(&root) && *path != root)
+        .filter(|path| path.is_within(&owner.root) && *path != owner.root)
         .filter(|path| !path.file_name().to_ascii_lowercase().ends_with(".exe"))
         .collect()
 }
 
-/// The configuration that a service shall have.
+/// Returns the desired configuration of a service.
 pub(super) fn config(
     service: &manifest::Service,
+    owner: &Owner,
     node: Option<&Value>,
     from_scripts: &BTreeMap<String, String>,
 ) -> Result<ServiceConfig, ResolveError> {
-    let mut values = node_values(&service.node_variables_in_command, node)?;
+    let mut values = node_values(&service.node_variables_in_command, &service.command, node)?;
     for script in &service.powershell_pre_scripts {
         if let Some(value) = from_scripts.get(&script.variable_name) {
             values.insert(script.variable_name.clone(), fit(&script.variable_name, value.clone())?);
@@ -140,19 +142,14 @@ pub(super) fn config(
     dependencies.dedup();
     Ok(ServiceConfig {
         command: words::replace(&service.command, &borrowed(&values)),
-        description: description(&service.name),
+        description: owner.description(&service.name),
         dependencies,
         start: StartType::Manual,
         recovery: Some(recovery()),
     })
 }
 
-/// The description by which a service is known as ours.
-pub fn description(service: &ServiceName) -> String {
-    format!("{} {service}", host::SERVICE_TAG)
-}
-
-/// What happens when a service of ours fails: it is restarted, after ever longer pauses.
+/// Returns the recovery of declared services: restarts after growing pauses.
 pub fn recovery() -> Recovery {
     let milliseconds =
         |delay: jiff::SignedDuration| u32::try_from(delay.as_millis()).unwrap_or(u32::MAX);
@@ -163,8 +160,10 @@ pub fn recovery() -> Recovery {
     }
 }
 
+/// Returns the values of the variables that `text` uses. The other variables need no value.
 fn node_values(
     variables: &[NodeVariable],
+    text: &str,
     node: Option<&Value>,
 ) -> Result<BTreeMap<String, String>, ResolveError> {
     let value = |variable: &NodeVariable| {
@@ -172,17 +171,18 @@ fn node_values(
         let unreadable = |source| ResolveError::Path { placeholder: placeholder(), source };
         let path: NodePath = variable.node_object_json_path.parse().map_err(unreadable)?;
         if path.is_constant() {
-            // The ConfigMap says it word for word, as it says the text around it.
+            // The ConfigMap holds it verbatim, like the text around it.
             return Ok((placeholder(), path.to_string()));
         }
         let node = node.ok_or_else(|| ResolveError::NoNode { placeholder: placeholder() })?;
         let value = path.text(node).map_err(unreadable)?;
         Ok((placeholder(), fit(&variable.name, value)?))
     };
-    variables.iter().map(value).collect()
+    let is_used = |variable: &&NodeVariable| words::occurs(text, &variable.name);
+    variables.iter().filter(is_used).map(value).collect()
 }
 
-/// Lets through what is one argument to every shell.
+/// Accepts a value that is a single argument to every shell.
 fn fit(placeholder: &str, value: String) -> Result<String, ResolveError> {
     let harmless = |c: char| c.is_ascii_alphanumeric() || "._-:/\\,=+~".contains(c);
     if !value.is_empty() && value.chars().all(harmless) {

@@ -2,10 +2,12 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use serde_json::json;
 
+use wmco_core::names::objects;
+
 use super::*;
 use crate::fake::{Call, FakeWindows, Fault};
-use crate::generate::AWS_HOST_NAME;
 use crate::manifest::{NodeVariable, Parts, PreScript};
+use crate::scripts::AWS_HOST_NAME;
 use crate::windows::{HttpAnswer, ServiceManager as _, StartType, Wait, Windows as _};
 
 const NOW: Timestamp = Timestamp::UNIX_EPOCH;
@@ -15,14 +17,10 @@ fn name(text: &str) -> ServiceName {
 }
 
 fn service(text: &str, needs: &[&str]) -> manifest::Service {
+    let dependencies = needs.iter().map(|need| name(need)).collect();
     manifest::Service {
-        name: name(text),
-        command: format!("{text} --run"),
-        node_variables_in_command: Vec::new(),
-        powershell_pre_scripts: Vec::new(),
-        dependencies: needs.iter().map(|need| name(need)).collect(),
-        bootstrap: false,
-        priority: 1,
+        dependencies,
+        ..manifest::Service::new(name(text), format!("{text} --run"))
     }
 }
 
@@ -30,13 +28,13 @@ fn manifest(services: Vec<manifest::Service>) -> Manifest {
     Manifest::new(Parts { services, ..Parts::default() }).unwrap()
 }
 
-/// A manifest with `a`, `b` that needs `a`, and `c` that needs `b`.
+/// Returns a manifest with `a`, `b` that needs `a`, and `c` that needs `b`.
 fn chain() -> Manifest {
     manifest(vec![service("a", &[]), service("b", &["a"]), service("c", &["b"])])
 }
 
 fn all(manifest: &Manifest) -> Desired<'_> {
-    Desired { manifest, scope: Scope::All }
+    Desired { manifest, scope: Scope::All, owner: Owner::ours() }
 }
 
 fn bring_up(host: &FakeWindows, manifest: &Manifest) -> Settled {
@@ -108,7 +106,7 @@ fn tagged_services_that_are_not_listed_go_and_others_stay() {
     for (service, config) in [
         other("old", &[], "OpenShift managed old"),
         other("note", &[], "is not OpenShift managed"),
-        other(objects::WICD, &[], &description(&name(objects::WICD))),
+        other(objects::WICD, &[], &Owner::ours().description(&name(objects::WICD))),
     ] {
         host.add_service(&service, &config, ServiceRunState::Running);
     }
@@ -171,7 +169,7 @@ fn a_service_that_ends_at_once_is_reported_with_its_code() {
     assert_eq!(lines, ["service b ended right after its start with code 3, look at its log"]);
     let c = host.query(&name("c")).unwrap().unwrap();
     assert_eq!(c.state, ServiceRunState::Stopped);
-    // What needs it through others is not tried either.
+    // Indirect dependents are not tried either.
     let host = FakeWindows::new("winhost");
     host.set_ends_on_start(&name("a"), Some(3));
     assert_eq!(bring_up(&host, &chain()).failures.len(), 1);
@@ -211,6 +209,25 @@ fn values_come_from_node_and_scripts() {
 }
 
 #[test]
+fn a_placeholder_that_is_not_used_holds_up_nothing() {
+    let asks = |name: &str| NodeVariable {
+        name: name.to_owned(),
+        node_object_json_path: "{.metadata.name}".to_owned(),
+    };
+    let mut one = service("a", &[]);
+    one.node_variables_in_command = vec![asks("NODE_NAME")];
+    one.powershell_pre_scripts = vec![PreScript {
+        variable_name: "NODE_IP".to_owned(),
+        path: "prepare".to_owned(),
+        node_args: vec![asks("NODE_SUBNET")],
+    }];
+    let host = FakeWindows::new("winhost");
+    host.answer_scripts(&[("prepare", "two lines\r\nthat fill nothing\r\n")]);
+    assert_eq!(bring_up(&host, &manifest(vec![one])).left.to_string(), "");
+    assert_eq!(host.query(&name("a")).unwrap().unwrap().config.command, "a --run");
+}
+
+#[test]
 fn scripts_run_again_when_they_are_old_changed_or_failed() {
     let host = FakeWindows::new("winhost");
     let mut one = service("a", &[]);
@@ -236,7 +253,7 @@ fn scripts_run_again_when_they_are_old_changed_or_failed() {
     assert_eq!(at(15 + limits::SCRIPT_REFRESH.as_secs(), &host), (1, 0));
 }
 
-/// `spec/services.md`, section 15, row 24.
+/// `docs/contract/wicd.md`, WICD75.
 #[test]
 fn a_running_service_goes_on_with_what_its_scripts_gave_before() {
     let host = FakeWindows::new("winhost");
@@ -258,13 +275,13 @@ fn a_running_service_goes_on_with_what_its_scripts_gave_before() {
     host.answer_scripts(&[("get-ip", "10.0.0.1")]);
     assert_eq!(at(0), "");
     host.answer_scripts(&[]);
-    // It is still looked after.
+    // The service is still managed.
     let right = host.query(&name("a")).unwrap().unwrap().config;
     let wrong = ServiceConfig { command: "wrong".to_owned(), ..right };
     host.configure(&name("a"), &wrong).unwrap();
     assert_eq!(at(refresh), "");
     assert_eq!(command(), "a --ip 10.0.0.1");
-    // One that does not run waits until its scripts work.
+    // A stopped service waits until its scripts work.
     let again = refresh + limits::SCRIPT_RECHECK.as_secs();
     host.stop(&name("a"), Wait::at_most(limits::SCRIPT)).unwrap();
     insta::assert_snapshot!(at(again), @"service a waits: script `get-ip` failed with code 1, look at it on the host: no answer is prepared for this script");
@@ -273,9 +290,9 @@ fn a_running_service_goes_on_with_what_its_scripts_gave_before() {
     assert_eq!(command(), "a --ip 10.0.0.2");
 }
 
-/// `spec/services.md`, section 15, row 17: after a restart the way to the metadata service may be missing.
+/// `docs/contract/services.md`, SVC45: after a restart the route to the metadata service may be missing.
 #[test]
-fn row_17_a_service_starts_with_the_name_that_it_had() {
+fn a_service_starts_with_the_name_that_it_had() {
     let host = FakeWindows::new("winhost");
     let mut one = service("a", &[]);
     one.command = "a --name=NAME --ip=IP".to_owned();
@@ -292,7 +309,7 @@ fn row_17_a_service_starts_with_the_name_that_it_had() {
             Some(HttpAnswer { status: 200, body: body.to_owned() })
         });
     };
-    // Each time a daemon that remembers nothing.
+    // Each time a new daemon without memory.
     let settled = || {
         let done = settle(&host, all(&list), None, &mut ScriptResults::new(), NOW).unwrap();
         (done.left.to_string(), host.query(&name("a")).unwrap().map(|seen| seen.config.command))
@@ -307,7 +324,7 @@ fn row_17_a_service_starts_with_the_name_that_it_had() {
     answers(None);
     assert_eq!(settled(), running);
     assert_eq!(host.query(&name("a")).unwrap().unwrap().state, ServiceRunState::Running);
-    // Another answer counts, and what may change is not remembered.
+    // A new answer is used, and a value that may change is not remembered.
     answers(Some("two.internal"));
     assert_eq!(settled().1.unwrap(), "a --name=two.internal --ip=10.0.0.1");
     host.machine().restart().unwrap();
@@ -356,14 +373,14 @@ fn removal_takes_what_is_ours_and_stubs_that_a_crash_left() {
     let (theirs, config) = other("containerd", &[], "");
     host.add_service(&theirs, &config, ServiceRunState::Running);
     let listed = manifest(vec![service("kubelet", &[]), service("containerd", &[])]);
-    let plan = remove(&[listed], &host.list().unwrap());
+    let plan = remove(Owner::ours(), &[listed], &host.list().unwrap());
     execute(&plan, &host, &mut ScriptResults::new(), NOW, &|| true);
     let mut after = host.snapshot();
     assert!(after.services.remove(&theirs).is_some(), "another product's containerd stays");
     assert_eq!(after, before);
 }
 
-/// One service of a random world: what it needs, and how the host has it at first.
+/// A service of a random world: its dependencies, and its initial state on the host.
 #[derive(Clone, Debug)]
 struct Start {
     needs: Vec<usize>,
@@ -382,7 +399,7 @@ fn label(place: usize) -> String {
     format!("s{place}")
 }
 
-/// Only earlier ones, so that there is no cycle.
+/// Returns earlier services only, so that there is no cycle.
 fn earlier(needs: &[usize], place: usize) -> Vec<ServiceName> {
     let mut names: Vec<_> =
         needs.iter().filter(|need| **need < place).map(|need| name(&label(*need))).collect();
@@ -399,7 +416,7 @@ fn world(start: &[Start]) -> (FakeWindows, Manifest) {
         let mut wanted = service(&own, &[]);
         wanted.dependencies = earlier(&one.needs, place);
         if let Some((right, runs, needs)) = &one.there {
-            let config = resolve::config(&wanted, None, &BTreeMap::new()).unwrap();
+            let config = resolve::config(&wanted, Owner::ours(), None, &BTreeMap::new()).unwrap();
             let wrong = ServiceConfig {
                 command: "wrong".to_owned(),
                 dependencies: earlier(needs, place),
@@ -417,7 +434,7 @@ fn world(start: &[Start]) -> (FakeWindows, Manifest) {
     (host, manifest(services))
 }
 
-/// Everything that a plan may do is allowed by what is known when it does it.
+/// Checks that every step of a plan is allowed in the state in which it is taken.
 fn check_safety(plan: &Plan, seen: &[Service]) -> Result<(), TestCaseError> {
     let graph = Graph::new(seen);
     let mut stopped: BTreeSet<&ServiceName> = seen
@@ -472,8 +489,8 @@ fn check_safety(plan: &Plan, seen: &[Service]) -> Result<(), TestCaseError> {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(192))]
-    /// Whatever fails or dies on the way, all services end up right and running, ours that are not
-    /// wanted are gone, others are as configured as before; no plan on the way is unsafe.
+    /// Whatever fails and whenever the process dies, all services end up configured and running, those of ours that are
+    /// not desired are gone, others have their configuration; no plan in between is unsafe.
     #[test]
     fn converges_safely(
         start in any_start(),
@@ -484,7 +501,7 @@ proptest! {
         let user_before = host.query(&name("user")).unwrap().unwrap().config;
         for (call, times, lost) in &faults {
             let call = Call::ALL[*call];
-            // A list that fails ends a pass before it plans anything.
+            // A failing list ends a pass before it plans anything.
             if call.changes() {
                 host.fail(call, "", *times, if *lost { Fault::Lost } else { Fault::Other });
             }
@@ -497,7 +514,7 @@ proptest! {
             let plan = reconcile(all(&list), observed, NOW);
             check_safety(&plan, &services)?;
             execute(&plan, &host, &mut results, NOW, &|| true);
-            // Heals the cut, not the planned faults.
+            // Undoes the cut, not the planned faults.
             host.cut_after(usize::MAX - 1);
         }
         for _ in 0..8 {
@@ -520,7 +537,7 @@ proptest! {
         prop_assert!(plan(&host, &list).is_settled());
     }
 
-    /// Undisturbed, two passes are enough, and a bystander runs again at the end.
+    /// Undisturbed, two passes are enough, and an unrelated dependent runs again at the end.
     #[test]
     fn settles_at_once(start in any_start()) {
         let (host, list) = world(&start);

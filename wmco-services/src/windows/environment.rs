@@ -5,44 +5,44 @@ use std::fmt;
 
 use super::WindowsError;
 
-/// The variables that every process on the host gets, as kept in the registry key
+/// The variables that every process on the host inherits, stored in the registry key
 /// `HKEY_LOCAL_MACHINE\SYSTEM\CurrentControlSet\Control\Session Manager\Environment`.
 ///
 /// Services see a change only after the host has restarted. Values can hold passwords: neither errors
-/// nor logs show them. Source: `spec/wicd.md`, section 10.
+/// nor logs show them. Source: `docs/contract/wicd.md`, WICD60 to WICD62.
 pub trait Environment: Send + Sync {
-    /// The unexpanded value; `None` when it is not set. What is set and is no text, so that no program sees
-    /// it, reads as empty.
+    /// Returns the unexpanded value; `None` if the variable is not set. A value that is no text, which no program sees,
+    /// is returned as empty.
     fn get(&self, name: &str) -> Result<Option<String>, WindowsError>;
 
-    /// Sets the value, whatever was there and of whatever type.
+    /// Sets the value, replacing one of any type.
     fn set(&self, name: &str, value: &str) -> Result<(), WindowsError>;
 
-    /// Removes the variable; tells whether it was there.
+    /// Removes the variable; returns whether it existed.
     fn remove(&self, name: &str) -> Result<bool, WindowsError>;
 
-    /// What the Service Control Manager gives every service of this variable.
+    /// Returns the value of this variable that every service inherits from the Service Control Manager.
     fn inherited(&self, name: &str) -> Result<Inherited, WindowsError>;
 
-    /// Variables whose value differs from the one that they had when the host started, as far as they
-    /// were changed through this trait. For processes that do not know what is [inherited](Self::inherited).
+    /// Returns the variables that this trait has changed since the host started and that differ from their value at the
+    /// start. For processes that do not know the [inherited](Self::inherited) value.
     ///
-    /// An implementation keeps what is inherited, or else the value from before the first change, in a
-    /// volatile registry key, which the next start empties, so that no memory of a process is needed.
+    /// An implementation stores the inherited value, or else the value before the first change, in a volatile registry
+    /// key, which the next start empties, so that no process has to remember it.
     fn changed_since_boot(&self) -> Result<BTreeSet<String>, WindowsError>;
 }
 
-/// What services get of a variable. The manager reads the variables when the host starts and gives all
-/// services that run as the local system what it read then.
+/// The value of a variable that services inherit. The manager reads the variables when the host starts and passes those
+/// values to all services that run as the local system.
 #[derive(Clone, Default, Eq, PartialEq)]
 pub enum Inherited {
-    /// It cannot be told: the asking process was not started by the manager, or the variable says nothing
-    /// about other services.
+    /// Unknown: the calling process was not started by the manager, or its own value of the variable does not show that
+    /// of other services.
     #[default]
     Unknown,
-    /// They do not get it.
+    /// Services do not inherit the variable.
     Nothing,
-    /// They get this value. It may be secret.
+    /// Services inherit this value. It may be secret.
     Value(String),
 }
 

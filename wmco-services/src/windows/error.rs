@@ -1,4 +1,4 @@
-//! Why Windows did not do what was asked.
+//! Errors of Windows calls.
 
 use jiff::SignedDuration;
 
@@ -6,50 +6,50 @@ use jiff::SignedDuration;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum WindowsError {
-    /// The process may not do that.
+    /// The process lacks the right.
     #[error("no right to change {object}, run the agent as an administrator")]
     AccessDenied {
-        /// What was to be changed or read.
+        /// The object to be changed or read.
         object: String,
     },
-    /// The content that was to be written could not be read to its end; nothing was changed.
+    /// The content to write could not be read to its end; nothing was changed.
     #[error("{object} was not written, its content could not be read; send it again")]
     Content {
-        /// The file that was to be written.
+        /// The file to be written.
         object: String,
-        /// What the reader of the content said.
+        /// The reader's error.
         source: std::io::Error,
     },
-    /// Services that need this one still run.
+    /// Services that depend on this one still run.
     #[error("service {service} cannot stop while {} need it, stop them first", .dependents.join(", "))]
     DependentsRun {
-        /// The service that was to stop.
+        /// The service to be stopped.
         service: String,
-        /// Services that need it and are not stopped.
+        /// Its dependents that are not stopped.
         dependents: Vec<String>,
     },
-    /// A folder that was to be removed as empty is not.
+    /// A folder to be removed is not empty.
     #[error("folder {object} is not empty, remove what is in it first")]
     DirectoryNotEmpty {
         /// The folder.
         object: String,
     },
-    /// The disk is full; nothing was left half written.
+    /// The disk is full; no partly written file is left.
     #[error("no space left for {object}, free space on its disk and try again")]
     DiskFull {
-        /// The file that was to be written.
+        /// The file to be written.
         object: String,
     },
-    /// It is there already.
+    /// The object exists already.
     #[error("{object} exists already, look at it again before creating it")]
     Exists {
-        /// What was to be created.
+        /// The object to be created.
         object: String,
     },
-    /// The caller does not wait for it any more; it may still happen.
-    #[error("{object} was not awaited, since the daemon is told to stop; look again")]
+    /// The caller stopped waiting; the operation may still finish.
+    #[error("{object} was not awaited, since the daemon is stopping; try again")]
     Interrupted {
-        /// What was waited for.
+        /// The operation.
         object: String,
     },
     /// Another program holds the file.
@@ -58,7 +58,7 @@ pub enum WindowsError {
         /// The file.
         object: String,
     },
-    /// The service is deleted as soon as its last user closes it.
+    /// The service is deleted when the last handle to it is closed.
     #[error(
         "service {service} is still being deleted, close programs that show services and try again"
     )]
@@ -66,26 +66,26 @@ pub enum WindowsError {
         /// The service.
         service: String,
     },
-    /// It is not there.
+    /// The object does not exist.
     #[error("{object} does not exist")]
     Missing {
-        /// What was asked for.
+        /// The object.
         object: String,
     },
-    /// A service cannot start without another one that is not there.
+    /// A service cannot start because a dependency does not exist.
     #[error("service {service} needs {dependency}, which does not exist, create that first")]
     MissingDependency {
-        /// The service that was to start.
+        /// The service to be started.
         service: String,
-        /// The one that is missing.
+        /// The missing dependency.
         dependency: String,
     },
-    /// Anything else that Windows said.
+    /// Any other error of Windows.
     #[error("cannot {what}")]
     Other {
-        /// What was tried, for example `list the services`.
+        /// The operation, for example `list the services`.
         what: String,
-        /// What Windows said.
+        /// The cause.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
     /// A service ended by itself instead of staying up.
@@ -96,26 +96,26 @@ pub enum WindowsError {
         /// Its exit code.
         code: u32,
     },
-    /// It took longer than allowed.
+    /// The operation exceeded its limit.
     #[error("{object} did not finish within {limit:#}, look at what holds it up")]
     TimedOut {
         /// The service, script or the like.
         object: String,
-        /// How long it was given.
+        /// The limit.
         limit: SignedDuration,
     },
-    /// The file is larger than the caller can use.
+    /// The file is larger than the caller accepts.
     #[error("{object} is larger than {most_bytes} bytes, replace it")]
     TooLarge {
         /// The file.
         object: String,
-        /// How much would have been read.
+        /// Most bytes that the caller accepts.
         most_bytes: usize,
     },
 }
 
 impl WindowsError {
-    /// An [`Other`](Self::Other) from any cause.
+    /// Creates an [`Other`](Self::Other) from any cause.
     pub fn other(
         what: impl Into<String>,
         source: impl Into<Box<dyn std::error::Error + Send + Sync>>,

@@ -10,36 +10,36 @@ use wmco_core::winpath::WindowsPath;
 
 use super::WindowsError;
 
-/// What [`Files::write`] appends to the name of the file that it writes to before it renames it. A
-/// process that dies in between leaves such a file; whoever removes a file removes this one too.
+/// Suffix of the temporary file that [`Files::write`] writes before it renames it. A process that dies in between
+/// leaves such a file; code that removes a file removes its temporary file, too.
 pub const TEMPORARY_SUFFIX: &str = ".wmco-new";
 
-/// What stands at a path.
+/// The kind of a file system entry.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum EntryKind {
     /// A folder.
     Directory,
     /// A file.
     File,
-    /// A symbolic link or another reparse point; what it points to is never followed.
+    /// A symbolic link or another reparse point; its target is never followed.
     Link,
 }
 
-/// One entry of [`Files::walk`].
+/// An entry of [`Files::walk`].
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Entry {
-    /// Where it is.
+    /// Its path.
     pub path: WindowsPath,
-    /// What it is.
+    /// Its kind.
     pub kind: EntryKind,
-    /// When it was last written.
+    /// Time of its last write.
     pub modified: Timestamp,
 }
 
-/// Digest of all that `content` holds, read piece by piece.
+/// Computes the digest of `content` in chunks.
 ///
 /// # Errors
-/// What reading it says.
+/// Returns the error of the reader.
 pub fn digest_of(content: &mut dyn Read) -> io::Result<Sha256> {
     let mut hasher = Hasher::new();
     let mut piece = vec![0; 64 * 1024];
@@ -54,22 +54,22 @@ pub fn digest_of(content: &mut dyn Read) -> io::Result<Sha256> {
 
 /// The file system of a host.
 pub trait Files: Send + Sync {
-    /// What stands at `path`, without following links; `None` when nothing does.
+    /// Returns the kind of the entry at `path`, without following links; `None` if there is none.
     fn kind(&self, path: &WindowsPath) -> Result<Option<EntryKind>, WindowsError>;
 
     /// Opens a file for reading, following links.
     ///
     /// # Errors
-    /// [`WindowsError::Missing`] when it is not there.
+    /// [`WindowsError::Missing`] if it does not exist.
     fn open(&self, path: &WindowsPath) -> Result<Box<dyn Read + Send>, WindowsError>;
 
-    /// Replaces the file at `path` by `content`, whole or not at all: writes beside it (name plus
-    /// [`TEMPORARY_SUFFIX`]), sets `access` **before** the first byte, flushes, renames. When anything
-    /// fails, `content` included, the file beside is removed and `path` is as before.
+    /// Replaces the file at `path` with `content`, completely or not at all: writes a temporary file (name plus
+    /// [`TEMPORARY_SUFFIX`]), sets `access` **before** the first byte, flushes, renames. On any failure, also of
+    /// `content`, the temporary file is removed and `path` is unchanged.
     ///
     /// # Errors
-    /// [`WindowsError::Content`] when `content` cannot be read, [`WindowsError::DiskFull`],
-    /// [`WindowsError::Locked`], [`WindowsError::Missing`] when the folder is not there.
+    /// [`WindowsError::Content`] when `content` cannot be read, [`WindowsError::DiskFull`], [`WindowsError::Locked`],
+    /// [`WindowsError::Missing`] when the parent folder does not exist.
     fn write(
         &self,
         path: &WindowsPath,
@@ -77,73 +77,72 @@ pub trait Files: Send + Sync {
         content: &mut dyn Read,
     ) -> Result<(), WindowsError>;
 
-    /// Makes `path` a symbolic link to the file `target`, which is there, in place of the file or link
-    /// that stands there: at every moment one of both does. Where the system makes no links, `path`
-    /// becomes another name of the same file.
+    /// Replaces the file or link at `path` atomically with a symbolic link to the existing file `target`. Where the
+    /// system cannot create links, `path` becomes a hard link to the file.
     fn link(&self, path: &WindowsPath, target: &WindowsPath) -> Result<(), WindowsError>;
 
-    /// Removes a file or a link (not what it points to); tells whether it was there.
+    /// Removes a file or a link (not its target); returns whether it existed.
     ///
     /// # Errors
     /// [`WindowsError::Locked`] when a program holds it.
     fn remove_file(&self, path: &WindowsPath) -> Result<bool, WindowsError>;
 
-    /// Makes one folder; tells whether it was missing. Its parent exists.
+    /// Creates a folder; returns whether it was missing. Its parent must exist.
     fn make_directory(&self, path: &WindowsPath) -> Result<bool, WindowsError>;
 
-    /// Makes one folder that has [`Access::Administrators`] from its first moment on. Its parent exists.
+    /// Creates a folder that has [`Access::Administrators`] from the start. Its parent must exist.
     ///
     /// # Errors
-    /// [`WindowsError::Exists`] when anything stands there.
+    /// [`WindowsError::Exists`] when an entry exists at the path.
     fn make_private_directory(&self, path: &WindowsPath) -> Result<(), WindowsError>;
 
-    /// Moves a file, a folder with all that is in it, or a link (not what it points to) to a place on
-    /// the same disk where nothing stands.
+    /// Moves a file, a folder with its content, or a link (not its target) to a path on the same disk where no entry
+    /// exists.
     ///
     /// # Errors
-    /// [`WindowsError::Exists`] when something does, [`WindowsError::Locked`] when a program holds it or
+    /// [`WindowsError::Exists`] when an entry exists there, [`WindowsError::Locked`] when a program holds the entry or
     /// something in it, [`WindowsError::Missing`].
     fn rename(&self, from: &WindowsPath, to: &WindowsPath) -> Result<(), WindowsError>;
 
-    /// Whether a program has it open in a way that lets it write to, move or remove it, whoever may open
-    /// it now. Running a program from it does not count. `false` when it is not there.
+    /// Whether a program has a handle with which it can write, move or remove the entry, whatever its access list is
+    /// now. Running a program from the file does not count. `false` if the entry does not exist.
     fn is_held(&self, path: &WindowsPath) -> Result<bool, WindowsError>;
 
-    /// Removes one empty folder; tells whether it was there.
+    /// Removes an empty folder; returns whether it existed.
     ///
     /// # Errors
     /// [`WindowsError::DirectoryNotEmpty`].
     fn remove_directory(&self, path: &WindowsPath) -> Result<bool, WindowsError>;
 
-    /// Removes a folder with all that is in it, links but not their targets; tells whether it was
-    /// there. Removes as much as it can before it reports a failure.
+    /// Removes a folder with its content, links but not their targets; returns whether it existed. Removes as much as
+    /// possible before it reports a failure.
     fn remove_tree(&self, path: &WindowsPath) -> Result<bool, WindowsError>;
 
-    /// Everything below `folder`, folders before what is in them; empty when the folder is missing.
-    /// Links are listed and not entered. Names that no [`WindowsPath`] can hold are left out.
+    /// Returns everything below `folder`, folders before their content; nothing if the folder is missing. Links are
+    /// listed but not followed. Names that no [`WindowsPath`] can hold are left out.
     fn walk(&self, folder: &WindowsPath) -> Result<Vec<Entry>, WindowsError> {
         self.walk_around(folder, None)
     }
 
-    /// As [`Self::walk`], but the folder `around` is listed and not entered.
+    /// Like [`Self::walk`], but lists the folder `around` without its content.
     fn walk_around(
         &self,
         folder: &WindowsPath,
         around: Option<&WindowsPath>,
     ) -> Result<Vec<Entry>, WindowsError>;
 
-    /// Who may read the file or folder itself.
+    /// Returns the access to the file or folder itself.
     fn access(&self, path: &WindowsPath) -> Result<Access, WindowsError>;
 
-    /// Whether others than administrators, the system and who runs this may change the file, or give
-    /// themselves the right to. Many can read it perhaps.
+    /// Whether accounts other than administrators, the system and the current user may change the file, or grant
+    /// themselves that right. Read access does not count.
     fn others_may_write(&self, path: &WindowsPath) -> Result<bool, WindowsError>;
 
-    /// Sets who may read the file or folder itself. What lies below a folder and has
-    /// [`Access::Inherited`] is as open as the folder.
+    /// Sets the access to the file or folder itself. Content of a folder with [`Access::Inherited`] is as open as the
+    /// folder.
     fn set_access(&self, path: &WindowsPath, access: Access) -> Result<(), WindowsError>;
 
-    /// Digest of a file, read piece by piece; `None` when it is not there.
+    /// Returns the digest of a file, read in chunks; `None` if it does not exist.
     fn digest(&self, path: &WindowsPath) -> Result<Option<Sha256>, WindowsError> {
         let mut file = match self.open(path) {
             Ok(file) => file,
@@ -154,7 +153,7 @@ pub trait Files: Send + Sync {
         read.map(Some).map_err(|error| WindowsError::other(format!("read {path}"), error))
     }
 
-    /// A whole file of at most `most_bytes`; `None` when it is not there.
+    /// Reads a whole file of at most `most_bytes`; `None` if it does not exist.
     ///
     /// # Errors
     /// [`WindowsError::TooLarge`].

@@ -1,4 +1,4 @@
-//! The machine itself.
+//! The machine as a whole.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -6,43 +6,61 @@ use std::io::Read;
 use std::net::{Ipv4Addr, SocketAddr};
 
 use jiff::SignedDuration;
+use schemars::JsonSchema;
+use serde::Serialize;
 use wmco_core::protocol::{FeatureState, RebootReason};
 use wmco_core::winpath::WindowsPath;
 
 use super::WindowsError;
 
-/// A way out of the networks that a machine belongs to.
+/// An IPv4 default route.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct DefaultRoute {
-    /// Of the route and its interface together; the least is taken.
+    /// Metric of the route plus that of its interface; the lowest is preferred.
     pub metric: u32,
     /// IPv4 addresses of the interface, in the system's order.
     pub addresses: Vec<Ipv4Addr>,
 }
 
+/// An IPv4 route.
+#[derive(Clone, Debug, Eq, JsonSchema, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Route {
+    /// Destination network.
+    pub destination: Ipv4Addr,
+    /// Length of the network's prefix in bits; 0 for a default route, 32 for a single host.
+    pub prefix: u8,
+    /// Next hop; unspecified for a directly connected network.
+    pub gateway: Ipv4Addr,
+    /// Index of the interface, valid until the host restarts.
+    pub interface: u32,
+    /// Metric of the route plus that of its interface; the lowest is preferred.
+    pub metric: u32,
+}
+
 /// A network interface.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Interface {
-    /// Name that people see and may change, for example `vEthernet (nat)`.
+    /// Name of the interface, which people see and may change, for example `vEthernet (nat)`.
     pub name: String,
-    /// What kind of adapter it is, in the driver's words.
+    /// Kind of adapter, as its driver describes it.
     pub description: String,
     /// IPv4 addresses, in the system's order.
     pub addresses: Vec<Ipv4Addr>,
-    /// Whether a default route goes through it.
+    /// Whether a default route uses it.
     pub leads_out: bool,
 }
 
-/// A request without a body.
+/// An HTTP request without a body.
 #[derive(Clone, Copy)]
 pub struct HttpRequest<'a> {
-    /// For example `GET`.
+    /// Method, for example `GET`.
     pub method: &'a str,
-    /// Who is asked.
+    /// Address of the server.
     pub address: SocketAddr,
-    /// From the first slash on.
+    /// Path, from the first slash on.
     pub path: &'a str,
-    /// Names and values. May be secret.
+    /// Header names and values. May be secret.
     pub headers: &'a [(&'a str, &'a str)],
 }
 
@@ -52,7 +70,7 @@ impl fmt::Debug for HttpRequest<'_> {
     }
 }
 
-/// What was answered.
+/// The response to an HTTP request.
 #[derive(Clone, Eq, PartialEq)]
 pub struct HttpAnswer {
     /// The status code.
@@ -67,64 +85,77 @@ impl fmt::Debug for HttpAnswer {
     }
 }
 
-/// Facts about a machine, and the few things that are done to it as a whole.
+/// Facts about a machine, and changes of the machine as a whole.
 pub trait Machine: Send + Sync {
-    /// Host name with its domain, if it has one.
+    /// Returns the host name with its domain, if it has one.
     fn host_name(&self) -> Result<String, WindowsError>;
 
-    /// Windows build, for example `10.0.20348`.
+    /// Returns the Windows build, for example `10.0.20348`.
     fn os_build(&self) -> Result<String, WindowsError>;
 
-    /// All network interfaces, in the system's order.
+    /// Returns all network interfaces, in the system's order.
     fn interfaces(&self) -> Result<Vec<Interface>, WindowsError>;
 
-    /// IPv4 addresses of all interfaces but loopback, in the system's order.
+    /// Returns the IPv4 addresses of all interfaces except loopback, in the system's order.
     fn addresses(&self) -> Result<Vec<Ipv4Addr>, WindowsError> {
         let all = self.interfaces()?.into_iter().flat_map(|interface| interface.addresses);
         Ok(all.filter(|address| !address.is_loopback()).collect())
     }
 
-    /// All IPv4 default routes.
+    /// Returns all IPv4 default routes.
     fn default_routes(&self) -> Result<Vec<DefaultRoute>, WindowsError>;
 
-    /// State of the containers feature.
+    /// Returns the free bytes, within quotas, on the disk of `folder`.
+    fn free_bytes(&self, folder: &WindowsPath) -> Result<u64, WindowsError>;
+
+    /// Whether a program listens on the TCP port, on any address.
+    fn is_listening(&self, port: u16) -> Result<bool, WindowsError>;
+
+    /// Returns all IPv4 routes, in the system's order.
+    fn routes(&self) -> Result<Vec<Route>, WindowsError>;
+
+    /// Adds a route to one address with the interface, gateway and metric of `via`, until the host restarts. An
+    /// existing route to that address stays as it is.
+    fn add_host_route(&self, to: Ipv4Addr, via: &Route) -> Result<(), WindowsError>;
+
+    /// Returns the state of the containers feature.
     fn containers(&self) -> Result<FeatureState, WindowsError>;
 
-    /// Switches the containers feature on; may take minutes.
+    /// Enables the containers feature; may take minutes.
     fn enable_containers(&self) -> Result<(), WindowsError>;
 
-    /// Gives the computer another name, in force after the next start.
+    /// Renames the computer from the next start of the host on.
     fn rename(&self, name: &str) -> Result<(), WindowsError>;
 
     /// Orders a restart and returns.
     fn restart(&self) -> Result<(), WindowsError>;
 
-    /// Changes with every start of the host.
+    /// Returns an identity that changes with every start of the host.
     fn boot_id(&self) -> Result<String, WindowsError>;
 
-    /// Why Windows itself wants a restart: features and the computer's name.
+    /// Returns why Windows itself needs a restart: features and the computer's name.
     fn pending_reboot(&self) -> Result<BTreeSet<RebootReason>, WindowsError>;
 
-    /// Names of all HNS networks.
+    /// Returns the names of all HNS networks.
     fn networks(&self) -> Result<BTreeSet<String>, WindowsError>;
 
-    /// Removes an HNS network with its endpoints; tells whether it was there.
+    /// Removes an HNS network with its endpoints; returns whether it existed.
     fn remove_network(&self, name: &str) -> Result<bool, WindowsError>;
 
-    /// Ends every process that runs one of `programs`, with its children; tells how many. The calling
-    /// process is never ended.
+    /// Ends every process that runs one of `programs`, with its children; returns their number. The calling process is
+    /// never ended.
     fn end_processes(&self, programs: &BTreeSet<WindowsPath>) -> Result<usize, WindowsError>;
 
-    /// The answer to a request over HTTP, without a proxy and without following it elsewhere; `None`
-    /// when nobody there speaks HTTP within `limit`.
+    /// Sends an HTTP request, without a proxy and without following redirects; `None` when there is no HTTP response
+    /// within `limit`.
     fn http(
         &self,
         request: &HttpRequest<'_>,
         limit: SignedDuration,
     ) -> Result<Option<HttpAnswer>, WindowsError>;
 
-    /// The running program's own file; `None` when no [`WindowsPath`] holds its place, as below the
-    /// folder of a user whose name has a blank in it. Our folders are no such place.
+    /// Returns the running program's own file; `None` when no [`WindowsPath`] can hold its path, for example below the
+    /// folder of a user whose name contains a blank. Our folders are not such paths.
     fn executable(&self) -> Result<Option<WindowsPath>, WindowsError>;
 
     /// Opens the running program's own file for reading.

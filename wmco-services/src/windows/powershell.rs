@@ -1,8 +1,8 @@
-//! Scripts that the services ConfigMap asks for.
+//! PowerShell, which runs the scripts of the services ConfigMap.
 
 use super::{Wait, WindowsError};
 
-/// What a script gave.
+/// The output of a script.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct ScriptOutput {
     /// Exit code; 0 is success.
@@ -13,13 +13,12 @@ pub struct ScriptOutput {
     pub stderr: String,
 }
 
-/// Windows PowerShell, without profile, not interactive, with execution policy `Bypass`, from its
-/// place below the system folder. Source: `spec/wicd.md`, sections 13.5 and 23.7.
+/// Windows PowerShell at its path below the system folder, without profile, not interactive, with execution policy
+/// `Bypass`. Source: `docs/contract/wicd.md`, WICD76.
 pub trait PowerShell: Send + Sync {
     /// Runs a script text and returns its output, whatever its exit code is.
     ///
     /// # Errors
-    /// [`WindowsError::TimedOut`] or [`WindowsError::Interrupted`], after the process and its children
-    /// were ended.
+    /// [`WindowsError::TimedOut`] or [`WindowsError::Interrupted`], after the process and its children were ended.
     fn run(&self, script: &str, wait: Wait<'_>) -> Result<ScriptOutput, WindowsError>;
 }

@@ -16,7 +16,7 @@ use super::{Wait, WindowsError};
 #[derive(Clone)]
 pub struct ServiceName(String);
 
-/// The text is not the name of a service.
+/// The text is no valid service name.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[error("`{name}` is no name of a service: use 1 to 256 characters without slashes")]
 pub struct BadServiceName {
@@ -24,7 +24,7 @@ pub struct BadServiceName {
 }
 
 impl ServiceName {
-    /// The name as it is spelled.
+    /// Returns the name as it was given.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -102,140 +102,139 @@ impl JsonSchema for ServiceName {
     }
 }
 
-/// Account of all services of ours.
+/// Account of all our services.
 pub const LOCAL_SYSTEM: &str = "LocalSystem";
 
 /// When a service starts.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum StartType {
-    /// With the host.
+    /// At the start of the host.
     Automatic,
-    /// When somebody asks for it.
+    /// On request.
     Manual,
     /// Never.
     Disabled,
 }
 
-/// What the Service Control Manager does when a service fails: restart it.
+/// Recovery actions of the Service Control Manager for a failed service: restarts.
 #[derive(Clone, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Recovery {
-    /// Milliseconds before each restart; the last one repeats. Not empty.
+    /// Milliseconds before each restart; the last value repeats. Not empty.
     pub restart_delays_ms: Vec<u32>,
-    /// Failures are forgotten after this many seconds.
+    /// Seconds after which the count of failures is reset.
     pub reset_seconds: u32,
     /// Whether a stop with an error code counts as a failure, too.
     pub on_error_exit: bool,
 }
 
-/// What we decide about a service.
+/// The fields of a service that we set.
 #[derive(Clone, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ServiceConfig {
     /// The whole command line.
     pub command: String,
-    /// The description; ours start with [`SERVICE_TAG`](wmco_core::names::host::SERVICE_TAG).
+    /// The description; declared services have that of their [`Owner`](crate::owner::Owner).
     pub description: String,
-    /// Services that run before it, in no order that matters. Empty means none: an executor clears
-    /// the list and does not leave it as it is.
+    /// Services that start before it, in any order. An empty list means none: an executor clears the list of the
+    /// service.
     pub dependencies: Vec<ServiceName>,
-    /// When it starts.
+    /// The time of its start.
     pub start: StartType,
-    /// What happens when it fails; `None`: nothing.
+    /// The reaction to a failure; `None`: none.
     pub recovery: Option<Recovery>,
 }
 
-/// One service as it is.
+/// A service as observed.
 #[derive(Clone, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Service {
     /// Its name.
     pub name: ServiceName,
-    /// How it is configured.
+    /// Its configuration.
     pub config: ServiceConfig,
-    /// Account that it runs as; ours run as [`LOCAL_SYSTEM`].
+    /// Account of its process; ours run as [`LOCAL_SYSTEM`].
     pub account: String,
-    /// Name that people see; that of ours is the name.
+    /// Display name; that of our services is their name.
     pub display_name: String,
-    /// Whether it has a process of its own that talks to no desktop, as ours have.
+    /// Whether it has its own process without access to the desktop, as ours have.
     pub own_process: bool,
-    /// Whether the host starts without a word when it does not, as with ours.
+    /// Whether the start of the host ignores its failure to start, as with ours.
     pub errors_ignored: bool,
-    /// What it does now.
+    /// Its state.
     pub state: ServiceRunState,
-    /// Code that it ended with when it last stopped; 0 while it runs.
+    /// Exit code of its last stop; 0 while it runs.
     pub exit_code: u32,
-    /// Its process, while it has one.
+    /// Its process ID, while it has a process.
     pub process: Option<u32>,
 }
 
-/// One service at one moment, without its configuration.
+/// The status of a service, without its configuration.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Glimpse {
+pub struct ServiceStatus {
     /// Its name.
     pub name: ServiceName,
-    /// What it does.
+    /// Its state.
     pub state: ServiceRunState,
-    /// Its process, while it has one.
+    /// Its process ID, while it has a process.
     pub process: Option<u32>,
 }
 
 /// The Service Control Manager of a host.
 pub trait ServiceManager: Send + Sync {
-    /// All services that the caller may read, in no order that matters.
+    /// Returns all services that the caller may read, in no particular order.
     fn list(&self) -> Result<Vec<Service>, WindowsError>;
 
-    /// All services, in one cheap call that may be made again and again.
-    fn glance(&self) -> Result<Vec<Glimpse>, WindowsError> {
-        let glimpse = |service: Service| Glimpse {
+    /// Returns the statuses of all services, in one cheap call.
+    fn statuses(&self) -> Result<Vec<ServiceStatus>, WindowsError> {
+        let status = |service: Service| ServiceStatus {
             name: service.name,
             state: service.state,
             process: service.process,
         };
-        Ok(self.list()?.into_iter().map(glimpse).collect())
+        Ok(self.list()?.into_iter().map(status).collect())
     }
 
-    /// One service; `None` when there is none of that name.
+    /// Returns a service; `None` if it does not exist.
     fn query(&self, name: &ServiceName) -> Result<Option<Service>, WindowsError>;
 
-    /// Creates a stopped service that runs as [`LOCAL_SYSTEM`] in a process of its own, is shown by its name,
-    /// and does not trouble the start of the host.
+    /// Creates a stopped service that runs as [`LOCAL_SYSTEM`] in its own process, has its name as display name, and
+    /// whose failures the start of the host ignores.
     ///
     /// # Errors
     /// [`WindowsError::Exists`], [`WindowsError::MarkedForDeletion`].
     fn create(&self, name: &ServiceName, config: &ServiceConfig) -> Result<(), WindowsError>;
 
-    /// Makes the service be configured as `config` says and all else as [`create`](Self::create) does,
-    /// whatever it was before. A running process keeps its old command line until it is started anew.
+    /// Changes the configuration to `config` and all other fields to those of [`create`](Self::create). A running
+    /// process keeps its old command line until the service restarts.
     ///
     /// # Errors
     /// [`WindowsError::Missing`].
     fn configure(&self, name: &ServiceName, config: &ServiceConfig) -> Result<(), WindowsError>;
 
-    /// Starts the service, and before it the services that it needs, and waits until it runs. A
-    /// service that runs already is fine.
+    /// Starts the service after its dependencies, and waits until it runs. It may already run.
     ///
     /// # Errors
-    /// [`WindowsError::ServiceEnded`] as soon as it is stopped again, [`WindowsError::TimedOut`],
-    /// [`WindowsError::MissingDependency`], [`WindowsError::Interrupted`]. Dependencies that were started stay so.
+    /// [`WindowsError::ServiceEnded`] when it stops again, [`WindowsError::TimedOut`],
+    /// [`WindowsError::MissingDependency`], [`WindowsError::Interrupted`]. Dependencies that were started stay running.
     fn start(&self, name: &ServiceName, wait: Wait<'_>) -> Result<(), WindowsError>;
 
-    /// Stops the service, waits, and when [`Wait::is_over`] ends its process with all its children. A
-    /// service that is stopped already, or stops meanwhile, or is not there, is fine.
+    /// Stops the service, waits, and ends its process with all its children when [`Wait::is_over`]. The service may be
+    /// stopped already, stop meanwhile, or not exist.
     ///
     /// # Errors
     /// [`WindowsError::DependentsRun`], [`WindowsError::Interrupted`].
     fn stop(&self, name: &ServiceName, wait: Wait<'_>) -> Result<(), WindowsError>;
 
-    /// Deletes a stopped service and waits until it is gone; tells whether it was there.
+    /// Deletes a stopped service and waits until it is gone; returns whether it existed.
     ///
     /// # Errors
-    /// [`WindowsError::MarkedForDeletion`] when somebody still has it open after the limit,
+    /// [`WindowsError::MarkedForDeletion`] when a program still has a handle to it after the limit,
     /// [`WindowsError::Interrupted`].
     fn delete(&self, name: &ServiceName, wait: Wait<'_>) -> Result<bool, WindowsError>;
 
-    /// Services that directly need this one, running or not.
+    /// Returns services that directly depend on this one, running or not.
     fn dependents(&self, name: &ServiceName) -> Result<Vec<ServiceName>, WindowsError> {
         let needs_it =
             |service: &Service| service.name != *name && service.config.dependencies.contains(name);

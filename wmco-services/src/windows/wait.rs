@@ -1,4 +1,4 @@
-//! How long a call may wait for Windows.
+//! Limits the time that a call waits for Windows.
 
 use std::fmt;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use wmco_core::protocol::ServiceRunState;
 use super::WindowsError;
 use crate::limits;
 
-/// The patience of a caller: a limit, and perhaps something that makes it lose interest before.
+/// A time limit for a call, with an optional condition for waiting.
 #[derive(Clone, Copy)]
 pub struct Wait<'a> {
     limit: SignedDuration,
@@ -17,12 +17,12 @@ pub struct Wait<'a> {
 }
 
 impl<'a> Wait<'a> {
-    /// A caller that waits so long.
+    /// Creates a wait with this limit.
     pub const fn at_most(limit: SignedDuration) -> Self {
         Self { limit, wanted: None }
     }
 
-    /// The same caller, who does not wait any more once `wanted` says no.
+    /// Adds a condition: once `wanted` returns false, the caller stops waiting.
     #[must_use]
     pub const fn as_long_as(self, wanted: &'a dyn Fn() -> bool) -> Self {
         Self { wanted: Some(wanted), ..self }
@@ -33,10 +33,10 @@ impl<'a> Wait<'a> {
         self.limit
     }
 
-    /// Asked at each look at what is waited for.
+    /// Called at each poll of the awaited state.
     ///
     /// # Errors
-    /// [`WindowsError::Interrupted`], with what `object` says, when the caller lost interest.
+    /// [`WindowsError::Interrupted`] with the text of `object` once the condition fails.
     pub fn check(self, object: impl FnOnce() -> String) -> Result<(), WindowsError> {
         match self.wanted {
             Some(wanted) if !wanted() => Err(WindowsError::Interrupted { object: object() }),
@@ -44,33 +44,33 @@ impl<'a> Wait<'a> {
         }
     }
 
-    /// How long a service may start or stop: longer than the limit when it [gets on](Progress::hears).
-    pub fn limit_of(self, gets_on: bool) -> SignedDuration {
-        if gets_on { self.limit.max(limits::SERVICE_HONEST) } else { self.limit }
+    /// Returns the limit for starting or stopping: longer while a service reports [progress](Progress::update).
+    pub fn limit_of(self, progressing: bool) -> SignedDuration {
+        if progressing { self.limit.max(limits::SERVICE_PROGRESSING) } else { self.limit }
     }
 
-    /// Whether a service in this state, which was told to stop so long ago, gets no more time: the
-    /// limit has passed, or it goes on as if nobody had said anything.
-    pub fn is_over(self, state: ServiceRunState, since: Duration, gets_on: bool) -> bool {
-        since >= self.limit_of(gets_on).unsigned_abs()
+    /// Whether the time is over for a service in this state that was told to stop `since` ago: the limit has passed, or
+    /// the service ignores the request.
+    pub fn is_over(self, state: ServiceRunState, since: Duration, progressing: bool) -> bool {
+        since >= self.limit_of(progressing).unsigned_abs()
             || (state != ServiceRunState::Stopping
                 && since >= limits::SERVICE_ANSWER.unsigned_abs())
     }
 }
 
-/// What a service that starts or stops has said so far.
+/// The progress that a starting or stopping service has reported so far.
 ///
-/// Source: `spec/wicd.md`, section 23.6, row 47; Windows documentation of `SERVICE_STATUS`.
+/// Source: `docs/contract/wicd.md`, WICD73; Windows documentation of `SERVICE_STATUS`.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Progress {
-    /// The last state and check point, and when they were new.
+    /// The last state and check point, and the time when they were first reported.
     last: Option<(ServiceRunState, u32, Duration)>,
 }
 
 impl Progress {
-    /// Takes in what the service says at `now`, a time since any fixed moment. Tells whether it gets on:
-    /// it is on its way, and its last new check point is not older than it said it would be.
-    pub fn hears(
+    /// Records the status of the service at `now`, a time since any fixed moment. Returns whether the service
+    /// makes progress: it is starting or stopping, and its last new check point is not older than its wait hint.
+    pub fn update(
         &mut self,
         state: ServiceRunState,
         checkpoint: u32,
@@ -115,14 +115,14 @@ mod tests {
         assert!(short.is_over(ServiceRunState::Running, Duration::from_secs(1), false));
     }
 
-    /// Whether a service is given up at this second, of which each word is state, check point, seconds of
-    /// the hint, and second at which it is heard.
+    /// Returns for each report whether the service is given up then. A report is a state, a check point, the wait hint
+    /// in seconds, and the time in seconds.
     fn given_up(words: &[(ServiceRunState, u32, u64, u64)]) -> Vec<bool> {
         let mut progress = Progress::default();
         let hear = |(state, checkpoint, hint, at): &(ServiceRunState, u32, u64, u64)| {
             let at = Duration::from_secs(*at);
-            let gets_on = progress.hears(*state, *checkpoint, Duration::from_secs(*hint), at);
-            WAIT.is_over(*state, at, gets_on)
+            let progressing = progress.update(*state, *checkpoint, Duration::from_secs(*hint), at);
+            WAIT.is_over(*state, at, progressing)
         };
         words.iter().map(hear).collect()
     }
@@ -138,22 +138,22 @@ mod tests {
 
     #[test]
     fn a_service_that_does_not_keep_its_word_has_the_usual_limit() {
-        // The same check point for longer than it said.
+        // The same check point for longer than its hint.
         let late = [(STOPPING, 1, 20, 110), (STOPPING, 1, 20, 129), (STOPPING, 1, 20, 130)];
         assert_eq!(given_up(&late), [false, false, true]);
-        // A new one afterwards counts again.
+        // A later new check point counts again.
         let again = [(STOPPING, 1, 20, 90), (STOPPING, 1, 20, 119), (STOPPING, 2, 20, 121)];
         assert_eq!(given_up(&again), [false, false, false]);
-        // No hint is no word.
+        // A report without a hint is no progress.
         assert_eq!(given_up(&[(STOPPING, 1, 0, 119), (STOPPING, 2, 0, 120)]), [false, true]);
     }
 
     #[test]
     fn only_a_service_on_its_way_gets_on() {
         let running = ServiceRunState::Running;
-        assert!(!Progress::default().hears(running, 1, Duration::from_secs(9), Duration::ZERO));
+        assert!(!Progress::default().update(running, 1, Duration::from_secs(9), Duration::ZERO));
         assert!(given_up(&[(running, 1, 60, 29), (running, 2, 60, 30)])[1]);
-        // Starting, and then stopping, begins anew.
+        // A change from starting to stopping counts as progress.
         let starting = ServiceRunState::Starting;
         assert_eq!(given_up(&[(starting, 1, 20, 10), (STOPPING, 1, 20, 125)]), [false, false]);
     }
@@ -166,7 +166,7 @@ mod tests {
         let error = WAIT.as_long_as(&|| false).check(object).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "stop of service a was not awaited, since the daemon is told to stop; look again"
+            "stop of service a was not awaited, since the daemon is stopping; try again"
         );
     }
 }

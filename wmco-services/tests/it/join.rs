@@ -1,4 +1,4 @@
-//! From the generated ConfigMap to a configured node, with the agent and the daemon on one fake host.
+//! Tests the way from the generated ConfigMap to a configured node, with agent and daemon on one fake host.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,9 +13,9 @@ use wmco_core::protocol::{
 };
 use wmco_core::winpath::WindowsPath;
 use wmco_services::agent::Agent;
-use wmco_services::daemon::{Asked, ManifestState, Means, Next, pass};
+use wmco_services::daemon::{Desired, ManifestState, Next, PassContext, pass};
 use wmco_services::fake::{Call, FakeWindows};
-use wmco_services::generate::{Inputs, manifest};
+use wmco_services::generate::{ManifestInputs, manifest};
 use wmco_services::manifest::Manifest;
 use wmco_services::services::ScriptResults;
 use wmco_services::windows::{HttpAnswer, Windows as _};
@@ -27,7 +27,7 @@ fn path(text: &str) -> WindowsPath {
     text.parse().expect("a constant path is valid")
 }
 
-/// Programs on the command lines of a manifest.
+/// Returns the programs on the command lines of a manifest.
 fn programs(manifest: &Manifest) -> BTreeSet<WindowsPath> {
     let words = manifest.services().iter().flat_map(|service| service.command.split(' '));
     let paths = words.filter_map(|word| word.parse::<WindowsPath>().ok());
@@ -45,7 +45,7 @@ fn apply(host: &FakeWindows, steps: Vec<HostStep>) {
     assert!(matches!(lines.last(), Some(ReportLine::Probed(_))));
 }
 
-/// Names of the script files that ran, all of them such as only administrators may exchange.
+/// Returns the names of the script files that ran; only administrators may replace any of them.
 fn scripts_run(host: &FakeWindows) -> BTreeSet<String> {
     let runs = host.changes().into_iter().filter(|(call, _)| *call == Call::PowerShellRun);
     let files = runs.filter_map(|(_, text)| text.split(' ').next()?.parse::<WindowsPath>().ok());
@@ -60,10 +60,10 @@ fn scripts_run(host: &FakeWindows) -> BTreeSet<String> {
 
 #[test]
 fn an_aws_machine_becomes_a_node_and_a_bare_machine_again() {
-    let inputs = Inputs {
+    let inputs = ManifestInputs {
         platform: "AWS".to_owned(),
         api_server: "https://api-int.example.test:6443".to_owned(),
-        ..Inputs::default()
+        ..ManifestInputs::default()
     };
     let manifest = manifest(&inputs).expect("the inputs fit");
     let data = manifest.render();
@@ -111,7 +111,7 @@ fn an_aws_machine_becomes_a_node_and_a_bare_machine_again() {
         kubelet.0.command.contains("--hostname-override=ip-10-0-0-10.internal --node-ip=10.0.0.10")
     );
 
-    // The node is there, its subnet is not yet: all but kube-proxy comes up.
+    // The node exists, its subnet does not yet: all services except kube-proxy start.
     let mut annotations =
         BTreeMap::from([(names::DESIRED_VERSION_ANNOTATION.to_owned(), "1".to_owned())]);
     let mut results = ScriptResults::new();
@@ -121,9 +121,9 @@ fn an_aws_machine_becomes_a_node_and_a_bare_machine_again() {
             "metadata": {"name": "win-1", "annotations": annotations},
             "status": {"conditions": [{"type": "Ready", "status": "True"}]},
         });
-        let asked = Asked { node: Some(&node), manifest: ManifestState::Read(&manifest) };
-        let means = Means { windows: &daemon, bundle: None, go_on: &|| true };
-        let pass = pass(means, asked, &mut results, NOW).expect("the host can be seen");
+        let desired = Desired { node: Some(&node), manifest: ManifestState::Read(&manifest) };
+        let context = PassContext { windows: &daemon, bundle: None, should_continue: &|| true };
+        let pass = pass(context, desired, &mut results, NOW).expect("the host can be seen");
         assert_eq!(pass.failures, Vec::<String>::new());
         annotations.extend(pass.annotations);
         pass.plan.next

@@ -1,4 +1,4 @@
-//! Whole stories, and the vectors, each against the public functions that answer them.
+//! Scenarios and test vectors, run against the public functions.
 
 #![expect(
     clippy::expect_used,
@@ -9,5 +9,7 @@
 )]
 
 mod join;
-mod rows;
+mod outside;
+mod roll_out;
+mod rules;
 mod vectors;

@@ -1,14 +1,15 @@
-//! Inputs with the answers that the original operator gives, see `tests/vectors`.
+//! Inputs with the original operator's answers, see `tests/vectors`.
 //!
-//! A case that the file itself marks as debatable may be answered otherwise; those that we do are
-//! listed here, each with its reason, so that none changes its answer unnoticed.
+//! The answer to a case that its file marks as debatable may differ; those that do are listed here, each with its
+//! reason, so that no answer changes unnoticed.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Deserialize;
 use serde_json::Value;
 use wmco_core::protocol::ServicesData;
-use wmco_services::generate::{Inputs, KubeletArguments, LogSettings, Proxy, manifest};
+use wmco_core::proxy::ProxySettings;
+use wmco_services::generate::{KubeletArguments, LogSettings, ManifestInputs, manifest};
 use wmco_services::jsonpath::NodePath;
 use wmco_services::manifest::{Manifest, Service, review};
 
@@ -19,7 +20,7 @@ struct Case<I, E> {
     expect: E,
 }
 
-/// Checks every case and that `ours` are exactly those that differ where a difference is as good.
+/// Checks every case, and that exactly the cases in `ours` differ, where a difference is permitted.
 fn replay<I, E>(text: &str, ours: &[(&str, &str)], agrees: impl Fn(&I, &E) -> Agreement)
 where
     Vec<Case<I, E>>: for<'de> Deserialize<'de>,
@@ -154,7 +155,7 @@ struct GenerateExpect {
     data: Option<Value>,
 }
 
-/// Drops members that are null or empty lists: within a service they mean the same as none.
+/// Drops members that are null or empty lists: within a service they mean the same as a missing member.
 fn without_nothing(value: Value) -> Value {
     match value {
         Value::Object(members) => members
@@ -175,16 +176,18 @@ fn manifests_are_generated() {
         |input: &GenerateInput, expect: &GenerateExpect| {
             let variable = |name: &str| input.env.get(name).cloned();
             let answer = LogSettings::from_environment(variable).ok().map(|logs| {
-                let inputs = Inputs {
+                let inputs = ManifestInputs {
                     platform: input.platform.clone(),
+                    containerd_log_level: None,
                     debug: input.debug,
                     vxlan_port: input.vxlan_port.parse().ok(),
                     kubelet: KubeletArguments {
                         cloud_provider: input.ignition_args.get("cloud-provider").cloned(),
                         cloud_config: input.ignition_args.get("cloud-config").cloned(),
+                        no_credential_provider: false,
                     },
                     logs,
-                    proxy: Proxy::from_environment(variable),
+                    proxy: ProxySettings::from_environment(variable),
                     api_server: input.api_server_endpoint.clone(),
                 };
                 let data = manifest(&inputs).expect("the inputs fit").render();

@@ -1,4 +1,4 @@
-//! Runs the agent's own code on the model.
+//! Runs the real agent's code on the model.
 
 use jiff::Timestamp;
 use wmco_core::protocol::{PROTOCOL, ReportLine};
@@ -10,11 +10,11 @@ use wmco_services::fake::FakeWindows;
 use super::agent_file::{AgentNature, Head};
 use super::shell::Ended;
 
-/// What an agent says to arguments that it does not know, and how it then ends.
+/// Standard error for unknown arguments, followed by the exit status.
 const USAGE: &str = "usage: wicd probe | wicd apply PLAN\r\n";
 const USAGE_CODE: u32 = 2;
 
-/// Runs an agent with these arguments; `write` takes each line of its output.
+/// Runs an agent with these arguments; passes each line of its output to `write`.
 pub(super) fn run(
     host: &FakeWindows,
     head: &Head,
@@ -66,7 +66,7 @@ fn usage() -> Ended {
     Ended { stderr: USAGE.to_owned(), code: USAGE_CODE, ..Ended::default() }
 }
 
-/// The line as text, from an agent that speaks `protocol`.
+/// Renders a report line of an agent with this `protocol` version.
 fn text(mut line: ReportLine, protocol: u32) -> String {
     if let ReportLine::Probed(probe) = &mut line {
         probe.protocol = protocol;

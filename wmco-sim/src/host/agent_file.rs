@@ -1,8 +1,8 @@
-//! Files that stand in for built agents.
+//! Files that stand in for agent binaries.
 
 use serde::{Deserialize, Serialize};
 
-/// First bytes of a stand-in. A file that begins otherwise is no program for a simulated host.
+/// First bytes of a stand-in. Any other file is no program for a simulated host.
 const MAGIC: &[u8] = b"MZ simulated agent\n";
 
 /// A file that a simulated host runs as its agent.
@@ -19,28 +19,28 @@ pub struct AgentFile {
     size: usize,
 }
 
-/// What a stand-in does when it is run.
+/// The behaviour of a stand-in.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum AgentNature {
-    /// What the real agent does.
+    /// Behaves like the real agent.
     #[default]
     Real,
-    /// The same, but it says that it speaks this protocol.
+    /// Behaves like the real agent, but reports this protocol version.
     Protocol(u32),
-    /// It complains on standard error and exits with this.
+    /// Writes an error to standard error and exits with this status.
     Failing(u32),
-    /// It prints something that is no report and exits with 0.
+    /// Prints text that is no report and exits with 0.
     Garbage,
-    /// It prints nothing and never ends.
+    /// Prints nothing and never exits.
     Hanging,
-    /// It prints nothing and exits with 0.
+    /// Prints nothing and exits with 0.
     Silent,
-    /// It prints so many bytes that are no report, in lines, and exits with 0.
+    /// Prints this many bytes that are no report, in lines, and exits with 0.
     Talking(u64),
 }
 
-/// What is written into a stand-in.
+/// The content of a stand-in.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub(super) struct Head {
     pub(super) version: String,
@@ -48,27 +48,27 @@ pub(super) struct Head {
 }
 
 impl AgentFile {
-    /// A stand-in for the agent of `version`, of 64 KiB.
+    /// Creates a stand-in of 64 KiB for the agent of `version`.
     pub fn new(version: impl Into<String>) -> Self {
         let head = Head { version: version.into(), nature: AgentNature::Real };
         Self { head, size: 64 * 1024 }
     }
 
-    /// Makes it do something else.
+    /// Sets its behaviour.
     #[must_use]
     pub fn nature(mut self, nature: AgentNature) -> Self {
         self.head.nature = nature;
         self
     }
 
-    /// Makes it this many bytes long; what identifies it is never cut.
+    /// Sets its size in bytes; the identifying head is never truncated.
     #[must_use]
     pub const fn size(mut self, bytes: usize) -> Self {
         self.size = bytes;
         self
     }
 
-    /// The file. Equal descriptions give equal bytes, and those do not compress.
+    /// Returns the file's content. Equal settings give equal bytes, which are incompressible.
     pub fn bytes(&self) -> Vec<u8> {
         let mut bytes = MAGIC.to_vec();
         bytes.extend(serde_json::json!(self.head).to_string().into_bytes());
@@ -83,14 +83,14 @@ impl AgentFile {
 }
 
 impl Head {
-    /// Reads what [`AgentFile::bytes`] wrote; `None` for any other file.
+    /// Parses the output of [`AgentFile::bytes`]; `None` for any other file.
     pub(super) fn of(file: &[u8]) -> Option<Self> {
         let line = file.strip_prefix(MAGIC)?.split(|byte| *byte == b'\n').next()?;
         serde_json::from_slice(line).ok()
     }
 }
 
-/// Bytes that look random (xorshift).
+/// Generates pseudo-random bytes (xorshift).
 fn noise(seed: u64) -> impl Iterator<Item = u8> {
     std::iter::successors(Some(seed | 1), |state| {
         let state = state ^ (state << 13);

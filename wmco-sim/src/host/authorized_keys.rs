@@ -1,12 +1,11 @@
-//! The file that says which keys open a host.
+//! The authorized keys file of a host.
 
 use russh::keys::PublicKey;
 use wmco_core::names::host;
 use wmco_core::winpath::WindowsPath;
 use wmco_services::fake::{FakeWindows, Tree};
 
-/// Keys in the file, as it is now. Other lines are passed over, and so is a file that others may write
-/// to, as by sshd.
+/// Reads the current keys in the file. Like sshd, ignores other lines, and a whole file that others may write to.
 pub(super) fn read(model: &FakeWindows) -> impl Iterator<Item = PublicKey> {
     let is_closed = |tree: &mut Tree| !tree.others_may_write(&path());
     let file = model.with_tree(is_closed).then(|| model.file(&path())).flatten();
@@ -19,7 +18,7 @@ pub(super) fn read(model: &FakeWindows) -> impl Iterator<Item = PublicKey> {
     keys.into_iter()
 }
 
-/// Makes `keys` the whole content of the file.
+/// Replaces the content of the file with `keys`.
 pub(super) fn write(model: &FakeWindows, keys: &[PublicKey]) {
     let lines = keys.iter().filter_map(|key| key.to_openssh().ok());
     model.put_file(&path(), lines.map(|line| line + "\n").collect::<String>());

@@ -1,15 +1,15 @@
-//! Pauses of programs that try again.
+//! Pauses between attempts of simulated programs.
 
 use std::error::Error;
 use std::time::Duration;
 
 use wmco_core::text::chain;
 
-/// First and longest pause. Much shorter than on a real host, where nobody watches.
+/// First and longest pause. Much shorter than on a real host, to keep tests fast.
 const FIRST: Duration = Duration::from_millis(100);
 const LONGEST: Duration = Duration::from_secs(5);
 
-/// Pauses that double.
+/// A pause that doubles with each failure.
 #[derive(Debug)]
 pub(super) struct Backoff(Duration);
 
@@ -20,7 +20,7 @@ impl Default for Backoff {
 }
 
 impl Backoff {
-    /// Logs that a program could not do `what`, and waits before the next attempt.
+    /// Logs that a program failed to do `what`, and waits before the next attempt.
     pub(super) async fn failed(&mut self, what: &str, error: &(dyn Error + Sync + 'static)) {
         tracing::debug!(error = chain(error), pause = ?self.0, "a program could not {what}");
         tokio::time::sleep(self.0).await;

@@ -1,4 +1,4 @@
-//! What a simulated host is to be like.
+//! Settings of a simulated host.
 
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -63,51 +63,51 @@ impl SimHostBuilder {
         self
     }
 
-    /// What the cloud's metadata service calls the machine; the computer's name if not set. A given
-    /// [`model`](Self::model) knows its own answer.
+    /// Name of the machine in the cloud's metadata service; the computer's name if not set. A given
+    /// [`model`](Self::model) has its own.
     pub fn metadata_name(mut self, name: impl Into<String>) -> Self {
         self.metadata_name = Some(name.into());
         self
     }
 
-    /// Whether the image of the machine has the feature for containers; as the model has it if not set.
+    /// State of the containers feature; the model's if not set.
     pub const fn containers(mut self, state: FeatureState) -> Self {
         self.containers = Some(state);
         self
     }
 
-    /// The address that the machine believes to have, and that its Node will show. The model's own
-    /// if not set. Connections go to [`SimHost::ssh_address`] in any case.
+    /// The machine's own address, which its Node reports; the model's if not set. Connections always use
+    /// [`SimHost::ssh_address`].
     pub fn address(mut self, address: Ipv4Addr) -> Self {
         self.address = Some(address);
         self
     }
 
-    /// The machine itself; a new one if not set.
+    /// The model of the machine; a new one if not set.
     pub fn model(mut self, model: FakeWindows) -> Self {
         self.model = Some(model);
         self
     }
 
-    /// The only user who may come in; `Administrator` if not set.
+    /// The only user who can log in; `Administrator` if not set.
     pub fn user(mut self, name: impl Into<String>) -> Self {
         self.profile.user = name.into();
         self
     }
 
-    /// One more key that the user may come in with.
+    /// Adds an authorized key of the user.
     pub fn authorized_key(mut self, key: PublicKey) -> Self {
         self.profile.authorized.push(key);
         self
     }
 
-    /// Kinds of host key that the host has; one P-256 key if not set.
+    /// Kinds of the host keys; one P-256 key if not set.
     pub fn host_keys(mut self, kinds: &[HostKeyKind]) -> Self {
         self.host_keys = kinds.to_vec();
         self
     }
 
-    /// Lets clients connect on to `address`, any port, which leads to `to`; to others they cannot.
+    /// Forwards clients' connections to `address`, at any port, to `to`; other addresses are refused.
     pub fn forward(mut self, address: impl Into<String>, to: SocketAddr) -> Self {
         self.profile.forwards.insert(address.into(), to);
         self
@@ -119,41 +119,40 @@ impl SimHostBuilder {
         self
     }
 
-    /// Time that one round trip takes more; none if not set.
+    /// Additional time of each round trip; none if not set.
     pub const fn latency(mut self, latency: Duration) -> Self {
         self.conditions.latency = latency;
         self
     }
 
-    /// A fault from the start on.
+    /// Sets a fault before the start.
     pub fn fault(mut self, fault: Fault) -> Self {
         self.conditions.set(fault);
         self
     }
 
-    /// Time from an order to restart to the end of all connections; a moment within 200 ms that
-    /// nobody knows if not set.
+    /// Time from a restart order to the end of all connections; random up to 200 ms if not set.
     pub const fn restart_delay(mut self, delay: Duration) -> Self {
         self.profile.timing.restart_delay = Some(delay);
         self
     }
 
-    /// Time that a restart takes, without the delay before; 2 s if not set.
+    /// Duration of a restart, without the delay before it; 2 s if not set.
     pub const fn restart_duration(mut self, duration: Duration) -> Self {
         self.profile.timing.restart_duration = duration;
         self
     }
 
-    /// Time between two signs of life of the kubelet; 10 s if not set.
+    /// Interval of the kubelet's heartbeats; 10 s if not set.
     pub const fn heartbeat(mut self, pause: Duration) -> Self {
         self.profile.timing.heartbeat = pause;
         self
     }
 
-    /// Switches the host on. Needs a Tokio runtime.
+    /// Starts the host. Needs a Tokio runtime.
     ///
     /// # Errors
-    /// [`SimHostError`] when there is no free port or no key could be made.
+    /// [`SimHostError`] when there is no free port or a key could not be generated.
     pub async fn start(self) -> Result<SimHost, SimHostError> {
         let kinds = self.host_keys;
         let keys = tokio::task::spawn_blocking(move || HostKeys::generate(&kinds))
@@ -174,7 +173,7 @@ impl SimHostBuilder {
         let behind = Arc::clone(&gates);
         model.observe(move |event| {
             behind.observe(event);
-            // After the host is gone its model may live on, unobserved.
+            // The model may outlive its host, without an observer.
             let _ = events.send(event.clone());
         });
         let mut conditions = self.conditions;
@@ -196,10 +195,10 @@ impl SimHostBuilder {
     }
 }
 
-/// A machine that tells its name to the scripts and requests of the services ConfigMap that ask for it.
-/// All others succeed and say nothing.
+/// Creates a machine that answers the scripts and requests of the services ConfigMap for its name. All others succeed
+/// with empty output.
 ///
-/// Source: `spec/services.md`, section 6.4.
+/// Source: `docs/contract/services.md`, SVC44.
 fn new_model(host_name: &str, metadata_name: Option<String>) -> FakeWindows {
     let model = FakeWindows::new(host_name);
     let machine = model.clone();

@@ -1,26 +1,26 @@
-//! Reads the command lines of services.
+//! Parses the command lines of services.
 
 use std::collections::BTreeMap;
 
 use wmco_core::winpath::WindowsPath;
 use wmco_services::fake::FakeWindows;
 
-/// Flags of a program, by name; a flag without a value has an empty one, and the last one counts.
+/// Flags of a program, by name; a flag without a value has an empty one, and the last one wins.
 pub(super) type Flags = BTreeMap<String, String>;
 
-/// Why a command line starts nothing.
+/// Why a command line is invalid.
 #[derive(Debug, PartialEq, thiserror::Error)]
 pub(super) enum CommandLineError {
-    /// A program is not there.
+    /// A program does not exist.
     #[error("{path} does not exist, place it first")]
     MissingProgram { path: WindowsPath },
-    /// Another program is started than the one that was looked for.
+    /// The command line does not start the expected program.
     #[error("the command line does not start {program}, correct the service")]
     OtherProgram { program: &'static str },
 }
 
-/// `--name=value` and `--name value` after the path of `program`, which may stand behind that of
-/// another program that starts it. All these programs must be on the host.
+/// Parses `--name=value` and `--name value` after the path of `program`, which another program may start. All these
+/// programs must exist on the host.
 pub(super) fn flags(
     host: &FakeWindows,
     command: &str,

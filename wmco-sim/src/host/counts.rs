@@ -1,33 +1,33 @@
-//! What a simulated host was asked to do.
+//! Counts connections, commands, bytes and restarts of a simulated host.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// What a host has seen since it was started, or since the counts were reset.
+/// Counts since the host was started, or since they were reset.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct HostCounts {
-    /// TCP connections that were taken.
+    /// Accepted TCP connections.
     pub connections: u64,
-    /// Authentications that succeeded.
+    /// Successful authentications.
     pub authentications: u64,
-    /// Authentications that failed with a key that is not authorized.
+    /// Authentications with a key that is not authorized.
     pub refusals: u64,
-    /// Remote commands, in order, as they were sent.
+    /// Remote commands as sent, in order.
     pub executions: Vec<String>,
     /// SFTP sessions.
     pub sftp_sessions: u64,
-    /// Bytes in SFTP writes.
+    /// Bytes of SFTP writes.
     pub bytes_uploaded: u64,
     /// Bytes received on the wire.
     pub bytes_received: u64,
-    /// Waits of the client for an answer, one after the other, as
-    /// [`RoundTrips`](crate::round_trips::RoundTrips) counts them; all connections together.
+    /// Consecutive waits of the client for an answer, as [`RoundTrips`](crate::round_trips::RoundTrips) counts them; of
+    /// all connections together.
     pub round_trips: u64,
     /// Restarts.
     pub restarts: u64,
 }
 
-/// Counts that many tasks write to.
+/// Counts that several tasks update.
 #[derive(Debug, Default)]
 pub(super) struct Tally(Mutex<HostCounts>);
 
@@ -77,7 +77,7 @@ impl Tally {
     }
 
     fn lock(&self) -> MutexGuard<'_, HostCounts> {
-        // Counting cannot leave a half-written value, so a panic elsewhere does not spoil it.
+        // Counting cannot leave a partial value, so a panic elsewhere does no harm.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,4 +1,4 @@
-//! The model's file tree as an SFTP server needs it.
+//! Operations of the SFTP server on the model's file tree.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -9,18 +9,18 @@ use wmco_core::winpath::WindowsPath;
 use wmco_services::fake::{Content, FakeWindows, Node};
 use wmco_services::windows::{EntryKind, Files as _, ServiceManager as _, WindowsError};
 
-/// The files of one host.
+/// The files of a host.
 #[derive(Clone, Debug)]
 pub(super) struct Disk(FakeWindows);
 
-/// What stands at a path. A link looks like the file that it points to.
+/// The entry at a path. A link looks like its target file.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Stat {
     Directory,
     File { size: u64 },
 }
 
-/// Why the disk refused, as far as SFTP can tell it.
+/// Why the disk refused, in the precision of SFTP.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum DiskError {
     Denied,
@@ -28,7 +28,7 @@ pub(super) enum DiskError {
     Missing,
 }
 
-/// The program that works on the files for a client.
+/// The program that accesses the files for a client.
 const SERVER: &str = r"C:\Windows\System32\OpenSSH\sftp-server.exe";
 
 impl Disk {
@@ -43,7 +43,7 @@ impl Disk {
         })
     }
 
-    /// Names in a folder, in order.
+    /// Returns the names in a folder, in order.
     pub(super) fn list(&self, folder: &WindowsPath) -> Result<Vec<(String, Stat)>, DiskError> {
         if self.stat(folder) != Some(Stat::Directory) {
             return Err(DiskError::Missing);
@@ -59,7 +59,7 @@ impl Disk {
         }))
     }
 
-    /// Makes an empty file, or empties the one that is there.
+    /// Creates an empty file, or truncates an existing one.
     pub(super) fn create(&self, path: &WindowsPath) -> Result<(), DiskError> {
         self.check_free(path)?;
         self.0.set_now(Timestamp::now());
@@ -70,7 +70,7 @@ impl Disk {
         Ok(())
     }
 
-    /// At most `length` bytes from `offset` on; none at or after the end.
+    /// Reads at most `length` bytes from `offset` on; none at or after the end.
     pub(super) fn read(
         &self,
         path: &WindowsPath,
@@ -84,7 +84,7 @@ impl Disk {
         Ok(bytes.get(start..end).unwrap_or_default().to_vec())
     }
 
-    /// Writes at `offset`, or at the end when there is none.
+    /// Writes at `offset`, or at the end if it is `None`.
     pub(super) fn write(
         &self,
         path: &WindowsPath,
@@ -106,7 +106,7 @@ impl Disk {
         Ok(self.0.with_tree(|tree| tree.set_length(path, size))?)
     }
 
-    /// Moves a file or folder; a file that is there is replaced.
+    /// Moves a file or folder, replacing an existing file.
     pub(super) fn rename(&self, from: &WindowsPath, to: &WindowsPath) -> Result<(), DiskError> {
         self.check_free(from)?;
         self.check_free(to)?;
@@ -125,7 +125,7 @@ impl Disk {
         if self.0.remove_directory(path)? { Ok(()) } else { Err(DiskError::Missing) }
     }
 
-    /// Windows keeps the program of a running process from being written to or moved.
+    /// Windows prevents the program of a running process from being written to or moved.
     fn check_free(&self, path: &WindowsPath) -> Result<(), DiskError> {
         let running = self.0.list()?.into_iter().filter(|s| s.state != ServiceRunState::Stopped);
         let images: BTreeSet<WindowsPath> = running
@@ -136,7 +136,7 @@ impl Disk {
     }
 }
 
-/// The programs on a command line: some services start another program that they name there.
+/// Returns the programs on a command line: some services start another program that it names.
 fn programs(command: &str) -> Vec<WindowsPath> {
     let words = command.split_whitespace().map(|word| word.trim_matches('"'));
     words

@@ -18,10 +18,10 @@ use super::shell::{Command, Ended};
 /// Number of the SSH stream for standard error (RFC 4254, section 5.2).
 const STDERR: u32 = 1;
 
-/// Lines that wait for the network before the agent does.
+/// Most lines that wait for the network before the agent has to wait.
 const WAITING_LINES: usize = 64;
 
-/// Runs one command and tells the client how it ended, unless the connection is cut before.
+/// Runs a command and sends its exit to the client, unless the connection is cut before.
 pub(super) async fn run(
     host: Arc<Shared>,
     cut: CancellationToken,
@@ -30,7 +30,7 @@ pub(super) async fn run(
 ) {
     let (mut from_client, to_client) = channel.split();
     let ended = tokio::select! {
-        // First, so that a program which dies with the machine has no last word.
+        // The first branch, so that a program that dies with the machine sends nothing more.
         biased;
         () = cut.cancelled() => return,
         () = closed(&mut from_client) => return,
@@ -41,7 +41,7 @@ pub(super) async fn run(
     }
 }
 
-/// Whatever else the client sends (data, end of input) does not matter to our programs.
+/// Waits until the client closes the channel. Our programs ignore its input.
 async fn closed(from_client: &mut ChannelReadHalf) {
     while from_client.wait().await.is_some() {}
 }
@@ -79,7 +79,7 @@ async fn execute(host: &Shared, to_client: &ChannelWriteHalf<Msg>, command: &str
     }
 }
 
-/// Prints so many bytes in lines, as far as the client takes them.
+/// Prints this many bytes in lines, while the client accepts them.
 async fn talk(to_client: &ChannelWriteHalf<Msg>, bytes: u64) -> Ended {
     let lines = format!("{}\n", "-".repeat(63)).repeat(128).into_bytes();
     let mut left = usize::try_from(bytes).unwrap_or(usize::MAX);
@@ -93,7 +93,7 @@ async fn talk(to_client: &ChannelWriteHalf<Msg>, bytes: u64) -> Ended {
     Ended::default()
 }
 
-/// What the agent does, faults included.
+/// Returns the agent's behaviour, including faults.
 fn nature(host: &Shared, head: &Head) -> AgentNature {
     let conditions = host.conditions.borrow();
     if conditions.has(Fault::AgentHangs) {
@@ -117,7 +117,7 @@ async fn report(
     let model = host.model.running_as(program);
     let agent = host.threads.spawn_blocking(move || {
         agent::run(&model, &head, &arguments, |line| {
-            // Nobody may be left to read; the agent then goes on alone, as a process would.
+            // Without a reader the agent continues alone, as a process would.
             let _ = lines.blocking_send(line);
         })
     });

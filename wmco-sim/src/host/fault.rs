@@ -1,12 +1,12 @@
-//! What can be wrong with a simulated host, and for how long.
+//! Faults of a simulated host.
 
 use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-/// One thing that is wrong with a host. It stays wrong until it is cleared.
+/// A fault of a host. It stays in force until it is cleared.
 ///
-/// The text form is what a command line takes: a kind, and for some kinds `=` and a number.
+/// The text form for command lines is a kind, and for some kinds `=` and a number.
 ///
 /// ```
 /// use wmco_sim::host::Fault;
@@ -14,38 +14,38 @@ use std::time::Duration;
 /// let fault: Fault = "disk-full=1000000".parse()?;
 /// assert_eq!(fault, Fault::DiskFull { after_bytes: 1_000_000 });
 /// assert_eq!("slow".parse::<Fault>()?.to_string(), "slow=65536");
-/// # Ok::<(), wmco_sim::host::BadFault>(())
+/// Ok::<(), wmco_sim::host::BadFault>(())
 /// ```
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum Fault {
-    /// Agents write something that is no report and exit with 0.
+    /// Agents write text that is no report and exit with 0.
     AgentGarbage,
-    /// Agents start and never end.
+    /// Agents start and never exit.
     AgentHangs,
-    /// Connections are taken, but nothing is answered any more, on old ones either.
+    /// Connections are accepted, but nothing is answered any more, also on existing ones.
     BlackHole,
-    /// New connections see another host key, as after a reinstallation.
+    /// New connections present another host key, as after a reinstallation.
     ChangedHostKey,
-    /// The disk takes so much more than it holds when the fault is set.
+    /// The disk is full after this many more bytes.
     DiskFull {
         /// Free space, in bytes.
         after_bytes: u64,
     },
-    /// Each connection ends when so much was received on it.
+    /// Each connection ends after this many received bytes.
     DropConnection {
         /// Bytes on the wire, handshake included.
         after_bytes: u64,
     },
-    /// Each connection ends when so much was written to files on it.
+    /// Each connection ends after this many bytes are written to files on it.
     DropUpload {
         /// Bytes in SFTP writes.
         after_bytes: u64,
     },
-    /// No key is good enough.
+    /// No key is accepted.
     RefuseAuthentication,
-    /// Nothing listens on the port; connections that exist go on.
+    /// The port is closed; existing connections continue.
     RefuseConnections,
-    /// Everything that is sent to the host arrives slowly.
+    /// Everything sent to the host arrives slowly.
     Slow {
         /// Bytes per second and connection.
         bytes_per_second: u64,
@@ -64,8 +64,7 @@ fn kinds() -> String {
 }
 
 impl Fault {
-    /// One of each kind, those with a number last and with the number that is taken when none is
-    /// given.
+    /// A fault of each kind, those with a number last and with the default number.
     pub const SAMPLES: [Self; 10] = [
         Self::AgentGarbage,
         Self::AgentHangs,
@@ -79,7 +78,7 @@ impl Fault {
         Self::Slow { bytes_per_second: 64 * 1024 },
     ];
 
-    /// The stable name of the kind, for example `black-hole`.
+    /// Returns the stable name of the kind, for example `black-hole`.
     pub const fn kind(self) -> &'static str {
         match self {
             Self::AgentGarbage => "agent-garbage",
@@ -110,7 +109,7 @@ impl Fault {
         }
     }
 
-    /// The same kind with another number; `None` for kinds that have none.
+    /// Returns the same kind with another number; `None` for kinds without one.
     const fn with_number(self, number: u64) -> Option<Self> {
         match self {
             Self::DiskFull { .. } => Some(Self::DiskFull { after_bytes: number }),
@@ -154,34 +153,34 @@ impl FromStr for Fault {
     }
 }
 
-/// How the host behaves towards the network now: its faults, its distance, and whether it is up.
+/// The host's network behaviour now: its faults, its latency, and whether it is up.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Conditions {
     faults: Vec<Fault>,
-    /// Time that one round trip takes on top of what this machine needs.
+    /// Additional time of each round trip.
     pub(super) latency: Duration,
-    /// The machine is off, for example between shutdown and start of a restart.
+    /// Whether the machine is off, for example between shutdown and start of a restart.
     pub(super) down: bool,
 }
 
 impl Conditions {
-    /// Adds `fault`; another one of its kind is replaced.
+    /// Adds `fault`, replacing one of its kind.
     pub(super) fn set(&mut self, fault: Fault) {
         self.clear(fault);
         self.faults.push(fault);
     }
 
-    /// Takes away whatever fault is of the kind of `fault`.
+    /// Removes the fault of the kind of `fault`.
     pub(super) fn clear(&mut self, fault: Fault) {
         self.faults.retain(|known| known.kind() != fault.kind());
     }
 
-    /// Takes away every fault.
+    /// Removes every fault.
     pub(super) fn clear_all(&mut self) {
         self.faults.clear();
     }
 
-    /// The faults, in the order in which they were set.
+    /// Returns the faults, in the order in which they were set.
     pub(super) fn faults(&self) -> &[Fault] {
         &self.faults
     }
@@ -195,7 +194,7 @@ impl Conditions {
         !self.down && !self.has(Fault::RefuseConnections)
     }
 
-    /// Bytes after which a connection ends.
+    /// Returns the bytes after which a connection ends.
     pub(super) fn connection_limit(&self) -> Option<u64> {
         self.faults.iter().find_map(|fault| {
             if let Fault::DropConnection { after_bytes } = fault {
@@ -206,14 +205,14 @@ impl Conditions {
         })
     }
 
-    /// Bytes of file content after which a connection ends.
+    /// Returns the bytes of file content after which a connection ends.
     pub(super) fn upload_limit(&self) -> Option<u64> {
         self.faults.iter().find_map(|fault| {
             if let Fault::DropUpload { after_bytes } = fault { Some(*after_bytes) } else { None }
         })
     }
 
-    /// How long `bytes` occupy the line.
+    /// Returns the transmission time of `bytes`.
     pub(super) fn line_time(&self, bytes: usize) -> Duration {
         let rate = self.faults.iter().find_map(|fault| {
             if let Fault::Slow { bytes_per_second } = fault {

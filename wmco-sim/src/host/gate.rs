@@ -1,7 +1,7 @@
-//! Keeps a program from working on the machine when its service has stopped.
+//! Prevents a program from changing the machine after its service has stopped.
 //!
-//! Whoever stops a Windows service gets control back when its process is gone. Here the program is a
-//! task or a thread that notices a little later, so it works behind a gate, and a stop waits there.
+//! On Windows, the stop of a service returns when its process is gone. Here the program is a task or a thread that
+//! stops a little later, so it works behind a gate, at which a stop waits.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -17,7 +17,7 @@ pub(super) struct Gate {
     busy: Mutex<()>,
 }
 
-/// The gates of all services that do something.
+/// The gates of all services with simulated programs.
 #[derive(Debug)]
 pub(super) struct Gates {
     pub(super) daemon: Gate,
@@ -32,8 +32,8 @@ impl Default for Gates {
 }
 
 impl Gate {
-    /// Does `work` if the service runs, and until then keeps others waiting who stop it. `work` must
-    /// not stop the service itself.
+    /// Runs `work` if the service runs; a stop of the service waits for its end. `work` must not stop the service
+    /// itself.
     pub(super) fn enter<T>(&self, model: &FakeWindows, work: impl FnOnce() -> T) -> Option<T> {
         let _busy = self.busy.lock().unwrap_or_else(PoisonError::into_inner);
         let name: ServiceName = self.service.parse().ok()?;
@@ -43,7 +43,7 @@ impl Gate {
 }
 
 impl Gates {
-    /// Waits for work that goes on behind the gate of a service that has just stopped.
+    /// Waits for the end of work behind the gate of a service that has just stopped.
     pub(super) fn observe(&self, event: &FakeEvent) {
         let FakeEvent::ServiceChanged { name, state: ServiceRunState::Stopped, .. } = event else {
             return;

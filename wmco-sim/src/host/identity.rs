@@ -1,4 +1,4 @@
-//! How programs on a simulated host reach the API: kubeconfigs and certificates.
+//! API access of programs on a simulated host: kubeconfigs and certificates.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -14,31 +14,31 @@ use kube::runtime::wait::await_condition;
 use kube::{Api, Client, Config};
 use wmco_core::winpath::WindowsPath;
 use wmco_services::fake::FakeWindows;
-use wmco_services::identity::{self, Certificate, Wanted};
+use wmco_services::identity::{self, Certificate, RequestContent};
 use wmco_services::limits;
 
 /// Name of the user in kubeconfigs that the kubelet writes.
 const CERTIFICATE_USER: &str = "default-auth";
 
-/// Why a program cannot reach the API, or gets no certificate from it.
+/// Why a program has no access to the API, or gets no certificate.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum IdentityError {
-    /// The API did not do what was asked.
+    /// A request to the API failed.
     #[error("the api refused, look at its answer")]
     Api { source: kube::Error },
-    /// The kubeconfig names nothing that can be used.
+    /// The kubeconfig is unusable.
     #[error("{path} does not say how to reach the api, correct it")]
     Kubeconfig { path: WindowsPath, source: kube::config::KubeconfigError },
-    /// A file is not there.
+    /// A file does not exist.
     #[error("{path} does not exist, place it first")]
     MissingFile { path: String },
-    /// Nobody approved and issued in time, somebody said no, or the request was taken away.
+    /// The request was not approved and issued in time, was denied or failed, or was deleted.
     #[error("request {name} got no certificate, ask again")]
     NotIssued { name: String },
-    /// No key or request could be made.
+    /// A key or request could not be generated.
     #[error(transparent)]
     Request(#[from] identity::RequestError),
-    /// The wait for the certificate broke off.
+    /// Watching the request failed.
     #[error("request {name} could not be watched, ask again")]
     Watch { name: String, source: Box<kube::runtime::wait::Error> },
 }
@@ -49,8 +49,7 @@ impl From<kube::Error> for IdentityError {
     }
 }
 
-/// A client that does as the kubeconfig at `path` on the host says; files that it names are the
-/// host's, too.
+/// Creates a client from the kubeconfig at `path` on the host, whose files are the host's, too.
 pub(super) async fn client(
     host: &FakeWindows,
     path: &WindowsPath,
@@ -78,12 +77,12 @@ async fn config(host: &FakeWindows, path: &WindowsPath) -> Result<Config, Identi
     let mut config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default())
         .await
         .map_err(broken)?;
-    // A proxy of the machine that runs the simulation has nothing to do with the simulated host.
+    // A proxy of the machine that runs the simulation does not concern the simulated host.
     config.proxy_url = None;
     Ok(config)
 }
 
-/// A client for the cluster of the kubeconfig at `path`, as the owner of this certificate.
+/// Creates a client for the cluster of the kubeconfig at `path`, with this certificate.
 pub(super) async fn client_with(
     host: &FakeWindows,
     path: &WindowsPath,
@@ -98,7 +97,7 @@ pub(super) async fn client_with(
     Ok(Client::try_from(config)?)
 }
 
-/// The kubeconfig `text` with a certificate, which lies at `file` with its key, as the only user.
+/// Sets the certificate and key in `file` as the only user of the kubeconfig `text`.
 pub(super) fn with_certificate(text: &str, file: &WindowsPath) -> Result<String, IdentityError> {
     let broken = |source| IdentityError::Kubeconfig { path: file.clone(), source };
     let mut kubeconfig = Kubeconfig::from_yaml(text).map_err(broken)?;
@@ -123,7 +122,7 @@ fn encoded(text: &str) -> String {
     base64::engine::general_purpose::STANDARD.encode(text)
 }
 
-/// A text file of the host; `path` as a person may have written it.
+/// Reads a text file of the host; `path` may have slashes.
 pub(super) fn read(host: &FakeWindows, path: &str) -> Result<String, IdentityError> {
     let missing = || IdentityError::MissingFile { path: path.to_owned() };
     let place: WindowsPath = path.replace('/', "\\").parse().map_err(|_| missing())?;
@@ -131,16 +130,19 @@ pub(super) fn read(host: &FakeWindows, path: &str) -> Result<String, IdentityErr
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// Whether this PEM text holds a certificate with its key that is valid now.
+/// Whether this PEM text holds a currently valid certificate with its key.
 pub(super) fn is_valid_now(pem: &str) -> bool {
     let now = Timestamp::now();
     Certificate::parse(pem.as_bytes())
         .is_ok_and(|certificate| (certificate.not_before..certificate.not_after).contains(&now))
 }
 
-/// Asks for a certificate with a new P-256 key and waits until it is issued. Returns certificate
-/// chain and key, both PEM, in one text.
-pub(super) async fn obtain(client: Client, wanted: &Wanted) -> Result<String, IdentityError> {
+/// Requests a certificate with a new P-256 key and waits until it is issued. Returns certificate chain and key as PEM
+/// in one text.
+pub(super) async fn obtain(
+    client: Client,
+    wanted: &RequestContent,
+) -> Result<String, IdentityError> {
     let made = identity::request(wanted)?;
     let request: CertificateSigningRequest =
         serde_json::from_value(made.object.clone()).map_err(kube::Error::SerdeError)?;

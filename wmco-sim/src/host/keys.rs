@@ -9,7 +9,7 @@ use super::SimHostError;
 /// Kind of an SSH host key.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum HostKeyKind {
-    /// ECDSA over P-256, what a Windows host is usually reached with.
+    /// ECDSA over P-256, the usual host key of a Windows host.
     EcdsaP256,
     /// ECDSA over P-384.
     EcdsaP384,
@@ -17,12 +17,12 @@ pub enum HostKeyKind {
     EcdsaP521,
     /// Ed25519.
     Ed25519,
-    /// RSA with 2048 bits; making one takes about a second.
+    /// RSA with 2048 bits; its generation takes about a second.
     Rsa,
 }
 
 impl HostKeyKind {
-    /// A new key of this kind.
+    /// Generates a key of this kind.
     pub(super) fn generate(self) -> Result<PrivateKey, SimHostError> {
         let mut rng = safe_rng();
         let ecdsa = |curve| PrivateKey::random(&mut safe_rng(), Algorithm::Ecdsa { curve });

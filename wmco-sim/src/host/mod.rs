@@ -1,38 +1,38 @@
-//! A Windows host that speaks SSH and SFTP, over a model of the machine.
+//! A simulated Windows host with SSH and SFTP, on a model of the machine.
 //!
 //! ```
 //! use wmco_sim::host::{Fault, SimHost};
 //!
-//! # #[tokio::main]
-//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! let host = SimHost::builder().host_name("winhost-1").user("Administrator").start().await?;
-//! let address = host.ssh_address(); // connect here, with a key that `authorized_key` was given
-//! assert!(address.ip().is_loopback());
-//! host.set_fault(Fault::BlackHole);
-//! host.clear_faults();
-//! assert_eq!(host.counts().connections, 0);
-//! host.shutdown().await;
-//! # Ok(())
-//! # }
+//! #[tokio::main]
+//! async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//!     let host = SimHost::builder().host_name("winhost-1").user("Administrator").start().await?;
+//!     let address = host.ssh_address(); // connect here, with a key that `authorized_key` was given
+//!     assert!(address.ip().is_loopback());
+//!     host.set_fault(Fault::BlackHole);
+//!     host.clear_faults();
+//!     assert_eq!(host.counts().connections, 0);
+//!     host.shutdown().await;
+//!     Ok(())
+//! }
 //! ```
 //!
-//! # What is real
-//! SSH and SFTP on the wire, the agent's own code and the daemon's own decisions, which work on
-//! [`FakeWindows`], and every certificate request and API call of the kubelet and the daemon.
+//! # Real parts
+//! SSH and SFTP on the wire, the agent's code and the daemon's decisions, which use [`FakeWindows`], and every
+//! certificate request and API call of the kubelet and the daemon.
 //!
-//! # What is left out
+//! # Simplifications
 //!
 //! | on a Windows host | here |
 //! | --- | --- |
-//! | any remote command | programs by their full path or from the user's own folder; of these only agents run, see [`AgentFile`] |
-//! | an agent whose connection is cut may be ended with it | it finishes its plan unseen, unless the power is cut |
-//! | passwords, certificates of users, several users | one user, with the keys in the file for administrators that have no options, unless everybody may write to it |
-//! | file modes, owners, times, ACLs over SFTP | accepted and forgotten; folders have the model's access only |
+//! | any remote command | programs by their full path or from the user's home; of these only agents run, see [`AgentFile`] |
+//! | an agent whose connection is cut may be ended with it | it finishes its plan without a client, unless the power is cut |
+//! | passwords, certificates of users, several users | one user, with the keys without options in the administrators' file, unless everybody may write to it |
+//! | file modes, owners, times, ACLs over SFTP | accepted and ignored; folders have only the model's access |
 //! | names with blanks and other characters | only names that a [`WindowsPath`](wmco_core::winpath::WindowsPath) holds |
-//! | PowerShell | the questions of the generated services ConfigMap are answered, all other scripts succeed without effect |
-//! | the kubelet runs pods, serves its API, rotates certificates | it registers its Node, keeps it alive and asks for its certificates once |
-//! | a node controller notices that a kubelet is silent | the host itself marks its Node when the kubelet or the power ends |
-//! | other services do something | they are running or not |
+//! | PowerShell | the scripts of the generated services ConfigMap are answered, all others succeed without effect |
+//! | the kubelet runs pods, serves its API, rotates certificates | it registers its Node, renews its Lease and requests its certificates once |
+//! | a node controller detects that a kubelet is silent | the host itself marks its Node when the kubelet or the power ends |
+//! | other services have programs | they only have a state |
 
 mod agent;
 mod agent_file;
@@ -81,44 +81,44 @@ pub use shell::Shell;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SimHostError {
-    /// No key of that kind could be made.
+    /// A key of that kind could not be generated.
     #[error("no {kind:?} host key could be made, choose another kind")]
     HostKey {
         /// The kind.
         kind: HostKeyKind,
-        /// What was wrong.
+        /// The cause.
         source: russh::keys::ssh_key::Error,
     },
-    /// The runtime ended meanwhile.
+    /// The runtime ended during the start.
     #[error("the runtime ended before the host ran, keep it until the host is stopped")]
     Interrupted {
-        /// What the runtime says.
+        /// The cause.
         source: tokio::task::JoinError,
     },
     /// There is no free port on the loopback interface.
     #[error("no port could be opened on the loopback interface, end programs that hold many")]
     Port {
-        /// What the system says.
+        /// The cause.
         source: std::io::Error,
     },
 }
 
-/// A running host. It stops when it is dropped; [`shutdown`](Self::shutdown) also waits for that.
+/// A running host. Dropping it stops it; [`shutdown`](Self::shutdown) also waits for the end.
 #[derive(Debug)]
 pub struct SimHost {
     shared: Arc<Shared>,
     port: Arc<Port>,
-    /// The model answers scripts as this module taught it.
+    /// Whether the model's script answers come from this module.
     own_model: bool,
 }
 
 impl SimHost {
-    /// A host to be.
+    /// Returns the settings of a new host.
     pub fn builder() -> SimHostBuilder {
         SimHostBuilder::new()
     }
 
-    /// A file that works as the agent of `version`; [`AgentFile`] makes others.
+    /// Returns a file that works as the agent of `version`; [`AgentFile`] creates others.
     pub fn agent_binary(version: &str) -> Vec<u8> {
         AgentFile::new(version).bytes()
     }
@@ -135,38 +135,38 @@ impl SimHost {
         Arc::clone(&self.port)
     }
 
-    /// The first address that the machine believes to have; its Node shows it.
+    /// Returns the machine's first own address, which its Node reports.
     pub fn address(&self) -> Ipv4Addr {
         let addresses = self.shared.model.addresses().unwrap_or_default();
         addresses.first().copied().unwrap_or(Ipv4Addr::UNSPECIFIED)
     }
 
-    /// Where its SSH server is really reached; the same for the host's whole life.
+    /// Returns the real address of its SSH server, which never changes.
     pub fn ssh_address(&self) -> SocketAddr {
         self.port.address()
     }
 
-    /// Port of [`Self::ssh_address`].
+    /// Returns the port of [`Self::ssh_address`].
     pub fn ssh_port(&self) -> u16 {
         self.port.address().port()
     }
 
-    /// The user who may come in.
+    /// Returns the user who can log in.
     pub fn user(&self) -> &str {
         &self.shared.user
     }
 
-    /// The machine, to look at and to change by hand.
+    /// Returns the machine's model, for inspection and changes.
     pub fn model(&self) -> &FakeWindows {
         &self.shared.model
     }
 
-    /// Public halves of the host keys that the next connection sees.
+    /// Returns the public halves of the host keys for the next connection.
     pub fn host_keys(&self) -> Vec<PublicKey> {
         self.shared.host_keys().iter().map(|key| key.public_key().clone()).collect()
     }
 
-    /// Gives the host new host keys of the same kinds for good, as a reinstallation does.
+    /// Permanently replaces the host keys with new ones of the same kinds, like a reinstallation.
     ///
     /// # Errors
     /// [`SimHostError::HostKey`].
@@ -174,23 +174,23 @@ impl SimHost {
         self.shared.change_host_keys()
     }
 
-    /// Lets the user come in with these keys and no other from now on: they are the new content of
+    /// Authorizes only these keys from now on: they replace the content of
     /// [`AUTHORIZED_KEYS`](wmco_core::names::host::AUTHORIZED_KEYS), which each login reads.
     pub fn authorize_only(&self, keys: impl IntoIterator<Item = PublicKey>) {
         authorized_keys::write(&self.shared.model, &keys.into_iter().collect::<Vec<_>>());
     }
 
-    /// What the host has seen so far.
+    /// Returns the counts so far.
     pub fn counts(&self) -> HostCounts {
         self.shared.tally.counts()
     }
 
-    /// Starts counting anew.
+    /// Resets the counts.
     pub fn reset_counts(&self) {
         self.shared.tally.reset();
     }
 
-    /// Lets something be wrong until it is cleared; another fault of that kind is replaced.
+    /// Sets a fault until it is cleared, replacing one of the same kind.
     pub fn set_fault(&self, fault: Fault) {
         if let Fault::DiskFull { after_bytes } = fault {
             let used = self.shared.model.used_bytes();
@@ -199,7 +199,7 @@ impl SimHost {
         self.shared.conditions.send_modify(|conditions| conditions.set(fault));
     }
 
-    /// Takes away the fault of the kind of `fault`, whatever its number is.
+    /// Clears the fault of the kind of `fault`, whatever its number.
     pub fn clear_fault(&self, fault: Fault) {
         if matches!(fault, Fault::DiskFull { .. }) {
             self.shared.model.set_disk_bytes(None);
@@ -207,38 +207,38 @@ impl SimHost {
         self.shared.conditions.send_modify(|conditions| conditions.clear(fault));
     }
 
-    /// Takes away all faults.
+    /// Clears all faults.
     pub fn clear_faults(&self) {
         self.shared.model.set_disk_bytes(None);
         self.shared.conditions.send_modify(fault::Conditions::clear_all);
     }
 
-    /// What is wrong now.
+    /// Returns the current faults.
     pub fn faults(&self) -> Vec<Fault> {
         self.shared.conditions.borrow().faults().to_vec()
     }
 
-    /// Sets the time that one round trip takes more, on connections that exist, too.
+    /// Sets the additional time of each round trip, also for existing connections.
     pub fn set_latency(&self, latency: Duration) {
         self.shared.conditions.send_modify(|conditions| conditions.latency = latency);
     }
 
-    /// Cuts the power: everything ends at once, the port is closed. If that meets an agent at work,
-    /// faults that were planned for the model are forgotten.
+    /// Cuts the power: everything ends at once, and the port is closed. If an agent or a pass of the daemon is running,
+    /// planned faults of the model are removed at the next start.
     pub fn power_off(&self) {
         if self.shared.model.is_up() {
             self.shared.power_off();
         }
     }
 
-    /// Switches the machine on again.
+    /// Starts the machine again.
     pub async fn power_on(&self) {
         if !self.shared.model.is_up() {
             self.shared.boot().await;
         }
     }
 
-    /// Stops the host and waits until nothing of it runs any more.
+    /// Stops the host and waits until all its tasks have ended.
     pub async fn shutdown(self) {
         self.shared.stop.cancel();
         self.shared.tasks.close();
@@ -251,7 +251,7 @@ impl Drop for SimHost {
     fn drop(&mut self) {
         self.shared.stop.cancel();
         if self.own_model {
-            // The answers hold on to the model, which would never be freed.
+            // The answers reference the model, which would never be freed.
             self.shared.model.set_powershell(|_| ScriptOutput::default());
             self.shared.model.set_http(|_| None);
         }

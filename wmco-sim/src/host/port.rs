@@ -5,19 +5,19 @@ use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 
 use tokio::net::{TcpListener, TcpSocket};
 
-/// Connections that wait to be taken.
+/// Most connections that wait to be accepted.
 const BACKLOG: u32 = 128;
 
-/// A port of this machine. While no listener of it is open, connections to it are refused.
+/// A port of this machine. While it has no open listener, connections are refused.
 #[derive(Debug)]
 pub(super) struct Port {
-    /// Bound and never listening: it only keeps the number.
+    /// Bound but never listening: it only reserves the number.
     _reserved: TcpSocket,
     address: SocketAddr,
 }
 
 impl Port {
-    /// Takes a free port on the loopback interface.
+    /// Reserves a free port on the loopback interface.
     pub(super) fn reserve() -> io::Result<Self> {
         let socket = bind(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0).into())?;
         let address = socket.local_addr()?;
@@ -36,7 +36,7 @@ impl Port {
 
 fn bind(address: SocketAddr) -> io::Result<TcpSocket> {
     let socket = TcpSocket::new_v4()?;
-    // Lets the listener share the port with the reservation and with connections that still end.
+    // Lets the listener share the port with the reservation and with connections that are closing.
     socket.set_reuseaddr(true)?;
     socket.bind(address)?;
     Ok(socket)

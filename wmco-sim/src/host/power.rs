@@ -13,11 +13,11 @@ use super::shared::Shared;
 use super::ssh::{self, Connection};
 use super::wire;
 
-/// Pause before a port that could not be opened is tried again.
+/// Pause before another attempt to open the port.
 const RETRY: Duration = Duration::from_millis(50);
 
-/// Takes connections while the port is to be open, until the host is stopped. `open` is the port if
-/// it is open already.
+/// Accepts connections while the port should be open, until the host is stopped. `open` is the listener if the port is
+/// open already.
 pub(super) async fn serve(host: Arc<Shared>, port: Arc<Port>, mut open: Option<TcpListener>) {
     let mut conditions = host.conditions.subscribe();
     while conditions.wait_for(Conditions::listens).await.is_ok() {
@@ -33,13 +33,13 @@ pub(super) async fn serve(host: Arc<Shared>, port: Arc<Port>, mut open: Option<T
     }
 }
 
-/// Takes connections until the port is to be closed.
+/// Accepts connections until the port should be closed.
 async fn accept(host: &Arc<Shared>, listener: &TcpListener) -> io::Result<()> {
     let mut conditions = host.conditions.subscribe();
     loop {
         let client = tokio::select! {
             accepted = listener.accept() => accepted?.0,
-            // An error means that the host is gone, which the caller finds out as well.
+            // An error means that the host is gone, which the caller detects as well.
             _ = conditions.wait_for(|now| !now.listens()) => return Ok(()),
         };
         let cut = host.power().child_token();
@@ -58,10 +58,10 @@ async fn connect(host: Arc<Shared>, client: TcpStream, cut: CancellationToken) {
     let config = Arc::new(ssh::config(host.host_keys()));
     let way = host.conditions.borrow().latency;
     let session = Connection::new(host, cut.clone());
-    // The session runs in a task of its own, which ends when the line does.
+    // The session runs in its own task, which ends with the line.
     let greet = async {
         if way > Duration::ZERO {
-            // There, back and there again: only then the server has a connection.
+            // Connecting takes two ways there and one back; the ways there have all the latency.
             tokio::time::sleep(2 * way).await;
         }
         if let Err(error) = russh::server::run_stream(config, near, session).await {
@@ -72,7 +72,7 @@ async fn connect(host: Arc<Shared>, client: TcpStream, cut: CancellationToken) {
     cut.cancel();
 }
 
-/// Restarts the machine: after a while everything ends, and after another while it is back.
+/// Restarts the machine: everything ends after the delay, and the host starts after the restart's duration.
 pub(super) async fn restart(host: Arc<Shared>) {
     tokio::time::sleep(host.timing.restart_delay()).await;
     host.power_off();

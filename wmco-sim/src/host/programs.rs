@@ -1,4 +1,4 @@
-//! Runs the programs of services that do something here, as long as their services run.
+//! Runs the programs of simulated services while their services run.
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -18,7 +18,7 @@ use super::shared::Shared;
 /// Exit code of a program that could not start.
 const FAILED: u32 = 1;
 
-/// A program that does something.
+/// A service's program that is simulated.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 enum Program {
     Daemon,
@@ -36,7 +36,7 @@ impl Program {
         name.parse().ok()
     }
 
-    /// Runs until it is dropped or cannot go on.
+    /// Runs until stopped or failed.
     async fn run(self, host: &Arc<Shared>, command: &str, stop: &CancellationToken) -> Outcome {
         match self {
             Self::Daemon => {
@@ -54,10 +54,10 @@ impl Program {
     }
 }
 
-/// An error: the program could not go on. Otherwise it was stopped.
+/// An error if the program failed; otherwise it was stopped.
 type Outcome = Result<(), Box<dyn Error + Send + Sync>>;
 
-/// The programs that run.
+/// The running programs.
 pub(super) struct Programs {
     host: Arc<Shared>,
     running: BTreeMap<Program, Process>,
@@ -102,7 +102,7 @@ impl Programs {
     }
 }
 
-/// One process, from its start to the traces that it leaves.
+/// Runs a process from its start to its end, after the previous process of the program.
 async fn live(
     host: Arc<Shared>,
     program: Program,
@@ -112,7 +112,7 @@ async fn live(
     before: Option<JoinHandle<()>>,
 ) {
     if let Some(before) = before {
-        // Whether it ended well does not matter, only that it is gone.
+        // Its result does not matter, only its end.
         let _ = before.await;
     }
     if let Err(error) = Box::pin(program.run(&host, &command, &stop)).await {
@@ -123,7 +123,7 @@ async fn live(
     }
 }
 
-/// Lets the service fail, and restart if it is configured so.
+/// Makes the service fail, and restart after the delay of its recovery actions.
 fn fail(host: &Arc<Shared>, name: &ServiceName) {
     let delay = host.model.crash(name, FAILED);
     if let Some(delay) = delay.and_then(|delay| delay.try_into().ok()) {

@@ -1,4 +1,4 @@
-//! The SFTP server of a simulated host (version 3, as OpenSSH for Windows speaks it).
+//! The SFTP server of a simulated host (version 3, like OpenSSH for Windows).
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -18,18 +18,18 @@ use super::shared::Shared;
 /// Renames over an existing file. Source: OpenSSH, PROTOCOL, section 4.3.
 const POSIX_RENAME: &str = "posix-rename@openssh.com";
 
-/// Largest read or write, and with its head the largest packet, that OpenSSH takes.
+/// Largest read or write, and largest packet including its header, that OpenSSH accepts.
 const MOST_DATA: u64 = 261_120;
 const MOST_PACKET: u64 = 262_144;
 
-/// Files that one session may have open at the same time.
+/// Most files that a session may have open at the same time.
 const MOST_HANDLES: usize = 128;
 
-/// One SFTP session.
+/// An SFTP session.
 pub(super) struct Sftp {
     disk: Disk,
     host: Arc<Shared>,
-    /// Ends the connection that the session is on.
+    /// Ends the session's connection.
     cut: CancellationToken,
     open: HashMap<String, Open>,
     opened: u64,
@@ -41,7 +41,7 @@ enum Open {
         path: WindowsPath,
         flags: OpenFlags,
     },
-    /// What is still to be listed.
+    /// Entries that are not listed yet.
     Directory(Vec<File>),
 }
 
@@ -51,8 +51,7 @@ impl Sftp {
         Self { disk, host, cut, open: HashMap::new(), opened: 0, uploaded: 0 }
     }
 
-    /// Names that the model cannot hold are names of nothing. What does not begin with a slash lies in
-    /// the user's own folder.
+    /// Parses a path; a name that the model cannot hold does not exist. Relative paths lie in the user's home.
     fn parse(&self, path: &str) -> Result<WindowsPath, StatusCode> {
         let path = path.trim_end_matches('/');
         let parsed = match path.strip_prefix("./").unwrap_or(path) {
@@ -85,7 +84,7 @@ impl Sftp {
         Ok(Attrs { id, attrs: attributes(stat) })
     }
 
-    /// A plain rename refuses to replace; OpenSSH's extension does not.
+    /// A plain rename refuses to replace a file; OpenSSH's extension replaces it.
     fn rename(&self, from: &str, to: &str, replace: bool) -> Result<(), StatusCode> {
         let (from, to) = (self.parse(from)?, self.parse(to)?);
         if !replace && self.disk.stat(&to).is_some() {
@@ -200,7 +199,7 @@ impl russh_sftp::server::Handler for Sftp {
     ) -> Result<Status, StatusCode> {
         let path = self.parse(&path)?;
         self.disk.stat(&path).ok_or(StatusCode::NoSuchFile)?;
-        // Modes, owners and times mean nothing to the model; a size does.
+        // The model has no modes, owners and times, but sizes.
         if let Some(size) = attrs.size {
             self.disk.resize(&path, size)?;
         }
@@ -304,7 +303,7 @@ impl From<DiskError> for StatusCode {
         match error {
             DiskError::Denied => Self::PermissionDenied,
             DiskError::Missing => Self::NoSuchFile,
-            // Version 3 of SFTP has no code of its own for a full disk.
+            // SFTP version 3 has no status for a full disk.
             DiskError::Failed => Self::Failure,
         }
     }

@@ -1,4 +1,4 @@
-//! What the parts of one simulated host share.
+//! State that the parts of a simulated host share.
 
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher as _, RandomState};
@@ -22,31 +22,30 @@ use super::gate::Gates;
 use super::keys::HostKeyKind;
 use super::shell::Shell;
 
-/// How long things take on a host.
+/// Delays of a host.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Timing {
-    /// From the order to restart to the end of all connections; `None`: some moment within
-    /// [`LONGEST_RESTART_DELAY`].
+    /// From a restart order to the end of all connections; `None`: random up to [`LONGEST_RESTART_DELAY`].
     pub(super) restart_delay: Option<Duration>,
-    /// From there until the host answers again.
+    /// From then until the host answers again.
     pub(super) restart_duration: Duration,
-    /// Between two signs of life of the kubelet.
+    /// Interval of the kubelet's heartbeats.
     pub(super) heartbeat: Duration,
 }
 
-/// How a host behaves as long as it runs.
+/// Settings of a host that never change.
 #[derive(Clone, Debug)]
 pub(super) struct Profile {
     pub(super) user: String,
     pub(super) shell: Shell,
     pub(super) timing: Timing,
-    /// Where connections to these addresses are taken.
+    /// Targets of connections that are forwarded to these addresses.
     pub(super) forwards: BTreeMap<String, SocketAddr>,
-    /// Keys that the user may come in with at first.
+    /// Authorized keys of the user at first.
     pub(super) authorized: Vec<PublicKey>,
 }
 
-/// Latest moment for a restart whose moment is left to chance.
+/// Longest random delay of a restart.
 const LONGEST_RESTART_DELAY: Duration = Duration::from_millis(200);
 
 impl Timing {
@@ -58,7 +57,7 @@ impl Timing {
     }
 }
 
-/// Host keys: the host's own, and those of a host that came in its place.
+/// Host keys: the host's own, and those for [`Fault::ChangedHostKey`].
 #[derive(Debug)]
 pub(super) struct HostKeys {
     kinds: Vec<HostKeyKind>,
@@ -73,7 +72,7 @@ impl HostKeys {
     }
 }
 
-/// One host, as seen by its parts.
+/// The shared state of a host.
 #[derive(Debug)]
 pub(super) struct Shared {
     pub(super) model: FakeWindows,
@@ -86,16 +85,16 @@ pub(super) struct Shared {
     pub(super) conditions: watch::Sender<Conditions>,
     /// Counts changes of services, so that programs can wait for one.
     pub(super) changes: watch::Sender<u64>,
-    /// Everything that runs for this host.
+    /// All tasks of this host.
     pub(super) tasks: TaskTracker,
-    /// Agents and passes of the daemon that work on the model now, each on a thread.
+    /// Running agents and daemon passes that use the model, each on a thread.
     pub(super) threads: TaskTracker,
-    /// Ends everything for good.
+    /// Stops everything permanently.
     pub(super) stop: CancellationToken,
     keys: Mutex<HostKeys>,
-    /// Ends what runs between two starts of the machine.
+    /// Cancelled when the machine loses power.
     power: Mutex<CancellationToken>,
-    /// The last loss of power met processes at work.
+    /// Whether the last loss of power interrupted such threads.
     cut: AtomicBool,
 }
 
@@ -108,7 +107,7 @@ impl Shared {
         gates: Arc<Gates>,
     ) -> Self {
         let Profile { user, shell, timing, forwards, authorized } = profile;
-        // It was made when the user first logged in.
+        // On Windows, the user's first login creates it.
         model.with_tree(|tree| tree.make_folders(&home(&user)));
         if !authorized.is_empty() {
             authorized_keys::write(&model, &authorized);
@@ -135,13 +134,13 @@ impl Shared {
         }
     }
 
-    /// Whether this person with this key may come in. Windows does not look at the case of names.
+    /// Whether this user can log in with this key. Windows ignores the case of names.
     pub(super) fn admits(&self, user: &str, key: &PublicKey) -> bool {
         user.eq_ignore_ascii_case(&self.user)
             && authorized_keys::read(&self.model).any(|known| known.key_data() == key.key_data())
     }
 
-    /// The keys that the next connection sees.
+    /// Returns the host keys for the next connection.
     pub(super) fn host_keys(&self) -> Vec<PrivateKey> {
         let keys = lock(&self.keys);
         let other = self.conditions.borrow().has(Fault::ChangedHostKey);
@@ -155,25 +154,24 @@ impl Shared {
         Ok(())
     }
 
-    /// A token that ends with the next loss of power.
+    /// Returns a token that is cancelled with the next loss of power.
     pub(super) fn power(&self) -> CancellationToken {
         lock(&self.power).clone()
     }
 
-    /// Ends everything that runs on the machine, connections too, and closes the port.
+    /// Ends everything that runs on the machine, including connections, and closes the port.
     pub(super) fn power_off(&self) {
         self.conditions.send_modify(|conditions| conditions.down = true);
         lock(&self.power).cancel();
         if !self.threads.is_empty() {
-            // Processes die in the middle of what they do.
+            // Running processes are interrupted.
             self.cut.store(true, Ordering::SeqCst);
             self.model.cut_after(0);
         }
         self.model.power_off();
     }
 
-    /// Starts the machine, once the processes of the time before are gone; the port opens when its
-    /// services run.
+    /// Starts the machine after the earlier processes have ended; the port opens when its services run.
     pub(super) async fn boot(&self) {
         self.threads.wait().await;
         if self.cut.swap(false, Ordering::SeqCst) {
@@ -184,8 +182,8 @@ impl Shared {
         self.conditions.send_modify(|conditions| conditions.down = false);
     }
 
-    /// The user's own folder, where sessions and commands start. One whose name the model cannot hold
-    /// is called otherwise.
+    /// Returns the user's home, where sessions and commands start. A user name that the model cannot hold gets another
+    /// folder name.
     pub(super) fn home(&self) -> WindowsPath {
         home(&self.user)
     }
@@ -198,6 +196,6 @@ fn home(user: &str) -> WindowsPath {
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // Each value is replaced as a whole, so a panic elsewhere cannot leave half of one.
+    // Each value is replaced as a whole, so a panic elsewhere cannot leave a partial one.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

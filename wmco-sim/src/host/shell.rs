@@ -1,28 +1,27 @@
-//! What a remote command does on a simulated host before a program of ours runs, or instead.
+//! Parses remote commands and renders the shell's errors.
 
 use wmco_core::winpath::WindowsPath;
 
 /// The shell that OpenSSH starts for remote commands.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum Shell {
-    /// `cmd.exe`, as Windows is delivered.
+    /// `cmd.exe`, the default of Windows.
     #[default]
     Cmd,
     /// Windows PowerShell.
     PowerShell,
 }
 
-/// A remote command, taken apart. Only programs by their full path, or by one from where commands start,
-/// are known.
+/// A parsed remote command. Programs need a full path or one relative to the start folder.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) enum Command {
     /// A program and its arguments.
     Program { path: WindowsPath, arguments: Vec<String> },
-    /// Anything else; its first word.
+    /// Any other command; holds its first word.
     Unknown(String),
 }
 
-/// How a remote command ended.
+/// The output and exit status of a remote command.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub(super) struct Ended {
     pub(super) stdout: String,
@@ -31,7 +30,7 @@ pub(super) struct Ended {
 }
 
 impl Command {
-    /// Reads a command that starts in the folder `home`.
+    /// Parses a command that starts in the folder `home`.
     pub(super) fn parse(text: &str, home: &WindowsPath) -> Self {
         let mut words = text.split_whitespace();
         let first = words.next().unwrap_or_default();
@@ -47,7 +46,7 @@ impl Command {
 }
 
 impl Shell {
-    /// Nothing is known under this name.
+    /// Renders the error for an unknown command.
     pub(super) fn not_found(self, name: &str) -> Ended {
         let stderr = match self {
             Self::Cmd => format!(
@@ -65,7 +64,7 @@ impl Shell {
         Ended { stderr, code: 1, ..Ended::default() }
     }
 
-    /// The folder of a program is not there.
+    /// Renders the error for a program whose folder does not exist.
     pub(super) fn no_such_folder(self, program: &WindowsPath) -> Ended {
         match self {
             Self::Cmd => Ended {
@@ -77,7 +76,7 @@ impl Shell {
         }
     }
 
-    /// The file is there, but it is no program.
+    /// Renders the error for a file that is no program.
     pub(super) fn no_program(self, program: &WindowsPath) -> Ended {
         match self {
             Self::Cmd => Ended {

@@ -1,4 +1,4 @@
-//! The SSH server of a simulated host: who may come in, and what then runs.
+//! The SSH server of a simulated host: logins, channels and forwarding.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -17,19 +17,19 @@ use super::fault::Fault;
 use super::sftp::Sftp;
 use super::shared::Shared;
 
-/// What OpenSSH of Windows Server 2022 calls itself.
+/// Version string of OpenSSH on Windows Server 2022.
 const SERVER: &str = "SSH-2.0-OpenSSH_for_Windows_8.1";
 
-/// Attempts before OpenSSH hangs up (its `MaxAuthTries`).
+/// Failed attempts after which OpenSSH disconnects (its `MaxAuthTries`).
 const ATTEMPTS: usize = 6;
 
-/// The server's side of one connection with these host keys.
+/// Returns the server's configuration with these host keys.
 pub(super) fn config(keys: Vec<PrivateKey>) -> Config {
     Config {
         server_id: SshId::Standard(SERVER.into()),
         methods: MethodSet::from([MethodKind::PublicKey].as_slice()),
         keys,
-        // Nobody can learn anything from the time that a simulation takes.
+        // A simulation has no secrets that its timing could reveal.
         auth_rejection_time: Duration::ZERO,
         max_auth_attempts: ATTEMPTS,
         nodelay: true,
@@ -37,10 +37,10 @@ pub(super) fn config(keys: Vec<PrivateKey>) -> Config {
     }
 }
 
-/// One connection.
+/// A client's connection.
 pub(super) struct Connection {
     host: Arc<Shared>,
-    /// Ends the connection and whatever runs on it.
+    /// Ends the connection and everything that runs on it.
     cut: CancellationToken,
     channels: HashMap<ChannelId, Channel<Msg>>,
 }
@@ -115,7 +115,7 @@ impl Handler for Connection {
         };
         reply.accept().await;
         let carry = async move {
-            // Either end may go when it likes.
+            // Either side may close at any time.
             let _ = tokio::io::copy_bidirectional(&mut channel.into_stream(), &mut onward).await;
         };
         self.host.tasks.spawn(self.cut.clone().run_until_cancelled_owned(carry));

@@ -1,4 +1,4 @@
-//! Follows what happens on the machine: restarts are carried out, programs come and go.
+//! Follows events of the machine: performs restarts, starts and ends programs.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ pub(super) async fn supervise(host: Arc<Shared>, mut events: UnboundedReceiver<F
         };
         match event {
             Some(FakeEvent::RestartOrdered) => {
-                // A second order changes nothing while the first is carried out.
+                // A second order has no effect during a restart.
                 if restart.as_ref().is_none_or(JoinHandle::is_finished) {
                     let run = power::restart(Arc::clone(&host));
                     let run = host.stop.clone().run_until_cancelled_owned(run);

@@ -1,4 +1,4 @@
-//! The line between a client and the host's SSH server: distance, faults and sudden ends.
+//! The line between a client and the host's SSH server: latency, faults and disconnects.
 
 use std::io;
 use std::sync::Arc;
@@ -13,17 +13,17 @@ use super::counts::Tally;
 use super::fault::{Conditions, Fault};
 use crate::round_trips::RoundTrips;
 
-/// Bytes that are carried as one.
+/// Most bytes that are forwarded together.
 const CHUNK: usize = 32 * 1024;
 
-/// Chunks on their way, so that distance does not limit throughput.
+/// Most chunks in transit: enough that latency does not limit throughput.
 const IN_FLIGHT: usize = 128;
 
-/// Bytes between the line and the server.
+/// Bytes buffered between the line and the server.
 const BUFFER: usize = 256 * 1024;
 
-/// Puts a line between `client` and the stream that is returned, which the server speaks to. The
-/// future carries the bytes; the connection ends when it does or when it is dropped.
+/// Connects `client` through a simulated line to the returned stream, which the server uses. The future forwards the
+/// bytes; the connection ends when it does or when it is dropped.
 pub(super) fn line(
     client: TcpStream,
     conditions: watch::Receiver<Conditions>,
@@ -36,7 +36,7 @@ pub(super) fn line(
         let (depart, arrive) = mpsc::channel(IN_FLIGHT);
         let trips = RoundTrips::connected();
         tally.went_round();
-        // The end of what the client says ends only that direction: answers may be on their way.
+        // The end of the client's input ends only that direction: answers may be in transit.
         let inbound = async {
             let (sent, taken) = tokio::join!(
                 receive(from_client, depart, &conditions, &tally, &trips),
@@ -54,7 +54,7 @@ pub(super) fn line(
     (near, carry)
 }
 
-/// Bytes that the client has sent.
+/// Bytes sent by the client.
 struct Chunk {
     arrives: Instant,
     round_trip: u64,
@@ -68,7 +68,7 @@ async fn receive(
     tally: &Tally,
     trips: &RoundTrips,
 ) -> io::Result<()> {
-    // Over a real way the client could not have spoken before.
+    // Over a real network the client could not have sent earlier.
     let connected = Instant::now() + conditions.borrow().latency;
     let mut total = 0_u64;
     loop {
@@ -113,7 +113,7 @@ async fn deliver(
             return Ok(());
         }
     }
-    // Either side may be gone already; then nobody is left to tell.
+    // Either side may be gone already, so a failure does not matter.
     let _ = server.shutdown().await;
     Ok(())
 }

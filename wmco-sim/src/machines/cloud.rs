@@ -1,4 +1,4 @@
-//! The instances of a cloud: what is behind Machines.
+//! The instances of a cloud, which run the Machines.
 
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -11,13 +11,13 @@ use wmco_core::names::platforms;
 use super::boot::Booted;
 use crate::host::SimHost;
 
-/// Longest computer name that Windows takes. Azure makes the computer's name of the Machine's.
+/// Longest computer name on Windows. Azure derives the computer's name from the Machine's.
 const LONGEST_COMPUTER_NAME: usize = 15;
 
-/// Addresses in a subnet of [`address`].
+/// Number of addresses in a subnet of [`address`].
 const SUBNET: u32 = 250;
 
-/// One instance.
+/// An instance.
 #[derive(Clone, Debug)]
 pub(super) struct Instance {
     /// The Machine's name.
@@ -25,22 +25,22 @@ pub(super) struct Instance {
     pub(super) address: Ipv4Addr,
     pub(super) provider_id: String,
     pub(super) computer_name: String,
-    /// Its name in the cloud's DNS and metadata service.
+    /// Name in the cloud's DNS and metadata service.
     pub(super) cloud_name: String,
     pub(super) booted: Booted,
-    /// When its user data has run.
+    /// Time at which its user data has run.
     pub(super) ready_at: Instant,
     pub(super) host: Option<Arc<SimHost>>,
 }
 
-/// All instances, by the UID of their Machine.
+/// All instances, by the UIDs of their Machines.
 #[derive(Debug, Default)]
 pub(super) struct Cloud {
     pub(super) instances: BTreeMap<String, Instance>,
     made: u32,
 }
 
-/// Why a cloud makes no instance.
+/// Why a cloud refuses to create an instance.
 #[derive(Debug, Eq, PartialEq, thiserror::Error)]
 #[error(
     "`{name}` is longer than a computer name of {LONGEST_COMPUTER_NAME} characters, call the MachineSet something shorter"
@@ -50,7 +50,7 @@ pub(super) struct BadName {
 }
 
 impl Cloud {
-    /// Makes an instance that still has to boot.
+    /// Creates an instance that has not booted yet.
     pub(super) fn create(
         &mut self,
         platform: &str,
@@ -90,7 +90,7 @@ impl Cloud {
         Ok(())
     }
 
-    /// Where the host with this address really listens.
+    /// Returns the real SSH address of the host with this address.
     pub(super) fn ssh_address(&self, address: Ipv4Addr) -> Option<SocketAddr> {
         let instance = self.instances.values().find(|instance| instance.address == address)?;
         Some(instance.host.as_ref()?.ssh_address())
@@ -98,13 +98,13 @@ impl Cloud {
 
     fn lowest_free(&self) -> Ipv4Addr {
         let is_free = |address: &Ipv4Addr| self.instances.values().all(|i| i.address != *address);
-        // One of these is free, whatever the others have.
+        // At least one of these is free.
         (0..=self.made).map(address).find(is_free).unwrap_or(Ipv4Addr::UNSPECIFIED)
     }
 }
 
 impl Instance {
-    /// Addresses as the Machine shows them, that of the host being `address`.
+    /// Returns the addresses that the Machine reports for a host at `address`.
     pub(super) fn addresses(&self, address: Ipv4Addr) -> Vec<NodeAddress> {
         let entry = |type_: &str, address: String| NodeAddress { address, type_: type_.to_owned() };
         vec![
@@ -115,16 +115,16 @@ impl Instance {
     }
 }
 
-/// Cuts the power of instances that nobody has any more.
+/// Powers off instances without a Machine.
 pub(super) fn switch_off(gone: impl IntoIterator<Item = Instance>) {
     for host in gone.into_iter().filter_map(|instance| instance.host) {
         host.power_off();
     }
 }
 
-/// The address of a number.
+/// Returns the address with this number.
 fn address(number: u32) -> Ipv4Addr {
-    // 10.0.128.1 and up.
+    // Starts at 10.0.128.1.
     Ipv4Addr::from_bits(0x0a00_8000 + (number / SUBNET) * 256 + number % SUBNET + 1)
 }
 

@@ -21,10 +21,10 @@ use super::pass::pass;
 use super::resources::Resources;
 use super::shared::Shared;
 
-/// Pause before a pass that failed is tried again.
+/// Pause before another pass after a failed one.
 const RETRY: Duration = Duration::from_millis(100);
 
-/// Runs until it is dropped.
+/// Runs until dropped.
 pub(super) async fn run(shared: Arc<Shared>, client: Client) -> Infallible {
     let resources = Resources::new(&client);
     let namespace = objects::MACHINE_API_NAMESPACE;
@@ -32,11 +32,11 @@ pub(super) async fn run(shared: Arc<Shared>, client: Client) -> Infallible {
         changes(Api::<PartialObjectMeta<MachineSet>>::namespaced(client.clone(), namespace)),
         changes(Api::<PartialObjectMeta<Machine>>::namespaced(client.clone(), namespace)),
         changes(Api::<PartialObjectMeta<Secret>>::namespaced(client.clone(), namespace)),
-        // Whole ones, for their status counts.
+        // Full objects, for their status.
         changes(Api::<Node>::all(client)),
     ]);
     loop {
-        // What came until now is looked at in one pass.
+        // One pass observes all changes until now.
         while changes.next().now_or_never().flatten().is_some() {}
         let next = match pass(&shared, &resources).await {
             Ok(next) => next,

@@ -1,4 +1,4 @@
-//! Machines and MachineSets: their definitions as objects, and what is read of them.
+//! Machines and MachineSets: their definitions, and the fields that are used.
 
 use k8s_openapi::api::core::v1::{NodeAddress, ObjectReference};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
@@ -10,10 +10,10 @@ use wmco_core::names::{self, objects};
 /// Keeps a Machine until its host is gone.
 pub(super) const FINALIZER: &str = "machine.machine.openshift.io";
 
-/// Machine annotation: this one goes first when its set gets smaller. Any value but an empty one counts.
+/// Machine annotation: a set that shrinks deletes this Machine first. Any value except an empty one counts.
 pub const DELETE_ANNOTATION: &str = "machine.openshift.io/delete-machine";
 
-/// What a Machine is to be.
+/// The desired state of a Machine.
 #[derive(Clone, CustomResource, Debug, Default, Deserialize, Serialize)]
 #[kube(
     group = "machine.openshift.io",
@@ -28,12 +28,12 @@ pub const DELETE_ANNOTATION: &str = "machine.openshift.io/delete-machine";
 pub(super) struct MachineSpec {
     #[serde(rename = "providerID", skip_serializing_if = "Option::is_none")]
     pub(super) provider_id: Option<String>,
-    /// Everything else, as it was written.
+    /// All other fields, unchanged.
     #[serde(flatten)]
     pub(super) rest: Map<String, Value>,
 }
 
-/// What became of a Machine. Absent fields are written as null, which removes them.
+/// The observed state of a Machine. Absent fields are written as null, which removes them.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(super) struct MachineStatus {
@@ -44,7 +44,7 @@ pub(super) struct MachineStatus {
     pub(super) phase: Option<String>,
 }
 
-/// A number of like Machines.
+/// A number of identical Machines.
 #[derive(Clone, CustomResource, Debug, Default, Deserialize, Serialize)]
 #[kube(
     group = "machine.openshift.io",
@@ -63,7 +63,7 @@ pub(super) struct MachineSetSpec {
     pub(super) template: Template,
 }
 
-/// What the Machines of a set are like.
+/// The template for the Machines of a set.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(default)]
 pub(super) struct Template {
@@ -71,7 +71,7 @@ pub(super) struct Template {
     pub(super) spec: MachineSpec,
 }
 
-/// Metadata that the Machines of a set get.
+/// Metadata for the Machines of a set.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(default)]
 pub(super) struct TemplateMetadata {
@@ -79,7 +79,7 @@ pub(super) struct TemplateMetadata {
     pub(super) labels: Map<String, Value>,
 }
 
-/// How many Machines of a set there are.
+/// Counts of the Machines of a set.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(super) struct MachineSetStatus {
@@ -103,22 +103,22 @@ impl Machine {
         self.metadata.deletion_timestamp.is_some()
     }
 
-    /// Whether its label says that it is a Windows machine.
+    /// Whether its label marks it as a Windows machine.
     pub(super) fn is_windows(&self) -> bool {
         let labels = self.metadata.labels.as_ref();
         labels.and_then(|labels| labels.get(names::MACHINE_OS_LABEL)).map(String::as_str)
             == Some(names::OS_ID_WINDOWS)
     }
 
-    /// The Secret with its user data, beside it.
+    /// Returns the name of the Secret with its user data, in its namespace.
     pub(super) fn user_data_secret(&self) -> Option<&str> {
         self.spec.rest.get("providerSpec")?.pointer("/value/userDataSecret/name")?.as_str()
     }
 }
 
-/// The namespace of the Machine API and the definitions of its kinds.
+/// Returns the namespace of the Machine API and the definitions of its kinds.
 ///
-/// [`start`](super::MachineApiBuilder::start) puts them into its cluster.
+/// [`start`](super::MachineApiBuilder::start) creates them in its cluster.
 pub fn definitions() -> [Value; 3] {
     let any = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
     let text = json!({"type": "string"});
@@ -208,7 +208,7 @@ fn definition(kind: &str, properties: &Value, columns: &[Value]) -> Value {
     })
 }
 
-/// A MachineSet of Windows machines that start with the operator's user data.
+/// Returns a MachineSet of Windows machines with the operator's user data.
 ///
 /// ```
 /// let set = wmco_sim::machines::machine_set("winworker", 3);

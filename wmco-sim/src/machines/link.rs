@@ -1,4 +1,4 @@
-//! Which Node belongs to which Machine.
+//! Links Nodes to Machines.
 
 use k8s_openapi::api::core::v1::{Node, NodeAddress};
 use std::net::Ipv4Addr;
@@ -6,8 +6,7 @@ use std::net::Ipv4Addr;
 use super::cloud::Cloud;
 use super::kinds::Machine;
 
-/// The provider ID of the instance that has the Node's address. The cloud knows its instances, whatever
-/// Machines show.
+/// Returns the provider ID of the instance with the Node's address, whatever addresses Machines report.
 pub(super) fn provider_id<'a>(cloud: &'a Cloud, node: &Node) -> Option<&'a str> {
     let addresses = node.status.as_ref()?.addresses.as_deref()?;
     let of_node: Vec<Ipv4Addr> = internal(addresses).collect();
@@ -16,7 +15,7 @@ pub(super) fn provider_id<'a>(cloud: &'a Cloud, node: &Node) -> Option<&'a str> 
     Some(&instance.provider_id)
 }
 
-/// The Machine of a Node: the one with its provider ID, otherwise the only one that shows its address.
+/// Returns the Machine of a Node: the one with its provider ID, otherwise the only one that reports its address.
 pub(super) fn machine<'a>(
     machines: &'a [Machine],
     node: &Node,

@@ -1,4 +1,4 @@
-//! One Machine: its instance, its host, and what it shows.
+//! Reconciles a Machine: its instance, its host, and its status.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use super::shared::Shared;
 use super::status::{self, Facts};
 use crate::host::{Fault, SimHost};
 
-/// Brings one Machine on; returns when it is to be looked at again without an event.
+/// Reconciles a Machine; returns when the next pass is due without an event.
 pub(super) async fn of_machine(
     shared: &Shared,
     resources: &Resources,
@@ -47,7 +47,7 @@ pub(super) async fn of_machine(
     Ok(due)
 }
 
-/// Makes the instance and its host when their time has come; returns that time.
+/// Creates the instance and its host when they are due; returns that time.
 async fn host(
     shared: &Shared,
     resources: &Resources,
@@ -66,7 +66,7 @@ async fn host(
     let settings = &shared.settings;
     let Some(instance) = instance else {
         let due = ordered + settings.provisioning;
-        // Its first phase is shown, however short it is.
+        // The first phase is always reported, however short it is.
         if now < due || machine.status.as_ref().is_none_or(|status| status.phase.is_none()) {
             return Ok(Some(due));
         }
@@ -102,7 +102,7 @@ async fn start(shared: &Shared, machine: &str, instance: &Instance) -> Result<Si
         .user(instance.booted.user)
         .containers(FeatureState::Enabled);
     for key in &instance.booted.keys {
-        // The server knows more kinds of key than the operator.
+        // The SSH server supports more kinds of keys than the operator.
         if let Ok(key) = russh::keys::PublicKey::from_openssh(&key.to_string()) {
             builder = builder.authorized_key(key);
         }
@@ -113,8 +113,8 @@ async fn start(shared: &Shared, machine: &str, instance: &Instance) -> Result<Si
     Ok((shared.settings.adjust)(machine, builder).start().await?)
 }
 
-/// The text in the Secret of a Machine; nothing when it names none. While the Secret is not there the
-/// Machine waits.
+/// Returns the text in the Secret of a Machine; an empty one if it names no Secret. Without the Secret the Machine
+/// waits.
 async fn user_data(
     resources: &Resources,
     machine: &Machine,
@@ -126,7 +126,7 @@ async fn user_data(
     Ok(text.map(|bytes| String::from_utf8_lossy(&bytes.0).into_owned()))
 }
 
-/// Writes what the Machine does not show yet.
+/// Writes the changes of the Machine's spec and status.
 async fn show(
     shared: &Shared,
     resources: &Resources,

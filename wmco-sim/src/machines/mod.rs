@@ -1,43 +1,43 @@
-//! A Machine API: MachineSets make Machines, Machines boot simulated hosts, hosts become Nodes.
+//! A simulated Machine API: MachineSets create Machines, Machines boot simulated hosts, hosts become Nodes.
 //!
-//! It works on a [`SimCluster`] through its API, as any controller does.
+//! It uses a [`TestServer`] through its API, like any controller.
 //!
 //! ```
 //! use wmco_core::names::platforms;
-//! use wmco_sim::cluster::SimCluster;
+//! use kube_testserver::TestServer;
 //! use wmco_sim::machines::{MachineApi, Oddity, machine_set};
 //!
-//! # #[tokio::main]
-//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! let cluster = SimCluster::start().await?;
-//! let machines = MachineApi::builder().platform(platforms::AZURE).start(&cluster).await?;
-//! cluster.apply(&machine_set("winworker", 2))?;
-//! // A second later, and with the Secret `windows-user-data`, there are two Machines, called
-//! // `winworker-` and five characters.
-//! machines.set_oddity("winworker-x7k2p", Oddity::NoAddresses);
-//! machines.clear_oddities("winworker-x7k2p");
-//! // A Machine shows 10.0.128.1; its host is reached there:
-//! assert_eq!(machines.ssh_address("10.0.128.1".parse()?), None);
-//! machines.shutdown().await;
-//! # Ok(())
-//! # }
+//! #[tokio::main]
+//! async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//!     let cluster = TestServer::start().await?;
+//!     let machines = MachineApi::builder().platform(platforms::AZURE).start(&cluster).await?;
+//!     cluster.put(&machine_set("winworker", 2))?;
+//!     // A second later, and with the Secret `windows-user-data`, there are two Machines, called
+//!     // `winworker-` and five characters.
+//!     machines.set_oddity("winworker-x7k2p", Oddity::NoAddresses);
+//!     machines.clear_oddities("winworker-x7k2p");
+//!     // A Machine shows 10.0.128.1; its host is reached there:
+//!     assert_eq!(machines.ssh_address("10.0.128.1".parse()?), None);
+//!     machines.shutdown().await;
+//!     Ok(())
+//! }
 //! ```
 //!
-//! # What is real
-//! Names, owners, labels, finalizers, phases, addresses and references of the objects, in the order in
-//! which they change. Who may log in to a host, and whether it answers, is what the commands of its user
-//! data do, see `spec/operator.md`, section 6.4.
+//! # Real parts
+//! Names, owners, labels, finalizers, phases, addresses and references of the objects, and the order in which they
+//! change. The commands of a host's user data decide who can log in and whether its SSH server runs, see
+//! `docs/contract/user-data.md`, UD7.
 //!
-//! # What is left out
+//! # Simplifications
 //!
 //! | in a cloud | here |
 //! | --- | --- |
-//! | PowerShell runs the user data | its commands are looked for, conditions count as true, order and loops do not matter; a script with an error does nothing |
-//! | user data runs again at later starts of a host | it runs once; firewall rules, routes and sshd's configuration are not looked at |
-//! | a host that is shut down drains its Node first | nothing is drained, hooks and timeouts are not known |
-//! | provider specifications are checked, images differ | only the name of the Secret counts; Azure refuses names that are too long; all images lack the SSH server and have the feature for containers |
-//! | a MachineSet selects by expressions, has a scale sub-resource, is scaled by others | equal labels, `spec.replicas` |
-//! | health checks replace Machines, instances vanish by themselves | they do not |
+//! | PowerShell runs the user data | its commands are extracted, conditions count as true, order and loops do not matter; a script with an error does nothing |
+//! | user data runs again at later starts of a host | it runs once; firewall rules, routes and sshd's configuration are ignored |
+//! | a host that is shut down drains its Node first | nothing is drained, there are no hooks and timeouts |
+//! | provider specifications are validated, images differ | only the name of the Secret is used; Azure refuses names that are too long; all images lack the SSH server and have the containers feature |
+//! | a MachineSet selects by expressions, has a scale sub-resource, is scaled by others | it has equal labels and `spec.replicas` |
+//! | health checks replace Machines, instances vanish | they do not |
 //! | a cloud's own rules for addresses, names and provider IDs | one subnet from 10.0.128.1, names by a few rules per platform |
 
 mod boot;
@@ -64,43 +64,43 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use wmco_core::names::platforms;
 
-use crate::cluster::SimCluster;
-use crate::cluster::error::ApiError;
 use crate::host::{SimHost, SimHostBuilder};
+use kube_testserver::TestServer;
+use kube_testserver::error::ApiError;
 use shared::{Settings, Shared};
 
 pub use kinds::{DELETE_ANNOTATION, definitions, machine_set};
 pub use oddity::Oddity;
 
-/// The user as whom it works.
+/// The user for its API requests.
 const USER: &str = "system:serviceaccount:openshift-machine-api:machine-api-controllers";
 
-/// Why there is no Machine API.
+/// Why the Machine API could not be started.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum MachineApiError {
-    /// There is no client.
+    /// A client could not be created.
     #[error("there is no client for the cluster")]
     Client {
-        /// What was wrong.
+        /// The cause.
         source: kube::Error,
     },
-    /// The cluster's kubeconfig cannot be used.
+    /// The cluster's kubeconfig is invalid.
     #[error("the cluster's kubeconfig cannot be used")]
     Kubeconfig {
-        /// What was wrong.
+        /// The cause.
         source: kube::config::KubeconfigError,
     },
-    /// The cluster makes no certificate.
+    /// The cluster issues no certificate.
     #[error("there is no certificate for the cluster")]
     Certificate {
-        /// What was wrong.
-        source: rcgen::Error,
+        /// The cause.
+        source: kube_testserver::CertificateError,
     },
-    /// The cluster does not take the kinds.
+    /// The cluster refuses the definitions.
     #[error("the cluster does not take the kinds of the machine api")]
     Definitions {
-        /// What the API would answer.
+        /// The API's error.
         source: ApiError,
     },
 }
@@ -111,33 +111,31 @@ pub enum MachineApiError {
 pub struct MachineApiBuilder(Settings);
 
 impl MachineApiBuilder {
-    /// The cloud, one of [`platforms`]; `None` if not set. It decides names, users, and in which form
-    /// user data is.
+    /// The cloud, one of [`platforms`]; `None` if not set. It decides names, users, and the form of user data.
     pub fn platform(mut self, platform: impl Into<String>) -> Self {
         self.0.platform = platform.into();
         self
     }
 
-    /// Time from a new Machine to its instance, which takes the user data of that moment; none if not
-    /// set.
+    /// Time from a new Machine to its instance, which gets the user data of that moment; none if not set.
     pub fn provisioning(mut self, time: Duration) -> Self {
         self.0.provisioning = time;
         self
     }
 
-    /// Time from an instance, whose Machine is `Provisioned`, to a host that answers; none if not set.
+    /// Time from an instance, whose Machine is `Provisioned`, to a running SSH server; none if not set.
     pub fn boot(mut self, time: Duration) -> Self {
         self.0.boot = time;
         self
     }
 
-    /// Gives addresses of Machines that are gone to new ones.
+    /// Reuses the addresses of deleted Machines.
     pub fn reuse_addresses(mut self) -> Self {
         self.0.reuse_addresses = true;
         self
     }
 
-    /// Is asked about the host of each Machine, by the Machine's name, before it starts.
+    /// Sets a function that changes the settings of each Machine's host before its start, given the Machine's name.
     pub fn adjust(
         mut self,
         adjust: impl Fn(&str, SimHostBuilder) -> SimHostBuilder + Send + Sync + 'static,
@@ -146,13 +144,13 @@ impl MachineApiBuilder {
         self
     }
 
-    /// Puts the [`definitions`] into the cluster and starts the controllers.
+    /// Creates the [`definitions`] in the cluster and starts the controllers.
     ///
     /// # Errors
-    /// [`MachineApiError`] when the cluster cannot be worked with.
-    pub async fn start(self, cluster: &SimCluster) -> Result<MachineApi, MachineApiError> {
+    /// [`MachineApiError`] when the cluster is unusable.
+    pub async fn start(self, cluster: &TestServer) -> Result<MachineApi, MachineApiError> {
         for object in definitions() {
-            cluster.apply(&object).map_err(|source| MachineApiError::Definitions { source })?;
+            cluster.put(&object).map_err(|source| MachineApiError::Definitions { source })?;
         }
         let client = client(cluster).await?;
         let shared = Arc::new(Shared::new(self.0));
@@ -164,7 +162,7 @@ impl MachineApiBuilder {
     }
 }
 
-async fn client(cluster: &SimCluster) -> Result<Client, MachineApiError> {
+async fn client(cluster: &TestServer) -> Result<Client, MachineApiError> {
     let text = cluster
         .kubeconfig(USER, &["system:masters"])
         .map_err(|source| MachineApiError::Certificate { source })?;
@@ -176,8 +174,7 @@ async fn client(cluster: &SimCluster) -> Result<Client, MachineApiError> {
     Client::try_from(config).map_err(|source| MachineApiError::Client { source })
 }
 
-/// A running Machine API with its hosts. It stops when it is dropped; [`shutdown`](Self::shutdown) also
-/// waits for that.
+/// A running Machine API with its hosts. Dropping it stops it; [`shutdown`](Self::shutdown) also waits for the end.
 #[derive(Debug)]
 pub struct MachineApi {
     shared: Arc<Shared>,
@@ -186,7 +183,7 @@ pub struct MachineApi {
 }
 
 impl MachineApi {
-    /// A Machine API to be.
+    /// Returns the settings of a new Machine API.
     pub fn builder() -> MachineApiBuilder {
         MachineApiBuilder(Settings {
             platform: platforms::NONE.to_owned(),
@@ -197,13 +194,13 @@ impl MachineApi {
         })
     }
 
-    /// The host of a Machine, by the Machine's name, once it has booted.
+    /// Returns the host of the Machine with this name, once it has booted.
     pub fn host(&self, machine: &str) -> Option<Arc<SimHost>> {
         let hosts = self.hosts().into_iter();
         hosts.filter(|(name, _)| name == machine).map(|(_, host)| host).next()
     }
 
-    /// All hosts, each with the name of its Machine.
+    /// Returns all hosts, each with the name of its Machine.
     pub fn hosts(&self) -> Vec<(String, Arc<SimHost>)> {
         let state = self.shared.state();
         let all = state.cloud.instances.values();
@@ -211,13 +208,13 @@ impl MachineApi {
             .collect()
     }
 
-    /// Where the host that really has this address listens; what Machines show does not matter.
+    /// Returns the real SSH address of the host that has this address, whatever addresses Machines report.
     pub fn ssh_address(&self, address: Ipv4Addr) -> Option<SocketAddr> {
         self.shared.state().cloud.ssh_address(address)
     }
 
-    /// Lets something be odd about a Machine, by its name, until it is cleared; another oddity of that
-    /// kind is replaced. The Machine may come later.
+    /// Sets an oddity of the Machine with this name until it is cleared, replacing one of the same kind. The Machine
+    /// may be created later.
     pub fn set_oddity(&self, machine: &str, oddity: Oddity) {
         let mut state = self.shared.state();
         oddity::set(state.oddities.entry(machine.to_owned()).or_default(), oddity);
@@ -225,13 +222,13 @@ impl MachineApi {
         self.shared.wake.notify_one();
     }
 
-    /// Lets nothing be odd about a Machine any more.
+    /// Clears all oddities of a Machine.
     pub fn clear_oddities(&self, machine: &str) {
         self.shared.state().oddities.remove(machine);
         self.shared.wake.notify_one();
     }
 
-    /// Stops the controllers and waits for that; all hosts lose their power.
+    /// Stops the controllers and waits for their end; powers off all hosts.
     pub async fn shutdown(self) {
         self.stop.cancel();
         self.tasks.wait().await;

@@ -1,30 +1,30 @@
-//! What can be odd about a Machine.
+//! Oddities of Machines.
 
 use std::mem::discriminant;
 use std::net::Ipv4Addr;
 
-/// Something odd about one Machine. It stays until it is cleared, then the Machine is as its host is.
+/// An oddity of a Machine. It stays until cleared; then the Machine reports its host correctly again.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Oddity {
-    /// It shows this address in place of that of its host, for example one of another Machine.
+    /// The Machine reports this address instead of its host's, for example that of another Machine.
     Address(Ipv4Addr),
-    /// The cloud gave it up: phase `Failed`, with a reason.
+    /// The cloud has failed: phase `Failed`, with a reason.
     Failed,
-    /// It shows no addresses.
+    /// The Machine reports no addresses.
     NoAddresses,
-    /// No MachineSet owns it. One whose labels it has counts it nevertheless.
+    /// The Machine has no owner. A MachineSet that selects its labels counts it nevertheless.
     NoOwner,
-    /// It has no provider ID.
+    /// The Machine has no provider ID.
     NoProviderId,
-    /// Its Node, if it has one, is named with this UID.
+    /// The reference to its Node, if any, has this UID.
     NodeUid(String),
-    /// It shows this phase, whatever happens.
+    /// The Machine reports this phase, whatever its state.
     Phase(String),
-    /// The cloud does not delete its host, which runs on; the Machine stays.
+    /// The cloud does not delete its host, which keeps running; the Machine stays.
     StuckInDeletion,
 }
 
-/// Adds an oddity; another one of its kind is replaced.
+/// Adds an oddity, replacing one of its kind.
 pub(super) fn set(all: &mut Vec<Oddity>, oddity: Oddity) {
     all.retain(|known| discriminant(known) != discriminant(&oddity));
     all.push(oddity);

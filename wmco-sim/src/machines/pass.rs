@@ -1,4 +1,4 @@
-//! One pass over all MachineSets, Machines and Nodes: looks at what is, and brings it one step on.
+//! A pass over all MachineSets, Machines and Nodes: observes them, and takes the next steps.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,15 +15,15 @@ use super::resources::{PassError, Resources, unless_gone};
 use super::shared::Shared;
 use super::{link, sets};
 
-/// Looks at everything once; returns when to look again at the latest. Objects are listed, not taken
-/// from a cache, so that nothing is made twice.
+/// Runs a pass; returns the latest time of the next one. Objects are listed, not read from a cache, so that nothing is
+/// created twice.
 pub(super) async fn pass(
     shared: &Shared,
     resources: &Resources,
 ) -> Result<Option<Instant>, PassError> {
     let all = ListParams::default();
     let machines = resources.machines.list(&all).await?.items;
-    // After the Machines: a set whose Machines go because it was deleted is not there any more.
+    // Listed after the Machines: a set that is deleted with its Machines is no longer in the list.
     let sets = resources.sets.list(&all).await?.items;
     let nodes = resources.nodes.list(&all).await?.items;
     let linked = link_nodes(shared, resources, &machines, &nodes).await?;
@@ -40,7 +40,7 @@ pub(super) async fn pass(
     Ok(next)
 }
 
-/// Writes on Nodes what they belong to; returns the Node of each Machine by the Machine's UID.
+/// Links Nodes to their instances and Machines; returns the Node of each Machine by the Machine's UID.
 async fn link_nodes<'a>(
     shared: &Shared,
     resources: &Resources,
@@ -74,7 +74,7 @@ async fn link_nodes<'a>(
     Ok(linked)
 }
 
-/// Takes away instances whose Machine is gone, however it went.
+/// Removes instances whose Machine is gone for any reason.
 fn forget(shared: &Shared, machines: &[Machine]) {
     let known: BTreeSet<&str> = machines.iter().map(Machine::uid).collect();
     let mut state = shared.state();

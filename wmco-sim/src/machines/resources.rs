@@ -1,4 +1,4 @@
-//! The resources of the API that count, and what can be wrong with a request.
+//! The API's resources that are used, and errors of a pass.
 
 use k8s_openapi::api::core::v1::{Node, Secret};
 use kube::{Api, Client};
@@ -6,7 +6,7 @@ use wmco_core::names::objects;
 
 use super::kinds::{Machine, MachineSet};
 
-/// Why a pass ended early; the next one goes on.
+/// Why a pass ended early; the next one continues.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum PassError {
     #[error("the api refused, look at its answer")]
@@ -15,7 +15,7 @@ pub(super) enum PassError {
     Host(#[from] crate::host::SimHostError),
 }
 
-/// The resources that count.
+/// The resources that are used.
 #[derive(Clone)]
 pub(super) struct Resources {
     pub(super) sets: Api<MachineSet>,
@@ -36,7 +36,7 @@ impl Resources {
     }
 }
 
-/// What went meanwhile needs nothing more.
+/// Ignores that an object has been deleted meanwhile.
 pub(super) fn unless_gone<T>(answer: Result<T, kube::Error>) -> Result<(), PassError> {
     match answer {
         Ok(_) => Ok(()),

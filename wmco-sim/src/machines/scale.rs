@@ -1,20 +1,20 @@
-//! Which Machines a set makes, and which go first.
+//! Decides how many Machines a set creates, and which ones it deletes.
 
 use std::cmp::Reverse;
 
 use super::kinds::{DELETE_ANNOTATION, Machine};
 
-/// What brings a set to its number of Machines.
+/// The changes that bring a set to its number of Machines.
 #[derive(Debug, Default, Eq, PartialEq)]
 pub(super) struct Scaling<'a> {
     pub(super) create: usize,
-    /// Names.
+    /// Names of Machines.
     pub(super) delete: Vec<&'a str>,
 }
 
-/// How a set of `replicas` gets from `machines` to its number. Those that are being deleted do not
-/// count. Machines go in this order: with [`DELETE_ANNOTATION`], failed, then by `policy`; without one,
-/// by the random ends of their names.
+/// Decides how a set gets from `machines` to `replicas` Machines. Machines in deletion do not count. Machines are
+/// deleted in this order: with [`DELETE_ANNOTATION`], failed, then by `policy`; without one, by the random suffixes of
+/// their names.
 pub(super) fn scaling<'a>(
     replicas: usize,
     policy: Option<&str>,
@@ -67,7 +67,7 @@ mod tests {
         create: usize,
         delete: &[&str],
     ) {
-        // Neither in the order of names nor of age.
+        // Ordered neither by name nor by age.
         let machines =
             [machine("b", 1, &json!({})), machine("c", 2, change), machine("a", 3, &json!({}))];
         let machines: Vec<_> = machines.iter().collect();

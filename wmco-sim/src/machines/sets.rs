@@ -1,4 +1,4 @@
-//! MachineSets: as many Machines as they ask for.
+//! Reconciles MachineSets: creates and deletes Machines to reach their replicas.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use super::resources::{PassError, Resources, unless_gone};
 use super::scale::scaling;
 use super::shared::Shared;
 
-/// Makes, adopts and deletes Machines of one set, and counts them.
+/// Creates, adopts and deletes Machines of a set, and updates its counts.
 pub(super) async fn pass(
     shared: &Shared,
     resources: &Resources,
@@ -55,7 +55,7 @@ pub(super) async fn pass(
     Ok(())
 }
 
-/// Whether a Machine has the labels of a set and no other owner.
+/// Whether a Machine has the labels of a set and no other controller.
 fn belongs(machine: &Machine, set: &MachineSet) -> bool {
     let owners = machine.metadata.owner_references.iter().flatten();
     let mut controllers = owners.filter(|owner| owner.controller == Some(true));
@@ -63,7 +63,7 @@ fn belongs(machine: &Machine, set: &MachineSet) -> bool {
     controllers.next().is_none_or(is_ours) && selects(&set.spec.selector, machine)
 }
 
-/// By equal labels only. A selector without any selects nothing.
+/// Supports equal labels only. An empty selector selects nothing.
 fn selects(selector: &LabelSelector, machine: &Machine) -> bool {
     let wanted = selector.match_labels.iter().flatten().collect::<Vec<_>>();
     let labels = machine.metadata.labels.clone().unwrap_or_default();

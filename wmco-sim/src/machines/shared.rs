@@ -1,4 +1,4 @@
-//! What the parts of one Machine API share.
+//! State that the parts of a Machine API share.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -12,16 +12,16 @@ use super::cloud::Cloud;
 use super::oddity::Oddity;
 use crate::host::SimHostBuilder;
 
-/// Changes the host of a Machine before it is switched on.
+/// Changes the settings of a Machine's host before its start.
 pub(super) type Adjust = Arc<dyn Fn(&str, SimHostBuilder) -> SimHostBuilder + Send + Sync>;
 
-/// How the cloud is.
+/// Settings of the cloud.
 #[derive(Clone)]
 pub(super) struct Settings {
     pub(super) platform: String,
-    /// From a new Machine to its instance.
+    /// Time from a new Machine to its instance.
     pub(super) provisioning: Duration,
-    /// From an instance to a host whose user data has run.
+    /// Time from an instance to a host whose user data has run.
     pub(super) boot: Duration,
     pub(super) reuse_addresses: bool,
     pub(super) adjust: Adjust,
@@ -33,23 +33,23 @@ impl fmt::Debug for Settings {
     }
 }
 
-/// What is known beside the objects in the cluster.
+/// State besides the objects in the cluster.
 #[derive(Debug, Default)]
 pub(super) struct State {
     pub(super) cloud: Cloud,
-    /// When Machines without an instance were first seen, by UID.
+    /// Times at which Machines without an instance were first observed, by UID.
     pub(super) ordered: BTreeMap<String, Instant>,
-    /// Machines that the cloud refused, by UID, and why.
+    /// Reasons for Machines that the cloud refused, by UID.
     pub(super) refused: BTreeMap<String, String>,
-    /// By the name of the Machine.
+    /// Oddities by the name of the Machine.
     pub(super) oddities: BTreeMap<String, Vec<Oddity>>,
 }
 
-/// One Machine API, as seen by its parts.
+/// The shared state of a Machine API.
 #[derive(Debug)]
 pub(super) struct Shared {
     pub(super) settings: Settings,
-    /// Something may have changed.
+    /// Notified when something may have changed.
     pub(super) wake: Notify,
     state: Mutex<State>,
 }
@@ -60,7 +60,7 @@ impl Shared {
     }
 
     pub(super) fn state(&self) -> MutexGuard<'_, State> {
-        // A panic elsewhere leaves whole entries.
+        // A panic elsewhere cannot leave a partial entry.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

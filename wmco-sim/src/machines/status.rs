@@ -1,4 +1,4 @@
-//! What a Machine is to look like, oddities and all.
+//! The desired status of a Machine, including its oddities.
 
 use k8s_openapi::api::core::v1::{Node, ObjectReference};
 
@@ -6,23 +6,23 @@ use super::cloud::Instance;
 use super::kinds::{Machine, MachineStatus};
 use super::oddity::Oddity;
 
-/// What is known of the host behind a Machine.
+/// Facts about the host of a Machine.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Facts<'a> {
     pub(super) instance: Option<&'a Instance>,
     pub(super) node: Option<&'a Node>,
-    /// Why the cloud makes no instance.
+    /// Why the cloud refuses to create an instance.
     pub(super) refused: Option<&'a str>,
     pub(super) oddities: &'a [Oddity],
 }
 
-/// The provider ID that a Machine is to show.
+/// Returns the provider ID that a Machine should report.
 pub(super) fn provider_id<'a>(facts: &Facts<'a>) -> Option<&'a str> {
     let is_shown = !facts.oddities.contains(&Oddity::NoProviderId);
     facts.instance.filter(|_| is_shown).map(|instance| instance.provider_id.as_str())
 }
 
-/// The status that `machine` is to show.
+/// Returns the status that `machine` should report.
 pub(super) fn status(machine: &Machine, facts: &Facts<'_>) -> MachineStatus {
     let has_node = facts.node.is_some();
     let phase = match (machine.is_deleting(), facts.instance) {

@@ -1,4 +1,4 @@
-//! A kubelet on a simulated host, installed by hand.
+//! A kubelet on a simulated host, installed directly.
 
 use std::net::Ipv4Addr;
 use std::time::Duration;
@@ -7,19 +7,19 @@ use k8s_openapi::api::certificates::v1::CertificateSigningRequest;
 use kube::api::{ListParams, Patch, PatchParams};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Api, Client, Config};
+use kube_testserver::TestServer;
 use serde_json::json;
 use wmco_core::names::host::{BOOTSTRAP_KUBECONFIG, CONTAINERD_SERVICE, KUBELET_SERVICE};
 use wmco_core::protocol::ServiceRunState;
 use wmco_services::fake::FakeWindows;
 use wmco_services::windows::{ServiceConfig, StartType};
-use wmco_sim::cluster::SimCluster;
 
 use crate::host::client::within;
 
 const BOOTSTRAPPER: &str = "bootstrapper";
 
-/// A client that may do everything.
-pub(crate) async fn admin(cluster: &SimCluster) -> Client {
+/// Returns a client with all rights.
+pub(crate) async fn admin(cluster: &TestServer) -> Client {
     let kubeconfig = cluster.kubeconfig("admin", &["system:masters"]).unwrap();
     let kubeconfig = Kubeconfig::from_yaml(&kubeconfig).unwrap();
     let options = KubeConfigOptions::default();
@@ -28,10 +28,10 @@ pub(crate) async fn admin(cluster: &SimCluster) -> Client {
     Client::try_from(config).unwrap()
 }
 
-/// Puts all files of a kubelet onto a host, and lets it ask for its first certificate.
-pub(crate) fn bring_files(model: &FakeWindows, cluster: &SimCluster) {
+/// Creates all files of a kubelet on a host, and permits its first certificate request.
+pub(crate) fn bring_files(model: &FakeWindows, cluster: &TestServer) {
     cluster
-        .apply(&json!({
+        .put(&json!({
             "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding",
             "metadata": {"name": "bootstrap"},
             "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole",
@@ -50,7 +50,7 @@ pub(crate) fn bring_files(model: &FakeWindows, cluster: &SimCluster) {
     model.put_file(&r"C:\k\kubelet.conf".parse().unwrap(), configuration);
 }
 
-/// Adds the services, stopped.
+/// Adds the stopped services.
 pub(crate) fn install(model: &FakeWindows, address: Ipv4Addr) {
     add_service(model, CONTAINERD_SERVICE, r"C:\k\containerd\containerd.exe", &[]);
     let command = r"C:\k\kubelet.exe --config=C:\k\kubelet.conf --kubeconfig=C:\k\kubeconfig --bootstrap-kubeconfig=C:\k\bootstrap-kubeconfig --cert-dir=c:\var\lib\kubelet\pki\ --node-labels=node.openshift.io/os_id=Windows";
@@ -69,7 +69,7 @@ fn add_service(model: &FakeWindows, name: &str, command: &str, needs: &[&str]) {
     model.add_service(&name.parse().unwrap(), &config, ServiceRunState::Stopped);
 }
 
-/// Approves the next request that nobody looked at yet, and returns it.
+/// Approves the next pending request, and returns it.
 pub(crate) async fn approve(client: &Client) -> CertificateSigningRequest {
     let api: Api<CertificateSigningRequest> = Api::all(client.clone());
     within(async {

@@ -1,4 +1,4 @@
-//! Integration tests of the simulated cluster and the simulated hosts.
+//! Integration tests of the simulated hosts and their Machine API.
 #![allow(
     clippy::expect_used,
     clippy::indexing_slicing,
@@ -8,13 +8,7 @@
     reason = "the helpers of tests may fail like tests"
 )]
 
-mod client;
+mod containerd;
 mod host;
-mod kubectl;
 mod kubelet;
 mod machines;
-mod replay;
-mod replay_match;
-mod replay_steps;
-mod rules;
-mod runtime;

@@ -1,8 +1,9 @@
-//! The operator's private key, in every file form that people use, and its public half.
+//! The operator's private key, in every common file format, and its public half.
 //!
-//! Source: `spec/ssh.md`, section 2.
+//! Source: `docs/contract/ssh.md`, SSH1 to SSH6.
 
 mod public;
+mod short_scalar;
 
 use std::fmt;
 use std::sync::Arc;
@@ -14,73 +15,74 @@ use zeroize::Zeroizing;
 
 pub use public::PublicKey;
 
-/// A private key that may be used: known kind, not encrypted, long enough. `Debug` shows the
-/// fingerprint of its public half only.
+/// A usable private key: supported kind, not encrypted, long enough. `Debug` prints only the fingerprint of its public
+/// half.
 #[derive(Clone)]
 pub struct PrivateKey {
     key: Arc<keys::PrivateKey>,
     public: PublicKey,
 }
 
-/// Why a private key was refused.
+/// Why a private key is refused.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum KeyError {
-    /// It is protected by a passphrase.
+    /// The key is protected by a passphrase.
     #[error(
         "the private key is encrypted, remove its passphrase with \
          `ssh-keygen -p -N '' -f FILE` and store the result"
     )]
     Encrypted,
-    /// It is a private key, but a damaged one.
+    /// The private key is damaged.
     #[error("the private key is damaged, store the whole file again")]
     Malformed {
-        /// What the decoder says; never key material.
+        /// The decoder's error; never key material.
         source: keys::Error,
     },
-    /// It is no private key file that we know.
+    /// The text is no private key file of a known format.
     #[error(
         "this is no private key in PEM form but {found}, store an OpenSSH, PKCS#1, PKCS#8 or SEC1 \
          private key file"
     )]
     NotAKey {
-        /// What it looks like.
+        /// Description of the text.
         found: &'static str,
     },
-    /// A text with no public key in it.
+    /// The text holds no public key.
     #[error("there is no public key in the text, give a line of an authorized keys file")]
     NoPublicKey,
-    /// It can be broken in reasonable time.
+    /// The RSA key is too short to be secure.
     #[error("the rsa key has {bits} bits only, make one of 3072 bits or an ed25519 key")]
     ShortRsa {
         /// Length of its modulus.
         bits: u32,
     },
-    /// Its kind is unknown or not safe.
+    /// The kind of key is unknown or insecure.
     #[error("{kind} keys are not supported, make an ed25519, ecdsa or rsa key")]
     Unsupported {
-        /// The kind as it names itself.
+        /// The kind, as the file names it.
         kind: String,
     },
 }
 
 impl PrivateKey {
-    /// Reads `pem`: OpenSSH, PKCS#1, PKCS#8 or SEC1, with any line ends, blanks around lines, text
-    /// around the key, and with a leading `EC PARAMETERS` block.
+    /// Parses `pem`: OpenSSH, PKCS#1, PKCS#8 or SEC1, with any line ends, blanks around lines, text around the key, and
+    /// with a leading `EC PARAMETERS` block.
     ///
     /// # Errors
-    /// [`KeyError`] with what to store instead. It never repeats the input.
+    /// [`KeyError`], which says what to store instead. It never contains the input.
     pub fn parse(pem: &Secret) -> Result<Self, KeyError> {
         let text = std::str::from_utf8(pem.expose())
             .map_err(|_| KeyError::NotAKey { found: "binary data" })?;
-        // The decoder wants lines without blanks around them.
+        // The decoder requires lines without blanks around them.
         let mut lines = Zeroizing::new(String::with_capacity(text.len() + 1));
         for line in text.lines().map(str::trim) {
             lines.push_str(line);
             lines.push('\n');
         }
         refuse_other_forms(&lines)?;
-        let key = decode_secret_key(&lines, None).map_err(refused)?;
+        let key = decode_secret_key(&lines, None)
+            .or_else(|error| short_scalar::decode(&lines).map_err(|_| refused(error)))?;
         if key.is_encrypted() {
             return Err(KeyError::Encrypted);
         }
@@ -95,12 +97,12 @@ impl PrivateKey {
         }
     }
 
-    /// The public half.
+    /// Returns the public half.
     pub const fn public(&self) -> &PublicKey {
         &self.public
     }
 
-    /// For the SSH library.
+    /// Returns the key in the SSH library's type.
     pub(crate) fn inner(&self) -> Arc<keys::PrivateKey> {
         Arc::clone(&self.key)
     }
@@ -112,7 +114,7 @@ impl fmt::Debug for PrivateKey {
     }
 }
 
-/// Names what is not a usable private key file before the decoder calls it unreadable.
+/// Refuses a text that is no usable private key file, with a more precise error than the decoder's.
 fn refuse_other_forms(text: &str) -> Result<(), KeyError> {
     let not = |found| Err(KeyError::NotAKey { found });
     if text.trim().is_empty() {
@@ -135,14 +137,14 @@ fn refuse_other_forms(text: &str) -> Result<(), KeyError> {
         None if PublicKey::from_authorized_keys(text).is_ok() => return not("a public key"),
         None => return not("without its begin line"),
     }
-    // The mark of passphrases in PKCS#1 and SEC1 files.
+    // Marks a passphrase in PKCS#1 and SEC1 files.
     if text.lines().any(|line| line.starts_with("Proc-Type:") && line.ends_with("ENCRYPTED")) {
         return Err(KeyError::Encrypted);
     }
     Ok(())
 }
 
-/// The right variant for what the decoder said.
+/// Converts an error of the decoder.
 fn refused(error: keys::Error) -> KeyError {
     use keys::ssh_key::Error as Inner;
     match error {

@@ -1,4 +1,4 @@
-//! Public keys as one line of an authorized-keys file, and the hash that nodes carry.
+//! Public keys as a line of an authorized-keys file, and their hash on nodes.
 
 use std::fmt;
 
@@ -19,7 +19,7 @@ use wmco_core::digest::Sha256;
 /// let key = PublicKey::from_authorized_keys(&format!("# mine\n{line} me@home\n"))?;
 /// assert_eq!(key.authorized_key(), line);
 /// assert!(key.hash().to_string().starts_with("394cb0357cef"));
-/// # Ok::<(), wmco_ssh::KeyError>(())
+/// Ok::<(), wmco_ssh::KeyError>(())
 /// ```
 #[derive(Clone, Eq, PartialEq)]
 pub struct PublicKey {
@@ -31,8 +31,7 @@ impl PublicKey {
         Self { data }
     }
 
-    /// The first key of an authorized-keys text; comments, options and unreadable lines are passed
-    /// over.
+    /// Parses the first key of an authorized-keys text; comments, options and invalid lines are ignored.
     ///
     /// # Errors
     /// [`KeyError::NoPublicKey`](super::KeyError::NoPublicKey) if there is none.
@@ -44,23 +43,23 @@ impl PublicKey {
             .ok_or(super::KeyError::NoPublicKey)
     }
 
-    /// Kind and base64, one blank between, no comment and no line end.
+    /// Returns kind and base64, separated by a blank, without comment and line end.
     pub fn authorized_key(&self) -> String {
         format!("{} {}", self.data.algorithm().as_str(), STANDARD.encode(self.wire()))
     }
 
-    /// SHA-256 of [`Self::authorized_key`]; the value of
+    /// Returns the SHA-256 of [`Self::authorized_key`]; the value of
     /// [`PUBLIC_KEY_HASH_ANNOTATION`](wmco_core::names::PUBLIC_KEY_HASH_ANNOTATION).
     pub fn hash(&self) -> Sha256 {
         Sha256::of(self.authorized_key().as_bytes())
     }
 
-    /// `SHA256:` and the digest of the wire form, as OpenSSH prints it.
+    /// Returns `SHA256:` and the digest of the wire form, as OpenSSH prints it.
     pub fn fingerprint(&self) -> String {
         self.data.fingerprint(HashAlg::Sha256).to_string()
     }
 
-    /// Length of the modulus; `None` for other kinds.
+    /// Returns the length of the modulus; `None` for other kinds.
     pub(super) fn rsa_bits(&self) -> Option<u32> {
         let modulus = self.data.rsa()?.n().as_positive_bytes()?;
         let unused = modulus.first()?.leading_zeros();
@@ -75,7 +74,7 @@ impl PublicKey {
     }
 }
 
-/// As a host is given it.
+/// Converts to the form that a host's authorized keys have.
 ///
 /// ```
 /// use wmco_core::authorized_key::AuthorizedKey;
@@ -84,13 +83,13 @@ impl PublicKey {
 /// let line = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhscHR4f";
 /// let key = PublicKey::from_authorized_keys(line)?;
 /// assert_eq!(AuthorizedKey::try_from(&key)?.to_string(), line);
-/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 impl TryFrom<&PublicKey> for AuthorizedKey {
     type Error = BadAuthorizedKey;
 
     /// # Errors
-    /// [`BadAuthorizedKey`] for a key that the operator does not log in with.
+    /// [`BadAuthorizedKey`] for a kind of key that the operator does not use for login.
     fn try_from(key: &PublicKey) -> Result<Self, BadAuthorizedKey> {
         Self::from_wire(&key.wire())
     }
@@ -102,7 +101,7 @@ impl fmt::Debug for PublicKey {
     }
 }
 
-/// Reads `KIND BASE64 [COMMENT]`.
+/// Parses `KIND BASE64 [COMMENT]`.
 fn read(line: &str) -> Option<PublicKey> {
     let mut words = line.split_ascii_whitespace();
     let (kind, base64) = (words.next()?, words.next()?);
@@ -112,7 +111,7 @@ fn read(line: &str) -> Option<PublicKey> {
     (key.data.algorithm().as_str() == kind && key.wire() == wire).then_some(key)
 }
 
-/// What follows the options.
+/// Returns the rest of the line after its options.
 fn text_after_options(line: &str) -> Option<&str> {
     str::from_utf8(after_options(line.as_bytes())?).ok()
 }
@@ -150,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn the_hash_of_the_specification() {
+    fn the_hash_of_the_contract() {
         assert_eq!(
             PublicKey::from_authorized_keys(LINE).unwrap().hash().to_string(),
             "394cb0357cefcb7cbe8da2a7ff052c6beca6ec5c51750812a33c11b6368021e2"

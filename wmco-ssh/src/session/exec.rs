@@ -11,7 +11,7 @@ use wmco_core::protocol::AgentCommand;
 use super::Session;
 use crate::error::{HostError, is_cut, printable};
 
-/// Most bytes of standard error that are kept; the rest is read and dropped.
+/// Most bytes of standard error that are kept; the rest is discarded.
 const ERROR_BYTES: usize = 16 * 1024;
 
 /// Number of the standard error stream. Source: RFC 4254, section 5.2.
@@ -19,36 +19,35 @@ const STDERR: u32 = 1;
 
 const DOING: &str = "running the agent";
 
-/// How a remote command ended.
+/// The exit of a remote command.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Exited {
-    /// With this status.
+    /// It exited with this status.
     Status(u32),
-    /// By this signal.
+    /// It was ended by this signal.
     Signal(String),
-    /// Nobody knows: the channel or connection ended first.
+    /// Unknown: the channel or connection ended first.
     Dropped,
 }
 
-/// What a remote command wrote, and how it ended.
+/// The output and the exit of a remote command.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct ExecOutcome {
-    /// How it ended.
+    /// The exit of the command.
     pub exited: Exited,
-    /// Its standard output; bytes that are no UTF-8 are replaced.
+    /// Its standard output; invalid UTF-8 is replaced.
     pub output: String,
-    /// The first part of its standard error, without control characters but line feeds.
+    /// The start of its standard error, without control characters except line feeds.
     pub errors: String,
 }
 
-/// A channel that one command can be run in. Dropping it asks the server to close it, which ends the
-/// command.
+/// A channel for one command. Dropping it makes the server close it, which ends the command.
 pub(crate) struct CommandChannel(Option<russh::Channel<Msg>>);
 
 impl Drop for CommandChannel {
     fn drop(&mut self) {
         let Some(channel) = self.0.take() else { return };
-        // Ends at the latest with the session, whose queue it waits for.
+        // Ends with the session at the latest, whose queue it waits for.
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
             runtime.spawn(async move {
                 let _ = channel.close().await;
@@ -58,14 +57,14 @@ impl Drop for CommandChannel {
 }
 
 impl Session {
-    /// Runs `command` for at most `limit` and hands each line of its standard output to `on_line`
-    /// as it arrives, without the line end.
+    /// Runs `command` for at most `limit` and passes each line of its standard output, without the line end, to
+    /// `on_line` as it arrives.
     ///
     /// Dropping the future closes the channel.
     ///
     /// # Errors
-    /// [`HostError::ChannelRefused`], [`HostError::Dropped`] before the command began,
-    /// [`HostError::TimedOut`], [`HostError::TooMuchOutput`]. A command that failed is no error.
+    /// [`HostError::ChannelRefused`], [`HostError::Dropped`] before the command began, [`HostError::TimedOut`],
+    /// [`HostError::TooMuchOutput`]. A command that failed is no error.
     pub async fn exec(
         &self,
         command: AgentCommand,
@@ -78,7 +77,7 @@ impl Session {
             .unwrap_or(Err(HostError::TimedOut { doing: DOING, after: limit }))
     }
 
-    /// A channel for [`Self::exec_in`], so that it can be opened while something else is under way.
+    /// Opens a channel for [`Self::exec_in`] ahead of time.
     pub(crate) async fn command_channel(&self) -> Result<CommandChannel, HostError> {
         let limit = self.options().timeouts.request;
         timeout(limit, self.opened())
@@ -86,7 +85,7 @@ impl Session {
             .unwrap_or(Err(HostError::TimedOut { doing: DOING, after: limit }))
     }
 
-    /// As [`Self::exec`], in a channel that is there.
+    /// Like [`Self::exec`], in an open channel.
     pub(crate) async fn exec_in(
         &self,
         channel: CommandChannel,
@@ -134,7 +133,7 @@ impl Session {
                 ChannelMsg::Close => break,
                 _ => {}
             }
-            // Not before both: output may follow the status.
+            // Waits for both, since output may follow the status.
             if at_end && exited != Exited::Dropped {
                 break;
             }
@@ -151,7 +150,7 @@ fn refused(error: russh::Error) -> HostError {
     }
 }
 
-/// Output so far, within bounds.
+/// Output so far, within limits.
 #[derive(Default)]
 struct Collected {
     bytes: usize,
@@ -191,7 +190,7 @@ impl Collected {
         Ok(())
     }
 
-    /// Whole lines only are decoded, so that no character is cut in two.
+    /// Decodes complete lines only, so that no character is split.
     fn end_line(&mut self, on_line: &mut (dyn FnMut(&str) + Send)) {
         let line = std::mem::take(&mut self.line);
         let text = String::from_utf8_lossy(&line);

@@ -1,4 +1,4 @@
-//! Connections that a jump host makes for us.
+//! Forwards connections through a jump host.
 
 use super::Session;
 use crate::dial::ByteStream;
@@ -6,11 +6,11 @@ use crate::error::{ConnectError, Stage, is_cut};
 use crate::route::Target;
 use crate::stream::Ending;
 
-/// What we tell of ourselves; servers only log it. Source: RFC 4254, section 7.2.
+/// The originator address that we report; servers only log it. Source: RFC 4254, section 7.2.
 const ORIGIN: (&str, u32) = ("127.0.0.1", 0);
 
 impl Session {
-    /// A stream to `to` that the host at the other end of this session opens.
+    /// Opens a stream to `to` from the host at the other end of this session.
     pub(super) async fn forward(&self, to: &Target) -> Result<ByteStream, ConnectError> {
         let (address, port) = ORIGIN;
         let opening =

@@ -1,4 +1,4 @@
-//! What the SSH library asks us during a connection: whether to accept the host key.
+//! Handles the SSH library's host key check.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -19,7 +19,7 @@ pub(super) enum Failure {
     Ssh(#[from] russh::Error),
 }
 
-/// Where the handler leaves the key that it accepted.
+/// Holds the key that the handler accepted.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Shown(Arc<Mutex<Option<SeenHostKey>>>);
 
@@ -62,7 +62,7 @@ impl client::Handler for Handler {
                 found: key.fingerprint(),
             });
         }
-        // The key stays the same for the whole connection, new key exchanges included.
+        // The key must stay the same for the whole connection, including later key exchanges.
         self.policy = HostKeyPolicy::Pinned(key.clone());
         self.shown.put(SeenHostKey { key, verdict });
         Ok(true)

@@ -1,4 +1,4 @@
-//! One authenticated connection to a host.
+//! An authenticated connection to a host.
 
 mod exec;
 mod forward;
@@ -32,8 +32,8 @@ pub use exec::{ExecOutcome, Exited};
 use handler::{Failure, Handler};
 pub(crate) use sftp::{Opening, Sftp};
 
-/// Ciphers in the order in which we ask for them. AES in Galois mode first: machines that run
-/// Windows have instructions for it, which makes uploads cheap on both sides.
+/// Ciphers in order of preference. AES-GCM comes first: machines that run Windows have instructions for it, which makes
+/// uploads cheap on both sides.
 const CIPHERS: [cipher::Name; 5] = [
     cipher::AES_256_GCM,
     cipher::CHACHA20_POLY1305,
@@ -42,15 +42,15 @@ const CIPHERS: [cipher::Name; 5] = [
     cipher::AES_128_CTR,
 ];
 
-/// Messages of one channel that wait for us before the connection stops reading.
+/// Unread messages of a channel at which the connection stops reading.
 const CHANNEL_MESSAGES: usize = 32;
 
-/// How long a polite goodbye may take.
+/// Most time for a clean disconnect.
 const GOODBYE: Duration = Duration::from_secs(1);
 
 /// An authenticated connection whose host key passed the policy.
 ///
-/// Dropping it ends the socket and all tasks below it; [`Session::close`] also says goodbye.
+/// Dropping it closes the socket and ends all its tasks; [`Session::close`] disconnects cleanly first.
 pub struct Session {
     handle: Handle<Handler>,
     route: Route,
@@ -65,13 +65,13 @@ pub struct Session {
 }
 
 impl Session {
-    /// Connects by `route`, jump hosts first, checks the host key and logs in.
+    /// Connects along `route`, jump hosts first, checks the host key and logs in.
     ///
     /// Dropping the future ends everything that it began.
     ///
     /// # Errors
-    /// [`ConnectError`], which names the host that it is about: a jump host has its own. Its
-    /// [`retry`](ConnectError::retry) says whether to try again.
+    /// [`ConnectError`], which names the host that it concerns, possibly a jump host. [`retry`](ConnectError::retry)
+    /// says whether a retry helps.
     pub async fn connect(
         route: &Route,
         dialer: &dyn Dialer,
@@ -110,7 +110,7 @@ impl Session {
         let accepted = timeout(options.timeouts.authenticate, login)
             .await
             .unwrap_or_else(|_| Err(timed_out(target, Stage::Authenticate)))?;
-        // Only now: a key seen before the login may be anybody's.
+        // Taken only now: before the login, the key could be anybody's.
         let host_key = shown.take().ok_or_else(|| ConnectError::Protocol {
             target: target.to_string(),
             source: "the handshake ended without a host key".into(),
@@ -130,7 +130,7 @@ impl Session {
         })
     }
 
-    /// Boxed, since it is the same future again.
+    /// Boxes the recursive future.
     fn connect_jump<'a>(
         jump: &'a Route,
         dialer: &'a dyn Dialer,
@@ -139,36 +139,36 @@ impl Session {
         Box::pin(Self::connect(jump, dialer, options))
     }
 
-    /// The key that the host proved to hold.
+    /// Returns the key that the host proved to hold.
     pub const fn host_key(&self) -> &SeenHostKey {
         &self.host_key
     }
 
-    /// The key of ours that the host let in: the first that it accepts of those that were offered.
+    /// Returns the key that the host accepted: the first acceptable one of those offered.
     pub const fn accepted_key(&self) -> &PublicKey {
         &self.accepted
     }
 
-    /// Where it is connected to.
+    /// Returns the address of the host.
     pub const fn target(&self) -> &Target {
         &self.route.target
     }
 
-    /// The connection to the jump host, if it goes through one.
+    /// Returns the connection to the jump host, if there is one.
     pub fn via(&self) -> Option<&Self> {
         self.via.as_deref()
     }
 
-    /// Whether it is as good as a new connection by `route`.
+    /// Whether the session is equivalent to a new connection along `route`.
     pub(crate) fn fits(&self, route: &Route) -> bool {
-        !self.is_closed() && self.route.leads_where(route) && self.shows_what(route)
+        !self.is_closed() && self.route.same_login(route) && self.accepts_host_keys(route)
     }
 
-    /// Whether the keys that were seen on the way are those that `route` asks for.
-    fn shows_what(&self, route: &Route) -> bool {
+    /// Whether the policies of `route` accept the host keys of this session and its jump hosts.
+    fn accepts_host_keys(&self, route: &Route) -> bool {
         route.host_key.judge(&self.host_key.key) != HostKeyVerdict::Mismatch
             && match (&self.via, &route.via) {
-                (Some(session), Some(route)) => session.shows_what(route),
+                (Some(session), Some(route)) => session.accepts_host_keys(route),
                 (None, None) => true,
                 (Some(_), None) | (None, Some(_)) => false,
             }
@@ -179,7 +179,7 @@ impl Session {
         self.end.is_cancelled() || self.handle.is_closed()
     }
 
-    /// Says goodbye and returns when the socket is closed.
+    /// Disconnects cleanly and waits until the socket is closed.
     pub async fn close(&self) {
         if !self.is_closed() {
             let goodbye = async {
@@ -195,7 +195,7 @@ impl Session {
         }
     }
 
-    /// Ends the connection without a word; for when its state is unknown.
+    /// Closes the connection without a disconnect message; for unknown states.
     pub(crate) fn end_now(&self) {
         self.end.cancel();
     }
@@ -204,7 +204,7 @@ impl Session {
         &self.options
     }
 
-    /// The one SFTP session of this connection, opened when first asked for.
+    /// Returns this connection's only SFTP session; the first call opens it.
     pub(crate) async fn sftp(&self) -> Result<Arc<Sftp>, HostError> {
         let mut slot = self.sftp.lock().await;
         if let Some(sftp) = &*slot {
@@ -240,7 +240,7 @@ fn config(policy: &HostKeyPolicy, options: &Options) -> Config {
     }
 }
 
-/// Offers one key after the other; returns the one that was accepted.
+/// Offers one key after the other; returns the accepted key.
 async fn authenticate(
     handle: &mut Handle<Handler>,
     target: &Target,
@@ -265,7 +265,7 @@ async fn is_accepted(
 ) -> Result<bool, ConnectError> {
     let failed = |error| ConnectError::from_ssh(target.to_string(), Stage::Authenticate, error);
     let key = key.inner();
-    // Never SHA-1. What a server announces is what it knows, not what it is configured to accept.
+    // Never SHA-1. A server announces all hashes that it knows, even ones that its configuration refuses.
     let hashes: &[Option<HashAlg>] = match key.algorithm() {
         Algorithm::Rsa { .. } => {
             match handle.best_supported_rsa_hash().await.map_err(failed)?.flatten() {
@@ -279,7 +279,7 @@ async fn is_accepted(
         let key = PrivateKeyWithHashAlg::new(Arc::clone(&key), *hash);
         match handle.authenticate_publickey(user, key).await.map_err(failed)? {
             AuthResult::Success => return Ok(true),
-            // The library reports a cut in this way, too.
+            // The library reports a disconnect in this way, too.
             AuthResult::Failure { remaining_methods, .. }
                 if remaining_methods.is_empty() && handle.is_closed() =>
             {

@@ -1,8 +1,7 @@
-//! The SFTP requests that we need, each with its time-out and its place named in errors.
+//! The SFTP requests that uploads and clean-up need, each with a time-out and with its path in errors.
 //!
-//! A request is queued when its method is called; the future only waits for the answer. The server
-//! answers as if each request had come when the one before was carried out. So requests that need
-//! nothing of one another's answers share a round trip: call all methods first, then wait.
+//! Calling a method queues its request; the future only waits for the response. The server processes requests in order.
+//! So independent requests share a round trip: call all methods first, then wait.
 //!
 //! Source: draft-ietf-secsh-filexfer-02, section 6.1.
 
@@ -30,46 +29,45 @@ use crate::stream::Ending;
 
 const OPENING: &str = "opening sftp";
 
-/// The library's own limit per request counts from when the request is queued, which on a slow line
-/// is long before it is sent. Ours are stricter and count progress; this one only must not come
-/// first.
+/// The library's own limit starts when a request is queued, on a slow line long before it is sent. Our limits are
+/// stricter and count progress; the library's must only not expire first.
 const LIBRARY_LIMIT_SECONDS: u64 = 3600;
 
-/// Most letters that we keep of what a server says.
+/// Most characters of a server's message that are kept.
 const MESSAGE_LETTERS: usize = 200;
 
-/// Most entries of one folder that are looked at in one pass.
+/// Most entries of a folder that are listed in one pass.
 const LISTED_AT_MOST: usize = 10_000;
 
 /// Files that are removed in one round trip.
 const REMOVED_AT_ONCE: usize = 64;
 
-/// The login user's own folder, where paths without a slash in front begin.
+/// The login user's home, where relative paths begin.
 const START_FOLDER: &str = ".";
 
-/// How to open a file.
+/// The mode in which a file is opened.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Opening {
-    /// With what is in it; it is made if it is not there.
+    /// Keeps the content; creates a missing file.
     Continue,
-    /// Empty; it is made if it is not there.
-    Anew,
-    /// Only if it is not there yet.
+    /// Truncates the content; creates a missing file.
+    Truncate,
+    /// Creates the file; fails if it exists.
     New,
 }
 
-/// One SFTP session.
+/// An SFTP session.
 pub(crate) struct Sftp {
     raw: RawSftpSession,
-    /// Cancelled when the server says nothing any more. The library fails the requests that wait at
-    /// that moment; one that is made just then, or while its task waits for room, it would forget.
+    /// Cancelled when the server's responses end. The library then fails the waiting requests; but a request that is
+    /// made at that moment, or while its task waits for room, would never complete.
     gone: CancellationToken,
     paths: PathStyle,
-    /// Longest wait for an answer while no other comes: on a slow line, requests queue behind writes.
+    /// Longest wait for a response while no other arrives: on a slow line, requests queue behind writes.
     limit: Duration,
     /// The same for writes.
     stall: Duration,
-    /// Requests that were answered.
+    /// Number of responses.
     answers: AtomicU64,
 }
 
@@ -113,13 +111,12 @@ impl Sftp {
         Ok(Self { raw, gone, paths, limit, stall, answers: AtomicU64::new(0) })
     }
 
-    /// `path` as this server writes it.
+    /// Renders `path` in this server's form.
     pub(crate) fn render(&self, path: &WindowsPath) -> String {
         self.paths.render(path)
     }
 
-    /// Makes a folder that was not there before. A path without a slash in front lies in the login
-    /// user's own folder.
+    /// Creates a folder; fails if it exists. A relative path lies in the login user's home.
     ///
     /// Source: draft-ietf-secsh-filexfer-02, section 6.2.
     pub(crate) fn make_new_folder(&self, path: &str) -> impl Answer<()> {
@@ -128,7 +125,7 @@ impl Sftp {
         async move { made.await?.map(drop).map_err(|wrong| failed(doing, path, wrong)) }
     }
 
-    /// Size of what is at `path`; `None` if nothing is.
+    /// Returns the size of the file at `path`; `None` if it does not exist.
     pub(crate) fn size(&self, path: &str) -> impl Answer<Option<u64>> {
         let doing = "looking at";
         let found = self.limited(doing, self.raw.stat(path));
@@ -147,7 +144,7 @@ impl Sftp {
         let flags = OpenFlags::WRITE | OpenFlags::CREATE;
         let flags = match how {
             Opening::Continue => flags,
-            Opening::Anew => flags | OpenFlags::TRUNCATE,
+            Opening::Truncate => flags | OpenFlags::TRUNCATE,
             Opening::New => flags | OpenFlags::EXCLUDE,
         };
         let opened = self.limited(doing, self.raw.open(path, flags, private()));
@@ -157,7 +154,7 @@ impl Sftp {
         }
     }
 
-    /// Writes one block and returns its length.
+    /// Writes a block and returns its length.
     pub(crate) fn write(
         &self,
         handle: &str,
@@ -177,10 +174,10 @@ impl Sftp {
         async move { closed.await?.map(drop).map_err(|wrong| failed(doing, path, wrong)) }
     }
 
-    /// Moves a file to its final name; what is in the way is replaced.
+    /// Moves a file to its final name, replacing an existing file.
     ///
-    /// On Windows this fails while the server process of a cut connection still has the file open.
-    /// That process ends within seconds, and a later upload then finds the whole part.
+    /// On Windows this fails while the server process of an interrupted connection still has the file open. That
+    /// process ends within seconds, and a later upload then finds the complete part.
     pub(crate) fn rename(&self, from: &str, to: &str) -> impl Answer<()> {
         let doing = "renaming";
         let renamed = self.limited(doing, self.raw.rename(from, to));
@@ -195,7 +192,7 @@ impl Sftp {
         }
     }
 
-    /// Removes a file; one that is not there is fine.
+    /// Removes a file; a missing file is no error.
     pub(crate) fn remove_file(&self, path: &str) -> impl Answer<()> {
         let doing = "removing";
         let removed = self.limited(doing, self.raw.remove(path));
@@ -208,7 +205,7 @@ impl Sftp {
         }
     }
 
-    /// Removes files; those that are not there are fine.
+    /// Removes files; missing files are no error.
     pub(crate) async fn remove_files(&self, files: &[WindowsPath]) -> Result<(), HostError> {
         for some in files.chunks(REMOVED_AT_ONCE) {
             let paths: Vec<_> = some.iter().map(|file| self.render(file)).collect();
@@ -217,7 +214,7 @@ impl Sftp {
         Ok(())
     }
 
-    /// Removes an empty folder; returns whether it is gone. One that is not there is fine.
+    /// Removes an empty folder; returns whether it is gone. A missing folder is no error.
     pub(crate) fn remove_folder(&self, path: &str) -> impl Answer<bool> {
         let doing = "removing";
         let removed = self.limited(doing, self.raw.rmdir(path));
@@ -225,7 +222,7 @@ impl Sftp {
             match removed.await? {
                 Ok(_) => Ok(true),
                 Err(wrong) if is_absent(&wrong) => Ok(true),
-                // There is no status for "not empty"; a failure of a folder that is there means it.
+                // SFTP has no status for "not empty"; a failure for an existing folder means that.
                 Err(Wrong::Status(status)) if status.status_code == StatusCode::Failure => {
                     Ok(self.size(path).await?.is_none())
                 }
@@ -234,7 +231,7 @@ impl Sftp {
         }
     }
 
-    /// Plain files in `folder` whose names we could have given; anything else is passed over.
+    /// Returns plain files in `folder` with names that we could have given; ignores other entries.
     pub(crate) async fn files_in(
         &self,
         folder: &WindowsPath,
@@ -247,12 +244,12 @@ impl Sftp {
         self.list(&self.render(folder), ours).await
     }
 
-    /// Folders in the login user's own one that agents were brought to.
+    /// Returns the folders in the login user's home to which agents were uploaded.
     pub(crate) async fn fresh_folders(&self) -> Result<Vec<FreshFolder>, HostError> {
         self.list(START_FOLDER, |file: &File| file.filename.parse().ok()).await
     }
 
-    /// What `ours` makes of the names in a folder, up to [`LISTED_AT_MOST`] of them.
+    /// Maps the entries of a folder with `ours`, up to about [`LISTED_AT_MOST`] of them.
     async fn list<T>(
         &self,
         path: &str,
@@ -270,7 +267,7 @@ impl Sftp {
         let read = || self.limited(doing, self.raw.readdir(handle.as_str()));
         let mut found = Vec::new();
         let mut listed = 0;
-        // One ahead: what follows the names of a short list is its end.
+        // Requests one read ahead: the end follows the names of a short list.
         let mut next = read();
         while listed < LISTED_AT_MOST {
             let names = std::mem::replace(&mut next, read());
@@ -296,7 +293,7 @@ impl Sftp {
         self.answered(doing, self.limit, request)
     }
 
-    /// Queues `request`. Its answer may take until no request at all was answered for as long as `limit`.
+    /// Queues `request`. It times out when no request was answered for as long as `limit`.
     fn answered<T: Send>(
         &self,
         doing: &'static str,
@@ -327,7 +324,7 @@ impl Sftp {
         request: impl Future<Output = Result<T, Wrong>> + Send,
     ) -> Result<Result<T, Wrong>, HostError> {
         tokio::select! {
-            // What was answered counts, although it was the last answer.
+            // A response that has arrived counts, even if it is the last one.
             biased;
             answer = request => {
                 if matches!(answer, Err(ref wrong) if !matches!(wrong, Wrong::Status(_))) {
@@ -340,12 +337,12 @@ impl Sftp {
     }
 }
 
-/// What a request leads to, some time.
+/// The future response to a request.
 pub(crate) trait Answer<T>: Future<Output = Result<T, HostError>> + Send {}
 
 impl<T, F: Future<Output = Result<T, HostError>> + Send> Answer<T> for F {}
 
-/// Begins `request`, which the library queues before it waits for anything.
+/// Starts `request`, which the library queues before it waits for anything.
 fn queued<T: Send>(request: impl Future<Output = T> + Send) -> impl Future<Output = T> + Send {
     let mut request = Box::pin(request);
     let begun = request.as_mut().poll(&mut Context::from_waker(Waker::noop()));
@@ -357,9 +354,9 @@ fn queued<T: Send>(request: impl Future<Output = T> + Send) -> impl Future<Outpu
     }
 }
 
-/// Who may use what we make. OpenSSH on Windows makes an access list of it that is not inherited and
-/// lets in the owner, administrators and the system only; so no token is readable to others, even
-/// before the agent has closed the folder.
+/// Permissions of new files and folders. OpenSSH on Windows derives an access list from them that is not inherited and
+/// admits only the owner, administrators and the system; so no token is readable to others, even before the agent has
+/// closed the folder.
 fn private() -> FileAttributes {
     FileAttributes { permissions: Some(0o700), ..FileAttributes::empty() }
 }
@@ -372,7 +369,7 @@ fn refused(error: russh::Error) -> HostError {
     }
 }
 
-/// Whether the type bits say plain file. A server that sends none leaves it to the removal.
+/// Whether the type bits mean a plain file. Without type bits, the removal decides.
 fn is_plain(permissions: Option<u32>) -> bool {
     const TYPE: u32 = 0o170_000;
     const PLAIN: u32 = 0o100_000;

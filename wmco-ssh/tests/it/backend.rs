@@ -1,4 +1,4 @@
-//! The two servers of the conformance suite behind one face.
+//! The two servers of the conformance suite behind a common trait.
 
 use std::time::Duration;
 
@@ -15,82 +15,81 @@ use wmco_ssh::{
 
 use crate::sshd::{Sshd, keygen, private_key};
 
-/// Kind of a host key: an algorithm by its SSH name.
+/// Kinds of host keys, by the SSH names of their algorithms.
 pub(crate) const HOST_KEYS: [&str; 5] =
     ["ecdsa-sha2-nistp256", "ecdsa-sha2-nistp384", "ecdsa-sha2-nistp521", "ssh-ed25519", "ssh-rsa"];
 
 /// Host name in every report.
 pub(crate) const HOST_NAME: &str = "winhost";
 
-/// What a program at an agent's place does.
+/// The behaviour of a program at an agent's path.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Does {
-    /// Probes, and carries out a plan of one step, or of one and a restart.
+    /// Probes, and carries out a plan of a single step, optionally followed by a restart.
     Work,
-    /// Says that it speaks this protocol.
+    /// Reports this protocol version.
     OtherProtocol(u32),
-    /// Complains and exits with this.
+    /// Writes an error and exits with this status.
     Fail(u32),
-    /// Prints something that is no report.
+    /// Prints text that is no report.
     Garbage,
     /// Prints nothing.
     Nothing,
-    /// Prints so many bytes that are no report.
+    /// Prints this many bytes that are no report.
     Talk(u64),
     /// Never ends.
     Hang,
 }
 
-/// A server on loopback with a disk of its own.
+/// A server on loopback with its own disk.
 pub(crate) trait Backend: Sized {
-    /// A server with host keys of these kinds, see [`HOST_KEYS`].
+    /// Starts a server with host keys of these kinds, see [`HOST_KEYS`].
     async fn with_host_keys(kinds: &[&str]) -> Self;
 
     fn target(&self) -> Target;
 
     fn options(&self) -> Options;
 
-    /// The user and a key that the server accepts.
+    /// Returns the user and a key that the server accepts.
     fn credentials(&self) -> Credentials;
 
-    /// Lets in this key and no other, and returns who may now log in.
+    /// Makes the server accept only this key; returns the credentials for login.
     fn admit(&self, key: PrivateKey) -> Credentials;
 
     fn host_keys(&self) -> Vec<HostKey>;
 
-    /// Puts a program at a place.
+    /// Installs a program at a path.
     fn install(&self, path: &WindowsPath, does: Does);
 
     fn put(&self, path: &WindowsPath, content: &[u8]);
 
     fn content(&self, path: &WindowsPath) -> Option<Vec<u8>>;
 
-    /// A program that can be brought.
+    /// Returns a program for upload.
     fn program(&self, does: Does) -> Blob;
 
-    /// The name of a folder that a program can be brought to, and run from there.
+    /// Returns the name of a new folder to which a program can be uploaded and from which it runs.
     fn fresh_folder(&self) -> FreshFolder;
 
-    /// Puts a file below the login user's own folder.
+    /// Creates a file below the login user's home.
     fn put_home(&self, below: &str, content: &[u8]);
 
-    /// Everything below the login user's own folder, sorted.
+    /// Returns everything below the login user's home, sorted.
     fn home(&self) -> Vec<String>;
 
-    /// Names in a folder, sorted.
+    /// Returns the names in a folder, sorted.
     fn names(&self, folder: &WindowsPath) -> Vec<String>;
 
-    /// Takes care that later connections cannot remove this file.
+    /// Prevents later connections from removing this file.
     fn protect(&self, path: &WindowsPath);
 
-    /// Takes care that no file can grow beyond about so many bytes on later connections, or lifts
-    /// that again.
+    /// Limits files to about this many bytes on later connections; `None` removes the limit.
     fn set_room(&self, bytes: Option<u64>);
 
-    /// Files in the folders of tools for tests.
+    /// Returns the folder for files of test tools.
     fn scratch(&self) -> &TempDir;
 
-    /// A server with one host key.
+    /// Starts a server with one host key.
     async fn start() -> Self {
         Self::with_host_keys(&["ssh-ed25519"]).await
     }
@@ -108,7 +107,7 @@ pub(crate) trait Backend: Sized {
         self.connect(&self.options()).await
     }
 
-    /// A server with a program at the staged place of an agent, and a connection.
+    /// Starts a server with a program at an agent's staged path, and connects.
     async fn host_with(does: Does) -> (Self, SshHost, AgentLocation) {
         let server = Self::start().await;
         let agent = server.stage(does);
@@ -116,14 +115,14 @@ pub(crate) trait Backend: Sized {
         (server, host, agent)
     }
 
-    /// Puts a program at the staged place of an agent.
+    /// Installs a program at an agent's staged path.
     fn stage(&self, does: Does) -> AgentLocation {
         let digest = Sha256::of(format!("{does:?}").as_bytes());
         self.install(&staged_agent(digest), does);
         AgentLocation::Staged(digest)
     }
 
-    /// A new key of this kind, made by `ssh-keygen` with these arguments.
+    /// Generates a key of this kind with `ssh-keygen` and these arguments.
     fn new_key(&self, arguments: &[&str]) -> PrivateKey {
         let file = self.scratch().path().join(format!("key{}", arguments.join("")));
         if !file.exists() {
@@ -214,7 +213,7 @@ impl Backend for Sshd {
     }
 
     fn protect(&self, _: &WindowsPath) {
-        // Modes do not hold back a server that runs as root.
+        // File modes do not restrict a server that runs as root.
         self.reconfigure("internal-sftp", "internal-sftp -P remove");
     }
 
@@ -227,7 +226,7 @@ impl Backend for Sshd {
     }
 }
 
-/// A simulated host, and a key that opens it.
+/// A simulated host, and a key that it accepts.
 pub(crate) struct Sim {
     pub(crate) host: SimHost,
     scratch: TempDir,
@@ -235,7 +234,7 @@ pub(crate) struct Sim {
 }
 
 impl Sim {
-    /// A host made with these settings.
+    /// Builds a host with these settings.
     pub(crate) async fn build(
         settings: impl FnOnce(wmco_sim::host::SimHostBuilder) -> wmco_sim::host::SimHostBuilder,
     ) -> Self {
@@ -249,7 +248,7 @@ impl Sim {
             .restart_delay(Duration::from_millis(20))
             .restart_duration(Duration::from_millis(20));
         let host = settings(builder).start().await.unwrap();
-        // An agent makes it.
+        // On a real host, an agent creates it.
         let staging = wmco_core::names::host::STAGING.parse().unwrap();
         host.model().with_tree(|tree| tree.make_folders(&staging));
         Self { host, scratch, key }

@@ -1,6 +1,6 @@
-//! 1,000 rounds in which anything may go wrong, against OpenSSH: nothing is left of them.
+//! Runs 1,000 rounds with random faults against OpenSSH, and checks that no resources leak.
 //!
-//! `WMCO_SSH_ROUNDS` sets another number, `WMCO_SSH_SEED` another order of events.
+//! `WMCO_SSH_ROUNDS` sets the number of rounds, `WMCO_SSH_SEED` the seed of the events.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,17 +18,17 @@ use crate::dialers::Everywhere;
 use crate::proxy::{Network, Proxy};
 use crate::sshd::Sshd;
 
-/// Callers at the same time, and hosts that they share.
+/// Concurrent callers, and the hosts that they share.
 const CALLERS: u64 = 4;
 const HOSTS: u64 = 6;
 
-/// Connections that the pool may hold, fewer than hosts.
+/// Most connections of the pool, fewer than hosts.
 const SESSIONS: usize = 3;
 
-/// How long a probe may take, above all one that hangs.
+/// Time-out of a probe, above all of one that hangs.
 const HANG: Duration = Duration::from_millis(500);
 
-/// How long what was ended may take to be gone.
+/// Most time until closed resources are released.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 fn number(name: &str, default: u64) -> u64 {
@@ -48,7 +48,7 @@ struct Chaos {
     blobs: Vec<Blob>,
 }
 
-/// What one round came to.
+/// Counts of round outcomes.
 #[derive(Clone, Copy, Debug, Default)]
 struct Tally {
     fine: u64,
@@ -76,7 +76,7 @@ impl Chaos {
         }
     }
 
-    /// One round; `draw` decides everything.
+    /// Runs a round; `draw` decides everything.
     async fn round(&self, draw: u64) -> Tally {
         let route =
             Route::new(Target::new(format!("host{}", draw % HOSTS)), self.server.credentials());
@@ -86,7 +86,7 @@ impl Chaos {
             1 => route.host_key(self.other_key.clone()),
             _ => route,
         };
-        // Half of the rounds are given up after a while, which may be before they began.
+        // Half of the rounds are abandoned after a while, possibly before they begin.
         let limit = Duration::from_millis(if (draw / 211).is_multiple_of(2) {
             draw / 503 % 60
         } else {
@@ -105,7 +105,7 @@ impl Chaos {
         let blob = &self.blobs[usize::try_from(draw / 11).unwrap() % self.blobs.len()];
         match kind {
             2 => {
-                // The network goes down under all connections.
+                // The network fails under all connections.
                 self.proxy.cut_all();
                 lease.probe(self.working).await.is_ok()
             }
@@ -139,7 +139,7 @@ pub(crate) fn tasks() -> usize {
     tokio::runtime::Handle::current().metrics().num_alive_tasks()
 }
 
-/// Waits until `now` gives what it is to be, and says what it gave last if it never does.
+/// Waits until `now` returns `wanted`; panics with its last value if it never does.
 pub(crate) async fn becomes<T: PartialEq + std::fmt::Debug>(
     what: &str,
     wanted: T,
@@ -153,7 +153,7 @@ pub(crate) async fn becomes<T: PartialEq + std::fmt::Debug>(
     }
 }
 
-/// In a process of its own, since descriptors are counted.
+/// Runs in its own process, since it counts file descriptors.
 #[test]
 fn a_thousand_rounds_leave_nothing() {
     const ALONE: &str = "WMCO_SSH_ALONE";
@@ -174,7 +174,7 @@ async fn rounds(count: u64, seed: u64) {
     let mut options = server.options();
     options.timeouts.probe = HANG;
     let chaos = Arc::new(Chaos::new(&options, server).await);
-    // Once, so that what is made once is there.
+    // Runs once, to create what is created only once.
     drop(chaos.pool.lease(&Route::new(Target::new("a"), chaos.server.credentials())).await);
     chaos.pool.close_idle().await;
     becomes("sessions at first", 0, || chaos.server.sessions()).await;
@@ -204,7 +204,7 @@ async fn rounds(count: u64, seed: u64) {
         all.wrong += tally.wrong;
         all.given_up += tally.given_up;
     }
-    // A seed that only ever fails, or never does, would prove little.
+    // A seed that only fails, or never fails, would prove little.
     for part in [all.fine, all.wrong, all.given_up] {
         assert!(part > count / 20, "{all:?}");
     }

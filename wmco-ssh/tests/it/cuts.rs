@@ -1,5 +1,5 @@
-//! Uploads over a network that breaks down at any byte: 500 cuts of OpenSSH and 125 of a simulated
-//! host, the same ones in each run.
+//! Uploads over a network that fails at any byte: 500 cuts of OpenSSH and 125 of a simulated host, the same in each
+//! run.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -18,16 +18,16 @@ use crate::conformance::noise;
 use crate::proxy::{Network, Proxy};
 use crate::sshd::Sshd;
 
-/// Cuts per test; there are several, so that they can run side by side.
+/// Cuts per test; several tests run side by side.
 const CUTS: u64 = 125;
 
-/// A cut comes before so many bytes were carried, which is about half of a tree and several windows.
+/// Most bytes before a cut: about half of a tree and several windows.
 const LATEST: u64 = 600_000;
 
-/// Writes in flight here: few, so that the window is small beside the files.
+/// Unacknowledged writes in these tests: few, so that the window is small compared with the files.
 const WRITES: usize = 2;
 
-/// Numbers that look random, always the same for a seed.
+/// Pseudo-random numbers, the same for each seed.
 struct Draws(std::vec::IntoIter<u8>);
 
 impl Draws {
@@ -40,7 +40,7 @@ impl Draws {
 /// Contents of different sizes and their names on the host.
 struct Tree {
     blobs: Vec<Blob>,
-    /// What has to be under each final name, and nothing else.
+    /// Expected content of each final name; no other names may exist.
     files: BTreeMap<String, Sha256>,
     bytes: u64,
 }
@@ -59,7 +59,7 @@ impl Tree {
         tree
     }
 
-    /// Files under their final names; each is whole.
+    /// Counts the files under final names, and checks that each is complete.
     fn whole<B: Backend>(&self, server: &B) -> usize {
         let staging: WindowsPath = host::STAGING.parse().unwrap();
         let mut whole = 0;
@@ -76,7 +76,7 @@ impl Tree {
         whole
     }
 
-    /// Whether the whole content is staged.
+    /// Whether the complete content is staged.
     fn has<B: Backend>(&self, server: &B, blob: &Blob) -> bool {
         let path = staged_content(blob.digest());
         let wanted = self.files.get(path.file_name());
@@ -90,7 +90,7 @@ impl Tree {
     }
 }
 
-/// One attempt over a network that may break down; returns whether it got through.
+/// Runs an attempt over a network that may fail; returns whether it succeeded.
 async fn attempt<B: Backend>(server: &B, tree: &Tree, options: &Options, cut_after: u64) -> bool {
     let proxy = Proxy::start(&server.target(), Network::cut_after(cut_after)).await;
     let route = Route::new(proxy.target(), server.credentials());
@@ -103,7 +103,7 @@ async fn attempt<B: Backend>(server: &B, tree: &Tree, options: &Options, cut_aft
     };
     let host = SshHost::new(session);
     let quiet: fn(UploadProgress) = |_| {};
-    // As the agent tells, and the operator then asks for.
+    // The contents that an agent would not report and the operator would send.
     let missing: Vec<Blob> =
         tree.blobs.iter().filter(|blob| !tree.has(server, blob)).cloned().collect();
     let result = host.upload(&missing, &quiet).await;
@@ -115,8 +115,8 @@ async fn attempt<B: Backend>(server: &B, tree: &Tree, options: &Options, cut_aft
     result.is_ok()
 }
 
-/// Whatever is cut wherever: the tree is right in the end, no final name ever holds half a file, and
-/// each cut costs a window at most.
+/// Wherever the cuts are, the tree is right in the end, no final name ever holds an incomplete file, and each cut costs
+/// a window at most.
 async fn cut_again_and_again<B: Backend>(seed: u64) {
     let mut draws = Draws(noise(1 << 16, seed).into_iter());
     let mut all = 0;
@@ -166,8 +166,8 @@ async fn cuts_of_a_simulated_host_cost_no_more() {
     cut_again_and_again::<Sim>(5).await;
 }
 
-/// Cuts an upload that has more under way than the server's window takes, so that whoever sends
-/// waits for room that will never come. Nothing here ends by a time-out.
+/// Cuts an upload that sends more than the server's window, so that the sender waits for room that never comes. No
+/// time-out ends this test.
 async fn full_window(through_jump_host: bool) {
     let (server, jump) = (Sshd::start(&["ed25519"]).await, Sshd::start(&["ed25519"]).await);
     let first = if through_jump_host { &jump } else { &server };
@@ -182,7 +182,7 @@ async fn full_window(through_jump_host: bool) {
         Timeouts { keep_alive: long, upload_stall: long, request: long, ..options.timeouts };
     let host = SshHost::new(Session::connect(&route, &TcpDialer, &options).await.unwrap());
 
-    // More files than are looked after at a time, so that some begin after the cut.
+    // More files than are open at a time, so that some begin after the cut.
     let blobs: Vec<_> = (0..6).map(|seed| Blob::from_bytes(noise(2_500_000, 60 + seed))).collect();
     let cut = |progress: UploadProgress| {
         if progress.done > 0 {
@@ -193,7 +193,7 @@ async fn full_window(through_jump_host: bool) {
     let error = uploading.await.expect("the cut is noticed").unwrap_err();
     assert_eq!(error.verb(), "dropped", "{error}");
     drop((host, proxy));
-    // What listens for the two servers.
+    // The listeners of the two servers.
     becomes("tasks", 2, tasks).await;
     assert_eq!(options.counters.snapshot().open, 0);
 }

@@ -10,7 +10,7 @@ use async_trait::async_trait;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use wmco_ssh::{ByteStream, Dialer, TcpDialer};
 
-/// Swallows everything that is written after so many bytes, as a network that went away does.
+/// Discards everything written after this many bytes, like a network that has failed.
 pub(crate) struct Silent(pub(crate) Arc<AtomicU64>);
 
 #[async_trait]
@@ -61,7 +61,7 @@ impl AsyncWrite for Swallow {
     }
 }
 
-/// One real host behind every address.
+/// Connects every address to the same real host.
 pub(crate) struct Everywhere(pub(crate) wmco_ssh::Target);
 
 #[async_trait]

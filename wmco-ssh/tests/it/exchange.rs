@@ -1,4 +1,4 @@
-//! What keys are exchanged to is what OpenSSH reads.
+//! Tests key exchanges with OpenSSH's parser of authorized keys.
 
 use std::fs;
 
@@ -18,7 +18,7 @@ async fn enters(server: &Sshd, who: &Credentials) -> bool {
     }
 }
 
-/// The key of an exchange, and who logs in with it.
+/// Returns a key for an exchange, and the credentials for login with it.
 fn new_key(server: &Sshd, name: &str) -> (AuthorizedKey, Credentials) {
     let file = server.path(name);
     keygen(&file, &["-t", "ed25519"]);
@@ -26,7 +26,7 @@ fn new_key(server: &Sshd, name: &str) -> (AuthorizedKey, Credentials) {
     (AuthorizedKey::try_from(key.public()).unwrap(), server.admit(key))
 }
 
-/// A key that is removed opens nothing any more, however sshd had found it.
+/// A removed key is not accepted any more, in whatever form sshd has read it.
 #[tokio::test]
 async fn openssh_takes_the_new_key_and_no_old_one() {
     let server = Sshd::start(&["ed25519"]).await;
@@ -55,7 +55,7 @@ async fn openssh_takes_the_new_key_and_no_old_one() {
     }
 }
 
-/// Lines of a file that a Windows program began with a mark.
+/// Lines of a file that begins with a byte order mark of a Windows program.
 #[tokio::test]
 async fn openssh_takes_a_key_that_is_added_to_any_file() {
     let server = Sshd::start(&["ed25519"]).await;

@@ -1,4 +1,4 @@
-//! Probe and apply through a real server's shell, with scripts in the agent's place.
+//! Probe and apply through a real server's shell, with scripts as the agent.
 
 use std::time::Duration;
 
@@ -38,7 +38,7 @@ async fn an_agent_that_dies_is_incomplete() {
 async fn a_hanging_command_times_out_and_ends() {
     let server = Sshd::start(&["ed25519"]).await;
     let mark = server.path("mark");
-    // It notices that its output is closed; the mark is the proof.
+    // The script ends when its output is closed; the mark file proves that.
     let script =
         format!("trap '' PIPE\nwhile echo x; do sleep 0.05; done\ntouch '{}'", mark.display());
     server.install_agent(host::AGENT, &script);
@@ -57,7 +57,7 @@ fn plan(steps: Vec<HostStep>) -> HostPlan {
     HostPlan { protocol: PROTOCOL, vacant_since: None, steps }
 }
 
-/// Checks that the plan is where the command line says, then reports.
+/// Checks that the plan is at the path on the command line, then runs `then`.
 fn apply_script(server: &Sshd, plan: &HostPlan, then: &str) -> String {
     let path = staged_plan(Sha256::of(&serde_json::to_vec(plan).unwrap()));
     let file = server.file(&path);
@@ -71,8 +71,7 @@ fn apply_script(server: &Sshd, plan: &HostPlan, then: &str) -> String {
 async fn apply_then_drop(steps: Vec<HostStep>) -> Result<ApplyOutcome, HostError> {
     let server = Sshd::start(&["ed25519"]).await;
     let plan = plan(steps);
-    // The server process of this connection goes away, as on a host that restarts; not before it
-    // has passed the line on.
+    // The server process of this connection ends, as on a host that restarts, but only after it has forwarded the line.
     let then = "echo '{\"wicd\":\"done\",\"step\":0,\"changed\":true}'\nsleep 0.5\nkill -9 $PPID";
     server.install_agent(host::AGENT, &apply_script(&server, &plan, then));
     let host = server.host(&TcpDialer, &server.options()).await;

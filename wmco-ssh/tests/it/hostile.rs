@@ -1,4 +1,4 @@
-//! Servers that want to hold us up.
+//! Servers that try to block us.
 
 use std::future::Future;
 use std::net::SocketAddr;
@@ -12,14 +12,14 @@ use wmco_ssh::{
     Timeouts,
 };
 
-/// Waits until no socket is open; a task that never ends makes the test end by its own time-out.
+/// Waits until no socket is open; if a task never ends, the test's own time-out fails it.
 pub(crate) async fn all_closed(options: &Options) {
     while options.counters.snapshot().open > 0 {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
 }
 
-/// More than all of our buffers, less than what a server could send within the time-outs.
+/// More than all our buffers, less than a server could send within the time-outs.
 const PEAK_KIB: u64 = 256 * 1024;
 
 pub(crate) fn check_memory() {
@@ -147,7 +147,7 @@ async fn garbage_after_the_banner_is_an_error() {
 async fn a_handshake_one_byte_at_a_time_times_out() {
     let error = against(|mut socket| async move {
         socket.write_all(b"SSH-2.0-OpenSSH_9.2\r\n").await.unwrap();
-        // The start of a long packet, then hardly anything.
+        // The start of a long packet, then single bytes.
         socket.write_all(&[0, 0, 0x7f, 0]).await.unwrap();
         while socket.write_all(&[0]).await.is_ok() {
             tokio::time::sleep(Duration::from_millis(20)).await;
@@ -176,7 +176,7 @@ async fn a_dropped_attempt_leaves_nothing_open() {
         _ = connect(address, &options) => panic!("nobody answers"),
         accepted = async {
             let (mut socket, _) = listener.accept().await.unwrap();
-            // The greeting is there, so the handshake has begun.
+            // The client's greeting has arrived, so the handshake has begun.
             socket.read_exact(&mut [0; 8]).await.unwrap();
             socket.write_all(b"SSH-2.0-OpenSSH_9.2\r\n").await.unwrap();
             socket.read_exact(&mut [0; 64]).await.unwrap();

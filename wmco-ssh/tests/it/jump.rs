@@ -1,4 +1,4 @@
-//! Hosts that are reached through another one: OpenSSH in front of a simulated host.
+//! Hosts behind a jump host: OpenSSH in front of a simulated host.
 
 use std::sync::Arc;
 
@@ -137,7 +137,7 @@ async fn a_jump_host_that_refuses_us_is_named() {
     assert_eq!(*target, fixture.jump.target().to_string());
 }
 
-/// A name is looked up for each connection, by whoever dials: a host may move.
+/// The dialling side resolves a name for each connection: a host may move.
 #[tokio::test]
 async fn names_are_resolved_anew() {
     let fixture = fixture().await;

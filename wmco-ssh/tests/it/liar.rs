@@ -1,4 +1,4 @@
-//! A server that speaks SSH as it should, and then lies.
+//! A server with correct SSH that violates the protocol above it.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -12,50 +12,50 @@ use tokio::net::TcpListener;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use wmco_ssh::{ConnectError, Options, Route, Session, SshHost, Target, TcpDialer};
 
-/// What the server does instead of what it should.
+/// The server's violation.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Lie {
-    /// None, to see that the server is one.
+    /// None, to check the server itself.
     No,
-    /// Never says whether a key is good enough.
+    /// Never answers a login.
     SilentLogin,
-    /// Says OK where a handle is asked for.
+    /// Answers OK instead of a handle.
     OkWithoutHandle,
-    /// Answers other requests than those that were made.
+    /// Answers with wrong request IDs.
     WrongIds,
-    /// Takes writes and never answers.
+    /// Accepts writes and never answers.
     SilentWrites,
-    /// Ends its side of the channel in the middle of the writes.
+    /// Closes the channel in the middle of the writes.
     Quits,
-    /// Acknowledges writes that it did not carry out.
+    /// Acknowledges writes without carrying them out.
     LostWrites,
-    /// Says that a part is longer than anything.
+    /// Reports an enormous length for parts.
     LongParts,
     /// Announces a packet of 4 GiB.
     HugePacket,
-    /// Answers with a packet of no known kind.
+    /// Answers with a packet of an unknown kind.
     UnknownPacket,
-    /// Answers with data to everything.
+    /// Answers every request with data.
     WrongKind,
-    /// Sends an answer one byte at a time.
+    /// Sends answers one byte at a time.
     Drip,
     /// Refuses with a message of 100 kB.
     LongMessage,
-    /// Lists names without end, none of which we may touch.
+    /// Lists endless names, none of which we may touch.
     EndlessNames,
-    /// Takes the channel and says nothing.
+    /// Accepts the channel and never answers.
     Silence,
-    /// Writes errors without end.
+    /// Writes endless standard error.
     EndlessErrors,
-    /// Writes one line without end.
+    /// Writes an endless line.
     EndlessLine,
-    /// Ends a command without saying how.
+    /// Ends a command without an exit status.
     NoStatus,
-    /// Says how a command ended and goes on for ever.
+    /// Reports an exit status and never closes the channel.
     NoEnd,
 }
 
-/// Requests of version 3. Source: draft-ietf-secsh-filexfer-02, section 3.
+/// Request types of version 3. Source: draft-ietf-secsh-filexfer-02, section 3.
 pub(crate) mod kind {
     pub(crate) const INIT: u8 = 1;
     pub(crate) const VERSION: u8 = 2;
@@ -78,7 +78,7 @@ const OK: u32 = 0;
 const NO_SUCH_FILE: u32 = 2;
 const FAILURE: u32 = 4;
 
-/// Kinds of all requests, and the paths in those that change something.
+/// Types of all requests, and the paths of requests that change something.
 #[derive(Debug, Default)]
 pub(crate) struct Seen {
     kinds: Vec<u8>,
@@ -86,7 +86,7 @@ pub(crate) struct Seen {
 }
 
 impl Seen {
-    /// Requests of this kind.
+    /// Returns the number of requests of this type.
     pub(crate) fn count(&self, kind: u8) -> usize {
         self.kinds.iter().map(|seen| usize::from(*seen == kind)).sum()
     }
@@ -139,7 +139,7 @@ impl Handler for Connection {
         let stream = self.channel.take().unwrap().into_stream();
         let (lie, seen) = (self.lie, Arc::clone(&self.seen));
         tokio::spawn(async move {
-            // The client leaves when it has had enough.
+            // The client closes the connection when it gives up.
             let _ = sftp(stream, lie, &seen).await;
         });
         Ok(())

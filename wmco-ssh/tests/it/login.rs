@@ -1,4 +1,4 @@
-//! Logins with every kind and file form of key.
+//! Logins with keys of every kind and file format.
 
 use wmco_core::secret::Secret;
 use wmco_ssh::{HostKeyPolicy, KeyError, PrivateKey};
@@ -51,6 +51,28 @@ async fn odd_but_whole_files_log_in() {
     for text in odd {
         let key = PrivateKey::parse(&Secret::new(text.clone())).unwrap();
         logs_in(&server, &text, key).await;
+    }
+}
+
+/// OpenSSH files hold the private number without its leading zeros, which one key of 256 has.
+#[tokio::test]
+async fn a_key_whose_number_begins_with_zeros_logs_in() {
+    const ZEROS: [usize; 3] = [1, 2, 7];
+    let server = Sshd::start(&["ed25519"]).await;
+    for zeros in ZEROS {
+        // A SEC1 key on P-256 without its public half, which openssl adds.
+        let mut der = vec![0x30, 0x31, 0x02, 0x01, 0x01, 0x04, 0x20];
+        der.extend((0..32).map(|at| if at < zeros { 0 } else { 0x5a }));
+        der.extend(b"\xa0\x0a\x06\x08\x2a\x86\x48\xce\x3d\x03\x01\x07");
+        let half = server.path(&format!("{zeros}.der"));
+        std::fs::write(&half, der).unwrap();
+        let file = server.path(&format!("{zeros}-zeros"));
+        let (half, name) = (half.to_str().unwrap(), file.to_str().unwrap());
+        tool("openssl", &["ec", "-inform", "DER", "-in", half, "-out", name]);
+        for form in ["PEM", "RFC4716", "PKCS8"] {
+            tool("ssh-keygen", &["-q", "-p", "-N", "", "-m", form, "-f", name]);
+            logs_in(&server, &format!("{zeros} {form}"), private_key(&file)).await;
+        }
     }
 }
 

@@ -1,4 +1,4 @@
-//! What a server that lies can do to us: an error in time, and bounded memory.
+//! Effects of a lying server on us: an error in time, and bounded memory.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -27,7 +27,7 @@ fn options() -> Options {
 
 const QUIET: fn(UploadProgress) = |_| {};
 
-/// An upload of several blocks to a liar: the error, what it was asked, and nothing left open.
+/// Uploads several blocks to a liar; returns the error and the requests, and checks that nothing is left open.
 async fn upload(lie: Lie) -> (HostError, Arc<Mutex<Seen>>) {
     upload_of(&[Blob::from_bytes(noise(6_000_000, 31))], lie).await
 }
@@ -47,7 +47,7 @@ async fn upload_of(blobs: &[Blob], lie: Lie) -> (HostError, Arc<Mutex<Seen>>) {
 async fn probe(lie: Lie) -> Result<ProbeOutcome, HostError> {
     let (server, mut options) = (Liar::start(lie).await, options());
     if matches!(lie, Lie::EndlessErrors | Lie::EndlessLine) {
-        // Long enough for more than the memory that we allow.
+        // Long enough for more output than the permitted memory.
         options.timeouts.probe = Duration::from_secs(60);
     }
     let host = server.connect(&options).await.unwrap();
@@ -84,7 +84,7 @@ async fn answers_to_other_requests() {
     assert!(matches!(error, HostError::TimedOut { .. }), "{error}");
 }
 
-/// Also what makes distance cheap: as many writes as allowed are sent before the first answer.
+/// Also tests pipelining: all permitted writes are sent before the first answer.
 #[tokio::test]
 async fn writes_that_are_never_acknowledged() {
     let (error, seen) = upload(Lie::SilentWrites).await;
@@ -94,7 +94,7 @@ async fn writes_that_are_never_acknowledged() {
     assert_eq!(seen.count(kind::RENAME), 0);
 }
 
-/// Files overlap, and share the window; none goes on when another has waited in vain.
+/// Files overlap and share the window; none continues after another has timed out.
 #[tokio::test]
 async fn writes_of_many_files_that_are_never_acknowledged() {
     let blobs: Vec<_> =
@@ -186,7 +186,7 @@ async fn commands_that_end_in_strange_ways() {
     };
 }
 
-/// What a round trip costs: an upload of many files takes a handful of them, and none per block.
+/// Round trips: an upload of many files takes a few, and none per block.
 #[tokio::test]
 async fn requests_are_few() {
     let (server, options) = (Liar::start(Lie::No).await, options());
@@ -196,6 +196,6 @@ async fn requests_are_few() {
     let seen = server.seen.lock().unwrap();
     let per_file = [kind::STAT, kind::OPEN, kind::WRITE, kind::CLOSE, kind::RENAME];
     let counts = per_file.map(|kind| seen.count(kind));
-    // Nothing is looked at: the agent has told what is there.
+    // No file is checked: the agent has reported what exists.
     assert_eq!(counts, [0, 26, 26, 26, 26]);
 }

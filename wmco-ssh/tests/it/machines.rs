@@ -1,4 +1,4 @@
-//! Hosts that a simulated Machine API made, reached at the addresses that their Machines show.
+//! Hosts that a simulated Machine API created, reached at the addresses of their Machines.
 
 use std::io;
 use std::net::Ipv4Addr;
@@ -7,6 +7,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
+use kube_testserver::TestServer;
 use russh::keys::ssh_key::LineEnding;
 use russh::keys::{Algorithm, EcdsaCurve};
 use serde_json::{Value, json};
@@ -14,14 +15,13 @@ use wmco_core::names::objects::{MACHINE_API_NAMESPACE, USER_DATA_KEY, USER_DATA_
 use wmco_core::names::{host, platforms};
 use wmco_core::render::user_data;
 use wmco_core::secret::Secret;
-use wmco_sim::cluster::SimCluster;
 use wmco_sim::machines::{MachineApi, machine_set};
 use wmco_ssh::{
     ByteStream, ConnectError, Credentials, Dialer, Options, PrivateKey, Route, Session, Target,
     TcpDialer,
 };
 
-/// Leads from the addresses of Machines to their hosts.
+/// Connects the addresses of Machines to their hosts.
 struct ToMachines<'a>(&'a MachineApi);
 
 #[async_trait]
@@ -54,15 +54,15 @@ async fn log_in(
     Ok(())
 }
 
-/// Writes the user data, makes a Machine with it, and returns its address when its host is there.
-async fn machine(cluster: &SimCluster, machines: &MachineApi, user_data: &str) -> String {
+/// Writes the user data, creates a Machine with it, and returns its address when its host is up.
+async fn machine(cluster: &TestServer, machines: &MachineApi, user_data: &str) -> String {
     let secret = json!({
         "apiVersion": "v1", "kind": "Secret",
         "metadata": {"name": USER_DATA_SECRET, "namespace": MACHINE_API_NAMESPACE},
         "data": {USER_DATA_KEY: BASE64_STANDARD.encode(user_data)},
     });
-    cluster.apply(&secret).unwrap();
-    cluster.apply(&machine_set("win", 1)).unwrap();
+    cluster.put(&secret).unwrap();
+    cluster.put(&machine_set("win", 1)).unwrap();
     let waiting = async {
         loop {
             let all = cluster.objects("machine.openshift.io", "machines", MACHINE_API_NAMESPACE);
@@ -84,7 +84,7 @@ async fn the_key_of_the_user_data_logs_in_and_no_other() {
     for (platform, user) in
         [(platforms::AZURE, host::AZURE_USER), (platforms::GCP, host::ADMINISTRATOR)]
     {
-        let cluster = SimCluster::start().await.unwrap();
+        let cluster = TestServer::start().await.unwrap();
         let machines = MachineApi::builder().platform(platform).start(&cluster).await.unwrap();
         let key = new_key();
         let public = key.public().authorized_key().parse().unwrap();
@@ -100,7 +100,7 @@ async fn the_key_of_the_user_data_logs_in_and_no_other() {
 
 #[tokio::test]
 async fn user_data_without_a_key_lets_nobody_in() {
-    let cluster = SimCluster::start().await.unwrap();
+    let cluster = TestServer::start().await.unwrap();
     let machines = MachineApi::builder().start(&cluster).await.unwrap();
     let key = new_key();
     let public = key.public().authorized_key().parse().unwrap();

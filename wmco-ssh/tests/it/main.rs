@@ -1,4 +1,4 @@
-//! The crate against OpenSSH and simulated hosts on loopback, and against hostile servers.
+//! Tests against OpenSSH and simulated hosts on loopback, and against hostile servers.
 
 #![allow(
     clippy::expect_used,
@@ -15,7 +15,6 @@ mod cuts;
 mod dialers;
 mod exchange;
 mod exec;
-mod gnupg;
 mod hostile;
 mod jump;
 mod liar;

@@ -19,7 +19,7 @@ struct Fixture {
     options: Options,
 }
 
-/// A pool whose every host is the same server.
+/// Returns a pool in which every host is the same server.
 async fn fixture(sessions: usize, idle: Duration) -> Fixture {
     let server = Sshd::start(&["ed25519"]).await;
     let options = server.options();

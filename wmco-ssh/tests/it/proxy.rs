@@ -1,4 +1,4 @@
-//! A TCP proxy on loopback that stands for a bad network: far away, or cut at a certain byte.
+//! A TCP proxy on loopback that simulates a bad network: distant, or cut at a certain byte.
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,44 +13,43 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use wmco_sim::round_trips::RoundTrips;
 use wmco_ssh::Target;
 
-/// Bytes that are carried as one.
+/// Most bytes that are forwarded together.
 const CHUNK: usize = 32 * 1024;
 
-/// Chunks under way in one direction, so that distance does not limit throughput.
+/// Chunks in transit in one direction: enough that distance does not limit throughput.
 const UNDER_WAY: usize = 4096;
 
-/// What the network does to each connection through it.
+/// The network's effects on each connection.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Network {
-    /// Time that each direction takes: half a round trip.
+    /// Delay of each direction: half a round trip.
     pub(crate) one_way: Duration,
-    /// Bytes from the client after which a connection is cut, counted down; `None` never cuts.
+    /// Bytes from the client after which connections are cut, counted down; `None` never cuts.
     pub(crate) cut_after: Option<Arc<AtomicU64>>,
-    /// As `cut_after`, of bytes from the server.
+    /// Like `cut_after`, for bytes from the server.
     pub(crate) cut_answers_after: Option<Arc<AtomicU64>>,
-    /// Round trips so far, all connections together.
+    /// Round trips so far, of all connections together.
     pub(crate) round_trips: Arc<AtomicU64>,
 }
 
-/// A running proxy. It ends with this.
+/// A running proxy. Dropping it stops it.
 pub(crate) struct Proxy {
     address: SocketAddr,
-    /// Ends the connections that there are.
+    /// Cancels the current connections.
     cut: Arc<Mutex<CancellationToken>>,
     stop: CancellationToken,
     _stop: DropGuard,
 }
 
 impl Network {
-    /// A network that breaks down for good after so many bytes to the server, all connections
-    /// together.
+    /// Creates a network that fails permanently after this many bytes to the server, of all connections together.
     pub(crate) fn cut_after(bytes: u64) -> Self {
         Self { cut_after: Some(Arc::new(AtomicU64::new(bytes))), ..Self::default() }
     }
 }
 
 impl Proxy {
-    /// Carries connections to `to` through `network`.
+    /// Forwards connections to `to` through `network`.
     pub(crate) async fn start(to: &Target, network: Network) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
@@ -72,20 +71,20 @@ impl Proxy {
         Self { address, cut, stop: stop.clone(), _stop: stop.drop_guard() }
     }
 
-    /// Cuts all connections that there are; later ones are carried.
+    /// Cuts all current connections; later ones are forwarded.
     pub(crate) fn cut_all(&self) {
         let mut cut = self.cut.lock().unwrap();
         cut.cancel();
         *cut = self.stop.child_token();
     }
 
-    /// Where it listens.
+    /// Returns its address.
     pub(crate) fn target(&self) -> Target {
         Target { address: self.address.ip().to_string(), port: self.address.port() }
     }
 }
 
-/// Carries one connection until either side ends it, or it is cut.
+/// Forwards a connection until either side closes it, or it is cut.
 async fn carry(client: TcpStream, server: TcpStream, network: &Network) {
     let _ = (client.set_nodelay(true), server.set_nodelay(true));
     let (from_client, to_client) = client.into_split();
@@ -106,8 +105,8 @@ async fn carry(client: TcpStream, server: TcpStream, network: &Network) {
     }
 }
 
-/// Carries what `from` says to `to`; `now` tells the round trip that it is part of, and `arrives` is
-/// told when it has arrived.
+/// Forwards bytes from `from` to `to`; `now` returns the current round trip, and `arrives` is called with it when they
+/// have arrived.
 async fn one_way(
     mut from: impl AsyncRead + Unpin,
     mut to: impl AsyncWrite + Unpin,
@@ -131,7 +130,7 @@ async fn one_way(
     };
     let deliver = async move {
         while let Some((due, round_trip, chunk)) = arrive.recv().await {
-            // Even a sleep for no time costs a millisecond.
+            // Even a sleep of zero costs a millisecond.
             if delay > Duration::ZERO {
                 tokio::time::sleep_until(due).await;
             }
@@ -144,7 +143,7 @@ async fn one_way(
     tokio::join!(receive, deliver);
 }
 
-/// Keeps of `chunk` what still gets through, and returns whether that was the last of it.
+/// Truncates `chunk` to the bytes that still get through; returns whether those were the last.
 fn shorten(chunk: &mut Vec<u8>, left: &AtomicU64) -> bool {
     let length = chunk.len() as u64;
     let before = left

@@ -1,5 +1,5 @@
-//! A restart is proven by another boot identity, at whatever byte the connection drops that ordered
-//! it: in the handshake, in the plan's upload, before and after the order, in the report.
+//! A new boot identity proves a restart, wherever the connection that ordered it drops: in the handshake, in the plan's
+//! upload, before and after the order, in the report.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,10 +15,10 @@ use wmco_ssh::{
 use crate::backend::{Backend, Does, Sim};
 use crate::proxy::{Network, Proxy};
 
-/// Between two moments that are tried, in bytes. Odd, so that they fall on different places.
+/// Bytes between two tested positions. Odd, so that they hit different places.
 const STRIDE: u64 = 223;
 
-/// Who drops: what the host hears, or what it says, is cut.
+/// The direction that is cut.
 #[derive(Clone, Copy, Debug)]
 enum Direction {
     ToHost,
@@ -29,7 +29,7 @@ async fn connect(server: &Sim, route: &Route) -> Result<SshHost, ConnectError> {
     Session::connect(route, &TcpDialer, &server.options()).await.map(SshHost::new)
 }
 
-/// What the operator sees when it looks at the host, as soon as it can.
+/// Probes the host as soon as possible, as the operator does.
 async fn look(server: &Sim, agent: AgentLocation) -> Box<Probe> {
     loop {
         if let Ok(host) = connect(server, &server.route()).await
@@ -54,8 +54,8 @@ async fn order(
     Some(outcome)
 }
 
-/// One host whose connection drops after so many bytes while a restart is ordered. Returns whether
-/// that was late enough to cut nothing.
+/// Tests a host whose connection drops after this many bytes while a restart is ordered. Returns whether the cut came
+/// too late to have an effect.
 async fn drops_at(direction: Direction, bytes: u64) -> bool {
     let server = Sim::start().await;
     let agent = server.stage(Does::Work);
@@ -71,7 +71,7 @@ async fn drops_at(direction: Direction, bytes: u64) -> bool {
     let through = Route { target: proxy.target(), ..server.route() };
     let outcome = order(&server, agent, &through).await;
 
-    // What the outcome says is never more than what happened: nobody believes in a restart.
+    // The outcome never claims more than what happened: only a new boot identity counts as a restart.
     let mut orders = 1;
     let after = loop {
         let seen = look(&server, agent).await;
@@ -85,7 +85,7 @@ async fn drops_at(direction: Direction, bytes: u64) -> bool {
     let at = format!("{direction:?} {bytes}: {outcome:?}");
     assert!(server.host.counts().restarts >= 1, "a restart that was none, {at}");
     assert_eq!(after.boot_id, server.host.model().boot_id().unwrap(), "{at}");
-    // A host that was told to restart and had no chance to say so is told again at most once more.
+    // A restart order that could not be confirmed is repeated at most once.
     assert!(server.host.counts().restarts <= 2, "{at}");
     left.load(Ordering::Relaxed) > 0
 }

@@ -1,9 +1,9 @@
-//! What stands in for the agent on a POSIX server: shell scripts.
+//! Shell scripts that stand in for the agent on a POSIX server.
 
 use crate::backend::{Does, HOST_NAME};
 use crate::sshd::Sshd;
 
-/// A whole probe of a host that nothing was done to yet.
+/// Returns a complete probe of a host that is not configured yet.
 pub(crate) fn probe() -> String {
     format!(
         r#"{{"wicd":"probed","protocol":1,"agent":{{"version":"1.0.0","sha256":"e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855","installed":null}},"hostName":"{HOST_NAME}","osBuild":"10.0.20348","addresses":["10.0.0.7"],"containers":"enabled","reboot":[],"bootId":"b","files":{{}},"services":{{}},"environment":{{}},"networks":[],"directories":[],"root":"closed","daemonCertificateValid":false,"state":null}}"#
@@ -22,12 +22,12 @@ pub(crate) fn script(server: &Sshd, does: Does) -> String {
         Does::Garbage => "echo 0123 not what you asked for".to_owned(),
         Does::Nothing => "exit 0".to_owned(),
         Does::Talk(bytes) => format!("yes | head -c {bytes}"),
-        // It goes away when nobody reads its errors any more.
+        // Ends when its standard error is closed.
         Does::Hang => "trap '' PIPE\nwhile echo x >&2; do sleep 0.05; done".to_owned(),
     }
 }
 
-/// Reads and removes the plan as an agent does; of a restart the end of the connection is real.
+/// Reads and removes the plan as an agent does; a restart only ends the connection.
 fn work(server: &Sshd, probe: &str) -> String {
     let staging = format!("{}/C:/k/staging", server.root().display());
     let done = r#"{"wicd":"started","step":0}

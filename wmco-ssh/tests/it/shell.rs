@@ -1,5 +1,5 @@
-//! Nothing that a person or a host wrote reaches a shell: what servers are asked to run is put
-//! together from constants and digests, whatever users, names and paths are.
+//! No text that a person or a host wrote reaches a shell: remote commands consist of constants and digests, whatever
+//! users, names and paths are.
 
 use proptest::prelude::*;
 use proptest::test_runner::Config;
@@ -11,10 +11,10 @@ use wmco_ssh::{Blob, HostAgent, Route, Session, SshHost, TcpDialer, UploadProgre
 use crate::backend::{Backend, Does, Sim};
 use crate::sshd::Sshd;
 
-/// Servers that are started for one property.
+/// Number of servers that the property starts.
 const CASES: u32 = 24;
 
-/// What shells do something with.
+/// Words with a meaning for shells.
 const WORDS: [&str; 12] = [
     "$(touch x)",
     "`touch x`",
@@ -35,12 +35,12 @@ fn any_text() -> impl Strategy<Value = String> {
     prop::collection::vec(word, 1..4).prop_map(|words| words.concat())
 }
 
-/// A path with anything in it that a path may hold.
+/// Generates paths with any content that a path may hold.
 fn any_path() -> impl Strategy<Value = Option<WindowsPath>> {
     any_text().prop_map(|text| format!(r"C:\k\{text}").parse().ok())
 }
 
-/// Whether this is one of the command lines that we know.
+/// Whether this is one of our command lines.
 fn is_ours(command: &str) -> bool {
     let digest = |text: &str| text.parse::<Sha256>().is_ok_and(|sha| sha.to_string() == text);
     let between = |text: &str, from: &str, to: &str| {
@@ -54,7 +54,7 @@ fn is_ours(command: &str) -> bool {
     known && (rest == "probe" || between(rest, r"apply C:\k\staging\plan-", ".json"))
 }
 
-/// Everything that we do with a host, with these texts wherever one fits.
+/// Runs all operations on a host, with these texts wherever one fits.
 async fn everything<B: Backend>(
     server: &B,
     host: &SshHost,
@@ -82,14 +82,14 @@ async fn everything<B: Backend>(
         };
         let _ = host.apply(agent, &plan, &mut |_| {}).await.unwrap();
     }
-    // A path that is no file may be refused, but that is the SFTP server's affair.
+    // The SFTP server may refuse a path that is no file.
     let _ = host.remove_leftovers(paths, paths).await;
 }
 
 proptest! {
     #![proptest_config(Config { cases: CASES, ..Config::default() })]
 
-    /// Whoever the user is and whatever names and paths are: a host is asked for our commands only.
+    /// For any user, names and paths, only our commands are sent to a host.
     #[test]
     fn commands_are_ours(
         user in any_text(),
@@ -112,7 +112,7 @@ proptest! {
     }
 }
 
-/// The same on a server with a real shell, which is what has to be kept from the texts.
+/// The same on a server with a real shell, which must not see the texts.
 #[tokio::test]
 async fn a_real_shell_is_handed_our_commands_only() {
     let server = Sshd::start(&["ed25519"]).await;
@@ -121,7 +121,7 @@ async fn a_real_shell_is_handed_our_commands_only() {
     let write = format!("printf '%s\\n' \"$SSH_ORIGINAL_COMMAND\" >> '{}'\n", log.display());
     let run = "exec /bin/sh -c \"$SSH_ORIGINAL_COMMAND\"";
     std::fs::write(&script, format!("{write}{run}\n")).unwrap();
-    // SFTP is in the server itself, as a forced command is run for subsystems, too.
+    // SFTP is started by the command itself, since a forced command runs for subsystems, too.
     server.configure(&format!(
         "ForceCommand case \"$SSH_ORIGINAL_COMMAND\" in *sftp*) exec /usr/lib/openssh/sftp-server -d '{home}';; \
          *) exec /bin/sh '{}';; esac",

@@ -1,6 +1,6 @@
-//! Debian's OpenSSH server on a free loopback port, with keys and a configuration of its own.
+//! Debian's OpenSSH server on a free loopback port, with its own keys and configuration.
 //!
-//! We listen ourselves and start one `sshd -i` per connection, so no port has to be guessed.
+//! The test listens itself and starts one `sshd -i` per connection, so no port has to be guessed.
 
 use std::fmt::Write as _;
 use std::net::SocketAddr;
@@ -15,7 +15,7 @@ use tempfile::TempDir;
 use tokio::net::TcpListener;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use wmco_core::host_key::HostKey;
-use wmco_core::names::host::BROUGHT_AGENT;
+use wmco_core::names::host::UPLOADED_AGENT;
 use wmco_core::protocol::{AgentCommand, AgentLocation, FreshFolder, Verb};
 use wmco_core::secret::Secret;
 use wmco_ssh::{
@@ -23,7 +23,7 @@ use wmco_ssh::{
     Session, SshHost, Target, TcpDialer, Timeouts,
 };
 
-/// The server and everything that it needs; gone on drop, with its processes.
+/// The server and its files; its drop removes them and ends its processes.
 pub(crate) struct Sshd {
     folder: TempDir,
     address: SocketAddr,
@@ -32,7 +32,7 @@ pub(crate) struct Sshd {
     _stop: DropGuard,
 }
 
-/// Runs a tool; its absence or failure is a failure of the test, never a reason to skip it.
+/// Runs a tool; if it is missing or fails, the test fails and is never skipped.
 pub(crate) fn tool(program: &str, arguments: &[&str]) {
     let output = Command::new(program).args(arguments).stdin(Stdio::null()).output();
     let output = output.unwrap_or_else(|error| {
@@ -43,7 +43,7 @@ pub(crate) fn tool(program: &str, arguments: &[&str]) {
 }
 
 fn sshd() -> PathBuf {
-    // Not in the search path of ordinary users, and sshd insists on being started by its full path.
+    // It is not in the search path of ordinary users, and sshd must be started by its full path.
     ["/usr/sbin/sshd", "/usr/local/sbin/sshd", "/usr/bin/sshd"]
         .iter()
         .map(PathBuf::from)
@@ -57,11 +57,11 @@ fn user() -> String {
 }
 
 impl Sshd {
-    /// A server with host keys of these kinds (`ssh-keygen -t`).
+    /// Starts a server with host keys of these kinds (`ssh-keygen -t`).
     pub(crate) async fn start(kinds: &[&str]) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let at = |name: &str| folder.path().join(name);
-        // An agent makes the staging folder.
+        // On a real host, an agent creates the staging folder.
         for name in ["root/C:/k/staging", "bin", "home"] {
             std::fs::create_dir_all(at(name)).unwrap();
         }
@@ -72,7 +72,7 @@ impl Sshd {
             authorized = at("authorized").display(),
             bin = at("bin").display(),
             start = at("home").display(),
-            // Nothing that the user's own shell does at its start takes part.
+            // Start-up files of the user's own shell have no effect.
             home = folder.path().display(),
         );
         for kind in kinds {
@@ -100,7 +100,7 @@ impl Sshd {
         Self { folder, address, largest, processes, _stop: stop.drop_guard() }
     }
 
-    /// Connections that its processes still serve, and commands that still run for them.
+    /// Returns the number of connections that are still served, and of commands that still run for them.
     pub(crate) fn sessions(&self) -> usize {
         let mut processes = self.processes.lock().unwrap();
         processes.retain_mut(|process| process.0.try_wait().is_ok_and(|ended| ended.is_none()));
@@ -109,11 +109,11 @@ impl Sshd {
             let line = std::fs::read(entry.as_ref().unwrap().path().join("cmdline"));
             line.is_ok_and(|line| line.windows(ours.len()).any(|part| part == ours))
         });
-        // Server processes name the folder on their command lines, too.
+        // Server processes have the folder on their command lines, too.
         processes.len().max(commands.count())
     }
 
-    /// Replaces a text in the configuration of all later connections.
+    /// Replaces a text in the configuration for all later connections.
     pub(crate) fn reconfigure(&self, what: &str, by: &str) {
         let file = self.path("sshd_config");
         let text = std::fs::read_to_string(&file).unwrap();
@@ -121,7 +121,7 @@ impl Sshd {
         std::fs::write(&file, text.replace(what, by)).unwrap();
     }
 
-    /// Lets no file grow beyond so many bytes on later connections.
+    /// Limits the length of files on later connections.
     pub(crate) fn limit_files(&self, bytes: Option<u64>) {
         self.largest.store(bytes.unwrap_or(u64::MAX), Ordering::Relaxed);
     }
@@ -130,7 +130,7 @@ impl Sshd {
         &self.folder
     }
 
-    /// Adds a line to the configuration of all later connections.
+    /// Adds a line to the configuration for all later connections.
     pub(crate) fn configure(&self, line: &str) {
         let file = self.path("sshd_config");
         let text = std::fs::read_to_string(&file).unwrap();
@@ -141,12 +141,12 @@ impl Sshd {
         self.folder.path().join(name)
     }
 
-    /// Where `C:\` is in the server's file system.
+    /// Returns the path of `C:\` in the server's file system.
     pub(crate) fn root(&self) -> PathBuf {
         self.path("root")
     }
 
-    /// What is at a Windows path.
+    /// Returns the file for a Windows path.
     pub(crate) fn file(&self, path: &wmco_core::winpath::WindowsPath) -> PathBuf {
         PathBuf::from(format!("{}{}", self.root().display(), path.sftp()))
     }
@@ -171,7 +171,7 @@ impl Sshd {
         public_line(&self.path(&format!("host_{kind}.pub"))).parse().unwrap()
     }
 
-    /// All of them.
+    /// Returns all host keys.
     pub(crate) fn host_keys(&self) -> Vec<HostKey> {
         let names = std::fs::read_dir(self.folder.path()).unwrap();
         names
@@ -184,18 +184,18 @@ impl Sshd {
             .collect()
     }
 
-    /// The user and key that the server accepts.
+    /// Returns the user and key that the server accepts.
     pub(crate) fn credentials(&self) -> Credentials {
         Credentials::new(user(), private_key(&self.path("client")))
     }
 
-    /// Lets in another key, and returns who may now log in.
+    /// Makes the server accept another key; returns the credentials for login.
     pub(crate) fn admit(&self, key: PrivateKey) -> Credentials {
         std::fs::write(self.path("authorized"), key.public().authorized_key()).unwrap();
         Credentials::new(user(), key)
     }
 
-    /// Puts a shell script where a POSIX shell ends up with the agent's Windows path.
+    /// Installs a shell script at the path to which a POSIX shell resolves the agent's Windows path.
     pub(crate) fn install_agent(&self, path: &str, script: &str) {
         use std::os::unix::fs::PermissionsExt as _;
         let file = self.path("bin").join(path.replace('\\', ""));
@@ -203,16 +203,16 @@ impl Sshd {
         std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o755)).unwrap();
     }
 
-    /// Lets a POSIX shell find what is brought to `folder`.
+    /// Makes a POSIX shell find the program uploaded to `folder`.
     pub(crate) fn lead_to(&self, folder: FreshFolder) {
         let command = AgentCommand { agent: AgentLocation::Brought(folder), verb: Verb::Probe };
         let command = command.to_string().replace('\\', "");
         let name = command.split(' ').next().unwrap();
-        let program = self.path("home").join(folder.to_string()).join(BROUGHT_AGENT);
+        let program = self.path("home").join(folder.to_string()).join(UPLOADED_AGENT);
         std::os::unix::fs::symlink(program, self.path("bin").join(name)).unwrap();
     }
 
-    /// The way to it for `credentials`; any host key will do.
+    /// Returns the route for `credentials`; it accepts any host key.
     pub(crate) fn route(&self, credentials: &Credentials) -> Route {
         Route::new(self.target(), credentials.clone())
     }
@@ -226,14 +226,14 @@ impl Sshd {
         Session::connect(&route, &TcpDialer, &self.options()).await
     }
 
-    /// A host with the accepted credentials.
+    /// Connects with the accepted credentials.
     pub(crate) async fn host(&self, dialer: &dyn Dialer, options: &Options) -> SshHost {
         let session = Session::connect(&self.route(&self.credentials()), dialer, options).await;
         SshHost::new(session.expect("the server accepts this key"))
     }
 }
 
-/// Runs `ssh-keygen` for a new key without passphrase.
+/// Generates a key without passphrase with `ssh-keygen`.
 pub(crate) fn keygen(file: &Path, arguments: &[&str]) {
     let mut all = vec!["-q", "-N", "", "-C", "", "-f", file.to_str().unwrap()];
     all.extend(arguments);
@@ -244,16 +244,16 @@ pub(crate) fn private_key(file: &Path) -> PrivateKey {
     PrivateKey::parse(&Secret::new(std::fs::read(file).unwrap())).unwrap()
 }
 
-/// The base64 part of a public key file.
+/// Returns the base64 part of a public key file.
 pub(crate) fn public_line(file: &Path) -> String {
     let line = std::fs::read_to_string(file).unwrap();
     line.split(' ').nth(1).unwrap().trim().to_owned()
 }
 
-/// Those of all connections so far that have not ended, and some that have.
+/// Processes of all connections that have not ended, and some that have.
 type Processes = Arc<Mutex<Vec<Process>>>;
 
-/// A server process that ends with its socket, or with this.
+/// A server process that ends with its socket, or on drop.
 struct Process(Child);
 
 impl Drop for Process {
@@ -263,7 +263,7 @@ impl Drop for Process {
     }
 }
 
-/// One server process per connection.
+/// Starts a server process for each connection.
 async fn serve(
     listener: TcpListener,
     config: PathBuf,
@@ -282,7 +282,7 @@ async fn serve(
         let largest = largest.load(Ordering::Relaxed);
         let start = match largest {
             u64::MAX => "exec \"$@\"".to_owned(),
-            // Whoever goes beyond is told so instead of being ended.
+            // A write beyond the limit fails without ending the server.
             bytes => format!("trap '' XFSZ; ulimit -f {}; exec \"$@\"", bytes / BLOCK),
         };
         let process = Command::new("/bin/sh")

@@ -104,7 +104,7 @@ async fn a_network_that_goes_silent_is_noticed() {
     assert_eq!(options.counters.snapshot().open, 0, "the connection's task has ended");
 }
 
-/// What is queued behind the writes of other files waits for these, which is no silence.
+/// Waiting behind the writes of other files does not count as silence.
 #[tokio::test]
 async fn a_slow_line_is_not_a_silent_one() {
     let server = Sim::start().await;
@@ -112,7 +112,7 @@ async fn a_slow_line_is_not_a_silent_one() {
     options.timeouts.upload_stall = Duration::from_millis(1500);
     options.timeouts.request = Duration::from_millis(1500);
     let host = server.connect(&options).await;
-    // A window takes twice the time that a server may be silent.
+    // A window takes twice the permitted silence of a server.
     let window = limits::UPLOAD_BLOCK_BYTES * limits::UPLOAD_BLOCKS_IN_FLIGHT;
     server.host.set_fault(Fault::Slow { bytes_per_second: window as u64 / 3 });
     let blobs = [20, 21].map(|seed| Blob::from_bytes(noise(window * 3 / 4, seed)));
@@ -125,7 +125,7 @@ async fn a_slow_line_is_not_a_silent_one() {
 #[tokio::test]
 async fn what_the_server_refuses_names_the_path() {
     let server = Sshd::start(&["ed25519"]).await;
-    // A file where the folder should be.
+    // A file at the folder's path.
     std::fs::remove_dir_all(server.root().join("C:/k")).unwrap();
     std::fs::write(server.root().join("C:/k"), "").unwrap();
     let host = server.host(&TcpDialer, &server.options()).await;
@@ -143,7 +143,7 @@ async fn many_hosts_at_once_share_the_permits() {
     let server = Arc::new(server);
     for number in 0..8 {
         let (server, mut options, blob) = (Arc::clone(&server), options.clone(), blob.clone());
-        // Each host has a disk of its own.
+        // Each host has its own disk.
         let root = server.root().join(format!("host{number}"));
         std::fs::create_dir_all(root.join("C:/k/staging")).unwrap();
         options.paths = wmco_ssh::PathStyle::Under(root.display().to_string());
@@ -178,18 +178,18 @@ async fn a_file_of_ours_is_packed_once_and_checked() {
     host.upload(std::slice::from_ref(&blob), &QUIET).await.unwrap();
     check_staged(&server, &blob, &content).await;
 
-    // Of an earlier run, a compressed form of another content is not trusted.
+    // A compressed form of other content from an earlier run is not trusted.
     let kept = cache.join(format!("{digest}.zst"));
     std::fs::write(&kept, zstd::encode_all(&b"another"[..], 3).unwrap()).unwrap();
     let packed = Blob::from_file(&path, digest, &cache).packed().await.unwrap();
     assert_eq!(packed.digest(), blob.packed().await.unwrap().digest());
 
-    // A later process finds the compressed form, even if the file itself is gone.
+    // A later process uses the compressed form, even without the file itself.
     std::fs::remove_file(&path).unwrap();
     let later = Blob::from_file(&path, digest, &cache).packed().await.unwrap();
     assert_eq!(later.digest(), blob.packed().await.unwrap().digest());
 
-    // But not a damaged one, nor another file.
+    // But it uses neither a damaged one nor another file.
     std::fs::write(&kept, "damaged").unwrap();
     std::fs::write(&path, "another").unwrap();
     let error = Blob::from_file(&path, digest, &cache).packed().await.unwrap_err();

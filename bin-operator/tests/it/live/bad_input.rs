@@ -1,4 +1,4 @@
-//! What people and hosts get wrong is told by name, tried again, and leaves nothing half-done.
+//! Errors of people and hosts are reported by name, tried again, and leave nothing half-done.
 
 use bin_operator::demo::Stage;
 use bin_operator::progress::Progress;
@@ -16,7 +16,7 @@ pub(super) const FAILURE: &str = "InstanceSetupFailure";
 /// When the only host is tried again.
 const NEXT_ATTEMPT: &str = "wmco_instance_next_attempt_timestamp_seconds{instance=\"10.9.8.1\"} 1";
 
-/// A host with `fault` is told about in words that hold `told`; without it the host joins.
+/// An Event about a host with `fault` contains `told`; without the fault the host joins.
 async fn told_and_repaired(fault: Fault, reason: &str, told: &str) {
     let all = addresses(1);
     let stage = Stage::start(&listed(&all), |_, host| host.fault(fault)).await.unwrap();
@@ -26,12 +26,12 @@ async fn told_and_repaired(fault: Fault, reason: &str, told: &str) {
     let note = until(|| notes(&stage, reason).into_iter().find(|note| note.contains(told))).await;
     assert!(note.starts_with("10.9.8.1: "), "it names the entry: {note}");
     assert!(note.contains("next attempt within"), "it says when: {note}");
-    assert!(metrics(&running).await.contains(NEXT_ATTEMPT), "the exact time");
+    assert!(metrics(&stage, &running).await.contains(NEXT_ATTEMPT), "the exact time");
     assert!(nodes(&stage).is_empty());
     stage.hosts.iter().for_each(|(_, host)| host.clear_faults());
     joined.await;
     assert!(nodes(&stage).iter().all(|node| is_finished(node)));
-    assert!(!metrics(&running).await.contains(NEXT_ATTEMPT), "nothing is tried again");
+    assert!(!metrics(&stage, &running).await.contains(NEXT_ATTEMPT), "nothing is tried again");
     running.stop().await.unwrap();
     stage.shutdown().await;
 }
@@ -139,7 +139,7 @@ async fn a_malformed_entry_is_told_and_blocks_nobody() {
     stage.shutdown().await;
 }
 
-/// Keys that cannot be used are told on the list of instances, and no host is touched.
+/// Unusable keys are reported on the list of instances, and no host is touched.
 async fn key_is_told(pem: &str, told: &str) {
     let stage = stage(1).await;
     let good = stage.key.expose().to_vec();
@@ -189,7 +189,7 @@ async fn a_next_key_that_cannot_be_used() {
                 objects::NEXT_PRIVATE_KEY_KEY: next,
             },
         });
-        stage.cluster.apply(&secret).unwrap();
+        stage.cluster.put(&secret).unwrap();
         let is_told =
             |note: &String| note.contains(objects::NEXT_PRIVATE_KEY_KEY) && note.contains(told);
         until(|| notes(&stage, FAILURE).into_iter().find(is_told)).await;

@@ -1,4 +1,4 @@
-//! The daemon's bindings are what the operator makes, whoever deletes or changes them, and without
+//! The operator restores the daemon's bindings after any deletion or change, and without
 //! anything else that happens in the cluster.
 
 use std::sync::Arc;
@@ -14,12 +14,12 @@ use bin_operator::sources::Sources;
 use k8s_openapi::api::rbac::v1::{ClusterRoleBinding, RoleBinding};
 use kube::Api;
 use kube::api::{DeleteParams, Patch, PatchParams};
+use kube_testserver::Fault;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use wmco_core::cluster::rbac::{self, BindingKind};
 use wmco_core::names::objects;
-use wmco_sim::cluster::Fault;
 
 use super::scenery::{admin, listed, until};
 
@@ -44,7 +44,7 @@ async fn at_rest() -> (Stage, Running) {
     let (group, cluster) = ("config.openshift.io", objects::CLUSTER);
     let mut found = (*stage.cluster.object(group, "infrastructures", "", cluster).unwrap()).clone();
     found["status"]["platformStatus"]["type"] = "Azure".into();
-    stage.cluster.apply(&found).unwrap();
+    stage.cluster.put(&found).unwrap();
     let running = stage.operate(Progress::new()).unwrap();
     for &kind in BindingKind::on("Azure") {
         until(|| binding(&stage, kind)).await;
@@ -121,7 +121,7 @@ async fn one_that_is_changed_is_right_at_once() {
 async fn one_that_no_event_tells_of_is_back_after_a_resync() {
     let stage = Stage::start(&listed(&[]), |_, host| host).await.unwrap();
     let there = rbac::cluster_role_binding(stage.namespace());
-    stage.cluster.apply(&serde_json::to_value(there).unwrap()).unwrap();
+    stage.cluster.put(&serde_json::to_value(there).unwrap()).unwrap();
     // The cache has it, and then its watch is silent.
     stage.cluster.inject_faults(|request| {
         let silent = request.verb == "watch" && request.resource == "clusterrolebindings";

@@ -1,6 +1,6 @@
 //! What Nodes say of themselves, and what of it is believed.
 
-use bin_operator::progress::{Progress, Stage as Rest, What};
+use bin_operator::progress::{Progress, ProgressKind, Stage as Rest};
 use serde_json::{Value, json};
 use wmco_core::host_record::HostRecord;
 use wmco_core::names::{self, objects};
@@ -59,7 +59,7 @@ async fn a_host_whose_node_was_deleted_before_its_entry_is_cleaned() {
     delete_node(&stage, &name(&nodes(&stage)[0])).await;
     stage.list(&listed(&[])).unwrap();
     let progress = Progress::new();
-    let gone = wait(&progress, |h| matches!(h.what, What::Stage(Rest::Gone)));
+    let gone = wait(&progress, |h| matches!(h.kind, ProgressKind::Stage(Rest::Gone)));
     let running = stage.operate(progress.clone()).unwrap();
     gone.await;
     until(|| kept_keys(&stage).is_empty().then_some(())).await;

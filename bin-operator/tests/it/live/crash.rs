@@ -1,4 +1,4 @@
-//! The operator is killed before every single action of a join, and another one goes on.
+//! The operator is killed before every single action of a join, and another one continues.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -1,4 +1,4 @@
-//! Pods that do not leave a node: people are told, and other nodes get their turn.
+//! Pods that do not leave a node are reported, and other nodes get their turn.
 
 use bin_operator::demo::Stage;
 use bin_operator::progress::Progress;
@@ -35,7 +35,7 @@ async fn protected_pod(stage: &Stage, node: &str) {
         "spec": { "minAvailable": 1, "selector": { "matchLabels": labels } },
     });
     for object in [pod, budget] {
-        stage.cluster.apply(&object).unwrap();
+        stage.cluster.put(&object).unwrap();
     }
     let client = admin(stage).await;
     let params = PatchParams::default();
@@ -77,14 +77,14 @@ async fn a_protected_pod_lets_another_node_go_and_is_told() {
         found.expect("both are there")
     };
 
-    // People are told what blocks it, on the Node, by an Event and by a metric.
+    // A condition of the Node, an Event and a metric report what blocks it.
     let told = until(|| condition(&of(true)).filter(|c| c["status"] == "True")).await;
     let message = told["message"].as_str().unwrap();
     for part in ["pod default/db", "disruption budget db-budget", "began at"] {
         assert!(message.contains(part), "{part}: {message}");
     }
     let gauge = format!("wmco_drain_blocked_since_timestamp_seconds{{node=\"{blocked}\"}}");
-    while !metrics(&running).await.contains(&gauge) {
+    while !metrics(&stage, &running).await.contains(&gauge) {
         tokio::time::sleep(std::time::Duration::from_millis(50)).await;
     }
 
@@ -95,7 +95,7 @@ async fn a_protected_pod_lets_another_node_go_and_is_told() {
     assert_eq!(notes(&stage, names::events::DRAIN_BLOCKED).len(), 1, "once for a blockage");
     assert!(!notes(&stage, names::events::DRAIN_GIVEN_UP).is_empty());
 
-    // Without the budget it follows, and the end is told.
+    // Without the budget the drain proceeds, and its end is reported.
     let budgets: Api<PodDisruptionBudget> = Api::namespaced(admin(&stage).await, "default");
     budgets.delete(BUDGET, &DeleteParams::default()).await.unwrap();
     until(|| (is_finished(&of(true)) && released(&of(true)) != before).then_some(())).await;
@@ -104,7 +104,7 @@ async fn a_protected_pod_lets_another_node_go_and_is_told() {
     for mark in [names::DRAIN_SINCE_ANNOTATION, names::DRAIN_GIVEN_UP_ANNOTATION] {
         assert!(marks[mark].is_null(), "{marks}");
     }
-    while metrics(&running).await.contains(&gauge) {
+    while metrics(&stage, &running).await.contains(&gauge) {
         tokio::time::sleep(std::time::Duration::from_millis(50)).await;
     }
     running.stop().await.unwrap();

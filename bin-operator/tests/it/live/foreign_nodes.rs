@@ -22,11 +22,11 @@ fn add_node(stage: &Stage, name: &str, addresses: &[&str], annotations: &Value) 
         "metadata": { "name": name, "labels": labels, "annotations": annotations },
         "status": { "addresses": addresses.iter().map(shown).collect::<Value>() },
     });
-    stage.cluster.apply(&node).unwrap();
+    stage.cluster.put(&node).unwrap();
 }
 
-/// Starts a pass of the running operator, and waits until it is seen to have been one: an entry that
-/// is wrong is told.
+/// Starts a pass of the running operator, and waits for its report of an entry that
+/// is wrong.
 async fn another_pass(stage: &Stage, all: &[String], turn: usize) {
     let wrong = format!("10.9.7.{turn}");
     let mut list = listed(all);

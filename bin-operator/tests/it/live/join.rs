@@ -12,7 +12,7 @@ use super::scenery::{
     addresses, configure, is_finished, listed, metrics, nodes, settled, stage, until,
 };
 
-/// The Go operator needs 81 remote commands and 26 SFTP sessions for this (`spec/ssh.md`, 16.1).
+/// The Go operator needs 81 remote commands and 26 SFTP sessions for this (`docs/contract/ssh.md`, SSH47).
 #[tokio::test(flavor = "multi_thread")]
 async fn first_configuration_takes_at_most_four_commands_and_one_sftp_session() {
     let stage = stage(1).await;
@@ -88,7 +88,7 @@ async fn uploads_to_all_hosts_together_are_limited() {
     let stage = Stage::start(&listed(&all), |_, host| host.fault(slow)).await.unwrap();
     let running = stage.operate(Progress::new()).unwrap();
     let text = loop {
-        let text = metrics(&running).await;
+        let text = metrics(&stage, &running).await;
         let blocks = gauge(&text, "wmco_ssh_upload_blocks");
         assert!(blocks <= most, "{text}");
         // Nobody waits for others to be done: each has a share.

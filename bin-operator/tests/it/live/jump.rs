@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use bin_operator::demo::Stage;
-use bin_operator::progress::{Progress, Stage as Rest, What};
+use bin_operator::progress::{Progress, ProgressKind, Stage as Rest};
 use wmco_core::host_record::HostRecord;
 use wmco_core::names::objects;
 use wmco_sim::host::SimHost;
@@ -67,7 +67,7 @@ async fn a_host_behind_a_jump_host_joins_and_leaves_through_it() {
     stage.list(&BTreeMap::new()).unwrap();
     let before = jump.counts().authentications;
     let progress = Progress::new();
-    let gone = wait(&progress, |h| matches!(h.what, What::Stage(Rest::Gone)));
+    let gone = wait(&progress, |h| matches!(h.kind, ProgressKind::Stage(Rest::Gone)));
     let running = stage.operate(progress.clone()).unwrap();
     gone.await;
     until(|| nodes(&stage).is_empty().then_some(())).await;

@@ -6,11 +6,11 @@ use bin_operator::leader::{Leadership, Times, elect};
 use k8s_openapi::api::coordination::v1::Lease;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Api, Client, Config};
+use kube_testserver::TestServer;
 use tokio::io::copy_bidirectional;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
-use wmco_sim::cluster::SimCluster;
 
 use super::scenery::until;
 
@@ -28,11 +28,11 @@ struct Candidate {
 
 impl Candidate {
     /// A candidate that reaches the cluster through `port`.
-    async fn stand(cluster: &SimCluster, port: u16, name: &str) -> Self {
+    async fn stand(cluster: &TestServer, port: u16, name: &str) -> Self {
         Self::stand_with(cluster, port, name, times()).await
     }
 
-    async fn stand_with(cluster: &SimCluster, port: u16, name: &str, times: Times) -> Self {
+    async fn stand_with(cluster: &TestServer, port: u16, name: &str, times: Times) -> Self {
         let kubeconfig = cluster.kubeconfig(name, &["system:masters"]).unwrap();
         let kubeconfig = Kubeconfig::from_yaml(&kubeconfig).unwrap();
         let options = KubeConfigOptions::default();
@@ -54,7 +54,7 @@ impl Candidate {
     }
 }
 
-fn port(cluster: &SimCluster) -> u16 {
+fn port(cluster: &TestServer) -> u16 {
     cluster.url().rsplit(':').next().unwrap().parse().unwrap()
 }
 
@@ -81,7 +81,7 @@ async fn line(target: u16, lag: Duration, silent: CancellationToken) -> u16 {
 
 #[tokio::test]
 async fn a_leader_that_retires_lets_the_next_one_in() {
-    let cluster = SimCluster::start().await.unwrap();
+    let cluster = TestServer::start().await.unwrap();
     let first = Candidate::stand(&cluster, port(&cluster), "first").await;
     until(|| first.leads().then_some(())).await;
     let second = Candidate::stand(&cluster, port(&cluster), "second").await;
@@ -97,7 +97,7 @@ async fn a_leader_that_retires_lets_the_next_one_in() {
 
 #[tokio::test]
 async fn a_leader_whose_api_server_is_silent_steps_down_before_another_one_leads() {
-    let cluster = SimCluster::start().await.unwrap();
+    let cluster = TestServer::start().await.unwrap();
     let silent = CancellationToken::new();
     let line = line(port(&cluster), Duration::ZERO, silent.clone()).await;
     let first = Candidate::stand(&cluster, line, "first").await;
@@ -117,10 +117,10 @@ async fn a_leader_whose_api_server_is_silent_steps_down_before_another_one_leads
 #[tokio::test]
 #[expect(clippy::disallowed_methods, reason = "the runtime is to stand still")]
 async fn the_first_check_after_a_stop_refuses() {
-    let cluster = SimCluster::start().await.unwrap();
+    let cluster = TestServer::start().await.unwrap();
     let first = Candidate::stand(&cluster, port(&cluster), "first").await;
     until(|| first.leads().then_some(())).await;
-    // Nothing of this runtime goes on, as nothing of a process that is stopped.
+    // This blocks the whole runtime, as if the process were stopped.
     std::thread::sleep(LEASE);
     assert!(!first.leads(), "nobody has told it yet, and it may not write");
 }
@@ -128,7 +128,7 @@ async fn the_first_check_after_a_stop_refuses() {
 #[tokio::test]
 async fn a_slow_answer_does_not_age_a_lease() {
     let times = Times::new(LEASE, Duration::from_millis(2800), Duration::from_millis(100)).unwrap();
-    let cluster = SimCluster::start().await.unwrap();
+    let cluster = TestServer::start().await.unwrap();
     let silent = CancellationToken::new();
     let near = line(port(&cluster), Duration::ZERO, silent.clone()).await;
     let far = line(port(&cluster), Duration::from_millis(1300), CancellationToken::new()).await;

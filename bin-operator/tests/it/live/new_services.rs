@@ -1,6 +1,6 @@
 //! Other content of the services ConfigMap under the same version.
 //!
-//! Source: `spec/services.md`, section 15, row 12.
+//! Source: `docs/contract/wicd.md`, WICD52.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use super::scenery::{addresses, configure, is_finished, nodes, stage, until};
 
 const ARGUMENT: &str = "--cloud-provider=external";
 
-/// Changes what the Linux workers tell their kubelets, and with it what Windows nodes are told.
+/// Changes the kubelet arguments of the Linux workers, and with them those of Windows nodes.
 pub(super) fn change_worker_config(stage: &Stage) {
     let kind = "machineconfiguration.openshift.io";
     let [config] = &stage.cluster.objects(kind, "machineconfigs", "")[..] else {
@@ -24,7 +24,7 @@ pub(super) fn change_worker_config(stage: &Stage) {
     let unit = format!("[Service]\nExecStart=/usr/bin/kubelet {ARGUMENT}\n");
     config["spec"]["config"]["systemd"]["units"] =
         json!([{"name": "kubelet.service", "contents": unit}]);
-    stage.cluster.apply(&config).unwrap();
+    stage.cluster.put(&config).unwrap();
 }
 
 pub(super) fn released(node: &Value) -> Option<String> {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use bin_operator::progress::{Gate, Happening, Progress, What};
+use bin_operator::progress::{Gate, Progress, ProgressEvent, ProgressKind};
 use futures::FutureExt as _;
 use russh::keys::ssh_key::LineEnding;
 use russh::keys::{Algorithm, PrivateKey};
@@ -39,15 +39,15 @@ async fn a_deleted_node_comes_back_in_seconds() {
     stage.shutdown().await;
 }
 
-/// Holds up the first step whose text begins with `step`, tells that it is reached, and goes on when
-/// told to.
+/// Holds up the first step whose text begins with `step`, notifies that it is reached, and continues when
+/// notified.
 fn hold(step: &'static str) -> (Arc<Gate>, Arc<Notify>, Arc<Notify>) {
     let (reached, go_on) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
     let (tell, wait) = (Arc::clone(&reached), Arc::clone(&go_on));
     let once = Arc::new(std::sync::Once::new());
-    let gate = move |happening: &Happening| {
+    let gate = move |event: &ProgressEvent| {
         let is_it =
-            matches!(&happening.what, What::Step { action, .. } if action.starts_with(step));
+            matches!(&event.kind, ProgressKind::Step { action, .. } if action.starts_with(step));
         let mut first = false;
         if is_it {
             once.call_once(|| first = true);

@@ -1,6 +1,6 @@
 //! Pinned host keys: the ConfigMap is the authority.
 
-use bin_operator::progress::{Progress, What};
+use bin_operator::progress::{Progress, ProgressKind};
 use wmco_core::names;
 
 use super::scenery::{
@@ -69,9 +69,9 @@ async fn what_a_daemon_writes_on_a_node_pins_no_other_key() {
 async fn a_key_that_is_pinned_is_told_before_anything_is_sent() {
     let (all, stage) = (addresses(1), stage(1).await);
     let progress = Progress::new();
-    let mut happenings = progress.watch();
+    let mut events = progress.subscribe();
     let running = stage.operate(progress).unwrap();
-    while !matches!(happenings.recv().await.unwrap().what, What::Upload(_)) {}
+    while !matches!(events.recv().await.unwrap().kind, ProgressKind::Upload(_)) {}
     running.stop().await.unwrap();
     assert!(kept_keys(&stage).contains_key(&all[0]), "it is kept");
     configure(&stage, &all).await;

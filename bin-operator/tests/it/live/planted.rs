@@ -91,7 +91,7 @@ async fn a_record_that_is_lost_or_of_another_key_costs_a_first_contact() {
             .clone();
         let text = serde_json::json!(HostRecord { closed_for: other, ..known.clone() }).to_string();
         map["data"][HostRecord::key_name(&all[0])] = text.into();
-        stage.cluster.apply(&map).unwrap();
+        stage.cluster.put(&map).unwrap();
         let commands = commands().await;
         assert_eq!(commands.len(), 1, "{commands:?}");
         assert!(commands[0].starts_with(r".\wmco-"), "{commands:?}");
@@ -122,7 +122,7 @@ async fn a_root_that_is_open_again_is_noticed_and_closed() {
     stage.shutdown().await;
 }
 
-/// A file that somebody keeps open could change later, so nothing goes on before it is closed.
+/// A file that somebody keeps open could change later, so no step follows before it is closed.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_a_local_user_keeps_open_is_told_and_waited_for() {
     let (stage, all) = (stage(1).await, addresses(1));

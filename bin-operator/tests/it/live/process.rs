@@ -7,12 +7,12 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
 use bin_operator::demo::Stage;
+use kube_testserver::Request;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use tempfile::TempDir;
 use wmco_core::digest::Sha256;
-use wmco_core::payload;
-use wmco_sim::cluster::Request;
+use wmco_core::{content, payload};
 
 use super::scenery::until;
 use crate::program::PROGRAM;
@@ -61,7 +61,7 @@ impl Process {
         for file in payload::all().filter(|file| !file.generated) {
             writeln!(list, "{}  {}", Sha256::of(file.name.as_bytes()), file.image_path()).unwrap();
         }
-        fs::write(folder.path().join(payload::DIGESTS), list).unwrap();
+        fs::write(folder.path().join(content::DIGESTS), list).unwrap();
         let child = command
             .args(["run", "--metrics-bind-address", "127.0.0.1:0", "--payload"])
             .arg(folder.path())

@@ -8,15 +8,15 @@ use bin_operator::demo::Stage;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::Api;
 use kube::api::DeleteParams;
+use kube_testserver::Fault;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
-use wmco_core::cluster::services_name;
-use wmco_core::names::objects;
-use wmco_sim::cluster::Fault;
+use wmco_core::names::objects::{self, services_name};
 
+use super::https;
 use super::process::{LEASE, Process};
 use super::scenery::{PATIENCE, admin, listed, until};
 
@@ -72,7 +72,7 @@ async fn a_stopped_process_that_goes_on_after_its_lease_writes_nothing() {
         "metadata": { "name": objects::INSTANCES_CONFIG_MAP, "namespace": stage.namespace() },
         "data": { "10.9.8.7": "nonsense" },
     });
-    stage.cluster.apply(&instances).unwrap();
+    stage.cluster.put(&instances).unwrap();
     let before = stage.cluster.requests().len();
     first.signal(Signal::CONT);
     let status = first.ended().await;
@@ -102,7 +102,7 @@ async fn a_half_sent_request_delays_neither_release_nor_end() {
     let stage = stage().await;
     let mut process = Process::start(&stage, "first", &[("POD_NAME", "first")]);
     leads(&stage, "first").await;
-    let mut half = TcpStream::connect(process.http().await).await.unwrap();
+    let mut half = https::connect(process.http().await).await;
     half.write_all(b"GET /metrics HTTP/1.1\r\nHost: x\r\nX-Slow: ").await.unwrap();
     let mut silent = TcpStream::connect(process.http().await).await.unwrap();
     tokio::time::sleep(Duration::from_millis(500)).await;
@@ -115,23 +115,17 @@ async fn a_half_sent_request_delays_neither_release_nor_end() {
     assert!(released < Duration::from_secs(2), "released after {released:?}");
     assert!(ended < Duration::from_secs(4), "ended after {ended:?}");
     assert_eq!(status.code(), Some(0), "{}", process.log());
-    for connection in [&mut half, &mut silent] {
-        // Closed or reset, whatever there was.
-        let _ = connection.read_to_end(&mut Vec::new()).await;
-    }
+    // Closed or reset, whatever there was.
+    let _ = half.read_to_end(&mut Vec::new()).await;
+    let _ = silent.read_to_end(&mut Vec::new()).await;
     stage.shutdown().await;
 }
 
 /// The status line that a probe gets.
 async fn probe(process: &Process) -> String {
-    let mut socket = TcpStream::connect(process.http().await).await.unwrap();
-    socket
-        .write_all(b"GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
-        .await
-        .unwrap();
-    let mut text = String::new();
-    let read = timeout(Duration::from_secs(1), socket.read_to_string(&mut text)).await;
-    read.expect("a probe waits a second").unwrap();
+    let asked = https::get(process.http().await, "/healthz", None);
+    let text = timeout(Duration::from_secs(1), asked).await;
+    let text = text.expect("a probe waits a second").unwrap();
     text.lines().next().unwrap_or_default().to_owned()
 }
 
@@ -147,7 +141,8 @@ async fn idle_connections_keep_no_probe_out_and_end() {
         let mut connection = TcpStream::connect(http).await.unwrap();
         if number % 2 == 0 {
             // A server that has closed it already is right as well.
-            let _ = connection.write_all(b"GET /metrics HTTP/1.1\r\nX: ").await;
+            let begun: [u8; 4] = [22, 3, 1, 2];
+            let _ = connection.write_all(&begun).await;
         }
         idle.push(connection);
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use bin_operator::demo::Stage;
-use bin_operator::progress::{Progress, Stage as Rest, What};
+use bin_operator::progress::{Progress, ProgressKind, Stage as Rest};
 use serde_json::json;
 use wmco_core::host_record::HostRecord;
 use wmco_core::names::{events, host};
@@ -40,7 +40,7 @@ async fn removing_an_entry_drains_cleans_and_deletes() {
     let name = node["metadata"]["name"].as_str().unwrap().to_owned();
     stage
         .cluster
-        .apply(&json!({
+        .put(&json!({
             "apiVersion": "v1", "kind": "Pod",
             "metadata": { "name": "web", "namespace": "default" },
             "spec": {
@@ -50,7 +50,7 @@ async fn removing_an_entry_drains_cleans_and_deletes() {
         }))
         .unwrap();
 
-    let gone = wait(&progress, |h| matches!(h.what, What::Stage(Rest::Gone)));
+    let gone = wait(&progress, |h| matches!(h.kind, ProgressKind::Stage(Rest::Gone)));
     stage.list(&listed(&all[1..])).unwrap();
     gone.await;
     until(|| (nodes(&stage).len() == 1).then_some(())).await;

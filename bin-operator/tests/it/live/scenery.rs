@@ -5,17 +5,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bin_operator::demo::{Running, Stage};
-use bin_operator::progress::{Happening, Progress, Stage as Rest, What};
+use bin_operator::progress::{Progress, ProgressEvent, ProgressKind, Stage as Rest};
 use k8s_openapi::api::core::v1::{ConfigMap, Node};
 use kube::api::{DeleteParams, Patch, PatchParams};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Api, Client, Config};
 use serde_json::Value;
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::TcpStream;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::time::timeout;
 use wmco_core::names::{self, objects};
+
+use super::https;
 
 /// Longest wait for anything; a machine under load needs most of it.
 pub(super) const PATIENCE: Duration = Duration::from_secs(120);
@@ -38,22 +38,22 @@ pub(super) async fn stage(count: u8) -> Stage {
 /// Waits until each of `addresses` rests settled, counting from now.
 pub(super) async fn settled(progress: &Progress, addresses: &[String]) {
     let mut missing: Vec<String> = addresses.to_vec();
-    wait(progress, |happening| {
-        if matches!(happening.what, What::Stage(Rest::Settled)) {
-            missing.retain(|address| *address != happening.address);
+    wait(progress, |event| {
+        if matches!(event.kind, ProgressKind::Stage(Rest::Settled)) {
+            missing.retain(|address| *address != event.address);
         }
         missing.is_empty()
     })
     .await;
 }
 
-/// Waits until a happening ends the wait.
-pub(super) async fn wait(progress: &Progress, mut ends: impl FnMut(&Happening) -> bool) {
-    let mut happenings = progress.watch();
+/// Waits until a event ends the wait.
+pub(super) async fn wait(progress: &Progress, mut ends: impl FnMut(&ProgressEvent) -> bool) {
+    let mut events = progress.subscribe();
     let waiting = async {
         loop {
-            match happenings.recv().await {
-                Ok(happening) if ends(&happening) => return,
+            match events.recv().await {
+                Ok(event) if ends(&event) => return,
                 Ok(_) | Err(RecvError::Lagged(_)) => {}
                 Err(RecvError::Closed) => panic!("the operator ended"),
             }
@@ -122,7 +122,7 @@ pub(super) fn change_kept_keys(stage: &Stage, changes: &[(&str, Option<String>)]
             None => drop(data.remove(*key)),
         }
     }
-    stage.cluster.apply(&map).unwrap();
+    stage.cluster.put(&map).unwrap();
 }
 
 /// Changes a ConfigMap of the operator's namespace, as a person does.
@@ -147,7 +147,7 @@ pub(super) async fn delete_node(stage: &Stage, name: &str) {
 pub(super) fn change_node(stage: &Stage, name: &str, change: impl FnOnce(&mut Value)) {
     let mut node = stage.cluster.object("", "nodes", "", name).unwrap().as_ref().clone();
     change(&mut node);
-    stage.cluster.apply(&node).unwrap();
+    stage.cluster.put(&node).unwrap();
 }
 
 /// Whether a Node is Ready, schedulable, without a slot, and carries our version.
@@ -164,12 +164,9 @@ pub(super) fn is_finished(node: &Value) -> bool {
 }
 
 /// The text that a scrape gets.
-pub(super) async fn metrics(running: &Running) -> String {
-    let mut socket = TcpStream::connect(running.http).await.unwrap();
-    socket.write_all(b"GET /metrics HTTP/1.0\r\n\r\n").await.unwrap();
-    let mut text = String::new();
-    socket.read_to_string(&mut text).await.unwrap();
-    text
+pub(super) async fn metrics(stage: &Stage, running: &Running) -> String {
+    let token = https::scraper(stage).await;
+    https::get(running.http, "/metrics", Some(&token)).await.unwrap()
 }
 
 /// Notes of all Events with this reason.

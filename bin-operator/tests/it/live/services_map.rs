@@ -1,6 +1,6 @@
-//! This version's services ConfigMap is what the operator makes, whoever deletes or replaces it.
+//! The operator restores this version's services ConfigMap after any deletion or replacement.
 //!
-//! Source: `spec/services.md`, section 14.9.
+//! Source: `docs/contract/services.md`, SVC3.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use kube::Api;
 use kube::api::DeleteParams;
 use serde_json::{Value, json};
-use wmco_core::cluster::services_name;
+use wmco_core::names::objects::services_name;
 
 use super::scenery::{admin, listed, until};
 
@@ -53,7 +53,7 @@ async fn one_that_was_replaced_while_no_operator_ran_is_made_anew() {
         },
         "data": {"services": bogus, "files": "[]"},
     });
-    stage.cluster.apply(&replaced).unwrap();
+    stage.cluster.put(&replaced).unwrap();
     let running = stage.operate(Progress::new()).unwrap();
     until(|| map(&stage).filter(|map| map["data"] == first["data"])).await;
     running.stop().await.unwrap();

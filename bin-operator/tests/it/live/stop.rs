@@ -1,13 +1,13 @@
-//! An operator that is told to stop ends, whatever it still waits for.
+//! An operator ends after the order to stop, whatever it still waits for.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use bin_operator::demo::Stage;
 use bin_operator::progress::Progress;
+use kube_testserver::Fault;
+use kube_testserver::error::ApiError;
 use tokio::time::timeout;
-use wmco_sim::cluster::Fault;
-use wmco_sim::cluster::error::ApiError;
 
 use super::scenery::{PATIENCE, listed, until};
 

@@ -1,7 +1,7 @@
-//! The Secret with what new machines start with is what the operator makes, in each of its namespaces,
-//! whoever deletes or changes it, and is left alone as long as it is.
+//! The operator restores the Secret with the user data of new machines, in each of its namespaces,
+//! after any deletion or change, and otherwise leaves it alone.
 //!
-//! Source: `spec/operator.md`, section 6.4.
+//! Source: `docs/contract/user-data.md`.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -18,6 +18,7 @@ use rcgen::KeyPair;
 use serde_json::{Value, json};
 use wmco_core::authorized_key::AuthorizedKey;
 use wmco_core::cluster::rbac::BindingKind;
+use wmco_core::manifests::{self, Installation};
 use wmco_core::names::{events, objects, platforms};
 use wmco_core::render::{user_data, user_data_keys};
 use wmco_core::secret::Secret as Hidden;
@@ -76,13 +77,18 @@ async fn change(stage: &Stage, patch: &Value) {
 
 /// Puts a Secret there that somebody else made.
 fn put(stage: &Stage, text: &str, more: &Value) {
+    stage.cluster.put(&others(MACHINES, text, more)).unwrap();
+}
+
+/// The Secret as somebody else made it.
+fn others(namespace: &str, text: &str, more: &Value) -> Value {
     let mut secret = json!({
         "apiVersion": "v1", "kind": "Secret",
-        "metadata": {"name": objects::USER_DATA_SECRET, "namespace": MACHINES},
+        "metadata": {"name": objects::USER_DATA_SECRET, "namespace": namespace},
         "data": {"userData": BASE64_STANDARD.encode(text), "mine": BASE64_STANDARD.encode("kept")},
     });
     secret.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-    stage.cluster.apply(&secret).unwrap();
+    secret
 }
 
 /// Waits until the operator has looked at its own objects again.
@@ -119,16 +125,18 @@ async fn end(stage: Stage, running: Running) {
 
 /// Gives the operator its rights in a namespace.
 fn give_rights(stage: &Stage, namespace: &str) {
-    let text = match namespace {
-        MACHINES => include_str!("../../../../deploy/machine-api-rights.yaml"),
-        _ => include_str!("../../../../deploy/cluster-api/rights.yaml"),
+    let path = match namespace {
+        MACHINES => "machine-api-rights.yaml",
+        _ => "cluster-api/rights.yaml",
     };
+    let files = manifests::files(&Installation::default());
+    let rights = files.into_iter().find(|file| file.path == path).unwrap();
     let namespace = json!({
         "apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace},
     });
-    stage.cluster.apply(&namespace).unwrap();
-    for object in serde_saphyr::from_multiple::<Value>(text).unwrap() {
-        stage.cluster.apply(&object).unwrap();
+    stage.cluster.put(&namespace).unwrap();
+    for document in rights.documents {
+        stage.cluster.put(&document.object).unwrap();
     }
 }
 
@@ -202,7 +210,7 @@ async fn its_keys_are_those_of_the_operator() {
             "metadata": {"name": objects::PRIVATE_KEY_SECRET, "namespace": stage.namespace()},
             "stringData": data.collect::<serde_json::Map<_, Value>>(),
         });
-        stage.cluster.apply(&secret).unwrap();
+        stage.cluster.put(&secret).unwrap();
     };
     let (own, coming) = (objects::PRIVATE_KEY_KEY, objects::NEXT_PRIVATE_KEY_KEY);
     private(&[(own, &key), (coming, &next)]);
@@ -229,6 +237,8 @@ async fn a_namespace_that_comes_later_gets_it() {
     let secrets: Api<Secret> = Api::namespaced(admin(&stage).await, CLUSTERS);
     secrets.delete(objects::USER_DATA_SECRET, &DeleteParams::default()).await.unwrap();
     until_ours(&stage, CLUSTERS).await;
+    stage.cluster.put(&others(CLUSTERS, "other", &json!({"immutable": true}))).unwrap();
+    until_ours(&stage, CLUSTERS).await;
     end(stage, running).await;
 }
 
@@ -238,7 +248,7 @@ async fn a_right_that_is_missing_is_told_once_and_holds_up_nothing() {
     let namespace = json!({
         "apiVersion": "v1", "kind": "Namespace", "metadata": {"name": CLUSTERS},
     });
-    stage.cluster.apply(&namespace).unwrap();
+    stage.cluster.put(&namespace).unwrap();
     let told = || notes(&stage, events::OWNED_OBJECT_FAILURE);
     let note = until(|| told().into_iter().next()).await;
     assert!(note.contains("add the component `cluster-api`"), "{note}");
@@ -268,7 +278,7 @@ async fn a_cluster_without_machine_api_is_served() {
     until(gone).await;
     let running = stage.operate(Progress::new()).unwrap();
     looked_again(&stage).await;
-    let writes = |request: &wmco_sim::cluster::Request| {
+    let writes = |request: &kube_testserver::Request| {
         request.namespace == MACHINES && !["list", "watch"].contains(&request.verb.as_str())
     };
     let requests = stage.cluster.requests();

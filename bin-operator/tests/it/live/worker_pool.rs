@@ -3,8 +3,8 @@
 use bin_operator::demo::Stage;
 use bin_operator::progress::Progress;
 use serde_json::{Value, json};
-use wmco_core::cluster::services_name;
-use wmco_core::names::objects;
+use wmco_core::ignition::CREDENTIAL_PROVIDER;
+use wmco_core::names::objects::{self, services_name};
 
 use super::scenery::{listed, notes, until};
 
@@ -17,7 +17,7 @@ fn services(stage: &Stage) -> Option<String> {
 
 /// Has the worker pool use another configuration.
 pub(super) fn roll_out(stage: &Stage, name: &str, config: &Value) {
-    let apply = |object: &Value| stage.cluster.apply(object).map(drop).unwrap();
+    let apply = |object: &Value| stage.cluster.put(object).map(drop).unwrap();
     apply(&json!({
         "apiVersion": "machineconfiguration.openshift.io/v1", "kind": "MachineConfig",
         "metadata": { "name": name }, "spec": { "config": config },
@@ -29,11 +29,16 @@ pub(super) fn roll_out(stage: &Stage, name: &str, config: &Value) {
     }));
 }
 
-/// A configuration that changes what the kubelets of Windows nodes are told.
+/// A configuration that changes the arguments of the kubelets of Windows nodes.
 pub(super) fn external_cloud_provider() -> Value {
     let unit = "[Service]\nExecStart=/usr/bin/kubelet --cloud-provider=external\n";
+    let providers = "data:,kind:%20CredentialProviderConfig%0Aproviders:%20[]";
     json!({
         "ignition": { "version": "3.5.0" },
+        "storage": { "files": [
+            // On AWS nobody is configured without it.
+            { "path": CREDENTIAL_PROVIDER, "contents": { "source": providers } },
+        ] },
         "systemd": { "units": [{ "name": "kubelet.service", "contents": unit }] },
     })
 }
@@ -50,7 +55,7 @@ async fn services_follow_the_network_and_the_worker_pool() {
     let external = |text: &String| text.contains("--cloud-provider=external");
     until(|| services(&stage).filter(external)).await;
 
-    // What cannot be read is told, and what hosts have stays.
+    // An unreadable configuration is reported, and hosts keep theirs.
     roll_out(&stage, "rendered-worker-2", &json!({ "ignition": { "version": "2.2.0" } }));
     until(|| {
         let told = notes(&stage, super::bad_input::FAILURE);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use bin_operator::progress::{Happening, Progress, What};
+use bin_operator::progress::{Progress, ProgressEvent, ProgressKind};
 use futures::FutureExt as _;
 use k8s_openapi::api::core::v1::Secret;
 use kube::Api;
@@ -32,7 +32,7 @@ struct Held {
     meanwhile: AtomicUsize,
 }
 
-/// Holds the first step that `is_meant` says; it is told how many such steps there were before.
+/// Holds the first step for which `is_meant` returns `true`.
 fn hold(is_meant: impl Fn(&str, &str) -> bool + Send + Sync + 'static) -> (Progress, Arc<Held>) {
     hold_after(0, is_meant)
 }
@@ -44,9 +44,9 @@ fn hold_after(
 ) -> (Progress, Arc<Held>) {
     let held = Arc::new(Held::default());
     let told = Arc::clone(&held);
-    let gate = move |happening: &Happening| {
-        let step = match &happening.what {
-            What::Step { action, .. } => Some(is_meant(&happening.address, action)),
+    let gate = move |event: &ProgressEvent| {
+        let step = match &event.kind {
+            ProgressKind::Step { action, .. } => Some(is_meant(&event.address, action)),
             _ => None,
         };
         let held = Arc::clone(&told);

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use bin_operator::learned::HostReport;
+use bin_operator::host_reports::HostReport;
 use kube::api::{Patch, PatchParams};
+use kube_testserver::Fault;
+use kube_testserver::error::{ApiError, Subject};
 use serde_json::json;
 use wmco_core::limits;
 use wmco_core::names::{MACHINE_OS_LABEL, OS_ID_WINDOWS, events, objects};
-use wmco_sim::cluster::Fault;
-use wmco_sim::cluster::error::{ApiError, Subject};
 
 use super::scenery::{Asked, Scene, client_of, daemon_of, put, report, serving_of};
 
@@ -176,7 +176,7 @@ async fn the_name_of_an_address_in_the_dns_is_evidence() {
     scene.stop().await;
 }
 
-/// Whoever looks at the Node is told as well, for it is what people can do something about.
+/// The Event is recorded on the Node as well, since the Node is what a person can delete.
 #[tokio::test]
 async fn a_node_in_the_way_is_told_on_both() {
     let scene = scene().await;
@@ -220,7 +220,7 @@ async fn a_request_waits_for_the_name_of_its_host() {
     scene.approve(false).await;
     scene.ask(&client_of("win-1")).await;
     scene.answered("kubelet-client", "wait", "instance").await;
-    scene.learned.set(HOST, report("WIN-1"));
+    scene.host_reports.set(HOST, report("WIN-1"));
     assert_eq!(scene.condition("client-win-1").await, approval("WMCOApprove"));
     scene.stop().await;
 }
@@ -291,7 +291,7 @@ async fn two_hosts_of_one_name_are_refused_and_told_once() {
     scene.until(|| scene.events(objects::INSTANCES_CONFIG_MAP) == told).await;
     // Another change is no reason to tell it again.
     scene
-        .learned
+        .host_reports
         .set(other, HostReport { addresses: vec![[10, 9, 8, 2].into()], ..report("win-1") });
     scene.node("win-9", "windows", HOST);
     scene.ask(&daemon_of("win-9")).await;
@@ -299,7 +299,7 @@ async fn two_hosts_of_one_name_are_refused_and_told_once() {
     assert_eq!(scene.events("client-win-1"), refused);
     assert_eq!(scene.events(objects::INSTANCES_CONFIG_MAP), told);
     // Somebody renames the other one.
-    scene.learned.set(other, report("win-2"));
+    scene.host_reports.set(other, report("win-2"));
     assert_eq!(scene.condition("client-win-1").await, approval("WMCOApprove"));
     scene.stop().await;
 }
@@ -323,11 +323,11 @@ async fn a_report_counts_for_the_address_that_was_asked() {
     let scene = Scene::start(&hosts(&[(name, "")])).await;
     scene.dns.lock().unwrap().insert(name.to_owned(), vec![[10, 9, 8, 2].into()]);
     let before = HostReport { at: Some([10, 9, 8, 1].into()), ..report("other") };
-    scene.learned.set(name, before.clone());
+    scene.host_reports.set(name, before.clone());
     scene.approve(false).await;
     scene.ask(&client_of("other")).await;
     scene.answered("kubelet-client", "wait", "instance").await;
-    scene.learned.set(name, HostReport { at: Some([10, 9, 8, 2].into()), ..before });
+    scene.host_reports.set(name, HostReport { at: Some([10, 9, 8, 2].into()), ..before });
     assert_eq!(scene.condition("client-other").await, approval("WMCOApprove"));
     scene.stop().await;
 }
@@ -353,11 +353,11 @@ async fn a_report_of_a_machines_host_counts_for_that_machine() {
     );
     let key = wmco_core::machines::key("m-1");
     let before = HostReport { at: Some([10, 9, 8, 1].into()), ..report("WIN-1") };
-    scene.learned.set(&key, before.clone());
+    scene.host_reports.set(&key, before.clone());
     scene.approve(false).await;
     scene.ask(&client_of("win-1")).await;
     scene.answered("kubelet-client", "wait", "instance").await;
-    scene.learned.set(&key, HostReport { at: Some([10, 9, 8, 2].into()), ..before });
+    scene.host_reports.set(&key, HostReport { at: Some([10, 9, 8, 2].into()), ..before });
     assert_eq!(scene.condition("client-win-1").await, approval("WMCOApprove"));
     scene.stop().await;
 }

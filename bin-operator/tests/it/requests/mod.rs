@@ -1,5 +1,5 @@
 //! The controller of certificate requests, over HTTP against the simulated cluster.
 
 mod answers;
-mod scenery;
+pub(crate) mod scenery;
 mod storm;

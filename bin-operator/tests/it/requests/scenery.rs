@@ -8,8 +8,8 @@ use std::time::Duration;
 use bin_operator::announce::Announcer;
 use bin_operator::config::Config;
 use bin_operator::csr::Approver;
+use bin_operator::host_reports::{HostReport, HostReports};
 use bin_operator::leader::Leadership;
-use bin_operator::learned::{HostReport, Learned};
 use bin_operator::metrics::{CsrLabels, Metrics};
 use bin_operator::resolver::Resolver;
 use bin_operator::sources::Sources;
@@ -17,12 +17,12 @@ use k8s_openapi::api::certificates::v1::CertificateSigningRequest;
 use kube::Client;
 use kube::api::{Api, PostParams};
 use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube_testserver::TestServer;
 use rcgen::{CertificateParams, DistinguishedName, DnType, KeyPair, SanType};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use wmco_core::names::objects;
-use wmco_sim::cluster::SimCluster;
 use wmco_ssh::{Options, Pool, PoolLimits, TcpDialer};
 
 pub(super) const NAMESPACE: &str = objects::DEFAULT_NAMESPACE;
@@ -31,9 +31,9 @@ const CERTIFICATES: &str = "/apis/certificates.k8s.io/v1/certificatesigningreque
 const PATIENCE: Duration = Duration::from_secs(120);
 
 pub(super) struct Scene {
-    pub(super) cluster: SimCluster,
+    pub(super) cluster: TestServer,
     pub(super) client: Client,
-    pub(super) learned: Learned,
+    pub(super) host_reports: HostReports,
     pub(super) metrics: Metrics,
     pub(super) dns: Arc<Mutex<BTreeMap<String, Vec<IpAddr>>>>,
     config: Config,
@@ -43,16 +43,16 @@ pub(super) struct Scene {
 
 /// What is asked for, and who asks.
 #[derive(Clone)]
-pub(super) struct Asked {
-    pub(super) name: String,
+pub(crate) struct Asked {
+    pub(crate) name: String,
     pub(super) signer: &'static str,
-    pub(super) common_name: String,
+    pub(crate) common_name: String,
     pub(super) organization: &'static str,
-    pub(super) names: Vec<SanType>,
+    pub(crate) names: Vec<SanType>,
     pub(super) usages: Vec<&'static str>,
     pub(super) lifetime: Option<i32>,
-    pub(super) user: String,
-    pub(super) groups: Vec<&'static str>,
+    pub(crate) user: String,
+    pub(crate) groups: Vec<&'static str>,
 }
 
 pub(super) fn client_of(node: &str) -> Asked {
@@ -72,7 +72,7 @@ pub(super) fn client_of(node: &str) -> Asked {
     }
 }
 
-pub(super) fn serving_of(node: &str) -> Asked {
+pub(crate) fn serving_of(node: &str) -> Asked {
     Asked {
         name: format!("serving-{node}"),
         signer: "kubernetes.io/kubelet-serving",
@@ -84,7 +84,7 @@ pub(super) fn serving_of(node: &str) -> Asked {
     }
 }
 
-pub(super) fn daemon_of(node: &str) -> Asked {
+pub(crate) fn daemon_of(node: &str) -> Asked {
     Asked {
         name: format!("wicd-{node}"),
         signer: "kubernetes.io/kube-apiserver-client",
@@ -98,8 +98,32 @@ pub(super) fn daemon_of(node: &str) -> Asked {
     }
 }
 
+/// Sends a request in the name of its requester.
+pub(crate) async fn send(client: &Client, asked: &Asked, pem: &str) -> CertificateSigningRequest {
+    use base64::Engine as _;
+    let body = json!({
+        "apiVersion": "certificates.k8s.io/v1", "kind": "CertificateSigningRequest",
+        "metadata": {"name": asked.name},
+        "spec": {
+            "expirationSeconds": asked.lifetime,
+            "request": base64::prelude::BASE64_STANDARD.encode(pem),
+            "signerName": asked.signer,
+            "usages": asked.usages,
+        },
+    });
+    let body = serde_json::to_vec(&body).unwrap();
+    let create = kube::core::Request::new(CERTIFICATES);
+    let mut create = create.create(&PostParams::default(), body).unwrap();
+    create.headers_mut().insert("impersonate-user", asked.user.parse().unwrap());
+    for group in &asked.groups {
+        create.headers_mut().append("impersonate-group", group.parse().unwrap());
+    }
+    let made = client.request(create).await;
+    made.unwrap_or_else(|error| panic!("{}: {error}", asked.name))
+}
+
 impl Asked {
-    pub(super) fn pem(&self) -> String {
+    pub(crate) fn pem(&self) -> String {
         let mut params = CertificateParams::default();
         params.distinguished_name = DistinguishedName::new();
         params.distinguished_name.push(DnType::OrganizationName, self.organization);
@@ -113,7 +137,7 @@ impl Asked {
 impl Scene {
     /// A cluster that lists hosts by address; each has told its name, unless that is empty.
     pub(super) async fn start(hosts: &BTreeMap<String, String>) -> Self {
-        let cluster = SimCluster::start().await.unwrap();
+        let cluster = TestServer::start().await.unwrap();
         put(
             &cluster,
             &json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}}),
@@ -156,15 +180,15 @@ impl Scene {
         let kubeconfig = Kubeconfig::from_yaml(&kubeconfig).unwrap();
         let options = KubeConfigOptions::default();
         let config = kube::Config::from_custom_kubeconfig(kubeconfig, &options).await.unwrap();
-        let learned = Learned::new();
+        let host_reports = HostReports::new();
         for (address, name) in hosts.iter().filter(|(_, name)| !name.is_empty()) {
-            learned.set(address, report(name));
+            host_reports.set(address, report(name));
         }
         let variable = |name: &str| (name == "WATCH_NAMESPACE").then(|| NAMESPACE.to_owned());
         Self {
             client: Client::try_from(config).unwrap(),
             config: Config::from_env(bin_operator::VERSION, false, 1, variable).unwrap(),
-            learned,
+            host_reports,
             metrics: Metrics::new(no_hosts()),
             dns: Arc::new(Mutex::new(
                 [("localhost".to_owned(), vec![std::net::Ipv4Addr::LOCALHOST.into()])].into(),
@@ -201,10 +225,11 @@ impl Scene {
             config: Arc::new(Config { deny_requests: deny, ..self.config.clone() }),
             sources,
             resolver: self.resolver(),
-            learned: self.learned.clone(),
+            host_reports: self.host_reports.clone(),
             leadership: Leadership::unchallenged(),
             announcer: Announcer::new(self.client.clone(), NAMESPACE, "operator"),
             metrics: self.metrics.clone(),
+            issued: bin_operator::csr::Issued::default(),
         };
         tasks.spawn(approver.run(stop.clone()));
     }
@@ -219,33 +244,14 @@ impl Scene {
         }))
     }
 
-    /// Sends a request in the name of whoever asks.
+    /// Sends a request in the name of its requester.
     pub(super) async fn ask(&self, asked: &Asked) -> CertificateSigningRequest {
         self.ask_with(asked, &asked.pem()).await
     }
 
     /// As [`Self::ask`], with any text as the request.
     pub(super) async fn ask_with(&self, asked: &Asked, pem: &str) -> CertificateSigningRequest {
-        use base64::Engine as _;
-        let body = json!({
-            "apiVersion": "certificates.k8s.io/v1", "kind": "CertificateSigningRequest",
-            "metadata": {"name": asked.name},
-            "spec": {
-                "expirationSeconds": asked.lifetime,
-                "request": base64::prelude::BASE64_STANDARD.encode(pem),
-                "signerName": asked.signer,
-                "usages": asked.usages,
-            },
-        });
-        let body = serde_json::to_vec(&body).unwrap();
-        let create = kube::core::Request::new(CERTIFICATES);
-        let mut create = create.create(&PostParams::default(), body).unwrap();
-        create.headers_mut().insert("impersonate-user", asked.user.parse().unwrap());
-        for group in &asked.groups {
-            create.headers_mut().append("impersonate-group", group.parse().unwrap());
-        }
-        let made = self.client.request(create).await;
-        made.unwrap_or_else(|error| panic!("{}: {error}", asked.name))
+        send(&self.client, asked, pem).await
     }
 
     /// The request as it is stored now.
@@ -320,8 +326,8 @@ pub(super) fn report(host_name: &str) -> HostReport {
     HostReport { host_name: host_name.to_owned(), ..HostReport::default() }
 }
 
-pub(super) fn put(cluster: &SimCluster, object: &Value) {
-    cluster.apply(object).unwrap_or_else(|error| panic!("{error}: {object}"));
+pub(super) fn put(cluster: &TestServer, object: &Value) {
+    cluster.put(object).unwrap_or_else(|error| panic!("{error}: {object}"));
 }
 
 /// Connections to hosts, of which there are none.

@@ -247,7 +247,7 @@ async fn every_decision_of_a_storm_is_right() {
             .await
             .unwrap();
     }
-    scene.cluster.compact();
+    scene.cluster.expire_history();
     println!("{}", storm(&scene, &all, 2).await);
     let again = resident();
     println!("memory: {before} MiB before, {after} MiB after one storm, {again} MiB after two");

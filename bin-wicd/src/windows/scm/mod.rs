@@ -16,7 +16,8 @@ use windows_service::service_manager::ServiceManagerAccess;
 use winreg::RegKey;
 use winreg::enums::KEY_READ;
 use wmco_services::windows::{
-    Glimpse, Service, ServiceConfig, ServiceManager, ServiceName, StartType, Wait, WindowsError,
+    Service, ServiceConfig, ServiceManager, ServiceName, ServiceStatus, StartType, Wait,
+    WindowsError,
 };
 
 use handle::{connect, demand, exit_code, failed, open, registry, run_state, true_status};
@@ -126,16 +127,16 @@ impl ServiceManager for Scm {
         Ok(services)
     }
 
-    fn glance(&self) -> Result<Vec<Glimpse>, WindowsError> {
+    fn statuses(&self) -> Result<Vec<ServiceStatus>, WindowsError> {
         let all = call::all().map_err(|e| WindowsError::other("list the services", e))?;
-        let glimpse = |(name, state, process): &(String, u32, u32)| {
-            Some(Glimpse {
+        let status = |(name, state, process): &(String, u32, u32)| {
+            Some(ServiceStatus {
                 name: name.parse().ok()?,
                 state: run_state(*state),
                 process: (*process != 0).then_some(*process),
             })
         };
-        Ok(all.iter().filter_map(glimpse).collect())
+        Ok(all.iter().filter_map(status).collect())
     }
 
     fn query(&self, name: &ServiceName) -> Result<Option<Service>, WindowsError> {

@@ -24,7 +24,7 @@ const LOOK: Duration = Duration::from_millis(100);
 /// How long a stopped service's process may stay before it is ended, too.
 const LINGER: Duration = Duration::from_secs(5);
 
-/// A wait that goes on.
+/// A wait in progress.
 struct Waiting<'a> {
     wait: Wait<'a>,
     begun: Instant,
@@ -35,14 +35,14 @@ impl<'a> Waiting<'a> {
         Self { wait, begun: Instant::now() }
     }
 
-    fn is_at_its_end(&self, gets_on: bool) -> bool {
-        self.begun.elapsed() >= self.wait.limit_of(gets_on).unsigned_abs()
+    fn is_at_its_end(&self, progressing: bool) -> bool {
+        self.begun.elapsed() >= self.wait.limit_of(progressing).unsigned_abs()
     }
 
-    /// See [`Progress::hears`].
-    fn hears(&self, progress: &mut Progress, status: &ServiceStatus) -> bool {
+    /// See [`Progress::update`].
+    fn update(&self, progress: &mut Progress, status: &ServiceStatus) -> bool {
         let state = run_state(status.current_state as u32);
-        progress.hears(state, status.checkpoint, status.wait_hint, self.begun.elapsed())
+        progress.update(state, status.checkpoint, status.wait_hint, self.begun.elapsed())
     }
 
     /// Pauses before the next look, if anybody wants one.
@@ -97,7 +97,7 @@ fn start_one(name: &ServiceName, waiting: &Waiting<'_>) -> Result<(), WindowsErr
     let mut progress = Progress::default();
     loop {
         let status = true_status(&service).map_err(failed("look at", name))?;
-        let gets_on = waiting.hears(&mut progress, &status);
+        let progressing = waiting.update(&mut progress, &status);
         match status.current_state {
             ServiceState::Running => return Ok(()),
             ServiceState::Stopped if ordered => {
@@ -129,10 +129,10 @@ fn start_one(name: &ServiceName, waiting: &Waiting<'_>) -> Result<(), WindowsErr
             | ServiceState::PausePending
             | ServiceState::Paused => {}
         }
-        if waiting.is_at_its_end(gets_on) {
+        if waiting.is_at_its_end(progressing) {
             return Err(WindowsError::TimedOut {
                 object: format!("start of service {name}"),
-                limit: waiting.wait.limit_of(gets_on),
+                limit: waiting.wait.limit_of(progressing),
             });
         }
         waiting.pause("start", name)?;
@@ -159,7 +159,7 @@ pub(super) fn stop(
     let mut progress = Progress::default();
     let linger = loop {
         let status = true_status(&service).map_err(failed("look at", name))?;
-        let gets_on = waiting.hears(&mut progress, &status);
+        let progressing = waiting.update(&mut progress, &status);
         if status.current_state == ServiceState::Stopped {
             break LINGER;
         }
@@ -182,8 +182,8 @@ pub(super) fn stop(
             }
         }
         let state = run_state(status.current_state as u32);
-        let is_over = |told: Instant| wait.is_over(state, told.elapsed(), gets_on);
-        if waiting.is_at_its_end(gets_on) || told.is_some_and(is_over) {
+        let is_over = |told: Instant| wait.is_over(state, told.elapsed(), progressing);
+        if waiting.is_at_its_end(progressing) || told.is_some_and(is_over) {
             break Duration::ZERO;
         }
         waiting.pause("stop", name)?;
@@ -224,7 +224,7 @@ pub(super) fn delete(name: &ServiceName, wait: Wait<'_>) -> Result<bool, Windows
         }
         Ok(()) | Err(_) => drop(service),
     }
-    // It is gone when the last handle is closed, whoever holds it.
+    // It is gone when the last handle is closed, in whichever process.
     let waiting = Waiting::begin(wait);
     while open(name, ServiceAccess::QUERY_STATUS).map_err(failed("open", name))?.is_some() {
         if waiting.is_at_its_end(false) {

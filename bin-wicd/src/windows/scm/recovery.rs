@@ -1,4 +1,4 @@
-//! What happens when a service fails.
+//! Recovery actions of a service that fails.
 
 use std::io::{self, ErrorKind};
 use std::time::Duration;

@@ -2,11 +2,11 @@
 
 use std::time::{Duration, Instant};
 
+use kube_testserver::{Fault, TestServer};
 use wicd_wine::told::Behaviour;
 use wmco_core::names::{self, host};
 use wmco_core::protocol::{HostStep, ServiceRunState};
-use wmco_services::limits::{self, DAEMON_GLANCE};
-use wmco_sim::cluster::{Fault, SimCluster};
+use wmco_services::limits::{self, DAEMON_POLL};
 
 use super::{VERSION, assert_same, configured, join, joining, proxied, restarted, settled};
 use crate::bench::{Bench, Move, manifest, seen, wanted, with_other_command};
@@ -15,8 +15,10 @@ use crate::cluster::{Cluster, NODE, until};
 pub(super) async fn short_certificates_are_renewed_without_a_restart<B: Bench>() {
     /// A request is approved and signed at once; times in certificates are whole seconds.
     const ISSUED_WITHIN: Duration = Duration::from_secs(2);
-    let cluster =
-        Cluster::start_as(SimCluster::builder().longest_certificates(B::CERTIFICATES)).await;
+    let cluster = Cluster::start_as(
+        TestServer::builder().longest_certificates(B::CERTIFICATES.unsigned_abs()),
+    )
+    .await;
     let bench: B = joining(&cluster, &manifest()).await;
     until("a certificate is asked for", async || !cluster.requesters().is_empty()).await;
     let expires = Instant::now() + B::CERTIFICATES.unsigned_abs() + ISSUED_WITHIN;
@@ -56,7 +58,7 @@ pub(super) async fn nothing_to_do_changes_nothing<B: Bench>() {
     assert_eq!(count(), counted);
     // Nor does it ask the cluster anything as long as nothing happens; it looks at its services meanwhile.
     let asked = cluster.silent().await;
-    tokio::time::sleep(DAEMON_GLANCE.unsigned_abs() + Duration::from_secs(2)).await;
+    tokio::time::sleep(DAEMON_POLL.unsigned_abs() + Duration::from_secs(2)).await;
     assert_eq!((cluster.requests_about_nodes(), count()), (asked, counted));
 }
 
@@ -109,7 +111,7 @@ pub(super) async fn the_daemon_stops_in_time<B: Bench>() {
 }
 
 pub(super) async fn killed_again_and_again_it_converges<B: Bench>() {
-    /// Long enough for whoever waits for the request to end its sender.
+    /// Long enough for the test, which waits for the request, to end its sender.
     const HELD: Duration = Duration::from_secs(4);
     let cluster = Cluster::start().await;
     let manifest = manifest();

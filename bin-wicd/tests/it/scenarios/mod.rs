@@ -3,12 +3,13 @@
 mod content;
 mod daemon;
 mod joining;
+mod logs;
 mod others;
 
 use std::collections::BTreeMap;
 
 use wmco_core::names;
-use wmco_services::generate::Proxy;
+use wmco_core::proxy::ProxySettings;
 use wmco_services::manifest::Manifest;
 
 use crate::bench::{Bench, Move, manifest_with, seen, wanted};
@@ -43,16 +44,18 @@ on_both! {
         content_that_is_not_released_changes_nothing
         dependents_stop_first_and_start_last
         a_service_that_ignores_stop_is_ended;
+    logs:
+        a_storm_in_a_log_stays_within_the_bound_without_a_restart;
     others:
         a_stopped_and_a_deleted_service_come_back
         a_service_that_crashed_comes_back
-        row_52_what_a_crashed_wrapper_left_ends_before_the_next_start_and_with_cleanup
+        what_a_crashed_wrapper_left_ends_before_the_next_start_and_with_cleanup
         a_command_that_somebody_changed_is_put_right
         a_name_that_somebody_gave_a_service_is_put_right
         a_variable_that_is_no_text_goes
-        row_28_a_variable_that_somebody_else_set_asks_for_one_restart
-        row_28_a_variable_that_is_put_back_asks_for_no_restart
-        row_32_a_variable_goes_that_no_manifest_knows_any_more
+        a_variable_that_somebody_else_set_asks_for_one_restart
+        a_variable_that_is_put_back_asks_for_no_restart
+        a_variable_goes_that_no_manifest_knows_any_more
         a_foreign_service_with_our_tag_goes;
     daemon:
         short_certificates_are_renewed_without_a_restart
@@ -113,7 +116,7 @@ fn stops(names: &[&str]) -> Vec<Move> {
 /// A manifest whose cluster has a proxy that nobody must use to reach this cluster.
 fn proxied() -> Manifest {
     manifest_with(|inputs| {
-        inputs.proxy = Proxy::from_environment(|name| match name {
+        inputs.proxy = ProxySettings::from_environment(|name| match name {
             "HTTPS_PROXY" => Some("http://proxy.example.test:3128".to_owned()),
             "NO_PROXY" => Some("127.0.0.1,.example.test".to_owned()),
             _ => None,

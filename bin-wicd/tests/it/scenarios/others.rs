@@ -34,7 +34,7 @@ pub(super) async fn a_service_that_crashed_comes_back<B: Bench>() {
     settled(&bench, &manifest).await;
 }
 
-pub(super) async fn row_52_what_a_crashed_wrapper_left_ends_before_the_next_start_and_with_cleanup<
+pub(super) async fn what_a_crashed_wrapper_left_ends_before_the_next_start_and_with_cleanup<
     B: Bench,
 >() {
     const PROGRAM: &str = r"C:\k\kube-proxy.exe";
@@ -112,7 +112,7 @@ pub(super) async fn a_variable_that_is_no_text_goes<B: Bench>() {
 }
 
 /// As the Go operator's daemon does before a host is taken over, or a person.
-pub(super) async fn row_28_a_variable_that_somebody_else_set_asks_for_one_restart<B: Bench>() {
+pub(super) async fn a_variable_that_somebody_else_set_asks_for_one_restart<B: Bench>() {
     let cluster = Cluster::start().await;
     let mut bench: B = B::new(&cluster).await;
     let proxied = proxied();
@@ -130,7 +130,7 @@ pub(super) async fn row_28_a_variable_that_somebody_else_set_asks_for_one_restar
     assert_eq!(cluster.annotation(names::REBOOT_ANNOTATION), None);
 }
 
-pub(super) async fn row_28_a_variable_that_is_put_back_asks_for_no_restart<B: Bench>() {
+pub(super) async fn a_variable_that_is_put_back_asks_for_no_restart<B: Bench>() {
     let cluster = Cluster::start().await;
     let mut bench: B = joining(&cluster, &proxied()).await;
     restarted(&cluster, &mut bench).await;
@@ -146,7 +146,7 @@ pub(super) async fn row_28_a_variable_that_is_put_back_asks_for_no_restart<B: Be
     assert_eq!(cluster.annotation(names::VERSION_ANNOTATION).as_deref(), Some(VERSION));
 }
 
-pub(super) async fn row_32_a_variable_goes_that_no_manifest_knows_any_more<B: Bench>() {
+pub(super) async fn a_variable_goes_that_no_manifest_knows_any_more<B: Bench>() {
     const OURS: &str = "WMCO_OURS";
     const THEIRS: &str = "WMCO_THEIRS";
     let cluster = Cluster::start().await;
@@ -173,7 +173,7 @@ pub(super) async fn row_32_a_variable_goes_that_no_manifest_knows_any_more<B: Be
 pub(super) async fn a_foreign_service_with_our_tag_goes<B: Bench>() {
     let cluster = Cluster::start().await;
     let manifest = manifest();
-    let bench: B = configured(&cluster, &manifest).await;
+    let mut bench: B = configured(&cluster, &manifest).await;
     let create = |name: &str, description: String| Order::Create {
         name: name.to_owned(),
         config: Config {
@@ -184,11 +184,14 @@ pub(super) async fn a_foreign_service_with_our_tag_goes<B: Bench>() {
         },
     };
     let foreign = ["foreign", "bystander"];
+    // A daemon that runs would delete the one before it is started.
+    bench.stop_daemon().await;
     bench.person(create(foreign[0], format!("{} {}", host::SERVICE_TAG, foreign[0]))).await;
     bench.person(create(foreign[1], "none of yours".to_owned())).await;
     for name in foreign {
         bench.person(Order::Start { name: name.to_owned() }).await;
     }
+    bench.start_daemon().await;
     until("the foreign service goes", async || !seen(&bench).await.contains_key("foreign")).await;
     let left = seen(&bench).await;
     assert_eq!(left["bystander"].1, ServiceRunState::Running);

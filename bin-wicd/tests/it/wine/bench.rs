@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::io::{Read as _, Seek as _, SeekFrom};
 use std::net::{IpAddr, Ipv4Addr, UdpSocket};
 use std::path::PathBuf;
 use std::process::Command;
@@ -17,9 +18,7 @@ use wmco_core::protocol::{HostStep, ReportLine, ServiceRunState};
 use wmco_services::windows::{Service, ServiceName};
 
 use super::windows::Windows;
-use crate::bench::{
-    Bench, Move, SCRIPTS, UNTIDY, ensure_daemon, files, manifest, plan, programs, succeeded,
-};
+use crate::bench::{Bench, Move, SCRIPTS, UNTIDY, files, manifest, plan, programs, succeeded};
 use crate::cluster::{Cluster, NAMESPACE, until};
 
 /// Where the registry has the system-wide variables.
@@ -34,7 +33,7 @@ pub(crate) struct Wine {
 }
 
 impl Wine {
-    /// Where stand-ins find what they are told.
+    /// The folder of the stand-ins' settings.
     fn stand_ins(&self) -> PathBuf {
         self.windows.path(FOLDER)
     }
@@ -107,6 +106,9 @@ fn way_out() -> Ipv4Addr {
 impl Bench for Wine {
     const ROOTS_GO: bool = false;
     const CERTIFICATES: SignedDuration = SignedDuration::from_mins(1);
+
+    const LOG_SIZE: Option<&str> = None;
+    const STORM: u64 = 700_000_000;
 
     async fn new(cluster: &Cluster) -> Self {
         let windows = Windows::start().await;
@@ -197,6 +199,24 @@ impl Bench for Wine {
         self.events().into_iter().filter_map(moved).collect()
     }
 
+    fn folder(&self, folder: &str) -> BTreeMap<String, u64> {
+        let entries = fs::read_dir(self.windows.path(folder)).into_iter().flatten().flatten();
+        // What goes away meanwhile is not there.
+        let length = |entry: fs::DirEntry| {
+            Some((entry.path().display().to_string(), entry.metadata().ok()?.len()))
+        };
+        entries.filter_map(length).collect()
+    }
+
+    fn ends_with(&self, file: &str, words: &str) -> bool {
+        let Ok(mut file) = fs::File::open(self.windows.path(file)) else { return false };
+        let end = format!("{words}\n");
+        let mut found = String::new();
+        file.seek(SeekFrom::End(-i64::try_from(end.len()).unwrap())).is_ok()
+            && file.read_to_string(&mut found).is_ok()
+            && found == end
+    }
+
     fn put(&self, file: &str, content: &[u8]) {
         self.windows.write(file, content);
     }
@@ -233,11 +253,17 @@ impl Bench for Wine {
         for service in self.services().await {
             traces.insert(service.name.to_string(), format!("{service:?}"));
         }
+        // A name of the daemon's log, for Wine makes no symbolic links.
+        let growing = self.windows.path(host::WICD_LOG_LINK);
         let untidy = UNTIDY.map(|folder| self.windows.path(folder));
         let mut folders = vec![self.windows.path(host::ROOT), self.windows.path(r"C:\var")];
         while let Some(folder) = folders.pop() {
             for entry in fs::read_dir(folder).unwrap() {
                 let path = entry.unwrap().path();
+                if path == growing {
+                    traces.insert(path.display().to_string(), "a log".to_owned());
+                    continue;
+                }
                 if untidy.contains(&path) {
                     continue;
                 }
@@ -262,14 +288,14 @@ impl Bench for Wine {
         self.agent(&format!("apply {place}")).await;
     }
 
-    async fn start_daemon(&mut self) {
+    async fn start_daemon_as(&mut self, step: HostStep) {
         let state = self.daemon_state().await;
         let alive = state.is_some_and(|state| state != ServiceRunState::Stopped);
         if alive && self.daemon().is_none() {
             // Wine neither sees that the process is gone nor restarts it; this is what Windows does.
             self.person(Order::Start { name: objects::WICD.to_owned() }).await;
         } else {
-            self.apply(vec![ensure_daemon()]).await;
+            self.apply(vec![step]).await;
         }
     }
 

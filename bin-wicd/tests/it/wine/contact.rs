@@ -22,7 +22,7 @@ fn path(text: &str) -> WindowsPath {
 /// Brings the agent as the operator does, and asks it. The user's name is one that no path of ours holds.
 async fn brought(wine: &Wine) -> Probe {
     let folder = FreshFolder::from_random([0xC5; 16]);
-    let agent = format!(r"C:\users\josé\{folder}\{}", host::BROUGHT_AGENT);
+    let agent = format!(r"C:\users\josé\{folder}\{}", host::UPLOADED_AGENT);
     wine.windows.install("wicd", &agent);
     let output = wine.windows.run(&format!("{agent} probe")).await;
     let text = String::from_utf8_lossy(&output.stdout);

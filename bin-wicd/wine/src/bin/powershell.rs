@@ -1,4 +1,4 @@
-//! `powershell.exe` as far as the daemon uses it: answers scripts as it is told.
+//! `powershell.exe` as far as the daemon uses it: answers scripts as its settings say.
 
 #[cfg(windows)]
 fn main() {

@@ -1,4 +1,4 @@
-//! A managed service: records how it was started and behaves as it is told.
+//! A managed service: records how it was started and behaves as its settings say.
 
 #[cfg(windows)]
 fn main() -> anyhow::Result<()> {
@@ -12,8 +12,10 @@ fn main() {}
 #[allow(unsafe_code, reason = "the entry point that windows-service generates")]
 mod stub {
     use std::ffi::OsString;
+    use std::fs::OpenOptions;
     use std::io::{Read as _, Write as _};
     use std::net::{Ipv4Addr, TcpListener};
+    use std::os::windows::fs::OpenOptionsExt as _;
     use std::path::Path;
     use std::process::Command;
     use std::sync::OnceLock;
@@ -22,7 +24,7 @@ mod stub {
 
     use wicd_wine::FOLDER;
     use wicd_wine::journal::{self, Event};
-    use wicd_wine::told::{self, Behaviour, WRAPPED};
+    use wicd_wine::told::{self, Behaviour, Storm, WRAPPED};
     use windows_service::service::{
         ServiceControl, ServiceControlAccept, ServiceExitCode, ServiceState, ServiceStatus,
         ServiceType,
@@ -38,7 +40,7 @@ mod stub {
     /// Its name, and what ends it. Not with the handler, which the library drops at the first stop.
     static SERVICE: OnceLock<(String, Sender<()>)> = OnceLock::new();
 
-    /// Pause between two looks at what it is told.
+    /// Pause between two looks at its settings.
     const LOOK: Duration = Duration::from_millis(100);
 
     pub(super) fn run() -> anyhow::Result<()> {
@@ -91,6 +93,15 @@ mod stub {
             Command::new(program).arg(WRAPPED).spawn()?;
         }
         report(ServiceState::Running, ServiceControlAccept::STOP, 0)?;
+        if let Some(storm) = behaviour.storm.clone() {
+            let told = told.clone();
+            std::thread::spawn(move || {
+                while told().storm.is_some_and(|storm| storm.held_back) {
+                    std::thread::park_timeout(LOOK);
+                }
+                write_log(&storm)
+            });
+        }
         if let Some(port) = behaviour.port {
             std::thread::spawn(move || tell_health(port, &told));
         }
@@ -120,11 +131,32 @@ mod stub {
         }
     }
 
+    /// Writes a log as programs of Go do: at its end, and without a right for others to move it.
+    fn write_log(storm: &Storm) -> std::io::Result<()> {
+        const READ_AND_WRITE: u32 = 3;
+        let mut options = OpenOptions::new();
+        let mut log =
+            options.append(true).create(true).share_mode(READ_AND_WRITE).open(&storm.log)?;
+        for number in 0..storm.lines() {
+            log.write_all(Storm::line(number).as_bytes())?;
+            if number % Storm::BREATH == 0 {
+                std::thread::park_timeout(Duration::from_millis(1));
+            }
+        }
+        // Not in the moment in which the log may be cut.
+        std::thread::park_timeout(HINT);
+        writeln!(log, "{}", Storm::LAST)?;
+        // It stays open, as that of a service does.
+        loop {
+            std::thread::park();
+        }
+    }
+
     /// Answers every request with the health of that moment.
     fn tell_health(port: u16, told: &dyn Fn() -> Behaviour) {
         let Ok(listener) = TcpListener::bind((Ipv4Addr::LOCALHOST, port)) else { return };
         for mut stream in listener.incoming().flatten() {
-            // Whoever asks has gone away, or asks again.
+            // A client whose request cannot be read has gone away, or asks again.
             let _ = stream.read(&mut [0; 1024]);
             let health = told().health;
             let _ = write!(stream, "HTTP/1.1 {health} \r\nContent-Length: 0\r\n\r\n");

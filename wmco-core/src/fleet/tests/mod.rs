@@ -6,7 +6,7 @@ use super::*;
 use crate::facts::{MachineFacts, MachineSetFacts};
 use crate::instances::{Resolutions, parse};
 use crate::login_keys::LoginKeys;
-use crate::machines::key;
+use crate::machines::{Machines, key};
 use crate::names::{self, platforms};
 
 const VERSION: &str = "2.0.0";
@@ -32,6 +32,7 @@ struct Case {
     /// Entries that nobody has tried to look at.
     untried: Vec<&'static str>,
     budget: usize,
+    blocked: bool,
     guard: RemovalGuard,
     list_absent: bool,
     machines: Vec<MachineFacts>,
@@ -91,6 +92,7 @@ impl Case {
                 machines: &Machines::read(machines, sets, platforms::AWS),
                 version: VERSION,
                 budget: self.budget,
+                blocked: self.blocked,
                 guard: self.guard,
                 keys: self.keys.as_ref(),
             },
@@ -117,7 +119,7 @@ impl Case {
         })
     }
 
-    /// What people are told.
+    /// The reported notices.
     fn told(&self) -> String {
         self.look(|out| lines(&out.notices))
     }
@@ -229,6 +231,7 @@ macro_rules! rows {
 }
 
 // After the macro that they use.
+mod blocked;
 mod guard;
 mod machines;
 mod notices;

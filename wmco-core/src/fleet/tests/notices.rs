@@ -1,4 +1,4 @@
-//! What people are told, and what needs no word.
+//! Which situations are reported, and which are not.
 
 use super::*;
 

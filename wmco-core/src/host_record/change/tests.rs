@@ -91,7 +91,7 @@ fn a_key_that_is_let_in_was_not_taken_off() {
     assert_eq!(keys_after(&[a, b, LetsIn(Some(one))]), [Some(one), None]);
 }
 
-/// Whoever answers at another address or with another host key may let in whatever he likes.
+/// A host at another address or with another host key may let in any key.
 #[test]
 fn which_keys_a_host_lets_in_is_known_of_that_host_only() {
     let proven = || [pinned(), RecordChange::LetsIn(Some(Sha256::of(b"1")))];

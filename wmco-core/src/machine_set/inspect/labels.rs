@@ -1,4 +1,4 @@
-//! Labels of the Machines, and the selector that has to find them.
+//! Checks the labels of the Machines, and the selector for them.
 
 use serde_json::Value;
 
@@ -6,16 +6,16 @@ use super::{Inspection, Set};
 use crate::names::machine_api::CLUSTER_LABEL;
 use crate::names::{IGNORE_LABEL, MACHINE_OS_LABEL, OS_ID_WINDOWS, TRUE, WORKER_LABEL};
 
-/// Where labels of the MachineSet itself stand.
+/// Path of the MachineSet's own labels.
 pub(super) const OWN: &str = "/metadata/labels";
 
-/// Where labels of its Machines stand.
+/// Path of its Machines' labels.
 pub(super) const MACHINES: &str = "/spec/template/metadata/labels";
 
-/// Where labels of its nodes stand.
+/// Path of its nodes' labels.
 pub(super) const NODES: &str = "/spec/template/spec/metadata/labels";
 
-/// Where labels stand by which it finds its Machines.
+/// Path of the labels by which it selects its Machines.
 pub(super) const SELECTED: &str = "/spec/selector/matchLabels";
 
 pub(super) fn check(set: Set<'_>, found: &mut Inspection) {
@@ -26,16 +26,16 @@ pub(super) fn check(set: Set<'_>, found: &mut Inspection) {
     }
     if set.label(MACHINES, CLUSTER_LABEL).and_then(Value::as_str).is_none_or(str::is_empty) {
         let text = "is missing, write the cluster's infrastructure name";
-        found.doubt(field(MACHINES, CLUSTER_LABEL), text);
+        found.warning(field(MACHINES, CLUSTER_LABEL), text);
     }
     if set.label(NODES, WORKER_LABEL).is_none() {
         let text = "is missing, so the nodes have no role; write an empty value";
-        found.doubt(field(NODES, WORKER_LABEL), text);
+        found.warning(field(NODES, WORKER_LABEL), text);
     }
     selector(set, found);
 }
 
-/// The label that tells the operator which Machines are its own.
+/// Checks the label by which the operator finds its Machines.
 fn system(set: Set<'_>, found: &mut Inspection) {
     let value = set.label(MACHINES, MACHINE_OS_LABEL);
     let text = match value {
@@ -80,8 +80,7 @@ fn selector(set: Set<'_>, found: &mut Inspection) {
     }
 }
 
-/// Whether the labels of the Machines fulfil one requirement. Source: Kubernetes, "Labels and
-/// selectors".
+/// Whether the labels of the Machines match one requirement. Source: Kubernetes, "Labels and selectors".
 fn matches(set: Set<'_>, expression: &Value) -> bool {
     let text = |member| expression.get(member).and_then(Value::as_str).unwrap_or_default();
     let label = set.label(MACHINES, text("key"));
@@ -101,12 +100,12 @@ fn field(at: &str, label: &str) -> String {
     format!("{}[{}]", dotted(at), label.escape_debug())
 }
 
-/// The value of a label, as people write it.
+/// The value of a label for messages.
 fn shown(value: &Value) -> String {
     value.as_str().map_or_else(|| "no text".to_owned(), |text| format!("{text:?}"))
 }
 
-/// A JSON pointer as people write fields.
+/// Formats a JSON pointer as a field path.
 fn dotted(at: &str) -> String {
     at.trim_start_matches('/').replace('/', ".")
 }

@@ -1,4 +1,4 @@
-//! What the cloud is told: user data, image, disk.
+//! Checks the provider specification: user data, image, disk.
 
 use serde_json::Value;
 
@@ -10,13 +10,13 @@ use crate::names::OS_ID_WINDOWS;
 use crate::names::machine_api::MACHINE_SET_KIND;
 use crate::names::objects::{MACHINE_API_NAMESPACE, USER_DATA_SECRET};
 
-/// Where the name of the user-data Secret stands in a provider specification.
+/// Path of the user-data Secret's name in a provider specification.
 pub(super) const USER_DATA: &str = "/userDataSecret/name";
 
-/// Where Azure is told the operating system of a disk.
+/// Path of the disk's operating system on Azure.
 pub(super) const AZURE_SYSTEM: &str = "/osDisk/osType";
 
-/// Where the names of images stand, on all platforms.
+/// Paths of image names on all platforms.
 const IMAGES: [&str; 10] = [
     "/ami/filters/0/values/0",
     "/ami/id",
@@ -30,7 +30,7 @@ const IMAGES: [&str; 10] = [
     "/template",
 ];
 
-/// What names the image.
+/// Texts that name the image.
 pub(super) fn image_texts(set: Set<'_>) -> impl Iterator<Item = &str> {
     IMAGES.into_iter().map(move |at| set.provider_text(at)).filter(|text| !text.is_empty())
 }
@@ -45,7 +45,7 @@ pub(super) fn check(set: Set<'_>, found: &mut Inspection) {
     if found.platform.is_none() {
         let known = Platform::ALL.map(Platform::provider_kind).join(", ");
         let text = format!("is {kind:?}, so name and image are not checked as with {known}");
-        found.doubt(field("/kind"), text);
+        found.warning(field("/kind"), text);
     }
     user_data(set, found);
     image(set, found);
@@ -89,22 +89,22 @@ fn image(set: Set<'_>, found: &mut Inspection) {
     if texts.iter().any(|(_, text)| set.hint(own(text)) == Some(Hint::Linux)) {
         found.problem(field(at), format!("{text:?} is an image of Linux, write one of Windows"));
     } else {
-        found.doubt(field(at), format!("{text:?} does not say that it is an image of Windows"));
+        found.warning(field(at), format!("{text:?} does not say that it is an image of Windows"));
     }
 }
 
-/// The part of an image's path that is its own; the project and folder before it say less.
+/// The last part of an image's path; the project and folder before it say less.
 fn own(text: &str) -> &str {
     text.rsplit_once("/images/").map_or(text, |(_, own)| own)
 }
 
-/// Whether `text` is an ID that says nothing to people.
+/// Whether `text` is an opaque ID.
 fn is_opaque(text: &str) -> bool {
     let id = text.strip_prefix("ami-").unwrap_or(text);
     !id.is_empty() && id.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b'-')
 }
 
-/// The cloud prepares a machine by what it is told, not by its image.
+/// Checks the operating system on Azure, which prepares a machine by this field and not by its image.
 fn azure(set: Set<'_>, found: &mut Inspection) {
     let system = set.provider_text(AZURE_SYSTEM);
     if system != OS_ID_WINDOWS {
@@ -115,7 +115,7 @@ fn azure(set: Set<'_>, found: &mut Inspection) {
     if disk.is_some_and(|gib| gib < u64::from(WINDOWS_DISK_GIB)) {
         let text =
             format!("is less than {WINDOWS_DISK_GIB}, as large as most images of Windows are");
-        found.doubt(field("/osDisk/diskSizeGB"), text);
+        found.warning(field("/osDisk/diskSizeGB"), text);
     }
 }
 

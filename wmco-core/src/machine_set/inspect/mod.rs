@@ -1,4 +1,4 @@
-//! What keeps the Machines of a MachineSet from becoming Windows nodes.
+//! Finds problems that keep the Machines of a MachineSet from becoming Windows nodes.
 
 mod labels;
 mod machine;
@@ -16,30 +16,30 @@ use crate::names::machine_api::CLUSTER_LABEL;
 use crate::names::objects::{MACHINE, MACHINE_API_NAMESPACE, USER_DATA_SECRET};
 use crate::names::{MACHINE_OS_LABEL, OS_ID_WINDOWS};
 
-/// One thing to look at in a MachineSet. Both texts are one line that a terminal shows as it is.
+/// A finding in a MachineSet. Both texts are one printable line.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize)]
 pub struct Finding {
-    /// Its field, for example `spec.template.metadata.labels[machine.openshift.io/os-id]`.
+    /// The field, for example `spec.template.metadata.labels[machine.openshift.io/os-id]`.
     pub at: String,
-    /// What is wrong there, and what to write.
+    /// The problem there, and the remedy.
     pub text: String,
 }
 
-/// What was found in a MachineSet that is meant for Windows.
+/// Findings in a MachineSet that is meant for Windows.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Inspection {
-    /// Its platform; `None` if its provider specification is of no kind that is known.
+    /// Its platform; `None` if the kind of its provider specification is unknown.
     pub platform: Option<Platform>,
-    /// What keeps its Machines from becoming Windows nodes.
+    /// Problems that keep its Machines from becoming Windows nodes.
     pub problems: Vec<Finding>,
-    /// What may be a mistake.
-    pub doubts: Vec<Finding>,
+    /// Possible mistakes.
+    pub warnings: Vec<Finding>,
 }
 
-/// What is wrong with `machine_set`; `None` if nothing in it speaks of Windows.
+/// Reports the problems of `machine_set`; `None` if nothing in it refers to Windows.
 ///
-/// It is meant for Windows by the label [`MACHINE_OS_LABEL`], wherever it stands, by its user-data Secret,
-/// or because its name, its image or its disk says so.
+/// It is meant for Windows if it has the label [`MACHINE_OS_LABEL`] anywhere, by its user-data Secret, or by its
+/// name, image or disk.
 ///
 /// ```
 /// use serde_json::json;
@@ -63,12 +63,12 @@ pub fn inspect(machine_set: &Value) -> Option<Inspection> {
     Some(found)
 }
 
-/// The name of `machine_set`, or nothing.
+/// The name of `machine_set`, or an empty text.
 pub(super) fn name_of(machine_set: &Value) -> &str {
     Set(machine_set).text("/metadata/name")
 }
 
-/// Version, namespace, name and number.
+/// Checks version, namespace, name and number.
 fn header(set: Set<'_>, found: &mut Inspection) {
     let (group, version, _) = MACHINE;
     let (api, expected) = (set.text("/apiVersion"), format!("{group}/{version}"));
@@ -77,7 +77,7 @@ fn header(set: Set<'_>, found: &mut Inspection) {
     }
     match set.text("/metadata/namespace") {
         MACHINE_API_NAMESPACE => {}
-        "" => found.doubt(
+        "" => found.warning(
             "metadata.namespace",
             format!("is not set, apply it with `-n {MACHINE_API_NAMESPACE}`"),
         ),
@@ -90,21 +90,21 @@ fn header(set: Set<'_>, found: &mut Inspection) {
         found.problem("metadata.name", error.to_string());
     }
     match set.0.pointer("/spec/replicas") {
-        // The API server takes one for none.
+        // The API server defaults to one.
         None | Some(Value::Null) => {}
         Some(number) if number.as_u64() == Some(0) => {
-            found.doubt("spec.replicas", "is 0, so there are no Machines until it is scaled up");
+            found.warning("spec.replicas", "is 0, so there are no Machines until it is scaled up");
         }
         Some(number) if number.as_u64().is_some_and(|many| i32::try_from(many).is_ok()) => {}
         Some(_) => found.problem("spec.replicas", "is no number of Machines, write for example 1"),
     }
 }
 
-/// A MachineSet that may be any JSON. Places are JSON pointers (RFC 6901).
+/// A MachineSet, which may be any JSON. Paths are JSON pointers (RFC 6901).
 #[derive(Clone, Copy)]
 struct Set<'a>(&'a Value);
 
-/// Where the specification for the cloud stands.
+/// Path of the provider specification.
 const PROVIDER: &str = "/spec/template/spec/providerSpec/value";
 
 impl<'a> Set<'a> {
@@ -161,8 +161,8 @@ impl Inspection {
         self.problems.push(Finding { at: at.into(), text: text.into() });
     }
 
-    fn doubt(&mut self, at: impl Into<String>, text: impl Into<String>) {
-        self.doubts.push(Finding { at: at.into(), text: text.into() });
+    fn warning(&mut self, at: impl Into<String>, text: impl Into<String>) {
+        self.warnings.push(Finding { at: at.into(), text: text.into() });
     }
 }
 

@@ -1,4 +1,4 @@
-//! Blanks of a sample that nobody has filled in, such as `<infrastructure_id>`.
+//! Finds unfilled placeholders of a sample, such as `<infrastructure_id>`.
 
 use std::fmt::Write as _;
 
@@ -10,7 +10,7 @@ pub(super) fn check(machine_set: &Value, found: &mut Inspection) {
     search(machine_set, &mut String::new(), found);
 }
 
-/// Looks at `value`, which stands at `at`. As deep as the reader of the file allowed.
+/// Searches `value`, whose path is `at`. The reader of the file has limited the depth.
 fn search(value: &Value, at: &mut String, found: &mut Inspection) {
     let length = at.len();
     match value {
@@ -41,7 +41,7 @@ fn search(value: &Value, at: &mut String, found: &mut Inspection) {
     }
 }
 
-/// The first blank in `text`: a word in angle brackets.
+/// The first placeholder in `text`: a word in angle brackets.
 fn blank(mut text: &str) -> Option<&str> {
     let spelled = |letter: char| letter.is_ascii_alphanumeric() || "_- ".contains(letter);
     loop {

@@ -11,7 +11,7 @@ use crate::names::machine_api::{AWS_CREDENTIALS_SECRET, AWS_PROVIDER, PROVIDER_V
 /// A size with 8 GiB of memory, as in the sample.
 const INSTANCE_TYPE: &str = "m5a.large";
 
-/// Installers name security groups and subnets in two ways; a filter takes the one that there is.
+/// Installers name security groups and subnets in two ways; a filter matches the existing one.
 pub(super) fn usual(infrastructure: &str, options: &MachineSetOptions) -> Value {
     let of = |part: &str| format!("{infrastructure}-{part}");
     let zone = options.zone.as_deref().unwrap_or_default();
@@ -40,7 +40,7 @@ pub(super) fn for_windows(draft: &mut Draft<'_>) -> Result<(), MachineSetError> 
     match draft.text(Setting::Subnet) {
         Some(id) if id.starts_with("subnet-") => draft.put("/subnet", json!({"id": id})),
         Some(name) => draft.put("/subnet", by_name_tag(&[&name])),
-        // A subnet is in one zone.
+        // A subnet belongs to one zone.
         None if moved || !draft.has("/subnet") => draft.missing.push(Setting::Subnet),
         None => {}
     }
@@ -56,7 +56,7 @@ pub(super) fn for_windows(draft: &mut Draft<'_>) -> Result<(), MachineSetError> 
         draft.put("/ami", json!({"id": image}));
     }
     draft.leave_out_further("blockDevices", "further blockDevices");
-    // Linux names its devices otherwise.
+    // Linux uses other device names.
     let system = draft
         .value
         .get("blockDevices")
@@ -69,7 +69,7 @@ pub(super) fn for_windows(draft: &mut Draft<'_>) -> Result<(), MachineSetError> 
         .unwrap_or_default();
     draft.put("/blockDevices", json!([{"ebs": system}]));
     draft.disk("/blockDevices/0/ebs/volumeSize");
-    // Capacity is reserved for an operating system.
+    // Capacity is reserved for one operating system.
     draft.leave_out("capacityReservationId");
     Ok(())
 }
@@ -79,7 +79,7 @@ fn place_of(draft: &Draft<'_>) -> Value {
     json!([placement("region"), placement("availabilityZone")])
 }
 
-/// How AWS finds an object by its name.
+/// Filter by which AWS finds an object by its name.
 fn by_name_tag(names: &[&str]) -> Value {
     json!({"filters": [{"name": "tag:Name", "values": names}]})
 }

@@ -40,7 +40,7 @@ pub(super) fn for_windows(draft: &mut Draft<'_>) -> Result<(), MachineSetError> 
     draft.ask(Setting::ResourceGroup, "/resourceGroup");
     draft.ask(Setting::Network, "/vnet");
     draft.ask(Setting::Subnet, "/subnet");
-    // A network is in one region.
+    // A network belongs to one region.
     if draft.taken && before.as_ref() != draft.value.get("location") {
         draft.miss_unless_given(&[Setting::Network, Setting::Subnet]);
     }
@@ -57,12 +57,12 @@ pub(super) fn for_windows(draft: &mut Draft<'_>) -> Result<(), MachineSetError> 
     }
     draft.put("/osDisk/osType", "Windows");
     draft.disk("/osDisk/diskSizeGB");
-    // Generation and secure start are those of the Linux image.
+    // Generation and secure boot are settings of the Linux image.
     draft.leave_out("securityProfile");
     Ok(())
 }
 
-/// An image of the market place or an own one.
+/// An image of the marketplace or a private image.
 fn source(image: &str) -> Option<Value> {
     let of = |resource: &str, [publisher, offer, sku, version]: [&str; 4]| {
         json!({

@@ -37,7 +37,7 @@ pub(super) fn for_windows(draft: &mut Draft<'_>) {
     draft.ask(Setting::InstanceType, "/machineType");
     draft.ask(Setting::Network, "/networkInterfaces/0/network");
     draft.ask(Setting::Subnet, "/networkInterfaces/0/subnetwork");
-    // A subnet is in one region.
+    // A subnet belongs to one region.
     if draft.taken && before.as_ref() != draft.value.get("region") {
         draft.miss_unless_given(&[Setting::Subnet]);
     }

@@ -1,8 +1,8 @@
-//! What each cloud is told about a machine.
+//! The provider specification of a machine, for each cloud.
 //!
-//! One file per platform, each with two functions: `usual` is the specification of the samples in
-//! OpenShift's documentation, for an infrastructure name, and `for_windows` makes one, usual or taken
-//! from Linux workers, fit for Windows.
+//! One file per platform, each with two functions: `usual` is the specification of the samples in OpenShift's
+//! documentation, for an infrastructure name, and `for_windows` adapts a specification, usual or copied from Linux
+//! workers, to Windows.
 
 mod aws;
 mod azure;
@@ -17,7 +17,7 @@ use super::error::MachineSetError;
 use super::options::MachineSetOptions;
 use super::platform::Platform;
 
-/// The usual specification; it lacks what only people know.
+/// The usual specification, without the values that only users know.
 pub(super) fn usual(
     platform: Platform,
     infrastructure: &str,
@@ -32,10 +32,10 @@ pub(super) fn usual(
     }
 }
 
-/// Brings in what was asked for and what Windows needs.
+/// Applies the options and the settings that Windows needs.
 ///
 /// # Errors
-/// The image is none of this platform.
+/// The image is not an image of this platform.
 pub(super) fn for_windows(
     platform: Platform,
     draft: &mut Draft<'_>,
@@ -51,7 +51,7 @@ pub(super) fn for_windows(
     Ok(())
 }
 
-/// The refusal of `image`.
+/// The error for `image`.
 fn no_image(platform: Platform, image: String, expected: &'static str) -> MachineSetError {
     MachineSetError::Image { image, platform, expected }
 }

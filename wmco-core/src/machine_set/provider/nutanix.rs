@@ -42,11 +42,11 @@ pub(super) fn for_windows(draft: &mut Draft<'_>) {
         draft.put("/image", by_uuid_or_name(&image));
     }
     disk(draft);
-    // Other disks hold what Linux has there.
+    // Other disks hold data for Linux.
     draft.leave_out("dataDisks");
 }
 
-/// Sizes are texts here, such as `120Gi`.
+/// Sizes are texts on Nutanix, such as `120Gi`.
 fn disk(draft: &mut Draft<'_>) {
     const AT: &str = "/systemDiskSize";
     let least = format!("{WINDOWS_DISK_GIB}Gi");
@@ -59,7 +59,7 @@ fn disk(draft: &mut Draft<'_>) {
     }
 }
 
-/// How Nutanix finds an object by its UUID or name.
+/// Reference by which Nutanix finds an object by its UUID or name.
 fn by_uuid_or_name(text: &str) -> Value {
     let groups: Vec<usize> = text.split('-').map(str::len).collect();
     let hexadecimal = text.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b'-');

@@ -30,7 +30,7 @@ pub(super) fn for_windows(draft: &mut Draft<'_>) {
         draft.put("/template", template);
     }
     draft.disk("/diskGiB");
-    // Both are about the Linux template, and other disks hold what Linux has there.
+    // Clone mode and snapshot belong to the Linux template, and other disks hold data for Linux.
     for member in ["cloneMode", "dataDisks", "snapshot"] {
         draft.leave_out(member);
     }

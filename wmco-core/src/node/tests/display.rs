@@ -28,7 +28,7 @@ fn registered_node() {
     case.node().annotations.clear();
     case.node().labels.remove(names::BYOH_LABEL);
     insta::assert_snapshot!(case.plan(), @r"
-    patch-node cordon +byoh +cordoned +desired-version +services +ssh-host-key, because its metadata differs
+    patch-node cordon +byoh +cordoned +desired-version +roots +services +ssh-host-key, because its metadata differs
     then look again
     ");
 }
@@ -39,7 +39,7 @@ fn node_that_lost_its_marks() {
     let mut case = Case::new();
     case.node().annotations.clear();
     insta::assert_snapshot!(case.plan(), @r"
-    patch-node +desired-version +services +ssh-host-key, because its metadata differs
+    patch-node +desired-version +roots +services +ssh-host-key, because its metadata differs
     then look again
     ");
 }

@@ -1,4 +1,4 @@
-//! Drains that take long: what people are told, when the node is given back, and when it is drained
+//! Drains that take long: what is reported, when the node is given back, and when it is drained
 //! again.
 
 use jiff::SignedDuration;
@@ -35,7 +35,7 @@ fn protected(ago: SignedDuration) -> Case {
     draining(ago, vec![pod("db", None)]).with(refused)
 }
 
-/// What people are told by the plan, and whether an Event tells it.
+/// The drain notice of the plan, and whether an Event reports it.
 #[track_caller]
 fn told(case: &Case) -> Option<(Option<DrainNotice>, bool)> {
     case.plan().steps.into_iter().find_map(|step| match step.action {
@@ -56,14 +56,6 @@ fn heard(case: Case) -> Case {
 }
 
 #[track_caller]
-fn patch(case: &Case) -> NodePatch {
-    let plan = case.plan();
-    match &plan.steps[0].action {
-        Action::PatchNode(patch) => patch.clone(),
-        _ => panic!("{plan}"),
-    }
-}
-
 #[test]
 fn a_refused_eviction_is_told_with_pod_and_budget_once() {
     let case = protected(SignedDuration::from_mins(1));
@@ -138,7 +130,7 @@ fn a_drain_that_takes_too_long_gives_its_node_back() {
     tell-drain (the drain that began at 1969-12-31T23:00:00Z was given up (1 in a row), the next one begins after 1970-01-01T00:05:00Z: pod default/db is not evicted (The disruption budget db-budget needs 1 healthy pods and has 1 currently); let them go or delete them), because pods block its drain
     then look again
     ");
-    let note = patch(&case).annotations[names::DRAIN_GIVEN_UP_ANNOTATION].clone();
+    let note = case.patch().annotations[names::DRAIN_GIVEN_UP_ANNOTATION].clone();
     assert_eq!(note.as_deref(), Some("1 1970-01-01T00:05:00Z"));
     assert!(told(&case).unwrap().1, "each time it is told in an Event");
 }
@@ -153,7 +145,7 @@ fn a_removal_gives_its_node_back_too() {
 fn a_persons_cordon_stays_when_the_node_is_given_back() {
     let case = protected(TIMEOUT)
         .with(|c| c.annotate(names::CORDONED_ANNOTATION, names::CORDONED_BY_OTHERS));
-    assert_eq!(patch(&case).unschedulable, None);
+    assert_eq!(case.patch().unschedulable, None);
 }
 
 #[test]
@@ -178,7 +170,7 @@ fn a_changed_host_keeps_its_slot_and_says_so() {
 #[test]
 fn a_drain_that_a_predecessor_began_gets_its_time() {
     let case = protected(TIMEOUT).with(|c| c.observed.drain.marks.since = None);
-    let since = patch(&case).annotations[names::DRAIN_SINCE_ANNOTATION].clone();
+    let since = case.patch().annotations[names::DRAIN_SINCE_ANNOTATION].clone();
     assert_eq!(since.as_deref(), Some("1970-01-01T00:00:00Z"));
 }
 

@@ -7,7 +7,7 @@ use crate::login_keys::KeyExchange;
 use crate::login_keys::tests::rotation;
 use crate::reach::{Unreachable, Via};
 
-/// What ends a rest of a configured node when `change` comes: one that awaits the host, and one that
+/// What ends a rest of a configured node when `change` comes: a rest that awaits the host, and a rest that
 /// heeds the Node, too.
 #[track_caller]
 fn ends(change: impl FnOnce(&mut InstanceInputs), expected: [Option<Wake>; 2]) {

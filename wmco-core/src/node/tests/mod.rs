@@ -5,6 +5,7 @@ mod drains;
 mod exchange;
 mod inputs;
 mod memory;
+mod release;
 mod rows;
 mod search;
 
@@ -17,10 +18,11 @@ use super::*;
 use crate::digest::Sha256;
 use crate::fleet::{self, DisruptionPermit};
 use crate::instances::{Resolutions, parse};
-use crate::machines::Machines;
 use crate::names;
-use crate::protocol::{Access, Agent, FeatureState, FileState, HostState, PROTOCOL, ServiceFacts};
-use crate::protocol::{RebootReason, ServiceRunState, ServicesData};
+use crate::protocol::{
+    Access, Agent, FeatureState, FileState, ForeignService, HostState, PROTOCOL, ServiceFacts,
+};
+use crate::protocol::{HostFitness, RebootReason, ServiceRunState, ServicesData};
 use crate::winpath::WindowsPath;
 
 const NOW: Timestamp = Timestamp::UNIX_EPOCH;
@@ -111,6 +113,15 @@ impl Case {
         reconcile(&self.desired, &self.observed, NOW)
     }
 
+    /// What the first step changes of the Node.
+    fn patch(&self) -> NodePatch {
+        let plan = self.plan();
+        match &plan.steps[0].action {
+            Action::PatchNode(patch) => patch.clone(),
+            _ => panic!("{plan}"),
+        }
+    }
+
     /// The plan's verbs, a host's steps one by one, and what is awaited.
     fn verbs(&self) -> String {
         let plan = self.plan();
@@ -146,30 +157,10 @@ impl Case {
 fn permit() -> DisruptionPermit {
     let entries = parse([("10.0.0.1", "username=core")], &Resolutions::default());
     let nodes = [node()];
-    let hosts = crate::host_record::KnownHosts::default();
     let claims = ["win-1".to_owned()].into();
-    let (names, nobody, machines) = ([].into(), [].into(), Machines::default());
     let assignments = fleet::reconcile(
-        &fleet::Desired {
-            entries: Some(&entries),
-            machines: &machines,
-            version: "2.0.0",
-            budget: 1,
-            guard: fleet::RemovalGuard::default(),
-            keys: None,
-        },
-        &fleet::Observed {
-            nodes: &nodes,
-            claims: &claims,
-            granted: &nobody,
-            replaced: &nobody,
-            refused: &nobody,
-            unanswered: &nobody,
-            user_data_ready: true,
-            hosts: &hosts,
-            host_names: &names,
-            untried: &nobody,
-        },
+        &fleet::Desired::new(Some(&entries), "2.0.0"),
+        &fleet::Observed { claims: &claims, ..fleet::Observed::new(&nodes) },
     );
     assignments.instances[0].intent.permit().unwrap().clone()
 }
@@ -184,14 +175,12 @@ fn desired() -> Desired {
         (path(name), DesiredFile { sha256, access: Access::Inherited, live })
     };
     let release = Release {
-        version: "2.0.0".into(),
-        agent: Sha256::of(b"agent 2"),
         files: [file(r"C:\k\kubelet.exe", false), file(names::host::KUBELET_CA, true)].into(),
         daemon_arguments: vec!["controller".into()],
-        manifest: ServicesData(BTreeMap::new()),
+        roots: Sha256::of(b"roots"),
         bootstrap_services: vec!["containerd".into(), "kubelet".into()],
         known_manifests: vec![ServicesData(BTreeMap::new())],
-        drain_timeout: crate::limits::DRAIN_TIMEOUT,
+        ..Release::new("2.0.0", Sha256::of(b"agent 2"))
     };
     Desired {
         known_as: KnownAs::default(),
@@ -219,6 +208,7 @@ fn node() -> NodeFacts {
                 names::SERVICES_ANNOTATION.to_owned(),
                 desired().release.manifest.digest().to_string(),
             ),
+            (names::ROOTS_ANNOTATION.to_owned(), desired().release.roots.to_string()),
         ]
         .into_iter()
         .chain(desired().annotations)
@@ -264,6 +254,8 @@ fn observed() -> Observed {
         boot_id: "boot 1".into(),
         files: files.collect(),
         services: [named("containerd"), named("kubelet"), named("kube-proxy"), daemon].into(),
+        foreign_containerd: None,
+        fitness: HostFitness::default(),
         environment: [].into(),
         networks: [].into(),
         directories: names::host::DIRECTORIES.iter().map(|text| path(text)).collect(),
@@ -277,14 +269,10 @@ fn observed() -> Observed {
     };
     Observed {
         node: Some(node()),
-        node_sought: false,
-        pods: None,
         host: HostSeen::Probed(Box::new(probe)),
-        on_record: false,
         known_closed: true,
-        waiting: None,
         drain: DrainSeen { marks: DrainMarks { since: Some(NOW), given_up: None }, refused: None },
-        registration: Registration::default(),
+        ..Observed::default()
     }
 }
 

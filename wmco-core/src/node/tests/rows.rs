@@ -17,12 +17,17 @@ fn outdated(case: &mut Case) {
 }
 
 /// The ConfigMap of the same version got other content.
-fn other_services(case: &mut Case) {
+pub(super) fn other_services(case: &mut Case) {
     case.release().manifest.0.insert("services".into(), "[]".into());
 }
 
+/// The cluster trusts other authorities.
+pub(super) fn other_roots(case: &mut Case) {
+    case.release().roots = Sha256::of(b"other roots");
+}
+
 /// Somebody changed a file that services read once.
-fn tampered(case: &mut Case) {
+pub(super) fn tampered(case: &mut Case) {
     let file = open_file(b"other");
     case.probe().files.insert(path(r"C:\k\kubelet.exe"), file);
 }
@@ -41,6 +46,10 @@ fn secret(case: &mut Case, name: &str, live: bool, protected: bool) {
 
 fn unmarked(case: &mut Case) {
     case.node().annotations.remove(names::VERSION_ANNOTATION);
+}
+
+fn foreign_containerd() -> ForeignService {
+    ForeignService { name: "containerd".into(), command: r"D:\containerd.exe".into() }
 }
 
 /// Marked and cordoned by us, and configured.
@@ -149,6 +158,42 @@ rows! {
         make_bare(c.probe());
         c.probe().directories = observed_directories();
     }) => "upload apply +install-agent +place-file +place-file +bootstrap +ensure-daemon";
+    fresh_host_with_a_containerd_of_others_waits: Case::vacant().with(|c| {
+        make_bare(c.probe());
+        c.probe().foreign_containerd = Some(foreign_containerd());
+    }) => "await a host that is fit to become a node";
+    fresh_host_with_another_windows_waits: Case::vacant().with(|c| {
+        make_bare(c.probe());
+        c.probe().os_build = "10.0.14393".into();
+    }) => "await a host that is fit to become a node";
+    fresh_host_with_an_overlay_that_its_windows_cannot_join_waits: Case::vacant().with(|c| {
+        make_bare(c.probe());
+        c.probe().os_build = "10.0.17763".into();
+        c.release().vxlan_port = Some(9898);
+    }) => "await a host that is fit to become a node";
+    fresh_host_with_a_kubelet_of_others_waits: Case::vacant().with(|c| {
+        make_bare(c.probe());
+        c.probe().fitness.foreign_kubelet = Some(foreign_containerd());
+    }) => "await a host that is fit to become a node";
+    fresh_host_with_little_disk_goes_on: Case::vacant().with(|c| {
+        make_bare(c.probe());
+        c.probe().directories = observed_directories();
+        c.probe().fitness.free_bytes = Some(3_000_000_000);
+    }) => "upload apply +install-agent +place-file +place-file +bootstrap +ensure-daemon";
+    what_has_begun_on_a_host_goes_on: Case::vacant().with(|c| {
+        c.probe().fitness.free_bytes = Some(1);
+        c.probe().os_build = "10.0.14393".into();
+    }) => "await the node";
+    node_that_is_unfit_stays: Case::new().with(|c| {
+        c.probe().os_build = "10.0.14393".into();
+        c.probe().fitness.free_bytes = Some(1);
+    }) => "settled";
+    containerd_of_others_beside_ours_is_left_alone: Case::vacant().with(|c| {
+        c.probe().foreign_containerd = Some(foreign_containerd());
+    }) => "await the node";
+    node_with_a_containerd_of_others_stays: Case::new().with(|c| {
+        c.probe().foreign_containerd = Some(foreign_containerd());
+    }) => "settled";
     fresh_host_without_containers: Case::vacant().with(|c| {
         make_bare(c.probe());
         c.probe().containers = FeatureState::Disabled;
@@ -310,9 +355,16 @@ rows! {
     node_whose_kubelet_still_starts_is_kept: held(Case::new().with(|c| stop(c, KUBELET_SERVICE)))
         => "await the node's readiness";
 
-    node_without_a_mark_of_services_gets_one: Case::new().with(other_services).with(|c| {
-        c.node().annotations.remove(names::SERVICES_ANNOTATION);
-    }) => "patch-node";
+    node_of_another_version_waits_with_all: Case::new().with(outdated).with(|c| {
+        c.probe().files.remove(&path(names::host::KUBELET_CA));
+    }) => "await a disruption slot";
+    node_with_another_agent_waits_with_all: Case::new().with(tampered).with(|c| {
+        c.probe().agent.installed = Some(Sha256::of(b"another"));
+    }) => "await a disruption slot";
+    other_roots_wait_for_a_slot: Case::new().with(other_roots) => "await a disruption slot";
+    bundle_comes_before_the_release: Case::new().with(other_roots).emptied().with(|c| {
+        c.probe().files.remove(&path(names::host::KUBELET_CA));
+    }) => "upload apply +place-file";
 
     // Without a permit nothing is disturbed.
     other_services_wait_for_a_slot: Case::new().with(other_services)
@@ -323,7 +375,7 @@ rows! {
     repair_waits_for_a_slot: Case::new().with(tampered) => "await a disruption slot";
     restart_waits_for_a_slot: Case::new().with(|c| c.annotate(names::REBOOT_ANNOTATION, ""))
         => "await a disruption slot";
-    row_26_roots_that_are_not_in_force_wait_for_a_slot: Case::new().with(|c| {
+    roots_that_are_not_in_force_wait_for_a_slot: Case::new().with(|c| {
         c.probe().reboot.insert(RebootReason::Roots);
     }) => "await a disruption slot";
     pending_restart_waits_for_a_slot: Case::new().with(|c| {
@@ -436,7 +488,7 @@ rows! {
         make_bare(c.probe());
         c.probe().reboot.insert(RebootReason::Environment);
     }) => "apply +restart await the host's return";
-    row_26_removal_restarts_for_roots: Case::unlisted().emptied().with(unmarked).with(|c| {
+    removal_restarts_for_roots: Case::unlisted().emptied().with(unmarked).with(|c| {
         make_bare(c.probe());
         c.probe().reboot.insert(RebootReason::Roots);
     }) => "apply +restart await the host's return";
@@ -530,6 +582,14 @@ fn version_and_services_are_written_in_one_patch() {
         (names::VERSION_ANNOTATION.to_owned(), None),
     ];
     assert_eq!(patch.annotations, expected.into());
+    // Variables and roots share one restart only if the daemon hears of both at once.
+    let both = Case::new().with(other_services).with(other_roots).emptied();
+    let plan = both.plan();
+    let Action::PatchNode(patch) = &plan.steps[0].action else { panic!("{plan}") };
+    let written = |name| patch.annotations.get(name).cloned().flatten();
+    let roots = both.desired.release.roots.to_string();
+    assert_eq!(written(names::SERVICES_ANNOTATION), digest(&both));
+    assert_eq!(written(names::ROOTS_ANNOTATION), Some(roots));
 }
 
 #[test]
@@ -598,6 +658,7 @@ fn every_reason() {
         Because::VersionDiffers { seen: seen("1.0.0") },
     ]);
     Case::new().with(other_services).emptied().because(&[Because::ServicesDiffer]);
+    Case::new().with(other_roots).emptied().because(&[Because::RootsDiffer]);
     Case::new().with(tampered).emptied().because(&[Because::HostDiffers, Because::HostDiffers]);
     Case::new().with(|c| c.node().labels.clear()).because(&[Because::MetadataDiffers]);
     Case::vacant()

@@ -181,7 +181,7 @@ fn read_as_containerd(
     let mut content = Vec::new();
     for (base, table) in &places {
         if can(table, "pull") && !resolve.is_empty() {
-            content.push((url(base, String::new()), table.get("header").is_some()));
+            content.push((url(base, "/blobs/DIGEST".to_owned()), table.get("header").is_some()));
         }
     }
     [resolve, content]
@@ -205,7 +205,10 @@ proptest! {
                 !entry.mirrors.is_empty()
                     && (entry.never || entry.mirrors.iter().any(|mirror| mirror.is_usable(entry)))
             });
-        let bare = |url: &String| url.split("?ns=").next().unwrap().to_owned();
+        let bare = |url: &String| {
+            let url = url.split("?ns=").next().unwrap();
+            url.trim_end_matches("/blobs/DIGEST").to_owned()
+        };
         for version in ["1", DIGEST] {
             let mark = if version == "1" { ':' } else { '@' };
             let [resolve, content] = asked(&found, &format!("{host}/{repository}{mark}{version}"));

@@ -54,11 +54,11 @@ fn a_pull_is_explained_with_its_reasons() {
         https://a.test:5000/v2/team/app/manifests/1
           without credentials; the source itself
       then content by its digest:
-        https://n.test/v2/team/app?ns=a.test%3A5000
+        https://n.test/v2/team/app/blobs/DIGEST?ns=a.test%3A5000
           without credentials; a mirror of ImageDigestMirrorSet d, field `spec.imageDigestMirrors[0].mirrors[0]`
-        https://m.test/v2/proxy/team/app?ns=a.test%3A5000
+        https://m.test/v2/proxy/team/app/blobs/DIGEST?ns=a.test%3A5000
           with the credentials for m.test/proxy; a mirror of ImageTagMirrorSet t, field `spec.imageTagMirrors[0].mirrors[0]`
-        https://a.test:5000/v2/team/app
+        https://a.test:5000/v2/team/app/blobs/DIGEST
           without credentials; the source itself
     ");
     let image = format!("a.test:5000/team/app:1@{DIGEST}");
@@ -71,6 +71,20 @@ fn a_pull_is_explained_with_its_reasons() {
         assert!(url.starts_with(&start), "{url} is not {start}");
     }
     assert_eq!(resolve.len(), 6);
+}
+
+#[test]
+fn a_registry_on_the_node_itself_is_asked_by_http() {
+    let found = registries(&[tags("t", "localhost:5001", &["m.test"])]);
+    let first = |image: &str| asked(&found, image)[0].first().cloned().unwrap();
+    for host in ["localhost", "localhost:5000", "127.0.0.9:5000", "[::1]:5000"] {
+        assert_eq!(first(&format!("{host}/x:1")), format!("http://{host}/v2/x/manifests/1"));
+    }
+    for host in ["[::1]", "128.0.0.1:5000", "localhost.test"] {
+        assert_eq!(first(&format!("{host}/x:1")), format!("https://{host}/v2/x/manifests/1"));
+    }
+    let [resolve, _] = asked(&found, "localhost:5001/x:1");
+    assert_eq!(resolve[1], "https://localhost:5001/v2/x/manifests/1");
 }
 
 #[test]
@@ -219,6 +233,17 @@ fn insecure_registries_are_asked_both_ways() {
     let [resolve, _] = asked(&found, "alone.test/x");
     let expected = ["https", "http"].map(|by| format!("{by}://alone.test/v2/x/manifests/latest"));
     assert_eq!(resolve, expected);
+}
+
+#[test]
+fn credentials_that_may_go_by_http_are_told() {
+    let found = registries(&[
+        tags("t", "a.test", &["lab.test:5000", "m.test"]),
+        sources(&json!({"insecureRegistries": ["lab.test"]})),
+        json!({"auths": {"lab.test:5000": {"auth": "dTpw"}, "m.test": {"auth": "dTpw"}}}),
+    ]);
+    assert_snapshot!(told(&found), @"ImageTagMirrorSet t, field `spec.imageTagMirrors[0].mirrors[0]`: its registry is insecure, so the credentials for lab.test:5000 go to it by HTTP where HTTPS fails: everybody on the way can read them");
+    assert!(found.findings().iter().all(|finding| !finding.problem.is_serious()));
 }
 
 #[test]

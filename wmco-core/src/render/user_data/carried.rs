@@ -1,4 +1,4 @@
-//! Which keys a machine would let in after it ran some user data.
+//! Finds the keys that a machine accepts after it has run some user data.
 
 use std::collections::BTreeSet;
 
@@ -6,19 +6,18 @@ use super::quoted::quoted;
 use super::{CLOSE, OPEN};
 use crate::authorized_key::AuthorizedKey;
 
-/// The public keys that `user_data` carries, whoever wrote it: this crate, in this or another version,
-/// the Go operator, or a person.
+/// The public keys in `user_data`, whoever wrote it: this crate in any version, the Go operator, or an
+/// administrator.
 ///
-/// Two user data texts with the same keys let the same people in, so a difference in their bytes is no
-/// reason to make a machine anew. Source: `spec/operator.md`, section 14.
+/// Two user data texts with the same keys let the same users log in, so a difference in their bytes is no reason to
+/// replace a Machine. Source: `docs/contract/user-data.md`, UD3 and UD4.
 ///
-/// A key counts when it stands on a line of its own in a quoted PowerShell text, as sshd would read it
-/// from the file that the text ends up in. One that is commented out does not, neither in the script
-/// nor in the quoted text. What becomes of the text is not looked into. Kinds of keys that the operator
-/// does not log in with are passed over.
+/// A key counts if it is on its own line in a quoted PowerShell text, as sshd would read it from the resulting
+/// file. A key in a comment does not count, neither in the script nor in the quoted text. What the script does with
+/// the text is not analyzed. Kinds of keys that the operator does not log in with are ignored.
 ///
 /// # Guarantees
-/// - The text may be anything. The work is proportional to its length.
+/// - Any text is accepted. The work is proportional to its length.
 ///
 /// ```
 /// use wmco_core::render::user_data_keys;
@@ -32,9 +31,9 @@ pub fn user_data_keys(user_data: &str) -> BTreeSet<AuthorizedKey> {
     texts.iter().flat_map(|text| text.lines()).filter_map(|line| line.parse().ok()).collect()
 }
 
-/// What is between the tags; all of it if no line begins with the first one.
+/// The text between the tags; all of it if no line begins with the opening tag.
 fn script(user_data: &str) -> &str {
-    // The same length, so positions are those of `user_data`.
+    // The length is the same, so positions are those of `user_data`.
     let lower = user_data.to_ascii_lowercase();
     let begins_a_line = |at: usize| {
         let before = lower.get(..at).unwrap_or_default().trim_end_matches([' ', '\t']);
@@ -137,7 +136,7 @@ mod tests {
         check(&format!("Write-Output '<powershell>'\n'{key}'"), &[key]);
     }
 
-    /// Work that grows with the square of the length takes a minute and more.
+    /// With quadratic work this would take a minute and more.
     #[test]
     fn a_long_text_takes_no_longer_than_it_is() {
         let key = ours();

@@ -1,4 +1,4 @@
-//! User data: what a new cloud machine runs so that the operator can log in.
+//! User data: the script of a new cloud machine that lets the operator log in.
 
 mod carried;
 mod quoted;
@@ -11,37 +11,37 @@ use crate::names::{host, platforms};
 
 pub use carried::user_data_keys;
 
-/// What every machine runs, with `{{NAME}}` where something is filled in.
+/// The script of every machine, with placeholders `{{NAME}}`.
 const SCRIPT: &str = include_str!("script.ps1");
 
-/// What machines of AWS run after it.
+/// An additional script for machines of AWS.
 const ROUTES: &str = include_str!("routes.ps1");
 
-/// Stands in front of the script where the cloud's agent does not take it bare.
+/// Opening tag of the script, for clouds whose agent requires it.
 const OPEN: &str = "<powershell>";
 
-/// Stands behind it.
+/// Closing tag of the script.
 const CLOSE: &str = "</powershell>";
 
-/// Asks the agent to run the script at each start of the machine.
+/// Makes the agent run the script at each start of the machine.
 const PERSIST: &str = "\n<persist>true</persist>\n";
 
-/// User data with which a machine on `platform` lets in `key` and, while keys are exchanged, `next`.
+/// User data for a machine on `platform` that accepts `key` and, during a key exchange, `next`.
 ///
-/// `platform` is one of [`platforms`](crate::names::platforms); unknown ones get what most get. The
-/// text is the value of [`USER_DATA_KEY`](crate::names::objects::USER_DATA_KEY), before it is encoded.
+/// `platform` is one of [`platforms`](crate::names::platforms); unknown platforms get the most common form. The
+/// text is the value of [`USER_DATA_KEY`](crate::names::objects::USER_DATA_KEY) before encoding.
 ///
-/// It does, in this order: a random password and the user [`host::ADMINISTRATOR`] enabled where it is
-/// the one to log in and disabled; the SSH server; firewall rules for kubelet, exporter and SSH; the
-/// service; keys but no passwords; [`host::AUTHORIZED_KEYS`] and its rights; a restart of the service
-/// if its configuration changed; on AWS routes to the cloud's own services. Source:
-/// `spec/operator.md`, section 6.4 and 13, rows 27 and 28.
+/// The script does this in order: if the login user [`host::ADMINISTRATOR`] is disabled, set a random password and
+/// enable it; install the SSH server; add firewall rules for kubelet, exporter and SSH; set up the service; allow
+/// keys but no passwords; write [`host::AUTHORIZED_KEYS`] and its access rights; restart the service if its
+/// configuration changed; on AWS add routes to the cloud's own services. Source: `docs/contract/user-data.md`, UD6
+/// to UD8.
 ///
 /// # Guarantees
 /// - ASCII, and shorter than [`USER_DATA_BYTES`](crate::limits::USER_DATA_BYTES).
-/// - A second run on the same machine changes nothing, whichever keys its file has by then: keys that
-///   were exchanged outlive a restart, see [`host::USER_DATA_MARK`].
-/// - [`user_data_keys`] finds `key` and `next` in it, and no other.
+/// - A second run on the same machine changes nothing, whatever keys its file has by then: exchanged keys survive a
+///   restart, see [`host::USER_DATA_MARK`].
+/// - [`user_data_keys`] finds exactly `key` and `next` in it.
 ///
 /// ```
 /// use wmco_core::authorized_key::AuthorizedKey;
@@ -53,7 +53,7 @@ const PERSIST: &str = "\n<persist>true</persist>\n";
 /// let text = user_data(platforms::AZURE, &key, None);
 /// assert!(text.starts_with("<powershell>"));
 /// assert!(user_data_keys(&text).contains(&key));
-/// # Ok::<(), wmco_core::authorized_key::BadAuthorizedKey>(())
+/// Ok::<(), wmco_core::authorized_key::BadAuthorizedKey>(())
 /// ```
 pub fn user_data(platform: &str, key: &AuthorizedKey, next: Option<&AuthorizedKey>) -> String {
     let lines: Vec<String> = [Some(key), next.filter(|next| *next != key)]

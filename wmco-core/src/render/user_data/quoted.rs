@@ -1,16 +1,15 @@
 //! Quoted texts of a PowerShell script.
 
-/// What PowerShell takes for a single quotation mark.
+/// Characters that PowerShell accepts as a single quotation mark.
 const SINGLE: [char; 5] = ['\'', '\u{2018}', '\u{2019}', '\u{201a}', '\u{201b}'];
 
-/// What PowerShell takes for a double quotation mark.
+/// Characters that PowerShell accepts as a double quotation mark.
 const DOUBLE: [char; 4] = ['"', '\u{201c}', '\u{201d}', '\u{201e}'];
 
-/// The values of all quoted texts and here-strings in `script`, in order; comments are passed over.
+/// The values of all quoted texts and here-strings in `script`, in order; comments are ignored.
 ///
-/// Variables in double quotes stay as they are written, and a quotation mark inside of `$( )` ends the
-/// text there: who looks for something plain does not need more. A text without an end counts for
-/// nothing, and nothing is read behind it: PowerShell runs no such script.
+/// Variables in double quotes are not expanded, and a quotation mark inside of `$( )` ends the text: enough to find
+/// plain texts. An unterminated text is ignored together with everything after it: PowerShell runs no such script.
 ///
 /// Source: the language specification of Windows PowerShell, section 2.2.3 and 2.3.5.2.
 pub(super) fn quoted(script: &str) -> Vec<String> {
@@ -21,7 +20,7 @@ pub(super) fn quoted(script: &str) -> Vec<String> {
         let mut chars = rest.chars();
         let Some(first) = chars.next() else { return texts };
         let after = chars.as_str();
-        // Only the begin of a word begins a comment: `a#b` is one word.
+        // A comment begins only at the start of a word: `a#b` is one word.
         let began = !std::mem::replace(&mut in_word, is_of_word(first));
         let read = match first {
             '#' if began => Some((None, after.trim_start_matches(|c| !is_line_end(c)))),
@@ -44,10 +43,10 @@ pub(super) fn quoted(script: &str) -> Vec<String> {
     }
 }
 
-/// The value of a text and what is behind it.
+/// The value of a text, and the rest of the script.
 type Read<'a> = Option<(Option<String>, &'a str)>;
 
-/// A text up to the next of its `quotes`; two of them stand for one.
+/// Reads a text up to the next of its `quotes`; a doubled quotation mark stands for a single one.
 fn text<'a>(start: &'a str, quotes: &[char]) -> Read<'a> {
     let mut value = String::new();
     let mut chars = start.chars();
@@ -66,7 +65,7 @@ fn text<'a>(start: &'a str, quotes: &[char]) -> Read<'a> {
     }
 }
 
-/// The quotation marks of the here-string that begins behind an `@`, and its first line.
+/// The quotation marks of the here-string that begins after an `@`, and its first line.
 fn here_string_begins(after: &str) -> Option<(&'static [char], &str)> {
     let mut chars = after.chars();
     let first = chars.next()?;
@@ -78,7 +77,7 @@ fn here_string_begins(after: &str) -> Option<(&'static [char], &str)> {
     Some((quotes, first_line))
 }
 
-/// A here-string up to the line that begins with its quotation mark and `@`.
+/// Reads a here-string up to the line that begins with its quotation mark and `@`.
 fn here_string(after: &str) -> Read<'_> {
     let (quotes, body) = here_string_begins(after)?;
     let ends = |line: &str| line.strip_prefix(quotes).is_some_and(|rest| rest.starts_with('@'));
@@ -106,7 +105,7 @@ fn unescaped(text: &str) -> String {
     value
 }
 
-/// What a backtick and `c` stand for in double quotes.
+/// The character that a backtick and `c` mean in double quotes.
 const fn escaped(c: char) -> char {
     match c {
         'n' => '\n',

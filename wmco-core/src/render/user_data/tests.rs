@@ -56,7 +56,7 @@ fn changes(script: &str) -> Vec<String> {
     changing.map(|command| command.to_string()).collect()
 }
 
-/// The effects 2 to 11 of the specification, see [`user_data`].
+/// The effects on every platform: `docs/contract/user-data.md`, UD7.
 fn effects() -> Vec<String> {
     let disabled = format!("if {CAPI_IS_ABSENT}, and $user -and -not $user.Enabled");
     let absent =
@@ -110,7 +110,7 @@ fn effects() -> Vec<String> {
     .into()
 }
 
-/// The effect 12.
+/// The effect on AWS alone: `docs/contract/user-data.md`, UD7.
 fn routes() -> Vec<String> {
     let old = "if $version -lt [version] '2.0.2107'";
     [
@@ -124,7 +124,7 @@ fn routes() -> Vec<String> {
 }
 
 #[test]
-fn each_platform_has_the_effects_of_the_specification_in_order() {
+fn each_platform_has_the_effects_of_the_contract_in_order() {
     for platform in platforms::ALL {
         let mut expected = effects();
         if platform == platforms::AWS {

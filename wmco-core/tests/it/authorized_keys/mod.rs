@@ -50,13 +50,17 @@ proptest! {
     }
 }
 
-/// The corpus of the fuzz target.
+/// The corpus of the fuzz target. Every file of it can be exchanged, but the one that is in
+/// UTF-16.
 #[test]
 fn the_corpus_of_key_files_follows_the_laws() {
     let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fuzz/corpus/exchange_keys");
-    let mut made = 0;
+    let mut refused = Vec::new();
     for entry in fs::read_dir(corpus).unwrap() {
-        made += laws::exchanges_are_exact(&fs::read(entry.unwrap().path()).unwrap());
+        let path = entry.unwrap().path();
+        if laws::exchanges_are_exact(&fs::read(&path).unwrap()) == 0 {
+            refused.push(path.file_name().unwrap().to_owned());
+        }
     }
-    assert_eq!(made, 18);
+    assert_eq!(refused, ["utf-16"]);
 }

@@ -31,7 +31,7 @@ fn all_but_what_is_linux_is_taken_over() {
         let yaml = yaml(&generated.machine_set);
         insta::assert_snapshot!(format!("taken_over_{platform}"), yaml);
         let found = inspect(&generated.machine_set).unwrap();
-        assert_eq!((found.problems, found.doubts), (vec![], vec![]), "{platform}");
+        assert_eq!((found.problems, found.warnings), (vec![], vec![]), "{platform}");
         for word in ["worker-user-data", "rhcos", "Linux", "resourceVersion", "status", "gen2"] {
             assert!(!yaml.contains(word), "{word} is in {yaml}");
         }

@@ -127,7 +127,7 @@ proptest! {
         let found = inspect(&generated.machine_set).expect("it is for Windows");
         prop_assert_eq!(found.problems, []);
         prop_assert_eq!(found.platform, Some(platform));
-        prop_assert_eq!(found.doubts, generated.doubts);
+        prop_assert_eq!(found.warnings, generated.warnings);
     }
 
     /// The same of what is taken over, whatever is in it; and no shape ends the process.
@@ -148,7 +148,7 @@ proptest! {
         }
     }
 
-    /// Any JSON can be looked at, and what is told does not write on a terminal what it wants.
+    /// Any JSON can be inspected, and no finding holds control characters from it.
     #[test]
     fn hostile_machine_sets_are_told(
         platform in any_platform(),
@@ -157,14 +157,14 @@ proptest! {
     ) {
         let _ = inspect(&by);
         if let Some(found) = inspect(&spoiled(fine(platform), place, by)) {
-            for finding in found.problems.iter().chain(&found.doubts) {
+            for finding in found.problems.iter().chain(&found.warnings) {
                 let told = finding.to_string();
                 prop_assert!(!told.contains(char::is_control), "{told:?}");
             }
         }
     }
 
-    /// Whoever writes the name that is proposed is not sent away again.
+    /// A proposed name is accepted.
     #[test]
     fn the_name_that_is_proposed_is_accepted(name in "\\PC{0,20}|[a-z-]{0,80}", platform in any_platform()) {
         if let Err(error) = check_name(Some(platform), &name) {

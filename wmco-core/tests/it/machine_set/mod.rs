@@ -1,4 +1,4 @@
-//! MachineSets for Windows: what they look like, what is wrong with others, laws of both.
+//! MachineSets for Windows: what they look like, problems of others, laws of both.
 //!
 //! `workers/` holds a MachineSet of Linux workers for each platform, in the style of an installed
 //! cluster.

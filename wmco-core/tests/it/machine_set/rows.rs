@@ -5,7 +5,7 @@ use wmco_core::machine_set::{Finding, Inspection, Platform, inspect};
 
 use super::{fine, found, worker};
 
-/// Checks that after `change` one problem or doubt is told, which has these words.
+/// Checks that after `change` one problem or warning is reported, which has these words.
 #[track_caller]
 fn told(
     platform: Platform,
@@ -17,7 +17,7 @@ fn told(
     let mut set = fine(platform);
     change(&mut set);
     let found = found(&set);
-    assert_eq!(found.problems.len() + found.doubts.len(), 1, "{found:?}");
+    assert_eq!(found.problems.len() + found.warnings.len(), 1, "{found:?}");
     let [finding] = of(&found) else { panic!("of the other kind: {found:?}") };
     assert_eq!(finding.at, at);
     for word in words {
@@ -29,8 +29,8 @@ fn problem(found: &Inspection) -> &[Finding] {
     &found.problems
 }
 
-fn doubt(found: &Inspection) -> &[Finding] {
-    &found.doubts
+fn warning(found: &Inspection) -> &[Finding] {
+    &found.warnings
 }
 
 const LABELS: &str = "/spec/template/metadata/labels";
@@ -163,11 +163,11 @@ fn an_image_of_linux() {
 fn an_image_that_says_nothing() {
     let change = |set: &mut Value| at(set, PROVIDER)["template"] = "golden-7".into();
     let field = "spec.template.spec.providerSpec.value.template";
-    told(Platform::VSphere, change, doubt, field, &["does not say"]);
+    told(Platform::VSphere, change, warning, field, &["does not say"]);
     let image = "projects/linux-team/global/images/golden";
     let change = |set: &mut Value| at(set, PROVIDER)["disks"][0]["image"] = image.into();
     let field = "spec.template.spec.providerSpec.value.disks[0].image";
-    told(Platform::Gcp, change, doubt, field, &["does not say"]);
+    told(Platform::Gcp, change, warning, field, &["does not say"]);
 }
 
 #[test]
@@ -188,7 +188,7 @@ fn disks_of_azure() {
     told(Platform::Azure, change, problem, field, &["is \"Linux\", write \"Windows\""]);
     let change = |set: &mut Value| at(set, PROVIDER)["osDisk"]["diskSizeGB"] = 64.into();
     let field = "spec.template.spec.providerSpec.value.osDisk.diskSizeGB";
-    told(Platform::Azure, change, doubt, field, &["is less than 128"]);
+    told(Platform::Azure, change, warning, field, &["is less than 128"]);
 }
 
 #[test]
@@ -245,7 +245,7 @@ fn numbers_of_machines() {
         told(Platform::Aws, change, problem, "spec.replicas", &["is no number of Machines"]);
     }
     let change = |set: &mut Value| set["spec"]["replicas"] = 0.into();
-    told(Platform::Aws, change, doubt, "spec.replicas", &["until it is scaled up"]);
+    told(Platform::Aws, change, warning, "spec.replicas", &["until it is scaled up"]);
     let mut set = fine(Platform::Aws);
     without(&mut set, "/spec", "replicas");
     assert_eq!(found(&set).problems, [], "the API server takes one");
@@ -258,7 +258,7 @@ fn another_namespace() {
     let change = |set: &mut Value| {
         without(set, "/metadata", "namespace");
     };
-    told(Platform::Aws, change, doubt, "metadata.namespace", &["-n openshift-machine-api"]);
+    told(Platform::Aws, change, warning, "metadata.namespace", &["-n openshift-machine-api"]);
 }
 
 #[test]
@@ -275,12 +275,12 @@ fn labels_that_are_missed_later() {
         without(set, "/spec/selector/matchLabels", label);
     };
     let field = format!("spec.template.metadata.labels[{label}]");
-    told(Platform::Aws, change, doubt, &field, &["infrastructure name"]);
+    told(Platform::Aws, change, warning, &field, &["infrastructure name"]);
     let change = |set: &mut Value| {
         without(set, "/spec/template/spec/metadata/labels", "node-role.kubernetes.io/worker");
     };
     let field = "spec.template.spec.metadata.labels[node-role.kubernetes.io/worker]";
-    told(Platform::Aws, change, doubt, field, &["no role"]);
+    told(Platform::Aws, change, warning, field, &["no role"]);
 }
 
 #[test]
@@ -305,7 +305,7 @@ fn no_provider_and_an_unknown_one() {
     told(Platform::Aws, change, problem, field, &["copy it from a MachineSet"]);
     let change = |set: &mut Value| at(set, PROVIDER)["kind"] = "OpenstackProviderSpec".into();
     let field = format!("{field}.kind");
-    told(Platform::Aws, change, doubt, &field, &["\"OpenstackProviderSpec\"", "not checked"]);
+    told(Platform::Aws, change, warning, &field, &["\"OpenstackProviderSpec\"", "not checked"]);
 }
 
 #[test]

@@ -60,8 +60,8 @@ impl Node {
         }
     }
 
-    /// Whether it is out of service by our work. One that a person has uncordoned again is not, unless its
-    /// slot says that the work goes on.
+    /// Whether it is out of service by our work. A node that a person has uncordoned again is not, unless
+    /// its slot says that the work continues.
     pub(crate) fn is_disrupted(&self) -> bool {
         let held = self.facts.annotation(names::CORDONED_ANNOTATION).is_some();
         let out = self.facts.unschedulable || self.facts.holds_slot();

@@ -61,7 +61,7 @@ impl World {
         }
     }
 
-    /// While keys are exchanged people are told which entries hold that up, and remove those of strangers.
+    /// While keys are exchanged, entries that hold that up are reported, and people remove those of strangers.
     fn correct_list(&mut self) {
         if self.secret.unmet().is_some() {
             self.listed.retain(|_, entry| !super::STRANGERS.contains(&entry.ipv4));

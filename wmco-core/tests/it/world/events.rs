@@ -54,7 +54,7 @@ pub(crate) enum Event {
     LoseRecords,
     /// A person makes a node unschedulable.
     Cordon(usize),
-    /// A person makes a node schedulable, whoever had cordoned it.
+    /// A person uncordons a node, regardless of who had cordoned it.
     Uncordon(usize),
     /// A person deletes a Node.
     DeleteNode(usize),
@@ -62,7 +62,7 @@ pub(crate) enum Event {
     Protect(usize),
     /// That budget is gone.
     Unprotect(usize),
-    /// Pods of a node do not end when they are told to.
+    /// Pods of a node do not end when they are evicted.
     Cling(usize),
     /// They end now.
     LetGo(usize),

@@ -8,8 +8,8 @@ use wmco_core::digest::Sha256;
 use wmco_core::host_key::HostKey;
 use wmco_core::names::host;
 use wmco_core::protocol::{
-    Access, Agent, FeatureState, FileState, HostState, PROTOCOL, Probe, RebootReason, RootAccess,
-    ServiceFacts, ServiceRunState, staged_agent, staged_content,
+    Access, Agent, FeatureState, FileState, HostFitness, HostState, PROTOCOL, Probe, RebootReason,
+    RootAccess, ServiceFacts, ServiceRunState, staged_agent, staged_content,
 };
 use wmco_core::winpath::WindowsPath;
 
@@ -287,6 +287,8 @@ impl Host {
             } else {
                 BTreeSet::new()
             },
+            foreign_containerd: None,
+            fitness: HostFitness::default(),
             daemon_certificate_valid: self.certificate,
             state: self.state.clone(),
         }

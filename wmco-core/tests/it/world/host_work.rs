@@ -1,4 +1,4 @@
-//! What is done on a model host: by the agent, by its services and by whoever may write there.
+//! What is done on a model host: by the agent, by its services and by users who may write there.
 
 use wmco_core::names::{self, host};
 use wmco_core::node::DesiredFile;

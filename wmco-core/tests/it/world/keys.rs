@@ -110,7 +110,7 @@ impl World {
                 let next = self.secret.next.filter(|_| self.secret.may_end);
                 if let Some(lost) = self.secret.lost.take() {
                     self.secret.set(lost);
-                    // Listed hosts that refuse it are told, too, with the line to add.
+                    // Listed hosts that refuse it are reported, too, with the line to add.
                     for at in 0..self.of_entries() {
                         self.happen_to_keys(KeyEvent::Authorize(at));
                     }
@@ -212,7 +212,7 @@ impl World {
         Ok(Outcome::KeyRemovalProven(key))
     }
 
-    /// Exchanges the lines of keys on a host. One that let a key of the Secret in still does, and the
+    /// Exchanges the lines of keys on a host. A host that let a key of the Secret in still does, and the
     /// current one goes only when every host that people ask for lets the next one in.
     pub(super) fn exchange_keys<'a>(
         &mut self,

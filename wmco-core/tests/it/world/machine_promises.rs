@@ -237,7 +237,7 @@ impl World {
         made || at_entry || self.is_locked(host)
     }
 
-    /// What is wrong with MachineSets and Machines, if this is not what people asked for.
+    /// How MachineSets and Machines differ from what people asked for.
     pub(super) fn unmet_of_machines(&self) -> Vec<String> {
         let api = &self.api.made;
         let lacks =

@@ -91,7 +91,7 @@ pub(crate) struct World {
     moments: u32,
     /// Hosts, by number, whose pods a budget protects: none of them is evicted.
     protected: BTreeSet<usize>,
-    /// Hosts, by number, whose pods do not end once they are told to.
+    /// Hosts, by number, whose pods do not end when they are evicted.
     clinging: BTreeSet<usize>,
     /// Hosts, by number, whose pods have a long grace period.
     graceful: BTreeSet<usize>,
@@ -177,7 +177,7 @@ impl World {
         let claims = self.operator.claims.clone();
         // A claim is answered at once.
         let busy = self.round(EVERYBODY) || self.operator.claims != claims;
-        // People do what they are told.
+        // People follow what is reported.
         self.happen_to_keys(KeyEvent::UseNext);
         let before = (!busy).then(|| self.visible());
         self.others_act(EVERYBODY);

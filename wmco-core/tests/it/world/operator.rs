@@ -1,8 +1,8 @@
 //! A model of the operator around the planners: what it remembers and how it carries out plans.
 //!
 //! A *pass* over an instance begins when something changed or a wait is over. It begins with
-//! nothing known of the host and of pods, so that nothing old is acted on, and goes on as long as
-//! plans say [`Next::Now`]. A failed action ends it.
+//! nothing known of the host and of pods, so that nothing old is acted on, and continues
+//! as long as plans say [`Next::Now`]. A failed action ends it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
@@ -109,6 +109,7 @@ impl World {
                 machines: &machines,
                 version: &version,
                 budget: self.budget,
+                blocked: false,
                 guard: fleet::RemovalGuard::default(),
                 keys: Some(&keys),
             },
@@ -304,7 +305,7 @@ impl World {
             let retry_at = self.now + limits::RETRY_FIRST * pause;
             let down = host.is_none() || refuses;
             memory.failed(down.then_some(retry_at));
-            // One that does not answer must not hold up the others.
+            // An instance that does not answer must not hold up the others.
             let claims = memory.claims_slot(&inputs, self.now);
             self.claim(instance, claims);
             Some(retry_at)
@@ -317,7 +318,7 @@ impl World {
         Ok(!plan.steps.is_empty())
     }
 
-    /// Whether it cannot get on without a slot, if that is known.
+    /// Whether it needs a slot to continue, if that is known.
     fn claim(&mut self, instance: &Assignment<'_>, claims: Option<bool>) {
         match (instance.node_name(), claims) {
             (Some(name), Some(true)) => drop(self.operator.claims.insert(name.to_owned())),

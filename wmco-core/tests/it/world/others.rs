@@ -97,6 +97,10 @@ impl World {
         if released.is_some_and(|r| r != release.manifest(edition).digest().to_string()) {
             return;
         }
+        let roots = node.facts.annotation(names::ROOTS_ANNOTATION);
+        if roots.is_some_and(|released| released != release.roots().to_string()) {
+            return;
+        }
         host.proxy = release.has_proxy();
         host.roots = release.has_roots();
         if host.proxy != host.proxy_at_boot || host.roots != host.roots_at_boot {

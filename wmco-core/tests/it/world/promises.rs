@@ -56,7 +56,7 @@ impl World {
             // Without a version mark nobody knows whether its host is whole.
             let whole = !node.touched && node.facts.version().is_some();
             let blocked = node.facts.holds_slot() && whole && !node.pods.is_empty();
-            // Whoever claims to be another is left alone, with what he holds.
+            // A Node that claims to be another is left alone, with all that it holds.
             let origin = node.facts.annotation(names::INSTANCE_ANNOTATION);
             let entry = |key: &str| self.listed.get(key).as_ref().is_some_and(its);
             // While the list is absent all of theirs stays as it is.
@@ -166,7 +166,7 @@ impl World {
     }
 
     /// The hosts that the operator can know to be listed: by an address at which it was seen
-    /// or that nobody has tried. One that did not answer at a new address may be anybody's.
+    /// or that nobody has tried. A host that did not answer at a new address may be anybody's.
     pub(crate) fn known_as_listed(&self) -> BTreeSet<Ipv4Addr> {
         let known = self.hosts.iter().filter(|host| self.is_known_as_listed(host));
         known.map(|host| host.address).collect()
@@ -226,7 +226,7 @@ impl World {
         }
     }
 
-    /// What is wrong with the world, if this is not what people asked for.
+    /// How the world differs from what people asked for.
     pub(crate) fn unmet(&self) -> Vec<String> {
         let mut unmet: Vec<_> =
             (0..self.hosts.len() - 1).flat_map(|number| self.unmet_of(number)).collect();
@@ -273,6 +273,9 @@ impl World {
         let digest = release.manifest(edition).digest().to_string();
         if facts.annotation(names::SERVICES_ANNOTATION) != Some(&digest) {
             say("is not released for what services are now");
+        }
+        if facts.annotation(names::ROOTS_ANNOTATION) != Some(&release.roots().to_string()) {
+            say("is not released for the roots of now");
         }
         if !host.is_slot()
             && !super::release::labels().iter().all(|(k, v)| facts.labels.get(k) == Some(v))

@@ -75,7 +75,7 @@ impl World {
         let index = self.host_of(instance).filter(|_| reported);
         let host = ListedHost {
             node: instance.confirmed_node().map(str::to_owned),
-            // One that is about to be renamed is known by its new name.
+            // A host that is about to be renamed is known by its new name.
             host_name: index.map(|index| self.hosts[index].wanted_name()),
             formerly: instance.formerly.clone(),
             ..ListedHost::of(listed, "sealed")

@@ -41,6 +41,11 @@ impl Release {
         self.0 % 4 > 1
     }
 
+    /// Digest of these roots.
+    pub(crate) fn roots(self) -> Sha256 {
+        Sha256::of(&[u8::from(self.has_roots())])
+    }
+
     /// The services ConfigMap; only the release and the edition are in it, the model knows the rest.
     pub(crate) fn manifest(self, edition: u8) -> ServicesData {
         let data = [("release", self.0), ("edition", edition)];
@@ -110,8 +115,10 @@ impl Release {
             files: self.files().clone(),
             daemon_arguments: vec!["controller".into(), format!("--release={}", self.0)],
             manifest: self.manifest(edition),
+            roots: self.roots(),
             bootstrap_services: SERVICES[..2].iter().map(|name| (*name).to_owned()).collect(),
             known_manifests: vec![self.manifest(edition)],
+            vxlan_port: None,
             drain_timeout: super::DRAIN_TIMEOUT,
         }
     }

@@ -8,7 +8,9 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use wmco_core::instances::{self, Entries};
 use wmco_core::machines::key;
-use wmco_csr::{ClusterFacts, Facts, MachineFacts, NodeFacts, NodeNames, Reference, Unfit, View};
+use wmco_csr::{
+    ClusterFacts, Facts, MachineFacts, NodeIdentity, NodeNames, Reference, Unfit, View,
+};
 
 /// What a machine is to the cluster.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -586,15 +588,15 @@ impl World {
     }
 
     /// What the status of its Node holds.
-    pub(super) fn status(&self, place: usize) -> NodeFacts {
+    pub(super) fn status(&self, place: usize) -> NodeIdentity {
         let machine = &self.machines[place];
         let os = if machine.sort == Sort::Linux { "linux" } else { "windows" };
-        let mut facts = NodeFacts {
+        let mut facts = NodeIdentity {
             uid: Some(format!("n-{place}")),
             os: Some(os.to_owned()),
             addresses: Self::own_addresses(place),
             names: vec![self.registered(place), self.full_name(place)],
-            ..NodeFacts::default()
+            ..NodeIdentity::default()
         };
         for lie in &machine.false_status {
             let text = self.text(*lie, place);
@@ -618,7 +620,7 @@ impl World {
         });
         for (place, machine) in self.machines.iter().enumerate() {
             if machine.has_node() {
-                view.set_node_facts(&self.registered(place), self.status(place));
+                view.set_node_identity(&self.registered(place), self.status(place));
             }
         }
         let is_machine = |place: &usize| {

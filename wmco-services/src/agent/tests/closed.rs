@@ -1,4 +1,4 @@
-//! What only administrators may exchange: `spec/services.md`, section 15, row 20.
+//! Files that only administrators may replace: `docs/contract/services.md`, SVC47.
 
 use super::*;
 
@@ -10,7 +10,7 @@ fn written(host: &FakeWindows, text: &str) -> bool {
     host.changes().contains(&(Call::FilesWrite, text.to_owned()))
 }
 
-/// A host of the original operator with our agent uploaded and not asked yet.
+/// Returns a host of the original operator with our agent uploaded but not run yet.
 fn taken_over() -> FakeWindows {
     let bare = FakeWindows::new("winhost");
     bare.put_file(&path(r"C:\Temp\mine.txt"), "a user's");
@@ -66,7 +66,7 @@ fn a_probe_tells_what_others_may_exchange() {
     assert!(probe().directories.contains(&path(host::LOGS)));
 }
 
-/// Closing a folder leaves what somebody else owns in it in their hands.
+/// Closing a folder does not close files in it that others own.
 #[test]
 fn all_that_the_original_left_below_our_root_is_closed_before_anything_is_staged() {
     let host = taken_over();
@@ -83,7 +83,7 @@ fn all_that_the_original_left_below_our_root_is_closed_before_anything_is_staged
     assert_eq!(open, []);
     assert_eq!(host.snapshot().without(&path(host::ROOT)), outside);
 
-    // What the services write later is as open as its folder, and no reason to begin again.
+    // Files that services write later are as open as their folder, and no reason for another takeover.
     host.put_file(&path(r"C:\k\kubeconfig"), "{}");
     host.clear_changes();
     Agent::new(&host, "1", NOW).probe().unwrap();

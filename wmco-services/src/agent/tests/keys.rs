@@ -1,4 +1,4 @@
-//! Keys that are exchanged in the file of administrators.
+//! Exchange of keys in the administrators' file.
 
 use wmco_core::authorized_key::{AuthorizedKey, exchange_keys};
 
@@ -9,7 +9,7 @@ const OLD: &str =
 const NEW: &str =
     "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIHABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhscHR4f";
 
-/// Lines of people, and what user data writes.
+/// Lines that people wrote.
 const BEFORE: &str = "# people\r\nssh-dss AAAA me\r\n";
 
 fn file() -> WindowsPath {
@@ -24,12 +24,12 @@ fn exchange(add: &[&str], remove: &[&str]) -> HostStep {
     HostStep::EnsureAuthorizedKeys { add: keys(add), remove: keys(remove) }
 }
 
-/// What user data leaves, with a line of somebody else.
+/// Returns the file that user data leaves, with other people's lines.
 fn made_by_user_data() -> String {
     format!("{BEFORE}{OLD}\r\n{}0123\r\n", host::USER_DATA_MARK)
 }
 
-/// A host that lets in the old key.
+/// Returns a host that accepts the old key.
 fn with_old_key() -> FakeWindows {
     let host = fresh();
     host.put_file(&file(), made_by_user_data());
@@ -74,7 +74,7 @@ fn a_file_that_others_may_read_is_closed() {
     assert_eq!(host.access(&file()).unwrap(), Access::Administrators);
 }
 
-/// sshd passes over such a file. Closed, the keys that somebody planted would count.
+/// sshd ignores such a file. Once closed, the planted keys in it would be accepted.
 #[test]
 fn a_file_that_others_may_write_to_is_not_closed() {
     let host = with_old_key();
@@ -113,7 +113,7 @@ fn a_refused_exchange_leaves_the_file() {
     assert_eq!(*host.file(&file()).unwrap(), b"\xFF\xFEs\0");
 }
 
-/// Dies at every single change: the file is the one before or the one after, and closed.
+/// Dies at every change: the file is the old or the new one, and closed.
 #[test]
 fn an_exchange_may_die_anywhere() {
     let before = made_by_user_data();
@@ -137,7 +137,7 @@ fn an_exchange_may_die_anywhere() {
     assert!(died_before > 1, "{died_before}");
 }
 
-/// It belongs to the host: people have to get in when the node is gone.
+/// The file belongs to the host: people have to log in when the node is gone.
 #[test]
 fn the_file_stays_when_the_node_leaves() {
     let host = with_old_key();

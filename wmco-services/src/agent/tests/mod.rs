@@ -1,6 +1,7 @@
 //! The agent's steps on a host in memory.
 
 mod closed;
+mod foreign;
 mod keys;
 mod planted;
 mod restarts;
@@ -18,7 +19,7 @@ use wmco_core::protocol::{
 use super::*;
 use crate::fake::{Call, Content, FakeWindows, Fault, Snapshot};
 use crate::manifest::{Manifest, Parts, Service};
-use crate::services::description;
+use crate::owner::Owner;
 use crate::windows::{Files as _, TEMPORARY_SUFFIX};
 
 const NOW: Timestamp = Timestamp::UNIX_EPOCH;
@@ -28,34 +29,34 @@ fn path(text: &str) -> WindowsPath {
     text.parse().unwrap()
 }
 
-/// A new host to which our agent was brought, as the operator leaves it before it sends anything else.
+/// Returns a new host to which our agent was uploaded, before the operator sends anything else.
 fn fresh() -> FakeWindows {
     let host = FakeWindows::new("winhost");
     upload(&host)
 }
 
-/// Our agent was brought and asked once, and waits in the staging folder.
+/// Uploads our agent and probes once; the agent then runs from the staging folder.
 fn upload(host: &FakeWindows) -> FakeWindows {
     let brought = with_agent(host);
     Agent::new(&brought, "1.0.0", NOW).probe().unwrap();
-    take_back(&brought);
+    remove_agent(&brought);
     host.running_as(staged_agent(Sha256::of(AGENT)))
 }
 
-/// The folder of its own that our agent is brought to.
+/// Folder of the uploaded agent.
 fn fresh_folder() -> WindowsPath {
     path(r"C:\Users\me\wmco-0123456789abcdef0123456789abcdef")
 }
 
-/// Our agent in a folder of its own, not asked yet.
+/// Puts our agent into its own folder without running it.
 fn with_agent(host: &FakeWindows) -> FakeWindows {
-    let agent = fresh_folder().join(host::BROUGHT_AGENT).unwrap();
+    let agent = fresh_folder().join(host::UPLOADED_AGENT).unwrap();
     host.put_file(&agent, AGENT);
     host.running_as(agent)
 }
 
-/// The operator removes what it brought.
-fn take_back(host: &FakeWindows) {
+/// Removes the upload, as the operator does.
+fn remove_agent(host: &FakeWindows) {
     host.with_tree(|tree| {
         tree.remove(&fresh_folder());
         if tree.children(&path(r"C:\Users\me")).next().is_none() {
@@ -90,7 +91,7 @@ fn apply_file(host: &FakeWindows, file: &WindowsPath) -> Vec<ReportLine> {
     lines
 }
 
-/// The error of the step that failed, or of the refusal.
+/// Returns the error of the failed step or of the refusal.
 fn error(lines: &[ReportLine]) -> Option<&str> {
     lines.iter().find_map(|line| match line {
         ReportLine::Failed { error, .. } | ReportLine::Refused { error } => Some(error.as_str()),
@@ -120,13 +121,10 @@ fn probed(lines: &[ReportLine]) -> &Probe {
 
 fn manifest() -> ServicesData {
     let service = |name: &str, needs: &[&str], priority| Service {
-        name: name.parse().unwrap(),
-        command: format!(r"C:\k\{name}.exe --run"),
-        node_variables_in_command: Vec::new(),
-        powershell_pre_scripts: Vec::new(),
         dependencies: needs.iter().map(|need| need.parse().unwrap()).collect(),
         bootstrap: true,
         priority,
+        ..Service::new(name.parse().unwrap(), format!(r"C:\k\{name}.exe --run"))
     };
     let parts = Parts {
         services: vec![service("containerd", &[], 0), service("kubelet", &["containerd"], 1)],
@@ -141,7 +139,7 @@ fn place(host: &FakeWindows, at: &str, content: &[u8], access: Access) -> HostSt
     HostStep::PlaceFile { path: path(at), sha256: stage(host, content), access }
 }
 
-/// What a first configuration sends.
+/// Returns the steps of a first configuration.
 fn join(host: &FakeWindows) -> Vec<HostStep> {
     let folder = |text: &str| HostStep::EnsureDirectory {
         path: path(text),
@@ -175,7 +173,7 @@ fn leave() -> Vec<HostStep> {
     .concat()
 }
 
-/// What services and people do on a host in use.
+/// Writes what services and people write on a host in use.
 fn live(host: &FakeWindows) {
     for (file, content) in [
         (r"C:\var\lib\kubelet\pki\kubelet.key", "key"),
@@ -192,7 +190,7 @@ fn live(host: &FakeWindows) {
     host.add_process(path(r"C:\k\containerd\containerd-shim-runhcs-v1.exe"));
 }
 
-/// The host without what the operator itself takes away after the agent has ended.
+/// Returns the host without the files that the operator removes after the agent has ended.
 fn without_agent(host: &FakeWindows) -> Snapshot {
     let snapshot = host.snapshot();
     let ours: Vec<String> = snapshot
@@ -218,7 +216,7 @@ fn a_host_joins_and_a_second_time_nothing_changes() {
     assert_eq!(probe.services["kubelet"].state, ServiceRunState::Running);
     assert_eq!(
         probe.services[objects::WICD].description,
-        description(&objects::WICD.parse().unwrap())
+        Owner::ours().description(&objects::WICD.parse().unwrap())
     );
     assert_eq!(probe.reboot, BTreeSet::from([RebootReason::Environment]));
     assert_eq!(probe.files[&path(host::HNS_MODULE)].sha256, Sha256::of(b"module"));
@@ -273,7 +271,7 @@ fn a_left_host_is_as_it_was_first() {
     assert_eq!(error(&lines), None);
     assert_eq!(without_agent(&host), first);
     assert!(host.processes().is_empty());
-    // And once more, when nothing is left.
+    // A second removal finds nothing.
     let again = apply(&host, &leave());
     assert_eq!(error(&again), None);
     assert!(changes(&again).iter().all(|changed| !changed));
@@ -290,7 +288,7 @@ fn the_installed_agent_leaves_only_itself() {
     assert_eq!(left, [host::STAGING, host::AGENT]);
 }
 
-/// A host as the original operator leaves it: no record, same places.
+/// Makes a host as the original operator leaves it: no record, same paths.
 fn original(host: &FakeWindows) {
     for folder in host::DIRECTORIES {
         host.with_tree(|tree| tree.make_folders(&path(folder)));
@@ -305,8 +303,8 @@ fn original(host: &FakeWindows) {
     for name in ["kubelet", objects::WICD] {
         let name = name.parse().unwrap();
         let config = crate::windows::ServiceConfig {
-            command: r"C:\k\windows-instance-config-daemon.exe".to_owned(),
-            description: description(&name),
+            command: format!(r"{} controller --cert-dir {}", host::AGENT, host::WICD_CERTIFICATES),
+            description: Owner::ours().description(&name),
             dependencies: Vec::new(),
             start: crate::windows::StartType::Automatic,
             recovery: None,
@@ -322,13 +320,13 @@ fn a_host_of_the_original_operator_is_cleaned() {
     let mut first = bare.snapshot();
     original(&bare);
     let host = upload(&bare);
-    // Its own files are taken over, the daemon's among them although it runs.
+    // Its files are taken over, also the daemon's while it runs.
     let lines = apply(&host, &[HostStep::InstallAgent]);
     assert_eq!(error(&lines), None);
     assert_eq!(*host.file(&path(host::AGENT)).unwrap(), AGENT);
     host.with_tree(|tree| tree.remove(&path(host::STATE_FILE)));
     assert_eq!(error(&apply(&host, &leave())), None);
-    // The original does not tell whether these were there before it.
+    // The original does not record whether these existed before it.
     for folder in [r"C:\var", r"C:\var\lib"] {
         let entry = host.snapshot().files[&path(folder)].clone();
         assert_eq!(entry.content, Content::Directory);
@@ -415,6 +413,25 @@ fn nothing_of_others_is_removed() {
 }
 
 #[test]
+fn the_folder_of_a_registry_goes_with_its_last_file() {
+    let host = fresh();
+    apply(&host, &join(&host));
+    let registry = path(&format!(r"{}\a.test_5000_", host::REGISTRIES));
+    let (file, note) = (registry.join("hosts.toml").unwrap(), registry.join("note.txt").unwrap());
+    host.put_file(&file, "server = 'https://a.test:5000/v2'");
+    host.put_file(&note, "of a person");
+    assert_eq!(changes(&apply(&host, &[HostStep::RemoveFile { path: file.clone() }])), [true]);
+    assert!(host.file(&note).is_some());
+    assert_eq!(changes(&apply(&host, &[HostStep::RemoveFile { path: note }])), [true]);
+    assert_eq!(host.files().kind(&registry).unwrap(), None);
+    assert_eq!(changes(&apply(&host, &[HostStep::RemoveFile { path: file }])), [false]);
+    let folder = path(host::REGISTRIES);
+    let other = path(&format!(r"{}\x", host::REGISTRIES));
+    assert_eq!(changes(&apply(&host, &[HostStep::RemoveFile { path: other }])), [false]);
+    assert!(host.files().kind(&folder).unwrap().is_some());
+}
+
+#[test]
 fn the_daemon_is_corrected_and_its_arguments_need_no_quotes() {
     let host = fresh();
     apply(&host, &join(&host));
@@ -480,7 +497,7 @@ fn what_is_made_is_recorded_before() {
     assert_eq!(state.directories, BTreeSet::from([path(r"C:\Temp"), path(r"C:\Temp\deep")]));
 }
 
-/// Carries out `steps` as often as needed, cutting it short after `cut` changes the first time.
+/// Carries out `steps` repeatedly, interrupting the first run after `cut` changes.
 fn cut_short(
     host: &FakeWindows,
     steps: &dyn Fn(&FakeWindows) -> Vec<HostStep>,
@@ -508,7 +525,7 @@ fn apply_without_check(host: &FakeWindows, steps: &[HostStep]) -> Vec<ReportLine
     apply_file(host, &file)
 }
 
-/// Dies at every single change of a join, joins then, and leaves: nothing is ever left behind.
+/// Dies at every change of a join, joins again, and leaves: nothing is left behind.
 #[test]
 fn a_join_may_die_anywhere() {
     let whole = fresh();
@@ -531,7 +548,7 @@ fn a_join_may_die_anywhere() {
     assert!(deaths > 40, "{deaths}");
 }
 
-/// Dies at every single change of a join and leaves right away: what is recorded is enough.
+/// Dies at every change of a join and leaves at once: the record is sufficient.
 #[test]
 fn a_half_joined_host_can_leave() {
     for cut in 0..200 {
@@ -552,7 +569,7 @@ fn a_half_joined_host_can_leave() {
     panic!("the join never ended");
 }
 
-/// Dies at every single change of a removal and removes then.
+/// Dies at every change of a removal, and then removes again.
 #[test]
 fn a_removal_may_die_anywhere() {
     for cut in 0..200 {
@@ -570,7 +587,7 @@ fn a_removal_may_die_anywhere() {
     panic!("the removal never ended");
 }
 
-/// Fails each kind of call once or loses its answer; the next try comes to the same end.
+/// Fails each kind of call once or loses its result; the next try has the same outcome.
 #[test]
 fn any_call_may_fail_once() {
     let whole = fresh();

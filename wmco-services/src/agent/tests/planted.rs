@@ -1,15 +1,15 @@
-//! Hosts on which somebody made our folder before us.
+//! Hosts on which somebody created our folder before us.
 
 use wmco_core::protocol::Quarantined;
 
 use super::*;
 use crate::windows::EntryKind;
 
-/// A program that is not ours.
+/// A foreign program.
 const EVIL: &[u8] = b"theirs";
 
-/// What a local user can put there on a default Windows: programs and contents under our names and of
-/// their sizes, libraries, settings, links.
+/// Plants what a local user can on a default Windows: programs and contents under our names and with their sizes,
+/// libraries, settings, links.
 fn plant(host: &FakeWindows) {
     let agent = staged_agent(Sha256::of(AGENT));
     let content = staged_content(Sha256::of(b"module"));
@@ -30,7 +30,7 @@ fn planted() -> FakeWindows {
     with_agent(&bare)
 }
 
-/// A node of the original operator, with a library beside its programs and a link.
+/// Returns a node of the original operator, with a library beside its programs and a link.
 fn planted_node() -> FakeWindows {
     let bare = FakeWindows::new("winhost");
     original(&bare);
@@ -49,7 +49,7 @@ fn look(host: &FakeWindows) -> Result<Probe, AgentError> {
     Agent::new(host, "1.0.0", NOW).probe()
 }
 
-/// Everything below a folder, by its path from there.
+/// Returns everything below a folder, by relative path.
 fn below(host: &FakeWindows, folder: &str) -> BTreeMap<String, Content> {
     let folder = path(folder);
     let files = host.snapshot().files.into_iter();
@@ -84,7 +84,7 @@ fn nothing_that_was_planted_stays_in_its_place() {
     for closed in [host::ROOT, host::STAGING, host::QUARANTINE, found[0].folder.as_str()] {
         assert_eq!(snapshot.files[&path(closed)].access, Access::Administrators, "{closed}");
     }
-    // Once more changes nothing.
+    // A second probe changes nothing.
     host.clear_changes();
     look(&host).unwrap();
     assert_eq!(host.changes(), []);
@@ -114,7 +114,7 @@ fn an_empty_folder_in_the_roots_place_is_no_evidence() {
     assert_eq!((probe.root, probe.state), (RootAccess::Closed, None));
 }
 
-/// Somebody who keeps a file open could change it later, so the root does not count as closed.
+/// A user who keeps a file open could change it later, so the root does not count as closed.
 #[test]
 fn what_somebody_keeps_open_is_named_and_waited_for() {
     for (host, held) in [
@@ -167,7 +167,7 @@ fn a_node_that_is_taken_over_runs_on_without_what_was_planted() {
     assert_eq!(*host.file(&path(&version)).unwrap(), EVIL);
 }
 
-/// The right digest is worth nothing in a file that somebody may hold open.
+/// The right digest is no evidence in a file that somebody may hold open.
 #[test]
 fn programs_of_a_node_that_is_taken_over_are_written_anew() {
     let node = planted_node();
@@ -226,7 +226,7 @@ fn taking_over_may_die_anywhere() {
     }
 }
 
-/// Whoever writes our record cannot have us remove what is not ours.
+/// A forged record cannot make us remove foreign files.
 #[test]
 fn a_planted_record_leads_nowhere() {
     let host = planted_node();
@@ -245,7 +245,7 @@ fn a_planted_record_leads_nowhere() {
     assert!(host.file(&theirs).is_some());
 }
 
-/// Whatever stands where the agent writes its record and makes its folders is moved out of its way.
+/// An entry at the path of the agent's record or folders is moved away.
 #[test]
 fn nothing_stands_in_the_way_of_the_record_and_the_quarantine() {
     let record_beside = format!("{}{TEMPORARY_SUFFIX}", host::STATE_FILE);
@@ -297,7 +297,7 @@ fn a_staged_file_with_other_content_is_removed_and_not_told() {
     }
 }
 
-/// Only what the operator brings takes over; a look by what lies there closes nothing.
+/// Only an uploaded agent takes over the root; a probe by an agent below it closes nothing.
 #[test]
 fn an_agent_that_lies_below_the_root_closes_nothing() {
     for at in [host::AGENT.to_owned(), staged_agent(Sha256::of(AGENT)).to_string()] {
@@ -310,11 +310,11 @@ fn an_agent_that_lies_below_the_root_closes_nothing() {
     }
 }
 
-/// Below the folder of a user with a blank in his name no path of ours leads to the agent.
+/// No path of ours leads to an agent below the folder of a user with a blank in the name.
 #[test]
 fn an_agent_that_runs_from_a_place_without_a_usable_path_installs_itself() {
     let bare = with_agent(&FakeWindows::new("winhost"));
-    let agent = fresh_folder().join(host::BROUGHT_AGENT).unwrap();
+    let agent = fresh_folder().join(host::UPLOADED_AGENT).unwrap();
     let probe = look(&bare.running_as_if_elsewhere(agent)).unwrap();
     assert_eq!((probe.root, probe.agent.sha256), (RootAccess::Closed, Sha256::of(AGENT)));
     let host = bare.running_as(staged_agent(Sha256::of(AGENT)));

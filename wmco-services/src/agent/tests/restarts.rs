@@ -1,11 +1,12 @@
-//! Restarts that steps make necessary.
+//! Restarts that steps require.
 
 use std::sync::LazyLock;
 
 use super::*;
 use crate::certs::{self, Bundle};
+use crate::owner::Owner;
 
-/// PEM text of a root, the same in the whole process.
+/// Returns the PEM text of a root, the same for the whole process.
 fn root() -> &'static str {
     static ROOT: LazyLock<String> = LazyLock::new(|| {
         let key = rcgen::KeyPair::generate().unwrap();
@@ -18,14 +19,14 @@ fn root() -> &'static str {
 /// Imports a root, as the daemon does.
 pub(super) fn import(host: &FakeWindows) {
     let bundle = Bundle::parse(root().as_bytes());
-    let observed = certs::observe(&bundle, host).unwrap();
+    let observed = certs::observe(&bundle, Owner::ours(), host).unwrap();
     let plan = certs::reconcile(&bundle, &observed);
-    assert!(certs::execute(&plan, &bundle, &observed, host).unwrap());
+    assert!(certs::execute(&plan, &bundle, &observed, Owner::ours(), host).unwrap());
 }
 
-/// `spec/wicd.md`, section 23.3, row 26.
+/// `docs/contract/wicd.md`, WICD15.
 #[test]
-fn row_26_whoever_removes_roots_is_told_that_a_restart_is_due() {
+fn removing_roots_reports_a_due_restart() {
     let host = fresh();
     let first = host.snapshot().roots;
     apply(&host, &join(&host));
@@ -33,7 +34,7 @@ fn row_26_whoever_removes_roots_is_told_that_a_restart_is_due() {
     host.machine().restart().unwrap();
     let look = |steps: &[HostStep]| probed(&apply(&host, steps)).reboot.clone();
     assert_eq!(look(&[]), BTreeSet::new());
-    // An upgrade neither takes them away nor restarts the host for them.
+    // An upgrade neither removes them nor restarts the host for them.
     let services = |manifest: ServicesData| {
         [
             HostStep::RemoveDaemon,
@@ -48,4 +49,23 @@ fn row_26_whoever_removes_roots_is_told_that_a_restart_is_due() {
     assert_eq!(host.snapshot().roots, first);
     host.machine().restart().unwrap();
     assert_eq!(look(&[]), BTreeSet::new());
+}
+
+/// A shell in the folder, or a program that reads a log there, prevents its removal.
+#[test]
+fn whoever_reads_a_log_holds_up_no_upgrade() {
+    let host = fresh();
+    apply(&host, &join(&host));
+    let log = path(r"C:\k\logs\kubelet.log");
+    host.put_file(&log, "a line");
+    host.set_locked(&log, true);
+    let services = [
+        HostStep::RemoveDaemon,
+        HostStep::RemoveServices { manifests: vec![manifest()] },
+        HostStep::Bootstrap { manifest: manifest() },
+    ];
+    assert_eq!(error(&apply(&host, &services)), None);
+    host.set_locked(&log, false);
+    apply(&host, &services);
+    assert_eq!(host.kind(&path(host::LOG_LINKS)).unwrap(), None);
 }

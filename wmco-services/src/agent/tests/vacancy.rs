@@ -1,4 +1,4 @@
-//! Work on hosts that no Node stands for.
+//! Work on hosts without a Node.
 
 use super::*;
 use crate::windows::ServiceName;
@@ -7,7 +7,7 @@ fn name(text: &str) -> ServiceName {
     text.parse().unwrap()
 }
 
-/// A host that was a node.
+/// Returns a host that was a node.
 fn joined() -> FakeWindows {
     let host = fresh();
     assert_eq!(error(&apply(&host, &join(&host))), None);

@@ -1,4 +1,4 @@
-//! The daemon of a simulated host: the decisions of `wmco_services`, fed by the API.
+//! The daemon of a simulated host: decisions of `wmco_services` with data of the API.
 
 mod pass;
 mod settings;
@@ -17,7 +17,7 @@ use wmco_core::names;
 use wmco_core::secret::Secret;
 use wmco_services::daemon::{self, NodeClaim, NodeSearchError};
 use wmco_services::fake::FakeWindows;
-use wmco_services::identity::{Certificate, Standing, Store, Wanted, judge};
+use wmco_services::identity::{Certificate, RequestContent, Store, Usability, judge};
 use wmco_services::windows::WindowsError;
 
 use super::backoff::Backoff;
@@ -25,10 +25,10 @@ use super::identity::{self, IdentityError};
 use super::shared::Shared;
 use settings::{Settings, SettingsError};
 
-/// Share of its life that a certificate is used; nobody minds here that all hosts ask at once.
+/// Share of its life that a certificate is used; here all hosts may renew at once.
 const SHARE: f64 = 0.8;
 
-/// Why the daemon cannot do its work now; it tries again.
+/// Why the daemon's current work failed; it is retried.
 #[derive(Debug, thiserror::Error)]
 enum DaemonError {
     #[error("the api did not do what the daemon asked")]
@@ -51,20 +51,20 @@ enum DaemonError {
     Windows(#[from] WindowsError),
 }
 
-/// A daemon that has started.
+/// A running daemon.
 #[derive(Debug)]
 pub(super) struct Daemon(Settings);
 
 impl Daemon {
-    /// Reads its command line.
+    /// Parses its command line.
     ///
     /// # Errors
-    /// [`SettingsError`] when the process ends at once.
+    /// [`SettingsError`] if the process would end at once.
     pub(super) fn start(host: &FakeWindows, command: &str) -> Result<Self, SettingsError> {
         Settings::read(host, command).map(Self)
     }
 
-    /// Runs until it is dropped.
+    /// Runs until dropped.
     pub(super) async fn run(&self, host: &Shared) -> Infallible {
         let settings = &self.0;
         let mut backoff = Backoff::default();
@@ -80,7 +80,7 @@ impl Daemon {
                 Ok((client, renewal)) => {
                     backoff = Backoff::default();
                     let work = work(host, settings, &node, &client);
-                    // Dropped between two passes or while one runs; that one ends by itself.
+                    // Dropped between two passes or during one; a running pass ends by itself.
                     let _ = tokio::time::timeout(renewal, Box::pin(work)).await;
                 }
                 Err(error) => backoff.failed("log in", &error).await,
@@ -89,14 +89,14 @@ impl Daemon {
     }
 }
 
-/// The name of the Node of this host. Asks as the daemon does, but for the pages.
+/// Returns the name of this host's Node. Searches like the daemon, except that it lists without pages.
 async fn find_node(host: &FakeWindows, settings: &Settings) -> Result<String, DaemonError> {
     let nodes: Api<Node> = Api::all(identity::client(host, &settings.kubeconfig).await?);
     let claim = |node: &Node| NodeClaim::from(&json!(node));
-    let marks = daemon::marks(host, &settings.certificates)?;
+    let marks = daemon::host_identity(host, &settings.certificates)?;
     for name in daemon::names_to_ask(&marks) {
         let node = nodes.get_opt(name).await?;
-        let settled = node.and_then(|node| daemon::settles(&claim(&node), &marks)?.node);
+        let settled = node.and_then(|node| daemon::search_result_of(&claim(&node), &marks)?.node);
         if let Some(node) = settled {
             return Ok(node);
         }
@@ -107,8 +107,8 @@ async fn find_node(host: &FakeWindows, settings: &Settings) -> Result<String, Da
     daemon::find_node(windows.iter().map(claim), &marks)?.node.ok_or(DaemonError::NoNode)
 }
 
-/// A client with the daemon's own certificate, which is asked for if there is no valid one, and the
-/// time until the next is to be asked for. Source: `spec/wicd.md`, section 7.
+/// Returns a client with the daemon's own certificate, which is requested if there is no valid one, and the time until
+/// its renewal. Source: `docs/contract/wicd.md`, WICD40 to WICD42.
 async fn log_in(
     shared: &Shared,
     settings: &Settings,
@@ -121,13 +121,13 @@ async fn log_in(
         Some(Some(due)) if due > Timestamp::now() => (known.unwrap_or_default(), due),
         _ => {
             let client = identity::client(host, &settings.kubeconfig).await?;
-            let wanted = Wanted::daemon(node, settings.lifetime);
+            let wanted = RequestContent::daemon(node, settings.lifetime);
             let certificate = Secret::new(identity::obtain(client, &wanted).await?);
             let keep = || store.keep(host, &certificate, Timestamp::now());
             shared.gates.daemon.enter(host, keep).ok_or(DaemonError::Stopped)??;
             let due = due(&certificate, node).unwrap_or_default();
             let issued = Certificate::parse(certificate.expose()).ok();
-            let due = issued.map_or(due, |issued| issued.not_sooner(due, Timestamp::now()));
+            let due = issued.map_or(due, |issued| issued.earliest_renewal(due, Timestamp::now()));
             (certificate, due)
         }
     };
@@ -137,27 +137,27 @@ async fn log_in(
     Ok((client, left.unwrap_or_default()))
 }
 
-/// When the next certificate is to be asked for; `None` when this one cannot be used.
+/// Returns when to renew the certificate; `None` if it is unusable.
 fn due(certificate: &Secret, node: &str) -> Option<Timestamp> {
     let certificate = Certificate::parse(certificate.expose()).ok();
     match judge(certificate.as_ref(), node, SHARE, Timestamp::now()) {
-        Standing::Usable { renew_at } => Some(renew_at),
-        Standing::Unusable(_) => None,
+        Usability::Usable { renew_at } => Some(renew_at),
+        Usability::Unusable(_) => None,
     }
 }
 
-/// Passes, whenever something changed or the last pass says so.
+/// Runs a pass whenever something has changed or the previous pass requests it.
 async fn work(host: &Shared, settings: &Settings, node: &str, client: &Client) -> Infallible {
     let mut changes = Box::pin(changes(settings, node, client));
     let mut passes = pass::Passes::new(host, settings, node, client);
     let mut backoff = Backoff::default();
     loop {
-        // What came until now is seen by the pass that begins.
+        // The next pass observes all changes until now.
         while let Some(Some(())) = changes.next().now_or_never() {}
         match passes.run().await {
             Ok(pause) => {
                 backoff = Backoff::default();
-                // At the time, or when something changes; the streams do not end by themselves.
+                // Waits for the requested time or a change; the streams do not end by themselves.
                 let _ = tokio::time::timeout(pause, changes.next()).await;
             }
             Err(error) => backoff.failed("finish a pass", &error).await,
@@ -165,14 +165,14 @@ async fn work(host: &Shared, settings: &Settings, node: &str, client: &Client) -
     }
 }
 
-/// An item for every change of the node's annotations or readiness, and of services ConfigMaps.
+/// Yields an item for each change of a relevant field of the Node, and of services ConfigMaps.
 fn changes(settings: &Settings, node: &str, client: &Client) -> impl Stream<Item = ()> + use<> {
     let nodes: Api<Node> = Api::all(client.clone());
     let own = watcher::Config::default().fields(&format!("metadata.name={node}"));
     let nodes = watcher(nodes, own)
         .default_backoff()
         .touched_objects()
-        .filter_map(async |node| node.ok().map(|node| daemon::concern(&json!(node))))
+        .filter_map(async |node| node.ok().map(|node| daemon::pass_inputs(&json!(node))))
         .scan(None, |last, now| {
             let changed = last.as_ref() != Some(&now);
             *last = Some(now);

@@ -1,4 +1,4 @@
-//! One pass of the daemon: reads the cluster, lets `wmco_services` decide and act, annotates the Node.
+//! A pass of the daemon: reads the cluster, lets `wmco_services` decide and act, annotates the Node.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -8,24 +8,24 @@ use k8s_openapi::api::core::v1::{ConfigMap, Node};
 use kube::api::{Patch, PatchParams};
 use kube::{Api, Client};
 use serde_json::{Value, json};
-use wmco_core::cluster::services_name;
+use wmco_core::names::objects::services_name;
 use wmco_core::protocol::ServicesData;
-use wmco_services::daemon::{self, Asked, Found, Means, NodeFacts, Released};
+use wmco_services::daemon::{self, Desired, Found, NodeIntent, PassContext, Released};
 use wmco_services::services::ScriptResults;
 
 use super::{DaemonError, Settings};
 use crate::host::shared::Shared;
 
-/// Shortest pause between two passes, so that one which changes nothing does not spin.
+/// Shortest pause between two passes, so that passes without a change do not spin.
 const SHORTEST_PAUSE: Duration = Duration::from_millis(10);
 
-/// What passes share.
+/// The shared state of passes.
 pub(super) struct Passes<'a> {
     host: &'a Shared,
     settings: &'a Settings,
     node: &'a str,
     client: &'a Client,
-    /// Remembered while the process lives, as the real daemon does.
+    /// Kept for the lifetime of the process, like in the real daemon.
     results: Arc<Mutex<ScriptResults>>,
     released: Released,
 }
@@ -47,11 +47,11 @@ impl<'a> Passes<'a> {
         }
     }
 
-    /// Returns after which time the next pass is due.
+    /// Runs a pass; returns the time until the next one.
     pub(super) async fn run(&mut self) -> Result<Duration, DaemonError> {
         let nodes: Api<Node> = Api::all(self.client.clone());
         let node = nodes.get_opt(self.node).await?.map(|node| json!(node));
-        let facts = node.as_ref().map(NodeFacts::of).unwrap_or_default();
+        let facts = node.as_ref().map(NodeIntent::of).unwrap_or_default();
         let data = match &facts.desired_version {
             Some(version) => self.manifest(version).await?,
             None => None,
@@ -86,20 +86,21 @@ impl<'a> Passes<'a> {
         Ok(map.map(|map| ServicesData(map.data.unwrap_or_default())))
     }
 
-    /// Works on the model, on a thread of its own.
+    /// Runs the pass on the model, on its own thread.
     async fn act(&self, node: Option<Value>, found: Found) -> Result<daemon::Pass, DaemonError> {
         let (model, gates) = (self.host.model.clone(), Arc::clone(&self.host.gates));
         let bundle = self.settings.ca_bundle.clone();
         let results = Arc::clone(&self.results);
         let work = self.host.threads.spawn_blocking(move || {
-            let asked = Asked { node: node.as_ref(), manifest: found.state() };
+            let desired = Desired { node: node.as_ref(), manifest: found.state() };
             let now = Timestamp::now();
             model.set_now(now);
-            // One pass at a time, so nobody can have left half of a result.
+            // Only one pass runs at a time, so no partial result can be left.
             let mut results = results.lock().unwrap_or_else(PoisonError::into_inner);
             let windows = &model.running_as_service();
-            let means = Means { windows, bundle: bundle.as_ref(), go_on: &|| true };
-            let pass = || daemon::pass(means, asked, &mut results, now);
+            let context =
+                PassContext { windows, bundle: bundle.as_ref(), should_continue: &|| true };
+            let pass = || daemon::pass(context, desired, &mut results, now);
             gates.daemon.enter(&model, pass)
         });
         let done = work.await.map_err(|source| DaemonError::Interrupted { source })?;

@@ -1,4 +1,4 @@
-//! What the simulated daemon takes from its command line.
+//! The simulated daemon's settings, from its command line.
 
 use jiff::SignedDuration;
 use wmco_core::names::host;
@@ -13,7 +13,7 @@ const PROGRAM: &str = "windows-instance-config-daemon.exe";
 /// Why the daemon ends right after its start.
 #[derive(Debug, thiserror::Error)]
 pub(in crate::host) enum SettingsError {
-    /// An argument is missing or means nothing.
+    /// An argument is missing or invalid.
     #[error("correct --{flag} in the command line of the daemon's service")]
     Argument { flag: &'static str },
     /// The command line starts another program.
@@ -21,7 +21,7 @@ pub(in crate::host) enum SettingsError {
     CommandLine(#[from] CommandLineError),
 }
 
-/// The daemon's settings. Source: `spec/wicd.md`, section 3.2.
+/// The daemon's settings. Source: `docs/contract/wicd.md`, WICD20.
 #[derive(Clone, Debug, PartialEq)]
 pub(in crate::host) struct Settings {
     pub(in crate::host) namespace: String,

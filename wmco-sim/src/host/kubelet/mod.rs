@@ -1,4 +1,4 @@
-//! The kubelet of a simulated host, as far as the API sees it.
+//! The kubelet of a simulated host, as seen by the API.
 
 mod node;
 mod settings;
@@ -17,7 +17,7 @@ use wmco_core::protocol::{Access, ServiceRunState};
 use wmco_core::text::chain;
 use wmco_core::winpath::WindowsPath;
 use wmco_services::fake::FakeWindows;
-use wmco_services::identity::Wanted;
+use wmco_services::identity::RequestContent;
 use wmco_services::windows::{Files as _, Machine as _, ServiceManager as _, WindowsError};
 
 use super::backoff::Backoff;
@@ -26,17 +26,17 @@ use super::shared::Shared;
 use node::{Facts, Readiness};
 use settings::{Settings, SettingsError};
 
-/// Namespace of the leases of nodes.
+/// Namespace of the Leases of nodes.
 const LEASES: &str = "kube-node-lease";
 
-/// The certificate in use, in the folder of `--cert-dir`.
+/// Current certificates, in the folder of `--cert-dir`.
 const CLIENT_CERTIFICATE: &str = "kubelet-client-current.pem";
 const SERVING_CERTIFICATE: &str = "kubelet-server-current.pem";
 
-/// A kubelet that is leaving tries this long to say so.
+/// Most time of an ending kubelet for its last status update.
 const FAREWELL: Duration = Duration::from_secs(2);
 
-/// Why a pass of the kubelet failed; it tries again.
+/// Why the kubelet's current work failed; it is retried.
 #[derive(Debug, thiserror::Error)]
 enum KubeletError {
     #[error("the kubelet got no certificate")]
@@ -49,30 +49,30 @@ enum KubeletError {
     Windows(#[from] WindowsError),
 }
 
-/// A kubelet that has started.
+/// A running kubelet.
 #[derive(Debug)]
 pub(super) struct Kubelet(Settings);
 
 impl Kubelet {
-    /// Reads its command line and configuration.
+    /// Parses its command line and configuration.
     ///
     /// # Errors
-    /// [`SettingsError`] when the process ends at once.
+    /// [`SettingsError`] if the process would end at once.
     pub(super) fn start(host: &FakeWindows, command: &str) -> Result<Self, SettingsError> {
         Settings::read(host, command).map(Self)
     }
 
-    /// Runs until it is dropped.
+    /// Runs until dropped.
     ///
     /// # Errors
-    /// [`IdentityError`] when it has nothing to log in with; the process then ends.
+    /// [`IdentityError`] when it has no credentials to log in with; the process then ends.
     pub(super) async fn run(&self, host: &Shared) -> Result<Infallible, IdentityError> {
         let settings = &self.0;
         let mut backoff = Backoff::default();
         let client = loop {
             match log_in(host, settings).await {
                 Ok(client) => break client,
-                // Without its bootstrap kubeconfig a kubelet gives up at once.
+                // Without its bootstrap kubeconfig a kubelet exits at once.
                 Err(KubeletError::Identity(error @ IdentityError::MissingFile { .. })) => {
                     return Err(error);
                 }
@@ -88,7 +88,7 @@ impl Kubelet {
         Ok(endless)
     }
 
-    /// Says for the ended kubelet that its node is silent. On a real cluster, others notice.
+    /// Marks the ended kubelet's Node as silent. On a real cluster, a controller does that.
     pub(super) async fn leave(&self, host: &Shared) {
         let farewell = farewell(&host.model, &self.0);
         if let Ok(Err(error)) = tokio::time::timeout(FAREWELL, farewell).await {
@@ -101,13 +101,13 @@ async fn farewell(host: &FakeWindows, settings: &Settings) -> Result<(), Kubelet
     let nodes: Api<Node> = Api::all(identity::client(host, &settings.kubeconfig).await?);
     let node = nodes.get(&settings.node).await?;
     let conditions = node::conditions(Readiness::Silent, node.status.as_ref(), Timestamp::now());
-    // Merged by their type, as a real kubelet does, so that those of others stay.
+    // Merged by type, like a real kubelet does, so that other conditions stay.
     let patch = Patch::Strategic(json!({ "status": { "conditions": conditions } }));
     nodes.patch_status(&settings.node, &PatchParams::default(), &patch).await?;
     Ok(())
 }
 
-/// Uses the certificate of an earlier run, or asks for the first one.
+/// Uses the certificate of an earlier run, or requests the first one.
 async fn log_in(shared: &Shared, settings: &Settings) -> Result<Client, KubeletError> {
     let host = &shared.model;
     let certificate = settings.certificates.join(CLIENT_CERTIFICATE);
@@ -119,7 +119,7 @@ async fn log_in(shared: &Shared, settings: &Settings) -> Result<Client, KubeletE
         return Ok(identity::client(host, &settings.kubeconfig).await?);
     }
     let bootstrap = identity::client(host, &settings.bootstrap_kubeconfig).await?;
-    let wanted = Wanted {
+    let wanted = RequestContent {
         signer: "kubernetes.io/kube-apiserver-client-kubelet",
         user: format!("{}{}", names::NODE_USER_PREFIX, settings.node),
         group: names::NODES_GROUP,
@@ -135,7 +135,7 @@ async fn log_in(shared: &Shared, settings: &Settings) -> Result<Client, KubeletE
     Ok(identity::client(host, &settings.kubeconfig).await?)
 }
 
-/// Writes a file of the kubelet, with the folders above it.
+/// Writes a file of the kubelet, and its missing parent folders.
 fn place(shared: &Shared, path: &WindowsPath, text: &str) -> Result<(), KubeletError> {
     let host = &shared.model;
     let written = shared.gates.kubelet.enter(host, || {
@@ -147,7 +147,7 @@ fn place(shared: &Shared, path: &WindowsPath, text: &str) -> Result<(), KubeletE
     Ok(written.ok_or(KubeletError::Stopped)??)
 }
 
-/// Makes the Node, or corrects the labels and the status of the one that is there.
+/// Creates the Node, or updates the labels and the status of an existing one.
 async fn register(host: &Shared, settings: &Settings, client: &Client) -> Result<(), KubeletError> {
     let nodes: Api<Node> = Api::all(client.clone());
     let wanted =
@@ -163,16 +163,16 @@ async fn register(host: &Shared, settings: &Settings, client: &Client) -> Result
     Ok(())
 }
 
-/// Keeps the Node's status and its Lease.
+/// Keeps the Node's status and its Lease up to date.
 async fn stay_alive(host: &Shared, settings: &Settings, client: &Client) -> Infallible {
     let mut changes = host.changes.subscribe();
     loop {
         changes.mark_unchanged();
-        // A Node that somebody deleted is not made again: a real kubelet does that at its start only.
+        // A deleted Node is not created again: a real kubelet does that only at its start.
         if let Err(error) = beat(host, settings, client).await {
             tracing::debug!(%error, node = settings.node, "a heartbeat was lost");
         }
-        // The sender lives in `host`; whatever ended the wait, it is time to look again.
+        // The sender is in `host`; whatever ended the wait, the next heartbeat is due.
         let _ = tokio::time::timeout(host.timing.heartbeat, changes.changed()).await;
     }
 }
@@ -180,7 +180,7 @@ async fn stay_alive(host: &Shared, settings: &Settings, client: &Client) -> Infa
 async fn beat(host: &Shared, settings: &Settings, client: &Client) -> Result<(), KubeletError> {
     let nodes: Api<Node> = Api::all(client.clone());
     let mut node = nodes.get(&settings.node).await?;
-    if !node::says(&node, readiness(&host.model)) {
+    if !node::has_readiness(&node, readiness(&host.model)) {
         node = report(host, settings, client).await?;
     }
     let leases: Api<Lease> = Api::namespaced(client.clone(), LEASES);
@@ -196,7 +196,7 @@ async fn beat(host: &Shared, settings: &Settings, client: &Client) -> Result<(),
     Ok(())
 }
 
-/// Writes the Node's whole status.
+/// Writes the whole status of the Node.
 async fn report(host: &Shared, settings: &Settings, client: &Client) -> Result<Node, KubeletError> {
     let nodes: Api<Node> = Api::all(client.clone());
     let old = nodes.get(&settings.node).await?.status;
@@ -206,9 +206,9 @@ async fn report(host: &Shared, settings: &Settings, client: &Client) -> Result<N
     Ok(nodes.patch_status(&settings.node, &PatchParams::default(), &patch).await?)
 }
 
-/// Asks for a serving certificate unless there is a valid one.
+/// Requests a serving certificate unless there is a valid one.
 async fn serve(host: &Shared, settings: &Settings, client: &Client) {
-    let wanted = Wanted {
+    let wanted = RequestContent {
         signer: "kubernetes.io/kubelet-serving",
         user: format!("{}{}", names::NODE_USER_PREFIX, settings.node),
         group: names::NODES_GROUP,

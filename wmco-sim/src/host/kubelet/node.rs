@@ -13,13 +13,13 @@ use wmco_core::names;
 
 use super::settings::Settings;
 
-/// Version that the kubelet calls itself.
+/// Version that the kubelet reports.
 const VERSION: &str = "v1.35.0";
 
-/// Seconds after which others may take a kubelet for dead. Source: Kubernetes, KubeletConfiguration.
+/// Seconds after which a kubelet counts as dead. Source: Kubernetes, KubeletConfiguration.
 const LEASE_SECONDS: i32 = 40;
 
-/// Facts about the machine that its Node shows.
+/// Facts about the machine for its Node.
 #[derive(Clone, Debug)]
 pub(super) struct Facts {
     pub(super) os_build: String,
@@ -32,7 +32,7 @@ pub(super) enum Readiness {
     Ready,
     /// containerd does not run.
     RuntimeDown,
-    /// The kubelet is gone. On a real cluster a controller finds that out.
+    /// The kubelet is gone. On a real cluster a controller detects that.
     Silent,
 }
 
@@ -54,7 +54,7 @@ impl Readiness {
     }
 }
 
-/// The Node that the kubelet registers. Its status is part of it, as from a real kubelet.
+/// Builds the Node that the kubelet registers, with its status, as a real kubelet does.
 pub(super) fn node(settings: &Settings, facts: &Facts, ready: Readiness, now: Timestamp) -> Node {
     let build = facts.os_build.split('.').take(3).collect::<Vec<_>>().join(".");
     let mut labels = BTreeMap::from(
@@ -83,7 +83,7 @@ pub(super) fn node(settings: &Settings, facts: &Facts, ready: Readiness, now: Ti
     }
 }
 
-/// The status; conditions that did not change since `last` keep their time of transition.
+/// Builds the status; conditions unchanged since `last` keep their time of transition.
 pub(super) fn status(
     settings: &Settings,
     facts: &Facts,
@@ -125,7 +125,7 @@ pub(super) fn status(
     }
 }
 
-/// All conditions that a kubelet reports.
+/// Builds all conditions that a kubelet reports.
 pub(super) fn conditions(
     ready: Readiness,
     last: Option<&NodeStatus>,
@@ -156,14 +156,14 @@ pub(super) fn conditions(
     .to_vec()
 }
 
-/// What a Node says about its readiness, with the reason.
-pub(super) fn says(node: &Node, ready: Readiness) -> bool {
+/// Whether the Node's `Ready` condition has the status of `ready`.
+pub(super) fn has_readiness(node: &Node, ready: Readiness) -> bool {
     let conditions = node.status.as_ref().and_then(|status| status.conditions.as_ref());
     conditions
         .is_some_and(|all| all.iter().any(|c| c.type_ == "Ready" && c.status == ready.status()))
 }
 
-/// The kubelet's sign of life.
+/// Builds the Lease that the kubelet renews.
 pub(super) fn lease(node: &Node, now: Timestamp) -> Lease {
     let name = node.metadata.name.clone().unwrap_or_default();
     let owner = OwnerReference {
@@ -218,7 +218,7 @@ mod tests {
         assert_eq!(labels[names::OS_ID_LABEL], "Windows");
         assert_eq!(labels["kubernetes.io/hostname"], "winhost");
         assert_eq!(labels["node.kubernetes.io/windows-build"], "10.0.20348");
-        assert!(says(&node, Readiness::Ready) && !says(&node, Readiness::Silent));
+        assert!(has_readiness(&node, Readiness::Ready) && !has_readiness(&node, Readiness::Silent));
         let status = node.status.unwrap();
         assert_eq!(status.addresses.unwrap()[0].address, "10.0.0.10");
         assert_eq!(status.capacity.unwrap()["pods"].0, "250");

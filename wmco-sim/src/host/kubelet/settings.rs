@@ -1,4 +1,4 @@
-//! What a simulated kubelet takes from its command line and its configuration file.
+//! A simulated kubelet's settings, from its command line and its configuration file.
 
 use std::collections::BTreeMap;
 
@@ -12,22 +12,22 @@ use wmco_services::windows::Machine as _;
 use super::super::command_line::{self, CommandLineError};
 use super::super::identity::{self, IdentityError};
 
-/// Pods that a kubelet takes when its configuration does not say. Source: Kubernetes, KubeletConfiguration.
+/// Default of the configuration's maximum number of pods. Source: Kubernetes, KubeletConfiguration.
 const DEFAULT_MAX_PODS: u32 = 110;
 
 /// Why a kubelet ends right after its start.
 #[derive(Debug, thiserror::Error)]
 pub(in crate::host) enum SettingsError {
-    /// An argument means nothing, or the machine does not know what is left out.
+    /// An argument is invalid, or a default is missing on the machine.
     #[error("correct the arguments of the kubelet: {problem}")]
     Argument { problem: String },
     /// The command line starts no kubelet.
     #[error("the kubelet cannot start")]
     CommandLine(#[from] CommandLineError),
-    /// The configuration file cannot be used.
+    /// The configuration file is invalid.
     #[error("correct {path}")]
     Configuration { path: String, source: serde_json::Error },
-    /// A file is not there.
+    /// A file does not exist.
     #[error("the kubelet cannot start")]
     File(#[from] IdentityError),
 }
@@ -46,7 +46,7 @@ pub(in crate::host) struct Settings {
     pub(in crate::host) certificates: WindowsPath,
 }
 
-/// The part of KubeletConfiguration that matters here; the file is JSON.
+/// The part of KubeletConfiguration that is used here; the file is JSON.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Configuration {
@@ -57,7 +57,7 @@ struct Configuration {
 }
 
 impl Settings {
-    /// Reads what the service's command line says and names.
+    /// Parses the service's command line and the files that it names.
     pub(in crate::host) fn read(
         machine: &FakeWindows,
         command: &str,

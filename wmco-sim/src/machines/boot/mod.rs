@@ -1,8 +1,7 @@
-//! What user data does to a new machine: which user may come in, with which keys, and whether anybody
-//! answers.
+//! Derives the effects of user data on a new machine: who can log in with which keys, and whether its SSH server runs.
 //!
-//! Read from the commands that the script runs, not from its text: a command in a comment, in a text or
-//! in a function that nobody calls has no effect. Source: `spec/operator.md`, section 6.4.
+//! The effects follow from the commands that the script runs: a command in a comment, in a text or in a function that
+//! is never called has no effect. Source: `docs/contract/user-data.md`, UD7.
 
 mod powershell;
 
@@ -20,25 +19,25 @@ const WRITES: [&str; 4] = ["Add-Content", "New-Item", "Out-File", "Set-Content"]
 /// Commands that start a service.
 const STARTS: [&str; 2] = ["Restart-Service", "Start-Service"];
 
-/// Commands that decide who may write to a file.
+/// Commands that set who may write to a file.
 const RIGHTS: [&str; 2] = ["icacls", "icacls.exe"];
 
-/// The file of keys below the folder that a script may name in several ways.
+/// End of the path of the authorized keys file; scripts may name the folder before it in several ways.
 const KEYS_FILE: &str = r"\ssh\administrators_authorized_keys";
 
 /// A machine after its first start.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) struct Booted {
-    /// The only user who may come in.
+    /// The only user who can log in.
     pub(super) user: &'static str,
-    /// Keys that open it.
+    /// Authorized keys.
     pub(super) keys: BTreeSet<AuthorizedKey>,
-    /// Its SSH server runs.
+    /// Whether its SSH server runs.
     pub(super) answers: bool,
 }
 
 impl Booted {
-    /// A machine of a cloud that was given this user data.
+    /// Derives the state of a machine that a cloud has started with this user data.
     pub(super) fn with(platform: &str, user_data: &str) -> Self {
         let script = script(platform, user_data);
         let commands = script.and_then(powershell::commands).unwrap_or_default();
@@ -50,7 +49,7 @@ impl Booted {
             || any(&|command| {
                 command.is(&["Enable-LocalUser"]) && command.has(host::ADMINISTRATOR)
             });
-        // sshd passes over a file that others than administrators may write to.
+        // sshd ignores a file that others than administrators may write to.
         let opens = any(&|command| command.is(&WRITES) && command.has_ending(KEYS_FILE))
             && any(&|command| {
                 command.is(&["Set-Acl"]) || command.is(&RIGHTS) && command.has_ending(KEYS_FILE)
@@ -64,7 +63,7 @@ impl Booted {
     }
 }
 
-/// The part of user data that the cloud's agent runs.
+/// Returns the part of user data that the cloud's agent runs.
 fn script<'a>(platform: &str, user_data: &'a str) -> Option<&'a str> {
     if platform == platforms::GCP {
         return Some(user_data);
@@ -73,12 +72,12 @@ fn script<'a>(platform: &str, user_data: &'a str) -> Option<&'a str> {
     rest.split_once("</powershell>").map(|(script, _)| script)
 }
 
-/// The administrator of new machines.
+/// Returns the administrator of new machines.
 fn user(platform: &str) -> &'static str {
     if platform == platforms::AZURE { host::AZURE_USER } else { host::ADMINISTRATOR }
 }
 
-/// Whether that user may log in before any user data has run.
+/// Whether that user can log in before any user data has run.
 fn has_enabled_user(platform: &str) -> bool {
     platform != platforms::GCP
 }
@@ -102,7 +101,7 @@ mod tests {
         user_data(platform, &KEY.parse().unwrap(), Some(&NEXT.parse().unwrap()))
     }
 
-    /// Changes the user data of a platform, where `from` must stand.
+    /// Replaces `from`, which must occur, in the user data of a platform.
     #[track_caller]
     fn changed(platform: &str, from: &str, to: &str) -> Booted {
         let text = rendered(platform);
@@ -120,7 +119,7 @@ mod tests {
         }
     }
 
-    /// Written another way, by the words of the specification.
+    /// A different script with the effects of `docs/contract/user-data.md`, UD7.
     #[test]
     fn other_scripts_with_the_same_effect_count() {
         let text = format!(
@@ -142,7 +141,7 @@ mod tests {
 
     #[test]
     fn no_server_answers_where_none_is_started() {
-        // A changed configuration starts it, too.
+        // A changed configuration restarts the server, too.
         let text = rendered(platforms::NONE).replace("Restart-Service", "Write-Output");
         let text = text.replace("Start-Service", "Write-Output");
         assert!(!Booted::with(platforms::NONE, &text).answers);

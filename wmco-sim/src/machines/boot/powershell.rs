@@ -1,4 +1,4 @@
-//! The commands of a PowerShell script, as a parser reads them.
+//! Extracts the commands of a PowerShell script.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,12 +8,12 @@ use tree_sitter::{Node, Parser};
 #[derive(Debug)]
 pub(super) struct Command {
     name: String,
-    /// Parameters and arguments, without quotation marks. In place of a variable stands what it is set to.
+    /// Parameters and arguments, without quotation marks. Variables are replaced by their values.
     words: Vec<String>,
 }
 
 impl Command {
-    /// Whether it is one of `names`. PowerShell does not look at the case of names.
+    /// Whether it is one of `names`. PowerShell ignores the case of names.
     pub(super) fn is(&self, names: &[&str]) -> bool {
         names.iter().any(|name| self.name.eq_ignore_ascii_case(name))
     }
@@ -30,8 +30,8 @@ impl Command {
     }
 }
 
-/// The commands that `script` runs: those outside of functions, and those of functions that are called.
-/// Conditions count as true. `None` when it is no PowerShell, so that nothing of it runs.
+/// Returns the commands that `script` runs: those outside functions, and those of functions that are called. Conditions
+/// count as true. `None` if the script has a syntax error, so that none of it runs.
 pub(super) fn commands(script: &str) -> Option<Vec<Command>> {
     let mut parser = Parser::new();
     parser.set_language(&tree_sitter_powershell::LANGUAGE.into()).ok()?;
@@ -58,9 +58,9 @@ pub(super) fn commands(script: &str) -> Option<Vec<Command>> {
 
 struct Found<'a> {
     script: &'a str,
-    /// What variables are set to, by their names in lower case.
+    /// Values of variables, by name in lower case.
     constants: BTreeMap<String, &'a str>,
-    /// Bodies of functions, by their names in lower case.
+    /// Bodies of functions, by name in lower case.
     functions: BTreeMap<String, Node<'a>>,
 }
 
@@ -70,7 +70,7 @@ impl<'a> Found<'a> {
     }
 
     fn look_for_constants(&mut self, root: Node<'a>) {
-        // A list instead of recursion, because texts nest as deep as their authors like.
+        // A list instead of recursion, since scripts can be nested to any depth.
         let mut open = vec![root];
         while let Some(node) = open.pop() {
             if node.kind() == "assignment_expression"
@@ -82,7 +82,7 @@ impl<'a> Found<'a> {
         }
     }
 
-    /// Adds the commands below `root` in order, and notes functions without looking into them.
+    /// Adds the commands below `root` in order; stores functions without descending into them.
     fn look_for_commands(&mut self, root: Node<'a>, commands: &mut Vec<Command>) {
         let mut open = vec![root];
         while let Some(node) = open.pop() {

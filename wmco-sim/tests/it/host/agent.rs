@@ -1,4 +1,4 @@
-//! The agent on a simulated host, as the operator uses it: upload, probe, apply, remove.
+//! Tests the agent on a simulated host, used as by the operator: upload, probe, apply, remove.
 
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ fn path(text: &str) -> WindowsPath {
     text.parse().unwrap()
 }
 
-/// The operator's side, in short.
+/// A simplified operator.
 pub(super) struct Operator {
     client: Client,
     sftp: SftpSession,
@@ -47,10 +47,10 @@ impl Operator {
         within(file.shutdown()).await.unwrap();
     }
 
-    /// Brings an agent, which is run from then on.
+    /// Uploads an agent, which is used from then on.
     pub(super) async fn bring(&mut self, file: &[u8]) {
         for folder in [ROOT, STAGING] {
-            // It may be there already.
+            // It may exist already.
             let _ = within(self.sftp.create_dir(path(folder).sftp())).await;
         }
         let digest = Sha256::of(file);
@@ -96,7 +96,7 @@ async fn an_uploaded_agent_describes_its_host() {
     assert_eq!(host.counts().executions.len(), 1);
 }
 
-/// What a first configuration places, in short.
+/// Returns a simplified first configuration.
 pub(super) fn configuration(content: &[u8]) -> Vec<HostStep> {
     let folder = |path: &str| HostStep::EnsureDirectory {
         path: path.parse().unwrap(),
@@ -126,7 +126,7 @@ async fn a_host_is_configured_and_brought_back_to_what_it_was() {
     let compressed = zstd::encode_all(content, 0).unwrap();
     operator.upload(&staged_content(Sha256::of(content)), &compressed).await;
 
-    // The agent tidies away what was staged long ago, so files need the time of their writing.
+    // The agent removes old staged files, so files need a correct modification time.
     assert!(written(&host, &staged_agent(Sha256::of(&agent))) >= start);
     let lines = operator.apply(configuration(content)).await;
     let failed = lines.iter().any(|line| matches!(line, ReportLine::Failed { .. }));
@@ -146,7 +146,7 @@ async fn a_host_is_configured_and_brought_back_to_what_it_was() {
     let lines = operator.apply(removal).await;
     let failed = lines.iter().any(|line| matches!(line, ReportLine::Failed { .. }));
     assert!(!failed, "{lines:?}");
-    // The operator takes away what the agent cannot: itself and the folders that it is in.
+    // The operator removes the agent and its folders, which the agent itself cannot.
     within(async {
         operator.sftp.remove_file(path(AGENT).sftp()).await.unwrap();
         for folder in [STAGING, ROOT] {
@@ -191,7 +191,7 @@ async fn an_agent_that_loses_power_leaves_the_rest_of_its_plan_undone() {
     within(host.power_on()).await;
     assert!(host.model().file(&path(AGENT)).is_some());
     assert!(host.model().with_tree(|tree| tree.node(&late).is_none()));
-    // Nothing of the cut is left: the machine can be worked on again.
+    // The interruption has no lasting effect: the machine can be changed again.
     host.model().make_directory(&late).unwrap();
 }
 
@@ -209,7 +209,7 @@ async fn a_restart_that_the_agent_orders_happens() {
     let plan = plan.unwrap();
     operator.upload(&staged_plan(Sha256::of(&plan)), &plan).await;
     let command = AgentCommand { agent: operator.agent, verb: Verb::Apply(Sha256::of(&plan)) };
-    // The answer may or may not come before the connection is gone.
+    // The answer may or may not arrive before the connection ends.
     let _ = within(operator.client.exec(command)).await;
     let client = within(async {
         loop {

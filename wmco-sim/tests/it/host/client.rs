@@ -12,10 +12,10 @@ use russh::{ChannelMsg, Disconnect};
 use russh_sftp::client::SftpSession;
 use wmco_sim::host::{SimHost, SimHostBuilder};
 
-/// Far longer than anything here takes, so that a test that hangs ends and says where.
+/// Far longer than any operation here, so that a hanging test fails with its location.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// The result of `work`, which must come in the end.
+/// Awaits the result of `work`; panics if it takes too long.
 #[track_caller]
 pub(crate) fn within<T>(work: impl Future<Output = T>) -> impl Future<Output = T> {
     let place = std::panic::Location::caller();
@@ -40,7 +40,7 @@ pub(crate) fn new_key() -> PrivateKey {
     PrivateKey::random(&mut russh::keys::key::safe_rng(), algorithm).unwrap()
 }
 
-/// A running host and a key that opens it.
+/// Starts a host; returns it with a key that it accepts.
 pub(crate) async fn host() -> (SimHost, PrivateKey) {
     host_with(|builder| builder).await
 }
@@ -59,7 +59,7 @@ pub(crate) struct Client {
     pub(crate) host_key: PublicKey,
 }
 
-/// Takes any host key and keeps it.
+/// Accepts any host key and stores it.
 pub(crate) struct Seen(Arc<Mutex<Option<PublicKey>>>);
 
 impl client::Handler for Seen {
@@ -76,14 +76,14 @@ impl client::Handler for Seen {
     }
 }
 
-/// Why there is no connection.
+/// Why connecting failed.
 #[derive(Debug)]
 pub(crate) enum NoClient {
     Connection,
     Refused,
 }
 
-/// What a command gave. No code: the connection ended first.
+/// The output of a command. Without a code the connection ended first.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Output {
     pub(crate) stdout: String,

@@ -1,4 +1,4 @@
-//! A whole node: agent, kubelet and daemon against a simulated cluster.
+//! A complete node: agent, kubelet and daemon with a simulated cluster.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -9,8 +9,8 @@ use kube::api::{Patch, PatchParams};
 use serde_json::{Value, json};
 use wmco_core::names::{self, host as paths, objects};
 use wmco_core::protocol::{HostStep, ReportLine, ServiceRunState, ServicesData};
-use wmco_services::generate::NODE_IP;
 use wmco_services::manifest::{Manifest, NodeVariable, Parts, PreScript, Service};
+use wmco_services::scripts::NODE_IP;
 use wmco_services::windows::{Machine as _, ServiceManager as _};
 use wmco_sim::host::SimHost;
 
@@ -25,17 +25,14 @@ const ARGUMENTS: &str = r"controller --windows-service --log-dir C:\var\log\wicd
 
 fn service(name: &str, command: &str, needs: &[&str], priority: u64) -> Service {
     Service {
-        name: name.parse().unwrap(),
-        command: command.to_owned(),
-        node_variables_in_command: Vec::new(),
-        powershell_pre_scripts: Vec::new(),
         dependencies: needs.iter().map(|name| name.parse().unwrap()).collect(),
         bootstrap: priority < 2,
         priority,
+        ..Service::new(name.parse().unwrap(), command)
     }
 }
 
-/// What the generated ConfigMap has, in short.
+/// Returns a simplified version of the generated ConfigMap.
 fn manifest(environment: &[(&str, &str)]) -> ServicesData {
     let containerd =
         service(paths::CONTAINERD_SERVICE, r"C:\k\containerd\containerd.exe --run-service", &[], 0);
@@ -78,7 +75,7 @@ fn map(version: &str, data: &ServicesData) -> Value {
     })
 }
 
-/// A node whose kubelet and daemon run; all certificates are approved.
+/// Starts a node whose kubelet and daemon run; all certificates are approved.
 async fn joined(environment: &[(&str, &str)]) -> (Joining, russh::keys::PrivateKey) {
     let (joining, key) = Joining::empty().await;
     let binding = json!({
@@ -93,7 +90,7 @@ async fn joined(environment: &[(&str, &str)]) -> (Joining, russh::keys::PrivateK
         json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}});
     let data = manifest(environment);
     for object in [binding, namespace, map(VERSION, &data), map(LATER, &data)] {
-        joining.cluster.apply(&object).unwrap();
+        joining.cluster.put(&object).unwrap();
     }
     let model = joining.host.model();
     let kubeconfig = joining.cluster.kubeconfig("daemon", &["system:masters"]).unwrap();
@@ -135,7 +132,7 @@ fn version(joining: &Joining) -> Option<String> {
     annotations(joining).get(names::VERSION_ANNOTATION).cloned()
 }
 
-/// Waits until the daemon reads no manifest any more.
+/// Waits until the daemon stops reading manifests.
 async fn idle(joining: &Joining) {
     let reads = || joining.cluster.count("get", "configmaps");
     within(async {
@@ -169,7 +166,7 @@ async fn a_settled_daemon_follows_changes_at_once() {
     let (joining, _) = joined(&[]).await;
     annotate(&joining, names::DESIRED_VERSION_ANNOTATION, VERSION.into()).await;
     until(|| version(&joining).as_deref() == Some(VERSION)).await;
-    // By itself it would look again in two minutes.
+    // The next regular pass would be in two minutes.
     idle(&joining).await;
     annotate(&joining, names::DESIRED_VERSION_ANNOTATION, LATER.into()).await;
     until(|| version(&joining).as_deref() == Some(LATER)).await;
@@ -177,7 +174,7 @@ async fn a_settled_daemon_follows_changes_at_once() {
     let mut data = manifest(&[]);
     let services = data.0.get_mut("services").unwrap();
     *services = services.replace("--node NODE_NAME", "--node NODE_NAME --more");
-    joining.cluster.apply(&map(LATER, &data)).unwrap();
+    joining.cluster.put(&map(LATER, &data)).unwrap();
     let overlay = "hybrid-overlay-node".parse().unwrap();
     let command = || joining.host.model().query(&overlay).unwrap().unwrap().config.command;
     until(|| command().ends_with("--node winhost --more")).await;
@@ -194,7 +191,7 @@ async fn a_changed_variable_asks_for_a_restart_before_anything_else() {
     until(|| joining.host.counts().restarts == 1).await;
     annotate(&joining, names::REBOOT_ANNOTATION, Value::Null).await;
     until(|| version(&joining).is_some()).await;
-    // Both programs still have the certificates of before.
+    // Both programs still have their earlier certificates.
     assert_eq!(joining.requests(), 3);
     joining.ready("True").await;
 }

@@ -1,4 +1,4 @@
-//! Lines that fail.
+//! Network faults.
 
 use std::io::ErrorKind;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use wmco_sim::host::Fault;
 
 use super::client::{Client, NoClient, host, host_with, until, within};
 
-/// Long enough for an answer to come if one comes at all.
+/// Long enough for any answer to arrive.
 const A_WHILE: Duration = Duration::from_millis(200);
 
 #[tokio::test]
@@ -82,14 +82,14 @@ async fn a_distant_host_answers_late_but_in_bulk() {
     host.set_latency(latency);
     let start = Instant::now();
     within(client.exec("x")).await.unwrap();
-    // One round trip for the channel, one for the command at least.
+    // At least one round trip for the channel and one for the command.
     assert!(start.elapsed() >= 2 * latency, "{:?}", start.elapsed());
     let sftp = within(client.sftp()).await;
     let mut file = within(sftp.create("/C:/ProgramData/x")).await.unwrap();
     let start = Instant::now();
     within(file.write_all(&vec![7; 6_000_000])).await.unwrap();
     within(file.shutdown()).await.unwrap();
-    // Blocks that waited for one another would take at least 180 round trips.
+    // Blocks sent one after the other would take at least 180 round trips.
     assert!(start.elapsed() < 30 * latency, "{:?}", start.elapsed());
 }
 

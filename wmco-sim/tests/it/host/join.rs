@@ -6,6 +6,7 @@ use k8s_openapi::api::certificates::v1::CertificateSigningRequest;
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::Node;
 use kube::{Api, Client};
+use kube_testserver::TestServer;
 use russh::keys::PrivateKey;
 use wmco_core::limits;
 use wmco_core::names::host::{
@@ -13,7 +14,6 @@ use wmco_core::names::host::{
 };
 use wmco_core::protocol::ServiceRunState;
 use wmco_services::windows::{Machine as _, ServiceManager as _, Wait};
-use wmco_sim::cluster::SimCluster;
 use wmco_sim::host::SimHost;
 
 use super::client::{host_with, until, within};
@@ -22,24 +22,24 @@ use crate::kubelet;
 pub(super) const NODE: &str = "winhost";
 const PKI: &str = r"C:\var\lib\kubelet\pki";
 
-/// A cluster and a host with everything that a kubelet needs.
+/// A cluster, and a host with everything that a kubelet needs.
 pub(super) struct Joining {
-    pub(super) cluster: SimCluster,
+    pub(super) cluster: TestServer,
     pub(super) client: Client,
     pub(super) host: SimHost,
 }
 
 impl Joining {
-    /// A host on which the kubelet's service is installed by hand.
+    /// Creates a host on which the kubelet's service is installed directly.
     async fn new() -> Self {
         let (joining, _) = Self::empty().await;
         kubelet::install(joining.host.model(), [10, 1, 2, 3].into());
         joining
     }
 
-    /// A host with the kubelet's files and no service of ours.
+    /// Creates a host with the kubelet's files and none of our services.
     pub(super) async fn empty() -> (Self, PrivateKey) {
-        let cluster = SimCluster::start().await.unwrap();
+        let cluster = TestServer::start().await.unwrap();
         let client = kubelet::admin(&cluster).await;
         let (host, key) = host_with(|builder| {
             let moment = Duration::from_millis(50);
@@ -54,7 +54,7 @@ impl Joining {
         (Self { cluster, client, host }, key)
     }
 
-    /// Approves the next request that nobody looked at yet, and returns it.
+    /// Approves the next pending request, and returns it.
     pub(super) async fn approve(&self) -> CertificateSigningRequest {
         kubelet::approve(&self.client).await
     }
@@ -63,7 +63,7 @@ impl Joining {
         self.cluster.objects("certificates.k8s.io", "certificatesigningrequests", "").len()
     }
 
-    /// Waits until the Node says so about its readiness.
+    /// Waits until the Node's `Ready` condition has this status.
     #[track_caller]
     pub(super) fn ready(&self, status: &str) -> impl Future<Output = Node> {
         let seen = until(move || self.node().is_some_and(|node| readiness(&node) == status));

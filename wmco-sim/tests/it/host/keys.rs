@@ -1,4 +1,4 @@
-//! Keys that the agent exchanges open the host, and former ones no more.
+//! Tests that the agent's key exchange authorizes the new key and revokes old ones.
 
 use russh::keys::{PrivateKey, PublicKey};
 use wmco_core::authorized_key::AuthorizedKey;
@@ -26,7 +26,7 @@ async fn enters(host: &SimHost, key: &PrivateKey) -> bool {
     }
 }
 
-/// Logs in with `with` and has the agent exchange keys.
+/// Logs in with `with` and runs the agent's key exchange.
 async fn exchange(host: &SimHost, with: &PrivateKey, add: &PrivateKey, remove: &[&PrivateKey]) {
     let mut operator = Operator::new(host, with).await;
     operator.bring(&SimHost::agent_binary("1.2.3-test")).await;

@@ -1,4 +1,4 @@
-//! Who gets in, and which host key they see.
+//! Tests logins and host keys.
 
 use russh::keys::{Algorithm, EcdsaCurve};
 use wmco_sim::host::{Fault, HostKeyKind};

@@ -1,4 +1,4 @@
-//! Machines that go down and come back.
+//! Tests power loss and restarts.
 
 use std::io::ErrorKind;
 use std::time::Duration;
@@ -41,7 +41,7 @@ async fn a_restart_cuts_refuses_and_comes_back_new() {
 
     let client = within(Client::connect(&host, &key)).await;
     host.model().restart().unwrap();
-    // The running program gets no chance to say how it ended.
+    // The running program cannot report its exit.
     let output = within(client.exec(r"C:\k\a.exe probe")).await;
     assert!(output.is_err() || output.is_ok_and(|output| output.code.is_none()));
     until(|| client.handle.is_closed()).await;

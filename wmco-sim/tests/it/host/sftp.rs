@@ -1,4 +1,4 @@
-//! Files, as an SFTP client sees them.
+//! Tests files through an SFTP client.
 
 use russh_sftp::client::RawSftpSession;
 use russh_sftp::client::error::Error;
@@ -14,7 +14,7 @@ fn path(text: &str) -> WindowsPath {
     text.parse().unwrap()
 }
 
-/// Bytes that show where they belong.
+/// Returns bytes that depend on their offset.
 fn pattern(length: usize) -> Vec<u8> {
     (0..length).map(|at| u8::try_from(at * 31 % 251).unwrap()).collect()
 }

@@ -1,4 +1,4 @@
-//! Commands that start no agent.
+//! Tests commands that start no agent.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Who gets into the host of a Machine is what its user data says.
+//! Tests that a Machine's user data decides who can log in to its host.
 
 use russh::keys::PrivateKey;
 use wmco_core::names::host::AUTHORIZED_KEYS;
@@ -10,7 +10,7 @@ use wmco_sim::host::SimHost;
 use super::scenery::{World, authorized};
 use crate::host::client::{Client, NoClient, new_key, until, within};
 
-/// Whether this person with this key comes in.
+/// Whether this user can log in with this key.
 async fn enters(host: &SimHost, user: &str, key: &PrivateKey) -> bool {
     match within(Client::try_connect(host, user, key)).await {
         Ok(_) => true,
@@ -23,7 +23,7 @@ async fn with(platform: &str) -> World {
     World::new(platform, |api| api).await.with_hosts(1).await
 }
 
-/// A world whose user data was changed before its Machine was made.
+/// Creates a world whose user data is changed before its Machine is created.
 async fn with_user_data(change: impl FnOnce(&World) -> String) -> World {
     let world = World::new(platforms::NONE, |api| api).await;
     world.give_user_data(&change(&world));
@@ -107,7 +107,7 @@ async fn user_data_counts_as_it_was_when_the_machine_was_made() {
     world.end().await;
 }
 
-/// As when the operator exchanges keys.
+/// Like the operator's key exchange.
 #[tokio::test]
 async fn a_key_that_is_written_to_the_file_opens_the_host() {
     let world = with(platforms::NONE).await;

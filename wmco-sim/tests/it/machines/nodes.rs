@@ -1,4 +1,4 @@
-//! Nodes and Machines find each other.
+//! Tests the links between Nodes and Machines.
 
 use futures::StreamExt as _;
 use k8s_openapi::api::core::v1::Node;
@@ -40,7 +40,7 @@ async fn a_machine_goes_through_its_phases_in_order() {
     let watched = watcher(world.api("Machine"), watcher::Config::default()).applied_objects();
     let mut watched = watched.boxed();
     let mut phases = Vec::new();
-    world.cluster.apply(&machine_set(SET, 1)).unwrap();
+    world.cluster.put(&machine_set(SET, 1)).unwrap();
     let mut joins = false;
     while phases.last().is_none_or(|phase| phase != "Running") {
         let machine = within(watched.next()).await.unwrap().unwrap();
@@ -72,13 +72,13 @@ async fn a_deleted_machine_takes_its_node_and_its_host_with_it() {
     world.end().await;
 }
 
-/// The Node of a host that is listed stays, whatever becomes of Machines.
+/// The Node of a listed host stays, whatever happens to Machines.
 #[tokio::test]
 async fn a_node_of_no_machine_is_left_alone() {
     let world = World::new(platforms::NONE, |api| api).await.with_hosts(1).await;
     let other = json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "listed"},
         "status": {"addresses": [{"type": "InternalIP", "address": "10.9.8.7"}]}});
-    world.cluster.apply(&other).unwrap();
+    world.cluster.put(&other).unwrap();
     let name = world.names()[0].clone();
     world.join(&name).await;
     world.until(&name, |machine| machine["status"]["phase"] == "Running").await;

@@ -1,4 +1,4 @@
-//! Each oddity shows, and goes again.
+//! Tests that each oddity takes effect and can be cleared.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ async fn world(machines: u32) -> (World, String) {
     (world, name)
 }
 
-/// A field is `odd` with the oddity, and as before without.
+/// Checks that a field is `odd` with the oddity, and unchanged without.
 async fn check(oddity: Oddity, pointer: &'static str, odd: Value) {
     let (world, name) = world(1).await;
     let shown = |machine: &Value| machine.pointer(pointer).cloned().unwrap_or_default();
@@ -65,7 +65,7 @@ async fn the_address_of_another_machine() {
     // The address leads to the host that has it.
     assert_eq!(world.machines.ssh_address(others), Some(world.host(&other).ssh_address()));
     assert_eq!(world.machines.ssh_address(own), Some(world.host(&name).ssh_address()));
-    // The cloud knows whose the Node is.
+    // The cloud links the Node to the right Machine.
     world.join(&other).await;
     world.until(&other, |machine| machine["status"]["phase"] == "Running").await;
     assert_eq!(world.get(&name).unwrap()["status"]["nodeRef"], Value::Null);
@@ -121,14 +121,14 @@ async fn a_machine_that_is_stuck_in_deletion_keeps_its_host_and_its_node() {
     world.end().await;
 }
 
-/// One that a person made, odd from its first moment.
+/// A Machine that a person created, odd from the start.
 #[tokio::test]
 async fn a_machine_by_hand_is_odd_from_the_start() {
     let world = World::new(platforms::NONE, |api| api).await;
     world.machines.set_oddity("mine", Oddity::NoAddresses);
     world
         .cluster
-        .apply(&json!({
+        .put(&json!({
             "apiVersion": "machine.openshift.io/v1beta1", "kind": "Machine",
             "metadata": {"name": "mine", "namespace": "openshift-machine-api",
                 "labels": {"machine.openshift.io/os-id": "Windows"}},

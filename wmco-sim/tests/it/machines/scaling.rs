@@ -1,14 +1,14 @@
-//! MachineSets grow and shrink, and hosts come and go with their Machines.
+//! Tests that MachineSets grow and shrink, and that hosts come and go with their Machines.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
+use kube_testserver::Fault;
 use serde_json::json;
 use tokio::net::TcpStream;
 use tokio::time::Instant;
 use wmco_core::names::{self, platforms};
-use wmco_sim::cluster::Fault;
 use wmco_sim::machines::{DELETE_ANNOTATION, MachineApiBuilder, machine_set};
 
 use super::scenery::{SET, World, address, text};
@@ -109,7 +109,7 @@ async fn a_machine_waits_for_its_secret() {
     let mut set = machine_set(SET, 1);
     set["spec"]["template"]["spec"]["providerSpec"]["value"]["userDataSecret"]["name"] =
         json!("later");
-    world.cluster.apply(&set).unwrap();
+    world.cluster.put(&set).unwrap();
     until(|| world.list().iter().any(|m| m["status"]["phase"] == "Provisioning")).await;
     tokio::time::sleep(Duration::from_millis(100)).await;
     assert_eq!(
@@ -120,7 +120,7 @@ async fn a_machine_waits_for_its_secret() {
     );
     world
         .cluster
-        .apply(&json!({
+        .put(&json!({
             "apiVersion": "v1", "kind": "Secret",
             "metadata": {"name": "later", "namespace": "openshift-machine-api"},
             "stringData": {"userData": ""},
@@ -135,7 +135,7 @@ async fn provisioning_and_boot_take_their_time() {
     const EACH: Duration = Duration::from_millis(300);
     let world = World::new(platforms::NONE, |api| api.provisioning(EACH).boot(EACH)).await;
     let start = Instant::now();
-    world.cluster.apply(&machine_set(SET, 1)).unwrap();
+    world.cluster.put(&machine_set(SET, 1)).unwrap();
     until(|| world.list().iter().any(|m| m["status"]["phase"] == "Provisioned")).await;
     assert!(start.elapsed() >= EACH);
     assert!(world.machines.hosts().is_empty());
@@ -148,7 +148,7 @@ async fn provisioning_and_boot_take_their_time() {
 #[tokio::test]
 async fn azure_refuses_names_that_no_computer_can_have() {
     let world = World::new(platforms::AZURE, |api| api).await;
-    world.cluster.apply(&machine_set("winworkers-east", 1)).unwrap();
+    world.cluster.put(&machine_set("winworkers-east", 1)).unwrap();
     until(|| world.list().iter().any(|m| m["status"]["phase"] == "Failed")).await;
     let status = world.list()[0]["status"].clone();
     assert_eq!(status["errorReason"], "InvalidConfiguration");
@@ -163,14 +163,14 @@ async fn a_machine_of_another_system_has_no_host() {
     let mut set = machine_set(SET, 1);
     let labels = &mut set["spec"]["template"]["metadata"]["labels"];
     labels.as_object_mut().unwrap().remove(names::MACHINE_OS_LABEL);
-    world.cluster.apply(&set).unwrap();
+    world.cluster.put(&set).unwrap();
     until(|| world.list().iter().any(|m| m["status"]["phase"] == "Provisioned")).await;
     tokio::time::sleep(Duration::from_millis(100)).await;
     assert!(world.machines.hosts().is_empty());
     world.end().await;
 }
 
-/// Half of the writes to Machines are cut off, and nothing is made twice.
+/// Half of the writes to Machines fail, and nothing is created twice.
 #[tokio::test]
 async fn what_the_api_refuses_is_tried_again() {
     let world = World::new(platforms::NONE, |api| api).await;
@@ -182,7 +182,7 @@ async fn what_the_api_refuses_is_tried_again() {
             && asked.fetch_add(1, Ordering::Relaxed).is_multiple_of(2);
         fails.then_some(Fault::Hangup)
     });
-    world.cluster.apply(&machine_set(SET, 3)).unwrap();
+    world.cluster.put(&machine_set(SET, 3)).unwrap();
     world.hosts(3).await;
     world.cluster.clear_faults();
     world.scale(0).await;

@@ -1,4 +1,4 @@
-//! First contact with a host of which nothing is believed.
+//! First contact with a host on which no file is trusted.
 
 use wmco_core::names::host;
 use wmco_core::protocol::{AgentLocation, FreshFolder, staged_agent};
@@ -34,13 +34,13 @@ pub(super) async fn an_agent_is_brought_run_and_taken_back<B: Backend>() {
     assert_eq!((counts.connects, counts.executions, counts.sftp_sessions), (1, 2, 1));
 }
 
-/// A local user was there first: what he has put where ours go has the right names and sizes.
+/// A local user has planted files at our paths, with the right names and sizes.
 pub(super) async fn what_lay_there_before_us_is_not_run<B: Backend>() {
     let server = B::start().await;
     let ours = server.program(Does::Work);
     let planted = [path(host::AGENT), staged_agent(ours.digest())];
     for place in &planted {
-        // If it is run its words are no report, and that would be the outcome.
+        // If it ran, its output would be no report, and the outcome would show that.
         server.install(place, Does::Garbage);
         server.put(place, &noise(usize::try_from(ours.raw().await.unwrap().length()).unwrap(), 5));
     }
@@ -64,7 +64,7 @@ pub(super) async fn an_agent_that_fails_is_taken_back_too<B: Backend>() {
 pub(super) async fn a_folder_that_is_there_is_not_used<B: Backend>() {
     let server = B::start().await;
     let folder = server.fresh_folder();
-    // Something else is in it, so it is none that an attempt of ours has left.
+    // It is not empty, so it is no left-over of our attempts.
     server.put_home(&format!("{folder}/theirs.dll"), b"theirs");
     let host = server.host().await;
     let error = host.probe_with(&server.program(Does::Work), folder, &QUIET).await.unwrap_err();
@@ -99,7 +99,7 @@ pub(super) async fn folders_of_cut_contacts_go_and_those_of_others_stay<B: Backe
     let host = server.host().await;
     for number in 0..20 {
         let left = FreshFolder::from_random([number; 16]);
-        server.put_home(&format!("{left}/{}", host::BROUGHT_AGENT), b"half");
+        server.put_home(&format!("{left}/{}", host::UPLOADED_AGENT), b"half");
     }
     let theirs = FreshFolder::from_random([0xFF; 16]);
     for stays in [format!("{theirs}/notes.txt"), "wmco-notes/wicd.exe".into(), "wicd.exe".into()] {

@@ -1,4 +1,4 @@
-//! Remote commands: what the agent says, how it ends, and what happens to the connection.
+//! Remote commands: the agent's output and exit, and their effect on the connection.
 
 use std::time::Duration;
 
@@ -145,7 +145,7 @@ pub(super) async fn a_restart_is_expected<B: Backend>() {
     let (_server, host, agent) = B::host_with(Does::Work).await;
     let plan = plan(vec![HostStep::InstallAgent, HostStep::Restart]);
     let lines = match host.apply(agent, &plan, &mut |_| {}).await.unwrap() {
-        // Going down takes a while, in which an agent may still report.
+        // A shutdown takes a while, in which an agent may still report.
         ApplyOutcome::Restarting { lines } | ApplyOutcome::Finished { lines, .. } => lines,
         outcome @ ApplyOutcome::NoReport(_) => panic!("{outcome:?}"),
     };

@@ -1,4 +1,4 @@
-//! What a host that is far away costs.
+//! Round trips to a distant host.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -11,21 +11,21 @@ use super::{QUIET, noise};
 use crate::backend::{Backend, Does};
 use crate::proxy::{Network, Proxy};
 
-/// Half a round trip, far longer than anything takes here, so that what overlaps is seen to.
+/// Half a round trip, far longer than any operation here, so that overlaps show.
 const ONE_WAY: Duration = Duration::from_millis(50);
 
-/// What a join may take in all.
+/// Most round trips of a join.
 const MOST: u64 = 30;
 
-/// Contents of a first configuration: programs, and small files. They fill two windows and a bit.
+/// Contents of a first configuration: programs, and small files. They fill a little more than two windows.
 const PROGRAMS: u64 = 18;
 const SMALL: u64 = 6;
 
-/// All that a join does with a host over one connection.
+/// Runs all operations of a join over one connection.
 pub(super) async fn a_visit_takes_few_round_trips<B: Backend>() {
     let server = B::start().await;
     let ours = server.program(Does::Work);
-    // Where the agent leaves a copy of itself; not every program that stands for it does.
+    // Puts a copy of the agent there, as the agent does itself; not every stand-in does.
     server.install(&staged_agent(ours.digest()), Does::Work);
     let agent = AgentLocation::Staged(ours.digest());
     let far = Network { one_way: ONE_WAY, ..Network::default() };

@@ -21,7 +21,7 @@ async fn check_staged<B: Backend>(server: &B, blob: &Blob, content: &[u8]) {
     assert_eq!(zstd::decode_all(staged.as_slice()).unwrap(), content);
 }
 
-/// The name under which a blob arrives.
+/// Creates the part file of a blob; returns its path.
 async fn part<B: Backend>(server: &B, blob: &Blob, content: &[u8]) -> WindowsPath {
     let digits = blob.packed().await.unwrap().digest().to_string();
     let path = path(&format!("{}.{}.part", staged_content(blob.digest()), &digits[..16]));
@@ -53,7 +53,7 @@ pub(super) async fn contents_arrive<B: Backend>() {
     assert_eq!(options.counters.snapshot().open, 0);
 }
 
-/// Whoever makes a folder of ours decides who may write there, and that is the agent.
+/// The creator of our folders decides who may write there, and that is the agent.
 pub(super) async fn an_upload_makes_no_folder<B: Backend>() {
     let server = B::start().await;
     let host = server.host().await;
@@ -64,7 +64,7 @@ pub(super) async fn an_upload_makes_no_folder<B: Backend>() {
     assert!(server.names(&path(r"C:\")).iter().all(|name| name != "k"));
 }
 
-/// A name and a length prove nothing: what is staged is known from the agent, and else sent.
+/// Name and length prove nothing: content that the agent does not report as staged is sent.
 pub(super) async fn a_file_of_the_right_name_and_size_is_replaced<B: Backend>() {
     let server = B::start().await;
     let content = noise(50_000, 7);

@@ -1,4 +1,4 @@
-//! Who comes in, and which server is trusted.
+//! Accepted logins and trusted servers.
 
 use wmco_ssh::{
     ConnectError, Credentials, HostKeyPolicy, HostKeyVerdict, Options, Retry, Route, Session,
@@ -68,7 +68,7 @@ pub(super) async fn each_kind_of_host_key_is_pinned<B: Backend>() {
         assert_eq!(seen.key.algorithm(), kind);
         assert_eq!(server.host_keys(), std::slice::from_ref(&seen.key));
 
-        // As a later process would do it: through the text in the cluster.
+        // Parses it from the cluster's text, as a later process would.
         let pinned = HostKeyPolicy::Pinned(seen.key.to_string().parse().unwrap());
         let session = login(pinned).await.unwrap();
         assert_eq!(session.host_key().verdict, HostKeyVerdict::Matches, "{kind}");
@@ -94,7 +94,7 @@ pub(super) async fn another_host_key_is_a_mismatch<B: Backend>() {
     let other = B::with_host_keys(&["ecdsa-sha2-nistp256", "ssh-ed25519"]).await;
     let shown = server.host_keys().remove(0);
     let options = server.options();
-    // The same kind, and a kind that the server does not have.
+    // A key of the same kind, and of a kind that the server does not have.
     for pinned in other.host_keys() {
         let policy = HostKeyPolicy::Pinned(pinned.clone());
         let error = try_login(&server, server.credentials(), policy, &options).await.unwrap_err();

@@ -1,6 +1,6 @@
-//! One list of scenarios, run against OpenSSH and against simulated hosts: same results.
+//! A list of scenarios, run against OpenSSH and against simulated hosts with the same results.
 //!
-//! What only one of both can show has tests of its own in the other modules.
+//! Behaviour of only one of the two is tested in the other modules.
 
 mod contact;
 mod exec;
@@ -10,10 +10,10 @@ mod login;
 
 use wmco_ssh::UploadProgress;
 
-/// Nobody looks at the progress.
+/// Ignores the progress.
 const QUIET: fn(UploadProgress) = |_| {};
 
-/// Bytes that do not compress, always the same for a seed (xorshift).
+/// Returns incompressible bytes, the same for each seed (xorshift).
 pub(crate) fn noise(length: usize, seed: u64) -> Vec<u8> {
     let mut state = seed | 1;
     let mut next = || {
@@ -30,7 +30,7 @@ pub(crate) fn noise(length: usize, seed: u64) -> Vec<u8> {
     bytes
 }
 
-/// Makes a test of each scenario for each server.
+/// Generates a test of each scenario for each server.
 macro_rules! scenarios {
     ($($module:ident: $($scenario:ident),+ $(,)?;)+) => {
         mod openssh {

@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use bin_operator::progress::Progress;
+use kube_testserver::Fault;
+use kube_testserver::error::{ApiError, Subject};
 use wmco_core::names::events;
-use wmco_sim::cluster::Fault;
-use wmco_sim::cluster::error::{ApiError, Subject};
 
 use super::scenery::{Key, cloud, machines, names, until_finished};
 use crate::live::scenery::{notes, until};

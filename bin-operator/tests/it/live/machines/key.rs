@@ -73,7 +73,7 @@ async fn machines_that_refuse_the_new_key_are_replaced_one_after_another() {
     })
     .await;
     until_finished(&stage, 3, 2).await;
-    // Entries are told what is wrong with them, and nothing of them is touched.
+    // Events name the problem of each entry, and the hosts are not touched.
     let told = notes(&stage, events::INSTANCE_SETUP_FAILURE);
     for (address, _) in stage.hosts.iter() {
         let is_told = |note: &&String| note.contains(address) && note.contains("private key");

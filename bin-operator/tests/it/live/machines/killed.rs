@@ -1,10 +1,10 @@
-//! The operator is killed at each step of a replacement, and another one goes on.
+//! The operator is killed at each step of a replacement, and another one continues.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use bin_operator::demo::{Running, Stage};
-use bin_operator::progress::{Happening, Progress, What};
+use bin_operator::progress::{Progress, ProgressEvent, ProgressKind};
 use futures::FutureExt as _;
 use tokio::sync::Notify;
 
@@ -25,8 +25,8 @@ fn kill(stage: &Stage, running: Running) {
 fn up_to_the_deletion(stage: &Stage) -> (Running, Arc<Notify>) {
     let reached = Arc::new(Notify::new());
     let tell = Arc::clone(&reached);
-    let gate = move |happening: &Happening| match &happening.what {
-        What::Step { action, .. } if action.starts_with("delete-machine") => {
+    let gate = move |event: &ProgressEvent| match &event.kind {
+        ProgressKind::Step { action, .. } if action.starts_with("delete-machine") => {
             tell.notify_one();
             std::future::pending().boxed()
         }

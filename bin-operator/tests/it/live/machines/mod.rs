@@ -3,11 +3,11 @@
 mod kept;
 mod key;
 mod killed;
-mod observer;
+pub(super) mod observer;
 mod odd;
 mod rotation;
 mod safety;
 mod scale;
-mod scenery;
+pub(super) mod scenery;
 mod takeover;
 mod upgrade;

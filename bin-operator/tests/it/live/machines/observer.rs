@@ -10,12 +10,12 @@ use futures::StreamExt as _;
 use kube::Client;
 use kube::api::{Api, ApiResource, DynamicObject, GroupVersionKind};
 use kube::runtime::watcher::{self, Event};
+use kube_testserver::Request;
 use serde_json::Value;
 use tokio::task::JoinHandle;
 use wmco_core::authorized_key::AuthorizedKey;
 use wmco_core::names::{host, machine_api, objects};
 use wmco_core::secret::Secret;
-use wmco_sim::cluster::Request;
 use wmco_sim::host::SimHost;
 use wmco_sim::machines::MachineApi;
 use wmco_ssh::PrivateKey;
@@ -24,7 +24,7 @@ use super::safety::{self, Change, Findings, Kind, Write, resource_version};
 use crate::live::scenery::{admin, until};
 
 /// Sees everything from its start on.
-pub(super) struct Observer {
+pub(in crate::live) struct Observer {
     seen: Arc<Mutex<Seen>>,
     watches: Vec<JoinHandle<()>>,
     budget: usize,
@@ -41,7 +41,7 @@ struct Seen {
 
 impl Observer {
     /// Begins to watch a stage whose Machine API runs.
-    pub(super) async fn start(stage: &Stage, budget: usize) -> Self {
+    pub(in crate::live) async fn start(stage: &Stage, budget: usize) -> Self {
         let client = admin(stage).await;
         let seen = Arc::<Mutex<Seen>>::default();
         let (group, version, machine) = objects::MACHINE;
@@ -83,13 +83,13 @@ impl Observer {
     }
 
     /// Whether the operator has asked to delete a Machine with this name.
-    pub(super) fn has_deleted(&self, machine: &str) -> bool {
+    pub(in crate::live) fn has_deleted(&self, machine: &str) -> bool {
         let seen = self.seen.lock().unwrap();
         seen.writes.iter().any(|write| write.verb == "delete" && write.name == machine)
     }
 
     /// Ends and tells what was seen; panics if a rule was ever broken. No operator may run any more.
-    pub(super) async fn finish(self, stage: &Stage) -> Findings {
+    pub(in crate::live) async fn finish(self, stage: &Stage) -> Findings {
         let current = || {
             let machines = stage.cluster.objects(objects::MACHINE.0, "machines", "");
             let all = machines.into_iter().chain(stage.cluster.objects("", "nodes", ""));
@@ -131,12 +131,12 @@ fn key_in(secret: &Value) -> Option<AuthorizedKey> {
 }
 
 /// The public half of a key.
-pub(super) fn public_key(pem: &[u8]) -> Option<AuthorizedKey> {
+pub(in crate::live) fn public_key(pem: &[u8]) -> Option<AuthorizedKey> {
     PrivateKey::parse(&Secret::new(pem)).ok()?.public().authorized_key().parse().ok()
 }
 
 /// Whether the file of a host has the line of this key.
-pub(super) fn has_line(host: &SimHost, key: &AuthorizedKey) -> bool {
+pub(in crate::live) fn has_line(host: &SimHost, key: &AuthorizedKey) -> bool {
     let file = host.model().file(&host::AUTHORIZED_KEYS.parse().unwrap());
     let text = file.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default();
     text.lines().any(|line| line.parse().ok().as_ref() == Some(key))

@@ -73,7 +73,7 @@ async fn both_kinds_of_hosts_get_the_next_key_and_lose_the_one_before() {
     until(|| told(&stage).first().cloned()).await;
     assert!(is_exchanged(&stage, [&old, &new]));
     assert!(all().all(|host| lets_in(host, [&other, &new]) == [true; 2]));
-    // People do what they are told; the key of every user name on record is the new one by then.
+    // The Event asks people to do this; the key of every user name on record is the new one by then.
     stage.give_key(new.pem.as_bytes()).unwrap();
     until(|| nodes(&stage).iter().all(|node| new.is_noted_on(node)).then_some(())).await;
     running.stop().await.unwrap();
@@ -118,7 +118,7 @@ async fn no_host_loses_the_key_while_one_is_away() {
     assert!(nodes(&stage).iter().all(|node| old.is_noted_on(node)));
     assert!(reached.iter().all(|host| lets_in(host, [&old, &new]) == [true; 2]));
     assert_eq!(lets_in(away, [&old, &new]), [true, false]);
-    // Another process goes on where this one was ended.
+    // Another process continues where this one was ended.
     running.kill();
     stage.let_lease_run_out().unwrap();
     let again = stage.operate(Progress::new()).unwrap();

@@ -44,12 +44,12 @@ pub(super) struct Write {
 
 /// What was found.
 #[derive(Debug, Default)]
-pub(super) struct Findings {
-    pub(super) violations: Vec<String>,
+pub(in crate::live) struct Findings {
+    pub(in crate::live) violations: Vec<String>,
     /// Most nodes that were disrupted at the same time.
-    pub(super) most_disrupted: usize,
+    pub(in crate::live) most_disrupted: usize,
     /// Machines that the operator deleted, in order.
-    pub(super) deleted: Vec<String>,
+    pub(in crate::live) deleted: Vec<String>,
 }
 
 /// Goes through all changes in their order.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use bin_operator::progress::{Happening, Progress, What};
+use bin_operator::progress::{Progress, ProgressEvent, ProgressKind};
 use futures::FutureExt as _;
 use tokio::sync::Notify;
 use wmco_core::host_record::HostRecord;
@@ -56,10 +56,10 @@ async fn a_machine_that_is_deleted_in_the_middle_of_its_join_leaves_nothing() {
     let (reached, go_on) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
     let first = until(|| machines(&stage).pop().map(|machine| name(&machine))).await;
     let (tell, wait, held) = (Arc::clone(&reached), Arc::clone(&go_on), key(&first));
-    let gate = move |happening: &Happening| {
+    let gate = move |event: &ProgressEvent| {
         let is_step =
-            matches!(&happening.what, What::Step { action, .. } if action.starts_with("apply"));
-        let is_it = is_step && happening.address == held;
+            matches!(&event.kind, ProgressKind::Step { action, .. } if action.starts_with("apply"));
+        let is_it = is_step && event.address == held;
         let (tell, wait) = (Arc::clone(&tell), Arc::clone(&wait));
         async move {
             if is_it {

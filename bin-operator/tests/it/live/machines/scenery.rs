@@ -18,18 +18,18 @@ use wmco_sim::machines::MachineApiBuilder;
 use crate::live::scenery::{addresses, admin, is_finished, listed, nodes, until};
 
 /// The MachineSet.
-pub(super) const SET: &str = "winworker";
+pub(in crate::live) const SET: &str = "winworker";
 
 /// How long hosts may refuse the key here: the second try is a second after the first.
 const REFUSED_AFTER: SignedDuration = SignedDuration::from_millis(1500);
 
 /// A cloud with so many Machines in one MachineSet, and so many listed hosts beside them.
-pub(super) async fn cloud(machines: u32, entries: u8) -> Stage {
+pub(in crate::live) async fn cloud(machines: u32, entries: u8) -> Stage {
     cloud_with(machines, entries, |machines| machines).await
 }
 
 /// The same with another Machine API.
-pub(super) async fn cloud_with(
+pub(in crate::live) async fn cloud_with(
     machines: u32,
     entries: u8,
     adjust: impl FnOnce(MachineApiBuilder) -> MachineApiBuilder,
@@ -42,20 +42,20 @@ pub(super) async fn cloud_with(
     stage
 }
 
-pub(super) fn machines(stage: &Stage) -> Vec<Arc<Value>> {
+pub(in crate::live) fn machines(stage: &Stage) -> Vec<Arc<Value>> {
     stage.cluster.objects(objects::MACHINE.0, "machines", objects::MACHINE_API_NAMESPACE)
 }
 
-pub(super) fn name(object: &Value) -> String {
+pub(in crate::live) fn name(object: &Value) -> String {
     object["metadata"]["name"].as_str().unwrap().to_owned()
 }
 
-pub(super) fn names(objects: &[Arc<Value>]) -> Vec<String> {
+pub(in crate::live) fn names(objects: &[Arc<Value>]) -> Vec<String> {
     objects.iter().map(|object| name(object)).collect()
 }
 
 /// Waits until there are exactly so many Machines and so many nodes, all of them finished.
-pub(super) async fn until_finished(stage: &Stage, of_machines: usize, entries: usize) {
+pub(in crate::live) async fn until_finished(stage: &Stage, of_machines: usize, entries: usize) {
     until(|| {
         let (machines, nodes) = (machines(stage), nodes(stage));
         let finished = nodes.iter().filter(|node| is_finished(node)).count();
@@ -71,14 +71,14 @@ pub(super) async fn until_finished(stage: &Stage, of_machines: usize, entries: u
 }
 
 /// The Node of a Machine.
-pub(super) fn node_of(stage: &Stage, machine: &str) -> Option<Arc<Value>> {
+pub(in crate::live) fn node_of(stage: &Stage, machine: &str) -> Option<Arc<Value>> {
     let machines = machines(stage);
     let machine = machines.iter().find(|found| name(found) == machine)?;
     let node = machine["status"]["nodeRef"]["name"].as_str()?;
     stage.cluster.object("", "nodes", "", node)
 }
 
-pub(super) fn annotation<'a>(object: &'a Value, name: &str) -> &'a str {
+pub(in crate::live) fn annotation<'a>(object: &'a Value, name: &str) -> &'a str {
     object["metadata"]["annotations"][name].as_str().unwrap_or_default()
 }
 
@@ -89,25 +89,25 @@ async fn machine_api(stage: &Stage) -> Api<DynamicObject> {
 }
 
 /// Deletes a Machine, as a person does.
-pub(super) async fn delete_machine(stage: &Stage, name: &str) {
+pub(in crate::live) async fn delete_machine(stage: &Stage, name: &str) {
     machine_api(stage).await.delete(name, &DeleteParams::default()).await.unwrap();
 }
 
 /// Changes a Machine, as a person does.
-pub(super) async fn patch_machine(stage: &Stage, name: &str, patch: &Value) {
+pub(in crate::live) async fn patch_machine(stage: &Stage, name: &str, patch: &Value) {
     let patch = Patch::Merge(patch);
     machine_api(stage).await.patch(name, &PatchParams::default(), &patch).await.unwrap();
 }
 
 /// A key pair.
-pub(super) struct Key {
-    pub(super) pem: String,
-    pub(super) public: PublicKey,
+pub(in crate::live) struct Key {
+    pub(in crate::live) pem: String,
+    pub(in crate::live) public: PublicKey,
 }
 
 impl Key {
     /// A fresh one.
-    pub(super) fn random() -> Self {
+    pub(in crate::live) fn random() -> Self {
         let mut random = russh::keys::key::safe_rng();
         let key = PrivateKey::random(&mut random, Algorithm::Ed25519).unwrap();
         let pem = key.to_openssh(LineEnding::LF).unwrap().to_string();
@@ -115,20 +115,20 @@ impl Key {
     }
 
     /// The one that the hosts of a stage let in at first.
-    pub(super) fn first(stage: &Stage) -> Self {
+    pub(in crate::live) fn first(stage: &Stage) -> Self {
         let pem = String::from_utf8(stage.key.expose().to_vec()).unwrap();
         let public = PrivateKey::from_openssh(&pem).unwrap().public_key().clone();
         Self { pem, public }
     }
 
     /// Whether a Node says that its host was configured with it.
-    pub(super) fn is_noted_on(&self, node: &Value) -> bool {
+    pub(in crate::live) fn is_noted_on(&self, node: &Value) -> bool {
         let key = wmco_ssh::PrivateKey::parse(&Secret::new(self.pem.as_bytes())).unwrap();
         annotation(node, names::PUBLIC_KEY_HASH_ANNOTATION) == key.public().hash().to_string()
     }
 }
 
 /// All hosts of Machines, with the names of these.
-pub(super) fn hosts(stage: &Stage) -> Vec<(String, Arc<SimHost>)> {
+pub(in crate::live) fn hosts(stage: &Stage) -> Vec<(String, Arc<SimHost>)> {
     stage.machines().unwrap().hosts()
 }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use bin_operator::demo::Stage;
-use bin_operator::progress::{Happening, Progress, What};
+use bin_operator::progress::{Progress, ProgressEvent, ProgressKind};
 use futures::FutureExt as _;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::Api;
@@ -72,11 +72,11 @@ type Begun = Arc<Mutex<BTreeMap<String, usize>>>;
 fn counting_cordons() -> (Progress, Begun) {
     let begun = Begun::default();
     let told = Arc::clone(&begun);
-    let gate = move |happening: &Happening| {
-        if let What::Step { action, .. } = &happening.what
+    let gate = move |event: &ProgressEvent| {
+        if let ProgressKind::Step { action, .. } = &event.kind
             && action.starts_with("patch-node cordon")
         {
-            *told.lock().unwrap().entry(happening.address.clone()).or_default() += 1;
+            *told.lock().unwrap().entry(event.address.clone()).or_default() += 1;
         }
         std::future::ready(()).boxed()
     };
@@ -100,7 +100,7 @@ async fn machines_of_the_go_operator_are_kept_and_installed_anew_once() {
     let of_another_key = "0".repeat(64);
     let observer = Observer::start(&stage, 1).await;
     hand_over(&stage, &["", &of_another_key, "\"\""]).await;
-    stage.cluster.apply(&their_user_data(&stage)).unwrap();
+    stage.cluster.put(&their_user_data(&stage)).unwrap();
     let (progress, begun) = counting_cordons();
     let running = stage.operate(progress).unwrap();
     until_finished(&stage, 3, 0).await;

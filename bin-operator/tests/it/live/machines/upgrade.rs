@@ -22,9 +22,9 @@ fn uids(stage: &Stage) -> Vec<Value> {
     nodes(stage).iter().map(|node| node["metadata"]["uid"].clone()).collect()
 }
 
-async fn upgraded_with(budget: usize) {
+async fn upgraded_with(max_unavailable: &str, budget: usize) {
     let mut stage = cloud(3, 3).await;
-    stage.reconfigure(|config| config.disruption_budget = budget);
+    stage.reconfigure(|config| config.max_unavailable = max_unavailable.parse().unwrap());
     let observer = Observer::start(&stage, budget).await;
     let running = stage.operate(Progress::new()).unwrap();
     until_finished(&stage, 3, 3).await;
@@ -42,10 +42,10 @@ async fn upgraded_with(budget: usize) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn six_mixed_nodes_are_upgraded_one_after_another() {
-    upgraded_with(1).await;
+    upgraded_with("1", 1).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn six_mixed_nodes_are_upgraded_in_pairs() {
-    upgraded_with(2).await;
+    upgraded_with("40%", 2).await;
 }

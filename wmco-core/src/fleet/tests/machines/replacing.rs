@@ -57,6 +57,7 @@ fn a_machine_that_nobody_makes_anew_is_kept() {
 fn the_rest_of_the_machineset_is_whole_and_healthy() {
     gate(made(3), Ok(()));
     gate(made(3).with(|c| c.user_data_due = true), Err(Held::UserDataDue));
+    gate(made(3).with(|c| c.blocked = true), Err(Held::ClusterUnfit));
     gate(made(3).with(|c| c.sets[0].replicas = 4), Err(Held::TooFew));
     gate(made(3).with(|c| c.machines[2].is_deleted = true), Err(Held::TooFew));
     gate(made(3).with(|c| c.sets[0].replicas = 2), Err(Held::TooMany));
@@ -137,7 +138,7 @@ fn a_replacement_that_does_not_end_is_told_after_half_an_hour() {
     };
     let [(text, patience)] = &told(succeeded())[..] else { panic!("not told") };
     assert!(
-        text.starts_with("machine mac-2 was deleted to be made anew, and machineset win"),
+        text.starts_with("machine mac-2 was deleted for replacement, and machineset win"),
         "{text}"
     );
     assert_eq!(*patience, SignedDuration::from_mins(30));
@@ -229,7 +230,7 @@ fn in_vain() -> Case {
 fn machines_are_not_made_anew_for_ever() {
     gate(in_vain(), Err(Held::InVain { replaced: 3 }));
     gate(in_vain().with(|c| c.host_keys.truncate(2)), Ok(()));
-    // One that let us in once is none of those that were made meanwhile.
+    // A Machine that let us in once is none of those that were made meanwhile.
     gate(in_vain().with(|c| c.host_keys.push(("mac-1_machine", "AAAA"))), Ok(()));
     let joined = |c: &mut Case| {
         c.machines = vec![machine(1)];
@@ -260,7 +261,7 @@ fn machines_that_are_made_anew_in_vain_are_told() {
         assert_eq!(notice.reason(), names::events::MACHINE_DELETION_RESTRICTED);
         assert_eq!(notice.patience(), SignedDuration::ZERO);
         let text = notice.to_string();
-        assert!(text.contains("3 of its machineset were made anew"), "{text}");
+        assert!(text.contains("3 of its machineset were replaced"), "{text}");
         assert!(text.contains("see whether its image runs the user data"), "{text}");
     });
 }

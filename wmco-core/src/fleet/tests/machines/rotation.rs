@@ -60,7 +60,7 @@ fn the_current_key_stays_on_all_hosts_until_each_lets_the_next_in() {
     assert_eq!(listed(&[]).with(|c| c.keys = None).look(|out| out.rotation), None);
 }
 
-/// Whoever is still to be worked on with a key of ours holds it up, whether it is asked for or not.
+/// A host that is still to be worked on with a key of ours holds it up, whether it is asked for or not.
 #[test]
 fn every_host_that_we_may_have_to_log_in_to_holds_it_up() {
     let rest = [("10.0.0.1_host", over(1)), ("10.0.0.2_host", over(2))];
@@ -228,7 +228,7 @@ fn the_next_key_is_not_used_before_new_machines_let_it_in() {
     assert!(!waits.contains("write it to"), "{waits}");
 }
 
-/// Whoever takes the next key out, or damages it, when hosts have lost the current one already.
+/// The next key is removed or damaged when hosts have lost the current key already.
 #[test]
 fn no_machine_is_made_anew_for_a_key_that_the_secret_has_lost() {
     let removed = format!(r#","keyRemoved":"{}","replacedIn":"win"}}"#, rotation().from.hash());

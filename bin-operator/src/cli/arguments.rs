@@ -1,0 +1,96 @@
+//! Options of `run` from the environment, as a Subscription of the Operator Lifecycle Manager sets them.
+//!
+//! Source: `docs/contract/cluster.md`, CLU9.
+
+use std::ffi::OsString;
+
+use anyhow::{anyhow, bail};
+use clap::Parser as _;
+use clap::error::ErrorKind;
+use wmco_core::manifests;
+
+use super::Args;
+
+const RUN: &str = "run";
+
+/// The command line `given`, with the options in `more` after those of `run`. Other commands know none of these.
+pub(super) fn with_environment(
+    given: impl IntoIterator<Item = OsString>,
+    more: Option<&str>,
+) -> Vec<OsString> {
+    let mut all: Vec<OsString> = given.into_iter().collect();
+    if all.get(1).is_some_and(|command| command == RUN) {
+        all.extend(split(more.unwrap_or_default()).map(OsString::from));
+    }
+    all
+}
+
+/// Whether `run` understands these options.
+///
+/// # Errors
+/// What it says of them.
+pub(super) fn check(more: &str) -> anyhow::Result<()> {
+    if more.contains(char::is_control) || more.contains("$(") {
+        bail!(
+            "--args: write options with blanks between them, without other blanks and without $(...)"
+        );
+    }
+    let line = ["wmco-operator"].into_iter().chain(manifests::RUN).chain(split(more));
+    match Args::try_parse_from(line) {
+        Ok(_) => Ok(()),
+        Err(error)
+            if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) =>
+        {
+            Err(anyhow!("--args: --help and --version run nothing, leave them out"))
+        }
+        Err(error) => {
+            let error = error.to_string();
+            let first = error.lines().next().unwrap_or_default();
+            Err(anyhow!("--args: {}", first.strip_prefix("error: ").unwrap_or(first)))
+        }
+    }
+}
+
+fn split(more: &str) -> impl Iterator<Item = &str> {
+    more.split(' ').filter(|option| !option.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(given: &[&str], more: Option<&str>) -> Vec<OsString> {
+        with_environment(given.iter().map(OsString::from), more)
+    }
+
+    #[test]
+    fn options_of_the_environment_come_after_those_of_run() {
+        let all = line(&["wmco", "run", "--cache", "/c"], Some("--debugLogging  --deny-requests "));
+        assert_eq!(all, ["wmco", "run", "--cache", "/c", "--debugLogging", "--deny-requests"]);
+        assert_eq!(line(&["wmco", "run"], None), ["wmco", "run"]);
+        assert_eq!(line(&["wmco", "run"], Some("")), ["wmco", "run"]);
+    }
+
+    #[test]
+    fn other_commands_have_their_own_options() {
+        let all = line(&["wmco", "check", "cluster", "--live"], Some("--debugLogging"));
+        assert_eq!(all, ["wmco", "check", "cluster", "--live"]);
+    }
+
+    #[test]
+    fn what_run_does_not_know_is_found_before_it_is_deployed() {
+        assert!(check("--debugLogging --drain-timeout=2h").is_ok());
+        assert!(check("").is_ok());
+        assert!(check("--cache=/other").is_ok(), "it counts more than what the container says");
+        for wrong in ["--help", "--cache=/a\nb", "--cache=$(POD_NAME)"] {
+            assert!(check(wrong).unwrap_err().to_string().starts_with("--args: "), "{wrong}");
+        }
+        for wrong in ["--debug-logging", "--drain-timeout=1", "demo"] {
+            let error = check(wrong).unwrap_err().to_string();
+            assert!(
+                error.starts_with("--args: ") && error.contains(wrong.split('=').next().unwrap()),
+                "{error}"
+            );
+        }
+    }
+}

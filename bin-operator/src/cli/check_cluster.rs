@@ -1,0 +1,191 @@
+//! `check cluster`: whether a cluster is fit for Windows nodes.
+
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+use anyhow::{Context as _, bail};
+use clap::Args;
+use k8s_openapi::api::core::v1::Node;
+use kube::api::{Api, ListParams};
+use kube::{Client, CustomResourceExt, Resource};
+use serde::Serialize;
+use serde_json::Value;
+use wmco_core::names::{OS_LABEL, OS_WINDOWS, objects};
+use wmco_core::preflight::{self, ClusterSeen, Finding, NodeSeen, Seen};
+use wmco_core::proxy::{ClusterProxy, ProxyError, ProxySettings};
+
+use super::live::runtime;
+use super::{Answer, Output};
+use crate::input::{Objects, Reader};
+use crate::openshift::{
+    ApiServer, ClusterVersion, ControllerConfig, Infrastructure, MachineConfigPool, Network,
+    OperatorNetwork, Proxy, ProxyStatus,
+};
+
+/// Arguments of `check cluster`.
+#[derive(Args, Debug)]
+pub struct Cluster {
+    /// Files with Infrastructure, ClusterVersion, Network (of both groups), Proxy, APIServer and Nodes in YAML or
+    /// JSON; `-` is standard input. Missing objects are not checked.
+    #[arg(short = 'f', long = "filename", value_name = "FILE", num_args = 1.., required_unless_present = "live")]
+    files: Vec<PathBuf>,
+    /// Check the cluster of KUBECONFIG instead; changes nothing.
+    #[arg(long, conflicts_with = "files")]
+    live: bool,
+    /// Version of the API server, such as v1.36.2, for a check of files.
+    #[arg(long, value_name = "VERSION", conflicts_with = "live")]
+    server_version: Option<String>,
+    #[command(flatten)]
+    output: Output,
+}
+
+/// What was found, as `-o json` prints it.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Found {
+    /// Whether nothing blocks.
+    pub(super) ok: bool,
+    /// What blocks first.
+    pub(super) findings: Vec<Finding>,
+    /// What was not looked at.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) not_judged: Vec<&'static str>,
+}
+
+impl Cluster {
+    /// Checks and prints what was found. "No" means that new work would wait.
+    ///
+    /// # Errors
+    /// The input cannot be read or holds nothing to check, or the cluster does not answer.
+    pub(super) fn run(self) -> anyhow::Result<Answer> {
+        let seen = if self.live {
+            runtime()?.block_on(look())?
+        } else {
+            let objects = Reader::new(std::io::stdin()).objects(&self.files)?;
+            let seen = cluster_seen(&objects);
+            if seen == ClusterSeen::default() {
+                bail!(
+                    "the input has nothing that tells of a cluster, add its Infrastructure and Network with -f FILE"
+                );
+            }
+            ClusterSeen { server_version: self.server_version, ..seen }
+        };
+        let found = Found::of(preflight::cluster(&seen));
+        Found { not_judged: seen.not_judged(), ..found }.print(self.output, "the cluster")
+    }
+}
+
+impl Found {
+    pub(super) fn of(findings: Vec<Finding>) -> Self {
+        Self { ok: !findings.iter().any(Finding::blocks), findings, not_judged: Vec::new() }
+    }
+
+    /// Prints it, and answers whether `what` is fit.
+    pub(super) fn print(&self, output: Output, what: &str) -> anyhow::Result<Answer> {
+        output.print(self, || {
+            let mut text = String::new();
+            for finding in &self.findings {
+                let label = if finding.blocks() { "blocks " } else { "warning" };
+                // Writing to a string does not fail.
+                let _ = writeln!(text, "{label}  {finding}");
+            }
+            let all = self.findings.len();
+            let blocking = self.findings.iter().filter(|finding| finding.blocks()).count();
+            let _ = match (all, blocking) {
+                (0, _) => writeln!(text, "{what} is fit for Windows nodes"),
+                (_, 0) => writeln!(text, "\n{what} is fit for Windows nodes; findings: {all}"),
+                _ => writeln!(
+                    text,
+                    "\n{what} is not fit for Windows nodes; findings: {all}, {blocking} that block"
+                ),
+            };
+            if !self.not_judged.is_empty() {
+                let _ =
+                    writeln!(text, "not judged, for want of it: {}", self.not_judged.join(", "));
+            }
+            text
+        })?;
+        Ok(if self.ok { Answer::Yes } else { Answer::No })
+    }
+}
+
+/// The cluster that objects in files tell of.
+pub(super) fn cluster_seen(objects: &Objects) -> ClusterSeen {
+    let body = |kind: &str, group: &str| {
+        let is_of = |object: &Value| {
+            let version = object.get("apiVersion").and_then(Value::as_str).unwrap_or_default();
+            version.split('/').next() == Some(group)
+        };
+        let mut found = objects.others_of(kind).filter(|other| is_of(&other.object));
+        found.next().map(|other| other.object.clone())
+    };
+    let config = |kind: &str| body(kind, "config.openshift.io");
+    let seen = |object: Option<Value>| object.map_or(Seen::Unknown, Seen::Object);
+    ClusterSeen {
+        server_version: None,
+        infrastructure: seen(config("Infrastructure")),
+        cluster_version: seen(config("ClusterVersion")),
+        network: seen(config("Network")),
+        operator_network: seen(body("Network", "operator.openshift.io")),
+        api_server: seen(config("APIServer")),
+        proxy: config("Proxy").as_ref().and_then(proxy),
+        missing_kinds: Vec::new(),
+        nodes: objects.nodes.iter().filter_map(|node| NodeSeen::of(&node.object)).collect(),
+    }
+}
+
+/// The problem of the cluster's proxy, as it would count without a proxy in the operator's own environment.
+fn proxy(object: &Value) -> Option<ProxyError> {
+    let Some(status) = ProxyStatus::in_force(object) else { return Some(ProxyError::NoStatus) };
+    let cluster =
+        ClusterProxy { http: &status.http_proxy, https: &status.https_proxy, no: &status.no_proxy };
+    ProxySettings::in_force(&ProxySettings::default(), Some(cluster)).err()
+}
+
+/// The cluster of the current configuration.
+async fn look() -> anyhow::Result<ClusterSeen> {
+    let config = kube::Config::infer().await.context("no cluster: set KUBECONFIG")?;
+    let client = Client::try_from(config)?;
+    let version = client.apiserver_version().await.context("the API server does not answer")?;
+    let nodes = ListParams::default().labels(&format!("{OS_LABEL}={OS_WINDOWS}"));
+    let nodes = Api::<Node>::all(client.clone()).list(&nodes).await.context("cannot list nodes")?;
+    let cluster = objects::CLUSTER;
+    let proxies = object::<Proxy>(&client, cluster).await?;
+    let mut missing_kinds = Vec::new();
+    if object::<MachineConfigPool>(&client, objects::WORKER_POOL).await? == Seen::KindMissing {
+        missing_kinds.push(MachineConfigPool::crd_name());
+    }
+    let controller = object::<ControllerConfig>(&client, objects::CONTROLLER_CONFIG).await?;
+    if controller == Seen::KindMissing {
+        missing_kinds.push(ControllerConfig::crd_name());
+    }
+    Ok(ClusterSeen {
+        server_version: Some(version.git_version),
+        infrastructure: object::<Infrastructure>(&client, cluster).await?,
+        cluster_version: object::<ClusterVersion>(&client, objects::CLUSTER_VERSION).await?,
+        network: object::<Network>(&client, cluster).await?,
+        operator_network: object::<OperatorNetwork>(&client, cluster).await?,
+        api_server: object::<ApiServer>(&client, cluster).await?,
+        proxy: if let Seen::Object(object) = &proxies { proxy(object) } else { None },
+        missing_kinds,
+        nodes: nodes.items.iter().filter_map(NodeSeen::of).collect(),
+    })
+}
+
+/// One object. It is listed, since the answer to a list tells a missing kind from a missing object.
+async fn object<K>(client: &Client, name: &str) -> anyhow::Result<Seen>
+where
+    K: CustomResourceExt + Resource<DynamicType = ()>,
+{
+    let resource = kube::api::ApiResource::erase::<K>(&());
+    let api: Api<kube::api::DynamicObject> = Api::all_with(client.clone(), &resource);
+    let only = ListParams::default().fields(&format!("metadata.name={name}"));
+    match api.list(&only).await {
+        Ok(list) => match list.items.into_iter().next() {
+            Some(object) => Ok(Seen::Object(serde_json::to_value(object)?)),
+            None => Ok(Seen::ObjectMissing),
+        },
+        Err(kube::Error::Api(status)) if status.code == 404 => Ok(Seen::KindMissing),
+        Err(error) => Err(error).with_context(|| format!("cannot read {}", K::crd_name())),
+    }
+}

@@ -1,0 +1,145 @@
+//! Reports of hosts about themselves, from probes, by the address that they are listed under.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::Ipv4Addr;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::watch;
+use tokio::time::Instant;
+use wmco_core::fleet::{LoginResult, LoginTry, Logins};
+use wmco_core::instances::Entries;
+
+/// The reports so far; cheap to clone.
+#[derive(Clone, Debug)]
+pub struct HostReports {
+    reports: Arc<Mutex<BTreeMap<String, HostReport>>>,
+    /// Entries whose hosts were tried in vain.
+    tried: Arc<Mutex<BTreeSet<String>>>,
+    logins: Arc<Mutex<Logins>>,
+    /// What the times of `logins` are counted from.
+    begun: Instant,
+    changed: watch::Sender<u64>,
+}
+
+/// What a host says of itself. It counts for that host alone.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct HostReport {
+    /// Where it was asked; at another address there may be another host.
+    pub at: Option<Ipv4Addr>,
+    /// Its host name, as Windows spells it; empty if it is none.
+    pub host_name: String,
+    /// The addresses of its interfaces.
+    pub addresses: Vec<Ipv4Addr>,
+}
+
+impl HostReports {
+    /// Nothing yet.
+    pub fn new() -> Self {
+        Self {
+            reports: Arc::default(),
+            tried: Arc::default(),
+            logins: Arc::default(),
+            begun: Instant::now(),
+            changed: watch::channel(0).0,
+        }
+    }
+
+    /// Remembers what the host that is listed as `address` says of itself.
+    pub fn set(&self, address: &str, mut report: HostReport) {
+        report.addresses.sort_unstable();
+        let mut reports = self.reports.lock().unwrap_or_else(PoisonError::into_inner);
+        if reports.get(address) != Some(&report) {
+            reports.insert(address.to_owned(), report);
+            self.changed.send_modify(|count| *count += 1);
+        }
+    }
+
+    /// The name that the host listed as `address` reported.
+    pub fn host_name(&self, address: &str) -> Option<String> {
+        let reports = self.reports.lock().unwrap_or_else(PoisonError::into_inner);
+        Some(reports.get(address)?.host_name.clone()).filter(|name| !name.is_empty())
+    }
+
+    /// Reports of hosts that are listed, unless the entry leads to another address by now.
+    pub fn of_listed(&self, entries: &Entries) -> BTreeMap<String, HostReport> {
+        let reports = self.reports.lock().unwrap_or_else(PoisonError::into_inner);
+        let counts = |address: &str, report: &HostReport| match entries.get(address) {
+            Some(Ok(entry)) => report.at.is_none_or(|at| at == entry.ipv4),
+            // It may be the DNS that does not answer.
+            Some(Err(_)) => true,
+            None => false,
+        };
+        let listed = reports.iter().filter(|(address, report)| counts(address, report));
+        listed.map(|(address, report)| (address.clone(), report.clone())).collect()
+    }
+
+    /// Reports of the hosts of Machines that are at these addresses, by the keys of the Machines.
+    pub fn of_machines(
+        &self,
+        hosts: impl IntoIterator<Item = (String, Ipv4Addr)>,
+    ) -> BTreeMap<String, HostReport> {
+        let reports = self.reports.lock().unwrap_or_else(PoisonError::into_inner);
+        let report = |(key, ipv4): (String, Ipv4Addr)| {
+            let report = reports.get(&key)?;
+            report.at.is_none_or(|at| at == ipv4).then(|| (key, report.clone()))
+        };
+        hosts.into_iter().filter_map(report).collect()
+    }
+
+    /// Notes what came of a login to the host of an instance.
+    pub fn logged_in(&self, instance: &str, login: LoginTry, result: LoginResult) {
+        let mut logins = self.logins.lock().unwrap_or_else(PoisonError::into_inner);
+        logins.note(instance, login, result, self.begun.elapsed());
+        if result != LoginResult::Accepted {
+            self.changed.send_modify(|count| *count += 1);
+        }
+    }
+
+    /// Instances whose hosts have refused our keys for so long, and those whose hosts have not answered
+    /// for so long, of those that are `tried` so still; the others are forgotten.
+    pub fn failed_logins(
+        &self,
+        is_tried: impl Fn(&str, LoginTry) -> bool,
+        [refused, unanswered]: [Duration; 2],
+    ) -> [BTreeSet<String>; 2] {
+        let mut logins = self.logins.lock().unwrap_or_else(PoisonError::into_inner);
+        logins.keep_only(is_tried);
+        [logins.refused(refused), logins.unanswered(unanswered)]
+    }
+
+    /// Notes that somebody tried to look at the host listed as `address`, in vain.
+    pub fn tried(&self, address: &str) {
+        let mut tried = self.tried.lock().unwrap_or_else(PoisonError::into_inner);
+        if tried.insert(address.to_owned()) {
+            self.changed.send_modify(|count| *count += 1);
+        }
+    }
+
+    /// Those of `addresses` whose hosts nobody has tried to look at in vain; the others are
+    /// forgotten when they are not asked for.
+    pub fn untried<'a>(&self, addresses: impl Iterator<Item = &'a str>) -> BTreeSet<String> {
+        let mut tried = self.tried.lock().unwrap_or_else(PoisonError::into_inner);
+        let (known, untried): (BTreeSet<_>, BTreeSet<_>) =
+            addresses.map(str::to_owned).partition(|address| tried.contains(address));
+        *tried = known;
+        untried
+    }
+
+    /// Forgets what hosts said that are not in `known` any more.
+    pub fn keep_only(&self, known: impl Fn(&str) -> bool) {
+        let mut reports = self.reports.lock().unwrap_or_else(PoisonError::into_inner);
+        reports.retain(|address, _| known(address));
+    }
+
+    /// Counts changes.
+    pub fn changes(&self) -> watch::Receiver<u64> {
+        self.changed.subscribe()
+    }
+}
+
+impl Default for HostReports {
+    fn default() -> Self {
+        Self::new()
+    }
+}

@@ -1,0 +1,81 @@
+//! `render credential-provider`.
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::program::{Run, run};
+use crate::vectors::{Case, cases};
+
+const VECTORS: &str = include_str!("../../../wmco-core/tests/vectors/credential_provider.json");
+
+fn render(input: &str, format: &str) -> Run {
+    run(&["render", "credential-provider", "-f", "-", "-o", format], input)
+}
+
+/// A rendered MachineConfig with these files, as paths and plain texts.
+fn machine_config(files: &[(&str, &str)]) -> String {
+    let file = |(path, text): &(&str, &str)| {
+        let base64 = base64::Engine::encode(&base64::prelude::BASE64_STANDARD, text);
+        json!({"path": path, "contents": {"source": format!("data:;base64,{base64}")}})
+    };
+    let files: Vec<Value> = files.iter().map(file).collect();
+    json!({
+        "apiVersion": "machineconfiguration.openshift.io/v1", "kind": "MachineConfig",
+        "metadata": {"name": "rendered-worker-0a"},
+        "spec": {"config": {"ignition": {"version": "3.5.0"}, "storage": {"files": files}}},
+    })
+    .to_string()
+}
+
+/// Drops members that are null, which mean the same as missing ones.
+fn without_nulls(value: Value) -> Value {
+    match value {
+        Value::Object(members) => members
+            .into_iter()
+            .filter(|(_, value)| !value.is_null())
+            .map(|(key, value)| (key, without_nulls(value)))
+            .collect(),
+        Value::Array(items) => items.into_iter().map(without_nulls).collect(),
+        other => other,
+    }
+}
+
+#[test]
+fn the_vectors_hold() {
+    #[derive(Deserialize)]
+    struct Input {
+        yaml: String,
+    }
+    #[derive(Deserialize)]
+    struct Expect {
+        parsed: Option<Value>,
+        debatable: bool,
+    }
+    let cases: Vec<Case<Input, Expect>> = cases("credential_provider", VECTORS);
+    assert_eq!(cases.len(), 11);
+    for Case { name, input, expect } in cases {
+        let [json, yaml] = ["json", "yaml"].map(|format| render(&input.yaml, format));
+        let Some(parsed) = expect.parsed else {
+            assert_eq!((json.status, json.out.as_str()), (1, ""), "{name}: {json:?}");
+            assert!(json.err.starts_with("error: "), "{name}: {json:?}");
+            continue;
+        };
+        let from_yaml: Value = serde_saphyr::from_str(&yaml.out).unwrap();
+        assert_eq!((json.status, json.json()), (0, from_yaml), "{name}: {json:?}");
+        if !expect.debatable {
+            assert_eq!(without_nulls(json.json()), without_nulls(parsed), "{name}");
+        }
+    }
+}
+
+#[test]
+fn the_file_is_found_in_the_rendered_machine_config() {
+    let path = "/etc/kubernetes/credential-providers/ecr-credential-provider.yaml";
+    let file = "kind: CredentialProviderConfig\nproviders:\n- name: ecr\n";
+    let rendered = render(&machine_config(&[("/etc/other", "x"), (path, file)]), "json");
+    assert_eq!(rendered.json(), render(file, "json").json());
+    assert_eq!(rendered.json()["providers"][0]["name"], "ecr.exe");
+    let text = render(file, "text").out;
+    assert!(text.starts_with(r"C:\k\credential-provider-config.yaml: "), "{text}");
+    render(&machine_config(&[]), "json").is_refused(1, &["has no file", path]);
+}

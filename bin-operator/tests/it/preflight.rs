@@ -1,0 +1,101 @@
+//! `check cluster`, `check host` and what `plan` says of a cluster that is not fit.
+
+use serde_json::{Value, json};
+
+use crate::program::{Run, run};
+
+fn network(plug_in: &str) -> Value {
+    json!({
+        "apiVersion": "config.openshift.io/v1", "kind": "Network", "metadata": {"name": "cluster"},
+        "spec": {"networkType": plug_in, "serviceNetwork": ["172.30.0.0/16"]},
+    })
+}
+
+fn check(objects: &[Value], arguments: &[&str]) -> Run {
+    let documents: Vec<_> = objects.iter().map(Value::to_string).collect();
+    let input = documents.join("\n---\n");
+    run(&[&["check", "cluster", "-f", "-"], arguments].concat(), &input)
+}
+
+#[test]
+fn a_fit_cluster_is_a_yes() {
+    let run = check(&[network("OVNKubernetes")], &["--server-version", "v1.36.2"]);
+    let text = "the cluster is fit for Windows nodes\nnot judged, for want of it: Infrastructure, \
+                ClusterVersion, Network of operator.openshift.io, APIServer\n";
+    assert_eq!((run.status, run.out.as_str()), (0, text), "{run:?}");
+    let found = check(&[network("OVNKubernetes")], &["-o", "json"]).json();
+    assert_eq!(found["notJudged"][0], "Infrastructure");
+}
+
+#[test]
+fn what_blocks_is_a_no_and_says_what_to_do() {
+    let run = check(&[network("OpenShiftSDN")], &["--server-version", "v1.20.1"]);
+    assert_eq!(run.status, 1, "{run:?}");
+    insta::assert_snapshot!(run.out);
+    let run = check(&[network("OpenShiftSDN")], &["-o", "json"]);
+    let found = run.json();
+    assert_eq!((run.status, &found["ok"]), (1, &json!(false)));
+    assert_eq!(found["findings"][0]["requirement"], "network-type");
+    assert_eq!(found["findings"][0]["severity"], "blocking");
+}
+
+#[test]
+fn a_warning_is_a_yes() {
+    let infrastructure = json!({
+        "apiVersion": "config.openshift.io/v1", "kind": "Infrastructure", "metadata": {"name": "cluster"},
+        "status": {
+            "apiServerInternalURI": "https://api-int.test:6443", "controlPlaneTopology": "External",
+            "platformStatus": {"type": "AWS"},
+        },
+    });
+    let run = check(&[infrastructure], &[]);
+    assert_eq!(run.status, 0, "{run:?}");
+    assert!(run.out.starts_with("warning  control-plane: "), "{}", run.out);
+}
+
+#[test]
+fn an_input_without_a_cluster_is_refused() {
+    let pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}});
+    check(&[pod], &[]).is_refused(2, &["nothing that tells of a cluster", "-f FILE"]);
+    run(&["check", "cluster"], "").is_refused(2, &["--filename"]);
+}
+
+fn probe() -> Value {
+    json!({
+        "protocol": 1, "agent": {"version": "1", "sha256": "0".repeat(64), "installed": null},
+        "hostName": "win-1", "osBuild": "10.0.20348", "addresses": ["10.0.0.5"],
+        "containers": "enabled", "reboot": [], "bootId": "1", "files": {}, "services": {},
+        "environment": {}, "networks": [], "directories": [], "daemonCertificateValid": false,
+        "state": null,
+    })
+}
+
+#[test]
+fn a_host_is_judged_by_its_probe() {
+    let host = |probe: &Value, arguments: &[&str]| {
+        run(&[&["check", "host", "-f", "-"], arguments].concat(), &probe.to_string())
+    };
+    let run = host(&probe(), &[]);
+    assert_eq!(
+        (run.status, run.out.as_str()),
+        (0, "the host is fit for Windows nodes\n"),
+        "{run:?}"
+    );
+    let mut old = probe();
+    old["osBuild"] = "10.0.17763".into();
+    assert_eq!(host(&old, &[]).status, 0);
+    let run = host(&old, &["--vxlan-port", "9898"]);
+    assert!(run.status == 1 && run.out.starts_with("blocks   vxlan-port: "), "{run:?}");
+    host(&json!({"protocol": 1}), &[]).is_refused(2, &["standard input", "probe"]);
+}
+
+#[test]
+fn a_plan_for_an_unfit_cluster_says_why_nothing_new_begins() {
+    let list = json!({
+        "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "windows-instances"},
+        "data": {"10.0.0.5": "username=a"},
+    });
+    let run = run(&["plan", "-f", "-"], &format!("{list}\n---\n{}", network("OpenShiftSDN")));
+    assert!(run.out.contains("10.0.0.5: leave, because the cluster is not fit"), "{run:?}");
+    assert!(run.err.contains("warning: network-type: "), "{run:?}");
+}

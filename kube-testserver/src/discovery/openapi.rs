@@ -1,0 +1,89 @@
+//! OpenAPI documents: only the parts by which clients see that the server validates fields.
+//!
+//! kubectl looks for a `patch` operation of the kind with the parameter `fieldValidation` and then
+//! leaves validation to the server. Schemas of built-in kinds are not listed.
+
+use serde_json::{Map, Value, json};
+
+use crate::registry::{Known, Registry};
+use crate::resources::{Resource, join_api_version};
+
+fn info() -> Value {
+    json!({"title": "Kubernetes", "version": "v1.36.0"})
+}
+
+fn group_path(group: &str, version: &str) -> String {
+    let root = if group.is_empty() { "api" } else { "apis" };
+    format!("{root}/{}", join_api_version(group, version))
+}
+
+/// `/openapi/v3`: the list of documents.
+pub(crate) fn openapi_v3_root(registry: &Registry) -> Value {
+    let mut paths = Map::new();
+    for resource in registry.all() {
+        let path = group_path(&resource.group, &resource.version);
+        // The hash must change only when the document changes.
+        let url = format!("/openapi/v3/{path}?hash={}", hash(registry, resource));
+        paths.insert(path, json!({"serverRelativeURL": url}));
+    }
+    json!({"paths": paths})
+}
+
+fn hash(registry: &Registry, of: &Resource) -> String {
+    let own = registry.all().filter(|r| r.group == of.group && r.version == of.version);
+    let names = own.map(|resource| resource.plural.clone()).collect::<Vec<_>>().join(",");
+    let sum = names.bytes().fold(0_u64, |sum, byte| sum.rotate_left(5) ^ u64::from(byte));
+    format!("{sum:016X}")
+}
+
+/// `/openapi/v3/apis/{group}/{version}`; `None` without such a version.
+pub(crate) fn openapi_v3(registry: &Registry, group: &str, version: &str) -> Option<Value> {
+    if registry.knows(group, version) != Known::Version {
+        return None;
+    }
+    let mut paths = Map::new();
+    let mut schemas = Map::new();
+    for resource in registry.all().filter(|r| r.group == group && r.version == version) {
+        let namespace = if resource.namespaced { "/namespaces/{namespace}" } else { "" };
+        let base = format!("/{}{namespace}/{}", group_path(group, version), resource.plural);
+        if !resource.rules.virtual_only {
+            paths
+                .insert(format!("{base}/{{name}}"), operations(resource, &["get", "patch", "put"]));
+        }
+        paths.insert(base, operations(resource, &["post"]));
+        if let Some(custom) = &resource.custom {
+            let mut schema = custom.schema.clone();
+            if let Some(members) = schema.as_object_mut() {
+                let kind = kind_of(resource);
+                members.insert("x-kubernetes-group-version-kind".to_owned(), json!([kind]));
+            }
+            schemas.insert(format!("{group}.{version}.{}", resource.kind), schema);
+        }
+    }
+    Some(json!({
+        "openapi": "3.0.0", "info": info(), "paths": paths, "components": {"schemas": schemas},
+    }))
+}
+
+fn kind_of(resource: &Resource) -> Value {
+    json!({"group": resource.group, "version": resource.version, "kind": resource.kind})
+}
+
+fn operations(resource: &Resource, methods: &[&str]) -> Value {
+    let query = |name: &str| json!({"name": name, "in": "query", "schema": {"type": "string", "uniqueItems": true}});
+    let parameters = [query("dryRun"), query("fieldManager"), query("fieldValidation")];
+    let operations = methods.iter().map(|method| {
+        let operation = json!({
+            "parameters": parameters,
+            "responses": {"200": {"description": "OK"}},
+            "x-kubernetes-group-version-kind": kind_of(resource),
+        });
+        ((*method).to_owned(), operation)
+    });
+    operations.collect::<Map<_, _>>().into()
+}
+
+/// `/openapi/v2`: an empty document.
+pub(crate) fn openapi_v2() -> Value {
+    json!({"swagger": "2.0", "info": info(), "paths": {}, "definitions": {}})
+}

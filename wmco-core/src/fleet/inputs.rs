@@ -1,0 +1,137 @@
+//! Inputs of a decision about all instances.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::facts::NodeFacts;
+use crate::host_record::KnownHosts;
+use crate::instances::Entries;
+use crate::login_keys::LoginKeys;
+use crate::machines::Machines;
+
+static NO_MACHINES: Machines = Machines::none();
+static NO_HOSTS: KnownHosts = KnownHosts::none();
+static NO_NAMES: BTreeSet<String> = BTreeSet::new();
+static NO_HOST_NAMES: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+
+/// The desired state.
+///
+/// ```
+/// use wmco_core::fleet::{Desired, Observed, reconcile};
+/// use wmco_core::instances::{Resolutions, parse};
+///
+/// let entries = parse([("10.0.0.5", "username=core")], &Resolutions::default());
+/// let desired = Desired { budget: 2, ..Desired::new(Some(&entries), "2.0.0") };
+/// let assignments = reconcile(&desired, &Observed::new(&[]));
+/// assert_eq!(assignments.instances[0].to_string(), "10.0.0.5: configure, because it is listed");
+/// ```
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Desired<'a> {
+    /// All entries, including invalid ones; `None` while the ConfigMap is absent, so that the desired instances are
+    /// unknown.
+    pub entries: Option<&'a Entries>,
+    /// The Machines of the Machine API.
+    pub machines: &'a Machines,
+    /// The version that nodes are to run.
+    pub version: &'a str,
+    /// Most nodes that may be disrupted at the same time.
+    pub budget: usize,
+    /// Whether a [blocking finding](crate::preflight::Finding::blocks) forbids new work.
+    pub blocked: bool,
+    /// The limit above which removals need a confirmation.
+    pub guard: RemovalGuard,
+    /// The keys for logins; `None` while they are unknown.
+    pub keys: Option<&'a LoginKeys>,
+}
+
+/// The observed state.
+///
+/// A program that acts must set every field, so that a new field breaks its build: a missing fact may disrupt two
+/// nodes at a time. A program that only reads starts with [`new`](Self::new).
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Observed<'a> {
+    /// All Nodes of the cluster.
+    pub nodes: &'a [NodeFacts],
+    /// Names of Nodes that need a permit to continue, by the last result of
+    /// [`node::claims_slot`](crate::node::claims_slot).
+    pub claims: &'a BTreeSet<String>,
+    /// Names of Nodes with a permit whose mark may not be visible yet. A name is removed when the pass with the
+    /// permit is over and `nodes` show its result.
+    pub granted: &'a BTreeSet<String>,
+    /// Names of Machines with a permit to be replaced, whose deletion may not be visible yet.
+    pub replaced: &'a BTreeSet<String>,
+    /// Addresses of instances whose hosts have refused our key for
+    /// [`limits::LOGIN_REFUSED`](crate::limits::LOGIN_REFUSED), from [`Logins::refused`](super::Logins::refused).
+    pub refused: &'a BTreeSet<String>,
+    /// Addresses of instances whose hosts have not answered for
+    /// [`limits::ROTATION_PATIENCE`](crate::limits::ROTATION_PATIENCE), from
+    /// [`Logins::unanswered`](super::Logins::unanswered).
+    pub unanswered: &'a BTreeSet<String>,
+    /// Whether the user data of new Machines contains every key of ours.
+    pub user_data_ready: bool,
+    /// Pinned keys and records of hosts.
+    pub hosts: &'a KnownHosts,
+    /// Names of hosts by listed address: those that they reported over SSH, and those of the DNS.
+    pub host_names: &'a BTreeMap<String, BTreeSet<String>>,
+    /// Addresses of entries whose hosts have never been contacted. Such an entry may be another address of a host
+    /// that was listed before.
+    pub untried: &'a BTreeSet<String>,
+}
+
+/// The limit for simultaneous removals. By default there is none, as in the Go operator.
+///
+/// ```
+/// use wmco_core::fleet::RemovalGuard;
+///
+/// let guard = RemovalGuard { most: Some(2), confirmed: None };
+/// assert!(!guard.lets_go(3));
+/// assert!(RemovalGuard { confirmed: Some(3), ..guard }.lets_go(3));
+/// assert!(RemovalGuard::default().lets_go(100));
+/// ```
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct RemovalGuard {
+    /// Most removals that may begin at once; `None`: any number.
+    pub most: Option<usize>,
+    /// The number in the annotation
+    /// [`CONFIRM_REMOVAL_ANNOTATION`](crate::names::CONFIRM_REMOVAL_ANNOTATION).
+    pub confirmed: Option<usize>,
+}
+
+impl RemovalGuard {
+    /// Whether `count` removals may begin together.
+    pub fn lets_go(&self, count: usize) -> bool {
+        self.most.is_none_or(|most| count <= most) || self.confirmed == Some(count)
+    }
+}
+
+impl<'a> Desired<'a> {
+    /// The listed entries in a cluster without Machines, with default settings: one node at a time.
+    pub fn new(entries: Option<&'a Entries>, version: &'a str) -> Self {
+        Self {
+            entries,
+            machines: &NO_MACHINES,
+            version,
+            budget: 1,
+            blocked: false,
+            guard: RemovalGuard::default(),
+            keys: None,
+        }
+    }
+}
+
+impl<'a> Observed<'a> {
+    /// These Nodes, without claims, permits, records or reports of hosts.
+    pub fn new(nodes: &'a [NodeFacts]) -> Self {
+        Self {
+            nodes,
+            claims: &NO_NAMES,
+            granted: &NO_NAMES,
+            replaced: &NO_NAMES,
+            refused: &NO_NAMES,
+            unanswered: &NO_NAMES,
+            user_data_ready: true,
+            hosts: &NO_HOSTS,
+            host_names: &NO_HOST_NAMES,
+            untried: &NO_NAMES,
+        }
+    }
+}

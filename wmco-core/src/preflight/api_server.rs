@@ -1,0 +1,107 @@
+//! Checks of the cluster's platform, and of the API server's URL for nodes.
+
+use serde_json::Value;
+
+use super::{ClusterSeen, Finding, Requirement, Seen, Severity, field, shown};
+use crate::proxy::ProxyError;
+use crate::support_matrix::SUPPORTED;
+use crate::tls_profile::TlsProfile;
+
+const INFRASTRUCTURE: &str = "infrastructures.config.openshift.io/cluster";
+const API_SERVER: &str = "apiservers.config.openshift.io/cluster";
+
+pub(super) fn check(seen: &ClusterSeen, found: &mut Vec<Finding>) {
+    match &seen.infrastructure {
+        Seen::Object(infrastructure) => {
+            found.extend(platform(infrastructure));
+            found.extend(internal_url(infrastructure));
+            found.extend(control_plane(infrastructure));
+        }
+        Seen::ObjectMissing => found.push(no_object(INFRASTRUCTURE)),
+        Seen::Unknown | Seen::KindMissing => {}
+    }
+    found.extend(seen.proxy.map(proxy));
+    let spec = seen.api_server.object().and_then(|object| object.get("spec"));
+    let read = TlsProfile::of_cluster(spec);
+    found.extend(read.findings.iter().map(|finding| Finding {
+        requirement: Requirement::TlsProfile,
+        severity: Severity::Warning,
+        at: field(API_SERVER, "spec.tlsSecurityProfile"),
+        seen: format!("asks for what nodes pass over: {finding}"),
+        needed: "versions and ciphers that servers on nodes can offer".to_owned(),
+        next_step: "correct the profile, or leave it: nodes use the rest of it".to_owned(),
+    }));
+}
+
+pub(super) fn no_object(name: &str) -> Finding {
+    Finding {
+        requirement: Requirement::ClusterObject,
+        severity: Severity::Blocking,
+        at: name.to_owned(),
+        seen: "is not there".to_owned(),
+        needed: "the object that the installation of the cluster writes".to_owned(),
+        next_step: "wait until the installation is over; if it is, restore the object".to_owned(),
+    }
+}
+
+fn platform(infrastructure: &Value) -> Option<Finding> {
+    let found = infrastructure.pointer("/status/platformStatus/type");
+    let is_supported = |name: &str| SUPPORTED.platform(name).is_some();
+    if found.and_then(Value::as_str).is_some_and(is_supported) {
+        return None;
+    }
+    Some(Finding {
+        requirement: Requirement::Platform,
+        severity: Severity::Blocking,
+        at: field(INFRASTRUCTURE, "status.platformStatus.type"),
+        seen: shown(found),
+        needed: SUPPORTED.platform_names(),
+        next_step:
+            "Windows nodes need a cluster on one of these; hosts of your own go with any of them"
+                .to_owned(),
+    })
+}
+
+fn internal_url(infrastructure: &Value) -> Option<Finding> {
+    let found = infrastructure.pointer("/status/apiServerInternalURI");
+    let is_usable = |url: &str| {
+        let url: Option<http::Uri> = url.parse().ok();
+        url.is_some_and(|url| url.scheme_str() == Some("https") && url.host().is_some())
+    };
+    if found.and_then(Value::as_str).is_some_and(is_usable) {
+        return None;
+    }
+    Some(Finding {
+        requirement: Requirement::ApiServerUrl,
+        severity: Severity::Blocking,
+        at: field(INFRASTRUCTURE, "status.apiServerInternalURI"),
+        seen: shown(found),
+        needed: "an https URL by which nodes reach the API server".to_owned(),
+        next_step: "see why the installation did not write it; kubelets have nowhere to connect to"
+            .to_owned(),
+    })
+}
+
+fn control_plane(infrastructure: &Value) -> Option<Finding> {
+    let found = infrastructure.pointer("/status/controlPlaneTopology")?.as_str()?;
+    (found == "External").then(|| Finding {
+        requirement: Requirement::ControlPlane,
+        severity: Severity::Warning,
+        at: field(INFRASTRUCTURE, "status.controlPlaneTopology"),
+        seen: "is External".to_owned(),
+        needed: "a control plane in the cluster itself, as nothing else was tried".to_owned(),
+        next_step: "list hosts of your own; such a cluster has no Machine API of its own"
+            .to_owned(),
+    })
+}
+
+fn proxy(error: ProxyError) -> Finding {
+    Finding {
+        requirement: Requirement::Proxy,
+        severity: Severity::Blocking,
+        at: "proxies.config.openshift.io/cluster".to_owned(),
+        seen: format!("cannot be used: {error}"),
+        needed: "URLs of proxies, or none".to_owned(),
+        next_step: "correct `spec` of that object".to_owned(),
+    }
+}

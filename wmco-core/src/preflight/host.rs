@@ -1,0 +1,211 @@
+//! Checks whether a host can become a node.
+
+use std::collections::BTreeSet;
+
+use super::{Finding, Requirement, Severity, quoted};
+use crate::instances::Host;
+use crate::limits;
+use crate::names::host::{CONTAINERD_SERVICE, KUBELET_SERVICE, SERVICE_TAG};
+use crate::protocol::{ForeignService, Probe};
+use crate::support_matrix::SUPPORTED;
+
+/// Known facts about a host.
+#[derive(Clone, Copy, Debug)]
+pub struct HostSeen<'a> {
+    /// The report of its agent.
+    pub probe: &'a Probe,
+    /// Reverse DNS names of its address; `None` if the DNS was not asked.
+    pub reverse_names: Option<&'a [String]>,
+    /// The port of the cluster's overlay network, if it is not the default.
+    pub vxlan_port: Option<u16>,
+}
+
+/// Finds problems that keep a host from becoming a working node, blocking findings first. For an existing node,
+/// only findings that still apply are reported.
+///
+/// ```
+/// use serde_json::json;
+/// use wmco_core::preflight::{self, HostSeen, Requirement};
+/// use wmco_core::protocol::Probe;
+///
+/// // What the agent tells of a host that runs Windows Server 2016.
+/// let probe: Probe = serde_json::from_value(json!({
+///     "protocol": 1,
+///     "agent": {"version": "1", "sha256": "0".repeat(64), "installed": null},
+///     "hostName": "win-1",
+///     "osBuild": "10.0.14393",
+///     "addresses": ["10.0.0.5"],
+///     "containers": "enabled",
+///     "reboot": [],
+///     "bootId": "1",
+///     "files": {},
+///     "services": {},
+///     "environment": {},
+///     "networks": [],
+///     "directories": [],
+///     "daemonCertificateValid": false,
+///     "state": null,
+/// }))?;
+///
+/// let seen = HostSeen { probe: &probe, reverse_names: None, vxlan_port: None };
+/// let findings = preflight::host(&seen);
+/// assert_eq!(findings[0].requirement, Requirement::WindowsRelease);
+/// assert!(findings[0].blocks() && findings[0].needed.contains("Windows Server 2022"));
+/// Ok::<(), serde_json::Error>(())
+/// ```
+pub fn host(seen: &HostSeen<'_>) -> Vec<Finding> {
+    let mut found = Vec::new();
+    found.extend(release(seen));
+    found.extend(name(seen.probe));
+    found.extend(foreign(seen.probe));
+    found.extend(ports(seen.probe));
+    found.extend(disk(seen.probe));
+    found.extend(default_route(seen.probe));
+    found.extend(reverse_name(seen));
+    found.sort();
+    found.sort_by_key(|finding| finding.severity);
+    found
+}
+
+fn release(seen: &HostSeen<'_>) -> Option<Finding> {
+    let build = &seen.probe.os_build;
+    let finding = |requirement, seen: String, needed: String, next_step: &str| Finding {
+        requirement,
+        severity: Severity::Blocking,
+        at: "Windows on the host".to_owned(),
+        seen,
+        needed,
+        next_step: next_step.to_owned(),
+    };
+    let Some(release) = SUPPORTED.windows(build) else {
+        return Some(finding(
+            Requirement::WindowsRelease,
+            format!("is {}", quoted(build)),
+            SUPPORTED.windows_names(),
+            "install one of these on the host",
+        ));
+    };
+    let port = seen.vxlan_port.filter(|port| *port != SUPPORTED.vxlan_port)?;
+    (!release.custom_vxlan_port).then(|| {
+        finding(
+            Requirement::VxlanPort,
+            format!("is {}, and the overlay's port is {port}", release.name),
+            format!("port {} with that release", SUPPORTED.vxlan_port),
+            "leave hybridOverlayVXLANPort out of the cluster's network, or use a later release",
+        )
+    })
+}
+
+fn name(probe: &Probe) -> Option<Finding> {
+    let name = probe.host_name.trim();
+    let is_name = matches!(name.to_lowercase().parse(), Ok(Host::Name(_)));
+    (!is_name).then(|| Finding {
+        requirement: Requirement::HostName,
+        severity: Severity::Blocking,
+        at: "the host's name".to_owned(),
+        seen: format!("is {}", quoted(name)),
+        needed: "letters, digits and hyphens, as RFC 1123 has it: it becomes the node's name"
+            .to_owned(),
+        next_step: "rename the computer (Rename-Computer) and restart it".to_owned(),
+    })
+}
+
+fn foreign(probe: &Probe) -> Vec<Finding> {
+    let finding = |requirement, service: &ForeignService, what: &str| {
+        Finding {
+        requirement,
+        severity: Severity::Blocking,
+        at: format!("the service {}", quoted(&service.name)),
+        seen: format!(
+            "runs a {what} that is not ours and that we do not take over: {}",
+            quoted(&service.command)
+        ),
+        needed: format!("no {what} but ours"),
+        next_step: "stop and remove that service (`sc.exe stop`, then `sc.exe delete`), and the operator goes \
+                    on by itself"
+            .to_owned(),
+    }
+    };
+    let containerd = probe.foreign_containerd.iter();
+    let containerd = containerd.filter(|_| !probe.services.contains_key(CONTAINERD_SERVICE));
+    let kubelet = probe.fitness.foreign_kubelet.iter();
+    let kubelet = kubelet.filter(|_| !probe.services.contains_key(KUBELET_SERVICE));
+    let containerd =
+        containerd.map(|it| finding(Requirement::ForeignContainerd, it, CONTAINERD_SERVICE));
+    let kubelet = kubelet.map(|it| finding(Requirement::ForeignKubelet, it, KUBELET_SERVICE));
+    containerd.chain(kubelet).collect()
+}
+
+/// On a host with our services, these services use the ports.
+fn ports(probe: &Probe) -> Option<Finding> {
+    let is_ours = probe.services.values().any(|it| it.description.starts_with(SERVICE_TAG));
+    let taken: &BTreeSet<u16> = &probe.fitness.taken_ports;
+    if is_ours || taken.is_empty() {
+        return None;
+    }
+    let taken: Vec<_> = taken.iter().map(u16::to_string).collect();
+    Some(Finding {
+        requirement: Requirement::Ports,
+        severity: Severity::Blocking,
+        at: "programs on the host".to_owned(),
+        seen: format!("listen on TCP port {}", taken.join(" and ")),
+        needed: "ports of the node that are free".to_owned(),
+        next_step:
+            "see who listens (Get-NetTCPConnection -State Listen) and stop or move that program"
+                .to_owned(),
+    })
+}
+
+fn disk(probe: &Probe) -> Option<Finding> {
+    let free = probe.fitness.free_bytes?;
+    let (least, advised) = (limits::FREE_DISK_LEAST, limits::FREE_DISK_ADVISED);
+    let gigabytes =
+        |bytes: u64| format!("{}.{} GB", bytes / 1_000_000_000, bytes / 100_000_000 % 10);
+    (free < advised).then(|| Finding {
+        requirement: Requirement::DiskSpace,
+        severity: if free < least { Severity::Blocking } else { Severity::Warning },
+        at: "the disk of C:".to_owned(),
+        seen: format!("has {} free", gigabytes(free)),
+        needed: format!(
+            "{} at least for programs, {} with logs and images",
+            gigabytes(least),
+            gigabytes(advised)
+        ),
+        next_step: "free space or enlarge the disk".to_owned(),
+    })
+}
+
+fn default_route(probe: &Probe) -> Option<Finding> {
+    let routes = probe.fitness.default_routes?;
+    let (seen, next_step) = match routes {
+        0 => ("has no default route", "set its gateway"),
+        1 => return None,
+        _ => ("has several default routes", "leave one of its network cards without a gateway"),
+    };
+    Some(Finding {
+        requirement: Requirement::DefaultRoute,
+        severity: Severity::Warning,
+        at: "the host".to_owned(),
+        seen: seen.to_owned(),
+        needed: "one network card that leads to the cluster: its address is the node's".to_owned(),
+        next_step: next_step.to_owned(),
+    })
+}
+
+fn reverse_name(seen: &HostSeen<'_>) -> Option<Finding> {
+    let names = seen.reverse_names?;
+    let host = seen.probe.host_name.trim().to_lowercase();
+    let label = |name: &str| name.split('.').next().unwrap_or_default().to_lowercase();
+    let leads_back = names.iter().any(|name| label(name) == label(&host));
+    (!leads_back).then(|| Finding {
+        requirement: Requirement::ReverseName,
+        severity: Severity::Warning,
+        at: "the DNS, asked for the host's address,".to_owned(),
+        seen: match names {
+            [] => "has no name".to_owned(),
+            names => format!("answers {}", quoted(&names.join(", "))),
+        },
+        needed: format!("a PTR record for {}", quoted(&host)),
+        next_step: "add it, or the serving certificate will not have that name".to_owned(),
+    })
+}

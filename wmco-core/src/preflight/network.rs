@@ -1,0 +1,94 @@
+//! The cluster's networks: plug-in, services, pods of Linux nodes.
+
+use serde_json::Value;
+
+use super::api_server::no_object;
+use super::{ClusterSeen, Finding, Requirement, Seen, Severity, field, quoted, shown};
+use crate::ip_network::{IpNetwork, NetworkError};
+use crate::support_matrix::SUPPORTED;
+
+const NETWORK: &str = "networks.config.openshift.io/cluster";
+
+pub(super) fn check(seen: &ClusterSeen, found: &mut Vec<Finding>) {
+    let network = match &seen.network {
+        Seen::Object(network) => network,
+        Seen::ObjectMissing => return found.push(no_object(NETWORK)),
+        Seen::Unknown | Seen::KindMissing => return,
+    };
+    found.extend(plug_in(network));
+    found.extend(services(network));
+    found.extend(pods(network));
+}
+
+fn plug_in(network: &Value) -> Option<Finding> {
+    let found = network.pointer("/spec/networkType");
+    let is_supported = |name: &str| SUPPORTED.network_types.iter().any(|known| known == name);
+    if found.and_then(Value::as_str).is_some_and(is_supported) {
+        return None;
+    }
+    Some(Finding {
+        requirement: Requirement::NetworkType,
+        severity: Severity::Blocking,
+        at: field(NETWORK, "spec.networkType"),
+        seen: shown(found),
+        needed: SUPPORTED.network_types.join(" or "),
+        next_step: "migrate the cluster's network; no other plug-in connects Windows nodes"
+            .to_owned(),
+    })
+}
+
+fn services(network: &Value) -> Option<Finding> {
+    let found = network.pointer("/spec/serviceNetwork");
+    let texts = found.and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    let texts: Option<Vec<&str>> = texts.iter().map(Value::as_str).collect();
+    let usable = texts.map(IpNetwork::choose);
+    let seen = match usable {
+        Some(Ok(_)) => return None,
+        None | Some(Err(NetworkError::NoIpv4)) => shown(found),
+        Some(Err(error)) => format!("cannot be used: {error}"),
+    };
+    Some(Finding {
+        requirement: Requirement::ServiceNetwork,
+        severity: Severity::Blocking,
+        at: field(NETWORK, "spec.serviceNetwork"),
+        seen,
+        needed: "an IPv4 network with an ordinary tenth address, which is the DNS service's"
+            .to_owned(),
+        next_step:
+            "a cluster keeps its service network for life: install it with another one, such as \
+                    172.30.0.0/16"
+                .to_owned(),
+    })
+}
+
+fn pods(network: &Value) -> Vec<Finding> {
+    let finding = |index: usize, seen: String| Finding {
+        requirement: Requirement::ClusterNetwork,
+        severity: Severity::Blocking,
+        at: field(NETWORK, &format!("spec.clusterNetwork[{index}].cidr")),
+        seen,
+        needed: "a network of ordinary addresses, such as 10.128.0.0/14".to_owned(),
+        next_step: "add pods' networks that Windows can reach, and move Linux nodes there"
+            .to_owned(),
+    };
+    let networks = cidrs(network.pointer("/spec/clusterNetwork")).into_iter().enumerate();
+    let found = networks.filter_map(|(index, network)| match network {
+        Ok(network) => {
+            let is = network.reserved()?;
+            Some(finding(index, format!("is {network}, which is {is} in part or whole")))
+        }
+        Err(text) => Some(finding(index, text)),
+    });
+    found.collect()
+}
+
+/// The networks in a list of objects with a `cidr` each; invalid values as printable text.
+pub(super) fn cidrs(list: Option<&Value>) -> Vec<Result<IpNetwork, String>> {
+    let list = list.and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    let parsed = list.iter().map(|entry| {
+        let cidr = entry.get("cidr");
+        let Some(text) = cidr.and_then(Value::as_str) else { return Err(shown(cidr)) };
+        text.parse().map_err(|_| format!("is {}, which is no network", quoted(text)))
+    });
+    parsed.collect()
+}

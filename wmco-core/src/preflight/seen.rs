@@ -1,0 +1,94 @@
+//! Inputs of the preflight checks.
+
+use k8s_openapi::api::core::v1 as api;
+use serde_json::Value;
+
+use crate::names;
+use crate::proxy::ProxyError;
+
+/// The cluster's objects for the preflight checks. Objects that were not read are [`Unknown`](Seen::Unknown), and
+/// give no findings.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ClusterSeen {
+    /// The API server's version, such as `v1.36.2`.
+    pub server_version: Option<String>,
+    /// `infrastructures.config.openshift.io` `cluster`.
+    pub infrastructure: Seen,
+    /// `clusterversions.config.openshift.io` `version`.
+    pub cluster_version: Seen,
+    /// `networks.config.openshift.io` `cluster`.
+    pub network: Seen,
+    /// `networks.operator.openshift.io` `cluster`.
+    pub operator_network: Seen,
+    /// `apiservers.config.openshift.io` `cluster`.
+    pub api_server: Seen,
+    /// The problem with the cluster's proxy.
+    pub proxy: Option<ProxyError>,
+    /// Kinds of the machine config operator that the cluster lacks.
+    pub missing_kinds: Vec<&'static str>,
+    /// Windows nodes.
+    pub nodes: Vec<NodeSeen>,
+}
+
+/// An object of the cluster.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum Seen {
+    /// Not read, or no answer yet.
+    #[default]
+    Unknown,
+    /// The cluster does not have the kind.
+    KindMissing,
+    /// The cluster has the kind, but not this object.
+    ObjectMissing,
+    /// The object from the API server.
+    Object(Value),
+}
+
+/// The relevant facts about a Windows node.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct NodeSeen {
+    /// Its name.
+    pub name: String,
+    /// Version of its kubelet, as the kubelet reports it.
+    pub kubelet: String,
+    /// Version of Windows, as the kubelet reports it.
+    pub windows: String,
+}
+
+impl ClusterSeen {
+    /// Group and kind of all objects that were not read and so not checked, as text.
+    pub fn not_judged(&self) -> Vec<&'static str> {
+        let all = [
+            (&self.infrastructure, "Infrastructure"),
+            (&self.cluster_version, "ClusterVersion"),
+            (&self.network, "Network of config.openshift.io"),
+            (&self.operator_network, "Network of operator.openshift.io"),
+            (&self.api_server, "APIServer"),
+        ];
+        let unknown = all.into_iter().filter(|(seen, _)| **seen == Seen::Unknown);
+        unknown.map(|(_, name)| name).collect()
+    }
+}
+
+impl Seen {
+    /// The object, if there is one.
+    pub(super) const fn object(&self) -> Option<&Value> {
+        match self {
+            Self::Object(object) => Some(object),
+            Self::Unknown | Self::KindMissing | Self::ObjectMissing => None,
+        }
+    }
+}
+
+impl NodeSeen {
+    /// The relevant facts about `node`; `None` if it is not a Windows node, or its kubelet has not reported yet.
+    pub fn of(node: &api::Node) -> Option<Self> {
+        let os = node.metadata.labels.as_ref()?.get(names::OS_LABEL)?;
+        let info = node.status.as_ref()?.node_info.as_ref()?;
+        (os == names::OS_WINDOWS).then(|| Self {
+            name: node.metadata.name.clone().unwrap_or_default(),
+            kubelet: info.kubelet_version.clone(),
+            windows: info.kernel_version.clone(),
+        })
+    }
+}

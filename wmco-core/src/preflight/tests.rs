@@ -1,0 +1,304 @@
+//! Situations and what people read about them, and what holds whatever the cluster says.
+
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use super::*;
+use crate::protocol::{ForeignService, Probe};
+use crate::proxy::ProxyError;
+
+const DIGEST: &str = "0000000000000000000000000000000000000000000000000000000000000000";
+
+/// A cluster with nothing to find.
+fn fine() -> ClusterSeen {
+    let infrastructure = json!({"status": {
+        "platformStatus": {"type": "AWS"}, "apiServerInternalURI": "https://api-int.prod.test:6443",
+        "controlPlaneTopology": "HighlyAvailable",
+    }});
+    let network = json!({"spec": {
+        "networkType": "OVNKubernetes", "serviceNetwork": ["172.30.0.0/16"],
+        "clusterNetwork": [{"cidr": "10.128.0.0/14", "hostPrefix": 23}],
+    }});
+    let overlay = json!({"hybridClusterNetwork": [{"cidr": "10.132.0.0/14", "hostPrefix": 23}]});
+    ClusterSeen {
+        server_version: Some("v1.36.2".into()),
+        infrastructure: Seen::Object(infrastructure),
+        cluster_version: Seen::Object(json!({"status": {"conditions": []}})),
+        network: Seen::Object(network),
+        operator_network: Seen::Object(with_overlay(&overlay)),
+        api_server: Seen::Object(json!({"spec": {}})),
+        proxy: None,
+        missing_kinds: Vec::new(),
+        nodes: vec![node("win-1", "v1.36.2", "10.0.20348.2322")],
+    }
+}
+
+fn with_overlay(overlay: &Value) -> Value {
+    json!({"spec": {"defaultNetwork": {"ovnKubernetesConfig": {"hybridOverlayConfig": overlay}}}})
+}
+
+fn node(name: &str, kubelet: &str, windows: &str) -> NodeSeen {
+    NodeSeen { name: name.into(), kubelet: kubelet.into(), windows: windows.into() }
+}
+
+/// The object with another value in one place.
+fn set(seen: &mut Seen, pointer: &str, value: Value) {
+    let Seen::Object(object) = seen else { panic!("there is no object") };
+    *object.pointer_mut(pointer).unwrap() = value;
+}
+
+fn bare_host() -> Probe {
+    serde_json::from_value(json!({
+        "protocol": 1, "agent": {"version": "1", "sha256": DIGEST, "installed": null},
+        "hostName": "win-1.corp.test", "osBuild": "10.0.20348", "addresses": ["10.0.0.5"],
+        "containers": "enabled", "reboot": [], "bootId": "1", "files": {}, "services": {},
+        "environment": {}, "networks": [], "directories": [], "daemonCertificateValid": false,
+        "state": null, "fitness": {"defaultRoutes": 1, "freeBytes": 50_000_000_000_u64},
+    }))
+    .unwrap()
+}
+
+/// A line per finding, those that block with a mark.
+fn lines(findings: &[Finding]) -> String {
+    let line = |it: &Finding| format!("{} {it}", if it.blocks() { "BLOCKS " } else { "warning" });
+    findings.iter().map(line).collect::<Vec<_>>().join("\n")
+}
+
+fn under_names(situations: &[(&str, String)]) -> String {
+    let one = |(name, text): &(&str, String)| format!("{name}\n{text}\n");
+    situations.iter().map(one).collect::<Vec<_>>().join("\n")
+}
+
+#[track_caller]
+fn told(change: impl FnOnce(&mut ClusterSeen)) -> String {
+    let mut seen = fine();
+    change(&mut seen);
+    let text = lines(&cluster(&seen));
+    assert!(!text.is_empty(), "nothing was found");
+    text
+}
+
+#[track_caller]
+fn told_of_host(change: impl FnOnce(&mut Probe)) -> String {
+    let mut probe = bare_host();
+    change(&mut probe);
+    lines(&host(&HostSeen { probe: &probe, reverse_names: None, vxlan_port: None }))
+}
+
+#[test]
+fn nothing_is_found_in_a_cluster_and_on_a_host_that_are_fit() {
+    assert_eq!(cluster(&fine()), []);
+    assert_eq!(told_of_host(|_| {}), "");
+    assert_eq!(cluster(&ClusterSeen::default()), [], "nobody has seen anything");
+}
+
+const NETWORK: &str = "/spec/networkType";
+const SERVICES: &str = "/spec/serviceNetwork";
+const OVERLAY: &str = "/spec/defaultNetwork/ovnKubernetesConfig/hybridOverlayConfig";
+
+#[test]
+fn situations_of_the_network() {
+    let services = |texts: Value| told(|seen| set(&mut seen.network, SERVICES, texts));
+    let overlay = |overlay: Value| told(|seen| set(&mut seen.operator_network, OVERLAY, overlay));
+    let pods = |cidr: &str| json!({"hybridClusterNetwork": [{"cidr": cidr}]});
+    let port = |port: Value| {
+        let mut overlay = pods("10.132.0.0/14");
+        overlay["hybridOverlayVXLANPort"] = port;
+        overlay
+    };
+    let situations = [
+        ("another plug-in", told(|it| set(&mut it.network, NETWORK, json!("OpenShiftSDN")))),
+        ("no overlay", overlay(Value::Null)),
+        ("an overlay without a network", overlay(json!({"hybridClusterNetwork": []}))),
+        ("an overlay of reserved addresses", overlay(pods("240.0.0.0/14"))),
+        ("an overlay up to reserved addresses", overlay(pods("192.0.0.0/2"))),
+        ("an overlay over pods", overlay(pods("10.130.0.0/16"))),
+        ("an overlay over services", overlay(pods("172.16.0.0/12"))),
+        ("an overlay of nonsense", overlay(pods("ten\u{1b}[2J"))),
+        ("a port that is none", overlay(port(json!("4789")))),
+        (
+            "another port and Windows Server 2019",
+            told(|seen| {
+                set(&mut seen.operator_network, OVERLAY, port(json!(9898)));
+                seen.nodes.push(node("win-old", "v1.36.2", "10.0.17763.5830"));
+            }),
+        ),
+        ("services in reserved addresses", services(json!(["240.0.0.0/12"]))),
+        ("services by IPv6 alone", services(json!(["fd02::/112"]))),
+        ("too few services", services(json!(["172.30.0.0/29"]))),
+        ("services that are no list", services(json!(7))),
+        (
+            "pods in reserved addresses",
+            told(|seen| {
+                set(&mut seen.network, "/spec/clusterNetwork", json!([{"cidr": "240.0.0.0/8"}]));
+            }),
+        ),
+    ];
+    insta::assert_snapshot!(under_names(&situations));
+}
+
+#[test]
+fn situations_of_the_cluster() {
+    let status = "/status/platformStatus/type";
+    let failing = json!([
+        {"type": "Progressing", "status": "True"},
+        {"type": "Failing", "status": "True", "message": "operator dns is\ndegraded"},
+    ]);
+    let profile =
+        json!({"tlsAdherence": "StrictAllComponents", "tlsSecurityProfile": {"type": "Custom"}});
+    let situations = [
+        (
+            "no OpenShift",
+            told(|seen| {
+                seen.infrastructure = Seen::KindMissing;
+                seen.network = Seen::KindMissing;
+                seen.operator_network = Seen::KindMissing;
+                seen.missing_kinds.push("machineconfigpools.machineconfiguration.openshift.io");
+            }),
+        ),
+        (
+            "objects that are gone",
+            told(|seen| {
+                seen.infrastructure = Seen::ObjectMissing;
+                seen.network = Seen::ObjectMissing;
+            }),
+        ),
+        ("an old API server", told(|seen| seen.server_version = Some("v1.33.9+k3s1".into()))),
+        ("a new API server", told(|seen| seen.server_version = Some("v1.40.0".into()))),
+        ("a version that is none", told(|seen| seen.server_version = Some("latest".into()))),
+        (
+            "an update that fails",
+            told(|seen| set(&mut seen.cluster_version, "/status/conditions", failing)),
+        ),
+        (
+            "another platform",
+            told(|seen| set(&mut seen.infrastructure, status, json!("OpenStack"))),
+        ),
+        (
+            "no URL for nodes",
+            told(|seen| set(&mut seen.infrastructure, "/status/apiServerInternalURI", json!(""))),
+        ),
+        (
+            "a control plane elsewhere",
+            told(|seen| {
+                set(&mut seen.infrastructure, "/status/controlPlaneTopology", json!("External"));
+            }),
+        ),
+        (
+            "a proxy that is none",
+            told(|it| it.proxy = Some(ProxyError::NoUrl { field: "httpProxy" })),
+        ),
+        ("a TLS profile without content", told(|it| set(&mut it.api_server, "/spec", profile))),
+        (
+            "kubelets that are too old or too new",
+            told(|seen| {
+                seen.nodes = vec![
+                    node("win-new", "v1.37.0", "10.0.20348"),
+                    node("win-old", "v1.32.1", "10.0.20348"),
+                    node("win-3", "v1.33.0", "10.0.20348"),
+                ];
+            }),
+        ),
+        (
+            "many nodes with an old Windows",
+            told(|seen| {
+                let old = |number| node(&format!("old-{number}"), "v1.36.2", "10.0.14393.1");
+                seen.nodes = (1..=7).map(old).collect();
+            }),
+        ),
+    ];
+    insta::assert_snapshot!(under_names(&situations));
+}
+
+#[test]
+fn situations_of_a_host() {
+    let foreign = |name: &str, command: &str| {
+        Some(ForeignService { name: name.into(), command: command.into() })
+    };
+    let mut probe = bare_host();
+    probe.os_build = "10.0.17763".into();
+    let old = HostSeen { probe: &probe, reverse_names: None, vxlan_port: Some(9898) };
+    let fine = bare_host();
+    let names = ["mail.corp.test".to_owned()];
+    let other = HostSeen { probe: &fine, reverse_names: Some(&names), vxlan_port: Some(4789) };
+    let no_name = HostSeen { probe: &fine, reverse_names: Some(&[]), vxlan_port: None };
+    let situations = [
+        ("another Windows", told_of_host(|it| it.os_build = "10.0.14393".into())),
+        ("Windows Server 2019 and another port", lines(&host(&old))),
+        ("a name that is none", told_of_host(|it| it.host_name = "win_1".into())),
+        (
+            "a containerd of others",
+            told_of_host(|it| it.foreign_containerd = foreign("containerd", r"D:\containerd.exe")),
+        ),
+        (
+            "a kubelet of others",
+            told_of_host(|it| it.fitness.foreign_kubelet = foreign("rke2", r"D:\kubelet.exe")),
+        ),
+        ("ports that are taken", told_of_host(|it| it.fitness.taken_ports = [9182, 10250].into())),
+        ("little disk", told_of_host(|it| it.fitness.free_bytes = Some(7_350_000_000))),
+        ("no disk", told_of_host(|it| it.fitness.free_bytes = Some(950_000_000))),
+        ("two ways out", told_of_host(|it| it.fitness.default_routes = Some(2))),
+        ("no way out", told_of_host(|it| it.fitness.default_routes = Some(0))),
+        ("another name in the DNS", lines(&host(&other))),
+        ("no name in the DNS", lines(&host(&no_name))),
+    ];
+    insta::assert_snapshot!(under_names(&situations));
+}
+
+/// A host that answers as an older agent does is judged by what it tells.
+#[test]
+fn an_older_agent_is_no_finding() {
+    let mut probe = serde_json::to_value(bare_host()).unwrap();
+    probe.as_object_mut().unwrap().remove("fitness").unwrap();
+    let probe: Probe = serde_json::from_value(probe).unwrap();
+    assert_eq!(host(&HostSeen { probe: &probe, reverse_names: None, vxlan_port: None }), []);
+}
+
+fn any_json() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<i64>().prop_map(Value::from),
+        ".{0,12}".prop_map(Value::from),
+        prop::sample::select(vec!["240.0.0.0/4", "10.0.0.0/8", "::/0", "OVNKubernetes", "1/1"])
+            .prop_map(Value::from),
+    ];
+    leaf.prop_recursive(3, 12, 3, |inner| {
+        let key = prop::sample::select(vec!["cidr", "type", "hybridClusterNetwork", "x"]);
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..3).prop_map(Value::from),
+            prop::collection::btree_map(key, inner, 0..3)
+                .prop_map(|map| map.into_iter().map(|(k, v)| (k.to_owned(), v)).collect()),
+        ]
+    })
+}
+
+proptest! {
+    /// Whatever stands in a field, each finding is one line of harmless characters with a next step.
+    #[test]
+    fn nonsense_is_told_in_one_line(value in any_json(), place in 0..8_usize) {
+        let mut seen = fine();
+        let pointers = [NETWORK, SERVICES, "/spec/clusterNetwork", "/spec"];
+        match place {
+            0..4 => set(&mut seen.network, pointers[place], value),
+            4 => set(&mut seen.operator_network, OVERLAY, value),
+            5 => set(&mut seen.infrastructure, "/status", value),
+            6 => set(&mut seen.cluster_version, "/status", value),
+            _ => set(&mut seen.api_server, "/spec", value),
+        }
+        for finding in cluster(&seen) {
+            let text = finding.to_string();
+            prop_assert!(!text.chars().any(char::is_control), "{:?}", text);
+            prop_assert!(!finding.next_step.is_empty() && text.len() < 1_200, "{}", text);
+        }
+    }
+
+    /// An API server is fit exactly when the matrix lists its version.
+    #[test]
+    fn versions_are_those_of_the_matrix(minor in 0..60_u32, patch in 0..20_u32) {
+        let seen = ClusterSeen {
+            server_version: Some(format!("v1.{minor}.{patch}")),
+            ..ClusterSeen::default()
+        };
+        prop_assert_eq!(cluster(&seen).is_empty(), (36..=37).contains(&minor));
+    }
+}

@@ -1,0 +1,112 @@
+//! Checks of the versions of Kubernetes and of Windows on existing nodes.
+
+use serde_json::Value;
+
+use super::{ClusterSeen, Finding, NodeSeen, Requirement, Severity, field, quoted};
+use crate::support_matrix::{Minor, SUPPORTED};
+
+const CLUSTER_VERSION: &str = "clusterversions.config.openshift.io/version";
+
+/// Most nodes that a finding names.
+const MOST_NAMED: usize = 5;
+
+pub(super) fn check(seen: &ClusterSeen, found: &mut Vec<Finding>) {
+    let server = seen.server_version.as_deref();
+    found.extend(server.and_then(kubernetes));
+    found.extend(failing(seen));
+    let server = server.and_then(|version| version.parse().ok());
+    found.extend(server.and_then(|server| skew(server, &seen.nodes)));
+    found.extend(old_windows(&seen.nodes));
+}
+
+fn kubernetes(server: &str) -> Option<Finding> {
+    let is_supported = |minor: Minor| SUPPORTED.kubernetes.contains(&minor);
+    if server.parse().is_ok_and(is_supported) {
+        return None;
+    }
+    let newest = SUPPORTED.kubernetes.last().copied();
+    let is_newer = server.parse::<Minor>().is_ok_and(|minor| Some(minor) > newest);
+    let next_step = if is_newer {
+        "install the version of this operator that is made for the cluster's version"
+    } else {
+        "update the cluster, or install the version of this operator that is made for it"
+    };
+    Some(Finding {
+        requirement: Requirement::KubernetesVersion,
+        severity: Severity::Blocking,
+        at: "the API server".to_owned(),
+        seen: format!("is {}", quoted(server)),
+        needed: format!("Kubernetes {}", SUPPORTED.kubernetes_names()),
+        next_step: next_step.to_owned(),
+    })
+}
+
+/// Warns about a cluster whose own installation or update is failing; Windows nodes may work all the same.
+fn failing(seen: &ClusterSeen) -> Option<Finding> {
+    let conditions = seen.cluster_version.object()?.pointer("/status/conditions")?.as_array()?;
+    let text = |condition: &Value, name| condition.get(name)?.as_str().map(str::to_owned);
+    let is_failing = |condition: &&Value| {
+        text(condition, "type").as_deref() == Some("Failing")
+            && text(condition, "status").as_deref() == Some("True")
+    };
+    let failing = conditions.iter().find(is_failing)?;
+    let why = text(failing, "message").or_else(|| text(failing, "reason")).unwrap_or_default();
+    Some(Finding {
+        requirement: Requirement::ClusterVersion,
+        severity: Severity::Warning,
+        at: field(CLUSTER_VERSION, "status.conditions[Failing]"),
+        seen: format!("is True: {}", quoted(&why)),
+        needed: "a cluster that was installed or updated to the end".to_owned(),
+        next_step: "see `kubectl get clusteroperators` for who fails, before you add Windows nodes"
+            .to_owned(),
+    })
+}
+
+fn skew(server: Minor, nodes: &[NodeSeen]) -> Option<Finding> {
+    let is_off = |node: &&NodeSeen| {
+        let kubelet: Option<Minor> = node.kubelet.parse().ok();
+        kubelet.is_some_and(|kubelet| {
+            kubelet.major != server.major
+                || kubelet > server
+                || kubelet.minor + SUPPORTED.kubelet_may_be_older_by < server.minor
+        })
+    };
+    let off: Vec<_> = nodes.iter().filter(is_off).collect();
+    let oldest = server.minor.saturating_sub(SUPPORTED.kubelet_may_be_older_by);
+    Some(Finding {
+        requirement: Requirement::KubeletSkew,
+        severity: Severity::Warning,
+        at: "Windows nodes".to_owned(),
+        seen: named(&off, "have other kubelets")?,
+        needed: format!("kubelets of {}.{oldest} to {server}", server.major),
+        next_step: "let the operator upgrade them; see its Events for what they wait for"
+            .to_owned(),
+    })
+}
+
+fn old_windows(nodes: &[NodeSeen]) -> Option<Finding> {
+    let is_unknown = |node: &&NodeSeen| SUPPORTED.windows(&node.windows).is_none();
+    let unknown: Vec<_> = nodes.iter().filter(is_unknown).collect();
+    Some(Finding {
+        requirement: Requirement::WindowsRelease,
+        severity: Severity::Warning,
+        at: "Windows nodes".to_owned(),
+        seen: named(&unknown, "run another Windows")?,
+        needed: SUPPORTED.windows_names(),
+        next_step: "move their pods to nodes of a supported release and remove them".to_owned(),
+    })
+}
+
+/// The first nodes; `None` if there are none. Texts from the nodes are left out: a text that changes every minute
+/// would give a new finding every minute.
+fn named(nodes: &[&NodeSeen], verb: &str) -> Option<String> {
+    if nodes.is_empty() {
+        return None;
+    }
+    let names: Vec<_> = nodes.iter().take(MOST_NAMED).map(|node| node.name.as_str()).collect();
+    let more = match nodes.len().saturating_sub(MOST_NAMED) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    Some(format!("{verb}: {}{more}", names.join(", ")))
+}
