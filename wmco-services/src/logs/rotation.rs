@@ -39,7 +39,7 @@ impl Rotation {
         }
     }
 
-    /// Returns whether [`Self::turn`] has anything to do. Takes no longer than a few read-only calls.
+    /// Returns whether [`Self::rotate`] has anything to do. Takes no longer than a few read-only calls.
     pub fn is_due(&self, windows: &dyn Windows, now: Timestamp) -> bool {
         let is_due = |log: WindowsPath| {
             // The next check of all logs reports a log that cannot be read.
