@@ -34,11 +34,28 @@ fn configured_with_roots() -> World {
     world
 }
 
+/// The cuts of a story that one test looks at: every `of`th, beginning with number `first`.
+///
+/// A long story is divided among several tests, so that none takes more than a minute.
+#[derive(Clone, Copy)]
+pub(crate) struct Share {
+    pub(crate) first: usize,
+    pub(crate) of: usize,
+}
+
+impl Share {
+    const ALL: Self = Self { first: 0, of: 1 };
+
+    fn has(self, number: usize) -> bool {
+        number % self.of == self.first
+    }
+}
+
 /// Tells the story again for every effect in it, with a fault at that effect.
 ///
 /// Then `also` happens, and the world must reach what people ask for all the same.
 #[track_caller]
-fn cut(mut world: World, story: &[Event], fault: fn(u16) -> Event, also: &[Event]) {
+fn cut(mut world: World, story: &[Event], fault: fn(u16) -> Event, also: &[Event], share: Share) {
     let mut cuts = 0;
     for event in story {
         world.happen(*event);
@@ -52,6 +69,9 @@ fn cut(mut world: World, story: &[Event], fault: fn(u16) -> Event, also: &[Event
                 break;
             }
             cuts += 1;
+            if !share.has(cuts) {
+                continue;
+            }
             for event in also {
                 cut.happen(*event);
             }
@@ -88,13 +108,19 @@ pub(crate) fn between(start: fn() -> World, story: &[Event], meanwhile: &[Event]
 /// After a crash at every effect.
 #[track_caller]
 pub(crate) fn crashes(start: fn() -> World, story: &[Event], also: &[Event]) {
-    cut(start(), story, Event::CrashIn, also);
+    crashes_of(Share::ALL, start, story, also);
+}
+
+/// After a crash at every effect of a share.
+#[track_caller]
+pub(crate) fn crashes_of(share: Share, start: fn() -> World, story: &[Event], also: &[Event]) {
+    cut(start(), story, Event::CrashIn, also, share);
 }
 
 /// After a failure of every effect.
 #[track_caller]
 pub(crate) fn failures(start: fn() -> World, story: &[Event]) {
-    cut(start(), story, Event::FailIn, &[]);
+    cut(start(), story, Event::FailIn, &[], Share::ALL);
 }
 
 #[test]

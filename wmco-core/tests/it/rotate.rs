@@ -1,6 +1,6 @@
 //! "Exchange the key", cut at every single effect.
 
-use crate::enumerated::{between, crashes, failures};
+use crate::enumerated::{Share, between, crashes, crashes_of, failures};
 use crate::world::{Event, KeyEvent, MachineEvent, ROUNDS, World};
 
 /// The next key is put beside the current one. People use it when they are told that they may.
@@ -22,10 +22,49 @@ fn nothing_is_lost_wherever_it_is_cut() {
     failures(configured, &STORY);
 }
 
-#[test]
-fn while_a_new_operator_starts() {
-    crashes(configured, &STORY, &[Event::Bump]);
-    between(configured, &STORY, &[Event::Bump]);
+/// The longest story of all, so that several tests share its cuts.
+mod while_a_new_operator_starts {
+    use super::*;
+
+    #[test]
+    fn between_rounds() {
+        between(configured, &STORY, &[Event::Bump]);
+    }
+
+    /// Crashes at every sixth effect, from number `first` on.
+    fn crashes_from(first: usize) {
+        crashes_of(Share { first, of: 6 }, configured, &STORY, &[Event::Bump]);
+    }
+
+    #[test]
+    fn crashes_at_every_sixth_effect_from_0() {
+        crashes_from(0);
+    }
+
+    #[test]
+    fn crashes_at_every_sixth_effect_from_1() {
+        crashes_from(1);
+    }
+
+    #[test]
+    fn crashes_at_every_sixth_effect_from_2() {
+        crashes_from(2);
+    }
+
+    #[test]
+    fn crashes_at_every_sixth_effect_from_3() {
+        crashes_from(3);
+    }
+
+    #[test]
+    fn crashes_at_every_sixth_effect_from_4() {
+        crashes_from(4);
+    }
+
+    #[test]
+    fn crashes_at_every_sixth_effect_from_5() {
+        crashes_from(5);
+    }
 }
 
 #[test]
