@@ -11,6 +11,8 @@ export PROPTEST_RNG_SEED ?= 20261121
 FUZZ_SECONDS ?= 60
 # PROPTEST_CASES=20000 tries more of each property in a round.
 SEARCH_ROUNDS ?= 1
+FLAKY_RUNS ?= 20
+FLAKY_LOOPS ?= 4
 
 # Crates whose tests run no other program. What they are built from has parts in C.
 PURE := -p wmco-core -p wmco-csr -p wmco-services
@@ -28,7 +30,7 @@ PUBLISHED := -p kube-testserver -p wmco-core -p wmco-csr -p wmco-services -p wmc
 # What operators asked of the API in tests, for the comparison with their rights.
 ACCESS = $(abspath $(or $(CARGO_TARGET_DIR),target))/access
 
-.PHONY: help demo test test-quick search features publishable e2e fmt lint doc deploy book fuzz bench wicd setup
+.PHONY: help demo test test-quick search flaky features publishable e2e fmt lint doc deploy book fuzz bench wicd setup
 
 help: ## This list.
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 12
@@ -42,7 +44,7 @@ test: setup ## Everything: unit, property and integration tests, the daemon unde
 	rm -rf $(ACCESS)
 	WINE_IS_MADE=yes WMCO_ACCESS_FOLDER=$(ACCESS) $(TEST) --workspace
 	WMCO_ACCESS_FOLDER=$(ACCESS) $(CARGO) test $(CARGO_FLAGS) -p bin-operator --test used_rights
-	$(TEST) -p kube-testserver --no-default-features --lib --test features
+	$(if $(NEXTEST_PROFILE),NEXTEST_PROFILE=$(NEXTEST_PROFILE)-features) $(TEST) -p kube-testserver --no-default-features --lib --test features
 	$(CARGO) test --doc --workspace $(CARGO_FLAGS)
 	scripts/outside.sh $(CARGO_FLAGS)
 	@scripts/setup.sh kubectl
@@ -55,6 +57,11 @@ test-quick: ## Unit and property tests of the pure crates; needs Rust and a C co
 search: ## The property tests with fresh seeds, SEARCH_ROUNDS times; what they find is kept.
 	@scripts/setup.sh build
 	scripts/search.sh $(SEARCH_ROUNDS) $(TEST) $(PURE) -p kube-testserver
+
+flaky: ## Tests that speak to other processes or wait, FLAKY_RUNS times beside busy loops; which failed how often.
+	@scripts/setup.sh build test wine
+	scripts/wine.sh $(CARGO_FLAGS)
+	WINE_IS_MADE=yes scripts/flaky.sh $(FLAKY_RUNS) $(FLAKY_LOOPS)
 
 features: ## Compile the libraries with none of their features, each alone, and all.
 	@scripts/setup.sh build

@@ -11,7 +11,7 @@ export PATH="$PATH:/usr/local/sbin:/usr/sbin:/sbin"
 kubectl_minor=27
 
 # Debian 13's kubectl also runs on Debian 12, whose own is too old: version and digest per machine.
-kubectl_deb="http://deb.debian.org/debian/pool/main/k/kubernetes/kubectl_1.32.3+ds-2_%s.deb"
+kubectl_deb=kubectl_1.32.3+ds-2
 declare -A kubectl_sha256=(
     [amd64]=9825aaf4c14913027aae04af8688e580459f781c829bd5de00cc4dc2cc5a867f
     [arm64]=b85800b5e2d2ecc958e2b9dfa7d4ce13b14e1175242de1f71acb4fa4b0b63212
@@ -49,7 +49,7 @@ kubectl_found() {
 
 # Debian 12 and 13 call the package kubernetes-client, later ones and the Kubernetes project kubectl.
 need_kubectl() {
-    local debian architecture
+    local debian architecture mirror
     if [ "$(kubectl_found)" -ge "$kubectl_minor" ]; then return; fi
     if may_install; then update; fi
     debian=$(apt-cache policy kubernetes-client 2>/dev/null | minor 'Candidate: ')
@@ -60,10 +60,12 @@ need_kubectl() {
     elif may_install; then
         architecture=$(dpkg --print-architecture)
         [ -n "${kubectl_sha256[$architecture]:-}" ] || return 0
+        # From the same mirror, and the same folder of it, as apt would take the old one.
+        mirror=$(apt-get --print-uris download kubernetes-client 2>/dev/null | sed -n "s/^'\(.*\)\/[^/]*\.deb'.*/\1/p" | head -n 1)
+        [ -n "$mirror" ] || return 0
         # _apt, an ordinary user, has to read it.
         chmod 755 "$downloads"
-        # shellcheck disable=SC2059 # The format is a constant.
-        /usr/lib/apt/apt-helper download-file "$(printf "$kubectl_deb" "$architecture")" \
+        /usr/lib/apt/apt-helper download-file "$mirror/${kubectl_deb}_$architecture.deb" \
             "$downloads/kubectl.deb" "SHA256:${kubectl_sha256[$architecture]}" &&
             packages+=("$downloads/kubectl.deb")
     fi

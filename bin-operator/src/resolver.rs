@@ -1,6 +1,7 @@
 //! Names and addresses of instances, resolved beside the reconcile passes and kept for a while.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::future::ready;
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -19,12 +20,42 @@ const SIDE_BY_SIDE: usize = 32;
 pub struct Resolver {
     state: Arc<Mutex<State>>,
     changed: watch::Sender<u64>,
-    lookup: Lookup,
+    dns: Dns,
 }
 
 /// Gives all addresses of a name, in the order in which the DNS gives them.
 pub type Lookup =
     Arc<dyn Fn(String) -> BoxFuture<'static, std::io::Result<Vec<IpAddr>>> + Send + Sync>;
+
+/// Gives the name of an address, or the address itself, as the system's resolver does.
+pub type ReverseLookup = Arc<dyn Fn(Ipv4Addr) -> BoxFuture<'static, Option<String>> + Send + Sync>;
+
+/// Where names and addresses are looked up.
+#[derive(Clone)]
+pub struct Dns {
+    /// From names to addresses.
+    pub forward: Lookup,
+    /// From addresses to names.
+    pub reverse: ReverseLookup,
+}
+
+impl Dns {
+    /// Asks the system.
+    pub fn system() -> Self {
+        Self {
+            forward: Arc::new(|name| Box::pin(addresses_of(name))),
+            reverse: Arc::new(|address| Box::pin(system_name_of(address))),
+        }
+    }
+
+    /// Knows no name and asks nobody: for clusters that are made up.
+    pub fn none() -> Self {
+        Self {
+            forward: Arc::new(|_| Box::pin(ready(Err(std::io::ErrorKind::NotFound.into())))),
+            reverse: Arc::new(|_| Box::pin(ready(None))),
+        }
+    }
+}
 
 #[derive(Default)]
 struct State {
@@ -77,14 +108,9 @@ impl<Q: Clone + Ord> Round<Q> {
 }
 
 impl Resolver {
-    /// No answers yet; asks the system.
-    pub fn new() -> Self {
-        Self::with(Arc::new(|name| Box::pin(addresses_of(name))))
-    }
-
-    /// As [`Self::new`], but asks `lookup` for the addresses of names.
-    pub fn with(lookup: Lookup) -> Self {
-        Self { state: Arc::default(), changed: watch::channel(0).0, lookup }
+    /// No answers yet; asks `dns`.
+    pub fn new(dns: Dns) -> Self {
+        Self { state: Arc::default(), changed: watch::channel(0).0, dns }
     }
 
     /// The answers so far about the hosts that are listed in `data`. Those without an answer, or
@@ -148,7 +174,7 @@ impl Resolver {
     async fn look_up_reported(self, names: BTreeSet<String>) {
         let mut found = stream::iter(names.clone())
             .map(|name| async {
-                let mut addresses = (self.lookup)(name.clone()).await.unwrap_or_default();
+                let mut addresses = (self.dns.forward)(name.clone()).await.unwrap_or_default();
                 // Servers give them in turns, which is no change.
                 addresses.sort_unstable();
                 (name, addresses)
@@ -179,7 +205,7 @@ impl Resolver {
 
 impl Resolver {
     async fn ask(&self, name: &str) -> Result<Ipv4Addr, Unresolved> {
-        let all = (self.lookup)(name.to_owned()).await.map_err(|error| {
+        let all = (self.dns.forward)(name.to_owned()).await.map_err(|error| {
             // The system's resolver does not tell "no such name" from "no answer".
             Unresolved::Failed { reason: error.to_string() }
         })?;
@@ -193,18 +219,12 @@ impl Resolver {
     /// The name of `address`, if it has one that leads back to it: the operator of a reverse zone could
     /// claim any. Source: `docs/contract/certificate-requests.md`, CSR42.
     async fn name_of(&self, address: Ipv4Addr) -> Option<String> {
-        let look_up = move || dns_lookup::lookup_addr(&IpAddr::V4(address)).ok();
-        let name = tokio::task::spawn_blocking(look_up).await.ok()??;
+        let name = (self.dns.reverse)(address).await?;
         // Without a name, the system's resolver gives the address itself.
         let is_name = name.parse::<IpAddr>().is_err();
-        let addresses = if is_name { (self.lookup)(name.clone()).await.ok()? } else { Vec::new() };
+        let addresses =
+            if is_name { (self.dns.forward)(name.clone()).await.ok()? } else { Vec::new() };
         addresses.contains(&IpAddr::V4(address)).then_some(name)
-    }
-}
-
-impl Default for Resolver {
-    fn default() -> Self {
-        Self::new()
     }
 }
 
@@ -213,6 +233,11 @@ async fn addresses_of(name: String) -> std::io::Result<Vec<IpAddr>> {
     let mut addresses: Vec<IpAddr> = found.map(|address| address.ip().to_canonical()).collect();
     addresses.dedup();
     Ok(addresses)
+}
+
+async fn system_name_of(address: Ipv4Addr) -> Option<String> {
+    let look_up = move || dns_lookup::lookup_addr(&IpAddr::V4(address)).ok();
+    tokio::task::spawn_blocking(look_up).await.ok()?
 }
 
 #[cfg(test)]
@@ -241,7 +266,7 @@ mod tests {
 
     #[tokio::test]
     async fn names_that_lead_nowhere_were_looked_up_too() {
-        let resolver = Resolver::new();
+        let resolver = Resolver::new(Dns::system());
         let mut changes = resolver.changes();
         let names = BTreeSet::from(["localhost".to_owned(), "no such name".to_owned()]);
         let mut leads = resolver.leads(names.clone(), Timestamp::UNIX_EPOCH);
@@ -257,7 +282,7 @@ mod tests {
     /// Every system knows these two, without a network.
     #[tokio::test]
     async fn names_and_addresses_are_looked_up_once() {
-        let resolver = Resolver::new();
+        let resolver = Resolver::new(Dns::system());
         let mut changes = resolver.changes();
         let hosts = ["127.0.0.1", "localhost"];
         let data = hosts.map(|host| (host.to_owned(), String::new())).into();

@@ -25,6 +25,7 @@ use crate::metrics::Metrics;
 use crate::owned::Owned;
 use crate::payload::Payload;
 use crate::progress::Progress;
+use crate::resolver::{Dns, Resolver};
 use crate::sources::Sources;
 use crate::work::WorkStates;
 
@@ -40,6 +41,8 @@ pub struct Operator {
     pub payload: Payload,
     /// How hosts are dialled.
     pub dialer: Arc<dyn Dialer>,
+    /// Where names of hosts are looked up.
+    pub dns: Dns,
     /// Limits and counters of connections to hosts.
     pub ssh: Options,
     /// Where metrics and health are served.
@@ -102,6 +105,7 @@ impl Operator {
         }
         metrics.leader.set(i64::from(!stop.is_cancelled()));
         let controllers = Controllers {
+            dns: self.dns,
             config,
             client: leader::guarded(&self.client, &leadership),
             once: leader::guarded(&self.once, &leadership),
@@ -143,6 +147,7 @@ pub fn sending_once(config: &kube::Config) -> kube::Result<Client> {
 }
 
 struct Controllers {
+    dns: Dns,
     config: Arc<Config>,
     client: Client,
     once: Client,
@@ -183,10 +188,12 @@ impl Controllers {
         };
         let works = executor.works.subscribe();
         let issued = Issued::default();
+        let resolver = Resolver::new(self.dns);
         let fleet = Fleet::new(
             Arc::clone(&self.config),
             payload,
             self.sources.clone(),
+            resolver.clone(),
             executor,
             issued.clone(),
         );
@@ -194,7 +201,7 @@ impl Controllers {
             client: self.client.clone(),
             config: Arc::clone(&self.config),
             sources: self.sources.clone(),
-            resolver: fleet.resolver(),
+            resolver,
             host_reports,
             leadership: self.leadership.clone(),
             announcer: announcer.clone(),

@@ -20,6 +20,7 @@ use crate::config::Config;
 use crate::leader::TimesArgs;
 use crate::payload::Payload;
 use crate::progress::Progress;
+use crate::resolver::Dns;
 use crate::run::{Operator, sending_once};
 
 /// Options of `wmco-operator run`. The names of the first two are those of the original.
@@ -100,6 +101,7 @@ pub(super) fn run(options: &Run) -> anyhow::Result<Answer> {
             once,
             payload,
             dialer: Arc::new(TcpDialer),
+            dns: Dns::system(),
             ssh: SshOptions::default(),
             http: Some(http),
             progress: Progress::new(),

@@ -303,6 +303,7 @@ mod tests {
     use super::*;
     use crate::config::Config;
     use crate::metrics::Metrics;
+    use crate::resolver::Dns;
 
     /// An API server that knows nothing.
     fn client() -> Client {
@@ -321,7 +322,7 @@ mod tests {
             client: client(),
             config: Arc::new(Config::from_env("1.0.0", false, 1, namespace).unwrap()),
             sources: Sources::watch(&client(), "ns", &stop, &tasks),
-            resolver: Resolver::new(),
+            resolver: Resolver::new(Dns::none()),
             host_reports: HostReports::new(),
             leadership: Leadership::unchallenged(),
             announcer: Announcer::new(client(), "ns", "test"),

@@ -17,6 +17,7 @@ use crate::config::Config;
 use crate::leader;
 use crate::payload::Payload;
 use crate::progress::Progress;
+use crate::resolver::Dns;
 use crate::run::{Operator, sending_once};
 
 /// What operators are made of, but for their cluster.
@@ -156,6 +157,7 @@ impl ToConnect {
             client: kube::Client::try_from(cluster)?,
             payload: self.payload,
             dialer: self.dialer,
+            dns: Dns::none(),
             ssh: self.ssh,
             http: Some(self.http),
             progress: self.progress,

@@ -76,6 +76,7 @@ impl Fleet {
         config: Arc<Config>,
         payload: Payload,
         sources: Sources,
+        resolver: Resolver,
         executor: Executor,
         issued: Issued,
     ) -> Self {
@@ -84,7 +85,7 @@ impl Fleet {
             config,
             payload,
             sources,
-            resolver: Resolver::new(),
+            resolver,
             workers: Workers::new(executor.clone(), claims.clone()),
             claims,
             nodes: SeenNodes::default(),
@@ -100,11 +101,6 @@ impl Fleet {
             injection: Injection::default(),
             standings: watch::channel(None).0,
         }
-    }
-
-    /// The answers of the DNS that the fleet uses.
-    pub fn resolver(&self) -> Resolver {
-        self.resolver.clone()
     }
 
     /// How all instances stand, once a pass has told.

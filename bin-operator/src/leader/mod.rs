@@ -158,10 +158,11 @@ mod tests {
     async fn a_leader_that_nobody_renews_hears_when_its_time_is_over() {
         let (sender, receiver) = watch::channel(Term::NotYet);
         let mut leadership = Leadership(receiver);
-        sender.send_replace(Term::Until(Moment::now() + Duration::from_millis(50)));
-        drop(sender);
+        sender.send_replace(Term::Until(Moment::now() + Duration::from_secs(3600)));
         leadership.gained().await;
         leadership.check().unwrap();
+        sender.send_replace(Term::Until(Moment::now() + Duration::from_millis(50)));
+        drop(sender);
         leadership.lost().await;
         leadership.check().unwrap_err();
     }

@@ -13,7 +13,7 @@ use super::*;
 use crate::kinds::{Missing, PROOFS, Seen};
 
 /// Longest wait for anything; a machine under load needs most of it.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(120);
 
 fn machine(name: &str, address: &str) -> Value {
     json!({

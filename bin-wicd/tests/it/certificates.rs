@@ -46,10 +46,10 @@ async fn one_that_is_good_is_used_again() {
 
 #[tokio::test]
 async fn short_lived_ones_are_renewed_without_a_restart() {
-    let world = World::with_certificates_for(4).await;
+    let world = World::with_certificates_for(15).await;
     world.put_manifest(VERSION, &manifest(&[]).render());
     let running = world.start();
-    until(|| world.requesters().len() >= 5).await;
+    until(|| world.requesters().len() >= 3).await;
     // Only the first was asked for with the account; each asked for the next.
     let requesters = world.requesters();
     assert_eq!(requesters.iter().filter(|user| **user == account()).count(), 1);
@@ -69,7 +69,7 @@ async fn short_lived_ones_are_renewed_without_a_restart() {
 
 #[tokio::test]
 async fn one_that_expired_while_the_host_was_off_is_replaced_through_the_kubeconfig() {
-    let world = World::with_certificates_for(2).await;
+    let world = World::with_certificates_for(10).await;
     let running = world.logged_in().await;
     running.kill().await;
     let old = Certificate::parse(stored(&world).unwrap().expose()).unwrap();

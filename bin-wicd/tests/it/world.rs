@@ -32,7 +32,7 @@ pub(crate) const NAMESPACE: &str = "winc";
 pub(crate) const VERSION: &str = "1.2.3-test";
 
 /// Far longer than anything here takes, so that a test that hangs ends and says where.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(120);
 
 /// The result of `work`, which must come in the end.
 #[track_caller]

@@ -31,8 +31,12 @@ fn the_only_machine_of_its_machineset() {
 }
 
 #[test]
-fn three_machines_one_after_another() {
+fn three_machines_one_after_another_with_crashes() {
     crashes(three, &STORY, &[]);
+}
+
+#[test]
+fn three_machines_one_after_another_with_failures() {
     failures(three, &STORY);
 }
 

@@ -93,12 +93,21 @@ fn while_a_host_is_away_and_comes_back() {
     between(configured, &STORY, &[Event::Vanish(0), Event::Wait, Event::Return(0)]);
 }
 
-/// It can only be made anew.
-#[test]
-fn while_a_machine_is_away_for_good() {
-    let story = [Event::Vanish(2), STORY[0]];
-    crashes(configured, &story, &[]);
-    failures(configured, &story);
+/// It can only be replaced.
+mod while_a_machine_is_away_for_good {
+    use super::*;
+
+    const STORY: [Event; 2] = [Event::Vanish(2), super::STORY[0]];
+
+    #[test]
+    fn with_crashes() {
+        crashes(configured, &STORY, &[]);
+    }
+
+    #[test]
+    fn with_failures() {
+        failures(configured, &STORY);
+    }
 }
 
 #[test]

@@ -161,6 +161,8 @@ pub(super) struct Conditions {
     pub(super) latency: Duration,
     /// Whether the machine is off, for example between shutdown and start of a restart.
     pub(super) down: bool,
+    /// Whether a restart ends only once this is `false` again.
+    pub(super) held_down: bool,
 }
 
 impl Conditions {

@@ -231,6 +231,12 @@ impl SimHost {
         }
     }
 
+    /// Sets whether a restart stays between its two halves: everything has ended, and nothing starts until this is
+    /// `false` again. Restarts that began earlier are held as well.
+    pub fn hold_down(&self, held: bool) {
+        self.shared.conditions.send_modify(|conditions| conditions.held_down = held);
+    }
+
     /// Starts the machine again.
     pub async fn power_on(&self) {
         if !self.shared.model.is_up() {

@@ -77,6 +77,8 @@ pub(super) async fn restart(host: Arc<Shared>) {
     tokio::time::sleep(host.timing.restart_delay()).await;
     host.power_off();
     tokio::time::sleep(host.timing.restart_duration).await;
+    // An error means that the host is gone.
+    let _ = host.conditions.subscribe().wait_for(|now| !now.held_down).await;
     host.tally.restarted();
     host.boot().await;
 }

@@ -29,7 +29,7 @@ const SESSIONS: usize = 3;
 const HANG: Duration = Duration::from_millis(500);
 
 /// Most time until closed resources are released.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(120);
 
 fn number(name: &str, default: u64) -> u64 {
     std::env::var(name).map_or(default, |text| text.parse().expect("a number"))

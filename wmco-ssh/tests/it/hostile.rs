@@ -1,15 +1,17 @@
 //! Servers that try to block us.
 
 use std::future::Future;
+use std::io;
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use async_trait::async_trait;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use wmco_core::secret::Secret;
 use wmco_ssh::{
-    ConnectError, Credentials, Options, PrivateKey, Retry, Route, Session, Target, TcpDialer,
-    Timeouts,
+    ByteStream, ConnectError, Credentials, Dialer, Options, PrivateKey, Retry, Route, Session,
+    Target, TcpDialer, Timeouts,
 };
 
 /// Waits until no socket is open; if a task never ends, the test's own time-out fails it.
@@ -37,15 +39,21 @@ pub(crate) fn credentials() -> Credentials {
     Credentials::new("Administrator", key)
 }
 
-fn options() -> Options {
-    let short = Duration::from_millis(400);
+/// Where a time-out is what is tested.
+const SHORT: Duration = Duration::from_millis(400);
+
+/// Where another error is.
+const LONG: Duration = Duration::from_secs(120);
+
+fn options(limit: Duration) -> Options {
     Options {
-        timeouts: Timeouts { connect: short, authenticate: short, ..Timeouts::default() },
+        timeouts: Timeouts { connect: limit, authenticate: limit, ..Timeouts::default() },
         ..Options::default()
     }
 }
 
 async fn against<F: Future<Output = ()> + Send + 'static>(
+    limit: Duration,
     server: impl FnOnce(TcpStream) -> F + Send + 'static,
 ) -> ConnectError {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -54,7 +62,7 @@ async fn against<F: Future<Output = ()> + Send + 'static>(
         let (socket, _) = listener.accept().await.unwrap();
         server(socket).await;
     });
-    let options = options();
+    let options = options(limit);
     let error = connect(address, &options).await.unwrap_err();
     all_closed(&options).await;
     server.abort();
@@ -66,8 +74,7 @@ async fn connect(address: SocketAddr, options: &Options) -> Result<Session, Conn
     let target = Target { address: address.ip().to_string(), port: address.port() };
     let route = Route::new(target, credentials());
     let connecting = Session::connect(&route, &TcpDialer, options);
-    let limit = Duration::from_secs(30);
-    tokio::time::timeout(limit, connecting).await.expect("every wait has an end")
+    tokio::time::timeout(2 * LONG, connecting).await.expect("every wait has an end")
 }
 
 #[tokio::test]
@@ -75,26 +82,29 @@ async fn nobody_listens() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     drop(listener);
-    let error = connect(address, &options()).await.unwrap_err();
+    let error = connect(address, &options(LONG)).await.unwrap_err();
     assert!(matches!(error, ConnectError::Refused { .. }), "{error}");
     assert_eq!(error.retry(), Retry::Helps);
 }
 
 #[tokio::test]
 async fn an_unknown_name_is_unreachable() {
-    let options = options();
+    /// As the system's resolver answers; what it would be asked is the machine's own DNS.
+    struct NoSuchName;
+    #[async_trait]
+    impl Dialer for NoSuchName {
+        async fn dial(&self, _: &str, _: u16) -> io::Result<ByteStream> {
+            Err(io::Error::other("failed to lookup address information: Name or service not known"))
+        }
+    }
     let route = Route::new(Target::new("host.invalid"), credentials());
-    let long = Options {
-        timeouts: Timeouts { connect: Duration::from_secs(30), ..options.timeouts },
-        ..options
-    };
-    let refused = Session::connect(&route, &TcpDialer, &long).await;
+    let refused = Session::connect(&route, &NoSuchName, &options(LONG)).await;
     assert_eq!(refused.unwrap_err().verb(), "unreachable");
 }
 
 #[tokio::test]
 async fn silence_times_out() {
-    let error = against(|mut socket| async move {
+    let error = against(SHORT, |mut socket| async move {
         let mut sink = [0; 1024];
         while socket.read(&mut sink).await.is_ok_and(|read| read > 0) {}
     })
@@ -105,7 +115,7 @@ async fn silence_times_out() {
 
 #[tokio::test]
 async fn an_endless_banner_is_cut_off() {
-    let error = against(|mut socket| async move {
+    let error = against(LONG, |mut socket| async move {
         while socket.write_all(b"welcome to the machine\r\n").await.is_ok() {}
     })
     .await;
@@ -115,14 +125,17 @@ async fn an_endless_banner_is_cut_off() {
 #[tokio::test]
 async fn an_endless_line_is_cut_off() {
     let error =
-        against(|mut socket| async move { while socket.write_all(&[b'x'; 512]).await.is_ok() {} })
-            .await;
+        against(
+            LONG,
+            |mut socket| async move { while socket.write_all(&[b'x'; 512]).await.is_ok() {} },
+        )
+        .await;
     assert_eq!(error.verb(), "protocol");
 }
 
 #[tokio::test]
 async fn a_slow_banner_times_out() {
-    let error = against(|mut socket| async move {
+    let error = against(SHORT, |mut socket| async move {
         while socket.write_all(b"S").await.is_ok() {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
@@ -133,7 +146,7 @@ async fn a_slow_banner_times_out() {
 
 #[tokio::test]
 async fn garbage_after_the_banner_is_an_error() {
-    let error = against(|mut socket| async move {
+    let error = against(LONG, |mut socket| async move {
         socket.write_all(b"SSH-2.0-OpenSSH_9.2\r\n").await.unwrap();
         let _ = socket.write_all(&[0xa5; 4096]).await;
         let mut sink = [0; 1024];
@@ -145,7 +158,7 @@ async fn garbage_after_the_banner_is_an_error() {
 
 #[tokio::test]
 async fn a_handshake_one_byte_at_a_time_times_out() {
-    let error = against(|mut socket| async move {
+    let error = against(SHORT, |mut socket| async move {
         socket.write_all(b"SSH-2.0-OpenSSH_9.2\r\n").await.unwrap();
         // The start of a long packet, then single bytes.
         socket.write_all(&[0, 0, 0x7f, 0]).await.unwrap();
@@ -159,7 +172,7 @@ async fn a_handshake_one_byte_at_a_time_times_out() {
 
 #[tokio::test]
 async fn a_cut_during_the_handshake_is_worth_a_retry() {
-    let error = against(|mut socket| async move {
+    let error = against(LONG, |mut socket| async move {
         socket.write_all(b"SSH-2.0-OpenSSH_9.2\r\n").await.unwrap();
     })
     .await;
@@ -171,7 +184,7 @@ async fn a_cut_during_the_handshake_is_worth_a_retry() {
 async fn a_dropped_attempt_leaves_nothing_open() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
-    let options = Options { timeouts: Timeouts::default(), ..options() };
+    let options = options(LONG);
     tokio::select! {
         _ = connect(address, &options) => panic!("nobody answers"),
         accepted = async {

@@ -1,8 +1,8 @@
 //! The operator restores the daemon's bindings after any deletion or change, and without
-//! anything else that happens in the cluster.
+//! anything else that happens in the cluster: it looks at all by itself less often than a test waits.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use bin_operator::announce::Announcer;
 use bin_operator::config::Config;
@@ -24,9 +24,6 @@ use wmco_core::names::objects;
 use super::scenery::{admin, listed, until};
 
 const GROUP: &str = "rbac.authorization.k8s.io";
-
-/// How soon a binding is right again; the operator retries what failed every five seconds.
-const SOON: Duration = Duration::from_secs(4);
 
 fn binding(stage: &Stage, kind: BindingKind) -> Option<Arc<Value>> {
     let (plural, namespace) = match kind {
@@ -85,14 +82,12 @@ async fn change(stage: &Stage, kind: BindingKind) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn one_that_is_deleted_is_back_at_once() {
+async fn deleted_binding_is_restored() {
     let (stage, running) = at_rest().await;
     for &kind in BindingKind::on("Azure") {
         let before = binding(&stage, kind).unwrap();
         delete(&stage, kind).await;
-        let deleted = Instant::now();
         let after = until(|| binding(&stage, kind)).await;
-        assert!(deleted.elapsed() < SOON, "{kind}: {:?}", deleted.elapsed());
         assert_eq!(
             (&after["subjects"], &after["roleRef"]),
             (&before["subjects"], &before["roleRef"])
@@ -103,22 +98,20 @@ async fn one_that_is_deleted_is_back_at_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn one_that_is_changed_is_right_at_once() {
+async fn changed_binding_is_restored() {
     let (stage, running) = at_rest().await;
     for &kind in BindingKind::on("Azure") {
         let before = binding(&stage, kind).unwrap();
         change(&stage, kind).await;
-        let changed = Instant::now();
         until(|| binding(&stage, kind).filter(|found| found["subjects"] == before["subjects"]))
             .await;
-        assert!(changed.elapsed() < SOON, "{kind}: {:?}", changed.elapsed());
     }
     running.stop().await.unwrap();
     stage.shutdown().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn one_that_no_event_tells_of_is_back_after_a_resync() {
+async fn binding_whose_deletion_no_event_reports_is_restored_by_the_resync() {
     let stage = Stage::start(&listed(&[]), |_, host| host).await.unwrap();
     let there = rbac::cluster_role_binding(stage.namespace());
     stage.cluster.put(&serde_json::to_value(there).unwrap()).unwrap();
@@ -144,9 +137,7 @@ async fn one_that_no_event_tells_of_is_back_after_a_resync() {
     until(|| binding(&stage, BindingKind::RoleBinding)).await;
     let kind = BindingKind::ClusterRoleBinding;
     delete(&stage, kind).await;
-    let deleted = Instant::now();
     until(|| binding(&stage, kind)).await;
-    assert!(deleted.elapsed() < SOON, "{:?}", deleted.elapsed());
     stop.cancel();
     running.await.unwrap();
 }

@@ -12,7 +12,7 @@ use wmco_core::names;
 
 use super::new_services::{change_worker_config, released};
 use super::scenery::{
-    addresses, admin, configure, is_finished, metrics, nodes, notes, stage, until,
+    addresses, admin, configure, is_finished, nodes, notes, stage, until, until_metrics,
 };
 
 const BUDGET: &str = "db-budget";
@@ -84,9 +84,7 @@ async fn a_protected_pod_lets_another_node_go_and_is_told() {
         assert!(message.contains(part), "{part}: {message}");
     }
     let gauge = format!("wmco_drain_blocked_since_timestamp_seconds{{node=\"{blocked}\"}}");
-    while !metrics(&stage, &running).await.contains(&gauge) {
-        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
-    }
+    until_metrics(&stage, &running, |text| text.contains(&gauge)).await;
 
     // The other one gets its turn.
     until(|| (is_finished(&of(false)) && released(&of(false)) != before).then_some(())).await;
@@ -104,9 +102,7 @@ async fn a_protected_pod_lets_another_node_go_and_is_told() {
     for mark in [names::DRAIN_SINCE_ANNOTATION, names::DRAIN_GIVEN_UP_ANNOTATION] {
         assert!(marks[mark].is_null(), "{marks}");
     }
-    while metrics(&stage, &running).await.contains(&gauge) {
-        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
-    }
+    until_metrics(&stage, &running, |text| !text.contains(&gauge)).await;
     running.stop().await.unwrap();
     stage.shutdown().await;
 }

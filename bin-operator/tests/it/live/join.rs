@@ -9,7 +9,7 @@ use wmco_core::protocol::FeatureState;
 use wmco_sim::host::Fault;
 
 use super::scenery::{
-    addresses, configure, is_finished, listed, metrics, nodes, settled, stage, until,
+    addresses, configure, is_finished, listed, nodes, settled, stage, until, until_metrics,
 };
 
 /// The Go operator needs 81 remote commands and 26 SFTP sessions for this (`docs/contract/ssh.md`, SSH47).
@@ -87,16 +87,13 @@ async fn uploads_to_all_hosts_together_are_limited() {
     let slow = Fault::Slow { bytes_per_second: 50_000 };
     let stage = Stage::start(&listed(&all), |_, host| host.fault(slow)).await.unwrap();
     let running = stage.operate(Progress::new()).unwrap();
-    let text = loop {
-        let text = metrics(&stage, &running).await;
-        let blocks = gauge(&text, "wmco_ssh_upload_blocks");
+    let text = until_metrics(&stage, &running, |text| {
+        let blocks = gauge(text, "wmco_ssh_upload_blocks");
         assert!(blocks <= most, "{text}");
         // Nobody waits for others to be done: each has a share.
-        if blocks == most && gauge(&text, "wmco_ssh_uploads") == all.len() {
-            break text;
-        }
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    };
+        blocks == most && gauge(text, "wmco_ssh_uploads") == all.len()
+    })
+    .await;
     assert_eq!(gauge(&text, "wmco_ssh_connections"), all.len());
     assert_eq!(gauge(&text, "wmco_ssh_connects_total"), all.len());
     running.kill();

@@ -14,10 +14,17 @@ use tokio_util::sync::CancellationToken;
 
 use super::scenery::until;
 
-const LEASE: Duration = Duration::from_secs(3);
+/// For tests that wait until a Lease is over. A leader that a busy machine holds up for longer loses it.
+const LEASE: Duration = Duration::from_secs(6);
 
 fn times() -> Times {
-    Times::new(LEASE, Duration::from_secs(1), Duration::from_millis(100)).unwrap()
+    Times::new(LEASE, Duration::from_secs(4), Duration::from_millis(100)).unwrap()
+}
+
+/// Nobody loses such a Lease while the test runs.
+fn long() -> Times {
+    let (lease, deadline) = (Duration::from_secs(3000), Duration::from_secs(2000));
+    Times::new(lease, deadline, Duration::from_millis(100)).unwrap()
 }
 
 struct Candidate {
@@ -82,10 +89,15 @@ async fn line(target: u16, lag: Duration, silent: CancellationToken) -> u16 {
 #[tokio::test]
 async fn a_leader_that_retires_lets_the_next_one_in() {
     let cluster = TestServer::start().await.unwrap();
-    let first = Candidate::stand(&cluster, port(&cluster), "first").await;
+    let first = Candidate::stand_with(&cluster, port(&cluster), "first", long()).await;
     until(|| first.leads().then_some(())).await;
-    let second = Candidate::stand(&cluster, port(&cluster), "second").await;
-    tokio::time::sleep(LEASE * 2).await;
+    let second = Candidate::stand_with(&cluster, port(&cluster), "second", long()).await;
+    let asked = |user: &str| {
+        let requests = cluster.requests();
+        requests.iter().filter(|r| r.user == user && matches!(&*r.verb, "get" | "update")).count()
+    };
+    let before = asked("first");
+    until(|| (asked("first") > before + 20 && asked("second") > 20).then_some(())).await;
     assert!(first.leads() && !second.leads(), "a lease that is renewed is respected");
     first.retire().await;
     until(|| second.leads().then_some(())).await;
@@ -127,7 +139,7 @@ async fn the_first_check_after_a_stop_refuses() {
 
 #[tokio::test]
 async fn a_slow_answer_does_not_age_a_lease() {
-    let times = Times::new(LEASE, Duration::from_millis(2800), Duration::from_millis(100)).unwrap();
+    let times = Times::new(LEASE, Duration::from_millis(5800), Duration::from_millis(100)).unwrap();
     let cluster = TestServer::start().await.unwrap();
     let silent = CancellationToken::new();
     let near = line(port(&cluster), Duration::ZERO, silent.clone()).await;

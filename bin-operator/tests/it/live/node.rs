@@ -1,7 +1,7 @@
 //! What happens to a Node behind the operator's back, and what is noted on it.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use bin_operator::progress::{Gate, Progress, ProgressEvent, ProgressKind};
 use futures::FutureExt as _;
@@ -12,17 +12,17 @@ use wmco_core::names::{self, events};
 
 use super::bad_input::FAILURE;
 use super::scenery::{
-    addresses, delete_node, is_finished, nodes, notes, operate_until_settled, settled, stage, until,
+    addresses, delete_node, is_finished, nodes, notes, operate_until_settled, settled, stage,
+    until, within,
 };
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_deleted_node_comes_back_in_seconds() {
+async fn deleted_node_comes_back_and_is_reported() {
     let all = addresses(1);
     let stage = stage(1).await;
     let running = operate_until_settled(&stage, &all).await;
     let node = nodes(&stage).remove(0);
     let name = node["metadata"]["name"].as_str().unwrap();
-    let begun = Instant::now();
     delete_node(&stage, name).await;
     let is_new = |found: &serde_json::Value| found["metadata"]["uid"] != node["metadata"]["uid"];
     until(|| {
@@ -30,8 +30,6 @@ async fn a_deleted_node_comes_back_in_seconds() {
         nodes.iter().any(|node| is_new(node) && is_finished(node)).then_some(())
     })
     .await;
-    let took = begun.elapsed();
-    assert!(took < Duration::from_secs(45), "{took:?}");
     let told = notes(&stage, events::NODE_GONE);
     assert_eq!(told.len(), 1, "{told:?}");
     assert!(told[0].starts_with("10.9.8.1: its Node is gone"), "{told:?}");
@@ -72,7 +70,7 @@ async fn a_new_key_is_noted_only_after_the_host_accepts_it() {
     let (gate, reached, go_on) = hold("apply");
     let progress = Progress::new().gated(gate);
     let running = stage.operate(progress.clone()).unwrap();
-    reached.notified().await;
+    within(reached.notified()).await;
     let other = PrivateKey::random(&mut russh::keys::key::safe_rng(), Algorithm::Ed25519).unwrap();
     let pem = other.to_openssh(LineEnding::LF).unwrap();
     stage.give_key(pem.as_bytes()).unwrap();

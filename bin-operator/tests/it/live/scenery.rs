@@ -18,7 +18,10 @@ use wmco_core::names::{self, objects};
 use super::https;
 
 /// Longest wait for anything; a machine under load needs most of it.
-pub(super) const PATIENCE: Duration = Duration::from_secs(120);
+pub(super) const PATIENCE: Duration = Duration::from_secs(240);
+
+/// Between two looks at the cluster.
+const LOOK: Duration = Duration::from_millis(50);
 
 /// Addresses of `count` hosts.
 pub(super) fn addresses(count: u8) -> Vec<String> {
@@ -35,22 +38,27 @@ pub(super) async fn stage(count: u8) -> Stage {
     Stage::start(&listed(&addresses(count)), |_, host| host).await.unwrap()
 }
 
-/// Waits until each of `addresses` rests settled, counting from now.
-pub(super) async fn settled(progress: &Progress, addresses: &[String]) {
+/// Waits until each of `addresses` rests settled, counting from the call.
+#[track_caller]
+pub(super) fn settled(progress: &Progress, addresses: &[String]) -> impl Future<Output = ()> {
     let mut missing: Vec<String> = addresses.to_vec();
-    wait(progress, |event| {
+    wait(progress, move |event| {
         if matches!(event.kind, ProgressKind::Stage(Rest::Settled)) {
             missing.retain(|address| *address != event.address);
         }
         missing.is_empty()
     })
-    .await;
 }
 
-/// Waits until a event ends the wait.
-pub(super) async fn wait(progress: &Progress, mut ends: impl FnMut(&ProgressEvent) -> bool) {
+/// Waits until an event from the call on ends the wait.
+#[track_caller]
+pub(super) fn wait(
+    progress: &Progress,
+    mut ends: impl FnMut(&ProgressEvent) -> bool + Send + 'static,
+) -> impl Future<Output = ()> {
     let mut events = progress.subscribe();
-    let waiting = async {
+    // A task of its own, for a subscriber that lags behind loses events, and the test does other things first.
+    let waiting = tokio::spawn(async move {
         loop {
             match events.recv().await {
                 Ok(event) if ends(&event) => return,
@@ -58,21 +66,49 @@ pub(super) async fn wait(progress: &Progress, mut ends: impl FnMut(&ProgressEven
                 Err(RecvError::Closed) => panic!("the operator ended"),
             }
         }
-    };
-    timeout(PATIENCE, waiting).await.expect("it happens in time");
+    });
+    within(async { waiting.await.unwrap() })
+}
+
+/// Returns the result of `work`, which has to end.
+#[track_caller]
+pub(super) fn within<T>(work: impl Future<Output = T>) -> impl Future<Output = T> {
+    let place = std::panic::Location::caller();
+    async move {
+        let done = timeout(PATIENCE, work).await;
+        done.unwrap_or_else(|_| panic!("{place}: nothing came of it in {} s", PATIENCE.as_secs()))
+    }
 }
 
 /// Waits until `found` finds something in the cluster.
-pub(super) async fn until<T>(mut found: impl FnMut() -> Option<T>) -> T {
-    let waiting = async {
+#[track_caller]
+pub(super) fn until<T>(mut found: impl FnMut() -> Option<T>) -> impl Future<Output = T> {
+    within(async move {
         loop {
             if let Some(found) = found() {
                 return found;
             }
-            tokio::time::sleep(Duration::from_millis(50)).await;
+            tokio::time::sleep(LOOK).await;
         }
-    };
-    timeout(PATIENCE, waiting).await.expect("it shows in the cluster in time")
+    })
+}
+
+/// Waits until a scrape of the operator's metrics is as `is_so` wants it; returns it.
+#[track_caller]
+pub(super) fn until_metrics(
+    stage: &Stage,
+    running: &Running,
+    is_so: impl Fn(&str) -> bool,
+) -> impl Future<Output = String> {
+    within(async move {
+        loop {
+            let text = metrics(stage, running).await;
+            if is_so(&text) {
+                return text;
+            }
+            tokio::time::sleep(LOOK).await;
+        }
+    })
 }
 
 /// A client that may do everything.

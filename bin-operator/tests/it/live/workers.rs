@@ -15,7 +15,7 @@ use wmco_core::names::{events, objects};
 use super::new_services::{change_worker_config, released};
 use super::scenery::{
     addresses, admin, configure, delete_list, delete_node, is_finished, kept_keys, listed, nodes,
-    notes, stage, until,
+    notes, stage, until, within,
 };
 
 /// Longer than the operator needs to notice something.
@@ -72,7 +72,7 @@ async fn a_new_worker_waits_for_the_step_of_the_one_before() {
     let stage = stage(1).await;
     let (progress, held) = hold(|_, action| action.starts_with("apply"));
     let running = stage.operate(progress).unwrap();
-    held.reached.notified().await;
+    within(held.reached.notified()).await;
     delete_list(&stage).await;
     tokio::time::sleep(NOTICED).await;
     stage.list(&listed(&all)).unwrap();
@@ -95,7 +95,7 @@ async fn a_host_that_is_listed_again_is_not_cleaned_while_there_is_no_key() {
     stage.list(&listed(&[])).unwrap();
     let (progress, held) = hold(|_, action| action == "probe");
     let running = stage.operate(progress).unwrap();
-    held.reached.notified().await;
+    within(held.reached.notified()).await;
     let secrets: Api<Secret> = Api::namespaced(admin(&stage).await, stage.namespace());
     secrets.delete(objects::PRIVATE_KEY_SECRET, &DeleteParams::default()).await.unwrap();
     tokio::time::sleep(NOTICED).await;
@@ -126,7 +126,7 @@ async fn a_slot_that_nobody_uses_goes_to_the_next() {
     let (progress, held) =
         hold_after(1, move |address, action| address == first && action == "probe");
     let running = stage.operate(progress).unwrap();
-    held.reached.notified().await;
+    within(held.reached.notified()).await;
     let mut broken = listed(&all);
     broken.insert(all[0].clone(), "nonsense".to_owned());
     stage.list(&broken).unwrap();

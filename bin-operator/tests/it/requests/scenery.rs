@@ -11,7 +11,7 @@ use bin_operator::csr::Approver;
 use bin_operator::host_reports::{HostReport, HostReports};
 use bin_operator::leader::Leadership;
 use bin_operator::metrics::{CsrLabels, Metrics};
-use bin_operator::resolver::Resolver;
+use bin_operator::resolver::{Dns, Lookup, Resolver};
 use bin_operator::sources::Sources;
 use k8s_openapi::api::certificates::v1::CertificateSigningRequest;
 use kube::Client;
@@ -237,11 +237,12 @@ impl Scene {
     /// A DNS that answers at once: with what a test says, or that there is no such name.
     fn resolver(&self) -> Resolver {
         let names = Arc::clone(&self.dns);
-        Resolver::with(Arc::new(move |name| {
+        let forward: Lookup = Arc::new(move |name| {
             let found = names.lock().unwrap().get(&name).cloned();
             let missing = || std::io::Error::from(std::io::ErrorKind::NotFound);
             Box::pin(std::future::ready(found.ok_or_else(missing)))
-        }))
+        });
+        Resolver::new(Dns { forward, ..Dns::none() })
     }
 
     /// Sends a request in the name of its requester.

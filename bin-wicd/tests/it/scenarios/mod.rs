@@ -61,7 +61,7 @@ on_both! {
         short_certificates_are_renewed_without_a_restart
         nothing_to_do_changes_nothing
         cleanup_leaves_the_host_as_it_was
-        the_daemon_stops_in_time
+        the_daemon_stops_before_a_service_that_does_not
         killed_again_and_again_it_converges;
 }
 

@@ -13,7 +13,7 @@ use russh_sftp::client::SftpSession;
 use wmco_sim::host::{SimHost, SimHostBuilder};
 
 /// Far longer than any operation here, so that a hanging test fails with its location.
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Awaits the result of `work`; panics if it takes too long.
 #[track_caller]

@@ -23,9 +23,9 @@ fn state(host: &SimHost, name: &ServiceName) -> ServiceRunState {
 
 #[tokio::test]
 async fn a_restart_cuts_refuses_and_comes_back_new() {
-    let down = Duration::from_millis(300);
-    let (host, key) =
-        host_with(|b| b.restart_delay(Duration::from_millis(10)).restart_duration(down)).await;
+    let moment = Duration::from_millis(10);
+    let (host, key) = host_with(|b| b.restart_delay(moment).restart_duration(moment)).await;
+    host.hold_down(true);
     let first = host.model().boot_id().unwrap();
     let service: ServiceName = "ours".parse().unwrap();
     let config = ServiceConfig {
@@ -47,7 +47,9 @@ async fn a_restart_cuts_refuses_and_comes_back_new() {
     until(|| client.handle.is_closed()).await;
     within(async { while !is_refused(&host).await {} }).await;
     assert_eq!(state(&host, &service), ServiceRunState::Stopped);
+    assert_eq!(host.counts().restarts, 0);
 
+    host.hold_down(false);
     within(async { while Client::try_connect(&host, host.user(), &key).await.is_err() {} }).await;
     assert_ne!(host.model().boot_id().unwrap(), first);
     assert_eq!(state(&host, &service), ServiceRunState::Running);

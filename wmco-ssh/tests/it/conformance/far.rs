@@ -12,7 +12,7 @@ use crate::backend::{Backend, Does};
 use crate::proxy::{Network, Proxy};
 
 /// Half a round trip, far longer than any operation here, so that overlaps show.
-const ONE_WAY: Duration = Duration::from_millis(50);
+const ONE_WAY: Duration = Duration::from_millis(150);
 
 /// Most round trips of a join.
 const MOST: u64 = 30;

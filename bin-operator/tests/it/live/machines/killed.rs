@@ -10,7 +10,7 @@ use tokio::sync::Notify;
 
 use super::observer::Observer;
 use super::scenery::{Key, cloud_with, machines, names, node_of, until_finished};
-use crate::live::scenery::{kept_keys, until};
+use crate::live::scenery::{kept_keys, until, within};
 
 /// How long the hosts of Machines take to boot.
 const BOOT: Duration = Duration::from_secs(4);
@@ -44,7 +44,7 @@ async fn a_replacement_that_is_cut_short_anywhere_is_made_once() {
     until_finished(&stage, 2, 0).await;
     let before = names(&machines(&stage));
     stage.give_key(Key::random().pem.as_bytes()).unwrap();
-    reached.notified().await;
+    within(reached.notified()).await;
     // It is on record, and nothing is done yet.
     assert!(kept_keys(&stage).values().any(|text| text.contains("replacedIn")));
     assert_eq!(names(&machines(&stage)), before);

@@ -10,7 +10,7 @@ use wmco_core::machines::key;
 
 use super::observer::Observer;
 use super::scenery::{SET, cloud, delete_machine, hosts, machines, name, names, until_finished};
-use crate::live::scenery::{kept_keys, until};
+use crate::live::scenery::{kept_keys, until, within};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_machine_set_grows_and_shrinks_with_its_nodes() {
@@ -70,7 +70,7 @@ async fn a_machine_that_is_deleted_in_the_middle_of_its_join_leaves_nothing() {
         .boxed()
     };
     let running = stage.operate(Progress::new().gated(Arc::new(gate))).unwrap();
-    reached.notified().await;
+    within(reached.notified()).await;
     delete_machine(&stage, &first).await;
     let second = until(|| {
         let mut others = names(&machines(&stage)).into_iter().filter(|name| *name != first);

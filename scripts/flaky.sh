@@ -1,0 +1,40 @@
+#!/usr/bin/env bash
+# Runs the tests that speak to other processes, wait or follow a clock again and again beside busy loops, without
+# second tries, and prints which failed how often. Arguments: rounds, busy loops.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+rounds=${1:?rounds} loops=${2:?busy loops}
+kept=$(realpath -m "${CARGO_TARGET_DIR:-target}")/flaky
+rm -rf "$kept"
+mkdir -p "$kept"
+
+# Whole crates, for a test that measures the machine does not say so in its name. The pure ones have no clock.
+tests='package(wmco-ssh) | package(wmco-sim) | package(bin-wicd) | (package(bin-operator) & binary(it)) | package(kube-testserver)'
+
+busy=()
+trap 'kill "${busy[@]}" 2>/dev/null || true' EXIT
+for _ in $(seq "$loops"); do
+    while :; do :; done &
+    busy+=($!)
+done
+
+for round in $(seq "$rounds"); do
+    echo "== round $round of $rounds, load $(cut -d ' ' -f 1 /proc/loadavg)"
+    NEXTEST_PROFILE=ci cargo nextest run --workspace --retries 0 --test-threads "$(($(nproc) * 2))" \
+        --filterset "$tests" --status-level fail >"$kept/$round.txt" 2>&1 || true
+    grep -aE '^ +(FAIL|TIMEOUT|SIG[A-Z]+) |^ +Summary|^error' "$kept/$round.txt" | sort -u || true
+done
+
+echo "== failures in $rounds rounds:"
+failed=$(sed -nE 's/^ +(FAIL|TIMEOUT|SIG[A-Z]+) \[[^]]*\] (\([^)]*\) )?//p' "$kept"/*.txt | sort | uniq -c | awk '{ $1 = int(($1 + 1) / 2); print }' | sort -rn)
+if [ -n "$failed" ]; then
+    echo "$failed"
+    echo "the output of each round: $kept" >&2
+    exit 1
+fi
+# A round that did not come to its end has no summary.
+[ "$(grep -alE '^ +Summary' "$kept"/*.txt | wc -l)" -eq "$rounds" ] || {
+    echo "some rounds did not run: $kept" >&2
+    exit 1
+}
+echo "none"
