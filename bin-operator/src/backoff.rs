@@ -2,44 +2,39 @@
 
 use std::time::Duration;
 
-use backon::{BackoffBuilder as _, ExponentialBackoff, ExponentialBuilder};
+use jiff::SignedDuration;
 use wmco_core::limits;
 
 /// A pause before the next attempt.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct Pause {
-    /// What is waited: at least half of `within`, so that hosts do not all come at once.
+    /// What is waited: a little less than `within`, so that hosts do not all come at once.
     pub(crate) exact: Duration,
     /// The same without chance, for people.
     pub(crate) within: Duration,
 }
 
-/// Pauses that double from [`limits::RETRY_FIRST`] to [`limits::RETRY_MOST`].
-pub(crate) struct Backoff {
-    /// The lower ends; jitter adds up to as much again.
-    halves: ExponentialBackoff,
-    next: Duration,
+impl Pause {
+    /// Shortens `within` by chance, by a part of up to [`limits::RETRY_JITTER`].
+    pub(crate) fn within(within: SignedDuration) -> Self {
+        let within = within.unsigned_abs();
+        // Without a random number all come at once, which is no reason to fail.
+        let chance = f64::from(getrandom::u32().unwrap_or_default()) / f64::from(u32::MAX);
+        Self { exact: within.mul_f64(1.0 - limits::RETRY_JITTER * chance), within }
+    }
 }
 
-impl Default for Backoff {
-    fn default() -> Self {
-        let (first, most) = (limits::RETRY_FIRST.unsigned_abs(), limits::RETRY_MOST.unsigned_abs());
-        let halves = ExponentialBuilder::default()
-            .with_min_delay(first / 2)
-            .with_max_delay(most / 2)
-            .with_jitter()
-            .without_max_times()
-            .build();
-        Self { halves, next: first }
-    }
+/// Pauses of [`limits::retry_pause`], one after each failure in a row.
+#[derive(Default)]
+pub(crate) struct Backoff {
+    failures: u32,
 }
 
 impl Backoff {
     pub(crate) fn next(&mut self) -> Pause {
-        let most = limits::RETRY_MOST.unsigned_abs();
-        let within = self.next;
-        self.next = (within * 2).min(most);
-        Pause { exact: self.halves.next().unwrap_or(within), within }
+        let pause = limits::retry_pause(self.failures);
+        self.failures = self.failures.saturating_add(1);
+        Pause::within(pause)
     }
 }
 
@@ -54,7 +49,8 @@ mod tests {
         let within: Vec<_> = pauses.iter().map(|pause| pause.within.as_secs()).collect();
         assert_eq!(within, [1, 2, 4, 8, 16, 32, 60, 60, 60]);
         for pause in &pauses {
-            assert!(pause.exact >= pause.within / 2 && pause.exact <= pause.within, "{pause:?}");
+            let least = pause.within.mul_f64(1.0 - limits::RETRY_JITTER);
+            assert!(pause.exact >= least && pause.exact <= pause.within, "{pause:?}");
         }
         assert!(pauses.iter().any(|pause| *pause != other.next()), "all hosts at once");
     }

@@ -120,6 +120,15 @@ pub const DRAIN_GRACE_MOST: SignedDuration = SignedDuration::from_hours(24);
 /// How long a kubelet may take to end a pod after its grace period. Ours.
 pub const POD_END: SignedDuration = SignedDuration::from_secs(30);
 
+/// Longest pause between two attempts at the pods of a drain: pauses grow with the age of the drain. Ours.
+pub const DRAIN_RETRY_MOST: SignedDuration = SignedDuration::from_secs(30);
+
+/// Part of the age of a drain that it pauses between two attempts. Ours.
+pub const DRAIN_RETRY_PART: i32 = 4;
+
+/// By how much the API server's clock may be ahead of ours when it dates pods. Ours.
+pub const POD_CLOCK_SKEW: SignedDuration = SignedDuration::from_secs(5);
+
 /// Most pods of a blocked drain that are named in reports. Ours.
 pub const DRAIN_PODS_TOLD: usize = 5;
 
@@ -137,6 +146,15 @@ pub const FREE_DISK_ADVISED: u64 = 20_000_000_000;
 
 /// Longest pause between two attempts at a host.
 pub const RETRY_MOST: SignedDuration = SignedDuration::from_secs(60);
+
+/// Part by which a pause may be shorter, at random, so that hosts that failed together are not tried together. Ours.
+pub const RETRY_JITTER: f64 = 0.1;
+
+/// Returns the pause after so many earlier failures in a row: [`RETRY_FIRST`], doubled each time up to [`RETRY_MOST`].
+pub fn retry_pause(earlier: u32) -> SignedDuration {
+    let doubled = 2_i32.saturating_pow(earlier);
+    RETRY_FIRST.checked_mul(doubled).map_or(RETRY_MOST, |pause| pause.min(RETRY_MOST))
+}
 
 /// How long the replacement of a Machine may take before it is reported. Ours.
 pub const SUCCESSOR_PATIENCE: SignedDuration = SignedDuration::from_mins(30);

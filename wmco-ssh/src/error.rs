@@ -76,6 +76,16 @@ pub enum ConnectError {
         /// Fingerprint of the key shown.
         found: String,
     },
+    /// The server takes no public keys, so it has said nothing of ours.
+    #[error(
+        "{target} offers {methods} for a login but no public keys, allow `publickey` in its ssh server"
+    )]
+    NoPublicKey {
+        /// The host.
+        target: String,
+        /// The methods that it offers.
+        methods: String,
+    },
     /// The jump host refuses to forward the connection.
     #[error(
         "jump host {via} cannot connect to {target}, check that it allows tcp forwarding and \
@@ -113,6 +123,16 @@ pub enum ConnectError {
         /// The stage.
         stage: Stage,
     },
+    /// The server ended the login before it had looked at every key.
+    #[error(
+        "{target} allows too few tries for a login ({said}), raise `MaxAuthTries` in its ssh server"
+    )]
+    TooManyTries {
+        /// The host.
+        target: String,
+        /// The server's words.
+        said: String,
+    },
     /// There is no route to the host, or its name has no address.
     #[error("{target} cannot be reached, check its address and the network to it")]
     Unreachable {
@@ -121,6 +141,19 @@ pub enum ConnectError {
         /// The cause.
         source: io::Error,
     },
+    /// The server accepts the key and wants another proof as well.
+    #[error(
+        "{target} takes the private key for user `{user}` but wants {methods} as well, \
+         let `AuthenticationMethods publickey` be enough in its ssh server"
+    )]
+    WantsMore {
+        /// The host.
+        target: String,
+        /// The user.
+        user: String,
+        /// The methods that are still wanted.
+        methods: String,
+    },
 }
 
 impl ConnectError {
@@ -128,7 +161,11 @@ impl ConnectError {
     pub const fn retry(&self) -> Retry {
         match self {
             Self::AuthenticationRefused { .. } => Retry::WhileNew,
-            Self::HostKeyMismatch { .. } | Self::Protocol { .. } => Retry::NeedsPerson,
+            Self::HostKeyMismatch { .. }
+            | Self::NoPublicKey { .. }
+            | Self::Protocol { .. }
+            | Self::TooManyTries { .. }
+            | Self::WantsMore { .. } => Retry::NeedsPerson,
             Self::Dropped { .. }
             | Self::NotForwarded { .. }
             | Self::Refused { .. }
@@ -143,11 +180,14 @@ impl ConnectError {
             Self::AuthenticationRefused { .. } => "authentication-refused",
             Self::Dropped { .. } => "dropped",
             Self::HostKeyMismatch { .. } => "host-key-mismatch",
+            Self::NoPublicKey { .. } => "no-public-key",
             Self::NotForwarded { .. } => "not-forwarded",
             Self::Protocol { .. } => "protocol",
             Self::Refused { .. } => "refused",
             Self::TimedOut { .. } => "timed-out",
+            Self::TooManyTries { .. } => "too-many-tries",
             Self::Unreachable { .. } => "unreachable",
+            Self::WantsMore { .. } => "wants-more",
         }
     }
 

@@ -33,6 +33,8 @@ pub enum News {
     NodeGone,
     /// Pods block the drain of its Node.
     DrainBlocked(DrainNotice),
+    /// These pods came to its Node after the cordon.
+    PodsCameBack(Vec<PodFacts>),
     /// Its Machine was deleted, so that its MachineSet makes another.
     MachineDeleted,
 }
@@ -48,7 +50,8 @@ impl News {
             | Self::LeftBehind(_)
             | Self::Unfit(_)
             | Self::NodeGone
-            | Self::DrainBlocked(_) => true,
+            | Self::DrainBlocked(_)
+            | Self::PodsCameBack(_) => true,
         }
     }
 
@@ -63,7 +66,7 @@ impl News {
             | Self::NodeGone
             | Self::MachineDeleted => (false, true),
             Self::Quarantined(_) => (true, true),
-            Self::DrainBlocked(_) => (true, false),
+            Self::DrainBlocked(_) | Self::PodsCameBack(_) => (true, false),
         }
     }
 
@@ -79,6 +82,7 @@ impl News {
             Self::Unfit(finding) => finding.reason(),
             Self::NodeGone => events::NODE_GONE,
             Self::DrainBlocked(notice) => notice.stage.reason(),
+            Self::PodsCameBack(_) => events::PODS_CAME_BACK,
         }
     }
 
@@ -131,6 +135,7 @@ impl News {
                  it; remove the entry to take the instance out of the cluster"
             ),
             Self::DrainBlocked(notice) => notice.message.clone(),
+            Self::PodsCameBack(pods) => pods_came_back(pods),
         }
     }
 }

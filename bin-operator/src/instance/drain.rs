@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Node, Pod};
 use kube::Api;
-use kube::api::{EvictParams, Patch, PatchParams};
+use kube::api::{DeleteParams, EvictParams, Patch, PatchParams, Preconditions};
 use kube::core::Status;
 use serde_json::json;
 use wmco_core::facts::{DrainNotice, PodFacts};
@@ -24,14 +24,16 @@ impl Executor {
         for pod in pods {
             self.leadership.check()?;
             let pods: Api<Pod> = Api::namespaced(self.once.clone(), &pod.namespace);
-            match pods.evict(&pod.name, &EvictParams::default()).await {
+            // Another pod of the same name is none of those that are meant.
+            let this = Preconditions { uid: Some(pod.uid.clone()), resource_version: None };
+            let delete_options =
+                Some(DeleteParams { preconditions: Some(this), ..DeleteParams::default() });
+            let parameters = EvictParams { delete_options, ..EvictParams::default() };
+            match pods.evict(&pod.name, &parameters).await {
                 Ok(_) => {}
                 Err(kube::Error::Api(status)) if status.code == 404 => {}
-                // 500 is the answer when several budgets select the pod.
-                Err(kube::Error::Api(status)) if matches!(status.code, 429 | 500) => {
-                    refused.push(refusal(pod, &status));
-                }
-                Err(error) => return Err(api("evict a pod")(error)),
+                // Whatever else it says, this pod is not evicted now: a budget, a webhook, a namespace that ends.
+                Err(error) => refused.push(refusal(pod, &error)),
             }
         }
         Ok(Outcome::Evicted(refused))
@@ -67,12 +69,23 @@ impl Executor {
     }
 }
 
-/// Why the API server did not evict a pod: what it says of the budget, else of the request.
-fn refusal(pod: &PodFacts, status: &Status) -> Refusal {
+/// Why the API server did not evict a pod: what it says of the budget, else of the request, with its code.
+fn refusal(pod: &PodFacts, error: &kube::Error) -> Refusal {
+    let why = match error {
+        kube::Error::Api(status) => said(status),
+        other => crate::chain(other),
+    };
+    let (namespace, name) = (pod.namespace.clone(), pod.name.clone());
+    Refusal { namespace, name, uid: pod.uid.clone(), why }
+}
+
+fn said(status: &Status) -> String {
     let causes = status.details.iter().flat_map(|details| &details.causes);
     let of_budget = causes.into_iter().find(|cause| cause.reason == DISRUPTION_BUDGET);
-    let why = of_budget.map_or(&status.message, |cause| &cause.message);
-    Refusal { namespace: pod.namespace.clone(), name: pod.name.clone(), why: why.clone() }
+    match of_budget {
+        Some(cause) => cause.message.clone(),
+        None => format!("{}, code {}", status.message.trim_end_matches('.'), status.code),
+    }
 }
 
 #[cfg(test)]
@@ -81,9 +94,17 @@ mod tests {
 
     #[test]
     fn a_refusal_says_what_the_api_server_says_of_the_budget() {
-        let pod = PodFacts { namespace: "default".into(), name: "db".into(), leaves_by: None };
-        let why =
-            |status: serde_json::Value| refusal(&pod, &serde_json::from_value(status).unwrap()).why;
+        let pod = PodFacts {
+            namespace: "default".into(),
+            name: "db".into(),
+            uid: "1".into(),
+            created: None,
+            leaves_by: None,
+        };
+        let why = |status: serde_json::Value| {
+            let status: Status = serde_json::from_value(status).unwrap();
+            refusal(&pod, &kube::Error::Api(status.boxed())).why
+        };
         let budget = json!({
             "message": "Cannot evict pod as it would violate the pod's disruption budget.",
             "code": 429,
@@ -94,6 +115,9 @@ mod tests {
         });
         assert_eq!(why(budget), "The disruption budget b needs 1");
         let several = json!({ "message": "more than one PodDisruptionBudget", "code": 500 });
-        assert_eq!(why(several), "more than one PodDisruptionBudget");
+        assert_eq!(why(several), "more than one PodDisruptionBudget, code 500");
+        let webhook =
+            json!({ "message": "admission webhook \"x\" denied the request: no.", "code": 403 });
+        assert_eq!(why(webhook), "admission webhook \"x\" denied the request: no, code 403");
     }
 }

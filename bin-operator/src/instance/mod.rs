@@ -22,11 +22,11 @@ use tokio::sync::watch;
 use wmco_core::fleet::Intent;
 use wmco_core::limits;
 use wmco_core::node::{
-    Awaited, Because, HostSeen, InstanceInputs, Memory, Next, Outcome, Plan, Rest, Step, Wake,
-    unfit,
+    Action, AttemptedStep, Awaited, Because, HostSeen, InstanceInputs, Memory, Next, Outcome, Plan,
+    Rest, Setbacks, Step, Wake, unfit,
 };
 
-use crate::backoff::Backoff;
+use crate::backoff::Pause;
 pub use error::{Failure, StepError};
 pub use executor::{Executor, Turn};
 pub use inputs::WorkerInputs;
@@ -48,7 +48,9 @@ pub struct Worker {
     /// What its metrics are called by.
     label: InstanceLabels,
     memory: Memory,
-    backoff: Backoff,
+    setbacks: Setbacks,
+    /// What it tried last.
+    tried: AttemptedStep,
     /// Since when its host does not answer.
     unreachable_since: Option<Timestamp>,
     /// Whether anything was done since the instance was last settled.
@@ -70,7 +72,8 @@ impl Worker {
             claims,
             link: Link::default(),
             memory: Memory::default(),
-            backoff: Backoff::default(),
+            setbacks: Setbacks::default(),
+            tried: AttemptedStep::Connect,
             unreachable_since: None,
             worked: false,
         }
@@ -132,10 +135,10 @@ impl Worker {
             if let (Outcome::MachineKept { .. }, false) = (&outcome, seen) {
                 return Err(StepError::MachineKept.into());
             }
-            // Looking at a host proves nothing about what failed before.
-            if !step.action.looks() {
-                self.worked = true;
-                self.recovered();
+            self.worked |= !looks;
+            self.setbacks.succeeded(&self.tried);
+            if self.setbacks.is_empty() {
+                self.executor.metrics.retries.remove(&self.label);
             }
             self.memory.learn(outcome);
         }
@@ -156,14 +159,20 @@ impl Worker {
         if step.because == Because::NodeGone {
             self.executor.announcer.tell(instance, &News::NodeGone).await;
         }
+        if let (Because::PodsCameBack, Action::Evict { pods, .. }) = (&step.because, &step.action) {
+            self.executor.announcer.tell(instance, &News::PodsCameBack(pods.clone())).await;
+        }
         let mut turn = Turn { inputs, link: &mut self.link, news: Vec::new() };
+        self.tried = AttemptedStep::Connect;
         let connected = self.executor.connect(&step.action, &mut turn).await;
         self.executor.announcer.tell_all(instance, turn.news.drain(..)).await;
         connected?;
         if step.action.is_on_host() {
+            self.setbacks.succeeded(&AttemptedStep::Connect);
             self.executor.metrics.unreachable.remove(&self.label);
             self.unreachable_since = None;
         }
+        self.tried = AttemptedStep::of(&step.action);
         let outcome = self.executor.execute(&step.action, &mut turn).await;
         self.executor.announcer.tell_all(instance, turn.news.drain(..)).await;
         let outcome = outcome?;
@@ -228,7 +237,7 @@ impl Worker {
         if let Some(host) = host {
             self.memory.learn(Outcome::Worked(host));
         }
-        let pause = self.backoff.next();
+        let pause = Pause::within(self.setbacks.failed(self.tried.clone()));
         let retry_at = Timestamp::now() + pause.exact;
         let retry = self.executor.metrics.retries.get_or_create(&self.label).clone();
         retry.set(retry_at.as_second());
@@ -258,7 +267,7 @@ impl Worker {
 
     /// Nothing is waited for that failed before.
     fn recovered(&mut self) {
-        self.backoff = Backoff::default();
+        self.setbacks.clear();
         self.executor.metrics.retries.remove(&self.label);
     }
 
@@ -291,7 +300,7 @@ impl Worker {
 
     fn wake(&mut self, wake: Wake) {
         if wake == Wake::AskedOtherwise {
-            self.backoff = Backoff::default();
+            self.setbacks.clear();
         }
         self.memory.woken(wake, Timestamp::now());
     }

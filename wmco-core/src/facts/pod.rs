@@ -7,7 +7,7 @@ use k8s_openapi::api::core::v1 as api;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::names;
+use crate::{limits, names};
 
 /// A pod that has to be evicted before a node may be disrupted.
 #[derive(Clone, Debug, Eq, JsonSchema, Ord, PartialEq, PartialOrd, Serialize)]
@@ -16,6 +16,10 @@ pub struct PodFacts {
     pub namespace: String,
     /// Name of the pod.
     pub name: String,
+    /// UID of the pod; another pod of this name has another one.
+    pub uid: String,
+    /// When it was created.
+    pub created: Option<Timestamp>,
     /// When its grace period ends, if it is already being deleted.
     pub leaves_by: Option<Timestamp>,
 }
@@ -24,6 +28,11 @@ impl PodFacts {
     /// Whether it is already being deleted.
     pub fn is_leaving(&self) -> bool {
         self.leaves_by.is_some()
+    }
+
+    /// Whether it was created after the cordon that the operator saw at `cordoned`, so that it tolerates the cordon.
+    pub fn tolerates_cordon_of(&self, cordoned: Timestamp) -> bool {
+        self.created.is_some_and(|created| created > cordoned + limits::POD_CLOCK_SKEW)
     }
 
     /// The pod, if a drain has to evict it: not a mirror pod, not of a DaemonSet, not finished.
@@ -40,6 +49,8 @@ impl PodFacts {
         (!mirror && !daemon && !finished).then(|| Self {
             namespace: meta.namespace.clone().unwrap_or_default(),
             name: meta.name.clone().unwrap_or_default(),
+            uid: meta.uid.clone().unwrap_or_default(),
+            created: meta.creation_timestamp.as_ref().map(|created| created.0),
             leaves_by: meta.deletion_timestamp.as_ref().map(|ends| ends.0),
         })
     }

@@ -81,6 +81,11 @@ pub const CONFIRM_REMOVAL_ANNOTATION: &str = "windowsmachineconfig.openshift.io/
 /// operator process; changing it can only hasten or delay this node's turn.
 pub const DRAIN_SINCE_ANNOTATION: &str = "windowsmachineconfig.openshift.io/drain-since";
 
+/// Node annotation of our own: when the operator saw its cordon on the node, such as `2026-11-22T04:05:08Z`. Pods that
+/// were created later tolerate the cordon, so the drain does not wait for them. A copy like
+/// [`DRAIN_SINCE_ANNOTATION`]. Source: `docs/contract/lifecycle.md`, LIFE41.
+pub const CORDONED_SINCE_ANNOTATION: &str = "windowsmachineconfig.openshift.io/cordoned-since";
+
 /// Node annotation of our own: number of drains given up in a row, and the time from which the next may begin, such
 /// as `2 2026-11-22T05:15:06Z`. A copy like [`DRAIN_SINCE_ANNOTATION`].
 pub const DRAIN_GIVEN_UP_ANNOTATION: &str = "windowsmachineconfig.openshift.io/drain-given-up";
@@ -189,6 +194,8 @@ pub mod events {
     pub const DRAIN_BLOCKED: &str = "DrainBlocked";
     /// The drain of a node was given up, to be tried again later. Ours.
     pub const DRAIN_GIVEN_UP: &str = "DrainGivenUp";
+    /// Pods that tolerate the cordon of a node came back to it, and are not waited for. Ours.
+    pub const PODS_CAME_BACK: &str = "PodsTolerateCordon";
     /// A drain takes too long, but its host is already changed. Ours.
     pub const DRAIN_OVERDUE: &str = "DrainOverdue";
     /// A Node was deleted while its kubelet runs; the kubelet is started again. Ours.

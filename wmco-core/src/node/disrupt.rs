@@ -25,34 +25,51 @@ pub(super) fn empty(
     permit: &DisruptionPermit,
     now: Timestamp,
 ) -> Option<Plan> {
+    let marks = observed.drain.marks;
     let mut patch = mark(node);
     if !patch.is_empty() {
-        if observed.drain.marks.since.is_none() {
+        if marks.since.is_none() {
             patch.annotations.extend(begin(now).annotations);
         }
-        // A list from before the cordon is useless: pods may have been added since.
-        let cordon = Plan::step(Action::PatchNode(patch), Because::DisruptionDue);
-        return Some(cordon.and(Action::ListPods, Because::DisruptionDue));
+        // Pods that came while nothing kept them away may not be taken for pods that tolerate the cordon.
+        if node.annotations.contains_key(names::CORDONED_SINCE_ANNOTATION) {
+            patch.annotations.insert(names::CORDONED_SINCE_ANNOTATION.into(), None);
+        }
+        return Some(Plan::step(Action::PatchNode(patch), Because::DisruptionDue));
     }
+    let (Some(since), Some(cordoned)) = (marks.since, marks.cordoned) else {
+        // The cordon is there, so no pod comes any more but those that tolerate it.
+        let mut patch = marks.since.map_or_else(|| begin(now), |_| NodePatch::default());
+        let seen = Some(format!("{now:.0}"));
+        patch.annotations.insert(names::CORDONED_SINCE_ANNOTATION.into(), seen);
+        let noted = Plan::step(Action::PatchNode(patch), Because::DisruptionDue);
+        return Some(noted.and(Action::ListPods, Because::DisruptionDue));
+    };
     let Some(pods) = &observed.pods else {
         return Some(Plan::step(Action::ListPods, Because::DisruptionDue));
     };
-    let staying: Vec<PodFacts> = pods.iter().filter(|pod| !pod.is_leaving()).cloned().collect();
+    let (late, pods): (Vec<PodFacts>, Vec<PodFacts>) =
+        pods.iter().cloned().partition(|pod| pod.tolerates_cordon_of(cordoned));
+    let not_leaving = |pods: &[PodFacts]| -> Vec<PodFacts> {
+        pods.iter().filter(|pod| !pod.is_leaving()).cloned().collect()
+    };
+    let staying = not_leaving(&pods);
     // Only a kubelet can end pods, so without a running kubelet there is nothing to wait for.
     let leaving = !pods.is_empty() && runs(probe, names::host::KUBELET_SERVICE);
     if staying.is_empty() && !leaving {
+        let late = not_leaving(&late);
+        if !late.is_empty() && !observed.drain.late_pods_asked {
+            let evict = Action::Evict { pods: late, permit: permit.clone() };
+            return Some(Plan::step(evict, Because::PodsCameBack));
+        }
         return node.drain_notice.is_some().then(unblocked);
     }
-    let Some(since) = observed.drain.marks.since else {
-        // A predecessor began the drain without recording its start.
-        return Some(Plan::step(Action::PatchNode(begin(now)), Because::DisruptionDue));
-    };
-    let drain = Drain::new(since, desired.release.drain_timeout, &observed.drain, pods, now);
+    let drain = Drain::new(since, desired.release.drain_timeout, &observed.drain, &pods, now);
     let untouched = is_untouched(node, probe);
     if now >= drain.deadline && untouched {
         return Some(give_back(desired, node, observed, &drain, now));
     }
-    let mut plan = Plan::wait(Awaited::PodsGone, now + limits::DRAIN_RETRY);
+    let mut plan = Plan::wait(Awaited::PodsGone, drain.next_attempt());
     if !staying.is_empty() {
         let evict = Action::Evict { pods: staying, permit: permit.clone() };
         plan = plan.and(evict, Because::DisruptionDue);
@@ -195,6 +212,7 @@ pub(super) fn release(node: &NodeFacts) -> NodePatch {
         names::CORDONED_ANNOTATION,
         names::RESTART_FROM_ANNOTATION,
         names::DRAIN_SINCE_ANNOTATION,
+        names::CORDONED_SINCE_ANNOTATION,
         names::DRAIN_GIVEN_UP_ANNOTATION,
     ] {
         if node.annotations.contains_key(name) {

@@ -20,6 +20,8 @@ pub struct DrainSeen {
     pub marks: DrainMarks,
     /// Evictions that were refused at the last attempt; `None` if that is unknown.
     pub refused: Option<Vec<Refusal>>,
+    /// Whether pods that came after the cordon were asked to leave during this drain.
+    pub late_pods_asked: bool,
 }
 
 /// The record of a drain on a Node, as far as it is plausible.
@@ -27,6 +29,8 @@ pub struct DrainSeen {
 pub struct DrainMarks {
     /// Start of the drain.
     pub since: Option<Timestamp>,
+    /// When the operator saw its cordon.
+    pub cordoned: Option<Timestamp>,
     /// Earlier drains that were given up.
     pub given_up: Option<GivenUp>,
 }
@@ -38,7 +42,9 @@ pub struct Refusal {
     pub namespace: String,
     /// Name of the pod.
     pub name: String,
-    /// The API server's message; it names the PodDisruptionBudget.
+    /// UID of the pod.
+    pub uid: String,
+    /// Why: the PodDisruptionBudget, or what else the API server says, with its code.
     pub why: String,
 }
 
@@ -63,10 +69,14 @@ impl DrainMarks {
     /// assert_eq!(noted(&node), None);
     /// ```
     pub fn of(node: &NodeFacts, timeout: SignedDuration, now: Timestamp) -> Self {
-        let since = node.annotation(names::DRAIN_SINCE_ANNOTATION);
+        let past = |name: &str| {
+            let time = node.annotation(name).and_then(|text| text.parse::<Timestamp>().ok());
+            time.filter(|time| *time <= now)
+        };
         let given_up = node.given_up();
         Self {
-            since: since.and_then(|text| text.parse().ok()).filter(|since| *since <= now),
+            since: past(names::DRAIN_SINCE_ANNOTATION),
+            cordoned: past(names::CORDONED_SINCE_ANNOTATION),
             given_up: given_up.filter(|given_up| given_up.retry_at <= now + longest_pause(timeout)),
         }
     }
@@ -132,6 +142,15 @@ impl<'a> Drain<'a> {
         let grace = grace.map(|ends| (ends + limits::POD_END).min(longest));
         let deadline = grace.into_iter().fold(since + timeout, Timestamp::max);
         Self { since, deadline, pods, refused: seen.refused.as_deref(), now }
+    }
+
+    /// When to look at the pods again: soon at first, then after a part of the age of the drain.
+    pub(super) fn next_attempt(&self) -> Timestamp {
+        let age = self.now.duration_since(self.since);
+        let pause =
+            (age / limits::DRAIN_RETRY_PART).clamp(limits::DRAIN_RETRY, limits::DRAIN_RETRY_MOST);
+        let next = self.now + pause;
+        if self.now < self.deadline { next.min(self.deadline) } else { next }
     }
 
     /// Returns the notice to report while pods remain; `Err` if the blocking pods are not known yet.
@@ -203,7 +222,7 @@ pub(super) struct Unknown;
 
 impl Refusal {
     fn is_of(&self, pod: &PodFacts) -> bool {
-        (&self.namespace, &self.name) == (&pod.namespace, &pod.name)
+        self.uid == pod.uid && (&self.namespace, &self.name) == (&pod.namespace, &pod.name)
     }
 }
 
@@ -214,6 +233,17 @@ pub(super) fn is_news(told: Option<&DrainNotice>, notice: &DrainNotice) -> bool 
         (DrainStage::Blocked, Some(_)) => false,
         (DrainStage::Overdue, stage) => stage != Some(DrainStage::Overdue),
     }
+}
+
+/// Text about pods that came back to a node that is being drained.
+pub fn pods_came_back(pods: &[PodFacts]) -> String {
+    let names: Vec<String> = pods.iter().map(ToString::to_string).collect();
+    format!(
+        "{} of the pods on the node came after its cordon, which they tolerate: {}; they are asked to leave once and \
+         not waited for; to keep them away take the toleration off, scale them to 0 or delete their owner",
+        pods.len(),
+        in_short(&names)
+    )
 }
 
 /// The first few texts, and the number of the others.

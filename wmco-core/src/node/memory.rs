@@ -44,6 +44,8 @@ pub struct Memory {
     marks: Option<(String, DrainMarks)>,
     /// Evictions that were refused at the last attempt.
     refused: Option<Vec<Refusal>>,
+    /// Whether pods that came after the cordon were asked to leave while the node held its slot.
+    late_pods_asked: bool,
     registration: Registration,
     /// End of the pass in which the host was last probed.
     seen_at: Option<Timestamp>,
@@ -145,7 +147,7 @@ impl Memory {
     /// Reads the record on a Node that is new, or after a change of ours.
     fn read_marks(&mut self, desired: &Desired, node: Option<&NodeFacts>, now: Timestamp) {
         let Some(node) = node else {
-            (self.marks, self.refused) = (None, None);
+            (self.marks, self.refused, self.late_pods_asked) = (None, None, false);
             return;
         };
         let met = self.marks.as_ref().map(|(uid, _)| *uid == node.uid);
@@ -158,7 +160,7 @@ impl Memory {
             self.marks = Some((node.uid.clone(), marks));
         }
         if !node.holds_slot() {
-            self.refused = None;
+            (self.refused, self.late_pods_asked) = (None, false);
         }
     }
 
@@ -223,6 +225,7 @@ impl Memory {
             self.waiting = None;
             self.registration = self.registration.after(&plan.steps, now);
         }
+        self.late_pods_asked |= plan.steps.iter().any(|step| step.because == Because::PodsCameBack);
         match &plan.next {
             Next::Now => None,
             Next::Settled => {
@@ -291,6 +294,7 @@ impl Memory {
             drain: DrainSeen {
                 marks: self.marks.as_ref().map(|(_, marks)| *marks).unwrap_or_default(),
                 refused: self.refused.clone(),
+                late_pods_asked: self.late_pods_asked,
             },
             registration: self.registration,
         }
@@ -299,7 +303,11 @@ impl Memory {
 
 /// Whether an action changes the record of a drain.
 fn changes_marks(action: &Action) -> bool {
-    let notes = [names::DRAIN_SINCE_ANNOTATION, names::DRAIN_GIVEN_UP_ANNOTATION];
+    let notes = [
+        names::DRAIN_SINCE_ANNOTATION,
+        names::CORDONED_SINCE_ANNOTATION,
+        names::DRAIN_GIVEN_UP_ANNOTATION,
+    ];
     match action {
         Action::PatchNode(patch) => notes.iter().any(|note| patch.annotations.contains_key(*note)),
         Action::Probe

@@ -47,6 +47,7 @@ mod registration;
 mod remove;
 mod rest;
 mod search;
+mod setbacks;
 mod steps;
 #[cfg(test)]
 mod tests;
@@ -58,7 +59,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 pub use desired::{Desired, DesiredFile, NodeMarks, Release};
-pub use drain::{DrainMarks, DrainSeen, Refusal, drain_condition};
+pub use drain::{DrainMarks, DrainSeen, Refusal, drain_condition, pods_came_back};
 pub use host_key::host_key_condition;
 pub use inputs::{InstanceInputs, Login, due_record, sealed_username};
 pub use memory::Memory;
@@ -67,6 +68,7 @@ pub use plan::{Action, Awaited, Because, Next, NodePatch, Plan, Step};
 pub use registration::{Registration, Starts};
 pub use rest::{Rest, Wake};
 pub use search::{KnownAs, NodeSearch};
+pub use setbacks::{AttemptedStep, Setbacks};
 pub use vacant::unfit;
 pub use work::{Grounds, HostWork, Vacancy};
 

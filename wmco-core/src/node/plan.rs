@@ -159,6 +159,8 @@ pub enum Because {
     VersionOverdue,
     /// The node is about to be disrupted.
     DisruptionDue,
+    /// Pods that tolerate the cordon came after it.
+    PodsCameBack,
     /// Pods block the drain.
     DrainBlocked,
     /// No pod blocks the drain any more.
@@ -427,6 +429,7 @@ impl fmt::Display for Because {
             Self::NodeMayCome => f.write_str("a node could come meanwhile"),
             Self::VersionOverdue => f.write_str("the version mark did not come in time"),
             Self::DisruptionDue => f.write_str("it is about to be disrupted"),
+            Self::PodsCameBack => f.write_str("pods that tolerate the cordon came back"),
             Self::DrainBlocked => f.write_str("pods block its drain"),
             Self::DrainUnblocked => f.write_str("no pod blocks its drain any more"),
             Self::DrainOverdue => f.write_str("its pods did not leave in time"),

@@ -151,6 +151,14 @@ fn upgrade_out_of_a_proxy() {
     failures(configured_through_proxy, &[Event::Bump]);
 }
 
+/// The slot does not wait for pods that tolerate the cordon, and each is asked to leave once.
+#[test]
+fn upgrade_of_a_node_whose_pods_come_back() {
+    let story = [Event::Tolerate(0), Event::Bump];
+    crashes(configured, &story, &[]);
+    failures(configured, &story);
+}
+
 #[test]
 fn other_services() {
     crashes(configured, &[Event::NewServices], &[]);

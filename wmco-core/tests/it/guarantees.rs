@@ -110,6 +110,7 @@ fn meddling() -> impl Strategy<Value = Event> {
         Just(Event::ListStrangers),
         at.clone().prop_map(Event::LoseLiveFile),
         at.clone().prop_map(Event::Protect),
+        at.clone().prop_map(Event::Tolerate),
         at.clone().prop_map(Event::Unprotect),
         at.clone().prop_map(Event::Cling),
         at.clone().prop_map(Event::LetGo),

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use russh::client::{self, DisconnectReason};
+use russh::client::{self, DisconnectReason, RemoteDisconnectInfo};
 use russh::keys::PublicKeyOrCertificate;
 use wmco_core::host_key::{BadHostKey, HostKey};
 
@@ -33,16 +33,27 @@ impl Shown {
     }
 }
 
+/// Holds what the server said when it ended the connection.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Farewell(Arc<Mutex<Option<RemoteDisconnectInfo>>>);
+
+impl Farewell {
+    pub(super) fn take(&self) -> Option<RemoteDisconnectInfo> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
+
 #[derive(Debug)]
 pub(super) struct Handler {
     policy: HostKeyPolicy,
     shown: Shown,
+    farewell: Farewell,
 }
 
 impl Handler {
-    pub(super) fn new(policy: HostKeyPolicy) -> (Self, Shown) {
-        let shown = Shown::default();
-        (Self { policy, shown: shown.clone() }, shown)
+    pub(super) fn new(policy: HostKeyPolicy) -> (Self, Shown, Farewell) {
+        let (shown, farewell) = (Shown::default(), Farewell::default());
+        (Self { policy, shown: shown.clone(), farewell: farewell.clone() }, shown, farewell)
     }
 }
 
@@ -73,6 +84,9 @@ impl client::Handler for Handler {
         reason: DisconnectReason<Self::Error>,
     ) -> Result<(), Self::Error> {
         tracing::debug!(?reason, "the connection ended");
+        if let DisconnectReason::ReceivedDisconnect(said) = reason {
+            *self.farewell.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(said);
+        }
         Ok(())
     }
 }

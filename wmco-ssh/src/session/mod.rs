@@ -1,19 +1,19 @@
 //! An authenticated connection to a host.
 
+mod algorithms;
 mod exec;
 mod forward;
 mod handler;
+mod login;
 mod sftp;
 
-use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::BoxFuture;
-use russh::client::{AuthResult, Config, Handle, connect_stream};
-use russh::keys::{Algorithm, HashAlg, PrivateKeyWithHashAlg};
-use russh::{Disconnect, Preferred, cipher};
+use russh::Disconnect;
+use russh::client::{Config, Handle, connect_stream};
 use tokio::sync::Mutex;
 use tokio::time::timeout;
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -22,25 +22,15 @@ use wmco_core::limits;
 use crate::dial::Dialer;
 use crate::error::{ConnectError, HostError, Stage};
 use crate::host_key::{HostKeyPolicy, HostKeyVerdict, SeenHostKey};
-use crate::key::{PrivateKey, PublicKey};
+use crate::key::PublicKey;
 use crate::metrics::Open;
 use crate::options::Options;
-use crate::route::{Credentials, Route, Target};
+use crate::route::{Route, Target};
 use crate::stream::Guarded;
 
 pub use exec::{ExecOutcome, Exited};
 use handler::{Failure, Handler};
 pub(crate) use sftp::{Opening, Sftp};
-
-/// Ciphers in order of preference. AES-GCM comes first: machines that run Windows have instructions for it, which makes
-/// uploads cheap on both sides.
-const CIPHERS: [cipher::Name; 5] = [
-    cipher::AES_256_GCM,
-    cipher::CHACHA20_POLY1305,
-    cipher::AES_256_CTR,
-    cipher::AES_192_CTR,
-    cipher::AES_128_CTR,
-];
 
 /// Unread messages of a channel at which the connection stops reading.
 const CHANNEL_MESSAGES: usize = 32;
@@ -84,7 +74,7 @@ impl Session {
         let target = &route.target;
         let end = CancellationToken::new();
         let end_on_drop = end.clone().drop_guard();
-        let (handler, shown) = Handler::new(route.host_key.clone());
+        let (handler, shown, farewell) = Handler::new(route.host_key.clone());
         let connecting = async {
             let name = || target.to_string();
             let socket = match &via {
@@ -106,7 +96,7 @@ impl Session {
         let (mut handle, ended) = timeout(options.timeouts.connect, connecting)
             .await
             .unwrap_or_else(|_| Err(timed_out(target, Stage::Connect)))?;
-        let login = authenticate(&mut handle, target, &route.credentials);
+        let login = login::log_in(&mut handle, &farewell, target, &route.credentials);
         let accepted = timeout(options.timeouts.authenticate, login)
             .await
             .unwrap_or_else(|_| Err(timed_out(target, Stage::Authenticate)))?;
@@ -228,67 +218,12 @@ impl fmt::Debug for Session {
 
 fn config(policy: &HostKeyPolicy, options: &Options) -> Config {
     Config {
-        preferred: Preferred {
-            key: policy.preference(),
-            cipher: Cow::Borrowed(&CIPHERS),
-            ..Preferred::default()
-        },
+        preferred: algorithms::offered(policy),
         keepalive_interval: Some(options.timeouts.keep_alive),
         keepalive_max: limits::KEEP_ALIVES,
         channel_buffer_size: CHANNEL_MESSAGES,
         ..Config::default()
     }
-}
-
-/// Offers one key after the other; returns the accepted key.
-async fn authenticate(
-    handle: &mut Handle<Handler>,
-    target: &Target,
-    credentials: &Credentials,
-) -> Result<PublicKey, ConnectError> {
-    for key in &credentials.keys {
-        if is_accepted(handle, target, &credentials.user, key).await? {
-            return Ok(key.public().clone());
-        }
-    }
-    Err(ConnectError::AuthenticationRefused {
-        target: target.to_string(),
-        user: credentials.user.clone(),
-    })
-}
-
-async fn is_accepted(
-    handle: &mut Handle<Handler>,
-    target: &Target,
-    user: &str,
-    key: &PrivateKey,
-) -> Result<bool, ConnectError> {
-    let failed = |error| ConnectError::from_ssh(target.to_string(), Stage::Authenticate, error);
-    let key = key.inner();
-    // Never SHA-1. A server announces all hashes that it knows, even ones that its configuration refuses.
-    let hashes: &[Option<HashAlg>] = match key.algorithm() {
-        Algorithm::Rsa { .. } => {
-            match handle.best_supported_rsa_hash().await.map_err(failed)?.flatten() {
-                Some(HashAlg::Sha512) => &[Some(HashAlg::Sha512), Some(HashAlg::Sha256)],
-                _ => &[Some(HashAlg::Sha256), Some(HashAlg::Sha512)],
-            }
-        }
-        _ => &[None],
-    };
-    for hash in hashes {
-        let key = PrivateKeyWithHashAlg::new(Arc::clone(&key), *hash);
-        match handle.authenticate_publickey(user, key).await.map_err(failed)? {
-            AuthResult::Success => return Ok(true),
-            // The library reports a disconnect in this way, too.
-            AuthResult::Failure { remaining_methods, .. }
-                if remaining_methods.is_empty() && handle.is_closed() =>
-            {
-                return Err(failed(russh::Error::Disconnect));
-            }
-            AuthResult::Failure { .. } => {}
-        }
-    }
-    Ok(false)
 }
 
 fn timed_out(target: &Target, stage: Stage) -> ConnectError {

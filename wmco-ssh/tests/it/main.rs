@@ -8,6 +8,7 @@
     reason = "helpers of tests fail tests"
 )]
 
+mod answers;
 mod backend;
 mod chaos;
 mod conformance;

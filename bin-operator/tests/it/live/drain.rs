@@ -2,13 +2,15 @@
 
 use bin_operator::demo::Stage;
 use bin_operator::progress::Progress;
-use jiff::SignedDuration;
+use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use kube::Api;
 use kube::api::{DeleteParams, Patch, PatchParams};
+use kube_testserver::Fault;
+use kube_testserver::error::ApiError;
 use serde_json::{Value, json};
-use wmco_core::names;
+use wmco_core::{limits, names};
 
 use super::new_services::{change_worker_config, released};
 use super::scenery::{
@@ -50,6 +52,19 @@ async fn protected_pod(stage: &Stage, node: &str) {
         "expectedPods": 1,
     } });
     budgets.patch_status(BUDGET, &params, &Patch::Merge(&full)).await.unwrap();
+}
+
+/// A pod on `node` that nothing protects.
+fn plain_pod(stage: &Stage, node: &str, name: &str) {
+    let pod = json!({
+        "apiVersion": "v1", "kind": "Pod",
+        "metadata": { "name": name, "namespace": "default" },
+        "spec": {
+            "nodeName": node, "terminationGracePeriodSeconds": 0,
+            "containers": [{ "name": name, "image": "web:1" }],
+        },
+    });
+    stage.cluster.put(&pod).unwrap();
 }
 
 /// What a Node says about its drain.
@@ -103,6 +118,99 @@ async fn a_protected_pod_lets_another_node_go_and_is_told() {
         assert!(marks[mark].is_null(), "{marks}");
     }
     until_metrics(&stage, &running, |text| !text.contains(&gauge)).await;
+    running.stop().await.unwrap();
+    stage.shutdown().await;
+}
+
+/// As webhooks, namespaces that are being deleted, and connections that break answer.
+#[tokio::test(flavor = "multi_thread")]
+async fn refused_evictions_hold_up_no_other_pod_and_are_reported() {
+    let stage = stage(1).await;
+    configure(&stage, &addresses(1)).await;
+    let node = name(&nodes(&stage)[0]);
+    let before = released(&nodes(&stage)[0]);
+    // Asked in this order, so that each refusal comes before a pod that may go.
+    let refused = ["a-400", "a-401", "a-403", "a-cut"];
+    for pod in refused.iter().chain(&["web-1", "web-2"]) {
+        plain_pod(&stage, &node, pod);
+    }
+    stage.cluster.inject_faults(|request| {
+        if request.resource != "pods/eviction" {
+            return None;
+        }
+        match request.name.as_str() {
+            "a-400" => Some(Fault::Answer(ApiError::bad_request("the webhook has no code"))),
+            "a-401" => Some(Fault::Answer(ApiError::unauthorized())),
+            "a-403" => Some(Fault::Answer(ApiError::forbidden_path("the broker moves its pods"))),
+            "a-cut" => Some(Fault::Hangup),
+            _ => None,
+        }
+    });
+    let running = stage.operate(Progress::new()).unwrap();
+    change_worker_config(&stage);
+    let gone = |pod: &str| stage.cluster.object("", "pods", "default", pod).is_none();
+    until(|| (gone("web-1") && gone("web-2")).then_some(())).await;
+    let told = until(|| condition(&nodes(&stage)[0]).filter(|c| c["status"] == "True")).await;
+    let message = told["message"].as_str().unwrap();
+    for part in ["default/a-400", "no code, code 400", "default/a-403", "code 403", "default/a-cut"]
+    {
+        assert!(message.contains(part), "{part}: {message}");
+    }
+    assert_eq!(notes(&stage, names::events::DRAIN_BLOCKED).len(), 1);
+    assert_eq!(released(&nodes(&stage)[0]), before, "nothing was changed there");
+
+    stage.cluster.clear_faults();
+    let finished = |node: &Value| is_finished(node) && released(node) != before;
+    until(|| finished(&nodes(&stage)[0]).then_some(())).await;
+    assert!(refused.iter().all(|pod| gone(pod)));
+    running.stop().await.unwrap();
+    stage.shutdown().await;
+}
+
+/// A pod that tolerates the cordon, as a log agent of a Deployment: each time it goes, another one comes.
+#[tokio::test(flavor = "multi_thread")]
+async fn pods_that_come_back_are_asked_once_and_do_not_hold_the_node() {
+    let stage = stage(1).await;
+    configure(&stage, &addresses(1)).await;
+    let node = name(&nodes(&stage)[0]);
+    let before = released(&nodes(&stage)[0]);
+    protected_pod(&stage, &node).await;
+    let running = stage.operate(Progress::new()).unwrap();
+    change_worker_config(&stage);
+    let seen = until(|| {
+        let node = nodes(&stage).remove(0);
+        let seen = node["metadata"]["annotations"][names::CORDONED_SINCE_ANNOTATION].as_str()?;
+        seen.parse::<Timestamp>().ok()
+    })
+    .await;
+    // The API server dates pods by the second.
+    let late = seen + limits::POD_CLOCK_SKEW + SignedDuration::from_secs(2);
+    until(|| (Timestamp::now() > late).then_some(())).await;
+    let replaces = |number: u32| plain_pod(&stage, &node, &format!("agent-{number}"));
+    replaces(0);
+    let budgets: Api<PodDisruptionBudget> = Api::namespaced(admin(&stage).await, "default");
+    budgets.delete(BUDGET, &DeleteParams::default()).await.unwrap();
+    let agents = |stage: &Stage| {
+        let pods = stage.cluster.objects("", "pods", "default");
+        pods.iter().filter(|pod| name(pod).starts_with("agent")).count()
+    };
+    let mut number = 0;
+    until(|| {
+        if agents(&stage) == 0 {
+            number += 1;
+            replaces(number);
+        }
+        let node = nodes(&stage).remove(0);
+        (is_finished(&node) && released(&node) != before).then_some(())
+    })
+    .await;
+    let evictions =
+        stage.cluster.requests().into_iter().filter(|request| {
+            request.resource == "pods/eviction" && request.name.starts_with("agent")
+        });
+    assert_eq!(evictions.count(), 1);
+    let told = notes(&stage, names::events::PODS_CAME_BACK);
+    assert!(told.len() == 1 && told[0].contains("default/agent-0"), "{told:?}");
     running.stop().await.unwrap();
     stage.shutdown().await;
 }

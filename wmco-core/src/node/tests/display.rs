@@ -99,7 +99,6 @@ fn upgrade_begins() {
     insta::assert_snapshot!(upgrade().permitted().plan(), @r"
     upload 1 content, because the content of 1 file differs
     patch-node cordon +upgrading +cordoned, because it is about to be disrupted
-    list-pods, because it is about to be disrupted
     then look again
     ");
 }
@@ -128,7 +127,6 @@ fn changed_services() {
     insta::assert_snapshot!(case.plan(), @"await a disruption slot, until 1970-01-01T00:30:00Z");
     insta::assert_snapshot!(case.permitted().plan(), @r"
     patch-node cordon +upgrading +cordoned, because it is about to be disrupted
-    list-pods, because it is about to be disrupted
     then look again
     ");
     let mut case = Case::new().emptied();
@@ -158,7 +156,7 @@ fn configured() {
     let mut case = Case::new().emptied();
     case.desired.intent = Intent::Configure(None);
     insta::assert_snapshot!(case.plan(), @r"
-    patch-node uncordon -upgrading -cordoned, because it is configured
+    patch-node uncordon -upgrading -cordoned -cordoned-since -drain-since, because it is configured
     then look again
     ");
 }

@@ -16,18 +16,21 @@ fn draining(ago: SignedDuration, pods: Vec<PodFacts>) -> Case {
         c.annotate(names::VERSION_ANNOTATION, "1.0.0");
         c.annotate(names::DRAIN_SINCE_ANNOTATION, &(NOW - ago).to_string());
         c.observed.drain.marks.since = Some(NOW - ago);
+        c.observed.drain.marks.cordoned = Some(NOW - ago);
         c.observed.pods = Some(pods);
     })
 }
 
 fn pod(name: &str, leaves_by: Option<Timestamp>) -> PodFacts {
-    PodFacts { namespace: "default".into(), name: name.into(), leaves_by }
+    let uid = format!("uid-of-{name}");
+    PodFacts { namespace: "default".into(), name: name.into(), uid, created: None, leaves_by }
 }
 
 /// Its eviction was refused last time.
 fn refused(case: &mut Case) {
     let why = "The disruption budget db-budget needs 1 healthy pods and has 1 currently".into();
-    let refusal = Refusal { namespace: "default".into(), name: "db".into(), why };
+    let PodFacts { namespace, name, uid, .. } = pod("db", None);
+    let refusal = Refusal { namespace, name, uid, why };
     case.observed.drain.refused = Some(vec![refusal]);
 }
 
@@ -62,7 +65,7 @@ fn a_refused_eviction_is_told_with_pod_and_budget_once() {
     insta::assert_snapshot!(case.plan(), @r"
     evict 1 pod, because it is about to be disrupted
     tell-drain (pods block the drain that began at 1969-12-31T23:59:00Z: pod default/db is not evicted (The disruption budget db-budget needs 1 healthy pods and has 1 currently); let them go or delete them, else the node is given back at 1970-01-01T00:59:00Z and drained again later), because pods block its drain
-    then await its pods' departure, until 1970-01-01T00:00:05Z
+    then await its pods' departure, until 1970-01-01T00:00:15Z
     ");
     assert!(told(&case).unwrap().1, "an Event tells it");
     let again = heard(case);
@@ -126,7 +129,7 @@ fn a_drain_that_takes_too_long_gives_its_node_back() {
     let told_before = Some(notice(&protected(SignedDuration::ZERO)));
     let case = protected(TIMEOUT).with(|c| c.node().drain_notice = told_before);
     insta::assert_snapshot!(case.plan(), @r"
-    patch-node uncordon -upgrading -cordoned +drain-given-up -drain-since, because its pods did not leave in time
+    patch-node uncordon -upgrading -cordoned -cordoned-since +drain-given-up -drain-since, because its pods did not leave in time
     tell-drain (the drain that began at 1969-12-31T23:00:00Z was given up (1 in a row), the next one begins after 1970-01-01T00:05:00Z: pod default/db is not evicted (The disruption budget db-budget needs 1 healthy pods and has 1 currently); let them go or delete them), because pods block its drain
     then look again
     ");
@@ -179,7 +182,7 @@ fn given_up(times: u32, retry_at: Timestamp) -> Case {
     Case::new().permitted().with(|c| {
         c.annotate(names::VERSION_ANNOTATION, "1.0.0");
         c.observed.drain.marks =
-            DrainMarks { since: None, given_up: Some(GivenUp { times, retry_at }) };
+            DrainMarks { given_up: Some(GivenUp { times, retry_at }), ..DrainMarks::default() };
     })
 }
 
@@ -194,7 +197,7 @@ fn a_drain_that_was_given_up_waits_before_it_is_tried_again() {
     assert_eq!(removal.plan(), case.plan());
     let due = given_up(1, NOW);
     assert_eq!(claims_slot(&due.desired, &due.observed, NOW), Some(true));
-    due.gives("patch-node list-pods");
+    due.gives("patch-node");
     // Who holds a slot claims it until it is given back.
     let held = protected(TIMEOUT).with(|c| {
         c.observed.drain.marks.given_up = Some(GivenUp { times: 1, retry_at: NOW + second });
@@ -242,6 +245,7 @@ fn a_host_that_rewrites_its_notes_gains_no_time() {
     let mut case = protected(SignedDuration::ZERO);
     let note = |c: &mut Case, since: Timestamp| {
         c.annotate(names::DRAIN_SINCE_ANNOTATION, &since.to_string());
+        c.annotate(names::CORDONED_SINCE_ANNOTATION, &since.to_string());
     };
     note(&mut case, NOW);
     let plan = |memory: &mut Memory, case: &Case, now| {
@@ -268,4 +272,60 @@ impl Case {
     fn with_pods(self) -> Self {
         self.with(|c| c.observed.pods = Some(Vec::new()))
     }
+}
+
+/// A pod that was created after the operator saw its cordon.
+fn late(name: &str) -> PodFacts {
+    PodFacts { created: Some(NOW - SignedDuration::from_secs(1)), ..pod(name, None) }
+}
+
+#[test]
+fn pods_that_came_after_the_cordon_are_asked_once_and_hold_nothing() {
+    let minute = SignedDuration::from_mins(1);
+    let case = draining(minute, vec![late("log"), late("agent")]);
+    insta::assert_snapshot!(case.plan(), @r"
+    evict 2 pods, because pods that tolerate the cordon came back
+    then look again
+    ");
+    let asked = case.with(|c| c.observed.drain.late_pods_asked = true);
+    assert!(!asked.plan().to_string().contains("evict"), "{}", asked.plan());
+    assert_ne!(asked.plan().next, Plan::wait(Awaited::PodsGone, NOW).next);
+}
+
+#[test]
+fn pods_that_were_there_are_waited_for_whoever_comes_meanwhile() {
+    let case = draining(SignedDuration::from_mins(1), vec![late("log"), pod("db", None)]);
+    insta::assert_snapshot!(case.plan(), @r"
+    evict 1 pod, because it is about to be disrupted
+    then await its pods' departure, until 1970-01-01T00:00:15Z
+    ");
+}
+
+#[test]
+fn pods_of_the_first_seconds_after_the_cordon_count_as_there() {
+    let early = limits::POD_CLOCK_SKEW;
+    let case = draining(early, vec![late("log")]);
+    assert_eq!(case.plan().steps[0].because, Because::DisruptionDue);
+}
+
+#[test]
+fn a_cordon_that_was_taken_off_begins_anew() {
+    let minute = SignedDuration::from_mins(1);
+    let case = draining(minute, vec![late("log")]).with(|c| {
+        c.annotate(names::CORDONED_SINCE_ANNOTATION, &(NOW - minute).to_string());
+        c.node().unschedulable = false;
+    });
+    assert_eq!(case.patch().annotations[names::CORDONED_SINCE_ANNOTATION], None);
+}
+
+#[test]
+fn pauses_of_a_drain_grow_with_its_age() {
+    let next = |age: i64| {
+        let case = draining(SignedDuration::from_secs(age), vec![pod("db", None)]);
+        match case.plan().next {
+            Next::Await { deadline, .. } => deadline.duration_since(NOW).as_secs(),
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!([1, 20, 60, 100, 3_000].map(next), [5, 5, 15, 25, 30]);
 }

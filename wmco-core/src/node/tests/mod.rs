@@ -67,6 +67,9 @@ impl Case {
         let node = self.node();
         node.labels.insert(names::UPGRADING_LABEL.into(), names::TRUE.into());
         node.annotations.insert(names::CORDONED_ANNOTATION.into(), names::CORDONED_BY_US.into());
+        for name in [names::DRAIN_SINCE_ANNOTATION, names::CORDONED_SINCE_ANNOTATION] {
+            node.annotations.insert(name.into(), NOW.to_string());
+        }
         node.unschedulable = true;
         self.observed.pods = Some(Vec::new());
         self.permitted()
@@ -271,7 +274,10 @@ fn observed() -> Observed {
         node: Some(node()),
         host: HostSeen::Probed(Box::new(probe)),
         known_closed: true,
-        drain: DrainSeen { marks: DrainMarks { since: Some(NOW), given_up: None }, refused: None },
+        drain: DrainSeen {
+            marks: DrainMarks { since: Some(NOW), cordoned: Some(NOW), given_up: None },
+            ..DrainSeen::default()
+        },
         ..Observed::default()
     }
 }

@@ -1,6 +1,6 @@
 //! A model of the API: Nodes with the pods on them, and the ConfigMap of host keys.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use wmco_core::facts::{NodeFacts, PodFacts};
@@ -14,6 +14,8 @@ use super::machines::MachineApi;
 pub(crate) struct Node {
     pub(crate) facts: NodeFacts,
     pub(crate) pods: Vec<PodFacts>,
+    /// Ghost: UIDs of pods that came while it was cordoned.
+    pub(crate) tolerating: BTreeSet<String>,
     /// Ghost: a person cordoned it.
     pub(crate) persons_cordon: bool,
     /// Ghost: pods came to it, whether or not we had put it into service.
@@ -48,6 +50,7 @@ impl Node {
         Self {
             facts,
             pods: vec![],
+            tolerating: BTreeSet::new(),
             persons_cordon: false,
             ran: false,
             served: false,
@@ -66,6 +69,11 @@ impl Node {
         let held = self.facts.annotation(names::CORDONED_ANNOTATION).is_some();
         let out = self.facts.unschedulable || self.facts.holds_slot();
         (self.served || self.ran) && held && out && !self.taken
+    }
+
+    /// The pods that a drain has to wait for.
+    pub(crate) fn guarded_pods(&self) -> impl Iterator<Item = &PodFacts> {
+        self.pods.iter().filter(|pod| !self.tolerating.contains(&pod.uid))
     }
 
     pub(crate) fn patch(&mut self, patch: &NodePatch) {

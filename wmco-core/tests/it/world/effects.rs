@@ -190,7 +190,8 @@ impl World {
             self.faults.pass()?;
             if protected {
                 let (namespace, name) = (pod.namespace.clone(), pod.name.clone());
-                refused.push(Refusal { namespace, name, why: "budget".into() });
+                let uid = pod.uid.clone();
+                refused.push(Refusal { namespace, name, uid, why: "budget".into() });
             } else {
                 pod.leaves_by = Some(leaves_by);
             }

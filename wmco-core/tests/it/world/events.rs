@@ -68,6 +68,8 @@ pub(crate) enum Event {
     LetGo(usize),
     /// Pods of a node have a long grace period.
     Grace(usize),
+    /// Pods of a node tolerate a cordon.
+    Tolerate(usize),
     /// A Node loses all annotations.
     LoseMarks(usize),
     /// A slot label was left on a node.
@@ -149,6 +151,7 @@ impl World {
                 self.editions.insert(self.release, edition);
             }
             Event::Protect(at) => drop(self.protected.insert(at % self.ours())),
+            Event::Tolerate(at) => drop(self.tolerant.insert(at % self.ours())),
             Event::Unprotect(at) => drop(self.protected.remove(&(at % self.ours()))),
             Event::Cling(at) => drop(self.clinging.insert(at % self.ours())),
             Event::Grace(at) => drop(self.graceful.insert(at % self.ours())),

@@ -145,7 +145,9 @@ impl World {
     fn vacate(&mut self, number: usize) {
         self.api.nodes.remove(&self.hosts[number].name);
         self.hosts[number] = Host::vacant(self.hosts[number].address);
-        for pods in [&mut self.protected, &mut self.clinging, &mut self.graceful] {
+        for pods in
+            [&mut self.protected, &mut self.clinging, &mut self.graceful, &mut self.tolerant]
+        {
             pods.remove(&number);
         }
     }

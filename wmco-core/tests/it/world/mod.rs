@@ -95,6 +95,8 @@ pub(crate) struct World {
     clinging: BTreeSet<usize>,
     /// Hosts, by number, whose pods have a long grace period.
     graceful: BTreeSet<usize>,
+    /// Hosts, by number, whose pods tolerate a cordon, so that they come back to a cordoned node.
+    tolerant: BTreeSet<usize>,
     /// How often each kind of action was begun.
     pub(crate) actions: BTreeMap<&'static str, u32>,
     /// Ghost: promises that were broken.
@@ -130,6 +132,7 @@ impl World {
             protected: BTreeSet::new(),
             clinging: BTreeSet::new(),
             graceful: BTreeSet::new(),
+            tolerant: BTreeSet::new(),
             actions: BTreeMap::new(),
             broken: Vec::new(),
             excused: BTreeMap::new(),

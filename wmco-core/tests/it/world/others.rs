@@ -114,11 +114,11 @@ impl World {
         };
         if let Some(name) = SERVICES.iter().find(wrong) {
             let other = host.services.get(*name).is_some_and(|s| s.release != release);
-            if other && !node.pods.is_empty() {
+            if other && node.guarded_pods().next().is_some() {
                 self.broken.push(format!("{}: {name} changed under running pods", host.name));
             }
             let newer = host.services.get(*name).is_some_and(|s| s.edition != edition);
-            let empty = node.facts.unschedulable && node.pods.iter().all(PodFacts::is_leaving);
+            let empty = node.facts.unschedulable && node.guarded_pods().all(PodFacts::is_leaving);
             if newer && node.served && !node.meddled && !(node.facts.holds_slot() && empty) {
                 self.broken.push(format!("{}: {name} changed on a node in service", host.name));
             }
@@ -154,11 +154,18 @@ impl World {
     /// Pods come to nodes that are schedulable and, as far as the API knows, ready.
     fn scheduler_acts(&mut self) {
         for node in self.api.nodes.values_mut() {
-            if node.facts.ready && !node.facts.unschedulable && node.pods.len() < PODS {
+            let number = self.hosts.iter().position(|host| host.name == node.facts.name);
+            let tolerated = number.is_some_and(|number| self.tolerant.contains(&number));
+            let cordoned = node.facts.unschedulable;
+            if node.facts.ready && (!cordoned || tolerated) && node.pods.len() < PODS {
                 self.pods += 1;
                 node.ran = true;
-                let name = format!("pod-{}", self.pods);
-                node.pods.push(PodFacts { namespace: "default".into(), name, leaves_by: None });
+                let (namespace, name) = ("default".into(), format!("pod-{}", self.pods));
+                let (uid, created) = (name.clone(), Some(self.now));
+                if cordoned {
+                    node.tolerating.insert(uid.clone());
+                }
+                node.pods.push(PodFacts { namespace, name, uid, created, leaves_by: None });
             }
         }
     }

@@ -55,7 +55,7 @@ impl World {
             let Some(since) = node.held_since else { continue };
             // Without a version mark nobody knows whether its host is whole.
             let whole = !node.touched && node.facts.version().is_some();
-            let blocked = node.facts.holds_slot() && whole && !node.pods.is_empty();
+            let blocked = node.facts.holds_slot() && whole && node.guarded_pods().next().is_some();
             // A Node that claims to be another is left alone, with all that it holds.
             let origin = node.facts.annotation(names::INSTANCE_ANNOTATION);
             let entry = |key: &str| self.listed.get(key).as_ref().is_some_and(its);
@@ -66,7 +66,7 @@ impl World {
                 self.excused.insert(name, now);
                 continue;
             }
-            let grace = node.pods.iter().filter_map(|pod| pod.leaves_by).max();
+            let grace = node.guarded_pods().filter_map(|pod| pod.leaves_by).max();
             let excused = self.excused.get(&name).copied().unwrap_or(since);
             let ends = (since.max(excused) + DRAIN_TIMEOUT).max(grace.unwrap_or(since));
             if now > ends + SLACK {
@@ -104,7 +104,7 @@ impl World {
         let releases = same_version && before.is_some() && then.is_some();
         let kubelet_runs = host.is_some_and(|host| host.runs(host::KUBELET_SERVICE));
         if releases
-            && node.pods.iter().any(|pod| !pod.is_leaving() || kubelet_runs)
+            && node.guarded_pods().any(|pod| !pod.is_leaving() || kubelet_runs)
             && !node.meddled
         {
             broken.push("released for other services under running pods");
@@ -132,7 +132,7 @@ impl World {
                 broken.push("given up before its time");
             }
             let in_grace = |pod: &PodFacts| pod.leaves_by.is_some_and(|ends| now < ends);
-            if !node.pods.is_empty() && node.pods.iter().all(in_grace) {
+            if node.guarded_pods().next().is_some() && node.guarded_pods().all(in_grace) {
                 broken.push("given up while its pods had their grace period");
             }
         } else if patch.unschedulable == Some(false) {
@@ -200,7 +200,7 @@ impl World {
     /// Before a Node is deleted: nobody lists it, and its host is clean.
     pub(crate) fn promise_delete(&mut self, name: &str) {
         let Some(node) = self.api.nodes.get(name) else { return };
-        if node.pods.iter().any(|pod| !pod.is_leaving()) {
+        if node.guarded_pods().any(|pod| !pod.is_leaving()) {
             self.broken.push(format!("{name} was deleted under its pods"));
         }
         if self.hosts.iter().any(|host| host.name == name && !host.is_clean()) {
@@ -218,7 +218,7 @@ impl World {
             return;
         }
         let Some(node) = self.api.nodes.get(&self.hosts[index].name) else { return };
-        let staying = node.pods.iter().any(|pod| !pod.is_leaving() || kubelet_runs);
+        let staying = node.guarded_pods().any(|pod| !pod.is_leaving() || kubelet_runs);
         if staying {
             self.broken.push(format!("{step} on {address} under running pods"));
         } else if !node.facts.unschedulable && node.served {
@@ -287,6 +287,7 @@ impl World {
         }
         let ours = [
             names::DRAIN_SINCE_ANNOTATION,
+            names::CORDONED_SINCE_ANNOTATION,
             names::DRAIN_GIVEN_UP_ANNOTATION,
             names::CORDONED_ANNOTATION,
             names::RESTART_FROM_ANNOTATION,

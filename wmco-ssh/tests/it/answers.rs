@@ -1,0 +1,100 @@
+//! What OpenSSH answers to a login, kind by kind.
+
+use std::sync::Arc;
+
+use wmco_ssh::{ConnectError, HostKeyPolicy, Retry};
+
+use crate::sshd::{Sshd, keygen, private_key};
+
+const TRUST: HostKeyPolicy = HostKeyPolicy::TrustOnFirstUse;
+
+/// An RSA key that the server does not know: it is offered with two hashes.
+async fn stranger(server: &Sshd) -> ConnectError {
+    let file = server.path("stranger");
+    keygen(&file, &["-t", "rsa", "-b", "2048"]);
+    let mut credentials = server.credentials();
+    credentials.keys = vec![Arc::new(private_key(&file))];
+    server.connect(&credentials, &TRUST).await.err().expect("the server does not know it")
+}
+
+#[tokio::test]
+async fn unknown_key_is_refused_however_few_tries_are_allowed() {
+    for line in ["", "MaxAuthTries 1", "MaxAuthTries 2"] {
+        let server = Sshd::start(&["ed25519"]).await;
+        server.configure(line);
+        let error = stranger(&server).await;
+        assert_eq!(error.verb(), "authentication-refused", "{line}: {error}");
+    }
+}
+
+#[tokio::test]
+async fn several_keys_and_one_try_prove_nothing_of_the_last() {
+    let server = Sshd::start(&["ed25519"]).await;
+    server.configure("MaxAuthTries 1");
+    let file = server.path("stranger");
+    keygen(&file, &["-t", "ed25519"]);
+    let mut credentials = server.credentials();
+    credentials.keys.insert(0, Arc::new(private_key(&file)));
+    let error = server.connect(&credentials, &TRUST).await.err().expect("one try is not enough");
+    assert_eq!(error.verb(), "too-many-tries", "{error}");
+    assert_eq!(error.retry(), Retry::NeedsPerson);
+}
+
+#[tokio::test]
+async fn a_server_that_wants_a_second_factor_takes_the_key() {
+    let server = Sshd::start(&["ed25519"]).await;
+    server.reconfigure("PasswordAuthentication no", "PasswordAuthentication yes");
+    server.configure("AuthenticationMethods publickey,password");
+    let error = server.connect(&server.credentials(), &TRUST).await.err().expect("it wants more");
+    assert_eq!(error.verb(), "wants-more", "{error}");
+    assert!(error.to_string().contains("wants password as well"), "{error}");
+}
+
+#[tokio::test]
+async fn a_server_without_public_keys_refuses_none() {
+    let server = Sshd::start(&["ed25519"]).await;
+    server.reconfigure("PasswordAuthentication no", "PasswordAuthentication yes");
+    server.configure("PubkeyAuthentication no");
+    let error = server.connect(&server.credentials(), &TRUST).await.err().expect("no keys");
+    assert_eq!(error.verb(), "no-public-key", "{error}");
+    assert!(error.to_string().contains("offers password"), "{error}");
+}
+
+/// Each alone, as hardened servers and those in FIPS mode are set up.
+#[tokio::test]
+async fn every_algorithm_that_is_offered_works_alone() {
+    let exchanges = [
+        "curve25519-sha256",
+        "curve25519-sha256@libssh.org",
+        "ecdh-sha2-nistp256",
+        "ecdh-sha2-nistp384",
+        "ecdh-sha2-nistp521",
+        "diffie-hellman-group-exchange-sha256",
+        "diffie-hellman-group14-sha256",
+        "diffie-hellman-group16-sha512",
+        "diffie-hellman-group18-sha512",
+    ];
+    let ciphers = [
+        "aes256-gcm@openssh.com",
+        "aes128-gcm@openssh.com",
+        "chacha20-poly1305@openssh.com",
+        "aes256-ctr",
+        "aes192-ctr",
+        "aes128-ctr",
+    ];
+    let macs = [
+        "hmac-sha2-512-etm@openssh.com",
+        "hmac-sha2-256-etm@openssh.com",
+        "hmac-sha2-512",
+        "hmac-sha2-256",
+    ];
+    let lines = exchanges.map(|name| format!("KexAlgorithms {name}")).into_iter();
+    let lines = lines.chain(ciphers.map(|name| format!("Ciphers {name}")));
+    let lines = lines.chain(macs.map(|name| format!("Ciphers aes128-ctr\nMACs {name}")));
+    for line in lines {
+        let server = Sshd::start(&["ed25519"]).await;
+        server.configure(&line);
+        let session = server.connect(&server.credentials(), &TRUST).await;
+        session.unwrap_or_else(|error| panic!("{line}: {error:#}")).close().await;
+    }
+}
