@@ -9,6 +9,7 @@ use k8s_openapi::api::certificates::v1::CertificateSigningRequest;
 use k8s_openapi::api::core::v1::Node;
 use ring::signature::{self, UnparsedPublicKey, VerificationAlgorithm};
 use serde::Deserialize;
+use wmco_core::cluster_addresses::ClusterAddresses;
 use wmco_csr::pkcs10::{CertificationRequest, PublicKey};
 use wmco_csr::{ClusterFacts, Facts, NodeIdentity, NodeNames, View};
 
@@ -51,7 +52,10 @@ pub fn view(nodes: u32, node: Option<&Node>) -> View {
     view.set_cluster(ClusterFacts {
         node_names: NodeNames::FirstLabel,
         hosts_named_as_machines: false,
-        service_networks: Some(vec!["172.30.0.0/16".parse().expect("a network")]),
+        addresses: ClusterAddresses {
+            services: Some(vec!["172.30.0.0/16".parse().expect("a network")]),
+            ..ClusterAddresses::default()
+        },
         api_names: vec!["api-int.plant.example.net".to_owned()],
     });
     let address = |number: u32| Ipv4Addr::from(0x0b00_0000 + number);

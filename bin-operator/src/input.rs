@@ -21,8 +21,11 @@
 //! # Guarantees
 //! - Objects of one kind keep the order of files and documents.
 //! - Empty documents are passed over and not counted.
+//! - UTF-16 with its mark is read like UTF-8, and a folder like all of its files, as `oc adm inspect` writes them.
+//! - A label without a value has an empty one, and base64 of a Secret may be in lines.
 //! - In YAML a key that stands twice is an error; in JSON the last one counts, as in the API server.
 
+mod encoding;
 mod yaml;
 
 use std::fmt;
@@ -35,13 +38,24 @@ use k8s_openapi::api::core::v1::{ConfigMap, Node, Secret};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use wmco_core::facts::Facts;
+use wmco_core::members::{Shape, UnknownMember, unknown_members};
 use yaml::YamlError;
 
 /// What stands for standard input where a file is asked for.
 const STANDARD_INPUT: &str = "-";
 
-/// Stands in front of UTF-8 texts of some editors, and means nothing.
-const BYTE_ORDER_MARK: char = '\u{feff}';
+/// Ends of the names of files that count in a folder.
+const OBJECT_FILES: [&str; 3] = ["json", "yaml", "yml"];
+
+/// The members of a ConfigMap.
+const CONFIG_MAP: Shape = Shape::Object(&[
+    ("apiVersion", Shape::Any),
+    ("kind", Shape::Any),
+    ("metadata", Shape::Any),
+    ("data", Shape::Any),
+    ("binaryData", Shape::Any),
+    ("immutable", Shape::Any),
+]);
 
 /// Objects by kind, each in the order in which they were read.
 #[derive(Clone, Debug, Default)]
@@ -56,6 +70,8 @@ pub struct Objects {
     pub requests: Vec<Located<CertificateSigningRequest>>,
     /// Objects of all other kinds, as JSON with a `kind`.
     pub others: Vec<Located<Value>>,
+    /// Members of ConfigMaps that nobody reads.
+    pub unknown: Vec<Located<UnknownMember>>,
 }
 
 /// An object and where it stands. `Debug` shows the place only: the object may be secret.
@@ -164,8 +180,8 @@ impl<R: Read> Reader<R> {
     /// A file cannot be read, or a document is no object of its kind.
     pub fn objects(&mut self, files: &[PathBuf]) -> Result<Objects, InputError> {
         let mut objects = Objects::default();
-        for file in files {
-            objects.add_file(file, self.bytes(file)?)?;
+        for file in expanded(files)? {
+            objects.add_file(&file, self.bytes(&file)?)?;
         }
         Ok(objects)
     }
@@ -186,7 +202,7 @@ impl<R: Read> Reader<R> {
     /// The text in `file`, without a byte order mark.
     ///
     /// # Errors
-    /// The file cannot be read, or is no UTF-8.
+    /// The file cannot be read, or is neither UTF-8 nor UTF-16 with its mark.
     pub fn text(&mut self, file: &Path) -> Result<String, InputError> {
         text(file, self.bytes(file)?)
     }
@@ -249,18 +265,29 @@ impl Objects {
         Ok(())
     }
 
-    fn add(&mut self, at: Location, object: Value) -> Result<(), InputError> {
-        let text = |member| object.get(member).and_then(Value::as_str);
+    fn add(&mut self, at: Location, mut object: Value) -> Result<(), InputError> {
+        let text = |member| object.get(member).and_then(Value::as_str).map(str::to_owned);
         let Some(kind) = text("kind") else { return Err(InputError::NoObject { at }) };
+        let version = text("apiVersion");
+        fill_empty_texts(&mut object);
         // A missing version is that of the built-in kind.
-        match (text("apiVersion"), kind) {
-            (None | Some("v1"), "ConfigMap") => self.config_maps.push(typed(at, object)?),
+        match (version.as_deref(), kind.as_str()) {
+            (None | Some("v1"), "ConfigMap") => {
+                let unknown = unknown_members(&object, &CONFIG_MAP).into_iter();
+                let unknown = unknown.map(|object| Located { at: at.clone(), object });
+                self.unknown.extend(unknown);
+                self.config_maps.push(typed(at, object)?);
+            }
             (None | Some("v1"), "Node") => self.nodes.push(typed(at, object)?),
             (None | Some("v1"), "Secret") => {
+                if let Some(data) = object.get_mut("data").and_then(Value::as_object_mut) {
+                    data.values_mut().for_each(join);
+                }
                 self.secrets.push(typed(at, object).map_err(InputError::conceal)?);
             }
             (None | Some("certificates.k8s.io/v1"), "CertificateSigningRequest") => {
-                self.requests.push(typed(at, joined(object))?);
+                object.pointer_mut("/spec/request").map(join);
+                self.requests.push(typed(at, object)?);
             }
             _ => self.others.push(Located { at, object }),
         }
@@ -297,22 +324,65 @@ pub fn name(file: &Path) -> String {
     }
 }
 
-/// `bytes` as text, without the mark that editors of Windows put in front of it.
-fn text(file: &Path, bytes: Vec<u8>) -> Result<String, InputError> {
-    let text = String::from_utf8(bytes).map_err(|error| InputError::Read {
-        file: file.to_owned(),
-        source: io::Error::new(io::ErrorKind::InvalidData, error),
-    })?;
-    Ok(text.strip_prefix(BYTE_ORDER_MARK).map(str::to_owned).unwrap_or(text))
+/// `files`, with the files in them in place of folders, in the order of their names.
+///
+/// # Errors
+/// A folder cannot be read.
+pub fn expanded(files: &[PathBuf]) -> Result<Vec<PathBuf>, InputError> {
+    let mut found = Vec::new();
+    // The next one is at the end.
+    let mut open: Vec<PathBuf> = files.iter().rev().cloned().collect();
+    while let Some(path) = open.pop() {
+        if !path.is_dir() {
+            found.push(path);
+            continue;
+        }
+        let read = |source| InputError::Read { file: path.clone(), source };
+        let inside = fs::read_dir(&path).map_err(read)?;
+        let inside = inside.map(|entry| {
+            let entry = entry?;
+            Ok((entry.path(), entry.file_type()?))
+        });
+        let inside: io::Result<Vec<_>> = inside.collect();
+        let is_object = |path: &Path| {
+            let end = path.extension().unwrap_or_default();
+            OBJECT_FILES.iter().any(|known| end.eq_ignore_ascii_case(known))
+        };
+        let mut inside: Vec<PathBuf> = inside
+            .map_err(read)?
+            .into_iter()
+            // A link could lead back up.
+            .filter(|(path, kind)| kind.is_dir() || (!kind.is_symlink() && is_object(path)))
+            .map(|(path, _)| path)
+            .collect();
+        inside.sort_by(|one, other| other.cmp(one));
+        open.extend(inside);
+    }
+    Ok(found)
 }
 
-/// A request whose base64 is in one line. People write it in several, and the API server, too,
-/// passes over line ends there.
-fn joined(mut request: Value) -> Value {
-    if let Some(Value::String(base64)) = request.pointer_mut("/spec/request") {
+/// `bytes` as text, without the mark that programs of Windows put in front of it.
+fn text(file: &Path, bytes: Vec<u8>) -> Result<String, InputError> {
+    encoding::text(bytes).map_err(|source| InputError::Read { file: file.to_owned(), source })
+}
+
+/// Makes one line of base64. People write it in several, and the API server, too, passes over line ends there.
+fn join(base64: &mut Value) {
+    if let Value::String(base64) = base64 {
         base64.retain(|character| !matches!(character, '\r' | '\n'));
     }
-    request
+}
+
+/// Gives labels and annotations without a value an empty one, as an API server does.
+fn fill_empty_texts(object: &mut Value) {
+    for member in ["/metadata/labels", "/metadata/annotations"] {
+        let texts = object.pointer_mut(member).and_then(Value::as_object_mut);
+        for text in texts.into_iter().flat_map(|texts| texts.values_mut()) {
+            if text.is_null() {
+                *text = Value::String(String::new());
+            }
+        }
+    }
 }
 
 /// `value` as an object of a type that the caller knows.

@@ -2,10 +2,13 @@
 //!
 //! Source: `docs/contract/cluster.md`, CLU3, and `docs/contract/node-files.md`, FILE12 to FILE22.
 
+use std::net::IpAddr;
+
 use k8s_openapi::ByteString;
 use kube::CustomResource;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use wmco_core::cluster_addresses::ClusterAddresses;
 use wmco_core::ip_network::IpNetwork;
 use wmco_core::machine_set::Platform;
 use wmco_csr::{ClusterFacts, NodeNames};
@@ -40,10 +43,15 @@ pub struct InfrastructureStatus {
 /// The platform.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema, Serialize)]
 #[serde(default)]
+#[schemars(extend("x-kubernetes-preserve-unknown-fields" = true))]
 pub struct PlatformStatus {
     /// Its name, for example `AWS` or `None`.
     #[serde(rename = "type")]
     pub type_: String,
+    /// What each platform says in its own member, for example addresses of the API server.
+    #[serde(flatten)]
+    #[schemars(skip)]
+    pub of_platforms: serde_json::Map<String, serde_json::Value>,
 }
 
 /// The cluster's networks; one object named `cluster`.
@@ -318,24 +326,65 @@ pub fn cluster_facts(
         let platform = status.platform_status.as_ref().map(|status| status.type_.as_str());
         platform.unwrap_or_default()
     });
-    let urls = infrastructure.map(|i| [&i.api_server_internal_uri, &i.api_server_url]);
-    let networks = network.map(|network| network.service_network.iter().map(|text| text.parse()));
-    let networks: Option<Result<Vec<IpNetwork>, _>> = networks.map(Iterator::collect);
+    let (api_names, addresses) = api_names(infrastructure, network);
     ClusterFacts {
         node_names: platform.map_or(NodeNames::Unknown, NodeNames::of_platform),
         hosts_named_as_machines: platform
             .and_then(|platform| platform.parse().ok())
             .is_some_and(Platform::names_computers),
-        service_networks: networks.and_then(Result::ok).filter(|networks| !networks.is_empty()),
-        api_names: urls.into_iter().flatten().filter_map(|url| host_name(url)).collect(),
+        addresses,
+        api_names,
     }
 }
 
-/// The host name in a URL, in lower case.
-fn host_name(url: &str) -> Option<String> {
+/// Names of the API server, and the addresses of the cluster itself.
+fn api_names(
+    infrastructure: Option<&InfrastructureStatus>,
+    network: Option<&NetworkSpec>,
+) -> (Vec<String>, ClusterAddresses) {
+    let mut addresses = ClusterAddresses::default();
+    let mut names = Vec::new();
+    if let Some(status) = infrastructure {
+        for url in [&status.api_server_internal_uri, &status.api_server_url] {
+            match host_in(url) {
+                Some(Ok(address)) => {
+                    addresses.api.insert(address);
+                }
+                Some(Err(name)) => names.push(name),
+                None => {}
+            }
+        }
+        let platform = status.platform_status.as_ref();
+        for of_platform in platform.into_iter().flat_map(|platform| platform.of_platforms.values())
+        {
+            addresses.add_platform(of_platform);
+        }
+    }
+    if let Some(network) = network {
+        let pods = network.cluster_network.iter().map(|network| &network.cidr);
+        addresses.services = networks(network.service_network.iter()).filter(|all| !all.is_empty());
+        match networks(pods) {
+            Some(pods) => addresses.pods = pods,
+            // What cannot be read could be any network.
+            None => addresses.services = None,
+        }
+    }
+    (names, addresses)
+}
+
+/// The networks, if all of them can be read.
+fn networks<'a>(texts: impl Iterator<Item = &'a String>) -> Option<Vec<IpNetwork>> {
+    texts.map(|text| text.parse().ok()).collect()
+}
+
+/// The host in a URL: its address, or its name in lower case without a last dot.
+fn host_in(url: &str) -> Option<Result<IpAddr, String>> {
     let url: axum::http::Uri = url.parse().ok()?;
-    let host = url.host()?.to_ascii_lowercase();
-    host.parse::<std::net::IpAddr>().is_err().then_some(host)
+    let host = url.host()?.trim_matches(['[', ']']);
+    Some(match host.parse::<IpAddr>() {
+        Ok(address) => Ok(address.to_canonical()),
+        Err(_) => Err(host.trim_end_matches('.').to_ascii_lowercase()),
+    })
 }
 
 #[cfg(test)]
@@ -343,6 +392,27 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn hosts_in_urls_are_names_or_addresses() {
+        let name = |text: &str| Some(Err(text.to_owned()));
+        let address = |text: &str| Some(Ok(text.parse().unwrap()));
+        assert_eq!(host_in("https://API-int.c.test.:6443"), name("api-int.c.test"));
+        assert_eq!(host_in("https://10.0.0.2:6443"), address("10.0.0.2"));
+        assert_eq!(host_in("https://[fd00::2]:6443"), address("fd00::2"));
+        assert_eq!(host_in(""), None);
+    }
+
+    #[test]
+    fn a_pod_network_that_cannot_be_read_could_be_any() {
+        let network = |pods: &str| NetworkSpec {
+            cluster_network: vec![PodNetwork { cidr: pods.to_owned(), host_prefix: None }],
+            service_network: vec!["172.30.0.0/16".to_owned()],
+            ..NetworkSpec::default()
+        };
+        assert!(cluster_facts(None, Some(&network("10.128.0.0/14"))).addresses.services.is_some());
+        assert_eq!(cluster_facts(None, Some(&network("10.128/14"))).addresses.services, None);
+    }
 
     #[test]
     fn a_proxy_that_is_asked_for_is_not_taken_away_for_lack_of_a_status() {

@@ -33,6 +33,7 @@ pub mod bundle;
 pub mod ca_bundle;
 #[cfg(feature = "render")]
 pub mod cluster;
+pub mod cluster_addresses;
 #[cfg(feature = "render")]
 pub mod content;
 pub mod digest;
@@ -53,6 +54,7 @@ pub mod machine_set;
 pub mod machines;
 #[cfg(feature = "render")]
 pub mod manifests;
+pub mod members;
 #[cfg(feature = "render")]
 pub mod monitoring;
 pub mod names;

@@ -27,6 +27,35 @@ pub fn printable(text: &str) -> String {
         .collect()
 }
 
+/// Whether a terminal obeys `letter` instead of showing it: control characters, and marks that turn the direction of
+/// writing.
+pub fn steers_terminals(letter: char) -> bool {
+    letter.is_control()
+        || matches!(
+            letter,
+            '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}'
+        )
+}
+
+/// `text` with codes in place of all that [`steers_terminals`], but for tabs and ends of lines.
+///
+/// ```
+/// assert_eq!(wmco_core::text::for_terminals("a\tb\r\n\u{1b}[2J\u{202e}\r"), "a\tb\r\n\\u{1b}[2J\\u{202e}\\u{d}");
+/// ```
+pub fn for_terminals(text: &str) -> String {
+    let mut safe = String::with_capacity(text.len());
+    let mut letters = text.chars().peekable();
+    while let Some(letter) = letters.next() {
+        let ends_line = letter == '\n' || (letter == '\r' && letters.peek() == Some(&'\n'));
+        if steers_terminals(letter) && !ends_line && letter != '\t' {
+            safe.extend(letter.escape_unicode());
+        } else {
+            safe.push(letter);
+        }
+    }
+    safe
+}
+
 /// An error with its causes, on one line, without control characters: errors quote foreign text.
 ///
 /// ```

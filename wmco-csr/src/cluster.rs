@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use wmco_core::ip_network::IpNetwork;
+use wmco_core::cluster_addresses::ClusterAddresses;
 use wmco_core::names::platforms;
 
 /// Longest host name that a Node on GCP keeps whole, in bytes.
@@ -15,9 +15,9 @@ pub struct ClusterFacts {
     pub node_names: NodeNames,
     /// Whether a Machine's host has the Machine's name, as on Azure, Nutanix and vSphere.
     pub hosts_named_as_machines: bool,
-    /// Networks of the cluster's services. While they are unknown (`None`), no certificate for an address is
+    /// Addresses of the cluster itself. While its service networks are unknown, no certificate for an address is
     /// approved.
-    pub service_networks: Option<Vec<IpNetwork>>,
+    pub addresses: ClusterAddresses,
     /// Host names of the API server, besides those that it has in every cluster.
     pub api_names: Vec<String>,
 }
@@ -116,9 +116,7 @@ impl ClusterFacts {
         if of_everybody {
             return Some("no single host's address");
         }
-        let networks = self.service_networks.iter().flatten();
-        let mut networks = networks.filter(|network| network.contains(address));
-        networks.next().map(|_| "an address of the service network")
+        self.addresses.owner(address)
     }
 }
 
@@ -165,8 +163,9 @@ mod tests {
     #[test]
     fn addresses_of_nobody_in_particular_are_known() {
         let networks = ["172.30.0.0/16", "fd02::/112"].map(|text| text.parse().unwrap());
-        let facts =
-            ClusterFacts { service_networks: Some(networks.into()), ..ClusterFacts::default() };
+        let services = Some(networks.into());
+        let addresses = ClusterAddresses { services, ..ClusterAddresses::default() };
+        let facts = ClusterFacts { addresses, ..ClusterFacts::default() };
         let is_reserved = |text: &str| {
             let address: IpAddr = text.parse().unwrap();
             facts.reserves_address(address).is_some()

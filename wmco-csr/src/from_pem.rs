@@ -36,9 +36,15 @@ pub fn csr_from_pem(name: &str, request: Vec<u8>, policy: &Policy) -> Certificat
         Kind::KubeletServing => (common_name.unwrap_or_default().to_owned(), own),
         Kind::Wicd => (policy.wicd.clone(), vec![names::AUTHENTICATED_GROUP.to_owned()]),
     };
+    // Without one, the signer gives WICD more than it may have.
+    let lifetime = match kind {
+        Kind::KubeletClient | Kind::KubeletServing => None,
+        Kind::Wicd => i32::try_from(policy.limits.wicd_lifetime.as_secs()).ok(),
+    };
     let usages = [names::USAGE_DIGITAL_SIGNATURE, kind.essential_usage()];
     let mut object = CertificateSigningRequest {
         spec: CertificateSigningRequestSpec {
+            expiration_seconds: lifetime,
             groups: Some(groups),
             request: ByteString(request),
             signer_name: kind.signer().to_owned(),

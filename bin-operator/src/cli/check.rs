@@ -23,8 +23,9 @@ use super::check_host::Host;
 use super::check_machine_sets::MachineSets;
 use super::check_registries::Registries;
 use super::check_services::Services;
+use super::cluster_facts::cluster_facts;
 use super::{Answer, Output, tell};
-use crate::input::{Located, Reader};
+use crate::input::{Located, Location, Objects, Reader};
 
 /// What to check.
 #[derive(Debug, Subcommand)]
@@ -37,7 +38,8 @@ pub enum Check {
     Host(Host),
     /// Check the ConfigMap windows-instances, which lists hosts that no MachineSet made.
     ///
-    /// Entries are matched with the Nodes in the input. DNS is not queried: give the addresses of
+    /// Entries are matched with the Nodes in the input, and with the addresses of the cluster itself in
+    /// Infrastructure and Network. DNS is not queried: give the addresses of
     /// names with --facts.
     Instances(Instances),
     /// Check MachineSets: which Machines would not become Windows nodes, and why.
@@ -102,11 +104,15 @@ impl Instances {
         let named = |map: &&Located<ConfigMap>| {
             map.object.metadata.name.as_deref() == Some(INSTANCES_CONFIG_MAP)
         };
+        let cluster = cluster_facts(&objects)?.addresses;
         let checked: Vec<_> = objects
             .config_maps
             .iter()
             .filter(named)
-            .map(|map| (&map.at, parse(map.object.data.iter().flatten(), &facts)))
+            .map(|map| {
+                let entries = parse(map.object.data.iter().flatten(), &facts);
+                (&map.at, entries.without(&cluster))
+            })
             .collect();
         if checked.is_empty() {
             bail!("the input has no ConfigMap named {INSTANCES_CONFIG_MAP}, add it with -f FILE");
@@ -131,9 +137,31 @@ impl Instances {
         {
             tell("note", "names are not looked up, tell their addresses with --facts FILE");
         }
-        let wrong = entries().any(|(_, entry)| entry.is_err());
+        let strays = strays(&objects, &checked);
+        for stray in &strays {
+            tell("error", stray);
+        }
+        let wrong = !strays.is_empty() || entries().any(|(_, entry)| entry.is_err());
         Ok(if wrong { Answer::No } else { Answer::Yes })
     }
+}
+
+/// What stands in the checked ConfigMaps where nobody reads it.
+fn strays(objects: &Objects, checked: &[(&Location, Entries)]) -> Vec<String> {
+    let is_checked = |at: &Location| checked.iter().any(|(known, _)| *known == at);
+    let unknown = objects.unknown.iter().filter(|unknown| is_checked(&unknown.at));
+    let unknown = unknown.map(|Located { at, object }| {
+        let right = object.right.as_ref().map(|right| format!(", write `{right}`"));
+        let right = right.unwrap_or_else(|| ", indent it below data".to_owned());
+        format!("`{}` is no member of a ConfigMap{right}: {at}", object.path)
+    });
+    let binary = objects.config_maps.iter().filter(|map| is_checked(&map.at)).flat_map(|map| {
+        let members = map.object.binary_data.iter().flatten();
+        members.map(|(name, _)| {
+            format!("`binaryData` is not read, write `{}` below data: {}", printable(name), map.at)
+        })
+    });
+    unknown.chain(binary).collect()
 }
 
 fn row<'a>(address: &'a str, entry: &'a Result<Instance, EntryError>) -> Row<'a> {

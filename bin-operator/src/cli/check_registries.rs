@@ -72,14 +72,29 @@ impl Registries {
         let variable = |name: &str| std::env::var(name).ok();
         let pause_image = ContainerdSettings::from_environment(variable)?.pause_image;
         let pull = given.registries.explain(&pause_image.parse()?);
-        if given.mirror_sets > 0 && !pull.has_mirror() {
+        if given.mirror_sets > 0 && !pull.has_mirror() && !pull.resolve.is_empty() {
             let hint = format!(
                 "no mirror is used for {pause_image}, which each Windows node needs before any pod runs: mirror \
                  it too where its registry cannot be reached, or name another in CONTAINERD_PAUSE_IMAGE"
             );
             tell("note", &hint);
         }
-        Ok(if found.ok { Answer::Yes } else { Answer::No })
+        if given.registries.keeps_from_sources() {
+            tell(
+                "note",
+                "layers that name URLs of their own are fetched from there, in spite of NeverContactSource and blocked \
+                 registries: base images of Windows from before the middle of 2023 have them, and all built on them",
+            );
+        }
+        let is_closed = pull.resolve.is_empty();
+        if is_closed {
+            let error = format!(
+                "no registry may be asked for {pause_image}, so no pod starts on any Windows node: allow its \
+                 registry, mirror it, or name another in CONTAINERD_PAUSE_IMAGE"
+            );
+            tell("error", &error);
+        }
+        Ok(if found.ok && !is_closed { Answer::Yes } else { Answer::No })
     }
 }
 

@@ -8,23 +8,17 @@ use clap::{Args, Subcommand};
 use jiff::Timestamp;
 use k8s_openapi::api::certificates::v1::CertificateSigningRequest;
 use k8s_openapi::api::core::v1::ConfigMap;
-use serde::de::DeserializeOwned;
-use serde_json::Value;
 use wmco_core::facts::{self, Facts};
 use wmco_core::instances;
 use wmco_core::names::objects::{DEFAULT_NAMESPACE, INSTANCES_CONFIG_MAP};
 use wmco_csr::{
-    ClusterFacts, Decision, MachineFacts, NodeNames, Policy, Request, Rule, Verdict, View,
-    csr_from_pem, decide,
+    Decision, MachineFacts, NodeNames, Policy, Request, Rule, Verdict, View, csr_from_pem, decide,
 };
 
+use super::cluster_facts::cluster_facts;
 use super::explain_mirror::Mirror;
 use super::{Answer, Output, tell};
 use crate::input::{self, InputError, Located, Objects, Reader};
-use crate::openshift::{self, InfrastructureStatus, NetworkSpec};
-
-/// API group of the cluster's configuration, with what stands behind it in `apiVersion`.
-const CONFIGURATION: &str = "config.openshift.io/";
 
 /// What to explain.
 #[derive(Debug, Subcommand)]
@@ -126,7 +120,7 @@ impl Input {
         files: &[PathBuf],
     ) -> Result<Self, InputError> {
         let mut input = Self::default();
-        for file in files {
+        for file in &input::expanded(files)? {
             let bytes = reader.bytes(file)?;
             if is_bare(file, &bytes) {
                 input.bare.push((input::name(file), bytes));
@@ -192,46 +186,22 @@ impl Input {
         Ok(requests)
     }
 
-    /// A part of the one object of a kind in OpenShift's configuration.
-    fn configuration<T: DeserializeOwned>(
-        &self,
-        kind: &str,
-        part: &str,
-    ) -> Result<Option<T>, InputError> {
-        let ours = |other: &&Located<Value>| {
-            let version = other.object.get("apiVersion").and_then(Value::as_str);
-            version.is_some_and(|version| version.starts_with(CONFIGURATION))
-        };
-        let found = self.objects.others_of(kind).find(ours);
-        let part = found.and_then(|other| Some((&other.at, other.object.get(part)?)));
-        let typed = part.map(|(at, part)| input::typed(at.clone(), part.clone()));
-        Ok(typed.transpose()?.map(|located| located.object))
-    }
-
-    /// What the cluster says of itself, and nothing that is only assumed.
-    fn cluster_facts(&self) -> Result<ClusterFacts, InputError> {
-        let status: Option<InfrastructureStatus> =
-            self.configuration("Infrastructure", "status")?;
-        let network: Option<NetworkSpec> = self.configuration("Network", "spec")?;
-        Ok(openshift::cluster_facts(status.as_ref(), network.as_ref()))
-    }
-
     /// What the input leaves open.
     fn assumptions(&self, facts: &Facts) -> Result<Vec<Assumption>, InputError> {
-        let cluster = self.cluster_facts()?;
+        let cluster = cluster_facts(&self.objects)?;
         let platform = (cluster.node_names == NodeNames::Unknown).then_some(Assumption::Platform);
-        let networks = cluster.service_networks.is_none().then_some(Assumption::ServiceNetwork);
+        let networks = cluster.addresses.services.is_none().then_some(Assumption::ServiceNetwork);
         let nodes = facts.addresses.is_none().then_some(Assumption::Nodes);
         Ok([platform, networks, nodes].into_iter().flatten().collect())
     }
 
     fn cluster(&self, namespace: &str, facts: &Facts) -> Result<View, InputError> {
         let mut view = View::new();
-        let mut cluster = self.cluster_facts()?;
+        let mut cluster = cluster_facts(&self.objects)?;
         if cluster.node_names == NodeNames::Unknown {
             cluster.node_names = NodeNames::FirstLabel;
         }
-        cluster.service_networks.get_or_insert_default();
+        cluster.addresses.services.get_or_insert_default();
         view.set_cluster(cluster);
         for node in &self.objects.nodes {
             view.set_node(&node.object);
@@ -240,7 +210,8 @@ impl Input {
             map.metadata.namespace.as_deref().is_none_or(|found| found == namespace)
         };
         let data = self.lists().filter(ours).flat_map(|map| map.data.iter().flatten());
-        view.set_entries(&instances::parse(data, facts), facts);
+        let entries = instances::parse(data, facts).without(&view.cluster().addresses);
+        view.set_entries(&entries, facts);
         let machines = self.objects.others_of("Machine").map(|machine| &machine.object);
         view.set_machines(
             machines.map(|machine| MachineFacts::from(&facts::MachineFacts::of(machine))),
@@ -288,7 +259,7 @@ impl Assumption {
         match self {
             Self::Nodes => policy.believe_nodes = false,
             Self::Platform => cluster.node_names = NodeNames::Unknown,
-            Self::ServiceNetwork => cluster.service_networks = None,
+            Self::ServiceNetwork => cluster.addresses.services = None,
         }
         view.set_cluster(cluster);
         decisions.iter().zip(requests).any(|(decision, request)| {

@@ -13,6 +13,7 @@ mod check_host;
 mod check_machine_sets;
 mod check_registries;
 mod check_services;
+mod cluster_facts;
 mod explain;
 mod explain_mirror;
 mod guard;
@@ -36,6 +37,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use wmco_core::manifests::ARGUMENTS;
+use wmco_core::text::for_terminals;
 
 use crate::VERSION;
 pub use guard::GuardOption;
@@ -135,5 +137,5 @@ fn no(reason: impl Into<anyhow::Error>) -> Answer {
 /// Writes one line for people to standard error.
 fn tell(label: &str, text: &str) {
     // Nobody is left to be told if standard error is gone.
-    let _ = writeln!(io::stderr(), "{label}: {text}");
+    let _ = writeln!(io::stderr(), "{label}: {}", for_terminals(text));
 }

@@ -1,5 +1,6 @@
 //! Results on standard output.
 
+use std::fmt::Write as _;
 use std::fs;
 use std::io::{self, ErrorKind, Write as _};
 use std::path::Path;
@@ -7,6 +8,7 @@ use std::path::Path;
 use anyhow::{Context as _, bail};
 use clap::{Args, ValueEnum};
 use serde::Serialize;
+use wmco_core::text::{for_terminals, steers_terminals};
 
 /// How to print a result.
 #[derive(Args, Clone, Copy, Debug)]
@@ -39,11 +41,26 @@ impl Output {
         text: impl FnOnce() -> String,
     ) -> anyhow::Result<()> {
         match self.format {
-            Format::Text => print(&text()),
-            Format::Json => print(&format!("{}\n", serde_json::to_string_pretty(result)?)),
+            Format::Text => print(&for_terminals(&text())),
+            Format::Json => {
+                print(&format!("{}\n", in_json(&serde_json::to_string_pretty(result)?)))
+            }
             Format::Yaml => print(&serde_saphyr::to_string(result)?),
         }
     }
+}
+
+/// `json` with the codes of JSON for what steers terminals; such letters are in texts only.
+fn in_json(json: &str) -> String {
+    let mut safe = String::with_capacity(json.len());
+    for letter in json.chars() {
+        if steers_terminals(letter) && letter != '\n' {
+            let _ = write!(safe, "\\u{:04x}", u32::from(letter));
+        } else {
+            safe.push(letter);
+        }
+    }
+    safe
 }
 
 /// Prints `text` as it is. A reader that has seen enough, such as `head`, is no error.

@@ -20,6 +20,7 @@ use wmco_core::preview::{Preview, preview};
 use wmco_core::secret::Secret as Hidden;
 
 use super::check_cluster::cluster_seen;
+use super::cluster_facts::cluster_facts;
 use super::{Answer, GuardOption, Output, tell};
 use crate::VERSION;
 use crate::input::{Objects, Reader};
@@ -65,7 +66,8 @@ impl Plan {
         };
         let list = map(objects::INSTANCES_CONFIG_MAP).map(InstanceList::from);
         let data = list.as_ref().map(|list| list.data.clone()).unwrap_or_default();
-        let entries = instances::parse(&data, &facts);
+        let cluster = cluster_facts(&objects)?.addresses;
+        let entries = instances::parse(&data, &facts).without(&cluster);
         let nodes: Vec<NodeFacts> =
             objects.nodes.iter().map(|node| NodeFacts::from(&node.object)).collect();
         let kept = map(objects::HOST_KEYS_CONFIG_MAP).and_then(|map| map.data.clone());

@@ -187,7 +187,7 @@ impl Cluster {
         let list = snapshot::instance_list(&self.sources, &self.namespace);
         let data = list.unwrap_or_default().data;
         let answers = self.resolver.answers(&data, now);
-        let entries = instances::parse(&data, &answers);
+        let entries = instances::parse(&data, &answers).without(&cluster.addresses);
         let found = self.sources.machines.inventory().unwrap_or_default();
         let mut reports = self.host_reports.of_listed(&entries);
         reports.extend(self.host_reports.of_machines(hosts_of(&found)));

@@ -24,6 +24,7 @@ mod program;
 mod records;
 mod registries;
 mod render;
+mod reports;
 mod requests;
 mod services;
 mod usage;

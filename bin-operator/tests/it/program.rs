@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io::Write as _;
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 use serde_json::Value;
@@ -61,6 +62,12 @@ pub(crate) fn run_in(
 ) -> Run {
     let mut command = Command::new(PROGRAM);
     run_command(command.args(arguments), environment, input)
+}
+
+/// The same with `folder` as the current one, and without input.
+pub(crate) fn run_at(folder: &Path, arguments: &[&str]) -> Run {
+    let mut command = Command::new(PROGRAM);
+    run_command(command.args(arguments).current_dir(folder), &BTreeMap::new(), "")
 }
 
 /// The same with 512 MiB of address space: what needs more ends by a signal.

@@ -93,7 +93,7 @@ fn wrong_usage_is_told() {
     render("GCP", &["-"; 3], &[], KEY).is_refused(2, &["once, or twice"]);
     render("GCP", &["-"; 2], &[], KEY).is_refused(2, &["can be read once"]);
     render("GCP", &["gone.pub"], &[], "").is_refused(2, &["cannot read gone.pub, check its name"]);
-    let (_folder, name) = file([0xff, 0xfe, 0x73, 0x00]);
+    let (_folder, name) = file([0xff, 0xfe, 0x73]);
     render("GCP", &[&name], &[], "").is_refused(2, &["cannot read", &name]);
 }
 

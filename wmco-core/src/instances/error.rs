@@ -84,6 +84,9 @@ pub enum Problem {
     /// No valid address.
     #[error(transparent)]
     Host(#[from] BadHost),
+    /// The address belongs to the cluster itself. Source: `docs/contract/instances.md`, INST18.
+    #[error("that is {0}, which no host has; list an address of the host's own")]
+    OfCluster(&'static str),
     /// No valid host key.
     #[error(transparent)]
     HostKey(#[from] BadHostKey),

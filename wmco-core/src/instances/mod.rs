@@ -34,6 +34,7 @@ use std::net::Ipv4Addr;
 
 use serde::Serialize;
 
+use crate::cluster_addresses::ClusterAddresses;
 use crate::host_key::HostKey;
 use crate::names::objects::MACHINE_KEY_SUFFIX;
 
@@ -154,6 +155,22 @@ impl fmt::Display for Called<'_> {
 pub struct Entries(BTreeMap<String, Result<Instance, EntryError>>);
 
 impl Entries {
+    /// Turns entries with an address of the cluster itself into errors.
+    #[must_use]
+    pub fn without(mut self, cluster: &ClusterAddresses) -> Self {
+        for (address, entry) in &mut self.0 {
+            let listed = entry.as_ref().ok().map(|instance| instance.ipv4.into());
+            if let Some(owner) = listed.and_then(|listed| cluster.owner(listed)) {
+                *entry = Err(EntryError {
+                    address: address.clone(),
+                    field: Field::Address,
+                    problem: Problem::OfCluster(owner),
+                });
+            }
+        }
+        self
+    }
+
     /// All keys with their results.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &Result<Instance, EntryError>)> {
         self.0.iter().map(|(address, entry)| (address.as_str(), entry))
@@ -254,6 +271,21 @@ mod tests {
     fn names_that_do_not_resolve_are_told() {
         let data = [("v6.test", "username=core")];
         assert_eq!(problem(&data, "v6.test"), Unresolved::NoIpv4.into());
+    }
+
+    #[test]
+    fn an_address_of_the_cluster_is_no_hosts() {
+        let cluster = ClusterAddresses {
+            api: [Ipv4Addr::new(10, 0, 0, 1).into()].into(),
+            ..ClusterAddresses::default()
+        };
+        for wrong in ["10.0.0.1", "A.test"] {
+            let data = [(wrong, "username=core"), ("10.0.0.2", "username=core")];
+            let entries = parse(data, &resolutions()).without(&cluster);
+            let problem = &entries.get(wrong).unwrap().as_ref().unwrap_err().problem;
+            assert_eq!(*problem, Problem::OfCluster("an address of the API server"), "{wrong}");
+            assert!(entries.get("10.0.0.2").unwrap().is_ok());
+        }
     }
 
     #[test]

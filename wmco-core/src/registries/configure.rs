@@ -10,7 +10,7 @@ use super::image_config::ImageConfigFacts;
 use super::location::{BadLocation, ImageLocation};
 use super::mirror_set::{MirrorEntry, MirrorSetFacts};
 use super::pull_secret::{PullCredentials, PullSecret};
-use crate::names::registries::{DOCKER_HUB, DOCKER_HUB_INDEX, DOCKER_HUB_SERVER};
+use crate::names::registries::DOCKER_HUB_INDEX;
 
 /// The cluster's objects about registries.
 ///
@@ -46,6 +46,8 @@ struct Registry {
     mirrors: Vec<Mirror>,
     /// Indexes of mirrors, by the location that containerd asks.
     known: HashMap<ImageLocation, usize>,
+    /// The mirrors of each entry, in its order.
+    orders: Vec<Vec<usize>>,
     /// Whether entries name mirrors, usable or not.
     names_mirrors: bool,
     never: Option<Never>,
@@ -114,6 +116,7 @@ impl Work<'_> {
             location: ImageLocation::of_registry(location.host()),
             mirrors: Vec::new(),
             known: HashMap::new(),
+            orders: Vec::new(),
             names_mirrors: false,
             never: None,
             first: None,
@@ -143,17 +146,23 @@ impl Work<'_> {
             });
             never.has_mirrors |= entry.has_mirrors;
         }
-        let mut used = BTreeSet::new();
+        let (mut order, mut used) = (Vec::new(), BTreeSet::new());
         for (index, mirror) in &entry.mirrors {
             let field = format!("{}.mirrors[{index}]", entry.field);
+            if entry.plain.contains(index) && !self.inputs.image_config.insecure.covers(mirror) {
+                self.tell(&set.object, field.clone(), RegistryProblem::HttpIsNotKept);
+            }
+            if mirror.is_service() {
+                self.tell(&set.object, field.clone(), RegistryProblem::ServiceName);
+            }
             match self.mirror(set, &field, entry, mirror) {
-                Ok(mirror) => {
-                    used.insert(mirror);
-                }
+                Ok(mirror) if used.insert(mirror) => order.push(mirror),
+                Ok(_) => {}
                 Err(problem) => self.tell(&set.object, field, problem),
             }
         }
         let registry = self.registry(&entry.source);
+        registry.orders.push(order);
         registry.names_mirrors |= entry.has_mirrors;
         let path = entry.source.path();
         let (first, mirrors) =
@@ -174,6 +183,7 @@ impl Work<'_> {
     ) -> Result<usize, RegistryProblem> {
         let Some(base) = mirror.base_for(&entry.source) else {
             return Err(match entry.source.path() {
+                _ if entry.source.has_version() => RegistryProblem::TaggedSource,
                 // Only a tag or a digest can be wrong here.
                 "" => RegistryProblem::BadLocation {
                     text: mirror.to_string(),
@@ -185,6 +195,10 @@ impl Work<'_> {
         if self.inputs.image_config.blocked.covers(mirror) {
             return Err(RegistryProblem::BlockedMirror);
         }
+        if mirror.is_ipv6() {
+            return Err(RegistryProblem::Ipv6Mirror);
+        }
+        let base = base.at_its_server();
         let registry = self.registry(&entry.source);
         let next = registry.mirrors.len();
         let number = *registry.known.entry(base.clone()).or_insert(next);
@@ -252,7 +266,8 @@ impl Work<'_> {
             return Some(closed(source));
         }
         let mut endpoints = Endpoints::default();
-        for mirror in &registry.mirrors {
+        let order = common_order(registry.mirrors.len(), &registry.orders);
+        for mirror in order.into_iter().filter_map(|number| registry.mirrors.get(number)) {
             let ability = if mirror.tags { Ability::PullAndResolve } else { Ability::Pull };
             let endpoint = Endpoint {
                 transport: Transport::Trusted,
@@ -261,6 +276,7 @@ impl Work<'_> {
                 credentials: self.inputs.pull_secret.for_location(&mirror.written).cloned(),
                 because: mirror.because.clone(),
             };
+            self.tell_other_port(mirror);
             let insecure = config.insecure.covers(&mirror.written);
             if let (true, Some(credentials), EndpointReason::Mirror { object, field }) =
                 (insecure, &endpoint.credentials, &mirror.because)
@@ -286,6 +302,60 @@ impl Work<'_> {
         };
         Some(HostsFile { endpoints: endpoints.list, server: Some(server) })
     }
+}
+
+impl Work<'_> {
+    /// Tells of credentials that are not sent because a port is written in one place only.
+    fn tell_other_port(&mut self, mirror: &Mirror) {
+        let secret = self.inputs.pull_secret;
+        let other = mirror.written.with_other_port();
+        if let EndpointReason::Mirror { object, field } = &mirror.because
+            && secret.for_location(&mirror.written).is_none()
+            && let Some(credentials) = secret.for_location(&other)
+        {
+            let (key, host) = (credentials.key().to_owned(), mirror.written.host().to_owned());
+            self.tell(object, field.clone(), RegistryProblem::OtherPort { key, host });
+        }
+    }
+}
+
+/// The numbers below `count` in an order that keeps each of `orders`, if there is one. Among several, a smaller
+/// number comes first; where `orders` contradict each other, too.
+fn common_order(count: usize, orders: &[Vec<usize>]) -> Vec<usize> {
+    let mut before: Vec<BTreeSet<usize>> = vec![BTreeSet::new(); count];
+    for pair in orders.iter().flat_map(|order| order.windows(2)) {
+        if let [first, then] = *pair
+            && first != then
+            && let Some(before) = before.get_mut(then)
+        {
+            before.insert(first);
+        }
+    }
+    let mut after: Vec<Vec<usize>> = vec![Vec::new(); count];
+    for (then, firsts) in before.iter().enumerate() {
+        for first in firsts {
+            if let Some(after) = after.get_mut(*first) {
+                after.push(then);
+            }
+        }
+    }
+    let mut open: BTreeSet<usize> = (0..count).collect();
+    let is_free = |number: &usize| before.get(*number).is_some_and(BTreeSet::is_empty);
+    let mut free: BTreeSet<usize> = open.iter().copied().filter(is_free).collect();
+    let mut order = Vec::with_capacity(count);
+    while let Some(next) = free.pop_first().or_else(|| open.first().copied()) {
+        open.remove(&next);
+        order.push(next);
+        for then in after.get(next).into_iter().flatten() {
+            if let Some(before) = before.get_mut(*then) {
+                before.remove(&next);
+                if before.is_empty() && open.contains(then) {
+                    free.insert(*then);
+                }
+            }
+        }
+    }
+    order
 }
 
 /// Endpoints of a file, each URL once.
@@ -315,14 +385,11 @@ impl Endpoints {
 
 /// The registry itself, at containerd's default URL.
 pub(super) fn source_endpoint(registry: &ImageLocation) -> Endpoint {
-    let base = if registry.host().eq_ignore_ascii_case(DOCKER_HUB) {
-        ImageLocation::of_registry(DOCKER_HUB_SERVER)
-    } else {
-        ImageLocation::of_registry(registry.host())
-    };
+    // containerd asks itself so, and a file with settings has to say it.
+    let is_this_host = registry.is_this_host();
     Endpoint {
-        transport: Transport::Trusted,
-        base,
+        transport: if is_this_host { Transport::Plain } else { Transport::Trusted },
+        base: ImageLocation::of_registry(registry.host()).at_its_server(),
         ability: Ability::PullAndResolve,
         credentials: None,
         because: EndpointReason::Source,

@@ -5,7 +5,6 @@
 //! digest all endpoints that may pull are asked, for an image with a tag first those that may resolve.
 
 use std::fmt;
-use std::net::IpAddr;
 
 use serde::Serialize;
 
@@ -105,23 +104,11 @@ impl Registries {
 /// The registry itself, if no file has settings for it.
 fn endpoint_without_settings(registry: &ImageLocation) -> Endpoint {
     let source = source_endpoint(registry);
-    if is_this_host(registry.host()) {
+    if registry.is_this_host() {
         Endpoint { transport: Transport::Plain, because: EndpointReason::ThisHost, ..source }
     } else {
         Endpoint { because: EndpointReason::NoSettings, ..source }
     }
-}
-
-/// Whether containerd treats `host` as the node itself.
-fn is_this_host(host: &str) -> bool {
-    let name = match host.rsplit_once(':') {
-        // The colons of a bracketed address are not followed by a port, and containerd does not recognize such an
-        // address without a port.
-        Some((name, port)) if !port.ends_with(']') => name.trim_matches(['[', ']']),
-        _ => host,
-    };
-    let address = name.parse::<IpAddr>();
-    name == "localhost" || address.is_ok_and(|address| address.to_canonical().is_loopback())
 }
 
 impl Pull {
@@ -185,7 +172,11 @@ impl fmt::Display for Pull {
                 writeln!(f, "    {request}")?;
             }
         }
-        Ok(())
+        writeln!(
+            f,
+            "  a layer that names URLs of its own, as in base images of Windows from before the middle of 2023, is \
+             fetched from there first, past every mirror; where that place cannot be reached, the pull fails"
+        )
     }
 }
 

@@ -110,9 +110,24 @@ pub enum RegistryProblem {
     /// An entry without a password.
     #[error("there are no credentials in it, so none are sent")]
     EmptyCredentials,
+    /// A mirror with a scheme that is not kept.
+    #[error(
+        "`http://` is not kept, HTTPS is asked: list the registry in registrySources.insecureRegistries if it \
+         serves HTTP only"
+    )]
+    HttpIsNotKept,
     /// An entry with a token that only Docker supports.
     #[error("an identity token cannot be sent by containerd, so no credentials are sent")]
     IdentityToken,
+    /// A mirror at an IPv6 address.
+    #[error(
+        "no form of a mirror at an IPv6 address is read by all versions of containerd, so it is not used: write \
+         a name for it"
+    )]
+    Ipv6Mirror,
+    /// A set that says nothing.
+    #[error("there is no entry in it, so it does nothing")]
+    NoEntries,
     /// Entries of one registry have different mirrors, which all of them share.
     #[error(
         "other entries of {registry} have other mirrors, and containerd tries all of them for each image \
@@ -148,6 +163,16 @@ pub enum RegistryProblem {
         /// Path of the source.
         path: String,
     },
+    /// Credentials for the same registry, written in another way.
+    #[error(
+        "the pull secret has credentials for {key}, but keys count as they are written, so none are sent to {host}"
+    )]
+    OtherPort {
+        /// The registry with or without its port, as in the pull secret.
+        key: String,
+        /// The registry as the mirror is written.
+        host: String,
+    },
     /// A setting for a part of a registry.
     #[error(
         "containerd knows whole registries only, so this holds for mirrors, but not for sources: name \
@@ -165,6 +190,22 @@ pub enum RegistryProblem {
         "containerd takes images without a registry from docker.io only, so this is passed over"
     )]
     SearchNotDone,
+    /// A mirror with the name of a Service.
+    #[error(
+        "hosts of Windows do not resolve names of Services, so this mirror is never reached: use the registry's route"
+    )]
+    ServiceName,
+    /// A source with a tag or a digest.
+    #[error(
+        "a source names a repository, so this mirror is not used: leave the tag or digest of the source away"
+    )]
+    TaggedSource,
+    /// A member that nobody reads.
+    #[error("nobody reads this member, so it does nothing{}", meant(.right.as_deref()))]
+    UnknownMember {
+        /// The path that was probably meant.
+        right: Option<String>,
+    },
     /// An unknown policy.
     #[error("{} is no policy, so the source may be asked: write NeverContactSource or AllowContactingSource", shown(.text))]
     UnknownPolicy {
@@ -196,7 +237,10 @@ impl RegistryProblem {
             | Self::Deprecated
             | Self::DomainInPart
             | Self::EmptyCredentials
+            | Self::HttpIsNotKept
             | Self::IdentityToken
+            | Self::NoEntries
+            | Self::OtherPort { .. }
             | Self::MirrorsAreShared { .. }
             | Self::NeverIsShared { .. }
             | Self::NeverLookedUp
@@ -207,15 +251,24 @@ impl RegistryProblem {
             | Self::BrokenCredentials { .. }
             | Self::Closed { .. }
             | Self::DomainSource
+            | Self::Ipv6Mirror
             | Self::NeverWithoutMirrors
             | Self::OtherPath { .. }
             | Self::PartOfRegistry
             | Self::PullSecret { .. }
+            | Self::ServiceName
+            | Self::TaggedSource
+            | Self::UnknownMember { .. }
             | Self::UnknownPolicy { .. }
             | Self::UnusableFolder { .. }
             | Self::WrongShape { .. } => true,
         }
     }
+}
+
+/// What to write in place of an unknown member.
+fn meant(right: Option<&str>) -> String {
+    right.map_or_else(|| ": remove it".to_owned(), |right| format!(": write `{right}`"))
 }
 
 impl fmt::Display for ClusterObject {

@@ -6,8 +6,12 @@
 use toml_edit::{Array, Decor, DocumentMut, Item, Key, Table, Value, value};
 use zeroize::Zeroizing;
 
-use super::endpoint::{Ability, Endpoint, Transport};
+use super::endpoint::{Ability, Endpoint, EndpointReason, Transport};
 use crate::secret::Secret;
+
+/// The name of the header. containerd writes its tokens under the same key, and keys of another case would stay
+/// beside it. Source: `docs/contract/registries.md`, REG11.
+const AUTHORIZATION: &str = "Authorization";
 
 /// containerd's whole configuration of one registry.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -19,6 +23,12 @@ pub(super) struct HostsFile {
 }
 
 impl HostsFile {
+    /// Whether the source must not be asked.
+    pub(super) fn keeps_from_source(&self) -> bool {
+        let because = self.server.as_ref().map(|server| &server.because);
+        matches!(because, Some(EndpointReason::InPlaceOfSource | EndpointReason::Closed))
+    }
+
     /// The text of the file. It holds credentials.
     pub(super) fn render(&self) -> Secret {
         let Some(server) = &self.server else { return Secret::default() };
@@ -65,7 +75,7 @@ fn header(endpoint: &Endpoint, indent: &str, before: &str) -> Option<Table> {
     let text = String::from_utf8_lossy(credentials.header().expose()).into_owned();
     let mut table = Table::new();
     table.decor_mut().set_prefix(before);
-    insert(&mut table, &format!("{indent}  "), "authorization", text.into());
+    insert(&mut table, &format!("{indent}  "), AUTHORIZATION, text.into());
     Some(table)
 }
 

@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::finding::{ClusterObject, RegistryFinding, RegistryProblem};
 use super::location::{ImageLocation, ImageScope};
+use crate::members::{Shape, unknown_members};
 use crate::names::objects::CLUSTER;
 use crate::names::registries::IMAGE_CONFIG_KIND;
 
@@ -39,11 +40,40 @@ pub(super) struct ScopeSet {
     registries: Vec<ImageLocation>,
 }
 
+/// The members of the settings for images.
+const SHAPE: Shape = Shape::Object(&[
+    ("apiVersion", Shape::Any),
+    ("kind", Shape::Any),
+    ("metadata", Shape::Any),
+    (
+        "spec",
+        Shape::Object(&[
+            ("additionalTrustedCA", Shape::Any),
+            ("allowedRegistriesForImport", Shape::Any),
+            ("externalRegistryHostnames", Shape::Any),
+            ("imageStreamImportMode", Shape::Any),
+            (
+                "registrySources",
+                Shape::Object(&[
+                    ("allowedRegistries", Shape::Any),
+                    ("blockedRegistries", Shape::Any),
+                    ("containerRuntimeSearchRegistries", Shape::Any),
+                    ("insecureRegistries", Shape::Any),
+                ]),
+            ),
+        ]),
+    ),
+    ("status", Shape::Any),
+]);
+
 impl ImageConfigFacts {
     /// Reads the settings from `object`.
     pub fn of(object: &Value) -> Self {
         let uid = object.pointer("/metadata/uid").and_then(Value::as_str).map(str::to_owned);
         let mut facts = Self { uid, ..Self::default() };
+        for unknown in unknown_members(object, &SHAPE) {
+            facts.tell(unknown.path, RegistryProblem::UnknownMember { right: unknown.right });
+        }
         facts.insecure = facts.scopes(object, "insecureRegistries");
         facts.blocked = facts.scopes(object, "blockedRegistries");
         for (list, problem) in [

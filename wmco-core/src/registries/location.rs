@@ -1,9 +1,11 @@
 //! Locations of images: a registry and a path.
 
 use std::fmt;
+use std::net::{IpAddr, Ipv4Addr};
 use std::str::FromStr;
 
 use crate::limits;
+use crate::names::registries::{DOCKER_HUB, DOCKER_HUB_INDEX, DOCKER_HUB_SERVER};
 use crate::names::{host, registries};
 
 /// A registry, with its port if there is one, and a path in it.
@@ -48,6 +50,9 @@ pub enum BadLocation {
     /// The part before the first slash is invalid.
     #[error("start it with a registry such as `quay.io` or `cache.example:8443`")]
     Host,
+    /// A network.
+    #[error("a network is no registry, name each registry")]
+    Network,
     /// The path is invalid.
     #[error("use letters, digits, `.`, `_`, `-` and `/` after the registry")]
     Path,
@@ -70,6 +75,51 @@ impl ImageLocation {
     /// The path, without leading and trailing slashes.
     pub fn path(&self) -> &str {
         &self.path
+    }
+
+    /// Whether it is at an IPv6 address.
+    pub(super) fn is_ipv6(&self) -> bool {
+        self.host.starts_with('[')
+    }
+
+    /// Whether its host is the name of a Service in a cluster.
+    pub(super) fn is_service(&self) -> bool {
+        let host = self.host_key();
+        let name = host.split(':').next().unwrap_or_default();
+        let in_cluster = name.strip_suffix(".cluster.local").unwrap_or(name);
+        in_cluster.rsplit_once('.').is_some_and(|(_, last)| last == "svc")
+    }
+
+    /// Whether containerd treats its host as the node itself.
+    pub(super) fn is_this_host(&self) -> bool {
+        let host = self.host.as_str();
+        let name = match host.rsplit_once(':') {
+            // The colons of a bracketed address are not followed by a port, and containerd does not recognize such
+            // an address without a port.
+            Some((name, port)) if !port.ends_with(']') => name.trim_matches(['[', ']']),
+            _ => host,
+        };
+        let address = name.parse::<IpAddr>();
+        name == "localhost" || address.is_ok_and(|address| address.to_canonical().is_loopback())
+    }
+
+    /// Whether it ends with a tag or a digest.
+    pub(super) fn has_version(&self) -> bool {
+        self.path.contains([':', '@'])
+    }
+
+    /// The same location with HTTPS' port where it has none, and without that port where it has it.
+    pub(super) fn with_other_port(&self) -> Self {
+        let (host, port) = (&self.host, ":443");
+        let host = host.strip_suffix(port).map_or_else(|| format!("{host}{port}"), str::to_owned);
+        Self { host, path: self.path.clone() }
+    }
+
+    /// The same location, with the server of Docker Hub in place of its names in images.
+    pub(super) fn at_its_server(self) -> Self {
+        let is_hub =
+            [DOCKER_HUB, DOCKER_HUB_INDEX].iter().any(|hub| self.host.eq_ignore_ascii_case(hub));
+        if is_hub { Self { host: DOCKER_HUB_SERVER.to_owned(), ..self } } else { self }
     }
 
     /// The host in lower case: registries are compared without case.
@@ -137,6 +187,10 @@ impl FromStr for ImageLocation {
             return Err(BadLocation::Path);
         }
         let path = parts.join("/");
+        let is_prefix = || path.parse::<u8>().is_ok_and(|length| length <= 32);
+        if host.parse::<Ipv4Addr>().is_ok() && is_prefix() {
+            return Err(BadLocation::Network);
+        }
         if host.len() + path.len() > limits::IMAGE_NAME_BYTES {
             return Err(BadLocation::TooLong);
         }
@@ -238,6 +292,14 @@ mod tests {
         base("a.test/team/app", "b.test/app", None);
         base("a.test/x/x/x", "b.test/x/x", None);
         base("a.test", "b.test/ns:1", None);
+    }
+
+    #[test]
+    fn a_network_is_no_registry() {
+        assert_eq!("10.0.0.0/8".parse::<ImageLocation>(), Err(BadLocation::Network));
+        for text in ["10.0.0.1/app", "10.0.0.1/8/app", "10.0.0.1:80/8", "10.0.0.1/33", "a.test/8"] {
+            assert!(text.parse::<ImageLocation>().is_ok(), "{text}");
+        }
     }
 
     #[test]

@@ -1,10 +1,13 @@
 //! Facts about a mirror set, from its JSON.
 
+use std::collections::BTreeSet;
+
 use jiff::Timestamp;
 use serde_json::Value;
 
 use super::finding::{ClusterObject, RegistryFinding, RegistryProblem};
 use super::location::{ImageLocation, ImageScope};
+use crate::members::{Shape, unknown_members};
 use crate::names::registries::{
     ALLOW_SOURCE, CONTENT_SOURCE_POLICY_KIND, DIGEST_MIRROR_SET_KIND, NEVER_SOURCE,
     TAG_MIRROR_SET_KIND,
@@ -38,6 +41,8 @@ pub(super) struct MirrorEntry {
     pub(super) source: ImageLocation,
     /// Valid mirrors, with their index in the list.
     pub(super) mirrors: Vec<(usize, ImageLocation)>,
+    /// Indexes of mirrors that are written with `http://`.
+    pub(super) plain: BTreeSet<usize>,
     /// Whether the list has any item, valid or not.
     pub(super) has_mirrors: bool,
     /// Whether the source must not be asked.
@@ -46,20 +51,73 @@ pub(super) struct MirrorEntry {
     pub(super) tags: bool,
 }
 
-/// The kinds in the order of their precedence for sets of the same age: kind, list in `spec`, and whether it is for
-/// tags.
-const KINDS: [(&str, &str, bool); 3] = [
-    (DIGEST_MIRROR_SET_KIND, "imageDigestMirrors", false),
-    (TAG_MIRROR_SET_KIND, "imageTagMirrors", true),
-    (CONTENT_SOURCE_POLICY_KIND, "repositoryDigestMirrors", false),
+/// A kind of mirror set.
+struct Kind {
+    name: &'static str,
+    /// The list in `spec`.
+    list: &'static str,
+    /// Whether it is for tags.
+    tags: bool,
+    shape: Shape,
+}
+
+/// The kinds in the order of their precedence for sets of the same age.
+const KINDS: [Kind; 3] = [
+    Kind {
+        name: DIGEST_MIRROR_SET_KIND,
+        list: "imageDigestMirrors",
+        tags: false,
+        shape: DIGEST_MIRRORS,
+    },
+    Kind { name: TAG_MIRROR_SET_KIND, list: "imageTagMirrors", tags: true, shape: TAG_MIRRORS },
+    Kind {
+        name: CONTENT_SOURCE_POLICY_KIND,
+        list: "repositoryDigestMirrors",
+        tags: false,
+        shape: SOURCE_POLICIES,
+    },
 ];
+
+/// The members of an entry.
+const ENTRY: Shape = Shape::Object(&[
+    ("source", Shape::Any),
+    ("mirrors", Shape::Any),
+    ("mirrorSourcePolicy", Shape::Any),
+]);
+
+/// The members of an ImageDigestMirrorSet.
+const DIGEST_MIRRORS: Shape = Shape::Object(&[
+    ("apiVersion", Shape::Any),
+    ("kind", Shape::Any),
+    ("metadata", Shape::Any),
+    ("spec", Shape::Object(&[("imageDigestMirrors", Shape::List(&ENTRY))])),
+    ("status", Shape::Any),
+]);
+
+/// The members of an ImageTagMirrorSet.
+const TAG_MIRRORS: Shape = Shape::Object(&[
+    ("apiVersion", Shape::Any),
+    ("kind", Shape::Any),
+    ("metadata", Shape::Any),
+    ("spec", Shape::Object(&[("imageTagMirrors", Shape::List(&ENTRY))])),
+    ("status", Shape::Any),
+]);
+
+/// The members of an ImageContentSourcePolicy.
+const SOURCE_POLICIES: Shape = Shape::Object(&[
+    ("apiVersion", Shape::Any),
+    ("kind", Shape::Any),
+    ("metadata", Shape::Any),
+    ("spec", Shape::Object(&[("repositoryDigestMirrors", Shape::List(&ENTRY))])),
+    ("status", Shape::Any),
+]);
 
 impl MirrorSetFacts {
     /// Reads the facts from `object`; `None` if it is of another kind.
     pub fn of(object: &Value) -> Option<Self> {
         let found = object.get("kind")?.as_str()?;
-        let (rank, (kind, list, tags)) =
-            KINDS.into_iter().enumerate().find(|(_, (kind, ..))| *kind == found)?;
+        let (rank, &Kind { name: kind, list, tags, ref shape }) =
+            KINDS.iter().enumerate().find(|(_, kind)| kind.name == found)?;
         let text = |pointer| object.pointer(pointer).and_then(Value::as_str);
         let name = text("/metadata/name").unwrap_or_default().to_owned();
         let uid = text("/metadata/uid").map(str::to_owned);
@@ -75,6 +133,16 @@ impl MirrorSetFacts {
         }
         let field = format!("spec.{list}");
         let entries = object.pointer(&format!("/spec/{list}")).unwrap_or(&Value::Null);
+        let unknown = unknown_members(object, shape);
+        if matches!(entries, Value::Null) || entries.as_array().is_some_and(Vec::is_empty) {
+            // What stands at the wrong place is told below.
+            if unknown.is_empty() {
+                facts.tell(field.clone(), RegistryProblem::NoEntries);
+            }
+        }
+        for unknown in unknown {
+            facts.tell(unknown.path, RegistryProblem::UnknownMember { right: unknown.right });
+        }
         for (number, entry) in facts.list(&field, entries).iter().enumerate() {
             if let Some(entry) = facts.entry(format!("{field}[{number}]"), entry, tags) {
                 facts.entries.push(entry);
@@ -107,8 +175,12 @@ impl MirrorSetFacts {
         let at = format!("{field}.mirrors");
         let listed = self.list(&at, part("mirrors"));
         let mut mirrors = Vec::with_capacity(listed.len());
+        let mut plain = BTreeSet::new();
         for (number, mirror) in listed.iter().enumerate() {
             let at = format!("{at}[{number}]");
+            if mirror.as_str().is_some_and(|text| text.starts_with("http://")) {
+                plain.insert(number);
+            }
             match self.location(at.clone(), mirror) {
                 Some(ImageScope::Location(mirror)) => mirrors.push((number, mirror)),
                 Some(ImageScope::Domain(_)) => {
@@ -127,7 +199,7 @@ impl MirrorSetFacts {
         if never && !has_mirrors {
             self.tell(at, RegistryProblem::NeverWithoutMirrors);
         }
-        Some(MirrorEntry { field, source, mirrors, has_mirrors, never, tags })
+        Some(MirrorEntry { field, source, mirrors, plain, has_mirrors, never, tags })
     }
 
     fn location(&mut self, field: String, value: &Value) -> Option<ImageScope> {

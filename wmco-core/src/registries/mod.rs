@@ -96,6 +96,11 @@ impl Registries {
         files.map(|(folder, file)| (explain::path_of(folder), file.render())).collect()
     }
 
+    /// Whether a source must not be asked.
+    pub fn keeps_from_sources(&self) -> bool {
+        self.files.values().any(|(_, file)| file.keeps_from_source())
+    }
+
     /// Findings about the objects.
     pub fn findings(&self) -> &[RegistryFinding] {
         &self.findings

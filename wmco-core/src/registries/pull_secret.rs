@@ -12,7 +12,9 @@ use zeroize::Zeroizing;
 use super::finding::{ClusterObject, RegistryFinding, RegistryProblem, shown};
 use super::image_config::prefixes;
 use super::location::{ImageLocation, is_host, without_scheme};
-use crate::names::registries::{DOCKER_CONFIG_KEY, PULL_SECRET, SECRET_KIND};
+use crate::names::registries::{
+    DOCKER_CONFIG_KEY, DOCKER_HUB, DOCKER_HUB_INDEX, DOCKER_HUB_SERVER, PULL_SECRET, SECRET_KIND,
+};
 use crate::secret::Secret;
 
 /// The credentials in the pull secret, by registry or a part of one. Invalid entries are ignored.
@@ -98,8 +100,12 @@ impl PullSecret {
                 }
                 secret
             }
-            None | Some(Value::Null) if config.is_object() => secret,
-            _ => secret.unusable("its `auths` is no object"),
+            None | Some(Value::Null) => match config.as_object() {
+                Some(members) if members.keys().all(|name| name == "auths") => secret,
+                Some(_) => secret.unusable("it has no `auths`"),
+                None => secret.unusable("it is no object"),
+            },
+            Some(_) => secret.unusable("its `auths` is no object"),
         }
     }
 
@@ -114,7 +120,7 @@ impl PullSecret {
 
     /// The credentials with the longest key that contains `location`.
     pub fn for_location(&self, location: &ImageLocation) -> Option<&PullCredentials> {
-        let host = location.host_key();
+        let host = credentials_host(&location.host_key()).to_owned();
         prefixes(location.path()).find_map(|path| self.credentials.get(&joined(&host, path)))
     }
 
@@ -155,14 +161,22 @@ impl PullSecret {
 fn normalized(key: &str) -> Option<(String, bool)> {
     let text = without_scheme(key).trim_end_matches('/');
     // Docker has always appended the API version to its registry.
-    let is_url = text.len() < key.len();
+    let is_hub = text.to_ascii_lowercase().starts_with(DOCKER_HUB_INDEX);
+    let is_url = text.len() < key.len() || is_hub;
     let text = ["/v1", "/v2"]
         .into_iter()
         .find_map(|version| text.strip_suffix(version).filter(|_| is_url))
         .unwrap_or(text);
     let (host, path) = text.split_once('/').unwrap_or((text, ""));
-    let normal = joined(&host.to_ascii_lowercase(), path);
-    is_host(host).then_some((normal, !is_url))
+    let host = host.to_ascii_lowercase();
+    let known_as = credentials_host(&host);
+    let normal = joined(known_as, path);
+    is_host(&host).then_some((normal, !is_url && known_as == host))
+}
+
+/// The host under which credentials for `host` (lower case) are kept: Docker Hub has three names.
+fn credentials_host(host: &str) -> &str {
+    if [DOCKER_HUB_INDEX, DOCKER_HUB_SERVER].contains(&host) { DOCKER_HUB } else { host }
 }
 
 fn joined(host: &str, path: &str) -> String {
@@ -173,17 +187,19 @@ fn read_entry(entry: &Value) -> Found {
     let Some(members) = entry.as_object() else {
         return Found::Broken("write an object with `auth`");
     };
-    let mut texts =
-        ["auth", "username", "password", "identitytoken"].map(|name| match members.get(name) {
+    let mut texts = ["auth", "username", "password", "identitytoken", "registrytoken"].map(
+        |name| match members.get(name) {
             None | Some(Value::Null) => Ok(""),
             Some(Value::String(text)) => Ok(text.as_str()),
             Some(_) => Err("its members have to be texts"),
-        });
+        },
+    );
     if let Some(Err(reason)) = texts.iter().find(|text| text.is_err()) {
         return Found::Broken(reason);
     }
-    let [auth, user, password, token] =
+    let [auth, user, password, identity_token, registry_token] =
         texts.each_mut().map(|text| text.as_deref().unwrap_or_default());
+    let has_token = !identity_token.is_empty() || !registry_token.is_empty();
     let pair = if auth.is_empty() {
         if user.contains(':') {
             return Found::Broken("a user name cannot have a colon");
@@ -196,8 +212,9 @@ fn read_entry(entry: &Value) -> Found {
         }
     };
     match pair.as_slice() {
-        b":" if token.is_empty() => Found::Empty,
-        b":" => Found::IdentityToken,
+        // The user beside a token has no password, or is a mere placeholder.
+        [.., b':'] if has_token => Found::IdentityToken,
+        b":" => Found::Empty,
         pair => {
             let encoded = Zeroizing::new(BASE64_STANDARD.encode(pair));
             Found::Credentials(Secret::new(format!("Basic {}", encoded.as_str())))

@@ -103,6 +103,9 @@ fn refused(rule: Rule, kind: Option<Kind>) -> &'static str {
              node, at least one, and for nothing else"
         }
         (Rule::NameKinds | Rule::Extensions, _) => "make a new request without these extensions",
+        (Rule::Lifetime, Some(Kind::Wicd)) => {
+            "ask for a lifetime within the bounds, as the daemon does, and find out who asked"
+        }
         (Rule::Lifetime, _) => "ask for a lifetime within the bounds, or for none",
         (Rule::Key | Rule::Algorithm, _) => {
             "make a new key: P-256, P-384, Ed25519 or RSA with 2048 \

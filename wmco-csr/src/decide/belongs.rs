@@ -121,7 +121,7 @@ impl<'e> Exam<'e, '_> {
         if let Some(owner) = view.other_owner_of_address(address, instance, asked.node) {
             return Some(Objection::Against(Against::Owner(owner)));
         }
-        if view.cluster.service_networks.is_none() {
+        if view.cluster.addresses.services.is_none() {
             return Some(Objection::Unknown("the cluster's service network is not known yet"));
         }
         let is_proven = instance.has(address) || self.policy.believe_nodes;

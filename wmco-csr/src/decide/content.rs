@@ -152,7 +152,17 @@ impl Exam<'_, '_> {
             Kind::Wicd => limits.wicd_lifetime,
         };
         let Some(seconds) = self.request.expiration_seconds else {
-            return self.trace.pass(Rule::Lifetime, Fixed("the signer's default"));
+            return match kind {
+                Kind::KubeletClient | Kind::KubeletServing => {
+                    self.trace.pass(Rule::Lifetime, Fixed("the signer's default"));
+                }
+                // The default is a year, and the token that asks lies on every node.
+                Kind::Wicd => {
+                    let most = most.as_secs();
+                    let detail = format_args!("none, not {LEAST_LIFETIME_SECONDS} s to {most} s");
+                    self.fail(Rule::Lifetime, detail);
+                }
+            };
         };
         let lifetime = SignedDuration::from_secs(i64::from(seconds));
         if seconds >= LEAST_LIFETIME_SECONDS && lifetime <= most {

@@ -504,6 +504,14 @@ fn lifetime_out_of_bounds() {
     check(&ALL, |w| w.csr.spec.expiration_seconds = Some(3_600), "approve", "");
 }
 
+/// The signer would give a year, and the token that asks lies on every node.
+#[test]
+fn the_daemon_has_to_name_a_lifetime_and_kubelets_need_not() {
+    check(&[Wicd], |w| w.csr.spec.expiration_seconds = None, "refuse", "lifetime");
+    let kubelets = [KubeletClient, KubeletServing];
+    check(&kubelets, |w| w.csr.spec.expiration_seconds = None, "approve", "");
+}
+
 #[test]
 fn newer_request_for_the_same() {
     let newer = |w: &mut World| w.also_pending("csr-2", SignedDuration::ZERO);

@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::certificates::v1::CertificateSigningRequest;
 use rcgen::SanType;
+use wmco_core::cluster_addresses::ClusterAddresses;
 use wmco_core::instances::{self, Resolutions};
 use wmco_csr::{
     ClusterFacts, Docket, Facts, Kind, MachineFacts, NodeNames, Policy, Reference, Request, Unfit,
@@ -267,11 +268,15 @@ fn what_the_cluster_says_of_itself_answers_anew() {
     let world = World::new(KubeletServing);
     let mut docket = docket(&world);
     let networks = |text: &str| ClusterFacts {
-        service_networks: Some(vec![text.parse().unwrap()]),
+        addresses: ClusterAddresses {
+            services: Some(vec![text.parse().unwrap()]),
+            ..ClusterAddresses::default()
+        },
         ..bare_metal()
     };
     docket.see(&world.csr);
-    docket.set_cluster(ClusterFacts { service_networks: None, ..bare_metal() });
+    let unknown = ClusterAddresses::default();
+    docket.set_cluster(ClusterFacts { addresses: unknown, ..bare_metal() });
     check(&mut docket, &world.csr, "wait belongs", true);
     assert_eq!(docket.set_cluster(networks("192.0.2.0/24")), ["csr-1"]);
     check(&mut docket, &world.csr, "refuse belongs", true);

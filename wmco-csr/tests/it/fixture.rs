@@ -9,6 +9,7 @@ use k8s_openapi::api::certificates::v1::{
 };
 use k8s_openapi::api::core::v1::Node;
 use rcgen::{CertificateParams, DnType, KeyPair, SanType};
+use wmco_core::cluster_addresses::ClusterAddresses;
 use wmco_csr::{
     ClusterFacts, Decision, Facts, Kind, MachineFacts, NodeNames, Policy, Request, Verdict, View,
     decide,
@@ -46,10 +47,10 @@ pub(crate) fn bare_metal() -> ClusterFacts {
     ClusterFacts {
         node_names: NodeNames::FirstLabel,
         hosts_named_as_machines: false,
-        service_networks: Some(vec![
-            "172.30.0.0/16".parse().unwrap(),
-            "fd02::/112".parse().unwrap(),
-        ]),
+        addresses: ClusterAddresses {
+            services: Some(vec!["172.30.0.0/16".parse().unwrap(), "fd02::/112".parse().unwrap()]),
+            ..ClusterAddresses::default()
+        },
         api_names: vec!["api-int.cluster.example.net".to_owned()],
     }
 }
@@ -121,6 +122,8 @@ impl World {
                 username: Some(username.to_owned()),
                 groups: Some(strings(&groups)),
                 usages: Some(strings(&["digital signature", usage])),
+                // The daemon names its lifetime.
+                expiration_seconds: (kind == Kind::Wicd).then_some(3600),
                 ..CertificateSigningRequestSpec::default()
             },
             ..CertificateSigningRequest::default()

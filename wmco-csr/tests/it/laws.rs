@@ -3,6 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use jiff::Timestamp;
+use wmco_core::cluster_addresses::ClusterAddresses;
 use wmco_csr::pkcs10::{Attribute, GeneralName};
 use wmco_csr::{
     CertificationRequest, ClusterFacts, Facts, MachineFacts, NodeIdentity, Outcome, Policy,
@@ -156,8 +157,9 @@ pub(crate) fn approves_only_what_it_should(pem: &[u8]) -> bool {
     let hosts = kinds.into_iter().flat_map(|kind| [(kind, false), (kind, true)]);
     for ((signer, username, groups, usages, common_name), is_machine) in hosts {
         let mut view = View::new();
-        let service_networks = Some(Vec::new());
-        view.set_cluster(ClusterFacts { service_networks, ..ClusterFacts::default() });
+        let services = Some(Vec::new());
+        let addresses = ClusterAddresses { services, ..ClusterAddresses::default() };
+        view.set_cluster(ClusterFacts { addresses, ..ClusterFacts::default() });
         if is_machine {
             view.set_machines([machine(usages == &server)]);
         } else {
@@ -169,8 +171,16 @@ pub(crate) fn approves_only_what_it_should(pem: &[u8]) -> bool {
             let facts = NodeIdentity { os, addresses, names, ..NodeIdentity::default() };
             view.set_node_identity(NODE, facts);
         }
-        let request =
-            Request { name: "fuzz", signer, username, groups, usages, pem, ..Request::default() };
+        let request = Request {
+            name: "fuzz",
+            signer,
+            username,
+            groups,
+            usages,
+            pem,
+            expiration_seconds: Some(3600),
+            ..Request::default()
+        };
         view.set_request(request);
         let decision = wmco_csr::decide(&request, &policy, &view, Timestamp::UNIX_EPOCH);
         let approved = matches!(decision.verdict(), Verdict::Approve(_));

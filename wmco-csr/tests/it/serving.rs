@@ -4,9 +4,9 @@ use std::net::{IpAddr, Ipv4Addr};
 
 use rcgen::SanType;
 use wmco_csr::Kind::KubeletServing;
-use wmco_csr::{ClusterFacts, MachineFacts};
+use wmco_csr::MachineFacts;
 
-use crate::fixture::{IPV4, World, node, strings};
+use crate::fixture::{INSTANCE, IPV4, NODE, World, node, strings};
 
 const OTHER: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 50);
 
@@ -247,7 +247,7 @@ fn addresses_of_services_are_refused_even_if_the_host_has_them() {
 #[test]
 fn an_address_waits_for_the_service_network_and_a_name_does_not() {
     let mut world = World::new(KubeletServing);
-    world.cluster = ClusterFacts { service_networks: None, ..world.cluster };
+    world.cluster.addresses.services = None;
     world.check("wait", "belongs");
     world.later = world.policy.limits.name_wait;
     world.check("refuse", "belongs");
@@ -322,4 +322,43 @@ fn a_node_that_only_has_the_listed_name_is_not_its_host() {
         list.push(OTHER.into());
     }
     world.check("approve", "");
+}
+
+/// An administrator of a host adds the address to its interface, and the kubelet writes it into the Node.
+#[test]
+fn an_address_of_the_cluster_is_nobodys_whoever_shows_it() {
+    for address in ["192.0.2.100", "192.0.2.101", "172.30.0.1", "10.128.0.1"] {
+        let mut world = World::new(KubeletServing);
+        let address: IpAddr = address.parse().unwrap();
+        world.cluster.addresses.api.insert("192.0.2.100".parse().unwrap());
+        world.cluster.addresses.ingress.insert("192.0.2.101".parse().unwrap());
+        world.cluster.addresses.pods.push("10.128.0.0/14".parse().unwrap());
+        world.facts.addresses.as_mut().unwrap().get_mut(INSTANCE).unwrap().push(address);
+        world.nodes.clear();
+        world.nodes.push(
+            serde_json::from_value(serde_json::json!({
+                "metadata": {"name": NODE, "labels": {"kubernetes.io/os": "windows"}},
+                "status": {"addresses": [
+                    {"type": "InternalIP", "address": IPV4},
+                    {"type": "InternalIP", "address": address},
+                    {"type": "Hostname", "address": NODE},
+                ]},
+            }))
+            .unwrap(),
+        );
+        world.check("approve", "");
+        world.params_change(|params| params.subject_alt_names.push(SanType::IpAddress(address)));
+        world.check("refuse", "belongs");
+        // The Machine API says so, or a list.
+        let of_machine = MachineFacts {
+            name: "m-1".into(),
+            names: vec![NODE.into()],
+            addresses: vec![IPV4.into(), address],
+            host: Some(Ok(IPV4)),
+            node: Some(wmco_csr::Reference { name: NODE.into(), uid: String::new() }),
+        };
+        world.instances.clear();
+        world.machines = vec![of_machine];
+        world.check("refuse", "belongs");
+    }
 }

@@ -4,6 +4,7 @@ use k8s_openapi::api::certificates::v1::CertificateSigningRequest;
 use k8s_openapi::api::core::v1::Node;
 use serde::Deserialize;
 use std::collections::BTreeMap;
+use wmco_core::cluster_addresses::ClusterAddresses;
 use wmco_csr::pkcs10::{Attribute, GeneralName};
 use wmco_csr::{
     CertificationRequest, ClusterFacts, Decision, Dns, Facts, NodeNames, Policy, Request, Verdict,
@@ -106,7 +107,7 @@ fn decision(input: &Input, believe_nodes: bool) -> Decision<'_> {
     // The vectors know no platform, no service network and no addresses that hosts report.
     view.set_cluster(ClusterFacts {
         node_names: NodeNames::of_platform(""),
-        service_networks: Some(Vec::new()),
+        addresses: ClusterAddresses { services: Some(Vec::new()), ..ClusterAddresses::default() },
         ..ClusterFacts::default()
     });
     for node in &cluster.nodes {

@@ -187,6 +187,26 @@ fn read_as_containerd(
     [resolve, content]
 }
 
+/// Whether `shown` has the places of each order in that order.
+fn keeps_all(orders: &[Vec<String>], shown: &[String]) -> bool {
+    let at = |place: &String| shown.iter().position(|other| other == place);
+    orders.iter().flat_map(|order| order.windows(2)).all(|pair| at(&pair[0]) < at(&pair[1]))
+}
+
+/// Whether one order keeps all of `orders`: again and again there is a place that no other precedes.
+fn can_be_kept(orders: &[Vec<String>]) -> bool {
+    let mut left: Vec<Vec<String>> = orders.to_vec();
+    loop {
+        left.retain(|order| !order.is_empty());
+        let firsts = left.iter().map(|order| order[0].clone());
+        let is_free = |place: &String| left.iter().all(|order| !order[1..].contains(place));
+        match firsts.into_iter().find(is_free) {
+            Some(free) => left.iter_mut().for_each(|order| order.retain(|place| *place != free)),
+            None => return left.is_empty(),
+        }
+    }
+}
+
 proptest! {
     /// The goal itself: an image comes from the mirrors that people wrote for it, in their order, then
     /// from its source unless somebody forbids that, and from nowhere else.
@@ -215,20 +235,32 @@ proptest! {
             let resolve: Vec<String> = resolve.iter().map(bare).collect();
             let content: Vec<String> = content.iter().map(bare).collect();
 
-            // Mirrors in the order of objects and lists, each place once.
+            // Mirrors in an order that keeps each list, if there is one, each place once.
             let mut seen = BTreeSet::new();
             let mut places = Vec::new();
             let mut resolving = BTreeSet::new();
+            let mut orders = Vec::new();
             for entry in &ours {
+                let mut order: Vec<String> = Vec::new();
                 for mirror in entry.mirrors.iter().filter(|mirror| mirror.is_usable(entry)) {
                     let place = format!("{}/{repository}", mirror.place());
                     if entry.tags {
                         resolving.insert(place.clone());
                     }
+                    if !order.contains(&place) {
+                        order.push(place.clone());
+                    }
                     if seen.insert(place.clone()) {
                         places.push(place);
                     }
                 }
+                orders.push(order);
+            }
+            if !content.is_empty() {
+                let shown: Vec<String> = content.iter().take(places.len()).cloned().collect();
+                prop_assert_eq!(shown.iter().collect::<BTreeSet<_>>(), places.iter().collect());
+                prop_assert!(keeps_all(&orders, &shown) || !can_be_kept(&orders), "{:?}", orders);
+                places = shown;
             }
             let real = if host == "docker.io" { "registry-1.docker.io" } else { host };
             let source = format!("https://{real}/v2/{repository}");

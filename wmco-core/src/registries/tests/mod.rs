@@ -18,7 +18,7 @@ fn registries(objects: &[Value]) -> Registries {
     let sets: Vec<_> = objects.iter().filter_map(MirrorSetFacts::of).collect();
     let config = objects.iter().find(|object| object["kind"] == "Image");
     let config = config.map(ImageConfigFacts::of).unwrap_or_default();
-    let secret = objects.iter().find(|object| object.get("auths").is_some());
+    let secret = objects.iter().find(|object| object.get("kind").is_none());
     let secret = secret.map_or("{}".into(), ToString::to_string);
     let pull_secret = PullSecret::read(PullSecretData::Text(secret.as_bytes()));
     configure(&RegistryInputs {

@@ -4,7 +4,7 @@ use insta::assert_snapshot;
 use serde_json::{Value, json};
 
 use super::{asked, digests, never, registries, set, tags, texts, told};
-use crate::registries::RegistryProblem;
+use crate::registries::{Registries, RegistryProblem};
 
 /// The `registrySources` of the cluster.
 fn sources(sources: &Value) -> Value {
@@ -29,7 +29,7 @@ fn the_worked_example_of_the_specification() {
       capabilities = ["pull"]
       override_path = true
       [host."https://depot.lab.test/v2".header]
-        authorization = "Basic Ym9iOnMzY3JldA=="
+        Authorization = "Basic Ym9iOnMzY3JldA=="
 
     [host."https://cache.lab.test:8443/v2/team"]
       capabilities = ["pull", "resolve"]
@@ -60,6 +60,7 @@ fn a_pull_is_explained_with_its_reasons() {
           with the credentials for m.test/proxy; a mirror of ImageTagMirrorSet t, field `spec.imageTagMirrors[0].mirrors[0]`
         https://a.test:5000/v2/team/app/blobs/DIGEST
           without credentials; the source itself
+      a layer that names URLs of its own, as in base images of Windows from before the middle of 2023, is fetched from there first, past every mirror; where that place cannot be reached, the pull fails
     ");
     let image = format!("a.test:5000/team/app:1@{DIGEST}");
     let [resolve, _] = asked(&found, &image);
@@ -84,7 +85,7 @@ fn a_registry_on_the_node_itself_is_asked_by_http() {
         assert_eq!(first(&format!("{host}/x:1")), format!("https://{host}/v2/x/manifests/1"));
     }
     let [resolve, _] = asked(&found, "localhost:5001/x:1");
-    assert_eq!(resolve[1], "https://localhost:5001/v2/x/manifests/1");
+    assert_eq!(resolve[1], "http://localhost:5001/v2/x/manifests/1", "as without any settings");
 }
 
 #[test]
@@ -199,13 +200,13 @@ fn a_mirror_in_place_of_the_source_has_its_credentials() {
     override_path = true
 
     [header]
-      authorization = "Basic dTpw"
+      Authorization = "Basic dTpw"
 
     [host."https://m.test/v2"]
       capabilities = ["pull", "resolve"]
       override_path = true
       [host."https://m.test/v2".header]
-        authorization = "Basic dTpw"
+        Authorization = "Basic dTpw"
     "#);
 }
 
@@ -319,4 +320,97 @@ fn ten_thousand_mirrors_of_one_source_are_all_written() {
         .filter_map(|line| line.strip_prefix("[host.\"https://")?.strip_suffix("/v2/p\"]"));
     let expected: Vec<String> = (0..10_000).map(|number| format!("m{number}.test")).collect();
     assert_eq!(hosts.collect::<Vec<_>>(), expected);
+}
+
+#[test]
+fn each_order_that_people_wrote_is_kept_where_all_can_be() {
+    let hosts = |found: &Registries| -> Vec<String> {
+        let [_, content] = asked(found, &format!("s.test/x@{DIGEST}"));
+        content.iter().map(|url| url.split('/').nth(2).unwrap().to_owned()).collect()
+    };
+    let list = |name: &str, mirrors: &[&str]| digests(name, "s.test", mirrors);
+    let found = registries(&[
+        list("1", &["e.test", "c.test"]),
+        list("2", &["a.test", "d.test"]),
+        list("3", &["c.test", "d.test"]),
+        list("4", &["a.test", "c.test", "b.test"]),
+    ]);
+    assert_eq!(hosts(&found), ["e.test", "a.test", "c.test", "d.test", "b.test", "s.test"]);
+    let found = registries(&[
+        list("1", &["b.test", "a.test"]),
+        list("2", &["a.test", "b.test"]),
+        list("3", &["c.test", "b.test"]),
+    ]);
+    assert_eq!(hosts(&found)[0], "c.test", "only a and b contradict each other");
+}
+
+#[test]
+fn what_nobody_reads_is_told_with_the_right_name() {
+    let mut list = digests("d", "a.test", &["m.test"]);
+    list["spec"]["repositoryDigestMirrors"] = list["spec"]["imageDigestMirrors"].take();
+    let mut policy = digests("p", "b.test", &["m.test"]);
+    policy["spec"]["imageDigestMirrors"][0]["sourcePolicy"] = "NeverContactSource".into();
+    let image = json!({"kind": "Image", "spec": {"blockedRegistries": ["c.test"]}});
+    let empty = json!({"kind": "ImageTagMirrorSet", "metadata": {"name": "e"}, "spec": {}});
+    let found = registries(&[list, policy, image, empty]);
+    assert_snapshot!(told(&found), @r"
+    ImageDigestMirrorSet d, field `spec.repositoryDigestMirrors`: nobody reads this member, so it does nothing: write `spec.imageDigestMirrors`
+    ImageDigestMirrorSet p, field `spec.imageDigestMirrors[0].sourcePolicy`: nobody reads this member, so it does nothing: write `spec.imageDigestMirrors[0].mirrorSourcePolicy`
+    ImageTagMirrorSet e, field `spec.imageTagMirrors`: there is no entry in it, so it does nothing
+    Image cluster, field `spec.blockedRegistries`: nobody reads this member, so it does nothing: write `spec.registrySources.blockedRegistries`
+    ");
+}
+
+#[test]
+fn docker_hub_has_three_names_for_credentials_and_one_server() {
+    for key in
+        ["docker.io", "https://index.docker.io/v1/", "index.docker.io/v1", "registry-1.docker.io"]
+    {
+        let found = registries(&[
+            tags("t", "in.test", &["docker.io"]),
+            json!({"auths": {key: {"auth": "dTpw"}}}),
+        ]);
+        let [resolve, _] = asked(&found, "in.test/team/app:1");
+        assert_eq!(resolve[0], "https://registry-1.docker.io/v2/team/app/manifests/1?ns=in.test");
+        assert!(texts(&found).values().any(|text| text.contains("Basic dTpw")), "{key}");
+    }
+}
+
+#[test]
+fn credentials_that_cannot_be_sent_are_told() {
+    let mirror = || tags("t", "a.test", &["m.test:443/x"]);
+    for (secret, expected) in [
+        (json!({"auths": {"m.test:443": {"auth": "dTo=", "identitytoken": "x"}}}), "token"),
+        (json!({"auths": {"m.test:443": {"registrytoken": "x"}}}), "token"),
+        (json!({"m.test:443": {"auth": "dTpw"}}), "no `auths`"),
+        (json!({"credHelpers": {}}), "no `auths`"),
+        (json!({"auths": {"m.test": {"auth": "dTpw"}}}), "none are sent to m.test:443"),
+    ] {
+        let found = registries(&[mirror(), secret.clone()]);
+        assert!(told(&found).contains(expected), "{secret}: {}", told(&found));
+        assert!(!texts(&found).values().any(|text| text.contains("Authorization")), "{secret}");
+    }
+    for silent in [json!({}), json!({"auths": {}}), json!({"auths": null})] {
+        assert_eq!(told(&registries(&[mirror(), silent.clone()])), "", "{silent}");
+    }
+}
+
+#[test]
+fn mirrors_that_are_not_reached_as_they_are_meant_are_told() {
+    for (mirror, expected) in [
+        ("http://m.test", "`http://` is not kept"),
+        ("reg.project.svc:5000", "names of Services"),
+        ("reg.project.svc.cluster.local", "names of Services"),
+        ("[2001:db8::5]:5000", "IPv6"),
+    ] {
+        let found = registries(&[tags("t", "a.test", &[mirror, "n.test"])]);
+        assert!(told(&found).contains(expected), "{mirror}: {}", told(&found));
+        assert!(!asked(&found, "a.test/x:1")[0].iter().any(|url| url.contains('[')));
+        assert!(asked(&found, "a.test/x:1")[0].iter().any(|url| url.contains("n.test")));
+    }
+    let insecure = sources(&json!({"insecureRegistries": ["m.test"]}));
+    let found = registries(&[tags("t", "a.test", &["http://m.test"]), insecure]);
+    assert_eq!(told(&found), "");
+    let found = registries(&[digests("d", &format!("a.test/x@{DIGEST}"), &["m.test/x"])]);
+    assert!(told(&found).contains("a source names a repository"));
 }

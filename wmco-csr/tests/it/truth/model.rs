@@ -6,6 +6,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use proptest::prelude::*;
 use proptest::sample::select;
+use wmco_core::cluster_addresses::ClusterAddresses;
 use wmco_core::instances::{self, Entries};
 use wmco_core::machines::key;
 use wmco_csr::{
@@ -613,9 +614,12 @@ impl World {
         view.set_cluster(ClusterFacts {
             node_names: self.platform,
             hosts_named_as_machines: self.hosts_named_as_machines,
-            service_networks: Some(
-                ["172.30.0.0/16", "fd02::/112"].map(|text| text.parse().unwrap()).into(),
-            ),
+            addresses: ClusterAddresses {
+                services: Some(
+                    ["172.30.0.0/16", "fd02::/112"].map(|text| text.parse().unwrap()).into(),
+                ),
+                ..ClusterAddresses::default()
+            },
             api_names: vec!["api-int.corp.example".to_owned()],
         });
         for (place, machine) in self.machines.iter().enumerate() {
