@@ -16,7 +16,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use wmco_core::authorized_key::AuthorizedKey;
 use wmco_core::ca_bundle::{Injected, Injection, ProxyTrust};
-use wmco_core::fleet::{self, Assignments, Grants, LoginTry, Notice};
+use wmco_core::fleet::{self, Assignments, Grants, LoginTry, Notice, Replacement, Unready};
 use wmco_core::host_record::RecordChange;
 use wmco_core::limits;
 use wmco_core::login_keys::LoginKeys;
@@ -58,6 +58,8 @@ pub struct Fleet {
     nodes: SeenNodes,
     machines: SeenMachines,
     grants: Grants,
+    replacing: BTreeMap<String, Replacement>,
+    unready: Unready,
     /// What the times of `grants` are counted from.
     begun: Instant,
     usernames: Usernames,
@@ -91,6 +93,8 @@ impl Fleet {
             nodes: SeenNodes::default(),
             machines: SeenMachines::default(),
             grants: Grants::default(),
+            replacing: BTreeMap::new(),
+            unready: Unready::default(),
             begun: Instant::now(),
             usernames: Usernames::default(),
             counts: Counts::new(executor.metrics.clone(), issued),
@@ -139,9 +143,15 @@ impl Fleet {
     fn next_pass(&self) -> Instant {
         let names_old = Instant::now() + limits::NAME_LIFETIME.unsigned_abs();
         let granted = self.grants.next_end().map(|end| self.begun + end);
+        let refused_after = self.config.refused_after.unsigned_abs();
+        let unready = self.unready.next_end(refused_after, self.begun.elapsed());
+        let unready = unready.map(|end| self.begun + end);
         let overdue = self.injection.overdue_at().map(|at| self.begun + at);
         let overdue = overdue.filter(|at| Instant::now() < *at);
-        [self.problems.next(), granted, overdue].into_iter().flatten().fold(names_old, Instant::min)
+        [self.problems.next(), granted, overdue, unready]
+            .into_iter()
+            .flatten()
+            .fold(names_old, Instant::min)
     }
 
     async fn pass(&mut self, now: Timestamp) {
@@ -169,6 +179,9 @@ impl Fleet {
             keys: keys.as_ref().map(|keys| &keys.facts),
         };
         let (granted, replaced) = (self.grants.nodes(), self.grants.machines());
+        self.unready.update(nodes, &view.machines, running);
+        let unready = self.unready.lasting(self.config.refused_after.unsigned_abs(), running);
+        let replacing = std::mem::take(&mut self.replacing);
         let failed = keys.as_ref().map(|keys| self.failed_logins(&view, keys));
         let [refused, unanswered] = failed.unwrap_or_default();
         let failed_is_empty = refused.is_empty() && unanswered.is_empty();
@@ -177,6 +190,8 @@ impl Fleet {
             claims: &claims,
             granted: &granted,
             replaced: &replaced,
+            replacing: &replacing,
+            unready: &unready,
             refused: &refused,
             unanswered: &unanswered,
             user_data_ready: keys.as_ref().is_some_and(|keys| {
@@ -190,6 +205,7 @@ impl Fleet {
         };
         let mut assignments = fleet::reconcile(&desired, &observed);
         self.grants.note(&assignments, running);
+        self.replacing.clone_from(&assignments.replacing);
         self.counts.show(&assignments.instances, nodes, now);
         let exporter = snapshot::secret(&self.sources.secrets, &config.namespace, TLS_SECRET);
         self.counts.show_certificates(nodes, exporter.as_deref(), now);

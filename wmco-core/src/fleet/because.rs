@@ -130,6 +130,8 @@ pub enum Held {
         /// Address or Machine of the first of them.
         first: String,
     },
+    /// Its node has not been without a ready kubelet for long, and another Machine of its MachineSet is being replaced.
+    MayRecover,
     /// The disruption budget is used up.
     Budget,
     /// The cluster is not ready for new work.
@@ -217,6 +219,9 @@ impl fmt::Display for Held {
             Self::Unhealthy { first } => {
                 write!(f, "{} is not ready with the operator's version", Called(first))
             }
+            Self::MayRecover => f.write_str(
+                "another of its machineset is made anew, and its own node may get ready again",
+            ),
             Self::Budget => f.write_str("the disruption budget is used up"),
             Self::ClusterUnfit => f.write_str("the cluster is not fit for new work"),
             Self::RecordDue => f.write_str("it is put on record first"),

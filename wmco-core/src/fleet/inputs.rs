@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::Replacement;
 use crate::facts::NodeFacts;
 use crate::host_record::KnownHosts;
 use crate::instances::Entries;
@@ -11,6 +12,7 @@ use crate::machines::Machines;
 static NO_MACHINES: Machines = Machines::none();
 static NO_HOSTS: KnownHosts = KnownHosts::none();
 static NO_NAMES: BTreeSet<String> = BTreeSet::new();
+static NO_REPLACEMENTS: BTreeMap<String, Replacement> = BTreeMap::new();
 static NO_HOST_NAMES: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
 
 /// The desired state.
@@ -59,6 +61,12 @@ pub struct Observed<'a> {
     pub granted: &'a BTreeSet<String>,
     /// Names of Machines with a permit to be replaced, whose deletion may not be visible yet.
     pub replaced: &'a BTreeSet<String>,
+    /// Replacements of the last pass, from [`Assignments::replacing`](super::Assignments::replacing). After a restart the
+    /// records tell; while the operator runs, nobody can make it forget one.
+    pub replacing: &'a BTreeMap<String, Replacement>,
+    /// Names of Machines that have had no ready Node for
+    /// [`limits::LOGIN_REFUSED`](crate::limits::LOGIN_REFUSED), from [`Unready::lasting`](super::Unready::lasting).
+    pub unready: &'a BTreeSet<String>,
     /// Addresses of instances whose hosts have refused our key for
     /// [`limits::LOGIN_REFUSED`](crate::limits::LOGIN_REFUSED), from [`Logins::refused`](super::Logins::refused).
     pub refused: &'a BTreeSet<String>,
@@ -126,6 +134,8 @@ impl<'a> Observed<'a> {
             claims: &NO_NAMES,
             granted: &NO_NAMES,
             replaced: &NO_NAMES,
+            replacing: &NO_REPLACEMENTS,
+            unready: &NO_NAMES,
             refused: &NO_NAMES,
             unanswered: &NO_NAMES,
             user_data_ready: true,

@@ -44,6 +44,7 @@ mod notice;
 mod permit;
 mod provisioned;
 mod replaced;
+mod replacement;
 mod replacing;
 mod rotation;
 mod same_host;
@@ -52,6 +53,7 @@ mod slots;
 #[cfg(test)]
 mod tests;
 mod unlisted;
+mod unready;
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
@@ -74,8 +76,10 @@ pub use max_unavailable::{MaxUnavailable, NoMaxUnavailable};
 pub use notice::Notice;
 pub use permit::{DisruptionPermit, ReplacementPermit};
 use replaced::{Health, Replaced};
+pub use replacement::Replacement;
 pub use rotation::Rotation;
 use side_by_side::Beside;
+pub use unready::Unready;
 
 use crate::facts::NodeFacts;
 use crate::host_record::{HostRecord, KnownHosts, RecordChange};
@@ -125,9 +129,11 @@ pub struct Assignments<'a> {
     /// Progress of the exchange of the operator's key, while there is a next key.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rotation: Option<Rotation>,
-    /// Names of Machines whose replacement is not complete, including deleted Machines.
-    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
-    pub replacing: BTreeSet<String>,
+    /// Replacements that are not complete, by name of the Machine, including deleted Machines and those with a permit
+    /// of this pass; serialized as the names.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty", serialize_with = "names_of")]
+    #[schemars(with = "BTreeSet<String>")]
+    pub replacing: BTreeMap<String, Replacement>,
 }
 
 /// Decides about every instance. The order of entries, Machines and Nodes does not matter.
@@ -159,7 +165,8 @@ pub fn reconcile<'a>(desired: &Desired<'a>, observed: &Observed<'a>) -> Assignme
     let keys = provisioned::forgotten_keys(desired.machines, observed, &replaced);
     out.forgotten_keys.extend(keys);
     out.notices.extend(notice::of_replaced(desired.machines, &replaced));
-    out.replacing = replaced.iter().map(|(machine, _)| machine.to_owned()).collect();
+    out.replacing = replaced.remembered();
+    out.changes.extend(replaced.off_record(desired.machines, observed));
     replacing::hand_out(&health, replaced, left, desired, observed, &mut out);
     out.notices.extend(notice::of_left(&out));
     let rotation = out.rotation.iter();
@@ -264,6 +271,13 @@ impl<'a> Assignment<'a> {
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "as above")]
 fn name_of<S: Serializer>(node: &Option<&NodeFacts>, serializer: S) -> Result<S::Ok, S::Error> {
     node.map(|node| &node.name).serialize(serializer)
+}
+
+fn names_of<S: Serializer>(
+    replacing: &BTreeMap<String, Replacement>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(replacing.keys())
 }
 
 impl fmt::Display for Assignment<'_> {

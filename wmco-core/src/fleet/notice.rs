@@ -201,7 +201,7 @@ impl Notice {
                     | Because::MayBeListed { .. }
                     | Because::OtherNode { .. }
                     | Because::NodeNotTold
-                    | Because::ReplacementHeld(Held::UserDataDue | Held::Budget)
+                    | Because::ReplacementHeld(Held::UserDataDue | Held::MayRecover | Held::Budget)
                     | Because::Unfit(Unfit::NoAddress | Unfit::NoPhase),
                 ..
             } => limits::LOOK_PATIENCE,
@@ -302,6 +302,7 @@ fn next_step(because: &Because, node: Option<&str>) -> Option<String> {
             }
             Held::TooMany | Held::TooFew => "it goes on when that is over".to_owned(),
             Held::Unhealthy { first } => format!("see why {} is not", Called(first)),
+            Held::MayRecover => "see why its node is not ready".to_owned(),
             Held::Budget => {
                 "see which nodes are cordoned by the operator, and what they wait for".to_owned()
             }

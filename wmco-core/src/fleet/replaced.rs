@@ -2,15 +2,17 @@
 
 use std::collections::BTreeMap;
 
-use super::{Assignment, Because, Desired, Observed};
+use super::{Assignment, Because, Desired, Observed, Replacement};
 use crate::facts::NodeFacts;
-use crate::host_record::HostRecord;
-use crate::machines::{Machine, Machines, Unfit};
+use crate::host_record::{HostRecord, RecordChange};
+use crate::machines::{Machine, Machines, Unfit, key};
 
 /// Replacements in progress, each with its MachineSet.
 pub(super) struct Replaced<'a> {
     /// By the Machine's name.
     sets: BTreeMap<&'a str, &'a str>,
+    /// The UIDs of these Machines, where they are known.
+    uids: BTreeMap<&'a str, &'a str>,
 }
 
 /// Health of the Machines.
@@ -75,13 +77,13 @@ impl<'a> Health<'a> {
 }
 
 /// Whether an instance works: it is a ready node with any configured version.
-fn works(assignment: &Assignment<'_>) -> bool {
+pub(super) fn works(assignment: &Assignment<'_>) -> bool {
     let is_node = |node: &NodeFacts| node.ready && node.version().is_some();
     assignment.node.is_some_and(is_node) && !matches!(assignment.because, Because::Unfit(_))
 }
 
 impl<'a> Replaced<'a> {
-    /// Counts Machines with a fresh permit, and recorded replacements whose Machine is deleted.
+    /// Counts Machines with a fresh permit, and recorded or remembered replacements whose Machine is deleted.
     pub(super) fn of(
         health: &Health<'a>,
         observed: &Observed<'a>,
@@ -100,7 +102,49 @@ impl<'a> Replaced<'a> {
                 sets.insert(name, set);
             }
         }
-        Self { sets }
+        for (name, begun) in observed.replacing {
+            let machine = health.machines.get(name).map(|machine| &machine.facts);
+            let is_there =
+                machine.is_some_and(|it| !it.is_deleted && Some(&it.uid) == begun.uid.as_ref());
+            if !is_there && !health.is_whole(&begun.set, instances) {
+                sets.entry(name).or_insert(&begun.set);
+            }
+        }
+        let uid = |name: &'a str| {
+            let known = observed.replacing.get(name).and_then(|begun| begun.uid.as_deref());
+            let recorded = || observed.hosts.record(&key(name))?.machine.as_deref();
+            let shown = || Some(health.machines.get(name)?.facts.uid.as_str());
+            Some((name, known.or_else(recorded).or_else(shown)?))
+        };
+        let uids = sets.keys().filter_map(|name| uid(name)).collect();
+        Self { sets, uids }
+    }
+
+    /// Changes that put replacements back on record of which somebody deleted the record.
+    pub(super) fn off_record(
+        &self,
+        machines: &Machines,
+        observed: &Observed<'_>,
+    ) -> BTreeMap<String, RecordChange> {
+        let lost = self.iter().filter(|(name, _)| {
+            let record = observed.hosts.record(&key(name));
+            let is_there = machines.get(name).is_some_and(|machine| !machine.facts.is_deleted);
+            record.is_none() && !is_there && !observed.hosts.is_damaged(&key(name))
+        });
+        let change = |(name, set): (&str, &str)| {
+            let machine = self.uids.get(name).map(|uid| (*uid).to_owned());
+            (key(name), RecordChange::Replaced { machine, set: set.to_owned() })
+        };
+        lost.map(change).collect()
+    }
+
+    /// All replacements, as they are remembered until the next pass.
+    pub(super) fn remembered(&self) -> BTreeMap<String, Replacement> {
+        let one = |(name, set): (&str, &str)| {
+            let uid = self.uids.get(name).map(|uid| (*uid).to_owned());
+            (name.to_owned(), Replacement { set: set.to_owned(), uid })
+        };
+        self.iter().map(one).collect()
     }
 
     /// Adds a replacement in this MachineSet.

@@ -2,15 +2,19 @@
 //!
 //! A Machine whose host refuses our keys can only be replaced. The replacement takes a slot of the disruption
 //! budget from the decision until its MachineSet has the desired number of working Machines again, and it waits
-//! while any other Machine of its MachineSet is unhealthy, that is, not ready with the operator's version. Source:
+//! while any other Machine of its MachineSet is unhealthy, that is, not ready with the operator's version. Until a
+//! successor works, no other Machine of the set goes, ready or not, within the budget or not. Source:
 //! `docs/contract/machines.md`, MACH12 to MACH15.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::replaced::{Health, Replaced, is_gone};
+use super::replaced::{Health, Replaced, is_gone, works};
 use super::slots::Slots;
-use super::{Assignment, Assignments, Because, Desired, Held, Intent, Observed, ReplacementPermit};
+use super::{
+    Assignment, Assignments, Because, Desired, Held, Intent, Observed, Replacement,
+    ReplacementPermit,
+};
 use crate::facts::NodeFacts;
 use crate::host_record::{HostRecord, KnownHosts, RecordChange};
 use crate::limits;
@@ -75,6 +79,10 @@ pub(super) fn hand_out<'a>(
             assignment.because = Because::ReplacementHeld(held);
         } else {
             let permit = ReplacementPermit::for_machine(name, &machine.facts.uid);
+            if let Some(owner) = &machine.facts.machine_set {
+                let (set, uid) = (owner.name.clone(), Some(machine.facts.uid.clone()));
+                out.replacing.insert(name.to_owned(), Replacement { set, uid });
+            }
             assignment.intent = Intent::Replace(permit);
             assignment.because = Because::LoginRefused;
         }
@@ -108,6 +116,8 @@ struct Gate<'a> {
     user_data_ready: bool,
     hosts: &'a KnownHosts,
     keys: Option<&'a LoginKeys>,
+    /// Machines that have had no ready Node for long.
+    long_unready: &'a BTreeSet<String>,
 }
 
 /// The Machines of a MachineSet that are not being deleted.
@@ -116,6 +126,21 @@ struct Siblings<'a> {
     /// The first unhealthy Machine, which has to recover before another one is deleted. Machines that refuse our
     /// key do not count.
     unhealthy: Option<&'a str>,
+    /// Those that do not work now, each with its state.
+    out_of_order: Vec<(&'a str, Outage)>,
+}
+
+/// Why a Machine does not work.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Outage {
+    /// It never was a node, so it may be the successor of another one.
+    NeverJoined,
+    /// It was a node and waits for a disruption slot.
+    AwaitsSlot,
+    /// It was a node, refuses our key and has not been ready for long. It waits for its own replacement.
+    Stranded,
+    /// It was a node, and may get ready again.
+    MayRecover,
 }
 
 impl<'a> Gate<'a> {
@@ -150,7 +175,17 @@ impl<'a> Gate<'a> {
             let unhealthy = machines.iter().find(is_unhealthy);
             let unhealthy = unhealthy.map(|machine| machine.facts.name.as_str());
             let names = machines.iter().map(|machine| machine.facts.name.as_str()).collect();
-            (set, Siblings { names, unhealthy })
+            let out_of_order = machines.iter().filter_map(|machine| {
+                let assignment = health.assignment(machine, instances);
+                let is_well =
+                    machine.instance == Err(Unfit::Ignored) || assignment.is_some_and(works);
+                (!is_well).then_some(())?;
+                let refuses = refusing.contains(machine.facts.name.as_str());
+                let outage = Outage::of(machine, assignment, refuses, observed);
+                Some((machine.facts.name.as_str(), outage))
+            });
+            let out_of_order = out_of_order.collect();
+            (set, Siblings { names, unhealthy, out_of_order })
         });
         let is_out_of_order = |other: &&Assignment<'_>| {
             let machine = health.machines.with_key(&other.address);
@@ -168,20 +203,14 @@ impl<'a> Gate<'a> {
             user_data_ready: observed.user_data_ready,
             hosts: observed.hosts,
             keys: desired.keys,
+            long_unready: observed.unready,
         }
-    }
-
-    /// Whether the operator has ever logged in to the host of a Machine; its key is stored since then.
-    fn was_in(&self, machine: &str) -> bool {
-        let address = key(machine);
-        let pinned = |record: &HostRecord| record.pinned.is_some();
-        self.hosts.pin(&address).is_some() || self.hosts.record(&address).is_some_and(pinned)
     }
 
     /// The MachineSet that creates the replacement, if the Machine may be deleted now.
     ///
     /// A Machine whose node holds a slot, or because of which its MachineSet holds a slot, does not wait for the
-    /// others, because they may wait for that slot.
+    /// others, because they may wait for that slot; [`succession`](Self::succession) says whose turn it is.
     fn set_for(
         &self,
         machine: &'a Machine,
@@ -205,8 +234,10 @@ impl<'a> Gate<'a> {
         let is_gone = |name: &&str| !siblings.names.contains(name);
         let of_set = replaced.iter().filter(|(_, held_by)| *held_by == set.name);
         let gone = of_set.map(|(machine, _)| machine).filter(is_gone).count();
-        // A Machine with an earlier login has run its user data, so it was not created by these replacements.
-        if gone >= limits::REPLACED_IN_VAIN && assignment.node.is_none() && !self.was_in(own) {
+        let turn = if gone == 0 { Ok(()) } else { self.succession(siblings, machine, assignment) };
+        let is_successor = assignment.node.is_none() && !was_node(machine, self.hosts);
+        let waits_for_successor = matches!(turn, Err(Held::Unhealthy { .. }));
+        if gone >= limits::REPLACED_IN_VAIN && (is_successor || waits_for_successor) {
             return Err(Held::InVain { replaced: gone });
         }
         match siblings.names.len().cmp(&set.replicas) {
@@ -219,8 +250,72 @@ impl<'a> Gate<'a> {
         let holds_slot = assignment.node.is_some_and(NodeFacts::holds_slot);
         let is_awaited = holds_slot || replaced.waits_for(assignment, health).is_some();
         let unhealthy = siblings.unhealthy.filter(|_| !is_awaited);
+        if replaced_beside.is_none() {
+            turn?;
+        }
         let first = replaced_beside.or(unhealthy).map(key);
         let first = first.or_else(|| self.unhealthy.clone().filter(|_| !is_awaited));
         first.map_or(Ok(&set.name), |first| Err(Held::Unhealthy { first }))
     }
+
+    /// Whether it is a Machine's turn while another one of its MachineSet is gone and not all work.
+    ///
+    /// One that never was a node may go at any time: it may be the successor, and nobody misses it. Any other one
+    /// waits until each of the others works or waits for its own replacement, so that no two are gone. One that is not
+    /// ready may get ready again for a while: its kubelet may only have lost the API server for a moment. A missing
+    /// mark says nothing, because the host itself may write it.
+    fn succession(
+        &self,
+        siblings: &Siblings<'_>,
+        machine: &Machine,
+        assignment: &Assignment<'_>,
+    ) -> Result<(), Held> {
+        let own = machine.facts.name.as_str();
+        if !was_node(machine, self.hosts) {
+            return Ok(());
+        }
+        let is_ready = assignment.node.is_some_and(|node| node.ready);
+        let holds_slot = assignment.node.is_some_and(NodeFacts::holds_slot);
+        let is_in_the_way = |outage: Outage| match outage {
+            Outage::NeverJoined | Outage::MayRecover => true,
+            Outage::AwaitsSlot => !holds_slot,
+            Outage::Stranded => is_ready && !holds_slot,
+        };
+        let mut others = siblings.out_of_order.iter().filter(|(name, _)| *name != own);
+        if let Some((first, _)) = others.find(|(_, outage)| is_in_the_way(*outage)) {
+            return Err(Held::Unhealthy { first: key(first) });
+        }
+        let may_recover = !is_ready && !holds_slot && !self.long_unready.contains(own);
+        if may_recover { Err(Held::MayRecover) } else { Ok(()) }
+    }
+}
+
+impl Outage {
+    fn of(
+        machine: &Machine,
+        assignment: Option<&Assignment<'_>>,
+        refuses: bool,
+        observed: &Observed<'_>,
+    ) -> Self {
+        let node = assignment.and_then(Assignment::node_name);
+        if !was_node(machine, observed.hosts) {
+            Self::NeverJoined
+        } else if refuses && observed.unready.contains(&machine.facts.name) {
+            Self::Stranded
+        } else if node.is_some_and(|node| observed.claims.contains(node)) {
+            Self::AwaitsSlot
+        } else {
+            Self::MayRecover
+        }
+    }
+}
+
+/// Whether a Machine has been a node, or let us in. The Machine API knows the first even if all records are lost.
+fn was_node(machine: &Machine, hosts: &KnownHosts) -> bool {
+    let address = key(&machine.facts.name);
+    let pinned = |record: &HostRecord| record.pinned.is_some();
+    machine.facts.node.is_some()
+        || machine.is_running()
+        || hosts.pin(&address).is_some()
+        || hosts.record(&address).is_some_and(pinned)
 }

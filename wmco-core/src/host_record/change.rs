@@ -47,6 +47,13 @@ pub enum RecordChange {
     RemovalConfirmed(bool),
     /// The MachineSet in which its Machine is replaced; `None` if it is no longer to be replaced.
     ReplacedIn(Option<String>),
+    /// A Machine that was deleted to be replaced, if its record is lost.
+    Replaced {
+        /// UID of the Machine, if it is known.
+        machine: Option<String>,
+        /// The MachineSet in which it is replaced.
+        set: String,
+    },
     /// The keys that a login showed and accepted.
     Pinned {
         /// The host's key.
@@ -156,6 +163,14 @@ impl RecordChange {
                 HostRecord { lets_in: *key, key_removed, ..before }
             }
             Self::KeyRemoved(key) => HostRecord { key_removed: Some(*key), ..there()? },
+            Self::Replaced { machine, set } => {
+                let lost = || HostRecord { machine: machine.clone(), ..HostRecord::default() };
+                let before = record.clone().unwrap_or_else(lost);
+                // Another Machine has taken its name.
+                let is_own = before.machine == *machine;
+                let replaced_in = if is_own { Some(set.clone()) } else { before.replaced_in };
+                HostRecord { replaced_in, ..before }
+            }
             Self::ReplacedIn(set) => HostRecord { replaced_in: set.clone(), ..there()? },
             Self::Pinned { key, jump } => {
                 let mut changed = there()?.showing(key);

@@ -159,7 +159,7 @@ impl Standing {
             }
         };
         let mut all: Vec<Self> = assignments.instances.iter().map(one).collect();
-        for machine in &assignments.replacing {
+        for machine in assignments.replacing.keys() {
             let address = key(machine);
             all.retain(|standing| standing.address != address);
             all.push(Self {

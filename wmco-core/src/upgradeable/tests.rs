@@ -10,6 +10,7 @@ use serde_json::json;
 
 use super::*;
 use crate::facts::NodeFacts;
+use crate::fleet::Replacement;
 use crate::limits;
 use crate::node::{Awaited, Next};
 
@@ -158,8 +159,10 @@ fn a_machine_that_waits_for_the_slot_is_replaced() {
 
 #[test]
 fn a_machine_whose_successor_is_not_there_is_being_replaced() {
-    let assignments =
-        Assignments { replacing: ["win-x".to_owned()].into(), ..Assignments::default() };
+    let assignments = Assignments {
+        replacing: [("win-x".to_owned(), Replacement::default())].into(),
+        ..Assignments::default()
+    };
     let standings = Standing::of(&assignments, VERSION, &KnownHosts::default(), true);
     let pending = Spells::default().update(&standings, |_| WorkState::Looking, NOW);
     assert_eq!(

@@ -158,6 +158,8 @@ fn fault() -> impl Strategy<Value = Event> {
         1 => at.clone().prop_map(Event::Return),
         1 => at.clone().prop_map(Event::HostRestarts),
         1 => at.prop_map(Event::KubeletEnds),
+        1 => Just(Event::CutKubelets),
+        2 => Just(Event::RejoinKubelets),
     ]
 }
 

@@ -2,6 +2,7 @@
 
 mod replacing;
 mod rotation;
+mod succession;
 
 use super::*;
 use crate::facts::{MachineAddress, Reference};

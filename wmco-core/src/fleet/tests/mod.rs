@@ -9,6 +9,10 @@ use crate::login_keys::LoginKeys;
 use crate::machines::{Machines, key};
 use crate::names::{self, platforms};
 
+mod case;
+
+use case::Case;
+
 const VERSION: &str = "2.0.0";
 
 /// One entry: its key, and where it leads unless it is broken.
@@ -16,123 +20,6 @@ const VERSION: &str = "2.0.0";
 struct Listed {
     address: String,
     ipv4: Option<Ipv4Addr>,
-}
-
-/// What there is and what is asked for.
-#[derive(Clone, Default)]
-struct Case {
-    listed: Vec<Listed>,
-    nodes: Vec<NodeFacts>,
-    claims: Vec<&'static str>,
-    granted: Vec<&'static str>,
-    /// Data of the ConfigMap of host keys.
-    host_keys: Vec<(&'static str, &'static str)>,
-    /// Names of hosts, by address as listed.
-    host_names: Vec<(&'static str, &'static str)>,
-    /// Entries that nobody has tried to look at.
-    untried: Vec<&'static str>,
-    budget: usize,
-    blocked: bool,
-    guard: RemovalGuard,
-    list_absent: bool,
-    machines: Vec<MachineFacts>,
-    sets: Vec<MachineSetFacts>,
-    /// Names of Machines that were given a permit.
-    replaced: Vec<&'static str>,
-    /// Names of Machines whose hosts refuse our key.
-    refused: Vec<&'static str>,
-    /// What instances are known by whose hosts do not answer.
-    unanswered: Vec<&'static str>,
-    user_data_due: bool,
-    keys: Option<LoginKeys>,
-}
-
-impl Case {
-    /// Three listed nodes that all claim the only slot.
-    fn three() -> Self {
-        Self {
-            listed: vec![entry(1), entry(2), entry(3)],
-            nodes: vec![node(1), node(2), node(3)],
-            claims: vec!["win-1", "win-2", "win-3"],
-            budget: 1,
-            ..Self::default()
-        }
-    }
-
-    fn with(mut self, change: impl FnOnce(&mut Self)) -> Self {
-        change(&mut self);
-        self
-    }
-
-    /// What people wrote. Two entries for one host have different ports, or one would be refused.
-    fn entries(&self) -> Entries {
-        let mut names = Resolutions::default();
-        let mut data = Vec::new();
-        let mut sorted: Vec<&Listed> = self.listed.iter().collect();
-        sorted.sort_by_key(|entry| &entry.address);
-        for (number, Listed { address, ipv4 }) in sorted.into_iter().enumerate() {
-            if let Some(ipv4) = ipv4 {
-                names.insert(address, Ok(*ipv4));
-            }
-            let value = ipv4.map(|_| format!("username=core\nport={}", 22 + number));
-            data.push((address, value.unwrap_or_default()));
-        }
-        parse(data, &names)
-    }
-
-    fn look<T>(&self, at: impl FnOnce(Assignments<'_>) -> T) -> T {
-        let set = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
-        let names =
-            self.host_names.iter().map(|(address, name)| ((*address).to_owned(), set(&[name])));
-        let entries = self.entries();
-        let (machines, sets) = (self.machines.iter().cloned(), self.sets.iter().cloned());
-        at(reconcile(
-            &Desired {
-                entries: (!self.list_absent).then_some(&entries),
-                machines: &Machines::read(machines, sets, platforms::AWS),
-                version: VERSION,
-                budget: self.budget,
-                blocked: self.blocked,
-                guard: self.guard,
-                keys: self.keys.as_ref(),
-            },
-            &Observed {
-                nodes: &self.nodes,
-                claims: &set(&self.claims),
-                granted: &set(&self.granted),
-                replaced: &set(&self.replaced),
-                user_data_ready: !self.user_data_due,
-                refused: &self.refused.iter().map(|name| key(name)).collect(),
-                unanswered: &set(&self.unanswered),
-                hosts: &KnownHosts::read(self.host_keys.iter().copied()),
-                host_names: &names.collect(),
-                untried: &set(&self.untried),
-            },
-        ))
-    }
-
-    /// Node names with a permit.
-    fn permits(&self) -> String {
-        self.look(|out| {
-            let permits = out.instances.iter().filter_map(|i| i.intent.permit());
-            permits.map(DisruptionPermit::node).collect::<Vec<_>>().join(" ")
-        })
-    }
-
-    /// The reported notices.
-    fn told(&self) -> String {
-        self.look(|out| lines(&out.notices))
-    }
-
-    /// Addresses of records that are changed.
-    fn changes(&self) -> String {
-        self.look(|out| out.changes.into_keys().collect::<Vec<_>>().join(" "))
-    }
-
-    /// One line per instance.
-    fn lines(&self) -> String {
-        self.look(|out| lines(&out.instances))
-    }
 }
 
 fn lines<T: fmt::Display>(things: impl IntoIterator<Item = T>) -> String {

@@ -109,6 +109,10 @@ pub(crate) enum Event {
     Bump,
     /// The services ConfigMap gets other content under the same version.
     NewServices,
+    /// No kubelet reaches the API any more, so all Nodes of ours are told to be not ready.
+    CutKubelets,
+    /// They reach it again.
+    RejoinKubelets,
     /// Something happens to Machines.
     Of(MachineEvent),
     /// Something happens to the keys that let the operator in.
@@ -179,6 +183,15 @@ impl World {
             | Event::Move(at) => self.happen_to_entry(event, at % self.of_entries()),
             Event::Of(event) => self.happen_to_machines(event),
             Event::Key(event) => self.happen_to_keys(event),
+            Event::CutKubelets => {
+                self.faults.kubelets_cut = true;
+                for host in &self.hosts[..self.hosts.len() - 1] {
+                    if let Some(node) = self.api.nodes.get_mut(&host.name) {
+                        node.facts.ready = false;
+                    }
+                }
+            }
+            Event::RejoinKubelets => self.faults.kubelets_cut = false,
             Event::LoseList => self.list_absent = true,
             Event::RestoreList => {
                 self.list_absent = false;

@@ -9,11 +9,13 @@ pub(crate) enum Stop {
     Fail,
 }
 
-/// Counts down to the next crash and to the next failure.
+/// Counts down to the next crash and to the next failure; and what is out of order until people see to it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Faults {
     pub(crate) crash_in: Option<u32>,
     pub(crate) fail_in: Option<u32>,
+    /// Whether no kubelet reaches the API.
+    pub(crate) kubelets_cut: bool,
 }
 
 impl Faults {

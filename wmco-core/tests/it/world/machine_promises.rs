@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use jiff::SignedDuration;
 use wmco_core::facts::NodeFacts;
 use wmco_core::fleet::{Assignment, Intent, ReplacementPermit};
 use wmco_core::machines::{Machine, Machines, Unfit, internal_ipv4, key};
@@ -11,6 +12,7 @@ use wmco_core::node::Action;
 use super::World;
 use super::api::Node;
 use super::host::Host;
+use super::operator::REFUSED_FOR;
 
 impl World {
     /// How many nodes are out of service by our work: those that we hold, and those of Machines that we
@@ -182,9 +184,37 @@ impl World {
                 if let Some(other) = alive.iter().find(|it| !right(it)) {
                     broken.push(format!("{} is not right", other.facts.name));
                 }
+                if self.served_lately(machine, node) && !is_going {
+                    let of_set = seen.iter().filter(|it| is_of(it, set_name));
+                    let uids = of_set.map(|it| it.facts.uid.clone()).collect();
+                    if self.awaiting.insert(set_name.to_owned(), uids).is_some() {
+                        broken.push("no successor of another one works yet".into());
+                    }
+                }
             }
         }
         self.broken.extend(broken.iter().map(|why| format!("{name} was deleted, though {why}")));
+    }
+
+    /// Notes which Nodes the operator sees ready, and which MachineSets have what takes a deleted Machine's place.
+    pub(super) fn see_ready(&mut self, nodes: &[NodeFacts], machines: &Machines) {
+        let ready = nodes.iter().filter(|node| node.ready);
+        self.seen_ready.extend(ready.map(|node| (node.uid.clone(), self.now)));
+        let works = |machine: &Machine| node_of(machine, nodes).is_some_and(|node| node.ready);
+        self.awaiting.retain(|set, others| {
+            let mut of_set = machines.iter().filter(|machine| is_of(machine, set));
+            let came = of_set.any(|it| !others.contains(&it.facts.uid) && works(it));
+            !came && lacking(set, machines, nodes) > 0
+        });
+    }
+
+    /// Whether the operator could know that a Machine served a moment ago. What had got a slot of others since it did not
+    /// work counts as theirs.
+    fn served_lately(&self, machine: &Machine, node: Option<&NodeFacts>) -> bool {
+        let seen = machine.facts.node.as_ref().and_then(|node| self.seen_ready.get(&node.uid));
+        let patience = SignedDuration::try_from(REFUSED_FOR).unwrap();
+        let idle = node.and_then(|node| self.api.nodes.get(&node.name)).is_some_and(|it| it.idle);
+        seen.is_some_and(|seen| self.now < *seen + patience) && !idle
     }
 
     /// Whether it is on record that a Machine of a MachineSet but this one is made anew.

@@ -105,6 +105,11 @@ pub(crate) struct World {
     excused: BTreeMap<String, Timestamp>,
     /// Ghost: MachineSets that had a Machine deleted by us and have not got well since, with how many.
     replaced: BTreeMap<String, usize>,
+    /// Ghost: when the operator saw a Node ready last, by UID.
+    seen_ready: BTreeMap<String, Timestamp>,
+    /// Ghost: MachineSets that lost a Machine that served by us, and whose successor was not seen to work since: UIDs of the
+    /// Machines that are none.
+    awaiting: BTreeMap<String, BTreeSet<String>>,
     /// Ghost: services went down by themselves this round.
     breakdown: bool,
     /// Print every plan.
@@ -137,6 +142,8 @@ impl World {
             broken: Vec::new(),
             excused: BTreeMap::new(),
             replaced: BTreeMap::new(),
+            seen_ready: BTreeMap::new(),
+            awaiting: BTreeMap::new(),
             breakdown: false,
             log: false,
         };

@@ -12,7 +12,9 @@ use std::time::Duration;
 use jiff::Timestamp;
 use wmco_core::digest::Sha256;
 use wmco_core::facts::NodeFacts;
-use wmco_core::fleet::{self, Assignment, Grants, Intent, LoginResult, LoginTry, Logins, Rotation};
+use wmco_core::fleet::{
+    self, Assignment, Grants, Intent, LoginResult, LoginTry, Logins, Replacement, Rotation, Unready,
+};
 use wmco_core::host_record::HostRecord;
 use wmco_core::instances::Entries;
 use wmco_core::limits;
@@ -27,7 +29,7 @@ use super::host::{Host, Power};
 use super::release::Release;
 
 /// How long hosts have to refuse its key.
-const REFUSED_FOR: Duration = Duration::from_secs(3);
+pub(super) const REFUSED_FOR: Duration = Duration::from_secs(3);
 
 /// How often the pause after a refusal doubles.
 const MOST_DOUBLED: u32 = 6;
@@ -43,6 +45,10 @@ pub(crate) struct Operator {
     seen_at: [Timestamp; 2],
     /// Permits whose marks it has not seen.
     grants: Grants,
+    /// Replacements that are not complete.
+    replacing: BTreeMap<String, Replacement>,
+    /// Machines without a ready Node.
+    unready: Unready,
     /// Hosts that refused its key.
     pub(super) logins: Logins,
     /// How far the exchange of its key is.
@@ -95,11 +101,15 @@ impl World {
         let cache = self.operator.cache.get_or_insert_with(|| self.api.facts()).clone();
         let machines = self.operator.machines.get_or_insert_with(|| self.api.made.read().into());
         let machines = Arc::clone(machines);
+        self.see_ready(&cache, &machines);
         let [refused, unanswered] = self.failed_logins(&entries, &machines);
         let keys = self.secret.read();
         let claims = self.operator.claims.clone();
         let clock = self.clock();
         self.operator.grants.update(&cache, &machines, &claims, clock);
+        self.operator.unready.update(&cache, &machines, clock);
+        let unready = self.operator.unready.lasting(REFUSED_FOR, clock);
+        let replacing = std::mem::take(&mut self.operator.replacing);
         let (granted, replaced) = (self.operator.grants.nodes(), self.operator.grants.machines());
         let (hosts, host_names) = (self.known_hosts(), self.host_names());
         let version = self.release.version();
@@ -118,6 +128,8 @@ impl World {
                 claims: &claims,
                 granted: &granted,
                 replaced: &replaced,
+                replacing: &replacing,
+                unready: &unready,
                 refused: &refused,
                 unanswered: &unanswered,
                 user_data_ready: true,
@@ -132,6 +144,7 @@ impl World {
             self.change_record(address, change);
         }
         self.operator.grants.note(&assignments, clock);
+        self.operator.replacing.clone_from(&assignments.replacing);
         let known = |key: &String| assignments.instances.iter().any(|i| &i.address == key);
         self.operator.instances.retain(|key, _| known(key));
         // A worker that ends takes its claim with it.

@@ -52,7 +52,8 @@ impl World {
     /// reported as not ready.
     fn kubelet_acts(&mut self, index: usize) {
         let host = &mut self.hosts[index];
-        let runs = host.runs(host::KUBELET_SERVICE) && host.runs(host::CONTAINERD_SERVICE);
+        let cut = self.faults.kubelets_cut;
+        let runs = !cut && host.runs(host::KUBELET_SERVICE) && host.runs(host::CONTAINERD_SERVICE);
         let ready = SERVICES.iter().all(|name| host.runs(name));
         let name = host.name.clone();
         let registers = runs && !host.registered;

@@ -201,9 +201,13 @@ fn refusing_meanwhile() -> Case {
 
 #[test]
 fn a_machine_that_its_machineset_waits_for_goes_in_its_slot() {
-    let broken = |c: &mut Case| c.nodes[0].ready = false;
+    let broken = |c: &mut Case| {
+        c.nodes[0].ready = false;
+        c.unready = vec!["mac-1"];
+    };
     gate(refusing_meanwhile().with(broken), Ok(()));
-    gate(refusing_meanwhile().with(broken).with(|c| c.nodes[2].ready = false), Ok(()));
+    let other = |c: &mut Case| c.nodes[2].ready = false;
+    gate(refusing_meanwhile().with(broken).with(other), unhealthy("mac-3_machine"));
     let joins = |c: &mut Case| c.nodes[1].ready = false;
     gate(refusing_meanwhile().with(joins), unhealthy("mac-9_machine"));
     // One after another, all the same.
@@ -223,6 +227,7 @@ fn in_vain() -> Case {
         c.machines[0].phase = Some("Provisioned".into());
         c.nodes.clear();
         c.host_keys = vec![going(7), going(8), going(9)];
+        c.unready = vec!["mac-1"];
     })
 }
 

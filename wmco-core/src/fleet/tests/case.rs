@@ -1,0 +1,130 @@
+//! The input of a decision, as tests write it.
+
+use super::*;
+
+/// What there is and what is asked for.
+#[derive(Clone, Default)]
+pub(super) struct Case {
+    pub(super) listed: Vec<Listed>,
+    pub(super) nodes: Vec<NodeFacts>,
+    pub(super) claims: Vec<&'static str>,
+    pub(super) granted: Vec<&'static str>,
+    /// Data of the ConfigMap of host keys.
+    pub(super) host_keys: Vec<(&'static str, &'static str)>,
+    /// Names of hosts, by address as listed.
+    pub(super) host_names: Vec<(&'static str, &'static str)>,
+    /// Entries that nobody has tried to look at.
+    pub(super) untried: Vec<&'static str>,
+    pub(super) budget: usize,
+    pub(super) blocked: bool,
+    pub(super) guard: RemovalGuard,
+    pub(super) list_absent: bool,
+    pub(super) machines: Vec<MachineFacts>,
+    pub(super) sets: Vec<MachineSetFacts>,
+    /// Names of Machines that were given a permit.
+    pub(super) replaced: Vec<&'static str>,
+    /// Names and UIDs of Machines that were given one before.
+    pub(super) replacing: Vec<(&'static str, &'static str)>,
+    /// Names of Machines that have had no ready Node for long.
+    pub(super) unready: Vec<&'static str>,
+    /// Names of Machines whose hosts refuse our key.
+    pub(super) refused: Vec<&'static str>,
+    /// What instances are known by whose hosts do not answer.
+    pub(super) unanswered: Vec<&'static str>,
+    pub(super) user_data_due: bool,
+    pub(super) keys: Option<LoginKeys>,
+}
+
+impl Case {
+    /// Three listed nodes that all claim the only slot.
+    pub(super) fn three() -> Self {
+        Self {
+            listed: vec![entry(1), entry(2), entry(3)],
+            nodes: vec![node(1), node(2), node(3)],
+            claims: vec!["win-1", "win-2", "win-3"],
+            budget: 1,
+            ..Self::default()
+        }
+    }
+
+    pub(super) fn with(mut self, change: impl FnOnce(&mut Self)) -> Self {
+        change(&mut self);
+        self
+    }
+
+    /// What people wrote. Two entries for one host have different ports, or one would be refused.
+    pub(super) fn entries(&self) -> Entries {
+        let mut names = Resolutions::default();
+        let mut data = Vec::new();
+        let mut sorted: Vec<&Listed> = self.listed.iter().collect();
+        sorted.sort_by_key(|entry| &entry.address);
+        for (number, Listed { address, ipv4 }) in sorted.into_iter().enumerate() {
+            if let Some(ipv4) = ipv4 {
+                names.insert(address, Ok(*ipv4));
+            }
+            let value = ipv4.map(|_| format!("username=core\nport={}", 22 + number));
+            data.push((address, value.unwrap_or_default()));
+        }
+        parse(data, &names)
+    }
+
+    pub(super) fn look<T>(&self, at: impl FnOnce(Assignments<'_>) -> T) -> T {
+        let set = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+        let names =
+            self.host_names.iter().map(|(address, name)| ((*address).to_owned(), set(&[name])));
+        let begun = self.replacing.iter().map(|(name, uid)| {
+            let (set, uid) = ("win".to_owned(), Some((*uid).to_owned()));
+            ((*name).to_owned(), Replacement { set, uid })
+        });
+        let entries = self.entries();
+        let (machines, sets) = (self.machines.iter().cloned(), self.sets.iter().cloned());
+        at(reconcile(
+            &Desired {
+                entries: (!self.list_absent).then_some(&entries),
+                machines: &Machines::read(machines, sets, platforms::AWS),
+                version: VERSION,
+                budget: self.budget,
+                blocked: self.blocked,
+                guard: self.guard,
+                keys: self.keys.as_ref(),
+            },
+            &Observed {
+                nodes: &self.nodes,
+                claims: &set(&self.claims),
+                granted: &set(&self.granted),
+                replaced: &set(&self.replaced),
+                replacing: &begun.collect(),
+                unready: &set(&self.unready),
+                user_data_ready: !self.user_data_due,
+                refused: &self.refused.iter().map(|name| key(name)).collect(),
+                unanswered: &set(&self.unanswered),
+                hosts: &KnownHosts::read(self.host_keys.iter().copied()),
+                host_names: &names.collect(),
+                untried: &set(&self.untried),
+            },
+        ))
+    }
+
+    /// Node names with a permit.
+    pub(super) fn permits(&self) -> String {
+        self.look(|out| {
+            let permits = out.instances.iter().filter_map(|i| i.intent.permit());
+            permits.map(DisruptionPermit::node).collect::<Vec<_>>().join(" ")
+        })
+    }
+
+    /// The reported notices.
+    pub(super) fn told(&self) -> String {
+        self.look(|out| lines(&out.notices))
+    }
+
+    /// Addresses of records that are changed.
+    pub(super) fn changes(&self) -> String {
+        self.look(|out| out.changes.into_keys().collect::<Vec<_>>().join(" "))
+    }
+
+    /// One line per instance.
+    pub(super) fn lines(&self) -> String {
+        self.look(|out| lines(&out.instances))
+    }
+}

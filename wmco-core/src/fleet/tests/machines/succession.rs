@@ -1,0 +1,131 @@
+//! What may happen in a MachineSet while one of its Machines is made anew.
+
+use super::*;
+
+/// `mac-2` of three was deleted by us, and its successor `mac-9` works; the host of `mac-1` refuses our key.
+fn succeeded() -> Case {
+    made(3).with(|c| {
+        c.machines[1].uid = "uid-9".into();
+        c.machines[1].name = "mac-9".into();
+        c.host_keys = vec![going(2)];
+        c.refused = vec!["mac-1"];
+        c.budget = 2;
+    })
+}
+
+/// The same before the successor has joined.
+fn expected() -> Case {
+    succeeded().with(|c| {
+        c.machines[1].node = None;
+        c.machines[1].phase = Some("Provisioned".into());
+        c.nodes.remove(1);
+    })
+}
+
+fn not_ready(c: &mut Case) {
+    for node in c.nodes.iter_mut().filter(|node| node.name == "node-1") {
+        node.ready = false;
+    }
+}
+
+fn not_ready_for_long(c: &mut Case) {
+    not_ready(c);
+    c.unready.push("mac-1");
+}
+
+fn no_marks(c: &mut Case) {
+    for node in c.nodes.iter_mut().filter(|node| node.name == "node-1") {
+        node.annotations.clear();
+    }
+}
+
+fn successor_refuses(c: &mut Case) {
+    c.refused.push("mac-9");
+}
+
+/// Whether a Machine of the MachineSet is replaced next; otherwise why not.
+#[track_caller]
+fn next(case: Case, machine: &str, expected: Result<(), Held>) {
+    let number = if machine == "mac-1" { 1 } else { 9 };
+    case.with(|c| c.host_keys.push(going(number))).look(|out| {
+        let mut found = out.instances.iter().filter(|it| it.address == key(machine));
+        let found = found.next().unwrap();
+        match expected {
+            Ok(()) => assert!(matches!(found.intent, Intent::Replace(_)), "{found}"),
+            Err(held) => assert_eq!(found.because, Because::ReplacementHeld(held)),
+        }
+    });
+}
+
+fn waits_for(machine: &str) -> Result<(), Held> {
+    Err(Held::Unhealthy { first: key(machine) })
+}
+
+macro_rules! succession {
+    ($(fn $name:ident: $case:expr, $machine:literal => $expected:expr;)*) => { $(
+        #[test]
+        fn $name() {
+            next($case, $machine, $expected);
+        }
+    )* };
+}
+
+succession! {
+    fn one_that_works_waits_for_the_successor: expected(), "mac-1" => waits_for("mac-9");
+    fn one_that_is_not_ready_waits_for_the_successor: expected().with(not_ready), "mac-1" => waits_for("mac-9");
+    fn one_without_marks_waits_for_the_successor: expected().with(no_marks), "mac-1" => waits_for("mac-9");
+    fn one_that_was_not_ready_for_long_waits_for_the_successor: expected().with(not_ready_for_long), "mac-1"
+        => waits_for("mac-9");
+    fn one_that_works_waits_for_a_successor_that_refuses: expected().with(successor_refuses), "mac-1"
+        => waits_for("mac-9");
+    fn one_that_is_not_ready_waits_for_a_successor_that_refuses:
+        expected().with(not_ready_for_long).with(successor_refuses), "mac-1" => waits_for("mac-9");
+    fn a_successor_that_refuses_goes_in_the_slot: expected().with(not_ready_for_long).with(successor_refuses), "mac-9"
+        => Ok(());
+    fn one_that_may_get_ready_again_keeps_its_place: succeeded().with(not_ready), "mac-1" => Err(Held::MayRecover);
+    fn one_that_was_not_ready_for_long_is_next: succeeded().with(not_ready_for_long), "mac-1" => Ok(());
+    fn one_without_marks_is_next_after_the_successor: succeeded().with(no_marks), "mac-1" => Ok(());
+    fn what_was_not_ready_for_long_waits_for_no_other_such: succeeded().with(not_ready_for_long).with(|c| {
+        c.refused.push("mac-3");
+        c.unready.push("mac-3");
+        c.nodes[2].ready = false;
+    }), "mac-1" => Ok(());
+    fn one_that_works_waits_for_what_was_not_ready_for_long: succeeded().with(|c| {
+        c.refused.push("mac-3");
+        c.unready.push("mac-3");
+        c.nodes[2].ready = false;
+    }), "mac-1" => waits_for("mac-3");
+    fn the_stop_after_three_holds_for_all_machines_of_the_set: expected().with(not_ready_for_long)
+        .with(successor_refuses)
+        .with(|c| c.host_keys.extend([going(7), going(8)])), "mac-1" => Err(Held::InVain { replaced: 3 });
+}
+
+/// While the operator runs, nobody makes it forget what it began.
+#[test]
+fn a_replacement_that_somebody_took_off_record_goes_on() {
+    let lost = || {
+        expected().with(not_ready_for_long).with(|c| {
+            c.host_keys.clear();
+            c.replacing = vec![("mac-2", "uid-2")];
+        })
+    };
+    next(lost(), "mac-1", waits_for("mac-9"));
+    lost().with(|c| (c.budget, c.claims) = (1, vec!["node-3"])).look(|out| {
+        assert!(out.instances.iter().all(|it| it.intent.permit().is_none()), "the slot is held");
+        let (machine, set) = (Some("uid-2".to_owned()), "win".to_owned());
+        assert_eq!(out.changes[&key("mac-2")], RecordChange::Replaced { machine, set });
+        assert_eq!(out.replacing.keys().collect::<Vec<_>>(), ["mac-2"]);
+    });
+    // One that is still there was not deleted.
+    let there = made(1).with(|c| c.replacing = vec![("mac-1", "uid-1")]);
+    there.look(|out| assert_eq!((out.changes, out.replacing), Default::default()));
+}
+
+#[test]
+fn what_was_begun_is_remembered_with_its_machine() {
+    let case = made(1).with(|c| (c.refused, c.host_keys) = (vec!["mac-1"], vec![going(1)]));
+    case.look(|out| {
+        let one = Replacement { set: "win".into(), uid: Some("uid-1".into()) };
+        assert_eq!(out.replacing, [("mac-1".to_owned(), one)].into());
+    });
+}
