@@ -74,7 +74,8 @@ impl View {
         let is_listed = list.is_some();
         let list = list.unwrap_or_default();
         let answers = resolver.answers(&list.data, now);
-        let entries = instances::parse(&list.data, &answers);
+        let cluster = snapshot::cluster_facts(sources);
+        let entries = instances::parse(&list.data, &answers).without(&cluster.addresses);
         problems.extend(entries.errors().map(|error| (error.to_string().into(), Duration::ZERO)));
         let hosts = snapshot::known_hosts(sources, &config.namespace);
         let machines = seen.update(sources);
