@@ -143,14 +143,12 @@ pub enum ConnectError {
     },
     /// The server accepts the key and wants another proof as well.
     #[error(
-        "{target} takes the private key for user `{user}` but wants {methods} as well, \
-         let `AuthenticationMethods publickey` be enough in its ssh server"
+        "{target} takes the private key but wants {methods} as well, let \
+         `AuthenticationMethods publickey` be enough for the user in its ssh server"
     )]
     WantsMore {
         /// The host.
         target: String,
-        /// The user.
-        user: String,
         /// The methods that are still wanted.
         methods: String,
     },

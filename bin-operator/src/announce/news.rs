@@ -1,10 +1,11 @@
 //! The Events about one instance.
 
-use wmco_core::facts::DrainNotice;
+use wmco_core::facts::{DrainNotice, PodFacts};
 use wmco_core::host_key::HostKey;
 use wmco_core::instances::Called;
 use wmco_core::machines::name_in;
 use wmco_core::names::{events, host};
+use wmco_core::node::pods_came_back;
 use wmco_core::preflight::Finding;
 use wmco_core::protocol::Quarantined;
 use wmco_core::winpath::WindowsPath;

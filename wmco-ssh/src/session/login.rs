@@ -85,7 +85,7 @@ async fn offer(
             Ok(AuthResult::Success) => return Ok(Answer::Accepted),
             Ok(AuthResult::Failure { remaining_methods, partial_success: true }) => {
                 let (target, methods) = (target.to_string(), names(&remaining_methods));
-                return Err(ConnectError::WantsMore { target, user: user.to_owned(), methods });
+                return Err(ConnectError::WantsMore { target, methods });
             }
             // The library reports the end of the connection in this way, too.
             Ok(AuthResult::Failure { remaining_methods, .. })

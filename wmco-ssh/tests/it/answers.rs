@@ -14,7 +14,7 @@ async fn stranger(server: &Sshd) -> ConnectError {
     keygen(&file, &["-t", "rsa", "-b", "2048"]);
     let mut credentials = server.credentials();
     credentials.keys = vec![Arc::new(private_key(&file))];
-    server.connect(&credentials, &TRUST).await.err().expect("the server does not know it")
+    server.connect(&credentials, &TRUST).await.expect_err("the server does not know it")
 }
 
 #[tokio::test]
@@ -35,7 +35,7 @@ async fn several_keys_and_one_try_prove_nothing_of_the_last() {
     keygen(&file, &["-t", "ed25519"]);
     let mut credentials = server.credentials();
     credentials.keys.insert(0, Arc::new(private_key(&file)));
-    let error = server.connect(&credentials, &TRUST).await.err().expect("one try is not enough");
+    let error = server.connect(&credentials, &TRUST).await.expect_err("one try is not enough");
     assert_eq!(error.verb(), "too-many-tries", "{error}");
     assert_eq!(error.retry(), Retry::NeedsPerson);
 }
@@ -45,7 +45,7 @@ async fn a_server_that_wants_a_second_factor_takes_the_key() {
     let server = Sshd::start(&["ed25519"]).await;
     server.reconfigure("PasswordAuthentication no", "PasswordAuthentication yes");
     server.configure("AuthenticationMethods publickey,password");
-    let error = server.connect(&server.credentials(), &TRUST).await.err().expect("it wants more");
+    let error = server.connect(&server.credentials(), &TRUST).await.expect_err("it wants more");
     assert_eq!(error.verb(), "wants-more", "{error}");
     assert!(error.to_string().contains("wants password as well"), "{error}");
 }
@@ -55,7 +55,7 @@ async fn a_server_without_public_keys_refuses_none() {
     let server = Sshd::start(&["ed25519"]).await;
     server.reconfigure("PasswordAuthentication no", "PasswordAuthentication yes");
     server.configure("PubkeyAuthentication no");
-    let error = server.connect(&server.credentials(), &TRUST).await.err().expect("no keys");
+    let error = server.connect(&server.credentials(), &TRUST).await.expect_err("no keys");
     assert_eq!(error.verb(), "no-public-key", "{error}");
     assert!(error.to_string().contains("offers password"), "{error}");
 }
