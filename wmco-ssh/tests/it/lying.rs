@@ -20,10 +20,12 @@ const LONG: Duration = Duration::from_secs(120);
 
 /// Short limits where a time-out is the expected answer to `lie`, and long ones where it is another error.
 fn options(lie: Lie) -> Options {
-    let is_silent =
-        matches!(lie, Lie::WrongIds | Lie::SilentWrites | Lie::Drip | Lie::Silence | Lie::NoEnd);
-    // All writes that are permitted are sent meanwhile, which some tests count.
-    let limit = if is_silent { Duration::from_secs(3) } else { LONG };
+    let limit = match lie {
+        Lie::WrongIds | Lie::Drip | Lie::Silence | Lie::NoEnd => Duration::from_millis(500),
+        // All writes that are permitted are sent meanwhile, which tests count.
+        Lie::SilentWrites => Duration::from_secs(3),
+        _ => LONG,
+    };
     let timeouts = Timeouts { connect: LONG, authenticate: LONG, ..Timeouts::default() };
     Options {
         timeouts: Timeouts { probe: limit, request: limit, upload_stall: limit, ..timeouts },

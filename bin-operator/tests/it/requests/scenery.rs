@@ -11,7 +11,7 @@ use bin_operator::csr::Approver;
 use bin_operator::host_reports::{HostReport, HostReports};
 use bin_operator::leader::Leadership;
 use bin_operator::metrics::{CsrLabels, Metrics};
-use bin_operator::resolver::{Dns, Lookup, Resolver};
+use bin_operator::resolver::{Dns, Lookup, Resolver, ReverseLookup};
 use bin_operator::sources::Sources;
 use k8s_openapi::api::certificates::v1::CertificateSigningRequest;
 use kube::Client;
@@ -242,7 +242,10 @@ impl Scene {
             let missing = || std::io::Error::from(std::io::ErrorKind::NotFound);
             Box::pin(std::future::ready(found.ok_or_else(missing)))
         });
-        Resolver::new(Dns { forward, ..Dns::none() })
+        let reverse: ReverseLookup = Arc::new(|address| {
+            Box::pin(std::future::ready(address.is_loopback().then(|| "localhost".to_owned())))
+        });
+        Resolver::new(Dns { forward, reverse })
     }
 
     /// Sends a request in the name of its requester.

@@ -23,7 +23,8 @@ async fn exchange(wine: &Wine, add: &[&str], remove: &[&str]) -> Option<String> 
     let (place, text) = plan(vec![step]);
     wine.windows.write(place.as_str(), &text);
     let output = wine.windows.run(&format!("{} apply {place}", host::AGENT)).await;
-    let lines = read_report(&String::from_utf8_lossy(&output.stdout)).unwrap();
+    let lines = read_report(&String::from_utf8_lossy(&output.stdout));
+    let lines = lines.unwrap_or_else(|error| panic!("{error}: {output:?}"));
     lines.into_iter().find_map(|line| match line {
         ReportLine::Failed { error, .. } | ReportLine::Refused { error } => Some(error),
         ReportLine::Started { .. }
