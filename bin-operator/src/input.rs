@@ -207,6 +207,16 @@ impl<R: Read> Reader<R> {
         text(file, self.bytes(file)?)
     }
 
+    /// As [`Self::text`], with marks in place of what is no text, for files whose comments may be in any encoding.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn lossy_text(&mut self, file: &Path) -> Result<String, InputError> {
+        let bytes = self.bytes(file)?;
+        let lossy = || String::from_utf8_lossy(&bytes).into_owned();
+        Ok(encoding::text(bytes.clone()).unwrap_or_else(|_| lossy()))
+    }
+
     /// The content of `file` as it is.
     ///
     /// # Errors

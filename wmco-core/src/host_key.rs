@@ -13,6 +13,9 @@ use crate::digest::Sha256;
 pub(crate) const ALGORITHMS: [&str; 5] =
     ["ssh-ed25519", "ecdsa-sha2-nistp256", "ecdsa-sha2-nistp384", "ecdsa-sha2-nistp521", "ssh-rsa"];
 
+/// Fewest bytes of the modulus of an RSA key: 2,048 bits.
+const RSA_BYTES: usize = 256;
+
 /// Prefixes of fingerprints.
 const FINGERPRINTS: [&str; 2] = ["SHA256:", "MD5:"];
 
@@ -57,6 +60,14 @@ pub enum BadHostKey {
     /// The word before the key names another algorithm than the key itself.
     #[error("its first word does not fit the key, copy the whole line from the public key file")]
     Mismatch,
+    /// An RSA key that is too short to be secure.
+    #[error(
+        "it is an rsa key of about {bits} bits only, make the host one of 2048 bits or more, or use its other key"
+    )]
+    Short {
+        /// Length of its modulus, in whole bytes.
+        bits: usize,
+    },
     /// The bytes are not a valid key of their algorithm.
     #[error("it is cut off or damaged, copy the whole line from the host's public key file")]
     Shape,
@@ -74,6 +85,11 @@ impl HostKey {
             .into_iter()
             .find(|known| known.as_bytes() == *name)
             .ok_or(BadHostKey::Algorithm)?;
+        if let ("ssh-rsa", [_, modulus]) = (algorithm, rest)
+            && (1..RSA_BYTES).contains(&modulus.len())
+        {
+            return Err(BadHostKey::Short { bits: 8 * modulus.len() });
+        }
         if fits(algorithm, rest) {
             Ok(Self { algorithm, wire: wire.to_vec() })
         } else {
@@ -98,8 +114,12 @@ impl FromStr for HostKey {
     type Err = BadHostKey;
 
     fn from_str(text: &str) -> Result<Self, BadHostKey> {
-        let mut words = text.split_ascii_whitespace();
-        let first = words.next().unwrap_or_default();
+        let mut words = text.split_ascii_whitespace().peekable();
+        let mut first = words.next().unwrap_or_default();
+        // A line of `ssh-keyscan` or of a known_hosts file begins with the names of the host.
+        if words.peek().is_some_and(|word| ALGORITHMS.contains(word)) {
+            first = words.next().unwrap_or_default();
+        }
         let (named, base64) = match words.next() {
             Some(key) => (Some(first), key),
             None => (None, first),
@@ -137,7 +157,7 @@ fn fits(algorithm: &str, fields: &[&[u8]]) -> bool {
         (Some(curve), [name, point]) => *name == curve.as_bytes() && !point.is_empty(),
         (None, [public]) => algorithm == "ssh-ed25519" && public.len() == 32,
         (None, [exponent, modulus]) => {
-            algorithm == "ssh-rsa" && !exponent.is_empty() && modulus.len() >= 256
+            algorithm == "ssh-rsa" && !exponent.is_empty() && modulus.len() >= RSA_BYTES
         }
         _ => false,
     }
@@ -241,5 +261,24 @@ pub(crate) mod tests {
                 prop_assert_eq!(key.to_string().parse::<HostKey>(), Ok(key));
             }
         }
+    }
+
+    #[test]
+    fn lines_of_ssh_keyscan_are_read() {
+        let text = "AAAAC3NzaC1lZDI1NTE5AAAAIAABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhscHR4f";
+        let line = format!("win-1.example,10.0.0.5 ssh-ed25519 {text}");
+        assert_eq!(line.parse::<HostKey>().unwrap().to_string(), text);
+        assert_eq!(
+            format!("10.0.0.5 ssh-rsa {text}").parse::<HostKey>(),
+            Err(BadHostKey::Mismatch)
+        );
+    }
+
+    #[test]
+    fn short_rsa_key_is_named_with_its_length() {
+        let field =
+            |bytes: &[u8]| [&u32::try_from(bytes.len()).unwrap().to_be_bytes(), bytes].concat();
+        let wire = [field(b"ssh-rsa"), field(&[1, 0, 1]), field(&[0x5a; 128])].concat();
+        assert_eq!(HostKey::from_wire(&wire), Err(BadHostKey::Short { bits: 1024 }));
     }
 }

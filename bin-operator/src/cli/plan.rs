@@ -131,7 +131,8 @@ fn keys(objects: &Objects) -> Option<Keys> {
     let pem = |key| {
         let text = || secret.string_data.as_ref()?.get(key).map(|text| text.clone().into_bytes());
         let bytes = secret.data.as_ref().and_then(|data| Some(data.get(key)?.0.clone()));
-        bytes.or_else(text).map(Hidden::new)
+        // As the API server merges them.
+        text().or(bytes).map(Hidden::new)
     };
     let tell = |problem: String| tell("warning", &problem);
     Keys::parse(pem(PRIVATE_KEY_KEY), pem(NEXT_PRIVATE_KEY_KEY), tell)

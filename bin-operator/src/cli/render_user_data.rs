@@ -49,13 +49,13 @@ impl UserData {
             _ => anyhow::bail!("give --public-key once, or twice while the key is exchanged"),
         };
         let mut reader = Reader::new(std::io::stdin());
-        let key = match public_key(first, &reader.text(first)?) {
+        let key = match public_key(first, &reader.lossy_text(first)?) {
             Ok(key) => key,
             Err(wrong) => return Ok(no(wrong)),
         };
         let mut next = None;
         if let Some(second) = second {
-            match public_key(second, &reader.text(second)?) {
+            match public_key(second, &reader.lossy_text(second)?) {
                 Ok(other) if other == key => {
                     let (first, second) = (input::name(first), input::name(second));
                     let same =

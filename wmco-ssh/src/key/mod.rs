@@ -2,6 +2,7 @@
 //!
 //! Source: `docs/contract/ssh.md`, SSH1 to SSH6.
 
+mod file;
 mod public;
 mod short_scalar;
 
@@ -11,7 +12,6 @@ use std::sync::Arc;
 use russh::keys::{self, Algorithm, decode_secret_key};
 use wmco_core::limits;
 use wmco_core::secret::Secret;
-use zeroize::Zeroizing;
 
 pub use public::PublicKey;
 
@@ -33,6 +33,9 @@ pub enum KeyError {
          `ssh-keygen -p -N '' -f FILE` and store the result"
     )]
     Encrypted,
+    /// The halves of the private key do not fit.
+    #[error("the private key is damaged, its parts do not fit: store the whole file again")]
+    Damaged,
     /// The private key is damaged.
     #[error("the private key is damaged, store the whole file again")]
     Malformed {
@@ -66,21 +69,13 @@ pub enum KeyError {
 }
 
 impl PrivateKey {
-    /// Parses `pem`: OpenSSH, PKCS#1, PKCS#8 or SEC1, with any line ends, blanks around lines, text around the key, and
-    /// with a leading `EC PARAMETERS` block.
+    /// Parses the first private key of `pem`: OpenSSH, PKCS#1, PKCS#8 or SEC1, in UTF-8 or UTF-16 with or without a mark,
+    /// with any line ends or none, and with text and other blocks around it.
     ///
     /// # Errors
     /// [`KeyError`], which says what to store instead. It never contains the input.
     pub fn parse(pem: &Secret) -> Result<Self, KeyError> {
-        let text = std::str::from_utf8(pem.expose())
-            .map_err(|_| KeyError::NotAKey { found: "binary data" })?;
-        // The decoder requires lines without blanks around them.
-        let mut lines = Zeroizing::new(String::with_capacity(text.len() + 1));
-        for line in text.lines().map(str::trim) {
-            lines.push_str(line);
-            lines.push('\n');
-        }
-        refuse_other_forms(&lines)?;
+        let lines = file::first_private_block(pem.expose())?;
         let key = decode_secret_key(&lines, None)
             .or_else(|error| short_scalar::decode(&lines).map_err(|_| refused(error)))?;
         if key.is_encrypted() {
@@ -93,7 +88,9 @@ impl PrivateKey {
         let public = PublicKey::new(key.public_key().key_data().clone());
         match public.rsa_bits() {
             Some(bits) if bits < limits::RSA_BITS => Err(KeyError::ShortRsa { bits }),
-            _ => Ok(Self { key: Arc::new(key), public }),
+            // The decoder checks the halves of other kinds, and of RSA keys in other forms.
+            Some(_) if !signs(&key) => Err(KeyError::Damaged),
+            Some(_) | None => Ok(Self { key: Arc::new(key), public }),
         }
     }
 
@@ -114,34 +111,26 @@ impl fmt::Debug for PrivateKey {
     }
 }
 
-/// Refuses a text that is no usable private key file, with a more precise error than the decoder's.
-fn refuse_other_forms(text: &str) -> Result<(), KeyError> {
-    let not = |found| Err(KeyError::NotAKey { found });
-    if text.trim().is_empty() {
-        return not("empty");
+/// Whether a signature of the key fits its public half. A damaged file may have both, and the failure would look like
+/// the host's.
+fn signs(key: &keys::PrivateKey) -> bool {
+    const MESSAGE: &[u8] = b"does it sign";
+    let signed = key.sign("wmco", keys::HashAlg::Sha512, MESSAGE);
+    signed.is_ok_and(|signature| key.public_key().verify("wmco", MESSAGE, &signature).is_ok())
+}
+
+/// The name of a kind of key that a PKCS#8 file names by its object identifier.
+fn kind_of(oid: &str) -> &str {
+    match oid {
+        "1.2.840.10040.4.1" => "dsa",
+        "1.2.840.113549.1.1.10" => "rsa-pss",
+        "1.3.101.110" => "x25519",
+        "1.3.101.111" => "x448",
+        "1.3.101.113" => "ed448",
+        "1.3.132.0.10" => "ecdsa secp256k1",
+        "1.3.132.0.33" => "ecdsa P-224",
+        other => other,
     }
-    if text.trim_start().starts_with("PuTTY-User-Key-File-") {
-        return not("a PuTTY key (`puttygen FILE -O private-openssh` converts it)");
-    }
-    let mut labels = text
-        .lines()
-        .filter_map(|line| line.strip_prefix("-----BEGIN ")?.strip_suffix("-----"))
-        .filter(|label| *label != "EC PARAMETERS");
-    match labels.next() {
-        Some("OPENSSH PRIVATE KEY" | "RSA PRIVATE KEY" | "PRIVATE KEY" | "EC PRIVATE KEY") => {}
-        Some("ENCRYPTED PRIVATE KEY") => return Err(KeyError::Encrypted),
-        Some("DSA PRIVATE KEY") => return Err(KeyError::Unsupported { kind: "dsa".to_owned() }),
-        Some("CERTIFICATE" | "TRUSTED CERTIFICATE") => return not("a certificate"),
-        Some("PUBLIC KEY" | "RSA PUBLIC KEY" | "SSH2 PUBLIC KEY") => return not("a public key"),
-        Some(_) => return not("another kind of PEM file"),
-        None if PublicKey::from_authorized_keys(text).is_ok() => return not("a public key"),
-        None => return not("without its begin line"),
-    }
-    // Marks a passphrase in PKCS#1 and SEC1 files.
-    if text.lines().any(|line| line.starts_with("Proc-Type:") && line.ends_with("ENCRYPTED")) {
-        return Err(KeyError::Encrypted);
-    }
-    Ok(())
 }
 
 /// Converts an error of the decoder.
@@ -152,7 +141,9 @@ fn refused(error: keys::Error) -> KeyError {
         keys::Error::UnsupportedKeyType { key_type_string, .. } => {
             KeyError::Unsupported { kind: key_type_string }
         }
-        keys::Error::UnknownAlgorithm(oid) => KeyError::Unsupported { kind: oid.to_string() },
+        keys::Error::UnknownAlgorithm(oid) => {
+            KeyError::Unsupported { kind: kind_of(&oid.to_string()).to_owned() }
+        }
         keys::Error::SshKey(Inner::AlgorithmUnsupported { algorithm }) => {
             KeyError::Unsupported { kind: algorithm.to_string() }
         }

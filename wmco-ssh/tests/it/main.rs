@@ -18,6 +18,7 @@ mod exchange;
 mod exec;
 mod hostile;
 mod jump;
+mod key_files;
 mod liar;
 mod login;
 mod lying;

@@ -160,11 +160,13 @@ impl World {
             let cordoned = node.facts.unschedulable;
             if node.facts.ready && (!cordoned || tolerated) && node.pods.len() < PODS {
                 self.pods += 1;
-                node.ran = true;
                 let (namespace, name) = ("default".into(), format!("pod-{}", self.pods));
                 let (uid, created) = (name.clone(), Some(self.now));
                 if cordoned {
+                    // Such a pod goes anywhere: the node is not in service by that.
                     node.tolerating.insert(uid.clone());
+                } else {
+                    node.ran = true;
                 }
                 node.pods.push(PodFacts { namespace, name, uid, created, leaves_by: None });
             }

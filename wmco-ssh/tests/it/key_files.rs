@@ -1,0 +1,130 @@
+//! Private keys in the forms in which people store them, made by OpenSSH and OpenSSL.
+
+use std::fs;
+use std::path::Path;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use tempfile::TempDir;
+use wmco_core::secret::Secret;
+use wmco_ssh::{KeyError, PrivateKey};
+
+use crate::sshd::{keygen, tool};
+
+/// A key as OpenSSH writes it, and the line of its public half.
+fn key(folder: &TempDir, arguments: &[&str]) -> (String, String) {
+    let file = folder.path().join(arguments.join("-"));
+    keygen(&file, arguments);
+    let line = fs::read_to_string(file.with_extension("pub")).unwrap();
+    let line = line.split(' ').take(2).collect::<Vec<_>>().join(" ");
+    (fs::read_to_string(file).unwrap(), line.trim_end().to_owned())
+}
+
+fn parse(bytes: impl AsRef<[u8]>) -> Result<PrivateKey, KeyError> {
+    PrivateKey::parse(&Secret::new(bytes.as_ref().to_vec()))
+}
+
+#[track_caller]
+fn refusal(bytes: impl AsRef<[u8]>) -> String {
+    parse(bytes).expect_err("it is no key of ours").to_string()
+}
+
+fn utf16(mark: [u8; 2], text: &str, unit: fn(u16) -> [u8; 2]) -> Vec<u8> {
+    mark.into_iter().chain(text.encode_utf16().flat_map(unit)).collect()
+}
+
+/// What `openssl` writes.
+fn openssl(folder: &Path, arguments: &[&str]) -> String {
+    let file = folder.join("openssl.pem");
+    let arguments: Vec<&str> =
+        arguments.iter().copied().chain(["-out", file.to_str().unwrap()]).collect();
+    tool("openssl", &arguments);
+    fs::read_to_string(file).unwrap()
+}
+
+#[test]
+fn whole_keys_are_read_however_they_were_stored() {
+    let folder = tempfile::tempdir().unwrap();
+    let (text, line) = key(&folder, &["-t", "ed25519"]);
+    let encrypted = openssl(
+        folder.path(),
+        &["genpkey", "-algorithm", "ed25519", "-aes256", "-pass", "pass:hush"],
+    );
+    let certificate = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";
+    let stored: Vec<(&str, Vec<u8>)> = vec![
+        ("a mark in front", [b"\xef\xbb\xbf", text.as_bytes()].concat()),
+        (
+            "utf-16, little end first",
+            utf16([0xff, 0xfe], &text.replace('\n', "\r\n"), u16::to_le_bytes),
+        ),
+        ("utf-16, big end first", utf16([0xfe, 0xff], &text, u16::to_be_bytes)),
+        ("lines that were folded", text.replace('\n', " ").into_bytes()),
+        ("line ends that were escaped", text.replace('\n', "\\r\\n").into_bytes()),
+        ("a certificate before it", format!("{certificate}{text}").into_bytes()),
+        ("an encrypted one after it", format!("{text}{encrypted}").into_bytes()),
+        ("a comment that is no utf-8", [b"# J\xfcrg\n", text.as_bytes()].concat()),
+    ];
+    for (how, bytes) in stored {
+        let key = parse(bytes).unwrap_or_else(|error| panic!("{how}: {error}"));
+        assert_eq!(key.public().authorized_key(), line, "{how}");
+    }
+}
+
+#[test]
+fn what_is_no_key_of_ours_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let (text, _) = key(&folder, &["-t", "ed25519"]);
+    assert!(refusal(STANDARD.encode(&text)).contains("base64 once too often"));
+    assert!(refusal([0, 159, 146, 150]).contains("binary data"));
+    let parameters = openssl(folder.path(), &["dsaparam", "1024"]);
+    let file = folder.path().join("parameters");
+    fs::write(&file, parameters).unwrap();
+    let dsa = openssl(folder.path(), &["genpkey", "-paramfile", file.to_str().unwrap()]);
+    assert!(refusal(dsa).starts_with("dsa keys are not supported"));
+    let x25519 = openssl(folder.path(), &["genpkey", "-algorithm", "x25519"]);
+    assert!(refusal(x25519).starts_with("x25519 keys are not supported"));
+}
+
+/// The decoder takes every curve of this length for P-256.
+#[test]
+fn curves_that_are_spelled_out_count_when_they_are_p_256() {
+    let folder = tempfile::tempdir().unwrap();
+    let explicit = |curve: &str| {
+        openssl(
+            folder.path(),
+            &["ecparam", "-name", curve, "-genkey", "-noout", "-param_enc", "explicit"],
+        )
+    };
+    parse(explicit("prime256v1")).unwrap();
+    let refused = refusal(explicit("secp256k1"));
+    assert!(refused.starts_with("ecdsa with a curve other than"), "{refused}");
+}
+
+/// One bit of its private exponent: it would sign, and the host would be blamed.
+#[test]
+fn rsa_key_whose_parts_do_not_fit_is_damaged() {
+    const KIND: &[u8] = b"\0\0\0\x07ssh-rsa";
+    let folder = tempfile::tempdir().unwrap();
+    let (text, line) = key(&folder, &["-t", "rsa", "-b", "2048"]);
+    assert_eq!(parse(&text).unwrap().public().authorized_key(), line);
+    let body: String = text.lines().filter(|line| !line.starts_with("-----")).collect();
+    let mut bytes = STANDARD.decode(body).unwrap();
+    let kinds: Vec<usize> = bytes
+        .windows(KIND.len())
+        .enumerate()
+        .filter_map(|(at, part)| (part == KIND).then_some(at))
+        .collect();
+    // Modulus, public exponent, private exponent.
+    let after = |bytes: &[u8], at: usize| {
+        let length = u32::from_be_bytes(bytes[at..at + 4].try_into().unwrap());
+        at + 4 + usize::try_from(length).unwrap()
+    };
+    let exponent = after(&bytes, after(&bytes, kinds[1] + KIND.len()));
+    bytes[exponent + 40] ^= 1;
+    let lines =
+        STANDARD.encode(bytes).as_bytes().chunks(70).map(<[u8]>::to_vec).collect::<Vec<_>>();
+    let body = String::from_utf8(lines.join(&b'\n')).unwrap();
+    let damaged =
+        format!("-----BEGIN OPENSSH PRIVATE KEY-----\n{body}\n-----END OPENSSH PRIVATE KEY-----\n");
+    assert!(refusal(damaged).contains("damaged"));
+}
