@@ -230,7 +230,7 @@ pub(crate) mod tests {
         refused("ssh-ed25519", &BadHostKey::Base64);
         refused("AAAA", &BadHostKey::Shape);
         refused(&wire(&[b"ssh-ed25519", &[7; 31]]), &BadHostKey::Shape);
-        refused(&wire(&[b"ssh-rsa", &[1, 0, 1], &[9; 128]]), &BadHostKey::Shape);
+        refused(&wire(&[b"ssh-rsa", &[1, 0, 1], &[9; 128]]), &BadHostKey::Short { bits: 1024 });
         refused(&wire(&[b"ecdsa-sha2-nistp256", b"nistp384", &[4; 65]]), &BadHostKey::Shape);
         refused(&wire(&[b"ssh-ed25519", &[7; 32], b"x"]), &BadHostKey::Shape);
         refused(&wire(&[b"rsa-sha2-256", &[3], &[5]]), &BadHostKey::Algorithm);

@@ -178,7 +178,7 @@ mod tests {
             assert!(error.to_string().contains(word), "{text}: {error}");
         }
         assert!(matches!(
-            PrivateKey::parse(&Secret::new([0xff, 0xfe])),
+            PrivateKey::parse(&Secret::new([0xff, 0x00, 0x80])),
             Err(KeyError::NotAKey { found: "binary data" })
         ));
     }

@@ -36,9 +36,10 @@ fn utf16(mark: [u8; 2], text: &str, unit: fn(u16) -> [u8; 2]) -> Vec<u8> {
 /// What `openssl` writes.
 fn openssl(folder: &Path, arguments: &[&str]) -> String {
     let file = folder.join("openssl.pem");
-    let arguments: Vec<&str> =
-        arguments.iter().copied().chain(["-out", file.to_str().unwrap()]).collect();
-    tool("openssl", &arguments);
+    // Before the other arguments: a length comes last.
+    let mut all = vec![arguments[0], "-out", file.to_str().unwrap()];
+    all.extend(&arguments[1..]);
+    tool("openssl", &all);
     fs::read_to_string(file).unwrap()
 }
 
