@@ -88,7 +88,9 @@ impl HostKey {
         if let ("ssh-rsa", [_, modulus]) = (algorithm, rest)
             && (1..RSA_BYTES).contains(&modulus.len())
         {
-            return Err(BadHostKey::Short { bits: 8 * modulus.len() });
+            // The first byte may be a zero that keeps the number positive.
+            let zeros = modulus.iter().take_while(|byte| **byte == 0).count();
+            return Err(BadHostKey::Short { bits: 8 * (modulus.len() - zeros) });
         }
         if fits(algorithm, rest) {
             Ok(Self { algorithm, wire: wire.to_vec() })
@@ -278,7 +280,9 @@ pub(crate) mod tests {
     fn short_rsa_key_is_named_with_its_length() {
         let field =
             |bytes: &[u8]| [&u32::try_from(bytes.len()).unwrap().to_be_bytes(), bytes].concat();
-        let wire = [field(b"ssh-rsa"), field(&[1, 0, 1]), field(&[0x5a; 128])].concat();
-        assert_eq!(HostKey::from_wire(&wire), Err(BadHostKey::Short { bits: 1024 }));
+        for modulus in [vec![0x5a; 128], [vec![0], vec![0xda; 128]].concat()] {
+            let wire = [field(b"ssh-rsa"), field(&[1, 0, 1]), field(&modulus)].concat();
+            assert_eq!(HostKey::from_wire(&wire), Err(BadHostKey::Short { bits: 1024 }));
+        }
     }
 }
