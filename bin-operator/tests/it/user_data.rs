@@ -93,8 +93,17 @@ fn wrong_usage_is_told() {
     render("GCP", &["-"; 3], &[], KEY).is_refused(2, &["once, or twice"]);
     render("GCP", &["-"; 2], &[], KEY).is_refused(2, &["can be read once"]);
     render("GCP", &["gone.pub"], &[], "").is_refused(2, &["cannot read gone.pub, check its name"]);
+    // What is in the file is the answer, not the call.
     let (_folder, name) = file([0xff, 0xfe, 0x73]);
-    render("GCP", &[&name], &[], "").is_refused(2, &["cannot read", &name]);
+    render("GCP", &[&name], &[], "").is_refused(1, &["cannot use", &name]);
+}
+
+/// As `ssh-keygen -y` prints it for a key that was made on an old system.
+#[test]
+fn comment_that_is_no_utf8_is_no_part_of_the_key() {
+    let (_folder, name) = file([KEY.trim_end().as_bytes(), b" J\xfcrg\n"].concat());
+    let run = render("GCP", &[&name], &[], "");
+    assert_eq!((run.status, run.err.as_str()), (0, ""));
 }
 
 /// Whatever is wrong with it besides.
