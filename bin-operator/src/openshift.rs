@@ -347,6 +347,8 @@ fn api_names(
     if let Some(status) = infrastructure {
         for url in [&status.api_server_internal_uri, &status.api_server_url] {
             match host_in(url) {
+                // That of a made-up cluster, which is on the same machine as its hosts.
+                Some(Ok(address)) if address.is_loopback() => {}
                 Some(Ok(address)) => {
                     addresses.api.insert(address);
                 }

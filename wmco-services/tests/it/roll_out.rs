@@ -10,10 +10,11 @@ use wmco_core::digest::Sha256;
 use wmco_core::facts::NodeFacts;
 use wmco_core::fleet::{self, Intent};
 use wmco_core::instances::{Resolutions, parse};
+use wmco_core::limits;
 use wmco_core::names::{self, host, objects};
 use wmco_core::node::{
-    self, Action, Desired, DesiredFile, HostSeen, KnownAs, NodeMarks, NodePatch, Release,
-    claims_slot,
+    self, Action, Desired, DesiredFile, DrainMarks, DrainSeen, HostSeen, KnownAs, NodeMarks,
+    NodePatch, Release, claims_slot,
 };
 use wmco_core::protocol::{
     Access, AgentLocation, HostPlan, ServiceRunState, staged_agent, staged_content, staged_plan,
@@ -279,8 +280,10 @@ impl Member {
 
     fn observed(&self) -> node::Observed {
         let probe = Agent::new(&self.host, "1", NOW).probe().expect("the host can be probed");
+        let marks = self.node.as_ref().map(|node| DrainMarks::of(node, limits::DRAIN_TIMEOUT, NOW));
         node::Observed {
             node: self.node.clone(),
+            drain: DrainSeen { marks: marks.unwrap_or_default(), ..DrainSeen::default() },
             node_sought: true,
             pods: Some(Vec::new()),
             host: HostSeen::Probed(Box::new(probe)),
