@@ -156,7 +156,8 @@ async fn refused_evictions_hold_up_no_other_pod_and_are_reported() {
     {
         assert!(message.contains(part), "{part}: {message}");
     }
-    assert_eq!(notes(&stage, names::events::DRAIN_BLOCKED).len(), 1);
+    // The Event follows the condition.
+    until(|| (notes(&stage, names::events::DRAIN_BLOCKED).len() == 1).then_some(())).await;
     assert_eq!(released(&nodes(&stage)[0]), before, "nothing was changed there");
 
     stage.cluster.clear_faults();
