@@ -212,6 +212,8 @@ impl Worker {
         match &plan.next {
             Next::Now => {}
             Next::Await { what, .. } => {
+                // Its time is over, whether or not what failed is needed again.
+                self.executor.metrics.retries.remove(&self.label);
                 self.executor.progress.stage(instance, Stage::Awaits(*what));
                 if let (Awaited::HostFit, HostSeen::Probed(probe)) = (what, self.memory.host()) {
                     for finding in unfit(&instance.desired, probe) {

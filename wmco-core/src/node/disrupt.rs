@@ -31,8 +31,11 @@ pub(super) fn empty(
         if marks.since.is_none() {
             patch.annotations.extend(begin(now).annotations);
         }
-        // Pods that came while nothing kept them away may not be taken for pods that tolerate the cordon.
-        if node.annotations.contains_key(names::CORDONED_SINCE_ANNOTATION) {
+        // Pods that came while nothing kept them away may not be taken for pods that tolerate the cordon, also where the
+        // Node has lost the mark that is remembered.
+        if marks.cordoned.is_some()
+            || node.annotations.contains_key(names::CORDONED_SINCE_ANNOTATION)
+        {
             patch.annotations.insert(names::CORDONED_SINCE_ANNOTATION.into(), None);
         }
         return Some(Plan::step(Action::PatchNode(patch), Because::DisruptionDue));

@@ -53,7 +53,8 @@ fn decoded(bytes: &[u8]) -> Zeroizing<String> {
     if text.contains('\n') || !text.contains("\\n") {
         return text;
     }
-    Zeroizing::new(text.replace("\\r", "").replace("\\n", "\n"))
+    let without_returns = Zeroizing::new(text.replace("\\r", ""));
+    Zeroizing::new(without_returns.replace("\\n", "\n"))
 }
 
 /// What stands between a begin and an end line.

@@ -132,6 +132,7 @@ impl Bench for Wine {
         let answers = serde_json::to_vec(&answers).unwrap();
         fs::write(wine.stand_ins().join(told::POWERSHELL), answers).unwrap();
         wine.first = wine.all_services().await.into_iter().map(|service| service.name).collect();
+        assert!(!wine.first.is_empty(), "Wine has services of its own: the list was not read");
         wine
     }
 

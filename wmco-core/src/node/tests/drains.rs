@@ -329,3 +329,16 @@ fn pauses_of_a_drain_grow_with_its_age() {
     };
     assert_eq!([1, 20, 60, 100, 3_000].map(next), [5, 5, 15, 25, 30]);
 }
+
+/// The Node lost its marks, which only we may believe from before, and its cordon: pods may have come since.
+#[test]
+fn lost_marks_do_not_outlive_the_cordon() {
+    let minute = SignedDuration::from_mins(1);
+    let case = draining(minute, vec![late("log")]).with(|c| {
+        c.node().unschedulable = false;
+        for mark in [names::CORDONED_ANNOTATION, names::CORDONED_SINCE_ANNOTATION] {
+            c.node().annotations.remove(mark);
+        }
+    });
+    assert_eq!(case.patch().annotations[names::CORDONED_SINCE_ANNOTATION], None);
+}
