@@ -20,7 +20,7 @@ PURE := -p wmco-core -p wmco-csr -p wmco-services
 # cargo-nextest is quicker and ends tests that hang, but a machine that has only Rust will do.
 ifeq ($(shell $(CARGO) nextest --version >/dev/null 2>&1 && echo yes),yes)
 # Many tests wait more than they work, above all those under Wine.
-TEST := $(CARGO) nextest run $(CARGO_FLAGS) --test-threads $(shell echo $$(( $$(nproc) * 2 )))
+TEST := $(CARGO) nextest run $(CARGO_FLAGS) --test-threads $(shell echo $$(( $$(nproc) * 3 )))
 else
 TEST := $(CARGO) test --no-fail-fast --lib --bins --tests --examples $(CARGO_FLAGS)
 endif

@@ -3,10 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
 
-use wmco_core::facts::{MachineAddress, MachineFacts, MachineSetFacts, NodeFacts, Reference};
+use wmco_core::facts::{
+    MachineAddress, MachineFacts, MachineSetFacts, NodeFacts, Reference, UserDataRef,
+};
 use wmco_core::fleet::{Desired, Observed};
 use wmco_core::host_record::{HostRecord, KnownHosts};
 use wmco_core::machines::{Machines, key};
+use wmco_core::names::objects::USER_DATA_SECRET;
 use wmco_core::names::{self, platforms};
 
 const VERSION: &str = "2.0.0";
@@ -33,6 +36,7 @@ impl MachineFleet {
             name: SET.to_owned(),
             uid: SET.to_owned(),
             replicas: size.try_into().unwrap_or(usize::MAX),
+            user_data: UserDataRef { name: USER_DATA_SECRET.to_owned(), ..UserDataRef::default() },
             is_deleted: false,
         };
         Self {

@@ -65,6 +65,13 @@ pub struct CertificateLabels {
     pub node: String,
 }
 
+/// Labels of Events that were not sent.
+#[derive(Clone, Debug, EncodeLabelSet, Eq, Hash, PartialEq)]
+pub struct DropLabels {
+    /// `queue-full`, or `rate` where an object or a reason has had its share.
+    pub cause: &'static str,
+}
+
 /// Labels of findings of the preflight.
 #[derive(Clone, Debug, EncodeLabelSet, Eq, Hash, PartialEq)]
 pub struct FindingLabels {
@@ -118,6 +125,8 @@ pub struct Metrics {
     pub certificates_until: Family<CertificateLabels, Gauge>,
     /// What the preflight found.
     pub findings: Family<FindingLabels, Gauge>,
+    /// Events that were not sent, by cause.
+    pub events_dropped: Family<DropLabels, Counter>,
     /// 1 for the process that leads, 0 for those that wait.
     pub leader: Gauge<i64, AtomicI64>,
 }
@@ -176,6 +185,7 @@ impl Metrics {
                     "When a certificate ends to be valid",
                 ),
                 findings: at.made("preflight_findings", "What the preflight found in the cluster"),
+                events_dropped: at.made("events_dropped", "Events that were not sent"),
                 leader: at.made("leader", "1 for the process that leads"),
                 registry: Arc::default(),
             }

@@ -1,6 +1,7 @@
 //! The controller of the operator's own objects: services ConfigMap, WICD's token and bindings, trusted CAs,
 //! user data, ServiceMonitor.
 
+mod contention;
 mod failures;
 mod look;
 mod monitoring;
@@ -28,6 +29,7 @@ use crate::config::Config;
 use crate::leader::Leadership;
 use crate::snapshot;
 use crate::sources::Sources;
+use contention::Contention;
 use failures::{Attempt, Failures};
 use look::Look;
 
@@ -54,25 +56,30 @@ impl Owned {
         let mut resync = time::interval_at(Instant::now() + self.resync, self.resync);
         resync.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let (mut look, mut failures) = (Look::Cached, Failures::default());
+        let mut contention = Contention::new();
         let mut monitored = false;
         loop {
             changes.mark_unchanged();
+            contention.begin_pass();
             // What one of them lacks does not hold up the other.
             let services = self.services(look).await;
-            self.carry_out("services", services, &mut failures).await;
+            self.carry_out("services", services, &mut failures, &mut contention).await;
             let user_data = self.user_data(look).await;
-            self.carry_out("user data", user_data, &mut failures).await;
+            self.carry_out("user data", user_data, &mut failures, &mut contention).await;
             let monitoring = monitoring::plan(&self, look, &mut monitored, &mut failures).await;
-            self.carry_out("monitoring", monitoring, &mut failures).await;
+            self.carry_out("monitoring", monitoring, &mut failures, &mut contention).await;
+            contention.problems().for_each(|problem| failures.found(problem.clone()));
             for problem in failures.end_pass(Instant::now()) {
-                self.announcer.wrong(problem).await;
+                self.announcer.wrong(&problem);
             }
             look = tokio::select! {
                 () = stop.cancelled() => return,
                 _ = resync.tick() => Look::Fresh,
                 _ = changes.changed() => Look::Cached,
                 // What failed may have been seen by a fresh look only.
-                () = sleep_until(failures.next()) => Look::Fresh,
+                () = sleep_until(failures.next().into_iter().chain(contention.next()).min()) => {
+                    Look::Fresh
+                }
             };
         }
     }
@@ -105,16 +112,26 @@ impl Owned {
         Ok(cluster::user_data::reconcile(&desired, &observed))
     }
 
-    /// Takes the steps that are due. A step that has just failed rests, and holds up no other.
-    async fn carry_out(&self, what: &str, plan: anyhow::Result<Plan>, failures: &mut Failures) {
+    /// Takes the steps that are due. A step that has just failed rests, and holds up no other, and so does one about an
+    /// object that another writer changes again and again.
+    async fn carry_out(
+        &self,
+        what: &str,
+        plan: anyhow::Result<Plan>,
+        failures: &mut Failures,
+        contention: &mut Contention,
+    ) {
         let plan = match plan {
             Ok(plan) => plan,
             Err(error) => return failures.no_plan(what, &error, Instant::now()),
         };
         for step in plan.steps {
-            if failures.rests(&step, Instant::now()) {
+            let object = step.action.object(&self.config.namespace);
+            if failures.rests(&step, Instant::now()) || contention.rests(&object) {
                 continue;
             }
+            let wanted = step.action.is_final().then(|| step.action.wanted());
+            let writer = contention.writer(&object, &self.client).await;
             tracing::info!(%step, "own objects");
             let attempt = Attempt::of(&step);
             let taken = match self.leadership.check() {
@@ -122,18 +139,24 @@ impl Owned {
                 Err(error) => Err(error.into()),
             };
             match taken {
-                Ok(()) if attempt.puts_right => {
-                    self.announcer
-                        .put_right(format!("Own object put right: {}", attempt.text))
-                        .await;
+                // What was seen is another one by now.
+                Ok(false) => {}
+                Ok(true) => {
+                    if let Some(wanted) = wanted {
+                        contention.corrected(&object, wanted, writer.as_deref());
+                    }
+                    if attempt.puts_right {
+                        let note = format!("Own object put right: {}", attempt.text);
+                        self.announcer.put_right(&note);
+                    }
                 }
-                Ok(()) => {}
                 Err(error) => failures.failed(&attempt, &error, Instant::now()),
             }
         }
     }
 
-    async fn execute(&self, action: Action) -> anyhow::Result<()> {
+    /// Returns whether it was done; if not, the object is not what was seen, and the next pass looks at it.
+    async fn execute(&self, action: Action) -> anyhow::Result<bool> {
         let namespace = &self.config.namespace;
         let config_maps: Api<ConfigMap> = self.namespaced();
         let secrets: Api<Secret> = self.namespaced();
@@ -178,10 +201,10 @@ impl Owned {
             }
             Action::DeleteBinding { kind, found } => match kind {
                 rbac::BindingKind::RoleBinding => {
-                    delete_found(&role_bindings, kind.name(), found).await.map(drop)
+                    delete_found(&role_bindings, kind.name(), found).await
                 }
                 rbac::BindingKind::ClusterRoleBinding | rbac::BindingKind::CloudNodeManager => {
-                    delete_found(&cluster_role_bindings, kind.name(), found).await.map(drop)
+                    delete_found(&cluster_role_bindings, kind.name(), found).await
                 }
             },
             Action::CreateServiceMonitor => {
@@ -248,41 +271,42 @@ fn trusted_ca() -> ConfigMap {
 }
 
 /// Restores the label and keeps the others. The next pass makes a ConfigMap that is gone.
-async fn label_trusted_ca(api: &Api<ConfigMap>) -> kube::Result<()> {
+async fn label_trusted_ca(api: &Api<ConfigMap>) -> kube::Result<bool> {
     let patch = Patch::Merge(json!({"metadata": {"labels": trusted_ca().metadata.labels}}));
     match api.patch(objects::TRUSTED_CA_CONFIG_MAP, &PatchParams::default(), &patch).await {
-        Ok(_) => Ok(()),
-        Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
+        Ok(_) => Ok(true),
+        Err(kube::Error::Api(status)) if status.code == 404 => Ok(false),
         Err(error) => Err(error),
     }
 }
 
-/// Creates an object; one that is there already is looked at in the next pass.
-async fn create<K>(api: &Api<K>, object: &K) -> kube::Result<()>
+/// Creates an object, and returns whether it did; one that is there already is looked at in the next pass.
+async fn create<K>(api: &Api<K>, object: &K) -> kube::Result<bool>
 where
     K: Clone + std::fmt::Debug + DeserializeOwned + Serialize,
 {
     match api.create(&PostParams::default(), object).await {
-        Ok(_) => Ok(()),
-        Err(kube::Error::Api(status)) if status.code == 409 => Ok(()),
+        Ok(_) => Ok(true),
+        Err(kube::Error::Api(status)) if status.code == 409 => Ok(false),
         Err(error) => Err(error),
     }
 }
 
 /// Deletes what was `found`, unless it is another one by now, and has another made in its place if it still may.
+/// Returns whether it was made.
 async fn replace<K>(
     api: &Api<K>,
     name: &str,
     found: Revision,
     may_write: impl FnOnce() -> anyhow::Result<()>,
-    make: impl Future<Output = kube::Result<()>>,
-) -> anyhow::Result<()>
+    make: impl Future<Output = kube::Result<bool>>,
+) -> anyhow::Result<bool>
 where
     K: Clone + std::fmt::Debug + DeserializeOwned + Resource,
 {
     // The change that we have not seen yet starts the next pass.
     if !delete_found(api, name, found).await? {
-        return Ok(());
+        return Ok(false);
     }
     may_write()?;
     Ok(make.await?)
@@ -304,13 +328,14 @@ where
     }
 }
 
-async fn delete<K>(api: &Api<K>, name: &str) -> kube::Result<()>
+/// Deletes an object, and returns whether it was there.
+async fn delete<K>(api: &Api<K>, name: &str) -> kube::Result<bool>
 where
     K: Clone + std::fmt::Debug + DeserializeOwned,
 {
     match api.delete(name, &DeleteParams::default()).await {
-        Ok(_) => Ok(()),
-        Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
+        Ok(_) => Ok(true),
+        Err(kube::Error::Api(status)) if status.code == 404 => Ok(false),
         Err(error) => Err(error),
     }
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 use wmco_core::instances::OfMachine;
+use wmco_core::limits;
 use wmco_core::names::events;
 use wmco_core::registries::{ClusterObject, RegistryNotice};
 
@@ -21,6 +22,8 @@ pub struct Problem {
     pub reason: &'static str,
     /// The object that the Event is recorded on.
     pub about: About,
+    /// What stays the same while the words change, for example a count in them; `None` if only the words tell.
+    pub topic: Option<String>,
 }
 
 /// An object that people look at when something is wrong.
@@ -30,6 +33,13 @@ pub enum About {
     Instances,
     /// A Machine.
     Machine(OfMachine),
+    /// A MachineSet.
+    MachineSet {
+        /// Its name.
+        name: String,
+        /// Its UID.
+        uid: String,
+    },
     /// The same: the cluster is not fit for Windows nodes.
     Cluster,
     /// The list of instances, for want of a better place: a setting of the cluster that hosts cannot follow.
@@ -46,7 +56,9 @@ impl About {
     /// What it means for instances, for the log.
     pub const fn consequence(&self) -> &'static str {
         match self {
-            Self::Instances | Self::Machine(_) => "instances cannot be configured",
+            Self::Instances | Self::Machine(_) | Self::MachineSet { .. } => {
+                "instances cannot be configured"
+            }
             Self::Cluster => "the cluster is not as windows nodes need it",
             Self::Settings => "windows nodes differ from what the cluster asks for",
             Self::Registries(_) => "windows nodes pull images in another way than the cluster says",
@@ -58,25 +70,33 @@ impl About {
 
 /// The problems so far.
 #[derive(Debug, Default)]
-pub struct Problems(BTreeMap<Problem, State>);
+pub struct Problems(BTreeMap<Identity, State>);
 
-#[derive(Clone, Copy, Debug)]
+/// What makes two problems of two passes the same one: reason, object, and topic or else the words.
+type Identity = (&'static str, About, String);
+
+#[derive(Clone, Debug)]
 enum State {
     ToTell(Instant),
-    Told,
+    Told { at: Instant, text: String },
 }
 
 impl From<String> for Problem {
     /// Something that is wrong with instances.
     fn from(text: String) -> Self {
-        Self { text, reason: events::INSTANCE_SETUP_FAILURE, about: About::Instances }
+        Self { text, reason: events::INSTANCE_SETUP_FAILURE, about: About::Instances, topic: None }
     }
 }
 
 impl Problem {
     /// A setting of the cluster that hosts cannot follow.
     pub fn of_settings(text: String) -> Self {
-        Self { text, reason: events::SETTING_NOT_APPLIED, about: About::Settings }
+        Self { text, reason: events::SETTING_NOT_APPLIED, about: About::Settings, topic: None }
+    }
+
+    fn identity(&self) -> Identity {
+        let topic = self.topic.as_ref().unwrap_or(&self.text);
+        (self.reason, self.about.clone(), topic.clone())
     }
 }
 
@@ -85,22 +105,29 @@ impl From<&RegistryNotice> for Problem {
         let reason =
             if notice.serious { events::REGISTRY_NOT_APPLIED } else { events::REGISTRY_WARNING };
         let about = About::Registries(notice.object.clone());
-        Self { text: notice.text.clone(), reason, about }
+        Self { text: notice.text.clone(), reason, about, topic: None }
     }
 }
 
 impl Problems {
     /// Takes what a pass at `now` found, and returns what to tell. A problem that went and came back
-    /// is a new one.
+    /// is a new one. One whose words have changed is told again after a while.
     pub fn update(&mut self, found: &Found, now: Instant) -> Vec<Problem> {
-        self.0.retain(|problem, _| found.contains_key(problem));
+        let mut before = std::mem::take(&mut self.0);
         let mut due = Vec::new();
         for (problem, patience) in found {
-            let state = self.0.entry(problem.clone()).or_insert(State::ToTell(now + *patience));
-            if matches!(state, State::ToTell(at) if *at <= now) {
-                *state = State::Told;
+            let identity = problem.identity();
+            let mut state = before.remove(&identity).unwrap_or(State::ToTell(now + *patience));
+            if let State::Told { at, text } = &state
+                && *text != problem.text
+            {
+                state = State::ToTell(*at + limits::PROBLEM_AGAIN.unsigned_abs());
+            }
+            if matches!(state, State::ToTell(at) if at <= now) {
+                state = State::Told { at: now, text: problem.text.clone() };
                 due.push(problem.clone());
             }
+            self.0.insert(identity, state);
         }
         due
     }
@@ -109,7 +136,7 @@ impl Problems {
     pub fn next(&self) -> Option<Instant> {
         let to_tell = self.0.values().filter_map(|state| match state {
             State::ToTell(at) => Some(*at),
-            State::Told => None,
+            State::Told { .. } => None,
         });
         to_tell.min()
     }
@@ -168,5 +195,24 @@ mod tests {
         assert!(problems.update(&wrong, now).is_empty());
         assert!(problems.update(&wrong, now + PATIENCE / 2).is_empty());
         assert_eq!(texts(problems.update(&wrong, now + PATIENCE)), ["no token"]);
+    }
+
+    #[test]
+    fn words_that_change_are_told_again_after_a_while_and_only_the_last() {
+        let mut problems = Problems::default();
+        let (begun, again) = (Instant::now(), limits::PROBLEM_AGAIN.unsigned_abs());
+        let mut told = |count: u32, after: Duration| {
+            let topic = Some("machines of a set".to_owned());
+            let problem = Problem { topic, ..Problem::from(format!("{count} machines")) };
+            let found = [(problem, Duration::ZERO)].into();
+            texts(problems.update(&found, begun + after))
+        };
+        assert_eq!(told(1, Duration::ZERO), ["1 machines"]);
+        for count in 2..2_000 {
+            assert!(told(count, again * count / 2_001).is_empty());
+        }
+        assert_eq!(told(2_000, again), ["2000 machines"]);
+        assert!(told(2_000, 3 * again).is_empty());
+        assert_eq!(told(1_999, 3 * again), ["1999 machines"]);
     }
 }

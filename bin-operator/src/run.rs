@@ -113,9 +113,8 @@ impl Operator {
             leadership: leadership.clone(),
             metrics,
         };
-        if !stop.is_cancelled() {
-            controllers.start(self.payload, pool, self.progress, &stop, &tasks);
-        }
+        let announcer = (!stop.is_cancelled())
+            .then(|| controllers.start(self.payload, pool, self.progress, &stop, &tasks));
         let lost = tokio::select! {
             () = stop.cancelled() => false,
             () = leadership.lost() => !stop.is_cancelled(),
@@ -123,6 +122,9 @@ impl Operator {
         stop.cancel();
         tasks.close();
         tasks.wait().await;
+        if let Some(announcer) = announcer {
+            announcer.sent(limits::EVENTS_END.unsigned_abs()).await;
+        }
         drop(end_of_office);
         election.await?;
         if let Some(http) = http {
@@ -164,9 +166,13 @@ impl Controllers {
         progress: Progress,
         stop: &CancellationToken,
         tasks: &TaskTracker,
-    ) {
-        let announcer =
-            Announcer::new(self.client.clone(), &self.config.namespace, &self.config.identity);
+    ) -> Announcer {
+        let announcer = Announcer::new(
+            self.client.clone(),
+            &self.config.namespace,
+            &self.config.identity,
+            self.metrics.clone(),
+        );
         let host_reports = HostReports::new();
         let executor = Executor {
             client: self.client.clone(),
@@ -219,12 +225,13 @@ impl Controllers {
             config: self.config,
             sources: self.sources,
             leadership: self.leadership,
-            announcer,
+            announcer: announcer.clone(),
             resync: limits::OWNED_RESYNC.unsigned_abs(),
         };
         tasks.spawn(owned.run(stop.clone()));
         tasks.spawn(follower.run(stop.clone()));
         tasks.spawn(approver.run(stop.clone()));
         tasks.spawn(fleet.run(stop.clone()));
+        announcer
     }
 }

@@ -4,7 +4,7 @@
 use std::fmt;
 use std::net::Ipv4Addr;
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use rcgen::{
     BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa,
     Issuer, KeyPair, KeyUsagePurpose, SanType,
@@ -163,17 +163,7 @@ impl Authority {
     /// gets none. `None` if there is nothing to do: the request is not approved or already answered, or its signer
     /// is not one of the three of `kubernetes.io` for kubelets and clients.
     pub fn sign(&self, request: &Value, now: Timestamp) -> Option<Value> {
-        self.sign_for_at_most(signer::LIFETIME, request, now)
-    }
-
-    /// Like `sign`, with certificates that are valid for at most `longest`.
-    pub(crate) fn sign_for_at_most(
-        &self,
-        longest: SignedDuration,
-        request: &Value,
-        now: Timestamp,
-    ) -> Option<Value> {
-        match signer::reconcile(&self.issuer, longest, request, now) {
+        match signer::reconcile(&self.issuer, request, now) {
             Step::Leave => None,
             Step::Update(signed) => Some(signed),
         }

@@ -2,10 +2,8 @@
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
-use std::time::Duration;
 
 use axum::Router;
-use jiff::SignedDuration;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -14,7 +12,7 @@ use super::error::{ApiError, Result as Answer};
 use super::plain::PlainListener;
 #[cfg(feature = "tls")]
 use super::tls::TlsListener;
-use super::{StartError, TestServer, csr, listen, meta, pki, preload, server, shared};
+use super::{StartError, TestServer, listen, meta, pki, preload, server, shared};
 use pki::Pki;
 use shared::Shared;
 
@@ -22,7 +20,6 @@ use shared::Shared;
 #[derive(Clone, Debug)]
 pub struct Builder {
     address: SocketAddr,
-    longest_lifetime: SignedDuration,
     taints_nodes: bool,
     definitions: Vec<Answer<Value>>,
     objects: Vec<Answer<Value>>,
@@ -32,7 +29,6 @@ impl Default for Builder {
     fn default() -> Self {
         Self {
             address: (Ipv4Addr::LOCALHOST, 0).into(),
-            longest_lifetime: csr::signer::LIFETIME,
             taints_nodes: false,
             definitions: Vec::new(),
             objects: Vec::new(),
@@ -67,13 +63,6 @@ impl Builder {
         Self { address, ..self }
     }
 
-    /// Signs no certificate for longer than this, even if the request asks for a longer lifetime.
-    #[must_use]
-    pub fn longest_certificates(self, longest: Duration) -> Self {
-        let longest_lifetime = SignedDuration::try_from(longest).unwrap_or(SignedDuration::MAX);
-        Self { longest_lifetime, ..self }
-    }
-
     /// Makes the taints of Nodes follow their Ready condition and their cordon, as the node lifecycle controller
     /// does. Without it, taints are as clients write them.
     #[must_use]
@@ -86,7 +75,7 @@ impl Builder {
     /// # Errors
     /// The port is in use, certificates cannot be made, or an object is refused.
     pub async fn start(self) -> Result<TestServer, StartError> {
-        let pki = Pki::new(self.longest_lifetime).map_err(StartError::certificate)?;
+        let pki = Pki::new().map_err(StartError::certificate)?;
         let shared = Arc::new(Shared::new(pki, self.taints_nodes));
         preload::preload(&shared);
         for object in self.definitions.into_iter().chain(self.objects) {

@@ -114,6 +114,13 @@ impl TestServer {
         self.address
     }
 
+    /// Moves the clock of certificates `seconds` ahead of the machine's clock, or behind if negative. Certificate
+    /// requests are signed, and client certificates judged with each request, by this clock. A test that needs a
+    /// certificate at the end of its life does not have to wait for it.
+    pub fn move_certificate_clock(&self, seconds: i64) {
+        self.shared.pki.set_seconds_ahead(seconds);
+    }
+
     /// Discards all history, like etcd's compaction: watches and pages that start at an older resourceVersion get
     /// 410.
     pub fn expire_history(&self) {

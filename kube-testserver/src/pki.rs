@@ -1,6 +1,7 @@
 //! Keys and certificates of the cluster.
 
 use std::fmt;
+use std::sync::atomic::{AtomicI64, Ordering};
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
@@ -13,7 +14,8 @@ pub(crate) struct Pki {
     /// The authority.
     pub(super) authority: Authority,
     tokens: TokenIssuer,
-    longest_lifetime: SignedDuration,
+    /// How far the clock of certificates is ahead of the machine's, in seconds.
+    ahead: AtomicI64,
 }
 
 impl fmt::Debug for Pki {
@@ -27,11 +29,11 @@ impl Pki {
     ///
     /// # Errors
     /// The key generator failed.
-    pub(crate) fn new(longest_lifetime: SignedDuration) -> Result<Self, CertificateError> {
+    pub(crate) fn new() -> Result<Self, CertificateError> {
         Ok(Self {
             authority: Authority::new()?,
             tokens: TokenIssuer::generate().map_err(|_| CertificateError::no_randomness())?,
-            longest_lifetime,
+            ahead: AtomicI64::new(0),
         })
     }
 
@@ -42,7 +44,18 @@ impl Pki {
 
     /// Answers an approved certificate request, like [`Authority::sign`].
     pub(crate) fn sign(&self, request: &Value, now: Timestamp) -> Option<Value> {
-        self.authority.sign_for_at_most(self.longest_lifetime, request, now)
+        self.authority.sign(request, self.certificate_time(now))
+    }
+
+    /// Moves the clock of certificates.
+    pub(crate) fn set_seconds_ahead(&self, seconds: i64) {
+        self.ahead.store(seconds, Ordering::Relaxed);
+    }
+
+    /// What the clock of certificates shows at `now`.
+    pub(crate) fn certificate_time(&self, now: Timestamp) -> Timestamp {
+        now.saturating_add(SignedDuration::from_secs(self.ahead.load(Ordering::Relaxed)))
+            .unwrap_or(now)
     }
 
     /// The issuer of service account tokens.

@@ -142,7 +142,7 @@ fn authenticate(
         headers: &incoming.headers,
     };
     let state = cluster.lock();
-    auth::authenticate(&state.store, cluster.pki.tokens(), credentials, of, Timestamp::now())
+    auth::authenticate(&state.store, &cluster.pki, credentials, of, Timestamp::now())
 }
 
 async fn answer(

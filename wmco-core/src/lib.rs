@@ -37,6 +37,7 @@ pub mod cluster_addresses;
 #[cfg(feature = "render")]
 pub mod content;
 pub mod digest;
+pub mod event_limiter;
 pub mod facts;
 pub mod fleet;
 pub mod host_key;

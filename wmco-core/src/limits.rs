@@ -3,8 +3,11 @@
 //! Source unless said otherwise: `docs/contract/lifecycle.md`, and `docs/contract/ssh.md`, SSH31 to SSH38.
 
 use std::num::NonZeroUsize;
+use std::time::Duration;
 
 use jiff::SignedDuration;
+
+use crate::event_limiter::Rate;
 
 /// TCP connect and SSH handshake together.
 pub const CONNECT: SignedDuration = SignedDuration::from_secs(15);
@@ -213,6 +216,41 @@ pub const IGNITION_FILE_BYTES: usize = 8 * 1024 * 1024;
 /// How often a certificate request is decided again at once after a write conflict. Source:
 /// `docs/contract/certificate-requests.md`, CSR52.
 pub const CSR_CONFLICTS: u32 = 3;
+
+/// Pause before an object of the operator's own is corrected for the third time in quick succession; doubles each time.
+/// Ours.
+pub const CORRECTION_FIRST: Duration = Duration::from_secs(10);
+
+/// Longest such pause. Ours.
+pub const CORRECTION_MOST: Duration = Duration::from_secs(600);
+
+/// How soon after the last pause another correction is one in quick succession. Ours.
+pub const CORRECTION_AGAIN: Duration = Duration::from_secs(60);
+
+/// Returns the time in which changes are gathered before a pass over so many instances: the more a pass has to look at,
+/// the more changes it looks at. 20 ms for up to 40 instances, 1 s for 2,000 and more. Ours.
+pub fn gather(instances: usize) -> Duration {
+    const EACH: Duration = Duration::from_micros(500);
+    const LEAST: Duration = Duration::from_millis(20);
+    const MOST: Duration = Duration::from_secs(1);
+    EACH.saturating_mul(u32::try_from(instances).unwrap_or(u32::MAX)).clamp(LEAST, MOST)
+}
+
+/// Events about one object. Source: the defaults of the Kubernetes project's library for clients in Go.
+pub const EVENTS_PER_OBJECT: Rate = Rate { burst: 25, interval: Duration::from_secs(300) };
+
+/// Events of one reason about attempts that fail and are repeated, for all objects together: at most 20 in a minute.
+/// Ours.
+pub const EVENTS_OF_FAILURES: Rate = Rate { burst: 10, interval: Duration::from_secs(6) };
+
+/// How many Events may wait to be sent; more are dropped and counted. Ours.
+pub const EVENTS_WAITING: usize = 1_000;
+
+/// How long the operator's end may wait for Events to be sent. Ours.
+pub const EVENTS_END: SignedDuration = SignedDuration::from_secs(5);
+
+/// How long a problem whose words change, such as a count, is not told again. Ours.
+pub const PROBLEM_AGAIN: SignedDuration = SignedDuration::from_mins(10);
 
 /// Most bytes of an Event's action. Source: Kubernetes API reference, Event `action`.
 pub const EVENT_ACTION_BYTES: usize = 128;

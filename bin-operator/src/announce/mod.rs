@@ -1,8 +1,8 @@
 //! Events for people. Source of the reasons: `docs/contract/cluster.md`, CLU18.
 
 mod news;
+mod queue;
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::ObjectReference;
@@ -12,6 +12,7 @@ use wmco_core::fleet::Intent;
 use wmco_core::host_record::HostRecord;
 use wmco_core::instances::{Called, OfMachine};
 use wmco_core::limits;
+use wmco_core::names::machine_api::MACHINE_SET_KIND;
 use wmco_core::names::monitoring::{CLUSTER_MONITORING_LABEL, OPERATOR_CONDITION};
 use wmco_core::names::{events, objects};
 use wmco_core::node::InstanceInputs;
@@ -20,36 +21,43 @@ use wmco_csr::{Dispute, Warning};
 
 pub use news::News;
 
+use crate::metrics::Metrics;
 use crate::problems::{About, Problem};
 use crate::registries;
+use queue::{Queue, Queued};
 
 /// Publishes Events; cheap to clone.
 #[derive(Clone)]
 pub struct Announcer {
-    recorder: Arc<Recorder>,
+    queue: Queue,
     namespace: String,
 }
 
 impl Announcer {
-    /// Publishes in the name of the process `instance`.
-    pub fn new(client: Client, namespace: &str, instance: &str) -> Self {
+    /// Publishes in the name of the process `instance`, in a task of its own.
+    pub fn new(client: Client, namespace: &str, instance: &str, metrics: Metrics) -> Self {
         let reporter =
             Reporter { controller: objects::OPERATOR.into(), instance: Some(instance.to_owned()) };
         Self {
-            recorder: Arc::new(Recorder::new(client, reporter)),
+            queue: Queue::new(Recorder::new(client, reporter), metrics),
             namespace: namespace.to_owned(),
         }
     }
 
+    /// Waits until all Events so far are sent, for so long at most.
+    pub async fn sent(&self, most: Duration) {
+        self.queue.sent(most).await;
+    }
+
     /// Tells all that happened with an instance.
-    pub async fn tell_all(&self, instance: &InstanceInputs, all: impl Iterator<Item = News>) {
+    pub fn tell_all(&self, instance: &InstanceInputs, all: impl Iterator<Item = News>) {
         for news in all {
-            self.tell(instance, &news).await;
+            self.tell(instance, &news);
         }
     }
 
     /// Tells what happened with an instance.
-    pub async fn tell(&self, instance: &InstanceInputs, news: &News) {
+    pub fn tell(&self, instance: &InstanceInputs, news: &News) {
         let reason = news.reason(instance.machine.is_some());
         let note = news.note(&instance.address);
         let type_ = if news.is_warning() {
@@ -61,23 +69,17 @@ impl Announcer {
         };
         let (on_node, on_origin) = news.told_on();
         if let Some(node) = instance.node.as_ref().filter(|_| on_node) {
-            self.publish(type_, reason, &note, &note, &reference(&node.name)).await;
+            self.publish(type_, reason, &note, &reference(&node.name));
         }
         if on_origin {
             let origin = self.origin(instance.machine.as_ref());
-            self.publish(type_, reason, &note, &note, &origin).await;
+            self.publish(type_, reason, &note, &origin);
         }
     }
 
     /// A step failed for a `reason`: told on the Machine or on the ConfigMap, and on the Node too when it
     /// is about its host key. It is tried again within `pause`.
-    pub async fn failed(
-        &self,
-        instance: &InstanceInputs,
-        reason: &str,
-        error: &str,
-        pause: Duration,
-    ) {
+    pub fn failed(&self, instance: &InstanceInputs, reason: &str, error: &str, pause: Duration) {
         let InstanceInputs { address, machine, node, desired, .. } = instance;
         let mut next = format!("next attempt within {} s", pause.as_secs());
         if node.is_none() && matches!(desired.intent, Intent::Remove(_)) {
@@ -88,28 +90,34 @@ impl Announcer {
         // Another pause is another Event, so that what the note says of the next attempt is true.
         let action = format!("{next}: {what}");
         let what = format!("{}; {next}", cut(&what, limits::EVENT_NOTE_BYTES - 2 - next.len()));
+        let event = || event(EventType::Warning, reason, &action, &what);
         if let (events::HOST_KEY_MISMATCH, Some(node)) = (reason, node) {
-            self.publish(EventType::Warning, reason, &action, &what, &reference(&node.name)).await;
+            let on = reference(&node.name);
+            self.queue.put(Queued { event: event(), on, is_repeated: true });
         }
-        let origin = self.origin(machine.as_ref());
-        self.publish(EventType::Warning, reason, &action, &what, &origin).await;
+        self.queue.put(Queued {
+            event: event(),
+            on: self.origin(machine.as_ref()),
+            is_repeated: true,
+        });
     }
 
     /// Something is wrong with what people or others of the cluster wrote.
-    pub async fn wrong(&self, problem: Problem) {
-        let Problem { text, reason, about } = &problem;
+    pub fn wrong(&self, problem: &Problem) {
+        let Problem { text, reason, about, topic: _ } = problem;
         let on = match about {
             About::Cluster | About::Instances | About::Settings => self.origin(None),
             About::Machine(machine) => self.origin(Some(machine)),
+            About::MachineSet { name, uid } => of_machine_api(MACHINE_SET_KIND, name, uid),
             About::Registries(object) => registries::reference(object),
             About::OperatorCondition(name) => self.operator_condition(name),
             About::Namespace => self.own_namespace(),
         };
-        self.publish(EventType::Warning, reason, text, text, &on).await;
+        self.publish(EventType::Warning, reason, text, &on);
     }
 
     /// The cluster's Prometheus scrapes the exporters on nodes from now on, or no more.
-    pub async fn monitoring(&self, enabled: bool) {
+    pub fn monitoring(&self, enabled: bool) {
         let (type_, reason, note) = if enabled {
             let note = "Prometheus scrapes the exporters on windows nodes".to_owned();
             (EventType::Normal, events::MONITORING_ENABLED, note)
@@ -120,33 +128,32 @@ impl Announcer {
             );
             (EventType::Warning, events::MONITORING_DISABLED, note)
         };
-        self.publish(type_, reason, &note, &note, &self.own_namespace()).await;
+        self.publish(type_, reason, &note, &self.own_namespace());
     }
 
     /// An object of the operator's own was put right.
-    pub async fn put_right(&self, note: String) {
-        self.on_instances(EventType::Normal, events::OWNED_OBJECT_PUT_RIGHT, note).await;
+    pub fn put_right(&self, note: &str) {
+        self.on_instances(EventType::Normal, events::OWNED_OBJECT_PUT_RIGHT, note);
     }
 
     /// A host claims a name that is not its own, or that another one claims, too.
-    pub async fn disputed(&self, dispute: &Dispute) {
+    pub fn disputed(&self, dispute: &Dispute) {
         tracing::warn!(name = dispute.name, "{}", dispute.message);
-        let note = dispute.message.clone();
-        self.on_instances(EventType::Warning, events::NAME_CONFLICT, note).await;
+        self.on_instances(EventType::Warning, events::NAME_CONFLICT, &dispute.message);
     }
 
     /// Something is wrong with a certificate request, or with what it meets: told on the request,
     /// and on a Node that stands in its way.
-    pub async fn warn_of(&self, csr: &ObjectReference, warning: &Warning) {
+    pub fn warn_of(&self, csr: &ObjectReference, warning: &Warning) {
         let Warning { reason, message, node } = warning;
         if let Some(node) = node {
-            self.publish(EventType::Warning, reason, message, message, &reference(node)).await;
+            self.publish(EventType::Warning, reason, message, &reference(node));
         }
-        self.publish(EventType::Warning, reason, message, message, csr).await;
+        self.publish(EventType::Warning, reason, message, csr);
     }
 
-    async fn on_instances(&self, type_: EventType, reason: &str, note: String) {
-        self.publish(type_, reason, &note, &note, &self.origin(None)).await;
+    fn on_instances(&self, type_: EventType, reason: &str, note: &str) {
+        self.publish(type_, reason, note, &self.origin(None));
     }
 
     fn operator_condition(&self, name: &str) -> ObjectReference {
@@ -174,15 +181,7 @@ impl Announcer {
     /// Where an instance comes from: its Machine, or else the list of instances.
     fn origin(&self, machine: Option<&OfMachine>) -> ObjectReference {
         if let Some(machine) = machine {
-            let (group, version, kind) = objects::MACHINE;
-            return ObjectReference {
-                api_version: Some(format!("{group}/{version}")),
-                kind: Some(kind.into()),
-                name: Some(machine.name.clone()),
-                namespace: Some(objects::MACHINE_API_NAMESPACE.into()),
-                uid: Some(machine.uid.clone()),
-                ..ObjectReference::default()
-            };
+            return of_machine_api(objects::MACHINE.2, &machine.name, &machine.uid);
         }
         ObjectReference {
             api_version: Some("v1".into()),
@@ -194,27 +193,34 @@ impl Announcer {
     }
 
     /// An Event that does not get through changes nothing; the log has it too.
-    ///
-    /// The recorder takes Events that differ in their note alone for one and keeps the first note,
-    /// so `action` tells which problem it is.
-    async fn publish(
-        &self,
-        type_: EventType,
-        reason: &str,
-        action: &str,
-        note: &str,
-        on: &ObjectReference,
-    ) {
-        let event = Event {
-            type_,
-            reason: reason.to_owned(),
-            action: cut(action, limits::EVENT_ACTION_BYTES).to_owned(),
-            note: Some(cut(note, limits::EVENT_NOTE_BYTES).to_owned()),
-            secondary: None,
-        };
-        if let Err(error) = self.recorder.publish(&event, on).await {
-            tracing::debug!(%error, reason, "event not published");
-        }
+    fn publish(&self, type_: EventType, reason: &str, note: &str, on: &ObjectReference) {
+        let event = event(type_, reason, note, note);
+        self.queue.put(Queued { event, on: on.clone(), is_repeated: false });
+    }
+}
+
+/// The recorder takes Events that differ in their note alone for one and keeps the first note, so `action` tells which
+/// problem it is.
+fn event(type_: EventType, reason: &str, action: &str, note: &str) -> Event {
+    Event {
+        type_,
+        reason: reason.to_owned(),
+        action: cut(action, limits::EVENT_ACTION_BYTES).to_owned(),
+        note: Some(cut(note, limits::EVENT_NOTE_BYTES).to_owned()),
+        secondary: None,
+    }
+}
+
+/// An object of the Machine API, as the object of Events.
+fn of_machine_api(kind: &str, name: &str, uid: &str) -> ObjectReference {
+    let (group, version, _) = objects::MACHINE;
+    ObjectReference {
+        api_version: Some(format!("{group}/{version}")),
+        kind: Some(kind.to_owned()),
+        name: Some(name.to_owned()),
+        namespace: Some(objects::MACHINE_API_NAMESPACE.into()),
+        uid: Some(uid.to_owned()),
+        ..ObjectReference::default()
     }
 }
 

@@ -96,7 +96,7 @@ impl Object {
                 Ok(())
             }
             Err(fault) => {
-                self.tell(&fault).await;
+                self.tell(&fault);
                 let retry_at = Instant::now() + RETRY;
                 self.retry_at = Some(retry_at);
                 Err(retry_at)
@@ -132,7 +132,7 @@ impl Object {
     }
 
     /// Tells people of a fault, once while it lasts.
-    async fn tell(&mut self, fault: &Fault) {
+    fn tell(&mut self, fault: &Fault) {
         let kind = fault.kind();
         if self.told.replace(kind) == Some(kind) {
             return;
@@ -144,8 +144,9 @@ impl Object {
         );
         tracing::warn!(text, "condition upgradeable");
         let about = About::OperatorCondition(self.name.clone());
-        let problem = Problem { text, reason: events::OPERATOR_CONDITION_ERROR, about };
-        self.announcer.wrong(problem).await;
+        let problem =
+            Problem { text, reason: events::OPERATOR_CONDITION_ERROR, about, topic: None };
+        self.announcer.wrong(&problem);
     }
 }
 

@@ -134,7 +134,7 @@ impl Cluster {
     pub(super) async fn fill(&mut self) {
         // Before that, a Machine could be taken for a host.
         self.sources.machines.known().await;
-        self.refresh().await;
+        self.refresh();
     }
 
     /// Keeps the docket up to date for ever.
@@ -154,7 +154,7 @@ impl Cluster {
             // Changes come in crowds, as the answers of the DNS after a start.
             tokio::time::sleep(DEBOUNCE).await;
             self.changes.iter_mut().for_each(watch::Receiver::mark_unchanged);
-            self.refresh().await;
+            self.refresh();
         }
     }
 
@@ -180,7 +180,7 @@ impl Cluster {
     }
 
     /// Takes in what changed in the caches since the last time, and tells of conflicts that are new.
-    async fn refresh(&mut self) {
+    fn refresh(&mut self) {
         self.refresh_nodes();
         let now = Timestamp::now();
         let cluster = snapshot::cluster_facts(&self.sources);
@@ -220,7 +220,7 @@ impl Cluster {
         self.look_again(again);
         if self.leadership.check().is_ok() {
             for dispute in disputes.difference(&self.told) {
-                self.announcer.disputed(dispute).await;
+                self.announcer.disputed(dispute);
             }
             self.told = disputes;
         }
@@ -318,6 +318,8 @@ mod tests {
     async fn what_comes_while_the_first_look_is_taken_is_not_lost() {
         let (stop, tasks) = (CancellationToken::new(), TaskTracker::new());
         let namespace = |name: &str| (name == "WATCH_NAMESPACE").then(|| "ns".to_owned());
+        let pool = Pool::new(Arc::new(TcpDialer), Options::default(), PoolLimits::default());
+        let metrics = Metrics::new(pool);
         let approver = Approver {
             client: client(),
             config: Arc::new(Config::from_env("1.0.0", false, 1, namespace).unwrap()),
@@ -325,12 +327,8 @@ mod tests {
             resolver: Resolver::new(Dns::none()),
             host_reports: HostReports::new(),
             leadership: Leadership::unchallenged(),
-            announcer: Announcer::new(client(), "ns", "test"),
-            metrics: Metrics::new(Pool::new(
-                Arc::new(TcpDialer),
-                Options::default(),
-                PoolLimits::default(),
-            )),
+            announcer: Announcer::new(client(), "ns", "test", metrics.clone()),
+            metrics,
             issued: super::super::Issued::default(),
         };
         let docket = Arc::new(Mutex::new(Docket::new()));

@@ -165,7 +165,7 @@ async fn reconcile(
         let Some(answer) = context.confirm(&request, answer).await? else {
             return Ok(Action::await_change());
         };
-        context.tell(&request, &answer).await;
+        context.tell(&request, &answer);
         let now = Timestamp::now();
         let condition = match answer.decision.into_verdict() {
             Verdict::Approve(approval) => approval.condition(now),
@@ -235,7 +235,7 @@ impl Context {
     }
 
     /// Counts and tells an answer that is new.
-    async fn tell(&self, request: &CertificateSigningRequest, answer: &Answer<'_>) {
+    fn tell(&self, request: &CertificateSigningRequest, answer: &Answer<'_>) {
         if !answer.is_news {
             return;
         }
@@ -262,7 +262,7 @@ impl Context {
         if let Some(warning) = decision.warning()
             && self.approver.leadership.check().is_ok()
         {
-            self.approver.announcer.warn_of(&request.object_ref(&()), &warning).await;
+            self.approver.announcer.warn_of(&request.object_ref(&()), &warning);
         }
     }
 

@@ -43,9 +43,6 @@ use usernames::{NoRandomBytes, Usernames};
 use view::{SeenMachines, View};
 use workers::Workers;
 
-/// Changes that come within this time are looked at together.
-const DEBOUNCE: Duration = Duration::from_millis(20);
-
 /// The keeper of all workers.
 pub struct Fleet {
     config: Arc<Config>,
@@ -68,6 +65,8 @@ pub struct Fleet {
     preflight: Preflight,
     release: Option<PreparedRelease>,
     injection: Injection,
+    /// Number of instances of the last pass.
+    instances: usize,
     /// How all instances stand by the last pass.
     standings: watch::Sender<Option<Vec<Standing>>>,
 }
@@ -103,6 +102,7 @@ impl Fleet {
             preflight: Preflight::default(),
             release: None,
             injection: Injection::default(),
+            instances: 0,
             standings: watch::channel(None).0,
         }
     }
@@ -133,7 +133,7 @@ impl Fleet {
                 () = ended.notified() => {}
                 () = tokio::time::sleep_until(self.next_pass()) => {}
             }
-            tokio::time::sleep(DEBOUNCE).await;
+            tokio::time::sleep(limits::gather(self.instances)).await;
         }
         self.workers.end().await;
         self.executor.pool.close_idle().await;
@@ -205,15 +205,21 @@ impl Fleet {
         };
         let mut assignments = fleet::reconcile(&desired, &observed);
         self.grants.note(&assignments, running);
+        self.instances = assignments.instances.len();
         self.replacing.clone_from(&assignments.replacing);
         self.counts.show(&assignments.instances, nodes, now);
         let exporter = snapshot::secret(&self.sources.secrets, &config.namespace, TLS_SECRET);
         self.counts.show_certificates(nodes, exporter.as_deref(), now);
         let told = |notice: &Notice| {
+            let set = notice.machine_set().and_then(|name| view.machines.set(name));
             let machine = notice.machine().and_then(|name| view.machines.get(name));
-            let about = machine.map_or(About::Instances, |it| About::Machine(it.identity()));
-            let (text, reason) = (notice.to_string(), notice.reason());
-            (Problem { text, reason, about }, notice.patience().unsigned_abs())
+            let about = if let Some(set) = set {
+                About::MachineSet { name: set.name.clone(), uid: set.uid.clone() }
+            } else {
+                machine.map_or(About::Instances, |it| About::Machine(it.identity()))
+            };
+            let (text, reason, topic) = (notice.to_string(), notice.reason(), notice.topic());
+            (Problem { text, reason, about, topic }, notice.patience().unsigned_abs())
         };
         problems.extend(assignments.notices.iter().map(told));
         if let Some(registries) = self.sources.registries.inventory() {
@@ -230,7 +236,7 @@ impl Fleet {
         let confirmation_used = assignments.confirmation_used;
         self.nodes = seen;
         self.write(changes, forgotten, confirmation_used, &mut problems).await;
-        self.tell(&problems).await;
+        self.tell(&problems);
     }
 
     /// Tells how all instances stand.
@@ -403,10 +409,10 @@ impl Fleet {
     }
 
     /// Tells people of new problems, once each.
-    async fn tell(&mut self, problems: &Found) {
+    fn tell(&mut self, problems: &Found) {
         for problem in self.problems.update(problems, Instant::now()) {
             tracing::warn!(problem = %problem.text, "{}", problem.about.consequence());
-            self.executor.announcer.wrong(problem).await;
+            self.executor.announcer.wrong(&problem);
         }
     }
 }

@@ -37,7 +37,8 @@ impl Preflight {
         }
         let told = self.findings.iter().map(|finding| {
             let text = finding.to_string();
-            let problem = Problem { text, reason: finding.reason(), about: About::Cluster };
+            let problem =
+                Problem { text, reason: finding.reason(), about: About::Cluster, topic: None };
             (problem, finding.patience().unsigned_abs())
         });
         problems.extend(told);

@@ -91,7 +91,7 @@ impl Worker {
                 break;
             }
             let rest = match outcome {
-                Ok(()) => self.rest_after(&plan, &inputs.instance).await,
+                Ok(()) => self.rest_after(&plan, &inputs.instance),
                 Err(failure) => Some(self.failed(failure, &inputs.instance).await),
             };
             if let Some(rest) = rest
@@ -157,15 +157,15 @@ impl Worker {
         );
         self.executor.progress.step(instance, step).await;
         if step.because == Because::NodeGone {
-            self.executor.announcer.tell(instance, &News::NodeGone).await;
+            self.executor.announcer.tell(instance, &News::NodeGone);
         }
         if let (Because::PodsCameBack, Action::Evict { pods, .. }) = (&step.because, &step.action) {
-            self.executor.announcer.tell(instance, &News::PodsCameBack(pods.clone())).await;
+            self.executor.announcer.tell(instance, &News::PodsCameBack(pods.clone()));
         }
         let mut turn = Turn { inputs, link: &mut self.link, news: Vec::new() };
         self.tried = AttemptedStep::Connect;
         let connected = self.executor.connect(&step.action, &mut turn).await;
-        self.executor.announcer.tell_all(instance, turn.news.drain(..)).await;
+        self.executor.announcer.tell_all(instance, turn.news.drain(..));
         connected?;
         if step.action.is_on_host() {
             self.setbacks.succeeded(&AttemptedStep::Connect);
@@ -174,7 +174,7 @@ impl Worker {
         }
         self.tried = AttemptedStep::of(&step.action);
         let outcome = self.executor.execute(&step.action, &mut turn).await;
-        self.executor.announcer.tell_all(instance, turn.news.drain(..)).await;
+        self.executor.announcer.tell_all(instance, turn.news.drain(..));
         let outcome = outcome?;
         if let Some(probe) = outcome.probe() {
             let report = HostReport {
@@ -206,7 +206,7 @@ impl Worker {
     }
 
     /// `None` when the next plan follows at once.
-    async fn rest_after(&mut self, plan: &Plan, instance: &InstanceInputs) -> Option<Rest> {
+    fn rest_after(&mut self, plan: &Plan, instance: &InstanceInputs) -> Option<Rest> {
         let rest = self.memory.done(plan, Timestamp::now());
         self.executor.works.update(&instance.address, |state| state.rests(&plan.next));
         match &plan.next {
@@ -217,7 +217,7 @@ impl Worker {
                 self.executor.progress.stage(instance, Stage::Awaits(*what));
                 if let (Awaited::HostFit, HostSeen::Probed(probe)) = (what, self.memory.host()) {
                     for finding in unfit(&instance.desired, probe) {
-                        self.executor.announcer.tell(instance, &News::Unfit(finding)).await;
+                        self.executor.announcer.tell(instance, &News::Unfit(finding));
                     }
                 }
             }
@@ -226,7 +226,7 @@ impl Worker {
                 self.executor.progress.stage(instance, Stage::Settled);
                 let configured = matches!(instance.desired.intent, Intent::Configure(_));
                 if std::mem::take(&mut self.worked) && configured {
-                    self.executor.announcer.tell(instance, &News::Configured).await;
+                    self.executor.announcer.tell(instance, &News::Configured);
                 }
             }
         }
@@ -258,7 +258,7 @@ impl Worker {
         tracing::warn!(instance = %instance.address, error = %text, %retry_at, "step failed");
         self.executor.progress.failed(instance, text.clone(), retry_at);
         let reason = error.event_reason(instance);
-        self.executor.announcer.failed(instance, reason, &text, pause.within).await;
+        self.executor.announcer.failed(instance, reason, &text, pause.within);
         if matches!(error, StepError::OtherHostKey { .. }) {
             self.executor.tell_host_key(instance.node.as_ref(), Some(&text)).await;
         }

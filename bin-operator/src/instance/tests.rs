@@ -40,14 +40,15 @@ fn executor() -> Executor {
     let (store, _) = reflector::store();
     let (_, newest) = watch::channel(0);
     let leadership = Leadership::unchallenged();
+    let metrics = Metrics::new(pool.clone());
     Executor {
         client: client(),
         once: client(),
         namespace: "ns".into(),
         leadership: leadership.clone(),
-        metrics: Metrics::new(pool.clone()),
+        announcer: Announcer::new(client(), "ns", "test", metrics.clone()),
+        metrics,
         pool,
-        announcer: Announcer::new(client(), "ns", "test"),
         progress: Progress::new(),
         records: HostRecords::new(client(), "ns", leadership),
         host_reports: HostReports::new(),
@@ -85,7 +86,7 @@ async fn rests_after(step: Outcome) -> bool {
     // Somebody takes the entry off the list while the step is under way.
     sender.send_replace(inputs(Intent::Remove(None)));
     worker.catch_up(&step).await;
-    let rest = worker.rest_after(&plan, &before.instance).await.unwrap();
+    let rest = worker.rest_after(&plan, &before.instance).unwrap();
     let woken = worker.sleep(rest, &before.instance);
     tokio::time::timeout(Duration::from_secs(1), woken).await.is_err()
 }
@@ -110,7 +111,7 @@ async fn what_happens_to_the_node_during_a_look_ends_the_rest_after_it() {
     sender.send_replace(Arc::new(appeared));
     worker.catch_up(&Outcome::Looked(HostSeen::NoAgent)).await;
     let plan = Plan::wait(Awaited::NodeAppears, Timestamp::now() + limits::NODE_APPEARS);
-    let rest = worker.rest_after(&plan, &before.instance).await.unwrap();
+    let rest = worker.rest_after(&plan, &before.instance).unwrap();
     let woken = worker.sleep(rest, &before.instance);
     assert!(tokio::time::timeout(Duration::from_secs(1), woken).await.is_ok(), "it sleeps on");
 }

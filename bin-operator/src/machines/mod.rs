@@ -3,7 +3,7 @@
 use kube::Client;
 use kube::api::{Api, ApiResource, DynamicObject, GroupVersionKind};
 use kube::runtime::watcher;
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use wmco_core::facts::{MachineFacts, MachineSetFacts};
@@ -84,8 +84,17 @@ fn strip(object: &mut DynamicObject) {
     object.metadata.managed_fields = None;
     object.metadata.annotations = None;
     if let Some(spec) = object.data.get_mut("spec").and_then(Value::as_object_mut) {
-        // What remains is how many Machines a MachineSet is to have.
+        // What remains is how many Machines a MachineSet is to have, and with which user data.
+        let user_data = spec
+            .get_mut("template")
+            .and_then(|template| template.pointer_mut("/spec/providerSpec/value/userDataSecret"))
+            .map(Value::take);
         spec.retain(|key, _| key == "replicas");
+        if let Some(reference) = user_data {
+            let template =
+                json!({"spec": {"providerSpec": {"value": {"userDataSecret": reference}}}});
+            spec.insert("template".to_owned(), template);
+        }
     }
     if let Some(status) = object.data.get_mut("status").and_then(Value::as_object_mut) {
         status.remove("providerStatus");

@@ -9,7 +9,7 @@ use wmco_core::limits;
 use wmco_core::names::{events, objects};
 
 use crate::backoff::Backoff;
-use crate::problems::{About, Found, Problem, Problems};
+use crate::problems::{Found, Problem, Problems};
 
 /// A step that is taken.
 pub(super) struct Attempt {
@@ -85,8 +85,7 @@ impl Failures {
         let rights = if code == 403 { attempt.rights } else { "it is tried again" };
         // What to do comes first: Events are cut.
         let text = format!("cannot {}; {rights}: {error}", attempt.text);
-        let problem =
-            Problem { text, reason: events::OWNED_OBJECT_FAILURE, about: About::Instances };
+        let problem = Problem { reason: events::OWNED_OBJECT_FAILURE, ..Problem::from(text) };
         self.note(&attempt.text, error, Some(problem), now);
     }
 

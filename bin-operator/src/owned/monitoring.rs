@@ -43,7 +43,7 @@ pub(super) async fn plan(
         }
     };
     if std::mem::replace(monitored, wanted) != wanted {
-        owned.announcer.monitoring(wanted).await;
+        owned.announcer.monitoring(wanted);
     }
     if !wanted {
         return Ok(Plan::default());
@@ -69,7 +69,7 @@ fn is_wanted(sources: &Sources) -> Result<bool, BadLabel> {
 /// What people hear of a label that makes no sense.
 fn problem(label: &BadLabel) -> Problem {
     let reason = events::SETTING_NOT_APPLIED;
-    Problem { text: label.to_string(), reason, about: About::Namespace }
+    Problem { text: label.to_string(), reason, about: About::Namespace, topic: None }
 }
 
 /// Looks at it.
@@ -96,22 +96,22 @@ async fn observe(
     Ok(found.map_or(Seen::Missing, Seen::There))
 }
 
-/// Makes it; one that is there already is looked at in the next pass.
-pub(super) async fn create(client: &Client, namespace: &str) -> anyhow::Result<()> {
+/// Makes it, and returns whether it did; one that is there already is looked at in the next pass.
+pub(super) async fn create(client: &Client, namespace: &str) -> anyhow::Result<bool> {
     let object: DynamicObject = serde_json::from_value(exporter_monitor(namespace))?;
     match api(client, namespace).create(&PostParams::default(), &object).await {
-        Ok(_) => Ok(()),
-        Err(kube::Error::Api(status)) if status.code == 409 => Ok(()),
+        Ok(_) => Ok(true),
+        Err(kube::Error::Api(status)) if status.code == 409 => Ok(false),
         Err(error) => Err(error.into()),
     }
 }
 
-/// Puts our fields right, unless it is another one by now: that is looked at in the next pass.
+/// Puts our fields right, and returns whether it did: another one is looked at in the next pass.
 pub(super) async fn change(
     client: &Client,
     namespace: &str,
     found: Revision,
-) -> anyhow::Result<()> {
+) -> anyhow::Result<bool> {
     let wanted = exporter_monitor(namespace);
     let patch = json!({
         "metadata": {
@@ -123,8 +123,8 @@ pub(super) async fn change(
     });
     let patch = Patch::Merge(patch);
     match api(client, namespace).patch(EXPORTER, &PatchParams::default(), &patch).await {
-        Ok(_) => Ok(()),
-        Err(kube::Error::Api(status)) if matches!(status.code, 404 | 409) => Ok(()),
+        Ok(_) => Ok(true),
+        Err(kube::Error::Api(status)) if matches!(status.code, 404 | 409) => Ok(false),
         Err(error) => Err(error.into()),
     }
 }

@@ -103,20 +103,20 @@ pub(super) fn with_data(data: &BTreeMap<String, Hidden>) -> Secret {
 }
 
 /// Creates the Secret by server-side apply: the right to create can be narrowed to one name there alone, since the
-/// name is in the path. The next pass looks at a Secret that somebody else made meanwhile.
+/// name is in the path. Returns whether it did; the next pass looks at a Secret that somebody else made meanwhile.
 ///
 /// # Errors
 /// The API server's.
-pub(super) async fn create(secrets: &Api<Secret>, secret: &Secret) -> kube::Result<()> {
+pub(super) async fn create(secrets: &Api<Secret>, secret: &Secret) -> kube::Result<bool> {
     let params = PatchParams::apply(FIELD_MANAGER);
     match secrets.patch(objects::USER_DATA_SECRET, &params, &Patch::Apply(secret)).await {
-        Ok(_) => Ok(()),
-        Err(kube::Error::Api(status)) if status.code == 409 => Ok(()),
+        Ok(_) => Ok(true),
+        Err(kube::Error::Api(status)) if status.code == 409 => Ok(false),
         Err(error) => Err(error),
     }
 }
 
-/// Changes the text of the Secret that was `found`, unless that is another one by now.
+/// Changes the text of the Secret that was `found`, unless that is another one by now; returns whether it did.
 ///
 /// # Errors
 /// The API server's.
@@ -124,16 +124,16 @@ pub(super) async fn change(
     secrets: &Api<Secret>,
     found: Revision,
     text: &Hidden,
-) -> kube::Result<()> {
+) -> kube::Result<bool> {
     // Another Secret of this name has another version, too.
     let patch = Patch::Merge(json!({
         "metadata": {"resourceVersion": found.resource_version},
         "data": with_text(text).data,
     }));
     match secrets.patch(objects::USER_DATA_SECRET, &PatchParams::default(), &patch).await {
-        Ok(_) => Ok(()),
+        Ok(_) => Ok(true),
         // The change that we have not seen yet starts the next pass.
-        Err(kube::Error::Api(status)) if [404, 409].contains(&status.code) => Ok(()),
+        Err(kube::Error::Api(status)) if [404, 409].contains(&status.code) => Ok(false),
         Err(error) => Err(error),
     }
 }

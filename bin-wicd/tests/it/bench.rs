@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 use std::path::Path;
 
-use jiff::SignedDuration;
 use wicd_wine::hands::Order;
 use wicd_wine::told::Behaviour;
 use wmco_core::digest::Sha256;
@@ -25,9 +24,6 @@ use crate::cluster::{Cluster, NAMESPACE, NODE};
 pub(crate) trait Bench: Sized {
     /// Whether trusted roots that are removed are gone. Wine keeps what is deleted from a store.
     const ROOTS_GO: bool;
-
-    /// How long certificates live that are to expire during a test.
-    const CERTIFICATES: SignedDuration;
 
     /// How much of logs is kept, as the operator tells the daemon.
     const LOG_SIZE: Option<&str>;

@@ -8,7 +8,7 @@ use k8s_openapi::api::core::v1::Node;
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Api, Client, Config};
-use kube_testserver::{Builder, TestServer};
+use kube_testserver::TestServer;
 use serde_json::{Value, json};
 use wmco_core::cluster::rbac;
 use wmco_core::names;
@@ -43,11 +43,7 @@ impl Drop for Cluster {
 
 impl Cluster {
     pub(crate) async fn start() -> Self {
-        Self::start_as(TestServer::builder()).await
-    }
-
-    pub(crate) async fn start_as(builder: Builder) -> Self {
-        let sim = builder.start().await.unwrap();
+        let sim = TestServer::start().await.unwrap();
         let namespace = json!({"apiVersion": "v1", "kind": "Namespace",
             "metadata": {"name": NAMESPACE}});
         sim.put(&namespace).unwrap();

@@ -10,7 +10,6 @@ use bin_wicd::args::{self, Args, Command};
 use bin_wicd::controller::{self, Settings, Site};
 use bin_wicd::{bootstrap, cleanup, report};
 use clap::Parser as _;
-use jiff::SignedDuration;
 use tokio_util::sync::CancellationToken;
 use wicd_wine::hands::Order;
 use wicd_wine::told::{Behaviour, Storm};
@@ -123,7 +122,6 @@ impl Memory {
 
 impl Bench for Memory {
     const ROOTS_GO: bool = true;
-    const CERTIFICATES: SignedDuration = SignedDuration::from_secs(15);
 
     const LOG_SIZE: Option<&str> = Some("1M");
     const STORM: u64 = 10_000_000;
@@ -208,7 +206,7 @@ impl Bench for Memory {
             Order::Delete { name } => {
                 self.host.delete(&named(name), Wait::at_most(limits::SERVICE_STOP)).unwrap();
             }
-            Order::Nothing | Order::Services | Order::Registry => panic!("ask the bench"),
+            Order::Services | Order::Registry => panic!("ask the bench"),
         }
     }
 

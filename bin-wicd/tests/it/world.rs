@@ -129,13 +129,6 @@ impl World {
         Self::on(TestServer::start().await.unwrap()).await
     }
 
-    /// Every certificate that is asked for lives this long only.
-    pub(crate) async fn with_certificates_for(seconds: i64) -> Self {
-        let builder = TestServer::builder();
-        let life = SignedDuration::from_secs(seconds);
-        Self::on(builder.longest_certificates(life.unsigned_abs()).start().await.unwrap()).await
-    }
-
     /// The operator asks for these services.
     pub(crate) async fn asked(manifest: &Manifest) -> Self {
         let world = Self::new().await;

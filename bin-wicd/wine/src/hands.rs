@@ -10,8 +10,6 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase", tag = "order")]
 pub enum Order {
-    /// Do nothing: the answer says that Windows is up.
-    Nothing,
     /// Read all services: what they are from the registry, what they do from the manager.
     Services,
     /// Create a service that starts when asked for.

@@ -8,8 +8,9 @@ use x509_parser::prelude::{FromDer as _, X509Certificate};
 use crate::error::{ApiError, Result};
 use crate::hex::hex;
 use crate::identity::User;
+use crate::pki::Pki;
 use crate::store::Store;
-use crate::tokens::{AUDIENCE, TokenIssuer};
+use crate::tokens::AUDIENCE;
 
 const CREDENTIAL_ID: &str = "authentication.kubernetes.io/credential-id";
 
@@ -27,15 +28,21 @@ pub(crate) struct Credentials<'a> {
 /// Authenticates a request: by certificate, else by token, else as anonymous.
 ///
 /// # Errors
-/// 401 for an invalid token.
+/// 401 for an invalid token, or a certificate that is not valid now.
 pub(crate) fn identify(
     store: &Store,
-    issuer: &TokenIssuer,
+    pki: &Pki,
     credentials: Credentials<'_>,
     now: Timestamp,
 ) -> Result<User> {
-    if let Some(user) = credentials.certificate.and_then(certified) {
-        return Ok(user);
+    let certificate = credentials.certificate.and_then(|der| X509Certificate::from_der(der).ok());
+    if let Some((_, certificate)) = certificate {
+        if !is_valid(&certificate, pki.certificate_time(now)) {
+            return Err(ApiError::unauthorized());
+        }
+        if let Some(user) = certified(&certificate) {
+            return Ok(user);
+        }
     }
     let header = credentials.authorization.unwrap_or("").trim();
     let Some((scheme, token)) = header.split_once(' ') else { return Ok(User::anonymous()) };
@@ -43,22 +50,28 @@ pub(crate) fn identify(
     if !scheme.eq_ignore_ascii_case("bearer") || token.is_empty() {
         return Ok(User::anonymous());
     }
-    issuer
+    pki.tokens()
         .authenticate(store, token, &[AUDIENCE.to_owned()], now)
         .map(|found| found.user)
         .ok_or_else(ApiError::unauthorized)
 }
 
+/// Whether it is within the certificate's lifetime. The handshake has checked that too, but a connection may last
+/// longer.
+fn is_valid(certificate: &X509Certificate<'_>, now: Timestamp) -> bool {
+    let validity = certificate.validity();
+    (validity.not_before.timestamp()..=validity.not_after.timestamp()).contains(&now.as_second())
+}
+
 /// The user of a certificate: the common name is the user, the organizations are the groups.
-fn certified(der: &[u8]) -> Option<User> {
-    let (_, certificate) = X509Certificate::from_der(der).ok()?;
+fn certified(certificate: &X509Certificate<'_>) -> Option<User> {
     let subject = certificate.subject();
     let name = subject.iter_common_name().next()?.as_str().ok()?;
     let groups: Vec<String> = subject
         .iter_organization()
         .filter_map(|group| group.as_str().ok().map(ToOwned::to_owned))
         .collect();
-    let fingerprint = hex(digest(&SHA256, der).as_ref());
+    let fingerprint = hex(digest(&SHA256, certificate.as_raw()).as_ref());
     let mut user = User::authenticated(name, &groups);
     user.extra.insert(CREDENTIAL_ID.to_owned(), vec![format!("X509SHA256={fingerprint}")]);
     Some(user)
@@ -74,8 +87,8 @@ mod tests {
     fn by_header(header: Option<&str>) -> Result<User> {
         let headers = HeaderMap::new();
         let given = Credentials { certificate: None, authorization: header, headers: &headers };
-        let issuer = TokenIssuer::generate().unwrap();
-        identify(&Store::default(), &issuer, given, Timestamp::UNIX_EPOCH)
+        let pki = Pki::new().unwrap();
+        identify(&Store::default(), &pki, given, Timestamp::UNIX_EPOCH)
     }
 
     #[test]
@@ -96,7 +109,8 @@ mod tests {
         params.distinguished_name.push(DnType::CommonName, "system:node:n");
         params.distinguished_name.push(DnType::OrganizationName, "system:nodes");
         let der = params.self_signed(&KeyPair::generate().unwrap()).unwrap();
-        let user = certified(der.der()).unwrap();
+        let (_, certificate) = X509Certificate::from_der(der.der()).unwrap();
+        let user = certified(&certificate).unwrap();
         assert_eq!(user.name, "system:node:n");
         assert_eq!(user.groups, ["system:nodes", "system:authenticated"]);
         assert!(user.extra[CREDENTIAL_ID][0].starts_with("X509SHA256="));

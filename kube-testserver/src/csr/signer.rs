@@ -25,7 +25,7 @@ use super::{
 };
 
 /// Lifetime of certificates unless the request asks for less.
-pub(crate) const LIFETIME: SignedDuration = SignedDuration::from_hours(365 * 24);
+const LIFETIME: SignedDuration = SignedDuration::from_hours(365 * 24);
 const EC_KEY: &str = "1.2.840.10045.2.1";
 const ED25519_KEY: &str = "1.3.101.112";
 /// Allowed clock difference.
@@ -177,7 +177,6 @@ pub(crate) enum Step {
 /// Decides about one request.
 pub(crate) fn reconcile(
     issuer: &Issuer<'_, impl SigningKey>,
-    longest: SignedDuration,
     request: &Value,
     now: Timestamp,
 ) -> Step {
@@ -199,7 +198,7 @@ pub(crate) fn reconcile(
         Err(error) => error.to_string(),
         Ok(parsed) => match unfit(signer, &parsed, &usages(request)) {
             Some(why) => why,
-            None => match issue(issuer, longest, spec, &parsed, now) {
+            None => match issue(issuer, spec, &parsed, now) {
                 Ok(pem) => {
                     status.insert("certificate".to_owned(), STANDARD.encode(pem).into());
                     return Step::Update(update);
@@ -256,7 +255,6 @@ fn unfit(signer: &str, parsed: &Parsed, usages: &[&str]) -> Option<String> {
 
 fn issue(
     issuer: &Issuer<'_, impl SigningKey>,
-    longest: SignedDuration,
     spec: &Value,
     parsed: &Parsed,
     now: Timestamp,
@@ -270,10 +268,10 @@ fn issue(
     }
     params.distinguished_name.push(DnType::CommonName, parsed.common_name.as_str());
     let asked = spec.get("expirationSeconds").and_then(Value::as_i64);
-    let lifetime = asked.map_or(longest, |s| longest.min(SignedDuration::from_secs(s)));
+    let lifetime = asked.map_or(LIFETIME, |s| LIFETIME.min(SignedDuration::from_secs(s)));
     let time =
         |time: Timestamp| ASN1Time::from_timestamp(time.as_second()).map(|t| t.to_datetime());
-    params.not_before = time(now - BACKDATE.min(longest)).map_err(RequestError::Der)?;
+    params.not_before = time(now - BACKDATE).map_err(RequestError::Der)?;
     params.not_after = time(now + lifetime).map_err(RequestError::Der)?;
     params.is_ca = IsCa::ExplicitNoCa;
     params.use_authority_key_identifier_extension = true;
@@ -336,9 +334,7 @@ mod tests {
 
     #[track_caller]
     fn refused(request: &Value, expected: &str) {
-        let Step::Update(update) =
-            reconcile(&authority(), LIFETIME, request, Timestamp::UNIX_EPOCH)
-        else {
+        let Step::Update(update) = reconcile(&authority(), request, Timestamp::UNIX_EPOCH) else {
             panic!()
         };
         assert_eq!(update["status"]["conditions"][1]["type"], "Failed");
@@ -352,9 +348,7 @@ mod tests {
             request(KUBELET_SERVING_SIGNER, "system:nodes", &["n", "10.0.0.9"], &SERVING);
         request["spec"]["expirationSeconds"] = 600.into();
         let now = Timestamp::from_second(1_800_000_000).unwrap();
-        let Step::Update(update) = reconcile(&authority(), LIFETIME, &request, now) else {
-            panic!()
-        };
+        let Step::Update(update) = reconcile(&authority(), &request, now) else { panic!() };
         let pem = STANDARD.decode(update["status"]["certificate"].as_str().unwrap()).unwrap();
         let (_, block) = x509_parser::pem::parse_x509_pem(&pem).unwrap();
         let (_, certificate) = X509Certificate::from_der(&block.contents).unwrap();
@@ -363,7 +357,7 @@ mod tests {
         let names = certificate.subject_alternative_name().unwrap().unwrap();
         assert_eq!(names.value.general_names.len(), 2);
         assert!(certificate.extended_key_usage().unwrap().unwrap().value.server_auth);
-        assert_eq!(reconcile(&authority(), LIFETIME, &update, now), Step::Leave);
+        assert_eq!(reconcile(&authority(), &update, now), Step::Leave);
     }
 
     #[test]
@@ -390,9 +384,9 @@ mod tests {
     #[test]
     fn unapproved_and_foreign_requests_are_left() {
         let mut request = request("example.test/x", "a", &[], &CLIENT);
-        assert_eq!(reconcile(&authority(), LIFETIME, &request, Timestamp::UNIX_EPOCH), Step::Leave);
+        assert_eq!(reconcile(&authority(), &request, Timestamp::UNIX_EPOCH), Step::Leave);
         request["spec"]["signerName"] = CLIENT_SIGNER.into();
         request["status"] = json!({});
-        assert_eq!(reconcile(&authority(), LIFETIME, &request, Timestamp::UNIX_EPOCH), Step::Leave);
+        assert_eq!(reconcile(&authority(), &request, Timestamp::UNIX_EPOCH), Step::Leave);
     }
 }

@@ -2,7 +2,8 @@
 
 use k8s_openapi::api::core::v1::{ConfigMap, Node};
 use kube::api::{Api, ListParams, ObjectMeta, PostParams};
-use kube::{CustomResource, CustomResourceExt as _};
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::{Client, Config, CustomResource, CustomResourceExt as _};
 use kube_testserver::{StartError, TestServer, User};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -18,6 +19,24 @@ async fn a_client_is_the_user_it_was_made_for() {
     let refused = eve.list(&ListParams::default()).await.unwrap_err();
     assert!(matches!(refused, kube::Error::Api(status) if status.code == 403));
     assert_eq!(server.requests().last().unwrap().user, "eve");
+}
+
+#[tokio::test]
+async fn certificates_are_judged_with_each_request_by_a_clock_of_their_own() {
+    /// Later than the end of a client certificate that the server makes.
+    const MILLENNIA: i64 = 5_000 * 365 * 24 * 3_600;
+    let server = TestServer::start().await.unwrap();
+    let text = server.kubeconfig("admin", &["system:masters"]).unwrap();
+    let (kubeconfig, options) =
+        (Kubeconfig::from_yaml(&text).unwrap(), KubeConfigOptions::default());
+    let config = Config::from_custom_kubeconfig(kubeconfig, &options).await.unwrap();
+    let nodes: Api<Node> = Api::all(Client::try_from(config).unwrap());
+    nodes.list(&ListParams::default()).await.unwrap();
+    server.move_certificate_clock(MILLENNIA);
+    let refused = nodes.list(&ListParams::default()).await.unwrap_err();
+    assert!(matches!(refused, kube::Error::Api(status) if status.code == 401));
+    server.move_certificate_clock(0);
+    nodes.list(&ListParams::default()).await.unwrap();
 }
 
 #[tokio::test]

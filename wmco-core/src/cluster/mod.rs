@@ -12,12 +12,16 @@
 //! # Not here
 //! The content of the services ConfigMap (`wmco-services`), and Nodes ([`node`](crate::node)).
 
+pub mod corrections;
 pub mod monitoring;
+mod own_object;
 pub mod rbac;
 pub mod user_data;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
+
+pub use own_object::OwnObject;
 
 use schemars::JsonSchema;
 use serde::Serialize;

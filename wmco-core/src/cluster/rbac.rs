@@ -20,7 +20,7 @@ pub const WICD_NODES: &str = "system-wicd-nodes";
 /// Name of the ClusterRole and the ClusterRoleBinding for Azure's cloud node manager, which uses WICD's kubeconfig.
 pub const CLOUD_NODE_MANAGER: &str = "windows-cloud-node-manager";
 
-const RBAC_GROUP: &str = "rbac.authorization.k8s.io";
+pub(super) const RBAC_GROUP: &str = "rbac.authorization.k8s.io";
 const CERTIFICATES_GROUP: &str = "certificates.k8s.io";
 const EVENTS_GROUP: &str = "events.k8s.io";
 

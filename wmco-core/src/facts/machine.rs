@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
+use super::UserDataRef;
 use crate::names;
 use crate::names::machine_api::MACHINE_SET_KIND;
 
@@ -88,6 +89,8 @@ pub struct MachineSetFacts {
     pub uid: String,
     /// Desired number of Machines.
     pub replicas: usize,
+    /// The Secret with the user data of new Machines.
+    pub user_data: UserDataRef,
     /// Whether it is deleted and only waits for its finalizers.
     pub is_deleted: bool,
 }
@@ -125,10 +128,12 @@ impl MachineSetFacts {
     /// Reads a MachineSet object.
     pub fn of(set: &Value) -> Self {
         let replicas = set.pointer("/spec/replicas").and_then(Value::as_u64).unwrap_or(1);
+        let provider = set.pointer("/spec/template/spec/providerSpec/value");
         Self {
             name: text(set.pointer("/metadata/name")).unwrap_or_default(),
             uid: text(set.pointer("/metadata/uid")).unwrap_or_default(),
             replicas: usize::try_from(replicas).unwrap_or(usize::MAX),
+            user_data: provider.map(UserDataRef::of).unwrap_or_default(),
             is_deleted: is_deleted(set),
         }
     }

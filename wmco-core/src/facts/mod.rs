@@ -5,9 +5,11 @@ mod machine;
 mod network;
 mod node;
 mod pod;
+mod user_data;
 
 pub use drain::{DrainNotice, DrainStage, GivenUp};
 pub use machine::{MachineAddress, MachineFacts, MachineSetFacts, Reference};
 pub use network::{Dns, Facts};
 pub use node::NodeFacts;
 pub use pod::PodFacts;
+pub use user_data::UserDataRef;

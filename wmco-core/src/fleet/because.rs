@@ -113,6 +113,11 @@ pub enum Held {
         /// Hash of that key.
         key: Sha256,
     },
+    /// Its MachineSet gives new Machines other user data than ours, so a new Machine would refuse our key, too.
+    OtherUserData {
+        /// What is wrong with the reference, with its path in the MachineSet.
+        mistake: String,
+    },
     /// The user data of new Machines does not have our key yet, so a new Machine would refuse it, too.
     UserDataDue,
     /// Several Machines of its MachineSet were replaced, and the set has not been healthy since: another one would
@@ -208,6 +213,9 @@ impl fmt::Display for Held {
                 f,
                 "it lets in the key with hash {key}, which was taken out of the secret, and not the one there"
             ),
+            Self::OtherUserData { mistake } => {
+                write!(f, "a new one would not either, since {mistake}")
+            }
             Self::UserDataDue => {
                 f.write_str("the user data of new machines does not have our key yet")
             }

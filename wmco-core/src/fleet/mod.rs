@@ -73,7 +73,7 @@ pub use logins::{LoginResult, LoginTry, Logins};
 use made::Made;
 use matching::Matching;
 pub use max_unavailable::{MaxUnavailable, NoMaxUnavailable};
-pub use notice::Notice;
+pub use notice::{Notice, Others};
 pub use permit::{DisruptionPermit, ReplacementPermit};
 use replaced::{Health, Replaced};
 pub use replacement::Replacement;
@@ -168,7 +168,7 @@ pub fn reconcile<'a>(desired: &Desired<'a>, observed: &Observed<'a>) -> Assignme
     out.replacing = replaced.remembered();
     out.changes.extend(replaced.off_record(desired.machines, observed));
     replacing::hand_out(&health, replaced, left, desired, observed, &mut out);
-    out.notices.extend(notice::of_left(&out));
+    out.notices.extend(notice::of_left(&health, &out));
     let rotation = out.rotation.iter();
     out.notices.extend(rotation.flat_map(|it| notice::of_rotation(it, observed)));
     let damaged = observed.hosts.damaged().map(HostRecord::key_name);

@@ -1,6 +1,6 @@
 //! Notices for administrators: blocked work, and conflicting claims of Nodes.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use jiff::SignedDuration;
@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::evidence::Evidence;
 use super::hosts::Hosts;
 use super::matching::{Matching, Stand};
-use super::replaced::Replaced;
+use super::replaced::{Health, Replaced};
 use super::{Assignment, Assignments, Because, Held, Observed, Rotation};
 use crate::facts::NodeFacts;
 use crate::host_record::HostRecord;
@@ -54,6 +54,9 @@ pub enum Notice {
         because: Because,
         /// Whether its Node holds a disruption slot meanwhile.
         holds_slot: bool,
+        /// Other Machines of its MachineSet that are to be replaced and wait, too. They have no notices of their own.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        others: Option<Others>,
     },
     /// The ConfigMap of instances is absent.
     ListAbsent,
@@ -96,6 +99,16 @@ pub enum Notice {
         /// Its key in the ConfigMap of host keys.
         key: String,
     },
+}
+
+/// Other Machines of a MachineSet.
+#[derive(Clone, Debug, Eq, JsonSchema, Ord, PartialEq, PartialOrd, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Others {
+    /// The MachineSet.
+    pub machine_set: String,
+    /// Their number, at least 1.
+    pub count: usize,
 }
 
 /// Notices about Nodes with conflicting claims.
@@ -146,13 +159,33 @@ pub(super) fn of_claims(
     notices
 }
 
-/// Notices about instances that are left alone.
-pub(super) fn of_left(out: &Assignments<'_>) -> BTreeSet<Notice> {
+/// Notices about instances that are left alone. Machines of a MachineSet that wait for their replacement share one.
+pub(super) fn of_left(health: &Health<'_>, out: &Assignments<'_>) -> BTreeSet<Notice> {
     let is_told = |instance: &&Assignment<'_>| match &instance.because {
         Because::MayBeListed { .. } => false,
         because => next_step(because, instance.node_name()).is_some(),
     };
-    out.instances.iter().filter(is_told).map(left).collect()
+    let mut notices = BTreeSet::new();
+    let mut sets: BTreeMap<&str, Vec<Notice>> = BTreeMap::new();
+    for instance in out.instances.iter().filter(is_told) {
+        let is_held = matches!(instance.because, Because::ReplacementHeld(_));
+        match health.set_of(instance).filter(|_| is_held) {
+            Some(set) => sets.entry(set).or_default().push(left(instance)),
+            None => drop(notices.insert(left(instance))),
+        }
+    }
+    for (set, held) in sets {
+        let count = held.len() - 1;
+        // What does not pass by itself is the better example.
+        let mut example = held.into_iter().min_by_key(Notice::patience);
+        if let Some(Notice::Left { others, .. }) = &mut example
+            && count > 0
+        {
+            *others = Some(Others { machine_set: set.to_owned(), count });
+        }
+        notices.extend(example);
+    }
+    notices
 }
 
 /// Notices about deleted Machines without a successor.
@@ -188,6 +221,7 @@ fn left(instance: &Assignment<'_>) -> Notice {
         node: instance.node_name().map(str::to_owned),
         because: instance.because.clone(),
         holds_slot: instance.node.is_some_and(|node| node.is_windows() && node.holds_slot()),
+        others: None,
     }
 }
 
@@ -201,7 +235,14 @@ impl Notice {
                     | Because::MayBeListed { .. }
                     | Because::OtherNode { .. }
                     | Because::NodeNotTold
-                    | Because::ReplacementHeld(Held::UserDataDue | Held::MayRecover | Held::Budget)
+                    | Because::ReplacementHeld(
+                        Held::UserDataDue
+                        | Held::MayRecover
+                        | Held::Budget
+                        | Held::Unhealthy { .. }
+                        | Held::TooMany
+                        | Held::TooFew,
+                    )
                     | Because::Unfit(Unfit::NoAddress | Unfit::NoPhase),
                 ..
             } => limits::LOOK_PATIENCE,
@@ -219,6 +260,24 @@ impl Notice {
             Self::Left { address, .. }
             | Self::KeyNotProven { address }
             | Self::KeyNotRemoved { address } => machines::name_in(address),
+            _ => None,
+        }
+    }
+
+    /// The MachineSet, if several of its Machines are affected.
+    pub fn machine_set(&self) -> Option<&str> {
+        match self {
+            Self::Left { others, .. } => others.as_ref().map(|others| others.machine_set.as_str()),
+            _ => None,
+        }
+    }
+
+    /// What makes it the same situation though its words change; `None` if only the words tell.
+    pub fn topic(&self) -> Option<String> {
+        match self {
+            Self::Left { address, because: Because::ReplacementHeld(_), .. } => {
+                Some(self.machine_set().unwrap_or(address).to_owned())
+            }
             _ => None,
         }
     }
@@ -295,6 +354,10 @@ fn next_step(because: &Because, node: Option<&str>) -> Option<String> {
                 "write that key to `{PRIVATE_KEY_KEY}` of secret {PRIVATE_KEY_SECRET}, or delete the machine \
                  yourself"
             ),
+            Held::OtherUserData { .. } => {
+                "correct the machineset, and delete the machine yourself if it still refuses us"
+                    .to_owned()
+            }
             Held::UserDataDue => format!("see why secret {USER_DATA_SECRET} is not changed"),
             Held::InVain { .. } => {
                 "see whether its image runs the user data that it is given, then delete the machine"
@@ -346,7 +409,14 @@ impl fmt::Display for Notice {
                  out who may write annotations of that node",
                 names::HOST_KEY_ANNOTATION
             ),
-            Self::Left { address, node, because, holds_slot } => {
+            Self::Left { address, node, because, holds_slot, others } => {
+                if let Some(Others { machine_set, count }) = others {
+                    write!(
+                        f,
+                        "{} of the machines of machineset {machine_set} wait for their replacement; for example: ",
+                        count + 1
+                    )?;
+                }
                 write!(f, "{} is left alone, because {because}", Called(address))?;
                 if let Some(node) = node.as_ref().filter(|_| *holds_slot) {
                     write!(f, ", and node {node} keeps its disruption slot until that is over")?;

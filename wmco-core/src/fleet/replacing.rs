@@ -222,6 +222,11 @@ impl<'a> Gate<'a> {
         let set = health.machines.set(&owner.name);
         let set = set.filter(|set| set.uid == owner.uid && !set.is_deleted && set.replicas > 0);
         let set = set.ok_or(Held::NobodyMakesAnother)?;
+        if let Some((path, text)) = set.user_data.mistakes().next() {
+            let path = path.replace('/', ".");
+            let mistake = format!("providerSpec.value{path} of machineset {} {text}", set.name);
+            return Err(Held::OtherUserData { mistake });
+        }
         let record = self.hosts.record(&assignment.address);
         if let Some(key) = self.keys.and_then(|keys| keys.lost(record)) {
             return Err(Held::KeyLost { key });

@@ -8,6 +8,7 @@ use bin_operator::announce::Announcer;
 use bin_operator::config::Config;
 use bin_operator::demo::{Running, Stage};
 use bin_operator::leader::Leadership;
+use bin_operator::metrics::Metrics;
 use bin_operator::owned::Owned;
 use bin_operator::progress::Progress;
 use bin_operator::sources::Sources;
@@ -20,6 +21,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use wmco_core::cluster::rbac::{self, BindingKind};
 use wmco_core::names::objects;
+use wmco_ssh::{Options, Pool, PoolLimits, TcpDialer};
 
 use super::scenery::{admin, listed, until};
 
@@ -125,8 +127,10 @@ async fn binding_whose_deletion_no_event_reports_is_restored_by_the_resync() {
     let sources = Sources::watch(&client, stage.namespace(), &stop, &tasks);
     sources.ready().await.unwrap();
     let namespace = |name: &str| (name == "WATCH_NAMESPACE").then(|| stage.namespace().to_owned());
+    let pool = Pool::new(Arc::new(TcpDialer), Options::default(), PoolLimits::default());
+    let metrics = Metrics::new(pool);
     let owned = Owned {
-        announcer: Announcer::new(client.clone(), stage.namespace(), "test"),
+        announcer: Announcer::new(client.clone(), stage.namespace(), "test", metrics),
         client,
         config: Arc::new(Config::from_env(bin_operator::VERSION, false, 1, namespace).unwrap()),
         sources,

@@ -11,13 +11,11 @@ use base64::prelude::BASE64_STANDARD;
 use bin_operator::demo::{Running, Stage};
 use bin_operator::progress::Progress;
 use k8s_openapi::api::core::v1::{Namespace, Secret};
-use k8s_openapi::api::rbac::v1::RoleBinding;
 use kube::Api;
 use kube::api::{DeleteParams, Patch, PatchParams};
 use rcgen::KeyPair;
 use serde_json::{Value, json};
 use wmco_core::authorized_key::AuthorizedKey;
-use wmco_core::cluster::rbac::BindingKind;
 use wmco_core::manifests::{self, Installation};
 use wmco_core::names::{events, objects, platforms};
 use wmco_core::render::{user_data, user_data_keys};
@@ -93,17 +91,16 @@ fn others(namespace: &str, text: &str, more: &Value) -> Value {
 
 /// Waits until the operator has looked at its own objects again.
 async fn looked_again(stage: &Stage) {
-    let name = BindingKind::RoleBinding.name();
-    let group = "rbac.authorization.k8s.io";
-    let found = || stage.cluster.object(group, "rolebindings", stage.namespace(), name);
-    let before = until(found).await;
-    let bindings: Api<RoleBinding> = Api::namespaced(admin(stage).await, stage.namespace());
+    let name = objects::services_name("0.0.1");
     // Once for what a pass that has begun did not see.
-    let mut last = before["metadata"]["uid"].clone();
     for _ in 0..2 {
-        bindings.delete(name, &DeleteParams::default()).await.unwrap();
-        let other = until(|| found().filter(|found| found["metadata"]["uid"] != last)).await;
-        last = other["metadata"]["uid"].clone();
+        let of_no_node = json!({
+            "apiVersion": "v1", "kind": "ConfigMap",
+            "metadata": {"name": name, "namespace": stage.namespace()},
+        });
+        stage.cluster.put(&of_no_node).unwrap();
+        let found = || stage.cluster.object("", "configmaps", stage.namespace(), &name);
+        until(|| found().is_none().then_some(())).await;
     }
 }
 
@@ -228,6 +225,39 @@ async fn its_keys_are_those_of_the_operator() {
     end(stage, running).await;
 }
 
+/// A program that applies what stands in a repository writes it back as soon as it is corrected.
+#[tokio::test(flavor = "multi_thread")]
+async fn another_writer_is_told_by_its_name_and_not_fought() {
+    let (stage, running) = operating().await;
+    let other = tokio_util::sync::CancellationToken::new();
+    let (secrets, stopped) = (secrets(&stage).await, other.clone());
+    let fights = tokio::spawn(async move {
+        let params = PatchParams { field_manager: Some("gitops".into()), ..PatchParams::default() };
+        let theirs = Patch::Merge(json!({"data": {"userData": BASE64_STANDARD.encode("theirs")}}));
+        let mut writes = 0;
+        while !stopped.is_cancelled() {
+            let found = secrets.get(objects::USER_DATA_SECRET).await.unwrap();
+            if found.data.unwrap()[objects::USER_DATA_KEY].0 != b"theirs" {
+                secrets.patch(objects::USER_DATA_SECRET, &params, &theirs).await.unwrap();
+                writes += 1;
+            }
+        }
+        writes
+    });
+    let note = until(|| notes(&stage, events::OWNED_OBJECT_FAILURE).pop()).await;
+    other.cancel();
+    assert!(
+        note.starts_with("`gitops` changes or deletes Secret openshift-machine-api/"),
+        "{note}"
+    );
+    // Three at once, one after the first pause, and before the next one is due this ends.
+    assert!((3..=5).contains(&fights.await.unwrap()));
+    // They stop, and it is corrected for good.
+    until_ours(&stage, MACHINES).await;
+    assert_eq!(notes(&stage, events::OWNED_OBJECT_FAILURE).len(), 1);
+    end(stage, running).await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_namespace_that_comes_later_gets_it() {
     let (stage, running) = operating().await;
@@ -258,7 +288,7 @@ async fn a_right_that_is_missing_is_told_once_and_holds_up_nothing() {
         requests.iter().filter(|request| request.code == 403).count()
     };
     let before = refused();
-    for _ in 0..3 {
+    for _ in 0..2 {
         delete(&stage).await;
         until_ours(&stage, MACHINES).await;
     }

@@ -227,7 +227,12 @@ impl Scene {
             resolver: self.resolver(),
             host_reports: self.host_reports.clone(),
             leadership: Leadership::unchallenged(),
-            announcer: Announcer::new(self.client.clone(), NAMESPACE, "operator"),
+            announcer: Announcer::new(
+                self.client.clone(),
+                NAMESPACE,
+                "operator",
+                self.metrics.clone(),
+            ),
             metrics: self.metrics.clone(),
             issued: bin_operator::csr::Issued::default(),
         };

@@ -58,7 +58,7 @@ on_both! {
         a_variable_goes_that_no_manifest_knows_any_more
         a_foreign_service_with_our_tag_goes;
     daemon:
-        short_certificates_are_renewed_without_a_restart
+        certificates_are_renewed_without_a_restart
         nothing_to_do_changes_nothing
         cleanup_leaves_the_host_as_it_was
         the_daemon_stops_before_a_service_that_does_not

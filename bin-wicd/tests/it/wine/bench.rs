@@ -8,7 +8,6 @@ use std::net::{IpAddr, Ipv4Addr, UdpSocket};
 use std::path::PathBuf;
 use std::process::Command;
 
-use jiff::SignedDuration;
 use wicd_wine::hands::{Answer, Order};
 use wicd_wine::journal::{self, Event};
 use wicd_wine::told::{self, Behaviour};
@@ -105,7 +104,6 @@ fn way_out() -> Ipv4Addr {
 
 impl Bench for Wine {
     const ROOTS_GO: bool = false;
-    const CERTIFICATES: SignedDuration = SignedDuration::from_mins(1);
 
     const LOG_SIZE: Option<&str> = None;
     const STORM: u64 = 700_000_000;

@@ -13,6 +13,8 @@ use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio::sync::Mutex;
 use wicd_wine::hands::{Answer, Order};
 
+use crate::cluster::until;
+
 /// Libraries and programs: ours instead of Wine's, and none of those that only a desktop needs.
 const OVERRIDES: &str =
     "mscoree,mshtml,winemenubuilder.exe=d;bcryptprimitives,powershell.exe,dism.exe=n";
@@ -168,8 +170,11 @@ impl Windows {
         let answers = BufReader::new(child.stdout.take().unwrap()).lines();
         *self.hands.lock().await = Some(Hands { _child: child, orders, answers });
         // The first program starts Windows' own services, and they hold its output open for ever. That
-        // must not be one whose output is read to its end.
-        assert!(matches!(self.person(&Order::Nothing).await, Answer::Done));
+        // must not be one whose output is read to its end. They may still be starting when it runs.
+        until("Windows' own services answer", async || {
+            matches!(self.person(&Order::Services).await, Answer::Services(s) if !s.is_empty())
+        })
+        .await;
     }
 
     /// Switches the host off and on. What the registry keeps only while Windows runs is gone.

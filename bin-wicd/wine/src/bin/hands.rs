@@ -41,6 +41,8 @@ mod hands {
     const SERVICES: &str = r"SYSTEM\CurrentControlSet\Services";
     const VARIABLES: &str = r"SYSTEM\CurrentControlSet\Control\Session Manager\Environment";
     const ROOTS: &str = r"SOFTWARE\Microsoft\SystemCertificates\Root\Certificates";
+    /// Number of `ERROR_SERVICE_DOES_NOT_EXIST`.
+    const SERVICE_DOES_NOT_EXIST: i32 = 1060;
     /// Most bytes of a value that are shown. Certificates are longer and many.
     const LONG: usize = 64;
     const MACHINE: HKEY = HKEY_LOCAL_MACHINE;
@@ -48,7 +50,6 @@ mod hands {
     /// Does one thing.
     pub(super) fn obey(order: Order) -> anyhow::Result<Answer> {
         match order {
-            Order::Nothing => {}
             Order::Services => return Ok(Answer::Services(services()?)),
             Order::Registry => return registry().map(Answer::Registry),
             Order::Create { name, config } => create(&name, &config)?,
@@ -133,6 +134,7 @@ mod hands {
     /// What is in the registry, so that it does not depend on how the daemon reads it.
     fn services() -> anyhow::Result<Vec<Service>> {
         let all = RegKey::predef(MACHINE).open_subkey(SERVICES)?;
+        let manager = ServiceManager::local_computer(None::<&str>, ServiceManagerAccess::CONNECT)?;
         let mut services = Vec::new();
         for name in all.enum_keys() {
             let name = name?;
@@ -153,8 +155,16 @@ mod hands {
             // Numbers of `SERVICE_WIN32_OWN_PROCESS` and `SERVICE_ERROR_IGNORE`.
             let own_process = value::<u32>(&key, "Type")? == Some(0x10);
             let errors_ignored = value::<u32>(&key, "ErrorControl")? == Some(0);
-            // Drivers and what is half deleted have no state to ask for.
-            let Ok(service) = open(&name, ServiceAccess::QUERY_STATUS) else { continue };
+            let service = match manager.open_service(&name, ServiceAccess::QUERY_STATUS) {
+                Ok(service) => service,
+                // Drivers and what is half deleted have no state to ask for.
+                Err(windows_service::Error::Winapi(error))
+                    if error.raw_os_error() == Some(SERVICE_DOES_NOT_EXIST) =>
+                {
+                    continue;
+                }
+                Err(error) => return Err(error).with_context(|| format!("open {name}")),
+            };
             let status = service.query_status()?;
             let (ServiceExitCode::Win32(exit_code) | ServiceExitCode::ServiceSpecific(exit_code)) =
                 status.exit_code;

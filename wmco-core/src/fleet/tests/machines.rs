@@ -5,7 +5,8 @@ mod rotation;
 mod succession;
 
 use super::*;
-use crate::facts::{MachineAddress, Reference};
+use crate::facts::{MachineAddress, Reference, UserDataRef};
+use crate::names::objects::USER_DATA_SECRET;
 
 /// A Machine that runs, with a Node that is as it should be.
 fn machine(number: u8) -> MachineFacts {
@@ -36,7 +37,8 @@ fn node_of(number: u8) -> NodeFacts {
 
 fn set(replicas: usize) -> MachineSetFacts {
     let (name, uid) = ("win".to_owned(), "s-1".to_owned());
-    MachineSetFacts { name, uid, replicas, is_deleted: false }
+    let user_data = UserDataRef { name: USER_DATA_SECRET.into(), ..UserDataRef::default() };
+    MachineSetFacts { name, uid, replicas, user_data, is_deleted: false }
 }
 
 /// A MachineSet with so many Machines, all nodes.

@@ -5,13 +5,10 @@ use serde_json::Value;
 use super::super::hints::Hint;
 use super::super::platform::Platform;
 use super::{Inspection, PROVIDER, Set};
+use crate::facts::UserDataRef;
 use crate::limits::WINDOWS_DISK_GIB;
 use crate::names::OS_ID_WINDOWS;
 use crate::names::machine_api::MACHINE_SET_KIND;
-use crate::names::objects::{MACHINE_API_NAMESPACE, USER_DATA_SECRET};
-
-/// Path of the user-data Secret's name in a provider specification.
-pub(super) const USER_DATA: &str = "/userDataSecret/name";
 
 /// Path of the disk's operating system on Azure.
 pub(super) const AZURE_SYSTEM: &str = "/osDisk/osType";
@@ -55,17 +52,9 @@ pub(super) fn check(set: Set<'_>, found: &mut Inspection) {
 }
 
 fn user_data(set: Set<'_>, found: &mut Inspection) {
-    let name = set.provider_text(USER_DATA);
-    if name != USER_DATA_SECRET {
-        let text = format!(
-            "is {name:?}, so the operator cannot log in to the machines; write {USER_DATA_SECRET:?}"
-        );
-        found.problem(field(USER_DATA), text);
-    }
-    let namespace = set.provider_text("/userDataSecret/namespace");
-    if !["", MACHINE_API_NAMESPACE].contains(&namespace) {
-        let text = format!("is {namespace:?}, and the Secret is in {MACHINE_API_NAMESPACE}");
-        found.problem(field("/userDataSecret/namespace"), text);
+    let Some(provider) = set.0.pointer(PROVIDER) else { return };
+    for (path, text) in UserDataRef::of(provider).mistakes() {
+        found.problem(field(path), text);
     }
 }
 

@@ -12,6 +12,7 @@ use serde_json::Value;
 use super::hints::{Hint, hint};
 use super::name::check_name;
 use super::platform::Platform;
+use crate::facts::UserDataRef;
 use crate::names::machine_api::CLUSTER_LABEL;
 use crate::names::objects::{MACHINE, MACHINE_API_NAMESPACE, USER_DATA_SECRET};
 use crate::names::{MACHINE_OS_LABEL, OS_ID_WINDOWS};
@@ -150,7 +151,7 @@ impl<'a> Set<'a> {
         let system = self.provider_text(machine::AZURE_SYSTEM);
         labelled
             || system.eq_ignore_ascii_case(OS_ID_WINDOWS)
-            || self.provider_text(machine::USER_DATA) == USER_DATA_SECRET
+            || self.provider_text(UserDataRef::NAME) == USER_DATA_SECRET
             || self.hint(self.text("/metadata/name")) == Some(Hint::Windows)
             || machine::image_texts(self).any(|text| self.hint(text) == Some(Hint::Windows))
     }

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 
-use wmco_core::facts::{MachineAddress, MachineFacts, MachineSetFacts, Reference};
+use wmco_core::facts::{MachineAddress, MachineFacts, MachineSetFacts, Reference, UserDataRef};
 use wmco_core::machines::Machines;
+use wmco_core::names::objects::USER_DATA_SECRET;
 use wmco_core::names::{self, platforms};
 use wmco_core::protocol::FeatureState;
 
@@ -80,7 +81,9 @@ impl World {
         self.hosts.push(strangers);
         for (number, replicas) in replicas.iter().enumerate() {
             let (name, uid) = (format!("set-{number}"), format!("s-{number}"));
-            let set = MachineSetFacts { name, uid, replicas: *replicas, is_deleted: false };
+            let user_data = UserDataRef { name: USER_DATA_SECRET.into(), ..UserDataRef::default() };
+            let replicas = *replicas;
+            let set = MachineSetFacts { name, uid, replicas, user_data, is_deleted: false };
             self.api.made.sets.insert(set.name.clone(), set);
         }
         self

@@ -54,6 +54,57 @@ fn a_machine_that_nobody_makes_anew_is_kept() {
 }
 
 #[test]
+fn a_successor_with_other_user_data_would_refuse_us_too() {
+    for (change, words) in [
+        (
+            (|c: &mut Case| c.sets[0].user_data.name = "worker-user-data".into()) as fn(&mut Case),
+            "userDataSecret.name of machineset win is \"worker-user-data\"",
+        ),
+        (
+            |c: &mut Case| c.sets[0].user_data = UserDataRef::default(),
+            "userDataSecret.name of machineset win is \"\"",
+        ),
+        (
+            |c: &mut Case| c.sets[0].user_data.namespace = "default".into(),
+            "userDataSecret.namespace of machineset win is \"default\"",
+        ),
+    ] {
+        made(1).with(|c| c.refused = vec!["mac-1"]).with(change).look(|out| {
+            let intent = &out.instances[0].intent;
+            assert!(!matches!(intent, Intent::Replace(_)), "{intent:?}");
+            let notice = out.notices.iter().find(|notice| notice.machine() == Some("mac-1"));
+            let text = notice.unwrap().to_string();
+            assert!(text.contains(words) && text.contains("correct the machineset"), "{text}");
+        });
+    }
+    let ours_by_name =
+        |c: &mut Case| c.sets[0].user_data.namespace = "openshift-machine-api".into();
+    gate(made(1).with(ours_by_name), Ok(()));
+}
+
+/// Each of 2,000 Machines that refuse us waits: one notice tells it, on the MachineSet.
+#[test]
+fn many_machines_of_a_set_that_wait_are_one_notice() {
+    const COUNT: u8 = 200;
+    let many = made(COUNT).with(|c| {
+        c.budget = 0;
+        c.refused = (1..=COUNT).map(|number| &*format!("mac-{number}").leak()).collect();
+    });
+    many.look(|out| {
+        let held = |it: &&Assignment<'_>| matches!(it.because, Because::ReplacementHeld(_));
+        assert_eq!(out.instances.iter().filter(held).count(), usize::from(COUNT));
+        let told = |notice: &&Notice| notice.reason() == names::events::MACHINE_DELETION_RESTRICTED;
+        let told: Vec<_> = out.notices.iter().filter(told).collect();
+        let [notice] = told[..] else { panic!("{told:#?}") };
+        assert_eq!(notice.machine_set(), Some("win"));
+        assert_eq!(notice.topic().as_deref(), Some("win"));
+        let text = notice.to_string();
+        let start = "200 of the machines of machineset win wait for their replacement; for example: machine mac-1";
+        assert!(text.starts_with(start), "{text}");
+    });
+}
+
+#[test]
 fn the_rest_of_the_machineset_is_whole_and_healthy() {
     gate(made(3), Ok(()));
     gate(made(3).with(|c| c.user_data_due = true), Err(Held::UserDataDue));

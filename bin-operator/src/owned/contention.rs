@@ -1,0 +1,111 @@
+//! Objects that another writer changes again and again.
+
+use std::collections::BTreeMap;
+
+use kube::Client;
+use kube::api::{Api, ApiResource, DynamicObject, GroupVersionKind};
+use tokio::time::Instant;
+use wmco_core::cluster::OwnObject;
+use wmco_core::cluster::corrections::Corrections;
+use wmco_core::digest::Sha256;
+use wmco_core::limits;
+use wmco_core::names::events;
+
+use super::look::named;
+use crate::problems::Problem;
+
+/// Corrections of our own objects, and what is to be told of them.
+pub(super) struct Contention {
+    corrections: Corrections,
+    /// What the times of corrections are counted from.
+    begun: Instant,
+    /// By object.
+    problems: BTreeMap<String, Problem>,
+    /// When the first one that rested in this pass may be corrected.
+    next: Option<Instant>,
+}
+
+impl Contention {
+    pub(super) fn new() -> Self {
+        Self {
+            corrections: Corrections::default(),
+            begun: Instant::now(),
+            problems: BTreeMap::new(),
+            next: None,
+        }
+    }
+
+    /// Begins a pass.
+    pub(super) fn begin_pass(&mut self) {
+        self.next = None;
+        let now = self.begun.elapsed();
+        if !self.corrections.forget_calm(now) {
+            self.problems.clear();
+        }
+        let corrections = &self.corrections;
+        self.problems.retain(|object, _| corrections.is_contended(object));
+    }
+
+    /// Whether the object was corrected so often that the next correction waits.
+    pub(super) fn rests(&mut self, object: &OwnObject) -> bool {
+        let until = self.corrections.rests_until(&object.to_string());
+        let until = until.map(|at| self.begun + at).filter(|at| Instant::now() < *at);
+        self.next = self.next.into_iter().chain(until).min();
+        until.is_some()
+    }
+
+    /// Who has written the object, if that matters by now.
+    pub(super) async fn writer(&self, object: &OwnObject, client: &Client) -> Option<String> {
+        if self.corrections.is_contended(&object.to_string()) {
+            return last_writer(object, client).await;
+        }
+        None
+    }
+
+    /// The object was corrected, which `writer` had written.
+    pub(super) fn corrected(&mut self, object: &OwnObject, wanted: Sha256, writer: Option<&str>) {
+        /// Two may be chance.
+        const TOLD_FROM: u32 = 3;
+        let name = object.to_string();
+        if self.corrections.note(&name, wanted, self.begun.elapsed()) < TOLD_FROM {
+            return;
+        }
+        let by = writer.map_or_else(|| "somebody".to_owned(), |writer| format!("`{writer}`"));
+        let text = format!(
+            "{by} changes or deletes {name} again and again, so corrections wait for up to {} minutes; take it \
+             out of what that program applies",
+            limits::CORRECTION_MOST.as_secs() / 60
+        );
+        let problem = Problem {
+            reason: events::OWNED_OBJECT_FAILURE,
+            topic: Some(name.clone()),
+            ..Problem::from(text)
+        };
+        self.problems.insert(name, problem);
+    }
+
+    /// What people are to hear.
+    pub(super) fn problems(&self) -> impl Iterator<Item = &Problem> {
+        self.problems.values()
+    }
+
+    /// When something may be corrected.
+    pub(super) const fn next(&self) -> Option<Instant> {
+        self.next
+    }
+}
+
+/// The field manager that wrote last; `None` if there is no such object or nobody says.
+async fn last_writer(object: &OwnObject, client: &Client) -> Option<String> {
+    let kind = GroupVersionKind::gvk(object.group, object.version, object.kind);
+    let resource = ApiResource::from_gvk(&kind);
+    let api: Api<DynamicObject> = match &object.namespace {
+        Some(namespace) => Api::namespaced_with(client.clone(), namespace, &resource),
+        None => Api::all_with(client.clone(), &resource),
+    };
+    // Without the name the rest is still worth telling.
+    let found = named(&api, &object.name).await.ok()??;
+    let entries = found.metadata.managed_fields.iter().flatten();
+    let newest = entries.max_by(|a, b| a.time.cmp(&b.time));
+    newest?.manager.clone()
+}
