@@ -135,14 +135,16 @@ fn authenticate(
     incoming: &Incoming,
     of: &Attributes<'_>,
 ) -> Result<User> {
+    let now = Timestamp::now();
     let authorization = incoming.headers.get(header::AUTHORIZATION);
     let credentials = Credentials {
         certificate: peer.certificate.as_deref(),
+        certificate_time: cluster.pki.certificate_time(now),
         authorization: authorization.and_then(|value| value.to_str().ok()),
         headers: &incoming.headers,
     };
     let state = cluster.lock();
-    auth::authenticate(&state.store, &cluster.pki, credentials, of, Timestamp::now())
+    auth::authenticate(&state.store, cluster.pki.tokens(), credentials, of, now)
 }
 
 async fn answer(

@@ -3,16 +3,20 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use crate::limits::{EVENTS_OF_FAILURES, EVENTS_PER_OBJECT};
+use crate::limits::{
+    FAILURE_EVENT_BURST, FAILURE_EVENT_INTERVAL, OBJECT_EVENT_BURST, OBJECT_EVENT_INTERVAL,
+};
 
 /// A rate: bursts of so many, then one per interval.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct Rate {
-    /// Number that may be sent at once.
-    pub burst: u32,
-    /// Time after which one more may be sent.
-    pub interval: Duration,
+#[derive(Clone, Copy, Debug)]
+struct Rate {
+    burst: u32,
+    interval: Duration,
 }
+
+const EVENTS_PER_OBJECT: Rate = Rate { burst: OBJECT_EVENT_BURST, interval: OBJECT_EVENT_INTERVAL };
+const EVENTS_OF_FAILURES: Rate =
+    Rate { burst: FAILURE_EVENT_BURST, interval: FAILURE_EVENT_INTERVAL };
 
 /// Counts Events. Times are those of a monotonic clock with any start.
 ///

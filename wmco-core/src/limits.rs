@@ -7,8 +7,6 @@ use std::time::Duration;
 
 use jiff::SignedDuration;
 
-use crate::event_limiter::Rate;
-
 /// TCP connect and SSH handshake together.
 pub const CONNECT: SignedDuration = SignedDuration::from_secs(15);
 
@@ -236,12 +234,19 @@ pub fn gather(instances: usize) -> Duration {
     EACH.saturating_mul(u32::try_from(instances).unwrap_or(u32::MAX)).clamp(LEAST, MOST)
 }
 
-/// Events about one object. Source: the defaults of the Kubernetes project's library for clients in Go.
-pub const EVENTS_PER_OBJECT: Rate = Rate { burst: 25, interval: Duration::from_secs(300) };
+/// Number of Events about one object that may be sent at once. Source: the default of the Kubernetes project's library
+/// for clients in Go.
+pub const OBJECT_EVENT_BURST: u32 = 25;
 
-/// Events of one reason about attempts that fail and are repeated, for all objects together: at most 20 in a minute.
-/// Ours.
-pub const EVENTS_OF_FAILURES: Rate = Rate { burst: 10, interval: Duration::from_secs(6) };
+/// Time after which an object may have one Event more. Source: as above.
+pub const OBJECT_EVENT_INTERVAL: Duration = Duration::from_secs(300);
+
+/// Number of Events of one reason, about attempts that fail and are repeated, that may be sent at once for all objects
+/// together. With the interval at most 20 in a minute. Ours.
+pub const FAILURE_EVENT_BURST: u32 = 10;
+
+/// Time after which there may be one more of these. Ours.
+pub const FAILURE_EVENT_INTERVAL: Duration = Duration::from_secs(6);
 
 /// How many Events may wait to be sent; more are dropped and counted. Ours.
 pub const EVENTS_WAITING: usize = 1_000;

@@ -8,9 +8,8 @@ use x509_parser::prelude::{FromDer as _, X509Certificate};
 use crate::error::{ApiError, Result};
 use crate::hex::hex;
 use crate::identity::User;
-use crate::pki::Pki;
 use crate::store::Store;
-use crate::tokens::AUDIENCE;
+use crate::tokens::{AUDIENCE, TokenIssuer};
 
 const CREDENTIAL_ID: &str = "authentication.kubernetes.io/credential-id";
 
@@ -19,6 +18,8 @@ const CREDENTIAL_ID: &str = "authentication.kubernetes.io/credential-id";
 pub(crate) struct Credentials<'a> {
     /// The client certificate in DER, already verified against our CA.
     pub certificate: Option<&'a [u8]>,
+    /// The time by which the certificate is judged.
+    pub certificate_time: Timestamp,
     /// The `Authorization` header.
     pub authorization: Option<&'a str>,
     /// All headers, for impersonation.
@@ -31,13 +32,13 @@ pub(crate) struct Credentials<'a> {
 /// 401 for an invalid token, or a certificate that is not valid now.
 pub(crate) fn identify(
     store: &Store,
-    pki: &Pki,
+    issuer: &TokenIssuer,
     credentials: Credentials<'_>,
     now: Timestamp,
 ) -> Result<User> {
     let certificate = credentials.certificate.and_then(|der| X509Certificate::from_der(der).ok());
     if let Some((_, certificate)) = certificate {
-        if !is_valid(&certificate, pki.certificate_time(now)) {
+        if !is_valid(&certificate, credentials.certificate_time) {
             return Err(ApiError::unauthorized());
         }
         if let Some(user) = certified(&certificate) {
@@ -50,7 +51,7 @@ pub(crate) fn identify(
     if !scheme.eq_ignore_ascii_case("bearer") || token.is_empty() {
         return Ok(User::anonymous());
     }
-    pki.tokens()
+    issuer
         .authenticate(store, token, &[AUDIENCE.to_owned()], now)
         .map(|found| found.user)
         .ok_or_else(ApiError::unauthorized)
@@ -86,9 +87,15 @@ mod tests {
     #[track_caller]
     fn by_header(header: Option<&str>) -> Result<User> {
         let headers = HeaderMap::new();
-        let given = Credentials { certificate: None, authorization: header, headers: &headers };
-        let pki = Pki::new().unwrap();
-        identify(&Store::default(), &pki, given, Timestamp::UNIX_EPOCH)
+        let now = Timestamp::UNIX_EPOCH;
+        let given = Credentials {
+            certificate: None,
+            certificate_time: now,
+            authorization: header,
+            headers: &headers,
+        };
+        let issuer = TokenIssuer::generate().unwrap();
+        identify(&Store::default(), &issuer, given, now)
     }
 
     #[test]

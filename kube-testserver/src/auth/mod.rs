@@ -16,8 +16,8 @@ use jiff::Timestamp;
 use super::access_log::AccessDecision;
 use super::error::{ApiError, Result, Subject};
 use super::identity::{MASTERS, User};
-use super::pki::Pki;
 use super::store::Store;
+use super::tokens::TokenIssuer;
 
 /// The request to authorize.
 #[derive(Clone, Copy, Debug, Default)]
@@ -72,12 +72,12 @@ impl Decision {
 /// 401 for invalid credentials, 403 if impersonation is refused.
 pub(crate) fn authenticate(
     store: &Store,
-    pki: &Pki,
+    issuer: &TokenIssuer,
     credentials: Credentials<'_>,
     of: &Attributes<'_>,
     now: Timestamp,
 ) -> Result<User> {
-    let user = credentials::identify(store, pki, credentials, now)?;
+    let user = credentials::identify(store, issuer, credentials, now)?;
     impersonation::apply(store, user, credentials.headers, of)
 }
 
