@@ -3,6 +3,9 @@
 use std::net::Ipv4Addr;
 use std::time::Duration;
 
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use jiff::Timestamp;
 use k8s_openapi::api::certificates::v1::CertificateSigningRequest;
 use k8s_openapi::api::core::v1::Node;
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams};
@@ -14,6 +17,7 @@ use wmco_core::cluster::rbac;
 use wmco_core::names;
 use wmco_core::names::objects::{self, services_name};
 use wmco_core::render::{ServiceAccountToken, token_kubeconfig};
+use wmco_services::identity::Certificate;
 use wmco_services::manifest::Manifest;
 
 /// Name of the host's Node.
@@ -171,6 +175,16 @@ impl Cluster {
             .collect();
         asked.sort();
         asked.into_iter().map(|(_, user)| user).collect()
+    }
+
+    /// When the certificate ends that is good for longest.
+    pub(crate) fn last_until(&self) -> Timestamp {
+        let all = self.sim.objects("certificates.k8s.io", "certificatesigningrequests", "");
+        let ends = all.iter().filter_map(|request| {
+            let pem = BASE64_STANDARD.decode(text(request, "/status/certificate")).unwrap();
+            Some(Certificate::leaf(&pem).ok()?.not_after)
+        });
+        ends.max().unwrap_or(Timestamp::UNIX_EPOCH)
     }
 
     /// Waits until a pass has begun and ended that sees the cluster and the host as they are now.

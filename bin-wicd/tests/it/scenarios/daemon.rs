@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use jiff::{SignedDuration, Timestamp};
 use kube_testserver::Fault;
 use wicd_wine::told::Behaviour;
 use wmco_core::names::{self, host};
@@ -22,11 +23,13 @@ pub(super) async fn certificates_are_renewed_without_a_restart<B: Bench>() {
     cluster.sim.move_certificate_clock(0);
     let before = bench.services().await;
     // Whoever works with another certificate watches anew.
-    until("the second certificate is used", async || {
-        cluster.requesters().len() >= 2 && cluster.sim.count("watch", "nodes") >= 2
+    until("a certificate that was signed now is used", async || {
+        let watches = usize::try_from(cluster.sim.count("watch", "nodes")).unwrap();
+        let lasts = cluster.last_until() > Timestamp::now() + SignedDuration::from_mins(30);
+        lasts && watches >= cluster.requesters().len()
     })
     .await;
-    // The first has expired for the cluster. The daemon works with another one, which its owner asked for.
+    // All before have expired for the cluster. The daemon works with another one, which its owner asked for.
     cluster.sim.move_certificate_clock(10 * 60);
     let changed = with_other_command("csi-proxy");
     cluster.publish(VERSION, &changed);
