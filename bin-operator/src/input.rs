@@ -304,11 +304,15 @@ impl Objects {
         Ok(())
     }
 
-    /// Objects of `kind` among [`Self::others`].
+    /// Objects of `kind` among [`Self::others`]. The Cluster API has kinds of the same names as the Machine API, of
+    /// which the operator looks at none.
     pub fn others_of<'a>(&'a self, kind: &'a str) -> impl Iterator<Item = &'a Located<Value>> {
-        self.others
-            .iter()
-            .filter(move |other| other.object.get("kind").and_then(Value::as_str) == Some(kind))
+        const CLUSTER_API: &str = "cluster.x-k8s.io/";
+        let text = |object: &'a Value, member| object.get(member).and_then(Value::as_str);
+        self.others.iter().filter(move |other| {
+            let api = text(&other.object, "apiVersion").unwrap_or_default();
+            text(&other.object, "kind") == Some(kind) && !api.starts_with(CLUSTER_API)
+        })
     }
 }
 

@@ -7,7 +7,7 @@ use anyhow::bail;
 use clap::Args;
 use serde::Serialize;
 use serde_json::Value;
-use wmco_core::machine_set::{Finding, Platform, inspect};
+use wmco_core::machine_set::{Finding, Platform, inspect_among};
 use wmco_core::names::machine_api::MACHINE_SET_KIND;
 
 use super::{Answer, Output};
@@ -57,7 +57,7 @@ impl MachineSets {
         if all.is_empty() {
             bail!("the input has no {MACHINE_SET_KIND}, add it with -f FILE");
         }
-        let machine_sets: Vec<Row> = all.iter().filter_map(|set| row(set)).collect();
+        let machine_sets: Vec<Row> = all.iter().filter_map(|set| row(set, &all)).collect();
         let found = Found { passed_over: all.len() - machine_sets.len(), machine_sets };
         self.output.print(&found, || report(&found))?;
         let ok = found.machine_sets.iter().all(|row| row.ok);
@@ -65,8 +65,8 @@ impl MachineSets {
     }
 }
 
-fn row(set: &Located<Value>) -> Option<Row> {
-    let found = inspect(&set.object)?;
+fn row(set: &Located<Value>, all: &[&Located<Value>]) -> Option<Row> {
+    let found = inspect_among(&set.object, all.iter().map(|other| &other.object))?;
     let name = set.object.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default();
     Some(Row {
         name: name.to_owned(),

@@ -124,9 +124,12 @@ impl MachineSet {
                     let there = "a MachineSet of that name is there, which this one would change";
                     tell("warning", &format!("metadata.name: {there}; choose another --name"));
                 }
-                let Generated { machine_set, left_out, warnings } = generated;
+                let Generated { machine_set, left_out, notes, warnings } = generated;
                 for member in left_out {
                     tell("note", &format!("not taken over, for it serves Linux alone: {member}"));
+                }
+                for note in notes {
+                    tell("note", &note);
                 }
                 for warning in warnings {
                     tell("warning", &warning.to_string());

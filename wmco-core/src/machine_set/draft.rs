@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::options::{MachineSetOptions, Setting};
 use super::platform::Platform;
+use super::spelling::mistyped;
 
 /// The value of a provider specification, with the settings that were used and those that are missing. Paths are
 /// JSON pointers (RFC 6901).
@@ -20,14 +21,25 @@ pub(super) struct Draft<'a> {
     pub(super) known: Vec<Setting>,
     /// Removed members of the existing MachineSet, which Windows cannot use.
     pub(super) left_out: Vec<&'static str>,
+    /// What was written otherwise than it was given.
+    pub(super) notes: Vec<String>,
     options: &'a MachineSetOptions,
 }
 
 impl<'a> Draft<'a> {
     pub(super) fn new(value: Value, taken: bool, options: &'a MachineSetOptions) -> Self {
-        let (missing, left_out) = (Vec::new(), Vec::new());
+        let (missing, left_out, notes) = (Vec::new(), Vec::new(), Vec::new());
         let known = vec![Setting::Infrastructure, Setting::Name, Setting::Replicas];
-        Self { value, taken, missing, known, left_out, options }
+        Self { value, taken, missing, known, left_out, notes, options }
+    }
+
+    /// Gives members of the existing MachineSet the type that they are to have.
+    pub(super) fn mend_types(&mut self, platform: Platform) {
+        for (at, text, meant) in mistyped(platform, &self.value) {
+            let Some(meant) = meant else { continue };
+            self.notes.push(format!("{}: {text}, as is done here", at.trim_start_matches('/')));
+            self.put(at, meant);
+        }
     }
 
     /// The given value of `setting`.
@@ -69,9 +81,24 @@ impl<'a> Draft<'a> {
 
     /// Removes `/member`.
     pub(super) fn leave_out(&mut self, member: &'static str) {
-        let gone = self.value.as_object_mut().and_then(|members| members.remove(member));
-        if gone.as_ref().is_some_and(is_something) {
+        self.leave_out_below("", member);
+    }
+
+    /// Removes `/member` of the object at `at`.
+    pub(super) fn leave_out_below(&mut self, at: &str, member: &'static str) {
+        let object = self.value.pointer_mut(at).and_then(Value::as_object_mut);
+        let gone = object.and_then(|members| members.remove(member));
+        if gone.as_ref().is_some_and(is_something) && !self.left_out.contains(&member) {
             self.left_out.push(member);
+        }
+    }
+
+    /// Removes the failure domain, in place of which something else is given.
+    pub(super) fn replace_failure_domain(&mut self) {
+        let gone = self.value.as_object_mut().and_then(|members| members.remove("failureDomain"));
+        if gone.as_ref().is_some_and(is_something) {
+            let note = "failureDomain: left out, for cluster and subnet are given in its place";
+            self.notes.push(note.to_owned());
         }
     }
 

@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
+use super::architecture::is_arm;
 use super::draft::Draft;
 use super::error::MachineSetError;
 use super::inspect::{Finding, inspect, name_of};
@@ -24,6 +25,8 @@ pub struct Generated {
     pub machine_set: Value,
     /// Members of the existing MachineSet's provider specification that were left out.
     pub left_out: Vec<&'static str>,
+    /// What was written otherwise than it was given, each with its field.
+    pub notes: Vec<String>,
     /// Possible mistakes.
     pub warnings: Vec<Finding>,
 }
@@ -66,14 +69,19 @@ pub fn generate(
         .unwrap_or_default();
 
     let mut draft = match worker {
-        Some(worker) => Draft::new(worker.provider_spec().clone(), true, options),
+        Some(worker) => Draft::new(worker.provider_spec(), true, options),
         None => Draft::new(provider::usual(platform, &infrastructure, options), false, options),
     };
     if infrastructure.is_empty() {
         draft.missing.push(Setting::Infrastructure);
     }
+    draft.mend_types(platform);
+    let of_arm = ["/instanceType", "/machineType", "/vmSize"].into_iter().any(|at| {
+        let there = draft.value.pointer(at).and_then(Value::as_str);
+        there.is_some_and(|there| is_arm(platform, there))
+    });
     provider::for_windows(platform, &mut draft)?;
-    if worker.is_some_and(|worker| !worker.is_amd64())
+    if (of_arm || worker.is_some_and(|worker| !worker.is_amd64()))
         && draft.known.contains(&Setting::InstanceType)
         && draft.option(Setting::InstanceType).is_none()
     {
@@ -103,7 +111,7 @@ pub fn generate(
     let (problems, warnings) =
         inspect(&machine_set).map(|found| (found.problems, found.warnings)).unwrap_or_default();
     if problems.is_empty() {
-        Ok(Generated { machine_set, left_out: draft.left_out, warnings })
+        Ok(Generated { machine_set, left_out: draft.left_out, notes: draft.notes, warnings })
     } else {
         Err(MachineSetError::Refused { problems })
     }

@@ -19,7 +19,9 @@ const WINDOWS: [&str; 4] = ["windows", "winserv", "winsrv", "winwork"];
 /// A word means Windows if it is `win`, or `win` and a number, or starts with one of [`WINDOWS`]. If both systems
 /// are named, Windows counts.
 pub(super) fn hint(text: &str, infrastructure: &str) -> Option<Hint> {
-    let own = without(&text.to_lowercase(), &infrastructure.to_lowercase());
+    // Names of galleries may have no `-`.
+    let plain = |text: &str| text.to_lowercase().replace('_', "-");
+    let own = without(&plain(text), &plain(infrastructure));
     let words = || own.split(|letter: char| !letter.is_alphanumeric());
     let windows = |word: &str| {
         WINDOWS.iter().any(|known| word.starts_with(known))
@@ -82,5 +84,6 @@ mod tests {
         assert_eq!(hint("win-x7k2p-windows", "win-x7k2p"), Some(Hint::Windows));
         assert_eq!(hint("linux-windows", "linux"), Some(Hint::Windows));
         assert_eq!(hint("windows-2022", "i"), Some(Hint::Windows), "part of a word");
+        assert_eq!(hint("gallery_win_x7k2p", "win-x7k2p"), None);
     }
 }

@@ -33,6 +33,7 @@
 //! - A result of [`generate`] has no problem that [`inspect`] knows.
 //! - Any JSON is accepted: a value of an unexpected type is reported or ignored, and never causes a panic.
 
+mod architecture;
 mod draft;
 mod error;
 mod generate;
@@ -43,12 +44,13 @@ mod name;
 mod options;
 mod platform;
 mod provider;
+mod spelling;
 mod worker;
 
 pub use error::MachineSetError;
 pub use generate::{Generated, generate};
 pub use infrastructure::Infrastructure;
-pub use inspect::{Finding, Inspection, inspect};
+pub use inspect::{Finding, Inspection, inspect, inspect_among};
 pub use name::{NameError, check_name};
 pub use options::{MachineSetOptions, Setting};
 pub use platform::{Platform, UnknownPlatform};

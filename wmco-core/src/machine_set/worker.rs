@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::inspect::{inspect, name_of};
 use super::platform::Platform;
+use super::spelling;
 use crate::names::machine_api::{
     CAPACITY_AMD64, CAPACITY_LABELS_ANNOTATION, CLUSTER_LABEL, MACHINE_SET_KIND,
 };
@@ -102,8 +103,8 @@ impl<'a> Worker<'a> {
     }
 
     fn of(object: &'a Value) -> Result<Self, WorkerError> {
-        let kind = object.pointer("/spec/template/spec/providerSpec/value/kind");
-        let kind = kind.and_then(Value::as_str).unwrap_or_default();
+        let value = object.pointer("/spec/template/spec/providerSpec/value").map(spelling::usual);
+        let kind = value.as_ref().and_then(|value| value.get("kind")?.as_str()).unwrap_or_default();
         Platform::of_provider(kind).map(|platform| Self { object, platform }).ok_or_else(|| {
             WorkerError::Provider { name: name_of(object).to_owned(), kind: kind.to_owned() }
         })
@@ -114,9 +115,10 @@ impl<'a> Worker<'a> {
         name_of(self.object)
     }
 
-    /// Its provider specification.
-    pub(super) fn provider_spec(self) -> &'a Value {
-        self.object.pointer("/spec/template/spec/providerSpec/value").unwrap_or(&Value::Null)
+    /// Its provider specification, spelled as usual.
+    pub(super) fn provider_spec(self) -> Value {
+        let value = self.object.pointer("/spec/template/spec/providerSpec/value");
+        value.map(spelling::usual).unwrap_or_default()
     }
 
     /// Taints of its nodes.

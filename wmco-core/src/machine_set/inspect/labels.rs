@@ -2,7 +2,8 @@
 
 use serde_json::Value;
 
-use super::{Inspection, Set};
+use super::super::name::check_name;
+use super::{Inspection, Set, placeholders};
 use crate::names::machine_api::CLUSTER_LABEL;
 use crate::names::{IGNORE_LABEL, MACHINE_OS_LABEL, OS_ID_WINDOWS, TRUE, WORKER_LABEL};
 
@@ -24,9 +25,18 @@ pub(super) fn check(set: Set<'_>, found: &mut Inspection) {
         let text = "the operator leaves such Machines alone, take the label off";
         found.problem(field(MACHINES, IGNORE_LABEL), text);
     }
-    if set.label(MACHINES, CLUSTER_LABEL).and_then(Value::as_str).is_none_or(str::is_empty) {
-        let text = "is missing, write the cluster's infrastructure name";
-        found.warning(field(MACHINES, CLUSTER_LABEL), text);
+    match set.label(MACHINES, CLUSTER_LABEL).and_then(Value::as_str) {
+        None | Some("") => {
+            let text = "is missing, write the cluster's infrastructure name";
+            found.warning(field(MACHINES, CLUSTER_LABEL), text);
+        }
+        Some(name) if placeholders::blank(name).is_none() => {
+            if let Err(error) = check_name(None, name) {
+                let text = format!("is no infrastructure name of a cluster: {error}");
+                found.problem(field(MACHINES, CLUSTER_LABEL), text);
+            }
+        }
+        Some(_) => {}
     }
     if set.label(NODES, WORKER_LABEL).is_none() {
         let text = "is missing, so the nodes have no role; write an empty value";
@@ -78,6 +88,18 @@ fn selector(set: Set<'_>, found: &mut Inspection) {
             found.problem(at, "does not select the labels of the template, change one of both");
         }
     }
+}
+
+/// Whether `set` selects the Machines of `other`. One that selects nothing is told on its own.
+pub(super) fn selects(set: Set<'_>, other: Set<'_>) -> bool {
+    let selected = set.0.pointer(SELECTED).and_then(Value::as_object);
+    let expressions = set.0.pointer("/spec/selector/matchExpressions").and_then(Value::as_array);
+    let is_any = selected.is_some_and(|labels| !labels.is_empty())
+        || expressions.is_some_and(|all| !all.is_empty());
+    let has = |(label, value): (&String, &Value)| other.label(MACHINES, label) == Some(value);
+    is_any
+        && selected.into_iter().flatten().all(has)
+        && expressions.into_iter().flatten().all(|expression| matches(other, expression))
 }
 
 /// Whether the labels of the Machines match one requirement. Source: Kubernetes, "Labels and selectors".

@@ -2,9 +2,11 @@
 
 use serde_json::Value;
 
+use super::super::architecture::is_arm;
 use super::super::hints::Hint;
 use super::super::platform::Platform;
-use super::{Inspection, PROVIDER, Set};
+use super::super::spelling::{mistyped, starts_with_subscription};
+use super::{Inspection, PROVIDER, Set, placeholders};
 use crate::facts::UserDataRef;
 use crate::limits::WINDOWS_DISK_GIB;
 use crate::names::OS_ID_WINDOWS;
@@ -13,6 +15,12 @@ use crate::names::machine_api::MACHINE_SET_KIND;
 /// Path of the disk's operating system on Azure.
 pub(super) const AZURE_SYSTEM: &str = "/osDisk/osType";
 
+/// Its value for Linux.
+pub(super) const AZURE_LINUX: &str = "Linux";
+
+/// Path of a private image's ID on Azure.
+const AZURE_IMAGE: &str = "/image/resourceID";
+
 /// Paths of image names on all platforms.
 const IMAGES: [&str; 10] = [
     "/ami/filters/0/values/0",
@@ -20,16 +28,20 @@ const IMAGES: [&str; 10] = [
     "/disks/0/image",
     "/image/name",
     "/image/offer",
-    "/image/resourceID",
+    AZURE_IMAGE,
     "/image/sku",
     "/image/urn",
     "/image/uuid",
     "/template",
 ];
 
-/// Texts that name the image.
-pub(super) fn image_texts(set: Set<'_>) -> impl Iterator<Item = &str> {
-    IMAGES.into_iter().map(move |at| set.provider_text(at)).filter(|text| !text.is_empty())
+/// Paths of instance types.
+const INSTANCE_TYPES: [&str; 3] = ["/instanceType", "/machineType", "/vmSize"];
+
+/// Names of the image, without where it is kept.
+pub(super) fn image_names(set: Set<'_>) -> impl Iterator<Item = &str> {
+    let texts = IMAGES.into_iter().map(move |at| set.provider_text(at));
+    texts.filter(|text| !text.is_empty()).map(own)
 }
 
 pub(super) fn check(set: Set<'_>, found: &mut Inspection) {
@@ -46,8 +58,40 @@ pub(super) fn check(set: Set<'_>, found: &mut Inspection) {
     }
     user_data(set, found);
     image(set, found);
-    if found.platform == Some(Platform::Azure) {
-        azure(set, found);
+    let Some(platform) = found.platform else { return };
+    types(set, platform, found);
+    for at in INSTANCE_TYPES {
+        let instance_type = set.provider_text(at);
+        if is_arm(platform, instance_type) {
+            let text =
+                format!("{instance_type:?} has ARM processors, write one with those of amd64");
+            found.problem(field(at), text);
+        }
+    }
+    match platform {
+        Platform::Azure => azure(set, found),
+        Platform::VSphere => cores(set, found),
+        Platform::Aws | Platform::Gcp | Platform::Nutanix => {}
+    }
+}
+
+fn types(set: Set<'_>, platform: Platform, found: &mut Inspection) {
+    let Some(provider) = set.0.pointer(PROVIDER) else { return };
+    for (at, text, _) in mistyped(platform, provider) {
+        found.problem(field(at), text);
+    }
+}
+
+/// Checks that the sockets of a virtual machine are alike.
+fn cores(set: Set<'_>, found: &mut Inspection) {
+    let number = |at| set.provider(at).and_then(Value::as_u64);
+    let (cpus, cores) = (number("/numCPUs"), number("/numCoresPerSocket"));
+    if let (Some(cpus), Some(cores)) = (cpus, cores)
+        && cores > 0
+        && cpus % cores != 0
+    {
+        let text = format!("is {cores}, of which numCPUs, {cpus}, is no multiple; write 1");
+        found.problem(field("/numCoresPerSocket"), text);
     }
 }
 
@@ -64,7 +108,10 @@ fn image(set: Set<'_>, found: &mut Inspection) {
         .map(|at| (at, set.provider_text(at)))
         .filter(|(_, text)| !text.is_empty())
         .collect();
-    let windows = texts.iter().any(|(_, text)| set.hint(text) == Some(Hint::Windows));
+    let windows = texts.iter().any(|(_, text)| set.hint(own(text)) == Some(Hint::Windows));
+    if texts.iter().any(|(_, text)| placeholders::blank(text).is_some()) {
+        return;
+    }
     let Some((at, text)) = texts.first() else {
         if found.platform.is_some() {
             let text = "names no image, write one of Windows";
@@ -82,9 +129,11 @@ fn image(set: Set<'_>, found: &mut Inspection) {
     }
 }
 
-/// The last part of an image's path; the project and folder before it say less.
+/// The name of an image, without the project, folder, resource group and gallery where it is kept, and without its
+/// version there.
 fn own(text: &str) -> &str {
-    text.rsplit_once("/images/").map_or(text, |(_, own)| own)
+    let text = text.split_once("/versions/").map_or(text, |(image, _)| image);
+    text.trim_end_matches('/').rsplit('/').next().unwrap_or(text)
 }
 
 /// Whether `text` is an opaque ID.
@@ -99,6 +148,10 @@ fn azure(set: Set<'_>, found: &mut Inspection) {
     if system != OS_ID_WINDOWS {
         let text = format!("is {system:?}, write {OS_ID_WINDOWS:?}");
         found.problem(field(AZURE_SYSTEM), text);
+    }
+    if starts_with_subscription(set.provider_text(AZURE_IMAGE)) {
+        let text = "begins with a subscription, which the Machine API puts before it; begin with /resourceGroups";
+        found.problem(field(AZURE_IMAGE), text);
     }
     let disk = set.provider("/osDisk/diskSizeGB").and_then(Value::as_u64);
     if disk.is_some_and(|gib| gib < u64::from(WINDOWS_DISK_GIB)) {

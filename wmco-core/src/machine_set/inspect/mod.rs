@@ -3,6 +3,7 @@
 mod labels;
 mod machine;
 mod placeholders;
+mod selection;
 
 use std::fmt;
 
@@ -12,6 +13,7 @@ use serde_json::Value;
 use super::hints::{Hint, hint};
 use super::name::check_name;
 use super::platform::Platform;
+use super::spelling;
 use crate::facts::UserDataRef;
 use crate::names::machine_api::CLUSTER_LABEL;
 use crate::names::objects::{MACHINE, MACHINE_API_NAMESPACE, USER_DATA_SECRET};
@@ -52,7 +54,11 @@ pub struct Inspection {
 /// assert_eq!(inspect(&json!({"metadata": {"name": "worker"}})), None);
 /// ```
 pub fn inspect(machine_set: &Value) -> Option<Inspection> {
-    let set = Set(machine_set);
+    let mut spelled = machine_set.clone();
+    if let Some(provider) = spelled.pointer_mut(PROVIDER) {
+        *provider = spelling::usual(provider);
+    }
+    let set = Set(&spelled);
     if !set.is_meant_for_windows() {
         return None;
     }
@@ -60,7 +66,33 @@ pub fn inspect(machine_set: &Value) -> Option<Inspection> {
     header(set, &mut found);
     labels::check(set, &mut found);
     machine::check(set, &mut found);
-    placeholders::check(machine_set, &mut found);
+    placeholders::check(&spelled, &mut found);
+    Some(found)
+}
+
+/// Like [`inspect`], and compares it with `others`, all MachineSets of the cluster: no two may select the same Machines.
+///
+/// ```
+/// use serde_json::json;
+/// use wmco_core::machine_set::inspect_among;
+///
+/// let set = |name: &str| json!({
+///     "metadata": {"name": name},
+///     "spec": {
+///         "selector": {"matchLabels": {"of": "prod"}},
+///         "template": {"metadata": {"labels": {"of": "prod"}}},
+///     },
+/// });
+/// let (windows, worker) = (set("windows"), set("worker"));
+/// let found = inspect_among(&windows, [&windows, &worker]).unwrap();
+/// assert!(found.problems.iter().any(|problem| problem.text.contains("worker")));
+/// ```
+pub fn inspect_among<'a>(
+    machine_set: &Value,
+    others: impl IntoIterator<Item = &'a Value>,
+) -> Option<Inspection> {
+    let mut found = inspect(machine_set)?;
+    selection::check(Set(machine_set), others.into_iter().map(Set), &mut found);
     Some(found)
 }
 
@@ -149,11 +181,16 @@ impl<'a> Set<'a> {
             .filter_map(|at| self.label(at, MACHINE_OS_LABEL)?.as_str())
             .any(|os| os.eq_ignore_ascii_case(OS_ID_WINDOWS));
         let system = self.provider_text(machine::AZURE_SYSTEM);
-        labelled
+        if labelled
             || system.eq_ignore_ascii_case(OS_ID_WINDOWS)
             || self.provider_text(UserDataRef::NAME) == USER_DATA_SECRET
-            || self.hint(self.text("/metadata/name")) == Some(Hint::Windows)
-            || machine::image_texts(self).any(|text| self.hint(text) == Some(Hint::Windows))
+        {
+            return true;
+        }
+        // What people call things is no proof, but may show that the rest was forgotten.
+        let says = |text: &str| self.hint(text) == Some(Hint::Windows);
+        let is_linux = system.eq_ignore_ascii_case(machine::AZURE_LINUX);
+        !is_linux && (says(self.text("/metadata/name")) || machine::image_names(self).any(says))
     }
 }
 

@@ -1,4 +1,4 @@
-//! Finds unfilled placeholders of a sample, such as `<infrastructure_id>`.
+//! Finds unfilled placeholders of samples and templates, such as `<infrastructure_id>`, `${NAME}` and `CHANGE_ME`.
 
 use std::fmt::Write as _;
 
@@ -41,8 +41,28 @@ fn search(value: &Value, at: &mut String, found: &mut Inspection) {
     }
 }
 
-/// The first placeholder in `text`: a word in angle brackets.
-fn blank(mut text: &str) -> Option<&str> {
+/// The first placeholder in `text`. No cloud takes braces, `$` or angle brackets in such texts.
+pub(super) fn blank(text: &str) -> Option<&str> {
+    /// What people write where others are to fill in.
+    const WORDS: [&str; 4] = ["CHANGEME", "CHANGE_ME", "REPLACEME", "REPLACE_ME"];
+    let is_word = |word: &str| {
+        let word = word.replace('-', "_");
+        WORDS.iter().any(|known| known.eq_ignore_ascii_case(&word))
+    };
+    let between = |opens: &str, closes: &str| {
+        let (start, (_, after)) = (text.find(opens)?, text.split_once(opens)?);
+        let end = start + opens.len() + after.find(closes)? + closes.len();
+        text.get(start..end)
+    };
+    bracketed(text)
+        .or_else(|| between("${", "}"))
+        .or_else(|| between("$(", ")"))
+        .or_else(|| between("{{", "}}"))
+        .or_else(|| Some(text).filter(|text| is_word(text)))
+}
+
+/// The first word in angle brackets.
+fn bracketed(mut text: &str) -> Option<&str> {
     let spelled = |letter: char| letter.is_ascii_alphanumeric() || "_- ".contains(letter);
     loop {
         let (word, after) = text.split_once('<')?.1.split_once('>')?;

@@ -71,6 +71,8 @@ pub(super) fn for_windows(draft: &mut Draft<'_>) -> Result<(), MachineSetError> 
     draft.disk("/blockDevices/0/ebs/volumeSize");
     // Capacity is reserved for one operating system.
     draft.leave_out("capacityReservationId");
+    // Confidential machines are for Linux alone.
+    draft.leave_out("cpuOptions");
     Ok(())
 }
 

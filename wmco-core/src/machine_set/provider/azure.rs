@@ -6,6 +6,7 @@ use super::super::draft::Draft;
 use super::super::error::MachineSetError;
 use super::super::options::Setting;
 use super::super::platform::Platform;
+use super::super::spelling::{starts_with_subscription, without_subscription};
 use crate::names::machine_api::{AZURE_CREDENTIALS_SECRET, AZURE_PROVIDER, PROVIDER_VERSION};
 use crate::names::objects::MACHINE_API_NAMESPACE;
 
@@ -49,6 +50,11 @@ pub(super) fn for_windows(draft: &mut Draft<'_>) -> Result<(), MachineSetError> 
         draft.put("/networkResourceGroup", group);
     }
     if let Some(image) = draft.image() {
+        if starts_with_subscription(&image) {
+            let note = "image.resourceID: the subscription was left out, which the Machine API puts before it; it has to \
+                        be the cluster's";
+            draft.notes.push(note.to_owned());
+        }
         let source = source(&image).ok_or_else(|| {
             let expected = "PUBLISHER:OFFER:SKU:VERSION or an ID that begins with /";
             super::no_image(Platform::Azure, image, expected)
@@ -57,8 +63,16 @@ pub(super) fn for_windows(draft: &mut Draft<'_>) -> Result<(), MachineSetError> 
     }
     draft.put("/osDisk/osType", "Windows");
     draft.disk("/osDisk/diskSizeGB");
-    // Generation and secure boot are settings of the Linux image.
+    let kind = draft.value.pointer("/securityProfile/settings/securityType");
+    // Sizes for confidential machines take no others.
+    if kind.and_then(Value::as_str) == Some("ConfidentialVM") {
+        draft.miss_unless_given(&[Setting::InstanceType]);
+    }
+    // Generation, secure boot and encryption are settings of the Linux image.
     draft.leave_out("securityProfile");
+    draft.leave_out_below("/osDisk/managedDisk", "securityProfile");
+    // Other disks hold data for Linux.
+    draft.leave_out("dataDisks");
     Ok(())
 }
 
@@ -71,7 +85,7 @@ fn source(image: &str) -> Option<Value> {
         })
     };
     if image.starts_with('/') {
-        return Some(of(image, [""; 4]));
+        return Some(of(without_subscription(image), [""; 4]));
     }
     let parts: [&str; 4] = image.split(':').collect::<Vec<_>>().try_into().ok()?;
     parts.iter().all(|part| !part.is_empty()).then(|| of("", parts))

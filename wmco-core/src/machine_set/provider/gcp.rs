@@ -41,6 +41,8 @@ pub(super) fn for_windows(draft: &mut Draft<'_>) {
     if draft.taken && before.as_ref() != draft.value.get("region") {
         draft.miss_unless_given(&[Setting::Subnet]);
     }
+    // Confidential machines are for Linux alone.
+    draft.leave_out("confidentialCompute");
     draft.leave_out_further("disks", "further disks");
     let disks = draft.value.get("disks").and_then(Value::as_array);
     let boots = |disk: &&Value| disk.get("boot").and_then(Value::as_bool) == Some(true);

@@ -22,14 +22,20 @@ pub(super) fn usual() -> Value {
 }
 
 pub(super) fn for_windows(draft: &mut Draft<'_>) {
-    if let Some(cluster) = draft.text(Setting::Cluster) {
+    let (cluster, subnet) = (draft.text(Setting::Cluster), draft.text(Setting::Subnet));
+    // A failure domain brings both, and they may not contradict it.
+    if cluster.is_some() || subnet.is_some() {
+        draft.replace_failure_domain();
+    }
+    let by_domain = draft.has("/failureDomain");
+    if let Some(cluster) = cluster {
         draft.put("/cluster", by_uuid_or_name(&cluster));
-    } else if !draft.has("/cluster") {
+    } else if !by_domain && !draft.has("/cluster") {
         draft.missing.push(Setting::Cluster);
     }
-    if let Some(subnet) = draft.text(Setting::Subnet) {
+    if let Some(subnet) = subnet {
         draft.put("/subnets", json!([by_uuid_or_name(&subnet)]));
-    } else if !draft.has("/subnets") {
+    } else if !by_domain && !draft.has("/subnets") {
         draft.missing.push(Setting::Subnet);
     }
     draft.ask(Setting::Cpus, "/vcpuSockets");

@@ -123,8 +123,13 @@ fn names_and_ids_stand_where_they_belong() {
     assert_eq!(provider(&set, "/subnet"), &json!({"id": "subnet-0a1"}));
     let set = with(Platform::Aws, |o| o.subnet = Some("windows-a".into()));
     assert_eq!(provider(&set, "/subnet/filters/0/values"), &json!(["windows-a"]));
-    let set = with(Platform::Azure, |o| o.image = Some("/subscriptions/1/images/win".into()));
-    assert_eq!(provider(&set, "/image/resourceID"), "/subscriptions/1/images/win");
+    let set = with(Platform::Azure, |o| {
+        o.image = Some("/resourceGroups/images/providers/Microsoft.Compute/images/win".into());
+    });
+    assert_eq!(
+        provider(&set, "/image/resourceID"),
+        "/resourceGroups/images/providers/Microsoft.Compute/images/win"
+    );
     assert_eq!(provider(&set, "/image/offer"), "");
     let uuid = "0005b0f1-8f43-a0f2-02b7-3cecef193712";
     let set = with(Platform::Nutanix, |o| {
