@@ -134,6 +134,10 @@ impl Work<'_> {
             let problem = RegistryProblem::UnusableFolder { registry: host };
             return self.tell(&set.object, at, problem);
         }
+        if !entry.source.is_registry_in_names() {
+            let problem = RegistryProblem::SourceWithoutRegistry { name: host.clone() };
+            self.tell(&set.object, at.clone(), problem);
+        }
         if host.eq_ignore_ascii_case(DOCKER_HUB_INDEX) {
             self.tell(&set.object, at.clone(), RegistryProblem::NeverLookedUp);
         }

@@ -102,6 +102,12 @@ pub enum RegistryProblem {
          elsewhere in these objects only, name each registry"
     )]
     DomainInPart,
+    /// A blocked domain.
+    #[error(
+        "containerd has no settings for a whole domain, so registries in it are asked unless they are named \
+         elsewhere in these objects: name each registry"
+    )]
+    DomainNotBlocked,
     /// A mirror set for a whole domain.
     #[error(
         "containerd has no mirrors for a whole domain, so Windows nodes ask the sources: name each registry"
@@ -195,6 +201,15 @@ pub enum RegistryProblem {
         "hosts of Windows do not resolve names of Services, so this mirror is never reached: use the registry's route"
     )]
     ServiceName,
+    /// A source without a registry.
+    #[error(
+        "no image has `{name}` as its registry, since images without a registry are of docker.io, so this does \
+         nothing: write the registry before it"
+    )]
+    SourceWithoutRegistry {
+        /// What stands in the place of the registry.
+        name: String,
+    },
     /// A source with a tag or a digest.
     #[error(
         "a source names a repository, so this mirror is not used: leave the tag or digest of the source away"
@@ -250,6 +265,7 @@ impl RegistryProblem {
             | Self::BlockedMirror
             | Self::BrokenCredentials { .. }
             | Self::Closed { .. }
+            | Self::DomainNotBlocked
             | Self::DomainSource
             | Self::Ipv6Mirror
             | Self::NeverWithoutMirrors
@@ -257,6 +273,7 @@ impl RegistryProblem {
             | Self::PartOfRegistry
             | Self::PullSecret { .. }
             | Self::ServiceName
+            | Self::SourceWithoutRegistry { .. }
             | Self::TaggedSource
             | Self::UnknownMember { .. }
             | Self::UnknownPolicy { .. }

@@ -40,6 +40,9 @@ pub(super) struct ScopeSet {
     registries: Vec<ImageLocation>,
 }
 
+/// The list of registries that are not to be asked.
+const BLOCKED: &str = "blockedRegistries";
+
 /// The members of the settings for images.
 const SHAPE: Shape = Shape::Object(&[
     ("apiVersion", Shape::Any),
@@ -75,7 +78,7 @@ impl ImageConfigFacts {
             facts.tell(unknown.path, RegistryProblem::UnknownMember { right: unknown.right });
         }
         facts.insecure = facts.scopes(object, "insecureRegistries");
-        facts.blocked = facts.scopes(object, "blockedRegistries");
+        facts.blocked = facts.scopes(object, BLOCKED);
         for (list, problem) in [
             ("allowedRegistries", RegistryProblem::AllowedNotEnforced),
             ("containerRuntimeSearchRegistries", RegistryProblem::SearchNotDone),
@@ -112,20 +115,30 @@ impl ImageConfigFacts {
     fn scopes(&mut self, object: &Value, list: &str) -> ScopeSet {
         let mut scopes = ScopeSet::default();
         for (field, text) in self.texts(object, list) {
-            if let Some(scope) = self.scope(field, text) {
+            if let Some(scope) = self.scope(list, field, text) {
                 scopes.insert(scope);
             }
         }
         scopes
     }
 
-    fn scope(&mut self, field: String, text: &str) -> Option<ImageScope> {
+    fn scope(&mut self, list: &str, field: String, text: &str) -> Option<ImageScope> {
         match text.parse() {
             Ok(scope) => {
                 match &scope {
+                    ImageScope::Domain(_) if list == BLOCKED => {
+                        self.tell(field, RegistryProblem::DomainNotBlocked);
+                    }
                     ImageScope::Domain(_) => self.tell(field, RegistryProblem::DomainInPart),
                     ImageScope::Location(location) if !location.path().is_empty() => {
                         self.tell(field, RegistryProblem::PartOfRegistry);
+                    }
+                    ImageScope::Location(location) if location.folder().is_none() => {
+                        let registry = location.host().to_owned();
+                        self.tell(field, RegistryProblem::UnusableFolder { registry });
+                    }
+                    ImageScope::Location(location) if location.is_only_a_server() => {
+                        self.tell(field, RegistryProblem::NeverLookedUp);
                     }
                     ImageScope::Location(_) => {}
                 }

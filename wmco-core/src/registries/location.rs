@@ -103,6 +103,19 @@ impl ImageLocation {
         name == "localhost" || address.is_ok_and(|address| address.to_canonical().is_loopback())
     }
 
+    /// Whether its host is a name of Docker Hub that no image has.
+    pub(super) fn is_only_a_server(&self) -> bool {
+        [DOCKER_HUB_INDEX, DOCKER_HUB_SERVER]
+            .iter()
+            .any(|name| self.host.eq_ignore_ascii_case(name))
+    }
+
+    /// Whether image names may have its host as their registry: containerd takes a first part without a dot or a port
+    /// for a part of the path, but for `localhost`.
+    pub(super) fn is_registry_in_names(&self) -> bool {
+        self.host.contains(['.', ':']) || self.host == "localhost"
+    }
+
     /// Whether it ends with a tag or a digest.
     pub(super) fn has_version(&self) -> bool {
         self.path.contains([':', '@'])

@@ -85,6 +85,9 @@ const ENTRY: Shape = Shape::Object(&[
     ("mirrorSourcePolicy", Shape::Any),
 ]);
 
+/// The members of an entry of an ImageContentSourcePolicy, of which the API server drops all others.
+const POLICY_ENTRY: Shape = Shape::Object(&[("source", Shape::Any), ("mirrors", Shape::Any)]);
+
 /// The members of an ImageDigestMirrorSet.
 const DIGEST_MIRRORS: Shape = Shape::Object(&[
     ("apiVersion", Shape::Any),
@@ -108,7 +111,7 @@ const SOURCE_POLICIES: Shape = Shape::Object(&[
     ("apiVersion", Shape::Any),
     ("kind", Shape::Any),
     ("metadata", Shape::Any),
-    ("spec", Shape::Object(&[("repositoryDigestMirrors", Shape::List(&ENTRY))])),
+    ("spec", Shape::Object(&[("repositoryDigestMirrors", Shape::List(&POLICY_ENTRY))])),
     ("status", Shape::Any),
 ]);
 
@@ -154,6 +157,8 @@ impl MirrorSetFacts {
     fn entry(&mut self, field: String, entry: &Value, tags: bool) -> Option<MirrorEntry> {
         let part = |name: &str| entry.get(name).unwrap_or(&Value::Null);
         let never = match part("mirrorSourcePolicy") {
+            // It has no such member.
+            _ if self.object.kind == CONTENT_SOURCE_POLICY_KIND => false,
             Value::Null => false,
             Value::String(policy) if policy == NEVER_SOURCE => true,
             Value::String(policy) if policy == ALLOW_SOURCE || policy.is_empty() => false,
