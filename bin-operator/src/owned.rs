@@ -70,6 +70,7 @@ impl Owned {
             self.carry_out("monitoring", monitoring, &mut failures, &mut contention).await;
             contention.problems().for_each(|problem| failures.found(problem.clone()));
             for problem in failures.end_pass(Instant::now()) {
+                tracing::warn!(problem = problem.text, "{}", problem.about.consequence());
                 self.announcer.wrong(&problem);
             }
             look = tokio::select! {

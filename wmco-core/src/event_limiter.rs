@@ -41,9 +41,11 @@ impl EventLimiter {
     pub fn admits(&mut self, object: &str, failure: Option<&str>, now: Duration) -> bool {
         let failures =
             failure.is_none_or(|reason| self.failures.has(reason, EVENTS_OF_FAILURES, now));
-        let admitted = failures && self.objects.has(object, EVENTS_PER_OBJECT, now);
+        // A host that fails for ever may not use up what others on the same object are told with.
+        let own = failure.map_or_else(|| object.to_owned(), |reason| format!("{object} {reason}"));
+        let admitted = failures && self.objects.has(&own, EVENTS_PER_OBJECT, now);
         if admitted {
-            self.objects.take(object, EVENTS_PER_OBJECT, now);
+            self.objects.take(&own, EVENTS_PER_OBJECT, now);
             if let Some(reason) = failure {
                 self.failures.take(reason, EVENTS_OF_FAILURES, now);
             }
@@ -114,6 +116,15 @@ mod tests {
         assert!(at.len() >= 300, "they are told of all the time: {}", at.len());
         // What succeeds beside them is told.
         assert!(limiter.admits("machine 1", None, MINUTE * 30));
+    }
+
+    #[test]
+    fn a_host_that_fails_for_ever_hides_no_news_about_its_object() {
+        let mut limiter = EventLimiter::default();
+        for minute in 0..600 {
+            limiter.admits("windows-instances", Some("InstanceSetupFailure"), MINUTE * minute);
+        }
+        assert!(limiter.admits("windows-instances", None, MINUTE * 600));
     }
 
     #[test]

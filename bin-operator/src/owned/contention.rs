@@ -38,10 +38,7 @@ impl Contention {
     /// Begins a pass.
     pub(super) fn begin_pass(&mut self) {
         self.next = None;
-        let now = self.begun.elapsed();
-        if !self.corrections.forget_calm(now) {
-            self.problems.clear();
-        }
+        self.corrections.forget_calm(self.begun.elapsed());
         let corrections = &self.corrections;
         self.problems.retain(|object, _| corrections.is_contended(object));
     }

@@ -1,10 +1,21 @@
 //! Which instance types have ARM processors, on which Windows nodes do not run.
 
+use serde_json::Value;
+
 use super::platform::Platform;
+
+/// Paths of instance types in provider specifications.
+const INSTANCE_TYPES: [&str; 3] = ["/instanceType", "/machineType", "/vmSize"];
+
+/// The first instance type of a provider specification that has ARM processors, with its path.
+pub(super) fn arm(platform: Platform, provider: &Value) -> Option<(&'static str, &str)> {
+    let types = INSTANCE_TYPES.iter().filter_map(|at| Some((*at, provider.pointer(at)?.as_str()?)));
+    types.into_iter().find(|(_, name)| is_arm(platform, name))
+}
 
 /// Whether an instance type has ARM processors, as far as its name tells. Source: the naming conventions of AWS, Azure
 /// and Google Cloud.
-pub(super) fn is_arm(platform: Platform, instance_type: &str) -> bool {
+fn is_arm(platform: Platform, instance_type: &str) -> bool {
     let lower = instance_type.to_ascii_lowercase();
     match platform {
         // A `g` directly after the generation, as in `m6g.large` and `im4gn.xlarge`; the `g` of `g5` comes before.

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::architecture::is_arm;
+use super::architecture::arm;
 use super::draft::Draft;
 use super::error::MachineSetError;
 use super::inspect::{Finding, inspect, name_of};
@@ -76,10 +76,7 @@ pub fn generate(
         draft.missing.push(Setting::Infrastructure);
     }
     draft.mend_types(platform);
-    let of_arm = ["/instanceType", "/machineType", "/vmSize"].into_iter().any(|at| {
-        let there = draft.value.pointer(at).and_then(Value::as_str);
-        there.is_some_and(|there| is_arm(platform, there))
-    });
+    let of_arm = arm(platform, &draft.value).is_some();
     provider::for_windows(platform, &mut draft)?;
     if (of_arm || worker.is_some_and(|worker| !worker.is_amd64()))
         && draft.known.contains(&Setting::InstanceType)

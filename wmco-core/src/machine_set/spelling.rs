@@ -84,6 +84,9 @@ const KNOWN: [&str; 75] = [
     "zone",
 ];
 
+/// Members whose own members people name.
+const NAMED_BY_PEOPLE: [&str; 2] = ["labels", "tags"];
+
 /// The same specification with known members spelled as usual. The Machine API reads members in any case.
 pub(super) fn usual(value: &Value) -> Value {
     match value {
@@ -93,7 +96,9 @@ pub(super) fn usual(value: &Value) -> Value {
                 |member: &str| KNOWN.into_iter().find(|known| known.eq_ignore_ascii_case(member));
             let spelled = members.iter().map(|(member, value)| {
                 let name = usually(member).filter(|name| !members.contains_key(*name));
-                (name.unwrap_or(member).to_owned(), usual(value))
+                let keep = NAMED_BY_PEOPLE.iter().any(|it| it.eq_ignore_ascii_case(member));
+                let value = if keep { value.clone() } else { usual(value) };
+                (name.unwrap_or(member).to_owned(), value)
             });
             let doubled = |member: &str| {
                 usually(member).is_some_and(|name| name != member && members.contains_key(name))
@@ -244,9 +249,9 @@ mod tests {
 
     #[test]
     fn members_are_read_in_any_case_and_once() {
-        let given = json!({"UserDatasecret": {"NAME": "a"}, "diskgib": 1, "mine": {"Zone": 2},
+        let given = json!({"UserDatasecret": {"NAME": "a"}, "diskgib": 1, "mine": {"Zone": 2}, "tags": {"Zone": "a"},
             "workspace": {"resourcepool": "old", "resourcePool": "new"}});
-        let expected = json!({"userDataSecret": {"name": "a"}, "diskGiB": 1, "mine": {"zone": 2},
+        let expected = json!({"userDataSecret": {"name": "a"}, "diskGiB": 1, "mine": {"zone": 2}, "tags": {"Zone": "a"},
             "workspace": {"resourcePool": "new"}});
         assert_eq!(usual(&given), expected);
     }

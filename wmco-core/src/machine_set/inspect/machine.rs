@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::super::architecture::is_arm;
+use super::super::architecture::arm;
 use super::super::hints::Hint;
 use super::super::platform::Platform;
 use super::super::spelling::{mistyped, starts_with_subscription};
@@ -35,9 +35,6 @@ const IMAGES: [&str; 10] = [
     "/template",
 ];
 
-/// Paths of instance types.
-const INSTANCE_TYPES: [&str; 3] = ["/instanceType", "/machineType", "/vmSize"];
-
 /// Names of the image, without where it is kept.
 pub(super) fn image_names(set: Set<'_>) -> impl Iterator<Item = &str> {
     let texts = IMAGES.into_iter().map(move |at| set.provider_text(at));
@@ -60,13 +57,10 @@ pub(super) fn check(set: Set<'_>, found: &mut Inspection) {
     image(set, found);
     let Some(platform) = found.platform else { return };
     types(set, platform, found);
-    for at in INSTANCE_TYPES {
-        let instance_type = set.provider_text(at);
-        if is_arm(platform, instance_type) {
-            let text =
-                format!("{instance_type:?} has ARM processors, write one with those of amd64");
-            found.problem(field(at), text);
-        }
+    let provider = set.0.pointer(PROVIDER);
+    if let Some((at, instance_type)) = provider.and_then(|provider| arm(platform, provider)) {
+        let text = format!("{instance_type:?} has ARM processors, write one with those of amd64");
+        found.problem(field(at), text);
     }
     match platform {
         Platform::Azure => azure(set, found),

@@ -187,10 +187,10 @@ impl<'a> Set<'a> {
         {
             return true;
         }
-        // What people call things is no proof, but may show that the rest was forgotten.
         let says = |text: &str| self.hint(text) == Some(Hint::Windows);
         let is_linux = system.eq_ignore_ascii_case(machine::AZURE_LINUX);
-        !is_linux && (says(self.text("/metadata/name")) || machine::image_names(self).any(says))
+        // What people call things is no proof, but may show that the rest was forgotten.
+        machine::image_names(self).any(says) || !is_linux && says(self.text("/metadata/name"))
     }
 }
 
