@@ -120,9 +120,10 @@ fn report(
         text.push('\n');
     }
     let noun = if found.mirror_sets == 1 { "mirror set" } else { "mirror sets" };
-    let verdict = match problems.len() {
-        0 => "all fine".to_owned(),
-        wrong => format!("{wrong} wrong"),
+    let verdict = match (problems.len(), warnings.len()) {
+        (0, 0) => "all fine".to_owned(),
+        (0, doubtful) => format!("{doubtful} to look at"),
+        (wrong, _) => format!("{wrong} wrong"),
     };
     let files = match found.files.len() {
         1 => "1 file".to_owned(),
