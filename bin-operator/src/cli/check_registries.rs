@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use anyhow::bail;
 use clap::Args;
 use serde::Serialize;
-use wmco_core::registries::{ClusterObject, RegistryFinding};
+use wmco_core::registries::{ClusterObject, RegistryAdvice, RegistryFinding};
 use wmco_core::render::ContainerdSettings;
 
 use super::registries::{Given, KINDS};
@@ -37,6 +37,8 @@ struct Found<'a> {
     files: Vec<String>,
     problems: Vec<Row<'a>>,
     warnings: Vec<Row<'a>>,
+    /// About all of it.
+    advice: Vec<String>,
 }
 
 /// One finding.
@@ -57,44 +59,26 @@ impl Registries {
         if !given.any {
             bail!("the input has none of {}, add one with -f FILE", KINDS.join(", "));
         }
+        let pause_image =
+            ContainerdSettings::from_environment(|name| std::env::var(name).ok())?.pause_image;
+        let advice = given.registries.advice(&pause_image.parse()?);
         let findings = given.registries.findings().iter();
         let (problems, warnings): (Vec<_>, Vec<_>) =
             findings.partition(|finding| finding.problem.is_serious());
         let found = Found {
-            ok: problems.is_empty(),
+            ok: problems.is_empty() && !advice.iter().any(RegistryAdvice::is_serious),
             mirror_sets: given.mirror_sets,
             files: given.registries.files().into_keys().collect(),
             problems: problems.iter().copied().map(row).collect(),
             warnings: warnings.iter().copied().map(row).collect(),
+            advice: advice.iter().map(ToString::to_string).collect(),
         };
         self.output.print(&found, || report(&found, &problems, &warnings))?;
         given.tell_assumption();
-        let variable = |name: &str| std::env::var(name).ok();
-        let pause_image = ContainerdSettings::from_environment(variable)?.pause_image;
-        let pull = given.registries.explain(&pause_image.parse()?);
-        if given.mirror_sets > 0 && !pull.has_mirror() && !pull.resolve.is_empty() {
-            let hint = format!(
-                "no mirror is used for {pause_image}, which each Windows node needs before any pod runs: mirror \
-                 it too where its registry cannot be reached, or name another in CONTAINERD_PAUSE_IMAGE"
-            );
-            tell("note", &hint);
+        for advice in &advice {
+            tell(if advice.is_serious() { "error" } else { "note" }, &advice.to_string());
         }
-        if given.registries.keeps_from_sources() {
-            tell(
-                "note",
-                "layers that name URLs of their own are fetched from there, in spite of NeverContactSource and blocked \
-                 registries: base images of Windows from before the middle of 2023 have them, and all built on them",
-            );
-        }
-        let is_closed = pull.resolve.is_empty();
-        if is_closed {
-            let error = format!(
-                "no registry may be asked for {pause_image}, so no pod starts on any Windows node: allow its \
-                 registry, mirror it, or name another in CONTAINERD_PAUSE_IMAGE"
-            );
-            tell("error", &error);
-        }
-        Ok(if found.ok && !is_closed { Answer::Yes } else { Answer::No })
+        Ok(if found.ok { Answer::Yes } else { Answer::No })
     }
 }
 

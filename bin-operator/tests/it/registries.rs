@@ -90,7 +90,7 @@ fn vectors_go_through_the_command() {
 fn credentials_are_found_in_either_form_of_the_secret() {
     let mut secret = credentials("m.test");
     let text = secret["stringData"][".dockerconfigjson"].as_str().unwrap().to_owned();
-    let set = tags("a.test/x", "m.test/x");
+    let set = tags("a.test", "m.test");
     let plain = run(&RENDER, &list(&[set.clone(), secret.clone()]));
     assert!(plain.out.contains(r"C:\k\containerd\registries\a.test\hosts.toml: "), "{plain:?}");
     assert!(plain.out.contains("Basic Ym9iOmh1c2g="), "{plain:?}");
@@ -131,7 +131,7 @@ fn a_check_tells_object_and_field() {
 
 #[test]
 fn what_is_fine_is_yes_and_nothing_is_wrong_usage() {
-    let checked = run(&CHECK, &list(&[tags("a.test/x", "m.test/x"), credentials("m.test")]));
+    let checked = run(&CHECK, &list(&[tags("a.test", "m.test"), credentials("m.test")]));
     let told = "1 mirror set, 1 file for containerd, all fine\n";
     assert_eq!((checked.status, checked.out.as_str()), (0, told), "{checked:?}");
     run(&CHECK, "kind: Node\n").is_refused(2, &["none of ImageDigestMirrorSet", "-f FILE"]);
@@ -146,7 +146,7 @@ fn a_pause_image_without_a_mirror_is_a_hint() {
         let pairs = environment.iter().map(|(name, value)| ((*name).into(), (*value).into()));
         run_in(&pairs.collect(), &CHECK, &list(&[mirror.clone(), credentials("m.test")]))
     };
-    let other = tags("quay.io/team", "m.test/team");
+    let other = tags("quay.io", "m.test");
     let hint = check(&[], &other);
     assert_eq!(hint.status, 0, "{hint:?}");
     insta::assert_snapshot!(hint.err);

@@ -51,9 +51,18 @@ struct Registry {
     /// Whether entries name mirrors, usable or not.
     names_mirrors: bool,
     never: Option<Never>,
-    /// Path and mirrors of the first entry.
-    first: Option<(String, BTreeSet<usize>)>,
-    shared: bool,
+    /// Entries for a part of the registry.
+    parts: Vec<Part>,
+}
+
+/// An entry for a part of a registry.
+#[derive(Debug)]
+struct Part {
+    object: ClusterObject,
+    /// The field of its source.
+    field: String,
+    tags: bool,
+    mirrors: Vec<usize>,
 }
 
 /// A rule that the source must not be asked.
@@ -72,6 +81,9 @@ struct Never {
 struct Mirror {
     base: ImageLocation,
     tags: bool,
+    /// Whether an entry names it for the whole registry, and whether one does so for tags.
+    whole: bool,
+    whole_tags: bool,
     /// The location as written, which credentials and settings refer to.
     written: ImageLocation,
     because: EndpointReason,
@@ -119,8 +131,7 @@ impl Work<'_> {
             orders: Vec::new(),
             names_mirrors: false,
             never: None,
-            first: None,
-            shared: false,
+            parts: Vec::new(),
         })
     }
 
@@ -156,6 +167,9 @@ impl Work<'_> {
             if entry.plain.contains(index) && !self.inputs.image_config.insecure.covers(mirror) {
                 self.tell(&set.object, field.clone(), RegistryProblem::HttpIsNotKept);
             }
+            if entry.never && mirror.host_key() == entry.source.host_key() {
+                self.tell(&set.object, field.clone(), RegistryProblem::NeverButMirror);
+            }
             if mirror.is_service() {
                 self.tell(&set.object, field.clone(), RegistryProblem::ServiceName);
             }
@@ -166,15 +180,12 @@ impl Work<'_> {
             }
         }
         let registry = self.registry(&entry.source);
+        if !entry.source.path().is_empty() {
+            let (object, mirrors) = (set.object.clone(), order.clone());
+            registry.parts.push(Part { object, field: at, tags: entry.tags, mirrors });
+        }
         registry.orders.push(order);
         registry.names_mirrors |= entry.has_mirrors;
-        let path = entry.source.path();
-        let (first, mirrors) =
-            registry.first.get_or_insert_with(|| (path.to_owned(), used.clone()));
-        if !registry.shared && first != path && *mirrors != used {
-            registry.shared = true;
-            self.tell(&set.object, at, RegistryProblem::MirrorsAreShared { registry: host });
-        }
     }
 
     /// Adds a mirror and returns its index.
@@ -206,15 +217,19 @@ impl Work<'_> {
         let registry = self.registry(&entry.source);
         let next = registry.mirrors.len();
         let number = *registry.known.entry(base.clone()).or_insert(next);
+        let whole = entry.source.path().is_empty();
         match registry.mirrors.get_mut(number) {
             None => {
                 let because =
                     EndpointReason::Mirror { object: set.object.clone(), field: field.to_owned() };
                 let written = mirror.clone();
-                registry.mirrors.push(Mirror { base, tags: entry.tags, written, because });
+                let (tags, whole_tags) = (entry.tags, whole && entry.tags);
+                registry.mirrors.push(Mirror { base, tags, whole, whole_tags, written, because });
             }
             Some(known) => {
                 known.tags |= entry.tags;
+                known.whole |= whole;
+                known.whole_tags |= whole && entry.tags;
                 let known = known.written.clone();
                 let key = |location: &ImageLocation| {
                     self.inputs.pull_secret.for_location(location).map(PullCredentials::key)
@@ -265,6 +280,7 @@ impl Work<'_> {
                 self.tell(&never.object, never.field.clone(), problem);
             }
         }
+        self.tell_parts(registry);
         let forbidden = blocked || registry.never.is_some();
         if forbidden && !usable {
             return Some(closed(source));
@@ -309,6 +325,26 @@ impl Work<'_> {
 }
 
 impl Work<'_> {
+    /// Tells of mirrors for a part that are asked for all of the registry.
+    fn tell_parts(&mut self, registry: &Registry) {
+        let host = registry.location.host();
+        for part in &registry.parts {
+            let mut mirrors =
+                part.mirrors.iter().filter_map(|number| registry.mirrors.get(*number));
+            let wider = mirrors.find(|it| if part.tags { !it.whole_tags } else { !it.whole });
+            let Some(wider) = wider else { continue };
+            let (registry, mirror) = (host.to_owned(), wider.base.to_string());
+            let credentials = self.inputs.pull_secret.for_location(&wider.written);
+            let credentials = credentials.map(|credentials| credentials.key().to_owned());
+            let problem = if part.tags {
+                RegistryProblem::DecidesAllTags { registry, mirror, credentials }
+            } else {
+                RegistryProblem::AskedForAll { registry, mirror, credentials }
+            };
+            self.tell(&part.object, part.field.clone(), problem);
+        }
+    }
+
     /// Tells of credentials that are not sent because a port is written in one place only.
     fn tell_other_port(&mut self, mirror: &Mirror) {
         let secret = self.inputs.pull_secret;
@@ -366,7 +402,8 @@ fn common_order(count: usize, orders: &[Vec<usize>]) -> Vec<usize> {
 #[derive(Default)]
 struct Endpoints {
     list: Vec<Endpoint>,
-    urls: BTreeSet<String>,
+    /// Indexes in the list.
+    urls: HashMap<String, usize>,
 }
 
 impl Endpoints {
@@ -380,9 +417,12 @@ impl Endpoints {
         }
     }
 
+    /// Adds `endpoint`. One that is there may do what either may.
     fn push(&mut self, endpoint: Endpoint) {
-        if self.urls.insert(endpoint.url()) {
-            self.list.push(endpoint);
+        let number = *self.urls.entry(endpoint.url()).or_insert(self.list.len());
+        match self.list.get_mut(number) {
+            None => self.list.push(endpoint),
+            Some(known) => known.ability = known.ability.max(endpoint.ability),
         }
     }
 }

@@ -93,6 +93,34 @@ pub enum RegistryProblem {
         /// Key of the pull secret.
         key: String,
     },
+    /// Mirrors of digests for a part of a registry.
+    #[error(
+        "containerd knows whole registries only, so {mirror} is asked for images of all of {registry} by digest{}",
+        with(.credentials.as_deref())
+    )]
+    AskedForAll {
+        /// Host of the source.
+        registry: String,
+        /// The first such mirror, as it is asked.
+        mirror: String,
+        /// Key of the credentials that it gets.
+        credentials: Option<String>,
+    },
+    /// Mirrors of tags for a part of a registry.
+    #[error(
+        "containerd knows whole registries only, so {mirror} is asked for images of all of {registry} by tag{}, and \
+         whoever may push there decides what for example {registry}/other/app:1 is: write an ImageDigestMirrorSet, or \
+         name {registry} alone if that is meant",
+        with(.credentials.as_deref())
+    )]
+    DecidesAllTags {
+        /// Host of the source.
+        registry: String,
+        /// The first such mirror, as it is asked.
+        mirror: String,
+        /// Key of the credentials that it gets.
+        credentials: Option<String>,
+    },
     /// The kind is deprecated.
     #[error("this kind is deprecated, write an ImageDigestMirrorSet instead")]
     Deprecated,
@@ -134,15 +162,11 @@ pub enum RegistryProblem {
     /// A set that says nothing.
     #[error("there is no entry in it, so it does nothing")]
     NoEntries,
-    /// Entries of one registry have different mirrors, which all of them share.
+    /// `NeverContactSource`, and the source is a mirror.
     #[error(
-        "other entries of {registry} have other mirrors, and containerd tries all of them for each image \
-         of {registry}: a tag may be found at the wrong mirror"
+        "this is the source, so it is asked in spite of NeverContactSource: remove this mirror or that policy"
     )]
-    MirrorsAreShared {
-        /// Host of the sources.
-        registry: String,
-    },
+    NeverButMirror,
     /// `NeverContactSource` for a part of a registry.
     #[error(
         "containerd knows whole registries only, so no image of {registry} is pulled from there"
@@ -222,7 +246,7 @@ pub enum RegistryProblem {
         right: Option<String>,
     },
     /// An unknown policy.
-    #[error("{} is no policy, so the source may be asked: write NeverContactSource or AllowContactingSource", shown(.text))]
+    #[error("{} is no policy, so the source is not asked, as with NeverContactSource: write NeverContactSource or AllowContactingSource", shown(.text))]
     UnknownPolicy {
         /// The value.
         text: String,
@@ -247,7 +271,8 @@ impl RegistryProblem {
     /// Whether a setting does not apply on Windows nodes. Otherwise it applies, but maybe not as intended.
     pub const fn is_serious(&self) -> bool {
         match self {
-            Self::CredentialsDiffer { .. }
+            Self::AskedForAll { .. }
+            | Self::CredentialsDiffer { .. }
             | Self::CredentialsInClear { .. }
             | Self::Deprecated
             | Self::DomainInPart
@@ -256,7 +281,6 @@ impl RegistryProblem {
             | Self::IdentityToken
             | Self::NoEntries
             | Self::OtherPort { .. }
-            | Self::MirrorsAreShared { .. }
             | Self::NeverIsShared { .. }
             | Self::NeverLookedUp
             | Self::SearchNotDone => false,
@@ -265,9 +289,11 @@ impl RegistryProblem {
             | Self::BlockedMirror
             | Self::BrokenCredentials { .. }
             | Self::Closed { .. }
+            | Self::DecidesAllTags { .. }
             | Self::DomainNotBlocked
             | Self::DomainSource
             | Self::Ipv6Mirror
+            | Self::NeverButMirror
             | Self::NeverWithoutMirrors
             | Self::OtherPath { .. }
             | Self::PartOfRegistry
@@ -281,6 +307,11 @@ impl RegistryProblem {
             | Self::WrongShape { .. } => true,
         }
     }
+}
+
+/// Which credentials are sent along.
+fn with(credentials: Option<&str>) -> String {
+    credentials.map(|key| format!(", with the credentials for {key}")).unwrap_or_default()
 }
 
 /// What to write in place of an unknown member.

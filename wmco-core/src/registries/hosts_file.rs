@@ -29,6 +29,11 @@ impl HostsFile {
         matches!(because, Some(EndpointReason::InPlaceOfSource | EndpointReason::Closed))
     }
 
+    /// Whether a mirror is asked.
+    pub(super) fn has_mirror(&self) -> bool {
+        self.endpoints.iter().any(|it| matches!(it.because, EndpointReason::Mirror { .. }))
+    }
+
     /// The text of the file. It holds credentials.
     pub(super) fn render(&self) -> Secret {
         let Some(server) = &self.server else { return Secret::default() };

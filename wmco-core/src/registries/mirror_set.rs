@@ -166,7 +166,8 @@ impl MirrorSetFacts {
                 let text = other.as_str().map_or_else(|| other.to_string(), str::to_owned);
                 let problem = RegistryProblem::UnknownPolicy { text };
                 self.tell(format!("{field}.mirrorSourcePolicy"), problem);
-                false
+                // Whoever wrote one wanted something else than what holds without.
+                true
             }
         };
         let at = format!("{field}.source");

@@ -42,6 +42,7 @@
 //! - Any JSON is accepted: a value of an unexpected type is reported and ignored.
 //! - Neither `Debug` output nor a finding contains any part of a password.
 
+mod advice;
 mod configure;
 mod endpoint;
 mod explain;
@@ -59,6 +60,7 @@ mod tests;
 
 use std::collections::BTreeMap;
 
+pub use advice::RegistryAdvice;
 pub use configure::{RegistryInputs, configure};
 pub use endpoint::EndpointReason;
 pub use explain::{Pull, PullRequest};
@@ -94,11 +96,6 @@ impl Registries {
     pub fn files(&self) -> BTreeMap<String, Secret> {
         let files = self.files.values();
         files.map(|(folder, file)| (explain::path_of(folder), file.render())).collect()
-    }
-
-    /// Whether a source must not be asked.
-    pub fn keeps_from_sources(&self) -> bool {
-        self.files.values().any(|(_, file)| file.keeps_from_source())
     }
 
     /// Findings about the objects.
