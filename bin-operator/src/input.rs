@@ -23,21 +23,26 @@
 //! - Empty documents are passed over and not counted.
 //! - UTF-16 with its mark is read like UTF-8, and a folder like all of its files, as `oc adm inspect` writes them.
 //! - A label without a value has an empty one, and base64 of a Secret may be in lines.
+//! - No file is read beyond [`limits::INPUT_BYTES`].
 //! - In YAML a key that stands twice is an error; in JSON the last one counts, as in the API server.
 
 mod encoding;
+mod selection;
 mod yaml;
 
+use std::collections::BTreeMap;
 use std::fmt;
-use std::fs;
+use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use k8s_openapi::api::certificates::v1::CertificateSigningRequest;
 use k8s_openapi::api::core::v1::{ConfigMap, Node, Secret};
+pub use selection::Selection;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use wmco_core::facts::Facts;
+use wmco_core::limits;
 use wmco_core::members::{Shape, UnknownMember, unknown_members};
 use yaml::YamlError;
 
@@ -72,7 +77,14 @@ pub struct Objects {
     pub others: Vec<Located<Value>>,
     /// Members of ConfigMaps that nobody reads.
     pub unknown: Vec<Located<UnknownMember>>,
+    /// Where each object with a name stands.
+    places: BTreeMap<Identity, Location>,
+    /// The first object that stands at two places.
+    twice: Option<(String, Location, Location)>,
 }
+
+/// Group, kind, namespace and name.
+type Identity = [String; 4];
 
 /// An object and where it stands. `Debug` shows the place only: the object may be secret.
 #[derive(Clone)]
@@ -118,6 +130,14 @@ pub enum InputError {
         /// Which document.
         at: Location,
     },
+    /// The list of hosts is in several namespaces, none of which is the usual one.
+    #[error(
+        "the list of hosts is in the namespaces {found}, choose that of the operator with --namespace"
+    )]
+    Namespaces {
+        /// Their names.
+        found: String,
+    },
     /// The file cannot be read.
     #[error("cannot read {}, check its name and permissions", name(.file))]
     Read {
@@ -139,6 +159,24 @@ pub enum InputError {
     /// Standard input was asked for twice, but can be read once.
     #[error("standard input can be read once, name a file instead of the second `-`")]
     StandardInput,
+    /// More than anybody has.
+    #[error(
+        "{} has more than {} bytes, name fewer objects", name(.file), limits::INPUT_BYTES
+    )]
+    TooLong {
+        /// The file.
+        file: PathBuf,
+    },
+    /// An object is there twice, and nobody knows which of them holds.
+    #[error("{what} is given twice, in {first} and in {second}: leave the one that holds")]
+    Twice {
+        /// Kind and name.
+        what: String,
+        /// One place.
+        first: Location,
+        /// The other.
+        second: Location,
+    },
     /// A document is neither YAML nor JSON.
     #[error("{at} is no YAML, correct it")]
     Syntax {
@@ -222,15 +260,24 @@ impl<R: Read> Reader<R> {
     /// # Errors
     /// The file cannot be read.
     pub fn bytes(&mut self, file: &Path) -> Result<Vec<u8>, InputError> {
-        let read = |source| InputError::Read { file: file.to_owned(), source };
         if file != Path::new(STANDARD_INPUT) {
-            return fs::read(file).map_err(read);
+            let open = File::open(file);
+            return at_most(limits::INPUT_BYTES, file, open);
         }
-        let mut input = self.standard_input.take().ok_or(InputError::StandardInput)?;
-        let mut bytes = Vec::new();
-        input.read_to_end(&mut bytes).map_err(read)?;
-        Ok(bytes)
+        let input = self.standard_input.take().ok_or(InputError::StandardInput)?;
+        at_most(limits::INPUT_BYTES, file, Ok(input))
     }
+}
+
+/// All that is in `input`, which was opened as `file`.
+fn at_most(limit: u64, file: &Path, input: io::Result<impl Read>) -> Result<Vec<u8>, InputError> {
+    let mut bytes = Vec::new();
+    let read = input.and_then(|input| input.take(limit + 1).read_to_end(&mut bytes));
+    read.map_err(|source| InputError::Read { file: file.to_owned(), source })?;
+    if bytes.len() as u64 > limit {
+        return Err(InputError::TooLong { file: file.to_owned() });
+    }
+    Ok(bytes)
 }
 
 impl Objects {
@@ -280,6 +327,7 @@ impl Objects {
         let Some(kind) = text("kind") else { return Err(InputError::NoObject { at }) };
         let version = text("apiVersion");
         fill_empty_texts(&mut object);
+        self.note_place(&at, &object);
         // A missing version is that of the built-in kind.
         match (version.as_deref(), kind.as_str()) {
             (None | Some("v1"), "ConfigMap") => {
@@ -302,6 +350,22 @@ impl Objects {
             _ => self.others.push(Located { at, object }),
         }
         Ok(())
+    }
+
+    fn note_place(&mut self, at: &Location, object: &Value) {
+        let text = |pointer| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
+        let [version, kind, name] = ["/apiVersion", "/kind", "/metadata/name"].map(text);
+        if name.is_empty() {
+            return;
+        }
+        let group = version.rsplit_once('/').map_or("", |(group, _)| group);
+        let identity = [group, kind, text("/metadata/namespace"), name].map(str::to_owned);
+        if let Some(first) = self.places.get(&identity) {
+            let what = || format!("{kind} {}", name.escape_debug());
+            self.twice.get_or_insert_with(|| (what(), first.clone(), at.clone()));
+        } else {
+            self.places.insert(identity, at.clone());
+        }
     }
 
     /// Objects of `kind` among [`Self::others`]. The Cluster API has kinds of the same names as the Machine API, of
@@ -448,6 +512,14 @@ mod tests {
     #[track_caller]
     fn refused(text: &str) -> String {
         format!("{:#}", anyhow::Error::from(read(text).unwrap_err()))
+    }
+
+    #[test]
+    fn no_file_is_read_beyond_the_limit() {
+        let read = |limit| at_most(limit, Path::new("-"), Ok(&b"abc"[..]));
+        assert_eq!(read(3).unwrap(), b"abc");
+        let told = read(2).unwrap_err().to_string();
+        assert!(told.starts_with("standard input has more than 536870912 bytes, "), "{told}");
     }
 
     #[test]

@@ -47,6 +47,9 @@ pub const LABEL_VALUE_BYTES: usize = 63;
 /// Windows MachineSets.
 pub const WINDOWS_DISK_GIB: u32 = 128;
 
+/// Smallest disk in those samples, in GiB: that of AWS.
+pub const SMALL_WINDOWS_DISK_GIB: u32 = 120;
+
 /// Simultaneous connections to hosts; each needs a few buffers. Ours.
 pub const SSH_SESSIONS: usize = 64;
 
@@ -138,6 +141,9 @@ pub const RETRY_FIRST: SignedDuration = SignedDuration::from_secs(1);
 
 /// Pause before a host is checked again on which a foreign object has to be removed by an administrator.
 pub const FOREIGN_CHECK: SignedDuration = SignedDuration::from_secs(120);
+
+/// Most bytes of a file with objects that a command reads. Ours.
+pub const INPUT_BYTES: u64 = 512 * 1024 * 1024;
 
 /// Free disk space, in bytes, that a host needs to become a node: twice the payload.
 pub const FREE_DISK_LEAST: u64 = 2_000_000_000;

@@ -7,11 +7,16 @@ use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::fleet::{Assignment, Assignments};
+use crate::digest::Sha256;
+use crate::facts::NodeFacts;
+use crate::fleet::{Assignment, Assignments, Desired, Observed};
 use crate::host_record::KnownHosts;
 use crate::login_keys::{KeyExchange, LoginKeys};
+use crate::names::objects::{
+    HOST_KEYS_CONFIG_MAP, INSTANCES_CONFIG_MAP, MACHINE, PRIVATE_KEY_SECRET,
+};
 use crate::names::{self, host};
-use crate::node::{self, KnownAs, Plan, Release};
+use crate::node::{InstanceInputs, Login, Memory, Plan, Release};
 
 /// The planned work on an instance.
 #[derive(Clone, Debug, Eq, JsonSchema, PartialEq, Serialize)]
@@ -76,17 +81,26 @@ pub fn preview<'a>(
 ) -> Vec<Preview<'a>> {
     let preview = |assignment: &Assignment<'a>| Preview {
         assignment: assignment.clone(),
-        plan: first_steps(assignment, release, now),
+        plan: first_steps(assignment, release, hosts, keys, now),
         key: keys.and_then(|keys| key(assignment, assignments, hosts, keys)),
     };
     assignments.instances.iter().map(preview).collect()
 }
 
-fn first_steps(assignment: &Assignment<'_>, release: &Arc<Release>, now: Timestamp) -> Plan {
-    let seen = node::Observed { node: assignment.node.cloned(), ..node::Observed::default() };
-    let (release, intent) = (Arc::clone(release), assignment.intent.clone());
-    let wanted = node::Desired::new(release, intent, KnownAs::default(), None);
-    node::reconcile(&wanted, &seen, now)
+/// The first plan of the instance's worker. Which keys let us in does not matter before the host is asked.
+fn first_steps(
+    assignment: &Assignment<'_>,
+    release: &Arc<Release>,
+    hosts: &KnownHosts,
+    keys: Option<&LoginKeys>,
+    now: Timestamp,
+) -> Plan {
+    let unknown = LoginKeys::one(Sha256::of(&[]));
+    let keys = keys.unwrap_or(&unknown);
+    // A user name on record is taken for readable.
+    let decrypt = |text: &str| Some(text.to_owned());
+    let login = Login { keys, rotation: None, username: None, decrypt: &decrypt };
+    Memory::default().plan(&InstanceInputs::of(assignment, release, hosts, login), now)
 }
 
 /// The effect of these keys on the host of a listed instance or of a Machine.
@@ -104,6 +118,69 @@ fn key(
     let before = assignment.node?.annotation(names::PUBLIC_KEY_HASH_ANNOTATION)?;
     let is_other = before != keys.sealing(record).to_string();
     is_other.then(|| KeyPreview::MayRefuse { replaced: instance.machine.is_some() })
+}
+
+/// Whether an input has objects of which [`Desired`] and [`Observed`] do not tell.
+#[derive(Clone, Copy, Debug)]
+pub struct Given {
+    /// The ConfigMap of host keys.
+    pub hosts: bool,
+    /// The cluster's networks.
+    pub networks: bool,
+}
+
+/// An object that an input lacks, and that could change its plan.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[non_exhaustive]
+pub enum MissingObject {
+    /// The ConfigMap of host keys, with the record of each host.
+    Hosts,
+    /// The Secret with the keys that let us in.
+    Keys,
+    /// The list of hosts.
+    List,
+    /// Machines.
+    Machines,
+    /// The cluster's networks, in which no host may be.
+    Networks,
+    /// Nodes.
+    Nodes,
+}
+
+/// The objects that an input lacks and that could change its plan.
+pub fn missing_objects(
+    desired: &Desired<'_>,
+    observed: &Observed<'_>,
+    given: Given,
+) -> Vec<MissingObject> {
+    let ours = || observed.nodes.iter().filter(|node| node.is_windows());
+    let has_entries = desired.entries.is_some_and(|entries| entries.iter().next().is_some());
+    let has_machines = desired.machines.iter().next().is_some();
+    let has_hosts = has_entries || has_machines || ours().next().is_some();
+    let was_sealed =
+        |node: &NodeFacts| node.annotation(names::PUBLIC_KEY_HASH_ANNOTATION).is_some();
+    let checks = [
+        (MissingObject::Hosts, !given.hosts && has_hosts),
+        (MissingObject::List, desired.entries.is_none() && ours().any(NodeFacts::is_byoh)),
+        (MissingObject::Nodes, observed.nodes.is_empty() && has_hosts),
+        (MissingObject::Machines, !has_machines && ours().any(|node| !node.is_byoh())),
+        (MissingObject::Keys, desired.keys.is_none() && ours().any(was_sealed)),
+        (MissingObject::Networks, !given.networks && has_entries),
+    ];
+    checks.into_iter().filter(|(_, is_missing)| *is_missing).map(|(object, _)| object).collect()
+}
+
+impl fmt::Display for MissingObject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Hosts => write!(f, "ConfigMap {HOST_KEYS_CONFIG_MAP}"),
+            Self::Keys => write!(f, "Secret {PRIVATE_KEY_SECRET}"),
+            Self::List => write!(f, "ConfigMap {INSTANCES_CONFIG_MAP}"),
+            Self::Machines => write!(f, "{}s.{}", MACHINE.2, MACHINE.0),
+            Self::Networks => f.write_str("Networks.config.openshift.io"),
+            Self::Nodes => f.write_str("Nodes"),
+        }
+    }
 }
 
 impl fmt::Display for Preview<'_> {

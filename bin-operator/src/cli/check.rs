@@ -9,8 +9,7 @@ use anyhow::bail;
 use clap::{Args, Subcommand};
 use k8s_openapi::api::core::v1::ConfigMap;
 use serde::Serialize;
-use wmco_core::facts::Facts;
-use wmco_core::facts::NodeFacts;
+use wmco_core::facts::{Facts, NodeFacts};
 use wmco_core::fleet::nodes_of;
 use wmco_core::instances::{Entries, EntryError, Instance, Problem, parse, warnings};
 use wmco_core::limits;
@@ -84,6 +83,10 @@ impl Check {
     }
 }
 
+/// What to do about entries with names.
+pub(super) const NAMES_NOT_ASKED: &str =
+    "names are not looked up, tell their addresses with --facts FILE";
+
 /// One entry, as `-o json` prints it.
 #[derive(Serialize)]
 struct Row<'a> {
@@ -135,7 +138,7 @@ impl Instances {
         let unresolved = |error: &EntryError| matches!(error.problem, Problem::Unresolved(_));
         if self.facts.is_none() && entries().any(|(_, entry)| entry.as_ref().is_err_and(unresolved))
         {
-            tell("note", "names are not looked up, tell their addresses with --facts FILE");
+            tell("note", NAMES_NOT_ASKED);
         }
         let strays = strays(&objects, &checked);
         for stray in &strays {

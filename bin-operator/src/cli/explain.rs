@@ -7,10 +7,9 @@ use anyhow::bail;
 use clap::{Args, Subcommand};
 use jiff::Timestamp;
 use k8s_openapi::api::certificates::v1::CertificateSigningRequest;
-use k8s_openapi::api::core::v1::ConfigMap;
 use wmco_core::facts::{self, Facts};
 use wmco_core::instances;
-use wmco_core::names::objects::{DEFAULT_NAMESPACE, INSTANCES_CONFIG_MAP};
+use wmco_core::names::objects::INSTANCES_CONFIG_MAP;
 use wmco_csr::{
     Decision, MachineFacts, NodeNames, Policy, Request, Rule, Verdict, View, csr_from_pem, decide,
 };
@@ -18,7 +17,7 @@ use wmco_csr::{
 use super::cluster_facts::cluster_facts;
 use super::explain_mirror::Mirror;
 use super::{Answer, Output, tell};
-use crate::input::{self, InputError, Located, Objects, Reader};
+use crate::input::{self, InputError, Located, Objects, Reader, Selection};
 
 /// What to explain.
 #[derive(Debug, Subcommand)]
@@ -82,16 +81,13 @@ impl Csr {
             Some(file) => reader.facts(file)?,
             None => Facts::default(),
         };
-        let namespace = match self.namespace {
-            Some(namespace) => namespace,
-            None => input.namespace()?,
-        };
-        let mut policy = Policy::new(&namespace);
+        let selection = Selection::new(&input.objects, self.namespace.as_deref())?;
+        let mut policy = Policy::new(selection.namespace());
         // Without any answer of hosts, what their Nodes say is the best that there is.
         policy.believe_nodes = facts.addresses.is_none();
         let now = Timestamp::now();
         let requests = input.requests(&policy, now)?;
-        let mut view = input.cluster(&namespace, &facts)?;
+        let mut view = input.cluster(&selection, &facts)?;
         for request in &requests {
             view.set_request(request);
         }
@@ -100,6 +96,9 @@ impl Csr {
             .map(|request| decide(&Request::from(request), &policy, &view, now))
             .collect();
         self.output.print(&decisions, || text(&decisions))?;
+        for passed_over in selection.passed_over() {
+            tell("note", &passed_over);
+        }
         for assumption in input.assumptions(&facts)? {
             if assumption.matters(&decisions, &requests, &policy, &view, now) {
                 tell("note", assumption.note());
@@ -129,28 +128,6 @@ impl Input {
             }
         }
         Ok(input)
-    }
-
-    /// The namespace in which the hosts are listed.
-    fn namespace(&self) -> anyhow::Result<String> {
-        let mut found: Vec<&str> =
-            self.lists().filter_map(|map| map.metadata.namespace.as_deref()).collect();
-        found.sort_unstable();
-        found.dedup();
-        match found[..] {
-            [] => Ok(DEFAULT_NAMESPACE.to_owned()),
-            [one] => Ok(one.to_owned()),
-            _ => bail!(
-                "ConfigMaps {INSTANCES_CONFIG_MAP} are in the namespaces {}, choose that of the \
-                 operator with --namespace",
-                found.join(" and ")
-            ),
-        }
-    }
-
-    fn lists(&self) -> impl Iterator<Item = &ConfigMap> {
-        let maps = self.objects.config_maps.iter().map(|map| &map.object);
-        maps.filter(|map| map.metadata.name.as_deref() == Some(INSTANCES_CONFIG_MAP))
     }
 
     /// The requests as objects with a name. A request that was never stored counts as made now.
@@ -195,7 +172,7 @@ impl Input {
         Ok([platform, networks, nodes].into_iter().flatten().collect())
     }
 
-    fn cluster(&self, namespace: &str, facts: &Facts) -> Result<View, InputError> {
+    fn cluster(&self, selection: &Selection<'_>, facts: &Facts) -> Result<View, InputError> {
         let mut view = View::new();
         let mut cluster = cluster_facts(&self.objects)?;
         if cluster.node_names == NodeNames::Unknown {
@@ -206,16 +183,12 @@ impl Input {
         for node in &self.objects.nodes {
             view.set_node(&node.object);
         }
-        let ours = |map: &&ConfigMap| {
-            map.metadata.namespace.as_deref().is_none_or(|found| found == namespace)
-        };
-        let data = self.lists().filter(ours).flat_map(|map| map.data.iter().flatten());
+        let list = selection.config_map(INSTANCES_CONFIG_MAP);
+        let data = list.into_iter().flat_map(|map| map.data.iter().flatten());
         let entries = instances::parse(data, facts).without(&view.cluster().addresses);
         view.set_entries(&entries, facts);
-        let machines = self.objects.others_of("Machine").map(|machine| &machine.object);
-        view.set_machines(
-            machines.map(|machine| MachineFacts::from(&facts::MachineFacts::of(machine))),
-        );
+        let machine = |object| MachineFacts::from(&facts::MachineFacts::of(object));
+        view.set_machines(selection.machines().map(machine));
         Ok(view)
     }
 }

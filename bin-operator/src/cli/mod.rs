@@ -22,6 +22,7 @@ mod live;
 mod machine_set;
 mod output;
 mod plan;
+mod platform;
 mod registries;
 mod render;
 mod render_bundle;

@@ -3,27 +3,28 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use anyhow::bail;
 use clap::Args;
 use jiff::Timestamp;
-use k8s_openapi::api::core::v1::Secret;
 use wmco_core::digest::Sha256;
 use wmco_core::facts::{Facts, MachineFacts, MachineSetFacts, NodeFacts};
 use wmco_core::fleet::{self, Desired, MaxUnavailable, Notice, Observed, RemovalGuard, host_names};
 use wmco_core::host_record::KnownHosts;
 use wmco_core::instances;
 use wmco_core::machines::Machines;
-use wmco_core::names::machine_api::{INFRASTRUCTURE_KIND, MACHINE_SET_KIND};
+use wmco_core::names::machine_api::INFRASTRUCTURE_KIND;
 use wmco_core::names::objects::{self, NEXT_PRIVATE_KEY_KEY, PRIVATE_KEY_KEY, PRIVATE_KEY_SECRET};
 use wmco_core::node::Release;
 use wmco_core::preflight::{self, Finding};
-use wmco_core::preview::{Preview, preview};
+use wmco_core::preview::{Given, Preview, missing_objects, preview};
 use wmco_core::secret::Secret as Hidden;
 
+use super::check::NAMES_NOT_ASKED;
 use super::check_cluster::cluster_seen;
 use super::cluster_facts::cluster_facts;
 use super::{Answer, GuardOption, Output, tell};
 use crate::VERSION;
-use crate::input::{Objects, Reader};
+use crate::input::{Objects, Reader, Selection};
 use crate::keys::Keys;
 use crate::snapshot::InstanceList;
 
@@ -44,6 +45,12 @@ pub struct Plan {
     /// Most nodes that are disrupted at the same time, for example 2 or 25%.
     #[arg(long, value_name = "N|P%", default_value_t)]
     max_unavailable: MaxUnavailable,
+    /// Namespace of the operator; default: that of the ConfigMap windows-instances.
+    #[arg(short, long, value_name = "NAMESPACE")]
+    namespace: Option<String>,
+    /// Print no plan if the input lacks an object that could change it.
+    #[arg(long)]
+    strict: bool,
     #[command(flatten)]
     output: Output,
 }
@@ -60,21 +67,18 @@ impl Plan {
             Some(file) => reader.facts(file)?,
             None => Facts::default(),
         };
-        let map = |name: &str| {
-            let mut maps = objects.config_maps.iter().map(|map| &map.object);
-            maps.find(|map| map.metadata.name.as_deref() == Some(name))
-        };
-        let list = map(objects::INSTANCES_CONFIG_MAP).map(InstanceList::from);
+        let selection = Selection::new(&objects, self.namespace.as_deref())?;
+        let list = selection.config_map(objects::INSTANCES_CONFIG_MAP).map(InstanceList::from);
         let data = list.as_ref().map(|list| list.data.clone()).unwrap_or_default();
         let cluster = cluster_facts(&objects)?.addresses;
         let entries = instances::parse(&data, &facts).without(&cluster);
         let nodes: Vec<NodeFacts> =
             objects.nodes.iter().map(|node| NodeFacts::from(&node.object)).collect();
-        let kept = map(objects::HOST_KEYS_CONFIG_MAP).and_then(|map| map.data.clone());
-        let hosts = KnownHosts::read(kept.unwrap_or_default());
+        let kept = selection.config_map(objects::HOST_KEYS_CONFIG_MAP);
+        let hosts = KnownHosts::read(kept.iter().flat_map(|map| map.data.iter().flatten()));
         let names = host_names(&entries, &facts, &facts.hostnames, &hosts);
-        let machines = machines(&objects);
-        let keys = keys(&objects);
+        let machines = machines(&objects, &selection);
+        let keys = keys(&selection);
         let observed = Observed { hosts: &hosts, host_names: &names, ..Observed::new(&nodes) };
         let findings = preflight::cluster(&cluster_seen(&objects));
         let guard = RemovalGuard {
@@ -93,13 +97,43 @@ impl Plan {
         // Its content does not matter, because no host is asked.
         let release = Arc::new(Release::new(&self.operator_version, Sha256::of(&[])));
         let assignments = fleet::reconcile(&desired, &observed);
-        let keys = keys.as_ref().map(|keys| &keys.facts);
-        let plan = preview(&assignments, &hosts, keys, &release, Timestamp::now());
+        let plan = preview(&assignments, &hosts, desired.keys, &release, Timestamp::now());
+        let given = Given { hosts: kept.is_some(), networks: cluster.services.is_some() };
+        let missing = missing_objects(&desired, &observed, given);
+        if !missing.is_empty() {
+            let missing: Vec<String> = missing.iter().map(ToString::to_string).collect();
+            let missing = missing.join(", ");
+            if self.strict {
+                bail!(
+                    "the input lacks {missing}, with which the plan may be another one: add it with -f FILE"
+                );
+            }
+            tell(
+                "note",
+                &format!("the input lacks {missing}, with which the plan may be another one"),
+            );
+        }
+        for passed_over in selection.passed_over() {
+            tell("note", &passed_over);
+        }
+        for machine in machines.iter() {
+            if let Err(unfit) = &machine.instance {
+                tell("note", &format!("machine {} is left as it is: {unfit}", machine.facts.name));
+            }
+        }
         self.output.print(&plan, || text(&plan))?;
         for finding in &findings {
             tell("warning", &finding.to_string());
         }
-        for error in entries.errors() {
+        let (open, wrong): (Vec<_>, Vec<_>) =
+            entries.errors().partition(|error| error.is_pending());
+        for error in &open {
+            tell("note", &error.to_string());
+        }
+        if self.facts.is_none() && !open.is_empty() {
+            tell("note", NAMES_NOT_ASKED);
+        }
+        for error in &wrong {
             tell("error", &error.to_string());
         }
         // What a rotation still has to do is above, and has not begun.
@@ -107,27 +141,26 @@ impl Plan {
         for notice in assignments.notices.iter().filter(is_told) {
             tell("warning", &notice.to_string());
         }
-        Ok(if entries.errors().next().is_some() { Answer::No } else { Answer::Yes })
+        Ok(if wrong.is_empty() { Answer::Yes } else { Answer::No })
     }
 }
 
 /// The Machines among `objects`; where no Infrastructure tells the platform, it is none of those that
 /// name users or hosts in a way of their own.
-fn machines(objects: &Objects) -> Machines {
-    let all = |kind| objects.others_of(kind).map(|found| &found.object);
-    let platform = all(INFRASTRUCTURE_KIND).next();
-    let platform = platform.and_then(|it| it.pointer("/status/platformStatus/type")?.as_str());
+fn machines(objects: &Objects, selection: &Selection<'_>) -> Machines {
+    let platform = objects.others_of(INFRASTRUCTURE_KIND).next();
+    let platform =
+        platform.and_then(|it| it.object.pointer("/status/platformStatus/type")?.as_str());
     Machines::read(
-        all(objects::MACHINE.2).map(MachineFacts::of),
-        all(MACHINE_SET_KIND).map(MachineSetFacts::of),
+        selection.machines().map(MachineFacts::of),
+        selection.machine_sets().map(MachineSetFacts::of),
         platform.unwrap_or_default(),
     )
 }
 
-/// The private keys, if their Secret is among `objects`.
-fn keys(objects: &Objects) -> Option<Keys> {
-    let named = |secret: &&Secret| secret.metadata.name.as_deref() == Some(PRIVATE_KEY_SECRET);
-    let secret = objects.secrets.iter().map(|found| &found.object).find(named)?;
+/// The private keys, if their Secret is in the input.
+fn keys(selection: &Selection<'_>) -> Option<Keys> {
+    let secret = selection.secret(PRIVATE_KEY_SECRET)?;
     let pem = |key| {
         let text = || secret.string_data.as_ref()?.get(key).map(|text| text.clone().into_bytes());
         let bytes = secret.data.as_ref().and_then(|data| Some(data.get(key)?.0.clone()));

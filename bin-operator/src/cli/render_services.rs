@@ -17,6 +17,7 @@ use wmco_services::generate::{self, KubeletArguments, LogSettings, ManifestInput
 use wmco_services::manifest::Manifest;
 use wmco_services::windows::ServiceName;
 
+use super::platform::any_platform;
 use super::{Answer, Output, no, tell};
 use crate::VERSION;
 use crate::config::ConfigError;
@@ -33,9 +34,9 @@ const OPERATOR_GROUP: &str = "operator.openshift.io/";
 /// HTTPS_PROXY, NO_PROXY. Flags take precedence over files.
 #[derive(Args, Debug)]
 pub struct Services {
-    /// Platform of the cluster, for example `AWS` or `None`; default: that of the Infrastructure in -f.
-    #[arg(long, value_name = "PLATFORM")]
-    platform: Option<String>,
+    /// Platform of the cluster, such as AWS or None; default: that of the Infrastructure in -f.
+    #[arg(long, value_name = "PLATFORM", value_parser = any_platform)]
+    platform: Option<&'static str>,
     /// Enable debug logs of the services.
     #[arg(long)]
     debug: bool,
@@ -125,7 +126,7 @@ impl Services {
                 "the {what} is not known, tell it with {flag} or in a file with the Infrastructure"
             )
         };
-        let platform = self.platform.clone().or(found.platform);
+        let platform = self.platform.map(str::to_owned).or(found.platform);
         let api_server = self.api_server.clone().or(found.api_server);
         let mut kubelet = BTreeMap::new();
         for (key, value) in &self.kubelet {

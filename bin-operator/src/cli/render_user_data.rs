@@ -9,9 +9,10 @@ use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use wmco_core::authorized_key::AuthorizedKey;
-use wmco_core::names::{objects, platforms};
+use wmco_core::names::objects;
 use wmco_core::render;
 
+use super::platform::platform;
 use super::{Answer, Output, no};
 use crate::input::{self, Reader};
 
@@ -30,11 +31,6 @@ pub struct UserData {
     namespace: String,
     #[command(flatten)]
     output: Output,
-}
-
-fn platform(text: &str) -> Result<&'static str, String> {
-    let known = platforms::ALL.into_iter().find(|known| known.eq_ignore_ascii_case(text));
-    known.ok_or_else(|| format!("use one of {}", platforms::ALL.join(", ")))
 }
 
 impl UserData {

@@ -76,7 +76,9 @@ impl View {
         let answers = resolver.answers(&list.data, now);
         let cluster = snapshot::cluster_facts(sources);
         let entries = instances::parse(&list.data, &answers).without(&cluster.addresses);
-        problems.extend(entries.errors().map(|error| (error.to_string().into(), Duration::ZERO)));
+        // What is being looked up is told when it is known.
+        let wrong = entries.errors().filter(|error| !error.is_pending());
+        problems.extend(wrong.map(|error| (error.to_string().into(), Duration::ZERO)));
         let hosts = snapshot::known_hosts(sources, &config.namespace);
         let machines = seen.update(sources);
         let is_known = |name: &str| {

@@ -145,7 +145,7 @@ fn people_get_a_line_per_entry() {
       ok     10.0.0.5            Administrator at 10.0.0.5 port 2222, node win-1
       error  10.0.0.6            username: it has no value, write one after the `=`
       ok     10.0.0.8            core at 10.0.0.8, host key SHA256:ZkAslGjFiUHdGf/WUL8rQvkib4PTvQatUV0OUQSncCA, via jump@bastion.example.test
-      error  win-7.example.test  address: the name does not exist, add it to the DNS or list the IPv4 address instead
+      error  win-7.example.test  address: the name was not looked up yet
 
     5 entries, 3 wrong
     ");

@@ -58,12 +58,12 @@ fn waiting_removals_are_shown_with_the_line_that_confirms_them() {
     let run = plan("1", ONE_OF_THREE);
     assert_eq!((run.status, assignments(&run)), (0, WAITING.to_vec()), "{}", run.err);
     let told = format!(
-        "warning: 2 hosts are no longer listed, and more than 1 at once need a confirmation; list \
+        "2 hosts are no longer listed, and more than 1 at once need a confirmation; list \
          them again, or have them removed by `kubectl annotate configmap windows-instances \
-         --overwrite {}=2`\n",
+         --overwrite {}=2`",
         names::CONFIRM_REMOVAL_ANNOTATION
     );
-    assert_eq!(run.err, told);
+    assert_eq!(labelled(&run, "warning: "), [told]);
 }
 
 #[test]
@@ -77,19 +77,19 @@ fn the_number_of_removals_confirms_them_and_no_other_does() {
     assert!(told.contains("of their number, which is not 3"), "{told}");
     let run = plan("1", &confirmed("2"));
     let first = "10.0.0.1: leave (node win-1), because its removal is put on record first";
-    assert_eq!((assignments(&run)[0], run.err.as_str()), (first, ""));
+    assert_eq!((assignments(&run)[0], labelled(&run, "warning: ")), (first, vec![]));
 }
 
 #[test]
 fn removals_within_the_limit_and_without_one_need_no_word() {
     let within = plan("2", ONE_OF_THREE);
     let first = "10.0.0.1: leave (node win-1), because its removal is put on record first";
-    assert_eq!((assignments(&within)[0], within.err.as_str()), (first, ""));
+    assert_eq!((assignments(&within)[0], labelled(&within, "warning: ")), (first, vec![]));
     let removal = "10.0.0.1: remove (node win-1), because it is no longer listed";
     let off = plan("off", ONE_OF_THREE);
     let by_default = run(&["plan", "-f", "-"], ONE_OF_THREE);
     for run in [off, by_default] {
-        assert_eq!((assignments(&run)[0], run.err.as_str()), (removal, ""));
+        assert_eq!((assignments(&run)[0], labelled(&run, "warning: ")), (removal, vec![]));
     }
 }
 
@@ -194,7 +194,9 @@ fn hosts_that_may_refuse_a_sudden_other_key_are_shown() {
     assert!(made.contains("its machine is replaced"), "{made}");
     for known in [secret(&[("private-key.pem", &old)]), String::new()] {
         let run = plan("off", &(configured(&hash(&old), "") + &known));
-        assert_eq!((about_keys(&run), run.err.as_str()), (vec![], ""));
+        assert_eq!((about_keys(&run), labelled(&run, "warning: ")), (vec![], vec![]));
+        let lacks_key = run.err.contains("Secret cloud-private-key");
+        assert_eq!(lacks_key, known.is_empty(), "{run:?}");
     }
 }
 
@@ -207,4 +209,118 @@ fn a_key_that_is_none_is_told_and_not_shown() {
     assert!(run.err.contains("secret cloud-private-key: "), "{}", run.err);
     let secret = damaged.split(": ").last().unwrap();
     assert!(!run.err.contains(&secret[..20]) && !run.out.contains(&secret[..20]));
+}
+
+/// Lines of the messages that begin with this label.
+fn labelled<'a>(run: &'a Run, label: &str) -> Vec<&'a str> {
+    run.err.lines().filter_map(|line| line.strip_prefix(label)).collect()
+}
+
+#[test]
+fn only_what_the_operator_looks_at_counts_and_the_rest_is_named() {
+    let machine = |version: &str, name: &str, namespace: &str, address: &str| {
+        format!(
+            "---\napiVersion: {version}\nkind: Machine\nmetadata: {{name: {name}, namespace: {namespace}, \
+             labels: {{machine.openshift.io/os-id: Windows}}}}\nstatus: {{phase: Provisioned, \
+             addresses: [{{type: InternalIP, address: {address}}}]}}\n"
+        )
+    };
+    let list = |namespace: &str, address: &str| {
+        format!(
+            "---\nkind: ConfigMap\nmetadata: {{name: windows-instances, namespace: {namespace}}}\n\
+             data: {{{address}: username=core}}\n"
+        )
+    };
+    let input = [
+        machine("cluster.x-k8s.io/v1beta1", "other-group", "openshift-machine-api", "10.0.0.1"),
+        machine("machine.openshift.io/v1beta1", "other-place", "default", "10.0.0.2"),
+        machine("machine.openshift.io/v1beta1", "ours", "openshift-machine-api", "10.0.0.3"),
+        list("elsewhere", "10.0.0.4"),
+        list("openshift-windows-machine-config-operator", "10.0.0.5"),
+    ]
+    .concat();
+    let planned = run(&["plan", "-f", "-"], &input);
+    let expected = [
+        "10.0.0.5: configure, because it is listed",
+        "machine ours: configure, because its machine is provisioned",
+    ];
+    assert_eq!(assignments(&planned), expected, "{planned:?}");
+    insta::assert_snapshot!(planned.err);
+    let chosen = run(&["plan", "-f", "-", "--namespace", "elsewhere"], &input);
+    assert_eq!(assignments(&chosen)[0], "10.0.0.4: configure, because it is listed", "{chosen:?}");
+    let without_ours = [list("elsewhere", "10.0.0.4"), list("there", "10.0.0.5")].concat();
+    run(&["plan", "-f", "-"], &without_ours).is_refused(2, &["elsewhere and there", "--namespace"]);
+}
+
+#[test]
+fn an_object_that_is_given_twice_is_an_error_with_both_places() {
+    let twice = format!("{ONE_OF_THREE}---\nkind: Node\nmetadata: {{name: win-1}}\n");
+    let input = &["document 3", "document 4", "Node win-1"];
+    run(&["plan", "-f", "-"], &twice).is_refused(2, input);
+    run(&["explain", "csr", "-f", "-"], &twice).is_refused(2, input);
+}
+
+#[test]
+fn what_is_missing_is_told_and_an_error_where_it_has_to_be_there() {
+    let alone =
+        "kind: ConfigMap\nmetadata: {name: windows-instances}\ndata: {10.0.0.1: username=core}\n";
+    let planned = run(&["plan", "-f", "-"], alone);
+    let lacks =
+        "the input lacks ConfigMap windows-ssh-host-keys, Nodes, Networks.config.openshift.io";
+    assert!(labelled(&planned, "note: ")[0].starts_with(lacks), "{planned:?}");
+    run(&["plan", "-f", "-", "--strict"], alone).is_refused(2, &[lacks, "add it with -f FILE"]);
+    let nothing = run(
+        &["plan", "-f", "-", "--strict"],
+        "kind: ConfigMap\nmetadata: {name: windows-instances}\n",
+    );
+    assert_eq!((nothing.status, nothing.err.as_str()), (0, ""), "{nothing:?}");
+}
+
+#[test]
+fn a_name_that_was_not_looked_up_is_no_mistake() {
+    let input =
+        "kind: ConfigMap\nmetadata: {name: windows-instances}\ndata: {win.test: username=core}\n";
+    let planned = run(&["plan", "-f", "-"], input);
+    let expected = ["win.test: leave, because its name was not looked up yet"];
+    assert_eq!((planned.status, assignments(&planned)), (0, expected.to_vec()), "{planned:?}");
+    assert_eq!(labelled(&planned, "error: "), Vec::<&str>::new());
+    assert!(labelled(&planned, "note: ").concat().contains("--facts FILE"), "{planned:?}");
+}
+
+#[test]
+fn a_settled_host_on_record_would_only_be_probed() {
+    let key = "AAAAC3NzaC1lZDI1NTE5AAAAIAABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhscHR4f";
+    let wire = BASE64_STANDARD.decode(key).unwrap();
+    let fingerprint = wmco_core::host_key::HostKey::from_wire(&wire).unwrap().fingerprint();
+    let input = format!(
+        r#"
+kind: ConfigMap
+metadata: {{name: windows-instances}}
+data: {{10.0.0.1: username=core}}
+---
+kind: ConfigMap
+metadata: {{name: windows-ssh-host-keys}}
+data:
+  10.0.0.1: {key}
+  10.0.0.1_host: '{{"ipv4": "10.0.0.1", "node": "win-1", "pinned": "{fingerprint}", "closedFor": "{fingerprint}"}}'
+---
+kind: Node
+metadata: {{name: win-1, uid: "1", labels: {{kubernetes.io/os: windows}}}}
+status: {{addresses: [{{type: InternalIP, address: 10.0.0.1}}]}}
+"#
+    );
+    let planned = run(&["plan", "-f", "-"], &input);
+    assert!(planned.out.contains("\n  would probe, because"), "{planned:?}");
+}
+
+#[test]
+fn a_machine_that_is_left_alone_has_a_line() {
+    let ignored = names::IGNORE_LABEL;
+    let machine = format!(
+        "kind: Machine\nmetadata: {{name: mine, labels: {{machine.openshift.io/os-id: Windows, {ignored}: \"true\"}}}}\n\
+         status: {{phase: Running}}\n"
+    );
+    let planned = run(&["plan", "-f", "-"], &machine);
+    let told = ["machine mine is left as it is: people asked to leave it alone"];
+    assert_eq!(labelled(&planned, "note: ")[1..], told, "{planned:?}");
 }

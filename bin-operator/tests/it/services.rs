@@ -376,3 +376,13 @@ fn the_schema_has_one_for_each_key() {
     assert_eq!(keys, ["environmentVars", "files", "services", "watchedEnvironmentVars"]);
     assert_eq!(schema["services"]["type"], "array");
 }
+
+#[test]
+fn a_platform_is_known_in_any_case_and_no_other_is_taken() {
+    let endpoint = "--api-server=https://api.test:6443";
+    let render = |platform: &str| render(&Texts::new(), &[platform, endpoint]);
+    let usual = render("--platform=Azure");
+    assert!(usual.out.contains("cloud-node-manager"), "{usual:?}");
+    assert_eq!(render("--platform=azure").out, usual.out);
+    render("--platform=Foo").is_refused(2, &["AWS", "BareMetal"]);
+}

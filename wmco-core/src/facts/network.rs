@@ -107,6 +107,8 @@ impl Resolve for Facts {
         });
         match first {
             Some(ipv4) => Ok(ipv4),
+            // Without any answer nobody asked.
+            None if self.dns.forward.is_empty() => Err(Unresolved::Pending),
             None if addresses.is_empty() => Err(Unresolved::NoSuchName),
             None => Err(Unresolved::NoIpv4),
         }

@@ -17,6 +17,8 @@ pub enum Because {
     Listed,
     /// Its entry is invalid.
     EntryBroken,
+    /// Its name is being looked up.
+    NamePending,
     /// Its Node is not a Windows node.
     OtherSystem,
     /// A Machine owns its Node.
@@ -150,6 +152,7 @@ impl fmt::Display for Because {
         match self {
             Self::Listed => f.write_str("it is listed"),
             Self::EntryBroken => f.write_str("its entry is broken"),
+            Self::NamePending => f.write_str("its name was not looked up yet"),
             Self::OtherSystem => f.write_str("its node is no windows node"),
             Self::MachineBehind => f.write_str("a machine is behind its node"),
             Self::RecordDamaged { address } => {

@@ -6,7 +6,7 @@ use std::net::Ipv4Addr;
 use super::unlisted::{Former, Unlisted};
 use crate::facts::NodeFacts;
 use crate::host_record::{HostRecord, Kept};
-use crate::instances::Instance;
+use crate::instances::{EntryError, Instance};
 
 /// A host that a Node may belong to: listed, or recorded and no longer listed.
 pub(super) struct Host<'a> {
@@ -18,6 +18,8 @@ pub(super) struct Host<'a> {
     pub(super) is_listed: bool,
     /// Its entry; `None` also for an invalid entry, which protects its Node.
     pub(super) instance: Option<&'a Instance>,
+    /// Whether its name is being looked up.
+    pub(super) is_pending: bool,
     /// The IPv4 address that its address resolves to, or resolved to when it was listed.
     pub(super) ipv4: Option<Ipv4Addr>,
     /// The number of the first host with that IPv4 address.
@@ -40,14 +42,15 @@ impl<'a> Host<'a> {
     /// Makes a listed host.
     pub(super) fn listed(
         address: &'a str,
-        instance: Option<&'a Instance>,
+        entry: &'a Result<Instance, EntryError>,
         kept: Kept<'a>,
         names: Option<&'a BTreeSet<String>>,
         is_untried: bool,
     ) -> Self {
-        let ipv4 = instance.map(|instance| instance.ipv4);
-        let is_listed = true;
-        Self { is_listed, instance, is_untried, ..Self::new(address, ipv4, kept, names) }
+        let instance = entry.as_ref().ok();
+        let is_pending = entry.as_ref().is_err_and(EntryError::is_pending);
+        let bare = Self::new(address, instance.map(|instance| instance.ipv4), kept, names);
+        Self { is_listed: true, instance, is_pending, is_untried, ..bare }
     }
 
     /// Makes a host that is recorded but not listed; `None` if it continues under another address.
@@ -67,6 +70,7 @@ impl<'a> Host<'a> {
             address,
             is_listed: false,
             instance: None,
+            is_pending: false,
             ipv4,
             first_at_ipv4: None,
             kept,

@@ -60,9 +60,8 @@ impl<'a> Hosts<'a> {
             match entry {
                 Some(entry) => {
                     let is_untried = untried.at(address).is_some();
-                    let instance = entry.as_ref().ok();
                     shared_keys.add(hosts.all.len(), kept.record);
-                    hosts.push(Host::listed(address, instance, kept, names, is_untried));
+                    hosts.push(Host::listed(address, entry, kept, names, is_untried));
                 }
                 None => hosts.unlisted.push(Unlisted { address, kept, names, successor: None }),
             }

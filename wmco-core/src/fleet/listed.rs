@@ -33,7 +33,11 @@ pub(super) fn decide<'a>(
             let address = host.address;
             let machine = host.ipv4.and_then(|ipv4| made.address_of_machine(ipv4));
             let because = match (host.first_at_ipv4.filter(|_| machine.is_none()), stand) {
-                (None, _) => machine.unwrap_or(Because::EntryBroken),
+                (None, _) => machine.unwrap_or(if host.is_pending {
+                    Because::NamePending
+                } else {
+                    Because::EntryBroken
+                }),
                 (Some(_), Stand::Contested(nodes)) => contested(nodes),
                 (Some(_), Stand::Node(node)) if node.kind == Kind::OtherSystem => {
                     Because::OtherSystem

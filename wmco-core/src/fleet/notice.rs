@@ -378,6 +378,7 @@ fn next_step(because: &Because, node: Option<&str>) -> Option<String> {
         | Because::Provisioned
         | Because::Listed
         | Because::EntryBroken
+        | Because::NamePending
         | Because::Unlisted
         | Because::ListAbsent
         | Because::NodeDeleted

@@ -20,6 +20,13 @@ pub struct EntryError {
     pub problem: Problem,
 }
 
+impl EntryError {
+    /// Whether nothing is wrong so far: its name has not been looked up yet.
+    pub fn is_pending(&self) -> bool {
+        self.problem == Problem::Unresolved(Unresolved::Pending)
+    }
+}
+
 /// Keys of the lines of a value.
 pub(super) mod keys {
     pub(crate) const USERNAME: &str = "username";

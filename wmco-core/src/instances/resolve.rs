@@ -33,7 +33,7 @@ pub enum Unresolved {
     #[error("the name does not exist, add it to the DNS or list the IPv4 address instead")]
     NoSuchName,
     /// The DNS has not been asked yet.
-    #[error("the name was not looked up yet, wait for the next pass")]
+    #[error("the name was not looked up yet")]
     Pending,
 }
 

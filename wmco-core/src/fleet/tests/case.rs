@@ -59,9 +59,7 @@ impl Case {
         let mut sorted: Vec<&Listed> = self.listed.iter().collect();
         sorted.sort_by_key(|entry| &entry.address);
         for (number, Listed { address, ipv4 }) in sorted.into_iter().enumerate() {
-            if let Some(ipv4) = ipv4 {
-                names.insert(address, Ok(*ipv4));
-            }
+            names.insert(address, ipv4.ok_or(Unresolved::NoSuchName));
             let value = ipv4.map(|_| format!("username=core\nport={}", 22 + number));
             data.push((address, value.unwrap_or_default()));
         }

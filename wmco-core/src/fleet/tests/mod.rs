@@ -4,7 +4,7 @@ use std::net::Ipv4Addr;
 
 use super::*;
 use crate::facts::{MachineFacts, MachineSetFacts};
-use crate::instances::{Resolutions, parse};
+use crate::instances::{Resolutions, Unresolved, parse};
 use crate::login_keys::LoginKeys;
 use crate::machines::{Machines, key};
 use crate::names::{self, platforms};
@@ -584,4 +584,13 @@ fn a_worker_goes_on_while_its_removal_is_put_on_record() {
     assert!(!of(Intent::Leave, Because::RecordDue).has_work());
     assert!(!of(Intent::Leave, Because::MachineBehind).is_wanted());
     assert!(of(Intent::Remove(None), Because::Unlisted).has_work());
+}
+
+#[test]
+fn a_name_that_is_being_looked_up_is_not_called_broken() {
+    let entries = parse([("win.test", "username=core")], &Resolutions::default());
+    let hosts = KnownHosts::default();
+    let (desired, observed) = (Desired::new(Some(&entries), VERSION), Observed::new(&[]));
+    let assignments = reconcile(&desired, &Observed { hosts: &hosts, ..observed });
+    assert_eq!(assignments.instances[0].because, Because::NamePending);
 }

@@ -8,9 +8,12 @@ use super::super::platform::Platform;
 use super::super::spelling::{mistyped, starts_with_subscription};
 use super::{Inspection, PROVIDER, Set, placeholders};
 use crate::facts::UserDataRef;
-use crate::limits::WINDOWS_DISK_GIB;
+use crate::limits::{SMALL_WINDOWS_DISK_GIB, WINDOWS_DISK_GIB};
 use crate::names::OS_ID_WINDOWS;
 use crate::names::machine_api::MACHINE_SET_KIND;
+
+/// Where the size of disks comes from.
+const SAMPLES: &str = "OpenShift's samples";
 
 /// Path of the disk's operating system on Azure.
 pub(super) const AZURE_SYSTEM: &str = "/osDisk/osType";
@@ -62,6 +65,7 @@ pub(super) fn check(set: Set<'_>, found: &mut Inspection) {
         let text = format!("{instance_type:?} has ARM processors, write one with those of amd64");
         found.problem(field(at), text);
     }
+    disk(set, platform, found);
     match platform {
         Platform::Azure => azure(set, found),
         Platform::VSphere => cores(set, found),
@@ -147,11 +151,20 @@ fn azure(set: Set<'_>, found: &mut Inspection) {
         let text = "begins with a subscription, which the Machine API puts before it; begin with /resourceGroups";
         found.problem(field(AZURE_IMAGE), text);
     }
-    let disk = set.provider("/osDisk/diskSizeGB").and_then(Value::as_u64);
-    if disk.is_some_and(|gib| gib < u64::from(WINDOWS_DISK_GIB)) {
-        let text =
-            format!("is less than {WINDOWS_DISK_GIB}, as large as most images of Windows are");
-        found.warning(field("/osDisk/diskSizeGB"), text);
+}
+
+/// Checks the size of the disk where one is given.
+fn disk(set: Set<'_>, platform: Platform, found: &mut Inspection) {
+    let (at, least, of) = match platform {
+        Platform::Aws => ("/blockDevices/0/ebs/volumeSize", SMALL_WINDOWS_DISK_GIB, SAMPLES),
+        Platform::Azure => ("/osDisk/diskSizeGB", WINDOWS_DISK_GIB, "most images of Windows"),
+        Platform::Gcp => ("/disks/0/sizeGb", SMALL_WINDOWS_DISK_GIB, SAMPLES),
+        Platform::Nutanix => return,
+        Platform::VSphere => ("/diskGiB", SMALL_WINDOWS_DISK_GIB, SAMPLES),
+    };
+    let gib = set.provider(at).and_then(Value::as_u64).filter(|gib| *gib > 0);
+    if gib.is_some_and(|gib| gib < u64::from(least)) {
+        found.warning(field(at), format!("is less than {least}, the size of {of}"));
     }
 }
 

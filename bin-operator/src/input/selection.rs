@@ -1,0 +1,145 @@
+//! Which objects of an input are those that the operator looks at: one selection for all commands about a cluster.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+use kube::api::ObjectMeta;
+use serde_json::Value;
+use wmco_core::names::machine_api::MACHINE_SET_KIND;
+use wmco_core::names::objects::{
+    DEFAULT_NAMESPACE, HOST_KEYS_CONFIG_MAP, INSTANCES_CONFIG_MAP, MACHINE, MACHINE_API_NAMESPACE,
+    PRIVATE_KEY_SECRET,
+};
+
+use super::{InputError, Located, Location, Objects};
+
+/// The objects of one cluster, each once.
+#[derive(Debug)]
+pub struct Selection<'a> {
+    objects: &'a Objects,
+    namespace: String,
+}
+
+impl<'a> Selection<'a> {
+    /// Those that an operator in `namespace` looks at; by default in that of the ConfigMap windows-instances. Objects
+    /// without a namespace are in the right one.
+    ///
+    /// # Errors
+    /// An object is there twice, or it is not clear which list of hosts is meant.
+    pub fn new(objects: &'a Objects, namespace: Option<&str>) -> Result<Self, InputError> {
+        if let Some((what, first, second)) = &objects.twice {
+            let (what, first, second) = (what.clone(), first.clone(), second.clone());
+            return Err(InputError::Twice { what, first, second });
+        }
+        let namespace = match namespace {
+            Some(namespace) => namespace.to_owned(),
+            None => namespace_of_list(objects)?,
+        };
+        Ok(Self { objects, namespace })
+    }
+
+    /// The operator's namespace.
+    pub fn namespace(&self) -> &str {
+        &self.namespace
+    }
+
+    /// A ConfigMap in the operator's namespace.
+    pub fn config_map(&self, name: &str) -> Option<&'a ConfigMap> {
+        let mut maps = self.objects.config_maps.iter().map(|map| &map.object);
+        maps.find(|map| is_named(&map.metadata, name) && self.has(&map.metadata))
+    }
+
+    /// A Secret in the operator's namespace.
+    pub fn secret(&self, name: &str) -> Option<&'a Secret> {
+        let mut secrets = self.objects.secrets.iter().map(|secret| &secret.object);
+        secrets.find(|secret| is_named(&secret.metadata, name) && self.has(&secret.metadata))
+    }
+
+    /// The Machines.
+    pub fn machines(&self) -> impl Iterator<Item = &'a Value> {
+        of_machine_api(self.objects, MACHINE.2)
+    }
+
+    /// The MachineSets.
+    pub fn machine_sets(&self) -> impl Iterator<Item = &'a Value> {
+        of_machine_api(self.objects, MACHINE_SET_KIND)
+    }
+
+    /// What looks as if it counted and does not, a line for each reason.
+    pub fn passed_over(&self) -> Vec<String> {
+        let mut by_reason: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        let mut add = |reason: String, what: String, at: &Location| {
+            by_reason.entry(reason).or_default().push(format!("{what} ({at})"));
+        };
+        for Located { at, object } in &self.objects.others {
+            let kind = text(object, "/kind");
+            if [MACHINE.2, MACHINE_SET_KIND].contains(&kind) && !is_of_machine_api(object) {
+                let (group, name) = (MACHINE.0, text(object, "/metadata/name").escape_debug());
+                let reason = format!(
+                    "the operator looks at those of {group} in {MACHINE_API_NAMESPACE} alone"
+                );
+                add(reason, format!("{kind} {name}"), at);
+            }
+        }
+        let maps = self.objects.config_maps.iter().map(|map| (&map.at, &map.object.metadata));
+        let secrets = self.objects.secrets.iter().map(|it| (&it.at, &it.object.metadata));
+        for (at, metadata) in maps.chain(secrets) {
+            for name in [INSTANCES_CONFIG_MAP, HOST_KEYS_CONFIG_MAP, PRIVATE_KEY_SECRET] {
+                if is_named(metadata, name) && !self.has(metadata) {
+                    let there = metadata.namespace.as_deref().unwrap_or_default().escape_debug();
+                    let reason =
+                        format!("the operator looks at its namespace {} alone", self.namespace);
+                    add(reason, format!("{name} in {there}"), at);
+                }
+            }
+        }
+        let line = |(reason, found): (String, Vec<String>)| match &found[..] {
+            [first, more @ ..] if !more.is_empty() => {
+                format!("{first} and {} more are not used: {reason}", more.len())
+            }
+            found => format!("{} is not used: {reason}", found.concat()),
+        };
+        by_reason.into_iter().map(line).collect()
+    }
+
+    fn has(&self, metadata: &ObjectMeta) -> bool {
+        metadata.namespace.as_deref().is_none_or(|found| found == self.namespace)
+    }
+}
+
+/// Objects of a kind in which the operator looks for hosts.
+fn of_machine_api<'a>(objects: &'a Objects, kind: &'static str) -> impl Iterator<Item = &'a Value> {
+    objects.others_of(kind).map(|found| &found.object).filter(|object| is_of_machine_api(object))
+}
+
+fn is_of_machine_api(object: &Value) -> bool {
+    let version = text(object, "/apiVersion");
+    let namespace = text(object, "/metadata/namespace");
+    (version.is_empty() || version.split('/').next() == Some(MACHINE.0))
+        && (namespace.is_empty() || namespace == MACHINE_API_NAMESPACE)
+}
+
+/// The namespace of the list of hosts. That in the usual one wins.
+fn namespace_of_list(objects: &Objects) -> Result<String, InputError> {
+    let lists = objects.config_maps.iter().map(|map| &map.object.metadata);
+    let lists = lists.filter(|metadata| is_named(metadata, INSTANCES_CONFIG_MAP));
+    let mut found: Vec<&str> =
+        lists.map(|list| list.namespace.as_deref().unwrap_or(DEFAULT_NAMESPACE)).collect();
+    found.sort_unstable();
+    found.dedup();
+    match found[..] {
+        [one] => Ok(one.to_owned()),
+        _ if found.is_empty() || found.contains(&DEFAULT_NAMESPACE) => {
+            Ok(DEFAULT_NAMESPACE.to_owned())
+        }
+        _ => Err(InputError::Namespaces { found: found.join(" and ") }),
+    }
+}
+
+fn is_named(metadata: &ObjectMeta, name: &str) -> bool {
+    metadata.name.as_deref() == Some(name)
+}
+
+fn text<'a>(object: &'a Value, pointer: &str) -> &'a str {
+    object.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
+}
