@@ -112,7 +112,7 @@ pub struct Location {
 pub enum InputError {
     /// Aliases make more of the file than is good.
     #[error(
-        "{at} repeats too much by aliases, write out what `*NAME` stands for or name fewer things"
+        "{at} names or repeats too much by aliases, write out what `*NAME` stands for or name fewer things"
     )]
     Aliases {
         /// The document at which it was too much.
@@ -178,12 +178,12 @@ pub enum InputError {
         second: Location,
     },
     /// A document is neither YAML nor JSON.
-    #[error("{at} is no YAML, correct it")]
+    #[error("{at} is no YAML, correct it: {problem}")]
     Syntax {
         /// Which document.
         at: Location,
-        /// The parser's error, with its position.
-        source: Box<serde_saphyr::Error>,
+        /// Line and column, and what is wrong there.
+        problem: String,
     },
 }
 
@@ -493,8 +493,8 @@ fn documents(file: &Path, text: &str) -> Result<Vec<Located<Value>>, InputError>
     match yaml::documents(text) {
         Ok(documents) => Ok(documents.into_iter().enumerate().map(located).collect()),
         Err((index, YamlError::Aliases)) => Err(InputError::Aliases { at: at(index) }),
-        Err((index, YamlError::Syntax(source))) => {
-            Err(InputError::Syntax { at: at(index), source })
+        Err((index, YamlError::Syntax(problem))) => {
+            Err(InputError::Syntax { at: at(index), problem })
         }
     }
 }

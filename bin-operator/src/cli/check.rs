@@ -13,7 +13,7 @@ use wmco_core::facts::{Facts, NodeFacts};
 use wmco_core::fleet::nodes_of;
 use wmco_core::instances::{Entries, EntryError, Instance, Problem, parse, warnings};
 use wmco_core::limits;
-use wmco_core::names::objects::INSTANCES_CONFIG_MAP;
+use wmco_core::names::objects::{DEFAULT_NAMESPACE, INSTANCES_CONFIG_MAP};
 use wmco_core::text::printable;
 
 use super::check_bundle::Bundle;
@@ -61,6 +61,9 @@ pub struct Instances {
     /// File with DNS answers: {"dns": {"forward": {NAME: IPV4}}}.
     #[arg(long, value_name = "FILE")]
     facts: Option<PathBuf>,
+    /// Namespace of the operator.
+    #[arg(short, long, value_name = "NAMESPACE", default_value = DEFAULT_NAMESPACE)]
+    namespace: String,
     #[command(flatten)]
     output: Output,
 }
@@ -140,10 +143,23 @@ impl Instances {
         {
             tell("note", NAMES_NOT_ASKED);
         }
+        for map in objects.config_maps.iter().filter(named) {
+            let namespace = map.object.metadata.namespace.as_deref();
+            if let Some(namespace) = namespace.filter(|namespace| *namespace != self.namespace) {
+                let namespace = printable(namespace);
+                let told = format!(
+                    "the operator in {} does not read ConfigMap {INSTANCES_CONFIG_MAP} in {namespace} ({}): move it \
+                     there, or say --namespace {namespace}",
+                    self.namespace, map.at
+                );
+                tell("warning", &told);
+            }
+        }
         let strays = strays(&objects, &checked);
         for stray in &strays {
             tell("error", stray);
         }
+        // What was not looked up may be wrong.
         let wrong = !strays.is_empty() || entries().any(|(_, entry)| entry.is_err());
         Ok(if wrong { Answer::No } else { Answer::Yes })
     }
@@ -188,7 +204,10 @@ fn report(entries: &Entries, nodes: &[NodeFacts]) -> String {
     for (address, entry) in shown {
         let (label, found) = match entry {
             Ok(instance) => ("ok", describe(instance, &nodes)),
-            Err(error) => ("error", format!("{}: {}", error.field, error.problem)),
+            Err(error) => {
+                let label = if error.is_pending() { "open" } else { "error" };
+                (label, format!("{}: {}", error.field, error.problem))
+            }
         };
         // Writing to a string does not fail.
         let _ = writeln!(text, "  {label:<5}  {address:<width$}  {found}");
@@ -196,11 +215,13 @@ fn report(entries: &Entries, nodes: &[NodeFacts]) -> String {
     if !text.is_empty() {
         text.push('\n');
     }
-    let (all, wrong) = (entries.iter().count(), entries.errors().count());
+    let wrong = entries.errors().filter(|error| !error.is_pending()).count();
+    let (all, open) = (entries.iter().count(), entries.errors().count() - wrong);
     let noun = if all == 1 { "entry" } else { "entries" };
-    let _ = match wrong {
-        0 => writeln!(text, "{all} {noun}, all fine"),
-        wrong => writeln!(text, "{all} {noun}, {wrong} wrong"),
+    let _ = match (wrong, open) {
+        (0, 0) => writeln!(text, "{all} {noun}, all fine"),
+        (0, open) => writeln!(text, "{all} {noun}, {open} not looked up"),
+        (wrong, _) => writeln!(text, "{all} {noun}, {wrong} wrong"),
     };
     text
 }

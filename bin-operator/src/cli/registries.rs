@@ -15,7 +15,7 @@ use wmco_core::registries::{
 };
 
 use super::tell;
-use crate::input::{Objects, Reader};
+use crate::input::{InputError, Located, Objects, Reader};
 use crate::registries::read_pull_secret;
 
 /// Kinds of the objects that these commands look for, for people.
@@ -43,8 +43,9 @@ impl Given {
         let objects = Reader::new(std::io::stdin()).objects(files)?;
         let sets = objects.others.iter().filter_map(|other| MirrorSetFacts::of(&other.object));
         let sets: Vec<MirrorSetFacts> = sets.collect();
-        let config = objects.others.iter().map(|other| &other.object).find(|o| is_image_config(o));
-        let secret = pull_secret(&objects);
+        let configs = objects.others.iter().filter(|other| is_image_config(&other.object));
+        let config = the_one(configs, IMAGE_CONFIG_KIND)?;
+        let secret = the_one(pull_secrets(&objects), PULL_SECRET)?;
         // That it was not given says nothing of the cluster's.
         let nothing = || PullSecret::read(PullSecretData::Text(b"{}"));
         let pull_secret = secret.map_or_else(nothing, read_pull_secret);
@@ -85,10 +86,25 @@ fn is_image_config(object: &Value) -> bool {
         && text("/metadata/name").is_none_or(|name| name == CLUSTER)
 }
 
-fn pull_secret(objects: &Objects) -> Option<&Secret> {
-    objects.secrets.iter().map(|secret| &secret.object).find(|secret| {
-        let namespace = secret.metadata.namespace.as_deref();
-        secret.metadata.name.as_deref() == Some(PULL_SECRET)
+fn pull_secrets(objects: &Objects) -> impl Iterator<Item = &Located<Secret>> {
+    objects.secrets.iter().filter(|secret| {
+        let metadata = &secret.object.metadata;
+        let namespace = metadata.namespace.as_deref();
+        metadata.name.as_deref() == Some(PULL_SECRET)
             && namespace.is_none_or(|namespace| namespace == PULL_SECRET_NAMESPACE)
     })
+}
+
+/// The object of which a cluster has one.
+fn the_one<'a, T>(
+    mut found: impl Iterator<Item = &'a Located<T>>,
+    what: &str,
+) -> Result<Option<&'a T>, InputError> {
+    match (found.next(), found.next()) {
+        (Some(first), Some(second)) => {
+            let (first, second) = (first.at.clone(), second.at.clone());
+            Err(InputError::Twice { what: what.to_owned(), first, second })
+        }
+        (one, _) => Ok(one.map(|located| &located.object)),
+    }
 }

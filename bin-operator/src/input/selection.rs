@@ -18,6 +18,8 @@ use super::{InputError, Located, Location, Objects};
 pub struct Selection<'a> {
     objects: &'a Objects,
     namespace: String,
+    /// Whether somebody said that this is its namespace.
+    is_given: bool,
 }
 
 impl<'a> Selection<'a> {
@@ -31,11 +33,12 @@ impl<'a> Selection<'a> {
             let (what, first, second) = (what.clone(), first.clone(), second.clone());
             return Err(InputError::Twice { what, first, second });
         }
+        let is_given = namespace.is_some();
         let namespace = match namespace {
             Some(namespace) => namespace.to_owned(),
             None => namespace_of_list(objects)?,
         };
-        Ok(Self { objects, namespace })
+        Ok(Self { objects, namespace, is_given })
     }
 
     /// The operator's namespace.
@@ -99,7 +102,15 @@ impl<'a> Selection<'a> {
             }
             found => format!("{} is not used: {reason}", found.concat()),
         };
-        by_reason.into_iter().map(line).collect()
+        let mut lines: Vec<String> = by_reason.into_iter().map(line).collect();
+        if self.namespace != DEFAULT_NAMESPACE && !self.is_given {
+            lines.push(format!(
+                "the operator is taken to run in {}, where {INSTANCES_CONFIG_MAP} is; it usually is in \
+                 {DEFAULT_NAMESPACE}, and would not read it from there: say --namespace if it does",
+                self.namespace
+            ));
+        }
+        lines
     }
 
     fn has(&self, metadata: &ObjectMeta) -> bool {

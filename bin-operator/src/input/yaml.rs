@@ -6,6 +6,7 @@
 //!   work and memory are in proportion to the size of the file.
 
 use serde_json::Value;
+use serde_saphyr::SnippetMode;
 use serde_saphyr::budget::BudgetBreach;
 use wmco_core::limits;
 
@@ -18,8 +19,8 @@ const NESTING: usize = 64;
 pub(super) enum YamlError {
     /// Aliases repeat too much.
     Aliases,
-    /// It is no YAML.
-    Syntax(Box<serde_saphyr::Error>),
+    /// It is no YAML, for this reason.
+    Syntax(String),
 }
 
 /// The documents in `text`, without empty ones; none after one that cannot be used.
@@ -27,9 +28,12 @@ pub(super) fn documents(text: &str) -> Result<Vec<Value>, (usize, YamlError)> {
     // A node takes two bytes at least, so without aliases this is more than the file can hold.
     let mut left = 2 * text.len() + limits::YAML_ALIAS_BYTES;
     let mut documents = Vec::new();
+    // Even a key may be one of those that nobody should see.
+    let conceal = text.contains("Secret");
     let mut bytes = text.as_bytes();
     for document in serde_saphyr::read_with_options(&mut bytes, options(text.len())) {
-        let document = document.map_err(|error| (documents.len(), error.into()))?;
+        let document =
+            document.map_err(|error| (documents.len(), YamlError::of(&error, conceal)))?;
         left = left.checked_sub(size(&document)).ok_or((documents.len(), YamlError::Aliases))?;
         documents.push(document);
     }
@@ -66,10 +70,10 @@ fn size(value: &Value) -> usize {
     }
 }
 
-impl From<serde_saphyr::Error> for YamlError {
-    fn from(error: serde_saphyr::Error) -> Self {
+impl YamlError {
+    fn of(error: &serde_saphyr::Error, conceal: bool) -> Self {
         use serde_saphyr::Error;
-        let mut cause = &error;
+        let mut cause = error;
         while let Error::AliasError { error, .. } | Error::WithSnippet { error, .. } = cause {
             cause = error;
         }
@@ -86,6 +90,31 @@ impl From<serde_saphyr::Error> for YamlError {
                     ..
                 }
         );
-        if aliases { Self::Aliases } else { Self::Syntax(Box::new(error)) }
+        if aliases { Self::Aliases } else { Self::Syntax(words(cause, conceal)) }
+    }
+}
+
+/// What is wrong, and where; without words for people who write programs with the parser.
+fn words(error: &serde_saphyr::Error, conceal: bool) -> String {
+    use serde_saphyr::Error;
+    let what = match error {
+        Error::DuplicateMappingKey { key: Some(key), .. } if !conceal => {
+            format!("key `{}` stands twice, leave one", key.escape_debug())
+        }
+        Error::DuplicateMappingKey { .. } => "a key stands twice, leave one".to_owned(),
+        Error::Budget { breach: BudgetBreach::Depth { .. }, .. } => {
+            format!("it nests more than {NESTING} deep")
+        }
+        Error::NullIntoString { .. } => "a key has to be a text".to_owned(),
+        other => {
+            let plain = SnippetMode::Off;
+            let text = other.render_with_options(serde_saphyr::render_options! { snippets: plain });
+            let text = text.split(" at line ").next().unwrap_or_default();
+            text.split("; use ").next().unwrap_or_default().to_owned()
+        }
+    };
+    match error.location() {
+        Some(at) => format!("line {}, column {}: {what}", at.line(), at.column()),
+        None => what,
     }
 }

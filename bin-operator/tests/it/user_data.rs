@@ -77,7 +77,7 @@ fn wrong_keys_name_their_file_and_the_next_step() {
         ("words", "does not begin with one of ssh-ed25519, "),
         ("ssh-ed25519 AAAA", "give the whole file"),
         (&format!("{KEY}\n{NEXT}\n"), "name a file for each"),
-        ("-----BEGIN PUBLIC KEY-----\nMCow\n", "`ssh-keygen -i` converts it"),
+        ("-----BEGIN PUBLIC KEY-----\nMCow\n", "`ssh-keygen -i -m PKCS8 -f FILE` converts"),
     ] {
         let (_folder, name) = file(content);
         render("GCP", &[&name], &[], "").is_refused(1, &[&name, next_step]);

@@ -50,8 +50,11 @@ pub enum BadAuthorizedKey {
     #[error("there is no key in it, give the public key file that `ssh-keygen` wrote")]
     Empty,
     /// A public key in PEM or in the form of RFC 4716.
-    #[error("the public key is in a form that OpenSSH does not read, `ssh-keygen -i` converts it")]
-    Form,
+    #[error(
+        "the public key is in a form that OpenSSH does not read: `ssh-keygen -y -f FILE` prints the right one from the \
+         private key, and `ssh-keygen -i{} -f FILE` converts an rsa key of this form", .0.option()
+    )]
+    Form(PublicKeyForm),
     /// The line does not begin with an algorithm.
     #[error("its line does not begin with one of {}, remove options in front of the key or give a key \
              of these kinds", ALGORITHMS.join(", "))]
@@ -71,6 +74,40 @@ pub enum BadAuthorizedKey {
     /// More than one line with a key.
     #[error("there is more than one key in it, leave one and name a file for each")]
     Several,
+}
+
+/// Form of a public key that OpenSSH reads only to convert it.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum PublicKeyForm {
+    /// PKCS#1, `BEGIN RSA PUBLIC KEY`.
+    Pkcs1,
+    /// PKCS#8, `BEGIN PUBLIC KEY`.
+    Pkcs8,
+    /// RFC 4716, `BEGIN SSH2 PUBLIC KEY`.
+    Rfc4716,
+}
+
+impl PublicKeyForm {
+    /// The form that `text` has.
+    fn of(text: &str) -> Option<Self> {
+        if text.contains("BEGIN SSH2 PUBLIC KEY") {
+            Some(Self::Rfc4716)
+        } else if text.contains("BEGIN RSA PUBLIC KEY-----") {
+            Some(Self::Pkcs1)
+        } else {
+            let pem = text.contains("BEGIN ") && text.contains("PUBLIC KEY-----");
+            pem.then_some(Self::Pkcs8)
+        }
+    }
+
+    /// What tells `ssh-keygen -i` about it. Source: ssh-keygen(1).
+    const fn option(self) -> &'static str {
+        match self {
+            Self::Pkcs1 => " -m PEM",
+            Self::Pkcs8 => " -m PKCS8",
+            Self::Rfc4716 => "",
+        }
+    }
 }
 
 impl AuthorizedKey {
@@ -113,10 +150,8 @@ impl FromStr for AuthorizedKey {
         if text.contains("PRIVATE KEY-----") || text.contains("PuTTY-User-Key-File-") {
             return Err(BadAuthorizedKey::PrivateKey);
         }
-        if text.contains("BEGIN ") && text.contains("PUBLIC KEY-----")
-            || text.contains("BEGIN SSH2 PUBLIC KEY")
-        {
-            return Err(BadAuthorizedKey::Form);
+        if let Some(form) = PublicKeyForm::of(text) {
+            return Err(BadAuthorizedKey::Form(form));
         }
         let mut lines =
             text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
@@ -232,8 +267,10 @@ mod tests {
         // Both halves in one file.
         refused(&format!("{}\n{}", line(), pem("PRIVATE KEY")), &BadAuthorizedKey::PrivateKey);
         refused("PuTTY-User-Key-File-3: ssh-ed25519\n", &BadAuthorizedKey::PrivateKey);
-        refused(&pem("PUBLIC KEY"), &BadAuthorizedKey::Form);
-        refused("---- BEGIN SSH2 PUBLIC KEY ----\nAAAA\n", &BadAuthorizedKey::Form);
+        refused(&pem("PUBLIC KEY"), &BadAuthorizedKey::Form(PublicKeyForm::Pkcs8));
+        refused(&pem("RSA PUBLIC KEY"), &BadAuthorizedKey::Form(PublicKeyForm::Pkcs1));
+        let rfc4716 = BadAuthorizedKey::Form(PublicKeyForm::Rfc4716);
+        refused("---- BEGIN SSH2 PUBLIC KEY ----\nAAAA\n", &rfc4716);
     }
 
     proptest! {

@@ -54,7 +54,7 @@ impl<'a, 'b> ClaimedEntries<'a, 'b> {
 
     /// The entry with this listed address, now or before.
     pub(super) fn named(&self, address: &str) -> Option<&'b Host<'a>> {
-        let listed = self.hosts.named(address).filter(|host| host.is_listed);
+        let listed = self.hosts.named(address).filter(|host| host.is_listed());
         listed.or_else(|| self.hosts.numbered(*self.former.get(address)?))
     }
 

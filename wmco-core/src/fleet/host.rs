@@ -14,12 +14,8 @@ pub(super) struct Host<'a> {
     pub(super) number: usize,
     /// Its listed address; also the key of its host key.
     pub(super) address: &'a str,
-    /// Whether it is listed.
-    pub(super) is_listed: bool,
-    /// Its entry; `None` also for an invalid entry, which protects its Node.
-    pub(super) instance: Option<&'a Instance>,
-    /// Whether its name is being looked up.
-    pub(super) is_pending: bool,
+    /// Its entry, if it is listed. An invalid entry protects its Node.
+    pub(super) entry: Option<&'a Result<Instance, EntryError>>,
     /// The IPv4 address that its address resolves to, or resolved to when it was listed.
     pub(super) ipv4: Option<Ipv4Addr>,
     /// The number of the first host with that IPv4 address.
@@ -47,10 +43,8 @@ impl<'a> Host<'a> {
         names: Option<&'a BTreeSet<String>>,
         is_untried: bool,
     ) -> Self {
-        let instance = entry.as_ref().ok();
-        let is_pending = entry.as_ref().is_err_and(EntryError::is_pending);
-        let bare = Self::new(address, instance.map(|instance| instance.ipv4), kept, names);
-        Self { is_listed: true, instance, is_pending, is_untried, ..bare }
+        let ipv4 = entry.as_ref().ok().map(|instance| instance.ipv4);
+        Self { entry: Some(entry), is_untried, ..Self::new(address, ipv4, kept, names) }
     }
 
     /// Makes a host that is recorded but not listed; `None` if it continues under another address.
@@ -68,9 +62,7 @@ impl<'a> Host<'a> {
         Self {
             number: 0,
             address,
-            is_listed: false,
-            instance: None,
-            is_pending: false,
+            entry: None,
             ipv4,
             first_at_ipv4: None,
             kept,
@@ -94,9 +86,24 @@ impl<'a> Host<'a> {
         records.filter_map(|record| record.node.as_deref())
     }
 
+    /// Whether it is listed.
+    pub(super) const fn is_listed(&self) -> bool {
+        self.entry.is_some()
+    }
+
+    /// Its valid entry.
+    pub(super) fn instance(&self) -> Option<&'a Instance> {
+        self.entry?.as_ref().ok()
+    }
+
     /// Whether its entry is invalid.
-    pub(super) const fn is_broken(&self) -> bool {
-        self.is_listed && self.instance.is_none()
+    pub(super) fn is_broken(&self) -> bool {
+        self.entry.is_some_and(Result::is_err)
+    }
+
+    /// Whether its name is being looked up.
+    pub(super) fn is_pending(&self) -> bool {
+        self.entry.is_some_and(|entry| entry.as_ref().is_err_and(EntryError::is_pending))
     }
 
     /// Whether one of its names matches the Node's name; `None` if no name of the host is known.

@@ -33,7 +33,7 @@ pub(super) fn decide<'a>(
             let address = host.address;
             let machine = host.ipv4.and_then(|ipv4| made.address_of_machine(ipv4));
             let because = match (host.first_at_ipv4.filter(|_| machine.is_none()), stand) {
-                (None, _) => machine.unwrap_or(if host.is_pending {
+                (None, _) => machine.unwrap_or(if host.is_pending() {
                     Because::NamePending
                 } else {
                     Because::EntryBroken
@@ -77,7 +77,7 @@ pub(super) fn decide<'a>(
             out.instances.push(Assignment {
                 address: address.to_owned(),
                 formerly: host.former.iter().map(|former| former.address.to_owned()).collect(),
-                instance: host.instance,
+                instance: host.instance(),
                 node: node.map(|node| node.facts),
                 confirmed: matching.is_confirmed(host),
                 intent,

@@ -126,7 +126,7 @@ impl<'a> Matching<'a> {
     ) -> Option<&'b Host<'a>> {
         evidence.at(host).find_map(|node| {
             let other = hosts.numbered(self.host_of(node)?)?;
-            let may_be = other.is_listed && host.names_node(node.facts) != Some(false);
+            let may_be = other.is_listed() && host.names_node(node.facts) != Some(false);
             may_be.then_some(other)
         })
     }

@@ -144,7 +144,7 @@ pub(super) fn of_claims(
     };
     let is_told = |instance: &&Assignment<'_>| match (&instance.because, instance.node) {
         (Because::MayBeListed { address }, Some(node)) => {
-            let host = hosts.named(address).filter(|host| host.is_listed && host.ipv4.is_some());
+            let host = hosts.named(address).filter(|host| host.is_listed() && host.ipv4.is_some());
             host.is_some_and(|host| match matching.stand(host) {
                 Stand::Nobody => true,
                 // The notice about the contested host covers it.

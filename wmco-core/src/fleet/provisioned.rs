@@ -47,7 +47,7 @@ pub(super) fn decide<'a>(
                 // A Node's addresses decide about its own Machine only.
                 let elsewhere = node.filter(|node| !shows(node, instance.ipv4));
                 let with = with.or_else(|| owner_of(elsewhere?, machine, hosts, made, is_listed));
-                if let Some(host) = there.filter(|host| host.is_listed) {
+                if let Some(host) = there.filter(|host| host.is_listed()) {
                     Because::AddressListed { address: host.address.to_owned() }
                 } else if let Some(host) = there.filter(is_ours) {
                     Because::AddressOnRecord { address: host.address.to_owned() }
@@ -86,7 +86,7 @@ fn owner_of(
 ) -> Option<String> {
     let mut shown =
         node.addresses.iter().filter_map(|shown| hosts.numbered(hosts.first_at(shown)?));
-    let there = shown.find(|host| host.is_listed || !is_listed).or_else(|| hosts.called(node));
+    let there = shown.find(|host| host.is_listed() || !is_listed).or_else(|| hosts.called(node));
     let listed = there.map(|host| host.address.to_owned());
     listed.or_else(|| Some(key(&made.at_node(machine, node)?.facts.name)))
 }

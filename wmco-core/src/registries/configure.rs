@@ -296,7 +296,7 @@ impl Work<'_> {
                 credentials: self.inputs.pull_secret.for_location(&mirror.written).cloned(),
                 because: mirror.because.clone(),
             };
-            self.tell_other_port(mirror);
+            self.tell_unsent(mirror);
             let insecure = config.insecure.covers(&mirror.written);
             if let (true, Some(credentials), EndpointReason::Mirror { object, field }) =
                 (insecure, &endpoint.credentials, &mirror.because)
@@ -345,16 +345,22 @@ impl Work<'_> {
         }
     }
 
-    /// Tells of credentials that are not sent because a port is written in one place only.
-    fn tell_other_port(&mut self, mirror: &Mirror) {
+    /// Tells of credentials that are not sent, though they are for the same registry.
+    fn tell_unsent(&mut self, mirror: &Mirror) {
         let secret = self.inputs.pull_secret;
         let other = mirror.written.with_other_port();
         if let EndpointReason::Mirror { object, field } = &mirror.because
             && secret.for_location(&mirror.written).is_none()
-            && let Some(credentials) = secret.for_location(&other)
         {
-            let (key, host) = (credentials.key().to_owned(), mirror.written.host().to_owned());
-            self.tell(object, field.clone(), RegistryProblem::OtherPort { key, host });
+            if let Some(credentials) = secret.for_location(&other) {
+                let (key, host) = (credentials.key().to_owned(), mirror.written.host().to_owned());
+                self.tell(object, field.clone(), RegistryProblem::OtherPort { key, host });
+            }
+            if let Some(key) = secret.within(&mirror.written) {
+                let (key, mirror) = (key.to_owned(), mirror.written.to_string());
+                let problem = RegistryProblem::CredentialsForPart { key, mirror };
+                self.tell(object, field.clone(), problem);
+            }
         }
     }
 }

@@ -121,9 +121,29 @@ pub enum RegistryProblem {
         /// Key of the credentials that it gets.
         credentials: Option<String>,
     },
+    /// A blocked registry without a port.
+    #[error(
+        "on Windows nodes this holds for images whose names have no port: block {registry}:PORT, too, where it serves \
+         other ports"
+    )]
+    BlockedAtOnePort {
+        /// The registry.
+        registry: String,
+    },
     /// The kind is deprecated.
     #[error("this kind is deprecated, write an ImageDigestMirrorSet instead")]
     Deprecated,
+    /// Credentials for a part of a mirror.
+    #[error(
+        "the pull secret has credentials for {key} alone, but containerd sends the same to all of a mirror, so none are \
+         sent: write them for {mirror}"
+    )]
+    CredentialsForPart {
+        /// Their key.
+        key: String,
+        /// The mirror.
+        mirror: String,
+    },
     /// A setting for a whole domain.
     #[error(
         "containerd has no settings for a whole domain: this holds for registries that are named \
@@ -274,6 +294,8 @@ impl RegistryProblem {
             Self::AskedForAll { .. }
             | Self::CredentialsDiffer { .. }
             | Self::CredentialsInClear { .. }
+            | Self::BlockedAtOnePort { .. }
+            | Self::CredentialsForPart { .. }
             | Self::Deprecated
             | Self::DomainInPart
             | Self::EmptyCredentials

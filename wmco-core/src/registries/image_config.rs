@@ -140,6 +140,12 @@ impl ImageConfigFacts {
                     ImageScope::Location(location) if location.is_only_a_server() => {
                         self.tell(field, RegistryProblem::NeverLookedUp);
                     }
+                    ImageScope::Location(location)
+                        if list == BLOCKED && !location.has_port() && !location.is_hub() =>
+                    {
+                        let registry = location.host().to_owned();
+                        self.tell(field, RegistryProblem::BlockedAtOnePort { registry });
+                    }
                     ImageScope::Location(_) => {}
                 }
                 Some(scope)

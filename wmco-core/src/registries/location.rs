@@ -103,6 +103,16 @@ impl ImageLocation {
         name == "localhost" || address.is_ok_and(|address| address.to_canonical().is_loopback())
     }
 
+    /// Whether it is Docker Hub, as images name it.
+    pub(super) fn is_hub(&self) -> bool {
+        self.host.eq_ignore_ascii_case(DOCKER_HUB)
+    }
+
+    /// Whether a port is written.
+    pub(super) fn has_port(&self) -> bool {
+        self.host.rsplit_once(':').is_some_and(|(_, port)| !port.ends_with(']'))
+    }
+
     /// Whether its host is a name of Docker Hub that no image has.
     pub(super) fn is_only_a_server(&self) -> bool {
         [DOCKER_HUB_INDEX, DOCKER_HUB_SERVER]

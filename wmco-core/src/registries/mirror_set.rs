@@ -9,8 +9,8 @@ use super::finding::{ClusterObject, RegistryFinding, RegistryProblem};
 use super::location::{ImageLocation, ImageScope};
 use crate::members::{Shape, unknown_members};
 use crate::names::registries::{
-    ALLOW_SOURCE, CONTENT_SOURCE_POLICY_KIND, DIGEST_MIRROR_SET_KIND, NEVER_SOURCE,
-    TAG_MIRROR_SET_KIND,
+    ALLOW_SOURCE, CONFIG_GROUP, CONTENT_SOURCE_POLICY_GROUP, CONTENT_SOURCE_POLICY_KIND,
+    DIGEST_MIRROR_SET_KIND, NEVER_SOURCE, TAG_MIRROR_SET_KIND,
 };
 
 /// The mirrors in an ImageDigestMirrorSet, an ImageTagMirrorSet or an ImageContentSourcePolicy.
@@ -54,6 +54,7 @@ pub(super) struct MirrorEntry {
 /// A kind of mirror set.
 struct Kind {
     name: &'static str,
+    group: &'static str,
     /// The list in `spec`.
     list: &'static str,
     /// Whether it is for tags.
@@ -65,13 +66,21 @@ struct Kind {
 const KINDS: [Kind; 3] = [
     Kind {
         name: DIGEST_MIRROR_SET_KIND,
+        group: CONFIG_GROUP,
         list: "imageDigestMirrors",
         tags: false,
         shape: DIGEST_MIRRORS,
     },
-    Kind { name: TAG_MIRROR_SET_KIND, list: "imageTagMirrors", tags: true, shape: TAG_MIRRORS },
+    Kind {
+        name: TAG_MIRROR_SET_KIND,
+        group: CONFIG_GROUP,
+        list: "imageTagMirrors",
+        tags: true,
+        shape: TAG_MIRRORS,
+    },
     Kind {
         name: CONTENT_SOURCE_POLICY_KIND,
+        group: CONTENT_SOURCE_POLICY_GROUP,
         list: "repositoryDigestMirrors",
         tags: false,
         shape: SOURCE_POLICIES,
@@ -116,12 +125,16 @@ const SOURCE_POLICIES: Shape = Shape::Object(&[
 ]);
 
 impl MirrorSetFacts {
-    /// Reads the facts from `object`; `None` if it is of another kind.
+    /// Reads the facts from `object`; `None` if it is of another kind. One without a group is of the usual one.
     pub fn of(object: &Value) -> Option<Self> {
-        let found = object.get("kind")?.as_str()?;
-        let (rank, &Kind { name: kind, list, tags, ref shape }) =
-            KINDS.iter().enumerate().find(|(_, kind)| kind.name == found)?;
         let text = |pointer| object.pointer(pointer).and_then(Value::as_str);
+        let (found, version) = (text("/kind")?, text("/apiVersion"));
+        let is_of = |kind: &Kind| {
+            let group = version.and_then(|version| version.split('/').next());
+            kind.name == found && group.is_none_or(|group| group == kind.group)
+        };
+        let (rank, &Kind { name: kind, list, tags, ref shape, .. }) =
+            KINDS.iter().enumerate().find(|(_, kind)| is_of(kind))?;
         let name = text("/metadata/name").unwrap_or_default().to_owned();
         let uid = text("/metadata/uid").map(str::to_owned);
         let mut facts = Self {

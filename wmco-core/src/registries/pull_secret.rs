@@ -124,6 +124,14 @@ impl PullSecret {
         prefixes(location.path()).find_map(|path| self.credentials.get(&joined(&host, path)))
     }
 
+    /// The first key of credentials for a part of `location`.
+    pub(super) fn within(&self, location: &ImageLocation) -> Option<&str> {
+        let host = credentials_host(&location.host_key()).to_owned();
+        let start = joined(&host, location.path()) + "/";
+        let (key, _) = self.credentials.range(start.clone()..).next()?;
+        key.starts_with(&start).then_some(key)
+    }
+
     fn add(&mut self, key: &str, entry: &Value) {
         let field = format!("auths[{}]", shown(key));
         let Some((normal, exact)) = normalized(key) else {

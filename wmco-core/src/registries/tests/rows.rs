@@ -248,6 +248,35 @@ fn credentials_that_may_go_by_http_are_told() {
 }
 
 #[test]
+fn credentials_for_a_part_of_a_mirror_are_told() {
+    let found = registries(&[
+        tags("t", "a.test", &["m.test/proxy", "n.test"]),
+        json!({"auths": {"m.test/proxy/team": {"auth": "dTpw"}, "m.test/proxyteam": {"auth": "dTpw"}}}),
+    ]);
+    let part = RegistryProblem::CredentialsForPart {
+        key: "m.test/proxy/team".into(),
+        mirror: "m.test/proxy".into(),
+    };
+    let problems: Vec<_> = found.findings().iter().map(|finding| &finding.problem).collect();
+    assert_eq!(problems, [&part]);
+}
+
+#[test]
+fn kinds_of_the_same_name_in_other_groups_are_others() {
+    let mut set = tags("t", "a.test", &["m.test"]);
+    for (version, is_ours) in
+        [("config.openshift.io/v1", true), ("example.test/v1", false), ("v1", false)]
+    {
+        set["apiVersion"] = version.into();
+        assert_eq!(
+            !texts(&registries(std::slice::from_ref(&set))).is_empty(),
+            is_ours,
+            "{version}"
+        );
+    }
+}
+
+#[test]
 fn a_policy_that_is_no_policy_counts_as_the_strict_one() {
     for policy in [json!("Sometimes"), json!("neverContactSource"), json!(7)] {
         let mut wrong = digests("wrong", "a.test", &["m.test"]);
@@ -284,18 +313,21 @@ fn blocked_registries_are_not_asked() {
         tags("t", "a.test", &["m.test", "bad.test/x"]),
         tags("u", "b.test", &["bad.test"]),
         sources(
-            &json!({"blockedRegistries": ["a.test", "b.test", "bad.test", "alone.test", "c.test/x"]}),
+            &json!({"blockedRegistries": ["a.test", "b.test", "bad.test", "alone.test:80", "c.test/x"]}),
         ),
     ]);
     let [resolve, _] = asked(&found, "a.test/x:1");
     assert_eq!(resolve, ["https://m.test/v2/x/manifests/1?ns=a.test"; 2]);
-    for image in ["b.test/x", "alone.test/x", "bad.test/x"] {
+    for image in ["b.test/x", "alone.test:80/x", "bad.test/x"] {
         assert!(asked(&found, image).iter().all(Vec::is_empty), "{image}");
     }
     assert_eq!(asked(&found, "c.test/x")[0].len(), 1);
     assert_snapshot!(told(&found), @r#"
     ImageTagMirrorSet t, field `spec.imageTagMirrors[0].mirrors[1]`: the registry of this mirror is blocked in the settings for images, so it is not used
     ImageTagMirrorSet u, field `spec.imageTagMirrors[0].mirrors[0]`: the registry of this mirror is blocked in the settings for images, so it is not used
+    Image cluster, field `spec.registrySources.blockedRegistries[0]`: on Windows nodes this holds for images whose names have no port: block a.test:PORT, too, where it serves other ports
+    Image cluster, field `spec.registrySources.blockedRegistries[1]`: on Windows nodes this holds for images whose names have no port: block b.test:PORT, too, where it serves other ports
+    Image cluster, field `spec.registrySources.blockedRegistries[2]`: on Windows nodes this holds for images whose names have no port: block bad.test:PORT, too, where it serves other ports
     Image cluster, field `spec.registrySources.blockedRegistries[4]`: containerd knows whole registries only, so this holds for mirrors, but not for sources: name the registry alone
     "#);
 }
