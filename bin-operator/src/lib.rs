@@ -45,10 +45,11 @@ pub mod server_version;
 pub mod service_monitor;
 pub mod snapshot;
 pub mod sources;
+mod words;
 pub mod work;
 pub mod worker_machine_config;
 
-pub use wmco_core::text::chain;
+pub use words::chain;
 
 /// Version of this build: what the version annotation of a configured node holds.
 ///

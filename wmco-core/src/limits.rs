@@ -43,6 +43,9 @@ pub const MACHINE_SUFFIX_BYTES: usize = 6;
 /// selectors".
 pub const LABEL_VALUE_BYTES: usize = 63;
 
+/// Longest user name of an entry, in characters: a domain and a name. Source: Microsoft, `UNLEN`.
+pub const USERNAME_CHARACTERS: usize = 256;
+
 /// Smallest disk of a machine with Windows, in GiB: the size of Azure's images. Source: OpenShift's samples of
 /// Windows MachineSets.
 pub const WINDOWS_DISK_GIB: u32 = 128;

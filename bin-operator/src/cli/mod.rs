@@ -118,7 +118,7 @@ pub fn run(args: Args) -> ExitCode {
         Ok(Answer::Yes) => ExitCode::SUCCESS,
         Ok(Answer::No) => ExitCode::FAILURE,
         Err(error) => {
-            tell("error", &format!("{error:#}"));
+            tell("error", &crate::chain(error.as_ref()));
             ExitCode::from(USAGE)
         }
     }

@@ -23,11 +23,18 @@ pub async fn assign_subnets(client: Client) {
         }
         let subnet = format!("10.132.{next}.0/24");
         next = next.wrapping_add(1);
-        let patch = json!({ "metadata": { "annotations": { names::SUBNET_ANNOTATION: subnet } } });
+        // What was seen may be older than the subnet that it has by now, and a node keeps the one it got.
+        let patch = json!({ "metadata": {
+            "annotations": { names::SUBNET_ANNOTATION: subnet },
+            "resourceVersion": node.resource_version(),
+        } });
         let patched =
             nodes.patch(&node.name_any(), &PatchParams::default(), &Patch::Merge(&patch)).await;
-        if let Err(error) = patched {
-            tracing::warn!(%error, "no subnet assigned");
+        match patched {
+            Ok(_) => {}
+            // The next event has what it is now.
+            Err(kube::Error::Api(status)) if status.code == 409 => {}
+            Err(error) => tracing::warn!(%error, "no subnet assigned"),
         }
     }
 }

@@ -7,7 +7,7 @@ use k8s_openapi::api::core::v1::Secret;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use wmco_core::facts::NodeFacts;
-use wmco_core::fleet::Assignment;
+use wmco_core::fleet::Assignments;
 use wmco_core::names::objects::TLS_CERTIFICATE_KEY;
 use wmco_core::preflight::{Finding, Severity};
 
@@ -91,16 +91,17 @@ impl Counts {
     /// Shows one pass.
     pub(super) fn show(
         &mut self,
-        assignments: &[Assignment<'_>],
+        assignments: &Assignments<'_>,
         nodes: &[NodeFacts],
         now: Timestamp,
     ) {
+        let instances = &assignments.instances;
         for intent in ["configure", "remove", "replace", "leave"] {
-            let count = assignments.iter().filter(|a| a.intent.verb() == intent).count();
+            let count = instances.iter().filter(|a| a.intent.verb() == intent).count();
             let gauge = self.metrics.instances.get_or_create(&IntentLabels { intent }).clone();
             gauge.set(count.try_into().unwrap_or(i64::MAX));
         }
-        let disrupted = nodes.iter().filter(|node| node.holds_slot()).count();
+        let disrupted = assignments.disrupted.len();
         self.metrics.disrupted.set(disrupted.try_into().unwrap_or(i64::MAX));
         let ours = || nodes.iter().filter(|node| node.is_windows());
         let now = now.as_second();
@@ -110,8 +111,7 @@ impl Counts {
             }),
         );
         // A mark has no time, so it counts from when it was seen first.
-        let slots = ours().filter(|node| node.holds_slot());
-        self.slots.show_marks(slots.map(|node| node.name.as_str()), now);
+        self.slots.show_marks(assignments.disrupted.iter().copied(), now);
         let restarts = ours().filter(|node| node.wants_restart());
         self.restarts.show_marks(restarts.map(|node| node.name.as_str()), now);
     }

@@ -207,7 +207,7 @@ impl Fleet {
         self.grants.note(&assignments, running);
         self.instances = assignments.instances.len();
         self.replacing.clone_from(&assignments.replacing);
-        self.counts.show(&assignments.instances, nodes, now);
+        self.counts.show(&assignments, nodes, now);
         let exporter = snapshot::secret(&self.sources.secrets, &config.namespace, TLS_SECRET);
         self.counts.show_certificates(nodes, exporter.as_deref(), now);
         let told = |notice: &Notice| {

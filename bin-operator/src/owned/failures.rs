@@ -73,14 +73,14 @@ impl Failures {
 
     /// There is no plan for these objects. The fleet itself reports inputs that it needs, too.
     pub(super) fn no_plan(&mut self, objects: &str, error: &anyhow::Error, now: Instant) {
-        self.note(objects, format!("{error:#}"), None, now);
+        self.note(objects, crate::chain(error.as_ref()), None, now);
     }
 
     /// A step failed.
     pub(super) fn failed(&mut self, attempt: &Attempt, error: &anyhow::Error, now: Instant) {
         let (code, error) = match error.downcast_ref() {
             Some(kube::Error::Api(status)) => (status.code, status.message.clone()),
-            _ => (0, format!("{error:#}")),
+            _ => (0, crate::chain(error.as_ref())),
         };
         let rights = if code == 403 { attempt.rights } else { "it is tried again" };
         // What to do comes first: Events are cut.

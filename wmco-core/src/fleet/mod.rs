@@ -134,6 +134,9 @@ pub struct Assignments<'a> {
     #[serde(skip_serializing_if = "BTreeMap::is_empty", serialize_with = "names_of")]
     #[schemars(with = "BTreeSet<String>")]
     pub replacing: BTreeMap<String, Replacement>,
+    /// Names of the Nodes whose marks take slots of the disruption budget.
+    #[serde(skip)]
+    pub disrupted: BTreeSet<&'a str>,
 }
 
 /// Decides about every instance. The order of entries, Machines and Nodes does not matter.
@@ -162,6 +165,8 @@ pub fn reconcile<'a>(desired: &Desired<'a>, observed: &Observed<'a>) -> Assignme
     let instances = &mut out.instances;
     let blocked = desired.blocked;
     let left = slots::hand_out(instances, (budget, blocked), &replaced, &health, &made, observed);
+    let disrupted = slots::marked(&out.instances, &made, observed).into_iter();
+    out.disrupted = disrupted.map(|node| node.name.as_str()).collect();
     let keys = provisioned::forgotten_keys(desired.machines, observed, &replaced);
     out.forgotten_keys.extend(keys);
     out.notices.extend(notice::of_replaced(desired.machines, &replaced));

@@ -43,6 +43,25 @@ pub(super) fn hand_out<'a>(
     slots
 }
 
+/// Nodes whose marks take slots of the budget.
+///
+/// A mark on an unmanaged Node would never go away. A Node that has just registered has no label of ours yet, and a
+/// deleted Node disrupts nothing once its host was given up.
+pub(super) fn marked<'a>(
+    instances: &[Assignment<'_>],
+    made: &Made<'_>,
+    observed: &Observed<'a>,
+) -> Vec<&'a NodeFacts> {
+    let at_work = instances.iter().filter(|i| i.because != Because::NodeDeleted);
+    let at_work: HashSet<&str> = at_work.filter_map(Assignment::node_name).collect();
+    let managed = |node: &&NodeFacts| {
+        let labelled = node.is_byoh() || made.is_behind(node);
+        let ours = labelled && !node.is_deleted || at_work.contains(node.name.as_str());
+        node.is_windows() && ours
+    };
+    observed.nodes.iter().filter(managed).filter(|node| node.holds_slot()).collect()
+}
+
 /// The free part of the budget.
 #[derive(Default)]
 pub(super) struct Slots {
@@ -78,18 +97,9 @@ impl Slots {
         made: &Made<'_>,
         observed: &Observed<'_>,
     ) -> Self {
-        let at_work = instances.iter().filter(|i| i.because != Because::NodeDeleted);
-        let at_work: HashSet<&str> = at_work.filter_map(Assignment::node_name).collect();
-        // A mark on an unmanaged Node would never go away. A Node that has just registered has no label of ours
-        // yet, and a deleted Node disrupts nothing once its host was given up.
-        let managed = |node: &&NodeFacts| {
-            let labelled = node.is_byoh() || made.is_behind(node);
-            let ours = labelled && !node.is_deleted || at_work.contains(node.name.as_str());
-            node.is_windows() && ours
-        };
-        let holders = observed.nodes.iter().filter(managed).filter(|n| n.holds_slot());
+        let holders = marked(instances, made, observed);
         let begun = |node: &&NodeFacts| node.annotation(names::CORDONED_ANNOTATION).is_some();
-        let (begun, marked): (Vec<_>, Vec<_>) = holders.partition(begun);
+        let (begun, marked): (Vec<_>, Vec<_>) = holders.into_iter().partition(begun);
         let was_granted = |node: &&NodeFacts| observed.granted.contains(&node.name);
         let granted = observed.nodes.iter().filter(was_granted);
         let disrupted: BTreeSet<String> =

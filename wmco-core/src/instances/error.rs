@@ -4,6 +4,7 @@ use std::fmt;
 
 use super::{BadHost, BadJump, Unresolved};
 use crate::host_key::BadHostKey;
+use crate::limits;
 use crate::names::objects::INSTANCES_CONFIG_MAP;
 
 /// Why an entry gives no instance. The message names ConfigMap, entry, field and the next step, and repeats nothing
@@ -106,6 +107,12 @@ pub enum Problem {
     /// A key for a jump host without a jump host.
     #[error("there is no `via=` that it could be the key of, add that line or remove this one")]
     NoVia,
+    /// A user name that no Windows has.
+    #[error(
+        "it has more than {} characters, which no Windows user name has; write the name only",
+        limits::USERNAME_CHARACTERS
+    )]
+    LongUsername,
     /// The value does not start with `username=`.
     #[error("it does not start with `username=`, make `username=NAME` the first line")]
     NotUsername,

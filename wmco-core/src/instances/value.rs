@@ -33,6 +33,9 @@ pub(super) fn parse(text: &str) -> Result<Value, (Field, Problem)> {
     if username.is_empty() {
         return Err((Field::Username, Problem::Empty));
     }
+    if username.chars().count() > limits::USERNAME_CHARACTERS {
+        return Err((Field::Username, Problem::LongUsername));
+    }
     if username.chars().any(char::is_control) {
         return Err((Field::Username, Problem::Control));
     }
@@ -110,6 +113,13 @@ mod tests {
     fn blanks_and_line_ends_around_the_name_are_dropped() {
         assert_eq!(username("username= core \t"), "core");
         assert_eq!(username("username=core\r\n\r\n"), "core");
+    }
+
+    #[test]
+    fn a_name_has_a_limit() {
+        let long = |count| format!("username={}", "\u{e4}".repeat(count));
+        assert_eq!(username(&long(limits::USERNAME_CHARACTERS)).chars().count(), 256);
+        refused(&long(257), Field::Username, Problem::LongUsername);
     }
 
     #[test]

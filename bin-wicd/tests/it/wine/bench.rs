@@ -106,7 +106,7 @@ impl Bench for Wine {
     const ROOTS_GO: bool = false;
 
     const LOG_SIZE: Option<&str> = None;
-    const STORM: u64 = 700_000_000;
+    const STORM: u64 = 1_000_000_000;
 
     async fn new(cluster: &Cluster) -> Self {
         let windows = Windows::start().await;

@@ -594,3 +594,13 @@ fn a_name_that_is_being_looked_up_is_not_called_broken() {
     let assignments = reconcile(&desired, &Observed { hosts: &hosts, ..observed });
     assert_eq!(assignments.instances[0].because, Because::NamePending);
 }
+
+#[test]
+fn marks_count_where_the_budget_counts_them() {
+    let case = Case { listed: vec![entry(1)], nodes: vec![node(1), node(2)], ..Case::default() };
+    let case = case.with(|c| {
+        c.nodes.iter_mut().for_each(labelled);
+        c.nodes[1].labels.insert(names::OS_LABEL.into(), "linux".into());
+    });
+    case.look(|assignments| assert_eq!(assignments.disrupted, ["win-1"].into()));
+}
