@@ -11,6 +11,9 @@ use std::sync::{Mutex, PoisonError};
 
 use jiff::SignedDuration;
 use windows_sys::Win32::Foundation::ERROR_MORE_DATA;
+use windows_sys::Win32::Security::{
+    CheckTokenMembership, CreateWellKnownSid, SECURITY_MAX_SID_SIZE, WinBuiltinAdministratorsSid,
+};
 use windows_sys::Win32::Storage::FileSystem::GetDiskFreeSpaceExW;
 use windows_sys::Win32::System::SystemInformation::{
     ComputerNamePhysicalDnsFullyQualified, ComputerNamePhysicalDnsHostname, GetComputerNameExW,
@@ -128,7 +131,7 @@ impl Machine for ThisMachine {
     fn free_bytes(&self, folder: &WindowsPath) -> Result<u64, WindowsError> {
         // The folder itself may not be there yet.
         let drive = folder.as_str().get(..2).unwrap_or_default();
-        let root = wide(&format!("{drive}\\"));
+        let root = wide(format!("{drive}\\"));
         let mut free = 0;
         // SAFETY: the path ends with a zero, and the one number that is asked for is ours.
         let ok = unsafe {
@@ -138,6 +141,23 @@ impl Machine for ThisMachine {
             return Err(failed("look at the free disk")(io::Error::last_os_error()));
         }
         Ok(free)
+    }
+
+    fn is_administrator(&self) -> Result<bool, WindowsError> {
+        let mut sid = [0_u8; SECURITY_MAX_SID_SIZE as usize];
+        let (mut size, mut is_member) = (SECURITY_MAX_SID_SIZE, 0);
+        let sid = sid.as_mut_ptr().cast();
+        // SAFETY: the identifier has room for any of them, and all that is written is ours.
+        let ok = unsafe {
+            CreateWellKnownSid(WinBuiltinAdministratorsSid, ptr::null_mut(), sid, &raw mut size)
+                != 0
+                && CheckTokenMembership(ptr::null_mut(), sid, &raw mut is_member) != 0
+        };
+        if ok {
+            Ok(is_member != 0)
+        } else {
+            Err(failed("look at the rights of this program")(io::Error::last_os_error()))
+        }
     }
 
     fn is_listening(&self, port: u16) -> Result<bool, WindowsError> {

@@ -68,7 +68,11 @@ fn write_log(host: FakeWindows, storm: Storm) {
                 tokio::time::sleep(PAUSE).await;
             }
         }
-        host.append(&log, format!("{}\n", Storm::LAST).as_bytes()).unwrap();
+        // The log may be cut just then, and the line with it.
+        loop {
+            host.append(&log, format!("{}\n", Storm::LAST).as_bytes()).unwrap();
+            tokio::time::sleep(Duration::from_secs(1)).await;
+        }
     });
 }
 

@@ -89,6 +89,8 @@ pub enum Requirement {
     KubeletSkew,
     /// The release of Windows is supported.
     WindowsRelease,
+    /// The login user of a host is an administrator there.
+    Administrator,
     /// A host's name is valid for a Node.
     HostName,
     /// A host has exactly one default route, whose network card has the address of its node.
@@ -164,6 +166,7 @@ impl Requirement {
             Self::ForeignKubelet => "foreign-kubelet",
             Self::Ports => "ports",
             Self::DiskSpace => "disk-space",
+            Self::Administrator => "administrator",
             Self::ReverseName => "reverse-name",
         }
     }

@@ -56,6 +56,7 @@ pub struct HostSeen<'a> {
 pub fn host(seen: &HostSeen<'_>) -> Vec<Finding> {
     let mut found = Vec::new();
     found.extend(release(seen));
+    found.extend(rights(seen.probe));
     found.extend(name(seen.probe));
     found.extend(foreign(seen.probe));
     found.extend(ports(seen.probe));
@@ -107,6 +108,19 @@ fn name(probe: &Probe) -> Option<Finding> {
         needed: "letters, digits and hyphens, as RFC 1123 has it: it becomes the node's name"
             .to_owned(),
         next_step: "rename the computer (Rename-Computer) and restart it".to_owned(),
+    })
+}
+
+fn rights(probe: &Probe) -> Option<Finding> {
+    (probe.fitness.is_administrator == Some(false)).then(|| Finding {
+        requirement: Requirement::Administrator,
+        severity: Severity::Blocking,
+        at: "the login user".to_owned(),
+        seen: "has no rights of an administrator".to_owned(),
+        needed: "those rights: services and features are installed".to_owned(),
+        next_step: "list an administrator, or add the user to the host's group Administrators \
+                    (Add-LocalGroupMember)"
+            .to_owned(),
     })
 }
 

@@ -225,6 +225,7 @@ fn situations_of_a_host() {
     let situations = [
         ("another Windows", told_of_host(|it| it.os_build = "10.0.14393".into())),
         ("Windows Server 2019 and another port", lines(&host(&old))),
+        ("no rights", told_of_host(|it| it.fitness.is_administrator = Some(false))),
         ("a name that is none", told_of_host(|it| it.host_name = "win_1".into())),
         (
             "a containerd of others",

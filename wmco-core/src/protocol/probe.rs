@@ -200,6 +200,9 @@ pub struct HostFitness {
     /// Number of interfaces with a default route.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub default_routes: Option<usize>,
+    /// Whether the agent has the rights of an administrator.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub is_administrator: Option<bool>,
     /// Free bytes on the disk with [`host::ROOT`](crate::names::host::ROOT).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub free_bytes: Option<u64>,

@@ -146,6 +146,11 @@ impl FakeWindows {
         self.state().free_bytes = bytes;
     }
 
+    /// Sets whether programs run with the rights of an administrator, as they do by default.
+    pub fn set_administrator(&self, is_administrator: bool) {
+        self.state().is_administrator = is_administrator;
+    }
+
     /// Makes a foreign program listen on the TCP port.
     pub fn listen(&self, port: u16) {
         self.state().listening.insert(port);

@@ -171,6 +171,10 @@ impl Machine for FakeWindows {
         self.act(Call::MachineFacts, "free disk", |host| Ok(host.free_bytes))
     }
 
+    fn is_administrator(&self) -> Result<bool, WindowsError> {
+        self.act(Call::MachineFacts, "rights", |host| Ok(host.is_administrator))
+    }
+
     fn is_listening(&self, port: u16) -> Result<bool, WindowsError> {
         self.act(Call::MachineFacts, "ports", |host| Ok(host.listening.contains(&port)))
     }

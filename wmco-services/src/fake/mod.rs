@@ -113,6 +113,7 @@ struct State {
     /// Routes to single addresses.
     host_routes: BTreeSet<Ipv4Addr>,
     free_bytes: u64,
+    is_administrator: bool,
     /// TCP ports on which foreign programs listen.
     listening: BTreeSet<u16>,
     containers: FeatureState,
@@ -147,6 +148,7 @@ impl FakeWindows {
             routes: None,
             host_routes: BTreeSet::new(),
             free_bytes: 64 << 30,
+            is_administrator: true,
             listening: BTreeSet::new(),
             containers: FeatureState::Disabled,
             boots: 1,

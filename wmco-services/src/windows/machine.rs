@@ -108,6 +108,9 @@ pub trait Machine: Send + Sync {
     /// Returns the free bytes, within quotas, on the disk of `folder`.
     fn free_bytes(&self, folder: &WindowsPath) -> Result<u64, WindowsError>;
 
+    /// Whether this program has the rights of an administrator.
+    fn is_administrator(&self) -> Result<bool, WindowsError>;
+
     /// Whether a program listens on the TCP port, on any address.
     fn is_listening(&self, port: u16) -> Result<bool, WindowsError>;
 

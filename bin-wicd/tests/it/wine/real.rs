@@ -180,6 +180,7 @@ async fn the_disk_and_ports_of_the_host_are_told() {
     if taken.is_ok() {
         assert!(fitness.taken_ports.contains(&host::EXPORTER_PORT), "{fitness:?}");
     }
+    assert_eq!(fitness.is_administrator, Some(true), "{fitness:?}");
     assert!(fitness.free_bytes.is_some_and(|bytes| bytes > 0), "{fitness:?}");
     assert_eq!(fitness.foreign_kubelet, None);
 }

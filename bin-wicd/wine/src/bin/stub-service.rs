@@ -143,12 +143,10 @@ mod stub {
                 std::thread::park_timeout(Duration::from_millis(1));
             }
         }
-        // Not in the moment in which the log may be cut.
-        std::thread::park_timeout(HINT);
-        writeln!(log, "{}", Storm::LAST)?;
-        // It stays open, as that of a service does.
+        // The log may be cut just then, and the line with it. It stays open, as that of a service does.
         loop {
-            std::thread::park();
+            writeln!(log, "{}", Storm::LAST)?;
+            std::thread::park_timeout(HINT);
         }
     }
 

@@ -78,12 +78,14 @@ fn a_kubelet_of_others_is_told_by_its_name_or_its_program() {
 }
 
 #[test]
-fn ports_disk_and_routes_are_told() {
+fn ports_disk_routes_and_rights_are_told() {
     let host = fresh();
     host.listen(host::EXPORTER_PORT);
     host.listen(80);
     host.set_free_bytes(7);
+    host.set_administrator(false);
     let fitness = Agent::new(&host, "1.0.0", NOW).probe().unwrap().fitness;
     assert_eq!(fitness.taken_ports, [host::EXPORTER_PORT].into());
     assert_eq!((fitness.free_bytes, fitness.default_routes), (Some(7), Some(1)));
+    assert_eq!(fitness.is_administrator, Some(false));
 }
