@@ -162,8 +162,7 @@ pub(crate) fn is_another(uid: &str, other: &str) -> bool {
     !uid.is_empty() && !other.is_empty() && uid != other
 }
 
-/// Normalizes a host name for comparison: without surrounding blanks and trailing dot, in lower case.
+/// Normalizes a host name for comparison: without surrounding blanks and last dots, in lower case.
 pub(crate) fn fold(name: &str) -> String {
-    let name = name.trim();
-    name.strip_suffix('.').unwrap_or(name).to_ascii_lowercase()
+    name.trim().trim_end_matches('.').to_ascii_lowercase()
 }

@@ -76,7 +76,7 @@ impl<'e> Exam<'e, '_> {
 
     fn name(&self, asked: &Asked<'_>, instance: &'e Instance, name: &str) -> Option<Objection<'e>> {
         let view = self.view;
-        let name = if name.bytes().any(|byte| byte.is_ascii_uppercase()) {
+        let name = if name.bytes().any(|byte| byte.is_ascii_uppercase()) || name.ends_with('.') {
             Cow::Owned(fold(name))
         } else {
             Cow::Borrowed(name)

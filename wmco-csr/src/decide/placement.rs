@@ -10,7 +10,7 @@ use crate::pkcs10::GeneralName;
 use crate::rule::{Kind, Rule};
 use crate::trace::Detail::{self, Fixed};
 use crate::trace::{Foreign, Place};
-use crate::view::{Instance, MachineFacts, NodeIdentity, is_another};
+use crate::view::{Instance, MachineFacts, NodeIdentity, fold, is_another};
 
 impl<'e> Exam<'e, '_> {
     /// Makes all checks, so that a refusal names all faults.
@@ -92,7 +92,7 @@ impl<'e> Exam<'e, '_> {
             };
         }
         let address = &instance.address;
-        let is_named = || node.names.iter().any(|name| name.eq_ignore_ascii_case(address));
+        let is_named = || node.names.iter().any(|name| *name == fold(address));
         let has_common = || node.addresses.iter().any(|address| instance.has(*address));
         match instance.ipv4 {
             Some(ipv4) if node.addresses.contains(&IpAddr::V4(ipv4)) => {
@@ -125,6 +125,7 @@ impl<'e> Exam<'e, '_> {
         let deadline = after(node.created, self.policy.limits.address_wait);
         let outside = "is no address of the node";
         let is_known = |name: &[u8]| {
+            let name = without_last_dots(name);
             node.names.iter().any(|known| known.as_bytes().eq_ignore_ascii_case(name))
         };
         let has = |address: IpAddr| node.addresses.contains(&address);
@@ -154,4 +155,10 @@ impl<'e> Exam<'e, '_> {
         }
         true
     }
+}
+
+/// `name` without the dots at its end, which mean nothing.
+fn without_last_dots(name: &[u8]) -> &[u8] {
+    let end = name.iter().rposition(|byte| *byte != b'.').map_or(0, |last| last + 1);
+    name.get(..end).unwrap_or_default()
 }

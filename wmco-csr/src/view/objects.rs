@@ -81,12 +81,14 @@ impl From<Value> for MachineFacts {
     }
 }
 
-/// Sorts IP addresses from names, with the names normalized.
+/// Sorts IP addresses from names, by their content as the kubelet does, with the names normalized.
 fn sorted<'a>(list: impl Iterator<Item = (&'a str, &'a str)>) -> (Vec<IpAddr>, Vec<String>) {
     let (mut addresses, mut names) = (Vec::new(), Vec::new());
     for (kind, address) in list {
         match (kind, address.parse::<IpAddr>()) {
-            ("InternalIP" | "ExternalIP", Ok(ip)) => addresses.push(ip.to_canonical()),
+            ("InternalIP" | "ExternalIP" | "Hostname", Ok(ip)) => {
+                addresses.push(ip.to_canonical());
+            }
             ("Hostname" | "InternalDNS" | "ExternalDNS", Err(_)) if !address.is_empty() => {
                 names.push(fold(address));
             }

@@ -407,7 +407,7 @@ fn alternative_names_of_the_wrong_kind() {
 
 #[test]
 fn alternative_name_of_somebody_else() {
-    for name in ["win-8", "*.plant.example.net", "192.0.2.7", "win-7.", "kubernetes.default.svc"] {
+    for name in ["win-8", "*.plant.example.net", "192.0.2.7", "win-8.", "kubernetes.default.svc"] {
         let add = |w: &mut World| {
             let name = SanType::DnsName(name.try_into().unwrap());
             w.params.subject_alt_names.push(name);

@@ -362,3 +362,34 @@ fn an_address_of_the_cluster_is_nobodys_whoever_shows_it() {
         world.check("refuse", "belongs");
     }
 }
+
+/// The Node has `name` of type `kind`, and its kubelet asks for what the Node has.
+fn with_address(kind: &str, name: &str, asked: SanType) -> World {
+    let mut world = World::new(KubeletServing);
+    let address = serde_json::json!({"type": kind, "address": name});
+    let addresses = world.nodes[0].status.as_mut().unwrap().addresses.as_mut().unwrap();
+    addresses.push(serde_json::from_value(address).unwrap());
+    world.params_change(|params| params.subject_alt_names.push(asked));
+    world
+}
+
+#[test]
+fn last_dots_mean_nothing() {
+    let dns = |name: &str| SanType::DnsName(name.try_into().unwrap());
+    let listed = format!("{INSTANCE}.");
+    with_address("InternalDNS", &listed, dns(&listed)).check("approve", "");
+    with_address("InternalDNS", INSTANCE, dns(&listed)).check("approve", "");
+    for reserved in ["kubernetes..", "x.cluster.local.", "."] {
+        let mut world = with_address("InternalDNS", reserved, dns(reserved));
+        world.facts.hostnames.insert(INSTANCE.to_owned(), reserved.to_owned());
+        world.check("refuse", "belongs");
+    }
+}
+
+#[test]
+fn an_address_under_hostname_is_an_address() {
+    let address: IpAddr = "192.0.2.8".parse().unwrap();
+    let mut world = with_address("Hostname", "192.0.2.8", SanType::IpAddress(address));
+    world.facts.addresses.as_mut().unwrap().get_mut(INSTANCE).unwrap().push(address);
+    world.check("approve", "");
+}
