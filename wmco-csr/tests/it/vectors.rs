@@ -12,7 +12,7 @@ use wmco_csr::{
 };
 
 /// Cases that we answer otherwise than their `strict` says, each with the reason. Only cases of
-/// level `either` are here: all of level `must` and `should` are answered as they say.
+/// level `either` are here: all of level `must` and `should`, but for `DECIDED_LATER`, are answered as they say.
 /// Rules with a number are those of `docs/contract/certificate-requests.md`.
 const OTHERWISE: &[(&str, &str)] = &[
     ("kubelet-client: failed before", "a failed request is over, CSR10"),
@@ -97,6 +97,12 @@ struct Condition {
     message: String,
 }
 
+/// Cases whose answer was decided after they were written, with the reason.
+const DECIDED_LATER: [(&str, &str); 1] = [(
+    "kubelet-serving: own name with a trailing dot",
+    "dots at the end mean nothing on either side (CSR36): on AWS a domain with one is copied into the Node and the request",
+)];
+
 fn cases() -> Vec<Case> {
     serde_json::from_str(include_str!("../vectors/csr.json")).unwrap()
 }
@@ -133,7 +139,10 @@ fn every_case_is_answered_as_a_correct_approver_does() {
         let approved = matches!(decision.verdict(), Verdict::Approve(_));
         let Expect { strict, strict_level, .. } = &case.expect;
         let listed = OTHERWISE.iter().any(|(name, _)| *name == case.name);
-        if (approved == *strict) == listed || (listed && strict_level != "either") {
+        let decided_later = DECIDED_LATER.iter().any(|(name, _)| *name == case.name);
+        let may_differ = *strict_level == "either" || decided_later;
+        let listed = listed || decided_later;
+        if (approved == *strict) == listed || (listed && !may_differ) {
             wrong.push(format!("{} ({strict_level}, strict {strict}): {decision}", case.name));
         }
     }
@@ -175,7 +184,7 @@ fn conditions_are_those_of_the_original() {
         assert_eq!(found, expected, "{}", case.name);
         compared += 1;
     }
-    assert_eq!(compared, 32, "approved by us and by the original");
+    assert_eq!(compared, 33, "approved by us and by the original");
 }
 
 /// Whatever we can read at all, we read as the original does.
