@@ -279,16 +279,19 @@ pub struct ProxyStatus {
 
 impl ProxyStatus {
     /// What is in force by `object`; `None` where a proxy is asked for and its status cannot tell, as in an
-    /// object that was just restored from a backup.
+    /// object that was just restored from a backup, or one that the cluster has not looked at yet.
     pub fn in_force(object: &serde_json::Value) -> Option<Self> {
         let asks = ["/spec/httpProxy", "/spec/httpsProxy"].iter().any(|field| {
             let url = object.pointer(field).and_then(serde_json::Value::as_str);
             url.is_some_and(|url| !url.is_empty())
         });
-        match object.get("status").filter(|status| !status.is_null()) {
-            Some(status) => Self::deserialize(status).ok(),
-            None => (!asks).then(Self::default),
-        }
+        let status = match object.get("status").filter(|status| !status.is_null()) {
+            Some(status) => Self::deserialize(status).ok()?,
+            None => Self::default(),
+        };
+        // The cluster fills it in later, and empties it where it takes none of what is asked for.
+        let is_open = asks && status.http_proxy.is_empty() && status.https_proxy.is_empty();
+        (!is_open).then_some(status)
     }
 }
 
@@ -425,7 +428,11 @@ mod tests {
         assert_eq!(https(json!({"spec": spec, "status": null})), None);
         assert_eq!(https(json!({"spec": spec, "status": {"httpsProxy": 7}})), None);
         assert_eq!(https(json!({"spec": spec, "status": status})), Some("http://q:1".into()));
-        assert_eq!(https(json!({"spec": spec, "status": {}})), Some(String::new()));
+        assert_eq!(
+            https(json!({"spec": spec, "status": {}})),
+            None,
+            "the cluster has not looked yet"
+        );
         assert_eq!(https(json!({"spec": {}})), Some(String::new()));
     }
 }

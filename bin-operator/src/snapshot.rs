@@ -167,17 +167,18 @@ pub fn network(sources: &Sources) -> Result<openshift::NetworkSpec, ContentError
 /// The port of the hybrid overlay, if it is not the usual one.
 ///
 /// # Errors
-/// [`ContentError::Missing`] while something else stands there.
+/// [`ContentError::Missing`] while nothing says how the overlay is configured: nodes that run keep the port they have.
 pub fn vxlan_port(sources: &Sources) -> Result<Option<u16>, ContentError> {
-    let Some(object) = sources.operator_network.get() else { return Ok(None) };
-    let spec: openshift::OperatorNetworkSpec = match object.get("spec") {
-        Some(spec) => serde_json::from_value(spec.clone()).map_err(|_| ContentError::Missing {
-            object: format!("network.operator {}", objects::CLUSTER),
-            field: "spec.defaultNetwork that can be read",
-            remedy: "see the findings of `wmco-operator check cluster`",
-        })?,
-        None => return Ok(None),
+    const OVERLAY: &str = "/defaultNetwork/ovnKubernetesConfig/hybridOverlayConfig";
+    let missing = || ContentError::Missing {
+        object: format!("network.operator {}", objects::CLUSTER),
+        field: "spec.defaultNetwork.ovnKubernetesConfig.hybridOverlayConfig that can be read",
+        remedy: "see the findings of `wmco-operator check cluster`",
     };
+    let spec = sources.operator_network.get().and_then(|object| object.get("spec").cloned());
+    let spec = spec.filter(|spec| spec.pointer(OVERLAY).is_some_and(Value::is_object));
+    let spec: openshift::OperatorNetworkSpec =
+        serde_json::from_value(spec.ok_or_else(missing)?).map_err(|_| missing())?;
     Ok(spec.default_network.ovn_kubernetes_config.hybrid_overlay_config.vxlan_port)
 }
 

@@ -220,6 +220,8 @@ fn reverse_name(seen: &HostSeen<'_>) -> Option<Finding> {
             names => format!("answers {}", quoted(&names.join(", "))),
         },
         needed: format!("a PTR record for {}", quoted(&host)),
-        next_step: "add it, or the serving certificate will not have that name".to_owned(),
+        next_step: "add it where the host is listed by its address: there it is a witness for the name in the \
+                    serving certificate"
+            .to_owned(),
     })
 }

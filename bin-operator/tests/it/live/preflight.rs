@@ -102,6 +102,30 @@ async fn a_network_that_breaks_changes_nothing_on_nodes_that_run() {
     stage.shutdown().await;
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn an_overlay_that_nobody_describes_any_more_keeps_its_port() {
+    let (stage, all) = (stage(1).await, addresses(1));
+    let running = operate_until_settled(&stage, &all).await;
+    let services = || {
+        let maps = stage.cluster.objects("", "configmaps", stage.namespace()).into_iter();
+        let is_services = |name: &str| name.starts_with(objects::SERVICES_CONFIG_MAP_PREFIX);
+        let ours = maps.filter(|map| map["metadata"]["name"].as_str().is_some_and(is_services));
+        ours.map(|map| map["data"].to_string()).collect::<String>()
+    };
+    let before = services();
+    assert!(before.contains("9898"), "{before}");
+    let (group, kind) = ("operator.openshift.io", "networks");
+    let network = stage.cluster.object(group, kind, "", objects::CLUSTER).unwrap();
+    let mut network = network.as_ref().clone();
+    network["spec"]["defaultNetwork"]["ovnKubernetesConfig"]["hybridOverlayConfig"] = Value::Null;
+    stage.cluster.put(&network).unwrap();
+    told(&stage, "hybrid-overlay").await;
+    tokio::time::sleep(CALM).await;
+    assert_eq!(services(), before);
+    running.stop().await.unwrap();
+    stage.shutdown().await;
+}
+
 /// Groups that OpenShift brings.
 const OPENSHIFT: [&str; 3] =
     ["config.openshift.io", "operator.openshift.io", "machineconfiguration.openshift.io"];
