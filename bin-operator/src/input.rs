@@ -30,7 +30,6 @@ mod encoding;
 mod selection;
 mod yaml;
 
-use std::collections::BTreeMap;
 use std::fmt;
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -77,14 +76,7 @@ pub struct Objects {
     pub others: Vec<Located<Value>>,
     /// Members of ConfigMaps that nobody reads.
     pub unknown: Vec<Located<UnknownMember>>,
-    /// Where each object with a name stands.
-    places: BTreeMap<Identity, Location>,
-    /// The first object that stands at two places.
-    twice: Option<(String, Location, Location)>,
 }
-
-/// Group, kind, namespace and name.
-type Identity = [String; 4];
 
 /// An object and where it stands. `Debug` shows the place only: the object may be secret.
 #[derive(Clone)]
@@ -327,7 +319,6 @@ impl Objects {
         let Some(kind) = text("kind") else { return Err(InputError::NoObject { at }) };
         let version = text("apiVersion");
         fill_empty_texts(&mut object);
-        self.note_place(&at, &object);
         // A missing version is that of the built-in kind.
         match (version.as_deref(), kind.as_str()) {
             (None | Some("v1"), "ConfigMap") => {
@@ -350,22 +341,6 @@ impl Objects {
             _ => self.others.push(Located { at, object }),
         }
         Ok(())
-    }
-
-    fn note_place(&mut self, at: &Location, object: &Value) {
-        let text = |pointer| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
-        let [version, kind, name] = ["/apiVersion", "/kind", "/metadata/name"].map(text);
-        if name.is_empty() {
-            return;
-        }
-        let group = version.rsplit_once('/').map_or("", |(group, _)| group);
-        let identity = [group, kind, text("/metadata/namespace"), name].map(str::to_owned);
-        if let Some(first) = self.places.get(&identity) {
-            let what = || format!("{kind} {}", name.escape_debug());
-            self.twice.get_or_insert_with(|| (what(), first.clone(), at.clone()));
-        } else {
-            self.places.insert(identity, at.clone());
-        }
     }
 
     /// Objects of `kind` among [`Self::others`]. The Cluster API has kinds of the same names as the Machine API, of

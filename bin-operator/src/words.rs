@@ -3,6 +3,7 @@
 use std::error::Error;
 
 use kube::core::Status;
+use wmco_core::limits;
 use wmco_core::text::{self, printable};
 
 /// What went wrong, from the outside in. An answer of the API server is one sentence with its code and the next step.
@@ -45,7 +46,10 @@ fn answer(status: &Status) -> String {
         "" => status.reason.as_str(),
         message => message,
     };
-    format!("{said} (code {}){}", status.code, next_step(status.code, said))
+    // Webhooks may say much, and Events are cut: the next step has to stay.
+    let shown = text::cut(said, limits::ANSWER_BYTES);
+    let more = if shown.len() < said.len() { " ..." } else { "" };
+    format!("{shown}{more} (code {}){}", status.code, next_step(status.code, said))
 }
 
 fn next_step(code: u16, said: &str) -> &'static str {
@@ -132,6 +136,19 @@ mod tests {
             let said = message.trim_end_matches('.');
             assert!(said.is_empty() || text.matches(said).count() == 1, "{text}");
         }
+    }
+
+    #[test]
+    fn the_next_step_stays_however_much_a_webhook_says() {
+        let text = told(
+            403,
+            "Forbidden",
+            &format!("admission webhook \"a\" denied: {}", "\u{e4}".repeat(9000)),
+        );
+        assert!(
+            text.len() < 700 && text.ends_with("see the policy or webhook that says so"),
+            "{text}"
+        );
     }
 
     #[test]

@@ -145,6 +145,9 @@ pub const RETRY_FIRST: SignedDuration = SignedDuration::from_secs(1);
 /// Pause before a host is checked again on which a foreign object has to be removed by an administrator.
 pub const FOREIGN_CHECK: SignedDuration = SignedDuration::from_secs(120);
 
+/// Most bytes of an answer of the API server that are repeated: an Event has 1,024 for all of it.
+pub const ANSWER_BYTES: usize = 500;
+
 /// Most bytes of a file with objects that a command reads. Ours.
 pub const INPUT_BYTES: u64 = 512 * 1024 * 1024;
 

@@ -29,16 +29,32 @@ impl<'a> Selection<'a> {
     /// # Errors
     /// An object is there twice, or it is not clear which list of hosts is meant.
     pub fn new(objects: &'a Objects, namespace: Option<&str>) -> Result<Self, InputError> {
-        if let Some((what, first, second)) = &objects.twice {
-            let (what, first, second) = (what.clone(), first.clone(), second.clone());
-            return Err(InputError::Twice { what, first, second });
-        }
         let is_given = namespace.is_some();
         let namespace = match namespace {
             Some(namespace) => namespace.to_owned(),
             None => namespace_of_list(objects)?,
         };
-        Ok(Self { objects, namespace, is_given })
+        let selection = Self { objects, namespace, is_given };
+        selection.each_once()?;
+        Ok(selection)
+    }
+
+    /// Looks whether each object that counts is there once; others may be there as often as they like.
+    fn each_once(&self) -> Result<(), InputError> {
+        let objects = self.objects;
+        let named = |metadata: &'a ObjectMeta| metadata.name.as_deref().unwrap_or_default();
+        once("Node", objects.nodes.iter().map(|it| (named(&it.object.metadata), &it.at)))?;
+        let requests = objects.requests.iter().map(|it| (named(&it.object.metadata), &it.at));
+        once("CertificateSigningRequest", requests)?;
+        let maps = objects.config_maps.iter().filter(|it| self.has(&it.object.metadata));
+        once("ConfigMap", maps.map(|it| (named(&it.object.metadata), &it.at)))?;
+        let secrets = objects.secrets.iter().filter(|it| self.has(&it.object.metadata));
+        once("Secret", secrets.map(|it| (named(&it.object.metadata), &it.at)))?;
+        for kind in [MACHINE.2, MACHINE_SET_KIND] {
+            let ours = objects.others_of(kind).filter(|it| is_of_machine_api(&it.object));
+            once(kind, ours.map(|it| (text(&it.object, "/metadata/name"), &it.at)))?;
+        }
+        Ok(())
     }
 
     /// The operator's namespace.
@@ -116,6 +132,21 @@ impl<'a> Selection<'a> {
     fn has(&self, metadata: &ObjectMeta) -> bool {
         metadata.namespace.as_deref().is_none_or(|found| found == self.namespace)
     }
+}
+
+/// Looks whether each name is there once.
+fn once<'b>(
+    kind: &str,
+    found: impl Iterator<Item = (&'b str, &'b Location)>,
+) -> Result<(), InputError> {
+    let mut places = BTreeMap::new();
+    for (name, at) in found.filter(|(name, _)| !name.is_empty()) {
+        if let Some(first) = places.insert(name, at) {
+            let what = format!("{kind} {}", name.escape_debug());
+            return Err(InputError::Twice { what, first: first.clone(), second: at.clone() });
+        }
+    }
+    Ok(())
 }
 
 /// Objects of a kind in which the operator looks for hosts.

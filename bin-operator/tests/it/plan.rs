@@ -258,6 +258,14 @@ fn an_object_that_is_given_twice_is_an_error_with_both_places() {
     let input = &["document 3", "document 4", "Node win-1"];
     run(&["plan", "-f", "-"], &twice).is_refused(2, input);
     run(&["explain", "csr", "-f", "-"], &twice).is_refused(2, input);
+    // One with and one without the namespace are the same.
+    let list = "---\nkind: ConfigMap\nmetadata: {name: windows-instances, namespace: \
+        openshift-windows-machine-config-operator}\n";
+    let twice = format!("{ONE_OF_THREE}{list}");
+    run(&["plan", "-f", "-"], &twice).is_refused(2, &["ConfigMap windows-instances"]);
+    // What nobody looks at may be there twice, as in dumps.
+    let pod = "---\nkind: Pod\nmetadata: {name: a, namespace: b}\n";
+    assert_eq!(run(&["plan", "-f", "-"], &format!("{ONE_OF_THREE}{pod}{pod}")).status, 0);
 }
 
 #[test]

@@ -36,6 +36,12 @@ pub enum AgentError {
         /// The file or folder that is held open.
         path: WindowsPath,
     },
+    /// The login user may change nothing on the host.
+    #[error(
+        "the login user has no rights of an administrator; list an administrator, or add the user to the host's group \
+         Administrators (Add-LocalGroupMember)"
+    )]
+    NoRights,
     /// The exchange of administrators' keys is invalid.
     #[error(transparent)]
     Keys(#[from] BadKeyExchange),

@@ -60,6 +60,9 @@ impl<'a> Agent<'a> {
     /// [`AgentError`] when a fact cannot be read or the root cannot be closed; there is no partial result.
     pub fn probe(&self) -> Result<Probe, AgentError> {
         if root::is_uploaded(self.windows)? {
+            if self.windows.machine().is_administrator().is_ok_and(|it| !it) {
+                return Err(AgentError::NoRights);
+            }
             root::take_over(self.windows, self.now)?;
             staging::put_own(self.windows)?;
         }

@@ -321,3 +321,12 @@ fn an_agent_that_runs_from_a_place_without_a_usable_path_installs_itself() {
     let lines = apply(&host, &[HostStep::InstallAgent]);
     assert_eq!(probed(&lines).agent.installed, Some(Sha256::of(AGENT)));
 }
+
+#[test]
+fn a_user_without_rights_is_told_before_anything_is_tried() {
+    let host = planted();
+    host.set_administrator(false);
+    let before = host.snapshot().files;
+    assert!(matches!(look(&host), Err(AgentError::NoRights)));
+    assert_eq!(host.snapshot().files, before);
+}
