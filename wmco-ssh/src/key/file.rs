@@ -14,6 +14,13 @@ use super::{KeyError, PublicKey};
 
 const BEGIN: &str = "-----BEGIN ";
 const DASHES: &str = "-----";
+const PUTTY: &str = "PuTTY-User-Key-File-";
+
+/// Letters by which UTF-16 without a mark is told.
+const WIDE_LETTERS: usize = 16;
+
+/// Encodings as base64, one inside of the other, that are looked through.
+const BASE64_DEPTH: usize = 3;
 
 /// Object identifier 1.2.840.10045.1.1 in DER: the parameters of a curve are spelled out.
 const PRIME_FIELD: &[u8] = &[0x06, 0x07, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x01, 0x01];
@@ -43,18 +50,40 @@ fn decoded(bytes: &[u8]) -> Zeroizing<String> {
         let units = Zeroizing::new(pairs.iter().map(|pair| unit(*pair)).collect::<Vec<_>>());
         String::from_utf16_lossy(&units)
     };
+    let (pairs, _) = bytes.as_chunks::<2>();
+    let first = pairs.get(..WIDE_LETTERS).unwrap_or_default();
+    let is_wide = |unit: fn([u8; 2]) -> u16| {
+        !first.is_empty() && first.iter().all(|pair| matches!(unit(*pair), 1..0x80))
+    };
     let text = Zeroizing::new(match bytes {
         [0xff, 0xfe, rest @ ..] => wide(rest, u16::from_le_bytes),
         [0xfe, 0xff, rest @ ..] => wide(rest, u16::from_be_bytes),
         [0xef, 0xbb, 0xbf, rest @ ..] => String::from_utf8_lossy(rest).into_owned(),
+        // Without a mark, UTF-16 shows by the upper halves of its first letters.
+        _ if is_wide(u16::from_le_bytes) => wide(bytes, u16::from_le_bytes),
+        _ if is_wide(u16::from_be_bytes) => wide(bytes, u16::from_be_bytes),
         _ => String::from_utf8_lossy(bytes).into_owned(),
     });
-    // Line ends that were escaped on the way, as in the text of a JSON file.
-    if text.contains('\n') || !text.contains("\\n") {
-        return text;
+    if text.contains('\\') { unescaped(&text) } else { text }
+}
+
+/// The text with line ends in place of those that were escaped on the way, once or twice, as in a JSON file. No key has a
+/// backslash inside.
+fn unescaped(text: &str) -> Zeroizing<String> {
+    let mut plain = Zeroizing::new(String::with_capacity(text.len()));
+    let mut letters = text.chars().peekable();
+    while let Some(letter) = letters.next() {
+        if letter != '\\' {
+            plain.push(letter);
+            continue;
+        }
+        while letters.next_if_eq(&'\\').is_some() {}
+        match letters.next_if(|letter| matches!(letter, 'n' | 'r')) {
+            Some(_) => plain.push('\n'),
+            None => plain.push('\\'),
+        }
     }
-    let without_returns = Zeroizing::new(text.replace("\\r", ""));
-    Zeroizing::new(without_returns.replace("\\n", "\n"))
+    plain
 }
 
 /// What stands between a begin and an end line.
@@ -130,7 +159,7 @@ fn other_form(text: &str) -> KeyError {
     if trimmed.is_empty() {
         return not("empty");
     }
-    if trimmed.starts_with("PuTTY-User-Key-File-") {
+    if trimmed.starts_with(PUTTY) {
         return not("a PuTTY key (`puttygen FILE -O private-openssh -o NEW-FILE` converts it)");
     }
     let mut labels =
@@ -145,15 +174,32 @@ fn other_form(text: &str) -> KeyError {
     {
         return not("a public key");
     }
-    let once_more = Zeroizing::new(trimmed.split_whitespace().collect::<String>());
-    let inner = STANDARD.decode(once_more.as_bytes()).map(Zeroizing::new);
-    if inner.is_ok_and(|inner| inner.windows(BEGIN.len()).any(|part| part == BEGIN.as_bytes())) {
+    if is_base64_of_a_key(trimmed) {
         return not(
             "base64 once too often (encode the file once in `data`, or put it into `stringData`)",
         );
+    }
+    if text.contains("BEGIN ") && text.contains("PRIVATE KEY") {
+        return not("with a damaged begin line (five `-` stand at both of its ends)");
     }
     if text.contains('\u{fffd}') || text.contains('\0') {
         return not("binary data");
     }
     not("without its begin line")
+}
+
+/// Whether the text is base64 of a file with a key or another block.
+fn is_base64_of_a_key(text: &str) -> bool {
+    let mut text = Zeroizing::new(text.to_owned());
+    for _ in 0..BASE64_DEPTH {
+        let joined = Zeroizing::new(text.split_whitespace().collect::<String>());
+        let Ok(inner) = STANDARD.decode(joined.as_bytes()).map(Zeroizing::new) else {
+            return false;
+        };
+        text = decoded(&inner);
+        if blocks(&text).next().is_some() || text.trim_start().starts_with(PUTTY) {
+            return true;
+        }
+    }
+    false
 }

@@ -3,6 +3,7 @@
 //! Source: `docs/contract/ssh.md`, SSH1 to SSH6.
 
 mod file;
+mod full_number;
 mod public;
 mod short_scalar;
 
@@ -77,7 +78,12 @@ impl PrivateKey {
     pub fn parse(pem: &Secret) -> Result<Self, KeyError> {
         let lines = file::first_private_block(pem.expose())?;
         let key = decode_secret_key(&lines, None)
-            .or_else(|error| short_scalar::decode(&lines).map_err(|_| refused(error)))?;
+            .or_else(|error| short_scalar::decode(&lines).map_err(|_| error))
+            .or_else(|error| match full_number::restored(&lines) {
+                Some(lines) => decode_secret_key(&lines, None),
+                None => Err(error),
+            })
+            .map_err(refused)?;
         if key.is_encrypted() {
             return Err(KeyError::Encrypted);
         }

@@ -33,6 +33,10 @@ fn utf16(mark: [u8; 2], text: &str, unit: fn(u16) -> [u8; 2]) -> Vec<u8> {
     mark.into_iter().chain(text.encode_utf16().flat_map(unit)).collect()
 }
 
+fn utf16_plain(text: &str, unit: fn(u16) -> [u8; 2]) -> Vec<u8> {
+    text.encode_utf16().flat_map(unit).collect()
+}
+
 /// What `openssl` writes.
 fn openssl(folder: &Path, arguments: &[&str]) -> String {
     let file = folder.join("openssl.pem");
@@ -59,8 +63,16 @@ fn whole_keys_are_read_however_they_were_stored() {
             utf16([0xff, 0xfe], &text.replace('\n', "\r\n"), u16::to_le_bytes),
         ),
         ("utf-16, big end first", utf16([0xfe, 0xff], &text, u16::to_be_bytes)),
+        ("utf-16 without a mark", utf16_plain(&text, u16::to_le_bytes)),
+        ("utf-16 without a mark, big end first", utf16_plain(&text, u16::to_be_bytes)),
         ("lines that were folded", text.replace('\n', " ").into_bytes()),
         ("line ends that were escaped", text.replace('\n', "\\r\\n").into_bytes()),
+        (
+            "line ends that were escaped, and one that was not",
+            format!("{}\n", text.replace('\n', "\\n")).into_bytes(),
+        ),
+        ("line ends that were escaped twice", text.replace('\n', "\\\\n").into_bytes()),
+        ("a text in quotation marks", format!("\"{}\"", text.trim_end()).into_bytes()),
         ("a certificate before it", format!("{certificate}{text}").into_bytes()),
         ("an encrypted one after it", format!("{text}{encrypted}").into_bytes()),
         ("a comment that is no utf-8", [b"# J\xfcrg\n", text.as_bytes()].concat()),
@@ -75,7 +87,29 @@ fn whole_keys_are_read_however_they_were_stored() {
 fn what_is_no_key_of_ours_is_named() {
     let folder = tempfile::tempdir().unwrap();
     let (text, _) = key(&folder, &["-t", "ed25519"]);
-    assert!(refusal(STANDARD.encode(&text)).contains("base64 once too often"));
+    let putty = "PuTTY-User-Key-File-3: ssh-ed25519\n";
+    let wide = utf16([0xff, 0xfe], &text, u16::to_le_bytes);
+    for encoded in [
+        STANDARD.encode(&text),
+        STANDARD.encode(STANDARD.encode(&text)),
+        STANDARD
+            .encode(&text)
+            .as_bytes()
+            .chunks(76)
+            .map(String::from_utf8_lossy)
+            .collect::<Vec<_>>()
+            .join("\n"),
+        STANDARD.encode(putty),
+        STANDARD.encode(wide),
+    ] {
+        assert!(refusal(encoded).contains("base64 once too often"));
+    }
+    for dashes in ["\u{2013}\u{2013}", "----", "\u{2014}"] {
+        let told = refusal(text.replace("-----", dashes));
+        assert!(told.contains("damaged begin line"), "{dashes}: {told}");
+    }
+    let headless: String = text.lines().skip(1).collect::<Vec<_>>().join("\n");
+    assert!(refusal(headless).contains("without its begin line"));
     assert!(refusal([0, 159, 146, 150]).contains("binary data"));
     let parameters = openssl(folder.path(), &["dsaparam", "1024"]);
     let file = folder.path().join("parameters");
@@ -128,4 +162,48 @@ fn rsa_key_whose_parts_do_not_fit_is_damaged() {
     let damaged =
         format!("-----BEGIN OPENSSH PRIVATE KEY-----\n{body}\n-----END OPENSSH PRIVATE KEY-----\n");
     assert!(refusal(damaged).contains("damaged"));
+}
+
+/// As PuTTY and others write them: signed numbers, or without leading zeros.
+#[test]
+fn numbers_of_any_length_are_read_where_openssh_reads_them() {
+    const CURVES: [(&[u8], usize); 3] = [
+        (b"\x06\x08\x2a\x86\x48\xce\x3d\x03\x01\x07", 32),
+        (b"\x06\x05\x2b\x81\x04\x00\x22", 48),
+        (b"\x06\x05\x2b\x81\x04\x00\x23", 66),
+    ];
+    for (curve, size) in CURVES {
+        let sec1 =
+            |number: &[u8]| sequence(&[&[2, 1, 1], &tagged(4, number), &tagged(0xa0, curve)]);
+        let pkcs8 = |number: &[u8]| {
+            let algorithm = sequence(&[b"\x06\x07\x2a\x86\x48\xce\x3d\x02\x01", curve]);
+            sequence(&[&[2, 1, 0], &algorithm, &tagged(4, &sec1(number))])
+        };
+        let full: Vec<u8> = (0..size).map(|at| if at < 2 { 0 } else { 0x5a }).collect();
+        let whole = parse(pem_of("EC PRIVATE KEY", &sec1(&full))).unwrap();
+        for number in [&full[2..], &full[1..], &[&[0], &*full].concat()] {
+            for file in
+                [pem_of("EC PRIVATE KEY", &sec1(number)), pem_of("PRIVATE KEY", &pkcs8(number))]
+            {
+                let key = parse(file).unwrap_or_else(|error| panic!("{size}: {error}"));
+                assert_eq!(key.public(), whole.public(), "{size}");
+            }
+        }
+        let long = [&[1], &*full].concat();
+        assert!(refusal(pem_of("EC PRIVATE KEY", &sec1(&long))).contains("damaged"));
+    }
+}
+
+fn tagged(tag: u8, content: &[u8]) -> Vec<u8> {
+    let length = u8::try_from(content.len()).unwrap();
+    let head = if length < 0x80 { vec![tag, length] } else { vec![tag, 0x81, length] };
+    [head, content.to_vec()].concat()
+}
+
+fn sequence(parts: &[&[u8]]) -> Vec<u8> {
+    tagged(0x30, &parts.concat())
+}
+
+fn pem_of(label: &str, der: &[u8]) -> String {
+    format!("-----BEGIN {label}-----\n{}\n-----END {label}-----\n", STANDARD.encode(der))
 }
