@@ -7,14 +7,23 @@ use std::time::Duration;
 
 use jiff::SignedDuration;
 
-/// TCP connect and SSH handshake together.
+/// TCP connect and SSH handshake together, unless `run --connect-timeout` says otherwise.
 pub const CONNECT: SignedDuration = SignedDuration::from_secs(15);
+
+/// The least of `run --connect-timeout` and `run --login-timeout`. Ours.
+pub const CONNECT_LEAST: SignedDuration = SignedDuration::from_secs(1);
+
+/// The most of both.
+pub const CONNECT_MOST: SignedDuration = SignedDuration::from_mins(10);
 
 /// TCP port of SSH servers, unless an instance has another one. Source: `docs/contract/ssh.md`, SSH30.
 pub const SSH_PORT: u16 = 22;
 
-/// Public-key authentication.
-pub const AUTHENTICATE: SignedDuration = SignedDuration::from_secs(20);
+/// Public-key authentication, unless `run --login-timeout` says otherwise: the default `LoginGraceTime` of `sshd`.
+pub const AUTHENTICATE: SignedDuration = SignedDuration::from_mins(2);
+
+/// A host whose login takes longer than this no longer counts among the [`SSH_SESSIONS`] until it is done. Ours.
+pub const SLOW_LOGIN: SignedDuration = SignedDuration::from_secs(5);
 
 /// Pause between SSH keep-alives; [`KEEP_ALIVES`] unanswered ones end the connection.
 pub const KEEP_ALIVE: SignedDuration = SignedDuration::from_secs(15);

@@ -41,9 +41,56 @@ impl fmt::Display for Stage {
     }
 }
 
+/// How far a connection had come when its time was over.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Reached {
+    /// Nothing: not even TCP was connected.
+    Nothing,
+    /// TCP was connected.
+    Tcp {
+        /// The first line that came in place of the version of an SSH server.
+        line: Option<String>,
+    },
+    /// The server's version came.
+    Version {
+        /// As the server wrote it.
+        version: String,
+    },
+    /// The keys of the connection were agreed, and the host key was accepted.
+    KeysAgreed,
+    /// This key was offered for the login.
+    Offered {
+        /// Its algorithm and fingerprint.
+        key: String,
+    },
+}
+
+impl fmt::Display for Reached {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Nothing => f.write_str("tcp was not connected"),
+            Self::Tcp { line: None } => {
+                f.write_str("tcp was connected, but no version of an ssh server came")
+            }
+            Self::Tcp { line: Some(line) } => write!(
+                f,
+                "tcp was connected, but no version of an ssh server came, only a text that begins with `{line}`"
+            ),
+            Self::Version { version } => {
+                write!(f, "the server said `{version}`, but the keys were not agreed")
+            }
+            Self::KeysAgreed => f.write_str("the keys were agreed, but no key was offered yet"),
+            Self::Offered { key } => {
+                write!(f, "the keys were agreed and {key} was offered, but no answer came")
+            }
+        }
+    }
+}
+
 /// Why connecting failed. `target` is address and port.
+///
+/// Exhaustive on purpose: who decides by it what becomes of a host has to look at a new kind.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
 pub enum ConnectError {
     /// The server refused all our keys for that user.
     #[error(
@@ -116,12 +163,17 @@ pub enum ConnectError {
         source: io::Error,
     },
     /// A stage did not finish in time.
-    #[error("{target} did not finish {stage} in time, check that it runs and the network to it")]
+    #[error(
+        "{target} did not finish {stage} in time ({reached}), check that it runs and the network to it, \
+         or give slow hosts more time for that"
+    )]
     TimedOut {
         /// The host.
         target: String,
         /// The stage.
         stage: Stage,
+        /// How far it came.
+        reached: Reached,
     },
     /// The server ended the login before it had looked at every key.
     #[error(
@@ -172,6 +224,33 @@ impl ConnectError {
         }
     }
 
+    /// Whether the host answered at all. A host that is slow, busy or cuts the connection is there.
+    ///
+    /// Source: `docs/contract/ssh.md`, SSH51.
+    pub const fn host_answered(&self) -> bool {
+        match self {
+            Self::NotForwarded { .. }
+            | Self::Refused { .. }
+            | Self::TimedOut { reached: Reached::Nothing | Reached::Tcp { line: None }, .. }
+            | Self::Unreachable { .. } => false,
+            Self::AuthenticationRefused { .. }
+            | Self::Dropped { .. }
+            | Self::HostKeyMismatch { .. }
+            | Self::NoPublicKey { .. }
+            | Self::Protocol { .. }
+            | Self::TimedOut {
+                reached:
+                    Reached::Tcp { line: Some(_) }
+                    | Reached::Version { .. }
+                    | Reached::KeysAgreed
+                    | Reached::Offered { .. },
+                ..
+            }
+            | Self::TooManyTries { .. }
+            | Self::WantsMore { .. } => true,
+        }
+    }
+
     /// Short stable name for logs, metrics and tests.
     pub const fn verb(&self) -> &'static str {
         match self {
@@ -193,7 +272,9 @@ impl ConnectError {
     pub(crate) fn from_io(target: String, source: io::Error) -> Self {
         match source.kind() {
             io::ErrorKind::ConnectionRefused => Self::Refused { target, source },
-            io::ErrorKind::TimedOut => Self::TimedOut { target, stage: Stage::Connect },
+            io::ErrorKind::TimedOut => {
+                Self::TimedOut { target, stage: Stage::Connect, reached: Reached::Nothing }
+            }
             _ => Self::Unreachable { target, source },
         }
     }
@@ -270,6 +351,12 @@ pub enum HostError {
         /// The server's error.
         source: Cause,
     },
+    /// The account is for SFTP alone, so no command runs.
+    #[error(
+        "the ssh server allows this user sftp but no commands, take `ForceCommand internal-sftp` or the like \
+         off the user in its configuration"
+    )]
+    SftpOnly,
     /// An operation did not finish, or made no progress, in time.
     #[error("{doing} made no progress for {after:?}, check the host's load and network")]
     TimedOut {
@@ -287,10 +374,19 @@ pub enum HostError {
 }
 
 impl HostError {
+    /// Converts the SSH library's error of a request for a channel.
+    pub(crate) fn from_channel(doing: &'static str, error: russh::Error) -> Self {
+        if is_cut(&error) {
+            Self::Dropped { doing, source: Some(error.into()) }
+        } else {
+            Self::ChannelRefused { doing, source: Some(error.into()) }
+        }
+    }
+
     /// Returns whether a retry on a new connection helps.
     pub const fn retry(&self) -> Retry {
         match self {
-            Self::Blob(_) | Self::Plan { .. } => Retry::NeedsPerson,
+            Self::Blob(_) | Self::Plan { .. } | Self::SftpOnly => Retry::NeedsPerson,
             Self::ChannelRefused { .. }
             | Self::Dropped { .. }
             | Self::Sftp { .. }
@@ -307,6 +403,7 @@ impl HostError {
             Self::Dropped { .. } => "dropped",
             Self::Plan { .. } => "plan",
             Self::Sftp { .. } => "sftp",
+            Self::SftpOnly => "sftp-only",
             Self::TimedOut { .. } => "timed-out",
             Self::TooMuchOutput { .. } => "too-much-output",
         }

@@ -263,9 +263,9 @@ impl HostAgent for SshHost {
         files: &[WindowsPath],
         directories: &[WindowsPath],
     ) -> Result<Vec<WindowsPath>, HostError> {
-        let sftp = self.session.sftp().await?;
-        sftp.remove_files(files).await?;
+        self.session.sftp().await?.remove_files(files).await?;
         self.session.clear_fresh_folders(None).await?;
+        let sftp = self.session.sftp().await?;
         let mut kept = Vec::new();
         for directory in directories {
             if directory.as_str().eq_ignore_ascii_case(host::STAGING) {
@@ -296,7 +296,13 @@ type Report = (Vec<ReportLine>, Box<Probe>);
 
 /// Parses the report in a command's output. A connection that ended before the report did is an error.
 fn read(ended: ExecOutcome) -> Result<Result<Report, NoReport>, HostError> {
+    /// What OpenSSH says in place of a command under `ForceCommand internal-sftp`, in no other language.
+    /// Source: `docs/contract/ssh.md`, SSH54.
+    const SFTP_ONLY: &str = "This service allows sftp connections only.";
     let ExecOutcome { exited, output, errors } = ended;
+    if output.lines().any(|line| line.trim() == SFTP_ONLY) {
+        return Err(HostError::SftpOnly);
+    }
     let error = match read_report(&output) {
         Ok(lines) => match lines.last() {
             Some(ReportLine::Probed(probe)) => {

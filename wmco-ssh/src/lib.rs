@@ -11,6 +11,7 @@ mod blob;
 mod contact;
 mod dial;
 mod error;
+mod greeting;
 mod host;
 mod host_key;
 mod key;
@@ -24,7 +25,7 @@ mod upload;
 
 pub use blob::{Blob, BlobError, Payload};
 pub use dial::{ByteStream, Dialer, Duplex, TcpDialer};
-pub use error::{ConnectError, HostError, Retry, Stage};
+pub use error::{ConnectError, HostError, Reached, Retry, Stage};
 pub use host::{ApplyOutcome, HostAgent, NoReport, ProbeOutcome, SshHost};
 pub use host_key::{HostKeyPolicy, HostKeyVerdict, SeenHostKey};
 pub use key::{KeyError, PrivateKey, PublicKey};

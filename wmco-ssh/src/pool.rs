@@ -10,6 +10,7 @@ use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::sync::{OwnedMutexGuard, OwnedSemaphorePermit, Semaphore};
 use tokio::task::AbortHandle;
+use tokio::time::timeout;
 use wmco_core::limits;
 
 use crate::dial::Dialer;
@@ -27,18 +28,25 @@ pub struct PoolLimits {
     pub sessions: usize,
     /// Time after which an unused connection is closed.
     pub idle: Duration,
+    /// Time after which a host whose login is still going on no longer counts among the connections, so that hosts that
+    /// are slow or silent hold up no others.
+    pub patience: Duration,
 }
 
 impl Default for PoolLimits {
     fn default() -> Self {
-        Self { sessions: limits::SSH_SESSIONS, idle: limits::CONNECTION_IDLE.unsigned_abs() }
+        Self {
+            sessions: limits::SSH_SESSIONS,
+            idle: limits::CONNECTION_IDLE.unsigned_abs(),
+            patience: limits::SLOW_LOGIN.unsigned_abs(),
+        }
     }
 }
 
 /// The current state of a pool.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct PoolGauges {
-    /// Connections that are open or being opened.
+    /// Connections that are open or being opened, except slow logins ([`PoolLimits::patience`]).
     pub open: usize,
     /// Open connections that are not in use.
     pub idle: usize,
@@ -113,7 +121,14 @@ impl Pool {
             connection.host.close().await;
         }
         let permit = inner.permit().await;
-        let session = Box::pin(Session::connect(route, &*inner.dialer, &inner.options)).await?;
+        let mut connecting = Box::pin(Session::connect(route, &*inner.dialer, &inner.options));
+        let (session, permit) = match timeout(inner.limits.patience, &mut connecting).await {
+            Ok(session) => (session?, permit),
+            Err(_slow) => {
+                drop(permit);
+                (connecting.await?, inner.permit().await)
+            }
+        };
         let connection = Connection { host: SshHost::new(session), _permit: permit };
         Ok(Lease { connection: Some(connection), held: Some(held), pool })
     }

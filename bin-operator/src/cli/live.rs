@@ -1,6 +1,7 @@
 //! Commands that talk to a cluster and to hosts.
 
 use std::net::{SocketAddr, TcpListener};
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -43,6 +44,12 @@ pub struct Run {
     /// example 90m
     #[arg(long, value_name = "TIME", default_value = "1h", value_parser = drain_timeout)]
     drain_timeout: SignedDuration,
+    /// How long a host may take for TCP and the SSH handshake
+    #[arg(long, value_name = "TIME", default_value = "15s", value_parser = host_timeout)]
+    connect_timeout: SignedDuration,
+    /// How long a host may take for a login after that; 2m is what its own SSH server allows by default
+    #[arg(long, value_name = "TIME", default_value = "2m", value_parser = host_timeout)]
+    login_timeout: SignedDuration,
     /// Address of the metrics and health endpoints
     #[arg(long, value_name = "ADDRESS", default_value = "0.0.0.0:9182")]
     metrics_bind_address: SocketAddr,
@@ -56,15 +63,35 @@ pub struct Run {
     election: TimesArgs,
 }
 
-/// Reads a time within the limits.
 fn drain_timeout(text: &str) -> Result<SignedDuration, String> {
-    let time: SignedDuration =
-        text.parse().map_err(|error| format!("{error}, write for example 90m"))?;
-    let (least, most) = (limits::DRAIN_TIMEOUT_LEAST, limits::DRAIN_TIMEOUT_MOST);
-    if time < least || time > most {
+    time_within(text, limits::DRAIN_TIMEOUT_LEAST..=limits::DRAIN_TIMEOUT_MOST, "90m")
+}
+
+fn host_timeout(text: &str) -> Result<SignedDuration, String> {
+    time_within(text, limits::CONNECT_LEAST..=limits::CONNECT_MOST, "45s")
+}
+
+/// Reads a time within the limits.
+fn time_within(
+    text: &str,
+    limits: RangeInclusive<SignedDuration>,
+    example: &str,
+) -> Result<SignedDuration, String> {
+    let time = text.parse().map_err(|error| format!("{error}, write for example {example}"))?;
+    if !limits.contains(&time) {
+        let (least, most) = (limits.start(), limits.end());
         return Err(format!("it has to be between {least:#} and {most:#}"));
     }
     Ok(time)
+}
+
+impl Run {
+    fn ssh(&self) -> SshOptions {
+        let mut ssh = SshOptions::default();
+        ssh.timeouts.connect = self.connect_timeout.unsigned_abs();
+        ssh.timeouts.authenticate = self.login_timeout.unsigned_abs();
+        ssh
+    }
 }
 
 /// Runs the controllers until a signal.
@@ -102,7 +129,7 @@ pub(super) fn run(options: &Run) -> anyhow::Result<Answer> {
             payload,
             dialer: Arc::new(TcpDialer),
             dns: Dns::system(),
-            ssh: SshOptions::default(),
+            ssh: options.ssh(),
             http: Some(http),
             progress: Progress::new(),
         };
@@ -150,4 +177,31 @@ fn stopped_by_signal() -> CancellationToken {
         stop.cancel();
     });
     stopped
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        run: Run,
+    }
+
+    fn timeouts(arguments: &[&str]) -> (u64, u64) {
+        let line = Line::try_parse_from([&["run"], arguments].concat()).unwrap();
+        let timeouts = line.run.ssh().timeouts;
+        (timeouts.connect.as_secs(), timeouts.authenticate.as_secs())
+    }
+
+    #[test]
+    fn times_for_hosts_are_those_of_the_options() {
+        let defaults = SshOptions::default().timeouts;
+        let defaults = (defaults.connect.as_secs(), defaults.authenticate.as_secs());
+        assert_eq!(timeouts(&[]), defaults, "the help shows the defaults of the limits");
+        assert_eq!(timeouts(&["--connect-timeout=45s", "--login-timeout", "5m"]), (45, 300));
+    }
 }

@@ -30,6 +30,11 @@ fn wrong_usage_is_2() {
     for (time, told) in [("1s", "between 10s and 168h"), ("200h", "between"), ("soon", "90m")] {
         refused(&["run", "--drain-timeout", time], "", told);
     }
+    for option in ["--connect-timeout", "--login-timeout"] {
+        for (time, told) in [("0s", "between 1s and 10m"), ("11m", "between"), ("soon", "45s")] {
+            refused(&["run", option, time], "", told);
+        }
+    }
 }
 
 #[test]

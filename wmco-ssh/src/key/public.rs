@@ -59,6 +59,11 @@ impl PublicKey {
         self.data.fingerprint(HashAlg::Sha256).to_string()
     }
 
+    /// Returns the algorithm and the fingerprint.
+    pub(crate) fn named(&self) -> String {
+        format!("{} {}", self.data.algorithm().as_str(), self.fingerprint())
+    }
+
     /// Returns the length of the modulus; `None` for other kinds.
     pub(super) fn rsa_bits(&self) -> Option<u32> {
         let modulus = self.data.rsa()?.n().as_positive_bytes()?;
@@ -97,7 +102,7 @@ impl TryFrom<&PublicKey> for AuthorizedKey {
 
 impl fmt::Debug for PublicKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "PublicKey({} {})", self.data.algorithm().as_str(), self.fingerprint())
+        write!(f, "PublicKey({})", self.named())
     }
 }
 

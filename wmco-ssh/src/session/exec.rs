@@ -9,7 +9,8 @@ use wmco_core::limits;
 use wmco_core::protocol::AgentCommand;
 
 use super::Session;
-use crate::error::{HostError, is_cut, printable};
+use super::channels::Alone;
+use crate::error::{HostError, printable};
 
 /// Most bytes of standard error that are kept; the rest is discarded.
 const ERROR_BYTES: usize = 16 * 1024;
@@ -42,11 +43,15 @@ pub struct ExecOutcome {
 }
 
 /// A channel for one command. Dropping it makes the server close it, which ends the command.
-pub(crate) struct CommandChannel(Option<russh::Channel<Msg>>);
+pub(crate) struct CommandChannel {
+    channel: Option<russh::Channel<Msg>>,
+    /// On a server that opens one channel at a time.
+    _turn: Option<Alone>,
+}
 
 impl Drop for CommandChannel {
     fn drop(&mut self) {
-        let Some(channel) = self.0.take() else { return };
+        let Some(channel) = self.channel.take() else { return };
         // Ends with the session at the latest, whose queue it waits for.
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
             runtime.spawn(async move {
@@ -77,30 +82,44 @@ impl Session {
             .unwrap_or(Err(HostError::TimedOut { doing: DOING, after: limit }))
     }
 
-    /// Opens a channel for [`Self::exec_in`] ahead of time.
-    pub(crate) async fn command_channel(&self) -> Result<CommandChannel, HostError> {
+    /// Opens a channel for [`Self::exec_in`] ahead of time; `None` if the server refuses one beside SFTP.
+    pub(crate) async fn command_channel(&self) -> Result<Option<CommandChannel>, HostError> {
         let limit = self.options().timeouts.request;
-        timeout(limit, self.opened())
+        let opening = async {
+            let channel = self.channel_beside(DOING).await?;
+            Ok(channel.map(|channel| CommandChannel { channel: Some(channel), _turn: None }))
+        };
+        timeout(limit, opening)
             .await
             .unwrap_or(Err(HostError::TimedOut { doing: DOING, after: limit }))
     }
 
-    /// Like [`Self::exec`], in an open channel.
+    /// Like [`Self::exec`], in a channel that was opened ahead of time, if there is one.
     pub(crate) async fn exec_in(
         &self,
-        channel: CommandChannel,
+        channel: Option<CommandChannel>,
         command: AgentCommand,
         limit: Duration,
         on_line: &mut (dyn FnMut(&str) + Send),
     ) -> Result<ExecOutcome, HostError> {
-        Box::pin(timeout(limit, self.run(channel, command, on_line)))
+        let running = async {
+            let channel = match channel {
+                Some(channel) => channel,
+                None => self.opened().await?,
+            };
+            self.run(channel, command, on_line).await
+        };
+        Box::pin(timeout(limit, running))
             .await
             .unwrap_or(Err(HostError::TimedOut { doing: DOING, after: limit }))
     }
 
     async fn opened(&self) -> Result<CommandChannel, HostError> {
-        let channel = self.handle.channel_open_session().await.map_err(refused)?;
-        Ok(CommandChannel(Some(channel)))
+        if let Some(channel) = self.channel_beside(DOING).await? {
+            return Ok(CommandChannel { channel: Some(channel), _turn: None });
+        }
+        let (channel, turn) = self.channel_alone(DOING).await?;
+        Ok(CommandChannel { channel: Some(channel), _turn: Some(turn) })
     }
 
     async fn run(
@@ -111,10 +130,11 @@ impl Session {
     ) -> Result<ExecOutcome, HostError> {
         self.options().counters.executed();
         tracing::debug!(target = %self.target(), %command, "exec");
-        let Some(channel) = &mut running.0 else {
+        let Some(channel) = &mut running.channel else {
             return Err(HostError::Dropped { doing: DOING, source: None });
         };
-        channel.exec(true, command.to_string()).await.map_err(refused)?;
+        let requested = channel.exec(true, command.to_string()).await;
+        requested.map_err(|error| HostError::from_channel(DOING, error))?;
         let mut collected = Collected::default();
         let mut exited = Exited::Dropped;
         let mut at_end = false;
@@ -139,14 +159,6 @@ impl Session {
             }
         }
         Ok(collected.finish(exited, on_line))
-    }
-}
-
-fn refused(error: russh::Error) -> HostError {
-    if is_cut(&error) {
-        HostError::Dropped { doing: DOING, source: Some(error.into()) }
-    } else {
-        HostError::ChannelRefused { doing: DOING, source: Some(error.into()) }
     }
 }
 

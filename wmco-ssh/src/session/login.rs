@@ -7,6 +7,7 @@ use russh::keys::{Algorithm, HashAlg, PrivateKeyWithHashAlg};
 use russh::{Disconnect, MethodKind, MethodSet};
 
 use super::handler::{Farewell, Handler};
+use super::steps::Steps;
 use crate::error::{ConnectError, Stage, printable};
 use crate::key::{PrivateKey, PublicKey};
 use crate::route::{Credentials, Target};
@@ -34,12 +35,14 @@ enum Answer {
 pub(super) async fn log_in(
     handle: &mut Handle<Handler>,
     farewell: &Farewell,
+    steps: &Steps,
     target: &Target,
     credentials: &Credentials,
 ) -> Result<PublicKey, ConnectError> {
     let user = &credentials.user;
     let mut keys = credentials.keys.iter().enumerate().peekable();
     while let Some((number, key)) = keys.next() {
+        steps.offers(key.public());
         match offer(handle, farewell, target, user, key).await? {
             Answer::Accepted => return Ok(key.public().clone()),
             Answer::Refused => {}

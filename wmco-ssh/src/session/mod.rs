@@ -1,11 +1,13 @@
 //! An authenticated connection to a host.
 
 mod algorithms;
+mod channels;
 mod exec;
 mod forward;
 mod handler;
 mod login;
 mod sftp;
+mod steps;
 
 use std::fmt;
 use std::sync::Arc;
@@ -14,13 +16,13 @@ use std::time::Duration;
 use futures::future::BoxFuture;
 use russh::Disconnect;
 use russh::client::{Config, Handle, connect_stream};
-use tokio::sync::Mutex;
 use tokio::time::timeout;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use wmco_core::limits;
 
 use crate::dial::Dialer;
-use crate::error::{ConnectError, HostError, Stage};
+use crate::error::{ConnectError, Stage};
+use crate::greeting::Greeted;
 use crate::host_key::{HostKeyPolicy, HostKeyVerdict, SeenHostKey};
 use crate::key::PublicKey;
 use crate::metrics::Open;
@@ -28,9 +30,11 @@ use crate::options::Options;
 use crate::route::{Route, Target};
 use crate::stream::Guarded;
 
+use channels::Channels;
 pub use exec::{ExecOutcome, Exited};
 use handler::{Failure, Handler};
 pub(crate) use sftp::{Opening, Sftp};
+use steps::Steps;
 
 /// Unread messages of a channel at which the connection stops reading.
 const CHANNEL_MESSAGES: usize = 32;
@@ -48,7 +52,7 @@ pub struct Session {
     host_key: SeenHostKey,
     accepted: PublicKey,
     options: Options,
-    sftp: Mutex<Option<Arc<Sftp>>>,
+    channels: Channels,
     end: CancellationToken,
     ended: CancellationToken,
     _end_on_drop: DropGuard,
@@ -75,6 +79,7 @@ impl Session {
         let end = CancellationToken::new();
         let end_on_drop = end.clone().drop_guard();
         let (handler, shown, farewell) = Handler::new(route.host_key.clone());
+        let steps = Steps::default();
         let connecting = async {
             let name = || target.to_string();
             let socket = match &via {
@@ -84,22 +89,25 @@ impl Session {
                     .await
                     .map_err(|error| ConnectError::from_io(name(), error))?,
             };
+            steps.tcp_connected();
+            let socket = Box::new(Greeted::new(socket, steps.heard.clone()));
             let open = Open::new(&options.counters);
             let ended = open.ended();
             let stream = Guarded::new(socket, open, &end);
             let handle =
                 connect_stream(Arc::new(config(&route.host_key, options)), stream, handler)
                     .await
-                    .map_err(|failure| from_failure(name(), failure))?;
+                    .map_err(|failure| from_failure(name(), failure, &steps))?;
+            steps.keys_agreed();
             Ok((handle, ended))
         };
         let (mut handle, ended) = timeout(options.timeouts.connect, connecting)
             .await
-            .unwrap_or_else(|_| Err(timed_out(target, Stage::Connect)))?;
-        let login = login::log_in(&mut handle, &farewell, target, &route.credentials);
+            .unwrap_or_else(|_| Err(timed_out(target, Stage::Connect, &steps)))?;
+        let login = login::log_in(&mut handle, &farewell, &steps, target, &route.credentials);
         let accepted = timeout(options.timeouts.authenticate, login)
             .await
-            .unwrap_or_else(|_| Err(timed_out(target, Stage::Authenticate)))?;
+            .unwrap_or_else(|_| Err(timed_out(target, Stage::Authenticate, &steps)))?;
         // Taken only now: before the login, the key could be anybody's.
         let host_key = shown.take().ok_or_else(|| ConnectError::Protocol {
             target: target.to_string(),
@@ -113,7 +121,7 @@ impl Session {
             host_key,
             accepted,
             options: options.clone(),
-            sftp: Mutex::new(None),
+            channels: Channels::default(),
             end,
             ended,
             _end_on_drop: end_on_drop,
@@ -193,17 +201,6 @@ impl Session {
     pub(crate) const fn options(&self) -> &Options {
         &self.options
     }
-
-    /// Returns this connection's only SFTP session; the first call opens it.
-    pub(crate) async fn sftp(&self) -> Result<Arc<Sftp>, HostError> {
-        let mut slot = self.sftp.lock().await;
-        if let Some(sftp) = &*slot {
-            return Ok(Arc::clone(sftp));
-        }
-        let sftp = Arc::new(Sftp::open(&self.handle, &self.options).await?);
-        *slot = Some(Arc::clone(&sftp));
-        Ok(sftp)
-    }
 }
 
 impl fmt::Debug for Session {
@@ -226,16 +223,34 @@ fn config(policy: &HostKeyPolicy, options: &Options) -> Config {
     }
 }
 
-fn timed_out(target: &Target, stage: Stage) -> ConnectError {
-    ConnectError::TimedOut { target: target.to_string(), stage }
+fn timed_out(target: &Target, stage: Stage, steps: &Steps) -> ConnectError {
+    ConnectError::TimedOut { target: target.to_string(), stage, reached: steps.reached() }
 }
 
-fn from_failure(target: String, failure: Failure) -> ConnectError {
+fn from_failure(target: String, failure: Failure, steps: &Steps) -> ConnectError {
     match failure {
         Failure::Mismatch { expected, found } => {
             ConnectError::HostKeyMismatch { target, expected, found }
         }
         Failure::HostKey(source) => ConnectError::Protocol { target, source: source.into() },
-        Failure::Ssh(error) => ConnectError::from_ssh(target, Stage::Connect, error),
+        Failure::Ssh(error) => {
+            let said = steps.heard.said();
+            let line = said.line.as_deref().unwrap_or_default();
+            match (said.given_up, &error) {
+                (Some(why), _) => {
+                    let source = format!("{why}; it said `{line}`").into();
+                    ConnectError::Protocol { target, source }
+                }
+                (None, _) if said.is_busy() => {
+                    let source = format!("the server said: {line}").into();
+                    ConnectError::Dropped { target, stage: Stage::Connect, source }
+                }
+                (None, russh::Error::Disconnect) if said.is_text_only() => {
+                    let source = format!("it said `{line}`, which is no version of ssh").into();
+                    ConnectError::Protocol { target, source }
+                }
+                (None, _) => ConnectError::from_ssh(target, Stage::Connect, error),
+            }
+        }
     }
 }

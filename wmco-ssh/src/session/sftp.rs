@@ -12,8 +12,8 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use futures::future::try_join_all;
-use russh::ChannelMsg;
-use russh::client::Handle;
+use russh::client::Msg;
+use russh::{Channel, ChannelMsg};
 use russh_sftp::client::RawSftpSession;
 use russh_sftp::client::error::Error as Wrong;
 use russh_sftp::protocol::{File, FileAttributes, OpenFlags, StatusCode};
@@ -22,8 +22,7 @@ use tokio_util::sync::CancellationToken;
 use wmco_core::protocol::FreshFolder;
 use wmco_core::winpath::WindowsPath;
 
-use super::handler::Handler;
-use crate::error::{HostError, is_cut, printable};
+use crate::error::{HostError, printable};
 use crate::options::{Options, PathStyle};
 use crate::stream::Ending;
 
@@ -72,15 +71,16 @@ pub(crate) struct Sftp {
 }
 
 impl Sftp {
+    /// Starts the subsystem in `channel`.
     pub(super) async fn open(
-        handle: &Handle<Handler>,
+        mut channel: Channel<Msg>,
         options: &Options,
     ) -> Result<Self, HostError> {
         let limit = options.timeouts.request;
         let gone = CancellationToken::new();
         let opening = async {
-            let mut channel = handle.channel_open_session().await.map_err(refused)?;
-            channel.request_subsystem(true, "sftp").await.map_err(refused)?;
+            let requested = channel.request_subsystem(true, "sftp").await;
+            requested.map_err(|error| HostError::from_channel(OPENING, error))?;
             loop {
                 match channel.wait().await {
                     Some(ChannelMsg::Success) => break,
@@ -109,6 +109,11 @@ impl Sftp {
         options.counters.sftp_opened();
         let (paths, stall) = (options.paths.clone(), options.timeouts.upload_stall);
         Ok(Self { raw, gone, paths, limit, stall, answers: AtomicU64::new(0) })
+    }
+
+    /// Returns a token that is cancelled when the server has ended the session.
+    pub(super) fn ended(&self) -> CancellationToken {
+        self.gone.clone()
     }
 
     /// Renders `path` in this server's form.
@@ -359,14 +364,6 @@ fn queued<T: Send>(request: impl Future<Output = T> + Send) -> impl Future<Outpu
 /// closed the folder.
 fn private() -> FileAttributes {
     FileAttributes { permissions: Some(0o700), ..FileAttributes::empty() }
-}
-
-fn refused(error: russh::Error) -> HostError {
-    if is_cut(&error) {
-        HostError::Dropped { doing: OPENING, source: Some(error.into()) }
-    } else {
-        HostError::ChannelRefused { doing: OPENING, source: Some(error.into()) }
-    }
 }
 
 /// Whether the type bits mean a plain file. Without type bits, the removal decides.

@@ -98,3 +98,40 @@ async fn every_algorithm_that_is_offered_works_alone() {
         session.unwrap_or_else(|error| panic!("{line}: {error:#}")).close().await;
     }
 }
+
+/// As public set-up scripts for FIPS mode write it.
+#[tokio::test]
+async fn a_server_in_fips_mode_is_reached() {
+    let server = Sshd::start(&["ecdsa-sha2-nistp256"]).await;
+    server.configure(
+        "KexAlgorithms ecdh-sha2-nistp256,ecdh-sha2-nistp384,ecdh-sha2-nistp521\n\
+         Ciphers aes256-gcm@openssh.com,aes128-gcm@openssh.com\n\
+         MACs hmac-sha2-256,hmac-sha2-512",
+    );
+    let session = server.connect(&server.credentials(), &TRUST).await;
+    session.unwrap_or_else(|error| panic!("{error:#}")).close().await;
+}
+
+#[tokio::test]
+async fn both_lists_are_shown_when_nothing_is_common() {
+    let server = Sshd::start(&["ed25519"]).await;
+    server.configure("KexAlgorithms diffie-hellman-group14-sha1");
+    let error = server.connect(&server.credentials(), &TRUST).await.expect_err("only sha-1");
+    assert_eq!((error.verb(), error.retry()), ("protocol", Retry::NeedsPerson), "{error}");
+    let cause = std::error::Error::source(&error).unwrap().to_string();
+    assert!(cause.contains("group14-sha1") && cause.contains("curve25519-sha256"), "{cause}");
+}
+
+/// The second of several is the right one, and the server allows as many tries.
+#[tokio::test]
+async fn a_second_key_is_taken_after_a_first_that_was_refused() {
+    let server = Sshd::start(&["ed25519"]).await;
+    server.configure("MaxAuthTries 3");
+    let file = server.path("stranger");
+    keygen(&file, &["-t", "rsa", "-b", "2048"]);
+    let mut credentials = server.credentials();
+    credentials.keys.insert(0, Arc::new(private_key(&file)));
+    let session = server.connect(&credentials, &TRUST).await.expect("the second key is right");
+    assert_eq!(session.accepted_key(), credentials.keys[1].public());
+    session.close().await;
+}

@@ -60,7 +60,11 @@ impl Chaos {
     async fn new(options: &Options, server: Sshd) -> Self {
         let proxy = Proxy::start(&server.target(), Network::default()).await;
         let dialer: Arc<dyn Dialer> = Arc::new(Everywhere(proxy.target()));
-        let limits = PoolLimits { sessions: SESSIONS, idle: Duration::from_millis(200) };
+        let limits = PoolLimits {
+            sessions: SESSIONS,
+            idle: Duration::from_millis(200),
+            ..PoolLimits::default()
+        };
         let key = server.new_key(&["-t", "ecdsa"]);
         Self {
             pool: Pool::new(dialer, options.clone(), limits),

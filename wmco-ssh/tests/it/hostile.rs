@@ -111,6 +111,56 @@ async fn silence_times_out() {
     .await;
     assert_eq!(error.verb(), "timed-out");
     assert_eq!(error.retry(), Retry::Helps);
+    assert!(error.to_string().contains("tcp was connected, but no version"), "{error}");
+}
+
+#[tokio::test]
+async fn silence_after_the_version_says_so() {
+    let error = against(SHORT, |mut socket| async move {
+        socket.write_all(b"SSH-2.0-OpenSSH_9.2\r\n").await.unwrap();
+        let mut sink = [0; 1024];
+        while socket.read(&mut sink).await.is_ok_and(|read| read > 0) {}
+    })
+    .await;
+    assert!(error.to_string().contains("said `SSH-2.0-OpenSSH_9.2`, but the keys"), "{error}");
+}
+
+/// What it says, and how our connection ends.
+async fn after_saying(text: &'static str) -> (&'static str, String) {
+    let error = against(LONG, move |mut socket| async move {
+        // Our version is read, or the end of the connection would be a reset.
+        socket.read_exact(&mut [0; 8]).await.unwrap();
+        socket.write_all(text.as_bytes()).await.unwrap();
+        socket.shutdown().await.unwrap();
+        let mut sink = [0; 1024];
+        while socket.read(&mut sink).await.is_ok_and(|read| read > 0) {}
+    })
+    .await;
+    (error.verb(), std::error::Error::source(&error).unwrap().to_string())
+}
+
+#[tokio::test]
+async fn first_line_of_another_server_is_shown() {
+    for text in ["HTTP/1.1 400 Bad Request\r\nServer: x\r\n\r\n", "HTTP/1.1 400 Bad Request"] {
+        let (verb, cause) = after_saying(text).await;
+        assert_eq!(verb, "protocol");
+        assert_eq!(cause, "it said `HTTP/1.1 400 Bad Request`, which is no version of ssh");
+    }
+    let (verb, cause) = after_saying("SSH-1.5-old\r\n").await;
+    assert_eq!(verb, "protocol");
+    assert!(cause.contains("`SSH-1.5-old`"), "{cause}");
+    let (_, cause) = after_saying("\x1b[2J\x07welcome\r\n").await;
+    assert!(cause.contains("`[2Jwelcome`"), "{cause}");
+}
+
+/// Such servers turn clients away for some time only.
+#[tokio::test]
+async fn words_of_a_busy_server_are_shown_and_a_retry_helps() {
+    for text in ["Exceeded MaxStartups\r\n", "Not allowed at this time\r\n"] {
+        let (verb, cause) = after_saying(text).await;
+        assert_eq!(verb, "dropped");
+        assert_eq!(cause, format!("the server said: {}", text.trim()));
+    }
 }
 
 #[tokio::test]

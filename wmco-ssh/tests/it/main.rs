@@ -28,5 +28,6 @@ mod proxy;
 mod restart;
 mod scripts;
 mod shell;
+mod slow;
 mod sshd;
 mod upload;
