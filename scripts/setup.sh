@@ -134,6 +134,7 @@ for purpose in "$@"; do
         need ssh-keygen openssh-client
         need openssl openssl
         need gpg gnupg
+        need puttygen putty-tools
         need containerd containerd
         need ctr containerd
         need promtool prometheus

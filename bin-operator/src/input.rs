@@ -190,7 +190,14 @@ impl InputError {
     fn conceal(self) -> Self {
         match self {
             Self::Shape { at, field, .. } => {
-                let source = serde::de::Error::custom("its value is not shown, it may be secret");
+                let hint = if field.starts_with("data.") {
+                    "; `data` takes base64 in one piece, `stringData` takes text"
+                } else {
+                    ""
+                };
+                let source = serde::de::Error::custom(format!(
+                    "its value is not shown, it may be secret{hint}"
+                ));
                 Self::Shape { at, field, source }
             }
             other => other,

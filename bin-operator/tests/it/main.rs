@@ -8,6 +8,7 @@
     reason = "a test that cannot go on has failed"
 )]
 
+mod advice;
 mod book;
 mod check;
 mod credential_provider;

@@ -39,6 +39,9 @@ enum Encoding {
     /// As editors of Windows save.
     #[serde(rename = "utf-8-mark-crlf")]
     Utf8MarkCrlf,
+    /// A byte for each letter, as older programs of Windows write; line ends stay.
+    #[serde(rename = "latin-1")]
+    Latin1,
 }
 
 /// What one run has to do.
@@ -62,8 +65,10 @@ struct Expected {
 
 impl Encoding {
     fn bytes(self, text: &str) -> Vec<u8> {
+        let plain = text;
         let text = text.replace('\n', "\r\n");
         match self {
+            Self::Latin1 => plain.chars().map(|c| u8::try_from(c).unwrap()).collect(),
             Self::Utf16Le => "\u{feff}"
                 .encode_utf16()
                 .chain(text.encode_utf16())
@@ -172,4 +177,9 @@ fn reports_about_mirrors() {
 #[test]
 fn reports_about_objects() {
     every_case_of("objects");
+}
+
+#[test]
+fn reports_about_ssh() {
+    every_case_of("ssh");
 }
