@@ -4,7 +4,7 @@ use jiff::SignedDuration;
 use wmco_core::fleet::MaxUnavailable;
 use wmco_core::manifests::{POD_NAME, WATCH_NAMESPACE};
 use wmco_core::names::monitoring::OPERATOR_CONDITION_VARIABLE;
-use wmco_core::proxy::ProxySettings;
+use wmco_core::proxy::{ProxyError, ProxySettings};
 use wmco_core::render::{ContainerdSettings, ContainerdSettingsError};
 use wmco_core::{limits, names};
 use wmco_services::generate::{LogSettings, LogSettingsError};
@@ -68,6 +68,9 @@ pub enum ConfigError {
         /// The problem, as the message words it.
         problem: &'static str,
     },
+    /// A proxy variable is no URL of a proxy.
+    #[error(transparent)]
+    Proxy(#[from] ProxyError),
 }
 
 impl Config {

@@ -37,7 +37,7 @@ use std::path::{Path, PathBuf};
 
 use k8s_openapi::api::certificates::v1::CertificateSigningRequest;
 use k8s_openapi::api::core::v1::{ConfigMap, Node, Secret};
-pub use selection::Selection;
+pub use selection::{Selection, once};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use wmco_core::facts::Facts;

@@ -336,6 +336,9 @@ pub const IMAGE_TAG_BYTES: usize = 128;
 /// without the terminating null.
 pub const WINDOWS_PATH_CHARACTERS: usize = 259;
 
+/// Longest name of an object. Source: "Object Names and IDs" in the Kubernetes documentation, DNS subdomain names.
+pub const OBJECT_NAME_BYTES: usize = 253;
+
 /// Most bytes of a text from an object that a finding repeats. Ours.
 pub const FINDING_TEXT_BYTES: usize = 120;
 

@@ -16,7 +16,7 @@
 use serde_json::Value;
 
 use crate::limits;
-use crate::text::{cut, printable};
+use crate::text::harmless;
 
 /// The members that an object may have.
 #[derive(Clone, Copy, Debug)]
@@ -38,16 +38,43 @@ pub struct UnknownMember {
     pub right: Option<String>,
 }
 
+/// A member with a value of another type than its shape has; an API server refuses such an object.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Misshapen {
+    /// Its path, as printable text; empty for the object itself.
+    pub path: String,
+    /// What it has to be: "an object" or "a list".
+    pub expected: &'static str,
+}
+
 /// The members of `object` that `shape` does not have. A value of another type than in `shape` is not looked into.
 pub fn unknown_members(object: &Value, shape: &Shape) -> Vec<UnknownMember> {
-    let mut search = Search { root: *shape, found: Vec::new() };
+    search(object, shape).found
+}
+
+/// The members of `object` that are of another type than in `shape`. Null is no member.
+///
+/// ```
+/// use wmco_core::members::{Shape, misshapen};
+///
+/// const SHAPE: Shape = Shape::Object(&[("spec", Shape::Object(&[("replicas", Shape::Any)]))]);
+/// let [wrong] = &misshapen(&serde_json::json!({"spec": [2]}), &SHAPE)[..] else { panic!() };
+/// assert_eq!((wrong.path.as_str(), wrong.expected), ("spec", "an object"));
+/// ```
+pub fn misshapen(object: &Value, shape: &Shape) -> Vec<Misshapen> {
+    search(object, shape).misshapen
+}
+
+fn search(object: &Value, shape: &Shape) -> Search {
+    let mut search = Search { root: *shape, found: Vec::new(), misshapen: Vec::new() };
     search.look(object, shape, "", "");
-    search.found
+    search
 }
 
 struct Search {
     root: Shape,
     found: Vec<UnknownMember>,
+    misshapen: Vec<Misshapen>,
 }
 
 impl Search {
@@ -70,8 +97,14 @@ impl Search {
                     self.look(item, shape, &format!("{path}[{number}]"), plain);
                 }
             }
-            (Shape::Any | Shape::List(_) | Shape::Object(_), _) => {}
+            (Shape::Any, _) | (Shape::Object(_) | Shape::List(_), Value::Null) => {}
+            (Shape::Object(_), _) => self.wrong(path, "an object"),
+            (Shape::List(_), _) => self.wrong(path, "a list"),
         }
+    }
+
+    fn wrong(&mut self, path: &str, expected: &'static str) {
+        self.misshapen.push(Misshapen { path: path.to_owned(), expected });
     }
 
     /// What was meant by `name`: a member with a similar name beside it, or one with this name elsewhere.
@@ -113,7 +146,7 @@ fn places(shape: &Shape, path: &str, name: &str, found: &mut Vec<String>) {
 }
 
 fn joined(path: &str, name: &str) -> String {
-    let name = printable(cut(name, limits::FINDING_TEXT_BYTES));
+    let name = harmless(name, limits::FINDING_TEXT_BYTES);
     // A name with a dot would read like two.
     let name = if name.contains('.') { format!("[{name}]") } else { name };
     if path.is_empty() || name.starts_with('[') {
@@ -147,6 +180,27 @@ mod tests {
 
     const ITEM: Shape =
         Shape::Object(&[("source", Shape::Any), ("mirrorSourcePolicy", Shape::Any)]);
+    #[test]
+    fn what_is_of_another_type_is_told_with_its_path() {
+        let paths = |object: Value| {
+            let found = misshapen(&object, &SHAPE).into_iter();
+            found.map(|it| format!("{} {}", it.path, it.expected)).collect::<Vec<_>>()
+        };
+        assert_eq!(paths(json!([])), [" an object"]);
+        assert_eq!(paths(json!({"spec": "x"})), ["spec an object"]);
+        let spec = json!({"spec": {"imageDigestMirrors": [1, {}, "x"], "sources": [1]}});
+        let expected = ["[0] an object", "[2] an object"];
+        let expected = expected.map(|end| format!("spec.imageDigestMirrors{end}"));
+        assert_eq!(paths(spec), [&expected[..], &["spec.sources an object".to_owned()]].concat());
+        let spec = json!({"kind": [], "spec": {"imageDigestMirrors": null, "sources": null}});
+        assert_eq!(paths(spec), [""; 0]);
+    }
+
+    #[test]
+    fn a_password_in_a_name_is_not_shown() {
+        unknown(&json!({"https://bob:hush@x/": 1}), "[redacted]@x/", None);
+    }
+
     const SHAPE: Shape = Shape::Object(&[
         ("kind", Shape::Any),
         (

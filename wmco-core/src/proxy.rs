@@ -56,10 +56,19 @@ pub enum ProxyError {
         /// The field.
         field: &'static str,
     },
-    /// A proxy is requested, but the effective one is not known yet.
+    /// A variable of the operator's environment is not the URL of a proxy.
     #[error(
-        "proxy {CLUSTER} asks for a proxy, but its `status` does not say which is in force, so nodes keep the one \
-         that they have; wait for the cluster network operator"
+        "variable {name} of the operator's environment is no URL of a proxy, so nodes keep the one that they have; \
+         write it such as http://HOST:PORT"
+    )]
+    NoUrlInEnvironment {
+        /// The variable.
+        name: &'static str,
+    },
+    /// The effective proxy is not known.
+    #[error(
+        "the `status` of proxy {CLUSTER} does not say which proxy is in force, so nodes keep the one that they have; \
+         wait for the cluster network operator, or correct the object"
     )]
     NoStatus,
 }
@@ -76,12 +85,18 @@ impl ProxySettings {
     /// object.
     ///
     /// # Errors
-    /// The object is used and has an invalid proxy URL. Nodes then keep their present setting.
+    /// The one that is used has an invalid proxy URL. Nodes then keep their present setting.
     pub fn in_force(
         environment: &Self,
         cluster: Option<ClusterProxy<'_>>,
     ) -> Result<Self, ProxyError> {
         if environment.is_enabled() {
+            for name in [host::HTTP_PROXY, host::HTTPS_PROXY] {
+                let url = environment.0.get(name).map(|url| url.trim()).unwrap_or_default();
+                if !url.is_empty() && !is_proxy(url) {
+                    return Err(ProxyError::NoUrlInEnvironment { name });
+                }
+            }
             return Ok(environment.clone());
         }
         let settings = cluster.map(Self::of_cluster).transpose()?.unwrap_or_default();
@@ -137,7 +152,17 @@ fn is_proxy(url: &str) -> bool {
     let Ok(url) = url.parse::<Uri>() else { return false };
     let is_known =
         |scheme: &str| ["http", "https"].iter().any(|it| scheme.eq_ignore_ascii_case(it));
-    url.scheme_str().is_some_and(is_known) && url.host().is_some_and(|h| !h.is_empty())
+    let authority = url.authority().map(http::uri::Authority::as_str).unwrap_or_default();
+    let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
+    // The colons of an address in brackets are not followed by a port.
+    let port = host.rsplit_once(':').map(|(_, port)| port).filter(|port| !port.ends_with(']'));
+    let is_port = |port: &str| {
+        port.bytes().all(|digit| digit.is_ascii_digit())
+            && port.parse::<u16>().is_ok_and(|number| number > 0)
+    };
+    url.scheme_str().is_some_and(is_known)
+        && url.host().is_some_and(|h| !h.is_empty())
+        && port.is_none_or(is_port)
 }
 
 #[cfg(test)]
@@ -220,6 +245,38 @@ mod tests {
         ] {
             check(&[], Some(cluster(url)), &[("HTTPS_PROXY", url), ("NO_PROXY", ".svc")]);
         }
+    }
+
+    #[test]
+    fn a_port_that_no_host_has_is_no_port_of_a_proxy() {
+        for port in [":99999", ":x", ":0", ":-1", ":+1", ":3128x"] {
+            for host in ["p.test", "hush:hush@p.test", "[fd00::1]"] {
+                let url = format!("http://{host}{port}");
+                let none = ProxySettings::default();
+                let error = ProxySettings::in_force(&none, Some(cluster(&url))).unwrap_err();
+                assert_eq!(error, ProxyError::NoUrl { field: "httpsProxy" }, "{url}");
+            }
+        }
+        for url in
+            ["http://p.test:65535", "http://u:80@p.test", "http://[fd00::1]", "http://p.test:1/"]
+        {
+            check(&[], Some(cluster(url)), &[("HTTPS_PROXY", url), ("NO_PROXY", ".svc")]);
+        }
+    }
+
+    #[test]
+    fn what_is_no_url_in_the_environment_is_told_without_its_value() {
+        for url in ["http://hush@p.test:99999", "p.test:3128", "socks5://u:hush@p:1", "hush"] {
+            for name in ["HTTP_PROXY", "HTTPS_PROXY"] {
+                let error =
+                    ProxySettings::in_force(&environment(&[(name, url)]), None).unwrap_err();
+                let text = error.to_string();
+                assert!(text.contains(name) && text.contains("http://HOST:PORT"), "{text}");
+                assert!(!text.contains(SECRET), "{text}");
+            }
+        }
+        let both = [("HTTP_PROXY", "http://p:1"), ("HTTPS_PROXY", " ")];
+        check(&both, None, &both);
     }
 
     /// A changed password would lock nodes out of the proxy.

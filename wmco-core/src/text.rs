@@ -1,5 +1,6 @@
 //! Text for places with limited size or character set.
 
+use std::borrow::Cow;
 use std::error::Error;
 use std::fmt::Write as _;
 
@@ -11,6 +12,27 @@ use std::fmt::Write as _;
 pub fn cut(text: &str, most_bytes: usize) -> &str {
     let end = (0..=most_bytes.min(text.len())).rev().find(|at| text.is_char_boundary(*at));
     end.and_then(|end| text.get(..end)).unwrap_or_default()
+}
+
+/// `text` without all that stands before its last `@`, which may be a password.
+///
+/// ```
+/// assert_eq!(wmco_core::text::without_user("https://bob:hush@a.test/x"), "[redacted]@a.test/x");
+/// assert_eq!(wmco_core::text::without_user("a.test/x"), "a.test/x");
+/// ```
+pub fn without_user(text: &str) -> Cow<'_, str> {
+    text.rsplit_once('@')
+        .map_or(Cow::Borrowed(text), |(_, public)| Cow::Owned(format!("[redacted]@{public}")))
+}
+
+/// Foreign text for a message: printable, without what may be a password, and no longer than `most_bytes` before
+/// codes stand in place of letters.
+///
+/// ```
+/// assert_eq!(wmco_core::text::harmless("bob:hush@a\n.test", 15), "[redacted]@a\\n.t");
+/// ```
+pub fn harmless(text: &str, most_bytes: usize) -> String {
+    printable(cut(&without_user(text), most_bytes))
 }
 
 /// Replaces characters that a terminal would not print by their codes.

@@ -12,7 +12,8 @@ use std::fmt;
 use serde_json::Value;
 
 use crate::limits;
-use crate::text::cut;
+use crate::members::{Misshapen, Shape, UnknownMember, misshapen, unknown_members};
+use crate::text::{cut, harmless};
 
 /// A version of TLS.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
@@ -50,6 +51,14 @@ pub struct ReadProfile {
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub enum TlsFinding {
+    /// An unknown adherence.
+    Adherence(String),
+    /// A member of another type.
+    Misshapen(Misshapen),
+    /// An unknown type of profile.
+    Type(String),
+    /// A member that nobody reads.
+    Unknown(UnknownMember),
     /// A custom profile without content.
     NoCustom,
     /// Ciphers that are unknown, or that Go cannot be configured with; at least one.
@@ -80,6 +89,80 @@ const CIPHERS: [(&str, &str); 13] = [
 /// Number of [`CIPHERS`] in the profile `Intermediate`; `Old` has all.
 const INTERMEDIATE: usize = 9;
 
+/// The members of `spec.tlsSecurityProfile`.
+const PROFILE: Shape = Shape::Object(&[
+    ("type", Shape::Any),
+    ("old", Shape::Any),
+    ("intermediate", Shape::Any),
+    ("modern", Shape::Any),
+    (
+        "custom",
+        Shape::Object(&[("ciphers", Shape::List(&Shape::Any)), ("minTLSVersion", Shape::Any)]),
+    ),
+]);
+
+/// The members of the APIServer's `spec`.
+const SPEC: Shape = Shape::Object(&[
+    ("additionalCORSAllowedOrigins", Shape::Any),
+    ("audit", Shape::Any),
+    ("clientCA", Shape::Any),
+    ("encryption", Shape::Any),
+    ("servingCerts", Shape::Any),
+    (ADHERENCE, Shape::Any),
+    (SECURITY_PROFILE, PROFILE),
+]);
+
+/// Members that count here.
+const ADHERENCE: &str = "tlsAdherence";
+const SECURITY_PROFILE: &str = "tlsSecurityProfile";
+
+/// Members in `spec` about TLS that are unknown or of another type, and an unknown type of profile.
+fn findings_in(spec: &Value) -> Vec<TlsFinding> {
+    let is_ours = |unknown: &UnknownMember| {
+        let right = unknown.right.as_deref().unwrap_or_default();
+        unknown.path.starts_with(SECURITY_PROFILE)
+            || right == ADHERENCE
+            || right == SECURITY_PROFILE
+    };
+    let unknown = unknown_members(spec, &SPEC).into_iter().filter(is_ours);
+    let wrong = misshapen(spec, &SPEC).into_iter().filter(|wrong| !wrong.path.is_empty());
+    let named = match spec.pointer("/tlsSecurityProfile/type").unwrap_or(&Value::Null) {
+        Value::Null => None,
+        Value::String(name) => {
+            let is_known = ["", "Old", "Intermediate", "Modern", "Custom"].contains(&name.as_str());
+            (!is_known).then(|| name.clone())
+        }
+        other => Some(other.to_string()),
+    };
+    wrong
+        .map(TlsFinding::Misshapen)
+        .chain(unknown.map(TlsFinding::Unknown))
+        .chain(named.map(TlsFinding::Type))
+        .collect()
+}
+
+/// The findings that matter where no profile is asked for: it may be asked for under a wrong name.
+fn misspelt(findings: Vec<TlsFinding>) -> Vec<TlsFinding> {
+    let is_adherence = |finding: &TlsFinding| matches!(finding, TlsFinding::Unknown(unknown) if unknown.right.as_deref() == Some(ADHERENCE));
+    findings.into_iter().filter(is_adherence).collect()
+}
+
+impl TlsFinding {
+    /// The field of the APIServer object.
+    pub const fn field(&self) -> &'static str {
+        match self {
+            Self::Adherence(_) => "spec.tlsAdherence",
+            Self::Ciphers(_)
+            | Self::Misshapen(_)
+            | Self::NoCipher
+            | Self::NoCustom
+            | Self::Type(_)
+            | Self::Unknown(_)
+            | Self::Version(_) => "spec.tlsSecurityProfile",
+        }
+    }
+}
+
 impl TlsProfile {
     /// Reads the requirements of the APIServer object; none without it. Unusable parts are ignored and reported, so
     /// that a server always has a profile that works.
@@ -94,11 +177,20 @@ impl TlsProfile {
     /// ```
     pub fn of_cluster(spec: Option<&Value>) -> ReadProfile {
         let text = |pointer| spec?.pointer(pointer)?.as_str();
-        if matches!(text("/tlsAdherence"), None | Some("" | "LegacyAdheringComponentsOnly")) {
-            return ReadProfile::default();
+        let mut findings = spec.map(findings_in).unwrap_or_default();
+        match spec.and_then(|spec| spec.get("tlsAdherence")).unwrap_or(&Value::Null) {
+            Value::Null => return ReadProfile { profile: None, findings: misspelt(findings) },
+            Value::String(adherence) => match adherence.as_str() {
+                "" | "LegacyAdheringComponentsOnly" => {
+                    return ReadProfile { profile: None, findings: misspelt(findings) };
+                }
+                "StrictAllComponents" => {}
+                other => findings.push(TlsFinding::Adherence(other.to_owned())),
+            },
+            other => findings.push(TlsFinding::Adherence(other.to_string())),
         }
         let custom = spec.and_then(|spec| spec.pointer("/tlsSecurityProfile/custom"));
-        let (profile, findings) = match text("/tlsSecurityProfile/type") {
+        let (profile, more) = match text("/tlsSecurityProfile/type") {
             Some("Old") => (Self::old(), Vec::new()),
             Some("Modern") => (Self::modern(), Vec::new()),
             Some("Custom") => match custom.filter(|custom| !custom.is_null()) {
@@ -107,6 +199,7 @@ impl TlsProfile {
             },
             Some(_) | None => (Self::intermediate(), Vec::new()),
         };
+        findings.extend(more);
         ReadProfile { profile: Some(profile), findings }
     }
 
@@ -180,8 +273,40 @@ impl TlsVersion {
 
 impl fmt::Display for TlsFinding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("apiserver cluster, field `spec.tlsSecurityProfile")?;
+        let shown = |text: &String| harmless(text, limits::FINDING_TEXT_BYTES);
+        f.write_str("apiserver cluster, field `spec.")?;
         match self {
+            Self::Adherence(_) | Self::Misshapen(_) | Self::Unknown(_) => {}
+            Self::Ciphers(_)
+            | Self::NoCipher
+            | Self::NoCustom
+            | Self::Type(_)
+            | Self::Version(_) => {
+                f.write_str(SECURITY_PROFILE)?;
+            }
+        }
+        match self {
+            Self::Adherence(text) => write!(
+                f,
+                "{ADHERENCE}` is `{}`, which is taken for StrictAllComponents; write that, or \
+                 LegacyAdheringComponentsOnly",
+                shown(text)
+            ),
+            Self::Misshapen(Misshapen { path, expected }) => {
+                write!(f, "{path}` is not {expected}, so it is passed over; write it as {expected}")
+            }
+            Self::Type(text) => write!(
+                f,
+                ".type` is `{}`, so the profile Intermediate is used; write Old, Intermediate, Modern or Custom",
+                shown(text)
+            ),
+            Self::Unknown(UnknownMember { path, right }) => {
+                write!(f, "{path}` is read by nobody, so it does nothing; ")?;
+                match right {
+                    Some(right) => write!(f, "write `spec.{right}`"),
+                    None => f.write_str("remove it"),
+                }
+            }
             Self::NoCustom => f.write_str(
                 ".custom` is missing, so the profile Intermediate is used; fill it or choose another type",
             ),
@@ -245,12 +370,71 @@ mod tests {
     #[test]
     fn types_name_profiles_and_others_mean_intermediate() {
         assert_eq!(read(&json!({"type": "Old"})).profile.unwrap().min_version, TlsVersion::Tls10);
-        for profile in [json!(null), json!({}), json!({"type": ""}), json!({"type": "New"})] {
+        for profile in
+            [json!(null), json!({}), json!({"type": ""}), json!({"type": "Intermediate"})]
+        {
             let read = read(&profile);
             assert_eq!((read.profile, read.findings), (Some(TlsProfile::intermediate()), vec![]));
         }
         assert_eq!(TlsProfile::intermediate().min_version, TlsVersion::Tls12);
         assert!(!TlsProfile::intermediate().cipher_suites.iter().any(|c| c.contains("CBC")));
+    }
+
+    #[test]
+    fn what_is_no_profile_is_told_and_means_intermediate() {
+        for (profile, expected) in [
+            (json!(["Old"]), "field `spec.tlsSecurityProfile` is not an object"),
+            (json!("Old"), "field `spec.tlsSecurityProfile` is not an object"),
+            (json!({"type": "old"}), "field `spec.tlsSecurityProfile.type` is `old`"),
+            (json!({"type": 7}), "field `spec.tlsSecurityProfile.type` is `7`"),
+            (json!({"typ": "Old"}), "field `spec.tlsSecurityProfile.typ`"),
+            (json!({"type": "Custom", "Custom": {}}), "field `spec.tlsSecurityProfile.Custom`"),
+        ] {
+            let read = read(&profile);
+            assert_eq!(read.profile, Some(TlsProfile::intermediate()), "{profile}");
+            let texts: Vec<String> = read.findings.iter().map(ToString::to_string).collect();
+            assert!(texts.iter().any(|text| text.contains(expected)), "{profile}: {texts:?}");
+        }
+    }
+
+    #[test]
+    fn members_of_a_custom_profile_that_nobody_reads_are_told() {
+        for (wrong, expected) in [
+            (json!({"minTlsVersion": "VersionTLS13"}), ".custom.minTlsVersion` is read by nobody"),
+            (json!({"cipher": []}), "write `spec.tlsSecurityProfile.custom.ciphers`"),
+            (json!({"ciphers": "x"}), ".custom.ciphers` is not a list"),
+            (json!([]), ".custom` is not an object"),
+        ] {
+            let (_, findings) = custom(&wrong);
+            let texts: Vec<String> = findings.iter().map(ToString::to_string).collect();
+            assert!(texts.iter().any(|text| text.contains(expected)), "{wrong}: {texts:?}");
+        }
+    }
+
+    #[test]
+    fn an_unknown_adherence_is_told() {
+        let told = |spec: Value| {
+            let read = TlsProfile::of_cluster(Some(&spec));
+            (
+                read.profile.is_some(),
+                read.findings.iter().map(ToString::to_string).collect::<Vec<_>>(),
+            )
+        };
+        let (asked, texts) = told(json!({"tlsAdherence": "strictAllComponents"}));
+        assert!(
+            asked && texts[0].contains("field `spec.tlsAdherence` is `strictAllComponents`"),
+            "{texts:?}"
+        );
+        let (asked, texts) = told(json!({"tlsAdherence": ["StrictAllComponents"]}));
+        assert!(asked && texts[0].contains("field `spec.tlsAdherence` is `"), "{texts:?}");
+        let (asked, texts) = told(json!({"tlsAdherance": "StrictAllComponents"}));
+        assert!(!asked && texts[0].contains("write `spec.tlsAdherence`"), "{texts:?}");
+        for quiet in ["StrictAllComponents", "LegacyAdheringComponentsOnly", ""] {
+            assert_eq!(
+                told(json!({"tlsAdherence": quiet, "audit": {}, "servingCerts": {}})).1,
+                [""; 0]
+            );
+        }
     }
 
     #[test]

@@ -57,12 +57,16 @@ impl Registries {
     pub(super) fn run(self) -> anyhow::Result<Answer> {
         let given = Given::read(&self.files)?;
         if !given.any {
-            bail!("the input has none of {}, add one with -f FILE", KINDS.join(", "));
+            let kinds = KINDS.join(", ");
+            let Some(elsewhere) = given.findings().next() else {
+                bail!("the input has none of {kinds}, add one with -f FILE");
+            };
+            bail!("the input has none of {kinds} that counts: {elsewhere}");
         }
         let pause_image =
             ContainerdSettings::from_environment(|name| std::env::var(name).ok())?.pause_image;
         let advice = given.registries.advice(&pause_image.parse()?);
-        let findings = given.registries.findings().iter();
+        let findings = given.findings();
         let (problems, warnings): (Vec<_>, Vec<_>) =
             findings.partition(|finding| finding.problem.is_serious());
         let found = Found {

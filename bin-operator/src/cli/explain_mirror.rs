@@ -25,7 +25,7 @@ pub struct Mirror {
 }
 
 impl Mirror {
-    /// Explains and prints. "No" means that nothing may be asked.
+    /// Explains and prints, and tells what was found about the image's registry. "No" means that nothing may be asked.
     ///
     /// # Errors
     /// The input cannot be read, or the output cannot be written.
@@ -34,6 +34,7 @@ impl Mirror {
         let pull = given.registries.explain(&self.image);
         self.output.print(&pull, || pull.to_string())?;
         given.tell_assumption();
+        Given::tell_findings(given.findings().filter(|finding| finding.is_about(&self.image)));
         Ok(if pull.resolve.is_empty() { Answer::No } else { Answer::Yes })
     }
 }

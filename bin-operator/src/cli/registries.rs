@@ -4,23 +4,25 @@ use std::path::PathBuf;
 
 use k8s_openapi::api::core::v1::Secret;
 use serde_json::Value;
-use wmco_core::names::objects::CLUSTER;
 use wmco_core::names::registries::{
     CONFIG_GROUP, CONTENT_SOURCE_POLICY_KIND, DIGEST_MIRROR_SET_KIND, IMAGE_CONFIG_KIND,
     PULL_SECRET, PULL_SECRET_NAMESPACE, TAG_MIRROR_SET_KIND,
 };
 use wmco_core::registries::{
-    ImageConfigFacts, MirrorSetFacts, PullSecret, PullSecretData, Registries, RegistryInputs,
-    configure,
+    ImageConfigFacts, MirrorSetFacts, PullSecret, PullSecretData, Registries, RegistryFinding,
+    RegistryInputs, configure, misplaced,
 };
 
 use super::tell;
-use crate::input::{InputError, Located, Objects, Reader};
+use crate::input::{InputError, Located, Location, Objects, Reader, once};
 use crate::registries::read_pull_secret;
 
 /// Kinds of the objects that these commands look for, for people.
 pub(super) const KINDS: [&str; 4] =
     [DIGEST_MIRROR_SET_KIND, TAG_MIRROR_SET_KIND, CONTENT_SOURCE_POLICY_KIND, IMAGE_CONFIG_KIND];
+
+/// How many of [`KINDS`] are mirror sets; they come first.
+const MIRROR_SETS: usize = 3;
 
 /// What was read.
 pub(super) struct Given {
@@ -30,6 +32,8 @@ pub(super) struct Given {
     pub(super) mirror_sets: usize,
     /// Whether there is anything that says something of registries.
     pub(super) any: bool,
+    /// Objects of these kinds that do not count.
+    misplaced: Vec<RegistryFinding>,
     /// Whether the pull secret is in the input.
     has_pull_secret: bool,
 }
@@ -43,6 +47,11 @@ impl Given {
         let objects = Reader::new(std::io::stdin()).objects(files)?;
         let sets = objects.others.iter().filter_map(|other| MirrorSetFacts::of(&other.object));
         let sets: Vec<MirrorSetFacts> = sets.collect();
+        let misplaced = objects.others.iter().filter_map(|other| misplaced(&other.object));
+        let misplaced = misplaced.collect();
+        for kind in KINDS.iter().take(MIRROR_SETS) {
+            once(kind, named_sets(&objects, kind))?;
+        }
         let configs = objects.others.iter().filter(|other| is_image_config(&other.object));
         let config = the_one(configs, IMAGE_CONFIG_KIND)?;
         let secret = the_one(pull_secrets(&objects), PULL_SECRET)?;
@@ -59,8 +68,22 @@ impl Given {
             registries: configure(&inputs),
             mirror_sets: sets.len(),
             any: config.is_some() || !sets.is_empty(),
+            misplaced,
             has_pull_secret: secret.is_some(),
         })
+    }
+
+    /// All that was found, objects that do not count first.
+    pub(super) fn findings(&self) -> impl Iterator<Item = &RegistryFinding> {
+        self.misplaced.iter().chain(self.registries.findings())
+    }
+
+    /// Writes findings to standard error.
+    pub(super) fn tell_findings<'a>(findings: impl Iterator<Item = &'a RegistryFinding>) {
+        for finding in findings {
+            let label = if finding.problem.is_serious() { "error" } else { "warning" };
+            tell(label, &finding.to_string());
+        }
     }
 
     /// Says so if the answer takes for granted that there are no credentials.
@@ -82,8 +105,23 @@ fn is_image_config(object: &Value) -> bool {
     let group = text("/apiVersion").and_then(|version| version.split('/').next());
     // Images of the image registry are of the same kind.
     text("/kind") == Some(IMAGE_CONFIG_KIND)
-        && group == Some(CONFIG_GROUP)
-        && text("/metadata/name").is_none_or(|name| name == CLUSTER)
+        && group.is_none_or(|group| group == CONFIG_GROUP)
+        && misplaced(object).is_none()
+}
+
+/// Name and place of each mirror set of `kind` that counts.
+fn named_sets<'a>(
+    objects: &'a Objects,
+    kind: &str,
+) -> impl Iterator<Item = (&'a str, &'a Location)> {
+    let sets = objects.others.iter().filter(move |other| {
+        other.object.get("kind").and_then(Value::as_str) == Some(kind)
+            && misplaced(&other.object).is_none()
+    });
+    sets.map(|set| {
+        let name = set.object.pointer("/metadata/name").and_then(Value::as_str);
+        (name.unwrap_or_default(), &set.at)
+    })
 }
 
 fn pull_secrets(objects: &Objects) -> impl Iterator<Item = &Located<Secret>> {

@@ -8,7 +8,7 @@ use clap::Args;
 use wmco_core::names::host::REGISTRIES;
 
 use super::registries::Given;
-use super::{Answer, Output, tell};
+use super::{Answer, Output};
 
 /// Arguments of `render registries`.
 #[derive(Args, Debug)]
@@ -42,10 +42,7 @@ impl Registries {
             text
         })?;
         given.tell_assumption();
-        for finding in given.registries.findings() {
-            let label = if finding.problem.is_serious() { "error" } else { "warning" };
-            tell(label, &finding.to_string());
-        }
+        Given::tell_findings(given.findings());
         Ok(Answer::Yes)
     }
 }

@@ -145,6 +145,11 @@ impl Services {
             Ok(containerd) => containerd,
             Err(wrong) => return Ok(Err(wrong.into())),
         };
+        let proxy = ProxySettings::from_environment(environment);
+        let proxy = match ProxySettings::in_force(&proxy, None) {
+            Ok(proxy) => proxy,
+            Err(wrong) => return Ok(Err(wrong.into())),
+        };
         Ok(Ok(ManifestInputs {
             platform: platform.ok_or_else(|| missing("platform", "--platform"))?,
             debug: self.debug,
@@ -156,7 +161,7 @@ impl Services {
                 ..KubeletArguments::default()
             },
             logs,
-            proxy: ProxySettings::from_environment(environment),
+            proxy,
             api_server: api_server
                 .ok_or_else(|| missing("URL of the API server", "--api-server"))?,
         }))

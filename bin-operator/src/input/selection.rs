@@ -134,8 +134,11 @@ impl<'a> Selection<'a> {
     }
 }
 
-/// Looks whether each name is there once.
-fn once<'b>(
+/// Looks whether each name is there once among objects of `kind`; those without a name are not compared.
+///
+/// # Errors
+/// [`InputError::Twice`] names both places.
+pub fn once<'b>(
     kind: &str,
     found: impl Iterator<Item = (&'b str, &'b Location)>,
 ) -> Result<(), InputError> {

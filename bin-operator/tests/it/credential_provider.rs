@@ -79,3 +79,52 @@ fn the_file_is_found_in_the_rendered_machine_config() {
     assert!(text.starts_with(r"C:\k\credential-provider-config.yaml: "), "{text}");
     render(&machine_config(&[]), "json").is_refused(1, &["has no file", path]);
 }
+
+/// A kubelet does not start with such a file.
+#[test]
+fn what_kubelets_refuse_is_not_printed() {
+    for (input, expected) in [
+        ("kind: ConfigMap\nmetadata: {name: x}\ndata: {a: b}\n", "CredentialProviderConfig"),
+        ("kind: CredentialProviderConfig\nprovider: [{name: x}]\n", "write `providers`"),
+        (
+            "kind: CredentialProviderConfig\nproviders: [{name: x, matchImage: [a]}]\n",
+            "providers[0].matchImage",
+        ),
+        (
+            "kind: CredentialProviderConfig\nproviders: [{name: x, env: [{nam: a}]}]\n",
+            "providers[0].env[0].nam",
+        ),
+        ("kind: CredentialProviderConfig\nproviders: [{name: ''}]\n", "providers[0].name"),
+        ("kind: CredentialProviderConfig\nproviders: [{name: ../x}]\n", "providers[0].name"),
+        (
+            "kind: CredentialProviderConfig\nproviders: [{name: x}, {name: x.exe}]\n",
+            "providers[1].name",
+        ),
+    ] {
+        for format in ["json", "yaml", "text"] {
+            render(input, format).is_refused(1, &["error: ", expected]);
+        }
+    }
+}
+
+#[test]
+fn a_list_of_machine_configs_is_read() {
+    let path = "/etc/kubernetes/credential-providers/ecr-credential-provider.yaml";
+    let file = "kind: CredentialProviderConfig\nproviders:\n- name: ecr\n";
+    let config = |name: &str, files: &[(&str, &str)]| {
+        let mut config: Value = serde_json::from_str(&machine_config(files)).unwrap();
+        config["metadata"]["name"] = name.into();
+        config
+    };
+    let list =
+        |items: &[Value]| json!({"kind": "List", "apiVersion": "v1", "items": items}).to_string();
+    let with = config("rendered-worker-0a", &[(path, file)]);
+    let without = config("99-other", &[("/etc/other", "x")]);
+    let rendered = render(&list(&[without.clone(), with.clone(), with.clone()]), "json");
+    assert_eq!(rendered.json(), render(file, "json").json());
+    render(&list(&[without]), "json").is_refused(1, &["no MachineConfig of the list", path]);
+    let other =
+        config("rendered-infra-1b", &[(path, "kind: CredentialProviderConfig\nproviders: []\n")]);
+    let names = ["rendered-worker-0a", "rendered-infra-1b", "different files"];
+    render(&list(&[with, other]), "json").is_refused(1, &names);
+}

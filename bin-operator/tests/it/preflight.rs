@@ -53,6 +53,55 @@ fn a_warning_is_a_yes() {
     assert!(run.out.starts_with("warning  control-plane: "), "{}", run.out);
 }
 
+fn config(kind: &str, members: &Value) -> Value {
+    let mut object = json!({
+        "apiVersion": "config.openshift.io/v1", "kind": kind, "metadata": {"name": "cluster"},
+    });
+    object.as_object_mut().unwrap().extend(members.as_object().unwrap().clone());
+    object
+}
+
+#[test]
+fn a_proxy_that_cannot_be_used_is_told_in_true_words() {
+    for (members, expected) in [
+        (
+            json!({"status": {"httpsProxy": "http://u:hush@p.test:99999"}}),
+            "`status.httpsProxy` is no URL",
+        ),
+        (
+            json!({"status": {"httpProxy": "http://u:hush@p.test:x"}}),
+            "`status.httpProxy` is no URL",
+        ),
+        (
+            json!({"status": "hush"}),
+            "the `status` of proxy cluster does not say which proxy is in force",
+        ),
+    ] {
+        let run = check(&[network("OVNKubernetes"), config("Proxy", &members)], &[]);
+        assert_eq!(run.status, 1, "{run:?}");
+        assert!(run.out.contains(expected), "{run:?}");
+        assert!(!run.out.contains("hush") && !run.out.contains("asks for a proxy"), "{run:?}");
+    }
+}
+
+#[test]
+fn a_tls_profile_that_is_none_is_a_warning() {
+    for (profile, expected) in [
+        (json!(["Old"]), "`spec.tlsSecurityProfile` is not an object"),
+        (json!({"type": "old"}), "`spec.tlsSecurityProfile.type` is `old`"),
+        (
+            json!({"type": "Custom", "costom": {}}),
+            "`spec.tlsSecurityProfile.costom` is read by nobody",
+        ),
+    ] {
+        let spec = json!({"tlsAdherence": "StrictAllComponents", "tlsSecurityProfile": profile});
+        let server = config("APIServer", &json!({"spec": spec}));
+        let run = check(&[network("OVNKubernetes"), server], &[]);
+        assert_eq!(run.status, 0, "{run:?}");
+        assert!(run.out.contains("warning  tls-profile") && run.out.contains(expected), "{run:?}");
+    }
+}
+
 #[test]
 fn an_input_without_a_cluster_is_refused() {
     let pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}});

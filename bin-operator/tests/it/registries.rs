@@ -116,7 +116,8 @@ fn a_check_tells_object_and_field() {
         "apiVersion": "image.openshift.io/v1", "kind": "Image", "metadata": {"name": "cluster"},
         "spec": {"registrySources": {"allowedRegistries": ["a.test"]}},
     });
-    let fine = tags("b.test", "m.test");
+    let mut fine = tags("b.test", "m.test");
+    fine["metadata"]["name"] = "fine".into();
     let input = list(&[tags("a.test/x", "m.test/y"), fine, image, config, secret]);
     let checked = run(&CHECK, &input);
     assert_eq!(checked.status, 1, "{checked:?}");
@@ -167,7 +168,8 @@ fn an_image_is_explained() {
     let explain = |image: &str, input: &str| run(&["explain", "mirror", image, "-f", "-"], input);
     let input = list(&[tags("quay.io/team", "m.test:5000/q/team"), credentials("m.test:5000")]);
     let explained = explain("quay.io/team/app:1", &input);
-    assert_eq!((explained.status, explained.err.as_str()), (0, ""), "{explained:?}");
+    assert_eq!(explained.status, 0, "{explained:?}");
+    assert!(explained.err.starts_with("error: ImageTagMirrorSet ours, "), "{explained:?}");
     insta::assert_snapshot!(explained.out);
     let json =
         run(&["explain", "mirror", "quay.io/team/app:1", "-f", "-", "-o", "json"], &input).json();
@@ -185,4 +187,110 @@ fn an_image_is_explained() {
     let refused = explain("quay.io/team/app:1", &blocked.to_string());
     assert_eq!(refused.status, 1, "{refused:?}");
     assert!(refused.out.contains("no registry may be asked"), "{refused:?}");
+}
+
+/// An object that does not count is named, with what is wrong with it.
+#[test]
+fn objects_that_do_not_count_are_told() {
+    let of = |kind: &str, version: &str, name: &str| {
+        let mut object = tags("a.test", "m.test");
+        object["kind"] = kind.into();
+        object["apiVersion"] = version.into();
+        object["metadata"]["name"] = name.into();
+        object
+    };
+    for (object, expected) in [
+        (
+            of("ImageDigestMirrorSet", "operator.openshift.io/v1alpha1", "d"),
+            [
+                "ImageDigestMirrorSet d, field `apiVersion`",
+                "write `apiVersion: config.openshift.io/v1`",
+            ],
+        ),
+        (
+            of("ImageContentSourcePolicy", "config.openshift.io/v1", "p"),
+            ["ImageContentSourcePolicy p, field", "`apiVersion: operator.openshift.io/v1alpha1`"],
+        ),
+        (
+            of("Image", "config.openshift.io/v1", "custer"),
+            ["Image custer, field `metadata.name`", "write `name: cluster`"],
+        ),
+    ] {
+        let good = tags("b.test", "m.test");
+        let beside = run(&CHECK, &list(&[good, object.clone(), credentials("m.test")]));
+        assert_eq!(beside.status, 1, "{beside:?}");
+        let alone = run(&CHECK, &object.to_string());
+        assert!(expected.iter().all(|text| beside.out.contains(text)), "{beside:?}");
+        alone.is_refused(2, &[&["the input has none of"][..], &expected].concat());
+        let explained = run(&["explain", "mirror", "a.test/x", "-f", "-"], &object.to_string());
+        assert!(expected.iter().all(|text| explained.err.contains(text)), "{explained:?}");
+    }
+    let image = of("Image", "image.openshift.io/v1", "sha256:0123");
+    let fine = run(&CHECK, &list(&[tags("a.test", "m.test"), image, credentials("m.test")]));
+    assert_eq!(fine.status, 0, "images of the registry of the cluster are another kind: {fine:?}");
+}
+
+#[test]
+fn an_object_that_is_given_twice_is_refused() {
+    let twice = list(&[tags("a.test", "m.test"), tags("b.test", "n.test")]);
+    for command in [&CHECK[..], &RENDER, &["explain", "mirror", "a.test/x", "-f", "-"]] {
+        let places = ["ImageTagMirrorSet ours is given twice", "item 1", "item 2"];
+        run(command, &twice).is_refused(2, &places);
+    }
+    let mut digests = tags("a.test", "m.test");
+    digests["kind"] = "ImageDigestMirrorSet".into();
+    digests["spec"] = json!({"imageDigestMirrors": digests["spec"]["imageTagMirrors"]});
+    let two = run(&CHECK, &list(&[tags("a.test", "m.test"), digests, credentials("m.test")]));
+    assert_eq!(two.status, 0, "two kinds may share a name: {two:?}");
+}
+
+/// What `check` says of a registry, `explain` says, too, and nothing of others.
+#[test]
+fn explain_has_the_findings_of_check() {
+    let mut other = tags("other.test", "n.test/*");
+    other["metadata"]["name"] = "other".into();
+    let left_out = tags("a.test/team", "m.test/else");
+    let config = json!({
+        "apiVersion": "config.openshift.io/v1", "kind": "Image", "metadata": {"name": "cluster"},
+        "spec": {"registrySources": {"blockedRegistries": ["a.test", "c.test"], "insecureRegistries": "x"}},
+    });
+    let input = list(&[other, left_out, config, credentials("m.test")]);
+    let checked = run(&CHECK, &input);
+    for (image, theirs, others) in [
+        (
+            "a.test:5000/team/app:1",
+            &["mirrors[0]", "blockedRegistries[0]"][..],
+            &["other.test", "n.test", "Registries[1]"][..],
+        ),
+        ("other.test/x", &["n.test/*"], &["a.test", "c.test"]),
+        ("unknown.test/x", &[], &["a.test", "n.test", "c.test"]),
+    ] {
+        let explained = run(&["explain", "mirror", image, "-f", "-"], &input);
+        for text in
+            theirs.iter().chain(&["`spec.registrySources.insecureRegistries`: is not a list"])
+        {
+            assert!(explained.err.contains(text), "{text}: {explained:?}");
+        }
+        assert!(!others.iter().any(|text| explained.err.contains(text)), "{explained:?}");
+        for line in explained.err.lines() {
+            let finding = line.split_once(": ").unwrap().1;
+            assert!(checked.out.contains(finding), "{finding} is not in {}", checked.out);
+        }
+    }
+    let unknown =
+        run(&["explain", "mirror", "b.test/x", "-f", "-"], &list(&[tags("*.test", "m.test")]));
+    assert!(unknown.err.contains("ImageTagMirrorSet ours"), "{unknown:?}");
+    assert!(
+        unknown.out.contains("no object that can be used says anything of its registry"),
+        "{unknown:?}"
+    );
+}
+
+/// `-o json` repeats names of objects, too.
+#[test]
+fn json_holds_no_password_and_no_endless_name() {
+    let mut set = tags("a.test/x", "m.test/y");
+    set["metadata"]["name"] = format!("https://bob:hush@x/\u{1b}{}", "x".repeat(100_000)).into();
+    let checked = run(&[&CHECK[..], &["-o", "json"]].concat(), &list(&[set]));
+    assert!(!checked.out.contains("hush") && checked.out.len() < 5000, "{checked:?}");
 }

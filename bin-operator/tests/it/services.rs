@@ -207,6 +207,18 @@ fn the_operator_ends_with_all_wrong_log_settings() {
     insta::assert_snapshot!(run.err, @"error: variable SERVICES_LOG_FILE_SIZE is negative, write a quantity of 0 or more; variable SERVICES_LOG_FILE_AGE is negative, write a duration of 0s or more; variable SERVICES_LOG_FLUSH_INTERVAL is no duration, write for example 168h or 1m30s");
 }
 
+/// Hosts would get a variable that no program can use.
+#[test]
+fn a_proxy_in_the_environment_that_is_none_is_refused() {
+    for url in ["http://user:hush@p.test:99999", "http://user:hush@p.test:x", "socks5://u:hush@p:1"]
+    {
+        let environment = Texts::from([("HTTPS_PROXY".to_owned(), url.to_owned())]);
+        let run = run_in(&environment, &["render", "services", FLAGS[0], FLAGS[1]], "");
+        run.is_refused(1, &["variable HTTPS_PROXY", "http://HOST:PORT"]);
+        assert!(!run.err.contains("hush"), "{run:?}");
+    }
+}
+
 #[test]
 fn people_see_commands_and_no_values_of_variables() {
     let environment = Texts::from([

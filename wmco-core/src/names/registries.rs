@@ -21,6 +21,9 @@ pub const CONFIG_GROUP: &str = "config.openshift.io";
 /// Version of the kinds of [`CONFIG_GROUP`].
 pub const CONFIG_VERSION: &str = "v1";
 
+/// API group of images in the cluster's own registry, whose kind is called like [`IMAGE_CONFIG_KIND`].
+pub const IMAGE_GROUP: &str = "image.openshift.io";
+
 /// API group of [`CONTENT_SOURCE_POLICY_KIND`].
 pub const CONTENT_SOURCE_POLICY_GROUP: &str = "operator.openshift.io";
 

@@ -26,7 +26,7 @@ pub(super) fn check(seen: &ClusterSeen, found: &mut Vec<Finding>) {
     found.extend(read.findings.iter().map(|finding| Finding {
         requirement: Requirement::TlsProfile,
         severity: Severity::Warning,
-        at: field(API_SERVER, "spec.tlsSecurityProfile"),
+        at: field(API_SERVER, finding.field()),
         seen: format!("asks for what nodes pass over: {finding}"),
         needed: "versions and ciphers that servers on nodes can offer".to_owned(),
         next_step: "correct the profile, or leave it: nodes use the rest of it".to_owned(),
@@ -96,12 +96,20 @@ fn control_plane(infrastructure: &Value) -> Option<Finding> {
 }
 
 fn proxy(error: ProxyError) -> Finding {
+    let (at, next_step) = match error {
+        ProxyError::NoUrl { .. } | ProxyError::NoStatus => {
+            ("proxies.config.openshift.io/cluster", "correct `spec` of that object")
+        }
+        ProxyError::NoUrlInEnvironment { .. } => {
+            ("the operator's environment", "correct the variable in its Subscription or Deployment")
+        }
+    };
     Finding {
         requirement: Requirement::Proxy,
         severity: Severity::Blocking,
-        at: "proxies.config.openshift.io/cluster".to_owned(),
+        at: at.to_owned(),
         seen: format!("cannot be used: {error}"),
         needed: "URLs of proxies, or none".to_owned(),
-        next_step: "correct `spec` of that object".to_owned(),
+        next_step: next_step.to_owned(),
     }
 }

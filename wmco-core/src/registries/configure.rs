@@ -47,12 +47,21 @@ struct Registry {
     /// Indexes of mirrors, by the location that containerd asks.
     known: HashMap<ImageLocation, usize>,
     /// The mirrors of each entry, in its order.
-    orders: Vec<Vec<usize>>,
+    orders: Vec<Order>,
     /// Whether entries name mirrors, usable or not.
     names_mirrors: bool,
     never: Option<Never>,
     /// Entries for a part of the registry.
     parts: Vec<Part>,
+}
+
+/// The order of the mirrors of an entry.
+#[derive(Debug)]
+struct Order {
+    object: ClusterObject,
+    /// The field of the list.
+    field: String,
+    mirrors: Vec<usize>,
 }
 
 /// An entry for a part of a registry.
@@ -106,10 +115,8 @@ pub fn configure(inputs: &RegistryInputs<'_>) -> Registries {
             work.add(set, entry);
         }
     }
-    for lists in [&inputs.image_config.insecure, &inputs.image_config.blocked] {
-        for location in lists.registries() {
-            work.registry(location);
-        }
+    for location in &inputs.image_config.registries {
+        work.registry(location);
     }
     work.findings.extend(inputs.image_config.findings.iter().cloned());
     work.finish()
@@ -135,22 +142,30 @@ impl Work<'_> {
         })
     }
 
-    fn tell(&mut self, object: &ClusterObject, field: String, problem: RegistryProblem) {
-        self.findings.push(RegistryFinding { object: object.clone(), field, problem });
+    /// Adds a finding about images of the registry of `source`.
+    fn tell(
+        &mut self,
+        source: &ImageLocation,
+        object: &ClusterObject,
+        field: String,
+        problem: RegistryProblem,
+    ) {
+        let (object, registry) = (object.clone(), Some(source.canonical()));
+        self.findings.push(RegistryFinding { object, field, problem, registry });
     }
 
     fn add(&mut self, set: &MirrorSetFacts, entry: &MirrorEntry) {
         let (host, at) = (entry.source.host().to_owned(), format!("{}.source", entry.field));
         if entry.source.folder().is_none() {
             let problem = RegistryProblem::UnusableFolder { registry: host };
-            return self.tell(&set.object, at, problem);
+            return self.tell(&entry.source, &set.object, at, problem);
         }
         if !entry.source.is_registry_in_names() {
             let problem = RegistryProblem::SourceWithoutRegistry { name: host.clone() };
-            self.tell(&set.object, at.clone(), problem);
+            self.tell(&entry.source, &set.object, at.clone(), problem);
         }
         if host.eq_ignore_ascii_case(DOCKER_HUB_INDEX) {
-            self.tell(&set.object, at.clone(), RegistryProblem::NeverLookedUp);
+            self.tell(&entry.source, &set.object, at.clone(), RegistryProblem::NeverLookedUp);
         }
         if entry.never {
             let never = self.registry(&entry.source).never.get_or_insert_with(|| Never {
@@ -165,18 +180,20 @@ impl Work<'_> {
         for (index, mirror) in &entry.mirrors {
             let field = format!("{}.mirrors[{index}]", entry.field);
             if entry.plain.contains(index) && !self.inputs.image_config.insecure.covers(mirror) {
-                self.tell(&set.object, field.clone(), RegistryProblem::HttpIsNotKept);
-            }
-            if entry.never && mirror.host_key() == entry.source.host_key() {
-                self.tell(&set.object, field.clone(), RegistryProblem::NeverButMirror);
+                self.tell(
+                    &entry.source,
+                    &set.object,
+                    field.clone(),
+                    RegistryProblem::HttpIsNotKept,
+                );
             }
             if mirror.is_service() {
-                self.tell(&set.object, field.clone(), RegistryProblem::ServiceName);
+                self.tell(&entry.source, &set.object, field.clone(), RegistryProblem::ServiceName);
             }
             match self.mirror(set, &field, entry, mirror) {
                 Ok(mirror) if used.insert(mirror) => order.push(mirror),
                 Ok(_) => {}
-                Err(problem) => self.tell(&set.object, field, problem),
+                Err(problem) => self.tell(&entry.source, &set.object, field, problem),
             }
         }
         let registry = self.registry(&entry.source);
@@ -184,7 +201,8 @@ impl Work<'_> {
             let (object, mirrors) = (set.object.clone(), order.clone());
             registry.parts.push(Part { object, field: at, tags: entry.tags, mirrors });
         }
-        registry.orders.push(order);
+        let (object, field) = (set.object.clone(), format!("{}.mirrors", entry.field));
+        registry.orders.push(Order { object, field, mirrors: order });
         registry.names_mirrors |= entry.has_mirrors;
     }
 
@@ -207,7 +225,7 @@ impl Work<'_> {
                 path => RegistryProblem::OtherPath { path: path.to_owned() },
             });
         };
-        if self.inputs.image_config.blocked.covers(mirror) {
+        if self.inputs.image_config.blocks(mirror) {
             return Err(RegistryProblem::BlockedMirror);
         }
         if mirror.is_ipv6() {
@@ -236,7 +254,7 @@ impl Work<'_> {
                 };
                 if key(&known) != key(mirror) {
                     let problem = RegistryProblem::CredentialsDiffer { base: base.to_string() };
-                    self.tell(&set.object, field.to_owned(), problem);
+                    self.tell(&entry.source, &set.object, field.to_owned(), problem);
                 }
             }
         }
@@ -261,7 +279,7 @@ impl Work<'_> {
     /// The file of a registry, if it needs one.
     fn file(&mut self, registry: &Registry) -> Option<HostsFile> {
         let config = self.inputs.image_config;
-        let blocked = config.blocked.covers(&registry.location);
+        let blocked = config.blocks(&registry.location);
         let source = source_endpoint(&registry.location);
         let usable = !registry.mirrors.is_empty();
         if let Some(never) = &registry.never
@@ -270,14 +288,14 @@ impl Work<'_> {
             if !usable && !never.has_mirrors {
                 return None;
             }
-            let registry = registry.location.host().to_owned();
+            let host = registry.location.host().to_owned();
             let problem = if usable {
-                RegistryProblem::NeverIsShared { registry }
+                RegistryProblem::NeverIsShared { registry: host }
             } else {
-                RegistryProblem::Closed { registry }
+                RegistryProblem::Closed { registry: host }
             };
             if never.part || !usable {
-                self.tell(&never.object, never.field.clone(), problem);
+                self.tell(&registry.location, &never.object, never.field.clone(), problem);
             }
         }
         self.tell_parts(registry);
@@ -287,6 +305,7 @@ impl Work<'_> {
         }
         let mut endpoints = Endpoints::default();
         let order = common_order(registry.mirrors.len(), &registry.orders);
+        self.tell_orders(registry, &order);
         for mirror in order.into_iter().filter_map(|number| registry.mirrors.get(number)) {
             let ability = if mirror.tags { Ability::PullAndResolve } else { Ability::Pull };
             let endpoint = Endpoint {
@@ -296,14 +315,8 @@ impl Work<'_> {
                 credentials: self.inputs.pull_secret.for_location(&mirror.written).cloned(),
                 because: mirror.because.clone(),
             };
-            self.tell_unsent(mirror);
+            self.tell_mirror(registry, mirror);
             let insecure = config.insecure.covers(&mirror.written);
-            if let (true, Some(credentials), EndpointReason::Mirror { object, field }) =
-                (insecure, &endpoint.credentials, &mirror.because)
-            {
-                let key = credentials.key().to_owned();
-                self.tell(object, field.clone(), RegistryProblem::CredentialsInClear { key });
-            }
             endpoints.add(endpoint, insecure);
         }
         let server = match endpoints.list.first() {
@@ -333,7 +346,8 @@ impl Work<'_> {
                 part.mirrors.iter().filter_map(|number| registry.mirrors.get(*number));
             let wider = mirrors.find(|it| if part.tags { !it.whole_tags } else { !it.whole });
             let Some(wider) = wider else { continue };
-            let (registry, mirror) = (host.to_owned(), wider.base.to_string());
+            let (source, mirror) = (&registry.location, wider.base.to_string());
+            let registry = host.to_owned();
             let credentials = self.inputs.pull_secret.for_location(&wider.written);
             let credentials = credentials.map(|credentials| credentials.key().to_owned());
             let problem = if part.tags {
@@ -341,35 +355,70 @@ impl Work<'_> {
             } else {
                 RegistryProblem::AskedForAll { registry, mirror, credentials }
             };
-            self.tell(&part.object, part.field.clone(), problem);
+            self.tell(source, &part.object, part.field.clone(), problem);
         }
     }
 
-    /// Tells of credentials that are not sent, though they are for the same registry.
-    fn tell_unsent(&mut self, mirror: &Mirror) {
-        let secret = self.inputs.pull_secret;
-        let other = mirror.written.with_other_port();
-        if let EndpointReason::Mirror { object, field } = &mirror.because
-            && secret.for_location(&mirror.written).is_none()
-        {
-            if let Some(credentials) = secret.for_location(&other) {
-                let (key, host) = (credentials.key().to_owned(), mirror.written.host().to_owned());
-                self.tell(object, field.clone(), RegistryProblem::OtherPort { key, host });
-            }
-            if let Some(key) = secret.within(&mirror.written) {
-                let (key, mirror) = (key.to_owned(), mirror.written.to_string());
-                let problem = RegistryProblem::CredentialsForPart { key, mirror };
-                self.tell(object, field.clone(), problem);
+    /// Tells of entries whose order of mirrors is not that of `order`.
+    fn tell_orders(&mut self, registry: &Registry, order: &[usize]) {
+        let mut places = vec![0; order.len()];
+        for (place, number) in order.iter().enumerate() {
+            if let Some(known) = places.get_mut(*number) {
+                *known = place;
             }
         }
+        for entry in &registry.orders {
+            if !entry.mirrors.is_sorted_by_key(|number| places.get(*number)) {
+                let source = &registry.location;
+                let problem = RegistryProblem::OtherOrder { registry: source.host().to_owned() };
+                self.tell(source, &entry.object, entry.field.clone(), problem);
+            }
+        }
+    }
+
+    /// Tells of a mirror that is the source in spite of a policy, and of its credentials.
+    fn tell_mirror(&mut self, registry: &Registry, mirror: &Mirror) {
+        let EndpointReason::Mirror { object, field } = &mirror.because else { return };
+        let (secret, config) = (self.inputs.pull_secret, self.inputs.image_config);
+        let mut problems = Vec::new();
+        if registry.never.is_some() && mirror.base.is_at_the_same_registry(&registry.location) {
+            problems.push(RegistryProblem::NeverButMirror);
+        }
+        match secret.for_location(&mirror.written) {
+            Some(credentials) if config.insecure.covers(&mirror.written) => {
+                let key = credentials.key().to_owned();
+                problems.push(RegistryProblem::CredentialsInClear { key });
+            }
+            Some(_) => {}
+            None => problems.extend(self.unsent(mirror)),
+        }
+        for problem in problems {
+            self.tell(&registry.location, object, field.clone(), problem);
+        }
+    }
+
+    /// Credentials that are not sent to `mirror`, though they are for the same registry.
+    fn unsent(&self, mirror: &Mirror) -> impl Iterator<Item = RegistryProblem> + use<> {
+        let secret = self.inputs.pull_secret;
+        let other = secret.for_location(&mirror.written.with_other_port()).map(|credentials| {
+            let (key, host) = (credentials.key().to_owned(), mirror.written.host().to_owned());
+            RegistryProblem::OtherPort { key, host }
+        });
+        let helper = secret.helper(&mirror.written);
+        let helper = helper.map(|key| RegistryProblem::CredentialHelper { key: key.to_owned() });
+        let part = secret.within(&mirror.written).map(|key| {
+            let (key, mirror) = (key.to_owned(), mirror.written.to_string());
+            RegistryProblem::CredentialsForPart { key, mirror }
+        });
+        [other, helper, part].into_iter().flatten()
     }
 }
 
 /// The numbers below `count` in an order that keeps each of `orders`, if there is one. Among several, a smaller
 /// number comes first; where `orders` contradict each other, too.
-fn common_order(count: usize, orders: &[Vec<usize>]) -> Vec<usize> {
+fn common_order(count: usize, orders: &[Order]) -> Vec<usize> {
     let mut before: Vec<BTreeSet<usize>> = vec![BTreeSet::new(); count];
-    for pair in orders.iter().flat_map(|order| order.windows(2)) {
+    for pair in orders.iter().flat_map(|order| order.mirrors.windows(2)) {
         if let [first, then] = *pair
             && first != then
             && let Some(before) = before.get_mut(then)

@@ -101,7 +101,7 @@ impl fmt::Display for EndpointReason {
                 f.write_str("the first mirror once more, for the source must not be asked")
             }
             Self::Mirror { object, field } => write!(f, "a mirror of {object}, field `{field}`"),
-            Self::NoSettings => f.write_str("no object says anything of its registry"),
+            Self::NoSettings => f.write_str("no object that can be used says anything of its registry"),
             Self::Source => f.write_str("the source itself"),
             Self::ThisHost => f.write_str(
                 "its registry is the node itself, where no object says anything else; containerd 1.7 tries \

@@ -4,9 +4,9 @@ use std::fmt;
 
 use serde::Serialize;
 
-use super::BadLocation;
+use super::{BadLocation, ImageLocation, ImageReference};
 use crate::limits;
-use crate::text::cut;
+use crate::text::{cut, harmless, printable, without_user};
 
 /// A finding in an object. Displays as one printable line.
 ///
@@ -32,6 +32,16 @@ pub struct RegistryFinding {
     pub field: String,
     /// The problem there.
     pub problem: RegistryProblem,
+    /// The registry of the images that it is about, in its canonical form; `None` if it may be about any.
+    pub(super) registry: Option<ImageLocation>,
+}
+
+impl RegistryFinding {
+    /// Whether it is about images like `image`, or may be: a finding at no registry that could be read.
+    pub fn is_about(&self, image: &ImageReference) -> bool {
+        let registry = image.registry().canonical();
+        self.registry.as_ref().is_none_or(|about| about.host_name() == registry.host_name())
+    }
 }
 
 /// Kind and name of an object, for Events and messages.
@@ -51,7 +61,10 @@ pub struct ClusterObject {
 #[non_exhaustive]
 pub enum RegistryProblem {
     /// Nodes are not restricted to the allowed registries.
-    #[error("allowed registries do not restrict Windows nodes: containerd has no such list")]
+    #[error(
+        "allowed registries do not restrict Windows nodes, since containerd has no such list: block registries in \
+         blockedRegistries"
+    )]
     AllowedNotEnforced,
     /// Not a valid location.
     #[error("{} is no location of images: {reason}", shown(.text))]
@@ -62,7 +75,10 @@ pub enum RegistryProblem {
         reason: BadLocation,
     },
     /// The mirror's registry is blocked.
-    #[error("the registry of this mirror is blocked in the settings for images, so it is not used")]
+    #[error(
+        "the registry of this mirror is blocked in the settings for images, so it is not used: remove the mirror, or \
+         take its registry off registrySources.blockedRegistries"
+    )]
     BlockedMirror,
     /// Credentials that cannot be read. No part of them is repeated.
     #[error("the credentials cannot be read, so they are not used: {reason}")]
@@ -72,22 +88,26 @@ pub enum RegistryProblem {
     },
     /// No mirror is usable and the source must not be asked.
     #[error(
-        "no mirror can be used and the source must not be asked, so Windows nodes pull nothing from {registry}"
+        "no mirror can be used and the source must not be asked, so Windows nodes pull nothing from {registry}: correct \
+         a mirror"
     )]
     Closed {
         /// Host of the source.
         registry: String,
     },
     /// Entries that share a mirror have different credentials for it.
-    #[error("the mirror {base} has other credentials in another entry, which are used for both")]
+    #[error(
+        "the mirror {base} has other credentials in another entry, which are used for both: write them for {base} in the \
+         pull secret"
+    )]
     CredentialsDiffer {
         /// The location that containerd asks.
         base: String,
     },
     /// Credentials for a mirror that may be asked by HTTP.
     #[error(
-        "its registry is insecure, so the credentials for {key} go to it by HTTP where HTTPS fails: everybody on \
-         the way can read them"
+        "its registry is insecure, so the credentials for {key} go to it by HTTP where HTTPS fails, and everybody \
+         on the way can read them: give it a certificate that hosts trust, and take it off insecureRegistries"
     )]
     CredentialsInClear {
         /// Key of the pull secret.
@@ -95,7 +115,8 @@ pub enum RegistryProblem {
     },
     /// Mirrors of digests for a part of a registry.
     #[error(
-        "containerd knows whole registries only, so {mirror} is asked for images of all of {registry} by digest{}",
+        "containerd knows whole registries only, so {mirror} is asked for images of all of {registry} by digest{}: \
+         name {registry} alone if that is meant",
         with(.credentials.as_deref())
     )]
     AskedForAll {
@@ -123,12 +144,72 @@ pub enum RegistryProblem {
     },
     /// A blocked registry without a port.
     #[error(
-        "on Windows nodes this holds for images whose names have no port: block {registry}:PORT, too, where it serves \
-         other ports"
+        "on Windows nodes this holds for images whose names have no port or 443: block {registry}:PORT, too, where it \
+         serves other ports"
     )]
     BlockedAtOnePort {
         /// The registry.
         registry: String,
+    },
+    /// A name of Docker Hub in the list of blocked registries that images do not usually have.
+    #[error(
+        "this is a name of Docker Hub, all of whose names are blocked with it: write docker.io"
+    )]
+    BlockedHub,
+    /// An insecure registry without a port.
+    #[error(
+        "on Windows nodes this holds for mirrors at any port, but for images only where their names have no port: list \
+         {registry}:PORT, too, where it serves other ports"
+    )]
+    InsecureAtOnePort {
+        /// The registry.
+        registry: String,
+    },
+    /// A helper that only other programs run.
+    #[error(
+        "the pull secret names a credential helper for {key}, which containerd does not run, so no credentials are \
+         sent: write them below `auths`"
+    )]
+    CredentialHelper {
+        /// Its key.
+        key: String,
+    },
+    /// Two keys of the pull secret for one registry, with different credentials.
+    #[error("another key is for {key}, too, and has other credentials: leave one of them")]
+    CredentialsTwice {
+        /// What both are for.
+        key: String,
+    },
+    /// No source.
+    #[error("is missing, so the entry does nothing: write the registry that its mirrors stand for")]
+    NoSource,
+    /// An entry without mirrors.
+    #[error("there is no mirror in it, so the entry does nothing: add one, or remove the entry")]
+    NoMirrors,
+    /// The order of the mirrors of an entry is not kept.
+    #[error(
+        "another entry for {registry} wants them in another order, so the order of this one is not kept: write one \
+         order in both"
+    )]
+    OtherOrder {
+        /// Host of the source.
+        registry: String,
+    },
+    /// An object of a version that nobody reads.
+    #[error(
+        "this kind is read as {right} alone, so the object does nothing: write `apiVersion: {right}`"
+    )]
+    OtherVersion {
+        /// Group and version.
+        right: String,
+    },
+    /// An object with a name that nobody reads.
+    #[error(
+        "the one that counts is called {right}, so this object does nothing: write `name: {right}`"
+    )]
+    OtherName {
+        /// The name.
+        right: &'static str,
     },
     /// The kind is deprecated.
     #[error("this kind is deprecated, write an ImageDigestMirrorSet instead")]
@@ -162,7 +243,7 @@ pub enum RegistryProblem {
     )]
     DomainSource,
     /// An entry without a password.
-    #[error("there are no credentials in it, so none are sent")]
+    #[error("there are no credentials in it, so none are sent: write `auth`, or remove it")]
     EmptyCredentials,
     /// A mirror with a scheme that is not kept.
     #[error(
@@ -171,7 +252,9 @@ pub enum RegistryProblem {
     )]
     HttpIsNotKept,
     /// An entry with a token that only Docker supports.
-    #[error("an identity token cannot be sent by containerd, so no credentials are sent")]
+    #[error(
+        "an identity token cannot be sent by containerd, so no credentials are sent: write `auth` with a password"
+    )]
     IdentityToken,
     /// A mirror at an IPv6 address.
     #[error(
@@ -180,16 +263,17 @@ pub enum RegistryProblem {
     )]
     Ipv6Mirror,
     /// A set that says nothing.
-    #[error("there is no entry in it, so it does nothing")]
+    #[error("there is no entry in it, so it does nothing: add one, or remove it")]
     NoEntries,
     /// `NeverContactSource`, and the source is a mirror.
     #[error(
-        "this is the source, so it is asked in spite of NeverContactSource: remove this mirror or that policy"
+        "this is the source, by one of its names, so it is asked in spite of NeverContactSource: remove this mirror or that policy"
     )]
     NeverButMirror,
     /// `NeverContactSource` for a part of a registry.
     #[error(
-        "containerd knows whole registries only, so no image of {registry} is pulled from there"
+        "containerd knows whole registries only, so no image of {registry} is pulled from there: name {registry} alone if \
+         that is meant"
     )]
     NeverIsShared {
         /// Host of the source.
@@ -215,7 +299,8 @@ pub enum RegistryProblem {
     },
     /// Credentials for the same registry, written in another way.
     #[error(
-        "the pull secret has credentials for {key}, but keys count as they are written, so none are sent to {host}"
+        "the pull secret has credentials for {key}, but keys count as they are written, so none are sent to {host}: write \
+         them for {host}"
     )]
     OtherPort {
         /// The registry with or without its port, as in the pull secret.
@@ -225,19 +310,22 @@ pub enum RegistryProblem {
     },
     /// A setting for a part of a registry.
     #[error(
-        "containerd knows whole registries only, so this holds for mirrors, but not for sources: name \
-         the registry alone"
+        "containerd knows whole registries only, so this holds for mirrors in this part, but neither for \
+         sources nor for mirrors of a wider part: name the registry alone"
     )]
     PartOfRegistry,
     /// The pull secret cannot be used at all.
-    #[error("{reason}, so no credentials are sent to mirrors")]
+    #[error(
+        "{reason}, so no credentials are sent to mirrors: write {{\"auths\": {{REGISTRY: {{\"auth\": ..}}}}}}"
+    )]
     PullSecret {
         /// The problem.
         reason: &'static str,
     },
     /// Names without a registry, which are ignored.
     #[error(
-        "containerd takes images without a registry from docker.io only, so this is passed over"
+        "containerd takes images without a registry from docker.io only, so this is passed over: write the registry in \
+         front of such images"
     )]
     SearchNotDone,
     /// A mirror with the name of a Service.
@@ -280,7 +368,7 @@ pub enum RegistryProblem {
         registry: String,
     },
     /// A field of the wrong type.
-    #[error("is not {expected}, so it is passed over")]
+    #[error("is not {expected}, so it is passed over: {}", example(.expected))]
     WrongShape {
         /// The expected type.
         expected: &'static str,
@@ -298,7 +386,13 @@ impl RegistryProblem {
             | Self::CredentialsForPart { .. }
             | Self::Deprecated
             | Self::DomainInPart
+            | Self::BlockedHub
+            | Self::CredentialHelper { .. }
+            | Self::CredentialsTwice { .. }
             | Self::EmptyCredentials
+            | Self::InsecureAtOnePort { .. }
+            | Self::NoMirrors
+            | Self::OtherOrder { .. }
             | Self::HttpIsNotKept
             | Self::IdentityToken
             | Self::NoEntries
@@ -317,6 +411,9 @@ impl RegistryProblem {
             | Self::Ipv6Mirror
             | Self::NeverButMirror
             | Self::NeverWithoutMirrors
+            | Self::NoSource
+            | Self::OtherName { .. }
+            | Self::OtherVersion { .. }
             | Self::OtherPath { .. }
             | Self::PartOfRegistry
             | Self::PullSecret { .. }
@@ -336,6 +433,15 @@ fn with(credentials: Option<&str>) -> String {
     credentials.map(|key| format!(", with the credentials for {key}")).unwrap_or_default()
 }
 
+/// How a value of a type is written.
+fn example(expected: &str) -> &'static str {
+    match expected {
+        "a list" => "write it as a list, such as `[quay.io]`",
+        "a text" => "write it in quotes",
+        _ => "write its members below it",
+    }
+}
+
 /// What to write in place of an unknown member.
 fn meant(right: Option<&str>) -> String {
     right.map_or_else(|| ": remove it".to_owned(), |right| format!(": write `{right}`"))
@@ -343,7 +449,7 @@ fn meant(right: Option<&str>) -> String {
 
 impl fmt::Display for ClusterObject {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {}", self.kind, self.name.escape_debug())
+        write!(f, "{} {}", self.kind, printable(&self.name))
     }
 }
 
@@ -355,9 +461,12 @@ impl fmt::Display for RegistryFinding {
 
 /// Quotes `text` for a message: shortened, and without possible passwords in a URL.
 pub(super) fn shown(text: &str) -> String {
-    let public = text.rsplit_once('@').map_or(text, |(_, public)| public);
-    let hidden = if public.len() < text.len() { "[redacted]@" } else { "" };
-    format!("\"{hidden}{}\"", cut(public, limits::FINDING_TEXT_BYTES).escape_debug())
+    format!("\"{}\"", cut(&without_user(text), limits::FINDING_TEXT_BYTES).escape_debug())
+}
+
+/// The name of an object, which any text can be in a file.
+pub(super) fn shown_name(name: &str) -> String {
+    harmless(name, limits::OBJECT_NAME_BYTES)
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::finding::{ClusterObject, RegistryFinding, RegistryProblem};
 use super::location::{ImageLocation, ImageScope};
-use crate::members::{Shape, unknown_members};
+use crate::members::{Shape, misshapen, unknown_members};
 use crate::names::objects::CLUSTER;
 use crate::names::registries::IMAGE_CONFIG_KIND;
 
@@ -24,8 +24,12 @@ use crate::names::registries::IMAGE_CONFIG_KIND;
 /// ```
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct ImageConfigFacts {
+    /// Registries as they are written: trust is not widened to their other names.
     pub(super) insecure: ScopeSet,
-    pub(super) blocked: ScopeSet,
+    /// Registries in their canonical form.
+    blocked: ScopeSet,
+    /// Whole registries of both lists, as written, and all names of those that are blocked.
+    pub(super) registries: Vec<ImageLocation>,
     pub(super) findings: Vec<RegistryFinding>,
     uid: Option<String>,
 }
@@ -36,8 +40,6 @@ pub(super) struct ScopeSet {
     domains: BTreeSet<String>,
     /// Paths by registry in lower case.
     locations: BTreeMap<String, BTreeSet<String>>,
-    /// Whole registries, as written.
-    registries: Vec<ImageLocation>,
 }
 
 /// The list of registries that are not to be asked.
@@ -58,10 +60,10 @@ const SHAPE: Shape = Shape::Object(&[
             (
                 "registrySources",
                 Shape::Object(&[
-                    ("allowedRegistries", Shape::Any),
-                    ("blockedRegistries", Shape::Any),
-                    ("containerRuntimeSearchRegistries", Shape::Any),
-                    ("insecureRegistries", Shape::Any),
+                    ("allowedRegistries", Shape::List(&Shape::Any)),
+                    ("blockedRegistries", Shape::List(&Shape::Any)),
+                    ("containerRuntimeSearchRegistries", Shape::List(&Shape::Any)),
+                    ("insecureRegistries", Shape::List(&Shape::Any)),
                 ]),
             ),
         ]),
@@ -76,6 +78,9 @@ impl ImageConfigFacts {
         let mut facts = Self { uid, ..Self::default() };
         for unknown in unknown_members(object, &SHAPE) {
             facts.tell(unknown.path, RegistryProblem::UnknownMember { right: unknown.right });
+        }
+        for wrong in misshapen(object, &SHAPE) {
+            facts.tell(wrong.path, RegistryProblem::WrongShape { expected: wrong.expected });
         }
         facts.insecure = facts.scopes(object, "insecureRegistries");
         facts.blocked = facts.scopes(object, BLOCKED);
@@ -93,14 +98,7 @@ impl ImageConfigFacts {
     /// The texts of a list, each with its field.
     fn texts<'a>(&mut self, object: &'a Value, list: &str) -> Vec<(String, &'a str)> {
         let found = object.pointer(&format!("/spec/registrySources/{list}"));
-        let items: &[Value] = match found {
-            None | Some(Value::Null) => &[],
-            Some(Value::Array(items)) => items,
-            Some(_) => {
-                self.tell(field(list), RegistryProblem::WrongShape { expected: "a list" });
-                &[]
-            }
-        };
+        let items = found.and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
         let mut texts = Vec::new();
         for (number, item) in items.iter().enumerate() {
             let at = format!("{}[{number}]", field(list));
@@ -112,11 +110,35 @@ impl ImageConfigFacts {
         texts
     }
 
+    /// Whether `location` is blocked, by whatever name of its registry.
+    pub(super) fn blocks(&self, location: &ImageLocation) -> bool {
+        self.blocked.covers(&location.canonical())
+    }
+
     fn scopes(&mut self, object: &Value, list: &str) -> ScopeSet {
         let mut scopes = ScopeSet::default();
         for (field, text) in self.texts(object, list) {
-            if let Some(scope) = self.scope(list, field, text) {
-                scopes.insert(scope);
+            let before = self.findings.len();
+            let Some(scope) = self.scope(list, field, text) else { continue };
+            if let ImageScope::Location(location) = &scope {
+                for finding in self.findings.iter_mut().skip(before) {
+                    finding.registry = Some(location.canonical());
+                }
+            }
+            match scope {
+                ImageScope::Location(location) if list == BLOCKED => {
+                    if location.path().is_empty() {
+                        self.registries.extend(location.names());
+                    }
+                    scopes.insert(ImageScope::Location(location.canonical()));
+                }
+                ImageScope::Location(location) => {
+                    if location.path().is_empty() {
+                        self.registries.push(location.clone());
+                    }
+                    scopes.insert(ImageScope::Location(location));
+                }
+                domain @ ImageScope::Domain(_) => scopes.insert(domain),
             }
         }
         scopes
@@ -138,13 +160,21 @@ impl ImageConfigFacts {
                         self.tell(field, RegistryProblem::UnusableFolder { registry });
                     }
                     ImageScope::Location(location) if location.is_only_a_server() => {
-                        self.tell(field, RegistryProblem::NeverLookedUp);
+                        let problem = match list {
+                            BLOCKED => RegistryProblem::BlockedHub,
+                            _ => RegistryProblem::NeverLookedUp,
+                        };
+                        self.tell(field, problem);
                     }
                     ImageScope::Location(location)
-                        if list == BLOCKED && !location.has_port() && !location.is_hub() =>
+                        if !location.has_port() && !location.is_hub() =>
                     {
                         let registry = location.host().to_owned();
-                        self.tell(field, RegistryProblem::BlockedAtOnePort { registry });
+                        let problem = match list {
+                            BLOCKED => RegistryProblem::BlockedAtOnePort { registry },
+                            _ => RegistryProblem::InsecureAtOnePort { registry },
+                        };
+                        self.tell(field, problem);
                     }
                     ImageScope::Location(_) => {}
                 }
@@ -160,7 +190,7 @@ impl ImageConfigFacts {
     fn tell(&mut self, field: String, problem: RegistryProblem) {
         let (name, uid) = (CLUSTER.to_owned(), self.uid.clone());
         let object = ClusterObject { kind: IMAGE_CONFIG_KIND, name, uid };
-        self.findings.push(RegistryFinding { object, field, problem });
+        self.findings.push(RegistryFinding { object, field, problem, registry: None });
     }
 }
 
@@ -177,16 +207,8 @@ impl ScopeSet {
             ImageScope::Location(location) => {
                 let paths = self.locations.entry(location.host_key()).or_default();
                 paths.insert(location.path().to_owned());
-                if location.path().is_empty() {
-                    self.registries.push(location);
-                }
             }
         }
-    }
-
-    /// Whole registries in the set.
-    pub(super) fn registries(&self) -> &[ImageLocation] {
-        &self.registries
     }
 
     /// Whether all of `location` is in the set. A registry without a port stands for all of its ports, as on Linux

@@ -113,11 +113,9 @@ impl ImageLocation {
         self.host.rsplit_once(':').is_some_and(|(_, port)| !port.ends_with(']'))
     }
 
-    /// Whether its host is a name of Docker Hub that no image has.
+    /// Whether its host is a name of Docker Hub that images do not usually have.
     pub(super) fn is_only_a_server(&self) -> bool {
-        [DOCKER_HUB_INDEX, DOCKER_HUB_SERVER]
-            .iter()
-            .any(|name| self.host.eq_ignore_ascii_case(name))
+        !self.is_hub() && is_docker_hub(&self.host)
     }
 
     /// Whether image names may have its host as their registry: containerd takes a first part without a dot or a port
@@ -133,16 +131,59 @@ impl ImageLocation {
 
     /// The same location with HTTPS' port where it has none, and without that port where it has it.
     pub(super) fn with_other_port(&self) -> Self {
-        let (host, port) = (&self.host, ":443");
+        let (host, port) = (&self.host, HTTPS_PORT);
         let host = host.strip_suffix(port).map_or_else(|| format!("{host}{port}"), str::to_owned);
         Self { host, path: self.path.clone() }
     }
 
     /// The same location, with the server of Docker Hub in place of its names in images.
     pub(super) fn at_its_server(self) -> Self {
-        let is_hub =
-            [DOCKER_HUB, DOCKER_HUB_INDEX].iter().any(|hub| self.host.eq_ignore_ascii_case(hub));
-        if is_hub { Self { host: DOCKER_HUB_SERVER.to_owned(), ..self } } else { self }
+        if is_docker_hub(&self.host) {
+            Self { host: DOCKER_HUB_SERVER.to_owned(), ..self }
+        } else {
+            self
+        }
+    }
+
+    /// The same location in the one form that all names of its registry have in common: in lower case, Docker Hub by
+    /// its server, and without HTTPS' port.
+    pub(super) fn canonical(&self) -> Self {
+        let host = self.host_key();
+        let host = host.strip_suffix(HTTPS_PORT).unwrap_or(&host);
+        let (name, port) = host.split_at(host.find(':').unwrap_or(host.len()));
+        let host = if is_docker_hub(name) {
+            format!("{DOCKER_HUB_SERVER}{port}")
+        } else {
+            host.to_owned()
+        };
+        Self { host, path: self.path.clone() }
+    }
+
+    /// The host without its port.
+    pub(super) fn host_name(&self) -> &str {
+        match self.host.rsplit_once(':') {
+            Some((name, port)) if !port.ends_with(']') => name,
+            _ => &self.host,
+        }
+    }
+
+    /// Whether both are at one registry, whatever name of it each has.
+    pub(super) fn is_at_the_same_registry(&self, other: &Self) -> bool {
+        self.canonical().host == other.canonical().host
+    }
+
+    /// All names of its registry in names of images, its own first.
+    pub(super) fn names(&self) -> Vec<Self> {
+        let of = |host: &str| Self::of_registry(host);
+        let with_ports = |name: Self| [name.with_other_port(), name];
+        let other_names = [DOCKER_HUB, DOCKER_HUB_SERVER].map(of).into_iter().flat_map(with_ports);
+        let others = other_names.filter(|other| other.is_at_the_same_registry(self));
+        let own = of(&self.host);
+        [own.clone(), own.with_other_port()]
+            .into_iter()
+            .filter(|name| name.is_at_the_same_registry(self))
+            .chain(others)
+            .collect()
     }
 
     /// The host in lower case: registries are compared without case.
@@ -182,6 +223,15 @@ impl ImageLocation {
             && length <= limits::WINDOWS_PATH_CHARACTERS;
         usable.then_some(folder)
     }
+}
+
+/// How a host ends that names HTTPS' port.
+const HTTPS_PORT: &str = ":443";
+
+/// Whether `host` is a name of Docker Hub.
+pub(super) fn is_docker_hub(host: &str) -> bool {
+    let names = [DOCKER_HUB, DOCKER_HUB_INDEX, DOCKER_HUB_SERVER];
+    names.iter().any(|name| host.eq_ignore_ascii_case(name))
 }
 
 /// Whether `stem` is a device name on Windows, with any extension. Source: Microsoft, "Naming files, paths, and

@@ -5,12 +5,14 @@ use std::collections::BTreeSet;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::finding::{ClusterObject, RegistryFinding, RegistryProblem};
+use super::finding::{ClusterObject, RegistryFinding, RegistryProblem, shown_name};
 use super::location::{ImageLocation, ImageScope};
-use crate::members::{Shape, unknown_members};
+use crate::members::{Shape, misshapen, unknown_members};
+use crate::names::objects::CLUSTER;
 use crate::names::registries::{
-    ALLOW_SOURCE, CONFIG_GROUP, CONTENT_SOURCE_POLICY_GROUP, CONTENT_SOURCE_POLICY_KIND,
-    DIGEST_MIRROR_SET_KIND, NEVER_SOURCE, TAG_MIRROR_SET_KIND,
+    ALLOW_SOURCE, CONFIG_GROUP, CONFIG_VERSION, CONTENT_SOURCE_POLICY_GROUP,
+    CONTENT_SOURCE_POLICY_KIND, CONTENT_SOURCE_POLICY_VERSION, DIGEST_MIRROR_SET_KIND,
+    IMAGE_CONFIG_KIND, IMAGE_GROUP, NEVER_SOURCE, TAG_MIRROR_SET_KIND,
 };
 
 /// The mirrors in an ImageDigestMirrorSet, an ImageTagMirrorSet or an ImageContentSourcePolicy.
@@ -55,6 +57,7 @@ pub(super) struct MirrorEntry {
 struct Kind {
     name: &'static str,
     group: &'static str,
+    version: &'static str,
     /// The list in `spec`.
     list: &'static str,
     /// Whether it is for tags.
@@ -67,6 +70,7 @@ const KINDS: [Kind; 3] = [
     Kind {
         name: DIGEST_MIRROR_SET_KIND,
         group: CONFIG_GROUP,
+        version: CONFIG_VERSION,
         list: "imageDigestMirrors",
         tags: false,
         shape: DIGEST_MIRRORS,
@@ -74,6 +78,7 @@ const KINDS: [Kind; 3] = [
     Kind {
         name: TAG_MIRROR_SET_KIND,
         group: CONFIG_GROUP,
+        version: CONFIG_VERSION,
         list: "imageTagMirrors",
         tags: true,
         shape: TAG_MIRRORS,
@@ -81,6 +86,7 @@ const KINDS: [Kind; 3] = [
     Kind {
         name: CONTENT_SOURCE_POLICY_KIND,
         group: CONTENT_SOURCE_POLICY_GROUP,
+        version: CONTENT_SOURCE_POLICY_VERSION,
         list: "repositoryDigestMirrors",
         tags: false,
         shape: SOURCE_POLICIES,
@@ -90,12 +96,13 @@ const KINDS: [Kind; 3] = [
 /// The members of an entry.
 const ENTRY: Shape = Shape::Object(&[
     ("source", Shape::Any),
-    ("mirrors", Shape::Any),
+    ("mirrors", Shape::List(&Shape::Any)),
     ("mirrorSourcePolicy", Shape::Any),
 ]);
 
 /// The members of an entry of an ImageContentSourcePolicy, of which the API server drops all others.
-const POLICY_ENTRY: Shape = Shape::Object(&[("source", Shape::Any), ("mirrors", Shape::Any)]);
+const POLICY_ENTRY: Shape =
+    Shape::Object(&[("source", Shape::Any), ("mirrors", Shape::List(&Shape::Any))]);
 
 /// The members of an ImageDigestMirrorSet.
 const DIGEST_MIRRORS: Shape = Shape::Object(&[
@@ -124,18 +131,62 @@ const SOURCE_POLICIES: Shape = Shape::Object(&[
     ("status", Shape::Any),
 ]);
 
+impl Kind {
+    fn version(&self) -> String {
+        format!("{}/{}", self.group, self.version)
+    }
+}
+
+/// What is wrong with an object that has the name of a kind that says something of registries, but another group,
+/// version or name than those that count; `None` if it counts, or is of another kind.
+///
+/// ```
+/// use wmco_core::registries::misplaced;
+///
+/// let set = serde_json::json!({"kind": "ImageTagMirrorSet", "apiVersion": "v1", "metadata": {"name": "ours"}});
+/// let finding = misplaced(&set).unwrap();
+/// assert!(finding.to_string().ends_with("write `apiVersion: config.openshift.io/v1`"));
+/// ```
+pub fn misplaced(object: &Value) -> Option<RegistryFinding> {
+    let text = |pointer| object.pointer(pointer).and_then(Value::as_str);
+    let found = text("/kind")?;
+    let of = |kind: &Kind| (kind.name, kind.version());
+    let config = (IMAGE_CONFIG_KIND, format!("{CONFIG_GROUP}/{CONFIG_VERSION}"));
+    let mut kinds = KINDS.iter().map(of).chain([config]);
+    let (kind, right) = kinds.find(|(kind, _)| *kind == found)?;
+    let name = text("/metadata/name").unwrap_or_default();
+    let is_config = kind == IMAGE_CONFIG_KIND;
+    let group = text("/apiVersion").and_then(|version| version.split('/').next());
+    // Images of the image registry are of the same kind.
+    let (field, problem) = if is_config && group == Some(IMAGE_GROUP) {
+        return None;
+    } else if !is_version(object, &right) {
+        ("apiVersion", RegistryProblem::OtherVersion { right })
+    } else if is_config && !matches!(name, "" | CLUSTER) {
+        ("metadata.name", RegistryProblem::OtherName { right: CLUSTER })
+    } else {
+        return None;
+    };
+    let uid = text("/metadata/uid").map(str::to_owned);
+    let object = ClusterObject { kind, name: shown_name(name), uid };
+    Some(RegistryFinding { object, field: field.to_owned(), problem, registry: None })
+}
+
+/// Whether `object` is of this API version, or of none.
+fn is_version(object: &Value, right: &str) -> bool {
+    let found = object.get("apiVersion").filter(|version| !version.is_null());
+    found.is_none_or(|version| version.as_str() == Some(right))
+}
+
 impl MirrorSetFacts {
-    /// Reads the facts from `object`; `None` if it is of another kind. One without a group is of the usual one.
+    /// Reads the facts from `object`; `None` if it is of another kind. One without an API version is of the usual one.
     pub fn of(object: &Value) -> Option<Self> {
         let text = |pointer| object.pointer(pointer).and_then(Value::as_str);
-        let (found, version) = (text("/kind")?, text("/apiVersion"));
-        let is_of = |kind: &Kind| {
-            let group = version.and_then(|version| version.split('/').next());
-            kind.name == found && group.is_none_or(|group| group == kind.group)
-        };
+        let found = text("/kind")?;
+        let is_of = |kind: &Kind| kind.name == found && is_version(object, &kind.version());
         let (rank, &Kind { name: kind, list, tags, ref shape, .. }) =
             KINDS.iter().enumerate().find(|(_, kind)| is_of(kind))?;
-        let name = text("/metadata/name").unwrap_or_default().to_owned();
+        let name = shown_name(text("/metadata/name").unwrap_or_default());
         let uid = text("/metadata/uid").map(str::to_owned);
         let mut facts = Self {
             object: ClusterObject { kind, name, uid },
@@ -149,25 +200,36 @@ impl MirrorSetFacts {
         }
         let field = format!("spec.{list}");
         let entries = object.pointer(&format!("/spec/{list}")).unwrap_or(&Value::Null);
-        let unknown = unknown_members(object, shape);
+        let (unknown, misshapen) = (unknown_members(object, shape), misshapen(object, shape));
         if matches!(entries, Value::Null) || entries.as_array().is_some_and(Vec::is_empty) {
             // What stands at the wrong place is told below.
-            if unknown.is_empty() {
+            if unknown.is_empty() && misshapen.is_empty() {
                 facts.tell(field.clone(), RegistryProblem::NoEntries);
             }
         }
         for unknown in unknown {
             facts.tell(unknown.path, RegistryProblem::UnknownMember { right: unknown.right });
         }
-        for (number, entry) in facts.list(&field, entries).iter().enumerate() {
+        for wrong in misshapen {
+            facts.tell(wrong.path, RegistryProblem::WrongShape { expected: wrong.expected });
+        }
+        for (number, entry) in items(entries).iter().enumerate() {
+            let before = facts.findings.len();
             if let Some(entry) = facts.entry(format!("{field}[{number}]"), entry, tags) {
+                for finding in facts.findings.iter_mut().skip(before) {
+                    finding.registry = Some(entry.source.canonical());
+                }
                 facts.entries.push(entry);
             }
         }
         Some(facts)
     }
 
+    /// Reads an entry; that a part is of another type was told before.
     fn entry(&mut self, field: String, entry: &Value, tags: bool) -> Option<MirrorEntry> {
+        if !entry.is_object() && !entry.is_null() {
+            return None;
+        }
         let part = |name: &str| entry.get(name).unwrap_or(&Value::Null);
         let never = match part("mirrorSourcePolicy") {
             // It has no such member.
@@ -184,6 +246,10 @@ impl MirrorSetFacts {
             }
         };
         let at = format!("{field}.source");
+        if part("source").is_null() {
+            self.tell(at, RegistryProblem::NoSource);
+            return None;
+        }
         let source = match self.location(at.clone(), part("source"))? {
             ImageScope::Location(source) => source,
             ImageScope::Domain(_) => {
@@ -192,12 +258,13 @@ impl MirrorSetFacts {
             }
         };
         let at = format!("{field}.mirrors");
-        let listed = self.list(&at, part("mirrors"));
+        let listed = items(part("mirrors"));
         let mut mirrors = Vec::with_capacity(listed.len());
         let mut plain = BTreeSet::new();
         for (number, mirror) in listed.iter().enumerate() {
             let at = format!("{at}[{number}]");
-            if mirror.as_str().is_some_and(|text| text.starts_with("http://")) {
+            let scheme = mirror.as_str().and_then(|text| text.split_once("://"));
+            if scheme.is_some_and(|(scheme, _)| scheme.eq_ignore_ascii_case("http")) {
                 plain.insert(number);
             }
             match self.location(at.clone(), mirror) {
@@ -215,8 +282,10 @@ impl MirrorSetFacts {
             Value::Array(items) => !items.is_empty(),
             _ => true,
         };
-        if never && !has_mirrors {
-            self.tell(at, RegistryProblem::NeverWithoutMirrors);
+        match (never, has_mirrors) {
+            (true, false) => self.tell(at, RegistryProblem::NeverWithoutMirrors),
+            (false, false) => self.tell(at, RegistryProblem::NoMirrors),
+            (true | false, true) => {}
         }
         Some(MirrorEntry { field, source, mirrors, plain, has_mirrors, never, tags })
     }
@@ -235,18 +304,13 @@ impl MirrorSetFacts {
         }
     }
 
-    fn list<'a>(&mut self, field: &str, value: &'a Value) -> &'a [Value] {
-        match value {
-            Value::Array(items) => items,
-            Value::Null => &[],
-            _ => {
-                self.tell(field.to_owned(), RegistryProblem::WrongShape { expected: "a list" });
-                &[]
-            }
-        }
-    }
-
     fn tell(&mut self, field: String, problem: RegistryProblem) {
-        self.findings.push(RegistryFinding { object: self.object.clone(), field, problem });
+        let object = self.object.clone();
+        self.findings.push(RegistryFinding { object, field, problem, registry: None });
     }
+}
+
+/// The items of a list, none of any other value.
+fn items(value: &Value) -> &[Value] {
+    value.as_array().map(Vec::as_slice).unwrap_or_default()
 }

@@ -69,7 +69,7 @@ pub use host_files::{RegistryFile, RegistryFiles};
 pub use image::{BadReference, ImageReference};
 pub use image_config::ImageConfigFacts;
 pub use location::{BadLocation, ImageLocation, ImageScope};
-pub use mirror_set::MirrorSetFacts;
+pub use mirror_set::{MirrorSetFacts, misplaced};
 pub use notice::{RegistryNotice, registry_notices};
 pub use pull_secret::{PullCredentials, PullSecret, PullSecretData};
 

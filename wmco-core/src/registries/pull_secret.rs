@@ -1,6 +1,6 @@
 //! Credentials of the whole cluster, from the pull secret.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use base64::Engine as _;
 use base64::alphabet::STANDARD;
@@ -11,9 +11,10 @@ use zeroize::Zeroizing;
 
 use super::finding::{ClusterObject, RegistryFinding, RegistryProblem, shown};
 use super::image_config::prefixes;
-use super::location::{ImageLocation, is_host, without_scheme};
+use super::location::{ImageLocation, is_docker_hub, without_scheme};
+use crate::members::{Shape, unknown_members};
 use crate::names::registries::{
-    DOCKER_CONFIG_KEY, DOCKER_HUB, DOCKER_HUB_INDEX, DOCKER_HUB_SERVER, PULL_SECRET, SECRET_KIND,
+    DOCKER_CONFIG_KEY, DOCKER_HUB, DOCKER_HUB_INDEX, PULL_SECRET, SECRET_KIND,
 };
 use crate::secret::Secret;
 
@@ -32,6 +33,8 @@ use crate::secret::Secret;
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct PullSecret {
     credentials: BTreeMap<String, PullCredentials>,
+    /// Registries with a helper that other programs run for their credentials.
+    helpers: BTreeSet<String>,
     pub(super) findings: Vec<RegistryFinding>,
 }
 
@@ -83,7 +86,8 @@ enum Found {
 impl PullSecret {
     /// Reads the pull secret.
     pub fn read(data: PullSecretData<'_>) -> Self {
-        let mut secret = Self { credentials: BTreeMap::new(), findings: Vec::new() };
+        let mut secret =
+            Self { credentials: BTreeMap::new(), helpers: BTreeSet::new(), findings: Vec::new() };
         let text = match data {
             PullSecretData::NoSecret => return secret.unusable("there is no such Secret"),
             PullSecretData::NoKey => return secret.unusable("it has no such key"),
@@ -93,8 +97,18 @@ impl PullSecret {
         let Ok(config) = serde_json::from_slice::<Value>(text) else {
             return secret.unusable("it is no JSON");
         };
+        let helpers = config.get("credHelpers").and_then(Value::as_object);
+        let helpers = helpers.into_iter().flat_map(serde_json::Map::keys);
+        secret.helpers = helpers.filter_map(|key| Some(normalized(key)?.0)).collect();
         match config.get("auths") {
             Some(Value::Object(entries)) => {
+                for unknown in unknown_members(&config, &DOCKER_CONFIG) {
+                    // Docker has many settings.
+                    if unknown.right.is_some() {
+                        let problem = RegistryProblem::UnknownMember { right: unknown.right };
+                        secret.tell(unknown.path, problem);
+                    }
+                }
                 for (key, entry) in entries {
                     secret.add(key, entry);
                 }
@@ -132,18 +146,35 @@ impl PullSecret {
         key.starts_with(&start).then_some(key)
     }
 
+    /// The key of a credential helper for `location`.
+    pub(super) fn helper(&self, location: &ImageLocation) -> Option<&str> {
+        let host = credentials_host(&location.host_key()).to_owned();
+        let mut keys = prefixes(location.path()).map(|path| joined(&host, path));
+        keys.find_map(|key| self.helpers.get(&key)).map(String::as_str)
+    }
+
     fn add(&mut self, key: &str, entry: &Value) {
         let field = format!("auths[{}]", shown(key));
         let Some((normal, exact)) = normalized(key) else {
-            let reason = "their key is no registry, write for example `quay.io` or `quay.io/team`";
+            let reason = "their key is no registry or part of one, write for example `quay.io` or `quay.io/team`";
             return self.tell(field, RegistryProblem::BrokenCredentials { reason });
         };
+        for unknown in unknown_members(entry, &ENTRY) {
+            let at = format!("{field}.{}", unknown.path);
+            self.tell(at, RegistryProblem::UnknownMember { right: unknown.right });
+        }
         match read_entry(entry) {
-            // A key written as a URL does not override the same key without a scheme.
-            Found::Credentials(_) if !exact && self.credentials.contains_key(&normal) => {}
             Found::Credentials(header) => {
-                let credentials = PullCredentials { key: normal.clone(), header };
-                self.credentials.insert(normal, credentials);
+                let known = self.credentials.get(&normal);
+                if known.is_some_and(|known| known.header != header) {
+                    let problem = RegistryProblem::CredentialsTwice { key: normal.clone() };
+                    self.tell(field, problem);
+                }
+                // A key written as a URL does not override the same key without a scheme.
+                if exact || !self.credentials.contains_key(&normal) {
+                    let credentials = PullCredentials { key: normal.clone(), header };
+                    self.credentials.insert(normal, credentials);
+                }
             }
             Found::Empty => self.tell(field, RegistryProblem::EmptyCredentials),
             Found::IdentityToken => self.tell(field, RegistryProblem::IdentityToken),
@@ -161,11 +192,31 @@ impl PullSecret {
     fn tell(&mut self, field: String, problem: RegistryProblem) {
         let (name, uid) = (PULL_SECRET.to_owned(), None);
         let object = ClusterObject { kind: SECRET_KIND, name, uid };
-        self.findings.push(RegistryFinding { object, field, problem });
+        self.findings.push(RegistryFinding { object, field, problem, registry: None });
     }
 }
 
-/// Registry in lower case with path, and whether `key` has exactly this form; `None` if it is no registry.
+/// The members of an entry, as Docker writes them.
+const ENTRY: Shape = Shape::Object(&[
+    ("auth", Shape::Any),
+    ("email", Shape::Any),
+    ("identitytoken", Shape::Any),
+    ("password", Shape::Any),
+    ("registrytoken", Shape::Any),
+    ("serveraddress", Shape::Any),
+    ("username", Shape::Any),
+]);
+
+/// The members about credentials of Docker's configuration.
+const DOCKER_CONFIG: Shape = Shape::Object(&[
+    ("HttpHeaders", Shape::Any),
+    ("auths", Shape::Any),
+    ("credHelpers", Shape::Any),
+    ("credsStore", Shape::Any),
+]);
+
+/// Registry in lower case with path, and whether `key` has exactly this form; `None` if it is no registry, or has a
+/// path that no mirror has.
 fn normalized(key: &str) -> Option<(String, bool)> {
     let text = without_scheme(key).trim_end_matches('/');
     // Docker has always appended the API version to its registry.
@@ -175,16 +226,18 @@ fn normalized(key: &str) -> Option<(String, bool)> {
         .into_iter()
         .find_map(|version| text.strip_suffix(version).filter(|_| is_url))
         .unwrap_or(text);
-    let (host, path) = text.split_once('/').unwrap_or((text, ""));
-    let host = host.to_ascii_lowercase();
+    let location: ImageLocation = text.parse().ok()?;
+    // No slash too many is passed over here: other programs compare keys as they are.
+    let is_whole = text.len() == location.to_string().len() && !location.has_version();
+    let host = location.host_key();
     let known_as = credentials_host(&host);
-    let normal = joined(known_as, path);
-    is_host(&host).then_some((normal, !is_url && known_as == host))
+    let normal = joined(known_as, location.path());
+    is_whole.then_some((normal, !is_url && known_as == host))
 }
 
 /// The host under which credentials for `host` (lower case) are kept: Docker Hub has three names.
 fn credentials_host(host: &str) -> &str {
-    if [DOCKER_HUB_INDEX, DOCKER_HUB_SERVER].contains(&host) { DOCKER_HUB } else { host }
+    if is_docker_hub(host) { DOCKER_HUB } else { host }
 }
 
 fn joined(host: &str, path: &str) -> String {
@@ -209,10 +262,16 @@ fn read_entry(entry: &Value) -> Found {
         texts.each_mut().map(|text| text.as_deref().unwrap_or_default());
     let has_token = !identity_token.is_empty() || !registry_token.is_empty();
     let pair = if auth.is_empty() {
-        if user.contains(':') {
-            return Found::Broken("a user name cannot have a colon");
+        match (user, password) {
+            ("", "") if !has_token => return Found::Empty,
+            (_, "") if has_token => return Found::IdentityToken,
+            (_, "") => return Found::Broken("write a `password` beside the `username`"),
+            ("", _) => return Found::Broken("write a `username` beside the `password`"),
+            (user, _) if user.contains(':') => {
+                return Found::Broken("a user name cannot have a colon");
+            }
+            (_, _) => Zeroizing::new(format!("{user}:{password}").into_bytes()),
         }
-        Zeroizing::new(format!("{user}:{password}").into_bytes())
     } else {
         match decoded(auth) {
             Some(pair) => pair,
@@ -220,9 +279,14 @@ fn read_entry(entry: &Value) -> Found {
         }
     };
     match pair.as_slice() {
-        // The user beside a token has no password, or is a mere placeholder.
-        [.., b':'] if has_token => Found::IdentityToken,
-        b":" => Found::Empty,
+        pair if pair.iter().position(|byte| *byte == b':') == pair.len().checked_sub(1) => {
+            match pair {
+                // The user beside a token has no password, or is a mere placeholder.
+                _ if has_token => Found::IdentityToken,
+                b":" => Found::Empty,
+                _ => Found::Broken("there is no password in `auth`"),
+            }
+        }
         pair => {
             let encoded = Zeroizing::new(BASE64_STANDARD.encode(pair));
             Found::Credentials(Secret::new(format!("Basic {}", encoded.as_str())))

@@ -2,9 +2,15 @@
 //!
 //! [`host::CREDENTIAL_PROVIDER_CONFIG`]: crate::names::host::CREDENTIAL_PROVIDER_CONFIG
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 
+use crate::members::{Shape, UnknownMember, unknown_members};
 use crate::units::GoDuration;
+
+/// The kind of the file.
+const KIND: &str = "CredentialProviderConfig";
 
 /// Extension of programs on Windows.
 const SUFFIX: &str = ".exe";
@@ -13,6 +19,32 @@ const SUFFIX: &str = ".exe";
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CredentialProviderError {
+    /// An object of another kind.
+    #[error(
+        "the credential provider file is of another kind, write `kind: CredentialProviderConfig`"
+    )]
+    Kind,
+    /// A name that is no name of a file.
+    #[error(
+        "field `providers[{number}].name` of the credential provider file is no name of a program, so kubelets refuse \
+         the file: write the name of a file without its folder"
+    )]
+    Name {
+        /// Which provider, from 0.
+        number: usize,
+    },
+    /// No list of providers.
+    #[error("the credential provider file has no `providers`, write the list of them")]
+    NoProviders,
+    /// Two providers run the same program.
+    #[error(
+        "field `providers[{number}].name` of the credential provider file names a program that another provider has, so \
+         kubelets refuse the file: leave one of them"
+    )]
+    Twice {
+        /// The second provider, from 0.
+        number: usize,
+    },
     /// A member does not have the type that the kubelet expects.
     #[error(
         "the credential provider file is no CredentialProviderConfig, correct it in the MachineConfig"
@@ -30,26 +62,88 @@ pub enum CredentialProviderError {
 /// file that the kubelet runs, gets the extension `.exe`.
 ///
 /// `text` is YAML or JSON, the result YAML. Only members that the kubelet knows are kept, and durations are written
-/// in full (`12h0m0s`). The kubelet's own checks are not repeated here.
+/// in full (`12h0m0s`). Of the kubelet's own checks only those of kind and names are repeated here.
 /// Source: `docs/contract/node-files.md`, FILE22.
 ///
 /// # Errors
-/// The text is not YAML, or a member has the wrong type.
+/// The text is not YAML, of another kind, a member has the wrong type, or a name is not that of a file or not unique.
 pub fn credential_provider(text: &str) -> Result<String, CredentialProviderError> {
-    // Read as JSON values, because YAML alone would read the number 10 as the text "10".
-    let options = serde_saphyr::options! { with_snippet: false };
-    let value: serde_json::Value = serde_saphyr::from_str_with_options(text, options)
-        .map_err(|error| CredentialProviderError::Yaml(Box::new(error)))?;
     let mut config: CredentialProviderConfig =
-        serde_json::from_value(value).map_err(CredentialProviderError::Shape)?;
-    for provider in config.providers.iter_mut().flatten() {
+        serde_json::from_value(value(text)?).map_err(CredentialProviderError::Shape)?;
+    if config.kind.as_deref().is_some_and(|kind| kind != KIND) {
+        return Err(CredentialProviderError::Kind);
+    }
+    let providers = config.providers.as_mut().ok_or(CredentialProviderError::NoProviders)?;
+    let mut names = BTreeSet::new();
+    for (number, provider) in providers.iter_mut().enumerate() {
+        if !is_program(&provider.name) {
+            return Err(CredentialProviderError::Name { number });
+        }
         // Windows ignores the case of file names.
         if !provider.name.to_ascii_lowercase().ends_with(SUFFIX) {
             provider.name.push_str(SUFFIX);
         }
+        if !names.insert(provider.name.to_ascii_lowercase()) {
+            return Err(CredentialProviderError::Twice { number });
+        }
     }
     serde_saphyr::to_string(&config).map_err(CredentialProviderError::Write)
 }
+
+/// The members of a `CredentialProviderConfig` that kubelets do not know. They refuse a file with such a member.
+///
+/// ```
+/// use wmco_core::render::unknown_provider_members;
+///
+/// let [unknown] = &unknown_provider_members("provider: []")[..] else { panic!() };
+/// assert_eq!(unknown.right.as_deref(), Some("providers"));
+/// ```
+pub fn unknown_provider_members(text: &str) -> Vec<UnknownMember> {
+    let value = value(text).unwrap_or_default();
+    // An object of another kind has other members.
+    let kind = value.get("kind").and_then(serde_json::Value::as_str);
+    if kind.is_none_or(|kind| kind == KIND) { unknown_members(&value, &SHAPE) } else { Vec::new() }
+}
+
+fn value(text: &str) -> Result<serde_json::Value, CredentialProviderError> {
+    // Read as JSON values, because YAML alone would read the number 10 as the text "10".
+    let options = serde_saphyr::options! { with_snippet: false };
+    serde_saphyr::from_str_with_options(text, options)
+        .map_err(|error| CredentialProviderError::Yaml(Box::new(error)))
+}
+
+/// Whether a kubelet takes `name` for a program, and Windows for a file.
+fn is_program(name: &str) -> bool {
+    let is_wrong = |letter: char| {
+        letter.is_whitespace() || letter.is_control() || r#"/\:*?"<>|"#.contains(letter)
+    };
+    !name.is_empty() && ![".", ".."].contains(&name) && !name.contains(is_wrong)
+}
+
+const SHAPE: Shape = Shape::Object(&[
+    ("apiVersion", Shape::Any),
+    ("kind", Shape::Any),
+    ("providers", Shape::List(&PROVIDER)),
+]);
+
+const PROVIDER: Shape = Shape::Object(&[
+    ("apiVersion", Shape::Any),
+    ("args", Shape::Any),
+    ("defaultCacheDuration", Shape::Any),
+    ("env", Shape::List(&Shape::Object(&[("name", Shape::Any), ("value", Shape::Any)]))),
+    ("matchImages", Shape::Any),
+    ("name", Shape::Any),
+    (
+        "tokenAttributes",
+        Shape::Object(&[
+            ("cacheType", Shape::Any),
+            ("optionalServiceAccountAnnotationKeys", Shape::Any),
+            ("requireServiceAccount", Shape::Any),
+            ("requiredServiceAccountAnnotationKeys", Shape::Any),
+            ("serviceAccountTokenAudience", Shape::Any),
+        ]),
+    ),
+]);
 
 /// Source: Kubernetes reference, "kubelet configuration (v1)", `CredentialProviderConfig`.
 #[derive(Deserialize, Serialize)]
@@ -174,6 +268,25 @@ mod tests {
           matchImages: null
           name: other-provider.exe
         "#);
+    }
+
+    #[test]
+    fn what_kubelets_refuse_is_not_written() {
+        for (text, expected) in [
+            ("kind: ConfigMap\ndata: {}", "CredentialProviderConfig"),
+            ("kind: CredentialProviderConfig\nprovider: [{name: x}]", "`providers`"),
+            ("providers: [{name: ''}]", "providers[0].name"),
+            ("providers: [{matchImages: [a.test]}]", "providers[0].name"),
+            ("providers: [{name: x}, {name: ../x}]", "providers[1].name"),
+            ("providers: [{name: 'a\\x'}]", "providers[0].name"),
+            ("providers: [{name: 'C:x'}]", "providers[0].name"),
+            ("providers: [{name: a b}]", "providers[0].name"),
+            ("providers: [{name: '..'}]", "providers[0].name"),
+            ("providers: [{name: x}, {name: X.exe}]", "providers[1].name"),
+        ] {
+            let error = credential_provider(text).map_err(|error| error.to_string());
+            assert!(error.as_ref().is_err_and(|it| it.contains(expected)), "{text}: {error:?}");
+        }
     }
 
     #[test]

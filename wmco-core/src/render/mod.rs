@@ -21,7 +21,9 @@ pub use containerd::{
     BadContainerdSetting, ContainerdLogLevel, ContainerdSettings, ContainerdSettingsError,
     RuntimeHandler, containerd_config,
 };
-pub use credential_provider::{CredentialProviderError, credential_provider};
+pub use credential_provider::{
+    CredentialProviderError, credential_provider, unknown_provider_members,
+};
 pub use kubeconfig::{
     KubeconfigError, ServiceAccountToken, certificate_kubeconfig, token_kubeconfig, wicd_user,
 };

@@ -9,13 +9,15 @@ use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use bin_operator::demo::Stage;
 use bin_operator::progress::Progress;
+use kube_testserver::Request;
 use serde_json::{Value, json};
 use wmco_core::names::registries::{
     CONFIG_GROUP, DOCKER_CONFIG_KEY, PULL_SECRET, PULL_SECRET_NAMESPACE,
 };
-use wmco_core::names::{self, host};
+use wmco_core::names::{self, host, objects};
 use wmco_core::protocol::Access;
 use wmco_core::winpath::WindowsPath;
+use wmco_services::fake::Call;
 use wmco_services::windows::Windows as _;
 use wmco_sim::host::{Fault, SimHost};
 
@@ -65,7 +67,7 @@ fn having(stage: &Stage, folder: &str, part: &str) -> usize {
 }
 
 /// What must not change: how each host runs, and what its Node shows.
-fn undisturbed(stage: &Stage) -> Vec<Value> {
+fn state(stage: &Stage) -> Vec<Value> {
     let hosts = stage.hosts.iter().map(|(address, host)| {
         let services = host.model().snapshot().services;
         json!([address, host.counts().restarts, format!("{services:?}")])
@@ -77,18 +79,67 @@ fn undisturbed(stage: &Stage) -> Vec<Value> {
     hosts.chain(nodes).collect()
 }
 
+/// All that disturbed nodes since `first` requests: writes of the operator to Nodes, among them each cordon, evictions,
+/// and what changed on hosts besides files.
+fn disturbances(stage: &Stage, first: usize) -> Vec<String> {
+    let requests = stage.cluster.requests();
+    assert!(requests.len() < 10_000, "the server forgets older ones");
+    let operator = format!("system:serviceaccount:{}:{}", stage.namespace(), objects::OPERATOR);
+    let disturbs = |request: &&Request| {
+        let writes = !matches!(request.verb.as_str(), "get" | "list" | "watch");
+        writes
+            && (request.resource == "pods/eviction"
+                || (request.resource == "nodes" && request.user == operator))
+    };
+    let requests = requests.iter().skip(first).filter(disturbs).map(|it| format!("{it:?}"));
+    let changes = stage.hosts.iter().flat_map(|(address, host)| {
+        let changes = host.model().changes().into_iter().filter(|(call, _)| !is_about_files(*call));
+        changes.map(move |(call, object)| format!("{address}: {call:?} {object}"))
+    });
+    requests.chain(changes).collect()
+}
+
+/// Whether a call leaves services, variables, roots and the machine alone.
+fn is_about_files(call: Call) -> bool {
+    let name = format!("{call:?}");
+    ["Files", "Logs"].iter().any(|part| name.starts_with(part))
+}
+
+/// A fleet at rest, before a change that must not disturb it.
+struct AtRest {
+    state: Vec<Value>,
+    /// How many requests there were.
+    requests: usize,
+}
+
+impl AtRest {
+    /// Nothing was disturbed since, not even for a moment.
+    #[track_caller]
+    fn assert_undisturbed(&self, stage: &Stage) {
+        assert_eq!(disturbances(stage, self.requests), [""; 0]);
+        assert_eq!(state(stage), self.state);
+    }
+}
+
 /// Forgets what hosts were asked; then nothing but what follows is counted.
-async fn rest(stage: &Stage) {
+async fn rest(stage: &Stage) -> AtRest {
+    let seen = disturbances(stage, 0);
+    for part in ["ServicesStart", "\"nodes\""] {
+        assert!(seen.iter().any(|it| it.contains(part)), "a configuration disturbs: {seen:#?}");
+    }
     tokio::time::sleep(Duration::from_secs(1)).await;
     stage.hosts.reset_counts();
+    for (_, host) in stage.hosts.iter() {
+        host.model().clear_changes();
+    }
+    AtRest { state: state(stage), requests: stage.cluster.requests().len() }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_change_reaches_all_nodes_and_disturbs_none() {
     let stage = stage(3).await;
     let running = operate_until_settled(&stage, &addresses(3)).await;
-    rest(&stage).await;
-    let before = undisturbed(&stage);
+    let before = rest(&stage).await;
 
     let auth = give_pull_secret(&stage, "cache.example");
     stage.cluster.put(&tag_mirrors("a", &[("quay.io:5000", "cache.example")])).unwrap();
@@ -110,7 +161,7 @@ async fn a_change_reaches_all_nodes_and_disturbs_none() {
     until(|| stage.hosts.iter().all(gone).then_some(())).await;
     assert_eq!(having(&stage, "docker.io", "cache.example"), 3);
 
-    assert_eq!(undisturbed(&stage), before);
+    before.assert_undisturbed(&stage);
     running.stop().await.unwrap();
     stage.shutdown().await;
 }
@@ -121,8 +172,7 @@ async fn a_broken_object_changes_nothing_and_is_told_on_it() {
     give_pull_secret(&stage, "other.example");
     stage.cluster.put(&tag_mirrors("good", &[("quay.io", "cache.example")])).unwrap();
     let running = operate_until_settled(&stage, &addresses(2)).await;
-    rest(&stage).await;
-    let before = undisturbed(&stage);
+    let before = rest(&stage).await;
     let broken =
         [("*.example", "cache.example"), ("https://", "x"), ("b.example/x", "c.example/y")];
     stage.cluster.put(&tag_mirrors("broken", &broken)).unwrap();
@@ -146,7 +196,7 @@ async fn a_broken_object_changes_nothing_and_is_told_on_it() {
         assert!(counts.executions.is_empty(), "nobody looks at a host for it: {counts:#?}");
     }
     assert_eq!(having(&stage, "quay.io", "cache.example"), 2);
-    assert_eq!(undisturbed(&stage), before);
+    before.assert_undisturbed(&stage);
     running.stop().await.unwrap();
     stage.shutdown().await;
 }
@@ -209,8 +259,7 @@ async fn asked(count: u8) -> (Vec<usize>, Vec<u64>, Duration) {
     for (_, host) in stage.hosts.iter() {
         host.set_latency(FAR);
     }
-    rest(&stage).await;
-    let before = undisturbed(&stage);
+    let before = rest(&stage).await;
     let begun = std::time::Instant::now();
     stage.cluster.put(&tag_mirrors("a", &[("quay.io", "cache.example")])).unwrap();
     until(|| (having(&stage, "quay.io", "cache.example") > 0).then_some(())).await;
@@ -218,7 +267,7 @@ async fn asked(count: u8) -> (Vec<usize>, Vec<u64>, Duration) {
     until(|| (having(&stage, "quay.io", "cache.example") == usize::from(count)).then_some(()))
         .await;
     let took = begun.elapsed();
-    assert_eq!(undisturbed(&stage), before);
+    before.assert_undisturbed(&stage);
     let round_trips = stage.hosts.counts().iter().map(|counts| counts.round_trips).collect();
     running.stop().await.unwrap();
     stage.shutdown().await;

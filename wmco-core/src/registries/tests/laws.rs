@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use toml_edit::{DocumentMut, Item};
 
 use super::{asked, registries, texts, told};
-use crate::registries::Registries;
+use crate::registries::{Registries, RegistryProblem};
 
 /// One entry of a mirror set, and what it is meant to say.
 #[derive(Clone, Debug)]
@@ -31,13 +31,32 @@ struct Mirror {
 }
 
 const HOSTS: [&str; 4] = ["a.test", "a.test:5000", "b.test", "docker.io"];
-const MIRROR_HOSTS: [&str; 4] = ["m.test", "n.test:8443", "o.test", "a.test"];
+const MIRROR_HOSTS: [&str; 7] = [
+    "m.test",
+    "n.test:8443",
+    "o.test",
+    "a.test",
+    "a.test:443",
+    "docker.io",
+    "registry-1.docker.io",
+];
 const REPOSITORIES: [&str; 3] = ["t/x/y", "t/z", "u/v"];
 const DIGEST: &str = "sha256:0000000000000000000000000000000000000000000000000000000000000000";
 
 impl Mirror {
     fn base(&self) -> String {
-        [&["https:/", self.host, "v2"][..], &self.before].concat().join("/")
+        let host = if self.host == "docker.io" { "registry-1.docker.io" } else { self.host };
+        [&["https:/", host, "v2"][..], &self.before].concat().join("/")
+    }
+
+    /// Whether it is the registry `host` by one of its names.
+    fn is_registry(&self, host: &str) -> bool {
+        let names: &[&str] = match self.host {
+            "a.test" | "a.test:443" => &["a.test"],
+            "docker.io" | "registry-1.docker.io" => &["docker.io"],
+            other => &[other],
+        };
+        names.contains(&host)
     }
 
     fn written(&self, entry: &Entry) -> String {
@@ -225,6 +244,17 @@ proptest! {
                 !entry.mirrors.is_empty()
                     && (entry.never || entry.mirrors.iter().any(|mirror| mirror.is_usable(entry)))
             });
+        // A source that is forbidden and a mirror all the same is told, by whatever name.
+        let itself = ours.iter().any(|entry| entry.never)
+            && ours.iter().any(|entry| {
+                let mut mirrors = entry.mirrors.iter();
+                mirrors.any(|mirror| mirror.is_usable(entry) && mirror.is_registry(host))
+            });
+        let told = found.findings().iter().any(|finding| {
+            let number: usize = finding.object.name["set-".len()..].parse().unwrap();
+            entries[number].host == host && finding.problem == RegistryProblem::NeverButMirror
+        });
+        prop_assert_eq!(told, itself);
         let bare = |url: &String| {
             let url = url.split("?ns=").next().unwrap();
             url.trim_end_matches("/blobs/DIGEST").to_owned()

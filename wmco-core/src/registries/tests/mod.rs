@@ -2,7 +2,9 @@
 
 mod laws;
 mod rows;
+mod strict;
 mod vectors;
+mod words;
 
 use std::collections::BTreeMap;
 
