@@ -26,6 +26,7 @@
 //! - No file is read beyond [`limits::INPUT_BYTES`].
 //! - In YAML a key that stands twice is an error; in JSON the last one counts, as in the API server.
 
+mod configuration;
 mod encoding;
 mod selection;
 mod yaml;
@@ -35,6 +36,7 @@ use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
+pub use configuration::{CONFIGURATION, OPERATORS, of_cluster};
 use k8s_openapi::api::certificates::v1::CertificateSigningRequest;
 use k8s_openapi::api::core::v1::{ConfigMap, Node, Secret};
 pub use selection::{Selection, once};
@@ -350,15 +352,10 @@ impl Objects {
         Ok(())
     }
 
-    /// Objects of `kind` among [`Self::others`]. The Cluster API has kinds of the same names as the Machine API, of
-    /// which the operator looks at none.
+    /// Objects of `kind` among [`Self::others`], of whatever group.
     pub fn others_of<'a>(&'a self, kind: &'a str) -> impl Iterator<Item = &'a Located<Value>> {
-        const CLUSTER_API: &str = "cluster.x-k8s.io/";
-        let text = |object: &'a Value, member| object.get(member).and_then(Value::as_str);
-        self.others.iter().filter(move |other| {
-            let api = text(&other.object, "apiVersion").unwrap_or_default();
-            text(&other.object, "kind") == Some(kind) && !api.starts_with(CLUSTER_API)
-        })
+        let is_of = |object: &Value| object.get("kind").and_then(Value::as_str) == Some(kind);
+        self.others.iter().filter(move |other| is_of(&other.object))
     }
 }
 

@@ -18,6 +18,14 @@ pub struct Keys {
     pub facts: LoginKeys,
 }
 
+/// What the Secret has under both names.
+pub struct KeySecret {
+    /// The key in use.
+    pub current: Option<Secret>,
+    /// The key to come, while keys are exchanged.
+    pub next: Option<Secret>,
+}
+
 /// A private key as it stands in the Secret.
 #[derive(Clone)]
 pub struct KeyFile {
@@ -28,17 +36,19 @@ pub struct KeyFile {
 }
 
 impl Keys {
-    /// Reads the Secret's keys under both names. Reports each problem; a problem of the next key
-    /// holds up nothing.
-    pub fn parse(
-        current: Option<Secret>,
-        next: Option<Secret>,
-        mut tell: impl FnMut(String),
-    ) -> Option<Self> {
+    /// Reads the `secret`, if it is there. Reports each problem; a problem of the next key holds up nothing.
+    pub fn parse(secret: Option<KeySecret>, mut tell: impl FnMut(String)) -> Option<Self> {
+        let Some(KeySecret { current, next }) = secret else {
+            tell(format!(
+                "secret {PRIVATE_KEY_SECRET} is absent, create it with the private key of the instances in \
+                 {PRIVATE_KEY_KEY}"
+            ));
+            return None;
+        };
         let Some(pem) = current else {
             tell(format!(
-                "secret {PRIVATE_KEY_SECRET} has no key {PRIVATE_KEY_KEY}, create it with the private key \
-                 of the instances"
+                "secret {PRIVATE_KEY_SECRET} has no key {PRIVATE_KEY_KEY}, write the private key of the instances \
+                 there"
             ));
             return None;
         };

@@ -33,6 +33,7 @@ pub mod manifest;
 pub mod metrics;
 pub mod nodes;
 pub mod openshift;
+pub mod other_writer;
 pub mod owned;
 pub mod payload;
 pub mod problems;

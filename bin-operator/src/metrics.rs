@@ -111,6 +111,10 @@ pub struct Metrics {
     pub blocked_drains: Family<NodeLabels, Gauge>,
     /// Nodes that hold a disruption slot.
     pub disrupted: Gauge<i64, AtomicI64>,
+    /// Whether there is a private key that can be used.
+    pub has_key: Gauge<i64, AtomicI64>,
+    /// Nodes that wait for a disruption slot.
+    pub waiting: Gauge<i64, AtomicI64>,
     /// Since when instances are not at rest, in seconds since 1970; nothing for others.
     pub pending: Family<WorkLabels, Gauge>,
     /// Since when hosts do not answer, likewise.
@@ -152,6 +156,8 @@ impl Metrics {
                 csr_decision_time,
                 instances: at.made("instances", "Instances by what is wanted of them"),
                 disrupted: at.made("disrupted_nodes", "Nodes that hold a disruption slot"),
+                has_key: at.made("private_key_usable", "1 while there is a private key for logins"),
+                waiting: at.made("waiting_nodes", "Nodes that wait for a disruption slot"),
                 retries: at.made(
                     "instance_next_attempt_timestamp_seconds",
                     "When what failed for an instance is tried again",

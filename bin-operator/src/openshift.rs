@@ -221,7 +221,11 @@ pub struct RegistryBundle {
     plural = "clusterversions",
     status = "ClusterVersionStatus"
 )]
-pub struct ClusterVersionSpec {}
+pub struct ClusterVersionSpec {
+    /// Identity of the cluster, which it keeps for life.
+    #[serde(rename = "clusterID")]
+    pub cluster_id: Option<String>,
+}
 
 /// How its installation goes.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema, Serialize)]
@@ -240,8 +244,9 @@ fn any_list(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
 }
 
 impl ClusterVersion {
-    /// The `object` with its condition `Failing` alone: the others tell of progress, many times a minute.
-    pub fn failing(object: &serde_json::Value) -> serde_json::Value {
+    /// The `object` with its identity and its condition `Failing` alone: the others tell of progress, many times a
+    /// minute.
+    pub fn watched(object: &serde_json::Value) -> serde_json::Value {
         let conditions = object.pointer("/status/conditions").and_then(serde_json::Value::as_array);
         let failing = conditions.into_iter().flatten().filter(|it| it["type"] == "Failing");
         let fields = |it: &serde_json::Value| {
@@ -250,7 +255,8 @@ impl ClusterVersion {
             fields.collect::<serde_json::Value>()
         };
         let failing: Vec<_> = failing.map(fields).collect();
-        serde_json::json!({ "status": { "conditions": failing } })
+        let id = object.pointer("/spec/clusterID");
+        serde_json::json!({ "spec": { "clusterID": id }, "status": { "conditions": failing } })
     }
 }
 

@@ -97,6 +97,7 @@ impl Operator {
             biased;
             () = stop.cancelled() => {}
             filled = sources.ready() => filled?,
+            () = tell_unknown(&sources) => {}
         }
         ready.send_replace(true);
         tokio::select! {
@@ -132,6 +133,18 @@ impl Operator {
         }
         anyhow::ensure!(!lost, "lost the leadership, start again");
         Ok(())
+    }
+}
+
+/// Tells again and again what is waited for before any work begins; never ends.
+async fn tell_unknown(sources: &Sources) {
+    loop {
+        tokio::time::sleep(limits::UNKNOWN_PATIENCE.unsigned_abs()).await;
+        let unknown = sources.unknown().join(", ");
+        tracing::warn!(
+            "nothing is done before the api server has told of {unknown}; see whether it may be reached and \
+             whether the operator's rights are whole (`kubectl auth can-i --list`)"
+        );
     }
 }
 

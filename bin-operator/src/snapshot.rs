@@ -11,9 +11,11 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use wmco_core::authorized_key::AuthorizedKey;
 use wmco_core::cluster::{Revision, ServicesConfigMap};
+use wmco_core::cluster_identity::ClusterIdentity;
 use wmco_core::content::{ContentError, remedies};
 use wmco_core::host_record::KnownHosts;
 use wmco_core::names::{self, objects};
+use wmco_core::preflight::Seen;
 use wmco_core::protocol::ServicesData;
 use wmco_core::proxy::{ClusterProxy, ProxyError, ProxySettings};
 use wmco_core::render;
@@ -21,6 +23,7 @@ use wmco_core::secret::Secret as Hidden;
 use wmco_csr::ClusterFacts;
 
 use crate::config::Config;
+use crate::keys::KeySecret;
 use crate::kinds::Optional;
 use crate::openshift;
 use crate::sources::Sources;
@@ -51,11 +54,32 @@ impl From<&ConfigMap> for InstanceList {
     }
 }
 
+/// Which cluster this is, and whose hosts people let it take; `None` while nothing tells.
+pub fn cluster(sources: &Sources, namespace: &str) -> Option<ClusterIdentity> {
+    let id = match sources.cluster_version.seen() {
+        Seen::Object(version) => version.pointer("/spec/clusterID")?.as_str()?.to_owned(),
+        Seen::KindMissing => only(&sources.kube_system)?.metadata.uid.clone()?,
+        Seen::Unknown | Seen::ObjectMissing => return None,
+    };
+    let list = ObjectRef::new(objects::INSTANCES_CONFIG_MAP).within(namespace);
+    let list = sources.config_maps.get(&list);
+    let allowed = list.as_ref().and_then(|it| it.annotations().get(names::TAKE_OVER_ANNOTATION));
+    let takes_hosts_of = allowed.map(|text| ClusterIdentity::listed(text)).unwrap_or_default();
+    Some(ClusterIdentity { id, takes_hosts_of }).filter(|cluster| !cluster.id.is_empty())
+}
+
 /// Pinned keys and records of hosts.
 pub fn known_hosts(sources: &Sources, namespace: &str) -> KnownHosts {
     let object = ObjectRef::new(objects::HOST_KEYS_CONFIG_MAP).within(namespace);
     let map = sources.config_maps.get(&object);
     KnownHosts::read(map.iter().flat_map(|map| map.data.iter().flatten()))
+}
+
+/// The Secret of private keys, if it is there.
+pub fn key_secret(sources: &Sources, namespace: &str) -> Option<KeySecret> {
+    secret(&sources.secrets, namespace, objects::PRIVATE_KEY_SECRET)?;
+    let (current, next) = (private_key(sources, namespace), next_private_key(sources, namespace));
+    Some(KeySecret { current, next })
 }
 
 /// The SSH private key in PEM, if there is one.

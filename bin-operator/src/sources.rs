@@ -6,7 +6,8 @@ use std::fmt::Debug;
 use std::hash::Hash;
 use std::sync::Arc;
 
-use futures::StreamExt;
+use futures::future::BoxFuture;
+use futures::{FutureExt as _, StreamExt};
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Node, Secret};
 use k8s_openapi::api::rbac::v1::{ClusterRoleBinding, RoleBinding};
 use kube::runtime::reflector::{self, Store};
@@ -19,6 +20,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use wmco_core::cluster::monitoring::ServiceMonitor;
 use wmco_core::cluster::rbac::BindingKind;
+use wmco_core::limits;
 use wmco_core::names::monitoring::EXPORTER;
 use wmco_core::names::objects::{self, CLUSTER};
 
@@ -53,6 +55,8 @@ pub struct Sources {
     pub user_data: [UserDataSource; 2],
     /// The operator's own namespace.
     pub own_namespace: Store<Namespace>,
+    /// The namespace `kube-system`, which is as old as the cluster.
+    pub kube_system: Store<Namespace>,
     /// Where Prometheus finds the exporters on nodes, where the cluster has the kind.
     pub service_monitor: Optional<ServiceMonitor>,
     /// The one Infrastructure, where the cluster has the kind, as of all those below.
@@ -61,7 +65,7 @@ pub struct Sources {
     pub network: Optional<Value>,
     /// How the networks are made.
     pub operator_network: Optional<Value>,
-    /// What people have to know of the installation of the cluster.
+    /// The cluster's identity, and what people have to know of its installation.
     pub cluster_version: Optional<Value>,
     /// The one ControllerConfig.
     pub controller_config: Optional<Option<ControllerConfigSpec>>,
@@ -129,6 +133,8 @@ impl Sources {
             registries: watches.registries(client),
             user_data,
             own_namespace: watches.start(Api::all(client.clone()), by_name(namespace)),
+            kube_system: watches
+                .start(Api::all(client.clone()), by_name(objects::KUBE_SYSTEM_NAMESPACE)),
             service_monitor: watches.service_monitor(client, namespace),
             infrastructure: watches.optional::<Infrastructure, _>(client, CLUSTER, kinds::body),
             network: watches.optional::<Network, _>(client, CLUSTER, kinds::body),
@@ -136,7 +142,7 @@ impl Sources {
             cluster_version: watches.optional::<ClusterVersion, _>(
                 client,
                 objects::CLUSTER_VERSION,
-                ClusterVersion::failing,
+                ClusterVersion::watched,
             ),
             worker_config,
             server_version: watches.server_version(client),
@@ -162,33 +168,67 @@ impl Sources {
         }
     }
 
-    /// Waits until every cache has been filled once.
+    /// Waits until every cache is known that a decision could go wrong without; for the machine config operator's
+    /// objects it waits a while only.
     ///
     /// # Errors
     /// When a watch has ended for good.
     pub async fn ready(&self) -> Result<(), reflector::store::WriterDropped> {
-        self.config_maps.wait_until_ready().await?;
-        self.secrets.wait_until_ready().await?;
-        self.bootstrapper.wait_until_ready().await?;
-        self.nodes.store().wait_until_ready().await?;
-        self.machines.known().await;
-        for source in &self.user_data {
-            source.exists.wait_until_ready().await?;
-            source.secret.wait_until_ready().await?;
+        for (_, cache) in self.needed() {
+            cache.await?;
         }
-        self.own_namespace.wait_until_ready().await?;
-        self.infrastructure.known().await;
-        self.network.known().await;
-        self.operator_network.known().await;
-        self.cluster_version.known().await;
-        self.pool.known().await;
-        self.controller_config.known().await;
-        self.proxy.known().await;
-        self.api_server.known().await;
-        self.role_binding.wait_until_ready().await?;
-        self.cluster_role_binding.wait_until_ready().await?;
-        self.cloud_node_manager.wait_until_ready().await
+        let of_machine_config = async {
+            self.pool.known().await;
+            self.controller_config.known().await;
+        };
+        // Without them hosts get nothing, but certificates are approved.
+        let _ =
+            tokio::time::timeout(limits::UNKNOWN_PATIENCE.unsigned_abs(), of_machine_config).await;
+        Ok(())
     }
+
+    /// What [`ready`](Self::ready) still waits for.
+    pub fn unknown(&self) -> Vec<&'static str> {
+        let needed = self.needed().into_iter();
+        needed.filter_map(|(name, cache)| cache.now_or_never().is_none().then_some(name)).collect()
+    }
+
+    /// Every cache to wait for, with its name.
+    fn needed(&self) -> Vec<(&'static str, Filled<'_>)> {
+        let [of_machine_api, of_cluster_api] = &self.user_data;
+        vec![
+            ("configmaps", self.config_maps.wait_until_ready().boxed()),
+            ("secrets", self.secrets.wait_until_ready().boxed()),
+            (
+                "the secret of the kubelet's bootstrapper",
+                self.bootstrapper.wait_until_ready().boxed(),
+            ),
+            ("nodes", self.nodes.store().wait_until_ready().boxed()),
+            ("machines and machinesets", known(self.machines.known())),
+            ("the namespace of the Machine API", of_machine_api.exists.wait_until_ready().boxed()),
+            ("its user data", of_machine_api.secret.wait_until_ready().boxed()),
+            ("the namespace of the Cluster API", of_cluster_api.exists.wait_until_ready().boxed()),
+            ("its user data", of_cluster_api.secret.wait_until_ready().boxed()),
+            ("the operator's own namespace", self.own_namespace.wait_until_ready().boxed()),
+            ("namespace kube-system", self.kube_system.wait_until_ready().boxed()),
+            ("infrastructures.config.openshift.io", known(self.infrastructure.known())),
+            ("networks.config.openshift.io", known(self.network.known())),
+            ("networks.operator.openshift.io", known(self.operator_network.known())),
+            ("clusterversions.config.openshift.io", known(self.cluster_version.known())),
+            ("proxies.config.openshift.io", known(self.proxy.known())),
+            ("apiservers.config.openshift.io", known(self.api_server.known())),
+            ("the daemon's rolebinding", self.role_binding.wait_until_ready().boxed()),
+            ("its clusterrolebinding", self.cluster_role_binding.wait_until_ready().boxed()),
+            ("the cloud node manager's", self.cloud_node_manager.wait_until_ready().boxed()),
+        ]
+    }
+}
+
+/// Ends when a cache was filled once.
+type Filled<'a> = BoxFuture<'a, Result<(), reflector::store::WriterDropped>>;
+
+fn known<'a>(wait: impl Future<Output = ()> + Send + 'a) -> Filled<'a> {
+    wait.map(Ok).boxed()
 }
 
 struct Watches<'a> {

@@ -34,8 +34,10 @@ pub mod ca_bundle;
 #[cfg(feature = "render")]
 pub mod cluster;
 pub mod cluster_addresses;
+pub mod cluster_identity;
 #[cfg(feature = "render")]
 pub mod content;
+pub mod corrections;
 pub mod digest;
 pub mod event_limiter;
 pub mod facts;

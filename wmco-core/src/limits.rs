@@ -148,11 +148,24 @@ pub const POD_CLOCK_SKEW: SignedDuration = SignedDuration::from_secs(5);
 /// Most pods of a blocked drain that are named in reports. Ours.
 pub const DRAIN_PODS_TOLD: usize = 5;
 
+/// Most bytes of all values of a ConfigMap, as the API server takes them.
+pub const CONFIG_MAP_BYTES: usize = 1024 * 1024;
+
+/// Longest key of a ConfigMap, as the API server takes it.
+pub const CONFIG_MAP_KEY_BYTES: usize = 253;
+
+/// How long a node may hold a disruption slot for which others wait before that is told. Source:
+/// `docs/contract/lifecycle.md`, LIFE42.
+pub const SLOT_PATIENCE: SignedDuration = SignedDuration::from_mins(2);
+
 /// First pause before an unreachable host is tried again; doubles up to [`RETRY_MOST`].
 pub const RETRY_FIRST: SignedDuration = SignedDuration::from_secs(1);
 
 /// Pause before a host is checked again on which a foreign object has to be removed by an administrator.
 pub const FOREIGN_CHECK: SignedDuration = SignedDuration::from_secs(120);
+
+/// Pause before a host of another cluster is looked at again. Our agent is brought there each time.
+pub const OTHER_CLUSTER_CHECK: SignedDuration = SignedDuration::from_mins(10);
 
 /// Most bytes of an answer of the API server that are repeated: an Event has 1,024 for all of it.
 pub const ANSWER_BYTES: usize = 500;
@@ -378,6 +391,9 @@ pub const CONDITION_REST: SignedDuration = SignedDuration::from_secs(5);
 
 /// Most instances that a condition names. Ours.
 pub const CONDITION_NAMES: usize = 10;
+
+/// How long a process that starts waits for its caches before it tells which it waits for, and again after as long.
+pub const UNKNOWN_PATIENCE: SignedDuration = SignedDuration::from_secs(30);
 
 /// How often the OperatorCondition is checked even without events. Ours.
 pub const CONDITION_RESYNC: SignedDuration = SignedDuration::from_mins(10);

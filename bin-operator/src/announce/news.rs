@@ -4,11 +4,13 @@ use wmco_core::facts::{DrainNotice, PodFacts};
 use wmco_core::host_key::HostKey;
 use wmco_core::instances::Called;
 use wmco_core::machines::name_in;
-use wmco_core::names::{events, host};
-use wmco_core::node::pods_came_back;
+use wmco_core::names::{UPGRADING_LABEL, events, host};
+use wmco_core::node::{Action, Because, Purpose, Step, pods_came_back};
 use wmco_core::preflight::Finding;
 use wmco_core::protocol::Quarantined;
 use wmco_core::winpath::WindowsPath;
+
+use crate::other_writer::changes_again_and_again;
 
 /// The cause of an Event about an instance, beside its failures.
 #[derive(Clone, Debug)]
@@ -32,8 +34,16 @@ pub enum News {
     Unfit(Finding),
     /// Its Node is gone, so its kubelet is started again.
     NodeGone,
+    /// Its Node is taken out of service.
+    TakenOut(Purpose),
+    /// The restart that its Node asked for is over.
+    Restarted,
+    /// Its Node is back in service.
+    GivenBack,
     /// Pods block the drain of its Node.
     DrainBlocked(DrainNotice),
+    /// Somebody, known by a field manager, changes its Node again and again.
+    OtherWriter(Option<String>),
     /// These pods came to its Node after the cordon.
     PodsCameBack(Vec<PodFacts>),
     /// Its Machine was deleted, so that its MachineSet makes another.
@@ -41,17 +51,35 @@ pub enum News {
 }
 
 impl News {
+    /// What people hear of a step that was taken.
+    pub fn of(step: &Step) -> Option<Self> {
+        let Action::PatchNode(patch) = &step.action else { return None };
+        // The label goes with the slot, whoever set it.
+        let slot = patch.labels.get(UPGRADING_LABEL);
+        match (&step.because, slot) {
+            (Because::DisruptionDue { purpose }, Some(Some(_))) => Some(Self::TakenOut(*purpose)),
+            (Because::Restarted, _) => Some(Self::Restarted),
+            (Because::Configured, Some(None)) => Some(Self::GivenBack),
+            _ => None,
+        }
+    }
+
     /// Whether somebody should do something.
     pub(super) const fn is_warning(&self) -> bool {
         match self {
-            Self::Configured | Self::Removed | Self::KeyPinned { .. } | Self::MachineDeleted => {
-                false
-            }
+            Self::Configured
+            | Self::Removed
+            | Self::KeyPinned { .. }
+            | Self::MachineDeleted
+            | Self::TakenOut(_)
+            | Self::Restarted
+            | Self::GivenBack => false,
             Self::Quarantined(_)
             | Self::LeftBehind(_)
             | Self::Unfit(_)
             | Self::NodeGone
             | Self::DrainBlocked(_)
+            | Self::OtherWriter(_)
             | Self::PodsCameBack(_) => true,
         }
     }
@@ -67,7 +95,12 @@ impl News {
             | Self::NodeGone
             | Self::MachineDeleted => (false, true),
             Self::Quarantined(_) => (true, true),
-            Self::DrainBlocked(_) | Self::PodsCameBack(_) => (true, false),
+            Self::DrainBlocked(_)
+            | Self::PodsCameBack(_)
+            | Self::OtherWriter(_)
+            | Self::TakenOut(_)
+            | Self::Restarted
+            | Self::GivenBack => (true, false),
         }
     }
 
@@ -82,8 +115,12 @@ impl News {
             Self::Quarantined(_) | Self::LeftBehind(_) => events::QUARANTINED,
             Self::Unfit(finding) => finding.reason(),
             Self::NodeGone => events::NODE_GONE,
+            Self::TakenOut(_) => events::NODE_TAKEN_OUT,
+            Self::Restarted => events::HOST_RESTARTED,
+            Self::GivenBack => events::NODE_GIVEN_BACK,
             Self::DrainBlocked(notice) => notice.stage.reason(),
             Self::PodsCameBack(_) => events::PODS_CAME_BACK,
+            Self::OtherWriter(_) => events::OWNED_OBJECT_FAILURE,
         }
     }
 
@@ -135,8 +172,16 @@ impl News {
                 "{address}: its Node is gone while its kubelet runs, which is started again to register \
                  it; remove the entry to take the instance out of the cluster"
             ),
+            Self::TakenOut(purpose) => {
+                format!("{called}: its node is cordoned and drained for {purpose}")
+            }
+            Self::Restarted => format!("{called}: its host has restarted, as its node asked for"),
+            Self::GivenBack => format!("{called}: its node takes pods again"),
             Self::DrainBlocked(notice) => notice.message.clone(),
             Self::PodsCameBack(pods) => pods_came_back(pods),
+            Self::OtherWriter(writer) => {
+                changes_again_and_again(writer.as_deref(), "this Node's metadata")
+            }
         }
     }
 }

@@ -16,7 +16,7 @@ use wmco_core::proxy::{ClusterProxy, ProxyError, ProxySettings};
 
 use super::live::runtime;
 use super::{Answer, Output};
-use crate::input::{Objects, Reader};
+use crate::input::{self, CONFIGURATION, InputError, OPERATORS, Objects, Reader};
 use crate::openshift::{
     ApiServer, ClusterVersion, ControllerConfig, Infrastructure, MachineConfigPool, Network,
     OperatorNetwork, Proxy, ProxyStatus,
@@ -62,7 +62,7 @@ impl Cluster {
             runtime()?.block_on(look())?
         } else {
             let objects = Reader::new(std::io::stdin()).objects(&self.files)?;
-            let seen = cluster_seen(&objects);
+            let seen = cluster_seen(&objects)?;
             if seen == ClusterSeen::default() {
                 bail!(
                     "the input has nothing that tells of a cluster, add its Infrastructure and Network with -f FILE"
@@ -110,28 +110,27 @@ impl Found {
 }
 
 /// The cluster that objects in files tell of.
-pub(super) fn cluster_seen(objects: &Objects) -> ClusterSeen {
-    let body = |kind: &str, group: &str| {
-        let is_of = |object: &Value| {
-            let version = object.get("apiVersion").and_then(Value::as_str).unwrap_or_default();
-            version.split('/').next() == Some(group)
-        };
-        let mut found = objects.others_of(kind).filter(|other| is_of(&other.object));
-        found.next().map(|other| other.object.clone())
+///
+/// # Errors
+/// One of them is there twice.
+pub(super) fn cluster_seen(objects: &Objects) -> Result<ClusterSeen, InputError> {
+    let body = |kind, group| {
+        let found = input::of_cluster(objects, group, kind)?;
+        Ok::<_, InputError>(found.map(|found| found.object.clone()))
     };
-    let config = |kind: &str| body(kind, "config.openshift.io");
-    let seen = |object: Option<Value>| object.map_or(Seen::Unknown, Seen::Object);
-    ClusterSeen {
+    let seen =
+        |kind, group| body(kind, group).map(|object| object.map_or(Seen::Unknown, Seen::Object));
+    Ok(ClusterSeen {
         server_version: None,
-        infrastructure: seen(config("Infrastructure")),
-        cluster_version: seen(config("ClusterVersion")),
-        network: seen(config("Network")),
-        operator_network: seen(body("Network", "operator.openshift.io")),
-        api_server: seen(config("APIServer")),
-        proxy: config("Proxy").as_ref().and_then(proxy),
+        infrastructure: seen("Infrastructure", CONFIGURATION)?,
+        cluster_version: seen("ClusterVersion", CONFIGURATION)?,
+        network: seen("Network", CONFIGURATION)?,
+        operator_network: seen("Network", OPERATORS)?,
+        api_server: seen("APIServer", CONFIGURATION)?,
+        proxy: body("Proxy", CONFIGURATION)?.as_ref().and_then(proxy),
         missing_kinds: Vec::new(),
         nodes: objects.nodes.iter().filter_map(|node| NodeSeen::of(&node.object)).collect(),
-    }
+    })
 }
 
 /// The problem of the cluster's proxy, as it would count without a proxy in the operator's own environment.

@@ -57,6 +57,7 @@ impl Host {
             probe: &probe,
             reverse_names: names.as_deref(),
             vxlan_port: self.vxlan_port,
+            cluster: None,
         };
         Found::of(preflight::host(&seen)).print(self.output, "the host")
     }

@@ -10,8 +10,8 @@ use serde_json::Value;
 use wmco_core::machine_set::{Finding, Platform, inspect_among};
 use wmco_core::names::machine_api::MACHINE_SET_KIND;
 
-use super::{Answer, Output};
-use crate::input::{Located, Reader};
+use super::{Answer, Output, tell};
+use crate::input::{Located, Reader, Selection};
 
 /// Arguments of `check machinesets`.
 #[derive(Args, Debug)]
@@ -53,7 +53,9 @@ impl MachineSets {
     /// The input cannot be read, or holds nothing to check.
     pub(super) fn run(self) -> anyhow::Result<Answer> {
         let objects = Reader::new(std::io::stdin()).objects(&self.files)?;
-        let all: Vec<_> = objects.others_of(MACHINE_SET_KIND).collect();
+        let selection = Selection::new(&objects, None)?;
+        let all: Vec<_> = selection.located_machine_sets().collect();
+        selection.passed_over().iter().for_each(|line| tell("note", line));
         if all.is_empty() {
             bail!("the input has no {MACHINE_SET_KIND}, add it with -f FILE");
         }

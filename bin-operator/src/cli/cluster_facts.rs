@@ -1,14 +1,10 @@
 //! What the objects in files say of the cluster as a whole.
 
 use serde::de::DeserializeOwned;
-use serde_json::Value;
 use wmco_csr::ClusterFacts;
 
-use crate::input::{self, InputError, Located, Objects};
+use crate::input::{self, CONFIGURATION, InputError, Objects};
 use crate::openshift::{self, InfrastructureStatus, NetworkSpec};
-
-/// API group of the cluster's configuration, with what stands behind it in `apiVersion`.
-const CONFIGURATION: &str = "config.openshift.io/";
 
 /// What the cluster says of itself, and nothing that is only assumed.
 pub(super) fn cluster_facts(objects: &Objects) -> Result<ClusterFacts, InputError> {
@@ -20,14 +16,10 @@ pub(super) fn cluster_facts(objects: &Objects) -> Result<ClusterFacts, InputErro
 /// A part of the one object of a kind in OpenShift's configuration.
 fn part<T: DeserializeOwned>(
     objects: &Objects,
-    kind: &str,
+    kind: &'static str,
     part: &str,
 ) -> Result<Option<T>, InputError> {
-    let ours = |other: &&Located<Value>| {
-        let version = other.object.get("apiVersion").and_then(Value::as_str);
-        version.is_some_and(|version| version.starts_with(CONFIGURATION))
-    };
-    let found = objects.others_of(kind).find(ours);
+    let found = input::of_cluster(objects, CONFIGURATION, kind)?;
     let part = found.and_then(|other| Some((&other.at, other.object.get(part)?)));
     let typed = part.map(|(at, part)| input::typed(at.clone(), part.clone()));
     Ok(typed.transpose()?.map(|located| located.object))

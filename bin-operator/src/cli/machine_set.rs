@@ -10,7 +10,7 @@ use wmco_core::machine_set::{
 use wmco_core::names::machine_api::MACHINE_SET_KIND;
 
 use super::{Answer, Output, no, tell};
-use crate::input::{Located, Objects, Reader};
+use crate::input::{Located, Objects, Reader, Selection};
 
 /// Arguments of `machineset`.
 #[derive(Args, Debug)]
@@ -151,13 +151,12 @@ impl MachineSet {
 
 /// The MachineSet to take over, if the input has any.
 fn worker<'a>(objects: &'a Objects, name: Option<&str>) -> anyhow::Result<Option<Worker<'a>>> {
-    let mut sets = objects.others_of(MACHINE_SET_KIND).peekable();
-    if sets.peek().is_none() && name.is_none() {
+    let sets: Vec<_> = Selection::new(objects, None)?.located_machine_sets().collect();
+    if sets.is_empty() && name.is_none() {
         return Ok(None);
     }
-    let files = objects.others_of(MACHINE_SET_KIND).map(|set| set.at.to_string());
-    let files: Vec<_> = files.collect();
-    let worker = Worker::choose(sets.map(|set| &set.object), name).with_context(|| {
+    let files: Vec<_> = sets.iter().map(|set| set.at.to_string()).collect();
+    let worker = Worker::choose(sets.iter().map(|set| &set.object), name).with_context(|| {
         format!("cannot take over a {MACHINE_SET_KIND} of {}", files.join("; "))
     })?;
     Ok(Some(worker))

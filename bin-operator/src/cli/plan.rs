@@ -24,8 +24,8 @@ use super::check_cluster::cluster_seen;
 use super::cluster_facts::cluster_facts;
 use super::{Answer, GuardOption, Output, tell};
 use crate::VERSION;
-use crate::input::{Objects, Reader, Selection};
-use crate::keys::Keys;
+use crate::input::{CONFIGURATION, InputError, Objects, Reader, Selection, of_cluster};
+use crate::keys::{KeySecret, Keys};
 use crate::snapshot::InstanceList;
 
 /// Arguments of `plan`.
@@ -77,10 +77,10 @@ impl Plan {
         let kept = selection.config_map(objects::HOST_KEYS_CONFIG_MAP);
         let hosts = KnownHosts::read(kept.iter().flat_map(|map| map.data.iter().flatten()));
         let names = host_names(&entries, &facts, &facts.hostnames, &hosts);
-        let machines = machines(&objects, &selection);
+        let machines = machines(&objects, &selection)?;
         let keys = keys(&selection);
         let observed = Observed { hosts: &hosts, host_names: &names, ..Observed::new(&nodes) };
-        let findings = preflight::cluster(&cluster_seen(&objects));
+        let findings = preflight::cluster(&cluster_seen(&objects)?);
         let guard = RemovalGuard {
             most: self.guard.most(),
             confirmed: list.as_ref().and_then(|list| list.confirmed),
@@ -147,15 +147,15 @@ impl Plan {
 
 /// The Machines among `objects`; where no Infrastructure tells the platform, it is none of those that
 /// name users or hosts in a way of their own.
-fn machines(objects: &Objects, selection: &Selection<'_>) -> Machines {
-    let platform = objects.others_of(INFRASTRUCTURE_KIND).next();
+fn machines(objects: &Objects, selection: &Selection<'_>) -> Result<Machines, InputError> {
+    let platform = of_cluster(objects, CONFIGURATION, INFRASTRUCTURE_KIND)?;
     let platform =
         platform.and_then(|it| it.object.pointer("/status/platformStatus/type")?.as_str());
-    Machines::read(
+    Ok(Machines::read(
         selection.machines().map(MachineFacts::of),
         selection.machine_sets().map(MachineSetFacts::of),
         platform.unwrap_or_default(),
-    )
+    ))
 }
 
 /// The private keys, if their Secret is in the input.
@@ -168,7 +168,8 @@ fn keys(selection: &Selection<'_>) -> Option<Keys> {
         text().or(bytes).map(Hidden::new)
     };
     let tell = |problem: String| tell("warning", &problem);
-    Keys::parse(pem(PRIVATE_KEY_KEY), pem(NEXT_PRIVATE_KEY_KEY), tell)
+    let (current, next) = (pem(PRIVATE_KEY_KEY), pem(NEXT_PRIVATE_KEY_KEY));
+    Keys::parse(Some(KeySecret { current, next }), tell)
 }
 
 fn text(plan: &[Preview<'_>]) -> String {

@@ -21,11 +21,8 @@ use super::platform::any_platform;
 use super::{Answer, Output, no, tell};
 use crate::VERSION;
 use crate::config::ConfigError;
-use crate::input::{Objects, Reader};
+use crate::input::{CONFIGURATION, OPERATORS, Objects, Reader, of_cluster};
 use crate::openshift::InfrastructureStatus;
-
-/// Group of the Network object that has the overlay's port.
-const OPERATOR_GROUP: &str = "operator.openshift.io/";
 
 /// Arguments of `render services`.
 ///
@@ -179,19 +176,16 @@ struct Found {
 impl Found {
     fn read(objects: &Objects) -> anyhow::Result<Self> {
         let mut found = Self::default();
-        for infrastructure in objects.others_of("Infrastructure") {
+        if let Some(infrastructure) = of_cluster(objects, CONFIGURATION, "Infrastructure")? {
             let status: Option<InfrastructureStatus> =
                 member(&infrastructure.object, "/status", &infrastructure.at)?;
             let status = status.unwrap_or_default();
             found.platform = status.platform_status.map(|platform| platform.type_);
             found.api_server = Some(status.api_server_internal_uri);
         }
-        for network in objects.others_of("Network") {
-            let group = network.object.get("apiVersion").and_then(Value::as_str);
-            if group.is_some_and(|version| version.starts_with(OPERATOR_GROUP)) {
-                const PORT: &str = "/spec/defaultNetwork/ovnKubernetesConfig/hybridOverlayConfig/hybridOverlayVXLANPort";
-                found.vxlan_port = member(&network.object, PORT, &network.at)?;
-            }
+        if let Some(network) = of_cluster(objects, OPERATORS, "Network")? {
+            const PORT: &str = "/spec/defaultNetwork/ovnKubernetesConfig/hybridOverlayConfig/hybridOverlayVXLANPort";
+            found.vxlan_port = member(&network.object, PORT, &network.at)?;
         }
         Ok(found)
     }

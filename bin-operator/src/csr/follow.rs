@@ -6,7 +6,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use futures::channel::mpsc::UnboundedSender;
-use jiff::Timestamp;
 use k8s_openapi::api::certificates::v1::CertificateSigningRequest;
 use k8s_openapi::api::core::v1::Node;
 use kube::ResourceExt;
@@ -18,6 +17,7 @@ use wmco_csr::{ClusterFacts, Dispute, Docket, Facts, MachineFacts};
 
 use super::Approver;
 use crate::announce::Announcer;
+use crate::clock;
 use crate::host_reports::{HostReport, HostReports};
 use crate::leader::Leadership;
 use crate::machines::MachineInventory;
@@ -182,7 +182,7 @@ impl Cluster {
     /// Takes in what changed in the caches since the last time, and tells of conflicts that are new.
     fn refresh(&mut self) {
         self.refresh_nodes();
-        let now = Timestamp::now();
+        let now = clock::now();
         let cluster = snapshot::cluster_facts(&self.sources);
         let list = snapshot::instance_list(&self.sources, &self.namespace);
         let data = list.unwrap_or_default().data;

@@ -103,6 +103,8 @@ impl Counts {
         }
         let disrupted = assignments.disrupted.len();
         self.metrics.disrupted.set(disrupted.try_into().unwrap_or(i64::MAX));
+        let waiting = assignments.waiting.len();
+        self.metrics.waiting.set(waiting.try_into().unwrap_or(i64::MAX));
         let ours = || nodes.iter().filter(|node| node.is_windows());
         let now = now.as_second();
         self.blocked.show(

@@ -26,6 +26,7 @@ use wmco_core::reach::forgotten_jump_keys;
 use wmco_core::upgradeable::Standing;
 
 use crate::claims::Claims;
+use crate::clock;
 use crate::config::Config;
 use crate::csr::Issued;
 use crate::instance::{Executor, WorkerInputs};
@@ -122,7 +123,7 @@ impl Fleet {
             changes.iter_mut().for_each(watch::Receiver::mark_unchanged);
             claims.mark_unchanged();
             names.mark_unchanged();
-            self.pass(Timestamp::now()).await;
+            self.pass(clock::now()).await;
             let [sources, host_reports] = &mut changes;
             tokio::select! {
                 () = stop.cancelled() => break,
@@ -163,6 +164,7 @@ impl Fleet {
         let blocked = self.preflight.look(sources, &config, &mut problems);
         self.counts.show_findings(self.preflight.findings());
         let keys = self.keys(&mut problems);
+        self.executor.metrics.has_key.set(i64::from(keys.is_some()));
         let state = self.sources.nodes.state();
         let mut seen = std::mem::take(&mut self.nodes);
         let nodes = seen.update(&state);
@@ -323,9 +325,7 @@ impl Fleet {
     /// The private keys; adds their problems to `problems`.
     fn keys(&self, problems: &mut Found) -> Option<Keys> {
         let (sources, namespace) = (&self.sources, &self.config.namespace);
-        let current = snapshot::private_key(sources, namespace);
-        let next = snapshot::next_private_key(sources, namespace);
-        Keys::parse(current, next, |problem| {
+        Keys::parse(snapshot::key_secret(sources, namespace), |problem| {
             problems.insert(problem.into(), Duration::ZERO);
         })
     }

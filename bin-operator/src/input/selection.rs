@@ -51,8 +51,11 @@ impl<'a> Selection<'a> {
         let secrets = objects.secrets.iter().filter(|it| self.has(&it.object.metadata));
         once("Secret", secrets.map(|it| (named(&it.object.metadata), &it.at)))?;
         for kind in [MACHINE.2, MACHINE_SET_KIND] {
-            let ours = objects.others_of(kind).filter(|it| is_of_machine_api(&it.object));
-            once(kind, ours.map(|it| (text(&it.object, "/metadata/name"), &it.at)))?;
+            once(
+                kind,
+                of_machine_api(objects, kind)
+                    .map(|it| (text(&it.object, "/metadata/name"), &it.at)),
+            )?;
         }
         Ok(())
     }
@@ -76,11 +79,16 @@ impl<'a> Selection<'a> {
 
     /// The Machines.
     pub fn machines(&self) -> impl Iterator<Item = &'a Value> {
-        of_machine_api(self.objects, MACHINE.2)
+        of_machine_api(self.objects, MACHINE.2).map(|machine| &machine.object)
     }
 
     /// The MachineSets.
     pub fn machine_sets(&self) -> impl Iterator<Item = &'a Value> {
+        self.located_machine_sets().map(|set| &set.object)
+    }
+
+    /// The MachineSets with their places.
+    pub fn located_machine_sets(&self) -> impl Iterator<Item = &'a Located<Value>> {
         of_machine_api(self.objects, MACHINE_SET_KIND)
     }
 
@@ -153,8 +161,11 @@ pub fn once<'b>(
 }
 
 /// Objects of a kind in which the operator looks for hosts.
-fn of_machine_api<'a>(objects: &'a Objects, kind: &'static str) -> impl Iterator<Item = &'a Value> {
-    objects.others_of(kind).map(|found| &found.object).filter(|object| is_of_machine_api(object))
+fn of_machine_api<'a>(
+    objects: &'a Objects,
+    kind: &'static str,
+) -> impl Iterator<Item = &'a Located<Value>> {
+    objects.others_of(kind).filter(|found| is_of_machine_api(&found.object))
 }
 
 fn is_of_machine_api(object: &Value) -> bool {

@@ -35,6 +35,7 @@ pub use records::{Edit, HostRecords};
 
 use crate::announce::News;
 use crate::claims::Claims;
+use crate::clock;
 use crate::host_reports::HostReport;
 use crate::metrics::InstanceLabels;
 use crate::progress::Stage;
@@ -83,7 +84,7 @@ impl Worker {
     pub async fn run(mut self) {
         while self.inputs.has_changed().is_ok() {
             let inputs = Arc::clone(&self.inputs.borrow_and_update());
-            let plan = self.memory.plan(&inputs.instance, Timestamp::now());
+            let plan = self.memory.plan(&inputs.instance, clock::now());
             self.claim(&inputs.instance);
             let outcome = self.carry_out(&plan, &inputs).await;
             if self.inputs.has_changed().is_err() {
@@ -110,7 +111,7 @@ impl Worker {
 
     /// Reports to the fleet whether the instance needs a slot to continue.
     fn claim(&self, instance: &InstanceInputs) {
-        if let Some(claims) = self.memory.claims_slot(instance, Timestamp::now()) {
+        if let Some(claims) = self.memory.claims_slot(instance, clock::now()) {
             self.claims.set(instance.node_name(), &instance.address, claims);
         }
     }
@@ -134,6 +135,9 @@ impl Worker {
             }
             if let (Outcome::MachineKept { .. }, false) = (&outcome, seen) {
                 return Err(StepError::MachineKept.into());
+            }
+            if let Some(news) = News::of(step) {
+                self.executor.announcer.tell(&inputs.instance, &news);
             }
             self.worked |= !looks;
             self.setbacks.succeeded(&self.tried);
@@ -207,7 +211,7 @@ impl Worker {
 
     /// `None` when the next plan follows at once.
     fn rest_after(&mut self, plan: &Plan, instance: &InstanceInputs) -> Option<Rest> {
-        let rest = self.memory.done(plan, Timestamp::now());
+        let rest = self.memory.done(plan, clock::now());
         self.executor.works.update(&instance.address, |state| state.rests(&plan.next));
         match &plan.next {
             Next::Now => {}
@@ -215,6 +219,10 @@ impl Worker {
                 // Its time is over, whether or not what failed is needed again.
                 self.executor.metrics.retries.remove(&self.label);
                 self.executor.progress.stage(instance, Stage::Awaits(*what));
+                if *what == Awaited::OtherWriter {
+                    let writer = self.memory.other_writer().map(str::to_owned);
+                    self.executor.announcer.tell(instance, &News::OtherWriter(writer));
+                }
                 if let (Awaited::HostFit, HostSeen::Probed(probe)) = (what, self.memory.host()) {
                     for finding in unfit(&instance.desired, probe) {
                         self.executor.announcer.tell(instance, &News::Unfit(finding));
@@ -240,13 +248,13 @@ impl Worker {
             self.memory.learn(Outcome::Worked(host));
         }
         let pause = Pause::within(self.setbacks.failed(self.tried.clone()));
-        let retry_at = Timestamp::now() + pause.exact;
+        let retry_at = clock::now() + pause.exact;
         let retry = self.executor.metrics.retries.get_or_create(&self.label).clone();
         retry.set(retry_at.as_second());
         let unknown = error.leaves_host_unknown();
         if unknown {
             self.link.close().await;
-            let since = *self.unreachable_since.get_or_insert_with(Timestamp::now);
+            let since = *self.unreachable_since.get_or_insert_with(clock::now);
             let unreachable = &self.executor.metrics.unreachable;
             unreachable.get_or_create(&self.label).set(since.as_second());
         }
@@ -254,7 +262,10 @@ impl Worker {
         if unknown {
             self.executor.host_reports.tried(&instance.address);
         }
-        let text = crate::chain(&error);
+        let mut text = crate::chain(&error);
+        if let Some(node) = instance.node.as_ref().filter(|node| node.holds_slot()) {
+            text = format!("node {} holds a disruption slot meanwhile; {text}", node.name);
+        }
         tracing::warn!(instance = %instance.address, error = %text, %retry_at, "step failed");
         self.executor.progress.failed(instance, text.clone(), retry_at);
         let reason = error.event_reason(instance);
@@ -304,12 +315,12 @@ impl Worker {
         if wake == Wake::AskedOtherwise {
             self.setbacks.clear();
         }
-        self.memory.woken(wake, Timestamp::now());
+        self.memory.woken(wake, clock::now());
     }
 }
 
 async fn sleep_until(until: Timestamp) {
-    let pause = until.duration_since(Timestamp::now());
+    let pause = until.duration_since(clock::now());
     if pause.is_positive() {
         tokio::time::sleep(pause.unsigned_abs()).await;
     }

@@ -8,7 +8,7 @@ use kube::api::{ObjectMeta, Patch, PatchParams, PostParams};
 use kube::{Api, Client, ResourceExt as _};
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
-use wmco_core::host_record::{RecordChange, RecordRefused};
+use wmco_core::host_record::{RecordChange, RecordRefused, Records};
 use wmco_core::names::objects;
 
 use super::error::{StepError, api};
@@ -96,9 +96,10 @@ impl HostRecords {
                 None => self.get().await?,
             };
             let before = there.as_ref().and_then(|map| map.data.clone()).unwrap_or_default();
-            let mut after = before.clone();
+            let mut after = Records::new(before.clone());
             let answers: Vec<_> =
                 batches.iter().map(|batch| all(&batch.edits, &mut after)).collect();
+            let after = after.into_data();
             let written = match (there, difference(&before, &after)) {
                 (there, None) => Ok(there),
                 (Some(map), Some(changes)) => self.patch(&map, changes).await.map(Some),
@@ -146,8 +147,9 @@ impl HostRecords {
         self.leadership.check()?;
         let there = self.get().await?;
         let before = there.as_ref().and_then(|map| map.data.clone()).unwrap_or_default();
-        let mut after = before.clone();
+        let mut after = Records::new(before.clone());
         let answer = all(std::slice::from_ref(edit), &mut after);
+        let after = after.into_data();
         let written = match (there, difference(&before, &after)) {
             (_, None) => return Ok(answer),
             (Some(map), Some(changes)) => self.patch(&map, changes).await,
@@ -194,12 +196,12 @@ impl HostRecords {
 }
 
 /// Makes each edit that is not refused; tells the first refusal.
-fn all(edits: &[Edit], data: &mut BTreeMap<String, String>) -> Result<(), RecordRefused> {
+fn all(edits: &[Edit], records: &mut Records) -> Result<(), RecordRefused> {
     let mut answer = Ok(());
     for edit in edits {
         match edit {
-            Edit::Host(address, change) => answer = answer.and(change.apply(address, data)),
-            Edit::Forget(keys) => data.retain(|key, _| !keys.contains(key)),
+            Edit::Host(address, change) => answer = answer.and(records.change(address, change)),
+            Edit::Forget(keys) => records.forget(keys),
         }
     }
     answer

@@ -6,12 +6,12 @@ use kube::Client;
 use kube::api::{Api, ApiResource, DynamicObject, GroupVersionKind};
 use tokio::time::Instant;
 use wmco_core::cluster::OwnObject;
-use wmco_core::cluster::corrections::Corrections;
+use wmco_core::corrections::Corrections;
 use wmco_core::digest::Sha256;
-use wmco_core::limits;
 use wmco_core::names::events;
 
 use super::look::named;
+use crate::other_writer::{changes_again_and_again, last_writer};
 use crate::problems::Problem;
 
 /// Corrections of our own objects, and what is to be told of them.
@@ -54,7 +54,7 @@ impl Contention {
     /// Who has written the object, if that matters by now.
     pub(super) async fn writer(&self, object: &OwnObject, client: &Client) -> Option<String> {
         if self.corrections.is_contended(&object.to_string()) {
-            return last_writer(object, client).await;
+            return writer_of(object, client).await;
         }
         None
     }
@@ -67,12 +67,7 @@ impl Contention {
         if self.corrections.note(&name, wanted, self.begun.elapsed()) < TOLD_FROM {
             return;
         }
-        let by = writer.map_or_else(|| "somebody".to_owned(), |writer| format!("`{writer}`"));
-        let text = format!(
-            "{by} changes or deletes {name} again and again, so corrections wait for up to {} minutes; take it \
-             out of what that program applies",
-            limits::CORRECTION_MOST.as_secs() / 60
-        );
+        let text = changes_again_and_again(writer, &name);
         let problem = Problem {
             reason: events::OWNED_OBJECT_FAILURE,
             topic: Some(name.clone()),
@@ -93,7 +88,7 @@ impl Contention {
 }
 
 /// The field manager that wrote last; `None` if there is no such object or nobody says.
-async fn last_writer(object: &OwnObject, client: &Client) -> Option<String> {
+async fn writer_of(object: &OwnObject, client: &Client) -> Option<String> {
     let kind = GroupVersionKind::gvk(object.group, object.version, object.kind);
     let resource = ApiResource::from_gvk(&kind);
     let api: Api<DynamicObject> = match &object.namespace {
@@ -102,7 +97,5 @@ async fn last_writer(object: &OwnObject, client: &Client) -> Option<String> {
     };
     // Without the name the rest is still worth telling.
     let found = named(&api, &object.name).await.ok()??;
-    let entries = found.metadata.managed_fields.iter().flatten();
-    let newest = entries.max_by(|a, b| a.time.cmp(&b.time));
-    newest?.manager.clone()
+    last_writer(&found.metadata)
 }

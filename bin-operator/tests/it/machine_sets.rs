@@ -257,6 +257,21 @@ fn linux_alone_is_fine_and_nothing_is_not() {
     empty.is_refused(2, &["no MachineSet, add it with -f FILE"]);
 }
 
+/// The Machine API looks into one namespace.
+#[test]
+fn sets_that_nobody_looks_at_are_told() {
+    let mut elsewhere = worker("b");
+    elsewhere["metadata"]["namespace"] = json!("team-a");
+    let checked = run(&["check", "machinesets", "-f", "-"], &list(&[worker("a"), elsewhere]));
+    assert_eq!(checked.out, "none for Windows; 1 not for Windows, passed over\n");
+    assert!(
+        checked.err.contains("MachineSet b") && checked.err.contains("is not used"),
+        "{checked:?}"
+    );
+    let twice = run(&["check", "machinesets", "-f", "-"], &list(&[worker("a"), worker("a")]));
+    twice.is_refused(2, &["MachineSet a"]);
+}
+
 #[test]
 fn hostile_input_is_told_on_one_line_each() {
     for set in [

@@ -11,6 +11,7 @@ use futures::FutureExt as _;
 use futures::future::join_all;
 use kube::Client;
 use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube_testserver::error::ApiError;
 use kube_testserver::{Fault, TestServer};
 use serde_json::json;
 use tokio::time::timeout;
@@ -154,7 +155,7 @@ async fn a_caller_that_ends_takes_nobodys_change_along() {
 }
 
 #[tokio::test]
-async fn what_the_server_does_not_take_holds_up_no_other() {
+async fn what_is_too_much_holds_up_no_other_and_costs_no_write() {
     let (cluster, records) = scene().await;
     records.edit(vec![listed(1)]).await.unwrap();
     let endless = Edit::Host(
@@ -165,8 +166,39 @@ async fn what_the_server_does_not_take_holds_up_no_other() {
             username: "x".repeat(4 << 20),
         },
     );
-    let refused = records.edit(vec![endless, pinned(1), listed(3)]).await;
+    let written = writes(&cluster);
+    for _ in 0..3 {
+        let edits = vec![endless.clone(), pinned(1), listed(3)];
+        let refused = records.edit(edits).await;
+        assert!(matches!(refused, Err(StepError::Record(RecordRefused::Full))), "{refused:?}");
+        let kept: Vec<String> = data(&cluster).into_keys().collect();
+        assert_eq!(kept, ["10.0.0.1", "10.0.0.1_host", "10.0.0.3_host"]);
+    }
+    // What is refused costs nothing, however often it is asked for.
+    assert_eq!(writes(&cluster) - written, 1);
+}
+
+/// Somebody else, such as a webhook, refuses what would fit.
+#[tokio::test]
+async fn what_others_refuse_holds_up_no_other() {
+    let (cluster, records) = scene().await;
+    records.edit(vec![listed(1)]).await.unwrap();
+    // The first write has all three, the second the first alone.
+    let left = AtomicUsize::new(2);
+    cluster.inject_faults(move |request| {
+        let is_write = request.verb == "patch" && request.resource == "configmaps";
+        let fewer = |left: usize| left.checked_sub(1);
+        let is_refused =
+            is_write && left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, fewer).is_ok();
+        is_refused.then(|| Fault::Answer(ApiError::too_large("configmaps")))
+    });
+    let refused = records.edit(vec![listed(2), pinned(1), listed(3)]).await;
     assert!(matches!(refused, Err(StepError::Record(RecordRefused::NotTaken))), "{refused:?}");
     let kept: Vec<String> = data(&cluster).into_keys().collect();
     assert_eq!(kept, ["10.0.0.1", "10.0.0.1_host", "10.0.0.3_host"]);
+}
+
+/// Writes of ConfigMaps so far.
+fn writes(cluster: &TestServer) -> u64 {
+    ["create", "patch", "update"].iter().map(|verb| cluster.count(verb, "configmaps")).sum()
 }

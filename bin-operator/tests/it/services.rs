@@ -130,6 +130,25 @@ fn files_say_what_flags_do_not() {
     assert!(text.contains("--k8s-apiserver=https://x:1 "), "{text}");
 }
 
+/// The object of another group, or of another name, is not the cluster's; two of the same are one too many.
+#[test]
+fn only_the_clusters_own_objects_count() {
+    let with =
+        |more: &str| run(&["render", "services", "-f", "-"], &format!("{CLUSTER}---\n{more}"));
+    let infrastructure = |version: &str, name: &str| {
+        format!(
+            "kind: Infrastructure\napiVersion: {version}\nmetadata: {{name: {name}}}\n\
+             status: {{apiServerInternalURI: 'https://other.test:6443', platformStatus: {{type: AWS}}}}\n"
+        )
+    };
+    let alone = with("").out;
+    assert!(alone.contains("api-int.example.test"), "{alone}");
+    assert_eq!(with(&infrastructure("example.test/v1", "cluster")).out, alone);
+    assert_eq!(with(&infrastructure("config.openshift.io/v1", "other")).out, alone);
+    with(&infrastructure("config.openshift.io/v1", "cluster"))
+        .is_refused(2, &["Infrastructure cluster"]);
+}
+
 #[test]
 fn a_wrong_file_is_told_with_its_field() {
     let run =

@@ -12,7 +12,6 @@
 //! # Not here
 //! The content of the services ConfigMap (`wmco-services`), and Nodes ([`node`](crate::node)).
 
-pub mod corrections;
 pub mod monitoring;
 mod own_object;
 pub mod rbac;

@@ -4,7 +4,7 @@
 use std::collections::{BTreeSet, HashSet};
 
 use super::unlisted::Unlisted;
-use super::{Assignments, Observed};
+use super::{Assignments, Notice, Observed};
 use crate::host_record::HostRecord;
 use crate::instances::Jump;
 use crate::names;
@@ -44,4 +44,14 @@ pub(super) fn keys<'a>(
     forgotten.extend(taken_over.into_iter().map(|it| it.address.to_owned()));
     forgotten.extend(left_over.into_iter().map(str::to_owned));
     forgotten
+}
+
+/// Tells of pinned keys that go though no login of ours pinned them: a person may have written one before its entry.
+pub(super) fn notices<'a>(
+    unlisted: &'a [Unlisted<'_>],
+    forgotten: &'a BTreeSet<String>,
+) -> impl Iterator<Item = Notice> + 'a {
+    let goes = unlisted.iter().filter(|it| forgotten.contains(it.address));
+    let unknown = goes.filter(|it| it.kept.record.is_none() && !it.is_taken_over());
+    unknown.map(|it| Notice::PinUnused { name: it.address.to_owned() })
 }

@@ -137,6 +137,9 @@ pub struct Assignments<'a> {
     /// Names of the Nodes whose marks take slots of the disruption budget.
     #[serde(skip)]
     pub disrupted: BTreeSet<&'a str>,
+    /// Names of the Nodes that wait for a slot of the disruption budget.
+    #[serde(skip)]
+    pub waiting: BTreeSet<&'a str>,
 }
 
 /// Decides about every instance. The order of entries, Machines and Nodes does not matter.
@@ -172,7 +175,11 @@ pub fn reconcile<'a>(desired: &Desired<'a>, observed: &Observed<'a>) -> Assignme
     out.notices.extend(notice::of_replaced(desired.machines, &replaced));
     out.replacing = replaced.remembered();
     out.changes.extend(replaced.off_record(desired.machines, observed));
+    out.waiting = slots::waiting(&out.instances, observed);
+    // What keeps a whole cluster waiting is told by itself.
+    let waits = notice::of_slots(&out, observed).filter(|_| !blocked);
     replacing::hand_out(&health, replaced, left, desired, observed, &mut out);
+    out.notices.extend(waits);
     out.notices.extend(notice::of_left(&health, &out));
     let rotation = out.rotation.iter();
     out.notices.extend(rotation.flat_map(|it| notice::of_rotation(it, observed)));
@@ -194,6 +201,7 @@ fn by_entries<'a>(
     leaving::decide(hosts, made, &evidence, &matching, observed, look_due, out);
     out.notices.extend(notice::of_claims(hosts, &evidence, &matching, out));
     out.forgotten_keys = forgotten::keys(&hosts.unlisted, observed, out);
+    out.notices.extend(forgotten::notices(&hosts.unlisted, &out.forgotten_keys));
 }
 
 /// Names of the Nodes of listed hosts, by listed address, as far as the list and the Nodes tell: without records or

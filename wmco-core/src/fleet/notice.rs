@@ -14,7 +14,7 @@ use super::replaced::{Health, Replaced};
 use super::{Assignment, Assignments, Because, Held, Observed, Rotation};
 use crate::facts::NodeFacts;
 use crate::host_record::HostRecord;
-use crate::instances::Called;
+use crate::instances::{Called, Field};
 use crate::limits;
 use crate::machines::{self, Machines, Unfit};
 use crate::names;
@@ -94,6 +94,20 @@ pub enum Notice {
         /// The confirmed number.
         confirmed: Option<usize>,
     },
+    /// A pinned key is removed that is of no listed host and that no login of ours pinned.
+    PinUnused {
+        /// Its key in the ConfigMap of host keys.
+        name: String,
+    },
+    /// Nodes wait for slots of the disruption budget.
+    SlotAwaited {
+        /// The first of them.
+        node: String,
+        /// Number of others.
+        others: usize,
+        /// The Nodes that hold the slots.
+        holders: BTreeSet<String>,
+    },
     /// A record cannot be read.
     UnreadableRecord {
         /// Its key in the ConfigMap of host keys.
@@ -109,6 +123,16 @@ pub struct Others {
     pub machine_set: String,
     /// Their number, at least 1.
     pub count: usize,
+}
+
+/// Notice about Nodes that wait for a slot, and who holds the slots.
+pub(super) fn of_slots(out: &Assignments<'_>, observed: &Observed<'_>) -> Option<Notice> {
+    let permitted = out.instances.iter().filter(|it| it.intent.permit().is_some());
+    let holders = out.disrupted.iter().copied().chain(permitted.filter_map(Assignment::node_name));
+    let granted = observed.granted.iter().map(String::as_str);
+    let holders = holders.chain(granted).map(str::to_owned).collect();
+    let (node, others) = (out.waiting.first()?, out.waiting.len() - 1);
+    Some(Notice::SlotAwaited { node: (*node).to_owned(), others, holders })
 }
 
 /// Notices about Nodes with conflicting claims.
@@ -247,6 +271,7 @@ impl Notice {
                 ..
             } => limits::LOOK_PATIENCE,
             Self::NotReplaced { .. } => limits::SUCCESSOR_PATIENCE,
+            Self::SlotAwaited { .. } => limits::SLOT_PATIENCE,
             Self::KeyNotProven { .. } | Self::KeyNotInUserData | Self::KeyNotRemoved { .. } => {
                 limits::ROTATION_PATIENCE
             }
@@ -278,6 +303,7 @@ impl Notice {
             Self::Left { address, because: Because::ReplacementHeld(_), .. } => {
                 Some(self.machine_set().unwrap_or(address).to_owned())
             }
+            Self::SlotAwaited { holders, .. } => Some(listed(holders)),
             _ => None,
         }
     }
@@ -388,6 +414,16 @@ fn next_step(because: &Because, node: Option<&str>) -> Option<String> {
     })
 }
 
+/// The first few names.
+fn listed(names: &BTreeSet<String>) -> String {
+    const SHOWN: usize = 5;
+    let shown: Vec<&str> = names.iter().take(SHOWN).map(String::as_str).collect();
+    match names.len().checked_sub(SHOWN) {
+        None | Some(0) => shown.join(", "),
+        Some(more) => format!("{} and {more} more", shown.join(", ")),
+    }
+}
+
 /// Whether a Machine in this phase is being provisioned or deleted.
 fn is_passing(phase: &str) -> bool {
     ["Provisioning", "Deleting"].contains(&phase)
@@ -449,22 +485,7 @@ impl fmt::Display for Notice {
                  told of it, or remove the line of that key there by hand and use the next one",
                 Called(address)
             ),
-            Self::KeyExchanged { but } => {
-                write!(
-                    f,
-                    "all hosts let the key of `{NEXT_PRIVATE_KEY_KEY}` in, and not the one before"
-                )?;
-                if !but.is_empty() {
-                    let names: Vec<_> = but.iter().map(|it| Called(it).to_string()).collect();
-                    let names = names.join(", ");
-                    write!(f, ", which may stay on {names}, since they do not answer")?;
-                }
-                write!(
-                    f,
-                    "; write it to `{PRIVATE_KEY_KEY}` of secret {PRIVATE_KEY_SECRET}, and take \
-                     `{NEXT_PRIVATE_KEY_KEY}` out"
-                )
-            }
+            Self::KeyExchanged { but } => key_exchanged(f, but),
             Self::ListAbsent => write!(
                 f,
                 "ConfigMap {INSTANCES_CONFIG_MAP} is absent, so all hosts are left as they are; \
@@ -486,6 +507,13 @@ impl fmt::Display for Notice {
                     names::CONFIRM_REMOVAL_ANNOTATION
                 )
             }
+            Self::PinUnused { name } => write!(
+                f,
+                "the pinned key `{name}` in ConfigMap {HOST_KEYS_CONFIG_MAP} is of no listed host, so it is removed; \
+                 if you wrote it for a host that you are about to list, write it as `{}=` into that entry",
+                Field::HostKey
+            ),
+            Self::SlotAwaited { node, others, holders } => slot_awaited(f, node, *others, holders),
             Self::UnreadableRecord { key } => write!(
                 f,
                 "`{key}` in ConfigMap {HOST_KEYS_CONFIG_MAP} is no record of a host, so every host that \
@@ -493,4 +521,45 @@ impl fmt::Display for Notice {
             ),
         }
     }
+}
+
+fn slot_awaited(
+    f: &mut fmt::Formatter<'_>,
+    node: &str,
+    others: usize,
+    holders: &BTreeSet<String>,
+) -> fmt::Result {
+    match others {
+        0 => write!(f, "node {node} waits")?,
+        more => write!(f, "node {node} and {more} more wait")?,
+    }
+    let minutes = limits::SLOT_PATIENCE.as_mins();
+    if holders.is_empty() {
+        // Machines that are replaced have notices of their own.
+        return write!(
+            f,
+            " for a slot of the disruption budget for more than {minutes} minutes; see which machines are replaced"
+        );
+    }
+    let (nodes, hold) = if holders.len() == 1 { ("node", "holds") } else { ("nodes", "hold") };
+    write!(
+        f,
+        " for a slot of the disruption budget, which {nodes} {} {hold} for more than {minutes} minutes (label {}); \
+         see what is told of it, and if its host is gone delete the node or take the label off",
+        listed(holders),
+        names::UPGRADING_LABEL
+    )
+}
+
+fn key_exchanged(f: &mut fmt::Formatter<'_>, but: &BTreeSet<String>) -> fmt::Result {
+    write!(f, "all hosts let the key of `{NEXT_PRIVATE_KEY_KEY}` in, and not the one before")?;
+    if !but.is_empty() {
+        let names: Vec<_> = but.iter().map(|it| Called(it).to_string()).collect();
+        let names = names.join(", ");
+        write!(f, ", which may stay on {names}, since they do not answer")?;
+    }
+    write!(
+        f,
+        "; write it to `{PRIVATE_KEY_KEY}` of secret {PRIVATE_KEY_SECRET}, and take `{NEXT_PRIVATE_KEY_KEY}` out"
+    )
 }

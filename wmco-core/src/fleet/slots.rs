@@ -62,6 +62,19 @@ pub(super) fn marked<'a>(
     observed.nodes.iter().filter(managed).filter(|node| node.holds_slot()).collect()
 }
 
+/// Nodes that asked for a slot and have none.
+pub(super) fn waiting<'a>(
+    instances: &[Assignment<'a>],
+    observed: &Observed<'_>,
+) -> BTreeSet<&'a str> {
+    let waits = |it: &&Assignment<'a>| match &it.intent {
+        Intent::Configure(permit) | Intent::Remove(permit) => permit.is_none(),
+        Intent::Replace(_) | Intent::Leave => false,
+    };
+    let asked = |name: &&str| observed.claims.contains(*name);
+    instances.iter().filter(waits).filter_map(Assignment::node_name).filter(asked).collect()
+}
+
 /// The free part of the budget.
 #[derive(Default)]
 pub(super) struct Slots {

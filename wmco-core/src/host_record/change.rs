@@ -81,6 +81,9 @@ pub enum RecordChange {
     Forgotten,
 }
 
+/// Keys with their new values; `None`: the key is removed.
+pub(super) type Written = BTreeMap<String, Option<String>>;
+
 /// Facts about a listed host from its entry, the cluster and the host itself.
 #[derive(Clone, Debug, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -113,10 +116,19 @@ pub enum RecordRefused {
     /// The host has been forgotten.
     #[error("it is not on record any more")]
     Gone,
+    /// The ConfigMap is full.
+    #[error(
+        "ConfigMap {HOST_KEYS_CONFIG_MAP} is full (1 MiB), so nothing is done with that host; list fewer hosts"
+    )]
+    Full,
+    /// The address cannot be in the key of a record.
+    #[error(
+        "its address is too long for a key of ConfigMap {HOST_KEYS_CONFIG_MAP}, list a shorter one"
+    )]
+    NoKey,
     /// The API server refuses the change.
     #[error(
-        "the api server does not take it, see whether ConfigMap {HOST_KEYS_CONFIG_MAP} is full (1 MiB) or \
-         the address is too long for a key"
+        "the api server does not take it, see who or what keeps ConfigMap {HOST_KEYS_CONFIG_MAP} as it is"
     )]
     NotTaken,
     /// The new record has no JSON form.
@@ -134,6 +146,18 @@ impl RecordChange {
         address: &str,
         data: &mut BTreeMap<String, String>,
     ) -> Result<(), RecordRefused> {
+        let written = self.written(address, data)?;
+        write(written, data);
+        Ok(())
+    }
+
+    /// The keys of `data` to write, with their new values, or `None` for those to remove.
+    pub(super) fn written(
+        &self,
+        address: &str,
+        data: &BTreeMap<String, String>,
+    ) -> Result<Written, RecordRefused> {
+        let mut written = Written::new();
         let record = read(data, address)?;
         let there = || record.clone().ok_or(RecordRefused::Gone);
         let changed = match self {
@@ -141,7 +165,7 @@ impl RecordChange {
                 let former = host.formerly.iter().map(|name| read(data, name));
                 let former: Vec<_> = former.collect::<Result<_, _>>()?;
                 if record.as_ref().is_some_and(|record| record.machine != host.machine) {
-                    data.remove(address);
+                    written.insert(address.to_owned(), None);
                 }
                 host.record(record.as_ref(), former.iter().flatten())
             }
@@ -189,18 +213,18 @@ impl RecordChange {
                 }
             }
             Self::Forgotten => {
-                data.remove(address);
-                data.remove(&HostRecord::key_name(address));
-                return Ok(());
+                let keys = [address.to_owned(), HostRecord::key_name(address)];
+                return Ok(keys.map(|key| (key, None)).into());
             }
         };
         let json = serde_json::to_string(&changed).map_err(|_| RecordRefused::NoJson)?;
-        data.insert(HostRecord::key_name(address), json);
+        written.insert(HostRecord::key_name(address), Some(json));
         if let Self::Pinned { key, jump } = self {
-            data.insert(address.to_owned(), key.to_string());
-            data.extend(jump.iter().map(|(name, key)| (name.clone(), key.to_string())));
+            written.insert(address.to_owned(), Some(key.to_string()));
+            let jump = jump.iter().map(|(name, key)| (name.clone(), Some(key.to_string())));
+            written.extend(jump);
         }
-        Ok(())
+        Ok(written)
     }
 }
 
@@ -257,6 +281,16 @@ impl ListedHost {
             key_removed: known.key_removed.or(before.key_removed.filter(|_| is_way(before))),
             ..known
         })
+    }
+}
+
+/// Writes and removes keys.
+pub(super) fn write(written: Written, data: &mut BTreeMap<String, String>) {
+    for (key, value) in written {
+        match value {
+            Some(value) => data.insert(key, value),
+            None => data.remove(&key),
+        };
     }
 }
 

@@ -5,6 +5,7 @@
 
 mod change;
 mod known;
+mod records;
 
 use std::net::Ipv4Addr;
 
@@ -14,6 +15,7 @@ use serde::{Deserialize, Serialize};
 pub use change::{ListedHost, RecordChange, RecordRefused};
 pub(crate) use known::Kept;
 pub use known::KnownHosts;
+pub use records::Records;
 
 use crate::digest::Sha256;
 use crate::host_key::HostKey;

@@ -5,7 +5,8 @@ use crate::cluster::rbac::CLOUD_NODE_MANAGER;
 use crate::names::monitoring::{EXPORTER, SERVICE_MONITORS};
 use crate::names::objects::{
     BOOTSTRAPPER_NAMESPACE, BOOTSTRAPPER_SECRET, CLUSTER, CLUSTER_API_NAMESPACE, CLUSTER_VERSION,
-    CONTROLLER_CONFIG, LEADER_LEASE, MACHINE_API_NAMESPACE, USER_DATA_SECRET, WICD, WORKER_POOL,
+    CONTROLLER_CONFIG, KUBE_SYSTEM_NAMESPACE, LEADER_LEASE, MACHINE_API_NAMESPACE,
+    USER_DATA_SECRET, WICD, WORKER_POOL,
 };
 use crate::names::registries::{
     CONFIG_GROUP, CONTENT_SOURCE_POLICY_GROUP, PULL_SECRET, PULL_SECRET_NAMESPACE,
@@ -161,6 +162,15 @@ pub const GRANTS: &[Grant] = &[
         group: "",
         resources: &["secrets"],
         names: Names::Only(&[USER_DATA_SECRET]),
+        verbs: FOLLOW,
+    },
+    Grant {
+        place: Place::Cluster,
+        parts: &["sources"],
+        why: "the cluster's identity, where no ClusterVersion tells it",
+        group: "",
+        resources: &["namespaces"],
+        names: Names::Only(&[KUBE_SYSTEM_NAMESPACE]),
         verbs: FOLLOW,
     },
     Grant {

@@ -77,6 +77,10 @@ pub const INSTANCE_ANNOTATION: &str = "windowsmachineconfig.openshift.io/instanc
 /// operator deletes it when their removal has begun.
 pub const CONFIRM_REMOVAL_ANNOTATION: &str = "windowsmachineconfig.openshift.io/confirm-removal";
 
+/// Annotation of our own on [`objects::INSTANCES_CONFIG_MAP`]: identities of clusters whose hosts may be taken over,
+/// with commas between them. Source: `docs/contract/host.md`, HOST66.
+pub const TAKE_OVER_ANNOTATION: &str = "windowsmachineconfig.openshift.io/take-over-from";
+
 /// Node annotation of our own: start of the node's drain, such as `2026-11-22T04:05:06Z`. A copy for the next
 /// operator process; changing it can only hasten or delay this node's turn.
 pub const DRAIN_SINCE_ANNOTATION: &str = "windowsmachineconfig.openshift.io/drain-since";
@@ -190,6 +194,12 @@ pub mod events {
     /// A host key was trusted on first use and is pinned from then on. Ours; source:
     /// `docs/contract/ssh.md`, SSH22.
     pub const HOST_KEY_PINNED: &str = "HostKeyPinned";
+    /// A node is taken out of service for work on its host. Ours.
+    pub const NODE_TAKEN_OUT: &str = "NodeTakenOut";
+    /// The restart that a Node asked for is over. Ours.
+    pub const HOST_RESTARTED: &str = "HostRestarted";
+    /// A node that was taken out of service is back. Ours.
+    pub const NODE_GIVEN_BACK: &str = "NodeGivenBack";
     /// Pods block the drain of a node. Ours.
     pub const DRAIN_BLOCKED: &str = "DrainBlocked";
     /// The drain of a node was given up, to be tried again later. Ours.

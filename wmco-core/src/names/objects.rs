@@ -114,6 +114,9 @@ pub const CLUSTER: &str = "cluster";
 /// Name of the one ClusterVersion.
 pub const CLUSTER_VERSION: &str = "version";
 
+/// Namespace of the cluster itself.
+pub const KUBE_SYSTEM_NAMESPACE: &str = "kube-system";
+
 /// Pool of the Linux workers; Windows nodes use some of its settings. Source: `docs/contract/node-files.md`,
 /// FILE19.
 pub const WORKER_POOL: &str = "worker";

@@ -8,7 +8,9 @@ use super::drift::{Drift, runs};
 use super::steps::{apply, remove_services, restart, started};
 use super::vacant::on_vacant_host;
 use super::work::Grounds;
-use super::{Action, Awaited, Because, Desired, NodePatch, Observed, Plan, answering, disrupt};
+use super::{
+    Action, Awaited, Because, Desired, NodePatch, Observed, Plan, Purpose, answering, disrupt,
+};
 use crate::facts::NodeFacts;
 use crate::fleet::DisruptionPermit;
 use crate::protocol::{HostStep, Probe, RootAccess};
@@ -20,7 +22,7 @@ pub(super) fn plan(
     permit: Option<&DisruptionPermit>,
     now: Timestamp,
 ) -> Plan {
-    let probe = match answering(desired, observed) {
+    let probe = match answering(desired, observed, now) {
         Ok(probe) => probe,
         Err(plan) => return plan,
     };
@@ -44,11 +46,11 @@ pub(super) fn plan(
         (Some(due), Some(permit)) => {
             // Upload content while the node still works.
             if node.holds_slot() {
-                disrupt::empty(desired, node, observed, probe, permit, now)
+                disrupt::empty(desired, node, observed, probe, (permit, due), now)
                     .unwrap_or_else(|| disturb(desired, node, probe, permit, due, now))
             } else {
                 let contents = Drift::between(desired, probe, Some(node)).contents;
-                let mark = disrupt::empty(desired, node, observed, probe, permit, now);
+                let mark = disrupt::empty(desired, node, observed, probe, (permit, due), now);
                 let mut plan = mark.unwrap_or_else(Plan::settled);
                 if !contents.is_empty() {
                     let files = contents.len();
@@ -82,34 +84,19 @@ fn meanwhile(desired: &Desired, node: &NodeFacts, probe: &Probe, now: Timestamp)
     Some(apply((desired, probe), contents, drift.live, grounds, because, now))
 }
 
-/// Work that needs an empty node.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Disturbance {
-    /// Services stop, content changes, services start.
-    Reinstall,
-    /// The daemon applies other services or roots of the same version.
-    Release,
-    /// The host restarts.
-    Restart,
-}
-
 /// Decides which work is due on an existing node that workloads would notice.
-pub(super) fn disturbance(
-    desired: &Desired,
-    node: &NodeFacts,
-    probe: &Probe,
-) -> Option<Disturbance> {
+pub(super) fn disturbance(desired: &Desired, node: &NodeFacts, probe: &Probe) -> Option<Purpose> {
     let current = node.version() == Some(&desired.release.version);
     let other_version = node.version().is_some() && !current;
     // A daemon that follows another version is removed before our version is written to the Node.
     let not_torn_down = node.desired_version().is_some_and(|seen| seen != desired.release.version)
         && probe.services.contains_key(names::objects::WICD);
     if other_version || not_torn_down || Drift::between(desired, probe, Some(node)).disturbs() {
-        Some(Disturbance::Reinstall)
+        Some(Purpose::Upgrade)
     } else if is_held(desired, node) {
-        Some(Disturbance::Release)
+        Some(Purpose::Release)
     } else if node.wants_restart() || !probe.reboot.is_empty() {
-        Some(Disturbance::Restart)
+        Some(Purpose::Restart)
     } else {
         None
     }
@@ -138,11 +125,11 @@ fn disturb(
     node: &NodeFacts,
     probe: &Probe,
     permit: &DisruptionPermit,
-    due: Disturbance,
+    due: Purpose,
     now: Timestamp,
 ) -> Plan {
     let grounds = Grounds::Permitted(permit.clone());
-    if due == Disturbance::Reinstall {
+    if due == Purpose::Upgrade {
         let seen = node.version().map(str::to_owned);
         let current = seen.as_ref() == Some(&desired.release.version);
         let because = if current { Because::HostDiffers } else { Because::VersionDiffers { seen } };
@@ -151,7 +138,7 @@ fn disturb(
         }
     }
     match due {
-        Disturbance::Release => {
+        Purpose::Release => {
             let drift = Drift::between(desired, probe, Some(node));
             if !drift.is_empty() {
                 // The daemon reads the bundle as soon as the node is released for its roots.
@@ -167,8 +154,8 @@ fn disturb(
             let because = if services { Because::ServicesDiffer } else { Because::RootsDiffer };
             Plan::step(Action::PatchNode(patch), because)
         }
-        Disturbance::Restart => restart_node(desired, node, probe, grounds, now),
-        Disturbance::Reinstall => {
+        Purpose::Restart | Purpose::Removal => restart_node(desired, node, probe, grounds, now),
+        Purpose::Upgrade => {
             let drift = Drift::between(desired, probe, Some(node));
             let waits_for_restart = drift.disruptive.iter().any(|step| {
                 matches!(step, HostStep::EnableContainers | HostStep::RenameComputer { .. })

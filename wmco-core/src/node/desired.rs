@@ -6,11 +6,12 @@ use std::sync::Arc;
 use jiff::SignedDuration;
 
 use super::KnownAs;
+use crate::cluster_identity::ClusterIdentity;
 use crate::digest::Sha256;
 use crate::fleet::Intent;
 use crate::host_key::HostKey;
 use crate::login_keys::KeyExchange;
-use crate::protocol::{Access, ServicesData};
+use crate::protocol::{Access, Probe, ServicesData};
 use crate::winpath::WindowsPath;
 use crate::{limits, names};
 
@@ -31,6 +32,8 @@ pub struct Desired {
     pub annotations: BTreeMap<String, String>,
     /// The key exchange that a rotation needs on the host.
     pub exchange: Option<KeyExchange>,
+    /// Whether the host was made for this cluster: that of a Machine, whose image may be of another one's host.
+    pub is_made_for_us: bool,
 }
 
 /// Content that is the same for all hosts until the cluster changes; shared by all instances.
@@ -54,6 +57,8 @@ pub struct Release {
     pub known_manifests: Vec<ServicesData>,
     /// The port of the cluster's overlay network, if it is not the default.
     pub vxlan_port: Option<u16>,
+    /// The cluster; `None` while its identity is unknown.
+    pub cluster: Option<ClusterIdentity>,
     /// How long a drain may take before the node is uncordoned.
     pub drain_timeout: SignedDuration,
 }
@@ -93,7 +98,22 @@ impl Desired {
         let listed = marks.and_then(|marks| marks.listed_as);
         let labels = listed.map(|_| byoh_labels()).unwrap_or_default();
         let annotations = marks.map(annotations).unwrap_or_default();
-        Self { intent, known_as, release, host_name: None, labels, annotations, exchange: None }
+        Self {
+            intent,
+            known_as,
+            release,
+            host_name: None,
+            labels,
+            annotations,
+            exchange: None,
+            is_made_for_us: false,
+        }
+    }
+
+    /// The other cluster that the host belongs to, unless it may be taken from there.
+    pub(super) fn other_owner<'p>(&self, probe: &'p Probe) -> Option<&'p str> {
+        let cluster = self.release.cluster.as_ref().filter(|_| !self.is_made_for_us)?;
+        cluster.owner_besides(probe.state.as_ref()?)
     }
 }
 
@@ -110,6 +130,7 @@ impl Release {
             bootstrap_services: Vec::new(),
             known_manifests: Vec::new(),
             vxlan_port: None,
+            cluster: None,
             drain_timeout: limits::DRAIN_TIMEOUT,
         }
     }

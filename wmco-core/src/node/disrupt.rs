@@ -6,7 +6,8 @@ use super::drain::{Drain, is_news};
 use super::drift::runs;
 use super::work::{Grounds, HostWork};
 use super::{
-    Action, Awaited, Because, Desired, Next, NodePatch, Observed, Plan, Step, agent_for_work,
+    Action, Awaited, Because, Desired, Next, NodePatch, Observed, Plan, Purpose, Step,
+    agent_for_work,
 };
 use crate::facts::{DrainNotice, NodeFacts, PodFacts};
 use crate::fleet::DisruptionPermit;
@@ -22,9 +23,10 @@ pub(super) fn empty(
     node: &NodeFacts,
     observed: &Observed,
     probe: &Probe,
-    permit: &DisruptionPermit,
+    (permit, purpose): (&DisruptionPermit, Purpose),
     now: Timestamp,
 ) -> Option<Plan> {
+    let because = || Because::DisruptionDue { purpose };
     let marks = observed.drain.marks;
     let mut patch = mark(node);
     if !patch.is_empty() {
@@ -38,18 +40,18 @@ pub(super) fn empty(
         {
             patch.annotations.insert(names::CORDONED_SINCE_ANNOTATION.into(), None);
         }
-        return Some(Plan::step(Action::PatchNode(patch), Because::DisruptionDue));
+        return Some(Plan::step(Action::PatchNode(patch), because()));
     }
     let (Some(since), Some(cordoned)) = (marks.since, marks.cordoned) else {
         // The cordon is there, so no pod comes any more but those that tolerate it.
         let mut patch = marks.since.map_or_else(|| begin(now), |_| NodePatch::default());
         let seen = Some(format!("{now:.0}"));
         patch.annotations.insert(names::CORDONED_SINCE_ANNOTATION.into(), seen);
-        let noted = Plan::step(Action::PatchNode(patch), Because::DisruptionDue);
-        return Some(noted.and(Action::ListPods, Because::DisruptionDue));
+        let noted = Plan::step(Action::PatchNode(patch), because());
+        return Some(noted.and(Action::ListPods, because()));
     };
     let Some(pods) = &observed.pods else {
-        return Some(Plan::step(Action::ListPods, Because::DisruptionDue));
+        return Some(Plan::step(Action::ListPods, because()));
     };
     let (late, pods): (Vec<PodFacts>, Vec<PodFacts>) =
         pods.iter().cloned().partition(|pod| pod.tolerates_cordon_of(cordoned));
@@ -67,7 +69,8 @@ pub(super) fn empty(
         }
         return node.drain_notice.is_some().then(unblocked);
     }
-    let drain = Drain::new(since, desired.release.drain_timeout, &observed.drain, &pods, now);
+    let timeout = desired.release.drain_timeout;
+    let drain = Drain::new((since, purpose), timeout, &observed.drain, &pods, now);
     let untouched = is_untouched(node, probe);
     if now >= drain.deadline && untouched {
         return Some(give_back(desired, node, observed, &drain, now));
@@ -75,7 +78,7 @@ pub(super) fn empty(
     let mut plan = Plan::wait(Awaited::PodsGone, drain.next_attempt());
     if !staying.is_empty() {
         let evict = Action::Evict { pods: staying, permit: permit.clone() };
-        plan = plan.and(evict, Because::DisruptionDue);
+        plan = plan.and(evict, because());
     }
     let told = node.drain_notice.as_ref();
     match drain.notice(told, untouched) {

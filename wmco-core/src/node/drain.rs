@@ -8,6 +8,7 @@ use k8s_openapi::api::core::v1::NodeCondition;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::Purpose;
 use super::condition::condition;
 use crate::facts::{DrainNotice, DrainStage, GivenUp, NodeFacts, PodFacts};
 use crate::limits;
@@ -121,6 +122,7 @@ fn longest_pause(timeout: SignedDuration) -> SignedDuration {
 /// A drain in progress, with its remaining pods.
 pub(super) struct Drain<'a> {
     pub(super) since: Timestamp,
+    purpose: Purpose,
     /// When the drain has taken too long.
     pub(super) deadline: Timestamp,
     pods: &'a [PodFacts],
@@ -131,7 +133,7 @@ pub(super) struct Drain<'a> {
 impl<'a> Drain<'a> {
     /// Makes a drain. Terminating pods get their own grace period, up to a day.
     pub(super) fn new(
-        since: Timestamp,
+        (since, purpose): (Timestamp, Purpose),
         timeout: SignedDuration,
         seen: &'a DrainSeen,
         pods: &'a [PodFacts],
@@ -141,7 +143,7 @@ impl<'a> Drain<'a> {
         let longest = since + timeout.max(limits::DRAIN_GRACE_MOST);
         let grace = grace.map(|ends| (ends + limits::POD_END).min(longest));
         let deadline = grace.into_iter().fold(since + timeout, Timestamp::max);
-        Self { since, deadline, pods, refused: seen.refused.as_deref(), now }
+        Self { since, purpose, deadline, pods, refused: seen.refused.as_deref(), now }
     }
 
     /// When to look at the pods again: soon at first, then after a part of the age of the drain.
@@ -177,7 +179,8 @@ impl<'a> Drain<'a> {
                 .to_owned()
         };
         let message = format!(
-            "pods block the drain that began at {:.0}: {}; let them go or delete them, {next}",
+            "pods block the drain for {}, which began at {:.0}: {}; let them go or delete them, {next}",
+            self.purpose,
             self.since,
             in_short(&blockers)
         );
@@ -190,8 +193,9 @@ impl<'a> Drain<'a> {
         let pods_left = || self.pods.iter().map(|pod| format!("pod {pod} is there")).collect();
         let pods: Vec<String> = if blockers.is_empty() { pods_left() } else { blockers };
         let message = format!(
-            "the drain that began at {:.0} was given up ({} in a row), the next one begins after \
+            "the drain for {}, which began at {:.0}, was given up ({} in a row), the next one begins after \
              {:.0}: {}; let them go or delete them",
+            self.purpose,
             self.since,
             given_up.times,
             given_up.retry_at,

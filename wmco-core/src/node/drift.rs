@@ -34,6 +34,7 @@ pub(super) struct Drift {
 impl Drift {
     pub(super) fn between(desired: &Desired, probe: &Probe, node: Option<&NodeFacts>) -> Self {
         let mut drift = Self::default();
+        drift.cluster(desired, probe);
         if probe.agent.installed != Some(desired.release.agent) {
             drift.live.push(HostStep::InstallAgent);
         }
@@ -53,6 +54,14 @@ impl Drift {
 
     pub(super) fn is_empty(&self) -> bool {
         self.live.is_empty() && self.disruptive.is_empty() && self.start.is_empty()
+    }
+
+    /// Whose host it is, before anything is placed there.
+    fn cluster(&mut self, desired: &Desired, probe: &Probe) {
+        let recorded = probe.state.as_ref().and_then(|state| state.cluster.as_ref());
+        let ours = desired.release.cluster.as_ref().map(|cluster| &cluster.id);
+        let ours = ours.filter(|ours| recorded != Some(ours));
+        self.live.extend(ours.map(|id| HostStep::JoinCluster { id: id.clone() }));
     }
 
     /// Missing folders with all their parents, which a probe does not report.

@@ -3,17 +3,24 @@
 //! A key counts as accepted only after a login with that key alone, and the former key is removed only after
 //! another such login, so that a host always keeps a key of ours.
 
+use jiff::Timestamp;
+
 use super::work::{Grounds, HostWork};
 use super::{Action, Because, Desired, Observed, Plan, Step, agent_for_work, answering};
 use crate::login_keys::KeyExchange;
 use crate::protocol::{HostStep, Probe};
 
 /// Returns `plan`, or the steps of the key exchange if `plan` has no work now.
-pub(super) fn unless_busy(plan: Plan, desired: &Desired, observed: &Observed) -> Plan {
+pub(super) fn unless_busy(
+    plan: Plan,
+    desired: &Desired,
+    observed: &Observed,
+    now: Timestamp,
+) -> Plan {
     let Some(exchange) = desired.exchange.as_ref().filter(|_| plan.steps.is_empty()) else {
         return plan;
     };
-    match answering(desired, observed) {
+    match answering(desired, observed, now) {
         Ok(probe) if observed.known_closed => steps(exchange, desired, probe),
         Ok(_) | Err(_) => plan,
     }

@@ -116,6 +116,7 @@ impl InstanceInputs {
             address: assignment.address.clone(),
             machine: machine.cloned(),
             desired: Desired {
+                is_made_for_us: machine.is_some(),
                 host_name,
                 exchange: login.keys.rotation().zip(login.rotation).and_then(|(keys, rotation)| {
                     record.filter(|_| assignment.instance.is_some())?;
@@ -161,7 +162,7 @@ impl InstanceInputs {
     pub(super) fn intent_changed_since(&self, old: &Self) -> bool {
         let asked = |inputs: &Self| {
             let Desired { intent, release, .. } = &inputs.desired;
-            (intent.verb(), release.version.clone(), release.agent)
+            (intent.verb(), release.version.clone(), release.agent, release.cluster.clone())
         };
         asked(self) != asked(old)
             || self.desired.release.files != old.desired.release.files

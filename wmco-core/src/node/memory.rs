@@ -1,13 +1,17 @@
 //! Observations of a worker that are kept between two plans, and how long they count.
 
 use std::net::Ipv4Addr;
+use std::time::Duration;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 
 use super::{
     Action, Awaited, Because, Desired, DrainMarks, DrainSeen, HostSeen, InstanceInputs, Next,
-    Observed, Outcome, Plan, Refusal, Registration, Rest, Waiting, Wake, claims_slot, reconcile,
+    NodePatch, Observed, Outcome, Plan, Refusal, Registration, Rest, Waiting, Wake, claims_slot,
+    reconcile,
 };
+use crate::corrections::Corrections;
+use crate::digest::Sha256;
 use crate::facts::{NodeFacts, PodFacts};
 use crate::{limits, names};
 
@@ -52,6 +56,10 @@ pub struct Memory {
     /// Whether the Node requested a restart in the last plan.
     restart_asked: bool,
     effect: Effect,
+    /// Corrections of the Node's metadata.
+    corrections: Corrections,
+    /// The field manager that last wrote the Node before us.
+    other_writer: Option<String>,
 }
 
 /// How far the last observation of the host can be used.
@@ -121,10 +129,28 @@ impl Memory {
             self.forget();
             plan = reconcile(desired, &self.observed(inputs), now);
         }
+        if let Some(until) = self.rests_from_correcting(&plan, now) {
+            return Plan::wait(Awaited::OtherWriter, until);
+        }
         if plan.steps.iter().any(|step| changes_marks(&step.action)) {
             self.marks = None;
         }
         plan
+    }
+
+    /// Until when what another writer changes again and again is not corrected.
+    fn rests_from_correcting(&mut self, plan: &Plan, now: Timestamp) -> Option<Timestamp> {
+        self.corrections.forget_calm(since_epoch(now));
+        corrections_in(plan).find_map(|patch| {
+            let rests_until = self.corrections.rests_until(&patch.to_string())?;
+            let until = Timestamp::UNIX_EPOCH + SignedDuration::try_from(rests_until).ok()?;
+            (now < until).then_some(until)
+        })
+    }
+
+    /// The field manager that wrote the Node last before our last change, if it is known.
+    pub fn other_writer(&self) -> Option<&str> {
+        self.other_writer.as_deref()
     }
 
     /// Whether the awaited state may have been reached without being visible in the last observation of the host:
@@ -197,6 +223,7 @@ impl Memory {
             self.search = Search::Open;
         }
         match outcome {
+            Outcome::NodeChanged { writer, .. } => self.other_writer = writer,
             Outcome::Looked(host) | Outcome::Worked(host) => {
                 self.look = Look::Current { host, after_request: self.restart_asked };
             }
@@ -207,7 +234,6 @@ impl Memory {
             | Outcome::RootRecorded(_)
             | Outcome::KeyProven(_)
             | Outcome::KeyRemovalProven(_)
-            | Outcome::NodeChanged { .. }
             | Outcome::FoundNode { .. }
             | Outcome::NodeDeleted
             | Outcome::MachineDeleted
@@ -224,6 +250,10 @@ impl Memory {
         if self.effect == Effect::Change {
             self.waiting = None;
             self.registration = self.registration.after(&plan.steps, now);
+        }
+        for patch in corrections_in(plan) {
+            let wanted = Sha256::of(&serde_json::to_vec(patch).unwrap_or_default());
+            self.corrections.note(&patch.to_string(), wanted, since_epoch(now));
         }
         self.late_pods_asked |= plan.steps.iter().any(|step| step.because == Because::PodsCameBack);
         match &plan.next {
@@ -299,6 +329,18 @@ impl Memory {
             registration: self.registration,
         }
     }
+}
+
+/// Patches that put right what we have written on the Node, and somebody changed.
+fn corrections_in(plan: &Plan) -> impl Iterator<Item = &NodePatch> {
+    plan.steps.iter().filter_map(|step| match (&step.action, &step.because) {
+        (Action::PatchNode(patch), Because::MetadataDiffers) => Some(patch),
+        _ => None,
+    })
+}
+
+fn since_epoch(now: Timestamp) -> Duration {
+    now.duration_since(Timestamp::UNIX_EPOCH).unsigned_abs()
 }
 
 /// Whether an action changes the record of a drain.

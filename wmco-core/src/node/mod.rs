@@ -18,6 +18,7 @@
 //! - Changes of the services ConfigMap and of the roots under the same version are released for one empty node
 //!   after another, both at once; until then the node's daemon leaves services and roots as they are.
 //! - A requested restart is cleared only after a restart that began after the request.
+//! - A host that belongs to another cluster is looked at and left, unless a person said that it may be taken.
 //! - No file that was on a host before us is run until our agent, uploaded in the same connection, has closed the
 //!   root folder. Its report is stored beside the pinned key, and cleared before the root folder is removed.
 //!
@@ -64,7 +65,7 @@ pub use host_key::host_key_condition;
 pub use inputs::{InstanceInputs, Login, due_record, sealed_username};
 pub use memory::Memory;
 pub use outcome::Outcome;
-pub use plan::{Action, Awaited, Because, Next, NodePatch, Plan, Step};
+pub use plan::{Action, Awaited, Because, Next, NodePatch, Plan, Purpose, Step};
 pub use registration::{Registration, Starts};
 pub use rest::{Rest, Wake};
 pub use search::{KnownAs, NodeSearch};
@@ -74,6 +75,7 @@ pub use work::{Grounds, HostWork, Vacancy};
 
 use crate::facts::{NodeFacts, PodFacts};
 use crate::fleet::Intent;
+use crate::limits;
 use crate::protocol::{AgentLocation, Probe, RootAccess};
 
 /// The last observed state of an instance; by default nothing was observed.
@@ -147,7 +149,7 @@ pub fn reconcile(desired: &Desired, observed: &Observed, now: Timestamp) -> Plan
         Intent::Leave => Plan::settled(),
         Intent::Configure(permit) => {
             let plan = configure::plan(desired, observed, permit.as_ref(), now);
-            exchange::unless_busy(plan, desired, observed)
+            exchange::unless_busy(plan, desired, observed, now)
         }
         Intent::Remove(permit) => remove::plan(desired, observed, permit.as_ref(), now),
         // The operator has nothing left to do: the Machine API drains the Node and deletes both.
@@ -170,7 +172,7 @@ pub fn claims_slot(desired: &Desired, observed: &Observed, now: Timestamp) -> Op
     if observed.drain.marks.paused_until(node, now).is_some() {
         return Some(false);
     }
-    match (&desired.intent, answering(desired, observed)) {
+    match (&desired.intent, answering(desired, observed, now)) {
         (Intent::Leave | Intent::Replace(_), _) => Some(false),
         (_, Err(plan)) => matches!(plan.next, Next::Await { .. }).then_some(false),
         (Intent::Configure(_), Ok(probe)) => {
@@ -193,7 +195,11 @@ fn agent_for_work(desired: &Desired, probe: &Probe) -> AgentLocation {
 ///
 /// On a host that is not known to be closed, no existing file is run, only an agent that is uploaded in the same
 /// connection.
-fn answering<'a>(desired: &Desired, observed: &'a Observed) -> Result<&'a Probe, Plan> {
+fn answering<'a>(
+    desired: &Desired,
+    observed: &'a Observed,
+    now: Timestamp,
+) -> Result<&'a Probe, Plan> {
     let bring = |because| Plan::step(Action::ProbeWithOurs(desired.release.agent), because);
     // Clear the record first, so that it is never trusted whatever happens in between.
     let first_contact = |because: Because| {
@@ -223,6 +229,9 @@ fn answering<'a>(desired: &Desired, observed: &'a Observed) -> Result<&'a Probe,
             } else {
                 bring(because)
             })
+        }
+        HostSeen::Probed(probe) if desired.other_owner(probe).is_some() => {
+            Err(Plan::wait(Awaited::HostFit, now + limits::OTHER_CLUSTER_CHECK))
         }
         HostSeen::Probed(probe) => Ok(probe),
     }

@@ -25,6 +25,8 @@ pub enum Outcome {
     NodeChanged {
         /// Its resource version, at least.
         resource_version: u64,
+        /// The field manager that wrote it last before us, if anybody did.
+        writer: Option<String>,
     },
     /// The API server has no Node.
     NoNode,
@@ -56,7 +58,7 @@ impl Outcome {
     pub fn is_visible_in(&self, inputs: &InstanceInputs) -> Option<bool> {
         let record = inputs.record.as_ref();
         Some(match self {
-            Self::NodeChanged { resource_version } => {
+            Self::NodeChanged { resource_version, .. } => {
                 inputs.node.as_ref().is_none_or(|node| node.resource_version >= *resource_version)
             }
             Self::FoundNode { .. } => inputs.node.is_some(),

@@ -158,7 +158,10 @@ pub enum Because {
     /// The version mark was not written in time.
     VersionOverdue,
     /// The node is about to be disrupted.
-    DisruptionDue,
+    DisruptionDue {
+        /// The work that is due then.
+        purpose: Purpose,
+    },
     /// Pods that tolerate the cordon came after it.
     PodsCameBack,
     /// Pods block the drain.
@@ -175,6 +178,20 @@ pub enum Because {
     KeyExchange,
     /// The host refuses our key.
     LoginRefused,
+}
+
+/// The work for which a node is taken out of service.
+#[derive(Clone, Copy, Debug, Eq, JsonSchema, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Purpose {
+    /// Services stop, content changes, services start.
+    Upgrade,
+    /// The daemon applies other services or roots of the same version.
+    Release,
+    /// The host restarts.
+    Restart,
+    /// The host is cleaned.
+    Removal,
 }
 
 /// When to decide again.
@@ -214,6 +231,8 @@ pub enum Awaited {
     DisruptionSlot,
     /// An administrator makes the host ready to become a node; see [`unfit`](super::unfit).
     HostFit,
+    /// Another writer stops changing what we write on the Node, or enough time passes for a correction.
+    OtherWriter,
 }
 
 impl Plan {
@@ -428,7 +447,9 @@ impl fmt::Display for Because {
             }
             Self::NodeMayCome => f.write_str("a node could come meanwhile"),
             Self::VersionOverdue => f.write_str("the version mark did not come in time"),
-            Self::DisruptionDue => f.write_str("it is about to be disrupted"),
+            Self::DisruptionDue { purpose } => {
+                write!(f, "it is about to be disrupted for {purpose}")
+            }
             Self::PodsCameBack => f.write_str("pods that tolerate the cordon came back"),
             Self::DrainBlocked => f.write_str("pods block its drain"),
             Self::DrainUnblocked => f.write_str("no pod blocks its drain any more"),
@@ -438,6 +459,17 @@ impl fmt::Display for Because {
             Self::KeyExchange => f.write_str("the key that lets us in is exchanged"),
             Self::LoginRefused => f.write_str("its host does not let us in"),
         }
+    }
+}
+
+impl fmt::Display for Purpose {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Upgrade => "its upgrade",
+            Self::Release => "other services or certificates",
+            Self::Restart => "its restart",
+            Self::Removal => "its removal",
+        })
     }
 }
 
@@ -461,6 +493,7 @@ impl fmt::Display for Awaited {
             Self::NodeReady => "the node's readiness",
             Self::DisruptionSlot => "a disruption slot",
             Self::HostFit => "a host that is fit to become a node",
+            Self::OtherWriter => "the next correction of the node",
         })
     }
 }

@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use super::steps::{apply, restart};
 use super::vacant::vacated;
 use super::work::{Grounds, HostWork};
-use super::{Action, Because, Desired, Observed, Plan, answering, disrupt};
+use super::{Action, Because, Desired, Observed, Plan, Purpose, answering, disrupt};
 use crate::fleet::DisruptionPermit;
 use crate::names::host;
 use crate::protocol::{HostStep, Probe, RootAccess};
@@ -17,7 +17,7 @@ pub(super) fn plan(
     permit: Option<&DisruptionPermit>,
     now: Timestamp,
 ) -> Plan {
-    let probe = match answering(desired, observed) {
+    let probe = match answering(desired, observed, now) {
         Ok(probe) => probe,
         Err(plan) => return plan,
     };
@@ -27,7 +27,9 @@ pub(super) fn plan(
     let Some(permit) = disrupt::usable(permit, node, observed, now) else {
         return disrupt::await_slot(node, observed, now);
     };
-    if let Some(plan) = disrupt::empty(desired, node, observed, probe, permit, now) {
+    if let Some(plan) =
+        disrupt::empty(desired, node, observed, probe, (permit, Purpose::Removal), now)
+    {
         return plan;
     }
     if let Some(plan) = disrupt::unmark(desired, node, probe, permit, &Because::Unlisted) {

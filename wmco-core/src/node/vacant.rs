@@ -7,17 +7,27 @@ use jiff::Timestamp;
 use super::drift::Drift;
 use super::steps::{apply, remove_services, restart, started};
 use super::work::{Grounds, HostWork, Vacancy, may_register};
-use super::{Action, Awaited, Because, Desired, NodeSearch, Observed, Plan, agent_for_work};
+use super::{
+    Action, Awaited, Because, Desired, NodeSearch, Observed, Plan, Release, agent_for_work,
+};
 use crate::limits;
 use crate::preflight::{self, Finding, HostSeen, Requirement};
 use crate::protocol::{HostStep, Probe};
 
 /// Findings that an administrator has to fix before work on the host begins. Work in progress continues, except
-/// with a foreign containerd or kubelet: ours would take its name, and break other workloads there.
+/// with a foreign containerd or kubelet: ours would take its name, and break other workloads there; and except on a
+/// host of another cluster.
 pub fn unfit(desired: &Desired, probe: &Probe) -> Vec<Finding> {
-    let seen = HostSeen { probe, reverse_names: None, vxlan_port: desired.release.vxlan_port };
+    let Release { vxlan_port, cluster, .. } = &*desired.release;
+    let cluster = cluster.as_ref().filter(|_| !desired.is_made_for_us);
+    let seen = HostSeen { probe, reverse_names: None, vxlan_port: *vxlan_port, cluster };
     let is_others = |it: &Finding| {
-        matches!(it.requirement, Requirement::ForeignContainerd | Requirement::ForeignKubelet)
+        matches!(
+            it.requirement,
+            Requirement::OtherCluster
+                | Requirement::ForeignContainerd
+                | Requirement::ForeignKubelet
+        )
     };
     let has_begun = probe.state.is_some();
     let findings = preflight::host(&seen).into_iter();

@@ -112,7 +112,8 @@ fn disturbs(step: &HostStep) -> bool {
         | HostStep::RenameComputer { .. }
         | HostStep::Bootstrap { .. }
         | HostStep::Restart => true,
-        HostStep::InstallAgent
+        HostStep::JoinCluster { .. }
+        | HostStep::InstallAgent
         | HostStep::EnsureDirectory { .. }
         | HostStep::PlaceFile { .. }
         | HostStep::RemoveFile { .. }

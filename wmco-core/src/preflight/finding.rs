@@ -95,6 +95,8 @@ pub enum Requirement {
     HostName,
     /// A host has exactly one default route, whose network card has the address of its node.
     DefaultRoute,
+    /// A host belongs to this cluster, or to none.
+    OtherCluster,
     /// A host has no foreign containerd.
     ForeignContainerd,
     /// A host has no foreign kubelet.
@@ -162,6 +164,7 @@ impl Requirement {
             Self::WindowsRelease => "windows-release",
             Self::HostName => "host-name",
             Self::DefaultRoute => "default-route",
+            Self::OtherCluster => "other-cluster",
             Self::ForeignContainerd => "foreign-containerd",
             Self::ForeignKubelet => "foreign-kubelet",
             Self::Ports => "ports",

@@ -3,9 +3,12 @@
 use std::collections::BTreeSet;
 
 use super::{Finding, Requirement, Severity, quoted};
+use crate::cluster_identity::ClusterIdentity;
 use crate::instances::Host;
 use crate::limits;
+use crate::names::TAKE_OVER_ANNOTATION;
 use crate::names::host::{CONTAINERD_SERVICE, KUBELET_SERVICE, SERVICE_TAG};
+use crate::names::objects::INSTANCES_CONFIG_MAP;
 use crate::protocol::{ForeignService, Probe};
 use crate::support_matrix::SUPPORTED;
 
@@ -18,6 +21,8 @@ pub struct HostSeen<'a> {
     pub reverse_names: Option<&'a [String]>,
     /// The port of the cluster's overlay network, if it is not the default.
     pub vxlan_port: Option<u16>,
+    /// The cluster that the host is to join; `None` if that does not matter.
+    pub cluster: Option<&'a ClusterIdentity>,
 }
 
 /// Finds problems that keep a host from becoming a working node, blocking findings first. For an existing node,
@@ -47,7 +52,7 @@ pub struct HostSeen<'a> {
 ///     "state": null,
 /// }))?;
 ///
-/// let seen = HostSeen { probe: &probe, reverse_names: None, vxlan_port: None };
+/// let seen = HostSeen { probe: &probe, reverse_names: None, vxlan_port: None, cluster: None };
 /// let findings = preflight::host(&seen);
 /// assert_eq!(findings[0].requirement, Requirement::WindowsRelease);
 /// assert!(findings[0].blocks() && findings[0].needed.contains("Windows Server 2022"));
@@ -58,6 +63,7 @@ pub fn host(seen: &HostSeen<'_>) -> Vec<Finding> {
     found.extend(release(seen));
     found.extend(rights(seen.probe));
     found.extend(name(seen.probe));
+    found.extend(other_cluster(seen));
     found.extend(foreign(seen.probe));
     found.extend(ports(seen.probe));
     found.extend(disk(seen.probe));
@@ -121,6 +127,33 @@ fn rights(probe: &Probe) -> Option<Finding> {
         next_step: "list an administrator, or add the user to the host's group Administrators \
                     (Add-LocalGroupMember)"
             .to_owned(),
+    })
+}
+
+fn other_cluster(seen: &HostSeen<'_>) -> Option<Finding> {
+    let (cluster, state) = (seen.cluster?, seen.probe.state.as_ref()?);
+    let owner = cluster.owner_besides(state)?;
+    // A command is never made of what a host may choose freely.
+    let is_plain =
+        owner.len() <= 64 && owner.chars().all(|c| c.is_ascii_alphanumeric() || c == '-');
+    let taken = if cluster.lost(state) { ", which took it from this one" } else { "" };
+    let or_allow = if taken.is_empty() && is_plain {
+        format!(
+            "; if that cluster is gone, allow that its hosts are taken: \
+             `kubectl annotate configmap {INSTANCES_CONFIG_MAP} {TAKE_OVER_ANNOTATION}={owner}`"
+        )
+    } else {
+        String::new()
+    };
+    Some(Finding {
+        requirement: Requirement::OtherCluster,
+        severity: Severity::Blocking,
+        at: "the host".to_owned(),
+        seen: format!("belongs to the cluster {}{taken}", quoted(owner)),
+        needed: format!("a host of this cluster ({}), or of none", quoted(&cluster.id)),
+        next_step: format!(
+            "remove its entry from {INSTANCES_CONFIG_MAP} there, so that it is cleaned, or the one here{or_allow}"
+        ),
     })
 }
 

@@ -54,6 +54,12 @@ impl Access {
 #[derive(Clone, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase", tag = "step")]
 pub enum HostStep {
+    /// Record in the state file that the host belongs to this cluster.
+    #[serde(rename_all = "camelCase")]
+    JoinCluster {
+        /// Its [`ClusterIdentity::id`](crate::cluster_identity::ClusterIdentity::id).
+        id: String,
+    },
     /// Stop the daemon's service if it runs, then copy the running agent to its final place.
     InstallAgent,
     /// Create the folder if it is missing, and correct its access rights.
@@ -147,6 +153,7 @@ impl HostStep {
     /// Short stable name for logs, metrics and tests.
     pub const fn verb(&self) -> &'static str {
         match self {
+            Self::JoinCluster { .. } => "join-cluster",
             Self::InstallAgent => "install-agent",
             Self::EnsureDirectory { .. } => "ensure-directory",
             Self::PlaceFile { .. } => "place-file",
@@ -175,7 +182,9 @@ impl fmt::Display for HostStep {
             | Self::PlaceFile { path, .. }
             | Self::RemoveFile { path }
             | Self::RemoveDirectory { path } => write!(f, " {path}"),
-            Self::RenameComputer { name } | Self::RemoveNetwork { name } => write!(f, " {name}"),
+            Self::JoinCluster { id: name }
+            | Self::RenameComputer { name }
+            | Self::RemoveNetwork { name } => write!(f, " {name}"),
             Self::EnsureAuthorizedKeys { add, remove } => {
                 add.iter().try_for_each(|key| write!(f, " +{}", key.fingerprint()))?;
                 remove.iter().try_for_each(|key| write!(f, " -{}", key.fingerprint()))

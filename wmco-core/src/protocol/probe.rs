@@ -238,9 +238,22 @@ pub struct HostState {
     /// Foreign files that were moved to quarantine.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub quarantined: Vec<Quarantined>,
+    /// [Identity](crate::cluster_identity::ClusterIdentity::id) of the cluster that the host belongs to; earlier
+    /// versions did not record it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cluster: Option<String>,
+    /// Clusters that it was taken from without having been cleaned there.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub taken_from: BTreeSet<String>,
 }
 
 impl HostState {
+    /// Records that the host belongs to `cluster`.
+    pub fn join(&mut self, cluster: &str) {
+        let before = self.cluster.replace(cluster.to_owned());
+        self.taken_from.extend(before.filter(|before| before != cluster));
+    }
+
     /// Whether the file is not trusted, whatever its content.
     pub fn doubts(&self, path: &WindowsPath) -> bool {
         self.doubted.contains(path)

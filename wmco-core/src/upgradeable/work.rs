@@ -69,7 +69,7 @@ impl Awaited {
     /// Whether only an administrator can end the wait.
     pub(super) fn needs_administrator(self) -> bool {
         match self {
-            Self::HostFit => true,
+            Self::HostFit | Self::OtherWriter => true,
             Self::HostReachable
             | Self::HostBack
             | Self::NodeAppears

@@ -136,6 +136,7 @@ impl<'a> Agent<'a> {
     ) -> Result<bool, AgentError> {
         let windows = self.windows;
         match step {
+            HostStep::JoinCluster { id } => record.change(windows, |state| state.join(id)),
             HostStep::InstallAgent => install::agent(windows, record),
             HostStep::EnsureDirectory { path, access } => place::directory(windows, path, *access),
             HostStep::PlaceFile { path, sha256, access } => {

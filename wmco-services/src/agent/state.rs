@@ -37,15 +37,18 @@ impl Record {
         Ok(Self { saved, now })
     }
 
-    /// Changes the record on disk.
+    /// Changes the record on disk; returns whether anything changed.
     pub(super) fn change(
         &mut self,
         windows: &dyn Windows,
         change: impl FnOnce(&mut HostState),
-    ) -> Result<(), AgentError> {
+    ) -> Result<bool, AgentError> {
         let before = self.now.clone();
         change(&mut self.now);
-        if self.now == before { Ok(()) } else { self.save(windows) }
+        if self.now == before {
+            return Ok(false);
+        }
+        self.save(windows).map(|()| true)
     }
 
     /// Whether the file is not trusted, whatever its content.
@@ -134,7 +137,8 @@ pub(super) fn record_ahead(
             HostStep::InstallAgent => (Some(known(host::AGENT)), None),
             // Services create their own files in folders that they create on the way.
             HostStep::Bootstrap { .. } => (None, Some(known(host::KUBELET_STATE))),
-            HostStep::RemoveFile { .. }
+            HostStep::JoinCluster { .. }
+            | HostStep::RemoveFile { .. }
             | HostStep::RemoveDirectory { .. }
             // That file belongs to the host and stays when the node leaves.
             | HostStep::EnsureAuthorizedKeys { .. }

@@ -22,6 +22,7 @@ mod new_services;
 mod node;
 mod open_host;
 mod other_address;
+mod other_cluster;
 mod pins;
 mod planted;
 mod preflight;

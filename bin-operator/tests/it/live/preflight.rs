@@ -5,9 +5,12 @@ use std::time::Duration;
 
 use bin_operator::demo::Stage;
 use bin_operator::progress::Progress;
+use bin_operator::sources::Sources;
 use kube_testserver::Fault;
 use kube_testserver::error::ApiError;
 use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 use wmco_core::cluster::rbac;
 use wmco_core::names::{events, objects};
 use wmco_core::protocol::ServiceRunState;
@@ -173,4 +176,23 @@ fn with_type(kind: &str, mut object: Value) -> Value {
     object["apiVersion"] = "rbac.authorization.k8s.io/v1".into();
     object["kind"] = kind.into();
     object
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_start_waits_for_is_named() {
+    let stage = stage(0).await;
+    stage.cluster.inject_faults(|request| {
+        let is_kept = request.resource == "infrastructures";
+        is_kept.then(|| Fault::Answer(ApiError::forbidden_path("no right")))
+    });
+    let (stop, tasks) = (CancellationToken::new(), TaskTracker::new());
+    let sources = Sources::watch(&admin(&stage).await, stage.namespace(), &stop, &tasks);
+    until(|| (sources.unknown() == ["infrastructures.config.openshift.io"]).then_some(())).await;
+    stage.cluster.inject_faults(|_| None);
+    sources.ready().await.unwrap();
+    assert_eq!(sources.unknown(), Vec::<&str>::new());
+    stop.cancel();
+    tasks.close();
+    tasks.wait().await;
+    stage.shutdown().await;
 }

@@ -111,9 +111,10 @@ impl Case {
         })
     }
 
-    /// The reported notices.
+    /// The reported notices, without that of nodes that wait for their turn, as most do for a moment.
     pub(super) fn told(&self) -> String {
-        self.look(|out| lines(&out.notices))
+        let is_told = |it: &&Notice| !matches!(it, Notice::SlotAwaited { .. });
+        self.look(|out| lines(out.notices.iter().filter(is_told)))
     }
 
     /// Addresses of records that are changed.

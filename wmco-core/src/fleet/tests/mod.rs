@@ -5,6 +5,7 @@ use std::net::Ipv4Addr;
 use super::*;
 use crate::facts::{MachineFacts, MachineSetFacts};
 use crate::instances::{Resolutions, Unresolved, parse};
+use crate::limits;
 use crate::login_keys::LoginKeys;
 use crate::machines::{Machines, key};
 use crate::names::{self, platforms};
@@ -531,6 +532,9 @@ fn forgotten_keys() {
         c.nodes[0].annotations.insert(names::INSTANCE_ANNOTATION.into(), "win-2.example".into());
     });
     assert_eq!(case.look(|out| out.forgotten_keys), ["10.0.0.9".to_owned()].into());
+    let told = Notice::PinUnused { name: "10.0.0.9".to_owned() };
+    assert!(case.look(|out| out.notices.contains(&told)));
+    assert!(told.to_string().contains("`hostKey=`"), "{told}");
 }
 
 #[test]
@@ -603,4 +607,27 @@ fn marks_count_where_the_budget_counts_them() {
         c.nodes[1].labels.insert(names::OS_LABEL.into(), "linux".into());
     });
     case.look(|assignments| assert_eq!(assignments.disrupted, ["win-1"].into()));
+}
+
+/// A Node whose host is gone keeps the only slot.
+#[test]
+fn who_waits_for_a_slot_and_who_holds_it_is_told() {
+    let case = Case::three().with(|c| {
+        held(&mut c.nodes[1]);
+        c.claims = vec!["win-1", "win-3"];
+    });
+    case.look(|out| {
+        assert_eq!(out.waiting, ["win-1", "win-3"].into());
+        let told = out.notices.iter().find(|it| matches!(it, Notice::SlotAwaited { .. })).unwrap();
+        assert_eq!(told.patience(), limits::SLOT_PATIENCE);
+        let text = told.to_string();
+        assert!(text.starts_with("node win-1 and 1 more wait for a slot"), "{text}");
+        assert!(text.contains("node win-2 holds") && text.contains("delete the node"), "{text}");
+        assert!(text.contains(names::UPGRADING_LABEL), "{text}");
+    });
+    let free = case.clone().with(|c| c.nodes[1] = node(2));
+    free.look(|out| assert_eq!(out.waiting, ["win-3"].into()));
+    // Who waits with it does not make it another situation.
+    let topic = |case: &Case| case.look(|out| out.notices.iter().find_map(Notice::topic));
+    assert_eq!(topic(&case), topic(&case.with(|c| c.claims = vec!["win-3"])));
 }

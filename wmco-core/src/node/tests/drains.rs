@@ -63,8 +63,8 @@ fn heard(case: Case) -> Case {
 fn a_refused_eviction_is_told_with_pod_and_budget_once() {
     let case = protected(SignedDuration::from_mins(1));
     insta::assert_snapshot!(case.plan(), @r"
-    evict 1 pod, because it is about to be disrupted
-    tell-drain (pods block the drain that began at 1969-12-31T23:59:00Z: pod default/db is not evicted (The disruption budget db-budget needs 1 healthy pods and has 1 currently); let them go or delete them, else the node is given back at 1970-01-01T00:59:00Z and drained again later), because pods block its drain
+    evict 1 pod, because it is about to be disrupted for its upgrade
+    tell-drain (pods block the drain for its upgrade, which began at 1969-12-31T23:59:00Z: pod default/db is not evicted (The disruption budget db-budget needs 1 healthy pods and has 1 currently); let them go or delete them, else the node is given back at 1970-01-01T00:59:00Z and drained again later), because pods block its drain
     then await its pods' departure, until 1970-01-01T00:00:15Z
     ");
     assert!(told(&case).unwrap().1, "an Event tells it");
@@ -130,7 +130,7 @@ fn a_drain_that_takes_too_long_gives_its_node_back() {
     let case = protected(TIMEOUT).with(|c| c.node().drain_notice = told_before);
     insta::assert_snapshot!(case.plan(), @r"
     patch-node uncordon -upgrading -cordoned -cordoned-since +drain-given-up -drain-since, because its pods did not leave in time
-    tell-drain (the drain that began at 1969-12-31T23:00:00Z was given up (1 in a row), the next one begins after 1970-01-01T00:05:00Z: pod default/db is not evicted (The disruption budget db-budget needs 1 healthy pods and has 1 currently); let them go or delete them), because pods block its drain
+    tell-drain (the drain for its upgrade, which began at 1969-12-31T23:00:00Z, was given up (1 in a row), the next one begins after 1970-01-01T00:05:00Z: pod default/db is not evicted (The disruption budget db-budget needs 1 healthy pods and has 1 currently); let them go or delete them), because pods block its drain
     then look again
     ");
     let note = case.patch().annotations[names::DRAIN_GIVEN_UP_ANNOTATION].clone();
@@ -296,7 +296,7 @@ fn pods_that_came_after_the_cordon_are_asked_once_and_hold_nothing() {
 fn pods_that_were_there_are_waited_for_whoever_comes_meanwhile() {
     let case = draining(SignedDuration::from_mins(1), vec![late("log"), pod("db", None)]);
     insta::assert_snapshot!(case.plan(), @r"
-    evict 1 pod, because it is about to be disrupted
+    evict 1 pod, because it is about to be disrupted for its upgrade
     then await its pods' departure, until 1970-01-01T00:00:15Z
     ");
 }
@@ -305,7 +305,7 @@ fn pods_that_were_there_are_waited_for_whoever_comes_meanwhile() {
 fn pods_of_the_first_seconds_after_the_cordon_count_as_there() {
     let early = limits::POD_CLOCK_SKEW;
     let case = draining(early, vec![late("log")]);
-    assert_eq!(case.plan().steps[0].because, Because::DisruptionDue);
+    assert_eq!(case.plan().steps[0].because, Because::DisruptionDue { purpose: Purpose::Upgrade });
 }
 
 #[test]

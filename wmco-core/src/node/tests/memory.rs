@@ -254,3 +254,42 @@ fn a_node_that_registered_again_costs_a_look() {
     let other = joining.with(|c| c.node().uid = "2".into());
     assert_eq!(plan(&mut memory, &other, NOW).steps[0].action, Action::Probe);
 }
+
+/// Somebody takes our label off again as soon as it is there.
+#[test]
+fn what_somebody_changes_again_and_again_is_corrected_after_pauses() {
+    let mut inputs = inputs(&Case::new());
+    inputs.node.as_mut().unwrap().labels.remove(names::BYOH_LABEL);
+    let mut memory = Memory::default();
+    let (mut now, mut writes, mut rests) = (NOW, Vec::new(), 0);
+    while now < NOW + SignedDuration::from_hours(1) {
+        let plan = memory.plan(&inputs, now);
+        if let Some(Action::PatchNode(_)) = plan.steps.first().map(|step| &step.action) {
+            writes.push(now.as_second());
+            let other = Some("argocd-controller".to_owned());
+            memory.learn(Outcome::NodeChanged { resource_version: 1, writer: other });
+        } else if let Some(Action::Probe) = plan.steps.first().map(|step| &step.action) {
+            memory.learn(Outcome::Looked(observed().host));
+        }
+        match memory.done(&plan, now) {
+            None => now += SignedDuration::from_millis(20),
+            Some(rest) => {
+                assert!(
+                    matches!(plan.next, Next::Await { what: Awaited::OtherWriter, .. }),
+                    "{plan}"
+                );
+                assert_eq!(memory.other_writer(), Some("argocd-controller"));
+                rests += 1;
+                memory.woken(Wake::Deadline, rest.until);
+                now = rest.until;
+            }
+        }
+    }
+    assert!(writes.len() <= 14 && rests >= 10, "{writes:?}");
+    // As people write it anew, it is no fight.
+    inputs.node.as_mut().unwrap().labels.insert(names::BYOH_LABEL.into(), names::TRUE.into());
+    assert!(!matches!(
+        memory.plan(&inputs, now).next,
+        Next::Await { what: Awaited::OtherWriter, .. }
+    ));
+}

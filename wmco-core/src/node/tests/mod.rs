@@ -5,6 +5,7 @@ mod drains;
 mod exchange;
 mod inputs;
 mod memory;
+mod other_cluster;
 mod release;
 mod rows;
 mod search;
@@ -194,6 +195,7 @@ fn desired() -> Desired {
         labels: [(names::BYOH_LABEL.to_owned(), names::TRUE.to_owned())].into(),
         annotations: [(names::HOST_KEY_ANNOTATION.to_owned(), "key".to_owned())].into(),
         exchange: None,
+        is_made_for_us: false,
     }
 }
 

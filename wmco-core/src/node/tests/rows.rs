@@ -1,7 +1,6 @@
 //! One named line per decision.
 
 use super::*;
-use crate::limits;
 use names::host::KUBELET_SERVICE;
 use names::objects::WICD;
 
@@ -680,7 +679,8 @@ fn every_reason() {
         .with(unmarked)
         .with(|c| c.waits(Awaited::VersionMark, NOW - limits::VERSION_MARK))
         .because(&[Because::VersionOverdue]);
-    Case::new().with(outdated).permitted().because(&[Because::DisruptionDue]);
+    let upgrade = Because::DisruptionDue { purpose: Purpose::Upgrade };
+    Case::new().with(outdated).permitted().because(&[upgrade]);
     held(Case::new()).because(&[Because::Configured]);
     Case::unlisted().emptied().because(&[Because::Unlisted, Because::Unlisted]);
 }

@@ -57,6 +57,7 @@ impl Host {
     ) -> Result<(), Stop> {
         faults.pass()?;
         match step {
+            HostStep::JoinCluster { id } => self.state.get_or_insert_default().join(id),
             HostStep::InstallAgent => {
                 if let Some(daemon) = self.services.get_mut(names::objects::WICD) {
                     daemon.running = false;

@@ -334,7 +334,8 @@ impl World {
 fn is_noticed(step: &HostStep, release: Release) -> bool {
     let lasting = |path: &WindowsPath| !release.files().get(path).is_some_and(|f| f.live);
     match step {
-        HostStep::InstallAgent
+        HostStep::JoinCluster { .. }
+        | HostStep::InstallAgent
         | HostStep::StopKubelet
         | HostStep::RemoveDaemon
         | HostStep::EnsureAuthorizedKeys { .. }

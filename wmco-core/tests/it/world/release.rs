@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
 
+use wmco_core::cluster_identity::ClusterIdentity;
 use wmco_core::digest::Sha256;
 use wmco_core::fleet::Intent;
 use wmco_core::names::{self, host};
@@ -104,6 +105,7 @@ impl Release {
             ]
             .into(),
             exchange: None,
+            is_made_for_us: false,
         }
     }
 
@@ -119,6 +121,7 @@ impl Release {
             bootstrap_services: SERVICES[..2].iter().map(|name| (*name).to_owned()).collect(),
             known_manifests: vec![self.manifest(edition)],
             vxlan_port: None,
+            cluster: Some(ClusterIdentity::new("ours")),
             drain_timeout: super::DRAIN_TIMEOUT,
         }
     }

@@ -182,7 +182,7 @@ fn who_holds_it_up_is_told_on_its_machine() {
         let notice = out.notices.iter().find(is_due).unwrap();
         assert_eq!(notice.machine(), Some("mac-1"));
         assert_eq!(notice.reason(), events::MACHINE_SETUP_FAILURE);
-        assert_eq!(notice.patience(), crate::limits::ROTATION_PATIENCE);
+        assert_eq!(notice.patience(), limits::ROTATION_PATIENCE);
     });
 }
 

@@ -10,7 +10,7 @@ use crate::limits::{CORRECTION_AGAIN, CORRECTION_FIRST, CORRECTION_MOST};
 ///
 /// ```
 /// use std::time::Duration;
-/// use wmco_core::cluster::corrections::Corrections;
+/// use wmco_core::corrections::Corrections;
 /// use wmco_core::digest::Sha256;
 ///
 /// let mut corrections = Corrections::default();
