@@ -195,12 +195,31 @@ impl HostRecords {
     }
 }
 
-/// Makes each edit that is not refused; tells the first refusal.
+/// Makes each edit that is not refused; tells the first refusal. Where not all fit, no host begins that is not on record
+/// yet: a list that was pasted by mistake would be worked on in part.
 fn all(edits: &[Edit], records: &mut Records) -> Result<(), RecordRefused> {
+    let before = records.clone();
+    let answer = each(edits, records, |_| true);
+    if answer != Err(RecordRefused::Full) {
+        return answer;
+    }
+    *records = before.clone();
+    each(edits, records, |address| before.has(address)).and(answer)
+}
+
+/// Makes the edits of these hosts, and those that remove keys.
+fn each(
+    edits: &[Edit],
+    records: &mut Records,
+    begins: impl Fn(&str) -> bool,
+) -> Result<(), RecordRefused> {
     let mut answer = Ok(());
     for edit in edits {
         match edit {
-            Edit::Host(address, change) => answer = answer.and(records.change(address, change)),
+            Edit::Host(address, change) if begins(address) => {
+                answer = answer.and(records.change(address, change));
+            }
+            Edit::Host(..) => {}
             Edit::Forget(keys) => records.forget(keys),
         }
     }

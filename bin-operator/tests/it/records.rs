@@ -172,10 +172,30 @@ async fn what_is_too_much_holds_up_no_other_and_costs_no_write() {
         let refused = records.edit(edits).await;
         assert!(matches!(refused, Err(StepError::Record(RecordRefused::Full))), "{refused:?}");
         let kept: Vec<String> = data(&cluster).into_keys().collect();
-        assert_eq!(kept, ["10.0.0.1", "10.0.0.1_host", "10.0.0.3_host"]);
+        assert_eq!(kept, ["10.0.0.1", "10.0.0.1_host"], "only what is on record goes on");
     }
     // What is refused costs nothing, however often it is asked for.
     assert_eq!(writes(&cluster) - written, 1);
+}
+
+/// Nothing is begun of a list that was pasted by mistake, and its correction counts at once.
+#[tokio::test]
+async fn a_list_that_is_too_long_begins_nothing() {
+    let (cluster, records) = scene().await;
+    records.edit(vec![listed(1)]).await.unwrap();
+    let pasted = (0..12_000_u16).map(|host| {
+        let Edit::Host(_, RecordChange::Listed(one)) = listed(0) else { unreachable!() };
+        let [high, low] = host.to_be_bytes();
+        // As long as an encrypted name is.
+        let username = Some("x".repeat(400));
+        let change = RecordChange::Listed(ListedHost { username, ..one });
+        Edit::Host(format!("10.1.{high}.{low}"), change)
+    });
+    let refused = records.edit(pasted.collect()).await;
+    assert!(matches!(refused, Err(StepError::Record(RecordRefused::Full))), "{refused:?}");
+    assert_eq!(data(&cluster).into_keys().collect::<Vec<_>>(), ["10.0.0.1_host"]);
+    records.edit(vec![listed(2)]).await.unwrap();
+    assert_eq!(data(&cluster).len(), 2);
 }
 
 /// Somebody else, such as a webhook, refuses what would fit.

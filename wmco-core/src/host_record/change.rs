@@ -118,7 +118,8 @@ pub enum RecordRefused {
     Gone,
     /// The ConfigMap is full.
     #[error(
-        "ConfigMap {HOST_KEYS_CONFIG_MAP} is full (1 MiB), so nothing is done with that host; list fewer hosts"
+        "ConfigMap {HOST_KEYS_CONFIG_MAP} cannot hold the records of all listed hosts (1 MiB), so nothing is begun on \
+         hosts that are not on record; list fewer hosts"
     )]
     Full,
     /// The address cannot be in the key of a record.

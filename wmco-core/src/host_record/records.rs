@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::change::write;
-use super::{RecordChange, RecordRefused};
+use super::{HostRecord, RecordChange, RecordRefused};
 use crate::limits;
 
 /// The data of the ConfigMap of host keys while it is changed.
@@ -60,6 +60,11 @@ impl Records {
         write(written, &mut self.data);
         self.bytes = bytes;
         Ok(())
+    }
+
+    /// Whether there is a record of the host with the listed address `address`.
+    pub fn has(&self, address: &str) -> bool {
+        self.data.contains_key(&HostRecord::key_name(address))
     }
 
     /// Removes keys.
