@@ -400,7 +400,8 @@ impl Work<'_> {
     /// Credentials that are not sent to `mirror`, though they are for the same registry.
     fn unsent(&self, mirror: &Mirror) -> impl Iterator<Item = RegistryProblem> + use<> {
         let secret = self.inputs.pull_secret;
-        let other = secret.for_location(&mirror.written.with_other_port()).map(|credentials| {
+        let other = mirror.written.with_other_port();
+        let other = other.and_then(|other| secret.for_location(&other)).map(|credentials| {
             let (key, host) = (credentials.key().to_owned(), mirror.written.host().to_owned());
             RegistryProblem::OtherPort { key, host }
         });

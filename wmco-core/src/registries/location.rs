@@ -129,11 +129,15 @@ impl ImageLocation {
         self.path.contains([':', '@'])
     }
 
-    /// The same location with HTTPS' port where it has none, and without that port where it has it.
-    pub(super) fn with_other_port(&self) -> Self {
-        let (host, port) = (&self.host, HTTPS_PORT);
-        let host = host.strip_suffix(port).map_or_else(|| format!("{host}{port}"), str::to_owned);
-        Self { host, path: self.path.clone() }
+    /// The same location with HTTPS' port where it has none, and without that port where it has it; `None` with
+    /// another port.
+    pub(super) fn with_other_port(&self) -> Option<Self> {
+        let host = match self.host.strip_suffix(HTTPS_PORT) {
+            Some(without) => without.to_owned(),
+            None if self.has_port() => return None,
+            None => format!("{}{HTTPS_PORT}", self.host),
+        };
+        Some(Self { host, path: self.path.clone() })
     }
 
     /// The same location, with the server of Docker Hub in place of its names in images.
@@ -175,12 +179,13 @@ impl ImageLocation {
     /// All names of its registry in names of images, its own first.
     pub(super) fn names(&self) -> Vec<Self> {
         let of = |host: &str| Self::of_registry(host);
-        let with_ports = |name: Self| [name.with_other_port(), name];
+        let with_ports = |name: Self| name.with_other_port().into_iter().chain([name]);
         let other_names = [DOCKER_HUB, DOCKER_HUB_SERVER].map(of).into_iter().flat_map(with_ports);
         let others = other_names.filter(|other| other.is_at_the_same_registry(self));
         let own = of(&self.host);
-        [own.clone(), own.with_other_port()]
+        [Some(own.clone()), own.with_other_port()]
             .into_iter()
+            .flatten()
             .filter(|name| name.is_at_the_same_registry(self))
             .chain(others)
             .collect()

@@ -191,6 +191,10 @@ impl Sftp {
             if !matches!(first, Wrong::Status(_)) || self.size(to).await?.is_none() {
                 return Err(failed(doing, from, first));
             }
+            if self.size(from).await?.is_none() {
+                // The server process of an interrupted connection has moved it meanwhile.
+                return Ok(());
+            }
             self.remove_file(to).await?;
             let renamed = self.limited(doing, self.raw.rename(from, to)).await?;
             renamed.map(drop).map_err(|wrong| failed(doing, from, wrong))
