@@ -5,15 +5,8 @@ use wmco_core::limits;
 
 /// The field manager that wrote an object last; `None` if nobody says.
 pub fn last_writer(metadata: &ObjectMeta) -> Option<String> {
-    last_writer_besides("", metadata)
-}
-
-/// The same, without what `own` wrote and without the status.
-pub fn last_writer_besides(own: &str, metadata: &ObjectMeta) -> Option<String> {
     let entries = metadata.managed_fields.iter().flatten();
-    let others =
-        entries.filter(|it| it.subresource.is_none() && it.manager.as_deref() != Some(own));
-    others.max_by(|a, b| a.time.cmp(&b.time))?.manager.clone()
+    entries.max_by(|a, b| a.time.cmp(&b.time))?.manager.clone()
 }
 
 /// What people are to hear about it.

@@ -141,6 +141,8 @@ async fn tell_unknown(sources: &Sources) {
     loop {
         tokio::time::sleep(limits::UNKNOWN_PATIENCE.unsigned_abs()).await;
         let unknown = sources.unknown().join(", ");
+        let unknown =
+            if unknown.is_empty() { "machineconfigpools and controllerconfigs" } else { &unknown };
         tracing::warn!(
             "nothing is done before the api server has told of {unknown}; see whether it may be reached and \
              whether the operator's rights are whole (`kubectl auth can-i --list`)"

@@ -54,18 +54,28 @@ impl From<&ConfigMap> for InstanceList {
     }
 }
 
-/// Which cluster this is, and whose hosts people let it take; `None` while nothing tells.
-pub fn cluster(sources: &Sources, namespace: &str) -> Option<ClusterIdentity> {
+/// Which cluster this is, and whose hosts people let it take.
+///
+/// # Errors
+/// [`ContentError::Missing`] while nothing tells: then nobody knows which hosts are this cluster's.
+pub fn cluster(sources: &Sources, namespace: &str) -> Result<ClusterIdentity, ContentError> {
     let id = match sources.cluster_version.seen() {
-        Seen::Object(version) => version.pointer("/spec/clusterID")?.as_str()?.to_owned(),
-        Seen::KindMissing => only(&sources.kube_system)?.metadata.uid.clone()?,
-        Seen::Unknown | Seen::ObjectMissing => return None,
+        Seen::Object(version) => {
+            version.pointer("/spec/clusterID").and_then(Value::as_str).map(str::to_owned)
+        }
+        Seen::KindMissing => only(&sources.kube_system).and_then(|it| it.metadata.uid.clone()),
+        Seen::Unknown | Seen::ObjectMissing => None,
     };
+    let id = id.filter(|id| !id.is_empty()).ok_or_else(|| ContentError::Missing {
+        object: format!("clusterversion {}", objects::CLUSTER_VERSION),
+        field: "spec.clusterID",
+        remedy: remedies::INSTALLATION,
+    })?;
     let list = ObjectRef::new(objects::INSTANCES_CONFIG_MAP).within(namespace);
     let list = sources.config_maps.get(&list);
     let allowed = list.as_ref().and_then(|it| it.annotations().get(names::TAKE_OVER_ANNOTATION));
     let takes_hosts_of = allowed.map(|text| ClusterIdentity::listed(text)).unwrap_or_default();
-    Some(ClusterIdentity { id, takes_hosts_of }).filter(|cluster| !cluster.id.is_empty())
+    Ok(ClusterIdentity { id, takes_hosts_of })
 }
 
 /// Pinned keys and records of hosts.

@@ -139,7 +139,7 @@ impl Sources {
             infrastructure: watches.optional::<Infrastructure, _>(client, CLUSTER, kinds::body),
             network: watches.optional::<Network, _>(client, CLUSTER, kinds::body),
             operator_network: watches.optional::<OperatorNetwork, _>(client, CLUSTER, kinds::body),
-            cluster_version: watches.optional::<ClusterVersion, _>(
+            cluster_version: watches.of_consequence::<ClusterVersion, _>(
                 client,
                 objects::CLUSTER_VERSION,
                 ClusterVersion::watched,
@@ -214,7 +214,6 @@ impl Sources {
             ("infrastructures.config.openshift.io", known(self.infrastructure.known())),
             ("networks.config.openshift.io", known(self.network.known())),
             ("networks.operator.openshift.io", known(self.operator_network.known())),
-            ("clusterversions.config.openshift.io", known(self.cluster_version.known())),
             ("proxies.config.openshift.io", known(self.proxy.known())),
             ("apiservers.config.openshift.io", known(self.api_server.known())),
             ("the daemon's rolebinding", self.role_binding.wait_until_ready().boxed()),
@@ -277,7 +276,23 @@ impl Watches<'_> {
         K: CustomResourceExt + Resource<DynamicType = ()>,
         F: Clone + PartialEq + Send + Sync + 'static,
     {
-        kinds::watch_one::<K, F>(client, name, read, self.tell(), (self.stop, self.tasks))
+        let watch = Optional::unknown();
+        kinds::watch_one::<K, F>(watch, client, name, read, self.tell(), (self.stop, self.tasks))
+    }
+
+    /// The same where one answer that the kind is missing is not enough.
+    fn of_consequence<K, F>(
+        &self,
+        client: &Client,
+        name: &str,
+        read: fn(&Value) -> F,
+    ) -> Optional<F>
+    where
+        K: CustomResourceExt + Resource<DynamicType = ()>,
+        F: Clone + PartialEq + Send + Sync + 'static,
+    {
+        let watch = Optional::of_consequence();
+        kinds::watch_one::<K, F>(watch, client, name, read, self.tell(), (self.stop, self.tasks))
     }
 
     /// Counts a change.
@@ -296,7 +311,14 @@ impl Watches<'_> {
 
     fn service_monitor(&self, client: &Client, namespace: &str) -> Optional<ServiceMonitor> {
         let (api, read) = (service_monitor::api(client, namespace), service_monitor::read);
-        kinds::watch_named(api, EXPORTER, read, self.tell(), (self.stop, self.tasks))
+        kinds::watch_named(
+            Optional::unknown(),
+            api,
+            EXPORTER,
+            read,
+            self.tell(),
+            (self.stop, self.tasks),
+        )
     }
 
     fn machines(&self, client: &Client) -> MachineWatch {
@@ -316,6 +338,7 @@ impl Watches<'_> {
         let (tell_name, renames) = watch::channel(());
         let tell = self.tell();
         let pool = kinds::watch_one::<MachineConfigPool, _>(
+            Optional::unknown(),
             client,
             objects::WORKER_POOL,
             MachineConfigPool::configuration,

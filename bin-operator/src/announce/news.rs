@@ -5,7 +5,7 @@ use wmco_core::host_key::HostKey;
 use wmco_core::instances::Called;
 use wmco_core::machines::name_in;
 use wmco_core::names::{UPGRADING_LABEL, events, host};
-use wmco_core::node::{Action, Because, Purpose, Step, pods_came_back};
+use wmco_core::node::{Action, Because, Outcome, Purpose, Step, pods_came_back};
 use wmco_core::preflight::Finding;
 use wmco_core::protocol::Quarantined;
 use wmco_core::winpath::WindowsPath;
@@ -42,8 +42,8 @@ pub enum News {
     GivenBack,
     /// Pods block the drain of its Node.
     DrainBlocked(DrainNotice),
-    /// Somebody, known by a field manager, changes its Node again and again.
-    OtherWriter(Option<String>),
+    /// Somebody changes its Node again and again. Who removes a field is not on record.
+    OtherWriter,
     /// These pods came to its Node after the cordon.
     PodsCameBack(Vec<PodFacts>),
     /// Its Machine was deleted, so that its MachineSet makes another.
@@ -52,8 +52,11 @@ pub enum News {
 
 impl News {
     /// What people hear of a step that was taken.
-    pub fn of(step: &Step) -> Option<Self> {
+    pub fn of(step: &Step, outcome: &Outcome) -> Option<Self> {
         let Action::PatchNode(patch) = &step.action else { return None };
+        if !matches!(outcome, Outcome::NodeChanged { is_ours: true, .. }) {
+            return None;
+        }
         // The label goes with the slot, whoever set it.
         let slot = patch.labels.get(UPGRADING_LABEL);
         match (&step.because, slot) {
@@ -79,7 +82,7 @@ impl News {
             | Self::Unfit(_)
             | Self::NodeGone
             | Self::DrainBlocked(_)
-            | Self::OtherWriter(_)
+            | Self::OtherWriter
             | Self::PodsCameBack(_) => true,
         }
     }
@@ -97,7 +100,7 @@ impl News {
             Self::Quarantined(_) => (true, true),
             Self::DrainBlocked(_)
             | Self::PodsCameBack(_)
-            | Self::OtherWriter(_)
+            | Self::OtherWriter
             | Self::TakenOut(_)
             | Self::Restarted
             | Self::GivenBack => (true, false),
@@ -120,7 +123,7 @@ impl News {
             Self::GivenBack => events::NODE_GIVEN_BACK,
             Self::DrainBlocked(notice) => notice.stage.reason(),
             Self::PodsCameBack(_) => events::PODS_CAME_BACK,
-            Self::OtherWriter(_) => events::OWNED_OBJECT_FAILURE,
+            Self::OtherWriter => events::OWNED_OBJECT_FAILURE,
         }
     }
 
@@ -179,9 +182,7 @@ impl News {
             Self::GivenBack => format!("{called}: its node takes pods again"),
             Self::DrainBlocked(notice) => notice.message.clone(),
             Self::PodsCameBack(pods) => pods_came_back(pods),
-            Self::OtherWriter(writer) => {
-                changes_again_and_again(writer.as_deref(), "this Node's metadata")
-            }
+            Self::OtherWriter => changes_again_and_again(None, "our marks of this Node"),
         }
     }
 }

@@ -47,7 +47,7 @@ impl Executor {
         event: bool,
     ) -> Result<Outcome, StepError> {
         let Some(node) = turn.node() else {
-            return Ok(Outcome::NodeChanged { resource_version: 0, writer: None });
+            return Ok(Outcome::NodeChanged { resource_version: 0, is_ours: true });
         };
         let condition = drain_condition(node, notice, Timestamp::now());
         let mut resource_version = node.resource_version;
@@ -65,7 +65,7 @@ impl Executor {
         if let Some(notice) = notice.filter(|_| event) {
             turn.news.push(News::DrainBlocked(notice.clone()));
         }
-        Ok(Outcome::NodeChanged { resource_version, writer: None })
+        Ok(Outcome::NodeChanged { resource_version, is_ours: true })
     }
 }
 

@@ -28,7 +28,6 @@ use crate::host_reports::HostReports;
 use crate::leader::Leadership;
 use crate::metrics::{ActionLabels, Metrics};
 use crate::nodes::Nodes;
-use crate::other_writer::last_writer_besides;
 use crate::progress::{Progress, ProgressKind};
 use crate::work::WorkStates;
 
@@ -242,26 +241,23 @@ impl Executor {
 
     async fn patch_node(&self, patch: &NodePatch, turn: &Turn<'_>) -> Result<Outcome, StepError> {
         let Some(node) = turn.node() else {
-            return Ok(Outcome::NodeChanged { resource_version: 0, writer: None });
+            return Ok(Outcome::NodeChanged { resource_version: 0, is_ours: true });
         };
         let body = merge_patch(patch, node);
         let nodes: Api<Node> = Api::all(self.client.clone());
-        let manager = Some(objects::OPERATOR.to_owned());
-        let params = PatchParams { field_manager: manager, ..PatchParams::default() };
-        let body = Patch::Merge(&body);
+        let (params, body) = (PatchParams::default(), Patch::Merge(&body));
         let patched = match nodes.patch(&node.name, &params, &body).await {
             Ok(patched) => patched,
             // Somebody wrote between our look and this; the plan is made anew from what they wrote.
             Err(kube::Error::Api(status)) if status.code == 409 => {
                 let resource_version = node.resource_version + 1;
-                return Ok(Outcome::NodeChanged { resource_version, writer: None });
+                return Ok(Outcome::NodeChanged { resource_version, is_ours: false });
             }
             Err(error) => return Err(api("change the node")(error)),
         };
         let version = patched.metadata.resource_version.as_deref().unwrap_or_default();
         let resource_version = version.parse().unwrap_or_default();
-        let writer = last_writer_besides(objects::OPERATOR, &patched.metadata);
-        Ok(Outcome::NodeChanged { resource_version, writer })
+        Ok(Outcome::NodeChanged { resource_version, is_ours: true })
     }
 
     async fn seek_node(&self, search: &NodeSearch) -> Result<Outcome, StepError> {

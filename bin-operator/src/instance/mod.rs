@@ -85,6 +85,9 @@ impl Worker {
         while self.inputs.has_changed().is_ok() {
             let inputs = Arc::clone(&self.inputs.borrow_and_update());
             let plan = self.memory.plan(&inputs.instance, clock::now());
+            if self.memory.begins_to_rest() {
+                self.executor.announcer.tell(&inputs.instance, &News::OtherWriter);
+            }
             self.claim(&inputs.instance);
             let outcome = self.carry_out(&plan, &inputs).await;
             if self.inputs.has_changed().is_err() {
@@ -136,7 +139,7 @@ impl Worker {
             if let (Outcome::MachineKept { .. }, false) = (&outcome, seen) {
                 return Err(StepError::MachineKept.into());
             }
-            if let Some(news) = News::of(step) {
+            if let Some(news) = News::of(step, &outcome) {
                 self.executor.announcer.tell(&inputs.instance, &news);
             }
             self.worked |= !looks;
@@ -219,10 +222,6 @@ impl Worker {
                 // Its time is over, whether or not what failed is needed again.
                 self.executor.metrics.retries.remove(&self.label);
                 self.executor.progress.stage(instance, Stage::Awaits(*what));
-                if *what == Awaited::OtherWriter {
-                    let writer = self.memory.other_writer().map(str::to_owned);
-                    self.executor.announcer.tell(instance, &News::OtherWriter(writer));
-                }
                 if let (Awaited::HostFit, HostSeen::Probed(probe)) = (what, self.memory.host()) {
                     for finding in unfit(&instance.desired, probe) {
                         self.executor.announcer.tell(instance, &News::Unfit(finding));

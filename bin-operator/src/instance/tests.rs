@@ -95,7 +95,7 @@ async fn rests_after(step: Outcome) -> bool {
 async fn what_people_ask_during_a_step_ends_the_rest_after_it() {
     assert!(!rests_after(Outcome::Pods(Vec::new())).await);
     // Though it came together with our own write.
-    assert!(!rests_after(Outcome::NodeChanged { resource_version: 0, writer: None }).await);
+    assert!(!rests_after(Outcome::NodeChanged { resource_version: 0, is_ours: true }).await);
     // Though the Machine that was to be deleted is another one by now.
     assert!(!rests_after(Outcome::MachineKept { uid: "u-1".into() }).await);
 }

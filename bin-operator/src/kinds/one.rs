@@ -26,6 +26,16 @@ impl<F: Clone + PartialEq> Kinds for Kind<F> {
 }
 
 impl<F: Clone + PartialEq> Optional<F> {
+    /// Nothing is known yet of an object whose lack takes something from nodes.
+    pub(crate) fn of_consequence() -> Self {
+        let watch = Self::unknown();
+        watch.update(&|| {}, |kind| {
+            *kind = Kind::of_consequence();
+            true
+        });
+        watch
+    }
+
     /// What matters of it; `None` without one.
     pub fn get(&self) -> Option<F> {
         self.look(Kinds::collect)
@@ -56,9 +66,10 @@ pub(crate) fn body(object: &Value) -> Value {
     ["spec", "status"].into_iter().filter_map(part).collect()
 }
 
-/// Follows the object `name` of kind `K` until `stop`; `read` picks out what matters, and `tell` is called
+/// Follows the object `name` of kind `K` until `stop`, and shows it in `watch`; `read` picks out what matters, and `tell` is called
 /// when that is another.
 pub(crate) fn watch_one<K, F>(
+    watch: Optional<F>,
     client: &Client,
     name: &str,
     read: fn(&Value) -> F,
@@ -70,11 +81,12 @@ where
     F: Clone + PartialEq + Send + Sync + 'static,
 {
     let api = Api::all_with(client.clone(), &ApiResource::erase::<K>(&()));
-    watch_named(api, name, read, tell, (stop, tasks))
+    watch_named(watch, api, name, read, tell, (stop, tasks))
 }
 
 /// The same for the object `name` among those of `api`.
 pub(crate) fn watch_named<F>(
+    watch: Optional<F>,
     api: Api<DynamicObject>,
     name: &str,
     read: fn(&Value) -> F,
@@ -86,7 +98,6 @@ where
 {
     let config = watcher::Config::default().fields(&format!("metadata.name={name}"));
     let strip = |object: &mut DynamicObject| object.metadata.managed_fields = None;
-    let watch = Optional::unknown();
     let seeing = watch.clone();
     let following = follow(Followed { api, config, strip }, move |seen| {
         seeing.update(&tell, |kind| enter(seen, kind, read));

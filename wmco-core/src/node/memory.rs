@@ -1,5 +1,6 @@
 //! Observations of a worker that are kept between two plans, and how long they count.
 
+use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 use std::time::Duration;
 
@@ -7,8 +8,8 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::{
     Action, Awaited, Because, Desired, DrainMarks, DrainSeen, HostSeen, InstanceInputs, Next,
-    NodePatch, Observed, Outcome, Plan, Refusal, Registration, Rest, Waiting, Wake, claims_slot,
-    reconcile,
+    NodePatch, Observed, Outcome, Plan, Refusal, Registration, Rest, Step, Waiting, Wake,
+    claims_slot, reconcile,
 };
 use crate::corrections::Corrections;
 use crate::digest::Sha256;
@@ -58,8 +59,12 @@ pub struct Memory {
     effect: Effect,
     /// Corrections of the Node's metadata.
     corrections: Corrections,
-    /// The field manager that last wrote the Node before us.
-    other_writer: Option<String>,
+    /// Until when the last correction rests that another writer undid.
+    rests_until: Option<Timestamp>,
+    /// The last of these times that somebody asked for.
+    told_until: Option<Timestamp>,
+    /// Whether our last change of the Node was made, and not another writer's instead.
+    is_patched: bool,
 }
 
 /// How far the last observation of the host can be used.
@@ -122,15 +127,10 @@ impl Memory {
         self.expect_login(desired);
         self.read_marks(desired, node, now);
         self.registration.meet(node);
-        let mut plan = reconcile(desired, &self.observed(inputs), now);
-        if !plan.steps.iter().all(|step| self.may_rest_on_last_look(&step.action, &step.because))
-            || self.may_be_over(&plan, node)
-        {
-            self.forget();
-            plan = reconcile(desired, &self.observed(inputs), now);
-        }
-        if let Some(until) = self.rests_from_correcting(&plan, now) {
-            return Plan::wait(Awaited::OtherWriter, until);
+        let mut plan = self.decide(inputs, now);
+        if let Some((patch, until)) = self.rests_from_correcting(&plan, now) {
+            self.rests_until = Some(until);
+            plan = self.meanwhile(inputs, &patch, until, now);
         }
         if plan.steps.iter().any(|step| changes_marks(&step.action)) {
             self.marks = None;
@@ -138,19 +138,65 @@ impl Memory {
         plan
     }
 
-    /// Until when what another writer changes again and again is not corrected.
-    fn rests_from_correcting(&mut self, plan: &Plan, now: Timestamp) -> Option<Timestamp> {
+    /// Decides on the last look at the host, or that a new one is due.
+    fn decide(&mut self, inputs: &InstanceInputs, now: Timestamp) -> Plan {
+        let (desired, node) = (&inputs.desired, inputs.node.as_ref());
+        let plan = reconcile(desired, &self.observed(inputs), now);
+        let rests = |step: &Step| self.may_rest_on_last_look(&step.action, &step.because);
+        if plan.steps.iter().all(rests) && !self.may_be_over(&plan, node) {
+            return plan;
+        }
+        self.forget();
+        reconcile(desired, &self.observed(inputs), now)
+    }
+
+    /// The patch that another writer undoes again and again, and until when it is not made.
+    fn rests_from_correcting(
+        &mut self,
+        plan: &Plan,
+        now: Timestamp,
+    ) -> Option<(NodePatch, Timestamp)> {
         self.corrections.forget_calm(since_epoch(now));
         corrections_in(plan).find_map(|patch| {
             let rests_until = self.corrections.rests_until(&patch.to_string())?;
             let until = Timestamp::UNIX_EPOCH + SignedDuration::try_from(rests_until).ok()?;
-            (now < until).then_some(until)
+            (now < until).then(|| (patch.clone(), until))
         })
     }
 
-    /// The field manager that wrote the Node last before our last change, if it is known.
-    pub fn other_writer(&self) -> Option<&str> {
-        self.other_writer.as_deref()
+    /// The rest of the work, as if the Node had what is not corrected now.
+    fn meanwhile(
+        &mut self,
+        inputs: &InstanceInputs,
+        patch: &NodePatch,
+        until: Timestamp,
+        now: Timestamp,
+    ) -> Plan {
+        let mut inputs = inputs.clone();
+        if let Some(node) = &mut inputs.node {
+            let set = |values: &mut BTreeMap<String, String>,
+                       changes: &BTreeMap<String, Option<String>>| {
+                for (key, value) in changes {
+                    match value {
+                        Some(value) => values.insert(key.clone(), value.clone()),
+                        None => values.remove(key),
+                    };
+                }
+            };
+            set(&mut node.labels, &patch.labels);
+            set(&mut node.annotations, &patch.annotations);
+        }
+        let plan = self.decide(&inputs, now);
+        match plan.next {
+            Next::Settled => plan.until(Awaited::OtherWriter, until),
+            Next::Await { what, deadline } => plan.until(what, deadline.min(until)),
+            Next::Now => plan,
+        }
+    }
+
+    /// Whether corrections of what another writer changes again and again have begun to rest since this was asked last.
+    pub fn begins_to_rest(&mut self) -> bool {
+        std::mem::replace(&mut self.told_until, self.rests_until) != self.rests_until
     }
 
     /// Whether the awaited state may have been reached without being visible in the last observation of the host:
@@ -223,7 +269,7 @@ impl Memory {
             self.search = Search::Open;
         }
         match outcome {
-            Outcome::NodeChanged { writer, .. } => self.other_writer = writer,
+            Outcome::NodeChanged { is_ours, .. } => self.is_patched = is_ours,
             Outcome::Looked(host) | Outcome::Worked(host) => {
                 self.look = Look::Current { host, after_request: self.restart_asked };
             }
@@ -251,7 +297,7 @@ impl Memory {
             self.waiting = None;
             self.registration = self.registration.after(&plan.steps, now);
         }
-        for patch in corrections_in(plan) {
+        for patch in corrections_in(plan).filter(|_| self.is_patched) {
             let wanted = Sha256::of(&serde_json::to_vec(patch).unwrap_or_default());
             self.corrections.note(&patch.to_string(), wanted, since_epoch(now));
         }

@@ -25,8 +25,8 @@ pub enum Outcome {
     NodeChanged {
         /// Its resource version, at least.
         resource_version: u64,
-        /// The field manager that wrote it last before us, if anybody did.
-        writer: Option<String>,
+        /// Whether we changed it; otherwise another writer was first.
+        is_ours: bool,
     },
     /// The API server has no Node.
     NoNode,

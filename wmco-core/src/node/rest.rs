@@ -41,11 +41,9 @@ impl Rest {
     /// A wait for `what`. A Node tells nothing about a host that does not answer.
     pub(super) const fn awaiting(what: Awaited, until: Timestamp) -> Self {
         let heeds = match what {
-            Awaited::HostReachable
-            | Awaited::HostBack
-            | Awaited::HostFit
-            | Awaited::OtherWriter => Heeds::Requests,
+            Awaited::HostReachable | Awaited::HostBack | Awaited::HostFit => Heeds::Requests,
             Awaited::DisruptionSlot
+            | Awaited::OtherWriter
             | Awaited::NodeAppears
             | Awaited::NodeReady
             | Awaited::PodsGone

@@ -140,7 +140,8 @@ fn other_cluster(seen: &HostSeen<'_>) -> Option<Finding> {
     let or_allow = if taken.is_empty() && is_plain {
         format!(
             "; if that cluster is gone, allow that its hosts are taken: \
-             `kubectl annotate configmap {INSTANCES_CONFIG_MAP} {TAKE_OVER_ANNOTATION}={owner}`"
+             `kubectl annotate --overwrite configmap {INSTANCES_CONFIG_MAP} {TAKE_OVER_ANNOTATION}={owner}`, in the \
+             operator's namespace"
         )
     } else {
         String::new()

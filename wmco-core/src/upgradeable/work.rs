@@ -69,8 +69,9 @@ impl Awaited {
     /// Whether only an administrator can end the wait.
     pub(super) fn needs_administrator(self) -> bool {
         match self {
-            Self::HostFit | Self::OtherWriter => true,
+            Self::HostFit => true,
             Self::HostReachable
+            | Self::OtherWriter
             | Self::HostBack
             | Self::NodeAppears
             | Self::PodsGone

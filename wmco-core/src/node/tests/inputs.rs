@@ -94,7 +94,7 @@ fn only_what_no_node_tells_of_keeps_to_what_is_asked() {
 fn a_write_is_visible_when_the_inputs_show_it() {
     let mut seen = inputs(&Case::new());
     seen.node.as_mut().unwrap().resource_version = 7;
-    let of = |version| Outcome::NodeChanged { resource_version: version, writer: None };
+    let of = |version| Outcome::NodeChanged { resource_version: version, is_ours: true };
     let shows = |inputs: &InstanceInputs, outcome: Outcome| outcome.is_visible_in(inputs).unwrap();
     assert!(shows(&seen, of(7)) && shows(&seen, of(6)));
     assert!(!shows(&seen, of(8)));

@@ -266,8 +266,7 @@ fn what_somebody_changes_again_and_again_is_corrected_after_pauses() {
         let plan = memory.plan(&inputs, now);
         if let Some(Action::PatchNode(_)) = plan.steps.first().map(|step| &step.action) {
             writes.push(now.as_second());
-            let other = Some("argocd-controller".to_owned());
-            memory.learn(Outcome::NodeChanged { resource_version: 1, writer: other });
+            memory.learn(Outcome::NodeChanged { resource_version: 1, is_ours: true });
         } else if let Some(Action::Probe) = plan.steps.first().map(|step| &step.action) {
             memory.learn(Outcome::Looked(observed().host));
         }
@@ -278,18 +277,46 @@ fn what_somebody_changes_again_and_again_is_corrected_after_pauses() {
                     matches!(plan.next, Next::Await { what: Awaited::OtherWriter, .. }),
                     "{plan}"
                 );
-                assert_eq!(memory.other_writer(), Some("argocd-controller"));
-                rests += 1;
+                rests += usize::from(memory.begins_to_rest());
                 memory.woken(Wake::Deadline, rest.until);
                 now = rest.until;
             }
         }
     }
     assert!(writes.len() <= 14 && rests >= 10, "{writes:?}");
+    // What else is due goes on meanwhile, and a change by somebody who was first is none of ours.
+    inputs
+        .node
+        .as_mut()
+        .unwrap()
+        .annotations
+        .insert(names::REBOOT_ANNOTATION.into(), String::new());
+    let plan = memory.plan(&inputs, now);
+    assert!(!matches!(plan.next, Next::Await { what: Awaited::OtherWriter, .. }), "{plan}");
+    inputs.node.as_mut().unwrap().annotations.remove(names::REBOOT_ANNOTATION);
     // As people write it anew, it is no fight.
     inputs.node.as_mut().unwrap().labels.insert(names::BYOH_LABEL.into(), names::TRUE.into());
     assert!(!matches!(
         memory.plan(&inputs, now).next,
         Next::Await { what: Awaited::OtherWriter, .. }
     ));
+}
+
+/// Others write the Node, and the API server says so each time.
+#[test]
+fn what_was_not_written_is_no_correction() {
+    let mut inputs = inputs(&Case::new());
+    inputs.node.as_mut().unwrap().labels.remove(names::BYOH_LABEL);
+    let mut memory = Memory::default();
+    for _ in 0..20 {
+        let mut plan = memory.plan(&inputs, NOW);
+        if let Some(Action::Probe) = plan.steps.first().map(|step| &step.action) {
+            memory.learn(Outcome::Looked(observed().host));
+            assert_eq!(memory.done(&plan, NOW), None);
+            plan = memory.plan(&inputs, NOW);
+        }
+        assert!(matches!(plan.steps[0].action, Action::PatchNode(_)), "{plan}");
+        memory.learn(Outcome::NodeChanged { resource_version: 1, is_ours: false });
+        assert_eq!(memory.done(&plan, NOW), None);
+    }
 }

@@ -107,7 +107,7 @@ fn a_host_puts_nothing_into_a_command() {
     };
     let finding = unfit(&belongs_to(Case::new(), None).desired, &probe)[0].to_string();
     let command = format!(
-        "`kubectl annotate configmap windows-instances {}=theirs`",
+        "`kubectl annotate --overwrite configmap windows-instances {}=theirs`",
         names::TAKE_OVER_ANNOTATION
     );
     assert!(finding.contains(&command), "{finding}");

@@ -67,7 +67,7 @@ impl World {
                 let name = self.node_of(instance).ok_or(Stop::Fail)?.name.clone();
                 self.promise_patch(&name, patch);
                 self.api.nodes.get_mut(&name).ok_or(Stop::Fail)?.patch(patch);
-                Outcome::NodeChanged { resource_version: 0, writer: None }
+                Outcome::NodeChanged { resource_version: 0, is_ours: true }
             }
             Action::SeekNode(search) => self.seek_node(search),
             Action::ListPods => {
@@ -82,7 +82,7 @@ impl World {
                 let name = instance.node_name().ok_or(Stop::Fail)?;
                 let node = self.api.nodes.get_mut(name).ok_or(Stop::Fail)?;
                 node.facts.drain_notice.clone_from(notice);
-                Outcome::NodeChanged { resource_version: 0, writer: None }
+                Outcome::NodeChanged { resource_version: 0, is_ours: true }
             }
             Action::Apply { work, .. } => {
                 self.promise_grounds(instance, work);
