@@ -16,6 +16,7 @@ mod records;
 mod tests;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use jiff::Timestamp;
 use tokio::sync::watch;
@@ -39,6 +40,9 @@ use crate::clock;
 use crate::host_reports::HostReport;
 use crate::metrics::InstanceLabels;
 use crate::progress::Stage;
+
+/// A wait for a clock at half the speed is not cut into ever shorter ones.
+const SHORTEST_SLEEP: Duration = Duration::from_millis(100);
 
 /// Drives one instance until its inputs end.
 pub struct Worker {
@@ -318,9 +322,14 @@ impl Worker {
     }
 }
 
+/// Sleeps until the clock shows `until`. One that was set back goes slower than tokio's meanwhile, so one sleep may not be
+/// enough.
 async fn sleep_until(until: Timestamp) {
-    let pause = until.duration_since(clock::now());
-    if pause.is_positive() {
-        tokio::time::sleep(pause.unsigned_abs()).await;
+    loop {
+        let pause = until.duration_since(clock::now());
+        if !pause.is_positive() {
+            return;
+        }
+        tokio::time::sleep(pause.unsigned_abs().max(SHORTEST_SLEEP)).await;
     }
 }
