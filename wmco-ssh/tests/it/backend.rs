@@ -43,6 +43,10 @@ pub(crate) enum Does {
 
 /// A server on loopback with its own disk.
 pub(crate) trait Backend: Sized {
+    /// Whether nothing serves a connection any more once it was cut. OpenSSH's processes may still open the part of a
+    /// file that the next connection has finished meanwhile; the agent sweeps it.
+    const STOPS_WHEN_CUT: bool;
+
     /// Starts a server with host keys of these kinds, see [`HOST_KEYS`].
     async fn with_host_keys(kinds: &[&str]) -> Self;
 
@@ -133,6 +137,8 @@ pub(crate) trait Backend: Sized {
 }
 
 impl Backend for Sshd {
+    const STOPS_WHEN_CUT: bool = false;
+
     async fn with_host_keys(kinds: &[&str]) -> Self {
         Self::start(kinds).await
     }
@@ -256,6 +262,8 @@ impl Sim {
 }
 
 impl Backend for Sim {
+    const STOPS_WHEN_CUT: bool = true;
+
     async fn with_host_keys(kinds: &[&str]) -> Self {
         let kinds: Vec<_> = kinds
             .iter()

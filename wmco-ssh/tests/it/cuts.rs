@@ -86,7 +86,9 @@ impl Tree {
     fn is_all_there_is<B: Backend>(&self, server: &B) {
         assert_eq!(self.whole(server), self.files.len());
         let staging: WindowsPath = host::STAGING.parse().unwrap();
-        assert_eq!(server.names(&staging).len(), self.files.len(), "a part is left");
+        if B::STOPS_WHEN_CUT {
+            assert_eq!(server.names(&staging).len(), self.files.len(), "a part is left");
+        }
     }
 }
 
