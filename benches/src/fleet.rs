@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 
+use wmco_core::cluster_identity::ClusterIdentity;
 use wmco_core::digest::Sha256;
 use wmco_core::facts::NodeFacts;
 use wmco_core::fleet::{Assignments, Desired, Observed, reconcile};
@@ -64,7 +65,11 @@ impl Fleet {
                 .map(|(n, ip)| (ip.to_string(), [format!("WIN-{n}")].into()))
                 .collect(),
             everybody: (0..size).map(|n| format!("win-{n}")).collect(),
-            release: Arc::new(Release::new("2.0.0", Sha256::of(b"agent"))),
+            release: Arc::new(Release::new(
+                "2.0.0",
+                Sha256::of(b"agent"),
+                ClusterIdentity::new("this one"),
+            )),
         }
     }
 

@@ -133,7 +133,7 @@ impl PreparedRelease {
             roots: Bundle::parse(&ca_bundle).digest(),
             bootstrap_services: ours.bootstrap_services,
             vxlan_port: snapshot::vxlan_port(sources)?,
-            cluster: Some(snapshot::cluster(sources, &config.namespace)?),
+            cluster: snapshot::cluster(sources, &config.namespace)?,
             drain_timeout: config.drain_timeout,
         };
         // Contents are compared by their digests.

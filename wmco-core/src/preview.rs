@@ -65,7 +65,8 @@ pub enum KeyPreview {
 /// let desired = Desired::new(Some(&entries), "2.0.0");
 /// let hosts = KnownHosts::default();
 /// let observed = Observed { hosts: &hosts, ..Observed::new(&[]) };
-/// let release = Arc::new(Release::new("2.0.0", Sha256::of(b"agent")));
+/// let cluster = ClusterIdentity::new("11111111-aaaa");
+/// let release = Arc::new(Release::new("2.0.0", Sha256::of(b"agent"), cluster));
 ///
 /// let now = jiff::Timestamp::UNIX_EPOCH;
 /// let assignments = reconcile(&desired, &observed);

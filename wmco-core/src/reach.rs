@@ -288,7 +288,7 @@ impl<'a> Known<'a> {
         match copy {
             None => Ok(None),
             // The Go operator stores the key only there.
-            Some((node, key)) if node.annotation(names::INSTANCE_ANNOTATION).is_none() => {
+            Some((node, key)) if !node.is_marked_by_us() => {
                 let by = Pin::Node { node: node.name.clone() };
                 match key.parse() {
                     Ok(key) => Ok(Some(Pinned { key, by })),

@@ -1,11 +1,11 @@
 //! `plan`: what the operator would do with the objects in files. It touches nothing.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 
 use anyhow::bail;
 use clap::Args;
 use jiff::Timestamp;
+use wmco_core::cluster_identity::ClusterIdentity;
 use wmco_core::digest::Sha256;
 use wmco_core::facts::{Facts, MachineFacts, MachineSetFacts, NodeFacts};
 use wmco_core::fleet::{self, Desired, MaxUnavailable, Notice, Observed, RemovalGuard, host_names};
@@ -95,7 +95,8 @@ impl Plan {
             keys: keys.as_ref().map(|keys| &keys.facts),
         };
         // Its content does not matter, because no host is asked.
-        let release = Arc::new(Release::new(&self.operator_version, Sha256::of(&[])));
+        let anywhere = ClusterIdentity::new(String::new());
+        let release = Release::new(&self.operator_version, Sha256::of(&[]), anywhere).into();
         let assignments = fleet::reconcile(&desired, &observed);
         let plan = preview(&assignments, &hosts, desired.keys, &release, Timestamp::now());
         let given = Given { hosts: kept.is_some(), networks: cluster.services.is_some() };

@@ -8,6 +8,7 @@ use kube::Client;
 use kube::client::Body;
 use kube::runtime::reflector;
 use tower::service_fn;
+use wmco_core::cluster_identity::ClusterIdentity;
 use wmco_core::digest::Sha256;
 use wmco_core::facts::NodeFacts;
 use wmco_core::node::{Awaited, Desired, HostSeen, KnownAs, Release};
@@ -58,7 +59,7 @@ fn executor() -> Executor {
 }
 
 fn inputs(intent: Intent) -> Arc<WorkerInputs> {
-    let release = Release::new("2.0.0", Sha256::of(b"agent"));
+    let release = Release::new("2.0.0", Sha256::of(b"agent"), ClusterIdentity::new("this one"));
     let pem = rcgen::KeyPair::generate().unwrap().serialize_pem();
     Arc::new(WorkerInputs {
         instance: InstanceInputs {

@@ -69,6 +69,14 @@ impl NodeFacts {
         !self.is_byoh() && self.annotations.contains_key(names::MACHINE_ANNOTATION)
     }
 
+    /// Whether this operator, rather than the Go operator, has configured its host: annotations that only this one
+    /// writes.
+    pub fn is_marked_by_us(&self) -> bool {
+        let ours =
+            [names::INSTANCE_ANNOTATION, names::SERVICES_ANNOTATION, names::ROOTS_ANNOTATION];
+        ours.iter().any(|name| self.annotations.contains_key(*name))
+    }
+
     /// Whether it holds a disruption slot.
     pub fn holds_slot(&self) -> bool {
         self.has_mark(names::UPGRADING_LABEL)

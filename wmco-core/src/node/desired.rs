@@ -57,8 +57,8 @@ pub struct Release {
     pub known_manifests: Vec<ServicesData>,
     /// The port of the cluster's overlay network, if it is not the default.
     pub vxlan_port: Option<u16>,
-    /// The cluster; `None` while its identity is unknown.
-    pub cluster: Option<ClusterIdentity>,
+    /// The cluster that its hosts belong to.
+    pub cluster: ClusterIdentity,
     /// How long a drain may take before the node is uncordoned.
     pub drain_timeout: SignedDuration,
 }
@@ -112,14 +112,14 @@ impl Desired {
 
     /// The other cluster that the host belongs to, unless it may be taken from there.
     pub(super) fn other_owner<'p>(&self, probe: &'p Probe) -> Option<&'p str> {
-        let cluster = self.release.cluster.as_ref().filter(|_| !self.is_made_for_us)?;
-        cluster.owner_besides(probe.state.as_ref()?)
+        let state = probe.state.as_ref().filter(|_| !self.is_made_for_us)?;
+        self.release.cluster.owner_besides(state)
     }
 }
 
 impl Release {
     /// A release with an agent only: no files, services or roots. Callers fill in the rest.
-    pub fn new(version: impl Into<String>, agent: Sha256) -> Self {
+    pub fn new(version: impl Into<String>, agent: Sha256, cluster: ClusterIdentity) -> Self {
         Self {
             version: version.into(),
             agent,
@@ -130,7 +130,7 @@ impl Release {
             bootstrap_services: Vec::new(),
             known_manifests: Vec::new(),
             vxlan_port: None,
-            cluster: None,
+            cluster,
             drain_timeout: limits::DRAIN_TIMEOUT,
         }
     }

@@ -59,9 +59,10 @@ impl Drift {
     /// Whose host it is, before anything is placed there.
     fn cluster(&mut self, desired: &Desired, probe: &Probe) {
         let recorded = probe.state.as_ref().and_then(|state| state.cluster.as_ref());
-        let ours = desired.release.cluster.as_ref().map(|cluster| &cluster.id);
-        let ours = ours.filter(|ours| recorded != Some(ours));
-        self.live.extend(ours.map(|id| HostStep::JoinCluster { id: id.clone() }));
+        let ours = &desired.release.cluster.id;
+        if recorded != Some(ours) {
+            self.live.push(HostStep::JoinCluster { id: ours.clone() });
+        }
     }
 
     /// Missing folders with all their parents, which a probe does not report.

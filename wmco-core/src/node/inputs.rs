@@ -34,7 +34,8 @@ use crate::reach::{Reach, Unreachable, reach};
 /// let assignments = fleet::reconcile(&desired, &observed);
 ///
 /// // which goes to its worker with what every host gets and how we log in.
-/// let release = Arc::new(Release::new("2.0.0", Sha256::of(b"agent")));
+/// let cluster = ClusterIdentity::new("11111111-aaaa");
+/// let release = Arc::new(Release::new("2.0.0", Sha256::of(b"agent"), cluster));
 /// let keys = LoginKeys::one(Sha256::of(b"public key"));
 /// let login = Login {
 ///     keys: &keys,

@@ -133,11 +133,13 @@ pub struct Waiting {
 /// Returns the steps to take now, and when to decide again.
 ///
 /// ```
+/// use wmco_core::cluster_identity::ClusterIdentity;
 /// use wmco_core::digest::Sha256;
 /// use wmco_core::fleet::Intent;
 /// use wmco_core::node::{self, Action, Desired, KnownAs, Observed, Release};
 ///
-/// let release = Release::new("2.0.0", Sha256::of(b"agent"));
+/// let cluster = ClusterIdentity::new("11111111-aaaa");
+/// let release = Release::new("2.0.0", Sha256::of(b"agent"), cluster);
 /// let desired = Desired::new(release.into(), Intent::Configure(None), KnownAs::default(), None);
 /// let plan = node::reconcile(&desired, &Observed::default(), jiff::Timestamp::UNIX_EPOCH);
 ///

@@ -19,7 +19,7 @@ use crate::protocol::{HostStep, Probe};
 /// host of another cluster.
 pub fn unfit(desired: &Desired, probe: &Probe) -> Vec<Finding> {
     let Release { vxlan_port, cluster, .. } = &*desired.release;
-    let cluster = cluster.as_ref().filter(|_| !desired.is_made_for_us);
+    let cluster = (!desired.is_made_for_us).then_some(cluster);
     let seen = HostSeen { probe, reverse_names: None, vxlan_port: *vxlan_port, cluster };
     let is_others = |it: &Finding| {
         matches!(

@@ -106,13 +106,15 @@ fn a_pin_that_vanished_is_no_first_use() {
         );
         assert!(error.contains(&fingerprint()) && error.contains("write the key there"), "{error}");
     }
-    // Nor when the record is gone with it: what the Node was made from tells that it was known.
-    let made =
-        node_of(&[(names::HOST_KEY_ANNOTATION, KEY), (names::INSTANCE_ANNOTATION, "10.0.0.5")]);
-    assert!(matches!(
-        by_entry("username=core", Some(&made), &[]),
-        Err(Unreachable::PinGone { .. })
-    ));
+    // Nor when the record is gone with it: marks that only this operator writes tell that it was known, also on the
+    // Node of a Machine.
+    let marked = |name| node_of(&[(names::HOST_KEY_ANNOTATION, KEY), (name, "10.0.0.5")]);
+    let marks = [names::INSTANCE_ANNOTATION, names::SERVICES_ANNOTATION, names::ROOTS_ANNOTATION];
+    for mark in marks {
+        let reach = by_entry("username=core", Some(&marked(mark)), &[]);
+        assert!(matches!(reach, Err(Unreachable::PinGone { .. })), "{mark}");
+    }
+    let made = marked(names::INSTANCE_ANNOTATION);
     // A person's word in the entry ends it.
     let value = format!("username=core\nhostKey={KEY}");
     let reach = by_entry(&value, Some(&made), &data).unwrap();

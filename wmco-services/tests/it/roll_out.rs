@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
+use wmco_core::cluster_identity::ClusterIdentity;
 use wmco_core::digest::Sha256;
 use wmco_core::facts::NodeFacts;
 use wmco_core::fleet::{self, Intent};
@@ -152,7 +153,7 @@ impl World {
             roots: Bundle::parse(text.as_bytes()).digest(),
             bootstrap_services: vec!["kubelet".to_owned()],
             known_manifests: vec![manifest.render()],
-            ..Release::new(VERSION, Sha256::of(AGENT))
+            ..Release::new(VERSION, Sha256::of(AGENT), ClusterIdentity::new("ours"))
         })
     }
 

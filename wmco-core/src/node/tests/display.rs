@@ -17,7 +17,7 @@ fn first_join() {
     make_bare(case.probe());
     insta::assert_snapshot!(case.plan(), @r"
     upload 2 contents, because the content of 2 files differs
-    apply install-agent, ensure-directory x20, place-file x2, bootstrap, ensure-daemon, because the host differs
+    apply join-cluster, install-agent, ensure-directory x20, place-file x2, bootstrap, ensure-daemon, because the host differs
     then look again
     ");
 }

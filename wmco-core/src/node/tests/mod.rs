@@ -16,6 +16,7 @@ use std::sync::Arc;
 use jiff::{SignedDuration, Timestamp};
 
 use super::*;
+use crate::cluster_identity::ClusterIdentity;
 use crate::digest::Sha256;
 use crate::fleet::{self, DisruptionPermit};
 use crate::instances::{Resolutions, parse};
@@ -185,7 +186,7 @@ fn desired() -> Desired {
         roots: Sha256::of(b"roots"),
         bootstrap_services: vec!["containerd".into(), "kubelet".into()],
         known_manifests: vec![ServicesData(BTreeMap::new())],
-        ..Release::new("2.0.0", Sha256::of(b"agent 2"))
+        ..Release::new("2.0.0", Sha256::of(b"agent 2"), ClusterIdentity::new("ours"))
     };
     Desired {
         known_as: KnownAs::default(),
@@ -270,6 +271,7 @@ fn observed() -> Observed {
         daemon_certificate_valid: true,
         state: Some(HostState {
             files: desired.release.files.keys().cloned().collect(),
+            cluster: Some(desired.release.cluster.id.clone()),
             ..HostState::default()
         }),
     };

@@ -1,7 +1,6 @@
 //! Hosts that belong to this cluster, to another one, or to none.
 
 use super::*;
-use crate::cluster_identity::ClusterIdentity;
 use crate::login_keys::KeyExchange;
 use crate::login_keys::tests::rotation;
 use crate::preflight::Requirement;
@@ -12,14 +11,12 @@ const LEFT: &str = "await a host that is fit to become a node";
 /// This cluster is `ours`, and the host's state file names that one.
 fn belongs_to(case: Case, cluster: Option<&str>) -> Case {
     case.with(|c| {
-        c.release().cluster = Some(ClusterIdentity::new("ours"));
         c.probe().state.get_or_insert_default().cluster = cluster.map(str::to_owned);
     })
 }
 
 fn allowed(case: &mut Case) {
-    let cluster = case.release().cluster.as_mut().unwrap();
-    cluster.takes_hosts_of = ["theirs".to_owned()].into();
+    case.release().cluster.takes_hosts_of = ["theirs".to_owned()].into();
 }
 
 #[test]
@@ -86,11 +83,6 @@ fn a_host_that_was_taken_from_us_is_not_taken_back() {
 fn the_host_of_a_machine_is_taken() {
     let case = belongs_to(Case::new(), Some("theirs")).with(|c| c.desired.is_made_for_us = true);
     case.gives("apply +join-cluster");
-}
-
-#[test]
-fn while_the_cluster_is_unknown_its_hosts_are_kept() {
-    belongs_to(Case::new(), Some("theirs")).with(|c| c.release().cluster = None).gives("settled");
 }
 
 /// The command in the advice is made of letters, digits and hyphens, or there is none.

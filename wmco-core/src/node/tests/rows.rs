@@ -157,7 +157,7 @@ rows! {
     fresh_host: Case::vacant().with(|c| {
         make_bare(c.probe());
         c.probe().directories = observed_directories();
-    }) => "upload apply +install-agent +place-file +place-file +bootstrap +ensure-daemon";
+    }) => "upload apply +join-cluster +install-agent +place-file +place-file +bootstrap +ensure-daemon";
     fresh_host_with_a_containerd_of_others_waits: Case::vacant().with(|c| {
         make_bare(c.probe());
         c.probe().foreign_containerd = Some(foreign_containerd());
@@ -179,7 +179,7 @@ rows! {
         make_bare(c.probe());
         c.probe().directories = observed_directories();
         c.probe().fitness.free_bytes = Some(3_000_000_000);
-    }) => "upload apply +install-agent +place-file +place-file +bootstrap +ensure-daemon";
+    }) => "upload apply +join-cluster +install-agent +place-file +place-file +bootstrap +ensure-daemon";
     what_has_begun_on_a_host_goes_on: Case::vacant().with(|c| {
         c.probe().fitness.free_bytes = Some(1);
         c.probe().os_build = "10.0.14393".into();
@@ -200,7 +200,7 @@ rows! {
         c.release().files.clear();
         c.probe().agent.installed = Some(c.desired.release.agent);
         c.probe().directories = observed_directories();
-    }) => "apply +enable-containers +restart await the host's return";
+    }) => "apply +join-cluster +enable-containers +restart await the host's return";
     vacant_host_with_another_name: Case::vacant().with(|c| {
         c.probe().services.clear();
         c.observed.node_sought = true;

@@ -121,7 +121,7 @@ impl Release {
             bootstrap_services: SERVICES[..2].iter().map(|name| (*name).to_owned()).collect(),
             known_manifests: vec![self.manifest(edition)],
             vxlan_port: None,
-            cluster: Some(ClusterIdentity::new("ours")),
+            cluster: ClusterIdentity::new("ours"),
             drain_timeout: super::DRAIN_TIMEOUT,
         }
     }
