@@ -161,6 +161,11 @@ fn is_similar(one: &str, other: &str) -> bool {
     common(one, other) * 2 >= one.len().max(other.len())
 }
 
+/// How many letters of the longer name the other one does not have in common with it.
+pub(crate) fn difference(one: &str, other: &str) -> usize {
+    one.len().max(other.len()).saturating_sub(common(one, other))
+}
+
 /// How many letters both names have in common, from the front and from the end, whatever the case.
 fn common(one: &str, other: &str) -> usize {
     let letters =

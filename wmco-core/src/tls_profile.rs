@@ -61,6 +61,8 @@ pub enum TlsFinding {
     Unknown(UnknownMember),
     /// A custom profile without content.
     NoCustom,
+    /// The content of a profile beside no type.
+    NoType,
     /// Ciphers that are unknown, or that Go cannot be configured with; at least one.
     Ciphers(Vec<String>),
     /// No usable cipher is left.
@@ -147,6 +149,22 @@ fn misspelt(findings: Vec<TlsFinding>) -> Vec<TlsFinding> {
     findings.into_iter().filter(is_adherence).collect()
 }
 
+/// Whether a custom profile has a member.
+fn says_something(custom: &Value) -> bool {
+    custom.as_object().is_none_or(|members| !members.values().all(Value::is_null))
+        && !custom.is_null()
+}
+
+/// Whether the profile in `spec` has a member besides its type.
+fn has_content(spec: &Value) -> bool {
+    let members = spec.get(SECURITY_PROFILE).and_then(Value::as_object);
+    let known = ["old", "intermediate", "modern", "custom"];
+    members.is_some_and(|members| {
+        known.iter().any(|name| members.get(*name).is_some_and(|value| !value.is_null()))
+            && members.get("type").is_none_or(|kind| kind.is_null() || kind == "")
+    })
+}
+
 impl TlsFinding {
     /// The field of the APIServer object.
     pub const fn field(&self) -> &'static str {
@@ -156,6 +174,7 @@ impl TlsFinding {
             | Self::Misshapen(_)
             | Self::NoCipher
             | Self::NoCustom
+            | Self::NoType
             | Self::Type(_)
             | Self::Unknown(_)
             | Self::Version(_) => "spec.tlsSecurityProfile",
@@ -193,10 +212,13 @@ impl TlsProfile {
         let (profile, more) = match text("/tlsSecurityProfile/type") {
             Some("Old") => (Self::old(), Vec::new()),
             Some("Modern") => (Self::modern(), Vec::new()),
-            Some("Custom") => match custom.filter(|custom| !custom.is_null()) {
+            Some("Custom") => match custom.filter(|custom| says_something(custom)) {
                 Some(custom) => Self::custom(custom),
                 None => (Self::intermediate(), vec![TlsFinding::NoCustom]),
             },
+            Some("") | None if spec.is_some_and(has_content) => {
+                (Self::intermediate(), vec![TlsFinding::NoType])
+            }
             Some(_) | None => (Self::intermediate(), Vec::new()),
         };
         findings.extend(more);
@@ -236,7 +258,9 @@ impl TlsProfile {
                 TlsVersion::Tls12
             }),
         };
-        let asked = custom.get("ciphers").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+        let asked = custom.get("ciphers").and_then(Value::as_array);
+        let is_asked = asked.is_some();
+        let asked = asked.map_or(&[][..], Vec::as_slice);
         let (mut cipher_suites, mut unknown) = (Vec::new(), Vec::new());
         for cipher in asked {
             let name = cipher.as_str().map_or_else(|| cipher.to_string(), str::to_owned);
@@ -249,7 +273,7 @@ impl TlsProfile {
         if !unknown.is_empty() {
             findings.push(TlsFinding::Ciphers(unknown));
         }
-        if cipher_suites.is_empty() && !asked.is_empty() {
+        if cipher_suites.is_empty() && is_asked {
             findings.push(TlsFinding::NoCipher);
         }
         if min_version == TlsVersion::Tls13 {
@@ -280,6 +304,7 @@ impl fmt::Display for TlsFinding {
             Self::Ciphers(_)
             | Self::NoCipher
             | Self::NoCustom
+            | Self::NoType
             | Self::Type(_)
             | Self::Version(_) => {
                 f.write_str(SECURITY_PROFILE)?;
@@ -308,7 +333,10 @@ impl fmt::Display for TlsFinding {
                 }
             }
             Self::NoCustom => f.write_str(
-                ".custom` is missing, so the profile Intermediate is used; fill it or choose another type",
+                ".custom` says nothing, so the profile Intermediate is used; fill it or choose another type",
+            ),
+            Self::NoType => f.write_str(
+                ".type` is missing, so the profile Intermediate is used; write Old, Intermediate, Modern or Custom",
             ),
             Self::Ciphers(names) => {
                 let (told, more) = names.split_at(names.len().min(limits::FINDINGS_TOLD));
@@ -387,6 +415,16 @@ mod tests {
             (json!("Old"), "field `spec.tlsSecurityProfile` is not an object"),
             (json!({"type": "old"}), "field `spec.tlsSecurityProfile.type` is `old`"),
             (json!({"type": 7}), "field `spec.tlsSecurityProfile.type` is `7`"),
+            (json!({"old": {}}), "field `spec.tlsSecurityProfile.type` is missing"),
+            (json!({"type": "", "modern": {}}), "field `spec.tlsSecurityProfile.type` is missing"),
+            (
+                json!({"type": "Custom", "custom": {}}),
+                "field `spec.tlsSecurityProfile.custom` says nothing",
+            ),
+            (
+                json!({"type": "Custom", "custom": {"ciphers": null}}),
+                "field `spec.tlsSecurityProfile.custom` says nothing",
+            ),
             (json!({"typ": "Old"}), "field `spec.tlsSecurityProfile.typ`"),
             (json!({"type": "Custom", "Custom": {}}), "field `spec.tlsSecurityProfile.Custom`"),
         ] {

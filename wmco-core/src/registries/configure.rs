@@ -164,7 +164,9 @@ impl Work<'_> {
             let problem = RegistryProblem::SourceWithoutRegistry { name: host.clone() };
             self.tell(&entry.source, &set.object, at.clone(), problem);
         }
-        if host.eq_ignore_ascii_case(DOCKER_HUB_INDEX) {
+        if entry.never && entry.source.is_only_a_server() {
+            self.tell(&entry.source, &set.object, at.clone(), RegistryProblem::NeverAtServer);
+        } else if host.eq_ignore_ascii_case(DOCKER_HUB_INDEX) {
             self.tell(&entry.source, &set.object, at.clone(), RegistryProblem::NeverLookedUp);
         }
         if entry.never {

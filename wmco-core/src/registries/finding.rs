@@ -174,6 +174,11 @@ pub enum RegistryProblem {
         /// Its key.
         key: String,
     },
+    /// A store of credentials that only other programs ask.
+    #[error(
+        "containerd asks no credential store, so no credentials of it are sent: write them below `auths`"
+    )]
+    CredentialStore,
     /// Two keys of the pull secret for one registry, with different credentials.
     #[error("another key is for {key}, too, and has other credentials: leave one of them")]
     CredentialsTwice {
@@ -202,6 +207,12 @@ pub enum RegistryProblem {
     OtherVersion {
         /// Group and version.
         right: String,
+    },
+    /// An object of a kind that does not exist.
+    #[error("nobody reads this kind, so the object does nothing: write `kind: {right}`")]
+    OtherKind {
+        /// The kind that was probably meant.
+        right: &'static str,
     },
     /// An object with a name that nobody reads.
     #[error(
@@ -270,6 +281,12 @@ pub enum RegistryProblem {
         "this is the source, by one of its names, so it is asked in spite of NeverContactSource: remove this mirror or that policy"
     )]
     NeverButMirror,
+    /// `NeverContactSource` for a name of Docker Hub that images do not usually have.
+    #[error(
+        "images of Docker Hub name docker.io, which is asked in spite of NeverContactSource: write docker.io as the \
+         source"
+    )]
+    NeverAtServer,
     /// `NeverContactSource` for a part of a registry.
     #[error(
         "containerd knows whole registries only, so no image of {registry} is pulled from there: name {registry} alone if \
@@ -388,6 +405,7 @@ impl RegistryProblem {
             | Self::DomainInPart
             | Self::BlockedHub
             | Self::CredentialHelper { .. }
+            | Self::CredentialStore
             | Self::CredentialsTwice { .. }
             | Self::EmptyCredentials
             | Self::InsecureAtOnePort { .. }
@@ -409,9 +427,11 @@ impl RegistryProblem {
             | Self::DomainNotBlocked
             | Self::DomainSource
             | Self::Ipv6Mirror
+            | Self::NeverAtServer
             | Self::NeverButMirror
             | Self::NeverWithoutMirrors
             | Self::NoSource
+            | Self::OtherKind { .. }
             | Self::OtherName { .. }
             | Self::OtherVersion { .. }
             | Self::OtherPath { .. }

@@ -53,7 +53,7 @@ const SHAPE: Shape = Shape::Object(&[
     (
         "spec",
         Shape::Object(&[
-            ("additionalTrustedCA", Shape::Any),
+            ("additionalTrustedCA", Shape::Object(&[("name", Shape::Any)])),
             ("allowedRegistriesForImport", Shape::Any),
             ("externalRegistryHostnames", Shape::Any),
             ("imageStreamImportMode", Shape::Any),

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::finding::{ClusterObject, RegistryFinding, RegistryProblem, shown_name};
 use super::location::{ImageLocation, ImageScope};
-use crate::members::{Shape, misshapen, unknown_members};
+use crate::members::{Shape, difference, misshapen, unknown_members};
 use crate::names::objects::CLUSTER;
 use crate::names::registries::{
     ALLOW_SOURCE, CONFIG_GROUP, CONFIG_VERSION, CONTENT_SOURCE_POLICY_GROUP,
@@ -64,6 +64,9 @@ struct Kind {
     tags: bool,
     shape: Shape,
 }
+
+/// A kind with at most so many other letters is taken for a misspelt one.
+const LETTERS_THAT_DIFFER: usize = 3;
 
 /// The kinds in the order of their precedence for sets of the same age.
 const KINDS: [Kind; 3] = [
@@ -153,8 +156,19 @@ pub fn misplaced(object: &Value) -> Option<RegistryFinding> {
     let of = |kind: &Kind| (kind.name, kind.version());
     let config = (IMAGE_CONFIG_KIND, format!("{CONFIG_GROUP}/{CONFIG_VERSION}"));
     let mut kinds = KINDS.iter().map(of).chain([config]);
-    let (kind, right) = kinds.find(|(kind, _)| *kind == found)?;
     let name = text("/metadata/name").unwrap_or_default();
+    let uid = || text("/metadata/uid").map(str::to_owned);
+    let Some((kind, right)) = kinds.find(|(kind, _)| *kind == found) else {
+        let group = text("/apiVersion").and_then(|version| version.split('/').next());
+        let is_meant = |kind: &&Kind| {
+            group == Some(kind.group) && difference(kind.name, found) <= LETTERS_THAT_DIFFER
+        };
+        let meant =
+            KINDS.iter().filter(is_meant).min_by_key(|kind| difference(kind.name, found))?;
+        let problem = RegistryProblem::OtherKind { right: meant.name };
+        let object = ClusterObject { kind: meant.name, name: shown_name(name), uid: uid() };
+        return Some(RegistryFinding { object, field: "kind".to_owned(), problem, registry: None });
+    };
     let is_config = kind == IMAGE_CONFIG_KIND;
     let group = text("/apiVersion").and_then(|version| version.split('/').next());
     // Images of the image registry are of the same kind.
@@ -167,8 +181,7 @@ pub fn misplaced(object: &Value) -> Option<RegistryFinding> {
     } else {
         return None;
     };
-    let uid = text("/metadata/uid").map(str::to_owned);
-    let object = ClusterObject { kind, name: shown_name(name), uid };
+    let object = ClusterObject { kind, name: shown_name(name), uid: uid() };
     Some(RegistryFinding { object, field: field.to_owned(), problem, registry: None })
 }
 

@@ -97,6 +97,13 @@ impl PullSecret {
         let Ok(config) = serde_json::from_slice::<Value>(text) else {
             return secret.unusable("it is no JSON");
         };
+        if config.get("credHelpers").is_some_and(|it| !it.is_object() && !it.is_null()) {
+            let problem = RegistryProblem::WrongShape { expected: "an object" };
+            secret.tell("credHelpers".to_owned(), problem);
+        }
+        if config.get("credsStore").and_then(Value::as_str).is_some_and(|name| !name.is_empty()) {
+            secret.tell("credsStore".to_owned(), RegistryProblem::CredentialStore);
+        }
         let helpers = config.get("credHelpers").and_then(Value::as_object);
         let helpers = helpers.into_iter().flat_map(serde_json::Map::keys);
         secret.helpers = helpers.filter_map(|key| Some(normalized(key)?.0)).collect();
@@ -252,7 +259,7 @@ fn read_entry(entry: &Value) -> Found {
         |name| match members.get(name) {
             None | Some(Value::Null) => Ok(""),
             Some(Value::String(text)) => Ok(text.as_str()),
-            Some(_) => Err("its members have to be texts"),
+            Some(_) => Err("write its members as texts, in quotes"),
         },
     );
     if let Some(Err(reason)) = texts.iter().find(|text| text.is_err()) {
@@ -268,14 +275,14 @@ fn read_entry(entry: &Value) -> Found {
             (_, "") => return Found::Broken("write a `password` beside the `username`"),
             ("", _) => return Found::Broken("write a `username` beside the `password`"),
             (user, _) if user.contains(':') => {
-                return Found::Broken("a user name cannot have a colon");
+                return Found::Broken("write a `username` without a colon");
             }
             (_, _) => Zeroizing::new(format!("{user}:{password}").into_bytes()),
         }
     } else {
         match decoded(auth) {
             Some(pair) => pair,
-            None => return Found::Broken("`auth` is not the base64 form of USER:PASSWORD"),
+            None => return Found::Broken("write USER:PASSWORD in base64 as its `auth`"),
         }
     };
     match pair.as_slice() {
@@ -284,9 +291,11 @@ fn read_entry(entry: &Value) -> Found {
                 // The user beside a token has no password, or is a mere placeholder.
                 _ if has_token => Found::IdentityToken,
                 b":" => Found::Empty,
-                _ => Found::Broken("there is no password in `auth`"),
+                _ => Found::Broken("write a password behind the colon in its `auth`"),
             }
         }
+        // Docker refuses such a file as well.
+        [b':', ..] => Found::Broken("write a user before the colon in its `auth`"),
         pair => {
             let encoded = Zeroizing::new(BASE64_STANDARD.encode(pair));
             Found::Credentials(Secret::new(format!("Basic {}", encoded.as_str())))

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{asked, digests, never, registries, tags, texts, told};
-use crate::registries::Registries;
+use crate::registries::{Registries, misplaced};
 
 /// The `registrySources` of the cluster.
 fn sources(sources: &Value) -> Value {
@@ -209,7 +209,9 @@ fn half_credentials_are_told_and_not_sent() {
         (json!({"username": "bob"}), "`password`"),
         (json!({"username": "bob", "password": ""}), "`password`"),
         (json!({"password": "hush"}), "`username`"),
-        (json!({"auth": "Ym9iOg=="}), "no password"),
+        (json!({"auth": "Ym9iOg=="}), "a password behind the colon"),
+        // `:hush`
+        (json!({"auth": "Omh1c2g="}), "a user before the colon"),
     ] {
         let found =
             registries(&[tags("t", "a.test", &["m.test"]), json!({"auths": {"m.test": entry}})]);
@@ -221,6 +223,57 @@ fn half_credentials_are_told_and_not_sent() {
     let found =
         registries(&[tags("t", "a.test", &["m.test"]), json!({"auths": {"m.test": whole}})]);
     assert_eq!(told(&found), "");
+}
+
+#[test]
+fn helpers_that_nobody_runs_are_told() {
+    for (member, value, expected) in [
+        ("credsStore", json!("desktop"), "field `credsStore`: containerd asks no credential store"),
+        ("credHelpers", json!(["m.test"]), "field `credHelpers`: is not an object"),
+    ] {
+        let secret = json!({"auths": {}, member: value});
+        let found = registries(&[tags("t", "a.test", &["m.test"]), secret]);
+        assert!(told(&found).contains(expected), "{member}: {}", told(&found));
+    }
+}
+
+#[test]
+fn a_forbidden_source_by_a_name_that_images_do_not_have_is_told() {
+    for source in ["registry-1.docker.io", "Index.docker.io", "index.docker.io/library"] {
+        let found = registries(&[never("n", source, &["m.test/library"])]);
+        let told = serious(&found);
+        assert!(told[0].contains("write docker.io as the source"), "{source}: {told:?}");
+    }
+    let found = registries(&[never("n", "docker.io", &["m.test/library"])]);
+    assert_eq!(serious(&found), [""; 0]);
+}
+
+#[test]
+fn a_kind_that_nobody_reads_is_told() {
+    let of = |kind: &str| misplaced(&json!({"kind": kind, "apiVersion": "config.openshift.io/v1"}));
+    for (kind, right) in [
+        ("ImageDigestMirrorset", "ImageDigestMirrorSet"),
+        ("ImageTagMirrorSets", "ImageTagMirrorSet"),
+        ("ImageTagMirror", "ImageTagMirrorSet"),
+    ] {
+        let finding = of(kind).unwrap().to_string();
+        assert!(finding.ends_with(&format!("write `kind: {right}`")), "{finding}");
+    }
+    for other in ["ImagePolicy", "ImageContentPolicy", "ClusterVersion", "Image"] {
+        assert_eq!(of(other), None, "{other}");
+    }
+    assert_eq!(misplaced(&json!({"kind": "ImageTagMirror", "apiVersion": "other.test/v1"})), None);
+}
+
+#[test]
+fn a_trusted_ca_of_the_wrong_shape_is_told() {
+    for (value, expected) in [
+        (json!("cas"), "field `spec.additionalTrustedCA`: is not an object"),
+        (json!({"nam": "cas"}), "field `spec.additionalTrustedCA.nam`: nobody reads"),
+    ] {
+        let found = registries(&[json!({"kind": "Image", "spec": {"additionalTrustedCA": value}})]);
+        assert!(told(&found).contains(expected), "{}", told(&found));
+    }
 }
 
 #[test]
