@@ -25,6 +25,9 @@ pub const AUTHENTICATE: SignedDuration = SignedDuration::from_mins(2);
 /// A host whose login takes longer than this no longer counts among the [`SSH_SESSIONS`] until it is done. Ours.
 pub const SLOW_LOGIN: SignedDuration = SignedDuration::from_secs(5);
 
+/// Logins that take longer than that and do not count among the [`SSH_SESSIONS`]. Each needs a socket. Ours.
+pub const SLOW_LOGINS: usize = 512;
+
 /// Pause between SSH keep-alives; [`KEEP_ALIVES`] unanswered ones end the connection.
 pub const KEEP_ALIVE: SignedDuration = SignedDuration::from_secs(15);
 

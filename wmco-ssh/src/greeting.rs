@@ -10,9 +10,8 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, ready};
 
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::io::{AsyncRead, ReadBuf};
 
-use crate::dial::ByteStream;
 use crate::error::printable;
 
 /// Lines before the version, and their length. The RFC has no limit; these are those of OpenSSH's client.
@@ -119,9 +118,8 @@ impl Search {
     }
 }
 
-/// A stream whose input begins with the server's version; lines before it are passed over.
-pub(crate) struct Greeted {
-    inner: ByteStream,
+/// Reads a stream so that its input begins with the server's version; lines before it are passed over.
+pub(crate) struct Greeting {
     heard: Heard,
     search: Option<Search>,
     /// Bytes that were read with the version.
@@ -129,9 +127,9 @@ pub(crate) struct Greeted {
     at: usize,
 }
 
-impl Greeted {
-    pub(crate) fn new(inner: ByteStream, heard: Heard) -> Self {
-        Self { inner, heard, search: Some(Search::default()), ready: Vec::new(), at: 0 }
+impl Greeting {
+    pub(crate) fn new(heard: Heard) -> Self {
+        Self { heard, search: Some(Search::default()), ready: Vec::new(), at: 0 }
     }
 
     /// Hands out what was read with the version; whether there was anything.
@@ -146,70 +144,52 @@ impl Greeted {
         }
         taken > 0
     }
-}
 
-impl AsyncRead for Greeted {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
+    /// Reads from `inner`, which is always the same stream.
+    pub(crate) fn poll_read(
+        &mut self,
+        inner: &mut (impl AsyncRead + Unpin),
         cx: &mut Context<'_>,
         buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        let this = &mut *self;
-        while let Some(search) = &mut this.search {
+        while let Some(search) = &mut self.search {
             let mut bytes = [0; READ_BYTES];
             let mut read = ReadBuf::new(&mut bytes);
-            ready!(Pin::new(&mut this.inner).poll_read(cx, &mut read))?;
+            ready!(Pin::new(&mut *inner).poll_read(cx, &mut read))?;
             if read.filled().is_empty() {
                 // A line without an end is the last that some servers say.
                 let rest = std::mem::take(&mut search.line);
                 let text = printable(String::from_utf8_lossy(&rest).trim_end(), SAID);
                 if !text.is_empty() {
-                    this.heard.change(|said| {
+                    self.heard.change(|said| {
                         said.line.get_or_insert(text);
                     });
                 }
-                this.search = None;
+                self.search = None;
                 return Poll::Ready(Ok(()));
             }
-            match search.feed(read.filled(), &this.heard) {
+            match search.feed(read.filled(), &self.heard) {
                 Ok(None) => {}
-                Ok(Some(ready)) => (this.search, this.ready) = (None, ready),
+                Ok(Some(ready)) => (self.search, self.ready) = (None, ready),
                 Err(why) => {
-                    this.heard.change(|said| said.given_up = Some(why));
-                    this.search = None;
+                    self.heard.change(|said| said.given_up = Some(why));
+                    self.search = None;
                     return Poll::Ready(Err(io::Error::new(io::ErrorKind::InvalidData, why)));
                 }
             }
         }
-        if this.take_ready(buf) {
+        if self.take_ready(buf) {
             return Poll::Ready(Ok(()));
         }
-        Pin::new(&mut this.inner).poll_read(cx, buf)
-    }
-}
-
-impl AsyncWrite for Greeted {
-    fn poll_write(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        buf: &[u8],
-    ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.inner).poll_write(cx, buf)
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.inner).poll_flush(cx)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.inner).poll_shutdown(cx)
+        Pin::new(inner).poll_read(cx, buf)
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::future::poll_fn;
+
     use proptest::prelude::*;
-    use tokio::io::AsyncReadExt as _;
 
     use super::*;
 
@@ -271,14 +251,17 @@ mod tests {
             let all = [lines.concat().into_bytes(), tail.clone()].concat();
             let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
             let read = runtime.block_on(async {
-                let stream = tokio::io::join(io::Cursor::new(all), tokio::io::sink());
-                let mut greeted = Greeted::new(Box::new(stream), Heard::default());
+                let mut stream = io::Cursor::new(all);
+                let mut greeting = Greeting::new(Heard::default());
                 let (mut found, mut part) = (Vec::new(), vec![0; room]);
                 loop {
-                    match greeted.read(&mut part).await.unwrap() {
-                        0 => break found,
-                        read => found.extend_from_slice(&part[..read]),
+                    let mut buf = ReadBuf::new(&mut part);
+                    let read = |cx: &mut Context<'_>| greeting.poll_read(&mut stream, cx, &mut buf);
+                    poll_fn(read).await.unwrap();
+                    if buf.filled().is_empty() {
+                        break found;
                     }
+                    found.extend_from_slice(buf.filled());
                 }
             });
             prop_assert_eq!(read, tail);

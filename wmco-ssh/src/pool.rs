@@ -29,8 +29,10 @@ pub struct PoolLimits {
     /// Time after which an unused connection is closed.
     pub idle: Duration,
     /// Time after which a host whose login is still going on no longer counts among the connections, so that hosts that
-    /// are slow or silent hold up no others.
+    /// are slow or silent hold up no others, up to [`Self::slow`] of them.
     pub patience: Duration,
+    /// Most connections whose logins take longer than that; a slow login beyond them still counts among `sessions`.
+    pub slow: usize,
 }
 
 impl Default for PoolLimits {
@@ -39,6 +41,7 @@ impl Default for PoolLimits {
             sessions: limits::SSH_SESSIONS,
             idle: limits::CONNECTION_IDLE.unsigned_abs(),
             patience: limits::SLOW_LOGIN.unsigned_abs(),
+            slow: limits::SLOW_LOGINS,
         }
     }
 }
@@ -63,6 +66,8 @@ struct Inner {
     options: Options,
     limits: PoolLimits,
     permits: Arc<Semaphore>,
+    /// Permits for slow logins.
+    slow: Semaphore,
     waiting: AtomicUsize,
     slots: Mutex<HashMap<Target, Arc<Slot>>>,
 }
@@ -97,8 +102,9 @@ impl Pool {
     /// Creates an empty pool.
     pub fn new(dialer: Arc<dyn Dialer>, options: Options, limits: PoolLimits) -> Self {
         let permits = Arc::new(Semaphore::new(limits.sessions.max(1)));
+        let slow = Semaphore::new(limits.slow);
         let (waiting, slots) = (AtomicUsize::new(0), Mutex::default());
-        Self(Arc::new(Inner { dialer, options, limits, permits, waiting, slots }))
+        Self(Arc::new(Inner { dialer, options, limits, permits, slow, waiting, slots }))
     }
 
     /// Leases a connection along `route`, reusing an idle one that fits. Waits while the host is leased, and while the
@@ -124,10 +130,14 @@ impl Pool {
         let mut connecting = Box::pin(Session::connect(route, &*inner.dialer, &inner.options));
         let (session, permit) = match timeout(inner.limits.patience, &mut connecting).await {
             Ok(session) => (session?, permit),
-            Err(_slow) => {
-                drop(permit);
-                (connecting.await?, inner.permit().await)
-            }
+            Err(_slow) => tokio::select! {
+                biased;
+                Ok(_slow) = inner.slow.acquire() => {
+                    drop(permit);
+                    (connecting.await?, inner.permit().await)
+                }
+                session = &mut connecting => (session?, permit),
+            },
         };
         let connection = Connection { host: SshHost::new(session), _permit: permit };
         Ok(Lease { connection: Some(connection), held: Some(held), pool })

@@ -13,6 +13,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 
 use crate::dial::ByteStream;
+use crate::greeting::{Greeting, Heard};
 use crate::metrics::Open;
 
 /// A stream whose writes fail once its token is cancelled; the end of its input and its drop cancel it. Data that has
@@ -86,16 +87,23 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Ending<S> {
     }
 }
 
-/// A counted stream that fails once its token is cancelled.
+/// A counted stream that fails once its token is cancelled; its input begins with the server's version.
 pub(crate) struct Guarded {
     inner: Ending<ByteStream>,
+    greeting: Greeting,
     open: Open,
     reads_end: Pin<Box<WaitForCancellationFutureOwned>>,
 }
 
 impl Guarded {
-    pub(crate) fn new(inner: ByteStream, open: Open, token: &CancellationToken) -> Self {
+    pub(crate) fn new(
+        inner: ByteStream,
+        heard: Heard,
+        open: Open,
+        token: &CancellationToken,
+    ) -> Self {
         Self {
+            greeting: Greeting::new(heard),
             inner: Ending::new(inner, token.child_token()),
             open,
             reads_end: Box::pin(token.clone().cancelled_owned()),
@@ -112,7 +120,8 @@ impl AsyncRead for Guarded {
         if self.reads_end.as_mut().poll(cx).is_ready() {
             return Poll::Ready(Err(ended()));
         }
-        Pin::new(&mut self.inner).poll_read(cx, buf)
+        let this = &mut *self;
+        this.greeting.poll_read(&mut this.inner, cx, buf)
     }
 }
 

@@ -22,7 +22,6 @@ use wmco_core::limits;
 
 use crate::dial::Dialer;
 use crate::error::{ConnectError, Stage};
-use crate::greeting::Greeted;
 use crate::host_key::{HostKeyPolicy, HostKeyVerdict, SeenHostKey};
 use crate::key::PublicKey;
 use crate::metrics::Open;
@@ -90,10 +89,9 @@ impl Session {
                     .map_err(|error| ConnectError::from_io(name(), error))?,
             };
             steps.tcp_connected();
-            let socket = Box::new(Greeted::new(socket, steps.heard.clone()));
             let open = Open::new(&options.counters);
             let ended = open.ended();
-            let stream = Guarded::new(socket, open, &end);
+            let stream = Guarded::new(socket, steps.heard.clone(), open, &end);
             let handle =
                 connect_stream(Arc::new(config(&route.host_key, options)), stream, handler)
                     .await

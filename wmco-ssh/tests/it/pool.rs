@@ -24,7 +24,8 @@ async fn fixture(sessions: usize, idle: Duration) -> Fixture {
     let server = Sshd::start(&["ed25519"]).await;
     let options = server.options();
     let dialer: Arc<dyn Dialer> = Arc::new(Everywhere(server.target()));
-    let pool = Pool::new(dialer, options.clone(), PoolLimits { sessions, idle, patience: LONG });
+    let pool =
+        Pool::new(dialer, options.clone(), PoolLimits { sessions, idle, patience: LONG, slow: 0 });
     Fixture { server, pool, options }
 }
 
@@ -152,7 +153,7 @@ async fn a_full_pool_waits_for_one_to_be_given_back() {
 #[tokio::test]
 async fn a_failed_connect_gives_its_place_back() {
     let server = Sshd::start(&["ed25519"]).await;
-    let limits = PoolLimits { sessions: 1, idle: LONG, patience: LONG };
+    let limits = PoolLimits { sessions: 1, idle: LONG, patience: LONG, slow: 0 };
     let pool = Pool::new(Arc::new(TcpDialer), server.options(), limits);
     let closed = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let nobody = Target { port: closed.local_addr().unwrap().port(), ..server.target() };

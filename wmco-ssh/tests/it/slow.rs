@@ -4,15 +4,17 @@ use std::fs::{File, OpenOptions};
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use futures::future::join_all;
 use tokio::io::AsyncReadExt as _;
 use wmco_core::digest::Sha256;
 use wmco_core::protocol::{AgentLocation, HostPlan, HostStep, PROTOCOL, staged_content};
 use wmco_ssh::{
-    ApplyOutcome, Blob, ByteStream, Dialer, HostAgent, HostKeyPolicy, Pool, PoolGauges, PoolLimits,
-    ProbeOutcome, Reached, Session, TcpDialer, Timeouts, UploadProgress,
+    ApplyOutcome, Blob, ByteStream, Dialer, HostAgent, HostKeyPolicy, Options, Pool, PoolGauges,
+    PoolLimits, ProbeOutcome, Reached, Route, Session, Target, TcpDialer, Timeouts, UploadProgress,
 };
 
 use crate::backend::{Backend, Does};
@@ -77,7 +79,7 @@ async fn a_login_without_an_answer_says_how_far_it_came() {
 async fn a_slow_login_holds_up_no_other_host() {
     let gated = Gated::start().await;
     let quick = Sshd::start(&["ed25519"]).await;
-    let limits = PoolLimits { sessions: 1, idle: LONG, patience: Duration::ZERO };
+    let limits = PoolLimits { sessions: 1, idle: LONG, patience: Duration::ZERO, slow: 1 };
     let pool = Pool::new(Arc::new(TcpDialer), gated.server.options(), limits);
     let (slow, other) =
         (gated.server.route(&gated.server.credentials()), quick.route(&quick.credentials()));
@@ -98,6 +100,48 @@ async fn a_slow_login_holds_up_no_other_host() {
     };
     let (slow, ()) = tokio::join!(slow, waiting);
     assert!(!slow.unwrap().is_closed());
+}
+
+/// Counts connections that are being opened, none of which ever is.
+#[derive(Default)]
+struct Silent(AtomicUsize);
+
+#[async_trait]
+impl Dialer for Silent {
+    async fn dial(&self, _: &str, _: u16) -> io::Result<ByteStream> {
+        self.0.fetch_add(1, Ordering::SeqCst);
+        std::future::pending().await
+    }
+}
+
+#[tokio::test]
+async fn silent_hosts_hold_a_limited_number_of_connections() {
+    const HOSTS: usize = 20;
+    let silent = Arc::new(Silent::default());
+    let limits = PoolLimits { sessions: 2, idle: LONG, patience: Duration::ZERO, slow: 3 };
+    let mut options = Options::default();
+    options.timeouts.connect = LONG;
+    let pool = Pool::new(Arc::clone(&silent) as Arc<dyn Dialer>, options, limits);
+    let credentials = crate::hostile::credentials();
+    let routes: Vec<Route> = (0..HOSTS)
+        .map(|host| Route::new(Target::new(format!("host-{host}")), credentials.clone()))
+        .collect();
+    let opened = || silent.0.load(Ordering::SeqCst);
+    let all_wait = async {
+        while opened() < 5 || opened() + pool.gauges().waiting < HOSTS {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        // No other one follows.
+        for _ in 0..1000 {
+            tokio::task::yield_now().await;
+        }
+        (opened(), pool.gauges().waiting)
+    };
+    let found = tokio::select! {
+        _ = join_all(routes.iter().map(|route| pool.lease(route))) => panic!("nobody answers"),
+        found = all_wait => found,
+    };
+    assert_eq!(found, (5, HOSTS - 5));
 }
 
 /// Puts a text in front of what a server says.
