@@ -31,6 +31,16 @@ pub enum Stage {
     Forward,
 }
 
+impl Stage {
+    /// The option of the operator that limits its time.
+    const fn flag(self) -> &'static str {
+        match self {
+            Self::Connect | Self::Forward => "--connect-timeout",
+            Self::Authenticate => "--login-timeout",
+        }
+    }
+}
+
 impl fmt::Display for Stage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -94,7 +104,7 @@ impl fmt::Display for Reached {
 pub enum ConnectError {
     /// The server refused all our keys for that user.
     #[error(
-        "{target} refused the private key for user `{user}`, \
+        "{target} refused the private key ({keys}) for user `{user}`, \
          put its public key into the host's authorized keys or correct the user name"
     )]
     AuthenticationRefused {
@@ -102,6 +112,20 @@ pub enum ConnectError {
         target: String,
         /// The user.
         user: String,
+        /// Kind and length of each key that was offered, for example `RSA 4096`.
+        keys: String,
+    },
+    /// The server turned the connection away before its version, so no login was tried.
+    #[error(
+        "{target} turned the connection away before a login (it said `{said}`), because it has too many at the moment or \
+         refuses this client for some time; if that goes on, see its log, and `MaxStartups` and \
+         `PerSourcePenalties` in its configuration"
+    )]
+    Busy {
+        /// The host.
+        target: String,
+        /// The server's words.
+        said: String,
     },
     /// The connection ended before it was ready.
     #[error("{target} dropped the connection during {stage}, try again")]
@@ -165,7 +189,7 @@ pub enum ConnectError {
     /// A stage did not finish in time.
     #[error(
         "{target} did not finish {stage} in time ({reached}), check that it runs and the network to it, \
-         or give slow hosts more time for that"
+         or give slow hosts more time with `run {}` of the operator", .stage.flag()
     )]
     TimedOut {
         /// The host.
@@ -216,7 +240,8 @@ impl ConnectError {
             | Self::Protocol { .. }
             | Self::TooManyTries { .. }
             | Self::WantsMore { .. } => Retry::NeedsPerson,
-            Self::Dropped { .. }
+            Self::Busy { .. }
+            | Self::Dropped { .. }
             | Self::NotForwarded { .. }
             | Self::Refused { .. }
             | Self::TimedOut { .. }
@@ -234,6 +259,7 @@ impl ConnectError {
             | Self::TimedOut { reached: Reached::Nothing | Reached::Tcp { line: None }, .. }
             | Self::Unreachable { .. } => false,
             Self::AuthenticationRefused { .. }
+            | Self::Busy { .. }
             | Self::Dropped { .. }
             | Self::HostKeyMismatch { .. }
             | Self::NoPublicKey { .. }
@@ -255,6 +281,7 @@ impl ConnectError {
     pub const fn verb(&self) -> &'static str {
         match self {
             Self::AuthenticationRefused { .. } => "authentication-refused",
+            Self::Busy { .. } => "busy",
             Self::Dropped { .. } => "dropped",
             Self::HostKeyMismatch { .. } => "host-key-mismatch",
             Self::NoPublicKey { .. } => "no-public-key",

@@ -47,7 +47,10 @@ pub enum StepError {
     #[error(transparent)]
     Host(#[from] HostError),
     /// The host itself, and no jump host, refuses our key.
-    #[error("{refusal}; the line for {} is `{line}`", host::AUTHORIZED_KEYS)]
+    #[error(
+        "{refusal}; the line for {} (for SYSTEM and Administrators only) is `{line}`",
+        host::AUTHORIZED_KEYS
+    )]
     LoginRefused {
         /// The host and the user.
         refusal: ConnectError,
@@ -163,6 +166,11 @@ impl StepError {
             | Self::RemovedKeyLetIn
             | Self::Step { .. } => false,
         }
+    }
+
+    /// Whether the server turned us away for now, before a login.
+    pub const fn turned_away(&self) -> bool {
+        matches!(self, Self::Connect(ConnectError::Busy { .. }))
     }
 
     /// Reason of the Event that tells people.

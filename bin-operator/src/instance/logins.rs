@@ -132,10 +132,14 @@ mod tests {
         let timed_out =
             |stage, reached| Some(ConnectError::TimedOut { target: target(), stage, reached });
         let Some(kind) = kind else {
-            return Some(E::AuthenticationRefused { target: target(), user: "capi".into() });
+            let (user, keys) = ("capi".into(), "RSA 4096".into());
+            return Some(E::AuthenticationRefused { target: target(), user, keys });
         };
         match kind {
-            E::AuthenticationRefused { .. } => Some(E::Dropped {
+            E::AuthenticationRefused { .. } => {
+                Some(E::Busy { target: target(), said: "Exceeded MaxStartups".into() })
+            }
+            E::Busy { .. } => Some(E::Dropped {
                 target: target(),
                 stage: Stage::Authenticate,
                 source: "the server said: bye".into(),
@@ -225,7 +229,7 @@ mod tests {
             Some(LoginResult::Refused) => {
                 format!("refused, after {:#} replace the Machine", limits::LOGIN_REFUSED)
             }
-            Some(LoginResult::Unanswered) => "no answer, for an exchange of keys (MACH12)".into(),
+            Some(LoginResult::Unanswered) => "silence, which is no login (MACH12)".into(),
             None => "reported only".into(),
         };
         let line = keys[0].public().authorized_key();
@@ -244,11 +248,13 @@ mod tests {
             let is_refusal = matches!(error, ConnectError::AuthenticationRefused { .. });
             let row = row(error, &keys);
             assert_eq!(row.contains("replace the Machine"), is_refusal, "{row}");
+            assert!(!is_refusal || row.contains("RSA 4096") && row.contains("SYSTEM"), "{row}");
             writeln!(table, "{row}").unwrap();
         }
         // The jump host is not the host.
         let target = "bastion:22".to_owned();
-        let jump = ConnectError::AuthenticationRefused { target, user: "jump".into() };
+        let (user, keys) = ("jump".into(), "RSA 4096".into());
+        let jump = ConnectError::AuthenticationRefused { target, user, keys };
         let row = row(jump, &keys);
         assert!(!row.contains("replace the Machine"), "{row}");
         table.push_str(&row);

@@ -62,31 +62,33 @@ fn advised(run: &Run, program: &str) -> String {
     found.next().unwrap_or_else(|| panic!("no `{program}` in {}", run.err)).to_owned()
 }
 
+/// Makes a key in `file`, follows the advice of `plan` about it, with what a person adds to the command, and asks again.
+#[track_caller]
+fn advice_works(make: &str, file: &str, program: &str, added: &str) {
+    let folder = TempDir::new().unwrap();
+    let folder = folder.path();
+    shell(folder, make);
+    let command = advised(&plan(folder, file), program);
+    let command = command.replace("NEW-FILE", "key").replace("FILE", file);
+    shell(folder, &format!("{command}{added}"));
+    let run = plan(folder, "key");
+    assert!(run.status == 0 && !run.err.contains(WARNING), "{make}: {run:?}");
+}
+
 #[test]
 fn key_of_putty_is_converted() {
     for kind in ["rsa -b 2048", "ecdsa -b 256", "ed25519"] {
-        let folder = TempDir::new().unwrap();
-        let folder = folder.path();
-        shell(folder, &format!("puttygen -q -t {kind} -o key.ppk --new-passphrase /dev/null"));
-        let command = advised(&plan(folder, "key.ppk"), "puttygen ");
-        let command = command.replace("NEW-FILE", "key").replace("FILE", "key.ppk");
-        shell(folder, &command);
-        let run = plan(folder, "key");
-        assert!(run.status == 0 && !run.err.contains(WARNING), "{kind}: {run:?}");
+        let make = format!("puttygen -q -t {kind} -o key.ppk --new-passphrase /dev/null");
+        advice_works(&make, "key.ppk", "puttygen ", "");
     }
 }
 
 #[test]
 fn passphrase_is_removed() {
     for form in ["RFC4716", "PEM", "PKCS8"] {
-        let folder = TempDir::new().unwrap();
-        let folder = folder.path();
-        shell(folder, &format!("ssh-keygen -q -t rsa -b 2048 -m {form} -N secret -f key"));
-        let command = advised(&plan(folder, "key"), "ssh-keygen ").replace("FILE", "key");
+        let make = format!("ssh-keygen -q -t rsa -b 2048 -m {form} -N secret -f key");
         // A person types the old passphrase.
-        shell(folder, &format!("{command} -P secret"));
-        let run = plan(folder, "key");
-        assert!(run.status == 0 && !run.err.contains(WARNING), "{form}: {run:?}");
+        advice_works(&make, "key", "ssh-keygen ", " -P secret");
     }
 }
 

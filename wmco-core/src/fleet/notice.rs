@@ -548,8 +548,8 @@ fn slot_awaited(
     let (nodes, hold) = if holders.len() == 1 { ("node", "holds") } else { ("nodes", "hold") };
     write!(
         f,
-        " for a slot of the disruption budget, which {nodes} {} {hold} for more than {minutes} minutes (label {}); \
-         see what is told of it, and if its host is gone delete the node or take the label off",
+        " for a slot of the disruption budget, which {nodes} {} {hold} for more than {minutes} minutes; \
+         see what is told of it, and if its host is gone delete the node, or take label {} off where it has that",
         listed(holders),
         names::UPGRADING_LABEL
     )

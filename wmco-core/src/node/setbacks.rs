@@ -67,6 +67,11 @@ impl Setbacks {
         pause
     }
 
+    /// Records that a server turned us away for now; returns the pause, which leaves it time, before the next attempt.
+    pub fn turned_away(&mut self, attempt: AttemptedStep) -> SignedDuration {
+        self.failed(attempt).max(limits::BUSY_LEAST)
+    }
+
     /// Records a success. Pauses begin anew once nothing that failed is left.
     pub fn succeeded(&mut self, attempt: &AttemptedStep) {
         if self.failing.remove(attempt) && self.failing.is_empty() {
@@ -104,6 +109,7 @@ mod tests {
         #[test]
         fn attempts_at_what_keeps_failing_are_few(
             fails in any_attempt(),
+            busy: bool,
             passes in vec(vec(any_attempt(), 0..6), 1..6),
         ) {
             let (mut setbacks, mut elapsed, mut attempts) = (Setbacks::default(), 0.0, 0);
@@ -112,8 +118,11 @@ mod tests {
                     setbacks.succeeded(succeeds);
                 }
                 attempts += 1;
-                let pause = setbacks.failed(fails.clone()).as_secs_f64();
-                elapsed += pause * (1.0 - limits::RETRY_JITTER);
+                let pause = match busy {
+                    true => setbacks.turned_away(fails.clone()),
+                    false => setbacks.failed(fails.clone()),
+                };
+                elapsed += pause.as_secs_f64() * (1.0 - limits::RETRY_JITTER);
                 if elapsed > 600.0 {
                     break;
                 }
@@ -156,5 +165,12 @@ mod tests {
         setbacks.succeeded(&AttemptedStep::Connect);
         assert!(setbacks.is_empty());
         assert_eq!(pause(&mut setbacks), 1);
+    }
+
+    #[test]
+    fn busy_servers_are_left_alone_for_longer() {
+        let mut setbacks = Setbacks::default();
+        let pause = |_| setbacks.turned_away(AttemptedStep::Connect).as_secs();
+        assert_eq!((0..8).map(pause).collect::<Vec<_>>(), [15, 15, 15, 15, 16, 32, 60, 60]);
     }
 }

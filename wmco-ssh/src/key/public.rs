@@ -6,7 +6,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use russh::keys::key::parse_public_key;
 use russh::keys::ssh_key::public::KeyData;
-use russh::keys::{HashAlg, ssh_key};
+use russh::keys::{Algorithm, HashAlg, ssh_key};
 use wmco_core::authorized_key::{AuthorizedKey, BadAuthorizedKey, after_options};
 use wmco_core::digest::Sha256;
 
@@ -62,6 +62,16 @@ impl PublicKey {
     /// Returns the algorithm and the fingerprint.
     pub(crate) fn named(&self) -> String {
         format!("{} {}", self.data.algorithm().as_str(), self.fingerprint())
+    }
+
+    /// Returns kind and length, for example `RSA 4096`, `ECDSA nistp256` or `ED25519`.
+    pub fn kind(&self) -> String {
+        match (self.data.algorithm(), self.rsa_bits()) {
+            (Algorithm::Rsa { .. }, Some(bits)) => format!("RSA {bits}"),
+            (Algorithm::Ecdsa { curve }, _) => format!("ECDSA {}", curve.as_str()),
+            (Algorithm::Ed25519, _) => "ED25519".to_owned(),
+            (other, _) => other.as_str().to_owned(),
+        }
     }
 
     /// Returns the length of the modulus; `None` for other kinds.

@@ -55,7 +55,12 @@ pub(super) async fn log_in(
             Answer::Closed { said } => return Err(too_many(target, said)),
         }
     }
-    Err(ConnectError::AuthenticationRefused { target: target.to_string(), user: user.clone() })
+    let keys: Vec<String> = credentials.keys.iter().map(|key| key.public().kind()).collect();
+    Err(ConnectError::AuthenticationRefused {
+        target: target.to_string(),
+        user: user.clone(),
+        keys: keys.join(", "),
+    })
 }
 
 fn too_many(target: &Target, said: String) -> ConnectError {

@@ -239,10 +239,7 @@ fn from_failure(target: String, failure: Failure, steps: &Steps) -> ConnectError
                     let source = format!("{why}; it said `{line}`").into();
                     ConnectError::Protocol { target, source }
                 }
-                (None, _) if said.is_busy() => {
-                    let source = format!("the server said: {line}").into();
-                    ConnectError::Dropped { target, stage: Stage::Connect, source }
-                }
+                (None, _) if said.is_busy() => ConnectError::Busy { target, said: line.to_owned() },
                 (None, russh::Error::Disconnect) if said.is_text_only() => {
                     let source = format!("it said `{line}`, which is no version of ssh").into();
                     ConnectError::Protocol { target, source }

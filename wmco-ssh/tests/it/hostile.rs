@@ -125,9 +125,9 @@ async fn silence_after_the_version_says_so() {
     assert!(error.to_string().contains("said `SSH-2.0-OpenSSH_9.2`, but the keys"), "{error}");
 }
 
-/// What it says, and how our connection ends.
-async fn after_saying(text: &'static str) -> (&'static str, String) {
-    let error = against(LONG, move |mut socket| async move {
+/// How our connection ends when it says this.
+async fn error_after(text: &'static str) -> ConnectError {
+    against(LONG, move |mut socket| async move {
         // Our version is read, or the end of the connection would be a reset.
         socket.read_exact(&mut [0; 8]).await.unwrap();
         socket.write_all(text.as_bytes()).await.unwrap();
@@ -135,7 +135,12 @@ async fn after_saying(text: &'static str) -> (&'static str, String) {
         let mut sink = [0; 1024];
         while socket.read(&mut sink).await.is_ok_and(|read| read > 0) {}
     })
-    .await;
+    .await
+}
+
+/// The kind and the cause of that.
+async fn after_saying(text: &'static str) -> (&'static str, String) {
+    let error = error_after(text).await;
     (error.verb(), std::error::Error::source(&error).unwrap().to_string())
 }
 
@@ -156,10 +161,15 @@ async fn first_line_of_another_server_is_shown() {
 /// Such servers turn clients away for some time only.
 #[tokio::test]
 async fn words_of_a_busy_server_are_shown_and_a_retry_helps() {
-    for text in ["Exceeded MaxStartups\r\n", "Not allowed at this time\r\n"] {
-        let (verb, cause) = after_saying(text).await;
-        assert_eq!(verb, "dropped");
-        assert_eq!(cause, format!("the server said: {}", text.trim()));
+    let of_busy = [
+        ("Exceeded MaxStartups\r\n", "(it said `Exceeded MaxStartups`)"),
+        ("Not allowed at this time\r\n", "(it said `Not allowed at this time`)"),
+    ];
+    for (text, told) in of_busy {
+        let error = error_after(text).await;
+        assert_eq!((error.verb(), error.retry()), ("busy", Retry::Helps));
+        assert!(error.host_answered());
+        assert!(error.to_string().contains(told), "{error}");
     }
 }
 

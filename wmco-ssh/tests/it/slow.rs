@@ -73,6 +73,7 @@ async fn a_login_without_an_answer_says_how_far_it_came() {
         "{told}"
     );
     assert!(told.contains("the login in time"), "{told}");
+    assert!(told.contains("--login-timeout"), "{told}");
 }
 
 #[tokio::test]

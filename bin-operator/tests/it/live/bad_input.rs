@@ -38,8 +38,7 @@ async fn told_and_repaired(fault: Fault, reason: &str, told: &str) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn refused_authentication() {
-    told_and_repaired(Fault::RefuseAuthentication, FAILURE, "refused the private key for user")
-        .await;
+    told_and_repaired(Fault::RefuseAuthentication, FAILURE, "refused the private key (").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -16,6 +16,7 @@ mod machines;
 mod mass_removal;
 mod metrics;
 mod mirrors;
+mod mistakes;
 mod monitoring;
 mod moving;
 mod new_services;

@@ -44,16 +44,19 @@ pub(super) async fn strangers_are_refused<B: Backend>() {
     let stranger = server.new_key(&["-t", "ecdsa"]);
     let strangers = [
         Credentials::new(known.user.clone(), stranger),
+        Credentials::new(known.user.clone(), server.new_key(&["-t", "rsa", "-b", "3072"])),
         Credentials { user: "no-such-user".to_owned(), ..known.clone() },
         Credentials { user: "a b; $(reboot) & \"x\" 'y' %PATH% `z`".to_owned(), ..known },
     ];
-    for credentials in strangers {
+    let kinds = ["ECDSA nistp256", "RSA 3072", "ED25519", "ED25519"];
+    for (credentials, kind) in strangers.into_iter().zip(kinds) {
         let user = credentials.user.clone();
         let refused = try_login(&server, credentials, HostKeyPolicy::TrustOnFirstUse, &options);
         let error = refused.await.unwrap_err();
         assert!(matches!(error, ConnectError::AuthenticationRefused { .. }), "{user}: {error}");
         assert_eq!(error.retry(), Retry::WhileNew);
         assert!(error.to_string().contains(&user), "{error}");
+        assert!(error.to_string().contains(&format!("private key ({kind})")), "{error}");
     }
     crate::hostile::all_closed(&options).await;
 }
