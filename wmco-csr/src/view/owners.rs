@@ -211,6 +211,13 @@ impl View {
             && leads.all(|address| instance.has(address))
     }
 
+    /// The entry that leads to an address of the Node `node`.
+    pub(crate) fn instance_of_node(&self, node: &str) -> Option<&Instance> {
+        let addresses = self.node(node).into_iter().flat_map(|node| &node.addresses);
+        let mut at = addresses.flat_map(|address| self.instances.at(*address));
+        at.find(|instance| instance.machine.is_none())
+    }
+
     /// Whether the DNS has answered for `name`, be it that there is none.
     pub(crate) fn is_answered(&self, name: &str) -> bool {
         self.facts.dns.forward.contains_key(name)
